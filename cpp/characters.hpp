@@ -1,0 +1,45 @@
+// cpp/characters.hpp - bytes of a text as characters, whatever encoding the server stores
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace gputext {
+
+using Bytes = std::span<const std::uint8_t>;
+
+/// How many bytes a character takes, told by its first byte. Every encoding that a PostgreSQL
+/// server may store (UTF-8, the EUC family, MULE_INTERNAL, the single-byte ones) can be described
+/// so, with 1 to 4 bytes a character and one byte for everything below 0x80.
+class CharacterLengths {
+public:
+    /// One byte, one character: binary data and single-byte encodings.
+    static CharacterLengths single_byte();
+    static CharacterLengths utf8();
+    /// Entries outside 1..4 are taken as 1.
+    explicit CharacterLengths(const std::array<std::uint8_t, 256>& by_first_byte);
+
+    std::size_t of(std::uint8_t first_byte) const { return by_first_byte_[first_byte]; }
+    bool all_single() const { return all_single_; }
+
+private:
+    std::array<std::uint8_t, 256> by_first_byte_;
+    bool all_single_;
+};
+
+/// True when each byte of the text is one character, so that it can be compared byte by byte.
+bool is_narrow(Bytes text, const CharacterLengths& lengths);
+
+/// Number of characters. A character cut off by the end of the text counts as one.
+std::size_t count_characters(Bytes text, const CharacterLengths& lengths);
+
+/// Replaces `symbols` by one number a character: its bytes, the first one highest. Two characters
+/// have the same number exactly when they have the same bytes; a narrow text's are its bytes.
+void decode_characters(Bytes text, const CharacterLengths& lengths,
+                       std::vector<std::uint32_t>& symbols);
+
+}  // namespace gputext

@@ -1,0 +1,229 @@
+#include "cpp/ctph.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <charconv>
+#include <vector>
+
+#include "cpp/rolling_hash.hpp"
+#include "cpp/signature_distance.hpp"
+
+namespace gputext {
+namespace {
+
+constexpr std::uint32_t kMultiplier = 0x01000193;  // FNV's prime: odd, and its powers spread well
+
+constexpr std::array<std::uint8_t, 256> letter_values() {
+    std::array<std::uint8_t, 256> values{};
+    values.fill(64);
+    for (std::size_t i = 0; i < kSignatureAlphabet.size(); ++i)
+        values[static_cast<std::uint8_t>(kSignatureAlphabet[i])] = static_cast<std::uint8_t>(i);
+    return values;
+}
+
+constexpr auto kLetterValues = letter_values();
+
+/// kMultiplier to any power below 2^32, by the four bytes of the exponent.
+constexpr auto power_tables() {
+    std::array<std::array<std::uint32_t, 256>, 4> tables{};
+    std::uint32_t base = kMultiplier;
+    for (auto& table : tables) {
+        table[0] = 1;
+        for (std::size_t i = 1; i < 256; ++i) table[i] = table[i - 1] * base;
+        base = table[255] * base;
+    }
+    return tables;
+}
+
+constexpr auto kPowers = power_tables();
+
+std::uint32_t power(std::uint32_t exponent) {
+    return kPowers[0][exponent & 255] * kPowers[1][exponent >> 8 & 255] *
+           kPowers[2][exponent >> 16 & 255] * kPowers[3][exponent >> 24];
+}
+
+/// A position where a piece ends at every block size up to 2^level.
+struct Trigger {
+    std::uint32_t end;          // bytes up to and with the position
+    std::uint32_t prefix_hash;  // of those bytes
+    std::uint32_t level;
+};
+
+/// The triggers of a document, less those at block sizes already seen to be too small. Dropping
+/// them is safe once their signature is longer than asked for, since it can only grow.
+class Triggers {
+public:
+    explicit Triggers(std::size_t longest)
+        : longest_(longest), capacity_(std::max<std::size_t>(2 * longest, 128)) {
+        kept_.reserve(capacity_ + 1);
+    }
+
+    /// Only hashes with these low bits set are worth adding.
+    std::uint32_t mask() const { return mask_; }
+
+    void add(std::size_t end, std::uint32_t rolling_hash, std::uint32_t prefix_hash) {
+        kept_.push_back({static_cast<std::uint32_t>(end), prefix_hash,
+                         static_cast<std::uint32_t>(std::countr_one(rolling_hash))});
+        while (kept_.size() > capacity_) {
+            ++floor_;
+            mask_ = floor_ < 32 ? (1u << floor_) - 1 : ~0u;
+            std::erase_if(kept_, [this](const Trigger& trigger) { return trigger.level < floor_; });
+        }
+    }
+
+    /// The smallest level with a signature that is short enough.
+    unsigned choose_level(std::size_t size) const {
+        unsigned level = floor_;
+        while (length_at(level, size) > longest_) ++level;
+        return level;
+    }
+
+    template <class Visit>
+    void for_each_at(unsigned level, Visit&& visit) const {
+        for (const Trigger& trigger : kept_)
+            if (trigger.level >= level) visit(trigger);
+    }
+
+private:
+    std::size_t length_at(unsigned level, std::size_t size) const {
+        std::size_t count = 0;
+        std::size_t last_end = 0;
+        for_each_at(level, [&](const Trigger& trigger) {
+            ++count;
+            last_end = trigger.end;
+        });
+        return count + (last_end < size ? 1 : 0);
+    }
+
+    std::size_t longest_;
+    std::size_t capacity_;
+    unsigned floor_ = 0;
+    std::uint32_t mask_ = 0;
+    std::vector<Trigger> kept_;
+};
+
+/// Bytes count from 1, so that a piece's leading zeros change its hash.
+std::uint32_t extend(std::uint32_t prefix_hash, std::uint8_t byte) {
+    return prefix_hash * kMultiplier + byte + 1u;
+}
+
+/// Collects the triggers; returns the hash of the whole document.
+std::uint32_t scan(Bytes document, Triggers& triggers) {
+    std::uint32_t prefix_hash = 0;
+    for_each_rolling_hash(document, [&](std::size_t position, std::uint32_t rolling_hash) {
+        prefix_hash = extend(prefix_hash, document[position]);
+        const std::uint32_t mask = triggers.mask();
+        if ((rolling_hash & mask) == mask) triggers.add(position + 1, rolling_hash, prefix_hash);
+    });
+    return prefix_hash;
+}
+
+void append_letters(const Triggers& triggers, unsigned level, std::size_t size,
+                    std::uint32_t document_hash, std::string& letters) {
+    std::uint32_t begin = 0;
+    std::uint32_t hash_before = 0;
+    const auto end_piece = [&](std::uint32_t end, std::uint32_t hash) {
+        const std::uint32_t piece_hash = hash - hash_before * power(end - begin);
+        // The product's top bits depend on all bits of the hash.
+        letters.push_back(kSignatureAlphabet[piece_hash * 0x9e3779b1u >> 26]);
+        begin = end;
+        hash_before = hash;
+    };
+    triggers.for_each_at(
+        level, [&](const Trigger& trigger) { end_piece(trigger.end, trigger.prefix_hash); });
+    if (begin < size) end_piece(static_cast<std::uint32_t>(size), document_hash);
+}
+
+Status malformed(const char* what) {
+    return {ErrorCode::invalid_argument, what};
+}
+
+}  // namespace
+
+std::uint8_t signature_letter_value(char letter) {
+    return kLetterValues[static_cast<std::uint8_t>(letter)];
+}
+
+Ctph ctph_signature(Bytes document, std::size_t longest) {
+    Triggers triggers(longest);
+    const std::uint32_t document_hash = scan(document, triggers);
+    const unsigned level = triggers.choose_level(document.size());
+    Ctph signature;
+    signature.level = static_cast<std::uint8_t>(level);
+    signature.letters.reserve(2 * longest);
+    append_letters(triggers, level, document.size(), document_hash, signature.letters);
+    signature.first_length = static_cast<std::uint16_t>(signature.letters.size());
+    append_letters(triggers, level + 1, document.size(), document_hash, signature.letters);
+    return signature;
+}
+
+std::string format_ctph(const Ctph& signature) {
+    std::string text = std::to_string(std::uint64_t{1} << signature.level);
+    text += ':';
+    text += signature.first();
+    text += ':';
+    text += signature.second();
+    return text;
+}
+
+Result<Ctph> parse_ctph(std::string_view text) {
+    std::uint64_t block_size = 0;
+    const char* const end = text.data() + text.size();
+    const auto [after, error] = std::from_chars(text.data(), end, block_size);
+    if (error != std::errc() || text[0] == '0' || !std::has_single_bit(block_size) ||
+        std::countr_zero(block_size) > static_cast<int>(Ctph::max_level))
+        return malformed("the block size is not a power of two from 1 to 8589934592");
+    const std::string_view rest(after, static_cast<std::size_t>(end - after));
+    const std::size_t colon = rest.find(':', 1);
+    if (rest.empty() || rest[0] != ':' || colon == std::string_view::npos)
+        return malformed("the block size and two parts must be separated by colons");
+    const std::string_view first = rest.substr(1, colon - 1);
+    const std::string_view second = rest.substr(colon + 1);
+    if (first.size() > Ctph::max_length) return malformed("a part has more than 1024 letters");
+    Ctph signature;
+    signature.level = static_cast<std::uint8_t>(std::countr_zero(block_size));
+    signature.first_length = static_cast<std::uint16_t>(first.size());
+    signature.letters.append(first).append(second);
+    if (Status status = check_ctph(signature); !status.ok()) return status;
+    return signature;
+}
+
+Status check_ctph(const Ctph& signature) {
+    if (signature.level > Ctph::max_level) return malformed("the block size is above 8589934592");
+    if (signature.first_length > Ctph::max_length)
+        return malformed("a part has more than 1024 letters");
+    if (signature.first_length > signature.letters.size())
+        return malformed("the first part is cut short");
+    if (signature.second().size() > signature.first_length)
+        return malformed("the second part is longer than the first");
+    const auto is_letter = [](char c) { return signature_letter_value(c) < 64; };
+    if (!std::all_of(signature.letters.begin(), signature.letters.end(), is_letter))
+        return malformed("a part has a character outside A-Z, a-z, 0-9, + and /");
+    return {};
+}
+
+int compare_ctph(const Ctph& a, const Ctph& b) {
+    if (a.level != b.level) return a.level < b.level ? -1 : 1;
+    if (const int order = a.first().compare(b.first()); order != 0) return order;
+    return a.second().compare(b.second());
+}
+
+double edit_rate(const Ctph& a, const Ctph& b) {
+    double smallest = 1;
+    const auto consider = [&](std::string_view x, std::string_view y) {
+        const std::size_t distance = SignaturePattern(x).distance(y);
+        smallest = std::min(smallest, edit_rate(distance, x.size() + y.size()));
+    };
+    if (a.level == b.level) {
+        consider(a.first(), b.first());
+        consider(a.second(), b.second());
+    } else if (a.level + 1 == b.level) {
+        consider(a.second(), b.first());
+    } else if (b.level + 1 == a.level) {
+        consider(a.first(), b.second());
+    }
+    return smallest;
+}
+
+}  // namespace gputext

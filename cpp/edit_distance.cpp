@@ -1,0 +1,336 @@
+#include "cpp/edit_distance.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <vector>
+
+#include "cpp/bit_parallel.hpp"
+
+namespace gputext {
+namespace {
+
+constexpr std::size_t kWord = kBlockRows;
+
+/// Length of the longest common prefix.
+template <class Symbol>
+std::size_t common_prefix(const Symbol* a, const Symbol* b, std::size_t most) {
+    constexpr std::size_t step = sizeof(std::uint64_t) / sizeof(Symbol);
+    std::size_t at = 0;
+    for (; at + step <= most; at += step) {
+        std::uint64_t x, y;
+        std::memcpy(&x, a + at, sizeof x);
+        std::memcpy(&y, b + at, sizeof y);
+        if (x != y) return at + std::countr_zero(x ^ y) / (8 * sizeof(Symbol));
+    }
+    while (at < most && a[at] == b[at]) ++at;
+    return at;
+}
+
+/// Cuts what a and b share at both ends.
+template <class Symbol>
+void trim_common_ends(std::span<const Symbol>& a, std::span<const Symbol>& b) {
+    const std::size_t front = common_prefix(a.data(), b.data(), std::min(a.size(), b.size()));
+    a = a.subspan(front);
+    b = b.subspan(front);
+    std::size_t back = 0;
+    const std::size_t most = std::min(a.size(), b.size());
+    while (back < most && a[a.size() - 1 - back] == b[b.size() - 1 - back]) ++back;
+    a = a.first(a.size() - back);
+    b = b.first(b.size() - back);
+}
+
+/// Furthest reaching points: for e = 0, 1, ... the furthest row on every diagonal that e edits can
+/// reach. Wins while e is small, since it costs e^2 steps however long the strings are.
+class Diagonals {
+public:
+    struct Outcome {
+        bool stopped = false;
+        std::optional<std::size_t> distance;
+        double reached = 0;  // share of both strings behind the furthest point, if no distance
+    };
+
+    /// Requires a no longer than b, and limit >= |b| - |a|.
+    template <class Symbol>
+    Outcome run(std::span<const Symbol> a, std::span<const Symbol> b, std::size_t limit,
+                Stop stop) {
+        const auto rows = static_cast<int>(a.size());
+        const auto columns = static_cast<int>(b.size());
+        const int target = columns - rows;
+        const auto most = static_cast<int>(limit);
+        // Two cells beyond the widest range on either side are read, never computed.
+        const std::size_t width = 2 * limit + 5;
+        before_.assign(width, kUnreached);
+        now_.assign(width, kUnreached);
+        int* previous = before_.data() + limit + 2;
+        int* current = now_.data() + limit + 2;
+
+        previous[0] = static_cast<int>(common_prefix(a.data(), b.data(), a.size()));
+        if (target == 0 && previous[0] == rows) return {false, 0, 1};
+        int furthest = 2 * previous[0];
+        for (int edits = 1; edits <= most; ++edits) {
+            if (stop()) return {true, {}, 0};
+            // A diagonal further from the end's than the edits left can not matter any more.
+            const int low = std::max({-edits, target - (most - edits), -rows});
+            const int high = std::min({edits, target + (most - edits), columns});
+            for (int diagonal = low; diagonal <= high; ++diagonal) {
+                int row = std::max(
+                    {previous[diagonal - 1], previous[diagonal] + 1, previous[diagonal + 1] + 1});
+                row = std::min({row, rows, columns - diagonal});
+                const int column = row + diagonal;
+                const int left = std::min(rows - row, columns - column);
+                row += static_cast<int>(common_prefix(a.data() + row, b.data() + column,
+                                                      static_cast<std::size_t>(left)));
+                current[diagonal] = row;
+                furthest = std::max(furthest, 2 * row + diagonal);
+            }
+            if (low <= target && target <= high && current[target] == rows)
+                return {false, static_cast<std::size_t>(edits), 1};
+            current[low - 1] = current[low - 2] = kUnreached;
+            current[high + 1] = current[high + 2] = kUnreached;
+            std::swap(previous, current);
+        }
+        return {false, {}, static_cast<double>(furthest) / (rows + columns)};
+    }
+
+private:
+    static constexpr int kUnreached = -(1 << 30);
+    std::vector<int> before_, now_;
+};
+
+/// Bit-parallel distance within the diagonals that a limit leaves.
+class Band {
+public:
+    struct Outcome {
+        bool stopped = false;
+        std::size_t distance = 0;  // limit + 1 when above it
+    };
+
+    /// Rows are a's symbols, columns b's, as ids below `ids`; a id of b that a lacks may be any
+    /// id below `ids` that does not occur in a. Requires 0 < |a| <= |b|, limit >= |b| - |a|.
+    template <class Id>
+    Outcome run(std::span<const Id> a, std::span<const Id> b, std::size_t ids, std::size_t limit,
+                Stop stop) {
+        const std::size_t rows = a.size();
+        const std::size_t columns = b.size();
+        const std::size_t difference = columns - rows;
+        // A path of `limit` edits leaves the diagonals between start and end by at most `slack`.
+        const std::size_t slack = (limit - difference) / 2;
+        const std::size_t blocks = (rows + kWord - 1) / kWord;
+        const std::size_t widest =
+            std::min(blocks, (difference + 2 * slack + 2 * kWord) / kWord + 1);
+        slots_ = std::bit_ceil(widest + 1);
+        slot_mask_ = slots_ - 1;
+        matches_.assign(ids * slots_, 0);
+        column_.resize(blocks);
+
+        std::size_t first = 0;
+        std::size_t last = 0;
+        std::ptrdiff_t score = kWord;  // value of the last active block's last row
+        open_block(a, 0);
+        // Bounds the work between two looks at the stop request.
+        const std::size_t look_every = std::max<std::size_t>(1, (1u << 18) / widest);
+        for (std::size_t j = 1; j <= columns; ++j) {
+            const std::size_t wanted = std::min(blocks - 1, (j + slack - 1) / kWord);
+            while (last < wanted) {
+                open_block(a, ++last);
+                score += kWord;
+            }
+            if (j > difference + slack) first = (j - difference - slack - 1) / kWord;
+            const std::uint64_t* matches = matches_.data() + b[j - 1] * slots_;
+            // Above the band everything is taken one dearer than its left neighbour: too dear
+            // at worst, and no path within the limit goes there.
+            int carry = 1;
+            for (std::size_t block = first; block <= last; ++block)
+                carry = advance(column_[block], matches[block & slot_mask_], carry);
+            score += carry;
+            if (j % kWord == 0 && hopeless(rows, columns, j, first, last, score, limit))
+                return {false, limit + 1};
+            if (j % look_every == 0 && stop()) return {true, 0};
+        }
+        score -= rise(column_[blocks - 1], rows_beyond(rows));
+        return {false, std::min(static_cast<std::size_t>(score), limit + 1)};
+    }
+
+private:
+    /// Starts a block of rows: its matches replace those of the block that used the slot before.
+    template <class Id>
+    void open_block(std::span<const Id> a, std::size_t block) {
+        const std::size_t slot = block & slot_mask_;
+        if (block >= slots_) {
+            const std::size_t old = (block - slots_) * kWord;
+            for (std::size_t row = old; row < old + kWord; ++row)
+                matches_[a[row] * slots_ + slot] = 0;
+        }
+        const std::size_t end = std::min(a.size(), (block + 1) * kWord);
+        for (std::size_t row = block * kWord; row < end; ++row)
+            matches_[a[row] * slots_ + slot] |= std::uint64_t{1} << row % kWord;
+        column_[block] = Block{};
+    }
+
+    /// True when every cell of the column proves a distance above the limit. Down a block a cell
+    /// is at most 63 below the value of its last row, and what is left costs at least the
+    /// diagonals still to cross; of a block's rows the first has the smallest such bound.
+    bool hopeless(std::size_t rows, std::size_t columns, std::size_t j, std::size_t first,
+                  std::size_t last, std::ptrdiff_t score, std::size_t limit) const {
+        for (std::size_t block = last;; --block) {
+            const auto top = static_cast<std::ptrdiff_t>(block * kWord + 1);
+            const std::ptrdiff_t to_cross = static_cast<std::ptrdiff_t>(columns - j) -
+                                            (static_cast<std::ptrdiff_t>(rows) - top);
+            const std::ptrdiff_t least =
+                score - static_cast<std::ptrdiff_t>(kWord - 1) + std::abs(to_cross);
+            if (least <= static_cast<std::ptrdiff_t>(limit)) return false;
+            if (block == first) return true;
+            score -= rise(column_[block], ~std::uint64_t{0});
+        }
+    }
+
+    std::vector<std::uint64_t> matches_;  // [id][slot]: which rows of the slot's block hold id
+    std::vector<Block> column_;           // by block
+    std::size_t slots_ = 0;
+    std::size_t slot_mask_ = 0;
+};
+
+/// Numbers the symbols of one string densely, so that tables can be indexed by them.
+class SymbolIds {
+public:
+    /// ids of a, then of b; symbols that a lacks get the last id. Returns how many ids there are.
+    std::size_t assign(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
+                       std::vector<std::uint32_t>& a_ids, std::vector<std::uint32_t>& b_ids) {
+        table_.assign(std::bit_ceil(2 * a.size() + 2), Entry{0, kEmpty});
+        std::uint32_t next = 0;
+        a_ids.resize(a.size());
+        for (std::size_t i = 0; i < a.size(); ++i) {
+            Entry& entry = find(a[i]);
+            if (entry.id == kEmpty) entry = {a[i], next++};
+            a_ids[i] = entry.id;
+        }
+        b_ids.resize(b.size());
+        for (std::size_t i = 0; i < b.size(); ++i) {
+            const Entry& entry = find(b[i]);
+            b_ids[i] = entry.id == kEmpty ? next : entry.id;
+        }
+        return std::size_t{next} + 1;
+    }
+
+private:
+    static constexpr std::uint32_t kEmpty = UINT32_MAX;
+    struct Entry {
+        std::uint32_t symbol;
+        std::uint32_t id;
+    };
+
+    Entry& find(std::uint32_t symbol) {
+        const std::size_t mask = table_.size() - 1;
+        std::size_t at = (symbol * 0x9e3779b97f4a7c15u >> 32) & mask;
+        while (table_[at].id != kEmpty && table_[at].symbol != symbol) at = (at + 1) & mask;
+        return table_[at];
+    }
+
+    std::vector<Entry> table_;
+};
+
+}  // namespace
+
+struct EditDistance::Scratch {
+    Diagonals diagonals;
+    Band band;
+    SymbolIds symbol_ids;
+    std::vector<std::uint32_t> a_ids, b_ids;
+    std::vector<std::uint32_t> a_symbols, b_symbols;
+
+    Band::Outcome run_band(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b,
+                           std::size_t limit, Stop stop) {
+        return band.run(a, b, 256, limit, stop);
+    }
+
+    Band::Outcome run_band(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
+                           std::size_t limit, Stop stop) {
+        const std::size_t ids = symbol_ids.assign(a, b, a_ids, b_ids);
+        return band.run<std::uint32_t>(a_ids, b_ids, ids, limit, stop);
+    }
+
+    template <class Symbol>
+    Result<std::size_t> distance(std::span<const Symbol> a, std::span<const Symbol> b,
+                                 std::size_t limit, Stop stop) {
+        if (a.size() > b.size()) std::swap(a, b);
+        const std::size_t above = limit + 1;
+        limit = std::min(limit, b.size());
+        if (b.size() - a.size() > limit) return above;
+        trim_common_ends(a, b);
+        if (a.empty()) return b.size();
+
+        const std::size_t difference = b.size() - a.size();
+        // As many edits as cost about what the narrowest useful band would.
+        const auto few = static_cast<std::size_t>(std::sqrt(3.0 * static_cast<double>(b.size())));
+        double guess = 2.0 * static_cast<double>(difference) + kWord;
+        if (difference < few) {
+            const std::size_t first_limit = std::min(limit, few);
+            const Diagonals::Outcome near = diagonals.run(a, b, first_limit, stop);
+            if (near.stopped) return Status::cancelled();
+            if (near.distance) return *near.distance;
+            if (first_limit == limit) return above;
+            // Edits are spread evenly more often than not, so how far the first ones reached
+            // tells about how many there are. Too small a guess costs another, wider run.
+            guess = 1.2 * static_cast<double>(first_limit) / std::max(near.reached, 0.01) + kWord;
+        }
+        for (;;) {
+            const std::size_t band_limit =
+                std::min(limit, std::max(difference, static_cast<std::size_t>(guess)));
+            const Band::Outcome outcome = run_band(a, b, band_limit, stop);
+            if (outcome.stopped) return Status::cancelled();
+            if (outcome.distance <= band_limit) return outcome.distance;
+            if (band_limit == limit) return above;
+            guess *= 2;
+        }
+    }
+};
+
+EditDistance::EditDistance() : scratch_(std::make_unique<Scratch>()) {}
+EditDistance::~EditDistance() = default;
+EditDistance::EditDistance(EditDistance&&) noexcept = default;
+EditDistance& EditDistance::operator=(EditDistance&&) noexcept = default;
+
+Result<std::size_t> EditDistance::operator()(std::span<const std::uint8_t> a,
+                                             std::span<const std::uint8_t> b, std::size_t limit,
+                                             Stop stop) try {
+    return scratch_->distance(a, b, limit, stop);
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory();
+}
+
+Result<std::size_t> EditDistance::operator()(std::span<const std::uint32_t> a,
+                                             std::span<const std::uint32_t> b, std::size_t limit,
+                                             Stop stop) try {
+    return scratch_->distance(a, b, limit, stop);
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory();
+}
+
+Result<std::size_t> EditDistance::of_texts(Bytes a, Bytes b, const CharacterLengths& lengths,
+                                           std::size_t limit, Stop stop) try {
+    if (is_narrow(a, lengths) && is_narrow(b, lengths))
+        return scratch_->distance(a, b, limit, stop);
+    decode_characters(a, lengths, scratch_->a_symbols);
+    decode_characters(b, lengths, scratch_->b_symbols);
+    return scratch_->distance<std::uint32_t>(scratch_->a_symbols, scratch_->b_symbols, limit, stop);
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory();
+}
+
+double edit_rate(std::size_t distance, std::size_t sum_of_lengths) {
+    if (sum_of_lengths == 0) return 0;
+    return static_cast<double>(distance) / static_cast<double>(sum_of_lengths);
+}
+
+std::size_t most_edits_below(double threshold, std::size_t sum_of_lengths) {
+    auto edits = static_cast<std::size_t>(threshold * static_cast<double>(sum_of_lengths));
+    while (edits > 0 && !(edit_rate(edits, sum_of_lengths) < threshold)) --edits;
+    while (edits < sum_of_lengths && edit_rate(edits + 1, sum_of_lengths) < threshold) ++edits;
+    return edits;
+}
+
+}  // namespace gputext

@@ -1,0 +1,98 @@
+#include "cpp/execution.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <exception>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <vector>
+
+namespace gputext {
+namespace {
+
+/// Blocks every signal on this thread, and so on threads that it starts, until destroyed.
+class SignalsBlocked {
+public:
+    SignalsBlocked() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+private:
+    sigset_t before_;
+};
+
+Status call(const Execution::Body& body, std::size_t index, unsigned worker) noexcept {
+    try {
+        return body(index, worker);
+    } catch (const std::bad_alloc&) {
+        return Status::out_of_memory();
+    } catch (const std::exception& error) {
+        return {ErrorCode::internal_error, error.what()};
+    }
+}
+
+}  // namespace
+
+std::thread start_thread_without_signals(std::function<void()> body) {
+    const SignalsBlocked blocked;
+    return std::thread(std::move(body));
+}
+
+Stop Execution::stop() const {
+    return {[](void* context) { return static_cast<const Execution*>(context)->stop_requested(); },
+            const_cast<Execution*>(this)};
+}
+
+void Execution::begin_phase(const char* name, std::uint64_t steps) {
+    phase_.store(name, std::memory_order_relaxed);
+    done_.store(0, std::memory_order_relaxed);
+    total_.store(steps, std::memory_order_relaxed);
+}
+
+Status Execution::parallel_for(std::size_t count, const Body& body) {
+    std::atomic<std::size_t> next{0};
+    std::atomic<bool> failed{false};
+    std::mutex mutex;
+    Status first_error;
+
+    const auto work = [&](unsigned worker) {
+        for (;;) {
+            if (failed.load(std::memory_order_relaxed) || stop_requested()) return;
+            const std::size_t index = next.fetch_add(1, std::memory_order_relaxed);
+            if (index >= count) return;
+            Status status = call(body, index, worker);
+            if (!status.ok()) {
+                const std::lock_guard lock(mutex);
+                if (!failed.exchange(true)) first_error = std::move(status);
+                return;
+            }
+            done_.fetch_add(1, std::memory_order_relaxed);
+        }
+    };
+
+    std::vector<std::thread> helpers;
+    const auto wanted = static_cast<unsigned>(std::min<std::size_t>(threads_, count));
+    try {
+        helpers.reserve(wanted);
+        for (unsigned worker = 1; worker < wanted; ++worker)
+            helpers.push_back(start_thread_without_signals([&work, worker] { work(worker); }));
+    } catch (const std::system_error&) {
+        // The system gives no more threads: those that there are do it.
+    }
+    work(0);
+    for (std::thread& helper : helpers) helper.join();
+
+    if (failed.load()) return first_error;
+    if (stop_requested()) return Status::cancelled();
+    return {};
+}
+
+}  // namespace gputext

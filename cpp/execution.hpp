@@ -1,0 +1,56 @@
+// cpp/execution.hpp - what an operator runs on: threads, progress, and the wish to stop
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <thread>
+
+#include "cpp/status.hpp"
+#include "cpp/stop.hpp"
+
+namespace gputext {
+
+/// A thread that no signal of the process is ever delivered to: a server's signal handlers must
+/// run on the thread that they belong to.
+std::thread start_thread_without_signals(std::function<void()> body);
+
+/// Shared by the thread that runs an operator, its workers, and whoever watches or stops it.
+/// Everything but parallel_for may be called from any thread at any time.
+class Execution {
+public:
+    /// `threads` is the most that work at once, the caller of parallel_for included; at least 1.
+    explicit Execution(unsigned threads) : threads_(threads == 0 ? 1 : threads) {}
+
+    unsigned threads() const { return threads_; }
+
+    void request_stop() { stop_.store(true, std::memory_order_relaxed); }
+    bool stop_requested() const { return stop_.load(std::memory_order_relaxed); }
+    /// The same for functions that know no Execution.
+    Stop stop() const;
+
+    /// Names what runs now and how many steps it has; `name` must live as long as the program.
+    void begin_phase(const char* name, std::uint64_t steps);
+    const char* phase() const { return phase_.load(std::memory_order_relaxed); }
+    std::uint64_t done() const { return done_.load(std::memory_order_relaxed); }
+    std::uint64_t total() const { return total_.load(std::memory_order_relaxed); }
+
+    /// Calls body(index, worker) once for every index below `count`, in about ascending order, on
+    /// up to threads() threads; `worker` is below threads() and names the caller's thread, so that
+    /// a body can keep scratch memory by worker. Each call counts as a step done. Ends early with
+    /// cancelled after a stop request, or with the first error that a body returned or threw;
+    /// a body should take milliseconds, and look at stop() itself where it may take longer.
+    using Body = std::function<Status(std::size_t index, unsigned worker)>;
+    Status parallel_for(std::size_t count, const Body& body);
+
+private:
+    unsigned threads_;
+    std::atomic<bool> stop_{false};
+    std::atomic<const char*> phase_{""};
+    std::atomic<std::uint64_t> done_{0};
+    std::atomic<std::uint64_t> total_{0};
+};
+
+}  // namespace gputext

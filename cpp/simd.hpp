@@ -1,0 +1,22 @@
+// cpp/simd.hpp - the instruction sets that inner loops are written for, chosen at run time
+
+#pragma once
+
+namespace gputext {
+
+/// avx512 stands for F, BW, VL and VPOPCNTDQ together.
+enum class Simd { portable, avx2, avx512 };
+
+bool simd_available(Simd simd);
+/// The widest one that this processor has.
+Simd best_simd();
+const char* simd_name(Simd simd);
+
+}  // namespace gputext
+
+#if defined(__x86_64__)
+#define GPUTEXT_X86 1
+#define GPUTEXT_TARGET_AVX2 __attribute__((target("avx2,popcnt")))
+#define GPUTEXT_TARGET_AVX512 \
+    __attribute__((target("avx512f,avx512bw,avx512vl,avx512vpopcntdq,popcnt")))
+#endif

@@ -1,0 +1,264 @@
+#include "cpp/near_duplicates.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <tuple>
+
+#include "cpp/components.hpp"
+#include "cpp/document_join.hpp"
+#include "cpp/edit_distance.hpp"
+#include "cpp/signature_join.hpp"
+
+namespace gputext {
+namespace {
+
+/// Any hash does: documents with equal hashes are compared.
+std::uint64_t hash_bytes(Bytes document) {
+    std::uint64_t hash = document.size() * 0x9e3779b97f4a7c15u;
+    const auto mix = [&hash](std::uint64_t word) {
+        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    };
+    std::size_t at = 0;
+    for (; at + 8 <= document.size(); at += 8) {
+        std::uint64_t word;
+        std::memcpy(&word, document.data() + at, sizeof word);
+        mix(word);
+    }
+    for (; at < document.size(); ++at) mix(document[at]);
+    return hash;
+}
+
+bool equal_bytes(Bytes a, Bytes b) {
+    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
+
+}  // namespace
+
+/// One run of the operator: fills a NearDuplicates step by step.
+class NearDuplicateSearch {
+public:
+    NearDuplicateSearch(const NearDuplicateParameters& parameters, const Documents& documents,
+                        GivenSignatures signatures, Execution& execution)
+        : parameters_(parameters),
+          documents_(documents),
+          given_signatures_(signatures),
+          execution_(execution) {}
+
+    Result<NearDuplicates> run() {
+        answer_.copies_are_near_ = any_rate_below(parameters_.threshold);
+        for (const auto step :
+             {&NearDuplicateSearch::find_copies, &NearDuplicateSearch::select_first_copies,
+              &NearDuplicateSearch::find_candidates, &NearDuplicateSearch::verify}) {
+            if (Status status = (this->*step)(); !status.ok()) return status;
+        }
+        collect();
+        return std::move(answer_);
+    }
+
+private:
+    /// Fills first_copy_ and the classes' members.
+    Status find_copies() {
+        const std::size_t count = documents_.size();
+        std::vector<std::uint64_t> hashes(count);
+        execution_.begin_phase("hashing documents", count);
+        Status status = execution_.parallel_for(count, [&](std::size_t i, unsigned) {
+            hashes[i] = hash_bytes(documents_[i]);
+            return Status();
+        });
+        if (!status.ok()) return status;
+
+        std::vector<std::uint32_t> order(count);
+        std::iota(order.begin(), order.end(), 0u);
+        std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+            return std::pair(hashes[a], a) < std::pair(hashes[b], b);
+        });
+        std::vector<std::uint32_t>& first_copy = answer_.first_copy_;
+        first_copy.resize(count);
+        std::vector<std::uint32_t> firsts;  // of the run of equal hashes, almost always one
+        for (std::size_t i = 0; i < count; ++i) {
+            if (i % 4096 == 0 && execution_.stop_requested()) return Status::cancelled();
+            if (i == 0 || hashes[order[i]] != hashes[order[i - 1]]) firsts.clear();
+            const auto same = std::find_if(firsts.begin(), firsts.end(), [&](std::uint32_t first) {
+                return equal_bytes(documents_[first], documents_[order[i]]);
+            });
+            first_copy[order[i]] = same == firsts.end() ? order[i] : *same;
+            if (same == firsts.end()) firsts.push_back(order[i]);
+        }
+        collect_members();
+        return {};
+    }
+
+    void collect_members() {
+        const std::vector<std::uint32_t>& first_copy = answer_.first_copy_;
+        std::vector<std::uint64_t>& begin = answer_.members_begin_;
+        begin.assign(first_copy.size() + 1, 0);
+        for (const std::uint32_t first : first_copy) ++begin[first + 1];
+        std::partial_sum(begin.begin(), begin.end(), begin.begin());
+        answer_.members_.resize(first_copy.size());
+        std::vector<std::uint64_t> next(begin.begin(), begin.end() - 1);
+        for (std::uint32_t i = 0; i < first_copy.size(); ++i)
+            answer_.members_[next[first_copy[i]]++] = i;
+    }
+
+    /// From here on only first copies are looked at: distinct_ numbers them.
+    Status select_first_copies() {
+        for (std::uint32_t i = 0; i < answer_.first_copy_.size(); ++i)
+            if (answer_.first_copy_[i] == i) distinct_.push_back(i);
+        lengths_.resize(distinct_.size());
+        execution_.begin_phase("counting lengths", distinct_.size());
+        return execution_.parallel_for(distinct_.size(), [&](std::size_t i, unsigned) {
+            lengths_[i] = static_cast<std::uint32_t>(
+                count_characters(documents_[distinct_[i]], documents_.characters));
+            return Status();
+        });
+    }
+
+    Status find_candidates() {
+        if (parameters_.mode == NearDuplicateMode::ctph) return find_candidates_by_signature();
+        std::vector<Extent> extents(distinct_.size());
+        for (std::size_t i = 0; i < distinct_.size(); ++i)
+            extents[i] = documents_.extents[distinct_[i]];
+        const Documents distinct{documents_.bytes, extents, documents_.characters};
+        const DocumentJoin join{parameters_.threshold, parameters_.memory_limit, parameters_.simd};
+        return join_documents(join, distinct, lengths_, execution_, candidates_);
+    }
+
+    Status find_candidates_by_signature() {
+        std::vector<Ctph> signatures(distinct_.size());
+        execution_.begin_phase("computing signatures", distinct_.size());
+        Status status = execution_.parallel_for(distinct_.size(), [&](std::size_t i, unsigned) {
+            const std::uint32_t document = distinct_[i];
+            if (!given_signatures_.empty() && given_signatures_[document])
+                signatures[i] = *given_signatures_[document];
+            else
+                signatures[i] = ctph_signature(documents_[document], parameters_.signature_length);
+            return Status();
+        });
+        if (!status.ok()) return status;
+        // The thesis's factor: edits weigh more on a signature than on its document.
+        const double rate = std::min(1.0, 3 * parameters_.threshold);
+        return join_signatures(signatures, rate, parameters_.simd, execution_, candidates_);
+    }
+
+    /// Computes the candidates' distances; what is not below the threshold becomes kFar.
+    Status verify() {
+        distances_.assign(candidates_.size(), kFar);
+        std::vector<EditDistance> edit_distance(execution_.threads());
+        execution_.begin_phase("verifying candidates", candidates_.size());
+        return execution_.parallel_for(candidates_.size(), [&](std::size_t i, unsigned worker) {
+            const auto [first, second] = candidates_[i];
+            const std::size_t most = most_edits_below(
+                parameters_.threshold, std::size_t{lengths_[first]} + lengths_[second]);
+            const Result<std::size_t> distance = edit_distance[worker].of_texts(
+                documents_[distinct_[first]], documents_[distinct_[second]], documents_.characters,
+                most, execution_.stop());
+            if (!distance.ok()) return distance.status();
+            if (*distance <= most) distances_[i] = static_cast<std::uint32_t>(*distance);
+            return Status();
+        });
+    }
+
+    /// Stores the verified pairs by first copy, both ways.
+    void collect() {
+        std::vector<std::uint64_t>& begin = answer_.near_begin_;
+        begin.assign(answer_.first_copy_.size() + 1, 0);
+        for_each_verified([&](std::uint32_t a, std::uint32_t b, double) {
+            ++begin[a + 1];
+            ++begin[b + 1];
+        });
+        std::partial_sum(begin.begin(), begin.end(), begin.begin());
+        answer_.near_.resize(begin.back());
+        std::vector<std::uint64_t> next(begin.begin(), begin.end() - 1);
+        for_each_verified([&](std::uint32_t a, std::uint32_t b, double rate) {
+            answer_.near_[next[a]++] = {b, rate};
+            answer_.near_[next[b]++] = {a, rate};
+        });
+    }
+
+    template <class Visit>
+    void for_each_verified(Visit&& visit) const {
+        for (std::size_t i = 0; i < candidates_.size(); ++i) {
+            if (distances_[i] == kFar) continue;
+            const auto [first, second] = candidates_[i];
+            visit(distinct_[first], distinct_[second],
+                  edit_rate(distances_[i], std::size_t{lengths_[first]} + lengths_[second]));
+        }
+    }
+
+    static constexpr std::uint32_t kFar = UINT32_MAX;
+
+    const NearDuplicateParameters& parameters_;
+    const Documents& documents_;
+    GivenSignatures given_signatures_;
+    Execution& execution_;
+    NearDuplicates answer_;
+    std::vector<std::uint32_t> distinct_;   // documents that are first copies
+    std::vector<std::uint32_t> lengths_;    // of those, in characters
+    std::vector<IndexPair> candidates_;     // positions in distinct_
+    std::vector<std::uint32_t> distances_;  // of the candidates
+};
+
+std::span<const std::uint32_t> NearDuplicates::copies(std::uint32_t first_copy) const {
+    return std::span(members_).subspan(members_begin_[first_copy],
+                                       members_begin_[first_copy + 1] - members_begin_[first_copy]);
+}
+
+void NearDuplicates::later_neighbours(std::uint32_t document,
+                                      std::vector<Neighbour>& neighbours) const {
+    neighbours.clear();
+    if (!copies_are_near_) return;
+    const std::uint32_t first = first_copy_[document];
+    const auto add_later = [&](std::uint32_t other, double rate) {
+        const auto members = copies(other);
+        for (auto it = std::upper_bound(members.begin(), members.end(), document);
+             it != members.end(); ++it)
+            neighbours.push_back({*it, rate});
+    };
+    add_later(first, 0);
+    for (std::uint64_t i = near_begin_[first]; i < near_begin_[first + 1]; ++i)
+        add_later(near_[i].document, near_[i].edit_rate);
+    std::sort(neighbours.begin(), neighbours.end(),
+              [](const Neighbour& a, const Neighbour& b) { return a.document < b.document; });
+}
+
+std::uint64_t NearDuplicates::pairs() const {
+    if (!copies_are_near_) return 0;
+    std::uint64_t count = 0;
+    for (std::uint32_t first = 0; first < first_copy_.size(); ++first) {
+        if (first_copy_[first] != first) continue;
+        const std::uint64_t own = copies(first).size();
+        count += own * (own - 1) / 2;
+        for (std::uint64_t i = near_begin_[first]; i < near_begin_[first + 1]; ++i)
+            if (near_[i].document > first) count += own * copies(near_[i].document).size();
+    }
+    return count;
+}
+
+std::vector<std::uint32_t> NearDuplicates::components() const {
+    Components components(first_copy_.size());
+    if (copies_are_near_) {
+        for (std::uint32_t i = 0; i < first_copy_.size(); ++i) {
+            components.join(i, first_copy_[i]);
+            for (std::uint64_t n = near_begin_[i]; n < near_begin_[i + 1]; ++n)
+                components.join(i, near_[n].document);
+        }
+    }
+    return components.firsts();
+}
+
+Result<NearDuplicates> near_duplicates(const NearDuplicateParameters& parameters,
+                                       const Documents& documents, GivenSignatures signatures,
+                                       Execution& execution) {
+    if (!(parameters.threshold >= 0 && parameters.threshold < 0.5))
+        return Status(ErrorCode::invalid_argument, "threshold must be at least 0 and below 0.5");
+    if (parameters.signature_length < 1 || parameters.signature_length > Ctph::max_length)
+        return Status(ErrorCode::invalid_argument,
+                      "signature length must be between 1 and " + std::to_string(Ctph::max_length));
+    if (documents.size() >= UINT32_MAX)
+        return Status(ErrorCode::invalid_argument, "more than 4294967294 documents");
+    return NearDuplicateSearch(parameters, documents, signatures, execution).run();
+}
+
+}  // namespace gputext

@@ -1,0 +1,83 @@
+// cpp/near_duplicates.hpp - all pairs of documents with an edit rate below a threshold
+//
+// Source: the 2015 thesis, chapter 4. Mode ctph is its method, with signatures also compared at
+// neighbouring block sizes; mode exact finds every pair and needs no signature.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "cpp/ctph.hpp"
+#include "cpp/documents.hpp"
+#include "cpp/execution.hpp"
+#include "cpp/simd.hpp"
+#include "cpp/status.hpp"
+
+namespace gputext {
+
+enum class NearDuplicateMode {
+    ctph,  // pairs whose signatures' edit rate is below 3 * threshold, verified on the documents
+    exact  // every pair, found by filters that lose none, verified on the documents
+};
+
+struct NearDuplicateParameters {
+    double threshold = 0.05;  // 0 <= threshold < 0.5; pairs strictly below it are found
+    NearDuplicateMode mode = NearDuplicateMode::ctph;
+    std::size_t signature_length = 100;  // 1 to Ctph::max_length; mode ctph only
+    /// Bytes that mode exact's features may take (cpp/document_join.hpp).
+    std::size_t memory_limit = std::size_t{1} << 30;
+    Simd simd = best_simd();
+};
+
+/// A document near another one, which the context names.
+struct Neighbour {
+    std::uint32_t document;
+    double edit_rate;
+};
+
+/// The answer. Documents with the same bytes are kept as one class, named by its first member, so
+/// that n copies take n numbers and not n^2 pairs.
+class NearDuplicates {
+public:
+    /// Documents after `document` in input order that are near it, ascending.
+    void later_neighbours(std::uint32_t document, std::vector<Neighbour>& neighbours) const;
+
+    /// Number of pairs that later_neighbours gives over all documents.
+    std::uint64_t pairs() const;
+
+    /// Connected components: for each document the first one of its component.
+    std::vector<std::uint32_t> components() const;
+
+    std::size_t documents() const { return first_copy_.size(); }
+
+private:
+    friend class NearDuplicateSearch;
+
+    std::span<const std::uint32_t> copies(std::uint32_t first_copy) const;
+
+    bool copies_are_near_ = false;           // as at any threshold above 0
+    std::vector<std::uint32_t> first_copy_;  // by document: the first one with the same bytes
+    // Members of the classes, ascending, and where those of a first copy begin.
+    std::vector<std::uint32_t> members_;
+    std::vector<std::uint64_t> members_begin_;
+    // Neighbours of first copies, both ways, ascending.
+    std::vector<Neighbour> near_;
+    std::vector<std::uint64_t> near_begin_;
+};
+
+/// Signatures that the caller already has: empty, or one a document, absent where there is none.
+using GivenSignatures = std::span<const std::optional<Ctph>>;
+
+/// Time: hashing O(bytes), the join (cpp/signature_join.hpp or cpp/document_join.hpp), and about
+/// size * threshold * size / 32 word steps for each candidate that has to be verified in full.
+/// Memory: 40 bytes and a signature (250 bytes) a document, features in mode exact, the pairs.
+/// Errors: invalid_argument for parameters out of range; cancelled; out_of_memory.
+Result<NearDuplicates> near_duplicates(const NearDuplicateParameters& parameters,
+                                       const Documents& documents, GivenSignatures signatures,
+                                       Execution& execution);
+
+}  // namespace gputext

@@ -16,13 +16,13 @@ ifneq (,$(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)))
 .NOTPARALLEL:
 
 demo:
-	scripts/demo
+	@scripts/demo
 
 check:
-	scripts/check
+	@scripts/check
 
 dependencies:
-	scripts/install-dependencies
+	@scripts/install-dependencies
 
 # Goals of PGXS asked for together with ours: make clean check
 $(filter-out $(SCRIPT_GOALS),$(MAKECMDGOALS)):
@@ -35,6 +35,9 @@ SQL_PARTS = ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql
 
 # The regression tests: sql/NAME.sql and expected/NAME.out.
 REGRESS = ctph edit_distance ssdeep near_duplicates errors
+
+# Each of them finds the extension in its database, so any of them runs alone.
+REGRESS_OPTS = --load-extension=gputext
 
 # The tests hold texts beyond ASCII, whatever the locale of the one who runs them.
 ENCODING = UTF8

@@ -1,0 +1,32 @@
+// extension/ctph.hpp - the type ctph as it is stored
+
+#pragma once
+
+#include "extension/postgres.hpp"
+
+#include "cpp/ctph.hpp"
+
+namespace gputext {
+
+/// A value of type ctph: one signature (cpp/ctph.hpp). The size of the second part follows from
+/// that of the whole. On disk since 0.1.0.
+struct StoredCtph {
+    int32 vl_len_;
+    uint8 level;
+    uint8 unused;  // zero, so that equal values are equal bytes
+    uint16 first_length;
+    char letters[FLEXIBLE_ARRAY_MEMBER];
+
+    std::size_t letters_size() const { return VARSIZE(this) - offsetof(StoredCtph, letters); }
+};
+
+/// A copy for cpp/; throws std::bad_alloc.
+inline Ctph read_ctph(const StoredCtph& stored) {
+    return {stored.level, stored.first_length, std::string(stored.letters, stored.letters_size())};
+}
+
+inline const StoredCtph* ctph_argument(Datum datum) {
+    return reinterpret_cast<const StoredCtph*>(PG_DETOAST_DATUM(datum));
+}
+
+}  // namespace gputext

@@ -1,0 +1,40 @@
+#include "extension/failure.hpp"
+
+namespace gputext {
+namespace {
+
+int sqlstate_of(ErrorCode code) {
+    switch (code) {
+        case ErrorCode::cancelled:
+            return ERRCODE_QUERY_CANCELED;
+        case ErrorCode::invalid_argument:
+            return ERRCODE_INVALID_PARAMETER_VALUE;
+        case ErrorCode::out_of_memory:
+            return ERRCODE_OUT_OF_MEMORY;
+        case ErrorCode::io_error:
+            return ERRCODE_IO_ERROR;
+        default:
+            return ERRCODE_INTERNAL_ERROR;
+    }
+}
+
+bool interrupted(void*) {
+    return InterruptPending && (QueryCancelPending || ProcDiePending) &&
+           INTERRUPTS_CAN_BE_PROCESSED();
+}
+
+}  // namespace
+
+void raise_failure(const Failure& failure) {
+    // Usually ends here for what is cancelled, with the words for the reason.
+    if (failure.code == ErrorCode::cancelled) CHECK_FOR_INTERRUPTS();
+    ereport(ERROR, (errcode(sqlstate_of(failure.code)), errmsg("%s", failure.message),
+                    failure.hint[0] != '\0' ? errhint("%s", failure.hint) : 0));
+    pg_unreachable();
+}
+
+Stop stop_on_interrupt() {
+    return {interrupted, nullptr};
+}
+
+}  // namespace gputext

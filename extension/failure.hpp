@@ -1,0 +1,57 @@
+// extension/failure.hpp - the border between C++ exceptions and PostgreSQL's long jumps
+//
+// ereport(ERROR) jumps over C++ frames without running their destructors, and an exception must
+// never reach PostgreSQL. So a function here is one of two kinds. Those that call PostgreSQL hold
+// only what needs no destructor. Those that call cpp/ do so inside attempt(), call nothing of
+// PostgreSQL, and what they learn of an error is plain memory that the first kind then raises.
+
+#pragma once
+
+#include "extension/postgres.hpp"
+
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "cpp/status.hpp"
+#include "cpp/stop.hpp"
+
+namespace gputext {
+
+struct Failure {
+    ErrorCode code = ErrorCode::ok;
+    char message[500] = "";
+    char hint[200] = "";
+};
+
+inline void store_failure(Failure& failure, const Status& status) noexcept {
+    failure.code = status.code();
+    std::snprintf(failure.message, sizeof failure.message, "%s", status.message().c_str());
+    std::snprintf(failure.hint, sizeof failure.hint, "%s", status.hint().c_str());
+}
+
+/// Calls `work`, which returns a Status and may throw; true when that is ok.
+template <class Work>
+bool attempt(Failure& failure, Work&& work) noexcept {
+    try {
+        const Status status = work();
+        if (status.ok()) return true;
+        store_failure(failure, status);
+    } catch (const std::bad_alloc&) {
+        failure.code = ErrorCode::out_of_memory;
+        std::snprintf(failure.message, sizeof failure.message, "out of memory");
+    } catch (const std::exception& error) {
+        failure.code = ErrorCode::internal_error;
+        std::snprintf(failure.message, sizeof failure.message, "%s", error.what());
+    }
+    return false;
+}
+
+/// Raises the failure as an ERROR with its SQLSTATE; a cancelled one as what cancelled it.
+[[noreturn]] void raise_failure(const Failure& failure);
+
+/// Says stop when the session has been cancelled, timed out or terminated, for computations on the
+/// session's own thread: they end with ErrorCode::cancelled, and raise_failure does the rest.
+Stop stop_on_interrupt();
+
+}  // namespace gputext

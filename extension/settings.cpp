@@ -1,0 +1,49 @@
+#include "extension/postgres.hpp"
+
+extern "C" {
+#include "utils/guc.h"
+}
+
+#include <sched.h>
+
+#include <algorithm>
+
+#include "extension/settings.hpp"
+
+namespace gputext {
+namespace {
+
+constexpr int kMostThreads = 1024;
+
+int cpu_threads_setting = 0;
+int host_memory_limit_kb = 4 * 1024 * 1024;
+
+}  // namespace
+
+void define_settings() {
+    DefineCustomIntVariable(
+        "gputext.cpu_threads",
+        "Sets the number of threads that a statement of gputext may compute on.",
+        "0 takes as many as there are processors.", &cpu_threads_setting, 0, 0, kMostThreads,
+        PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "gputext.host_memory_limit",
+        "Sets the memory that the rows of an inner query may take before they go to a temporary "
+        "file.",
+        "What is computed from the rows may take as much again.", &host_memory_limit_kb,
+        4 * 1024 * 1024, 1024, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, nullptr, nullptr, nullptr);
+    MarkGUCPrefixReserved("gputext");
+}
+
+unsigned cpu_threads() {
+    if (cpu_threads_setting > 0) return static_cast<unsigned>(cpu_threads_setting);
+    cpu_set_t processors;
+    if (sched_getaffinity(0, sizeof processors, &processors) != 0) return 1;
+    return static_cast<unsigned>(std::clamp(CPU_COUNT(&processors), 1, kMostThreads));
+}
+
+std::size_t host_memory_limit() {
+    return static_cast<std::size_t>(host_memory_limit_kb) * 1024;
+}
+
+}  // namespace gputext

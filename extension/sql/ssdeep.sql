@@ -1,0 +1,13 @@
+-- Signatures to be exchanged with ssdeep and tools that read its signatures
+
+CREATE FUNCTION ssdeep_hash(document text) RETURNS text
+    AS 'MODULE_PATHNAME', 'gputext_ssdeep_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION ssdeep_hash(text) IS 'fuzzy hash of a document''s bytes, as ssdeep 2.14 computes it';
+
+CREATE FUNCTION ssdeep_hash(document bytea) RETURNS text
+    AS 'MODULE_PATHNAME', 'gputext_ssdeep_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
+COMMENT ON FUNCTION ssdeep_hash(bytea) IS 'fuzzy hash of a document''s bytes, as ssdeep 2.14 computes it';
+
+CREATE FUNCTION ssdeep_compare(a text, b text) RETURNS integer
+    AS 'MODULE_PATHNAME', 'gputext_ssdeep_compare' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION ssdeep_compare(text, text) IS 'likeness of two fuzzy hashes, 0 to 100, as ssdeep 2.14 scores it';

@@ -1,4 +1,5 @@
-// The documents of a benchmark corpus in memory.
+// bench/corpus_reader.hpp - the documents of a benchmark corpus in memory
+
 #pragma once
 
 #include <bit>
@@ -16,11 +17,11 @@ namespace gputext::bench {
 
 static_assert(std::endian::native == std::endian::little, "documents.bin is little-endian");
 
-// Reads documents.bin (bench/README.md): for each document a uint32 length and its bytes.
-// Document i has the id i + 1 in documents.tsv and truth.tsv.
+/// Reads documents.bin (bench/README.md): for each document a uint32 length and its bytes.
+/// Document i has the id i + 1 in documents.tsv and truth.tsv.
 class Corpus {
 public:
-    // Throws std::runtime_error when the file is missing or truncated.
+    /// Throws std::runtime_error when the file is missing or truncated.
     explicit Corpus(const std::filesystem::path& path) : file_(read_file(path)) {
         std::size_t at = 0;
         while (at < file_.size()) {
@@ -38,7 +39,7 @@ public:
     Corpus& operator=(const Corpus&) = delete;
 
     const std::vector<std::string_view>& documents() const { return documents_; }
-    // Sum of the documents' lengths.
+    /// Sum of the documents' lengths.
     std::size_t bytes() const { return bytes_; }
 
 private:

@@ -1,0 +1,48 @@
+#include "cpp/memory_file.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace gputext {
+
+MemoryFile::~MemoryFile() {
+    if (data_ != nullptr) munmap(data_, capacity_);
+    if (descriptor_ >= 0) close(descriptor_);
+}
+
+Status MemoryFile::append(std::span<const std::uint8_t> bytes) {
+    if (bytes.empty()) return {};
+    if (Status status = reserve(size_ + bytes.size()); !status.ok()) return status;
+    std::memcpy(data_ + size_, bytes.data(), bytes.size());
+    size_ += bytes.size();
+    return {};
+}
+
+Status MemoryFile::reserve(std::size_t wanted) {
+    if (wanted <= capacity_) return {};
+    if (descriptor_ < 0) {
+        descriptor_ = memfd_create("gputext", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+        if (descriptor_ < 0)
+            return {ErrorCode::io_error,
+                    std::string("could not create a file in memory: ") + std::strerror(errno)};
+    }
+    // Pages take memory when they are first written, so room to spare costs none.
+    constexpr std::size_t least = std::size_t{1} << 20;
+    const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t capacity = (std::max({wanted, 2 * capacity_, least}) + page - 1) / page * page;
+    if (ftruncate(descriptor_, static_cast<off_t>(capacity)) != 0) return Status::out_of_memory();
+    void* const mapped =
+        data_ == nullptr
+            ? mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0)
+            : mremap(data_, capacity_, capacity, MREMAP_MAYMOVE);
+    if (mapped == MAP_FAILED) return Status::out_of_memory();
+    data_ = static_cast<std::uint8_t*>(mapped);
+    capacity_ = capacity;
+    return {};
+}
+
+}  // namespace gputext

@@ -1,0 +1,208 @@
+#include "extension/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "funcapi.h"
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+#include "utils/tuplestore.h"
+}
+
+#include <cstring>
+#include <memory>
+
+#include "cpp/near_duplicates.hpp"
+#include "extension/failure.hpp"
+#include "extension/inner_query.hpp"
+#include "extension/owned.hpp"
+#include "extension/running_job.hpp"
+#include "extension/settings.hpp"
+#include "extension/text_arguments.hpp"
+
+using namespace gputext;
+
+namespace {
+
+/// What a call's arguments say.
+struct Call {
+    DocumentQuery query;
+    NearDuplicateParameters parameters;
+};
+
+/// What a call needs until its last row; dies with the call's memory context. The job is declared
+/// last: it is stopped before what it reads is gone.
+struct Work {
+    explicit Work(std::size_t memory_limit) : rows(memory_limit) {}
+
+    DocumentRows rows;
+    const std::uint8_t* bytes = nullptr;
+    NearDuplicates answer;
+    std::vector<Neighbour> neighbours;
+    std::vector<std::uint32_t> components;
+    std::vector<std::int64_t> component_sizes;
+    std::unique_ptr<Job> job;
+};
+
+void refuse_null(FunctionCallInfo fcinfo, int argument, const char* name) {
+    if (PG_ARGISNULL(argument))
+        ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s must not be null", name)));
+}
+
+double threshold_argument(FunctionCallInfo fcinfo, int argument) {
+    refuse_null(fcinfo, argument, "threshold");
+    const double threshold = PG_GETARG_FLOAT8(argument);
+    if (!(threshold >= 0 && threshold < 0.5))
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("threshold must be at least 0 and below 0.5, not %g", threshold),
+                        errdetail("It is an edit rate: the edit distance of two documents over the "
+                                  "sum of their lengths.")));
+    return threshold;
+}
+
+NearDuplicateMode mode_argument(FunctionCallInfo fcinfo, int argument) {
+    refuse_null(fcinfo, argument, "mode");
+    const char* mode = text_to_cstring(PG_GETARG_TEXT_PP(argument));
+    if (std::strcmp(mode, "ctph") == 0) return NearDuplicateMode::ctph;
+    if (std::strcmp(mode, "exact") == 0) return NearDuplicateMode::exact;
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("mode must be 'ctph' or 'exact', not \"%s\"", mode)));
+    pg_unreachable();
+}
+
+std::size_t max_length_argument(FunctionCallInfo fcinfo, int argument) {
+    refuse_null(fcinfo, argument, "max_length");
+    const int32 length = PG_GETARG_INT32(argument);
+    if (length < 1 || length > static_cast<int32>(Ctph::max_length))
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("max_length must be between 1 and %d, not %d",
+                               static_cast<int>(Ctph::max_length), length)));
+    return static_cast<std::size_t>(length);
+}
+
+/// Arguments: docs, id_type where there is one, threshold, mode, max_length.
+Call read_call(FunctionCallInfo fcinfo, bool typed) {
+    refuse_null(fcinfo, 0, "docs");
+    const int first = typed ? 2 : 1;
+    Call call{};
+    call.query.id_type = typed ? get_fn_expr_argtype(fcinfo->flinfo, 1) : INT8OID;
+    call.query.sql = text_to_cstring(PG_GETARG_TEXT_PP(0));
+    call.parameters.threshold = threshold_argument(fcinfo, first);
+    call.parameters.mode = mode_argument(fcinfo, first + 1);
+    call.parameters.signature_length = max_length_argument(fcinfo, first + 2);
+    call.parameters.memory_limit = host_memory_limit();
+    return call;
+}
+
+/// Reads the documents and compares them; the answer is in the returned work.
+Work* compare_documents(const Call& call, MemoryContext context) {
+    Work* work = make_owned<Work>(context, host_memory_limit());
+    bool binary = false;
+    work->bytes = run_document_query(call.query, work->rows, &binary);
+    const CharacterLengths characters =
+        binary ? CharacterLengths::single_byte() : database_characters();
+    const unsigned threads = cpu_threads();
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            work->job = Job::start(
+                threads, [work, characters, parameters = call.parameters](Execution& execution) {
+                    const Documents documents{work->bytes, work->rows.extents, characters};
+                    Result<NearDuplicates> answer = near_duplicates(
+                        parameters, documents, work->rows.signatures, execution);
+                    if (!answer.ok()) return answer.status();
+                    work->answer = std::move(*answer);
+                    return Status();
+                });
+            if (work->job == nullptr)
+                return {ErrorCode::out_of_memory, "could not start a thread",
+                        "The system's limits on threads and open files are the usual reasons."};
+            return {};
+        }))
+        raise_failure(failure);
+    finish_job(*work->job);
+    return work;
+}
+
+Datum id_of(const Work* work, const IdType& type, std::uint32_t document) {
+    return id_at(type, work->bytes + work->rows.id_begins[document]);
+}
+
+void put_pairs(Work* work, const IdType& type, ReturnSetInfo* result) {
+    const std::size_t count = work->answer.documents();
+    bool nulls[3] = {};
+    for (std::uint32_t document = 0; document < count; ++document) {
+        Failure failure;
+        if (!attempt(failure, [&]() -> Status {
+                work->answer.later_neighbours(document, work->neighbours);
+                return {};
+            }))
+            raise_failure(failure);
+        CHECK_FOR_INTERRUPTS();
+        for (std::size_t i = 0; i < work->neighbours.size(); ++i) {
+            const Neighbour& neighbour = work->neighbours[i];
+            if (i % 1024 == 1023) CHECK_FOR_INTERRUPTS();
+            Datum values[3] = {id_of(work, type, document), id_of(work, type, neighbour.document),
+                               Float8GetDatum(neighbour.edit_rate)};
+            tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+        }
+    }
+}
+
+void put_groups(Work* work, const IdType& type, ReturnSetInfo* result) {
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            work->components = work->answer.components();
+            work->component_sizes.resize(work->components.size());
+            for (const std::uint32_t first : work->components) ++work->component_sizes[first];
+            return {};
+        }))
+        raise_failure(failure);
+    bool nulls[3] = {};
+    for (std::uint32_t document = 0; document < work->components.size(); ++document) {
+        if (document % 1024 == 0) CHECK_FOR_INTERRUPTS();
+        const std::uint32_t first = work->components[document];
+        Datum values[3] = {id_of(work, type, document), id_of(work, type, first),
+                           Int64GetDatum(work->component_sizes[first])};
+        tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+    }
+}
+
+using PutRows = void (*)(Work* work, const IdType& type, ReturnSetInfo* result);
+
+Datum answer(FunctionCallInfo fcinfo, bool typed, PutRows put_rows) {
+    const Call call = read_call(fcinfo, typed);
+    InitMaterializedSRF(fcinfo, 0);
+    MemoryContext context =
+        AllocSetContextCreate(CurrentMemoryContext, "gputext job", ALLOCSET_DEFAULT_SIZES);
+    MemoryContext before = MemoryContextSwitchTo(context);
+    Work* work = compare_documents(call, context);
+    put_rows(work, id_type_of(call.query.id_type),
+             reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
+    MemoryContextSwitchTo(before);
+    MemoryContextDelete(context);
+    PG_RETURN_NULL();
+}
+
+}  // namespace
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_near_duplicates);
+PG_FUNCTION_INFO_V1(gputext_near_duplicates_typed);
+PG_FUNCTION_INFO_V1(gputext_near_duplicate_groups);
+PG_FUNCTION_INFO_V1(gputext_near_duplicate_groups_typed);
+
+PGDLLEXPORT Datum gputext_near_duplicates(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, false, put_pairs);
+}
+
+PGDLLEXPORT Datum gputext_near_duplicates_typed(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, true, put_pairs);
+}
+
+PGDLLEXPORT Datum gputext_near_duplicate_groups(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, false, put_groups);
+}
+
+PGDLLEXPORT Datum gputext_near_duplicate_groups_typed(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, true, put_groups);
+}
+}

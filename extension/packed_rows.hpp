@@ -1,0 +1,78 @@
+// extension/packed_rows.hpp - the rows of an inner query, packed for cpp/ to read
+
+#pragma once
+
+#include "extension/postgres.hpp"
+
+extern "C" {
+#include "storage/fd.h"
+}
+
+#include <optional>
+#include <vector>
+
+#include "cpp/ctph.hpp"
+#include "cpp/documents.hpp"
+#include "cpp/memory_file.hpp"
+
+namespace gputext {
+
+/// Bytes appended in memory up to gputext.host_memory_limit, and from there on in a temporary file
+/// of PostgreSQL's, which counts against temp_file_limit. Functions raise errors.
+class PackedBytes {
+public:
+    explicit PackedBytes(std::size_t memory_limit) : memory_limit_(memory_limit) {}
+    ~PackedBytes();
+    PackedBytes(const PackedBytes&) = delete;
+    PackedBytes& operator=(const PackedBytes&) = delete;
+
+    void append(const void* bytes, std::size_t size);
+    std::size_t size() const { return size_; }
+
+    /// Ends the appending. The bytes stay where they are as long as this object exists.
+    const std::uint8_t* finish();
+
+private:
+    void spill();
+    void write(const std::uint8_t* bytes, std::size_t size);
+    void flush();
+
+    static constexpr std::size_t kBuffer = std::size_t{1} << 18;
+
+    std::size_t memory_limit_;
+    std::size_t size_ = 0;
+    std::optional<MemoryFile> memory_{std::in_place};
+    // Once spilled:
+    File file_ = -1;  // closed by PostgreSQL at the transaction's end or abort
+    off_t written_ = 0;
+    std::vector<std::uint8_t> buffer_;
+    std::size_t buffered_ = 0;
+    void* mapped_ = nullptr;
+    std::size_t mapped_size_ = 0;
+};
+
+/// Documents with their ids and perhaps their signatures.
+struct DocumentRows {
+    explicit DocumentRows(std::size_t memory_limit) : bytes(memory_limit) {}
+
+    PackedBytes bytes;
+    std::vector<std::uint64_t> id_begins;  // of each row's id in the bytes
+    std::vector<Extent> extents;           // of each row's document
+    std::vector<std::optional<Ctph>> signatures;  // empty, or one a row
+};
+
+/// How values of a type are packed: by value in eight bytes, or as they are stored.
+struct IdType {
+    Oid oid;
+    int16 length;
+    bool by_value;
+};
+IdType id_type_of(Oid oid);
+
+/// Appends an id, aligned for any type; returns where it begins.
+std::size_t append_id(PackedBytes& bytes, const IdType& type, Datum id);
+
+/// The id that was packed at this address.
+Datum id_at(const IdType& type, const std::uint8_t* packed);
+
+}  // namespace gputext

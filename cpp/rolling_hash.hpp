@@ -32,6 +32,21 @@ public:
 
     std::uint32_t value() const noexcept { return sum_ + weighted_ + shifted_; }
 
+    /// The value after the byte *last, from last[-6]..last[0] alone, which must be readable. Calls
+    /// for successive positions do not wait for each other; compilers make vector code of a loop
+    /// of them, which is why the two sums, together that of (8 - j) * c(n - j), have 16 bits.
+    static std::uint32_t ending_at(const std::uint8_t* last) noexcept {
+        std::uint16_t run = last[0];
+        std::uint16_t sum = run;
+        for (int j = 1; j < 7; ++j) {
+            run = static_cast<std::uint16_t>(run + last[-j]);
+            sum = static_cast<std::uint16_t>(sum + run);
+        }
+        std::uint32_t shifted = 0;
+        for (int j = 6; j >= 0; --j) shifted = shifted << 5 ^ last[-j];
+        return shifted + sum + run;
+    }
+
 private:
     std::uint32_t sum_ = 0;
     std::uint32_t weighted_ = 0;

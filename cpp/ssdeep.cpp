@@ -57,6 +57,13 @@ struct Cuts {
     std::size_t first_size = 0;
     std::uint32_t final_hash = 0;
 
+    void clear() {
+        count = {};
+        last = {};
+        first_size = 0;
+        final_hash = 0;
+    }
+
     void add(std::size_t end, std::uint32_t hash) {
         const int level = level_of(hash);
         if (count[level]++ < kept) first[first_size++] = {end, level};
@@ -74,43 +81,34 @@ struct Cuts {
     }
 };
 
-constexpr std::size_t batch = 512;  // positions hashed at once, a multiple of 8
+constexpr std::size_t batch = 512;  // positions hashed at once, a multiple of 64
 
 struct Batch {
     alignas(64) std::array<std::uint32_t, batch> hashes;
     alignas(64) std::array<std::uint8_t, batch> cuts;  // 0 or 1
 };
 
-/// Hashes the positions at[0]..at[batch - 1], each from its last seven bytes at[i - 6]..at[i].
-/// Positions are independent, which compilers turn into vector code. The sum and the weighted sum
-/// together are the sum of (8 - j) * c(n - j).
-[[gnu::always_inline]] inline void hash_batch_here(const std::uint8_t* at, int floor, Batch& out) {
+/// Hashes the positions at[0]..at[batch - 1], for which at[-6] on must be readable.
+[[gnu::always_inline]] inline void hash_batch_here(const std::uint8_t* __restrict at, int floor,
+                                                   Batch& __restrict out) {
     for (std::size_t i = 0; i < batch; ++i) {
-        const std::uint8_t* c = at + i;
-        std::uint16_t run = c[0];
-        std::uint16_t sum = run;
-        for (int j = 1; j < 7; ++j) {
-            run = static_cast<std::uint16_t>(run + c[-j]);
-            sum = static_cast<std::uint16_t>(sum + run);
-        }
-        std::uint32_t shifted = 0;
-        for (int j = 6; j >= 0; --j) shifted = shifted << 5 ^ c[-j];
-        const std::uint32_t hash = shifted + sum + run;
+        const std::uint32_t hash = RollingHash::ending_at(at + i);
         out.hashes[i] = hash;
         out.cuts[i] = cuts(hash, floor);
     }
 }
 
-void hash_batch(const std::uint8_t* at, int floor, Batch& out) {
+[[gnu::optimize("O3")]] void hash_batch(const std::uint8_t* at, int floor, Batch& out) {
     hash_batch_here(at, floor, out);
 }
 
 #if defined(__x86_64__)
-[[gnu::target("avx2")]] void hash_batch_avx2(const std::uint8_t* at, int floor, Batch& out) {
+[[gnu::optimize("O3"), gnu::target("avx2")]] void hash_batch_avx2(const std::uint8_t* at, int floor,
+                                                                  Batch& out) {
     hash_batch_here(at, floor, out);
 }
 
-[[gnu::target("avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")]] void
+[[gnu::optimize("O3"), gnu::target("avx512f,avx512bw,avx512vl,prefer-vector-width=512")]] void
 hash_batch_avx512(const std::uint8_t* at, int floor, Batch& out) {
     hash_batch_here(at, floor, out);
 }
@@ -120,8 +118,7 @@ using HashBatch = void (*)(const std::uint8_t*, int, Batch&);
 
 HashBatch best_hash_batch() {
 #if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("avx512dq")) {
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
         return hash_batch_avx512;
     }
     if (__builtin_cpu_supports("avx2")) return hash_batch_avx2;
@@ -129,11 +126,13 @@ HashBatch best_hash_batch() {
     return hash_batch;
 }
 
-/// Adds the batch's cuts; `begin` is the document's position of its first byte. Cuts are sparse,
-/// so eight positions are skipped at a time.
-void add_batch(const Batch& found, std::size_t begin, Cuts& out) {
+/// Adds the cuts among a batch's positions from..to-1; `begin` is where in the document the batch
+/// begins, modulo 2^64. Cuts are sparse, so eight positions are skipped at a time.
+void add_batch(Batch& found, std::size_t from, std::size_t to, std::size_t begin, Cuts& out) {
     static_assert(std::endian::native == std::endian::little);
-    for (std::size_t i = 0; i < batch; i += 8) {
+    std::fill_n(found.cuts.begin(), from, std::uint8_t{0});
+    std::fill(found.cuts.begin() + to, found.cuts.end(), std::uint8_t{0});
+    for (std::size_t i = 0; i < to; i += 8) {
         std::uint64_t marks = 0;
         std::memcpy(&marks, &found.cuts[i], sizeof marks);
         for (; marks != 0; marks &= marks - 1) {
@@ -143,38 +142,29 @@ void add_batch(const Batch& found, std::size_t begin, Cuts& out) {
     }
 }
 
-/// Hashes positions one after another, from `hash` that stands before position `begin`.
-void add_singly(std::span<const std::uint8_t> document, std::size_t begin, std::size_t end,
-                int floor, RollingHash& hash, Cuts& out) {
-    for (std::size_t i = begin; i < end; ++i) {
-        const std::uint8_t leaving =
-            i < RollingHash::window ? std::uint8_t{0} : document[i - RollingHash::window];
-        const std::uint32_t value = hash.roll(document[i], leaving);
-        if (cuts(value, floor)) out.add(i + 1, value);
-    }
-}
-
+/// The first batch comes from a copy with zeros before it, as the hash has them there; the last
+/// ends with the document, and reaches back into positions that are done.
 void find_cuts(std::span<const std::uint8_t> document, int floor, Cuts& out) {
     static const HashBatch hash_one = best_hash_batch();
-    out.count = {};
-    out.last = {};
-    out.first_size = 0;
+    constexpr std::size_t before = RollingHash::window - 1;
     const std::size_t size = document.size();
-    std::size_t done = std::min(size, RollingHash::window);
-    RollingHash hash;
-    add_singly(document, 0, done, floor, hash, out);
-    const std::size_t head = done;
+    out.clear();
+    if (size == 0) return;
     Batch found;
-    for (; size - done >= batch; done += batch) {
-        hash_one(document.data() + done, floor, found);
-        add_batch(found, done, out);
+    std::array<std::uint8_t, before + batch> head = {};
+    std::size_t done = std::min(size, batch);
+    std::memcpy(&head[before], document.data(), done);
+    hash_one(&head[before], floor, found);
+    add_batch(found, 0, done, 0, out);
+    out.final_hash = found.hashes[done - 1];
+    while (done < size) {
+        const std::size_t end = std::min(done + batch, size);
+        const std::size_t begin = end - batch;
+        hash_one(document.data() + begin, floor, found);
+        add_batch(found, done - begin, batch, begin, out);
+        out.final_hash = found.hashes[batch - 1];
+        done = end;
     }
-    if (done != head) {
-        hash = RollingHash();
-        for (std::size_t i = done - RollingHash::window; i < done; ++i) hash.roll(document[i], 0);
-    }
-    add_singly(document, done, size, floor, hash, out);
-    out.final_hash = hash.value();
 }
 
 /// The smallest level whose block size would, in 64 pieces, reach the document's size.
@@ -224,13 +214,17 @@ template <std::size_t N>
 void advance(const std::array<Piece*, lanes>& active, std::size_t bytes) {
     std::array<const std::uint8_t*, N> at;
     std::array<std::uint32_t, N> hash;
+// Unrolled, the arrays become registers.
+#pragma GCC unroll 8
     for (std::size_t k = 0; k < N; ++k) {
         at[k] = active[k]->at;
         hash[k] = active[k]->hash;
     }
     for (std::size_t i = 0; i < bytes; ++i) {
+#pragma GCC unroll 8
         for (std::size_t k = 0; k < N; ++k) hash[k] = hash[k] * 19 ^ at[k][i];
     }
+#pragma GCC unroll 8
     for (std::size_t k = 0; k < N; ++k) {
         active[k]->at += bytes;
         active[k]->hash = hash[k];

@@ -126,13 +126,12 @@ HashBatch best_hash_batch() {
     return hash_batch;
 }
 
-/// Adds the cuts among a batch's positions from..to-1; `begin` is where in the document the batch
-/// begins, modulo 2^64. Cuts are sparse, so eight positions are skipped at a time.
-void add_batch(Batch& found, std::size_t from, std::size_t to, std::size_t begin, Cuts& out) {
+/// Adds the cuts among a batch's first `size` positions; `begin` is where in the document the
+/// batch begins. Cuts are sparse, so eight positions are skipped at a time.
+void add_batch(Batch& found, std::size_t size, std::size_t begin, Cuts& out) {
     static_assert(std::endian::native == std::endian::little);
-    std::fill_n(found.cuts.begin(), from, std::uint8_t{0});
-    std::fill(found.cuts.begin() + to, found.cuts.end(), std::uint8_t{0});
-    for (std::size_t i = 0; i < to; i += 8) {
+    std::fill(found.cuts.begin() + size, found.cuts.end(), std::uint8_t{0});
+    for (std::size_t i = 0; i < size; i += 8) {
         std::uint64_t marks = 0;
         std::memcpy(&marks, &found.cuts[i], sizeof marks);
         for (; marks != 0; marks &= marks - 1) {
@@ -142,28 +141,25 @@ void add_batch(Batch& found, std::size_t from, std::size_t to, std::size_t begin
     }
 }
 
-/// The first batch comes from a copy with zeros before it, as the hash has them there; the last
-/// ends with the document, and reaches back into positions that are done.
+/// A batch at the document's begin or end is read from a copy: the hash wants zeros before the
+/// document, and a whole batch is hashed, whatever stands behind the document.
 void find_cuts(std::span<const std::uint8_t> document, int floor, Cuts& out) {
     static const HashBatch hash_one = best_hash_batch();
     constexpr std::size_t before = RollingHash::window - 1;
-    const std::size_t size = document.size();
-    out.clear();
-    if (size == 0) return;
+    std::array<std::uint8_t, before + batch> edge = {};
     Batch found;
-    std::array<std::uint8_t, before + batch> head = {};
-    std::size_t done = std::min(size, batch);
-    std::memcpy(&head[before], document.data(), done);
-    hash_one(&head[before], floor, found);
-    add_batch(found, 0, done, 0, out);
-    out.final_hash = found.hashes[done - 1];
-    while (done < size) {
-        const std::size_t end = std::min(done + batch, size);
-        const std::size_t begin = end - batch;
-        hash_one(document.data() + begin, floor, found);
-        add_batch(found, done - begin, batch, begin, out);
-        out.final_hash = found.hashes[batch - 1];
-        done = end;
+    out.clear();
+    for (std::size_t begin = 0; begin < document.size(); begin += batch) {
+        const std::uint8_t* at = document.data() + begin;
+        const std::size_t size = std::min(batch, document.size() - begin);
+        if (begin == 0 || size < batch) {
+            const std::size_t history = begin == 0 ? 0 : before;
+            std::memcpy(&edge[before - history], at - history, history + size);
+            at = &edge[before];
+        }
+        hash_one(at, floor, found);
+        add_batch(found, size, begin, out);
+        out.final_hash = found.hashes[size - 1];
     }
 }
 
@@ -194,13 +190,15 @@ int find_level(std::span<const std::uint8_t> document, Cuts& out) {
     return choose_level(out, floor, guess);
 }
 
-// Pieces. A piece's hash starts at 0x27 and takes each byte c as (19 * hash) xor c modulo 64; high
-// bits never reach low ones, so they may hold anything until the letter is read.
+// Pieces. A piece's hash has a fixed start and takes each byte c as (19 * hash) xor c modulo 64;
+// high bits never reach low ones, so they may hold anything until the letter is read.
+
+constexpr std::uint32_t first_hash = 0x27;
 
 struct Piece {
     const std::uint8_t* at;
     const std::uint8_t* end;
-    std::uint32_t hash = 0x27;
+    std::uint32_t hash;
 
     std::size_t left() const { return static_cast<std::size_t>(end - at); }
     char letter() const { return alphabet[hash & 0x3f]; }
@@ -268,13 +266,15 @@ struct Division {
     std::size_t rest_begin = 0;
     std::size_t rest_end = 0;
     bool has_rest = false;
-    std::array<std::size_t, single_limit - 1> ends;
-    std::size_t size = 0;  // of `ends`
+    std::array<std::size_t, single_limit> ends;  // the last is room for an end that does not count
+    std::size_t size = 0;                        // of `ends`
 };
 
 void divide(const Cuts& found, int level, std::size_t limit, std::size_t size, Division& out) {
     for (std::size_t i = 0; i < found.first_size && out.size < limit - 1; ++i) {
-        if (found.first[i].level >= level) out.ends[out.size++] = found.first[i].end;
+        // Half of the cuts count, in no order: a branch would often be mispredicted.
+        out.ends[out.size] = found.first[i].end;
+        out.size += found.first[i].level >= level;
     }
     const bool unfinished = found.final_hash != 0;
     out.has_rest = unfinished || found.count_from(level) >= limit;
@@ -288,7 +288,7 @@ struct PieceList {
     std::size_t size = 0;
 
     void add(const std::uint8_t* begin, const std::uint8_t* end) {
-        pieces[size++] = Piece{begin, end};
+        pieces[size++] = {begin, end, first_hash};
     }
     void add_finished(const std::uint8_t* document, const Division& division) {
         std::size_t begin = 0;
@@ -298,6 +298,19 @@ struct PieceList {
         }
     }
 };
+
+/// Appends one part: the letters of its finished pieces, which lie in sequence, and of the rest.
+void append_part(const Division& division, const Piece* finished, const Piece& rest,
+                 std::string& out) {
+    std::array<char, single_limit> letters;
+    std::size_t size = 0;
+    while (size < division.size) {
+        letters[size] = finished[size].letter();
+        ++size;
+    }
+    if (division.has_rest) letters[size++] = rest.letter();
+    out.append(letters.data(), size);
+}
 
 }  // namespace
 
@@ -318,14 +331,14 @@ std::string ssdeep_hash(std::span<const std::uint8_t> document) {
     list.add_finished(data, doubled);
     hash_pieces({list.pieces.data(), list.size});
 
-    std::string text = std::to_string(block_size(level));
+    const Piece* finished = &list.pieces[2];
+    std::string text;
+    text.reserve(10 + 1 + single_limit + 1 + doubled_limit);
+    text += std::to_string(block_size(level));
     text += ':';
-    const Piece* piece = &list.pieces[2];
-    for (std::size_t i = 0; i < single.size; ++i) text += (piece++)->letter();
-    if (single.has_rest) text += list.pieces[0].letter();
+    append_part(single, finished, list.pieces[0], text);
     text += ':';
-    for (std::size_t i = 0; i < doubled.size; ++i) text += (piece++)->letter();
-    if (doubled.has_rest) text += list.pieces[1].letter();
+    append_part(doubled, finished + single.size, list.pieces[1], text);
     return text;
 }
 

@@ -713,7 +713,7 @@ std::size_t skewed_size(Random& random) {
 TEST_F(SsdeepProgram, PrintsTheSameHashes) {
     const std::uint64_t seed = property_seed();
     Random random(seed);
-    constexpr std::size_t documents = sanitized ? 5000 : 100000;
+    constexpr std::size_t documents = sanitized ? 20000 : 100000;
     std::vector<std::string> expected;
     Bytes document;
     for (std::size_t i = 0; i < documents; ++i) {
@@ -743,7 +743,7 @@ TEST_F(SsdeepProgram, PrintsTheSameHashes) {
 TEST_F(SsdeepProgram, PrintsTheSameScores) {
     const std::uint64_t seed = property_seed();
     Random random(seed);
-    constexpr std::size_t families = sanitized ? 5 : 54;
+    constexpr std::size_t families = sanitized ? 10 : 54;
     std::vector<std::string> known;
     std::vector<std::string> input;
     for (std::size_t family = 0; family < families; ++family) {

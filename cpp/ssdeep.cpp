@@ -88,13 +88,12 @@ struct Batch {
     alignas(64) std::array<std::uint8_t, batch> cuts;  // 0 or 1
 };
 
-/// Hashes the positions at[0]..at[batch - 1], for which at[-6] on must be readable.
+/// Hashes the positions at[0]..at[batch - 1], for which at[-7] on must be readable.
 [[gnu::always_inline]] inline void hash_batch_here(const std::uint8_t* __restrict at, int floor,
                                                    Batch& __restrict out) {
+    rolling_hashes<batch>(at, out.hashes.data());
     for (std::size_t i = 0; i < batch; ++i) {
-        const std::uint32_t hash = RollingHash::ending_at(at + i);
-        out.hashes[i] = hash;
-        out.cuts[i] = cuts(hash, floor);
+        out.cuts[i] = cuts(out.hashes[i], floor);
     }
 }
 
@@ -145,7 +144,7 @@ void add_batch(Batch& found, std::size_t size, std::size_t begin, Cuts& out) {
 /// document, and a whole batch is hashed, whatever stands behind the document.
 void find_cuts(std::span<const std::uint8_t> document, int floor, Cuts& out) {
     static const HashBatch hash_one = best_hash_batch();
-    constexpr std::size_t before = RollingHash::window - 1;
+    constexpr std::size_t before = RollingHash::window;
     std::array<std::uint8_t, before + batch> edge = {};
     Batch found;
     out.clear();

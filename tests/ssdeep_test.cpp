@@ -461,10 +461,17 @@ TEST(RollingHash, AgreesWithDefinition) {
     for_each_rolling_hash(document, [&](std::size_t position, std::uint32_t hash) {
         EXPECT_EQ(position, visited++);
         EXPECT_EQ(hash, reference_rolling_hash(document, position));
-        if (position < 6) return;
-        EXPECT_EQ(hash, RollingHash::ending_at(&document[position]));
     });
     EXPECT_EQ(visited, document.size());
+
+    constexpr std::size_t count = 100;
+    std::array<std::uint32_t, count> hashes;
+    for (std::size_t begin = 7; begin + count <= document.size(); ++begin) {
+        rolling_hashes<count>(&document[begin], hashes.data());
+        for (std::size_t i = 0; i < count; ++i) {
+            ASSERT_EQ(hashes[i], reference_rolling_hash(document, begin + i));
+        }
+    }
 }
 
 TEST(SsdeepHash, AgreesWithDefinitionAtEverySize) {

@@ -407,11 +407,14 @@ constexpr std::size_t needed_run = 7;  // letters that two parts must share in s
 /// the mismatched place, so the next one starts behind it.
 bool share_run(const Places& other, const SsdeepPart& part) noexcept {
     for (std::size_t begin = 0; begin + needed_run <= part.size;) {
-        std::uint64_t places = ~std::uint64_t{0};
-        std::size_t i = needed_run;
-        while (i > 0 && (places = (places >> 1) & other.of[part.letters[begin + i - 1]]) != 0) --i;
-        if (i == 0) return true;
-        begin += i;
+        std::size_t i = needed_run - 1;
+        std::uint64_t places = other.of[part.letters[begin + i]];
+        while (places != 0) {
+            if (i == 0) return true;
+            --i;
+            places = (places >> 1) & other.of[part.letters[begin + i]];
+        }
+        begin += i + 1;
     }
     return false;
 }

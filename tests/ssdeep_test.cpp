@@ -113,6 +113,11 @@ Bytes joined(Bytes head, const Bytes& tail) {
     return head;
 }
 
+std::string repeated_text(std::string_view unit, std::size_t size) {
+    const Bytes bytes = repeated(unit, size);
+    return {bytes.begin(), bytes.end()};
+}
+
 /// Seven zeros at the end or more make the final rolling hash zero, which changes the last letter.
 Bytes with_zeros(Bytes document, std::size_t zeros) {
     document.resize(document.size() + zeros);
@@ -514,6 +519,25 @@ TEST(SsdeepCompare, AgreesWithDefinitionAndIsSymmetric) {
         }
     }
     EXPECT_GT(positive, families);
+}
+
+TEST(SsdeepCompare, SeesSharedLettersAtEveryPlace) {
+    const std::string shared = "0123456";
+    for (std::size_t i = 0; i + shared.size() <= 64; ++i) {
+        for (std::size_t j = 0; j + shared.size() <= 64; ++j) {
+            for (const std::size_t length : {std::size_t{6}, std::size_t{7}}) {
+                std::string a = repeated_text("ABC", 64);
+                std::string b = repeated_text("XYZ", 64);
+                a.replace(i, length, shared, 0, length);
+                b.replace(j, length, shared, 0, length);
+                a = "96:" + a + ":";
+                b = "96:" + b + ":";
+                const int score = *ssdeep_compare(a, b);
+                ASSERT_EQ(score, reference_compare(a, b)) << a << '\n' << b;
+                ASSERT_EQ(score > 0, length == 7) << a << '\n' << b;
+            }
+        }
+    }
 }
 
 TEST(SsdeepCompare, CountsALineOfASignatureFile) {

@@ -14,6 +14,7 @@
 
 #include "cpp/characters.hpp"
 #include "cpp/status.hpp"
+#include "cpp/stop.hpp"
 
 namespace gputext {
 
@@ -41,8 +42,9 @@ struct Ctph {
 
 /// The smallest block size, from 1 up by doubling, whose signature has at most `longest` letters.
 /// An empty document has an empty signature. Requires 1 <= longest <= Ctph::max_length.
-/// One pass; O(size) time, O(longest) memory. Throws std::bad_alloc.
-Ctph ctph_signature(Bytes document, std::size_t longest);
+/// Documents are below 2^32 bytes. One pass; O(size) time, O(longest) memory.
+/// Error: cancelled, when `stop` says so (asked every few million bytes). Throws std::bad_alloc.
+Result<Ctph> ctph_signature(Bytes document, std::size_t longest, Stop stop = {});
 
 /// "B:letters:letters", the decimal block size first.
 std::string format_ctph(const Ctph& signature);

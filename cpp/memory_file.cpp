@@ -33,12 +33,12 @@ Status MemoryFile::reserve(std::size_t wanted) {
     // Pages take memory when they are first written, so room to spare costs none.
     constexpr std::size_t least = std::size_t{1} << 20;
     const std::size_t page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-    const std::size_t capacity = (std::max({wanted, 2 * capacity_, least}) + page - 1) / page * page;
+    const std::size_t capacity =
+        (std::max({wanted, 2 * capacity_, least}) + page - 1) / page * page;
     if (ftruncate(descriptor_, static_cast<off_t>(capacity)) != 0) return Status::out_of_memory();
-    void* const mapped =
-        data_ == nullptr
-            ? mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_, 0)
-            : mremap(data_, capacity_, capacity, MREMAP_MAYMOVE);
+    void* const mapped = data_ == nullptr ? mmap(nullptr, capacity, PROT_READ | PROT_WRITE,
+                                                 MAP_SHARED, descriptor_, 0)
+                                          : mremap(data_, capacity_, capacity, MREMAP_MAYMOVE);
     if (mapped == MAP_FAILED) return Status::out_of_memory();
     data_ = static_cast<std::uint8_t*>(mapped);
     capacity_ = capacity;

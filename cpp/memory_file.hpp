@@ -1,4 +1,5 @@
-// cpp/memory_file.hpp - bytes that grow without being copied, in memory that a file descriptor names
+// cpp/memory_file.hpp - bytes that grow without being copied, in memory that a file descriptor
+// names
 
 #pragma once
 

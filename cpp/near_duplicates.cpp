@@ -130,10 +130,14 @@ private:
         execution_.begin_phase("computing signatures", distinct_.size());
         Status status = execution_.parallel_for(distinct_.size(), [&](std::size_t i, unsigned) {
             const std::uint32_t document = distinct_[i];
-            if (!given_signatures_.empty() && given_signatures_[document])
+            if (!given_signatures_.empty() && given_signatures_[document]) {
                 signatures[i] = *given_signatures_[document];
-            else
-                signatures[i] = ctph_signature(documents_[document], parameters_.signature_length);
+                return Status();
+            }
+            Result<Ctph> signature = ctph_signature(
+                documents_[document], parameters_.signature_length, execution_.stop());
+            if (!signature.ok()) return signature.status();
+            signatures[i] = std::move(*signature);
             return Status();
         });
         if (!status.ok()) return status;

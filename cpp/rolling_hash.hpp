@@ -2,60 +2,27 @@
 
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <span>
 
 namespace gputext {
 
-/// The hash of the last seven bytes c(n-6)..c(n) of a stream, bytes before its start being zero:
-///
-///     sum(c(n-j)) + sum((7-j) * c(n-j)) + xor(c(n-j) << 5j),  j = 0..6,  modulo 2^32
-///
-/// Nothing older than seven bytes matters, so every position can also be hashed on its own. The
-/// caller names the byte that leaves the window: a document in memory supplies it, and no ring of
-/// seven bytes has to be kept. Source: A. Tridgell's spamsum; J. Kornblum, "Identifying almost
-/// identical files using context triggered piecewise hashing", Digital Investigation 3S, 2006.
-class RollingHash {
-public:
-    static constexpr std::size_t window = 7;  // bytes
-
-    /// Takes in the next byte and drops `leaving`, the byte taken seven calls ago (zero in the
-    /// first seven calls); returns the new value. O(1).
-    std::uint32_t roll(std::uint8_t entering, std::uint8_t leaving) noexcept {
-        weighted_ += static_cast<std::uint32_t>(window) * entering - sum_;
-        sum_ += static_cast<std::uint32_t>(entering) - leaving;
-        shifted_ = shifted_ << 5 ^ entering;
-        return value();
-    }
-
-    std::uint32_t value() const noexcept { return sum_ + weighted_ + shifted_; }
-
-private:
-    std::uint32_t sum_ = 0;
-    std::uint32_t weighted_ = 0;
-    std::uint32_t shifted_ = 0;
-};
-
-/// Calls visit(position, hash) for every byte of `document` in order; `hash` is the value after
-/// that byte. O(size).
-template <class Visit>
-void for_each_rolling_hash(std::span<const std::uint8_t> document, Visit&& visit) {
-    RollingHash hash;
-    const std::size_t head = std::min(document.size(), RollingHash::window);
-    for (std::size_t i = 0; i < head; ++i) visit(i, hash.roll(document[i], 0));
-    for (std::size_t i = head; i < document.size(); ++i) {
-        visit(i, hash.roll(document[i], document[i - RollingHash::window]));
-    }
-}
+// The hash of the last seven bytes c(n-6)..c(n) of a stream, bytes before its start being zero:
+//
+//     sum(c(n-j)) + sum((7-j) * c(n-j)) + xor(c(n-j) << 5j),  j = 0..6,  modulo 2^32
+//
+// Nothing older than seven bytes matters, so every position can be hashed on its own. Source:
+// A. Tridgell's spamsum; J. Kornblum, "Identifying almost identical files using context triggered
+// piecewise hashing", Digital Investigation 3S, 2006.
+inline constexpr std::size_t rolling_hash_window = 7;  // bytes
 
 /// Writes to hashes[i] the hash of the seven bytes up to at[i], for i < Count. at[-7] on must be
 /// readable, though at[-7] itself does not matter.
 ///
 /// No position waits for another: compiled for vector instructions, into the function of which
-/// this is inlined, it takes a fraction of the time of a RollingHash. The two sums together are
+/// this is inlined, it takes a fraction of the time of
+/// a hash carried along from byte to byte. The two sums together are
 /// that of (8 - j) * c(n - j) and fit 16 bits; the xor doubles its bytes step by step: of two,
 /// of four and of eight, the eighth being shifted out.
 template <std::size_t Count>

@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <bit>
 #include <charconv>
-#include <cstring>
 #include <optional>
 
-#include "cpp/rolling_hash.hpp"
+#include "cpp/hash_batches.hpp"
 
 namespace gputext {
 namespace {
@@ -81,85 +80,17 @@ struct Cuts {
     }
 };
 
-constexpr std::size_t batch = 512;  // positions hashed at once, a multiple of 64
-
-struct Batch {
-    alignas(64) std::array<std::uint32_t, batch> hashes;
-    alignas(64) std::array<std::uint8_t, batch> cuts;  // 0 or 1
+/// Of the hashes, those that cut at a level or above.
+struct CutMark {
+    int floor;
+    [[gnu::always_inline]] bool operator()(std::uint32_t hash) const { return cuts(hash, floor); }
 };
 
-/// Hashes the positions at[0]..at[batch - 1], for which at[-7] on must be readable.
-[[gnu::always_inline]] inline void hash_batch_here(const std::uint8_t* __restrict at, int floor,
-                                                   Batch& __restrict out) {
-    rolling_hashes<batch>(at, out.hashes.data());
-    for (std::size_t i = 0; i < batch; ++i) {
-        out.cuts[i] = cuts(out.hashes[i], floor);
-    }
-}
-
-[[gnu::optimize("O3")]] void hash_batch(const std::uint8_t* at, int floor, Batch& out) {
-    hash_batch_here(at, floor, out);
-}
-
-#if defined(__x86_64__)
-[[gnu::optimize("O3"), gnu::target("avx2")]] void hash_batch_avx2(const std::uint8_t* at, int floor,
-                                                                  Batch& out) {
-    hash_batch_here(at, floor, out);
-}
-
-[[gnu::optimize("O3"), gnu::target("avx512f,avx512bw,avx512vl,prefer-vector-width=512")]] void
-hash_batch_avx512(const std::uint8_t* at, int floor, Batch& out) {
-    hash_batch_here(at, floor, out);
-}
-#endif
-
-using HashBatch = void (*)(const std::uint8_t*, int, Batch&);
-
-HashBatch best_hash_batch() {
-#if defined(__x86_64__)
-    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
-        return hash_batch_avx512;
-    }
-    if (__builtin_cpu_supports("avx2")) return hash_batch_avx2;
-#endif
-    return hash_batch;
-}
-
-/// Adds the cuts among a batch's first `size` positions; `begin` is where in the document the
-/// batch begins. Cuts are sparse, so eight positions are skipped at a time.
-void add_batch(Batch& found, std::size_t size, std::size_t begin, Cuts& out) {
-    static_assert(std::endian::native == std::endian::little);
-    std::fill(found.cuts.begin() + size, found.cuts.end(), std::uint8_t{0});
-    for (std::size_t i = 0; i < size; i += 8) {
-        std::uint64_t marks = 0;
-        std::memcpy(&marks, &found.cuts[i], sizeof marks);
-        for (; marks != 0; marks &= marks - 1) {
-            const std::size_t k = i + static_cast<std::size_t>(std::countr_zero(marks)) / 8;
-            out.add(begin + k + 1, found.hashes[k]);
-        }
-    }
-}
-
-/// A batch at the document's begin or end is read from a copy: the hash wants zeros before the
-/// document, and a whole batch is hashed, whatever stands behind the document.
-void find_cuts(std::span<const std::uint8_t> document, int floor, Cuts& out) {
-    static const HashBatch hash_one = best_hash_batch();
-    constexpr std::size_t before = RollingHash::window;
-    std::array<std::uint8_t, before + batch> edge = {};
-    Batch found;
+/// False if stopped.
+bool find_cuts(std::span<const std::uint8_t> document, int floor, Cuts& out, Stop stop) {
     out.clear();
-    for (std::size_t begin = 0; begin < document.size(); begin += batch) {
-        const std::uint8_t* at = document.data() + begin;
-        const std::size_t size = std::min(batch, document.size() - begin);
-        if (begin == 0 || size < batch) {
-            const std::size_t history = begin == 0 ? 0 : before;
-            std::memcpy(&edge[before - history], at - history, history + size);
-            at = &edge[before];
-        }
-        hash_one(at, floor, found);
-        add_batch(found, size, begin, out);
-        out.final_hash = found.hashes[size - 1];
-    }
+    const auto add = [&out](std::size_t end, std::uint32_t hash) { out.add(end, hash); };
+    return for_each_marked(document, CutMark{floor}, add, out.final_hash, stop);
 }
 
 /// The smallest level whose block size would, in 64 pieces, reach the document's size.
@@ -177,13 +108,14 @@ int choose_level(const Cuts& found, int floor, int guess) {
 }
 
 /// Finds the cuts and returns the level. Cuts below the level do not matter, and most documents
-/// have theirs just below the first guess; only where that fails are all cuts looked at.
-int find_level(std::span<const std::uint8_t> document, Cuts& out) {
+/// have theirs just below the first guess; only where that fails are all cuts looked at. No level
+/// if stopped.
+std::optional<int> find_level(std::span<const std::uint8_t> document, Cuts& out, Stop stop) {
     const int guess = first_guess(document.size());
     const int floor = std::max(guess - 2, 0);
-    find_cuts(document, floor, out);
+    if (!find_cuts(document, floor, out, stop)) return std::nullopt;
     if (floor > 0 && out.count_from(floor) < single_limit / 2) {
-        find_cuts(document, 0, out);
+        if (!find_cuts(document, 0, out, stop)) return std::nullopt;
         return choose_level(out, 0, floor - 1);
     }
     return choose_level(out, floor, guess);
@@ -228,14 +160,19 @@ void advance(const std::array<Piece*, lanes>& active, std::size_t bytes) {
     }
 }
 
-void hash_pieces(std::span<Piece> pieces) {
+/// Bytes of each active piece between two looks at the stop request.
+constexpr std::size_t stride = std::size_t{1} << 21;
+
+/// False if stopped.
+bool hash_pieces(std::span<Piece> pieces, Stop stop) {
     std::array<Piece*, lanes> active = {};
     std::size_t width = 0;
     std::size_t next = 0;
     for (;;) {
         while (width < lanes && next < pieces.size()) active[width++] = &pieces[next++];
-        if (width == 0) return;
-        std::size_t bytes = active[0]->left();
+        if (width == 0) return true;
+        if (stop()) return false;
+        std::size_t bytes = std::min(stride, active[0]->left());
         for (std::size_t k = 1; k < width; ++k) bytes = std::min(bytes, active[k]->left());
         switch (width) {
             case 4:
@@ -313,9 +250,11 @@ void append_part(const Division& division, const Piece* finished, const Piece& r
 
 }  // namespace
 
-std::string ssdeep_hash(std::span<const std::uint8_t> document) {
+Result<std::string> ssdeep_hash(std::span<const std::uint8_t> document, Stop stop) {
     Cuts found;
-    const int level = find_level(document, found);
+    const std::optional<int> level_found = find_level(document, found, stop);
+    if (!level_found) return Status::cancelled();
+    const int level = *level_found;
     Division single;
     Division doubled;
     divide(found, level, single_limit, document.size(), single);
@@ -328,7 +267,7 @@ std::string ssdeep_hash(std::span<const std::uint8_t> document) {
     list.add(data + doubled.rest_begin, data + doubled.rest_end);
     list.add_finished(data, single);
     list.add_finished(data, doubled);
-    hash_pieces({list.pieces.data(), list.size});
+    if (!hash_pieces({list.pieces.data(), list.size}, stop)) return Status::cancelled();
 
     const Piece* finished = &list.pieces[2];
     std::string text;

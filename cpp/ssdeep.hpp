@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "cpp/status.hpp"
+#include "cpp/stop.hpp"
 
 namespace gputext {
 
@@ -27,7 +28,8 @@ namespace gputext {
 ///
 /// O(size) time, one pass over the document for its cuts (two where it has far fewer than its
 /// size promises, such as a long run of one byte) and one for its pieces; about 32 KB of stack.
-std::string ssdeep_hash(std::span<const std::uint8_t> document);
+/// Error: cancelled, when `stop` says so (asked every few million bytes).
+Result<std::string> ssdeep_hash(std::span<const std::uint8_t> document, Stop stop = {});
 
 /// One of the two parts of a signature, ready to be compared: letters as numbers 0..63, of a run
 /// of equal ones only the first three.

@@ -60,13 +60,13 @@ PG_FUNCTION_INFO_V1(gputext_edit_rate_text);
 PG_FUNCTION_INFO_V1(gputext_edit_rate_bytea);
 
 PGDLLEXPORT Datum gputext_edit_distance_text(PG_FUNCTION_ARGS) {
-    return distance_datum(compare(PG_GETARG_TEXT_PP(0), PG_GETARG_TEXT_PP(1),
-                                  database_characters(), EditDistance::no_limit));
+    return distance_datum(compare(PG_GETARG_TEXT_PP(0), PG_GETARG_TEXT_PP(1), database_characters(),
+                                  EditDistance::no_limit));
 }
 
 PGDLLEXPORT Datum gputext_edit_distance_text_max(PG_FUNCTION_ARGS) {
-    return distance_datum(compare(PG_GETARG_TEXT_PP(0), PG_GETARG_TEXT_PP(1),
-                                  database_characters(), limit_argument(PG_GETARG_INT32(2))));
+    return distance_datum(compare(PG_GETARG_TEXT_PP(0), PG_GETARG_TEXT_PP(1), database_characters(),
+                                  limit_argument(PG_GETARG_INT32(2))));
 }
 
 PGDLLEXPORT Datum gputext_edit_distance_bytea(PG_FUNCTION_ARGS) {

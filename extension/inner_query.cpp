@@ -39,15 +39,16 @@ Oid base_type_of_column(TupleDesc columns, int column) {
 void check_id_column(TupleDesc columns, Oid wanted) {
     const Oid found = TupleDescAttr(columns, 0)->atttypid;
     if (found == wanted) return;
-    ereport(ERROR,
-            (errcode(ERRCODE_DATATYPE_MISMATCH),
-             errmsg("the ids of the inner query are of type %s, not %s", format_type_be(found),
-                    format_type_be(wanted)),
-             errhint("Add the argument id_type => NULL::%s behind the inner query.",
-                     format_type_be(found))));
+    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                    errmsg("the ids of the inner query are of type %s, not %s",
+                           format_type_be(found), format_type_be(wanted)),
+                    errhint("Add the argument id_type => NULL::%s behind the inner query.",
+                            format_type_be(found))));
 }
 
-bool is_text(Oid type) { return type == TEXTOID || type == VARCHAROID; }
+bool is_text(Oid type) {
+    return type == TEXTOID || type == VARCHAROID;
+}
 
 /// The type is found by its functions, since it may lie in any schema, and others of its name too.
 bool is_ctph(Oid type) {
@@ -117,13 +118,12 @@ bool receive(TupleTableSlot* slot, DestReceiver* self) {
     auto* receiver = reinterpret_cast<DocumentReceiver*>(self);
     slot_getallattrs(slot);
     if (slot->tts_isnull[0])
-        ereport(ERROR,
-                (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
-                 errmsg("an id of the inner query is null"),
-                 errdetail("It is that of row %lld.",
-                           static_cast<long long>(
-                               static_cast<int64>(receiver->rows->extents.size()) +
-                               receiver->nulls + 1))));
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("an id of the inner query is null"),
+             errdetail("It is that of row %lld.",
+                       static_cast<long long>(static_cast<int64>(receiver->rows->extents.size()) +
+                                              receiver->nulls + 1))));
     if (slot->tts_isnull[1]) {
         ++receiver->nulls;
         return true;
@@ -139,10 +139,10 @@ void shut_down(DestReceiver*) {}
 
 void report_nulls(int64 nulls) {
     if (nulls > 0)
-        ereport(NOTICE, (errmsg_plural("skipped %lld document that is null",
-                                       "skipped %lld documents that are null",
-                                       static_cast<unsigned long>(nulls),
-                                       static_cast<long long>(nulls))));
+        ereport(NOTICE,
+                (errmsg_plural("skipped %lld document that is null",
+                               "skipped %lld documents that are null",
+                               static_cast<unsigned long>(nulls), static_cast<long long>(nulls))));
 }
 
 }  // namespace
@@ -168,8 +168,7 @@ const std::uint8_t* run_document_query(const DocumentQuery& query, DocumentRows&
     const int result = SPI_execute_extended(query.sql, &options);
     if (result < 0)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("could not run the inner query: %s",
-                               SPI_result_code_string(result)),
+                        errmsg("could not run the inner query: %s", SPI_result_code_string(result)),
                         errcontext("inner query \"%s\"", query.sql)));
     SPI_finish();
 

@@ -45,7 +45,8 @@ struct Work {
 
 void refuse_null(FunctionCallInfo fcinfo, int argument, const char* name) {
     if (PG_ARGISNULL(argument))
-        ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s must not be null", name)));
+        ereport(ERROR,
+                (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s must not be null", name)));
 }
 
 double threshold_argument(FunctionCallInfo fcinfo, int argument) {
@@ -106,8 +107,8 @@ Work* compare_documents(const Call& call, MemoryContext context) {
             work->job = Job::start(
                 threads, [work, characters, parameters = call.parameters](Execution& execution) {
                     const Documents documents{work->bytes, work->rows.extents, characters};
-                    Result<NearDuplicates> answer = near_duplicates(
-                        parameters, documents, work->rows.signatures, execution);
+                    Result<NearDuplicates> answer =
+                        near_duplicates(parameters, documents, work->rows.signatures, execution);
                     if (!answer.ok()) return answer.status();
                     work->answer = std::move(*answer);
                     return Status();

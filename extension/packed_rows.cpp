@@ -64,8 +64,8 @@ void PackedBytes::flush() {
     if (FileWrite(file_, reinterpret_cast<char*>(buffer_.data()), size, written_,
                   WAIT_EVENT_BUFFILE_WRITE) != size) {
         if (errno == 0) errno = ENOSPC;  // a short write
-        ereport(ERROR, (errcode_for_file_access(), errmsg("could not write to file \"%s\": %m",
-                                                          FilePathName(file_))));
+        ereport(ERROR, (errcode_for_file_access(),
+                        errmsg("could not write to file \"%s\": %m", FilePathName(file_))));
     }
     written_ += size;
     buffered_ = 0;
@@ -78,8 +78,7 @@ const std::uint8_t* PackedBytes::finish() {
     if (FileSize(file_) != static_cast<off_t>(size_))
         ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
                         errmsg("temporary file \"%s\" has lost bytes", FilePathName(file_))));
-    void* const mapped =
-        mmap(nullptr, size_, PROT_READ, MAP_SHARED, FileGetRawDesc(file_), 0);
+    void* const mapped = mmap(nullptr, size_, PROT_READ, MAP_SHARED, FileGetRawDesc(file_), 0);
     if (mapped == MAP_FAILED)
         ereport(ERROR, (errcode_for_file_access(),
                         errmsg("could not map file \"%s\": %m", FilePathName(file_))));

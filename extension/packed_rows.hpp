@@ -56,8 +56,8 @@ struct DocumentRows {
     explicit DocumentRows(std::size_t memory_limit) : bytes(memory_limit) {}
 
     PackedBytes bytes;
-    std::vector<std::uint64_t> id_begins;  // of each row's id in the bytes
-    std::vector<Extent> extents;           // of each row's document
+    std::vector<std::uint64_t> id_begins;         // of each row's id in the bytes
+    std::vector<Extent> extents;                  // of each row's document
     std::vector<std::optional<Ctph>> signatures;  // empty, or one a row
 };
 

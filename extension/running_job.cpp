@@ -12,9 +12,9 @@ namespace {
 
 void wait_until_ready(Job& job) {
     for (;;) {
-        const int events = WaitLatchOrSocket(
-            MyLatch, WL_LATCH_SET | WL_SOCKET_READABLE | WL_EXIT_ON_PM_DEATH, job.ready_fd(), -1,
-            PG_WAIT_EXTENSION);
+        const int events =
+            WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_SOCKET_READABLE | WL_EXIT_ON_PM_DEATH,
+                              job.ready_fd(), -1, PG_WAIT_EXTENSION);
         if ((events & WL_LATCH_SET) != 0) {
             ResetLatch(MyLatch);
             CHECK_FOR_INTERRUPTS();

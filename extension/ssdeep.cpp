@@ -42,7 +42,8 @@ PGDLLEXPORT Datum gputext_ssdeep_compare(PG_FUNCTION_ARGS) {
             score = *result;
             return {};
         }))
-        ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("%s", failure.message)));
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("%s", failure.message)));
     PG_RETURN_INT32(score);
 }
 }

@@ -54,7 +54,7 @@ std::string plain_signature(std::string_view text, std::size_t longest) {
 }
 
 std::string signature(std::string_view text, std::size_t longest = 100) {
-    return format_ctph(ctph_signature(bytes_of(text), longest));
+    return format_ctph(*ctph_signature(bytes_of(text), longest));
 }
 
 TEST(Ctph, HasTheseFixedVectors) {

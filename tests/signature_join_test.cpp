@@ -103,11 +103,11 @@ TEST_P(OnEachInstructionSet, JoinOfSignaturesEqualsComparingEachPair) {
     std::vector<Ctph> signatures;
     for (int i = 0; i < 150; ++i) {
         const auto text = random.string(random.below(4000), "etaoin shrdlu\n");
-        signatures.push_back(ctph_signature(bytes_of(text), 100));
+        signatures.push_back(*ctph_signature(bytes_of(text), 100));
         // Growing a document moves it to the next block size: the pair is found there.
         auto grown = text + random.string(random.below(text.size() / 10 + 2), "etaoin shrdlu\n");
         grown = random.edited(grown, random.below(30), "etaoin");
-        signatures.push_back(ctph_signature(bytes_of(grown), random.below(4) == 0 ? 60 : 100));
+        signatures.push_back(*ctph_signature(bytes_of(grown), random.below(4) == 0 ? 60 : 100));
     }
     for (const double rate : {0.05, 0.15, 0.5}) {
         std::vector<IndexPair> expected;

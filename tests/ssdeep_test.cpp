@@ -25,7 +25,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpp/rolling_hash.hpp"
+#include "cpp/hash_batches.hpp"
 
 namespace gputext {
 namespace {
@@ -456,18 +456,22 @@ std::vector<Vector> vectors() {
 
 TEST(SsdeepHash, Vectors) {
     for (const Vector& vector : vectors()) {
-        EXPECT_EQ(ssdeep_hash(vector.document), vector.signature) << vector.name;
+        EXPECT_EQ(*ssdeep_hash(vector.document), vector.signature) << vector.name;
     }
 }
 
 TEST(RollingHash, AgreesWithDefinition) {
     const Bytes document = random_bytes(1, 1000);
     std::size_t visited = 0;
-    for_each_rolling_hash(document, [&](std::size_t position, std::uint32_t hash) {
-        EXPECT_EQ(position, visited++);
-        EXPECT_EQ(hash, reference_rolling_hash(document, position));
-    });
+    std::uint32_t last_hash = 0;
+    const auto every_position = [](std::uint32_t) { return true; };
+    const auto check = [&](std::size_t end, std::uint32_t hash) {
+        EXPECT_EQ(end, ++visited);
+        EXPECT_EQ(hash, reference_rolling_hash(document, end - 1));
+    };
+    ASSERT_TRUE(for_each_marked(document, every_position, check, last_hash, {}));
     EXPECT_EQ(visited, document.size());
+    EXPECT_EQ(last_hash, reference_rolling_hash(document, document.size() - 1));
 
     constexpr std::size_t count = 100;
     std::array<std::uint32_t, count> hashes;
@@ -485,7 +489,7 @@ TEST(SsdeepHash, AgreesWithDefinitionAtEverySize) {
     for (std::size_t size = 0; size < sizes; ++size) {
         for (int repeat = 0; repeat < 4; ++repeat) {
             const Bytes document = any_document(random, size);
-            ASSERT_EQ(ssdeep_hash(document), reference_hash(document)) << size;
+            ASSERT_EQ(*ssdeep_hash(document), reference_hash(document)) << size;
         }
     }
 }
@@ -494,7 +498,7 @@ TEST(SsdeepHash, ParsesAndScoresHundredWithItself) {
     Random random(property_seed());
     for (int repeat = 0; repeat < 2000; ++repeat) {
         const Bytes document = any_document(random, random.below(20000));
-        const std::string signature = ssdeep_hash(document);
+        const std::string signature = *ssdeep_hash(document);
         ASSERT_TRUE(parse_ssdeep(signature).ok()) << signature;
         const Result<int> score = ssdeep_compare(signature, signature);
         ASSERT_TRUE(score.ok()) << score.status().message();
@@ -750,7 +754,7 @@ TEST_F(SsdeepProgram, PrintsTheSameHashes) {
     for (std::size_t i = 0; i < documents; ++i) {
         document = random.one_in(3) ? mutated(random, std::move(document))
                                     : any_document(random, skewed_size(random));
-        expected.push_back(ssdeep_hash(document));
+        expected.push_back(*ssdeep_hash(document));
         ASSERT_NO_FATAL_FAILURE(write(std::to_string(i), document.data(), document.size()));
     }
     std::vector<bool> seen(documents);

@@ -26,7 +26,7 @@ namespace gputext {
 /// letters, then up to 32. Any document is allowed, the empty one too ("3::").
 ///
 /// O(size) time, one pass over the document for its cuts (two where it has far fewer than its
-/// size promises, such as a long run of one byte) and one for its pieces; about 32 KB of stack.
+/// size promises, such as a long run of one byte) and one for its pieces; about 45 KB of stack.
 std::string ssdeep_hash(std::span<const std::uint8_t> document);
 
 /// One of the two parts of a signature, ready to be compared: letters as numbers 0..63, of a run

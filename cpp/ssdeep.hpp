@@ -27,7 +27,7 @@ namespace gputext {
 /// letters, then up to 32. Any document is allowed, the empty one too ("3::").
 ///
 /// O(size) time, one pass over the document for its cuts (two where it has far fewer than its
-/// size promises, such as a long run of one byte) and one for its pieces; about 32 KB of stack.
+/// size promises, such as a long run of one byte) and one for its pieces; about 45 KB of stack.
 /// Error: cancelled, when `stop` says so (asked every few million bytes).
 Result<std::string> ssdeep_hash(std::span<const std::uint8_t> document, Stop stop = {});
 

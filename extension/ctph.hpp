@@ -6,6 +6,8 @@
 
 #include "cpp/ctph.hpp"
 
+extern "C" Datum gputext_ctph_in(PG_FUNCTION_ARGS);
+
 namespace gputext {
 
 /// A value of type ctph: one signature (cpp/ctph.hpp). The size of the second part follows from

@@ -19,8 +19,7 @@ extern "C" {
 #include "extension/settings.hpp"
 #include "extension/text_arguments.hpp"
 
-using namespace gputext;
-
+namespace gputext {
 namespace {
 
 /// What a call's arguments say.
@@ -184,6 +183,9 @@ Datum answer(FunctionCallInfo fcinfo, bool typed, PutRows put_rows) {
 }
 
 }  // namespace
+}  // namespace gputext
+
+using namespace gputext;
 
 extern "C" {
 PG_FUNCTION_INFO_V1(gputext_near_duplicates);

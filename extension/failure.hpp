@@ -9,7 +9,7 @@
 
 #include "extension/postgres.hpp"
 
-#include <cstdio>
+#include <cstring>
 #include <exception>
 #include <new>
 
@@ -24,10 +24,17 @@ struct Failure {
     char hint[200] = "";
 };
 
+/// Cuts off what does not fit.
+template <std::size_t Size>
+void copy_text(char (&to)[Size], const char* from) noexcept {
+    std::strncpy(to, from, Size - 1);
+    to[Size - 1] = '\0';
+}
+
 inline void store_failure(Failure& failure, const Status& status) noexcept {
     failure.code = status.code();
-    std::snprintf(failure.message, sizeof failure.message, "%s", status.message().c_str());
-    std::snprintf(failure.hint, sizeof failure.hint, "%s", status.hint().c_str());
+    copy_text(failure.message, status.message().c_str());
+    copy_text(failure.hint, status.hint().c_str());
 }
 
 /// Calls `work`, which returns a Status and may throw; true when that is ok.
@@ -39,10 +46,10 @@ bool attempt(Failure& failure, Work&& work) noexcept {
         store_failure(failure, status);
     } catch (const std::bad_alloc&) {
         failure.code = ErrorCode::out_of_memory;
-        std::snprintf(failure.message, sizeof failure.message, "out of memory");
+        copy_text(failure.message, "out of memory");
     } catch (const std::exception& error) {
         failure.code = ErrorCode::internal_error;
-        std::snprintf(failure.message, sizeof failure.message, "%s", error.what());
+        copy_text(failure.message, error.what());
     }
     return false;
 }

@@ -7,6 +7,7 @@ extern "C" {
 #include <sched.h>
 
 #include <algorithm>
+#include <climits>
 
 #include "extension/settings.hpp"
 

@@ -24,7 +24,7 @@ PGDLLEXPORT Datum gputext_ssdeep_hash(PG_FUNCTION_ARGS) {
     if (!attempt(failure, [&]() -> Status {
             const Result<std::string> hash = ssdeep_hash(bytes_of(document), stop_on_interrupt());
             if (!hash.ok()) return hash.status();
-            std::snprintf(signature, sizeof signature, "%s", hash->c_str());
+            copy_text(signature, hash->c_str());
             return {};
         }))
         raise_failure(failure);

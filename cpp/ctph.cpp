@@ -45,8 +45,7 @@ std::uint32_t power(std::uint32_t exponent) {
 
 /// A position where a piece ends at every block size up to 2^level.
 struct Trigger {
-    std::uint32_t end;          // bytes up to and with the position
-    std::uint32_t prefix_hash;  // of those bytes
+    std::uint32_t end;  // bytes up to and with the position
     std::uint32_t level;
 };
 
@@ -70,13 +69,13 @@ public:
     /// Only hashes that this marks are worth adding.
     const TriggerMark& mark() const { return mark_; }
 
-    void add(std::size_t end, std::uint32_t rolling_hash, std::uint32_t prefix_hash) {
-        kept_.push_back({static_cast<std::uint32_t>(end), prefix_hash,
+    void add(std::size_t end, std::uint32_t rolling_hash) {
+        kept_.push_back({static_cast<std::uint32_t>(end),
                          static_cast<std::uint32_t>(std::countr_one(rolling_hash))});
         while (kept_.size() > capacity_) {
             ++floor_;
             mark_.ones = floor_ < 32 ? (1u << floor_) - 1 : ~0u;
-            std::erase_if(kept_, [this](const Trigger& trigger) { return trigger.level < floor_; });
+            drop_below_floor();
         }
     }
 
@@ -104,6 +103,16 @@ private:
         return count + (last_end < size ? 1 : 0);
     }
 
+    void drop_below_floor() {
+        std::size_t kept = 0;
+        for (const Trigger& trigger : kept_) {
+            // Half of them go, in no order: a branch would often be mispredicted.
+            kept_[kept] = trigger;
+            kept += trigger.level >= floor_;
+        }
+        kept_.resize(kept);
+    }
+
     std::size_t longest_;
     std::size_t capacity_;
     unsigned floor_ = 0;
@@ -111,7 +120,7 @@ private:
     std::vector<Trigger> kept_;
 };
 
-/// The hash of the document's first bytes, advanced along with the triggers. Bytes count from 1, so
+/// The hash of the document's first bytes, so many as were asked for last. Bytes count from 1, so
 /// that a piece's leading zeros change its hash.
 class PrefixHash {
 public:
@@ -121,6 +130,7 @@ public:
         // Eight bytes at a time wait for one multiplication and not for eight.
         for (; at_ + 8 <= end; at_ += 8) {
             std::uint32_t sum = 0;
+#pragma GCC unroll 8
             for (std::size_t i = 0; i < 8; ++i)
                 sum += (document_[at_ + i] + 1u) * kPowers[0][7 - i];
             hash_ = hash_ * kPowers[0][8] + sum;
@@ -135,20 +145,42 @@ private:
     std::uint32_t hash_ = 0;
 };
 
-void append_letters(const Triggers& triggers, unsigned level, std::size_t size,
-                    std::uint32_t document_hash, std::string& letters) {
-    std::uint32_t begin = 0;
-    std::uint32_t hash_before = 0;
-    const auto end_piece = [&](std::uint32_t end, std::uint32_t hash) {
-        const std::uint32_t piece_hash = hash - hash_before * power(end - begin);
+/// The letters at one block size, piece by piece.
+class Letters {
+public:
+    void end_piece(std::uint32_t end, std::uint32_t prefix_hash) {
+        const std::uint32_t piece_hash = prefix_hash - hash_before_ * power(end - begin_);
         // The product's top bits depend on all bits of the hash.
-        letters.push_back(kSignatureAlphabet[piece_hash * 0x9e3779b1u >> 26]);
-        begin = end;
-        hash_before = hash;
-    };
-    triggers.for_each_at(
-        level, [&](const Trigger& trigger) { end_piece(trigger.end, trigger.prefix_hash); });
-    if (begin < size) end_piece(static_cast<std::uint32_t>(size), document_hash);
+        letters_.push_back(kSignatureAlphabet[piece_hash * 0x9e3779b1u >> 26]);
+        begin_ = end;
+        hash_before_ = prefix_hash;
+    }
+
+    const std::string& letters() const { return letters_; }
+
+private:
+    std::string letters_;
+    std::uint32_t begin_ = 0;  // of the piece that is open
+    std::uint32_t hash_before_ = 0;
+};
+
+/// Both parts in one go: a piece's end at twice the block size is one at the block size too.
+void hash_pieces(Bytes document, const Triggers& triggers, unsigned level, Letters& first,
+                 Letters& second) {
+    PrefixHash prefix(document);
+    std::size_t first_end = 0;
+    std::size_t second_end = 0;
+    triggers.for_each_at(level, [&](const Trigger& trigger) {
+        const std::uint32_t hash = prefix.advance_to(trigger.end);
+        first.end_piece(trigger.end, hash);
+        first_end = trigger.end;
+        if (trigger.level == level) return;
+        second.end_piece(trigger.end, hash);
+        second_end = trigger.end;
+    });
+    const auto end = static_cast<std::uint32_t>(document.size());
+    if (first_end < end) first.end_piece(end, prefix.advance_to(end));
+    if (second_end < end) second.end_piece(end, prefix.advance_to(end));
 }
 
 Status malformed(const char* what) {
@@ -163,22 +195,21 @@ std::uint8_t signature_letter_value(char letter) {
 
 Result<Ctph> ctph_signature(Bytes document, std::size_t longest, Stop stop) {
     Triggers triggers(longest);
-    PrefixHash prefix(document);
     const auto add = [&](std::size_t end, std::uint32_t rolling_hash) {
         // The batch may have been marked before the triggers asked for less.
-        if (triggers.mark()(rolling_hash)) triggers.add(end, rolling_hash, prefix.advance_to(end));
+        if (triggers.mark()(rolling_hash)) triggers.add(end, rolling_hash);
     };
     std::uint32_t last_hash;
     if (!for_each_marked(document, triggers.mark(), add, last_hash, stop))
         return Status::cancelled();
-    const std::uint32_t document_hash = prefix.advance_to(document.size());
     const unsigned level = triggers.choose_level(document.size());
+    Letters first;
+    Letters second;
+    hash_pieces(document, triggers, level, first, second);
     Ctph signature;
     signature.level = static_cast<std::uint8_t>(level);
-    signature.letters.reserve(2 * longest);
-    append_letters(triggers, level, document.size(), document_hash, signature.letters);
-    signature.first_length = static_cast<std::uint16_t>(signature.letters.size());
-    append_letters(triggers, level + 1, document.size(), document_hash, signature.letters);
+    signature.first_length = static_cast<std::uint16_t>(first.letters().size());
+    signature.letters = first.letters() + second.letters();
     return signature;
 }
 

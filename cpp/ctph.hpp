@@ -2,8 +2,8 @@
 //
 // Source: the 2015 thesis, section 4.3, algorithm CTPH. The thesis leaves both hashes open. Here
 // the rolling hash is the spamsum one (cpp/rolling_hash.hpp); a piece's hash is a polynomial over
-// its bytes modulo 2^32, because then the hash of any piece follows from two prefix hashes, and one
-// pass over the document serves every block size.
+// its bytes modulo 2^32, because then the hash of any piece follows from two prefix hashes, which
+// both block sizes of a signature share.
 
 #pragma once
 
@@ -42,7 +42,8 @@ struct Ctph {
 
 /// The smallest block size, from 1 up by doubling, whose signature has at most `longest` letters.
 /// An empty document has an empty signature. Requires 1 <= longest <= Ctph::max_length.
-/// Documents are below 2^32 bytes. One pass; O(size) time, O(longest) memory.
+/// Documents are below 2^32 bytes. One pass finds where pieces end at every block size, another
+/// hashes the pieces at the two that were chosen. O(size) time, O(longest) memory.
 /// Error: cancelled, when `stop` says so (asked every few million bytes). Throws std::bad_alloc.
 Result<Ctph> ctph_signature(Bytes document, std::size_t longest, Stop stop = {});
 

@@ -1,0 +1,86 @@
+// bench/near_duplicates_bench.cpp - the whole operator on a corpus, and where its time goes
+//
+// Arguments: a corpus's documents.bin, ctph or exact, a threshold, the number of threads, and
+// optionally a file to write the pairs of ids to.
+
+#include <atomic>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <thread>
+
+#include "bench/corpus_reader.hpp"
+#include "cpp/near_duplicates.hpp"
+
+using namespace gputext;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// Samples the phase that an execution is in, a thousand times a second.
+class PhaseTimes {
+public:
+    explicit PhaseTimes(const Execution& execution)
+        : sampler_([this, &execution] {
+              while (!done_) {
+                  seconds_[execution.phase()] += 1e-3;
+                  std::this_thread::sleep_for(std::chrono::milliseconds(1));
+              }
+          }) {}
+
+    const std::map<std::string, double>& stop() {
+        done_ = true;
+        sampler_.join();
+        return seconds_;
+    }
+
+private:
+    std::atomic<bool> done_{false};
+    std::map<std::string, double> seconds_;
+    std::thread sampler_;
+};
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    if (count < 5)
+        return std::fprintf(stderr, "wanted: documents.bin mode threshold threads [pairs.tsv]\n"),
+               2;
+    const bench::Corpus corpus(arguments[1]);
+    std::vector<Extent> extents;
+    const std::string_view first = corpus.documents().front();
+    for (const std::string_view document : corpus.documents())
+        extents.push_back(
+            {static_cast<std::uint64_t>(document.data() - first.data()), document.size()});
+    const Documents documents{reinterpret_cast<const std::uint8_t*>(first.data()), extents,
+                              CharacterLengths::utf8()};
+    NearDuplicateParameters parameters;
+    parameters.mode = std::strcmp(arguments[2], "exact") == 0 ? NearDuplicateMode::exact
+                                                              : NearDuplicateMode::ctph;
+    parameters.threshold = std::atof(arguments[3]);
+    Execution execution(static_cast<unsigned>(std::atoi(arguments[4])));
+
+    PhaseTimes phases(execution);
+    const auto start = Clock::now();
+    const auto answer = near_duplicates(parameters, documents, {}, execution);
+    const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const auto& by_phase = phases.stop();
+    if (!answer.ok()) return std::fprintf(stderr, "%s\n", answer.status().message().c_str()), 1;
+
+    std::printf("%s %s: %zu documents, %.1f MB, %.3f s, %llu pairs\n", arguments[2], arguments[3],
+                documents.size(), static_cast<double>(corpus.bytes()) / 1e6, seconds,
+                static_cast<unsigned long long>(answer->pairs()));
+    for (const auto& [phase, time] : by_phase)
+        std::printf("  %-22s %7.3f s\n", phase.c_str(), time);
+    if (count < 6) return 0;
+    std::ofstream file(arguments[5]);
+    std::vector<Neighbour> neighbours;
+    for (std::uint32_t i = 0; i < answer->documents(); ++i) {
+        answer->later_neighbours(i, neighbours);
+        for (const Neighbour& neighbour : neighbours)
+            file << i + 1 << '\t' << neighbour.document + 1 << '\n';
+    }
+}

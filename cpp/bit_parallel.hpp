@@ -18,19 +18,27 @@ struct Block {
     std::uint64_t down = 0;                // bit r: it is one less
 };
 
+/// The difference along a row between two neighbouring columns: +1, -1, or 0 when neither is set.
+struct Carry {
+    std::uint64_t up = 1;
+    std::uint64_t down = 0;
+
+    std::ptrdiff_t value() const {
+        return static_cast<std::ptrdiff_t>(up) - static_cast<std::ptrdiff_t>(down);
+    }
+};
+
 /// Moves a block one column on. `equal` has a bit for each row whose symbol is the column's. `in`
 /// and the result are the differences along the row above the block and along its last row.
-inline int advance(Block& block, std::uint64_t equal, int in) {
-    const std::uint64_t in_down = in < 0;
-    const std::uint64_t in_up = in > 0;
+inline Carry advance(Block& block, std::uint64_t equal, Carry in) {
     const std::uint64_t vertical = equal | block.down;
-    equal |= in_down;
+    equal |= in.down;
     const std::uint64_t horizontal = (((equal & block.up) + block.up) ^ block.up) | equal;
     std::uint64_t right_up = block.down | ~(horizontal | block.up);
     std::uint64_t right_down = block.up & horizontal;
-    const int out = static_cast<int>(right_up >> 63) - static_cast<int>(right_down >> 63);
-    right_up = right_up << 1 | in_up;
-    right_down = right_down << 1 | in_down;
+    const Carry out{right_up >> 63, right_down >> 63};
+    right_up = right_up << 1 | in.up;
+    right_down = right_down << 1 | in.down;
     block.up = right_down | ~(vertical | right_up);
     block.down = right_up & vertical;
     return out;

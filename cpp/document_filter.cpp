@@ -1,6 +1,7 @@
 #include "cpp/document_filter.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <numeric>
 
@@ -64,7 +65,75 @@ std::uint64_t trigrams_portable(const DocumentFeatures& a, const DocumentFeature
     return sum + shared_excess_trigrams(a, b);
 }
 
+using ClassRow = std::array<std::uint16_t, CharacterClasses::classes>;
+
+std::size_t class_filter_portable(const ClassRow& row, const CharacterClasses& columns,
+                                  std::size_t begin, std::size_t end, std::uint16_t least,
+                                  std::uint32_t* hits) {
+    std::size_t count = 0;
+    for (std::size_t column = begin; column < end; ++column) {
+        std::uint32_t shared = 0;
+        for (std::size_t k = 0; k < row.size(); ++k)
+            shared += std::min(row[k], columns.counts()[k * columns.stride() + column]);
+        hits[count] = static_cast<std::uint32_t>(column);
+        count += shared >= least;
+    }
+    return count;
+}
+
 #ifdef GPUTEXT_X86
+
+/// Appends the columns whose bit of `mask` is set.
+std::size_t store_hits(std::uint32_t mask, std::size_t begin, std::uint32_t* hits) {
+    std::size_t count = 0;
+    for (; mask != 0; mask &= mask - 1)
+        hits[count++] = static_cast<std::uint32_t>(begin + std::countr_zero(mask));
+    return count;
+}
+
+/// The bits of a vector's columns that are in [begin, end).
+std::uint32_t columns_inside(std::size_t begin, std::size_t end) {
+    return end - begin >= 32 ? ~0u : (1u << (end - begin)) - 1;
+}
+
+GPUTEXT_TARGET_AVX2 std::size_t class_filter_avx2(const ClassRow& row,
+                                                  const CharacterClasses& columns,
+                                                  std::size_t begin, std::size_t end,
+                                                  std::uint16_t least, std::uint32_t* hits) {
+    __m256i low = _mm256_setzero_si256();
+    __m256i high = _mm256_setzero_si256();
+    for (std::size_t k = 0; k < row.size(); ++k) {
+        const auto* counts = columns.counts() + k * columns.stride() + begin;
+        const __m256i mine = _mm256_set1_epi16(static_cast<short>(row[k]));
+        const __m256i a = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(counts));
+        const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(counts + 16));
+        low = _mm256_adds_epu16(low, _mm256_min_epu16(mine, a));
+        high = _mm256_adds_epu16(high, _mm256_min_epu16(mine, b));
+    }
+    // Unsigned x >= y where max(x, y) is x. The packing crosses the vectors' halves over.
+    const __m256i wanted = _mm256_set1_epi16(static_cast<short>(least));
+    const __m256i enough_low = _mm256_cmpeq_epi16(_mm256_max_epu16(low, wanted), low);
+    const __m256i enough_high = _mm256_cmpeq_epi16(_mm256_max_epu16(high, wanted), high);
+    const __m256i enough =
+        _mm256_permute4x64_epi64(_mm256_packs_epi16(enough_low, enough_high), 0xd8);
+    const auto mask = static_cast<std::uint32_t>(_mm256_movemask_epi8(enough));
+    return store_hits(mask & columns_inside(begin, end), begin, hits);
+}
+
+GPUTEXT_TARGET_AVX512 std::size_t class_filter_avx512(const ClassRow& row,
+                                                      const CharacterClasses& columns,
+                                                      std::size_t begin, std::size_t end,
+                                                      std::uint16_t least, std::uint32_t* hits) {
+    __m512i shared = _mm512_setzero_si512();
+    for (std::size_t k = 0; k < row.size(); ++k) {
+        const __m512i theirs = _mm512_loadu_si512(columns.counts() + k * columns.stride() + begin);
+        const __m512i mine = _mm512_set1_epi16(static_cast<short>(row[k]));
+        shared = _mm512_adds_epu16(shared, _mm512_min_epu16(mine, theirs));
+    }
+    const std::uint32_t mask =
+        _mm512_cmpge_epu16_mask(shared, _mm512_set1_epi16(static_cast<short>(least)));
+    return store_hits(mask & columns_inside(begin, end), begin, hits);
+}
 
 template <class Lane, class Vector>
 std::uint64_t sum_of_lanes(const Vector& vector) {
@@ -134,6 +203,38 @@ void DocumentFeatures::set(Bytes document, const CharacterLengths& lengths,
         decode_characters(document, lengths, symbols);
         count(symbols.data(), symbols.size(), *this);
     }
+}
+
+void CharacterClasses::resize(std::size_t columns) {
+    // A whole vector may be read from any column on.
+    stride_ = columns + vector;
+    counts_.assign(classes * stride_, 0);
+}
+
+void CharacterClasses::set(std::size_t column, const DocumentFeatures& features) {
+    constexpr std::uint32_t most = UINT16_MAX;
+    std::array<std::uint32_t, classes> sums{};
+    for (std::size_t bin = 0; bin < features.characters.size(); ++bin)
+        sums[bin % classes] += features.characters[bin];
+    for (std::size_t k = 0; k < classes; ++k)
+        // Which class the excess belongs to is not known.
+        counts_[k * stride_ + column] = static_cast<std::uint16_t>(
+            features.character_excess > 0 ? most : std::min(sums[k], most));
+}
+
+std::array<std::uint16_t, CharacterClasses::classes> CharacterClasses::column(
+    std::size_t column) const {
+    std::array<std::uint16_t, classes> counts;
+    for (std::size_t k = 0; k < classes; ++k) counts[k] = counts_[k * stride_ + column];
+    return counts;
+}
+
+ClassFilter class_filter(Simd simd) {
+#ifdef GPUTEXT_X86
+    if (simd == Simd::avx512) return class_filter_avx512;
+    if (simd == Simd::avx2) return class_filter_avx2;
+#endif
+    return class_filter_portable;
 }
 
 SharedFeatures shared_features(Simd simd) {

@@ -42,6 +42,33 @@ struct SharedFeatures {
 };
 SharedFeatures shared_features(Simd simd);
 
+/// Characters of many documents in a few classes, transposed: the first and cheapest look at pairs.
+/// Class k of document c at counts()[k * stride() + c], saturated.
+class CharacterClasses {
+public:
+    static constexpr std::size_t classes = 16;
+    static constexpr std::size_t vector = 32;  // columns that a filter may look at together
+
+    void resize(std::size_t columns);
+    void set(std::size_t column, const DocumentFeatures& features);
+
+    const std::uint16_t* counts() const { return counts_.data(); }
+    std::size_t stride() const { return stride_; }
+    std::array<std::uint16_t, classes> column(std::size_t column) const;
+
+private:
+    std::size_t stride_ = 0;
+    std::vector<std::uint16_t> counts_;
+};
+
+/// Columns c in [begin, end) whose classes share `least` characters or more with those of a row,
+/// counted up to 65535, ascending, into `hits`, which has room for end - begin + 1; returns how
+/// many. At most CharacterClasses::vector columns. `classes` word operations a pair.
+using ClassFilter = std::size_t (*)(const std::array<std::uint16_t, CharacterClasses::classes>& row,
+                                    const CharacterClasses& columns, std::size_t begin,
+                                    std::size_t end, std::uint16_t least, std::uint32_t* hits);
+ClassFilter class_filter(Simd simd);
+
 /// False only if documents with these features and at least `longer` characters in the longer one
 /// are certainly more than `edits` apart.
 inline bool may_be_within(const SharedFeatures& shared, const DocumentFeatures& a,

@@ -1,6 +1,7 @@
 #include "cpp/document_join.hpp"
 
 #include <algorithm>
+#include <array>
 #include <numeric>
 
 #include "cpp/document_filter.hpp"
@@ -23,6 +24,7 @@ public:
           documents_(documents),
           lengths_(lengths),
           execution_(execution),
+          filter_(class_filter(parameters.simd)),
           shared_(shared_features(parameters.simd)),
           order_(documents.size()),
           found_(execution.threads()),
@@ -63,12 +65,18 @@ public:
     }
 
 private:
-    using Features = std::vector<DocumentFeatures>;
+    /// Of the documents of one range.
+    struct Features {
+        std::vector<DocumentFeatures> documents;
+        CharacterClasses classes;
+    };
 
     std::size_t length(std::size_t place) const { return lengths_[order_[place]]; }
 
-    std::size_t most_edits(std::size_t a, std::size_t b) const {
-        return most_edits_below(parameters_.threshold, length(a) + length(b));
+    /// At least as many as make an edit rate below the threshold, without its divisions.
+    std::size_t enough_edits(std::size_t a, std::size_t b) const {
+        const auto sum = static_cast<double>(length(a) + length(b));
+        return static_cast<std::size_t>(parameters_.threshold * sum) + 1;
     }
 
     /// The first place, after this one, of a document too long to be near it. Whether one is too
@@ -85,11 +93,14 @@ private:
     }
 
     Status compute_features(Range range, Features& features) {
-        features.resize(range.size());
+        features.documents.resize(range.size());
+        features.classes.resize(range.size());
         execution_.begin_phase("counting characters", range.size());
         return execution_.parallel_for(range.size(), [&](std::size_t i, unsigned worker) {
-            features[i].set(documents_[order_[range.begin + i]], documents_.characters,
-                            symbols_[worker]);
+            DocumentFeatures& document = features.documents[i];
+            document.set(documents_[order_[range.begin + i]], documents_.characters,
+                         symbols_[worker]);
+            features.classes.set(i, document);
             return Status();
         });
     }
@@ -98,26 +109,43 @@ private:
         execution_.begin_phase("comparing counts", rows.size());
         return execution_.parallel_for(rows.size(), [&](std::size_t i, unsigned worker) {
             const std::size_t row = rows.begin + i;
-            const Range compared{std::max(columns.begin, row + 1),
-                                 std::min(columns.end, end_of_comparable(row))};
-            for (std::size_t column = compared.begin; column < compared.end; ++column) {
-                if (may_be_within(shared_, row_features_[i],
-                                  column_features[column - columns.begin], length(column),
-                                  most_edits(row, column))) {
-                    const auto [first, second] = std::minmax(order_[row], order_[column]);
-                    found_[worker].push_back({first, second});
-                }
+            const auto classes = row_features_.classes.column(i);
+            const std::size_t end = std::min(columns.end, end_of_comparable(row));
+            std::array<std::uint32_t, CharacterClasses::vector + 1> hits;
+            std::size_t next = std::max(columns.begin, row + 1);
+            for (std::size_t looks = 0; next < end; next += CharacterClasses::vector, ++looks) {
                 // A row of a million columns takes longer than a stop may wait.
-                if (column % 65536 == 0 && execution_.stop_requested()) return Status::cancelled();
+                if (looks % 4096 == 4095 && execution_.stop_requested()) return Status::cancelled();
+                // Of the columns together the first one, the shortest, has to share least.
+                const std::size_t least =
+                    length(next) - std::min(length(next), enough_edits(row, next));
+                const std::size_t count =
+                    filter_(classes, column_features.classes, next - columns.begin,
+                            std::min(end, next + CharacterClasses::vector) - columns.begin,
+                            static_cast<std::uint16_t>(std::min<std::size_t>(least, UINT16_MAX)),
+                            hits.data());
+                for (const std::uint32_t hit : std::span(hits).first(count)) {
+                    const std::size_t column = columns.begin + hit;
+                    if (may_be_within(shared_, row_features_.documents[i],
+                                      column_features.documents[hit], length(column),
+                                      enough_edits(row, column)))
+                        add_candidate(row, column, found_[worker]);
+                }
             }
             return Status();
         });
+    }
+
+    void add_candidate(std::size_t a, std::size_t b, std::vector<IndexPair>& candidates) const {
+        const auto [first, second] = std::minmax(order_[a], order_[b]);
+        candidates.push_back({first, second});
     }
 
     const DocumentJoin& parameters_;
     const Documents& documents_;
     std::span<const std::uint32_t> lengths_;
     Execution& execution_;
+    ClassFilter filter_;
     SharedFeatures shared_;
     std::vector<std::uint32_t> order_;  // documents by length
     Features row_features_, column_features_;

@@ -114,12 +114,13 @@ public:
     template <class Id>
     Outcome run(std::span<const Id> a, std::span<const Id> b, std::size_t ids, std::size_t limit,
                 Stop stop) {
-        const std::size_t rows = a.size();
-        const std::size_t columns = b.size();
-        const std::size_t difference = columns - rows;
+        rows_ = a.size();
+        columns_ = b.size();
+        limit_ = static_cast<std::ptrdiff_t>(limit);
+        const std::size_t difference = columns_ - rows_;
         // A path of `limit` edits leaves the diagonals between start and end by at most `slack`.
         const std::size_t slack = (limit - difference) / 2;
-        const std::size_t blocks = (rows + kWord - 1) / kWord;
+        const std::size_t blocks = (rows_ + kWord - 1) / kWord;
         const std::size_t widest =
             std::min(blocks, (difference + 2 * slack + 2 * kWord) / kWord + 1);
         slots_ = std::bit_ceil(widest + 1);
@@ -127,32 +128,33 @@ public:
         matches_.assign(ids * slots_, 0);
         column_.resize(blocks);
 
-        std::size_t first = 0;
-        std::size_t last = 0;
-        std::ptrdiff_t score = kWord;  // value of the last active block's last row
+        first_ = last_ = 0;
+        score_ = kWord;
         open_block(a, 0);
         // Bounds the work between two looks at the stop request.
         const std::size_t look_every = std::max<std::size_t>(1, (1u << 18) / widest);
-        for (std::size_t j = 1; j <= columns; ++j) {
-            const std::size_t wanted = std::min(blocks - 1, (j + slack - 1) / kWord);
-            while (last < wanted) {
-                open_block(a, ++last);
-                score += kWord;
+        for (std::size_t j = 1; j <= columns_; ++j) {
+            const std::size_t lowest = std::min(blocks - 1, (j + slack - 1) / kWord);
+            while (last_ < lowest && !hopeless(score_, last_row(last_), j - 1)) {
+                open_block(a, ++last_);
+                score_ += kWord;
             }
-            if (j > difference + slack) first = (j - difference - slack - 1) / kWord;
+            if (j > difference + slack)
+                first_ = std::max(first_, (j - difference - slack - 1) / kWord);
+            if (first_ > last_) return {false, limit + 1};
             const std::uint64_t* matches = matches_.data() + b[j - 1] * slots_;
             // Above the band everything is taken one dearer than its left neighbour: too dear
             // at worst, and no path within the limit goes there.
-            int carry = 1;
-            for (std::size_t block = first; block <= last; ++block)
+            Carry carry;
+            for (std::size_t block = first_; block <= last_; ++block)
                 carry = advance(column_[block], matches[block & slot_mask_], carry);
-            score += carry;
-            if (j % kWord == 0 && hopeless(rows, columns, j, first, last, score, limit))
-                return {false, limit + 1};
+            score_ += carry.value();
+            if (j % kNarrowEvery == 0 && !narrow(j)) return {false, limit + 1};
             if (j % look_every == 0 && stop()) return {true, 0};
         }
-        score -= rise(column_[blocks - 1], rows_beyond(rows));
-        return {false, std::min(static_cast<std::size_t>(score), limit + 1)};
+        if (last_ + 1 < blocks) return {false, limit + 1};
+        score_ -= rise(column_[last_], rows_beyond(rows_));
+        return {false, std::min(static_cast<std::size_t>(score_), limit + 1)};
     }
 
 private:
@@ -171,23 +173,62 @@ private:
         column_[block] = Block{};
     }
 
-    /// True when every cell of the column proves a distance above the limit. Down a block a cell
-    /// is at most 63 below the value of its last row, and what is left costs at least the
-    /// diagonals still to cross; of a block's rows the first has the smallest such bound.
-    bool hopeless(std::size_t rows, std::size_t columns, std::size_t j, std::size_t first,
-                  std::size_t last, std::ptrdiff_t score, std::size_t limit) const {
-        for (std::size_t block = last;; --block) {
-            const auto top = static_cast<std::ptrdiff_t>(block * kWord + 1);
-            const std::ptrdiff_t to_cross = static_cast<std::ptrdiff_t>(columns - j) -
-                                            (static_cast<std::ptrdiff_t>(rows) - top);
-            const std::ptrdiff_t least =
-                score - static_cast<std::ptrdiff_t>(kWord - 1) + std::abs(to_cross);
-            if (least <= static_cast<std::ptrdiff_t>(limit)) return false;
-            if (block == first) return true;
-            score -= rise(column_[block], ~std::uint64_t{0});
-        }
+    static constexpr std::size_t kNarrowEvery = 32;  // columns
+
+    static std::size_t last_row(std::size_t block) { return (block + 1) * kWord; }
+
+    /// Edits to bring row i of column j, both counted from 1, onto the last cell's diagonal.
+    std::ptrdiff_t edits_to_end(std::size_t i, std::size_t j) const {
+        return std::abs(static_cast<std::ptrdiff_t>(columns_ - j) -
+                        (static_cast<std::ptrdiff_t>(rows_) - static_cast<std::ptrdiff_t>(i)));
     }
 
+    /// Whether a path through a cell of this value certainly costs more than the limit.
+    bool hopeless(std::ptrdiff_t value, std::size_t i, std::size_t j) const {
+        return value + edits_to_end(i, j) > limit_;
+    }
+
+    /// The same for all cells of a block whose last row has the value `last`. Values of
+    /// neighbouring rows differ by at most 1, as do their edits_to_end, which grow from the row on
+    /// the last cell's diagonal both ways: the row nearest to that one has the smallest sum.
+    bool hopeless_block(std::size_t block, std::ptrdiff_t last, std::size_t j) const {
+        // A path may also come along the row above the first.
+        if (block == 0 && !hopeless(static_cast<std::ptrdiff_t>(j), 0, j)) return false;
+        const std::size_t top = block * kWord + 1;
+        const auto on_diagonal =
+            static_cast<std::ptrdiff_t>(rows_ + j) - static_cast<std::ptrdiff_t>(columns_);
+        const auto nearest =
+            static_cast<std::size_t>(std::clamp(on_diagonal, static_cast<std::ptrdiff_t>(top),
+                                                static_cast<std::ptrdiff_t>(last_row(block))));
+        const std::ptrdiff_t value = last - rise(column_[block], rows_beyond(nearest));
+        return hopeless(value, nearest, j);
+    }
+
+    /// Leaves out hopeless blocks at both ends of the column; false when none is left (Ukkonen's
+    /// cut-off). What is left out above counts as in run(); below, blocks are opened again as soon
+    /// as the row above them has a path within the limit.
+    bool narrow(std::size_t j) {
+        while (hopeless_block(last_, score_, j)) {
+            if (last_ == first_) return false;
+            score_ -= rise(column_[last_], ~std::uint64_t{0});
+            --last_;
+        }
+        std::ptrdiff_t value = score_;
+        std::size_t hopeful = last_;
+        for (std::size_t block = last_; block > first_; --block) {
+            value -= rise(column_[block], ~std::uint64_t{0});
+            if (!hopeless_block(block - 1, value, j)) hopeful = block - 1;
+        }
+        first_ = hopeful;
+        return true;
+    }
+
+    std::size_t rows_ = 0;
+    std::size_t columns_ = 0;
+    std::ptrdiff_t limit_ = 0;
+    std::size_t first_ = 0;  // active blocks
+    std::size_t last_ = 0;
+    std::ptrdiff_t score_ = 0;            // value of the last active block's last row
     std::vector<std::uint64_t> matches_;  // [id][slot]: which rows of the slot's block hold id
     std::vector<Block> column_;           // by block
     std::size_t slots_ = 0;

@@ -20,10 +20,10 @@ std::size_t SignaturePattern::distance(std::string_view text) const {
     auto score = static_cast<std::ptrdiff_t>(blocks_ * kBlockRows);
     for (const char letter : text) {
         const std::uint64_t* matches = matches_.data() + signature_letter_value(letter) * blocks_;
-        int carry = 1;
+        Carry carry;
         for (std::size_t block = 0; block < blocks_; ++block)
             carry = advance(column[block], matches[block], carry);
-        score += carry;
+        score += carry.value();
     }
     return static_cast<std::size_t>(score - rise(column[blocks_ - 1], rows_beyond(length_)));
 }

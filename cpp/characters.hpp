@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -25,10 +26,12 @@ public:
 
     std::size_t of(std::uint8_t first_byte) const { return by_first_byte_[first_byte]; }
     bool all_single() const { return all_single_; }
+    bool is_utf8() const { return is_utf8_; }
 
 private:
     std::array<std::uint8_t, 256> by_first_byte_;
     bool all_single_;
+    bool is_utf8_;
 };
 
 /// True when each byte of the text is one character, so that it can be compared byte by byte.
@@ -37,8 +40,17 @@ bool is_narrow(Bytes text, const CharacterLengths& lengths);
 /// Number of characters. A character cut off by the end of the text counts as one.
 std::size_t count_characters(Bytes text, const CharacterLengths& lengths);
 
-/// Replaces `symbols` by one number a character: its bytes, the first one highest. Two characters
-/// have the same number exactly when they have the same bytes; a narrow text's are its bytes.
+/// The character at text[at] as a number: its bytes, the first one highest; `at` moves behind it.
+/// Two characters have the same number exactly when they have the same bytes; a narrow text's are
+/// its bytes. Requires at < text.size().
+inline std::uint32_t next_character(Bytes text, const CharacterLengths& lengths, std::size_t& at) {
+    const std::size_t end = std::min(text.size(), at + lengths.of(text[at]));
+    std::uint32_t symbol = 0;
+    for (; at < end; ++at) symbol = symbol << 8 | text[at];
+    return symbol;
+}
+
+/// Replaces `symbols` by the numbers of all characters.
 void decode_characters(Bytes text, const CharacterLengths& lengths,
                        std::vector<std::uint32_t>& symbols);
 

@@ -31,14 +31,27 @@ void count_one(Count& bin, Count most, std::uint32_t& excess) {
         ++excess;
 }
 
-template <class Symbol>
-void count(const Symbol* symbols, std::size_t size, DocumentFeatures& features) {
-    for (std::size_t i = 0; i < size; ++i)
-        count_one(features.characters[character_bin(symbols[i])], DocumentFeatures::most_characters,
-                  features.character_excess);
-    for (std::size_t i = 2; i < size; ++i)
-        count_one(features.trigrams[trigram_bin(symbols[i - 2], symbols[i - 1], symbols[i])],
-                  DocumentFeatures::most_trigrams, features.trigram_excess);
+/// `next(at)` gives the character at a byte and moves behind it.
+template <class Next>
+bool count_all(std::size_t size, Next&& next, Stop stop, DocumentFeatures& features) {
+    constexpr std::size_t look_every = std::size_t{1} << 22;  // bytes
+    std::uint32_t before_last = 0;
+    std::uint32_t last = 0;
+    std::size_t characters = 0;
+    for (std::size_t at = 0; at < size;) {
+        for (const std::size_t end = std::min(size, at + look_every); at < end;) {
+            const std::uint32_t symbol = next(at);
+            count_one(features.characters[character_bin(symbol)], DocumentFeatures::most_characters,
+                      features.character_excess);
+            if (++characters > 2)
+                count_one(features.trigrams[trigram_bin(before_last, last, symbol)],
+                          DocumentFeatures::most_trigrams, features.trigram_excess);
+            before_last = last;
+            last = symbol;
+        }
+        if (at < size && stop()) return false;
+    }
+    return true;
 }
 
 // What lies beyond the counts is shared at most as far as both have any.
@@ -194,15 +207,14 @@ GPUTEXT_TARGET_AVX512 std::uint64_t trigrams_avx512(const DocumentFeatures& a,
 
 }  // namespace
 
-void DocumentFeatures::set(Bytes document, const CharacterLengths& lengths,
-                           std::vector<std::uint32_t>& symbols) {
+bool DocumentFeatures::set(Bytes document, const CharacterLengths& lengths, Stop stop) {
     *this = {};
     if (is_narrow(document, lengths)) {
-        count(document.data(), document.size(), *this);
-    } else {
-        decode_characters(document, lengths, symbols);
-        count(symbols.data(), symbols.size(), *this);
+        const auto next = [&](std::size_t& at) -> std::uint32_t { return document[at++]; };
+        return count_all(document.size(), next, stop, *this);
     }
+    const auto next = [&](std::size_t& at) { return next_character(document, lengths, at); };
+    return count_all(document.size(), next, stop, *this);
 }
 
 void CharacterClasses::resize(std::size_t columns) {

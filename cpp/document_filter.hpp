@@ -15,6 +15,7 @@
 
 #include "cpp/characters.hpp"
 #include "cpp/simd.hpp"
+#include "cpp/stop.hpp"
 
 namespace gputext {
 
@@ -30,9 +31,9 @@ struct DocumentFeatures {
     std::uint32_t character_excess = 0;
     std::uint32_t trigram_excess = 0;
 
-    /// O(size). `symbols` is scratch memory. Features are only comparable between documents that
-    /// were read with the same `lengths`.
-    void set(Bytes document, const CharacterLengths& lengths, std::vector<std::uint32_t>& symbols);
+    /// O(size). Features are only comparable between documents that were read with the same
+    /// `lengths`. Returns false, early, when `stop` says so.
+    bool set(Bytes document, const CharacterLengths& lengths, Stop stop = {});
 };
 
 /// Upper bounds of what two documents share; O(bins).

@@ -27,8 +27,7 @@ public:
           filter_(class_filter(parameters.simd)),
           shared_(shared_features(parameters.simd)),
           order_(documents.size()),
-          found_(execution.threads()),
-          symbols_(execution.threads()) {
+          found_(execution.threads()) {
         std::iota(order_.begin(), order_.end(), 0u);
         std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
             return std::pair(lengths_[a], a) < std::pair(lengths_[b], b);
@@ -96,10 +95,11 @@ private:
         features.documents.resize(range.size());
         features.classes.resize(range.size());
         execution_.begin_phase("counting characters", range.size());
-        return execution_.parallel_for(range.size(), [&](std::size_t i, unsigned worker) {
+        return execution_.parallel_for(range.size(), [&](std::size_t i, unsigned) {
             DocumentFeatures& document = features.documents[i];
-            document.set(documents_[order_[range.begin + i]], documents_.characters,
-                         symbols_[worker]);
+            if (!document.set(documents_[order_[range.begin + i]], documents_.characters,
+                              execution_.stop()))
+                return Status::cancelled();
             features.classes.set(i, document);
             return Status();
         });
@@ -149,8 +149,7 @@ private:
     SharedFeatures shared_;
     std::vector<std::uint32_t> order_;  // documents by length
     Features row_features_, column_features_;
-    std::vector<std::vector<IndexPair>> found_;        // by worker
-    std::vector<std::vector<std::uint32_t>> symbols_;  // by worker
+    std::vector<std::vector<IndexPair>> found_;  // by worker
 };
 
 }  // namespace

@@ -24,10 +24,12 @@ struct DocumentJoin {
 };
 
 /// Every pair of documents that the filters cannot exclude from having an edit rate below the
-/// threshold, ascending: a superset of the true pairs, at 3 to 4 times their number on source
-/// files. `lengths` holds each document's number of characters. Filters, in this order: lengths,
-/// characters in common, trigrams in common (cpp/document_filter.hpp). Time: O(sum of sizes) for
-/// each tile of features, and 256 to 4352 byte operations for each pair of compatible length.
+/// threshold, ascending: a superset of the true pairs, half as many again on source files.
+/// `lengths` holds each document's number of characters. Filters, in this order: lengths, characters
+/// in common by classes, by themselves, trigrams in common (cpp/document_filter.hpp).
+/// Time: O(sum of sizes) for each tile of features; 16 word operations for each pair of compatible
+/// length, 256 to 4352 byte operations for each of the few that their classes do not exclude.
+/// Errors: cancelled, out_of_memory.
 Status join_documents(const DocumentJoin& parameters, const Documents& documents,
                       std::span<const std::uint32_t> lengths, Execution& execution,
                       std::vector<IndexPair>& candidates);

@@ -70,22 +70,22 @@ public:
 
         previous[0] = static_cast<int>(common_prefix(a.data(), b.data(), a.size()));
         if (target == 0 && previous[0] == rows) return {false, 0, 1};
-        int furthest = 2 * previous[0];
+        int low = 0;
+        int high = 0;
         for (int edits = 1; edits <= most; ++edits) {
             if (stop()) return {true, {}, 0};
             // A diagonal further from the end's than the edits left can not matter any more.
-            const int low = std::max({-edits, target - (most - edits), -rows});
-            const int high = std::min({edits, target + (most - edits), columns});
+            low = std::max({-edits, target - (most - edits), -rows});
+            high = std::min({edits, target + (most - edits), columns});
+            advance_rows(previous, current, low, high, rows, columns);
             for (int diagonal = low; diagonal <= high; ++diagonal) {
-                int row = std::max(
-                    {previous[diagonal - 1], previous[diagonal] + 1, previous[diagonal + 1] + 1});
-                row = std::min({row, rows, columns - diagonal});
+                const int row = current[diagonal];
                 const int column = row + diagonal;
+                // Most diagonals meet different symbols at once.
+                if (row == rows || column == columns || a[row] != b[column]) continue;
                 const int left = std::min(rows - row, columns - column);
-                row += static_cast<int>(common_prefix(a.data() + row, b.data() + column,
-                                                      static_cast<std::size_t>(left)));
-                current[diagonal] = row;
-                furthest = std::max(furthest, 2 * row + diagonal);
+                current[diagonal] += static_cast<int>(common_prefix(
+                    a.data() + row, b.data() + column, static_cast<std::size_t>(left)));
             }
             if (low <= target && target <= high && current[target] == rows)
                 return {false, static_cast<std::size_t>(edits), 1};
@@ -93,10 +93,24 @@ public:
             current[high + 1] = current[high + 2] = kUnreached;
             std::swap(previous, current);
         }
+        int furthest = 0;
+        for (int diagonal = low; diagonal <= high; ++diagonal)
+            furthest = std::max(furthest, 2 * previous[diagonal] + diagonal);
         return {false, {}, static_cast<double>(furthest) / (rows + columns)};
     }
 
 private:
+    /// One edit more on each diagonal, before any symbols match. Vectorised.
+    [[gnu::optimize("O3")]] static void advance_rows(const int* __restrict previous,
+                                                     int* __restrict current, int low, int high,
+                                                     int rows, int columns) {
+        for (int diagonal = low; diagonal <= high; ++diagonal) {
+            const int row = std::max(std::max(previous[diagonal - 1], previous[diagonal] + 1),
+                                     previous[diagonal + 1] + 1);
+            current[diagonal] = std::min(std::min(row, rows), columns - diagonal);
+        }
+    }
+
     static constexpr int kUnreached = -(1 << 30);
     std::vector<int> before_, now_;
 };
@@ -133,24 +147,24 @@ public:
         open_block(a, 0);
         // Bounds the work between two looks at the stop request.
         const std::size_t look_every = std::max<std::size_t>(1, (1u << 18) / widest);
-        for (std::size_t j = 1; j <= columns_; ++j) {
-            const std::size_t lowest = std::min(blocks - 1, (j + slack - 1) / kWord);
-            while (last_ < lowest && !hopeless(score_, last_row(last_), j - 1)) {
+        for (std::size_t j = 1; j <= columns_; j += kAbreast) {
+            const std::size_t end = std::min(columns_ + 1, j + kAbreast);
+            const std::size_t lowest = std::min(blocks - 1, (end + slack - 2) / kWord);
+            // Until the columns' end the value may fall by one a column, and the way to the end.
+            while (last_ < lowest && !hopeless(score_ - 2 * static_cast<std::ptrdiff_t>(kAbreast),
+                                               last_row(last_), j - 1)) {
                 open_block(a, ++last_);
                 score_ += kWord;
             }
             if (j > difference + slack)
                 first_ = std::max(first_, (j - difference - slack - 1) / kWord);
             if (first_ > last_) return {false, limit + 1};
-            const std::uint64_t* matches = matches_.data() + b[j - 1] * slots_;
-            // Above the band everything is taken one dearer than its left neighbour: too dear
-            // at worst, and no path within the limit goes there.
-            Carry carry;
-            for (std::size_t block = first_; block <= last_; ++block)
-                carry = advance(column_[block], matches[block & slot_mask_], carry);
-            score_ += carry.value();
-            if (j % kNarrowEvery == 0 && !narrow(j)) return {false, limit + 1};
-            if (j % look_every == 0 && stop()) return {true, 0};
+            if (end - j == kAbreast)
+                score_ += advance_columns(matches_of(b[j - 1]), matches_of(b[j]));
+            else
+                score_ += advance_column(matches_of(b[j - 1]));
+            if (j % kNarrowEvery == 1 && !narrow(end - 1)) return {false, limit + 1};
+            if (j / kAbreast % look_every == 0 && stop()) return {true, 0};
         }
         if (last_ + 1 < blocks) return {false, limit + 1};
         score_ -= rise(column_[last_], rows_beyond(rows_));
@@ -158,6 +172,41 @@ public:
     }
 
 private:
+    static constexpr std::size_t kAbreast = 2;  // columns advanced together
+
+    const std::uint64_t* matches_of(std::size_t id) const { return matches_.data() + id * slots_; }
+
+    // Above the band everything is taken one dearer than its left neighbour: too dear at worst, and
+    // no path within the limit goes there.
+
+    /// Returns by how much the last active row's value rises.
+    std::ptrdiff_t advance_column(const std::uint64_t* matches) {
+        Carry carry;
+        for (std::size_t block = first_; block <= last_; ++block)
+            carry = advance(column_[block], matches[block & slot_mask_], carry);
+        return carry.value();
+    }
+
+    /// Two columns, the second one block behind the first. A carry waits for that of the block
+    /// above; two that do not wait for each other keep the processor busy.
+    std::ptrdiff_t advance_columns(const std::uint64_t* first_matches,
+                                   const std::uint64_t* second_matches) {
+        Carry first_carry;
+        Carry second_carry;
+        Block above = column_[first_];
+        first_carry = advance(above, first_matches[first_ & slot_mask_], first_carry);
+        for (std::size_t block = first_ + 1; block <= last_; ++block) {
+            Block here = column_[block];
+            first_carry = advance(here, first_matches[block & slot_mask_], first_carry);
+            second_carry = advance(above, second_matches[(block - 1) & slot_mask_], second_carry);
+            column_[block - 1] = above;
+            above = here;
+        }
+        second_carry = advance(above, second_matches[last_ & slot_mask_], second_carry);
+        column_[last_] = above;
+        return first_carry.value() + second_carry.value();
+    }
+
     /// Starts a block of rows: its matches replace those of the block that used the slot before.
     template <class Id>
     void open_block(std::span<const Id> a, std::size_t block) {
@@ -173,7 +222,7 @@ private:
         column_[block] = Block{};
     }
 
-    static constexpr std::size_t kNarrowEvery = 32;  // columns
+    static constexpr std::size_t kNarrowEvery = 64;  // columns
 
     static std::size_t last_row(std::size_t block) { return (block + 1) * kWord; }
 
@@ -306,7 +355,7 @@ struct EditDistance::Scratch {
 
         const std::size_t difference = b.size() - a.size();
         // As many edits as cost about what the narrowest useful band would.
-        const auto few = static_cast<std::size_t>(std::sqrt(3.0 * static_cast<double>(b.size())));
+        const auto few = static_cast<std::size_t>(std::sqrt(6.0 * static_cast<double>(b.size())));
         double guess = 2.0 * static_cast<double>(difference) + kWord;
         if (difference < few) {
             const std::size_t first_limit = std::min(limit, few);

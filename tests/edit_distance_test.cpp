@@ -10,6 +10,7 @@ namespace {
 using testing::bytes_of;
 using testing::plain_edit_distance;
 using testing::RandomStrings;
+using testing::utf8_of;
 
 std::size_t distance(std::string_view a, std::string_view b,
                      std::size_t limit = EditDistance::no_limit) {
@@ -71,34 +72,13 @@ TEST(EditDistance, CountsCharactersOfUtf8) {
     EditDistance edit_distance;
     const auto utf8 = CharacterLengths::utf8();
     const std::u32string_view letters = U"aé€ß漢字かな한글🙂🙃z";
-    const auto encode = [](const std::u32string& text) {
-        std::string bytes;
-        for (const char32_t c : text) {
-            if (c < 0x80) {
-                bytes += static_cast<char>(c);
-            } else if (c < 0x800) {
-                bytes += static_cast<char>(0xc0 | c >> 6);
-                bytes += static_cast<char>(0x80 | (c & 63));
-            } else if (c < 0x10000) {
-                bytes += static_cast<char>(0xe0 | c >> 12);
-                bytes += static_cast<char>(0x80 | (c >> 6 & 63));
-                bytes += static_cast<char>(0x80 | (c & 63));
-            } else {
-                bytes += static_cast<char>(0xf0 | c >> 18);
-                bytes += static_cast<char>(0x80 | (c >> 12 & 63));
-                bytes += static_cast<char>(0x80 | (c >> 6 & 63));
-                bytes += static_cast<char>(0x80 | (c & 63));
-            }
-        }
-        return bytes;
-    };
     for (int round = 0; round < 1500; ++round) {
         const auto a = random.string<std::u32string>(random.below(300), letters);
         const auto b = round % 2 == 0 ? random.edited(a, random.below(60), letters)
                                       : random.string<std::u32string>(
                                             random.below(300), round % 4 == 1 ? U"az" : letters);
-        const auto a_bytes = encode(a);
-        const auto b_bytes = encode(b);
+        const auto a_bytes = utf8_of(a);
+        const auto b_bytes = utf8_of(b);
         ASSERT_EQ(count_characters(bytes_of(a_bytes), utf8), a.size());
         const std::size_t truth = plain_edit_distance(a, b);
         ASSERT_EQ(*edit_distance.of_texts(bytes_of(a_bytes), bytes_of(b_bytes), utf8), truth);

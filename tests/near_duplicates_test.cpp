@@ -15,6 +15,7 @@ namespace {
 using testing::bytes_of;
 using testing::plain_edit_distance;
 using testing::RandomStrings;
+using testing::utf8_of;
 
 /// Documents in one block of memory, as an operator gets them.
 class Packed {
@@ -39,23 +40,19 @@ private:
 
 /// A corpus with versions, exact copies, empty documents and several alphabets.
 std::vector<std::string> corpus(RandomStrings& random, std::size_t count, std::size_t longest) {
-    const std::string_view alphabets[] = {"etaoin shrdlu(){};=\n", "ab",
-                                          "\xc3\xa9"};  // the last one makes texts of two bytes
+    const std::u32string_view alphabets[] = {U"etaoin shrdlu(){};=\n", U"ab",
+                                             U"\u00e9tao漢字 🙂\n"};
     std::vector<std::string> texts;
     while (texts.size() < count) {
-        std::string text = random.string(random.below(longest), alphabets[random.below(2)]);
-        if (random.below(4) == 0) {
-            std::string wide;
-            for (const char c : text) c == 'a' ? wide += alphabets[2] : wide += c;
-            text = wide;
+        const auto alphabet = alphabets[random.below(3)];
+        const std::size_t length = random.below(40) == 0 ? 0 : random.below(longest);
+        auto text = random.string<std::u32string>(length, alphabet);
+        texts.push_back(utf8_of(text));
+        for (std::size_t n = random.below(4); n > 0; --n) {
+            if (random.below(4) != 0)
+                text = random.edited(text, random.below(text.size() / 12 + 2), alphabets[0]);
+            texts.push_back(utf8_of(text));
         }
-        if (random.below(40) == 0) text.clear();
-        texts.push_back(text);
-        for (std::size_t n = random.below(4); n > 0; --n)
-            texts.push_back(
-                random.below(4) == 0
-                    ? texts.back()
-                    : random.edited(texts.back(), random.below(text.size() / 12 + 2), "etaoin"));
     }
     return texts;
 }
@@ -164,7 +161,6 @@ TEST_P(NearDuplicatesOnEach, SharedCountsAreNeverBelowTheTruth) {
     RandomStrings random;
     const auto shared = shared_features(GetParam());
     const auto lengths = CharacterLengths::utf8();
-    std::vector<std::uint32_t> scratch;
     for (int round = 0; round < 60; ++round) {
         // Long runs of one character and of one trigram overflow the bins' counts.
         auto a = random.string(random.below(3000), "ab");
@@ -172,8 +168,8 @@ TEST_P(NearDuplicatesOnEach, SharedCountsAreNeverBelowTheTruth) {
         const auto b = random.edited(a, random.below(40), "abc");
         auto features_a = std::make_unique<DocumentFeatures>();
         auto features_b = std::make_unique<DocumentFeatures>();
-        features_a->set(bytes_of(a), lengths, scratch);
-        features_b->set(bytes_of(b), lengths, scratch);
+        ASSERT_TRUE(features_a->set(bytes_of(a), lengths));
+        ASSERT_TRUE(features_b->set(bytes_of(b), lengths));
         const std::size_t edits = *EditDistance()(bytes_of(a), bytes_of(b));
         const std::size_t longer = std::max(a.size(), b.size());
         ASSERT_GE(shared.characters(*features_a, *features_b) + edits, longer);

@@ -77,6 +77,30 @@ std::size_t plain_edit_distance(const Sequence& a, const Sequence& b) {
     return row[b.size()];
 }
 
+inline std::string utf8_of(std::u32string_view text) {
+    std::string bytes;
+    const auto add = [&bytes](char32_t byte) { bytes += static_cast<char>(byte); };
+    for (const char32_t c : text) {
+        if (c < 0x80) {
+            add(c);
+            continue;
+        }
+        if (c < 0x800) {
+            add(0xc0 | c >> 6);
+        } else {
+            if (c < 0x10000) {
+                add(0xe0 | c >> 12);
+            } else {
+                add(0xf0 | c >> 18);
+                add(0x80 | (c >> 12 & 63));
+            }
+            add(0x80 | (c >> 6 & 63));
+        }
+        add(0x80 | (c & 63));
+    }
+    return bytes;
+}
+
 inline std::span<const std::uint8_t> bytes_of(std::string_view text) {
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }

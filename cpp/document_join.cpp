@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "cpp/document_filter.hpp"
 #include "cpp/edit_distance.hpp"
+#include "cpp/radix_sort.hpp"
 
 namespace gputext {
 namespace {
@@ -26,15 +26,10 @@ public:
           execution_(execution),
           filter_(class_filter(parameters.simd)),
           shared_(shared_features(parameters.simd)),
-          order_(documents.size()),
-          found_(execution.threads()) {
-        std::iota(order_.begin(), order_.end(), 0u);
-        std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-            return std::pair(lengths_[a], a) < std::pair(lengths_[b], b);
-        });
-    }
+          found_(execution.threads()) {}
 
-    Status run() {
+    Status run(std::vector<IndexPair>& candidates) {
+        if (!sort_by_length()) return Status::cancelled();
         const std::size_t affordable = parameters_.memory_limit / sizeof(DocumentFeatures);
         const std::size_t all = order_.size();
         const std::size_t tile = affordable >= all ? all : std::max<std::size_t>(1, affordable / 2);
@@ -51,16 +46,7 @@ public:
                     return status;
             }
         }
-        return {};
-    }
-
-    void take_candidates(std::vector<IndexPair>& candidates) {
-        candidates.clear();
-        for (std::vector<IndexPair>& part : found_) {
-            candidates.insert(candidates.end(), part.begin(), part.end());
-            part = {};
-        }
-        std::sort(candidates.begin(), candidates.end());
+        return found_.take(candidates, execution_.stop());
     }
 
 private:
@@ -69,6 +55,18 @@ private:
         std::vector<DocumentFeatures> documents;
         CharacterClasses classes;
     };
+
+    /// False if stopped.
+    bool sort_by_length() {
+        std::vector<std::uint64_t> keys(documents_.size());
+        for (std::size_t i = 0; i < keys.size(); ++i)
+            keys[i] = std::uint64_t{lengths_[i]} << 32 | i;
+        if (!radix_sort(keys, execution_.stop())) return false;
+        order_.resize(keys.size());
+        for (std::size_t i = 0; i < keys.size(); ++i)
+            order_[i] = static_cast<std::uint32_t>(keys[i]);
+        return true;
+    }
 
     std::size_t length(std::size_t place) const { return lengths_[order_[place]]; }
 
@@ -129,16 +127,11 @@ private:
                     if (may_be_within(shared_, row_features_.documents[i],
                                       column_features.documents[hit], length(column),
                                       enough_edits(row, column)))
-                        add_candidate(row, column, found_[worker]);
+                        found_.add(worker, order_[row], order_[column]);
                 }
             }
             return Status();
         });
-    }
-
-    void add_candidate(std::size_t a, std::size_t b, std::vector<IndexPair>& candidates) const {
-        const auto [first, second] = std::minmax(order_[a], order_[b]);
-        candidates.push_back({first, second});
     }
 
     const DocumentJoin& parameters_;
@@ -149,7 +142,7 @@ private:
     SharedFeatures shared_;
     std::vector<std::uint32_t> order_;  // documents by length
     Features row_features_, column_features_;
-    std::vector<std::vector<IndexPair>> found_;  // by worker
+    PairLists found_;
 };
 
 }  // namespace
@@ -159,10 +152,7 @@ Status join_documents(const DocumentJoin& parameters, const Documents& documents
                       std::vector<IndexPair>& candidates) {
     candidates.clear();
     if (!any_rate_below(parameters.threshold)) return {};
-    Join join(parameters, documents, lengths, execution);
-    if (Status status = join.run(); !status.ok()) return status;
-    join.take_candidates(candidates);
-    return {};
+    return Join(parameters, documents, lengths, execution).run(candidates);
 }
 
 }  // namespace gputext

@@ -9,7 +9,7 @@
 
 #include "cpp/documents.hpp"
 #include "cpp/execution.hpp"
-#include "cpp/signature_join.hpp"
+#include "cpp/index_pair.hpp"
 #include "cpp/simd.hpp"
 #include "cpp/status.hpp"
 
@@ -25,8 +25,8 @@ struct DocumentJoin {
 
 /// Every pair of documents that the filters cannot exclude from having an edit rate below the
 /// threshold, ascending: a superset of the true pairs, half as many again on source files.
-/// `lengths` holds each document's number of characters. Filters, in this order: lengths, characters
-/// in common by classes, by themselves, trigrams in common (cpp/document_filter.hpp).
+/// `lengths` holds each document's number of characters. Filters, in this order: lengths,
+/// characters in common by classes, by themselves, trigrams in common (cpp/document_filter.hpp).
 /// Time: O(sum of sizes) for each tile of features; 16 word operations for each pair of compatible
 /// length, 256 to 4352 byte operations for each of the few that their classes do not exclude.
 /// Errors: cancelled, out_of_memory.

@@ -1,9 +1,9 @@
 #include "cpp/near_duplicates.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <numeric>
-#include <tuple>
 
 #include "cpp/components.hpp"
 #include "cpp/document_join.hpp"
@@ -50,10 +50,10 @@ public:
         answer_.copies_are_near_ = any_rate_below(parameters_.threshold);
         for (const auto step :
              {&NearDuplicateSearch::find_copies, &NearDuplicateSearch::select_first_copies,
-              &NearDuplicateSearch::find_candidates, &NearDuplicateSearch::verify}) {
+              &NearDuplicateSearch::find_candidates, &NearDuplicateSearch::verify,
+              &NearDuplicateSearch::collect}) {
             if (Status status = (this->*step)(); !status.ok()) return status;
         }
-        collect();
         return std::move(answer_);
     }
 
@@ -69,25 +69,24 @@ private:
         });
         if (!status.ok()) return status;
 
-        std::vector<std::uint32_t> order(count);
-        std::iota(order.begin(), order.end(), 0u);
-        std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
-            return std::pair(hashes[a], a) < std::pair(hashes[b], b);
-        });
-        std::vector<std::uint32_t>& first_copy = answer_.first_copy_;
-        first_copy.resize(count);
-        std::vector<std::uint32_t> firsts;  // of the run of equal hashes, almost always one
-        for (std::size_t i = 0; i < count; ++i) {
+        // Open addressing. Documents come in input order, so a class is entered by its first one.
+        std::vector<std::uint32_t> table(std::bit_ceil(2 * count + 1), kNone);
+        const std::size_t mask = table.size() - 1;
+        answer_.first_copy_.resize(count);
+        for (std::uint32_t i = 0; i < count; ++i) {
             if (i % 4096 == 0 && execution_.stop_requested()) return Status::cancelled();
-            if (i == 0 || hashes[order[i]] != hashes[order[i - 1]]) firsts.clear();
-            const auto same = std::find_if(firsts.begin(), firsts.end(), [&](std::uint32_t first) {
-                return equal_bytes(documents_[first], documents_[order[i]]);
-            });
-            first_copy[order[i]] = same == firsts.end() ? order[i] : *same;
-            if (same == firsts.end()) firsts.push_back(order[i]);
+            std::size_t at = hashes[i] & mask;
+            while (table[at] != kNone && !same_bytes(table[at], i, hashes)) at = (at + 1) & mask;
+            if (table[at] == kNone) table[at] = i;
+            answer_.first_copy_[i] = table[at];
         }
         collect_members();
         return {};
+    }
+
+    bool same_bytes(std::uint32_t a, std::uint32_t b,
+                    const std::vector<std::uint64_t>& hashes) const {
+        return hashes[a] == hashes[b] && equal_bytes(documents_[a], documents_[b]);
     }
 
     void collect_members() {
@@ -165,33 +164,40 @@ private:
     }
 
     /// Stores the verified pairs by first copy, both ways.
-    void collect() {
+    Status collect() {
         std::vector<std::uint64_t>& begin = answer_.near_begin_;
         begin.assign(answer_.first_copy_.size() + 1, 0);
-        for_each_verified([&](std::uint32_t a, std::uint32_t b, double) {
+        const auto count = [&](std::uint32_t a, std::uint32_t b, double) {
             ++begin[a + 1];
             ++begin[b + 1];
-        });
+        };
+        if (!for_each_verified(count)) return Status::cancelled();
         std::partial_sum(begin.begin(), begin.end(), begin.begin());
         answer_.near_.resize(begin.back());
         std::vector<std::uint64_t> next(begin.begin(), begin.end() - 1);
-        for_each_verified([&](std::uint32_t a, std::uint32_t b, double rate) {
+        const auto store = [&](std::uint32_t a, std::uint32_t b, double rate) {
             answer_.near_[next[a]++] = {b, rate};
             answer_.near_[next[b]++] = {a, rate};
-        });
+        };
+        if (!for_each_verified(store)) return Status::cancelled();
+        return {};
     }
 
+    /// False if stopped.
     template <class Visit>
-    void for_each_verified(Visit&& visit) const {
+    bool for_each_verified(Visit&& visit) const {
         for (std::size_t i = 0; i < candidates_.size(); ++i) {
+            if (i % 65536 == 0 && execution_.stop_requested()) return false;
             if (distances_[i] == kFar) continue;
             const auto [first, second] = candidates_[i];
             visit(distinct_[first], distinct_[second],
                   edit_rate(distances_[i], std::size_t{lengths_[first]} + lengths_[second]));
         }
+        return true;
     }
 
     static constexpr std::uint32_t kFar = UINT32_MAX;
+    static constexpr std::uint32_t kNone = UINT32_MAX;
 
     const NearDuplicateParameters& parameters_;
     const Documents& documents_;
@@ -240,14 +246,13 @@ std::uint64_t NearDuplicates::pairs() const {
     return count;
 }
 
-std::vector<std::uint32_t> NearDuplicates::components() const {
+Result<std::vector<std::uint32_t>> NearDuplicates::components(Stop stop) const {
     Components components(first_copy_.size());
-    if (copies_are_near_) {
-        for (std::uint32_t i = 0; i < first_copy_.size(); ++i) {
-            components.join(i, first_copy_[i]);
-            for (std::uint64_t n = near_begin_[i]; n < near_begin_[i + 1]; ++n)
-                components.join(i, near_[n].document);
-        }
+    for (std::uint32_t i = 0; copies_are_near_ && i < first_copy_.size(); ++i) {
+        if (i % 65536 == 0 && stop()) return Status::cancelled();
+        components.join(i, first_copy_[i]);
+        for (std::uint64_t n = near_begin_[i]; n < near_begin_[i + 1]; ++n)
+            components.join(i, near_[n].document);
     }
     return components.firsts();
 }

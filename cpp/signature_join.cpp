@@ -2,11 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
-#include <optional>
 
 #include "cpp/edit_distance.hpp"
 #include "cpp/letter_filter.hpp"
+#include "cpp/radix_sort.hpp"
 #include "cpp/signature_distance.hpp"
 
 namespace gputext {
@@ -18,11 +17,8 @@ struct Entry {
     std::uint32_t index;  // in the caller's input
 };
 
-bool shorter(const Entry& a, const Entry& b) {
-    return std::pair(a.letters.size(), a.index) < std::pair(b.letters.size(), b.index);
-}
-
-/// Entries of one block size, sorted by length, joined with themselves.
+/// Entries of one block size, sorted by length, joined with themselves. Features are set by the
+/// caller, column by column, before the first block is run.
 class Join {
 public:
     Join(std::vector<Entry> entries, double rate, Simd simd)
@@ -30,8 +26,12 @@ public:
           rate_(rate),
           longest_(entries_.empty() ? 0 : entries_.back().letters.size()),
           counts_(entries_.size(), letter_filter_depth(longest_)),
-          filter_(letter_filter(simd, counts_.depth())) {
-        for (std::size_t i = 0; i < entries_.size(); ++i) counts_.set(i, entries_[i].letters);
+          filter_(letter_filter(simd, counts_.depth())) {}
+
+    std::size_t entries() const { return entries_.size(); }
+
+    void set_features(std::size_t begin, std::size_t end) {
+        for (std::size_t i = begin; i < end; ++i) counts_.set(i, entries_[i].letters);
     }
 
     /// Blocks of rows: at most kBlockOfRows entries of one length.
@@ -47,7 +47,7 @@ public:
         return blocks_.size();
     }
 
-    void run_block(std::size_t block, std::vector<IndexPair>& pairs) const {
+    void run_block(std::size_t block, unsigned worker, PairLists& pairs) const {
         const auto [begin, end] = blocks_[block];
         const std::size_t columns_end = end_of_comparable(length(begin));
         std::array<std::int64_t, kBlockOfColumns> least;
@@ -61,7 +61,7 @@ public:
                 counts_.copy_column(row, words.data());
                 const std::size_t count = filter_(words.data(), counts_, after_row, to,
                                                   least.data() + (after_row - from), hits.data());
-                verify(row, std::span(hits).first(count), pairs);
+                verify(row, std::span(hits).first(count), worker, pairs);
             }
         }
     }
@@ -108,17 +108,14 @@ private:
         }
     }
 
-    void verify(std::size_t row, std::span<const std::uint32_t> columns,
-                std::vector<IndexPair>& pairs) const {
+    void verify(std::size_t row, std::span<const std::uint32_t> columns, unsigned worker,
+                PairLists& pairs) const {
         if (columns.empty()) return;
         const SignaturePattern pattern(entries_[row].letters);
         for (const std::uint32_t column : columns) {
             const std::size_t distance = pattern.distance(entries_[column].letters);
-            if (edit_rate(distance, length(row) + length(column)) < rate_) {
-                const auto [first, second] =
-                    std::minmax(entries_[row].index, entries_[column].index);
-                pairs.push_back({first, second});
-            }
+            if (edit_rate(distance, length(row) + length(column)) < rate_)
+                pairs.add(worker, entries_[row].index, entries_[column].index);
         }
     }
 
@@ -130,43 +127,66 @@ private:
     std::vector<Rows> blocks_;
 };
 
-/// Joins each list of entries with itself and brings the pairs into order, each once.
+/// By length, then by index. False if stopped.
+bool sort_entries(std::vector<Entry>& entries, Stop stop) {
+    std::vector<std::uint64_t> keys(entries.size());
+    for (std::size_t i = 0; i < entries.size(); ++i)
+        keys[i] = std::uint64_t{entries[i].letters.size()} << 32 | i;
+    if (!radix_sort(keys, stop)) return false;
+    std::vector<Entry> sorted(entries.size());
+    for (std::size_t i = 0; i < keys.size(); ++i)
+        sorted[i] = entries[static_cast<std::uint32_t>(keys[i])];
+    entries = std::move(sorted);
+    return true;
+}
+
+/// A part of a join's work: columns whose features are to be set, or a block of rows.
+struct Task {
+    Join* join;
+    std::size_t number;
+};
+
+Status set_features(std::span<Join> joins, Execution& execution) {
+    constexpr std::size_t step = 4096;
+    std::vector<Task> tasks;
+    for (Join& join : joins)
+        for (std::size_t begin = 0; begin < join.entries(); begin += step)
+            tasks.push_back({&join, begin});
+    execution.begin_phase("counting letters", tasks.size());
+    return execution.parallel_for(tasks.size(), [&](std::size_t i, unsigned) {
+        const auto [join, begin] = tasks[i];
+        join->set_features(begin, std::min(join->entries(), begin + step));
+        return Status();
+    });
+}
+
+/// Joins each list of entries with itself.
 Status run_joins(std::vector<std::vector<Entry>> lists, double rate, Simd simd,
                  Execution& execution, std::vector<IndexPair>& pairs) {
     pairs.clear();
     if (!any_rate_below(rate)) return {};
-
-    struct Task {
-        const Join* join;
-        std::size_t block;
-    };
     std::vector<Join> joins;
-    std::vector<Task> tasks;
     joins.reserve(lists.size());
     for (std::vector<Entry>& list : lists) {
-        if (execution.stop_requested()) return Status::cancelled();
-        std::sort(list.begin(), list.end(), shorter);
-        Join& join = joins.emplace_back(std::move(list), rate, simd);
+        if (!sort_entries(list, execution.stop())) return Status::cancelled();
+        joins.emplace_back(std::move(list), rate, simd);
+    }
+    if (Status status = set_features(joins, execution); !status.ok()) return status;
+
+    std::vector<Task> tasks;
+    for (Join& join : joins) {
         const std::size_t blocks = join.blocks();
         for (std::size_t block = 0; block < blocks; ++block) tasks.push_back({&join, block});
     }
-
+    // Two signatures of one block size may be found at that size and at the next.
+    PairLists found(execution.threads());
     execution.begin_phase("comparing signatures", tasks.size());
-    std::vector<std::vector<IndexPair>> found(execution.threads());
     Status status = execution.parallel_for(tasks.size(), [&](std::size_t i, unsigned worker) {
-        tasks[i].join->run_block(tasks[i].block, found[worker]);
+        tasks[i].join->run_block(tasks[i].number, worker, found);
         return Status();
     });
     if (!status.ok()) return status;
-
-    for (std::vector<IndexPair>& part : found) {
-        pairs.insert(pairs.end(), part.begin(), part.end());
-        part = {};
-    }
-    std::sort(pairs.begin(), pairs.end());
-    // Two signatures of one block size may be near at that size and at the next.
-    pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
-    return {};
+    return found.take(pairs, execution.stop());
 }
 
 }  // namespace

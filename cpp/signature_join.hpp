@@ -5,7 +5,6 @@
 
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -13,18 +12,11 @@
 
 #include "cpp/ctph.hpp"
 #include "cpp/execution.hpp"
+#include "cpp/index_pair.hpp"
 #include "cpp/simd.hpp"
 #include "cpp/status.hpp"
 
 namespace gputext {
-
-/// Two positions of an input, first < second.
-struct IndexPair {
-    std::uint32_t first;
-    std::uint32_t second;
-
-    auto operator<=>(const IndexPair&) const = default;
-};
 
 /// Every pair with edit_rate(signatures[first], signatures[second]) < rate, ascending, into
 /// `pairs`. Signatures share a block size where the first or second part of one has that of the

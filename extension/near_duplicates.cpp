@@ -22,8 +22,11 @@ extern "C" {
 namespace gputext {
 namespace {
 
+enum class Wanted { pairs, groups };
+
 /// What a call's arguments say.
 struct Call {
+    Wanted wanted;
     DocumentQuery query;
     NearDuplicateParameters parameters;
 };
@@ -80,10 +83,11 @@ std::size_t max_length_argument(FunctionCallInfo fcinfo, int argument) {
 }
 
 /// Arguments: docs, id_type where there is one, threshold, mode, max_length.
-Call read_call(FunctionCallInfo fcinfo, bool typed) {
+Call read_call(FunctionCallInfo fcinfo, Wanted wanted, bool typed) {
     refuse_null(fcinfo, 0, "docs");
     const int first = typed ? 2 : 1;
     Call call{};
+    call.wanted = wanted;
     call.query.id_type = typed ? get_fn_expr_argtype(fcinfo->flinfo, 1) : INT8OID;
     call.query.sql = text_to_cstring(PG_GETARG_TEXT_PP(0));
     call.parameters.threshold = threshold_argument(fcinfo, first);
@@ -91,6 +95,23 @@ Call read_call(FunctionCallInfo fcinfo, bool typed) {
     call.parameters.signature_length = max_length_argument(fcinfo, first + 2);
     call.parameters.memory_limit = host_memory_limit();
     return call;
+}
+
+/// What the job's thread does.
+Status compute(Work* work, const Call& call, const CharacterLengths& characters,
+               Execution& execution) {
+    const Documents documents{work->bytes, work->rows.extents, characters};
+    Result<NearDuplicates> answer =
+        near_duplicates(call.parameters, documents, work->rows.signatures, execution);
+    if (!answer.ok()) return answer.status();
+    work->answer = std::move(*answer);
+    if (call.wanted == Wanted::pairs) return {};
+    Result<std::vector<std::uint32_t>> components = work->answer.components(execution.stop());
+    if (!components.ok()) return components.status();
+    work->components = std::move(*components);
+    work->component_sizes.resize(work->components.size());
+    for (const std::uint32_t first : work->components) ++work->component_sizes[first];
+    return {};
 }
 
 /// Reads the documents and compares them; the answer is in the returned work.
@@ -103,15 +124,9 @@ Work* compare_documents(const Call& call, MemoryContext context) {
     const unsigned threads = cpu_threads();
     Failure failure;
     if (!attempt(failure, [&]() -> Status {
-            work->job = Job::start(
-                threads, [work, characters, parameters = call.parameters](Execution& execution) {
-                    const Documents documents{work->bytes, work->rows.extents, characters};
-                    Result<NearDuplicates> answer =
-                        near_duplicates(parameters, documents, work->rows.signatures, execution);
-                    if (!answer.ok()) return answer.status();
-                    work->answer = std::move(*answer);
-                    return Status();
-                });
+            work->job = Job::start(threads, [work, call, characters](Execution& execution) {
+                return compute(work, call, characters, execution);
+            });
             if (work->job == nullptr)
                 return {ErrorCode::out_of_memory, "could not start a thread",
                         "The system's limits on threads and open files are the usual reasons."};
@@ -148,14 +163,6 @@ void put_pairs(Work* work, const IdType& type, ReturnSetInfo* result) {
 }
 
 void put_groups(Work* work, const IdType& type, ReturnSetInfo* result) {
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            work->components = work->answer.components();
-            work->component_sizes.resize(work->components.size());
-            for (const std::uint32_t first : work->components) ++work->component_sizes[first];
-            return {};
-        }))
-        raise_failure(failure);
     bool nulls[3] = {};
     for (std::uint32_t document = 0; document < work->components.size(); ++document) {
         if (document % 1024 == 0) CHECK_FOR_INTERRUPTS();
@@ -166,17 +173,19 @@ void put_groups(Work* work, const IdType& type, ReturnSetInfo* result) {
     }
 }
 
-using PutRows = void (*)(Work* work, const IdType& type, ReturnSetInfo* result);
-
-Datum answer(FunctionCallInfo fcinfo, bool typed, PutRows put_rows) {
-    const Call call = read_call(fcinfo, typed);
+Datum answer(FunctionCallInfo fcinfo, Wanted wanted, bool typed) {
+    const Call call = read_call(fcinfo, wanted, typed);
     InitMaterializedSRF(fcinfo, 0);
+    auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
     MemoryContext context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext job", ALLOCSET_DEFAULT_SIZES);
     MemoryContext before = MemoryContextSwitchTo(context);
     Work* work = compare_documents(call, context);
-    put_rows(work, id_type_of(call.query.id_type),
-             reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
+    const IdType id_type = id_type_of(call.query.id_type);
+    if (wanted == Wanted::pairs)
+        put_pairs(work, id_type, result);
+    else
+        put_groups(work, id_type, result);
     MemoryContextSwitchTo(before);
     MemoryContextDelete(context);
     PG_RETURN_NULL();
@@ -194,18 +203,18 @@ PG_FUNCTION_INFO_V1(gputext_near_duplicate_groups);
 PG_FUNCTION_INFO_V1(gputext_near_duplicate_groups_typed);
 
 PGDLLEXPORT Datum gputext_near_duplicates(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, false, put_pairs);
+    return answer(fcinfo, Wanted::pairs, false);
 }
 
 PGDLLEXPORT Datum gputext_near_duplicates_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, true, put_pairs);
+    return answer(fcinfo, Wanted::pairs, true);
 }
 
 PGDLLEXPORT Datum gputext_near_duplicate_groups(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, false, put_groups);
+    return answer(fcinfo, Wanted::groups, false);
 }
 
 PGDLLEXPORT Datum gputext_near_duplicate_groups_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, true, put_groups);
+    return answer(fcinfo, Wanted::groups, true);
 }
 }

@@ -197,7 +197,7 @@ TEST(NearDuplicates, ComponentsAreNamedByTheirFirstDocument) {
     const auto answer = near_duplicates(parameters, packed.documents(), {}, execution);
     ASSERT_TRUE(answer.ok());
     // 2 is near 4, 4 near 0 and 3; 2 is not near 0.
-    EXPECT_EQ(answer->components(), (std::vector<std::uint32_t>{0, 1, 0, 0, 0, 0, 6}));
+    EXPECT_EQ(*answer->components(), (std::vector<std::uint32_t>{0, 1, 0, 0, 0, 0, 6}));
 }
 
 TEST(NearDuplicates, CopiesTakeNoMemoryForTheirPairs) {
@@ -219,7 +219,7 @@ TEST(NearDuplicates, HandlesNoDocuments) {
         const auto answer = near_duplicates({0.05, mode}, packed.documents(), {}, execution);
         ASSERT_TRUE(answer.ok());
         EXPECT_EQ(answer->pairs(), 0u);
-        EXPECT_TRUE(answer->components().empty());
+        EXPECT_TRUE(answer->components()->empty());
     }
 }
 

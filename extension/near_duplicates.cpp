@@ -48,8 +48,13 @@ void refuse_null(FunctionCallInfo fcinfo, int argument, const char* name) {
                 (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s must not be null", name)));
 }
 
+/// A null id type of a number's type, given without its name, is taken for the threshold.
 double threshold_argument(FunctionCallInfo fcinfo, int argument) {
-    refuse_null(fcinfo, argument, "threshold");
+    if (PG_ARGISNULL(argument))
+        ereport(ERROR,
+                (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("threshold must not be null"),
+                 errhint("The type of the ids is given by its name, as in "
+                         "id_type => NULL::integer.")));
     const double threshold = PG_GETARG_FLOAT8(argument);
     if (!(threshold >= 0 && threshold < 0.5))
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),

@@ -182,6 +182,8 @@ Datum answer(FunctionCallInfo fcinfo, bool typed, PutRows put_rows) {
     Work* work = compare_documents(call, context);
     put_rows(work, id_type_of(call.query.id_type),
              reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
+    work->job.reset();
+    work->rows.bytes.release();
     MemoryContextSwitchTo(before);
     MemoryContextDelete(context);
     PG_RETURN_NULL();

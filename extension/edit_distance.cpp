@@ -35,8 +35,8 @@ Comparison compare(const varlena* a, const varlena* b, const CharacterLengths& c
 
 std::size_t limit_argument(int32 limit) {
     if (limit < 0)
-        ereport(ERROR,
-                (errcode(ERRCODE_INVALID_PARAMETER_VALUE), errmsg("max must not be negative")));
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("max must be at least 0, not %d", limit)));
     return static_cast<std::size_t>(limit);
 }
 

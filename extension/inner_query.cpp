@@ -3,10 +3,13 @@
 extern "C" {
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
+#include "nodes/parsenodes.h"
+#include "tcop/cmdtag.h"
 #include "tcop/dest.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
+#include "utils/plancache.h"
 }
 
 #include "extension/ctph.hpp"
@@ -21,7 +24,6 @@ struct DocumentReceiver {
     DestReceiver receiver;
     DocumentRows* rows;
     IdType id_type;
-    bool started;
     bool binary;
     bool has_signatures;
     int64 nulls;
@@ -73,7 +75,8 @@ void check_columns(TupleDesc columns, const IdType& id_type) {
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                         errmsg("the documents of the inner query are of type %s, not text or bytea",
                                format_type_be(TupleDescAttr(columns, 1)->atttypid)),
-                        errdetail("%s", kWanted)));
+                        errdetail("%s", kWanted),
+                        errhint("Other types can be cast in the inner query, as in body::text.")));
     if (columns->natts == 3 && !is_ctph(base_type_of_column(columns, 2)))
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                         errmsg("the signatures of the inner query are of type %s, not ctph",
@@ -84,10 +87,6 @@ void check_columns(TupleDesc columns, const IdType& id_type) {
 
 void start(DestReceiver* self, int, TupleDesc columns) {
     auto* receiver = reinterpret_cast<DocumentReceiver*>(self);
-    if (receiver->started)
-        ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
-                        errmsg("the inner query must be a single statement")));
-    receiver->started = true;
     check_columns(columns, receiver->id_type);
     receiver->binary = base_type_of_column(columns, 1) == BYTEAOID;
     receiver->has_signatures = columns->natts == 3;
@@ -137,6 +136,41 @@ bool receive(TupleTableSlot* slot, DestReceiver* self) {
 
 void shut_down(DestReceiver*) {}
 
+/// Refuses all but a statement that reads, before any of it runs. Functions that it calls may still
+/// write, as they may below a stable function.
+void check_statement(SPIPlanPtr plan, const char* sql) {
+    const List* statements = SPI_plan_get_plan_sources(plan);
+    if (list_length(statements) != 1)
+        ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
+                        list_length(statements) == 0
+                            ? errmsg("the inner query is empty")
+                            : errmsg("the inner query must be a single statement, not %d",
+                                     list_length(statements)),
+                        errcontext("SQL statement \"%s\"", sql)));
+    const auto* statement = static_cast<const CachedPlanSource*>(linitial(statements));
+    const char* refused = nullptr;
+    if (statement->commandTag != CMDTAG_SELECT) {
+        refused = GetCommandTagName(statement->commandTag);
+    } else {
+        const auto* query = static_cast<const Query*>(linitial(statement->query_list));
+        if (query->commandType != CMD_SELECT) refused = "SELECT INTO";
+        if (query->hasModifyingCTE) refused = "WITH that changes data";
+        if (query->rowMarks != NIL) refused = "locking of rows";
+    }
+    if (refused != nullptr)
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("%s is not allowed in the inner query", refused),
+                        errdetail("It may be a SELECT, VALUES or TABLE that only reads."),
+                        errcontext("SQL statement \"%s\"", sql)));
+}
+
+[[noreturn]] void raise_spi_error(int result, const char* sql) {
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("could not run the inner query: %s", SPI_result_code_string(result)),
+                    errcontext("SQL statement \"%s\"", sql)));
+    pg_unreachable();
+}
+
 void report_nulls(int64 nulls) {
     if (nulls > 0)
         ereport(NOTICE,
@@ -160,16 +194,19 @@ const std::uint8_t* run_document_query(const DocumentQuery& query, DocumentRows&
     receiver.row_context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES);
 
+    SPI_connect();
+    SPIPrepareOptions preparation{};
+    preparation.cursorOptions = CURSOR_OPT_PARALLEL_OK;
+    SPIPlanPtr plan = SPI_prepare_extended(query.sql, &preparation);
+    if (plan == nullptr) raise_spi_error(SPI_result, query.sql);
+    check_statement(plan, query.sql);
+
     SPIExecuteOptions options{};
     options.read_only = true;
     options.must_return_tuples = true;
     options.dest = &receiver.receiver;
-    SPI_connect();
-    const int result = SPI_execute_extended(query.sql, &options);
-    if (result < 0)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("could not run the inner query: %s", SPI_result_code_string(result)),
-                        errcontext("inner query \"%s\"", query.sql)));
+    const int result = SPI_execute_plan_extended(plan, &options);
+    if (result < 0) raise_spi_error(result, query.sql);
     SPI_finish();
 
     MemoryContextDelete(receiver.row_context);

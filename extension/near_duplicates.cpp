@@ -51,8 +51,13 @@ void refuse_null(FunctionCallInfo fcinfo, int argument, const char* name) {
                 (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s must not be null", name)));
 }
 
+/// A null id type of a number's type, given without its name, is taken for the threshold.
 double threshold_argument(FunctionCallInfo fcinfo, int argument) {
-    refuse_null(fcinfo, argument, "threshold");
+    if (PG_ARGISNULL(argument))
+        ereport(ERROR,
+                (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("threshold must not be null"),
+                 errhint("The type of the ids is given by its name, as in "
+                         "id_type => NULL::integer.")));
     const double threshold = PG_GETARG_FLOAT8(argument);
     if (!(threshold >= 0 && threshold < 0.5))
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -173,10 +178,26 @@ void put_groups(Work* work, const IdType& type, ReturnSetInfo* result) {
     }
 }
 
+/// PostgreSQL takes the result's types from the arguments in the order in which they are written.
+/// It would notice a misplaced id_type only with the first row of the answer.
+void check_result_columns(const ReturnSetInfo* result) {
+    for (int i = 0; result->expectedDesc != nullptr && i < result->setDesc->natts; ++i) {
+        const Oid expected = TupleDescAttr(result->expectedDesc, i)->atttypid;
+        const Oid made = TupleDescAttr(result->setDesc, i)->atttypid;
+        if (expected != made)
+            ereport(ERROR,
+                    (errcode(ERRCODE_DATATYPE_MISMATCH),
+                     errmsg("the ids of the answer would be of type %s, not %s",
+                            format_type_be(expected), format_type_be(made)),
+                     errhint("Write the argument id_type directly behind the inner query.")));
+    }
+}
+
 Datum answer(FunctionCallInfo fcinfo, Wanted wanted, bool typed) {
     const Call call = read_call(fcinfo, wanted, typed);
     InitMaterializedSRF(fcinfo, 0);
     auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    check_result_columns(result);
     MemoryContext context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext job", ALLOCSET_DEFAULT_SIZES);
     MemoryContext before = MemoryContextSwitchTo(context);
@@ -186,6 +207,8 @@ Datum answer(FunctionCallInfo fcinfo, Wanted wanted, bool typed) {
         put_pairs(work, id_type, result);
     else
         put_groups(work, id_type, result);
+    work->job.reset();
+    work->rows.bytes.release();
     MemoryContextSwitchTo(before);
     MemoryContextDelete(context);
     PG_RETURN_NULL();

@@ -17,7 +17,19 @@ extern "C" {
 namespace gputext {
 
 PackedBytes::~PackedBytes() {
+    unmap();
+}
+
+void PackedBytes::unmap() {
     if (mapped_ != nullptr) munmap(mapped_, mapped_size_);
+    mapped_ = nullptr;
+}
+
+void PackedBytes::release() {
+    unmap();
+    memory_.reset();
+    if (file_ >= 0) FileClose(file_);
+    file_ = -1;
 }
 
 void PackedBytes::append(const void* bytes, std::size_t size) {

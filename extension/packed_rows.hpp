@@ -32,10 +32,15 @@ public:
     /// Ends the appending. The bytes stay where they are as long as this object exists.
     const std::uint8_t* finish();
 
+    /// Gives memory and file back. After an error it must not be called: PostgreSQL then closes the
+    /// file by itself, and would warn of a file left open otherwise.
+    void release();
+
 private:
     void spill();
     void write(const std::uint8_t* bytes, std::size_t size);
     void flush();
+    void unmap();
 
     static constexpr std::size_t kBuffer = std::size_t{1} << 18;
 
@@ -43,7 +48,7 @@ private:
     std::size_t size_ = 0;
     std::optional<MemoryFile> memory_{std::in_place};
     // Once spilled:
-    File file_ = -1;  // closed by PostgreSQL at the transaction's end or abort
+    File file_ = -1;  // closed by release(), or by PostgreSQL when the transaction aborts
     off_t written_ = 0;
     std::vector<std::uint8_t> buffer_;
     std::size_t buffered_ = 0;

@@ -1,0 +1,29 @@
+-- In one database with pg_trgm and fuzzystrmatch, from PostgreSQL's contrib
+CREATE EXTENSION pg_trgm;
+CREATE EXTENSION fuzzystrmatch;
+
+SELECT levenshtein('kitten', 'sitting'), edit_distance('kitten', 'sitting'),
+       similarity('kitten', 'sitting'), edit_rate('kitten', 'sitting') = 3 / 13.0 AS edit_rate;
+
+-- Equal distances on 4000 pairs of short strings, with and without a limit
+CREATE TABLE pairs AS
+SELECT i AS id, translate(left(md5('a' || i), i % 30), '0123456789abcdef', 'abcabcabcabcéü日本') AS a,
+       translate(left(md5('b' || i), i * 7 % 30), '0123456789abcdef', 'abcabcabcabcéü日本') AS b
+FROM generate_series(1, 4000) AS i;
+SELECT count(*) AS pairs, max(edit_distance(a, b)) AS largest,
+       count(*) FILTER (WHERE edit_distance(a, b) <> levenshtein(a, b)) AS wrong,
+       count(*) FILTER (WHERE edit_distance(a, b, id % 9) <>
+                              least(levenshtein_less_equal(a, b, id % 9), id % 9 + 1)) AS wrong_with_a_limit
+FROM pairs;
+-- levenshtein ends at 255 characters.
+SELECT levenshtein(repeat('a', 256), 'a');
+SELECT edit_distance(repeat('a', 256), 'a');
+
+-- A join by pg_trgm's index for candidates, by gputext for the verdict
+CREATE INDEX ON pairs USING gin (a gin_trgm_ops);
+SELECT count(*) FROM pairs p JOIN pairs q ON p.a % q.a AND p.id < q.id
+WHERE length(p.a) > 25 AND edit_rate(p.a, q.a) < 0.25;
+
+DROP TABLE pairs;
+DROP EXTENSION pg_trgm;
+DROP EXTENSION fuzzystrmatch;

@@ -1,0 +1,46 @@
+-- Settings
+
+-- A session knows the settings, and their limits, once it has used something of gputext.
+SELECT edit_distance('a', 'b');
+SELECT name, setting, unit, min_val, max_val, boot_val, context, vartype
+FROM pg_settings WHERE name LIKE 'gputext.%' ORDER BY name;
+SHOW gputext.host_memory_limit;
+SHOW gputext.cpu_threads;
+
+SET gputext.cpu_threads = -1;
+SET gputext.cpu_threads = 1025;
+SET gputext.cpu_threads = 'many';
+SET gputext.host_memory_limit = '1023kB';
+SET gputext.host_memory_limit = '-1';
+SET gputext.missing = 1;
+
+-- 3 MB of documents, which do not fit into 1 MB of memory: they go to a temporary file, and the
+-- answer is the same.
+CREATE TABLE docs AS
+SELECT i::bigint AS id, (SELECT string_agg(md5((i % 100) || '/' || j), '') FROM generate_series(1, 500) AS j) AS body
+FROM generate_series(1, 200) AS i;
+SET gputext.cpu_threads = 2;
+CREATE TABLE in_memory AS SELECT * FROM near_duplicates('SELECT id, body FROM docs ORDER BY id');
+SET gputext.host_memory_limit = '1MB';
+CREATE TABLE in_file AS SELECT * FROM near_duplicates('SELECT id, body FROM docs ORDER BY id');
+SELECT count(*) AS pairs FROM in_memory;
+SELECT count(*) AS differences FROM (TABLE in_memory EXCEPT TABLE in_file UNION ALL (TABLE in_file EXCEPT TABLE in_memory)) AS d;
+CREATE TABLE exactly AS SELECT * FROM near_duplicates('SELECT id, body FROM docs ORDER BY id', mode => 'exact');
+SELECT count(*) AS differences FROM (TABLE in_memory EXCEPT TABLE exactly UNION ALL (TABLE exactly EXCEPT TABLE in_memory)) AS d;
+-- The file counts against temp_file_limit.
+SET temp_file_limit = '2MB';
+SELECT count(*) FROM near_duplicates('SELECT id, body FROM docs ORDER BY id');
+SET temp_file_limit = '100MB';
+SELECT count(*) FROM near_duplicates('SELECT id, body FROM docs ORDER BY id');
+RESET temp_file_limit;
+SELECT count(*) AS files_left FROM pg_ls_tmpdir()
+WHERE name LIKE 'pgsql_tmp' || pg_backend_pid() || '.%';
+
+-- A function may bring its own.
+CREATE FUNCTION count_pairs() RETURNS bigint LANGUAGE sql SET gputext.cpu_threads = 1
+AS $$ SELECT count(*) FROM near_duplicates('SELECT id, body FROM docs') $$;
+SELECT count_pairs();
+SHOW gputext.cpu_threads;
+
+DROP TABLE docs, in_memory, in_file, exactly;
+DROP FUNCTION count_pairs;

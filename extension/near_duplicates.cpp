@@ -178,26 +178,10 @@ void put_groups(Work* work, const IdType& type, ReturnSetInfo* result) {
     }
 }
 
-/// PostgreSQL takes the result's types from the arguments in the order in which they are written.
-/// It would notice a misplaced id_type only with the first row of the answer.
-void check_result_columns(const ReturnSetInfo* result) {
-    for (int i = 0; result->expectedDesc != nullptr && i < result->setDesc->natts; ++i) {
-        const Oid expected = TupleDescAttr(result->expectedDesc, i)->atttypid;
-        const Oid made = TupleDescAttr(result->setDesc, i)->atttypid;
-        if (expected != made)
-            ereport(ERROR,
-                    (errcode(ERRCODE_DATATYPE_MISMATCH),
-                     errmsg("the ids of the answer would be of type %s, not %s",
-                            format_type_be(expected), format_type_be(made)),
-                     errhint("Write the argument id_type directly behind the inner query.")));
-    }
-}
-
 Datum answer(FunctionCallInfo fcinfo, Wanted wanted, bool typed) {
     const Call call = read_call(fcinfo, wanted, typed);
     InitMaterializedSRF(fcinfo, 0);
     auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
-    check_result_columns(result);
     MemoryContext context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext job", ALLOCSET_DEFAULT_SIZES);
     MemoryContext before = MemoryContextSwitchTo(context);

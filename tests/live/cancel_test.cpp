@@ -1,0 +1,242 @@
+// Every stage of a statement ends within 200 ms of a cancel, a timeout and a termination, and
+// leaves nothing behind. What a stage may do is bounded by how long the machine takes to end a
+// pg_sleep that is cancelled at the same moment.
+
+#include <algorithm>
+#include <cstdio>
+#include <random>
+
+#include "tests/live/server.hpp"
+
+namespace gputext::live {
+namespace {
+
+constexpr double kMost = 200;  // milliseconds
+
+struct Stage {
+    const char* name;
+    const char* settings;  // run before the statement
+    std::string sql;
+    std::function<bool(int pid)> reached;
+    int spread;  // milliseconds after reached() over which the tries are spread
+    int tries;
+    /// How the tries' statements may end by themselves, too.
+    bool may_end = false;
+};
+
+bool at_once(int) {
+    return true;
+}
+
+bool is_computing(int pid) {
+    return threads_of(pid) > 1;
+}
+
+bool is_spilling(int pid) {
+    return !temporary_files(pid).empty();
+}
+
+std::string pairs_of(const std::string& query, const std::string& arguments = "") {
+    return "SELECT count(*) FROM near_duplicates($$" + query + "$$" + arguments + ")";
+}
+
+/// SQL for a text of that many million characters, quickly made.
+std::string huge(int millions, const std::string& unit = "abcdefghijklmnop") {
+    const auto repetitions = std::to_string(1000000 / unit.size());
+    return "repeat(repeat('" + unit + "', " + repetitions + "), " + std::to_string(millions) + ")";
+}
+
+// Two documents of 5 MB, 3 % of their characters edited; signatures that make them candidates.
+const char* const kLongPair = R"(
+    CREATE TABLE long_pair AS
+    SELECT version::bigint AS id, '1:abcdefgh:abcd'::ctph AS signature,
+           string_agg(md5(CASE WHEN version = 2 AND i % 16 = 0 THEN -i ELSE i END::text), ''
+                      ORDER BY i) AS body
+    FROM generate_series(1, 160000) i, generate_series(1, 2) version GROUP BY version)";
+
+const std::string kLongPairs = "FROM long_pair a, long_pair b WHERE a.id = 1 AND b.id = 2";
+
+std::vector<Stage> stages() {
+    const std::string dense =
+        "SELECT i::bigint, left(md5(i::text), 6) FROM generate_series(1, 4000) i";
+    return {
+        {"slow_scan", "",
+         pairs_of("SELECT i::bigint, pg_sleep(0.01)::text "
+                  "FROM generate_series(1, 100000) i"),
+         at_once, 100, 20},
+        {"scan", "", pairs_of("SELECT generate_series(1, 300000000)::bigint, 'short'"), at_once,
+         200, 20},
+        {"packing_a_huge_row", "", pairs_of("SELECT 1::bigint, " + huge(800)), has_memory_file, 300,
+         20},
+        {"packing_into_a_file", "SET gputext.host_memory_limit = '1MB'",
+         pairs_of("SELECT i::bigint, " + huge(100) + " FROM generate_series(1, 20) i"), is_spilling,
+         300, 20},
+        {"hashing_a_huge_document", "", pairs_of("SELECT 1::bigint, " + huge(800)), is_computing,
+         800, 12},
+        {"comparing_huge_copies", "",
+         pairs_of("SELECT i::bigint, " + huge(1) + " FROM generate_series(1, 1500) i"),
+         is_computing, 600, 8},
+        {"counting_in_a_huge_document", "",
+         pairs_of("SELECT 1::bigint, " + huge(600), ", mode => 'exact'"), is_computing, 800, 8},
+        {"counting_wide_characters", "",
+         pairs_of("SELECT 1::bigint, " + huge(200, "äöüß€éèê"), ", mode => 'exact'"), is_computing,
+         1500, 12, true},
+        {"comparing_signatures", "",
+         pairs_of("SELECT i::bigint, md5(i::text) FROM generate_series(1, 150000) i"), is_computing,
+         500, 20},
+        {"comparing_like_signatures", "",
+         pairs_of("SELECT i::bigint, left(md5(i::text), 6) FROM generate_series(1, 300000) i",
+                  ", threshold => 0.3"),
+         is_computing, 500, 20},
+        {"many_candidates", "", pairs_of(dense, ", threshold => 0.4"), is_computing, 2500, 24,
+         true},
+        {"many_groups", "",
+         "SELECT count(*) FROM near_duplicate_groups($$" + dense + "$$, threshold => 0.4)",
+         is_computing, 2500, 12, true},
+        {"exact_features", "",
+         pairs_of("SELECT i::bigint, md5(i::text) "
+                  "FROM generate_series(1, 300000) i",
+                  ", mode => 'exact'"),
+         is_computing, 500, 12},
+        {"verifying_ctph", "", pairs_of("SELECT id, body, signature FROM long_pair"), is_computing,
+         500, 20},
+        {"verifying_exact", "", pairs_of("SELECT id, body FROM long_pair", ", mode => 'exact'"),
+         is_computing, 500, 20},
+        {"returning_rows", "", pairs_of("SELECT i::bigint, 'same' FROM generate_series(1, 5000) i"),
+         at_once, 600, 20},
+        {"edit_distance", "", "SELECT edit_distance(a.body, b.body) " + kLongPairs, at_once, 300,
+         20},
+        {"edit_rate", "", "SELECT edit_rate(a.body, b.body) " + kLongPairs, at_once, 300, 20},
+        {"edit_distance_of_huge_values", "",
+         "SELECT edit_distance('x' || " + huge(500) + ", 'y' || " + huge(500) + ")", at_once, 1500,
+         12, true},
+        {"edit_distance_of_wide_values", "",
+         "SELECT edit_rate(" + huge(100, "äöüß€éèê") + ", 'x' || reverse(" + huge(1, "äöüß€éèê") +
+             ") || " + huge(100, "äöüß€éèê") + ")",
+         at_once, 2500, 16, true},
+        {"ctph_signature", "", "SELECT ctph_signature(" + huge(800) + ")", at_once, 800, 16},
+        {"ssdeep_hash", "", "SELECT ssdeep_hash(" + huge(800) + ")", at_once, 800, 16, true},
+    };
+}
+
+class Interruption : public LiveTest, public ::testing::WithParamInterface<Stage> {
+protected:
+    void SetUp() override {
+        LiveTest::SetUp();
+        if (HasFatalFailure()) return;
+        if (GetParam().sql.find("long_pair") != std::string::npos) session().rows(kLongPair);
+        apply_settings();
+    }
+
+    void apply_settings() {
+        if (*GetParam().settings != '\0') session().rows(GetParam().settings);
+    }
+
+    void TearDown() override {
+        if (!latencies_.empty()) {
+            std::sort(latencies_.begin(), latencies_.end());
+            std::printf("             %s: %zu tries, median %.1f ms, slowest %.1f ms\n",
+                        GetParam().name, latencies_.size(), latencies_[latencies_.size() / 2],
+                        latencies_.back());
+        }
+        LiveTest::TearDown();
+    }
+
+    /// Waits until the stage is reached and then as long as try number i says.
+    void wait_for_stage(Running& statement, int i, int tries) {
+        ASSERT_TRUE(eventually([&] {
+            return statement.done() || GetParam().reached(session().pid());
+        })) << "the stage was never reached";
+        const auto delay = std::chrono::microseconds(1000 * GetParam().spread * i / tries);
+        const auto end = Clock::now() + delay;
+        while (Clock::now() < end && !statement.done()) std::this_thread::sleep_for(500us);
+    }
+
+    void note(double latency, double control, int i) {
+        latencies_.push_back(latency);
+        EXPECT_LT(latency, kMost + control)
+            << "try " << i << "; the pg_sleep beside it took " << control << " ms";
+    }
+
+    double after(Clock::time_point begin, Clock::time_point end) {
+        return std::max(0.0, Milliseconds(end - begin).count());
+    }
+
+private:
+    std::vector<double> latencies_;
+};
+
+TEST_P(Interruption, Cancel) {
+    Session control;
+    for (int i = 0; i < GetParam().tries; ++i) {
+        Running sleep(control, "SELECT pg_sleep(600)");
+        Running statement(session(), GetParam().sql);
+        wait_for_stage(statement, i, GetParam().tries);
+        const auto begin = Clock::now();
+        other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) +
+                     "), pg_cancel_backend(" + std::to_string(control.pid()) + ")");
+        const std::string state = statement.wait();
+        ASSERT_EQ(sleep.wait(), "57014");
+        if (GetParam().may_end && state == "ok") continue;
+        ASSERT_EQ(state, "57014") << session().message();
+        EXPECT_NE(session().message().find("user request"), std::string::npos)
+            << session().message();
+        note(after(begin, statement.end()), after(begin, sleep.end()), i);
+        expect_nothing_left(session().pid(), GetParam().name);
+        EXPECT_EQ(session().value("SELECT 1"), "1");
+    }
+}
+
+TEST_P(Interruption, StatementTimeout) {
+    // At times that fall into the stage, as the first one to reach it shows.
+    double reached = 0;
+    {
+        Running statement(session(), GetParam().sql);
+        wait_for_stage(statement, 0, 1);
+        reached = after(statement.begin(), Clock::now());
+        other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
+    }
+    for (int i = 1; i <= 3; ++i) {
+        const int timeout = static_cast<int>(reached) + 1 + GetParam().spread * i / 4;
+        session().rows("SET statement_timeout = " + std::to_string(timeout));
+        Running statement(session(), GetParam().sql);
+        const std::string state = statement.wait();
+        if (GetParam().may_end && state == "ok") continue;
+        ASSERT_EQ(state, "57014");
+        EXPECT_NE(session().message().find("statement timeout"), std::string::npos)
+            << session().message();
+        note(after(statement.begin(), statement.end()) - timeout, 0, i);
+        expect_nothing_left(session().pid(), GetParam().name);
+        session().rows("SET statement_timeout = 0");
+        EXPECT_EQ(session().value("SELECT 1"), "1");
+    }
+}
+
+TEST_P(Interruption, Termination) {
+    for (int i = 0; i < 2; ++i) {
+        const int pid = session().pid();
+        Running statement(session(), GetParam().sql);
+        wait_for_stage(statement, i, 2);
+        const auto begin = Clock::now();
+        other().rows("SELECT pg_terminate_backend(" + std::to_string(pid) + ")");
+        const std::string state = statement.wait();
+        ASSERT_TRUE(state == "gone" || state == "57P01") << state;
+        note(after(begin, statement.end()), 0, i);
+        // The process ends, too, and takes its files with it.
+        const std::string alive =
+            "SELECT count(*) FROM pg_stat_activity WHERE pid = " + std::to_string(pid);
+        EXPECT_TRUE(eventually([&] { return other().value(alive) == "0"; }, 2s));
+        EXPECT_TRUE(eventually([&] { return temporary_files(pid).empty(); }, 2s));
+        renew_session();
+        apply_settings();
+        EXPECT_EQ(session().value("SELECT count(*) FROM near_duplicates("
+                                  "'SELECT i::bigint, ''same'' FROM generate_series(1, 3) i')"),
+                  "3");
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, Interruption, ::testing::ValuesIn(stages()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace gputext::live

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cpp/stoppable.hpp"
+
 namespace gputext {
 
 CharacterLengths::CharacterLengths(const std::array<std::uint8_t, 256>& by_first_byte)
@@ -35,22 +37,30 @@ bool is_narrow(Bytes text, const CharacterLengths& lengths) {
     return any < 0x80;
 }
 
-std::size_t count_characters(Bytes text, const CharacterLengths& lengths) {
+std::size_t count_characters(Bytes text, const CharacterLengths& lengths, Stop stop) {
     if (is_narrow(text, lengths)) return text.size();
     std::size_t count = 0;
-    for (std::size_t at = 0; at < text.size(); at += lengths.of(text[at])) ++count;
+    for (std::size_t at = 0; at < text.size() && !stop();) {
+        const std::size_t part_end = std::min(text.size(), at + kLookEvery);
+        for (; at < part_end; at += lengths.of(text[at])) ++count;
+    }
     return count;
 }
 
 void decode_characters(Bytes text, const CharacterLengths& lengths,
-                       std::vector<std::uint32_t>& symbols) {
-    symbols.resize(text.size());
+                       std::vector<std::uint32_t>& symbols, Stop stop) {
+    symbols.clear();
+    symbols.reserve(text.size());
     std::size_t count = 0;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t end = std::min(text.size(), at + lengths.of(text[at]));
-        std::uint32_t symbol = 0;
-        for (; at < end; ++at) symbol = symbol << 8 | text[at];
-        symbols[count++] = symbol;
+    for (std::size_t at = 0; at < text.size() && !stop();) {
+        const std::size_t part_end = std::min(text.size(), at + kLookEvery);
+        symbols.resize(count + (part_end - at));
+        while (at < part_end) {
+            const std::size_t end = std::min(text.size(), at + lengths.of(text[at]));
+            std::uint32_t symbol = 0;
+            for (; at < end; ++at) symbol = symbol << 8 | text[at];
+            symbols[count++] = symbol;
+        }
     }
     symbols.resize(count);
 }

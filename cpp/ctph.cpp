@@ -8,6 +8,7 @@
 
 #include "cpp/hash_batches.hpp"
 #include "cpp/signature_distance.hpp"
+#include "cpp/stoppable.hpp"
 
 namespace gputext {
 namespace {
@@ -112,12 +113,19 @@ private:
 };
 
 /// The hash of the document's first bytes, advanced along with the triggers. Bytes count from 1, so
-/// that a piece's leading zeros change its hash.
+/// that a piece's leading zeros change its hash. Of no use once `stop` has said so.
 class PrefixHash {
 public:
-    explicit PrefixHash(Bytes document) : document_(document) {}
+    PrefixHash(Bytes document, Stop stop) : document_(document), stop_(stop) {}
 
     std::uint32_t advance_to(std::size_t end) {
+        while (end - at_ > kLookEvery && !stop_()) advance_part(at_ + kLookEvery);
+        if (end - at_ <= kLookEvery) advance_part(end);
+        return hash_;
+    }
+
+private:
+    void advance_part(std::size_t end) {
         // Eight bytes at a time wait for one multiplication and not for eight.
         for (; at_ + 8 <= end; at_ += 8) {
             std::uint32_t sum = 0;
@@ -126,11 +134,10 @@ public:
             hash_ = hash_ * kPowers[0][8] + sum;
         }
         for (; at_ < end; ++at_) hash_ = hash_ * kMultiplier + document_[at_] + 1u;
-        return hash_;
     }
 
-private:
     Bytes document_;
+    Stop stop_;
     std::size_t at_ = 0;
     std::uint32_t hash_ = 0;
 };
@@ -163,7 +170,7 @@ std::uint8_t signature_letter_value(char letter) {
 
 Result<Ctph> ctph_signature(Bytes document, std::size_t longest, Stop stop) {
     Triggers triggers(longest);
-    PrefixHash prefix(document);
+    PrefixHash prefix(document, stop);
     const auto add = [&](std::size_t end, std::uint32_t rolling_hash) {
         // The batch may have been marked before the triggers asked for less.
         if (triggers.mark()(rolling_hash)) triggers.add(end, rolling_hash, prefix.advance_to(end));
@@ -172,6 +179,7 @@ Result<Ctph> ctph_signature(Bytes document, std::size_t longest, Stop stop) {
     if (!for_each_marked(document, triggers.mark(), add, last_hash, stop))
         return Status::cancelled();
     const std::uint32_t document_hash = prefix.advance_to(document.size());
+    if (stop()) return Status::cancelled();
     const unsigned level = triggers.choose_level(document.size());
     Ctph signature;
     signature.level = static_cast<std::uint8_t>(level);

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "cpp/stoppable.hpp"
+
 #ifdef GPUTEXT_X86
 #include <immintrin.h>
 #endif
@@ -31,13 +33,19 @@ void count_one(Count& bin, Count most, std::uint32_t& excess) {
 }
 
 template <class Symbol>
-void count(const Symbol* symbols, std::size_t size, DocumentFeatures& features) {
-    for (std::size_t i = 0; i < size; ++i)
+void count(const Symbol* symbols, std::size_t begin, std::size_t end, DocumentFeatures& features) {
+    for (std::size_t i = begin; i < end; ++i)
         count_one(features.characters[character_bin(symbols[i])], DocumentFeatures::most_characters,
                   features.character_excess);
-    for (std::size_t i = 2; i < size; ++i)
+    for (std::size_t i = std::max<std::size_t>(begin, 2); i < end; ++i)
         count_one(features.trigrams[trigram_bin(symbols[i - 2], symbols[i - 1], symbols[i])],
                   DocumentFeatures::most_trigrams, features.trigram_excess);
+}
+
+template <class Symbol>
+void count_all(const Symbol* symbols, std::size_t size, DocumentFeatures& features, Stop stop) {
+    for (std::size_t begin = 0; begin < size && !stop(); begin += kLookEvery)
+        count(symbols, begin, std::min(size, begin + kLookEvery), features);
 }
 
 // What lies beyond the counts is shared at most as far as both have any.
@@ -126,13 +134,13 @@ GPUTEXT_TARGET_AVX512 std::uint64_t trigrams_avx512(const DocumentFeatures& a,
 }  // namespace
 
 void DocumentFeatures::set(Bytes document, const CharacterLengths& lengths,
-                           std::vector<std::uint32_t>& symbols) {
+                           std::vector<std::uint32_t>& symbols, Stop stop) {
     *this = {};
     if (is_narrow(document, lengths)) {
-        count(document.data(), document.size(), *this);
+        count_all(document.data(), document.size(), *this, stop);
     } else {
-        decode_characters(document, lengths, symbols);
-        count(symbols.data(), symbols.size(), *this);
+        decode_characters(document, lengths, symbols, stop);
+        count_all(symbols.data(), symbols.size(), *this, stop);
     }
 }
 

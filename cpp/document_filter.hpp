@@ -15,6 +15,7 @@
 
 #include "cpp/characters.hpp"
 #include "cpp/simd.hpp"
+#include "cpp/stop.hpp"
 
 namespace gputext {
 
@@ -31,8 +32,9 @@ struct DocumentFeatures {
     std::uint32_t trigram_excess = 0;
 
     /// O(size). `symbols` is scratch memory. Features are only comparable between documents that
-    /// were read with the same `lengths`.
-    void set(Bytes document, const CharacterLengths& lengths, std::vector<std::uint32_t>& symbols);
+    /// were read with the same `lengths`. Of no use when `stop` ended it early.
+    void set(Bytes document, const CharacterLengths& lengths, std::vector<std::uint32_t>& symbols,
+             Stop stop = {});
 };
 
 /// Upper bounds of what two documents share; O(bins).

@@ -5,6 +5,7 @@
 
 #include "cpp/document_filter.hpp"
 #include "cpp/edit_distance.hpp"
+#include "cpp/stoppable.hpp"
 
 namespace gputext {
 namespace {
@@ -26,14 +27,14 @@ public:
           shared_(shared_features(parameters.simd)),
           order_(documents.size()),
           found_(execution.threads()),
-          symbols_(execution.threads()) {
-        std::iota(order_.begin(), order_.end(), 0u);
-        std::sort(order_.begin(), order_.end(), [&](std::uint32_t a, std::uint32_t b) {
-            return std::pair(lengths_[a], a) < std::pair(lengths_[b], b);
-        });
-    }
+          symbols_(execution.threads()) {}
 
     Status run() {
+        std::iota(order_.begin(), order_.end(), 0u);
+        const auto shorter = [&](std::uint32_t a, std::uint32_t b) {
+            return std::pair(lengths_[a], a) < std::pair(lengths_[b], b);
+        };
+        if (!stoppable_sort(order_, shorter, execution_.stop())) return Status::cancelled();
         const std::size_t affordable = parameters_.memory_limit / sizeof(DocumentFeatures);
         const std::size_t all = order_.size();
         const std::size_t tile = affordable >= all ? all : std::max<std::size_t>(1, affordable / 2);
@@ -53,13 +54,8 @@ public:
         return {};
     }
 
-    void take_candidates(std::vector<IndexPair>& candidates) {
-        candidates.clear();
-        for (std::vector<IndexPair>& part : found_) {
-            candidates.insert(candidates.end(), part.begin(), part.end());
-            part = {};
-        }
-        std::sort(candidates.begin(), candidates.end());
+    Status take_candidates(std::vector<IndexPair>& candidates) {
+        return collect_pairs(found_, execution_.stop(), candidates);
     }
 
 private:
@@ -85,11 +81,12 @@ private:
     }
 
     Status compute_features(Range range, Features& features) {
-        features.resize(range.size());
+        if (!stoppable_assign(features, range.size(), {}, execution_.stop()))
+            return Status::cancelled();
         execution_.begin_phase("counting characters", range.size());
         return execution_.parallel_for(range.size(), [&](std::size_t i, unsigned worker) {
             features[i].set(documents_[order_[range.begin + i]], documents_.characters,
-                            symbols_[worker]);
+                            symbols_[worker], execution_.stop());
             return Status();
         });
     }
@@ -134,8 +131,7 @@ Status join_documents(const DocumentJoin& parameters, const Documents& documents
     if (!any_rate_below(parameters.threshold)) return {};
     Join join(parameters, documents, lengths, execution);
     if (Status status = join.run(); !status.ok()) return status;
-    join.take_candidates(candidates);
-    return {};
+    return join.take_candidates(candidates);
 }
 
 }  // namespace gputext

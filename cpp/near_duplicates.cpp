@@ -9,29 +9,39 @@
 #include "cpp/document_join.hpp"
 #include "cpp/edit_distance.hpp"
 #include "cpp/signature_join.hpp"
+#include "cpp/stoppable.hpp"
 
 namespace gputext {
 namespace {
 
+// What the next two return is of no use once `stop` has said so.
+
 /// Any hash does: documents with equal hashes are compared.
-std::uint64_t hash_bytes(Bytes document) {
+std::uint64_t hash_bytes(Bytes document, Stop stop) {
     std::uint64_t hash = document.size() * 0x9e3779b97f4a7c15u;
     const auto mix = [&hash](std::uint64_t word) {
         hash = (hash ^ word) * 0xff51afd7ed558ccdu;
         hash ^= hash >> 32;
     };
-    std::size_t at = 0;
-    for (; at + 8 <= document.size(); at += 8) {
-        std::uint64_t word;
-        std::memcpy(&word, document.data() + at, sizeof word);
-        mix(word);
+    for (std::size_t at = 0; at < document.size() && !stop();) {
+        const std::size_t part_end = std::min(document.size(), at + kLookEvery);
+        for (; at + 8 <= part_end; at += 8) {
+            std::uint64_t word;
+            std::memcpy(&word, document.data() + at, sizeof word);
+            mix(word);
+        }
+        for (; at < part_end; ++at) mix(document[at]);
     }
-    for (; at < document.size(); ++at) mix(document[at]);
     return hash;
 }
 
-bool equal_bytes(Bytes a, Bytes b) {
-    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+bool equal_bytes(Bytes a, Bytes b, Stop stop) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t at = 0; at < a.size() && !stop(); at += kLookEvery) {
+        const std::size_t part = std::min(kLookEvery, a.size() - at);
+        if (std::memcmp(a.data() + at, b.data() + at, part) != 0) return false;
+    }
+    return true;
 }
 
 }  // namespace
@@ -50,10 +60,10 @@ public:
         answer_.copies_are_near_ = any_rate_below(parameters_.threshold);
         for (const auto step :
              {&NearDuplicateSearch::find_copies, &NearDuplicateSearch::select_first_copies,
-              &NearDuplicateSearch::find_candidates, &NearDuplicateSearch::verify}) {
+              &NearDuplicateSearch::find_candidates, &NearDuplicateSearch::verify,
+              &NearDuplicateSearch::collect}) {
             if (Status status = (this->*step)(); !status.ok()) return status;
         }
-        collect();
         return std::move(answer_);
     }
 
@@ -64,24 +74,25 @@ private:
         std::vector<std::uint64_t> hashes(count);
         execution_.begin_phase("hashing documents", count);
         Status status = execution_.parallel_for(count, [&](std::size_t i, unsigned) {
-            hashes[i] = hash_bytes(documents_[i]);
+            hashes[i] = hash_bytes(documents_[i], execution_.stop());
             return Status();
         });
         if (!status.ok()) return status;
 
         std::vector<std::uint32_t> order(count);
         std::iota(order.begin(), order.end(), 0u);
-        std::sort(order.begin(), order.end(), [&](std::uint32_t a, std::uint32_t b) {
+        const auto by_hash = [&](std::uint32_t a, std::uint32_t b) {
             return std::pair(hashes[a], a) < std::pair(hashes[b], b);
-        });
+        };
+        if (!stoppable_sort(order, by_hash, execution_.stop())) return Status::cancelled();
         std::vector<std::uint32_t>& first_copy = answer_.first_copy_;
         first_copy.resize(count);
         std::vector<std::uint32_t> firsts;  // of the run of equal hashes, almost always one
         for (std::size_t i = 0; i < count; ++i) {
-            if (i % 4096 == 0 && execution_.stop_requested()) return Status::cancelled();
+            if (execution_.stop_requested()) return Status::cancelled();
             if (i == 0 || hashes[order[i]] != hashes[order[i - 1]]) firsts.clear();
             const auto same = std::find_if(firsts.begin(), firsts.end(), [&](std::uint32_t first) {
-                return equal_bytes(documents_[first], documents_[order[i]]);
+                return equal_bytes(documents_[first], documents_[order[i]], execution_.stop());
             });
             first_copy[order[i]] = same == firsts.end() ? order[i] : *same;
             if (same == firsts.end()) firsts.push_back(order[i]);
@@ -109,8 +120,8 @@ private:
         lengths_.resize(distinct_.size());
         execution_.begin_phase("counting lengths", distinct_.size());
         return execution_.parallel_for(distinct_.size(), [&](std::size_t i, unsigned) {
-            lengths_[i] = static_cast<std::uint32_t>(
-                count_characters(documents_[distinct_[i]], documents_.characters));
+            lengths_[i] = static_cast<std::uint32_t>(count_characters(
+                documents_[distinct_[i]], documents_.characters, execution_.stop()));
             return Status();
         });
     }
@@ -148,7 +159,8 @@ private:
 
     /// Computes the candidates' distances; what is not below the threshold becomes kFar.
     Status verify() {
-        distances_.assign(candidates_.size(), kFar);
+        if (!stoppable_assign(distances_, candidates_.size(), kFar, execution_.stop()))
+            return Status::cancelled();
         std::vector<EditDistance> edit_distance(execution_.threads());
         execution_.begin_phase("verifying candidates", candidates_.size());
         return execution_.parallel_for(candidates_.size(), [&](std::size_t i, unsigned worker) {
@@ -165,7 +177,7 @@ private:
     }
 
     /// Stores the verified pairs by first copy, both ways.
-    void collect() {
+    Status collect() {
         std::vector<std::uint64_t>& begin = answer_.near_begin_;
         begin.assign(answer_.first_copy_.size() + 1, 0);
         for_each_verified([&](std::uint32_t a, std::uint32_t b, double) {
@@ -173,17 +185,22 @@ private:
             ++begin[b + 1];
         });
         std::partial_sum(begin.begin(), begin.end(), begin.begin());
-        answer_.near_.resize(begin.back());
+        if (!stoppable_assign(answer_.near_, begin.back(), {}, execution_.stop()))
+            return Status::cancelled();
         std::vector<std::uint64_t> next(begin.begin(), begin.end() - 1);
         for_each_verified([&](std::uint32_t a, std::uint32_t b, double rate) {
             answer_.near_[next[a]++] = {b, rate};
             answer_.near_[next[b]++] = {a, rate};
         });
+        if (execution_.stop_requested()) return Status::cancelled();
+        return {};
     }
 
+    /// Ends early when stopped.
     template <class Visit>
     void for_each_verified(Visit&& visit) const {
         for (std::size_t i = 0; i < candidates_.size(); ++i) {
+            if (i % 65536 == 0 && execution_.stop_requested()) return;
             if (distances_[i] == kFar) continue;
             const auto [first, second] = candidates_[i];
             visit(distinct_[first], distinct_[second],
@@ -240,10 +257,10 @@ std::uint64_t NearDuplicates::pairs() const {
     return count;
 }
 
-std::vector<std::uint32_t> NearDuplicates::components() const {
+std::vector<std::uint32_t> NearDuplicates::components(Stop stop) const {
     Components components(first_copy_.size());
     if (copies_are_near_) {
-        for (std::uint32_t i = 0; i < first_copy_.size(); ++i) {
+        for (std::uint32_t i = 0; i < first_copy_.size() && !stop(); ++i) {
             components.join(i, first_copy_[i]);
             for (std::uint64_t n = near_begin_[i]; n < near_begin_[i + 1]; ++n)
                 components.join(i, near_[n].document);

@@ -49,8 +49,9 @@ public:
     /// Number of pairs that later_neighbours gives over all documents.
     std::uint64_t pairs() const;
 
-    /// Connected components: for each document the first one of its component.
-    std::vector<std::uint32_t> components() const;
+    /// Connected components: for each document the first one of its component. Of no use when
+    /// `stop` ended it early.
+    std::vector<std::uint32_t> components(Stop stop = {}) const;
 
     std::size_t documents() const { return first_copy_.size(); }
 

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <numeric>
 #include <optional>
 
 #include "cpp/edit_distance.hpp"
 #include "cpp/letter_filter.hpp"
 #include "cpp/signature_distance.hpp"
+#include "cpp/stoppable.hpp"
 
 namespace gputext {
 namespace {
@@ -30,8 +32,15 @@ public:
           rate_(rate),
           longest_(entries_.empty() ? 0 : entries_.back().letters.size()),
           counts_(entries_.size(), letter_filter_depth(longest_)),
-          filter_(letter_filter(simd, counts_.depth())) {
-        for (std::size_t i = 0; i < entries_.size(); ++i) counts_.set(i, entries_[i].letters);
+          filter_(letter_filter(simd, counts_.depth())) {}
+
+    /// Comes first; false when stopped.
+    bool count_letters(Stop stop) {
+        for (std::size_t i = 0; i < entries_.size(); ++i) {
+            if (i % 4096 == 0 && stop()) return false;
+            counts_.set(i, entries_[i].letters);
+        }
+        return true;
     }
 
     /// Blocks of rows: at most kBlockOfRows entries of one length.
@@ -47,7 +56,8 @@ public:
         return blocks_.size();
     }
 
-    void run_block(std::size_t block, std::vector<IndexPair>& pairs) const {
+    /// Ends early when stopped.
+    void run_block(std::size_t block, Stop stop, std::vector<IndexPair>& pairs) const {
         const auto [begin, end] = blocks_[block];
         const std::size_t columns_end = end_of_comparable(length(begin));
         std::array<std::int64_t, kBlockOfColumns> least;
@@ -56,6 +66,8 @@ public:
             const std::size_t to = std::min(columns_end, from + kBlockOfColumns);
             set_least_common(length(begin), from, to, least);
             for (std::size_t row = begin; row < end && row + 1 < to; ++row) {
+                // All columns may have to be verified.
+                if (stop()) return;
                 const std::size_t after_row = std::max(from, row + 1);
                 std::array<std::uint64_t, LetterCounts::max_depth> words;
                 counts_.copy_column(row, words.data());
@@ -144,9 +156,9 @@ Status run_joins(std::vector<std::vector<Entry>> lists, double rate, Simd simd,
     std::vector<Task> tasks;
     joins.reserve(lists.size());
     for (std::vector<Entry>& list : lists) {
-        if (execution.stop_requested()) return Status::cancelled();
-        std::sort(list.begin(), list.end(), shorter);
+        if (!stoppable_sort(list, shorter, execution.stop())) return Status::cancelled();
         Join& join = joins.emplace_back(std::move(list), rate, simd);
+        if (!join.count_letters(execution.stop())) return Status::cancelled();
         const std::size_t blocks = join.blocks();
         for (std::size_t block = 0; block < blocks; ++block) tasks.push_back({&join, block});
     }
@@ -154,22 +166,29 @@ Status run_joins(std::vector<std::vector<Entry>> lists, double rate, Simd simd,
     execution.begin_phase("comparing signatures", tasks.size());
     std::vector<std::vector<IndexPair>> found(execution.threads());
     Status status = execution.parallel_for(tasks.size(), [&](std::size_t i, unsigned worker) {
-        tasks[i].join->run_block(tasks[i].block, found[worker]);
+        tasks[i].join->run_block(tasks[i].block, execution.stop(), found[worker]);
         return Status();
     });
     if (!status.ok()) return status;
-
-    for (std::vector<IndexPair>& part : found) {
-        pairs.insert(pairs.end(), part.begin(), part.end());
-        part = {};
-    }
-    std::sort(pairs.begin(), pairs.end());
+    if (status = collect_pairs(found, execution.stop(), pairs); !status.ok()) return status;
     // Two signatures of one block size may be near at that size and at the next.
     pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
     return {};
 }
 
 }  // namespace
+
+Status collect_pairs(std::vector<std::vector<IndexPair>>& found, Stop stop,
+                     std::vector<IndexPair>& pairs) {
+    pairs.clear();
+    for (std::vector<IndexPair>& part : found) {
+        if (stop()) return Status::cancelled();
+        pairs.insert(pairs.end(), part.begin(), part.end());
+        part = {};
+    }
+    if (!stoppable_sort(pairs, std::less<IndexPair>(), stop)) return Status::cancelled();
+    return {};
+}
 
 Status join_signatures(std::span<const Ctph> signatures, double rate, Simd simd,
                        Execution& execution, std::vector<IndexPair>& pairs) {

@@ -26,6 +26,10 @@ struct IndexPair {
     auto operator<=>(const IndexPair&) const = default;
 };
 
+/// Moves the pairs that each worker found into `pairs`, ascending.
+Status collect_pairs(std::vector<std::vector<IndexPair>>& found, Stop stop,
+                     std::vector<IndexPair>& pairs);
+
 /// Every pair with edit_rate(signatures[first], signatures[second]) < rate, ascending, into
 /// `pairs`. Signatures share a block size where the first or second part of one has that of the
 /// other; parts of one block size are joined by join_letters. Signatures without a common block

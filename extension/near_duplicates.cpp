@@ -150,7 +150,8 @@ void put_pairs(Work* work, const IdType& type, ReturnSetInfo* result) {
 void put_groups(Work* work, const IdType& type, ReturnSetInfo* result) {
     Failure failure;
     if (!attempt(failure, [&]() -> Status {
-            work->components = work->answer.components();
+            work->components = work->answer.components(stop_on_interrupt());
+            if (stop_on_interrupt()()) return Status::cancelled();
             work->component_sizes.resize(work->components.size());
             for (const std::uint32_t first : work->components) ++work->component_sizes[first];
             return {};
@@ -177,6 +178,7 @@ Datum answer(FunctionCallInfo fcinfo, bool typed, PutRows put_rows) {
     Work* work = compare_documents(call, context);
     put_rows(work, id_type_of(call.query.id_type),
              reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo));
+    work->rows.bytes.close_file();
     MemoryContextSwitchTo(before);
     MemoryContextDelete(context);
     PG_RETURN_NULL();

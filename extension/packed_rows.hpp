@@ -32,18 +32,24 @@ public:
     /// Ends the appending. The bytes stay where they are as long as this object exists.
     const std::uint8_t* finish();
 
+    /// Gives a temporary file back when the bytes are no longer read, so that the calls of one
+    /// transaction do not add up. Not for a destructor: after an error PostgreSQL has closed it.
+    void close_file();
+
 private:
+    void append_in_memory(const std::uint8_t* bytes, std::size_t size);
     void spill();
     void write(const std::uint8_t* bytes, std::size_t size);
     void flush();
 
     static constexpr std::size_t kBuffer = std::size_t{1} << 18;
+    static constexpr std::size_t kPart = std::size_t{1} << 22;
 
     std::size_t memory_limit_;
     std::size_t size_ = 0;
     std::optional<MemoryFile> memory_{std::in_place};
     // Once spilled:
-    File file_ = -1;  // closed by PostgreSQL at the transaction's end or abort
+    File file_ = -1;  // closed by close_file(), or by PostgreSQL on an abort
     off_t written_ = 0;
     std::vector<std::uint8_t> buffer_;
     std::size_t buffered_ = 0;

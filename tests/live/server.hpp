@@ -36,6 +36,7 @@ public:
         pid_ = connection_.backendpid();
         rows("SET gputext.cpu_threads = 2");
         rows("SET client_min_messages = warning");
+        rows("SET statement_timeout = '60s'");  // where a cancel is lost, the test goes on
     }
 
     int pid() const { return pid_; }
@@ -86,10 +87,11 @@ private:
     std::string message_;
 };
 
-/// A statement running in a session meanwhile.
+/// A statement running in a session meanwhile. A Session here is one or has a sqlstate(), too.
 class Running {
 public:
-    Running(Session& session, const std::string& sql)
+    template <class AnySession>
+    Running(AnySession& session, const std::string& sql)
         : begin_(Clock::now()), thread_([this, &session, sql] {
               try {
                   state_ = session.sqlstate(sql);
@@ -248,11 +250,6 @@ protected:
     Session& session() { return *session_; }
     Session& other() { return *other_; }
     const std::string& schema() const { return schema_; }
-
-    void renew_session() {
-        session_ = std::make_unique<Session>();
-        session().rows(path_);
-    }
 
     /// A role that may log in and use the schema; dropped after the test.
     std::string new_role(const std::string& name) {

@@ -69,6 +69,9 @@ public:
         try {
             rows(sql);
             return "ok";
+        } catch (const pqxx::insufficient_privilege& error) {
+            message_ = error.what();
+            return "42501";  // which libpqxx 6 forgets here
         } catch (const pqxx::sql_error& error) {
             message_ = error.what();
             return error.sqlstate();

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cpp/stoppable.hpp"
+
 namespace gputext {
 namespace {
 
@@ -54,20 +56,27 @@ bool is_narrow(Bytes text, const CharacterLengths& lengths) {
     return all_below_0x80(text);
 }
 
-std::size_t count_characters(Bytes text, const CharacterLengths& lengths) {
+std::size_t count_characters(Bytes text, const CharacterLengths& lengths, Stop stop) {
     if (lengths.is_utf8()) return count_utf8(text);
     if (is_narrow(text, lengths)) return text.size();
     std::size_t count = 0;
-    for (std::size_t at = 0; at < text.size(); at += lengths.of(text[at])) ++count;
+    for (std::size_t at = 0; at < text.size() && !stop();) {
+        const std::size_t part_end = std::min(text.size(), at + kLookEvery);
+        for (; at < part_end; at += lengths.of(text[at])) ++count;
+    }
     return count;
 }
 
 void decode_characters(Bytes text, const CharacterLengths& lengths,
-                       std::vector<std::uint32_t>& symbols) {
-    symbols.resize(text.size());
+                       std::vector<std::uint32_t>& symbols, Stop stop) {
+    symbols.clear();
+    symbols.reserve(text.size());
     std::size_t count = 0;
-    for (std::size_t at = 0; at < text.size();)
-        symbols[count++] = next_character(text, lengths, at);
+    for (std::size_t at = 0; at < text.size() && !stop();) {
+        const std::size_t part_end = std::min(text.size(), at + kLookEvery);
+        symbols.resize(count + (part_end - at));
+        while (at < part_end) symbols[count++] = next_character(text, lengths, at);
+    }
     symbols.resize(count);
 }
 

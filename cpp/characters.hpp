@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "cpp/stop.hpp"
+
 namespace gputext {
 
 using Bytes = std::span<const std::uint8_t>;
@@ -37,8 +39,10 @@ private:
 /// True when each byte of the text is one character, so that it can be compared byte by byte.
 bool is_narrow(Bytes text, const CharacterLengths& lengths);
 
+// When `stop` says so the following end early, with an answer that is of no use.
+
 /// Number of characters. A character cut off by the end of the text counts as one.
-std::size_t count_characters(Bytes text, const CharacterLengths& lengths);
+std::size_t count_characters(Bytes text, const CharacterLengths& lengths, Stop stop = {});
 
 /// The character at text[at] as a number: its bytes, the first one highest; `at` moves behind it.
 /// Two characters have the same number exactly when they have the same bytes; a narrow text's are
@@ -52,6 +56,6 @@ inline std::uint32_t next_character(Bytes text, const CharacterLengths& lengths,
 
 /// Replaces `symbols` by the numbers of all characters.
 void decode_characters(Bytes text, const CharacterLengths& lengths,
-                       std::vector<std::uint32_t>& symbols);
+                       std::vector<std::uint32_t>& symbols, Stop stop = {});
 
 }  // namespace gputext

@@ -8,6 +8,7 @@
 
 #include "cpp/hash_batches.hpp"
 #include "cpp/signature_distance.hpp"
+#include "cpp/stoppable.hpp"
 
 namespace gputext {
 namespace {
@@ -121,12 +122,19 @@ private:
 };
 
 /// The hash of the document's first bytes, so many as were asked for last. Bytes count from 1, so
-/// that a piece's leading zeros change its hash.
+/// that a piece's leading zeros change its hash. Of no use once `stop` has said so.
 class PrefixHash {
 public:
-    explicit PrefixHash(Bytes document) : document_(document) {}
+    PrefixHash(Bytes document, Stop stop) : document_(document), stop_(stop) {}
 
     std::uint32_t advance_to(std::size_t end) {
+        while (end - at_ > kLookEvery && !stop_()) advance_part(at_ + kLookEvery);
+        if (end - at_ <= kLookEvery) advance_part(end);
+        return hash_;
+    }
+
+private:
+    void advance_part(std::size_t end) {
         // Eight bytes at a time wait for one multiplication and not for eight.
         for (; at_ + 8 <= end; at_ += 8) {
             std::uint32_t sum = 0;
@@ -136,11 +144,10 @@ public:
             hash_ = hash_ * kPowers[0][8] + sum;
         }
         for (; at_ < end; ++at_) hash_ = hash_ * kMultiplier + document_[at_] + 1u;
-        return hash_;
     }
 
-private:
     Bytes document_;
+    Stop stop_;
     std::size_t at_ = 0;
     std::uint32_t hash_ = 0;
 };
@@ -166,8 +173,8 @@ private:
 
 /// Both parts in one go: a piece's end at twice the block size is one at the block size too.
 void hash_pieces(Bytes document, const Triggers& triggers, unsigned level, Letters& first,
-                 Letters& second) {
-    PrefixHash prefix(document);
+                 Letters& second, Stop stop) {
+    PrefixHash prefix(document, stop);
     std::size_t first_end = 0;
     std::size_t second_end = 0;
     triggers.for_each_at(level, [&](const Trigger& trigger) {
@@ -205,7 +212,8 @@ Result<Ctph> ctph_signature(Bytes document, std::size_t longest, Stop stop) {
     const unsigned level = triggers.choose_level(document.size());
     Letters first;
     Letters second;
-    hash_pieces(document, triggers, level, first, second);
+    hash_pieces(document, triggers, level, first, second, stop);
+    if (stop()) return Status::cancelled();
     Ctph signature;
     signature.level = static_cast<std::uint8_t>(level);
     signature.first_length = static_cast<std::uint16_t>(first.letters().size());

@@ -6,6 +6,7 @@
 #include "cpp/document_filter.hpp"
 #include "cpp/edit_distance.hpp"
 #include "cpp/radix_sort.hpp"
+#include "cpp/stoppable.hpp"
 
 namespace gputext {
 namespace {
@@ -90,7 +91,8 @@ private:
     }
 
     Status compute_features(Range range, Features& features) {
-        features.documents.resize(range.size());
+        if (!stoppable_assign(features.documents, range.size(), {}, execution_.stop()))
+            return Status::cancelled();
         features.classes.resize(range.size());
         execution_.begin_phase("counting characters", range.size());
         return execution_.parallel_for(range.size(), [&](std::size_t i, unsigned) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cpp/bit_parallel.hpp"
+#include "cpp/stoppable.hpp"
 
 namespace gputext {
 namespace {
@@ -30,15 +31,29 @@ std::size_t common_prefix(const Symbol* a, const Symbol* b, std::size_t most) {
     return at;
 }
 
-/// Cuts what a and b share at both ends.
+/// The same of strings that may be huge. Too short when `stop` ended it early.
 template <class Symbol>
-void trim_common_ends(std::span<const Symbol>& a, std::span<const Symbol>& b) {
-    const std::size_t front = common_prefix(a.data(), b.data(), std::min(a.size(), b.size()));
+std::size_t common_prefix(const Symbol* a, const Symbol* b, std::size_t most, Stop stop) {
+    std::size_t at = 0;
+    while (most - at > kLookEvery) {
+        if (stop()) return at;
+        const std::size_t part = common_prefix(a + at, b + at, kLookEvery);
+        at += part;
+        if (part < kLookEvery) return at;
+    }
+    return at + common_prefix(a + at, b + at, most - at);
+}
+
+/// Cuts what a and b share at both ends; not all of it when stopped.
+template <class Symbol>
+void trim_common_ends(std::span<const Symbol>& a, std::span<const Symbol>& b, Stop stop) {
+    const std::size_t front = common_prefix(a.data(), b.data(), std::min(a.size(), b.size()), stop);
     a = a.subspan(front);
     b = b.subspan(front);
     std::size_t back = 0;
     const std::size_t most = std::min(a.size(), b.size());
-    while (back < most && a[a.size() - 1 - back] == b[b.size() - 1 - back]) ++back;
+    while (back < most && a[a.size() - 1 - back] == b[b.size() - 1 - back])
+        if (++back % kLookEvery == 0 && stop()) break;
     a = a.first(a.size() - back);
     b = b.first(b.size() - back);
 }
@@ -68,10 +83,11 @@ public:
         int* previous = before_.data() + limit + 2;
         int* current = now_.data() + limit + 2;
 
-        previous[0] = static_cast<int>(common_prefix(a.data(), b.data(), a.size()));
+        previous[0] = static_cast<int>(common_prefix(a.data(), b.data(), a.size(), stop));
         if (target == 0 && previous[0] == rows) return {false, 0, 1};
         int low = 0;
         int high = 0;
+        std::size_t compared = 0;  // symbols, since the last look at the stop request
         for (int edits = 1; edits <= most; ++edits) {
             if (stop()) return {true, {}, 0};
             // A diagonal further from the end's than the edits left can not matter any more.
@@ -84,8 +100,14 @@ public:
                 // Most diagonals meet different symbols at once.
                 if (row == rows || column == columns || a[row] != b[column]) continue;
                 const int left = std::min(rows - row, columns - column);
-                current[diagonal] += static_cast<int>(common_prefix(
-                    a.data() + row, b.data() + column, static_cast<std::size_t>(left)));
+                const std::size_t common = common_prefix(a.data() + row, b.data() + column,
+                                                         static_cast<std::size_t>(left), stop);
+                current[diagonal] += static_cast<int>(common);
+                // Strings that repeat themselves have long common parts on many diagonals.
+                if ((compared += common) > kLookEvery) {
+                    if (stop()) return {true, {}, 0};
+                    compared = 0;
+                }
             }
             if (low <= target && target <= high && current[target] == rows)
                 return {false, static_cast<std::size_t>(edits), 1};
@@ -139,8 +161,9 @@ public:
             std::min(blocks, (difference + 2 * slack + 2 * kWord) / kWord + 1);
         slots_ = std::bit_ceil(widest + 1);
         slot_mask_ = slots_ - 1;
-        matches_.assign(ids * slots_, 0);
-        column_.resize(blocks);
+        if (!stoppable_assign(matches_, ids * slots_, std::uint64_t{0}, stop) ||
+            !stoppable_assign(column_, blocks, Block{}, stop))
+            return {true, 0};
 
         first_ = last_ = 0;
         score_ = kWord;
@@ -153,6 +176,7 @@ public:
             // Until the columns' end the value may fall by one a column, and the way to the end.
             while (last_ < lowest && !hopeless(score_ - 2 * static_cast<std::ptrdiff_t>(kAbreast),
                                                last_row(last_), j - 1)) {
+                if (last_ % 4096 == 4095 && stop()) return {true, 0};
                 open_block(a, ++last_);
                 score_ += kWord;
             }
@@ -287,19 +311,24 @@ private:
 /// Numbers the symbols of one string densely, so that tables can be indexed by them.
 class SymbolIds {
 public:
-    /// ids of a, then of b; symbols that a lacks get the last id. Returns how many ids there are.
+    /// ids of a, then of b; symbols that a lacks get the last id. Returns how many ids there are,
+    /// or none when stopped.
     std::size_t assign(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
-                       std::vector<std::uint32_t>& a_ids, std::vector<std::uint32_t>& b_ids) {
-        table_.assign(std::bit_ceil(2 * a.size() + 2), Entry{0, kEmpty});
+                       std::vector<std::uint32_t>& a_ids, std::vector<std::uint32_t>& b_ids,
+                       Stop stop) {
+        if (!stoppable_assign(table_, std::bit_ceil(2 * a.size() + 2), Entry{0, kEmpty}, stop) ||
+            !stoppable_assign(a_ids, a.size(), 0u, stop) ||
+            !stoppable_assign(b_ids, b.size(), 0u, stop))
+            return 0;
         std::uint32_t next = 0;
-        a_ids.resize(a.size());
         for (std::size_t i = 0; i < a.size(); ++i) {
+            if (i % kLookEvery == 0 && stop()) return 0;
             Entry& entry = find(a[i]);
             if (entry.id == kEmpty) entry = {a[i], next++};
             a_ids[i] = entry.id;
         }
-        b_ids.resize(b.size());
         for (std::size_t i = 0; i < b.size(); ++i) {
+            if (i % kLookEvery == 0 && stop()) return 0;
             const Entry& entry = find(b[i]);
             b_ids[i] = entry.id == kEmpty ? next : entry.id;
         }
@@ -339,7 +368,8 @@ struct EditDistance::Scratch {
 
     Band::Outcome run_band(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
                            std::size_t limit, Stop stop) {
-        const std::size_t ids = symbol_ids.assign(a, b, a_ids, b_ids);
+        const std::size_t ids = symbol_ids.assign(a, b, a_ids, b_ids, stop);
+        if (ids == 0) return {true, 0};
         return band.run<std::uint32_t>(a_ids, b_ids, ids, limit, stop);
     }
 
@@ -350,7 +380,8 @@ struct EditDistance::Scratch {
         const std::size_t above = limit + 1;
         limit = std::min(limit, b.size());
         if (b.size() - a.size() > limit) return above;
-        trim_common_ends(a, b);
+        trim_common_ends(a, b, stop);
+        if (stop()) return Status::cancelled();
         if (a.empty()) return b.size();
 
         const std::size_t difference = b.size() - a.size();
@@ -404,8 +435,9 @@ Result<std::size_t> EditDistance::of_texts(Bytes a, Bytes b, const CharacterLeng
                                            std::size_t limit, Stop stop) try {
     if (is_narrow(a, lengths) && is_narrow(b, lengths))
         return scratch_->distance(a, b, limit, stop);
-    decode_characters(a, lengths, scratch_->a_symbols);
-    decode_characters(b, lengths, scratch_->b_symbols);
+    decode_characters(a, lengths, scratch_->a_symbols, stop);
+    decode_characters(b, lengths, scratch_->b_symbols, stop);
+    if (stop()) return Status::cancelled();
     return scratch_->distance<std::uint32_t>(scratch_->a_symbols, scratch_->b_symbols, limit, stop);
 } catch (const std::bad_alloc&) {
     return Status::out_of_memory();

@@ -9,29 +9,39 @@
 #include "cpp/document_join.hpp"
 #include "cpp/edit_distance.hpp"
 #include "cpp/signature_join.hpp"
+#include "cpp/stoppable.hpp"
 
 namespace gputext {
 namespace {
 
+// What the next two return is of no use once `stop` has said so.
+
 /// Any hash does: documents with equal hashes are compared.
-std::uint64_t hash_bytes(Bytes document) {
+std::uint64_t hash_bytes(Bytes document, Stop stop) {
     std::uint64_t hash = document.size() * 0x9e3779b97f4a7c15u;
     const auto mix = [&hash](std::uint64_t word) {
         hash = (hash ^ word) * 0xff51afd7ed558ccdu;
         hash ^= hash >> 32;
     };
-    std::size_t at = 0;
-    for (; at + 8 <= document.size(); at += 8) {
-        std::uint64_t word;
-        std::memcpy(&word, document.data() + at, sizeof word);
-        mix(word);
+    for (std::size_t at = 0; at < document.size() && !stop();) {
+        const std::size_t part_end = std::min(document.size(), at + kLookEvery);
+        for (; at + 8 <= part_end; at += 8) {
+            std::uint64_t word;
+            std::memcpy(&word, document.data() + at, sizeof word);
+            mix(word);
+        }
+        for (; at < part_end; ++at) mix(document[at]);
     }
-    for (; at < document.size(); ++at) mix(document[at]);
     return hash;
 }
 
-bool equal_bytes(Bytes a, Bytes b) {
-    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+bool equal_bytes(Bytes a, Bytes b, Stop stop) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t at = 0; at < a.size() && !stop(); at += kLookEvery) {
+        const std::size_t part = std::min(kLookEvery, a.size() - at);
+        if (std::memcmp(a.data() + at, b.data() + at, part) != 0) return false;
+    }
+    return true;
 }
 
 }  // namespace
@@ -64,7 +74,7 @@ private:
         std::vector<std::uint64_t> hashes(count);
         execution_.begin_phase("hashing documents", count);
         Status status = execution_.parallel_for(count, [&](std::size_t i, unsigned) {
-            hashes[i] = hash_bytes(documents_[i]);
+            hashes[i] = hash_bytes(documents_[i], execution_.stop());
             return Status();
         });
         if (!status.ok()) return status;
@@ -74,7 +84,7 @@ private:
         const std::size_t mask = table.size() - 1;
         answer_.first_copy_.resize(count);
         for (std::uint32_t i = 0; i < count; ++i) {
-            if (i % 4096 == 0 && execution_.stop_requested()) return Status::cancelled();
+            if (execution_.stop_requested()) return Status::cancelled();
             std::size_t at = hashes[i] & mask;
             while (table[at] != kNone && !same_bytes(table[at], i, hashes)) at = (at + 1) & mask;
             if (table[at] == kNone) table[at] = i;
@@ -86,7 +96,8 @@ private:
 
     bool same_bytes(std::uint32_t a, std::uint32_t b,
                     const std::vector<std::uint64_t>& hashes) const {
-        return hashes[a] == hashes[b] && equal_bytes(documents_[a], documents_[b]);
+        return hashes[a] == hashes[b] &&
+               equal_bytes(documents_[a], documents_[b], execution_.stop());
     }
 
     void collect_members() {
@@ -108,8 +119,8 @@ private:
         lengths_.resize(distinct_.size());
         execution_.begin_phase("counting lengths", distinct_.size());
         return execution_.parallel_for(distinct_.size(), [&](std::size_t i, unsigned) {
-            lengths_[i] = static_cast<std::uint32_t>(
-                count_characters(documents_[distinct_[i]], documents_.characters));
+            lengths_[i] = static_cast<std::uint32_t>(count_characters(
+                documents_[distinct_[i]], documents_.characters, execution_.stop()));
             return Status();
         });
     }
@@ -147,7 +158,8 @@ private:
 
     /// Computes the candidates' distances; what is not below the threshold becomes kFar.
     Status verify() {
-        distances_.assign(candidates_.size(), kFar);
+        if (!stoppable_assign(distances_, candidates_.size(), kFar, execution_.stop()))
+            return Status::cancelled();
         std::vector<EditDistance> edit_distance(execution_.threads());
         execution_.begin_phase("verifying candidates", candidates_.size());
         return execution_.parallel_for(candidates_.size(), [&](std::size_t i, unsigned worker) {
@@ -173,7 +185,8 @@ private:
         };
         if (!for_each_verified(count)) return Status::cancelled();
         std::partial_sum(begin.begin(), begin.end(), begin.begin());
-        answer_.near_.resize(begin.back());
+        if (!stoppable_assign(answer_.near_, begin.back(), {}, execution_.stop()))
+            return Status::cancelled();
         std::vector<std::uint64_t> next(begin.begin(), begin.end() - 1);
         const auto store = [&](std::uint32_t a, std::uint32_t b, double rate) {
             answer_.near_[next[a]++] = {b, rate};

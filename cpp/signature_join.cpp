@@ -47,7 +47,8 @@ public:
         return blocks_.size();
     }
 
-    void run_block(std::size_t block, unsigned worker, PairLists& pairs) const {
+    /// Ends early when stopped.
+    void run_block(std::size_t block, unsigned worker, Stop stop, PairLists& pairs) const {
         const auto [begin, end] = blocks_[block];
         const std::size_t columns_end = end_of_comparable(length(begin));
         std::array<std::int64_t, kBlockOfColumns> least;
@@ -56,6 +57,8 @@ public:
             const std::size_t to = std::min(columns_end, from + kBlockOfColumns);
             set_least_common(length(begin), from, to, least);
             for (std::size_t row = begin; row < end && row + 1 < to; ++row) {
+                // All columns may have to be verified.
+                if (stop()) return;
                 const std::size_t after_row = std::max(from, row + 1);
                 std::array<std::uint64_t, LetterCounts::max_depth> words;
                 counts_.copy_column(row, words.data());
@@ -182,7 +185,7 @@ Status run_joins(std::vector<std::vector<Entry>> lists, double rate, Simd simd,
     PairLists found(execution.threads());
     execution.begin_phase("comparing signatures", tasks.size());
     Status status = execution.parallel_for(tasks.size(), [&](std::size_t i, unsigned worker) {
-        tasks[i].join->run_block(tasks[i].number, worker, found);
+        tasks[i].join->run_block(tasks[i].number, worker, execution.stop(), found);
         return Status();
     });
     if (!status.ok()) return status;

@@ -122,6 +122,11 @@ PGDLLEXPORT Datum gputext_ctph_out(PG_FUNCTION_ARGS) {
 PGDLLEXPORT Datum gputext_ctph_recv(PG_FUNCTION_ARGS) {
     auto* message = reinterpret_cast<StringInfo>(PG_GETARG_POINTER(0));
     PlainCtph plain;
+    // pq_getmsgint() would take this for a defect of the protocol and not of the value.
+    if (message->len - message->cursor < 3)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+                        errmsg("invalid binary value of type ctph"),
+                        errdetail("It has fewer than 3 bytes.")));
     plain.level = static_cast<uint8>(pq_getmsgbyte(message));
     plain.first_length = static_cast<uint16>(pq_getmsgint(message, 2));
     const int size = message->len - message->cursor;

@@ -25,8 +25,9 @@ Comparison compare(const varlena* a, const varlena* b, const CharacterLengths& c
                                                           limit, stop_on_interrupt());
             if (!distance.ok()) return distance.status();
             comparison.distance = *distance;
-            comparison.lengths = count_characters(bytes_of(a), characters) +
-                                 count_characters(bytes_of(b), characters);
+            comparison.lengths = count_characters(bytes_of(a), characters, stop_on_interrupt()) +
+                                 count_characters(bytes_of(b), characters, stop_on_interrupt());
+            if (stop_on_interrupt()()) return Status::cancelled();
             return {};
         }))
         raise_failure(failure);

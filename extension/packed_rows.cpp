@@ -38,11 +38,18 @@ void PackedBytes::append(const void* bytes, std::size_t size) {
     if (file_ >= 0) {
         write(from, size);
     } else {
-        Failure failure;
-        if (!attempt(failure, [&] { return memory_->append({from, size}); }))
-            raise_failure(failure);
+        // A large row takes longer than a cancel may.
+        for (std::size_t at = 0; at < size; at += kPart) {
+            CHECK_FOR_INTERRUPTS();
+            append_in_memory(from + at, std::min(kPart, size - at));
+        }
     }
     size_ += size;
+}
+
+void PackedBytes::append_in_memory(const std::uint8_t* bytes, std::size_t size) {
+    Failure failure;
+    if (!attempt(failure, [&] { return memory_->append({bytes, size}); })) raise_failure(failure);
 }
 
 void PackedBytes::spill() {

@@ -37,12 +37,14 @@ public:
     void release();
 
 private:
+    void append_in_memory(const std::uint8_t* bytes, std::size_t size);
     void spill();
     void write(const std::uint8_t* bytes, std::size_t size);
     void flush();
     void unmap();
 
     static constexpr std::size_t kBuffer = std::size_t{1} << 18;
+    static constexpr std::size_t kPart = std::size_t{1} << 22;
 
     std::size_t memory_limit_;
     std::size_t size_ = 0;

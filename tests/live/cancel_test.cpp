@@ -1,0 +1,316 @@
+// At every stage a statement's error arrives within 200 ms of a cancel, a timeout and a
+// termination, and nothing stays behind. What a stage may take is what the machine takes beyond
+// that to end a pg_sleep that is cancelled at the same moment. The session takes the next statement
+// when it has given its memory back, which for gigabytes is work of the kernel's: that time is
+// printed.
+
+#include <libpq-fe.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <random>
+
+#include "tests/live/server.hpp"
+
+namespace gputext::live {
+namespace {
+
+constexpr double kMost = 200;        // milliseconds
+constexpr double kMostToFree = 400;  // a gigabyte, with both processors busy
+
+/// A session by libpq's own functions: libpqxx waits until the server takes the next statement, and
+/// so does not tell when an error arrived.
+class PlainSession {
+public:
+    PlainSession() : connection_(PQconnectdb("")) {
+        if (PQstatus(connection_) != CONNECTION_OK)
+            throw std::runtime_error(PQerrorMessage(connection_));
+        run("SET gputext.cpu_threads = 2");
+        run("SET statement_timeout = '60s'");
+    }
+    ~PlainSession() { PQfinish(connection_); }
+    PlainSession(const PlainSession&) = delete;
+
+    int pid() const { return PQbackendPID(connection_); }
+    void run(const std::string& sql) {
+        if (sqlstate(sql) != "ok") throw std::runtime_error(sql + ": " + message_);
+    }
+
+    /// As Session's.
+    std::string sqlstate(const std::string& sql) {
+        std::string state = "gone";
+        message_.clear();
+        PQsendQuery(connection_, sql.c_str());
+        bool first = true;
+        while (PGresult* result = PQgetResult(connection_)) {
+            if (first) {
+                arrived_ = Clock::now();
+                const char* field = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+                state = PQresultStatus(result) != PGRES_FATAL_ERROR ? "ok"
+                        : field == nullptr                          ? "gone"
+                                                                    : field;
+                message_ = PQresultErrorMessage(result);
+            }
+            first = false;
+            PQclear(result);
+        }
+        return state;
+    }
+    const std::string& message() const { return message_; }
+    /// When the last statement's result or error arrived.
+    Clock::time_point arrived() const { return arrived_; }
+
+private:
+    PGconn* connection_;
+    std::string message_;
+    Clock::time_point arrived_;
+};
+
+struct Stage {
+    const char* name;
+    const char* settings;  // run before the statement
+    std::string sql;
+    std::function<bool(int pid)> reached;
+    int spread;  // milliseconds after reached() over which the tries are spread
+    int tries;
+    bool may_end = false;  // a try may come too late
+    double gigabytes = 0;  // that the kernel has to take back
+};
+
+bool at_once(int) {
+    return true;
+}
+
+bool is_computing(int pid) {
+    return threads_of(pid) > 1;
+}
+
+bool is_spilling(int pid) {
+    return !temporary_files(pid).empty();
+}
+
+std::string pairs_of(const std::string& query, const std::string& arguments = "") {
+    return "SELECT count(*) FROM near_duplicates($$" + query + "$$" + arguments + ")";
+}
+
+/// SQL for a text of that many million characters, quickly made.
+std::string huge(int millions, const std::string& unit = "abcdefghijklmnop") {
+    const auto repetitions = std::to_string(1000000 / unit.size());
+    return "repeat(repeat('" + unit + "', " + repetitions + "), " + std::to_string(millions) + ")";
+}
+
+// Two documents of 5 MB, 3 % of their characters edited; signatures that make them candidates.
+const char* const kLongPair = R"(
+    CREATE TABLE long_pair AS
+    SELECT version::bigint AS id, '1:abcdefgh:abcd'::ctph AS signature,
+           string_agg(md5(CASE WHEN version = 2 AND i % 16 = 0 THEN -i ELSE i END::text), ''
+                      ORDER BY i) AS body
+    FROM generate_series(1, 160000) i, generate_series(1, 2) version GROUP BY version)";
+
+const std::string kLongPairs = "FROM long_pair a, long_pair b WHERE a.id = 1 AND b.id = 2";
+
+std::vector<Stage> stages() {
+    const std::string dense =
+        "SELECT i::bigint, left(md5(i::text), 6) FROM generate_series(1, 4000) i";
+    return {
+        {"slow_scan", "",
+         pairs_of("SELECT i::bigint, pg_sleep(0.01)::text "
+                  "FROM generate_series(1, 100000) i"),
+         at_once, 100, 20},
+        {"scan", "", pairs_of("SELECT generate_series(1, 300000000)::bigint, 'short'"), at_once,
+         200, 20},
+        {"packing_a_huge_row", "", pairs_of("SELECT 1::bigint, " + huge(800)), has_memory_file, 300,
+         20, false, 1.7},
+        {"packing_into_a_file", "SET gputext.host_memory_limit = '1MB'",
+         pairs_of("SELECT i::bigint, " + huge(100) + " FROM generate_series(1, 20) i"), is_spilling,
+         300, 20, false, 0.4},
+        {"hashing_a_huge_document", "", pairs_of("SELECT 1::bigint, " + huge(800)), is_computing,
+         800, 12, false, 1.7},
+        {"comparing_huge_copies", "",
+         pairs_of("SELECT i::bigint, " + huge(1) + " FROM generate_series(1, 1500) i"),
+         is_computing, 600, 8, false, 1.6},
+        {"counting_in_a_huge_document", "",
+         pairs_of("SELECT 1::bigint, " + huge(600), ", mode => 'exact'"), is_computing, 800, 8,
+         false, 1.3},
+        {"counting_wide_characters", "",
+         pairs_of("SELECT 1::bigint, " + huge(200, "äöüß€éèê"), ", mode => 'exact'"), is_computing,
+         1500, 12, true, 2.0},
+        {"comparing_signatures", "",
+         pairs_of("SELECT i::bigint, md5(i::text) FROM generate_series(1, 150000) i"), is_computing,
+         500, 20},
+        {"comparing_like_signatures", "",
+         pairs_of("SELECT i::bigint, left(md5(i::text), 6) FROM generate_series(1, 300000) i",
+                  ", threshold => 0.3"),
+         is_computing, 500, 20},
+        {"many_candidates", "", pairs_of(dense, ", threshold => 0.4"), is_computing, 2500, 24, true,
+         0.4},
+        {"many_groups", "",
+         "SELECT count(*) FROM near_duplicate_groups($$" + dense + "$$, threshold => 0.4)",
+         is_computing, 2500, 12, true, 0.4},
+        {"exact_features", "",
+         pairs_of("SELECT i::bigint, md5(i::text) "
+                  "FROM generate_series(1, 300000) i",
+                  ", mode => 'exact'"),
+         is_computing, 500, 12},
+        {"verifying_ctph", "", pairs_of("SELECT id, body, signature FROM long_pair"), is_computing,
+         500, 20},
+        {"verifying_exact", "", pairs_of("SELECT id, body FROM long_pair", ", mode => 'exact'"),
+         is_computing, 500, 20},
+        {"returning_rows", "", pairs_of("SELECT i::bigint, 'same' FROM generate_series(1, 5000) i"),
+         at_once, 600, 20, false, 0.3},
+        {"edit_distance", "", "SELECT edit_distance(a.body, b.body) " + kLongPairs, at_once, 300,
+         20, false, 0.1},
+        {"edit_rate", "", "SELECT edit_rate(a.body, b.body) " + kLongPairs, at_once, 300, 20, false,
+         0.1},
+        {"edit_distance_of_huge_values", "",
+         "SELECT edit_distance('x' || " + huge(500) + ", 'y' || " + huge(500) + ")", at_once, 1500,
+         12, true, 1.0},
+        {"edit_distance_of_wide_values", "",
+         "SELECT edit_rate(" + huge(100, "äöüß€éèê") + ", 'x' || reverse(" + huge(1, "äöüß€éèê") +
+             ") || " + huge(100, "äöüß€éèê") + ")",
+         at_once, 2500, 16, true, 3.0},
+        {"ctph_signature", "", "SELECT ctph_signature(" + huge(800) + ")", at_once, 800, 16, false,
+         0.8},
+        {"ssdeep_hash", "", "SELECT ssdeep_hash(" + huge(800) + ")", at_once, 800, 16, true, 0.8},
+    };
+}
+
+class Interruption : public LiveTest, public ::testing::WithParamInterface<Stage> {
+protected:
+    void SetUp() override {
+        LiveTest::SetUp();
+        if (HasFatalFailure()) return;
+        if (GetParam().sql.find("long_pair") != std::string::npos) session().rows(kLongPair);
+        connect();
+    }
+
+    void connect() {
+        plain_ = std::make_unique<PlainSession>();
+        plain().run("SET search_path = " + schema() + ", public");
+        if (*GetParam().settings != '\0') plain().run(GetParam().settings);
+    }
+
+    PlainSession& plain() { return *plain_; }
+
+    void TearDown() override {
+        plain_.reset();
+        if (!latencies_.empty()) {
+            std::sort(latencies_.begin(), latencies_.end());
+            std::printf(
+                "             %s: %zu tries, median %.1f ms, slowest %.1f ms, "
+                "ready after %.1f ms at most\n",
+                GetParam().name, latencies_.size(), latencies_[latencies_.size() / 2],
+                latencies_.back(), ready_);
+        }
+        LiveTest::TearDown();
+    }
+
+    /// Waits until the stage is reached and then as long as try number i says.
+    void wait_for_stage(Running& statement, int i, int tries) {
+        // A cancel that comes before the statement finds nothing to cancel.
+        const std::string active =
+            "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' "
+            "AND pid = " +
+            std::to_string(plain().pid());
+        ASSERT_TRUE(eventually([&] { return statement.done() || other().value(active) == "1"; }));
+        ASSERT_TRUE(eventually([&] {
+            return statement.done() || GetParam().reached(plain().pid());
+        })) << "the stage was never reached";
+        const auto delay = std::chrono::microseconds(1000 * GetParam().spread * i / tries);
+        const auto end = Clock::now() + delay;
+        while (Clock::now() < end && !statement.done()) std::this_thread::sleep_for(500us);
+    }
+
+    void note(double latency, double ready, double control, int i) {
+        latencies_.push_back(latency);
+        ready_ = std::max(ready_, ready);
+        EXPECT_LT(latency, kMost + control)
+            << "try " << i << "; the pg_sleep beside it took " << control << " ms";
+        EXPECT_LT(ready, kMost + kMostToFree * GetParam().gigabytes + control)
+            << "try " << i << " until the session was ready for more";
+    }
+
+    double after(Clock::time_point begin, Clock::time_point end) {
+        return std::max(0.0, Milliseconds(end - begin).count());
+    }
+
+private:
+    std::unique_ptr<PlainSession> plain_;
+    std::vector<double> latencies_;
+    double ready_ = 0;
+};
+
+TEST_P(Interruption, Cancel) {
+    Session control;
+    for (int i = 0; i < GetParam().tries; ++i) {
+        Running sleep(control, "SELECT pg_sleep(600)");
+        Running statement(plain(), GetParam().sql);
+        wait_for_stage(statement, i, GetParam().tries);
+        const auto begin = Clock::now();
+        other().rows("SELECT pg_cancel_backend(" + std::to_string(plain().pid()) +
+                     "), pg_cancel_backend(" + std::to_string(control.pid()) + ")");
+        const std::string state = statement.wait();
+        ASSERT_EQ(sleep.wait(), "57014");
+        if (GetParam().may_end && state == "ok") continue;
+        ASSERT_EQ(state, "57014") << plain().message();
+        EXPECT_NE(plain().message().find("user request"), std::string::npos) << plain().message();
+        note(after(begin, plain().arrived()), after(begin, statement.end()),
+             after(begin, sleep.end()), i);
+        expect_nothing_left(plain().pid(), GetParam().name);
+        EXPECT_EQ(plain().sqlstate("SELECT 1"), "ok");
+    }
+}
+
+TEST_P(Interruption, StatementTimeout) {
+    // At times that fall into the stage, as the first one to reach it shows.
+    double reached = 0;
+    {
+        Running statement(plain(), GetParam().sql);
+        wait_for_stage(statement, 0, 1);
+        reached = after(statement.begin(), Clock::now());
+        other().rows("SELECT pg_cancel_backend(" + std::to_string(plain().pid()) + ")");
+    }
+    for (int i = 1; i <= 3; ++i) {
+        const int timeout = static_cast<int>(reached) + 1 + GetParam().spread * i / 4;
+        plain().run("SET statement_timeout = " + std::to_string(timeout));
+        Running statement(plain(), GetParam().sql);
+        const std::string state = statement.wait();
+        if (GetParam().may_end && state == "ok") continue;
+        ASSERT_EQ(state, "57014");
+        EXPECT_NE(plain().message().find("statement timeout"), std::string::npos)
+            << plain().message();
+        note(after(statement.begin(), plain().arrived()) - timeout,
+             after(statement.begin(), statement.end()) - timeout, 0, i);
+        expect_nothing_left(plain().pid(), GetParam().name);
+        plain().run("SET statement_timeout = '60s'");
+        EXPECT_EQ(plain().sqlstate("SELECT 1"), "ok");
+    }
+}
+
+TEST_P(Interruption, Termination) {
+    for (int i = 0; i < 2; ++i) {
+        const int pid = plain().pid();
+        Running statement(plain(), GetParam().sql);
+        wait_for_stage(statement, i, 2);
+        const auto begin = Clock::now();
+        other().rows("SELECT pg_terminate_backend(" + std::to_string(pid) + ")");
+        const std::string state = statement.wait();
+        ASSERT_TRUE(state == "gone" || state == "57P01") << state;
+        note(after(begin, plain().arrived()), after(begin, statement.end()), 0, i);
+        // The process ends, too, and takes its files with it.
+        const std::string alive =
+            "SELECT count(*) FROM pg_stat_activity WHERE pid = " + std::to_string(pid);
+        EXPECT_TRUE(eventually([&] { return other().value(alive) == "0"; }, 2s));
+        EXPECT_TRUE(eventually([&] { return temporary_files(pid).empty(); }, 2s));
+        connect();
+        EXPECT_EQ(other().value("SELECT count(*) FROM near_duplicates("
+                                "'SELECT i::bigint, ''same'' FROM generate_series(1, 3) i')"),
+                  "3");
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, Interruption, ::testing::ValuesIn(stages()),
+                         [](const auto& test) { return std::string(test.param.name); });
+
+}  // namespace
+}  // namespace gputext::live

@@ -1,6 +1,7 @@
 #include "cpp/characters.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "cpp/stoppable.hpp"
 
@@ -29,16 +30,25 @@ CharacterLengths CharacterLengths::utf8() {
     return CharacterLengths(lengths);
 }
 
-bool is_narrow(Bytes text, const CharacterLengths& lengths) {
+bool is_narrow(Bytes text, const CharacterLengths& lengths, Stop stop) {
     if (lengths.all_single()) return true;
-    // No early exit: most texts are narrow, and this form is vectorised.
-    std::uint8_t any = 0;
-    for (const std::uint8_t byte : text) any |= byte;
-    return any < 0x80;
+    constexpr std::uint64_t high_bits = 0x8080808080808080u;
+    std::uint64_t any = 0;
+    for (std::size_t at = 0; at < text.size() && (any & high_bits) == 0 && !stop();) {
+        const std::size_t part_end = std::min(text.size(), at + kLookEvery);
+        // No exit from within: most texts are narrow.
+        for (; at + sizeof any <= part_end; at += sizeof any) {
+            std::uint64_t word;
+            std::memcpy(&word, text.data() + at, sizeof word);
+            any |= word;
+        }
+        for (; at < part_end; ++at) any |= text[at];
+    }
+    return (any & high_bits) == 0;
 }
 
 std::size_t count_characters(Bytes text, const CharacterLengths& lengths, Stop stop) {
-    if (is_narrow(text, lengths)) return text.size();
+    if (is_narrow(text, lengths, stop)) return text.size();
     std::size_t count = 0;
     for (std::size_t at = 0; at < text.size() && !stop();) {
         const std::size_t part_end = std::min(text.size(), at + kLookEvery);

@@ -136,7 +136,7 @@ GPUTEXT_TARGET_AVX512 std::uint64_t trigrams_avx512(const DocumentFeatures& a,
 void DocumentFeatures::set(Bytes document, const CharacterLengths& lengths,
                            std::vector<std::uint32_t>& symbols, Stop stop) {
     *this = {};
-    if (is_narrow(document, lengths)) {
+    if (is_narrow(document, lengths, stop)) {
         count_all(document.data(), document.size(), *this, stop);
     } else {
         decode_characters(document, lengths, symbols, stop);

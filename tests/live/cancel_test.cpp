@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <random>
 
 #include "tests/live/server.hpp"
 
@@ -126,12 +125,12 @@ std::vector<Stage> stages() {
         {"scan", "", pairs_of("SELECT generate_series(1, 300000000)::bigint, 'short'"), at_once,
          200, 20},
         {"packing_a_huge_row", "", pairs_of("SELECT 1::bigint, " + huge(400)), has_memory_file, 300,
-         20, false, 0.9},
+         12, false, 0.9},
         {"packing_into_a_file", "SET gputext.host_memory_limit = '1MB'",
          pairs_of("SELECT i::bigint, " + huge(100) + " FROM generate_series(1, 20) i"), is_spilling,
          300, 20, false, 0.4},
         {"hashing_a_huge_document", "", pairs_of("SELECT 1::bigint, " + huge(400)), is_computing,
-         500, 12, false, 0.9},
+         500, 8, false, 0.9},
         {"comparing_huge_copies", "",
          pairs_of("SELECT i::bigint, " + huge(1) + " FROM generate_series(1, 700) i"), is_computing,
          300, 8, false, 0.8},
@@ -276,8 +275,8 @@ TEST_P(Interruption, StatementTimeout) {
         reached = after(statement.begin(), Clock::now());
         other().rows("SELECT pg_cancel_backend(" + std::to_string(plain().pid()) + ")");
     }
-    for (int i = 1; i <= 3; ++i) {
-        const int timeout = static_cast<int>(reached) + 1 + GetParam().spread * i / 4;
+    for (int i = 1; i <= 2; ++i) {
+        const int timeout = static_cast<int>(reached) + 1 + GetParam().spread * i / 3;
         plain().run("SET statement_timeout = " + std::to_string(timeout));
         Running statement(plain(), GetParam().sql);
         const std::string state = statement.wait();

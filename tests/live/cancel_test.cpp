@@ -132,8 +132,8 @@ std::vector<Stage> stages() {
         {"hashing_a_huge_document", "", pairs_of("SELECT 1::bigint, " + huge(400)), is_computing,
          500, 8, false, 0.9},
         {"comparing_huge_copies", "",
-         pairs_of("SELECT i::bigint, " + huge(1) + " FROM generate_series(1, 700) i"), is_computing,
-         300, 8, false, 0.8},
+         pairs_of("SELECT i::bigint, " + huge(1) + " FROM generate_series(1, 1000) i"),
+         is_computing, 250, 8, true, 1.1},
         {"counting_in_a_huge_document", "",
          pairs_of("SELECT 1::bigint, " + huge(300), ", mode => 'exact'"), is_computing, 500, 8,
          false, 0.7},
@@ -282,6 +282,8 @@ TEST_P(Interruption, StatementTimeout) {
         const std::string state = statement.wait();
         if (state == "ok") {  // the statement was faster this time
             EXPECT_LT(after(statement.begin(), plain().arrived()), timeout + kMost);
+            // PostgreSQL gives a timeout that came behind the last look to the next statement.
+            plain().sqlstate("SELECT 1");
             continue;
         }
         ASSERT_EQ(state, "57014");

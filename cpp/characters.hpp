@@ -36,10 +36,10 @@ private:
     bool is_utf8_;
 };
 
-/// True when each byte of the text is one character, so that it can be compared byte by byte.
-bool is_narrow(Bytes text, const CharacterLengths& lengths);
-
 // When `stop` says so the following end early, with an answer that is of no use.
+
+/// True when each byte of the text is one character, so that it can be compared byte by byte.
+bool is_narrow(Bytes text, const CharacterLengths& lengths, Stop stop = {});
 
 /// Number of characters. A character cut off by the end of the text counts as one.
 std::size_t count_characters(Bytes text, const CharacterLengths& lengths, Stop stop = {});

@@ -209,7 +209,7 @@ GPUTEXT_TARGET_AVX512 std::uint64_t trigrams_avx512(const DocumentFeatures& a,
 
 bool DocumentFeatures::set(Bytes document, const CharacterLengths& lengths, Stop stop) {
     *this = {};
-    if (is_narrow(document, lengths)) {
+    if (is_narrow(document, lengths, stop)) {
         const auto next = [&](std::size_t& at) -> std::uint32_t { return document[at++]; };
         return count_all(document.size(), next, stop, *this);
     }

@@ -433,7 +433,7 @@ Result<std::size_t> EditDistance::operator()(std::span<const std::uint32_t> a,
 
 Result<std::size_t> EditDistance::of_texts(Bytes a, Bytes b, const CharacterLengths& lengths,
                                            std::size_t limit, Stop stop) try {
-    if (is_narrow(a, lengths) && is_narrow(b, lengths))
+    if (is_narrow(a, lengths, stop) && is_narrow(b, lengths, stop))
         return scratch_->distance(a, b, limit, stop);
     decode_characters(a, lengths, scratch_->a_symbols, stop);
     decode_characters(b, lengths, scratch_->b_symbols, stop);

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cstdio>
-#include <random>
 
 #include "tests/live/server.hpp"
 
@@ -77,6 +76,10 @@ struct Stage {
     double gigabytes = 0;  // that the kernel has to take back
 };
 
+void PrintTo(const Stage& stage, std::ostream* out) {
+    *out << stage.name;
+}
+
 bool at_once(int) {
     return true;
 }
@@ -93,10 +96,12 @@ std::string pairs_of(const std::string& query, const std::string& arguments = ""
     return "SELECT count(*) FROM near_duplicates($$" + query + "$$" + arguments + ")";
 }
 
-/// SQL for a text of that many million characters, quickly made.
+/// SQL for a text of about that many million bytes, quickly made. It is no constant: the planner
+/// would make and copy it, in steps of PostgreSQL's that no cancel reaches.
 std::string huge(int millions, const std::string& unit = "abcdefghijklmnop") {
     const auto repetitions = std::to_string(1000000 / unit.size());
-    return "repeat(repeat('" + unit + "', " + repetitions + "), " + std::to_string(millions) + ")";
+    return "repeat(repeat('" + unit + "', " + repetitions + "), " + std::to_string(millions) +
+           " + 0 * pg_backend_pid())";
 }
 
 // Two documents of 5 MB, 3 % of their characters edited; signatures that make them candidates.
@@ -111,7 +116,7 @@ const std::string kLongPairs = "FROM long_pair a, long_pair b WHERE a.id = 1 AND
 
 std::vector<Stage> stages() {
     const std::string dense =
-        "SELECT i::bigint, left(md5(i::text), 6) FROM generate_series(1, 4000) i";
+        "SELECT i::bigint, left(md5(i::text), 6) FROM generate_series(1, 3000) i";
     return {
         {"slow_scan", "",
          pairs_of("SELECT i::bigint, pg_sleep(0.01)::text "
@@ -119,34 +124,34 @@ std::vector<Stage> stages() {
          at_once, 100, 20},
         {"scan", "", pairs_of("SELECT generate_series(1, 300000000)::bigint, 'short'"), at_once,
          200, 20},
-        {"packing_a_huge_row", "", pairs_of("SELECT 1::bigint, " + huge(800)), has_memory_file, 300,
-         20, false, 1.7},
+        {"packing_a_huge_row", "", pairs_of("SELECT 1::bigint, " + huge(400)), has_memory_file, 300,
+         12, false, 0.9},
         {"packing_into_a_file", "SET gputext.host_memory_limit = '1MB'",
          pairs_of("SELECT i::bigint, " + huge(100) + " FROM generate_series(1, 20) i"), is_spilling,
          300, 20, false, 0.4},
-        {"hashing_a_huge_document", "", pairs_of("SELECT 1::bigint, " + huge(800)), is_computing,
-         800, 12, false, 1.7},
+        {"hashing_a_huge_document", "", pairs_of("SELECT 1::bigint, " + huge(400)), is_computing,
+         500, 8, false, 0.9},
         {"comparing_huge_copies", "",
-         pairs_of("SELECT i::bigint, " + huge(1) + " FROM generate_series(1, 1500) i"),
-         is_computing, 600, 8, false, 1.6},
+         pairs_of("SELECT i::bigint, " + huge(1) + " FROM generate_series(1, 1000) i"),
+         is_computing, 250, 8, true, 1.1},
         {"counting_in_a_huge_document", "",
-         pairs_of("SELECT 1::bigint, " + huge(600), ", mode => 'exact'"), is_computing, 800, 8,
-         false, 1.3},
+         pairs_of("SELECT 1::bigint, " + huge(300), ", mode => 'exact'"), is_computing, 500, 8,
+         false, 0.7},
         {"counting_wide_characters", "",
-         pairs_of("SELECT 1::bigint, " + huge(200, "äöüß€éèê"), ", mode => 'exact'"), is_computing,
-         1500, 12, true, 2.0},
+         pairs_of("SELECT 1::bigint, " + huge(100, "äöüß€éèê"), ", mode => 'exact'"), is_computing,
+         700, 12, true, 1.0},
         {"comparing_signatures", "",
          pairs_of("SELECT i::bigint, md5(i::text) FROM generate_series(1, 150000) i"), is_computing,
-         500, 20},
+         300, 20},
         {"comparing_like_signatures", "",
          pairs_of("SELECT i::bigint, left(md5(i::text), 6) FROM generate_series(1, 300000) i",
                   ", threshold => 0.3"),
-         is_computing, 500, 20},
-        {"many_candidates", "", pairs_of(dense, ", threshold => 0.4"), is_computing, 2500, 24, true,
+         is_computing, 300, 20},
+        {"many_candidates", "", pairs_of(dense, ", threshold => 0.4"), is_computing, 1500, 20, true,
          0.4},
         {"many_groups", "",
          "SELECT count(*) FROM near_duplicate_groups($$" + dense + "$$, threshold => 0.4)",
-         is_computing, 2500, 12, true, 0.4},
+         is_computing, 1500, 8, true, 0.4},
         {"exact_features", "",
          pairs_of("SELECT i::bigint, md5(i::text) "
                   "FROM generate_series(1, 300000) i",
@@ -163,15 +168,15 @@ std::vector<Stage> stages() {
         {"edit_rate", "", "SELECT edit_rate(a.body, b.body) " + kLongPairs, at_once, 300, 20, false,
          0.1},
         {"edit_distance_of_huge_values", "",
-         "SELECT edit_distance('x' || " + huge(500) + ", 'y' || " + huge(500) + ")", at_once, 1500,
-         12, true, 1.0},
+         "SELECT edit_distance('x' || " + huge(60) + ", 'y' || " + huge(60) + ")", at_once, 500, 16,
+         true, 0.6},
         {"edit_distance_of_wide_values", "",
-         "SELECT edit_rate(" + huge(100, "äöüß€éèê") + ", 'x' || reverse(" + huge(1, "äöüß€éèê") +
-             ") || " + huge(100, "äöüß€éèê") + ")",
-         at_once, 2500, 16, true, 3.0},
-        {"ctph_signature", "", "SELECT ctph_signature(" + huge(800) + ")", at_once, 800, 16, false,
+         "SELECT edit_rate(" + huge(50, "äöüß€éèê") + ", 'x' || reverse(" + huge(1, "äöüß€éèê") +
+             ") || " + huge(50, "äöüß€éèê") + ")",
+         at_once, 1500, 12, true, 2.0},
+        {"ctph_signature", "", "SELECT ctph_signature(" + huge(400) + ")", at_once, 600, 16, false,
          0.8},
-        {"ssdeep_hash", "", "SELECT ssdeep_hash(" + huge(800) + ")", at_once, 800, 16, true, 0.8},
+        {"ssdeep_hash", "", "SELECT ssdeep_hash(" + huge(400) + ")", at_once, 600, 16, true, 0.8},
     };
 }
 
@@ -270,12 +275,17 @@ TEST_P(Interruption, StatementTimeout) {
         reached = after(statement.begin(), Clock::now());
         other().rows("SELECT pg_cancel_backend(" + std::to_string(plain().pid()) + ")");
     }
-    for (int i = 1; i <= 3; ++i) {
-        const int timeout = static_cast<int>(reached) + 1 + GetParam().spread * i / 4;
+    for (int i = 1; i <= 2; ++i) {
+        const int timeout = static_cast<int>(reached) + 1 + GetParam().spread * i / 3;
         plain().run("SET statement_timeout = " + std::to_string(timeout));
         Running statement(plain(), GetParam().sql);
         const std::string state = statement.wait();
-        if (GetParam().may_end && state == "ok") continue;
+        if (state == "ok") {  // the statement was faster this time
+            EXPECT_LT(after(statement.begin(), plain().arrived()), timeout + kMost);
+            // PostgreSQL gives a timeout that came behind the last look to the next statement.
+            plain().sqlstate("SELECT 1");
+            continue;
+        }
         ASSERT_EQ(state, "57014");
         EXPECT_NE(plain().message().find("statement timeout"), std::string::npos)
             << plain().message();
@@ -295,8 +305,10 @@ TEST_P(Interruption, Termination) {
         const auto begin = Clock::now();
         other().rows("SELECT pg_terminate_backend(" + std::to_string(pid) + ")");
         const std::string state = statement.wait();
-        ASSERT_TRUE(state == "gone" || state == "57P01") << state;
-        note(after(begin, plain().arrived()), after(begin, statement.end()), 0, i);
+        if (!GetParam().may_end || state != "ok") {
+            ASSERT_TRUE(state == "gone" || state == "57P01") << state;
+            note(after(begin, plain().arrived()), after(begin, statement.end()), 0, i);
+        }
         // The process ends, too, and takes its files with it.
         const std::string alive =
             "SELECT count(*) FROM pg_stat_activity WHERE pid = " + std::to_string(pid);

@@ -37,10 +37,12 @@ TEST_F(InnerQuery, RunsInParallelWorkers) {
         groups("SELECT id, here(id) FROM many UNION ALL SELECT id, pid FROM of_leader");
     const pqxx::result beside = session().rows(with_leader);
     long rows = 0;
+    bool leader_made_none = false;
     for (const auto& row : beside) {
         rows += row[1].as<long>();
-        EXPECT_TRUE(row[0].as<long>() != 0 || row[1].as<long>() == 1) << "made by the leader";
+        if (row[0].as<long>() == 0) leader_made_none = row[1].as<long>() == 1;
     }
+    EXPECT_TRUE(leader_made_none);
     EXPECT_EQ(rows, 50001);
     EXPECT_GE(beside.size(), 2u);
 
@@ -150,10 +152,6 @@ struct Refused {
 TEST_F(InnerQuery, MayNotWriteOrBeAnythingButOneQuery) {
     session().rows("CREATE TABLE d (id bigint, body text)");
     session().rows("INSERT INTO d VALUES (1, 'one')");
-    session().rows(
-        "CREATE FUNCTION writer(bigint) RETURNS text LANGUAGE plpgsql VOLATILE AS "
-        "'BEGIN INSERT INTO d VALUES ($1, NULL); RETURN ''x''; END'");
-    session().rows("CREATE SEQUENCE s");
     const Refused all[] = {
         // Those that give rows are refused as read-only, the others for giving none.
         {"INSERT INTO d VALUES (2, 'two') RETURNING id, body", "0A000"},

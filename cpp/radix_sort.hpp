@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cpp/stop.hpp"
+#include "cpp/stoppable.hpp"
 
 namespace gputext {
 
@@ -16,13 +17,13 @@ namespace gputext {
 /// memory again as the keys. Returns false, leaving the keys in any order, when `stop` says so
 /// (asked every few milliseconds).
 inline bool radix_sort(std::vector<std::uint64_t>& keys, Stop stop) {
-    constexpr std::size_t look_every = std::size_t{1} << 20;
-    std::vector<std::uint64_t> sorted(keys.size());
+    std::vector<std::uint64_t> sorted;
+    if (!stoppable_assign(sorted, keys.size(), {}, stop)) return false;
     for (unsigned shift = 0; shift < 64; shift += 8) {
         const auto digit = [shift](std::uint64_t key) { return key >> shift & 255; };
         std::array<std::size_t, 256> next{};
         for (std::size_t i = 0; i < keys.size(); ++i) {
-            if (i % look_every == 0 && stop()) return false;
+            if (i % kLookEvery == 0 && stop()) return false;
             ++next[digit(keys[i])];
         }
         if (!keys.empty() && next[digit(keys[0])] == keys.size()) continue;
@@ -33,7 +34,7 @@ inline bool radix_sort(std::vector<std::uint64_t>& keys, Stop stop) {
             before += count;
         }
         for (std::size_t i = 0; i < keys.size(); ++i) {
-            if (i % look_every == 0 && stop()) return false;
+            if (i % kLookEvery == 0 && stop()) return false;
             sorted[next[digit(keys[i])]++] = keys[i];
         }
         keys.swap(sorted);

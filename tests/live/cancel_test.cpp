@@ -72,7 +72,6 @@ struct Stage {
     std::function<bool(int pid)> reached;
     int spread;  // milliseconds after reached() over which the tries are spread
     int tries;
-    bool may_end = false;  // a try may come too late
     double gigabytes = 0;  // that the kernel has to take back
 };
 
@@ -125,21 +124,21 @@ std::vector<Stage> stages() {
         {"scan", "", pairs_of("SELECT generate_series(1, 300000000)::bigint, 'short'"), at_once,
          200, 20},
         {"packing_a_huge_row", "", pairs_of("SELECT 1::bigint, " + huge(400)), has_memory_file, 300,
-         12, false, 0.9},
+         12, 0.9},
         {"packing_into_a_file", "SET gputext.host_memory_limit = '1MB'",
          pairs_of("SELECT i::bigint, " + huge(100) + " FROM generate_series(1, 20) i"), is_spilling,
-         300, 20, false, 0.4},
+         300, 20, 0.4},
         {"hashing_a_huge_document", "", pairs_of("SELECT 1::bigint, " + huge(400)), is_computing,
-         500, 8, false, 0.9},
+         500, 8, 0.9},
         {"comparing_huge_copies", "",
          pairs_of("SELECT i::bigint, " + huge(1) + " FROM generate_series(1, 1000) i"),
-         is_computing, 250, 8, true, 1.1},
+         is_computing, 250, 8, 1.1},
         {"counting_in_a_huge_document", "",
          pairs_of("SELECT 1::bigint, " + huge(300), ", mode => 'exact'"), is_computing, 500, 8,
-         false, 0.7},
+         0.7},
         {"counting_wide_characters", "",
          pairs_of("SELECT 1::bigint, " + huge(100, "äöüß€éèê"), ", mode => 'exact'"), is_computing,
-         700, 12, true, 1.0},
+         700, 12, 1.0},
         {"comparing_signatures", "",
          pairs_of("SELECT i::bigint, md5(i::text) FROM generate_series(1, 150000) i"), is_computing,
          300, 20},
@@ -147,11 +146,10 @@ std::vector<Stage> stages() {
          pairs_of("SELECT i::bigint, left(md5(i::text), 6) FROM generate_series(1, 300000) i",
                   ", threshold => 0.3"),
          is_computing, 300, 20},
-        {"many_candidates", "", pairs_of(dense, ", threshold => 0.4"), is_computing, 1500, 20, true,
-         0.4},
+        {"many_candidates", "", pairs_of(dense, ", threshold => 0.4"), is_computing, 1500, 20, 0.4},
         {"many_groups", "",
          "SELECT count(*) FROM near_duplicate_groups($$" + dense + "$$, threshold => 0.4)",
-         is_computing, 1500, 8, true, 0.4},
+         is_computing, 1500, 8, 0.4},
         {"exact_features", "",
          pairs_of("SELECT i::bigint, md5(i::text) "
                   "FROM generate_series(1, 300000) i",
@@ -162,21 +160,19 @@ std::vector<Stage> stages() {
         {"verifying_exact", "", pairs_of("SELECT id, body FROM long_pair", ", mode => 'exact'"),
          is_computing, 500, 20},
         {"returning_rows", "", pairs_of("SELECT i::bigint, 'same' FROM generate_series(1, 5000) i"),
-         at_once, 600, 20, false, 0.3},
+         at_once, 600, 20, 0.3},
         {"edit_distance", "", "SELECT edit_distance(a.body, b.body) " + kLongPairs, at_once, 300,
-         20, false, 0.1},
-        {"edit_rate", "", "SELECT edit_rate(a.body, b.body) " + kLongPairs, at_once, 300, 20, false,
-         0.1},
+         20, 0.1},
+        {"edit_rate", "", "SELECT edit_rate(a.body, b.body) " + kLongPairs, at_once, 300, 20, 0.1},
         {"edit_distance_of_huge_values", "",
          "SELECT edit_distance('x' || " + huge(60) + ", 'y' || " + huge(60) + ")", at_once, 500, 16,
-         true, 0.6},
+         0.6},
         {"edit_distance_of_wide_values", "",
          "SELECT edit_rate(" + huge(50, "äöüß€éèê") + ", 'x' || reverse(" + huge(1, "äöüß€éèê") +
              ") || " + huge(50, "äöüß€éèê") + ")",
-         at_once, 1500, 12, true, 2.0},
-        {"ctph_signature", "", "SELECT ctph_signature(" + huge(400) + ")", at_once, 600, 16, false,
-         0.8},
-        {"ssdeep_hash", "", "SELECT ssdeep_hash(" + huge(400) + ")", at_once, 600, 16, true, 0.8},
+         at_once, 1500, 12, 2.0},
+        {"ctph_signature", "", "SELECT ctph_signature(" + huge(400) + ")", at_once, 600, 16, 0.8},
+        {"ssdeep_hash", "", "SELECT ssdeep_hash(" + huge(400) + ")", at_once, 600, 16, 0.8},
     };
 }
 
@@ -199,6 +195,9 @@ protected:
 
     void TearDown() override {
         plain_.reset();
+        // A statement may end before a try reaches it, not before all of them.
+        EXPECT_FALSE(latencies_.empty()) << "the statement was always faster than its interruption";
+        EXPECT_LE(slow_.size(), 1u) << ::testing::PrintToString(slow_);
         if (!latencies_.empty()) {
             std::sort(latencies_.begin(), latencies_.end());
             std::printf(
@@ -226,13 +225,16 @@ protected:
         while (Clock::now() < end && !statement.done()) std::this_thread::sleep_for(500us);
     }
 
+    /// The machine may stall once; what is slow by itself is slow more often.
     void note(double latency, double ready, double control, int i) {
         latencies_.push_back(latency);
         ready_ = std::max(ready_, ready);
-        EXPECT_LT(latency, kMost + control)
-            << "try " << i << "; the pg_sleep beside it took " << control << " ms";
-        EXPECT_LT(ready, kMost + kMostToFree * GetParam().gigabytes + control)
-            << "try " << i << " until the session was ready for more";
+        if (latency < kMost + control &&
+            ready < kMost + kMostToFree * GetParam().gigabytes + control)
+            return;
+        slow_.push_back("try " + std::to_string(i) + ": error after " + std::to_string(latency) +
+                        " ms, ready after " + std::to_string(ready) +
+                        " ms; the pg_sleep beside it took " + std::to_string(control) + " ms");
     }
 
     double after(Clock::time_point begin, Clock::time_point end) {
@@ -242,6 +244,7 @@ protected:
 private:
     std::unique_ptr<PlainSession> plain_;
     std::vector<double> latencies_;
+    std::vector<std::string> slow_;
     double ready_ = 0;
 };
 
@@ -256,7 +259,7 @@ TEST_P(Interruption, Cancel) {
                      "), pg_cancel_backend(" + std::to_string(control.pid()) + ")");
         const std::string state = statement.wait();
         ASSERT_EQ(sleep.wait(), "57014");
-        if (GetParam().may_end && state == "ok") continue;
+        if (state == "ok") continue;
         ASSERT_EQ(state, "57014") << plain().message();
         EXPECT_NE(plain().message().find("user request"), std::string::npos) << plain().message();
         note(after(begin, plain().arrived()), after(begin, statement.end()),
@@ -305,7 +308,7 @@ TEST_P(Interruption, Termination) {
         const auto begin = Clock::now();
         other().rows("SELECT pg_terminate_backend(" + std::to_string(pid) + ")");
         const std::string state = statement.wait();
-        if (!GetParam().may_end || state != "ok") {
+        if (state != "ok") {
             ASSERT_TRUE(state == "gone" || state == "57P01") << state;
             note(after(begin, plain().arrived()), after(begin, statement.end()), 0, i);
         }

@@ -15,16 +15,6 @@ namespace {
 
 constexpr std::uint32_t kMultiplier = 0x01000193;  // FNV's prime: odd, and its powers spread well
 
-constexpr std::array<std::uint8_t, 256> letter_values() {
-    std::array<std::uint8_t, 256> values{};
-    values.fill(64);
-    for (std::size_t i = 0; i < kSignatureAlphabet.size(); ++i)
-        values[static_cast<std::uint8_t>(kSignatureAlphabet[i])] = static_cast<std::uint8_t>(i);
-    return values;
-}
-
-constexpr auto kLetterValues = letter_values();
-
 /// kMultiplier to any power below 2^32, by the four bytes of the exponent.
 constexpr auto power_tables() {
     std::array<std::array<std::uint32_t, 256>, 4> tables{};
@@ -196,10 +186,6 @@ Status malformed(const char* what) {
 
 }  // namespace
 
-std::uint8_t signature_letter_value(char letter) {
-    return kLetterValues[static_cast<std::uint8_t>(letter)];
-}
-
 Result<Ctph> ctph_signature(Bytes document, std::size_t longest, Stop stop) {
     Triggers triggers(longest);
     const auto add = [&](std::size_t end, std::uint32_t rolling_hash) {
@@ -260,7 +246,7 @@ Status check_ctph(const Ctph& signature) {
         return malformed("the first part is cut short");
     if (signature.second().size() > signature.first_length)
         return malformed("the second part is longer than the first");
-    const auto is_letter = [](char c) { return signature_letter_value(c) < 64; };
+    const auto is_letter = [](char c) { return signature_letter_value(c) != kNoLetter; };
     if (!std::all_of(signature.letters.begin(), signature.letters.end(), is_letter))
         return malformed("a part has a character outside A-Z, a-z, 0-9, + and /");
     return {};

@@ -13,17 +13,11 @@
 #include <string_view>
 
 #include "cpp/characters.hpp"
+#include "cpp/signature_alphabet.hpp"
 #include "cpp/status.hpp"
 #include "cpp/stop.hpp"
 
 namespace gputext {
-
-/// Letters of a signature, by value 0..63.
-inline constexpr std::string_view kSignatureAlphabet =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-/// Value of a letter, or 64 for any other byte.
-std::uint8_t signature_letter_value(char letter);
 
 /// The signature of one document at two neighbouring block sizes. At block size B = 2^level a
 /// piece ends where the rolling hash is B - 1 modulo B, and at the document's end; each piece is

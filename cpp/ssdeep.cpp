@@ -8,12 +8,10 @@
 #include <optional>
 
 #include "cpp/hash_batches.hpp"
+#include "cpp/signature_alphabet.hpp"
 
 namespace gputext {
 namespace {
-
-constexpr std::string_view alphabet =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 constexpr std::uint64_t block_size(int level) {
     return std::uint64_t{3} << level;
@@ -132,7 +130,7 @@ struct Piece {
     std::uint32_t hash;
 
     std::size_t left() const { return static_cast<std::size_t>(end - at); }
-    char letter() const { return alphabet[hash & 0x3f]; }
+    char letter() const { return kSignatureAlphabet[hash & 0x3f]; }
 };
 
 constexpr std::size_t lanes = 4;
@@ -282,19 +280,6 @@ Result<std::string> ssdeep_hash(std::span<const std::uint8_t> document, Stop sto
 
 namespace {
 
-constexpr std::uint8_t no_letter = 0xff;
-
-constexpr std::array<std::uint8_t, 256> numbers_of_letters() {
-    std::array<std::uint8_t, 256> numbers;
-    numbers.fill(no_letter);
-    for (std::size_t i = 0; i < alphabet.size(); ++i) {
-        numbers[static_cast<std::uint8_t>(alphabet[i])] = static_cast<std::uint8_t>(i);
-    }
-    return numbers;
-}
-
-constexpr std::array<std::uint8_t, 256> letter_numbers = numbers_of_letters();
-
 constexpr std::size_t longest_run = 3;  // longer runs say little and would look alike
 
 /// The text between quotes, its first 80 bytes, what is not printable ASCII as '?': a cut inside a
@@ -320,8 +305,8 @@ std::optional<int> parse_block_size(std::string_view digits) {
 const char* parse_part(std::string_view text, SsdeepPart& out) {
     std::size_t run = 0;
     for (std::size_t i = 0; i < text.size(); ++i) {
-        const std::uint8_t letter = letter_numbers[static_cast<std::uint8_t>(text[i])];
-        if (letter == no_letter) return "holds a character outside A-Z, a-z, 0-9, + and /";
+        const std::uint8_t letter = signature_letter_value(text[i]);
+        if (letter == kNoLetter) return "holds a character outside A-Z, a-z, 0-9, + and /";
         run = i > 0 && text[i] == text[i - 1] ? run + 1 : 1;
         if (run > longest_run) continue;
         if (out.size == SsdeepPart::max_size) return "has more than 64 letters in one part";
@@ -332,7 +317,7 @@ const char* parse_part(std::string_view text, SsdeepPart& out) {
 
 /// For each letter the set of its places in a part.
 struct Places {
-    std::array<std::uint64_t, alphabet.size()> of = {};
+    std::array<std::uint64_t, kSignatureAlphabet.size()> of = {};
 
     explicit Places(const SsdeepPart& part) {
         for (std::size_t i = 0; i < part.size; ++i) of[part.letters[i]] |= std::uint64_t{1} << i;

@@ -10,6 +10,18 @@ extern "C" {
 #include "extension/failure.hpp"
 #include "extension/text_arguments.hpp"
 
+namespace gputext {
+
+std::size_t signature_length(int32 max_length) {
+    if (max_length < 1 || max_length > static_cast<int32>(Ctph::max_length))
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("max_length must be between 1 and %d, not %d",
+                               static_cast<int>(Ctph::max_length), max_length)));
+    return static_cast<std::size_t>(max_length);
+}
+
+}  // namespace gputext
+
 using namespace gputext;
 
 namespace {
@@ -40,14 +52,6 @@ StoredCtph* make_ctph(const PlainCtph& plain) {
     stored->first_length = plain.first_length;
     std::memcpy(stored->letters, plain.letters, plain.letters_size);
     return stored;
-}
-
-std::size_t length_argument(int32 length) {
-    if (length < 1 || length > static_cast<int32>(Ctph::max_length))
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("max_length must be between 1 and %d, not %d",
-                               static_cast<int>(Ctph::max_length), length)));
-    return static_cast<std::size_t>(length);
 }
 
 int compare_arguments(FunctionCallInfo fcinfo) {
@@ -199,7 +203,7 @@ PGDLLEXPORT Datum gputext_ctph_hash_extended(PG_FUNCTION_ARGS) {
 /// Of a text or a bytea: both are hashed byte by byte.
 PGDLLEXPORT Datum gputext_ctph_signature(PG_FUNCTION_ARGS) {
     const varlena* document = PG_GETARG_VARLENA_PP(0);
-    const std::size_t longest = length_argument(PG_GETARG_INT32(1));
+    const std::size_t longest = signature_length(PG_GETARG_INT32(1));
     PlainCtph plain;
     Failure failure;
     if (!attempt(failure, [&]() -> Status {

@@ -27,6 +27,9 @@ inline Ctph read_ctph(const StoredCtph& stored) {
     return {stored.level, stored.first_length, std::string(stored.letters, stored.letters_size())};
 }
 
+/// The argument max_length; raises an error when it is out of range.
+std::size_t signature_length(int32 max_length);
+
 inline const StoredCtph* ctph_argument(Datum datum) {
     return reinterpret_cast<const StoredCtph*>(PG_DETOAST_DATUM(datum));
 }

@@ -12,6 +12,7 @@ extern "C" {
 #include <memory>
 
 #include "cpp/near_duplicates.hpp"
+#include "extension/ctph.hpp"
 #include "extension/failure.hpp"
 #include "extension/inner_query.hpp"
 #include "extension/owned.hpp"
@@ -79,12 +80,7 @@ NearDuplicateMode mode_argument(FunctionCallInfo fcinfo, int argument) {
 
 std::size_t max_length_argument(FunctionCallInfo fcinfo, int argument) {
     refuse_null(fcinfo, argument, "max_length");
-    const int32 length = PG_GETARG_INT32(argument);
-    if (length < 1 || length > static_cast<int32>(Ctph::max_length))
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("max_length must be between 1 and %d, not %d",
-                               static_cast<int>(Ctph::max_length), length)));
-    return static_cast<std::size_t>(length);
+    return signature_length(PG_GETARG_INT32(argument));
 }
 
 /// Arguments: docs, id_type where there is one, threshold, mode, max_length.

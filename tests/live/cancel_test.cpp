@@ -273,6 +273,7 @@ TEST_P(Interruption, Cancel) {
 
 TEST_P(Interruption, StatementTimeout) {
     // At times that fall into the stage, as the first one to reach it shows.
+    Session control;
     double reached = 0;
     {
         Running statement(plain(), GetParam().sql);
@@ -283,10 +284,14 @@ TEST_P(Interruption, StatementTimeout) {
     for (int i = 1; i <= 2; ++i) {
         const int timeout = static_cast<int>(reached) + 1 + GetParam().spread * i / 3;
         plain().run("SET statement_timeout = " + std::to_string(timeout));
+        control.rows("SET statement_timeout = " + std::to_string(timeout));
+        Running sleep(control, "SELECT pg_sleep(600)");
         Running statement(plain(), GetParam().sql);
         const std::string state = statement.wait();
+        ASSERT_EQ(sleep.wait(), "57014");
+        const double late = after(sleep.begin(), sleep.end()) - timeout;
         if (state == "ok") {  // the statement was faster this time
-            EXPECT_LT(after(statement.begin(), plain().arrived()), timeout + kMost);
+            EXPECT_LT(after(statement.begin(), plain().arrived()), timeout + kMost + late);
             // PostgreSQL gives a timeout that came behind the last look to the next statement.
             plain().sqlstate("SELECT 1");
             continue;
@@ -295,7 +300,7 @@ TEST_P(Interruption, StatementTimeout) {
         EXPECT_NE(plain().message().find("statement timeout"), std::string::npos)
             << plain().message();
         note(after(statement.begin(), plain().arrived()) - timeout,
-             after(statement.begin(), statement.end()) - timeout, 0, i);
+             after(statement.begin(), statement.end()) - timeout, late, i);
         expect_nothing_left(plain().pid(), GetParam().name);
         plain().run("SET statement_timeout = '60s'");
         EXPECT_EQ(plain().sqlstate("SELECT 1"), "ok");
@@ -303,16 +308,21 @@ TEST_P(Interruption, StatementTimeout) {
 }
 
 TEST_P(Interruption, Termination) {
+    Session control;
     for (int i = 0; i < 2; ++i) {
         const int pid = plain().pid();
+        Running sleep(control, "SELECT pg_sleep(600)");
         Running statement(plain(), GetParam().sql);
         wait_for_stage(statement, i, 2);
         const auto begin = Clock::now();
-        other().rows("SELECT pg_terminate_backend(" + std::to_string(pid) + ")");
+        other().rows("SELECT pg_terminate_backend(" + std::to_string(pid) +
+                     "), pg_cancel_backend(" + std::to_string(control.pid()) + ")");
         const std::string state = statement.wait();
+        ASSERT_EQ(sleep.wait(), "57014");
         if (state != "ok") {
             ASSERT_TRUE(state == "gone" || state == "57P01") << state;
-            note(after(begin, plain().arrived()), after(begin, statement.end()), 0, i);
+            note(after(begin, plain().arrived()), after(begin, statement.end()),
+                 after(begin, sleep.end()), i);
         }
         // The process ends, too, and takes its files with it.
         const std::string alive =

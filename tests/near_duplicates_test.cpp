@@ -13,6 +13,7 @@ namespace gputext {
 namespace {
 
 using testing::bytes_of;
+using testing::kSanitized;
 using testing::plain_edit_distance;
 using testing::RandomStrings;
 using testing::utf8_of;
@@ -114,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(Simd, NearDuplicatesOnEach,
 TEST_P(NearDuplicatesOnEach, ExactModeFindsEveryPair) {
     RandomStrings random;
     for (const std::size_t longest : {40, 700}) {
-        const Packed packed(corpus(random, 160, longest));
+        const Packed packed(corpus(random, kSanitized ? 60 : 160, longest));
         const auto rates = all_rates(packed);
         for (const double threshold : {0.0, 0.001, 0.05, 0.2, 0.4999}) {
             // Room for all documents' features, for a few, for fewer than any.
@@ -131,7 +132,7 @@ TEST_P(NearDuplicatesOnEach, ExactModeFindsEveryPair) {
 
 TEST_P(NearDuplicatesOnEach, CtphModeFindsThePairsWithNearSignatures) {
     RandomStrings random;
-    const auto texts = corpus(random, 110, 1000);
+    const auto texts = corpus(random, kSanitized ? 50 : 110, 1000);
     const Packed packed(texts);
     const auto rates = all_rates(packed);
     for (const std::size_t length : {16, 100}) {

@@ -21,6 +21,13 @@ inline std::uint64_t seed() {
     return text == nullptr ? 20261121 : std::strtoull(text, nullptr, 10);
 }
 
+/// Sanitizers make everything several times as slow: tests of much input take less of it then.
+#ifdef __SANITIZE_ADDRESS__
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
 class RandomStrings {
 public:
     RandomStrings() : trace_(__FILE__, __LINE__, "GPUTEXT_TEST_SEED=" + std::to_string(seed())) {}

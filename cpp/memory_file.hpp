@@ -23,13 +23,20 @@ public:
     /// Amortised O(size). Errors: out_of_memory, io_error (no descriptor).
     Status append(std::span<const std::uint8_t> bytes);
 
-    /// Valid until the next append.
+    /// Ends the appending: from now on nobody can change the bytes or their number, so that another
+    /// process can trust the descriptor. There is one even when nothing was appended. Moves data().
+    /// Errors: out_of_memory, io_error.
+    Status seal();
+
+    /// Valid until the next append or seal.
     const std::uint8_t* data() const { return data_; }
     std::size_t size() const { return size_; }
     int descriptor() const { return descriptor_; }
 
 private:
+    Status create();
     Status reserve(std::size_t wanted);
+    void unmap();
 
     int descriptor_ = -1;
     std::uint8_t* data_ = nullptr;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 namespace gputext {
 
@@ -27,6 +28,12 @@ void MemoryFile::unmap() {
     if (data_ != nullptr) munmap(data_, capacity_);
     data_ = nullptr;
     capacity_ = 0;
+}
+
+FileDescriptor MemoryFile::release_descriptor() {
+    unmap();
+    size_ = 0;
+    return FileDescriptor(std::exchange(descriptor_, -1));
 }
 
 Status MemoryFile::create() {

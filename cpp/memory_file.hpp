@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "cpp/file_descriptor.hpp"
 #include "cpp/status.hpp"
 
 namespace gputext {
@@ -32,6 +33,9 @@ public:
     const std::uint8_t* data() const { return data_; }
     std::size_t size() const { return size_; }
     int descriptor() const { return descriptor_; }
+
+    /// Hands the file over; this one is empty then.
+    FileDescriptor release_descriptor();
 
 private:
     Status create();

@@ -66,6 +66,7 @@ public:
     /// near each other: first < second, ascending, each once.
     bool copies_are_near() const { return copies_are_near_; }
     std::span<const std::uint32_t> first_copies() const { return first_copy_; }
+    std::uint64_t near_pair_count() const { return near_.size() / 2; }
     std::vector<NearPair> near_pairs() const;
 
     /// The inverse, from arrays that nobody vouches for: whatever is in them, it returns an answer

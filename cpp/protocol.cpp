@@ -152,6 +152,7 @@ void fields(Archive& archive, auto& message) {
         archive.choice(message.code, ErrorCode::internal_error);
         archive.text(message.message, kMaxSentence);
         archive.text(message.hint, kMaxSentence);
+        archive.number(message.request);
     } else if constexpr (std::is_same_v<T, DeviceInfo>) {
         archive.text(message.name, kMaxName);
         archive.number(message.memory);

@@ -107,7 +107,14 @@ struct ErrorReply {
     ErrorCode code = ErrorCode::internal_error;  // never ok
     std::string message;
     std::string hint;
+    std::uint16_t request = 0;  // type of the message that it replies to; 0 for one not understood
 };
+
+/// The reply to a request of that type.
+template <class Request>
+ErrorReply error_reply(const Status& status) {
+    return {status.code(), status.message(), status.hint(), Request::type};
+}
 
 struct AskDevices {
     static constexpr std::uint16_t type = 6;

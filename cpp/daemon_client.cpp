@@ -109,6 +109,7 @@ Result<std::unique_ptr<DaemonConnection>> DaemonConnection::connect(
 }
 
 Status DaemonConnection::send(const Message& message, std::span<const int> descriptors) {
+    if (ended_) return gone();
     switch (send_packet(socket_.get(), encode(message), descriptors)) {
         case Sent::all:
             return {};
@@ -163,7 +164,12 @@ Status DaemonConnection::inject_fault(const std::string& fault) noexcept {
 }
 
 MaybeEvent DaemonConnection::receive() noexcept {
-    return guarded<MaybeEvent>([&] { return receive_packet_or_none(); });
+    MaybeEvent event = guarded<MaybeEvent>([&] { return receive_packet_or_none(); });
+    if (!event.ok()) {
+        ended_ = true;
+        documents_.reset();
+    }
+    return event;
 }
 
 MaybeEvent DaemonConnection::receive_packet_or_none() {

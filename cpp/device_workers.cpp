@@ -225,7 +225,10 @@ void DeviceWorkers::work(Device& device, std::int32_t number) {
             const std::lock_guard lock(mutex_);
             running_[number] = nullptr;
         }
+        // A lost device would only fail the jobs that wait.
+        const bool lost = job->status.code() == ErrorCode::device_lost;
         ended_(std::move(job));
+        if (lost) break;
     }
     const std::lock_guard lock(mutex_);
     --threads_running_;

@@ -181,7 +181,7 @@ MaybeEvent DaemonConnection::receive_packet_or_none() {
             case Received::closed:
                 return gone();
             case Received::broken:
-                return broken_reply("a message that is too large");
+                return broken_reply("a message that is too large or has lost files");
             case Received::packet:
                 MaybeEvent event = understand(packet);
                 if (!event.ok() || event->has_value()) return event;

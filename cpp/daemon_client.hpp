@@ -95,7 +95,7 @@ private:
 
     FileDescriptor socket_;
     bool greeted_ = false;
-    bool ended_ = false;  // receive() has returned an error
+    bool ended_ = false;                      // receive() has returned an error
     std::optional<std::uint32_t> documents_;  // of the job that is running
 };
 

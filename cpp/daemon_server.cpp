@@ -264,7 +264,8 @@ private:
                 case Received::closed:
                     return drop(number);
                 case Received::broken:
-                    refuse(number, {ErrorCode::invalid_argument, "a message that is too large"});
+                    refuse(number, {ErrorCode::invalid_argument,
+                                    "a message that is too large or has lost files"});
                     break;
                 case Received::packet:
                     understand(number, connection->second, packet);

@@ -23,10 +23,11 @@ struct Input {
     Documents documents;
 };
 
-Status read_input(const SubmitNearDuplicates& request, std::vector<FileDescriptor>& files,
-                  Input& input) {
+Status read_input(DaemonJob& job, Input& input) {
+    const SubmitNearDuplicates& request = job.request;
+    job.execution.begin_phase("checking the request", 0);
     const auto map = [&](std::size_t file, std::uint64_t size, Trust trust, MappedFile& mapped) {
-        Result<MappedFile> result = MappedFile::map(files[file].get(), size, trust);
+        Result<MappedFile> result = MappedFile::map(job.files[file].get(), size, trust);
         if (!result.ok()) return result.status();
         mapped = std::move(*result);
         return Status();
@@ -41,7 +42,8 @@ Status read_input(const SubmitNearDuplicates& request, std::vector<FileDescripto
     const auto extents = input.extents.array<Extent>(0, request.documents);
     if (status = check_extents(extents, request.bytes); !status.ok()) return status;
     if (request.has_signatures) {
-        auto signatures = unpack_signatures(input.signature_file.bytes(), request.documents);
+        auto signatures = unpack_signatures(input.signature_file.bytes(), request.documents,
+                                            job.execution.stop());
         if (!signatures.ok()) return signatures.status();
         input.signatures = std::move(*signatures);
     }
@@ -88,16 +90,26 @@ Status compute(DaemonJob& job, Device& device, std::uint64_t memory_limit, const
     }
 }
 
-Status store_answer(const NearDuplicates& answer, const ReplyLayout& layout, MemoryFile& file) {
-    const auto append = [&file](const void* data, std::size_t size) {
-        return file.append({static_cast<const std::uint8_t*>(data), size});
-    };
-    const auto first_copies = answer.first_copies();
-    const std::vector<NearPair> pairs = answer.near_pairs();
+Status append(MemoryFile& file, const void* data, std::size_t size) {
+    return file.append({static_cast<const std::uint8_t*>(data), size});
+}
+
+Status store_answer(const NearDuplicates& answer, const ReplyLayout& layout, Execution& execution,
+                    MemoryFile& file) {
+    constexpr std::uint32_t step = 4096;
     constexpr std::uint8_t zeros[8] = {};
-    Status status = append(first_copies.data(), first_copies.size_bytes());
-    if (status.ok()) status = append(zeros, layout.pairs_begin - file.size());
-    if (status.ok()) status = append(pairs.data(), pairs.size() * sizeof(NearPair));
+    const auto first_copies = answer.first_copies();
+    execution.begin_phase("returning pairs", first_copies.size());
+    Status status = append(file, first_copies.data(), first_copies.size_bytes());
+    if (status.ok()) status = append(file, zeros, layout.pairs_begin - file.size());
+    for (std::uint32_t begin = 0; status.ok() && begin < first_copies.size();) {
+        const auto end = static_cast<std::uint32_t>(
+            std::min<std::size_t>(first_copies.size(), std::size_t{begin} + step));
+        const auto pairs = answer.near_pairs_of(begin, end);
+        status = append(file, pairs.data(), pairs.size() * sizeof(NearPair));
+        if (status.ok()) status = execution.checkpoint(end - begin);
+        begin = end;
+    }
     return status.ok() ? file.seal() : status;
 }
 
@@ -113,7 +125,8 @@ Status make_reply(DaemonJob& job, Device& device, const NearDuplicates& answer, 
     MemoryFile file;
     const auto layout = reply_layout(reply.documents, reply.pairs);
     if (!layout) return Status::out_of_memory();
-    if (Status status = store_answer(answer, *layout, file); !status.ok()) return status;
+    if (Status status = store_answer(answer, *layout, job.execution, file); !status.ok())
+        return status;
     job.reply.bytes = encode(reply);
     job.reply.descriptors.push_back(file.release_descriptor());
     return {};
@@ -128,7 +141,7 @@ Status try_to_run(DaemonJob& job, Device& device, std::uint64_t memory_limit) {
     if (Status status = suffer_all(job, FaultPoint::before_job); !status.ok()) return status;
     Input input;
     NearDuplicates answer;
-    if (Status status = read_input(job.request, job.files, input); !status.ok()) return status;
+    if (Status status = read_input(job, input); !status.ok()) return status;
     if (Status status = compute(job, device, memory_limit, input, answer); !status.ok())
         return status;
     Status status = make_reply(job, device, answer, seconds_since(begin));

@@ -229,7 +229,7 @@ bool NearDuplicates::collect_pairs(std::span<const NearPair> pairs, Stop stop) {
         ++near_begin_[pairs[i].second + 1];
     }
     std::partial_sum(near_begin_.begin(), near_begin_.end(), near_begin_.begin());
-    near_.resize(near_begin_.back());
+    if (!stoppable_assign(near_, near_begin_.back(), {}, stop)) return false;
     std::vector<std::uint64_t> next(near_begin_.begin(), near_begin_.end() - 1);
     for (std::size_t i = 0; i < pairs.size(); ++i) {
         if (i % 65536 == 0 && stop()) return false;
@@ -240,10 +240,10 @@ bool NearDuplicates::collect_pairs(std::span<const NearPair> pairs, Stop stop) {
     return true;
 }
 
-std::vector<NearPair> NearDuplicates::near_pairs() const {
+std::vector<NearPair> NearDuplicates::near_pairs_of(std::uint32_t begin, std::uint32_t end) const {
     std::vector<NearPair> pairs;
-    pairs.reserve(near_.size() / 2);
-    for (std::uint32_t first = 0; first < first_copy_.size(); ++first)
+    end = std::min(end, static_cast<std::uint32_t>(first_copy_.size()));
+    for (std::uint32_t first = begin; first < end; ++first)
         for (std::uint64_t i = near_begin_[first]; i < near_begin_[first + 1]; ++i)
             if (near_[i].document > first)
                 pairs.push_back({first, near_[i].document, near_[i].edit_rate});

@@ -67,7 +67,9 @@ public:
     bool copies_are_near() const { return copies_are_near_; }
     std::span<const std::uint32_t> first_copies() const { return first_copy_; }
     std::uint64_t near_pair_count() const { return near_.size() / 2; }
-    std::vector<NearPair> near_pairs() const;
+    std::vector<NearPair> near_pairs() const { return near_pairs_of(0, UINT32_MAX); }
+    /// Those with begin <= first < end.
+    std::vector<NearPair> near_pairs_of(std::uint32_t begin, std::uint32_t end) const;
 
     /// The inverse, from arrays that nobody vouches for: whatever is in them, it returns an answer
     /// that is safe to ask, or invalid_argument. O(documents + pairs). Error: cancelled.

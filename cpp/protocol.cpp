@@ -287,12 +287,13 @@ std::vector<std::uint8_t> pack_signatures(GivenSignatures signatures) {
 }
 
 Result<std::vector<std::optional<Ctph>>> unpack_signatures(std::span<const std::uint8_t> file,
-                                                           std::size_t documents) {
+                                                           std::size_t documents, Stop stop) {
     if (documents > file.size() / sizeof(PackedSignature)) return broken("too few signatures");
     const auto letters = file.subspan(documents * sizeof(PackedSignature));
     std::vector<std::optional<Ctph>> signatures(documents);
     std::uint64_t end = 0;
     for (std::size_t i = 0; i < documents; ++i) {
+        if (i % 4096 == 0 && stop()) return Status::cancelled();
         PackedSignature packed;
         std::memcpy(&packed, file.data() + i * sizeof packed, sizeof packed);
         if (packed.present == 0) {

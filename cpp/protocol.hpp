@@ -209,9 +209,9 @@ static_assert(sizeof(PackedSignature) == 16);
 std::vector<std::uint8_t> pack_signatures(GivenSignatures signatures);
 
 /// The inverse, of a file for so many documents; invalid_argument for anything that pack_signatures
-/// would not write.
+/// would not write; cancelled.
 Result<std::vector<std::optional<Ctph>>> unpack_signatures(std::span<const std::uint8_t> file,
-                                                           std::size_t documents);
+                                                           std::size_t documents, Stop stop = {});
 
 /// Size of the file of a reply, and where the pairs begin. Null when no machine could hold it.
 struct ReplyLayout {

@@ -114,10 +114,11 @@ public:
     bool stop_devices(std::chrono::milliseconds patience) { return workers_.stop(patience); }
 
 private:
-    // What an event is about; connections are numbered behind these.
+    // What an event is about: one of these, or a connection by its number.
     static constexpr std::uint64_t kListening = 0;
     static constexpr std::uint64_t kEndedJobs = 1;
     static constexpr std::uint64_t kToldToEnd = 2;
+    static constexpr std::uint64_t kFirstConnection = 3;
 
     bool watch(int descriptor, std::uint64_t what, std::uint32_t events) {
         epoll_event event{};
@@ -161,6 +162,7 @@ private:
         try {
             handle(event);
         } catch (const std::bad_alloc&) {
+            if (event.data.u64 < kFirstConnection) throw;
             drop(event.data.u64);
         }
     }
@@ -435,7 +437,7 @@ private:
     FileDescriptor epoll_;
     std::vector<DeviceInfo> devices_;
     std::map<std::uint64_t, Connection> connections_;
-    std::uint64_t next_connection_ = 16;
+    std::uint64_t next_connection_ = kFirstConnection;
     std::vector<std::shared_ptr<DaemonJob>> unfinished_;  // in the order of their submission
     std::size_t jobs_ = 0;
     CounterValues counters_;
@@ -465,7 +467,11 @@ Result<std::unique_ptr<DaemonServer>> DaemonServer::start(DaemonOptions options)
 }
 
 DaemonEnd DaemonServer::run(std::span<const int> told_to_end) {
-    return loop_->run(told_to_end);
+    try {
+        return loop_->run(told_to_end);
+    } catch (const std::bad_alloc&) {
+        return DaemonEnd::out_of_memory;
+    }
 }
 
 bool DaemonServer::stop_devices(unsigned milliseconds) {

@@ -31,6 +31,7 @@ constexpr int kEnded = 0;
 constexpr int kCouldNotStart = 1;
 constexpr int kWrongUsage = 2;
 constexpr int kDeviceLost = 3;
+constexpr int kOutOfMemory = 4;
 
 constexpr unsigned kPatience = 1000;  // milliseconds that devices get to stop
 
@@ -48,7 +49,8 @@ const char* const kHelp =
     "  --allow-faults        for tests: clients may ask for faults\n"
     "  --version, --help\n"
     "\n"
-    "Exit codes: 0 told to end, 1 could not start, 2 wrong usage, 3 a device was lost.\n";
+    "Exit codes: 0 told to end, 1 could not start, 2 wrong usage, 3 a device was lost,\n"
+    "4 out of memory.\n";
 
 struct Options {
     std::string socket;
@@ -186,6 +188,11 @@ DaemonOptions daemon_options(const Options& options, const Log& log) {
     return daemon;
 }
 
+int exit_code(DaemonEnd end) {
+    if (end == DaemonEnd::told) return kEnded;
+    return end == DaemonEnd::device_lost ? kDeviceLost : kOutOfMemory;
+}
+
 int serve(const Options& options, const Log& log, int signals) {
     DaemonOptions daemon = daemon_options(options, log);
     const std::string devices = std::to_string(daemon.devices.size());
@@ -200,9 +207,9 @@ int serve(const Options& options, const Log& log, int signals) {
     std::vector<int> told_to_end{signals};
     if (options.supervisor >= 0) told_to_end.push_back(options.supervisor);
     const DaemonEnd end = (*server)->run(told_to_end);
-    log(LogLevel::log,
-        end == DaemonEnd::told ? "gputextd ends" : "gputextd lost a device and ends");
-    const int code = end == DaemonEnd::told ? kEnded : kDeviceLost;
+    const int code = exit_code(end);
+    log(code == kEnded ? LogLevel::log : LogLevel::warning,
+        "gputextd ends, exit code " + std::to_string(code));
     if (!(*server)->stop_devices(kPatience)) {
         log(LogLevel::warning, "gputextd leaves a device that does not stop");
         _exit(code);

@@ -57,6 +57,11 @@ void Execution::begin_phase(const char* name, std::uint64_t steps) {
     total_.store(steps, std::memory_order_relaxed);
 }
 
+Status Execution::checkpoint(std::uint64_t steps) {
+    done_.fetch_add(steps, std::memory_order_relaxed);
+    return stop_requested() ? Status::cancelled() : Status();
+}
+
 Status Execution::parallel_for(std::size_t count, const Body& body) {
     std::atomic<std::size_t> next{0};
     std::atomic<bool> failed{false};

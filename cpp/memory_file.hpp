@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <span>
 
+#include "cpp/file_descriptor.hpp"
 #include "cpp/status.hpp"
 
 namespace gputext {
@@ -23,13 +24,23 @@ public:
     /// Amortised O(size). Errors: out_of_memory, io_error (no descriptor).
     Status append(std::span<const std::uint8_t> bytes);
 
-    /// Valid until the next append.
+    /// Ends the appending: from now on nobody can change the bytes or their number, so that another
+    /// process can trust the descriptor. There is one even when nothing was appended. Moves data().
+    /// Errors: out_of_memory, io_error.
+    Status seal();
+
+    /// Valid until the next append or seal.
     const std::uint8_t* data() const { return data_; }
     std::size_t size() const { return size_; }
     int descriptor() const { return descriptor_; }
 
+    /// Hands the file over; this one is empty then.
+    FileDescriptor release_descriptor();
+
 private:
+    Status create();
     Status reserve(std::size_t wanted);
+    void unmap();
 
     int descriptor_ = -1;
     std::uint8_t* data_ = nullptr;

@@ -39,6 +39,13 @@ struct Neighbour {
     double edit_rate;
 };
 
+/// Two documents with an edit rate below the threshold.
+struct NearPair {
+    std::uint32_t first;
+    std::uint32_t second;
+    double edit_rate;
+};
+
 /// The answer. Documents with the same bytes are kept as one class, named by its first member, so
 /// that n copies take n numbers and not n^2 pairs.
 class NearDuplicates {
@@ -54,10 +61,28 @@ public:
 
     std::size_t documents() const { return first_copy_.size(); }
 
+    /// The answer as plain arrays, for another process: whether copies are near each other, for
+    /// each document the first one with the same bytes, and the pairs of such first ones that are
+    /// near each other: first < second, ascending, each once.
+    bool copies_are_near() const { return copies_are_near_; }
+    std::span<const std::uint32_t> first_copies() const { return first_copy_; }
+    std::uint64_t near_pair_count() const { return near_.size() / 2; }
+    std::vector<NearPair> near_pairs() const { return near_pairs_of(0, UINT32_MAX); }
+    /// Those with begin <= first < end.
+    std::vector<NearPair> near_pairs_of(std::uint32_t begin, std::uint32_t end) const;
+
+    /// The inverse, from arrays that nobody vouches for: whatever is in them, it returns an answer
+    /// that is safe to ask, or invalid_argument. O(documents + pairs). Error: cancelled.
+    static Result<NearDuplicates> from_parts(bool copies_are_near,
+                                             std::span<const std::uint32_t> first_copies,
+                                             std::span<const NearPair> pairs, Stop stop = {});
+
 private:
     friend class NearDuplicateSearch;
 
     std::span<const std::uint32_t> copies(std::uint32_t first_copy) const;
+    void collect_members();
+    bool collect_pairs(std::span<const NearPair> pairs, Stop stop);
 
     bool copies_are_near_ = false;           // as at any threshold above 0
     std::vector<std::uint32_t> first_copy_;  // by document: the first one with the same bytes

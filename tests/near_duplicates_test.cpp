@@ -7,56 +7,18 @@
 #include "cpp/document_filter.hpp"
 #include "cpp/document_join.hpp"
 #include "cpp/edit_distance.hpp"
+#include "tests/packed.hpp"
 #include "tests/random_strings.hpp"
 
 namespace gputext {
 namespace {
 
 using testing::bytes_of;
+using testing::corpus;
 using testing::kSanitized;
+using testing::Packed;
 using testing::plain_edit_distance;
 using testing::RandomStrings;
-using testing::utf8_of;
-
-/// Documents in one block of memory, as an operator gets them.
-class Packed {
-public:
-    explicit Packed(const std::vector<std::string>& texts,
-                    CharacterLengths characters = CharacterLengths::utf8()) {
-        for (const std::string& text : texts) {
-            extents_.push_back({bytes_.size(), text.size()});
-            bytes_ += text;
-        }
-        documents_ = {bytes_of(bytes_).data(), extents_, characters};
-    }
-    Packed(const Packed&) = delete;
-
-    const Documents& documents() const { return documents_; }
-
-private:
-    std::string bytes_;
-    std::vector<Extent> extents_;
-    Documents documents_;
-};
-
-/// A corpus with versions, exact copies, empty documents and several alphabets.
-std::vector<std::string> corpus(RandomStrings& random, std::size_t count, std::size_t longest) {
-    const std::u32string_view alphabets[] = {U"etaoin shrdlu(){};=\n", U"ab",
-                                             U"\u00e9tao漢字 🙂\n"};
-    std::vector<std::string> texts;
-    while (texts.size() < count) {
-        const auto alphabet = alphabets[random.below(3)];
-        const std::size_t length = random.below(40) == 0 ? 0 : random.below(longest);
-        auto text = random.string<std::u32string>(length, alphabet);
-        texts.push_back(utf8_of(text));
-        for (std::size_t n = random.below(4); n > 0; --n) {
-            if (random.below(4) != 0)
-                text = random.edited(text, random.below(text.size() / 12 + 2), alphabets[0]);
-            texts.push_back(utf8_of(text));
-        }
-    }
-    return texts;
-}
 
 using Row = std::tuple<std::uint32_t, std::uint32_t, double>;
 
@@ -211,6 +173,45 @@ TEST(NearDuplicates, CopiesTakeNoMemoryForTheirPairs) {
     std::vector<Neighbour> neighbours;
     answer->later_neighbours(19990, neighbours);
     EXPECT_EQ(neighbours.size(), 9u);
+}
+
+TEST(NearDuplicates, ComesBackFromItsParts) {
+    RandomStrings random;
+    const Packed packed(corpus(random, 150, 500));
+    for (const double threshold : {0.0, 0.05, 0.4}) {
+        Execution execution(2);
+        const auto answer = near_duplicates({threshold, NearDuplicateMode::exact},
+                                            packed.documents(), {}, execution);
+        ASSERT_TRUE(answer.ok());
+        const auto pairs = answer->near_pairs();
+        EXPECT_EQ(pairs.size(), answer->near_pair_count());
+        const auto again =
+            NearDuplicates::from_parts(answer->copies_are_near(), answer->first_copies(), pairs);
+        ASSERT_TRUE(again.ok()) << again.status().message();
+        EXPECT_EQ(rows(*again), rows(*answer));
+        EXPECT_EQ(*again->components(), *answer->components());
+    }
+}
+
+TEST(NearDuplicates, RefusesPartsOfNoAnswer) {
+    using Firsts = std::vector<std::uint32_t>;
+    using Pairs = std::vector<NearPair>;
+    const Firsts firsts{0, 1, 0, 3};
+    const auto made = [](const Firsts& first_copies, const Pairs& pairs) {
+        return NearDuplicates::from_parts(true, first_copies, pairs).status().code();
+    };
+    EXPECT_EQ(made(firsts, {{0, 1, 0.1}, {0, 3, 0}, {1, 3, 0.4}}), ErrorCode::ok);
+    EXPECT_EQ(made({}, {}), ErrorCode::ok);
+    for (const Firsts& wrong : {Firsts{1, 1}, Firsts{0, 2, 2}, Firsts{0, 0, 1}, Firsts{9}})
+        EXPECT_EQ(made(wrong, {}), ErrorCode::invalid_argument);
+    for (const Pairs& wrong : {Pairs{{1, 0, 0.1}}, Pairs{{1, 1, 0.1}}, Pairs{{0, 2, 0.1}},
+                               Pairs{{2, 3, 0.1}}, Pairs{{0, 4, 0.1}}, Pairs{{0, UINT32_MAX, 0.1}},
+                               Pairs{{0, 1, -0.1}}, Pairs{{0, 1, 0.5}}, Pairs{{0, 1, std::nan("")}},
+                               Pairs{{0, 1, 0.1}, {0, 1, 0.1}}, Pairs{{1, 3, 0.1}, {0, 1, 0.1}}})
+        EXPECT_EQ(made(firsts, wrong), ErrorCode::invalid_argument);
+    const Stop at_once{[](void*) { return true; }, nullptr};
+    EXPECT_EQ(NearDuplicates::from_parts(true, firsts, {}, at_once).status().code(),
+              ErrorCode::cancelled);
 }
 
 TEST(NearDuplicates, HandlesNoDocuments) {

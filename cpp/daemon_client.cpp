@@ -1,0 +1,232 @@
+#include "cpp/daemon_client.hpp"
+
+#include <cerrno>
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "cpp/memory_file.hpp"
+
+namespace gputext {
+namespace {
+
+using MaybeEvent = Result<std::optional<DaemonEvent>>;
+
+const char* const kSeeLog = "The server's log says why. It is started again for the next job.";
+
+Status gone() {
+    return {ErrorCode::unavailable, "gputextd ended unexpectedly", kSeeLog};
+}
+
+Status broken_reply(const std::string& what) {
+    return {ErrorCode::unavailable, "gputextd sent a reply that makes no sense: " + what, kSeeLog};
+}
+
+/// What work() returns, or what it threw as a Status.
+template <class Return, class Work>
+Return guarded(Work&& work) noexcept {
+    try {
+        return work();
+    } catch (const std::bad_alloc&) {
+        return Status::out_of_memory();
+    } catch (const std::exception& error) {
+        return Status(ErrorCode::internal_error, error.what());
+    }
+}
+
+MaybeEvent some(DaemonEvent event) {
+    return std::optional<DaemonEvent>(std::move(event));
+}
+
+Status could_not_connect(const std::string& path) {
+    const std::string reason = std::strerror(errno);
+    if (errno == EAGAIN)
+        return {ErrorCode::unavailable, "too many sessions wait for gputextd",
+                "Try the statement again."};
+    return {ErrorCode::unavailable, "could not connect to gputextd at \"" + path + "\": " + reason};
+}
+
+std::span<const std::uint8_t> bytes_of(std::span<const Extent> extents) {
+    return {reinterpret_cast<const std::uint8_t*>(extents.data()), extents.size_bytes()};
+}
+
+SubmitNearDuplicates message_of(const NearDuplicatesRequest& request) {
+    SubmitNearDuplicates message;
+    message.documents = static_cast<std::uint32_t>(request.extents.size());
+    message.bytes = request.bytes_size;
+    message.has_signatures = !request.signatures.empty();
+    message.threshold = request.parameters.threshold;
+    message.mode = request.parameters.mode;
+    message.signature_length = static_cast<std::uint32_t>(request.parameters.signature_length);
+    message.host_memory_limit = request.parameters.memory_limit;
+    message.device_memory_limit = request.device_memory_limit;
+    message.device = request.device;
+    for (unsigned byte = 0; byte < 256; ++byte)
+        message.character_lengths[byte] =
+            static_cast<std::uint8_t>(request.characters.of(static_cast<std::uint8_t>(byte)));
+    return message;
+}
+
+}  // namespace
+
+Result<NearDuplicates> NearDuplicatesAnswer::read(Stop stop) const noexcept {
+    return guarded<Result<NearDuplicates>>([&]() -> Result<NearDuplicates> {
+        const auto layout = reply_layout(summary.documents, summary.pairs);
+        if (!layout || layout->size != file.bytes().size()) return broken_reply("a wrong size");
+        auto answer = NearDuplicates::from_parts(
+            summary.copies_are_near, file.array<std::uint32_t>(0, summary.documents),
+            file.array<NearPair>(layout->pairs_begin, summary.pairs), stop);
+        if (answer.status().code() == ErrorCode::invalid_argument)
+            return broken_reply(answer.status().message());
+        return answer;
+    });
+}
+
+Result<std::unique_ptr<DaemonConnection>> DaemonConnection::connect(
+    const std::string& path) noexcept {
+    using Connected = Result<std::unique_ptr<DaemonConnection>>;
+    return guarded<Connected>([&]() -> Connected {
+        const auto address = socket_address(path);
+        if (!address)
+            return Status(ErrorCode::invalid_argument,
+                          "the path of a socket must have 1 to 107 bytes: \"" + path + "\"");
+        FileDescriptor socket = new_message_socket();
+        if (!socket.valid())
+            return Status(ErrorCode::io_error,
+                          std::string("could not make a socket: ") + std::strerror(errno));
+        // On a Unix socket this succeeds or fails at once.
+        if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&*address),
+                      sizeof *address) != 0)
+            return could_not_connect(path);
+        if (!peer_of_same_user(socket.get()))
+            return Status(ErrorCode::unavailable,
+                          "the program that listens at \"" + path + "\" runs as another user");
+        std::unique_ptr<DaemonConnection> connection(new DaemonConnection(std::move(socket)));
+        const Hello hello{static_cast<std::uint32_t>(getpid()), {}};
+        if (Status status = connection->send(hello); !status.ok()) return status;
+        return connection;
+    });
+}
+
+Status DaemonConnection::send(const Message& message, std::span<const int> descriptors) {
+    if (ended_) return gone();
+    switch (send_packet(socket_.get(), encode(message), descriptors)) {
+        case Sent::all:
+            return {};
+        case Sent::not_now:
+            return {ErrorCode::unavailable, "gputextd is too busy to take a message",
+                    "Try the statement again."};
+        default:
+            return gone();
+    }
+}
+
+Status DaemonConnection::submit(const NearDuplicatesRequest& request) noexcept {
+    return guarded<Status>([&] { return send_job(request); });
+}
+
+Status DaemonConnection::send_job(const NearDuplicatesRequest& request) {
+    if (documents_)
+        return {ErrorCode::invalid_argument, "a job is running on this connection already"};
+    if (request.extents.size() >= UINT32_MAX)
+        return {ErrorCode::invalid_argument, "more than 4294967294 documents"};
+    MemoryFile extents;
+    MemoryFile signatures;
+    SubmitNearDuplicates message = message_of(request);
+    Status status = extents.append(bytes_of(request.extents));
+    if (status.ok()) status = extents.seal();
+    if (status.ok() && message.has_signatures) {
+        status = signatures.append(pack_signatures(request.signatures));
+        if (status.ok()) status = signatures.seal();
+        message.signature_bytes = signatures.size();
+    }
+    if (!status.ok()) return status;
+    const int files[] = {request.bytes_descriptor, extents.descriptor(), signatures.descriptor()};
+    status = send(message, std::span(files).first(descriptors_of(message)));
+    if (status.ok()) documents_ = message.documents;
+    return status;
+}
+
+Status DaemonConnection::ask_devices() noexcept {
+    return guarded<Status>([&] { return send(AskDevices()); });
+}
+
+Status DaemonConnection::ask_activity() noexcept {
+    return guarded<Status>([&] { return send(AskActivity()); });
+}
+
+Status DaemonConnection::ask_counters() noexcept {
+    return guarded<Status>([&] { return send(AskCounters()); });
+}
+
+Status DaemonConnection::inject_fault(const std::string& fault) noexcept {
+    return guarded<Status>([&] { return send(InjectFault{fault}); });
+}
+
+MaybeEvent DaemonConnection::receive() noexcept {
+    MaybeEvent event = guarded<MaybeEvent>([&] { return receive_packet_or_none(); });
+    if (!event.ok()) {
+        ended_ = true;
+        documents_.reset();
+    }
+    return event;
+}
+
+MaybeEvent DaemonConnection::receive_packet_or_none() {
+    Packet packet;
+    for (;;) {
+        switch (receive_packet(socket_.get(), packet)) {
+            case Received::nothing:
+                return std::optional<DaemonEvent>();
+            case Received::closed:
+                return gone();
+            case Received::broken:
+                return broken_reply("a message that is too large or has lost files");
+            case Received::packet:
+                MaybeEvent event = understand(packet);
+                if (!event.ok() || event->has_value()) return event;
+        }
+    }
+}
+
+/// None for the hello, which is nobody else's business.
+MaybeEvent DaemonConnection::understand(Packet& packet) {
+    Result<Message> message = decode(packet.bytes, packet.descriptors.size());
+    if (message.status().code() == ErrorCode::unavailable)
+        return Status(ErrorCode::unavailable, "gputextd speaks " + message.status().message(),
+                      "It is of another release of gputext: restart the server.");
+    if (!message.ok()) return broken_reply(message.status().message());
+    if (auto* error = std::get_if<ErrorReply>(&*message)) {
+        const bool of_job = error->request == SubmitNearDuplicates::type;
+        if (of_job) documents_.reset();
+        return some(
+            Failed{{error->code, std::move(error->message), std::move(error->hint)}, of_job});
+    }
+    if (!greeted_) {
+        greeted_ = std::holds_alternative<Hello>(*message);
+        if (!greeted_) return broken_reply("a message before the hello");
+        return std::optional<DaemonEvent>();
+    }
+    if (const auto* reply = std::get_if<NearDuplicatesReply>(&*message))
+        return take_answer(*reply, packet);
+    if (auto* progress = std::get_if<Progress>(&*message)) return some(std::move(*progress));
+    if (auto* devices = std::get_if<DeviceList>(&*message)) return some(std::move(*devices));
+    if (auto* jobs = std::get_if<ActivityList>(&*message)) return some(std::move(*jobs));
+    if (auto* counters = std::get_if<CounterValues>(&*message)) return some(*counters);
+    return broken_reply("a message that only a client sends");
+}
+
+MaybeEvent DaemonConnection::take_answer(const NearDuplicatesReply& reply, const Packet& packet) {
+    if (!documents_) return broken_reply("an answer to no job");
+    if (reply.documents != *std::exchange(documents_, std::nullopt))
+        return broken_reply("an answer of another number of documents");
+    const auto layout = reply_layout(reply.documents, reply.pairs);
+    if (!layout) return broken_reply("an answer of impossible size");
+    auto file = MappedFile::map(packet.descriptors[0].get(), layout->size, Trust::sealed);
+    if (file.status().code() == ErrorCode::invalid_argument)
+        return broken_reply(file.status().message());
+    if (!file.ok()) return file.status();
+    return some(NearDuplicatesAnswer{reply, std::move(*file)});
+}
+
+}  // namespace gputext

@@ -1,0 +1,44 @@
+// cpp/device.hpp - what gputextd runs jobs on
+
+#pragma once
+
+#include <cstdint>
+
+#include "cpp/documents.hpp"
+#include "cpp/execution.hpp"
+#include "cpp/near_duplicates.hpp"
+#include "cpp/protocol.hpp"
+#include "cpp/status.hpp"
+
+namespace gputext {
+
+/// One GPU, or what stands in for one. Used by one thread, always the same, so that a CUDA device
+/// may be made current once.
+class Device {
+public:
+    Device() = default;
+    virtual ~Device() = default;
+    Device(const Device&) = delete;
+    Device& operator=(const Device&) = delete;
+
+    /// Name, memory in all, driver. Does not change; called before the thread starts.
+    virtual DeviceInfo info() const = 0;
+
+    /// Bytes that a job may take now.
+    virtual std::uint64_t free_memory() = 0;
+
+    /// The operator of cpp/near_duplicates.hpp with the same answer, in at most `memory` bytes of
+    /// the device's. Looks at the stop request at least every 50 ms. Errors besides the operator's:
+    /// out_of_memory, after which it is asked again with half the memory, and has to do with it
+    /// what it can; device_error, after which others may use it; device_lost, after which this
+    /// process ends.
+    virtual Status near_duplicates(const NearDuplicateParameters& parameters,
+                                   const Documents& documents, GivenSignatures signatures,
+                                   std::uint64_t memory, Execution& execution,
+                                   NearDuplicates& answer) = 0;
+
+    /// Gives back what is kept between jobs: there has been none for a while.
+    virtual void release_memory() {}
+};
+
+}  // namespace gputext

@@ -1,0 +1,280 @@
+#include "cpp/device_workers.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <new>
+#include <optional>
+
+#include "cpp/mapped_file.hpp"
+#include "cpp/memory_file.hpp"
+
+namespace gputext {
+namespace {
+
+constexpr unsigned kMostRetries = 4;  // down to a sixteenth of the memory
+constexpr std::chrono::seconds kIdleUntilRelease{10};
+
+/// What a request's files hold. The documents and signatures point into it.
+struct Input {
+    MappedFile bytes;
+    MappedFile extents;
+    MappedFile signature_file;
+    std::vector<std::optional<Ctph>> signatures;
+    Documents documents;
+};
+
+Status read_input(DaemonJob& job, Input& input) {
+    const SubmitNearDuplicates& request = job.request;
+    job.execution.begin_phase("checking the request", 0);
+    const auto map = [&](std::size_t file, std::uint64_t size, Trust trust, MappedFile& mapped) {
+        Result<MappedFile> result = MappedFile::map(job.files[file].get(), size, trust);
+        if (!result.ok()) return result.status();
+        mapped = std::move(*result);
+        return Status();
+    };
+    const std::uint64_t extents_size = std::uint64_t{request.documents} * sizeof(Extent);
+    Status status = map(0, request.bytes, Trust::sealed_or_disk, input.bytes);
+    if (status.ok()) status = map(1, extents_size, Trust::sealed, input.extents);
+    if (status.ok() && request.has_signatures)
+        status = map(2, request.signature_bytes, Trust::sealed, input.signature_file);
+    if (!status.ok()) return status;
+
+    const auto extents = input.extents.array<Extent>(0, request.documents);
+    if (status = check_extents(extents, request.bytes); !status.ok()) return status;
+    if (request.has_signatures) {
+        auto signatures = unpack_signatures(input.signature_file.bytes(), request.documents,
+                                            job.execution.stop());
+        if (!signatures.ok()) return signatures.status();
+        input.signatures = std::move(*signatures);
+    }
+    input.documents = {input.bytes.bytes().data(), extents,
+                       CharacterLengths(request.character_lengths)};
+    return {};
+}
+
+NearDuplicateParameters parameters_of(const SubmitNearDuplicates& request) {
+    NearDuplicateParameters parameters;
+    parameters.threshold = request.threshold;
+    parameters.mode = request.mode;
+    parameters.signature_length = request.signature_length;
+    parameters.memory_limit = request.host_memory_limit;
+    return parameters;
+}
+
+Status suffer_all(DaemonJob& job, FaultPoint point) {
+    for (Fault& fault : job.faults)
+        if (Status status = suffer(fault, point, job.execution); !status.ok()) return status;
+    return {};
+}
+
+/// The least of what is free, what the server allows and what the client allows; 0 is no limit.
+std::uint64_t memory_for(const DaemonJob& job, Device& device, std::uint64_t server_limit) {
+    std::uint64_t memory = device.free_memory();
+    for (const std::uint64_t limit : {server_limit, job.request.device_memory_limit})
+        if (limit != 0) memory = std::min(memory, limit);
+    return memory;
+}
+
+/// Again with half the memory as long as it does not suffice, a few times.
+Status compute(DaemonJob& job, Device& device, std::uint64_t memory_limit, const Input& input,
+               NearDuplicates& answer) {
+    std::uint64_t memory = memory_for(job, device, memory_limit);
+    for (;;) {
+        Status status = suffer_all(job, FaultPoint::in_job);
+        if (status.ok())
+            status = device.near_duplicates(parameters_of(job.request), input.documents,
+                                            input.signatures, memory, job.execution, answer);
+        if (status.code() != ErrorCode::out_of_memory || job.retries == kMostRetries) return status;
+        ++job.retries;
+        memory /= 2;
+    }
+}
+
+Status append(MemoryFile& file, const void* data, std::size_t size) {
+    return file.append({static_cast<const std::uint8_t*>(data), size});
+}
+
+Status store_answer(const NearDuplicates& answer, const ReplyLayout& layout, Execution& execution,
+                    MemoryFile& file) {
+    constexpr std::uint32_t step = 4096;
+    constexpr std::uint8_t zeros[8] = {};
+    const auto first_copies = answer.first_copies();
+    execution.begin_phase("returning pairs", first_copies.size());
+    Status status = append(file, first_copies.data(), first_copies.size_bytes());
+    if (status.ok()) status = append(file, zeros, layout.pairs_begin - file.size());
+    for (std::uint32_t begin = 0; status.ok() && begin < first_copies.size();) {
+        const auto end = static_cast<std::uint32_t>(
+            std::min<std::size_t>(first_copies.size(), std::size_t{begin} + step));
+        const auto pairs = answer.near_pairs_of(begin, end);
+        status = append(file, pairs.data(), pairs.size() * sizeof(NearPair));
+        if (status.ok()) status = execution.checkpoint(end - begin);
+        begin = end;
+    }
+    return status.ok() ? file.seal() : status;
+}
+
+Status make_reply(DaemonJob& job, Device& device, const NearDuplicates& answer, double seconds) {
+    NearDuplicatesReply reply;
+    reply.documents = static_cast<std::uint32_t>(answer.documents());
+    reply.pairs = answer.near_pair_count();
+    reply.copies_are_near = answer.copies_are_near();
+    reply.device = job.device;
+    reply.device_name = device.info().name;
+    reply.seconds = seconds;
+    reply.retries = static_cast<std::uint32_t>(job.retries);
+    MemoryFile file;
+    const auto layout = reply_layout(reply.documents, reply.pairs);
+    if (!layout) return Status::out_of_memory();
+    if (Status status = store_answer(answer, *layout, job.execution, file); !status.ok())
+        return status;
+    job.reply.bytes = encode(reply);
+    job.reply.descriptors.push_back(file.release_descriptor());
+    return {};
+}
+
+double seconds_since(DaemonJob::Clock::time_point begin) {
+    return std::chrono::duration<double>(DaemonJob::Clock::now() - begin).count();
+}
+
+Status try_to_run(DaemonJob& job, Device& device, std::uint64_t memory_limit) {
+    const auto begin = DaemonJob::Clock::now();
+    if (Status status = suffer_all(job, FaultPoint::before_job); !status.ok()) return status;
+    Input input;
+    NearDuplicates answer;
+    if (Status status = read_input(job, input); !status.ok()) return status;
+    if (Status status = compute(job, device, memory_limit, input, answer); !status.ok())
+        return status;
+    Status status = make_reply(job, device, answer, seconds_since(begin));
+    return status.ok() ? suffer_all(job, FaultPoint::before_reply) : status;
+}
+
+/// As above; what it may throw becomes a Status.
+Status guarded(const std::function<Status()>& step) noexcept {
+    try {
+        return step();
+    } catch (const std::bad_alloc&) {
+        return Status::out_of_memory();
+    } catch (const std::exception& error) {
+        return {ErrorCode::internal_error, error.what()};
+    }
+}
+
+}  // namespace
+
+void run_job(DaemonJob& job, Device& device, std::int32_t number,
+             std::uint64_t memory_limit) noexcept {
+    const auto begin = DaemonJob::Clock::now();
+    job.device = number;
+    job.status = guarded([&] { return try_to_run(job, device, memory_limit); });
+    job.files.clear();
+    job.milliseconds = static_cast<std::uint64_t>(1000 * seconds_since(begin));
+    const Status replied = guarded([&]() -> Status {
+        if (!job.status.ok()) {
+            job.reply.descriptors.clear();
+            job.reply.bytes = encode(error_reply<SubmitNearDuplicates>(job.status));
+        }
+        for (const Fault& fault : job.faults)
+            if (fault.point == FaultPoint::before_reply) break_reply(fault, job.reply);
+        return {};
+    });
+    if (!replied.ok()) job.reply = {};
+}
+
+DeviceWorkers::DeviceWorkers(std::span<const std::unique_ptr<Device>> devices,
+                             std::uint64_t memory_limit, Ended ended)
+    : memory_limit_(memory_limit), ended_(std::move(ended)), running_(devices.size()) {
+    try {
+        threads_.reserve(devices.size());
+        for (std::size_t i = 0; i < devices.size(); ++i) {
+            const std::lock_guard lock(mutex_);
+            threads_.push_back(start_thread_without_signals([this, device = devices[i].get(), i] {
+                work(*device, static_cast<std::int32_t>(i));
+            }));
+            ++threads_running_;
+        }
+    } catch (...) {
+        stop_and_join();
+        throw;
+    }
+}
+
+DeviceWorkers::~DeviceWorkers() {
+    stop_and_join();
+}
+
+void DeviceWorkers::stop_and_join() {
+    stop(std::chrono::milliseconds(0));
+    for (std::thread& thread : threads_) thread.join();
+}
+
+void DeviceWorkers::submit(std::shared_ptr<DaemonJob> job) {
+    {
+        const std::lock_guard lock(mutex_);
+        waiting_.push_back(std::move(job));
+    }
+    changed_.notify_all();
+}
+
+bool DeviceWorkers::cancel(const std::shared_ptr<DaemonJob>& job) {
+    job->execution.request_stop();
+    const std::lock_guard lock(mutex_);
+    return std::erase(waiting_, job) != 0;
+}
+
+bool DeviceWorkers::stop(std::chrono::milliseconds patience) {
+    std::unique_lock lock(mutex_);
+    stopping_ = true;
+    waiting_.clear();
+    for (const auto& job : running_)
+        if (job != nullptr) job->execution.request_stop();
+    changed_.notify_all();
+    return changed_.wait_for(lock, patience, [this] { return threads_running_ == 0; });
+}
+
+void DeviceWorkers::work(Device& device, std::int32_t number) {
+    while (std::shared_ptr<DaemonJob> job = next_job(device, number)) {
+        run_job(*job, device, number, memory_limit_);
+        {
+            const std::lock_guard lock(mutex_);
+            running_[number] = nullptr;
+        }
+        // A lost device would only fail the jobs that wait.
+        const bool lost = job->status.code() == ErrorCode::device_lost;
+        ended_(std::move(job));
+        if (lost) break;
+    }
+    const std::lock_guard lock(mutex_);
+    --threads_running_;
+    changed_.notify_all();
+}
+
+/// Waits for it; null when the work is over.
+std::shared_ptr<DaemonJob> DeviceWorkers::next_job(Device& device, std::int32_t number) {
+    std::unique_lock lock(mutex_);
+    bool released = false;
+    for (;;) {
+        if (stopping_) return nullptr;
+        if (auto job = take_waiting(number)) return running_[number] = job;
+        if (released) {
+            changed_.wait(lock);
+        } else if (changed_.wait_for(lock, kIdleUntilRelease) == std::cv_status::timeout) {
+            lock.unlock();
+            device.release_memory();
+            lock.lock();
+            released = true;
+        }
+    }
+}
+
+/// The first one that this device may run, or null.
+std::shared_ptr<DaemonJob> DeviceWorkers::take_waiting(std::int32_t number) {
+    const auto job = std::find_if(waiting_.begin(), waiting_.end(), [number](const auto& waiting) {
+        return waiting->request.device < 0 || waiting->request.device == number;
+    });
+    if (job == waiting_.end()) return nullptr;
+    std::shared_ptr<DaemonJob> taken = std::move(*job);
+    waiting_.erase(job);
+    return taken;
+}
+
+}  // namespace gputext

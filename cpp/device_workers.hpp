@@ -1,0 +1,90 @@
+// cpp/device_workers.hpp - the jobs of gputextd, and a thread for each device that runs them
+
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "cpp/device.hpp"
+#include "cpp/fault.hpp"
+#include "cpp/message_socket.hpp"
+
+namespace gputext {
+
+/// A request on its way to a reply. Written by the server before it is handed to a worker, then by
+/// that worker alone until it is handed back; atomics and the execution may be read meanwhile.
+struct DaemonJob {
+    DaemonJob(unsigned threads, SubmitNearDuplicates asked) : request(asked), execution(threads) {}
+
+    using Clock = std::chrono::steady_clock;
+
+    SubmitNearDuplicates request;
+    std::vector<FileDescriptor> files;
+    std::vector<Fault> faults;
+    std::uint64_t connection = 0;
+    std::uint32_t pid = 0;  // of the client
+    Clock::time_point submitted = Clock::now();
+
+    Execution execution;
+    std::atomic<std::int32_t> device{-1};  // -1 while it waits
+
+    Status status;  // of the whole job
+    Packet reply;   // to send, also for an error; no bytes at all: none
+    std::uint64_t milliseconds = 0;
+    std::uint64_t retries = 0;
+};
+
+/// One thread a device takes jobs in the order of their submission, each device those that it may
+/// run. A job waits until a device is free: devices have one memory each, and jobs are planned for
+/// all of it.
+class DeviceWorkers {
+public:
+    /// Called on a worker's thread when a job has ended.
+    using Ended = std::function<void(std::shared_ptr<DaemonJob>)>;
+
+    /// `memory_limit` bytes of each device, 0 for all that is free. Throws std::system_error when
+    /// the system gives no thread.
+    DeviceWorkers(std::span<const std::unique_ptr<Device>> devices, std::uint64_t memory_limit,
+                  Ended ended);
+    /// Stops and waits for all threads.
+    ~DeviceWorkers();
+
+    void submit(std::shared_ptr<DaemonJob> job);
+    /// True when the job was still waiting: it is forgotten then. Else it ends at its next look at
+    /// the stop request.
+    bool cancel(const std::shared_ptr<DaemonJob>& job);
+
+    /// Stops all jobs; true when all threads have ended within this time.
+    bool stop(std::chrono::milliseconds patience);
+
+private:
+    void stop_and_join();
+    void work(Device& device, std::int32_t number);
+    std::shared_ptr<DaemonJob> next_job(Device& device, std::int32_t number);
+    std::shared_ptr<DaemonJob> take_waiting(std::int32_t number);
+
+    std::uint64_t memory_limit_;
+    Ended ended_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<std::shared_ptr<DaemonJob>> waiting_;
+    std::vector<std::shared_ptr<DaemonJob>> running_;  // by device, or null
+    std::size_t threads_running_ = 0;
+    bool stopping_ = false;
+    std::vector<std::thread> threads_;
+};
+
+/// Runs one job on one device and makes its reply. Never throws.
+void run_job(DaemonJob& job, Device& device, std::int32_t number,
+             std::uint64_t memory_limit) noexcept;
+
+}  // namespace gputext

@@ -1,0 +1,73 @@
+// tests/fuzz/protocol_seeds.hpp - inputs of protocol_target.hpp to begin with: one of each kind
+
+#pragma once
+
+#include "tests/fuzz/protocol_target.hpp"
+
+namespace gputext::testing {
+
+using Input = std::vector<std::uint8_t>;
+
+inline Input seed_input(std::uint8_t kind, std::uint8_t number,
+                        std::span<const std::uint8_t> rest) {
+    Input input{kind, number};
+    input.insert(input.end(), rest.begin(), rest.end());
+    return input;
+}
+
+template <class T>
+std::span<const std::uint8_t> raw_bytes(const std::vector<T>& array) {
+    return {reinterpret_cast<const std::uint8_t*>(array.data()), array.size() * sizeof(T)};
+}
+
+/// One message of each type, its fields filled.
+inline std::vector<Message> sample_messages() {
+    SubmitNearDuplicates submit;
+    submit.documents = 7;
+    submit.bytes = 1000;
+    submit.threshold = 0.05;
+    submit.signature_length = 100;
+    submit.host_memory_limit = 1 << 20;
+    submit.character_lengths.fill(1);
+    SubmitNearDuplicates with_signatures = submit;
+    with_signatures.has_signatures = true;
+    with_signatures.signature_bytes = 500;
+    with_signatures.mode = NearDuplicateMode::exact;
+    const RunningJob job{17, "near_duplicates", 1, "verifying candidates", 3, 9, 7, 1000, 1.5};
+    return {Hello{42, "0.1.0"},
+            submit,
+            with_signatures,
+            Progress{"computing signatures", 5, 10, 0},
+            NearDuplicatesReply{7, 3, true, 0, "fake device 0", 0.25, 1},
+            ErrorReply{ErrorCode::device_error, "the device failed", "Try again.", 2},
+            AskDevices{},
+            DeviceList{{{"fake device 0", 1 << 30, "none"}, {"fake device 1", 1 << 20, ""}}, ""},
+            DeviceList{{}, "there is no driver"},
+            AskActivity{},
+            ActivityList{{job, job, job}},
+            AskCounters{},
+            CounterValues{1, 2, 3, 4, 5, 6, 7},
+            InjectFault{"in_job:out_of_memory:2"}};
+}
+
+inline std::vector<Input> seed_inputs() {
+    std::vector<Input> inputs;
+    for (const Message& message : sample_messages())
+        inputs.push_back(
+            seed_input(0, static_cast<std::uint8_t>(descriptors_of(message)), encode(message)));
+    const std::vector<Extent> extents{{0, 10}, {10, 0}, {12, 500}};
+    inputs.push_back(seed_input(1, 9, raw_bytes(extents)));
+
+    const std::vector<std::optional<Ctph>> signatures{Ctph{3, 4, "abcdxy"}, std::nullopt,
+                                                      Ctph{0, 0, ""}, Ctph{33, 2, "+/"}};
+    inputs.push_back(seed_input(2, 4, pack_signatures(signatures)));
+
+    const std::vector<std::uint32_t> first_copies{0, 1, 0, 3, 1, 5};
+    const std::vector<NearPair> pairs{{0, 1, 0.01}, {0, 5, 0.3}, {1, 3, 0.04}};
+    Input answer = seed_input(3, 6, raw_bytes(first_copies));
+    answer.insert(answer.end(), raw_bytes(pairs).begin(), raw_bytes(pairs).end());
+    inputs.push_back(answer);
+    return inputs;
+}
+
+}  // namespace gputext::testing

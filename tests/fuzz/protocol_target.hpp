@@ -1,0 +1,87 @@
+// tests/fuzz/protocol_target.hpp - everything that reads what came over the link, for any bytes
+
+#pragma once
+
+#include <cstdlib>
+#include <cstring>
+
+#include "cpp/fault.hpp"
+#include "cpp/protocol.hpp"
+
+namespace gputext::testing {
+
+inline void require(bool condition) {
+    if (!condition) std::abort();
+}
+
+/// What is decoded, encodes to what decodes to the same bytes again.
+inline void read_message(std::span<const std::uint8_t> bytes, std::size_t descriptors) {
+    const Result<Message> message = decode(bytes, descriptors);
+    if (!message.ok()) return;
+    require(descriptors_of(*message) == descriptors);
+    const auto packet = encode(*message);
+    require(packet.size() == bytes.size());
+    const Result<Message> again = decode(packet, descriptors);
+    require(again.ok() && encode(*again) == packet);
+    if (const auto* inject = std::get_if<InjectFault>(&*message))
+        static_cast<void>(parse_fault(inject->fault).ok());
+}
+
+template <class T>
+std::vector<T> array_of(std::span<const std::uint8_t> bytes) {
+    std::vector<T> array(bytes.size() / sizeof(T));
+    if (!array.empty()) std::memcpy(array.data(), bytes.data(), array.size() * sizeof(T));
+    return array;
+}
+
+inline void read_extents(std::span<const std::uint8_t> bytes, std::uint64_t size) {
+    const auto extents = array_of<Extent>(bytes);
+    if (!check_extents(extents, size).ok()) return;
+    for (const Extent& extent : extents) require(extent.begin + extent.size <= size);
+}
+
+inline void read_signatures(std::span<const std::uint8_t> bytes, std::size_t documents) {
+    const auto signatures = unpack_signatures(bytes, documents);
+    if (!signatures.ok()) return;
+    const auto packed = pack_signatures(*signatures);
+    require(packed.size() == bytes.size());
+    require(packed.empty() || std::memcmp(packed.data(), bytes.data(), packed.size()) == 0);
+}
+
+/// An answer that is accepted can be asked everything.
+inline void read_answer(std::span<const std::uint8_t> bytes, std::size_t documents) {
+    if (documents * sizeof(std::uint32_t) > bytes.size()) return;
+    const auto first_copies =
+        array_of<std::uint32_t>(bytes.first(documents * sizeof(std::uint32_t)));
+    const auto pairs = array_of<NearPair>(bytes.subspan(documents * sizeof(std::uint32_t)));
+    const auto answer = NearDuplicates::from_parts(true, first_copies, pairs);
+    if (!answer.ok()) return;
+    std::uint64_t count = 0;
+    std::vector<Neighbour> neighbours;
+    for (std::uint32_t i = 0; i < documents; ++i) {
+        answer->later_neighbours(i, neighbours);
+        count += neighbours.size();
+    }
+    require(answer->pairs() == count);
+    require(answer->near_pair_count() == pairs.size());
+    require(answer->components().ok());
+}
+
+/// The first byte says what the rest is, the second one is a number for it.
+inline void read_anything(std::span<const std::uint8_t> bytes) {
+    if (bytes.size() < 2) return;
+    const std::uint8_t number = bytes[1];
+    const auto rest = bytes.subspan(2);
+    switch (bytes[0] % 4) {
+        case 0:
+            return read_message(rest, number % 4);
+        case 1:
+            return read_extents(rest, std::uint64_t{1} << number % 64);
+        case 2:
+            return read_signatures(rest, number);
+        default:
+            return read_answer(rest, number);
+    }
+}
+
+}  // namespace gputext::testing

@@ -14,6 +14,7 @@ enum class ErrorCode {
     invalid_argument,  // a parameter or an input text is outside what the header allows
     out_of_memory,     // the host's memory did not suffice
     io_error,          // a file or memfd could not be grown, read or mapped
+    device_error,      // a GPU or its driver failed; the CPU may still answer
     internal_error     // a defect of ours
 };
 

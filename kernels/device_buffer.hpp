@@ -45,9 +45,9 @@ public:
         if (from.size() > size_)
             if (Status status = allocate(from.size(), stream); !status.ok()) return status;
         if (from.empty()) return {};
-        return cuda_status(cudaMemcpyAsync(data_, from.data(), from.size_bytes(),
-                                           cudaMemcpyHostToDevice, stream),
-                           "copying to the device");
+        return cuda_status(
+            cudaMemcpyAsync(data_, from.data(), from.size_bytes(), cudaMemcpyHostToDevice, stream),
+            "copying to the device");
     }
 
     void reset() {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <new>
 #include <string>
 
 #include "kernels/launch.hpp"
@@ -10,9 +11,9 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kWarps = kThreads / 32;
-constexpr unsigned kChunk = 32;            // bytes of one lane
-constexpr unsigned kStep = 32 * kChunk;    // bytes of a warp
-constexpr unsigned kTile = 16 * kStep;     // bytes of one warp's work
+constexpr unsigned kChunk = 32;          // bytes of one lane
+constexpr unsigned kStep = 32 * kChunk;  // bytes of a warp
+constexpr unsigned kTile = 16 * kStep;   // bytes of one warp's work
 constexpr unsigned kTilesPerLaunch = (1u << 30) / kTile;
 constexpr unsigned kLevels = Ctph::max_level + 1;
 constexpr unsigned kEndLevel = Ctph::max_level;  // of the last byte, which ends a piece everywhere
@@ -26,15 +27,15 @@ struct Batch {
     const std::uint32_t* first_tiles;  // documents + 1 of them
     std::uint32_t documents;
     std::uint32_t longest;
-    std::uint32_t* histograms;      // [document][kLevels]
-    std::uint8_t* floors;           // the lowest level that is counted
-    std::uint8_t* pending;          // 1: to be counted again from level 0
-    std::uint32_t* counts;          // ends found
-    std::uint32_t* ends;            // [document][longest], in no order between tiles
-    std::uint32_t* hashes;          // of the tile up to there
+    std::uint32_t* histograms;  // [document][kLevels]
+    std::uint8_t* floors;       // the lowest level that is counted
+    std::uint8_t* pending;      // 1: to be counted again from level 0
+    std::uint32_t* counts;      // ends found
+    std::uint32_t* ends;        // [document][longest], in no order between tiles
+    std::uint32_t* hashes;      // of the tile up to there
     std::uint32_t* sorted_ends;
     std::uint32_t* sorted_hashes;
-    std::uint32_t* tile_hashes;     // first of a tile's bytes, later of all tiles before it
+    std::uint32_t* tile_hashes;  // first of a tile's bytes, later of all tiles before it
     std::uint8_t* levels;
     std::uint16_t* first_lengths;
     std::uint16_t* second_lengths;
@@ -48,9 +49,9 @@ __host__ __device__ constexpr unsigned skew_of(const Extent& extent) {
 }
 
 __host__ __device__ constexpr std::uint32_t tiles_of(const Extent& extent) {
-    return extent.size == 0 ? 0
-                            : static_cast<std::uint32_t>((skew_of(extent) + extent.size + kTile - 1) /
-                                                         kTile);
+    return extent.size == 0
+               ? 0
+               : static_cast<std::uint32_t>((skew_of(extent) + extent.size + kTile - 1) / kTile);
 }
 
 __device__ std::uint32_t ones_of_level(unsigned level) {
@@ -115,7 +116,9 @@ struct RollingHash {
         shifted = shifted << 5 ^ byte;
     }
 
-    __device__ std::uint32_t value() const { return sum + weighted + shifted; }
+    __device__ std::uint32_t value() const {
+        return sum + weighted + shifted;
+    }
 };
 
 /// One lane's 32 bytes with the eight before them; bytes outside the document are zero.
@@ -180,7 +183,8 @@ __global__ void guess_floors(Batch batch) {
     batch.floors[document] = static_cast<std::uint8_t>(level);
     batch.pending[document] = 0;
     batch.counts[document] = 0;
-    for (unsigned l = 0; l < kLevels; ++l) batch.histograms[document * std::size_t{kLevels} + l] = 0;
+    for (unsigned l = 0; l < kLevels; ++l)
+        batch.histograms[document * std::size_t{kLevels} + l] = 0;
 }
 
 /// A warp's tile, or none.
@@ -330,8 +334,7 @@ __global__ void join_tiles(Batch batch) {
         const std::uint32_t up_to = scan_hashes<kTile>(own, lane);
         const std::uint32_t lanes_before = __shfl_up_sync(~0u, up_to, 1);
         if (tile + lane < end)
-            batch.tile_hashes[tile + lane] =
-                carried * lane_power + (lane == 0 ? 0 : lanes_before);
+            batch.tile_hashes[tile + lane] = carried * lane_power + (lane == 0 ? 0 : lanes_before);
         carried = carried * constant_power(32 * kTile) + __shfl_sync(~0u, up_to, 31);
     }
     const std::size_t list = document * std::size_t{batch.longest};
@@ -416,6 +419,12 @@ __global__ void write_letters(Batch batch) {
 /// What hashing a batch keeps of each document, in bytes, next to 4 a tile.
 std::size_t bytes_per_document(std::size_t longest) {
     return sizeof(Extent) + 4 + 4 * kLevels + 1 + 1 + 4 + 4 * 4 * longest;
+}
+
+Status too_little(std::size_t documents, std::size_t needed, const DeviceWork& work) {
+    return {ErrorCode::out_of_memory,
+            "hashing " + std::to_string(documents) + " documents needs " + std::to_string(needed) +
+                " bytes of device memory, and may take " + std::to_string(work.bytes)};
 }
 
 /// The memory of one batch, and its launches.
@@ -544,21 +553,149 @@ Status hash_resident(const std::uint8_t* bytes, std::span<const Extent> extents,
                      std::size_t longest, const DeviceWork& work, Execution& execution,
                      DeviceSignatures& signatures, std::size_t first) {
     const HashBytes needed = hash_bytes(extents.size(), longest);
-    if (work.bytes < needed.least)
-        return {ErrorCode::out_of_memory, "hashing " + std::to_string(extents.size()) +
-                                              " documents needs " + std::to_string(needed.least) +
-                                              " bytes of device memory, and may take " +
-                                              std::to_string(work.bytes)};
+    if (work.bytes < needed.least) return too_little(extents.size(), needed.least, work);
     const std::size_t at_once =
         std::min(kMostBatch, 1 + (work.bytes - needed.least) / bytes_per_document(longest));
     for (std::size_t begin = 0; begin < extents.size(); begin += at_once) {
         const std::size_t size = std::min(at_once, extents.size() - begin);
         BatchWork batch;
         GPUTEXT_TRY(batch.prepare(extents.subspan(begin, size), longest, work.stream));
-        GPUTEXT_TRY(
-            batch.run(bytes, longest, signatures, first + begin, execution, work.stream));
+        GPUTEXT_TRY(batch.run(bytes, longest, signatures, first + begin, execution, work.stream));
     }
     return {};
+}
+
+namespace {
+
+constexpr std::size_t kStreamBytes = std::size_t{128} << 20;  // of a batch
+
+/// Documents that follow each other in the host's memory, and the bytes from the first one's begin
+/// to the last one's end.
+struct StreamBatch {
+    std::size_t first, end;  // documents
+    std::uint64_t begin = UINT64_MAX;
+    std::uint64_t bytes_end = 0;
+
+    /// Bytes with the document as well.
+    std::uint64_t size_with(const Extent& extent) const {
+        if (extent.size == 0) return size();
+        return std::max(bytes_end, extent.begin + extent.size) - std::min(begin, extent.begin);
+    }
+    std::uint64_t size() const { return bytes_end == 0 ? 0 : bytes_end - begin; }
+    void add(const Extent& extent) {
+        ++end;
+        if (extent.size == 0) return;
+        begin = std::min(begin, extent.begin);
+        bytes_end = std::max(bytes_end, extent.begin + extent.size);
+    }
+};
+
+std::vector<StreamBatch> stream_batches(std::span<const Extent> extents) {
+    std::vector<StreamBatch> batches;
+    for (std::size_t i = 0; i < extents.size(); ++i) {
+        if (batches.empty() || batches.back().end - batches.back().first == kMostBatch ||
+            (batches.back().size() > 0 && batches.back().size_with(extents[i]) > kStreamBytes))
+            batches.push_back({i, i});
+        batches.back().add(extents[i]);
+    }
+    return batches;
+}
+
+std::size_t largest_batch(std::span<const StreamBatch> batches) {
+    std::uint64_t largest = 0;
+    for (const StreamBatch& batch : batches) largest = std::max(largest, batch.size());
+    return (largest + kChunk + 31) / 32 * 32;
+}
+
+/// An event that one stream waits for until another has come so far.
+class StreamEvent {
+public:
+    ~StreamEvent() {
+        if (event_ != nullptr) cudaEventDestroy(event_);
+    }
+    Status create() {
+        return cuda_status(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming),
+                           "creating an event");
+    }
+    Status hold(cudaStream_t waiting, cudaStream_t for_stream) {
+        GPUTEXT_TRY(cuda_status(cudaEventRecord(event_, for_stream), "recording an event"));
+        return cuda_status(cudaStreamWaitEvent(waiting, event_, 0), "waiting for an event");
+    }
+
+private:
+    cudaEvent_t event_ = nullptr;
+};
+
+/// One of two buffers for batches of documents.
+struct StreamSlot {
+    DeviceBuffer<std::uint8_t> bytes;
+    BatchWork work;
+    StreamEvent ready, used;
+};
+
+/// Waits for the copies on a stream, whose targets would else be freed under them.
+struct StreamFinish {
+    cudaStream_t stream;
+    ~StreamFinish() { cudaStreamSynchronize(stream); }
+};
+
+Status stream_through(const Documents& documents, std::span<const StreamBatch> batches,
+                      std::size_t longest, const DeviceWork& work, UploadRing& ring,
+                      Execution& execution, DeviceSignatures& signatures) {
+    StreamSlot slots[2];
+    const StreamFinish finish{ring.stream()};
+    for (StreamSlot& slot : slots) {
+        GPUTEXT_TRY(slot.bytes.allocate(largest_batch(batches), work.stream));
+        GPUTEXT_TRY(slot.ready.create());
+        GPUTEXT_TRY(slot.used.create());
+        GPUTEXT_TRY(slot.used.hold(ring.stream(), work.stream));
+    }
+    std::uint64_t steps = 0;
+    for (const StreamBatch& batch : batches)
+        steps += (batch.size() + UploadRing::slice - 1) / UploadRing::slice;
+    execution.begin_phase("hashing documents", steps);
+    std::vector<Extent> extents;
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+        const StreamBatch& batch = batches[i];
+        StreamSlot& slot = slots[i % 2];
+        const auto own = documents.extents.subspan(batch.first, batch.end - batch.first);
+        extents.assign(own.begin(), own.end());
+        for (Extent& extent : extents)
+            extent.begin -= extent.size == 0 ? extent.begin : batch.begin;
+        GPUTEXT_TRY(slot.work.prepare(extents, longest, work.stream));
+        if (batch.size() > 0)
+            GPUTEXT_TRY(ring.copy(slot.bytes.data(), {documents.bytes + batch.begin, batch.size()},
+                                  execution));
+        GPUTEXT_TRY(slot.ready.hold(work.stream, ring.stream()));
+        GPUTEXT_TRY(slot.work.run(slot.bytes.data(), longest, signatures, batch.first, execution,
+                                  work.stream));
+        GPUTEXT_TRY(slot.used.hold(ring.stream(), work.stream));
+    }
+    return {};
+}
+
+}  // namespace
+
+std::size_t stream_bytes(std::span<const Extent> extents, std::size_t longest) {
+    // Two batches are being worked on at once.
+    const HashBytes bytes = hash_bytes(extents.size(), longest);
+    return bytes.results + 2 * (bytes.good - bytes.results) +
+           2 * largest_batch(stream_batches(extents));
+}
+
+Status hash_documents(const Documents& documents, std::size_t longest, const DeviceWork& work,
+                      UploadRing& ring, Execution& execution, PackedSignatures& signatures) {
+    try {
+        const std::size_t needed = stream_bytes(documents.extents, longest);
+        if (work.bytes < needed) return too_little(documents.size(), needed, work);
+        const std::vector<StreamBatch> batches = stream_batches(documents.extents);
+        DeviceSignatures found;
+        GPUTEXT_TRY(found.allocate(documents.size(), longest, work.stream));
+        GPUTEXT_TRY(stream_through(documents, batches, longest, work, ring, execution, found));
+        return found.download(signatures, work.stream);
+    } catch (const std::bad_alloc&) {
+        return Status::out_of_memory();
+    }
 }
 
 }  // namespace gputext::gpu

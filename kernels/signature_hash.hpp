@@ -5,8 +5,8 @@
 // at a time. Documents are read twice. The first pass counts where pieces end at a block size
 // guessed to be two to four times too fine and above; where that was too coarse (few pieces, as in
 // a file of zeros) the document is counted again at all block sizes. The second pass, at the block
-// size that the counts choose, keeps each piece's end and the polynomial hash of the tile before it;
-// hashes of pieces then follow from differences of prefixes, as on the CPU.
+// size that the counts choose, keeps each piece's end and the polynomial hash of the tile before
+// it; hashes of pieces then follow from differences of prefixes, as on the CPU.
 //
 // Time: about 11 operations a byte and pass. Launches take at most 1 GB each.
 
@@ -15,7 +15,6 @@
 #include <cuda_runtime_api.h>
 
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -25,6 +24,7 @@
 #include "cpp/status.hpp"
 #include "kernels/device_buffer.hpp"
 #include "kernels/device_work.hpp"
+#include "kernels/upload_ring.hpp"
 
 namespace gputext::gpu {
 
@@ -66,42 +66,16 @@ HashBytes hash_bytes(std::size_t documents, std::size_t longest);
 /// Documents whose bytes are on the device: extent i lies at bytes[extents[i].begin]. `bytes` is
 /// aligned to 32, and whole 16-byte words that hold a document's bytes are readable. The extents
 /// are the host's. 1 <= longest <= Ctph::max_length; documents are below 2^31 bytes. Writes the
-/// signatures of the documents to those from `first` on. Returns with the work under way on the stream.
-/// Errors: out_of_memory, cancelled, device_error.
+/// signatures of the documents to those from `first` on. Returns with the work under way on the
+/// stream. Errors: out_of_memory, cancelled, device_error.
 Status hash_resident(const std::uint8_t* bytes, std::span<const Extent> extents,
                      std::size_t longest, const DeviceWork& work, Execution& execution,
                      DeviceSignatures& signatures, std::size_t first = 0);
 
-/// Pinned memory and a stream for copies to the current device, kept between jobs.
-class UploadRing {
-public:
-    static constexpr std::size_t slice = std::size_t{1} << 21;  // bytes of one buffer
-    /// `buffers`: twice the threads that copy keep all of them busy.
-    static Result<std::unique_ptr<UploadRing>> create(std::size_t buffers);
-    ~UploadRing();
-    UploadRing(const UploadRing&) = delete;
-    UploadRing& operator=(const UploadRing&) = delete;
-
-    /// Copies to the device by the threads of `execution`, by way of the buffers. Copies are under
-    /// way on stream() when it returns. Error: cancelled, device_error.
-    Status copy(std::uint8_t* to, std::span<const std::uint8_t> from, Execution& execution);
-    cudaStream_t stream() const { return stream_; }
-
-private:
-    struct Buffer;
-    UploadRing() = default;
-    Status copy_slice(Buffer& buffer, std::uint8_t* to, std::span<const std::uint8_t> from);
-
-    int device_ = 0;
-    cudaStream_t stream_ = nullptr;
-    std::vector<Buffer> buffers_;
-    struct Queue;
-    std::unique_ptr<Queue> free_;
-};
-
 /// Documents in the host's memory, which stream through the ring while others are hashed. Takes two
-/// batches of documents on the device, each of 128 MB or the largest document.
-/// work.bytes must reach hash_bytes().least and those. Errors as above.
+/// batches of documents on the device, each of 128 MB or the largest document: with these,
+/// stream_bytes in all at least. The ring must not be in use otherwise. Errors as above.
+std::size_t stream_bytes(std::span<const Extent> extents, std::size_t longest);
 Status hash_documents(const Documents& documents, std::size_t longest, const DeviceWork& work,
                       UploadRing& ring, Execution& execution, PackedSignatures& signatures);
 

@@ -432,6 +432,7 @@ class BatchWork {
 public:
     Status prepare(std::span<const Extent> extents, std::size_t longest, cudaStream_t stream) {
         const std::size_t size = extents.size();
+        documents_ = static_cast<std::uint32_t>(size);
         std::vector<std::uint32_t> tiles(size + 1);
         for (std::size_t i = 0; i < size; ++i) tiles[i + 1] = tiles[i] + tiles_of(extents[i]);
         tile_count_ = tiles.back();
@@ -448,7 +449,7 @@ public:
 
     Status run(const std::uint8_t* bytes, std::size_t longest, DeviceSignatures& out,
                std::size_t first, Execution& execution, cudaStream_t stream) {
-        const auto size = static_cast<std::uint32_t>(extents_.size());
+        const std::uint32_t size = documents_;
         const Batch batch = {bytes,
                              extents_.data(),
                              first_tiles_.data(),
@@ -500,6 +501,7 @@ private:
         return {};
     }
 
+    std::uint32_t documents_ = 0;
     std::uint32_t tile_count_ = 0;
     DeviceBuffer<Extent> extents_;
     DeviceBuffer<std::uint8_t> floors_, pending_;

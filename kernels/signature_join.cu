@@ -168,7 +168,7 @@ private:
         GPUTEXT_TRY(found_.allocate(1, work_.stream));
         GPUTEXT_TRY(candidates_.allocate(plan.candidates, work_.stream));
         GPUTEXT_TRY(sink_.allocate(plan.candidates, work_.stream));
-        job_ = {parts_.view(),         tiles_.data(), static_cast<std::uint32_t>(tiles_.size()),
+        job_ = {parts_.view(),         tiles_.data(), static_cast<std::uint32_t>(plan.tiles.size()),
                 plan.columns_per_task, edits_.data(), candidates_.data(),
                 plan.candidates,       found_.data()};
         return {};

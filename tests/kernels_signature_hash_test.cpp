@@ -133,6 +133,20 @@ TEST_F(SignatureHashOnDevice, EqualsTheCpusOnLargeDocuments) {
     expect_the_cpus(packed, 1024);
 }
 
+TEST_F(SignatureHashOnDevice, EqualsTheCpusWhenBatchesDiffer) {
+    RandomStrings random;
+    const auto text = random.string(131'000'000, "etaoin shrdlu(){};=\n\xff");
+    Packed packed;
+    // A batch of many documents, one of a single one, and one of a few.
+    for (int i = 0; i < rounds(70'000); ++i)
+        packed.add(std::string_view(text).substr(random.below(100'000'000), 2'000));
+    packed.add(text);
+    packed.add(std::string_view(text).substr(0, 130'000'000));
+    for (int i = 0; i < 9; ++i) packed.add(std::string_view(text).substr(random.below(1000), 1000));
+    work.bytes = std::size_t{8} << 30;
+    expect_the_cpus(packed, 100);
+}
+
 TEST_F(SignatureHashOnDevice, SaysWhatItNeedsAndStops) {
     Packed packed;
     for (int i = 0; i < 100; ++i) packed.add("some text");

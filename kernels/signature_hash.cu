@@ -29,7 +29,7 @@ struct Batch {
     std::uint32_t longest;
     std::uint32_t* histograms;  // [document][kLevels]
     std::uint8_t* floors;       // the lowest level that is counted
-    std::uint8_t* pending;      // 1: to be counted again from level 0
+    std::uint8_t* pending;      // 1: to be counted again from a lower level
     std::uint32_t* counts;      // ends found
     std::uint32_t* ends;        // [document][longest], in no order between tiles
     std::uint32_t* hashes;      // of the tile up to there
@@ -210,7 +210,7 @@ struct Tile {
     }
 };
 
-/// Counts ends by level. In the second round only of the documents that were counted in vain.
+/// Counts ends by level. In later rounds only of the documents that were counted in vain.
 __global__ __launch_bounds__(kThreads) void count_ends(const Batch batch, std::uint32_t first,
                                                        std::uint32_t end, bool again) {
     __shared__ std::uint32_t histograms[kWarps][kLevels];
@@ -237,7 +237,7 @@ __global__ __launch_bounds__(kThreads) void count_ends(const Batch batch, std::u
 }
 
 /// The smallest level with few enough ends; it must be above the floor, or the floor 0.
-__global__ void choose_levels(Batch batch) {
+__global__ void choose_levels(Batch batch, unsigned round) {
     const std::uint32_t document = blockIdx.x * kThreads + threadIdx.x;
     if (document >= batch.documents) return;
     std::uint32_t* const histogram = batch.histograms + document * std::size_t{kLevels};
@@ -250,7 +250,7 @@ __global__ void choose_levels(Batch batch) {
     batch.pending[document] = pending;
     batch.levels[document] = static_cast<std::uint8_t>(level);
     if (!pending) return;
-    batch.floors[document] = 0;
+    batch.floors[document] = static_cast<std::uint8_t>(round == 0 && floor > 4 ? floor - 4 : 0);
     for (unsigned l = 0; l < kLevels; ++l) histogram[l] = 0;
 }
 
@@ -472,12 +472,12 @@ public:
         const unsigned threads = blocks_for(size, kThreads);
         const unsigned warps = blocks_for(size, kWarps);
         guess_floors<<<threads, kThreads, 0, stream>>>(batch);
-        for (const bool again : {false, true}) {
+        for (const unsigned round : {0u, 1u, 2u}) {
             GPUTEXT_TRY(for_tiles(execution, stream, [&](std::uint32_t begin, std::uint32_t end) {
-                count_ends<<<blocks_for(end - begin, kWarps), kThreads, 0, stream>>>(batch, begin,
-                                                                                     end, again);
+                count_ends<<<blocks_for(end - begin, kWarps), kThreads, 0, stream>>>(
+                    batch, begin, end, round > 0);
             }));
-            choose_levels<<<threads, kThreads, 0, stream>>>(batch);
+            choose_levels<<<threads, kThreads, 0, stream>>>(batch, round);
         }
         GPUTEXT_TRY(for_tiles(execution, stream, [&](std::uint32_t begin, std::uint32_t end) {
             list_ends<<<blocks_for(end - begin, kWarps), kThreads, 0, stream>>>(batch, begin, end);
@@ -569,7 +569,8 @@ Status hash_resident(const std::uint8_t* bytes, std::span<const Extent> extents,
 
 namespace {
 
-constexpr std::size_t kStreamBytes = std::size_t{128} << 20;  // of a batch
+constexpr std::size_t kMostStreamBytes = std::size_t{512} << 20;  // of a batch, if memory allows
+constexpr std::size_t kLeastStreamBytes = std::size_t{32} << 20;
 
 /// Documents that follow each other in the host's memory, and the bytes from the first one's begin
 /// to the last one's end.
@@ -592,11 +593,11 @@ struct StreamBatch {
     }
 };
 
-std::vector<StreamBatch> stream_batches(std::span<const Extent> extents) {
+std::vector<StreamBatch> stream_batches(std::span<const Extent> extents, std::size_t bytes) {
     std::vector<StreamBatch> batches;
     for (std::size_t i = 0; i < extents.size(); ++i) {
         if (batches.empty() || batches.back().end - batches.back().first == kMostBatch ||
-            (batches.back().size() > 0 && batches.back().size_with(extents[i]) > kStreamBytes))
+            (batches.back().size() > 0 && batches.back().size_with(extents[i]) > bytes))
             batches.push_back({i, i});
         batches.back().add(extents[i]);
     }
@@ -607,6 +608,13 @@ std::size_t largest_batch(std::span<const StreamBatch> batches) {
     std::uint64_t largest = 0;
     for (const StreamBatch& batch : batches) largest = std::max(largest, batch.size());
     return (largest + kChunk + 31) / 32 * 32;
+}
+
+/// Device memory for these batches, of which two are being worked on at once.
+std::size_t bytes_with(std::span<const StreamBatch> batches, std::size_t documents,
+                       std::size_t longest) {
+    const HashBytes bytes = hash_bytes(documents, longest);
+    return bytes.results + 2 * (bytes.good - bytes.results) + 2 * largest_batch(batches);
 }
 
 /// An event that one stream waits for until another has come so far.
@@ -664,10 +672,11 @@ Status stream_through(const Documents& documents, std::span<const StreamBatch> b
         extents.assign(own.begin(), own.end());
         for (Extent& extent : extents)
             extent.begin -= extent.size == 0 ? extent.begin : batch.begin;
-        GPUTEXT_TRY(slot.work.prepare(extents, longest, work.stream));
         if (batch.size() > 0)
             GPUTEXT_TRY(ring.copy(slot.bytes.data(), {documents.bytes + batch.begin, batch.size()},
                                   execution));
+        // While the last slices are under way; earlier it would wait for the batch before.
+        GPUTEXT_TRY(slot.work.prepare(extents, longest, work.stream));
         GPUTEXT_TRY(slot.ready.hold(work.stream, ring.stream()));
         GPUTEXT_TRY(slot.work.run(slot.bytes.data(), longest, signatures, batch.first, execution,
                                   work.stream));
@@ -679,18 +688,20 @@ Status stream_through(const Documents& documents, std::span<const StreamBatch> b
 }  // namespace
 
 std::size_t stream_bytes(std::span<const Extent> extents, std::size_t longest) {
-    // Two batches are being worked on at once.
-    const HashBytes bytes = hash_bytes(extents.size(), longest);
-    return bytes.results + 2 * (bytes.good - bytes.results) +
-           2 * largest_batch(stream_batches(extents));
+    return bytes_with(stream_batches(extents, kLeastStreamBytes), extents.size(), longest);
 }
 
 Status hash_documents(const Documents& documents, std::size_t longest, const DeviceWork& work,
                       UploadRing& ring, Execution& execution, PackedSignatures& signatures) {
     try {
-        const std::size_t needed = stream_bytes(documents.extents, longest);
+        std::vector<StreamBatch> batches;
+        std::size_t needed = SIZE_MAX;
+        for (std::size_t bytes = kMostStreamBytes;
+             needed > work.bytes && bytes >= kLeastStreamBytes; bytes /= 2) {
+            batches = stream_batches(documents.extents, bytes);
+            needed = bytes_with(batches, documents.size(), longest);
+        }
         if (work.bytes < needed) return too_little(documents.size(), needed, work);
-        const std::vector<StreamBatch> batches = stream_batches(documents.extents);
         DeviceSignatures found;
         GPUTEXT_TRY(found.allocate(documents.size(), longest, work.stream));
         GPUTEXT_TRY(stream_through(documents, batches, longest, work, ring, execution, found));

@@ -4,9 +4,9 @@
 // bytes, so that positions are hashed side by side: a warp reads a tile of 16 KB, 32 bytes a lane
 // at a time. Documents are read twice. The first pass counts where pieces end at a block size
 // guessed to be two to four times too fine and above; where that was too coarse (few pieces, as in
-// a file of zeros) the document is counted again at all block sizes. The second pass, at the block
-// size that the counts choose, keeps each piece's end and the polynomial hash of the tile before
-// it; hashes of pieces then follow from differences of prefixes, as on the CPU.
+// a file of zeros) the document is counted again from a finer one, and at last from 1. The second
+// pass, at the block size that the counts choose, keeps each piece's end and the polynomial hash of
+// the tile before it; hashes of pieces then follow from differences of prefixes, as on the CPU.
 //
 // Time: about 11 operations a byte and pass. Launches take at most 1 GB each.
 
@@ -73,8 +73,8 @@ Status hash_resident(const std::uint8_t* bytes, std::span<const Extent> extents,
                      DeviceSignatures& signatures, std::size_t first = 0);
 
 /// Documents in the host's memory, which stream through the ring while others are hashed. Takes two
-/// batches of documents on the device, each of 128 MB or the largest document: with these,
-/// stream_bytes in all at least. The ring must not be in use otherwise. Errors as above.
+/// batches of documents on the device, each of 32 to 512 MB or the largest document: with the
+/// smallest, stream_bytes in all at least. The ring must not be in use otherwise. Errors as above.
 std::size_t stream_bytes(std::span<const Extent> extents, std::size_t longest);
 Status hash_documents(const Documents& documents, std::size_t longest, const DeviceWork& work,
                       UploadRing& ring, Execution& execution, PackedSignatures& signatures);

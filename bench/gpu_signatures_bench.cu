@@ -246,7 +246,7 @@ void measure_hash(const char* what, const std::uint8_t* bytes, std::size_t size,
         2 * static_cast<double>(size) / kMemory, best_wall / floor);
     on_device.reset();
 
-    auto ring = gpu::UploadRing::create(2 * every_core().threads());
+    auto ring = gpu::UploadRing::create(every_core().threads() * 3 / 2);
     check(ring.status());
     gpu::PackedSignatures signatures;
     const Documents documents = {bytes, extents, CharacterLengths::single_byte()};

@@ -24,9 +24,9 @@ namespace gputext::gpu {
 /// uses it at a time.
 class UploadRing {
 public:
-    static constexpr std::size_t slice = std::size_t{1} << 20;  // bytes of one buffer
+    static constexpr std::size_t slice = std::size_t{1} << 22;  // bytes of one buffer
 
-    /// Twice as many buffers as threads that copy keep all of them busy.
+    /// Half as many buffers again as threads that copy keep all of them busy.
     static Result<std::unique_ptr<UploadRing>> create(std::size_t buffers);
     ~UploadRing();
     UploadRing(const UploadRing&) = delete;

@@ -1,0 +1,18 @@
+// kernels/device_work.hpp - on which stream an operator runs, and how much memory it may take there
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+namespace gputext::gpu {
+
+/// Of the current device. An operator looks at its Execution between launches, none of which takes
+/// longer than some 50 ms, and does all its work on this one stream unless its header says more.
+struct DeviceWork {
+    cudaStream_t stream = nullptr;
+    std::size_t bytes = 0;  // of device memory, at most
+};
+
+}  // namespace gputext::gpu

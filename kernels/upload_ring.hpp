@@ -1,0 +1,62 @@
+// kernels/upload_ring.hpp - copies from pageable memory to the device at the speed of the link
+//
+// The driver's own copies from pageable memory reach half of what pinned memory does, and pinning a
+// caller's memory takes longer than copying it. Here threads copy slices into a few pinned
+// buffers, from where the device takes them.
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "cpp/execution.hpp"
+#include "cpp/status.hpp"
+
+namespace gputext::gpu {
+
+/// Pinned buffers and a stream for copies to the current device, kept between jobs. One job
+/// uses it at a time.
+class UploadRing {
+public:
+    static constexpr std::size_t slice = std::size_t{1} << 22;  // bytes of one buffer
+
+    /// Half as many buffers again as threads that copy keep all of them busy.
+    static Result<std::unique_ptr<UploadRing>> create(std::size_t buffers);
+    ~UploadRing();
+    UploadRing(const UploadRing&) = delete;
+    UploadRing& operator=(const UploadRing&) = delete;
+
+    /// By the threads of `execution`, whose steps are slices; begins no phase. The last copies are
+    /// still under way on stream() when it returns, from the ring's memory, not from the caller's.
+    /// Errors: cancelled, device_error.
+    Status copy(std::uint8_t* to, std::span<const std::uint8_t> from, Execution& execution);
+
+    cudaStream_t stream() const { return stream_; }
+
+private:
+    struct Buffer {
+        void* data = nullptr;
+        cudaEvent_t copied = nullptr;
+    };
+
+    UploadRing() = default;
+    Status allocate(std::size_t buffers);
+    Status copy_slice(const Buffer& buffer, std::uint8_t* to, std::span<const std::uint8_t> from);
+    std::size_t take();
+    void give_back(std::size_t buffer);
+
+    int device_ = 0;
+    cudaStream_t stream_ = nullptr;
+    std::vector<Buffer> buffers_;
+    std::mutex mutex_;
+    std::condition_variable given_back_;
+    std::vector<std::size_t> free_;  // the longest unused first
+};
+
+}  // namespace gputext::gpu

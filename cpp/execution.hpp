@@ -33,6 +33,8 @@ public:
 
     /// Names what runs now and how many steps it has; `name` must live as long as the program.
     void begin_phase(const char* name, std::uint64_t steps);
+    /// For steps that are not parallel_for's.
+    void advance(std::uint64_t steps) { done_.fetch_add(steps, std::memory_order_relaxed); }
     const char* phase() const { return phase_.load(std::memory_order_relaxed); }
     std::uint64_t done() const { return done_.load(std::memory_order_relaxed); }
     std::uint64_t total() const { return total_.load(std::memory_order_relaxed); }

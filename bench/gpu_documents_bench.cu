@@ -17,6 +17,7 @@
 #include "bench/text_documents.hpp"
 #include "cpp/edit_distance.hpp"
 #include "kernels/device_buffer.hpp"
+#include "kernels/document_join.hpp"
 #include "kernels/edit_distances.hpp"
 
 using namespace gputext;
@@ -107,6 +108,61 @@ void print_verification(const char* name, const Resident& documents,
     std::fflush(stdout);
 }
 
+/// Both steps of the exact mode, and how many pairs are near.
+void print_join(const char* name, const std::vector<std::string_view>& texts) {
+    const Resident documents(texts);
+    const Documents host = documents.host_view();
+    std::vector<std::uint32_t> lengths;
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < host.size(); ++i) {
+        lengths.push_back(static_cast<std::uint32_t>(count_characters(host[i], host.characters)));
+        bytes += host[i].size();
+    }
+    Execution execution(1);
+    std::vector<IndexPair> candidates;
+    const double seconds = seconds_of([&] {
+        check(join_documents(kThreshold, documents.view(), lengths, kMemory, execution, nullptr,
+                             candidates));
+    });
+    // Of the pairs that lengths allow, by classes: 16 minima and 16 sums of two 16-bit counts.
+    std::vector<std::uint32_t> sorted = lengths;
+    std::sort(sorted.begin(), sorted.end());
+    double compatible = 0;
+    std::size_t end = 0;
+    for (std::size_t i = 0; i < sorted.size(); ++i) {
+        while (end < sorted.size() &&
+               sorted[end] - sorted[i] <=
+                   most_edits_below(kThreshold, std::size_t{sorted[end]} + sorted[i]))
+            ++end;
+        compatible += static_cast<double>(end - i - 1);
+    }
+    const double floor = compatible * 16 / integer_rate() + static_cast<double>(bytes) / 4.3e12;
+    std::printf("join   %-22s %8zu documents, %6.1f MB, %8.2fe6 pairs of compatible length, %zu "
+                "candidates: %8.2f ms; floor %7.3f ms, ratio %.1f\n",
+                name, texts.size(), static_cast<double>(bytes) / 1e6, compatible / 1e6,
+                candidates.size(), seconds * 1e3, floor * 1e3, seconds / floor);
+    std::vector<DocumentPair> pairs;
+    for (const auto [a, b] : candidates)
+        pairs.push_back({a, b,
+                         static_cast<std::uint32_t>(most_edits_below(
+                             kThreshold, std::size_t{lengths[a]} + lengths[b]))});
+    print_verification(name, documents, pairs);
+}
+
+void bench_join(std::size_t count) {
+    bench::TextDocuments texts(kSeed);
+    std::vector<std::string> strings;
+    while (strings.size() < count) {
+        const std::string first = texts.document(kLength / 2 + texts.below(kLength));
+        const auto sum = static_cast<double>(2 * first.size());
+        strings.push_back(first);
+        for (int i = 0; i < 3; ++i)
+            strings.push_back(
+                texts.version(first, static_cast<std::size_t>(texts.realistic_rate() * sum)));
+    }
+    print_join("of synthetic documents", {strings.begin(), strings.end()});
+}
+
 /// Pairs of a document and a version of it, repeated until there are enough to fill the device.
 void bench_versions(const char* name, const std::function<std::size_t(bench::TextDocuments&)>& edits) {
     constexpr std::size_t documents = 4000, repeats = 64;
@@ -138,14 +194,20 @@ void bench_unrelated() {
 
 }  // namespace
 
-int main() {
-    const auto edits = [](std::size_t count) {
-        return [count](bench::TextDocuments&) { return count; };
+int main(int count, char** arguments) {
+    if (count > 1) {
+        const bench::Corpus corpus(arguments[1]);
+        print_join("of the corpus", corpus.documents());
+        return 0;
+    }
+    const auto edits = [](std::size_t some) {
+        return [some](bench::TextDocuments&) { return some; };
     };
     bench_versions("realistic versions", [](bench::TextDocuments& texts) {
         return static_cast<std::size_t>(texts.realistic_rate() * 2 * kLength);
     });
-    for (const std::size_t count : {0, 20, 60, 150, 400, 600, 900, 1300})
-        bench_versions((std::to_string(count) + " edits").c_str(), edits(count));
+    for (const std::size_t some : {0, 20, 60, 150, 400, 600, 900, 1300})
+        bench_versions((std::to_string(some) + " edits").c_str(), edits(some));
     bench_unrelated();
+    bench_join(20000);
 }

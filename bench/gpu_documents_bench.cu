@@ -150,9 +150,9 @@ void print_join(const char* name, const std::vector<std::string_view>& texts) {
 }
 
 void bench_join(std::size_t count) {
-    bench::TextDocuments texts(kSeed);
     std::vector<std::string> strings;
     while (strings.size() < count) {
+        bench::TextDocuments texts(kSeed + strings.size(), 300);
         const std::string first = texts.document(kLength / 2 + texts.below(kLength));
         const auto sum = static_cast<double>(2 * first.size());
         strings.push_back(first);

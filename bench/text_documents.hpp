@@ -16,10 +16,14 @@ namespace gputext::bench {
 /// Words of a Zipf-like vocabulary, and edits that lie together as a person's do.
 class TextDocuments {
 public:
-    explicit TextDocuments(std::uint64_t seed) : generator_(seed) {
+    /// A small vocabulary, and letters with frequencies of its own, make a subject of its own.
+    explicit TextDocuments(std::uint64_t seed, std::size_t vocabulary = 4000)
+        : generator_(seed), words_(vocabulary) {
+        std::string letters = "etaoinshrdlucmfwygpbvkxjqz";
+        if (vocabulary < 4000) std::shuffle(letters.begin(), letters.end(), generator_);
         for (std::string& word : words_) {
             word.resize(2 + below(9));
-            for (char& letter : word) letter = "etaoinshrdlucmfwygpbvkxjqz"[skewed(26)];
+            for (char& letter : word) letter = letters[skewed(26)];
         }
     }
 
@@ -72,7 +76,7 @@ private:
     }
 
     std::mt19937_64 generator_;
-    std::array<std::string, 4000> words_;
+    std::vector<std::string> words_;
 };
 
 }  // namespace gputext::bench

@@ -117,6 +117,15 @@ __device__ inline void add_words(const std::uint32_t (&a)[2], std::uint32_t (&su
     sum[1] = static_cast<std::uint32_t>(total >> 32);
 }
 
+__device__ inline void add_words(const std::uint32_t (&a)[4], std::uint32_t (&sum)[4]) {
+    asm("add.cc.u32 %0, %0, %4;\n\t"
+        "addc.cc.u32 %1, %1, %5;\n\t"
+        "addc.cc.u32 %2, %2, %6;\n\t"
+        "addc.u32 %3, %3, %7;"
+        : "+r"(sum[0]), "+r"(sum[1]), "+r"(sum[2]), "+r"(sum[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]));
+}
+
 __device__ inline void add_words(const std::uint32_t (&a)[8], std::uint32_t (&sum)[8]) {
     asm("add.cc.u32 %0, %0, %8;\n\t"
         "addc.cc.u32 %1, %1, %9;\n\t"

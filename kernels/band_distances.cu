@@ -18,7 +18,7 @@ class BandWarp {
 public:
     static constexpr int kRows = 64 * kWords;
     static constexpr int kSteps = kRows + 1;
-    static constexpr unsigned kFewestLanes = kWords == 1 ? 2 : 16;
+    static constexpr unsigned kFewestLanes = kWords == 4 ? 32 : 2;
     using Tables = MatchTables<kDigits, kWords>;
     using Code = SymbolCode<kDigits>;
 
@@ -31,7 +31,7 @@ public:
     __device__ BandWarp(Shared& shared, unsigned which, const PairTask* tasks, TaskLists lists,
                         std::uint32_t* distances)
         : shared_(shared), which_(which), tasks_(tasks), lists_(lists), distances_(distances) {
-        const BandShape shape = band_shape(which);
+        const BandShape shape = band_shape(which, kDigits > 2);
         lane_ = threadIdx.x;
         lanes_ = static_cast<int>(shape.lanes);
         group_ = lane_ / shape.lanes;
@@ -77,7 +77,7 @@ private:
         pair_ = tasks_[task];
         rows_ = static_cast<int>(pair_.rows.count);
         columns_ = static_cast<int>(pair_.columns.count);
-        limit_ = static_cast<int>(min(pair_.limit, band_shape(which_).limit()));
+        limit_ = static_cast<int>(min(pair_.limit, band_shape(which_, kDigits > 2).limit()));
         slack_ = (limit_ - (columns_ - rows_)) / 2;
         last_block_ = (rows_ - 1) / kRows;
         const int last_step = columns_ + last_block_ + slack_ - 1;
@@ -251,7 +251,7 @@ private:
                             static_cast<float>(max(column, 1));
         const float most = static_cast<float>(pair_.limit);
         const std::uint32_t wanted = guess < most ? static_cast<std::uint32_t>(guess) : pair_.limit;
-        lists_.add(class_for(wanted, pair_, which_ + 1), task_);
+        lists_.add(class_for(wanted, pair_, which_ + 1, lists_.usable), task_);
     }
 
     Shared& shared_;
@@ -315,7 +315,11 @@ Status launch(unsigned which, const PairTask* tasks, TaskLists lists, std::uint3
 Status launch_band_distances(unsigned which, bool wide, const PairTask* tasks, TaskLists lists,
                              std::uint32_t* distances, std::uint64_t nanoseconds,
                              cudaStream_t stream) {
-    const auto run = band_shape(which).words != 1 ? launch<2, 4> : wide ? launch<8, 1> : launch<2, 1>;
+    const unsigned words = band_shape(which, wide).words;
+    const auto run = wide         ? launch<8, 1>
+                     : words == 1 ? launch<2, 1>
+                     : words == 2 ? launch<2, 2>
+                                  : launch<2, 4>;
     return run(which, tasks, lists, distances, nanoseconds, stream);
 }
 

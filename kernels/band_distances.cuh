@@ -36,12 +36,22 @@ struct BandShape {
     __host__ __device__ constexpr unsigned groups() const { return kWarp / lanes; }
 };
 
-inline constexpr unsigned kBandClasses = 11;
-__host__ __device__ constexpr BandShape band_shape(unsigned which) {
-    constexpr BandShape shapes[kBandClasses] = {{1, 2}, {1, 3},  {1, 4},  {1, 5},  {1, 6}, {1, 8},
-                                                {1, 10}, {1, 16}, {1, 32}, {4, 16}, {4, 32}};
-    return shapes[which];
+inline constexpr unsigned kBandClasses = 12;
+/// In ascending order of their limits, and of their costs. The match tables of wide pairs are four
+/// times as large, so that these have one word a lane and fewer shapes.
+__host__ __device__ constexpr BandShape band_shape(unsigned which, bool wide) {
+    constexpr BandShape narrow_shapes[kBandClasses] = {{1, 2}, {2, 2}, {1, 4},  {2, 3},
+                                                       {2, 4}, {2, 5}, {2, 6},  {2, 8},
+                                                       {2, 10}, {2, 16}, {2, 32}, {4, 32}};
+    constexpr BandShape wide_shapes[kBandClasses] = {{1, 2}, {1, 3}, {1, 4},  {1, 5},
+                                                     {1, 6}, {1, 8}, {1, 10}, {1, 16},
+                                                     {1, 32}};
+    return wide ? wide_shapes[which] : narrow_shapes[which];
 }
+__host__ __device__ constexpr unsigned band_classes(bool wide) {
+    return wide ? 9 : kBandClasses;
+}
+
 /// The class of pairs that no shape holds.
 inline constexpr unsigned kStripClass = kBandClasses;
 inline constexpr unsigned kClasses = kBandClasses + 1;
@@ -54,21 +64,20 @@ struct TaskLists {
     std::uint32_t* counts;  // [class]
     std::uint32_t* taken;   // [class]
     std::uint32_t room;
+    std::uint32_t usable;  // bit by bit, the classes in use
 
     __device__ void add(unsigned which, std::uint32_t task) const {
         tasks[std::size_t{which} * room + atomicAdd(counts + which, 1)] = task;
     }
 };
 
-/// Of the shapes with one word a lane. The match tables of wide pairs leave no room for more.
-inline constexpr unsigned kNarrowLaneClasses = 9;
-
 /// The class from `from` on in which a limit can be tried.
-__device__ inline unsigned class_for(std::uint32_t limit, const PairTask& pair, unsigned from) {
+__device__ inline unsigned class_for(std::uint32_t limit, const PairTask& pair, unsigned from,
+                                     std::uint32_t usable) {
     if (pair.columns.count > kMostBandColumns) return kStripClass;
-    const unsigned end = pair.is_wide() ? kNarrowLaneClasses : kBandClasses;
-    for (unsigned which = from; which < end; ++which)
-        if (band_shape(which).limit() >= limit) return which;
+    const bool wide = pair.is_wide();
+    for (unsigned which = from; which < band_classes(wide); ++which)
+        if ((usable >> which & 1) != 0 && band_shape(which, wide).limit() >= limit) return which;
     return kStripClass;
 }
 

@@ -18,7 +18,13 @@ constexpr unsigned kBlock = 256;
 constexpr unsigned kAbreast = 4;                 // symbols that a lane compares at once
 constexpr std::uint32_t kTrimRound = 1u << 20;   // symbols of a pair a launch
 constexpr std::uint64_t kLaunchTime = 15000000;  // nanoseconds
-constexpr std::uint32_t kFirstLimit = 66;        // of the narrowest band
+/// What is tried first, unless the lengths differ by more: a shape's limit. Smaller ones are for
+/// pairs whose own limit is below.
+constexpr std::uint32_t kFirstLimit = 196;
+/// Too few pairs to fill a device several times take as long as the longest of them in each class.
+constexpr std::uint32_t kFewPairs = 1u << 15;
+constexpr std::uint32_t kFewClasses = 1u << 3 | 1u << 7 | 1u << 8 | 1u << 10 | 1u << 11;
+constexpr std::uint32_t kAllClasses = (1u << kBandClasses) - 1;
 constexpr std::size_t kMostPairs = std::size_t{1} << 20;  // at a time
 
 /// How far the cutting of a pair's ends has come.
@@ -144,7 +150,8 @@ __global__ void trim_tasks(PairTask* tasks, Trim* trims, std::uint32_t count, Li
         return;
     }
     const std::uint32_t guess = min(task.limit, max(kFirstLimit, 2 * difference + 64));
-    by_width.lists[task.is_wide() ? 1 : 0].add(class_for(guess, task, 0), i);
+    by_width.lists[task.is_wide() ? 1 : 0]
+        .add(class_for(guess, task, 0, by_width.lists[0].usable), i);
 }
 
 __global__ void gather_pairs(const std::uint32_t* which, std::uint32_t count,
@@ -264,7 +271,8 @@ private:
         for (unsigned i = 0; i < 2; ++i)
             lists_.lists[i] = {list_memory_.data() + std::size_t{i} * kClasses * room,
                                counters_.data() + i * kClasses,
-                               counters_.data() + (2 + i) * kClasses, room};
+                               counters_.data() + (2 + i) * kClasses, room,
+                               count < kFewPairs ? kFewClasses : kAllClasses};
         return cuda_status(cudaMemsetAsync(counters_.data(), 0, kCounters * sizeof(std::uint32_t),
                                            stream_),
                            "verifying pairs");
@@ -292,7 +300,7 @@ private:
     Status run_bands(bool wide) {
         const unsigned counts = wide ? kClasses : 0;
         const unsigned taken = counts + 2 * kClasses;
-        for (unsigned which = 0; which < kBandClasses; ++which) {
+        for (unsigned which = 0; which < band_classes(wide); ++which) {
             while (seen_[taken + which] < seen_[counts + which]) {
                 if (Status status =
                         launch_band_distances(which, wide, tasks_.data(), lists_.lists[wide],

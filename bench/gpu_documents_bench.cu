@@ -90,9 +90,9 @@ void print_verification(const char* name, const Resident& documents,
     double full = 0, own = 0;
     std::size_t near = 0;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-        const double columns = static_cast<double>(
-            std::max(documents.host_view()[pairs[i].first].size(),
-                     documents.host_view()[pairs[i].second].size()));
+        const double columns =
+            static_cast<double>(std::max(documents.host_view()[pairs[i].first].size(),
+                                         documents.host_view()[pairs[i].second].size()));
         const double limit = pairs[i].limit;
         full += columns * (limit + 1) / 32 * 10;
         own += columns * (std::min<double>(distances[i], limit) + 1) / 32 * 10;
@@ -100,11 +100,12 @@ void print_verification(const char* name, const Resident& documents,
     }
     full /= integer_rate();
     own /= integer_rate();
-    std::printf("verify %-22s %8zu pairs (%5.1f %% near) %8.2f ms %6.2fe6 pairs/s; floor of the "
-                "full band %7.2f ms, ratio %5.2f; of the distances' bands %7.2f ms, ratio %5.2f\n",
-                name, pairs.size(), 100.0 * static_cast<double>(near) / pairs.size(),
-                seconds * 1e3, static_cast<double>(pairs.size()) / seconds / 1e6, full * 1e3,
-                seconds / full, own * 1e3, seconds / own);
+    std::printf(
+        "verify %-22s %8zu pairs (%5.1f %% near) %8.2f ms %6.2fe6 pairs/s; floor of the "
+        "full band %7.2f ms, ratio %5.2f; of the distances' bands %7.2f ms, ratio %5.2f\n",
+        name, pairs.size(), 100.0 * static_cast<double>(near) / pairs.size(), seconds * 1e3,
+        static_cast<double>(pairs.size()) / seconds / 1e6, full * 1e3, seconds / full, own * 1e3,
+        seconds / own);
     std::fflush(stdout);
 }
 
@@ -137,15 +138,16 @@ void print_join(const char* name, const std::vector<std::string_view>& texts) {
         compatible += static_cast<double>(end - i - 1);
     }
     const double floor = compatible * 16 / integer_rate() + static_cast<double>(bytes) / 4.3e12;
-    std::printf("join   %-22s %8zu documents, %6.1f MB, %8.2fe6 pairs of compatible length, %zu "
-                "candidates: %8.2f ms; floor %7.3f ms, ratio %.1f\n",
-                name, texts.size(), static_cast<double>(bytes) / 1e6, compatible / 1e6,
-                candidates.size(), seconds * 1e3, floor * 1e3, seconds / floor);
+    std::printf(
+        "join   %-22s %8zu documents, %6.1f MB, %8.2fe6 pairs of compatible length, %zu "
+        "candidates: %8.2f ms; floor %7.3f ms, ratio %.1f\n",
+        name, texts.size(), static_cast<double>(bytes) / 1e6, compatible / 1e6, candidates.size(),
+        seconds * 1e3, floor * 1e3, seconds / floor);
     std::vector<DocumentPair> pairs;
     for (const auto [a, b] : candidates)
         pairs.push_back({a, b,
-                         static_cast<std::uint32_t>(most_edits_below(
-                             kThreshold, std::size_t{lengths[a]} + lengths[b]))});
+                         static_cast<std::uint32_t>(
+                             most_edits_below(kThreshold, std::size_t{lengths[a]} + lengths[b]))});
     print_verification(name, documents, pairs);
 }
 
@@ -164,7 +166,8 @@ void bench_join(std::size_t count) {
 }
 
 /// Pairs of a document and a version of it, repeated until there are enough to fill the device.
-void bench_versions(const char* name, const std::function<std::size_t(bench::TextDocuments&)>& edits) {
+void bench_versions(const char* name,
+                    const std::function<std::size_t(bench::TextDocuments&)>& edits) {
     constexpr std::size_t documents = 4000, repeats = 64;
     bench::TextDocuments texts(kSeed);
     std::vector<std::string> strings;
@@ -173,8 +176,8 @@ void bench_versions(const char* name, const std::function<std::size_t(bench::Tex
         strings.push_back(texts.document(kLength));
         strings.push_back(texts.version(strings.back(), edits(texts)));
         const std::size_t sum = strings[2 * i].size() + strings[2 * i + 1].size();
-        pairs.push_back({2 * i, 2 * i + 1,
-                         static_cast<std::uint32_t>(most_edits_below(kThreshold, sum))});
+        pairs.push_back(
+            {2 * i, 2 * i + 1, static_cast<std::uint32_t>(most_edits_below(kThreshold, sum))});
     }
     std::vector<DocumentPair> all;
     for (std::size_t i = 0; i < repeats; ++i) all.insert(all.end(), pairs.begin(), pairs.end());

@@ -43,9 +43,14 @@ public:
             const std::size_t some = std::min(edits, 1 + below(60));
             const std::size_t at = below(text.size());
             switch (below(3)) {
-                case 0: text.insert(at, document(some)); break;
-                case 1: text.erase(at, some); break;
-                default: text.replace(at, some, document(some));
+                case 0:
+                    text.insert(at, document(some));
+                    break;
+                case 1:
+                    text.erase(at, some);
+                    break;
+                default:
+                    text.replace(at, some, document(some));
             }
             edits -= some;
         }
@@ -71,8 +76,8 @@ public:
 private:
     std::size_t skewed(std::size_t bound) {
         const double at = std::uniform_real_distribution<double>()(generator_);
-        return std::min(bound - 1, static_cast<std::size_t>(
-                                       std::pow(static_cast<double>(bound), at) - 0.5));
+        return std::min(bound - 1,
+                        static_cast<std::size_t>(std::pow(static_cast<double>(bound), at) - 0.5));
     }
 
     std::mt19937_64 generator_;

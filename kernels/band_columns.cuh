@@ -111,8 +111,8 @@ __device__ inline int value_of(RowStep step) {
 }
 
 __device__ inline void add_words(const std::uint32_t (&a)[2], std::uint32_t (&sum)[2]) {
-    const std::uint64_t total = (std::uint64_t{a[1]} << 32 | a[0]) +
-                                (std::uint64_t{sum[1]} << 32 | sum[0]);
+    const std::uint64_t total =
+        (std::uint64_t{a[1]} << 32 | a[0]) + (std::uint64_t{sum[1]} << 32 | sum[0]);
     sum[0] = static_cast<std::uint32_t>(total);
     sum[1] = static_cast<std::uint32_t>(total >> 32);
 }
@@ -177,8 +177,8 @@ struct LaneRows {
         }
 #pragma unroll
         for (int i = 0; i < kParts; ++i) {
-            const std::uint32_t above_up = __funnelshift_l(i == 0 ? in : right_up[i - 1],
-                                                           right_up[i], 1);
+            const std::uint32_t above_up =
+                __funnelshift_l(i == 0 ? in : right_up[i - 1], right_up[i], 1);
             const std::uint32_t above_down =
                 i == 0 ? right_down[0] << 1 | in_down
                        : __funnelshift_l(right_down[i - 1], right_down[i], 1);

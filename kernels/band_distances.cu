@@ -18,15 +18,20 @@ class BandWarp {
 public:
     static constexpr int kRows = 64 * kWords;
     static constexpr int kSteps = kRows + 1;
-    static constexpr unsigned kFewestLanes = kWords == 4 ? 32 : 2;
     using Tables = MatchTables<kDigits, kWords>;
     using Code = SymbolCode<kDigits>;
 
-    static constexpr unsigned kCodes = (kRows + kFewestLanes) * (kWarp / kFewestLanes);
     struct Shared {
         Tables matches;
-        Code codes[kCodes];
+        Code codes[1];  // as many as codes_of says
     };
+
+    __host__ __device__ static constexpr unsigned codes_of(BandShape shape) {
+        return (kRows + shape.lanes) * shape.groups();
+    }
+    static constexpr int shared_bytes(BandShape shape) {
+        return static_cast<int>(sizeof(Tables) + codes_of(shape) * sizeof(Code));
+    }
 
     __device__ BandWarp(Shared& shared, unsigned which, const PairTask* tasks, TaskLists lists,
                         std::uint32_t* distances)
@@ -42,7 +47,7 @@ public:
         if (!usable_) above_lane_ = static_cast<int>(lane_);
         codes_ = shared.codes + (usable_ ? group_ : 0) * (kRows + shape.lanes);
         // Groups without a pair look up symbols too.
-        for (unsigned i = lane_; i < kCodes; i += kWarp) shared.codes[i] = Code::none();
+        for (unsigned i = lane_; i < codes_of(shape); i += kWarp) shared.codes[i] = Code::none();
     }
 
     __device__ void run(std::uint64_t deadline) {
@@ -155,7 +160,8 @@ private:
             until = __reduce_min_sync(kEveryLane, until);
             run_steps(step, until, top, busy_ && step >= begins ? kStepUp : 0);
             step = until;
-            if (__any_sync(kEveryLane, ends && step == end_step_)) finish(ends && step == end_step_);
+            if (__any_sync(kEveryLane, ends && step == end_step_))
+                finish(ends && step == end_step_);
         }
         if (ends) busy_ = false;
     }
@@ -182,8 +188,8 @@ private:
         for (int distance = 1; distance < lanes_; distance *= 2) {
             int from = place_ - distance;
             if (from < 0) from += lanes_;
-            const int theirs =
-                __shfl_sync(kEveryLane, value, usable_ ? first_lane_ + from : static_cast<int>(lane_));
+            const int theirs = __shfl_sync(kEveryLane, value,
+                                           usable_ ? first_lane_ + from : static_cast<int>(lane_));
             if (order >= distance) value += theirs;
         }
         return value;
@@ -283,8 +289,8 @@ private:
 
 template <int kDigits, int kWords>
 __global__ void __launch_bounds__(kWarp)
-    band_distances(unsigned which, const PairTask* tasks, TaskLists lists,
-                   std::uint32_t* distances, std::uint64_t nanoseconds) {
+    band_distances(unsigned which, const PairTask* tasks, TaskLists lists, std::uint32_t* distances,
+                   std::uint64_t nanoseconds) {
     extern __shared__ std::uint64_t memory[];
     using Warp = BandWarp<kDigits, kWords>;
     Warp warp(*reinterpret_cast<typename Warp::Shared*>(memory), which, tasks, lists, distances);
@@ -295,7 +301,7 @@ template <int kDigits, int kWords>
 Status launch(unsigned which, const PairTask* tasks, TaskLists lists, std::uint32_t* distances,
               std::uint64_t nanoseconds, cudaStream_t stream) {
     const auto kernel = band_distances<kDigits, kWords>;
-    constexpr int bytes = sizeof(typename BandWarp<kDigits, kWords>::Shared);
+    const int bytes = BandWarp<kDigits, kWords>::shared_bytes(band_shape(which, kDigits > 2));
     int device = 0, processors = 0, blocks = 0;
     cudaError_t error = cudaGetDevice(&device);
     if (error == cudaSuccess)

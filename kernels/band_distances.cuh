@@ -40,12 +40,11 @@ inline constexpr unsigned kBandClasses = 12;
 /// In ascending order of their limits, and of their costs. The match tables of wide pairs are four
 /// times as large, so that these have one word a lane and fewer shapes.
 __host__ __device__ constexpr BandShape band_shape(unsigned which, bool wide) {
-    constexpr BandShape narrow_shapes[kBandClasses] = {{1, 2}, {2, 2}, {1, 4},  {2, 3},
-                                                       {2, 4}, {2, 5}, {2, 6},  {2, 8},
+    constexpr BandShape narrow_shapes[kBandClasses] = {{1, 2},  {2, 2},  {1, 4},  {2, 3},
+                                                       {2, 4},  {2, 5},  {2, 6},  {2, 8},
                                                        {2, 10}, {2, 16}, {2, 32}, {4, 32}};
-    constexpr BandShape wide_shapes[kBandClasses] = {{1, 2}, {1, 3}, {1, 4},  {1, 5},
-                                                     {1, 6}, {1, 8}, {1, 10}, {1, 16},
-                                                     {1, 32}};
+    constexpr BandShape wide_shapes[kBandClasses] = {{1, 2}, {1, 3},  {1, 4},  {1, 5}, {1, 6},
+                                                     {1, 8}, {1, 10}, {1, 16}, {1, 32}};
     return wide ? wide_shapes[which] : narrow_shapes[which];
 }
 __host__ __device__ constexpr unsigned band_classes(bool wide) {

@@ -139,9 +139,8 @@ __global__ void __launch_bounds__(kBlock)
             atomicAdd(&bin_of(*total, bin), count);
 }
 
-__global__ void __launch_bounds__(kBlock)
-    store_total(const Histogram* total, FeatureCounts* counts, std::uint16_t* classes,
-                std::size_t stride) {
+__global__ void __launch_bounds__(kBlock) store_total(const Histogram* total, FeatureCounts* counts,
+                                                      std::uint16_t* classes, std::size_t stride) {
     store_features(*total, *counts, classes, stride);
 }
 
@@ -167,8 +166,7 @@ public:
                 short_ones.push_back(tasks[i]);
                 continue;
             }
-            if (Status status = count_long(source, tasks[i], sizes[i]); !status.ok())
-                return status;
+            if (Status status = count_long(source, tasks[i], sizes[i]); !status.ok()) return status;
         }
         DeviceBuffer<CountTask> resident;
         if (Status status = resident.upload(short_ones, stream_); !status.ok()) return status;
@@ -247,8 +245,7 @@ private:
 
 }  // namespace
 
-Status FeatureTile::compute(const DeviceDocuments& documents,
-                            std::span<const std::uint32_t> which,
+Status FeatureTile::compute(const DeviceDocuments& documents, std::span<const std::uint32_t> which,
                             std::span<const std::uint8_t> wide, std::size_t memory_limit,
                             const Execution& execution, cudaStream_t stream) {
     const std::size_t columns = (which.size() + kColumnBlock - 1) / kColumnBlock * kColumnBlock;

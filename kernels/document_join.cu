@@ -107,9 +107,8 @@ public:
         std::uint32_t begin;  // of the block's hits among all
     };
 
-    __device__ ClassBlock(Shared& shared, const Order& order, const Side& rows,
-                          const Side& columns, std::uint32_t first_row,
-                          std::uint32_t first_column, const Hits& hits)
+    __device__ ClassBlock(Shared& shared, const Order& order, const Side& rows, const Side& columns,
+                          std::uint32_t first_row, std::uint32_t first_column, const Hits& hits)
         : shared_(shared),
           order_(order),
           rows_(rows),
@@ -125,8 +124,7 @@ public:
         const std::uint32_t longest =
             min(columns_.range.end, columns_.range.begin + first_column_ + kColumnBlock) - 1;
         const bool all_short = order_.lengths[longest] <= kShortLength;
-        const std::uint32_t rows =
-            min(kRowBlock, rows_.range.end - rows_.range.begin - first_row_);
+        const std::uint32_t rows = min(kRowBlock, rows_.range.end - rows_.range.begin - first_row_);
         for (std::uint32_t row = 0; row < rows; row += kRowsAtOnce) {
             __syncthreads();
             if (threadIdx.x == 0) shared_.hit_count = 0;
@@ -161,8 +159,8 @@ private:
     __device__ void load_columns() {
 #pragma unroll
         for (unsigned k = 0; k < kClassCount; ++k)
-            classes_[k] = *reinterpret_cast<const std::uint32_t*>(
-                columns_.classes + k * columns_.stride + column_);
+            classes_[k] = *reinterpret_cast<const std::uint32_t*>(columns_.classes +
+                                                                  k * columns_.stride + column_);
         for (unsigned i = 0; i < 2; ++i) {
             const std::uint32_t place = columns_.range.begin + column_ + i;
             wanted_[i] = place < columns_.range.end
@@ -290,7 +288,8 @@ __global__ void __launch_bounds__(kRefineThreads)
     const std::uint32_t column = columns.range.begin + hit.column;
     const std::uint64_t longer = order.lengths[column];
     const auto edits = static_cast<std::uint64_t>(
-        order.threshold * static_cast<double>(order.lengths[row] + longer)) + 1;
+                           order.threshold * static_cast<double>(order.lengths[row] + longer)) +
+                       1;
     if (!share_enough(rows.counts[hit.row], columns.counts[hit.column], longer, edits)) return;
     if (threadIdx.x % kWarp != 0) return;
     const std::uint32_t a = order.documents[row];
@@ -326,8 +325,7 @@ public:
             const std::uint32_t last = ends_[rows.end - 1];
             for (std::size_t from = rows.end; from < last; from += tile) {
                 const Range columns = range(from, from + tile, last);
-                if (Status status = compute(columns, column_features_); !status.ok())
-                    return status;
+                if (Status status = compute(columns, column_features_); !status.ok()) return status;
                 if (Status status = join(rows, column_features_, columns); !status.ok())
                     return status;
             }
@@ -382,8 +380,7 @@ private:
         if (Status status = device_lengths_.upload(sorted_lengths_, stream_); !status.ok())
             return status;
         if (Status status = device_ends_.upload(ends_, stream_); !status.ok()) return status;
-        const std::size_t room =
-            std::clamp(memory_limit_ / 8 / kHitBytes, kLeastHits, kMostHits);
+        const std::size_t room = std::clamp(memory_limit_ / 8 / kHitBytes, kLeastHits, kMostHits);
         if (Status status = hits_.allocate(room, stream_); !status.ok()) return status;
         if (Status status = pairs_.allocate(room, stream_); !status.ok()) return status;
         return counts_.allocate(2, stream_);
@@ -396,15 +393,13 @@ private:
         const std::size_t affordable =
             (left - left / 8) / FeatureTile::kDocumentBytes / kColumnBlock * kColumnBlock;
         if (affordable >= order_.size()) return order_.size();
-        return std::max<std::size_t>(kColumnBlock,
-                                     affordable / 2 / kColumnBlock * kColumnBlock);
+        return std::max<std::size_t>(kColumnBlock, affordable / 2 / kColumnBlock * kColumnBlock);
     }
 
     Status compute(Range range, FeatureTile& features) {
         execution_.begin_phase("counting characters", range.size());
-        return features.compute(documents_,
-                                std::span(order_).subspan(range.begin, range.size()), wide_,
-                                memory_limit_ / 8, execution_, stream_);
+        return features.compute(documents_, std::span(order_).subspan(range.begin, range.size()),
+                                wide_, memory_limit_ / 8, execution_, stream_);
     }
 
     static Side side(const FeatureTile& features, Range range) {
@@ -536,8 +531,7 @@ std::size_t least_document_join_bytes(const DeviceDocuments& documents) {
 }
 
 std::size_t document_join_bytes(const DeviceDocuments& documents) {
-    const std::size_t features =
-        (documents.size() + kColumnBlock) * FeatureTile::kDocumentBytes;
+    const std::size_t features = (documents.size() + kColumnBlock) * FeatureTile::kDocumentBytes;
     const std::size_t order = documents.size() * DeviceJoin::kOrderBytes;
     const std::size_t all = (features + order) / 3 * 4;
     return std::max(all + kLeastHits * DeviceJoin::kHitBytes, least_document_join_bytes(documents));

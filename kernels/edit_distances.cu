@@ -150,12 +150,12 @@ __global__ void trim_tasks(PairTask* tasks, Trim* trims, std::uint32_t count, Li
         return;
     }
     const std::uint32_t guess = min(task.limit, max(kFirstLimit, 2 * difference + 64));
-    by_width.lists[task.is_wide() ? 1 : 0]
-        .add(class_for(guess, task, 0, by_width.lists[0].usable), i);
+    const TaskLists& lists = by_width.lists[task.is_wide() ? 1 : 0];
+    lists.add(class_for(guess, task, 0, lists.usable), i);
 }
 
-__global__ void gather_pairs(const std::uint32_t* which, std::uint32_t count,
-                             const PairTask* tasks, StripPair* pairs) {
+__global__ void gather_pairs(const std::uint32_t* which, std::uint32_t count, const PairTask* tasks,
+                             StripPair* pairs) {
     const std::uint32_t i = blockIdx.x * kBlock + threadIdx.x;
     if (i < count) pairs[i] = {which[i], tasks[which[i]]};
 }
@@ -178,8 +178,7 @@ public:
         place_.assign(any_wide_ ? documents_.size() : 0, kAbove);
         while (!pairs.empty()) {
             const std::size_t count = next_batch(pairs);
-            if (Status status = run_batch(pairs.first(count), distances.first(count));
-                !status.ok())
+            if (Status status = run_batch(pairs.first(count), distances.first(count)); !status.ok())
                 return status;
             execution_.advance(count);
             pairs = pairs.subspan(count);
@@ -273,9 +272,9 @@ private:
                                counters_.data() + i * kClasses,
                                counters_.data() + (2 + i) * kClasses, room,
                                count < kFewPairs ? kFewClasses : kAllClasses};
-        return cuda_status(cudaMemsetAsync(counters_.data(), 0, kCounters * sizeof(std::uint32_t),
-                                           stream_),
-                           "verifying pairs");
+        return cuda_status(
+            cudaMemsetAsync(counters_.data(), 0, kCounters * sizeof(std::uint32_t), stream_),
+            "verifying pairs");
     }
 
     Status trim(std::uint32_t count) {

@@ -24,10 +24,10 @@ struct Attempt {
     std::int32_t slack;
     Strip* strips;
     std::int32_t strip_count;
-    std::int32_t tile_count;   // of a strip that crosses the whole matrix
-    std::int32_t distance;     // once known, or limit + 1
-    std::int32_t state;        // kRunning, then kDone or kHopeless
-    std::uint32_t least;       // smallest cost of a path through the present tiles
+    std::int32_t tile_count;  // of a strip that crosses the whole matrix
+    std::int32_t distance;    // once known, or limit + 1
+    std::int32_t state;       // kRunning, then kDone or kHopeless
+    std::uint32_t least;      // smallest cost of a path through the present tiles
 };
 
 enum : std::int32_t { kRunning, kDone, kHopeless };
@@ -45,8 +45,7 @@ __host__ __device__ inline int first_tile(const Attempt& attempt, int strip) {
 __host__ __device__ inline int last_tile(const Attempt& attempt, int strip) {
     const std::int64_t difference =
         std::int64_t{attempt.pair.columns.count} - attempt.pair.rows.count;
-    const std::int64_t column =
-        std::int64_t{strip + 1} * kTile + difference + attempt.slack - 1;
+    const std::int64_t column = std::int64_t{strip + 1} * kTile + difference + attempt.slack - 1;
     const std::int64_t tile = column / kTile;
     return tile < attempt.tile_count ? static_cast<int>(tile) : attempt.tile_count - 1;
 }
@@ -191,8 +190,7 @@ private:
         least_ = __reduce_min_sync(kEveryLane, least_);
         if (lane_ == 0) atomicMin(&attempt_.least, least_);
         if (column < all_columns_ || rows_ < top || rows_ > top + 63) return;
-        attempt_.distance =
-            min(value - state_.rise_from(rows_ - top + 1), attempt_.limit + 1);
+        attempt_.distance = min(value - state_.rise_from(rows_ - top + 1), attempt_.limit + 1);
         attempt_.state = kDone;
     }
 
@@ -230,7 +228,8 @@ __global__ void end_hopeless(Attempt* attempts, unsigned count) {
     const unsigned i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count || attempts[i].state != kRunning) return;
     Attempt& attempt = attempts[i];
-    if (attempt.least != UINT32_MAX && attempt.least > static_cast<std::uint32_t>(attempt.limit) + 2) {
+    if (attempt.least != UINT32_MAX &&
+        attempt.least > static_cast<std::uint32_t>(attempt.limit) + 2) {
         attempt.distance = attempt.limit + 1;
         attempt.state = kHopeless;
     }
@@ -344,8 +343,7 @@ private:
         const auto count = static_cast<unsigned>(attempts.size());
         const dim3 grid(static_cast<unsigned>(widest), count);
         const auto kernel = wide_ ? tiles_of_wave<8> : tiles_of_wave<2>;
-        const int bytes =
-            wide_ ? sizeof(TileWarp<8>::Shared) : sizeof(TileWarp<2>::Shared);
+        const int bytes = wide_ ? sizeof(TileWarp<8>::Shared) : sizeof(TileWarp<2>::Shared);
         const cudaError_t error =
             cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
         if (error != cudaSuccess) return cuda_status(error, "planning the verification");
@@ -375,8 +373,7 @@ std::size_t strip_bytes(std::size_t rows) {
 }
 
 Status strip_distances(std::span<const StripPair> pairs, bool wide, std::uint32_t* distances,
-                       std::size_t memory_limit, const Execution& execution,
-                       cudaStream_t stream) {
+                       std::size_t memory_limit, const Execution& execution, cudaStream_t stream) {
     StripDistances batches(distances, wide, execution, stream);
     while (!pairs.empty()) {
         std::size_t count = 0;

@@ -9,7 +9,7 @@ namespace gputext::device {
 namespace {
 
 constexpr unsigned kBlock = 256;
-constexpr unsigned kPart = 16;                        // bytes a lane
+constexpr unsigned kPart = 16;                            // bytes a lane
 constexpr std::uint64_t kRound = std::uint64_t{1} << 22;  // bytes of a document a launch
 
 unsigned blocks_for(std::size_t warps) {

@@ -45,8 +45,7 @@ protected:
         for (int family = 0; family < families; ++family) {
             texts_.push_back(random.string(length - random.below(length / 3 + 1), letters));
             for (int version = 0; version < 4; ++version)
-                texts_.push_back(
-                    random.edited(texts_.back(), random.below(edits + 1), letters));
+                texts_.push_back(random.edited(texts_.back(), random.below(edits + 1), letters));
         }
     }
 
@@ -129,9 +128,9 @@ TEST_F(DocumentJoins, SayWhenMemoryIsTooLittle) {
     const std::vector<std::uint32_t> lengths{1, 1};
     Execution execution(1);
     std::vector<IndexPair> candidates;
-    EXPECT_EQ(join_documents(0.05, documents.view(), lengths, 1, execution, stream(), candidates)
-                  .code(),
-              ErrorCode::invalid_argument);
+    EXPECT_EQ(
+        join_documents(0.05, documents.view(), lengths, 1, execution, stream(), candidates).code(),
+        ErrorCode::invalid_argument);
 }
 
 TEST_F(DocumentJoins, StopWhenAsked) {

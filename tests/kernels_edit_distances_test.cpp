@@ -33,15 +33,14 @@ protected:
         std::vector<std::uint32_t> distances(pairs_.size(), 12345);
         Execution execution(1);
         memory_limit = std::max(memory_limit, least_edit_distance_bytes(documents.view(), pairs_));
-        const Status status = edit_distances(documents.view(), pairs_, memory_limit, execution,
-                                             stream(), distances);
+        const Status status =
+            edit_distances(documents.view(), pairs_, memory_limit, execution, stream(), distances);
         ASSERT_TRUE(status.ok()) << status.message();
         EditDistance oracle;
         for (std::size_t i = 0; i < pairs_.size(); ++i) {
             const std::size_t limit = pairs_[i].limit;
-            const std::size_t truth = *oracle.of_texts(documents[pairs_[i].first],
-                                                       documents[pairs_[i].second], characters,
-                                                       limit);
+            const std::size_t truth = *oracle.of_texts(
+                documents[pairs_[i].first], documents[pairs_[i].second], characters, limit);
             ASSERT_EQ(distances[i], truth > limit ? kAboveLimit : truth)
                 << "pair " << i << ", limit " << limit << ", lengths "
                 << texts_[pairs_[i].first].size() << " " << texts_[pairs_[i].second].size();
@@ -61,9 +60,14 @@ std::string version(RandomStrings& random, std::string text, std::size_t edits,
         const std::size_t some = std::min(edits, 1 + random.below(40));
         const std::size_t at = random.below(text.size());
         switch (random.below(3)) {
-            case 0: text.insert(at, random.string(some, letters)); break;
-            case 1: text.erase(at, some); break;
-            default: text.replace(at, some, random.string(some, letters));
+            case 0:
+                text.insert(at, random.string(some, letters));
+                break;
+            case 1:
+                text.erase(at, some);
+                break;
+            default:
+                text.replace(at, some, random.string(some, letters));
         }
         edits -= some;
     }
@@ -90,8 +94,9 @@ TEST_F(EditDistances, NoPairs) {
 
 TEST_F(EditDistances, AroundTheLanesRows) {
     RandomStrings random;
-    for (const std::size_t length : {1, 31, 32, 33, 63, 64, 65, 127, 128, 129, 255, 256, 257, 1023,
-                                     1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097}) {
+    for (const std::size_t length :
+         {1,   31,  32,   33,   63,   64,   65,   127,  128,  129,  255,
+          256, 257, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097}) {
         const std::string text = random.string(length, "abcd");
         const std::string other = random.string(length, "abcd");
         for (const std::size_t limit : {std::size_t{0}, std::size_t{1}, length / 20, length / 2,

@@ -14,6 +14,28 @@ namespace gputext::device {
 inline constexpr unsigned kWarp = 32;
 inline constexpr unsigned kEveryLane = 0xffffffffu;
 
+// Of every lane. Before compute capability 8.0 there is no instruction for these.
+
+template <class Number>
+__device__ inline Number warp_min(Number x) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_min_sync(kEveryLane, x);
+#else
+    for (unsigned lane = kWarp / 2; lane > 0; lane /= 2)
+        x = min(x, __shfl_xor_sync(kEveryLane, x, lane));
+    return x;
+#endif
+}
+
+__device__ inline std::uint32_t warp_sum(std::uint32_t x) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(kEveryLane, x);
+#else
+    for (unsigned lane = kWarp / 2; lane > 0; lane /= 2) x += __shfl_xor_sync(kEveryLane, x, lane);
+    return x;
+#endif
+}
+
 /// A document's symbols: bytes, or numbers of characters where the document is not narrow.
 struct Symbols {
     const void* data;

@@ -157,7 +157,7 @@ private:
             int until = kSteps;
             if (busy_ && begins > step) until = min(until, begins);
             if (ends && end_step_ > step) until = min(until, end_step_);
-            until = __reduce_min_sync(kEveryLane, until);
+            until = warp_min(until);
             run_steps(step, until, top, busy_ && step >= begins ? kStepUp : 0);
             step = until;
             if (__any_sync(kEveryLane, ends && step == end_step_))

@@ -253,7 +253,7 @@ __device__ bool share_enough(const FeatureCounts& a, const FeatureCounts& b, std
     std::uint32_t characters =
         sum_of_halves(__vminu2(x.x, y.x)) + sum_of_halves(__vminu2(x.y, y.y)) +
         sum_of_halves(__vminu2(x.z, y.z)) + sum_of_halves(__vminu2(x.w, y.w));
-    characters = __reduce_add_sync(kEveryLane, characters);
+    characters = warp_sum(characters);
     const std::uint64_t shared_characters =
         std::uint64_t{characters} + min(a.character_excess, b.character_excess);
     if (shared_characters + edits < longer) return false;
@@ -270,7 +270,7 @@ __device__ bool share_enough(const FeatureCounts& a, const FeatureCounts& b, std
         trigrams = __dp4a(__vminu4(p.z, q.z), 0x01010101u, trigrams);
         trigrams = __dp4a(__vminu4(p.w, q.w), 0x01010101u, trigrams);
     }
-    trigrams = __reduce_add_sync(kEveryLane, trigrams);
+    trigrams = warp_sum(trigrams);
     return std::uint64_t{trigrams} + min(a.trigram_excess, b.trigram_excess) + 3 * edits + 2 >=
            longer;
 }

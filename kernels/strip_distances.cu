@@ -187,7 +187,7 @@ private:
             least_ = min(least_, there + abs(on_diagonal - nearest));
         }
         if (strip_number_ == 0) least_ = min(least_, column + edits_to_end(0, column));
-        least_ = __reduce_min_sync(kEveryLane, least_);
+        least_ = warp_min(least_);
         if (lane_ == 0) atomicMin(&attempt_.least, least_);
         if (column < all_columns_ || rows_ < top || rows_ > top + 63) return;
         attempt_.distance = min(value - state_.rise_from(rows_ - top + 1), attempt_.limit + 1);

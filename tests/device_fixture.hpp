@@ -1,0 +1,71 @@
+// tests/device_fixture.hpp - what tests of kernels share
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "kernels/device_buffer.hpp"
+#include "kernels/device_documents.hpp"
+
+namespace gputext::testing {
+
+/// Skips where there is no device, as in CI.
+class DeviceTest : public ::testing::Test {
+protected:
+    void SetUp() override {
+        int devices = 0;
+        if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0)
+            GTEST_SKIP() << "no CUDA device";
+        ASSERT_EQ(cudaStreamCreate(&stream_), cudaSuccess);
+    }
+
+    void TearDown() override {
+        if (stream_ == nullptr) return;
+        EXPECT_EQ(cudaStreamSynchronize(stream_), cudaSuccess);
+        EXPECT_EQ(cudaStreamDestroy(stream_), cudaSuccess);
+    }
+
+    cudaStream_t stream() const { return stream_; }
+
+    /// Whether the run should be short, since a sanitizer slows it down.
+    static bool small() { return std::getenv("GPUTEXT_TEST_SMALL") != nullptr; }
+
+private:
+    cudaStream_t stream_ = nullptr;
+};
+
+/// Texts packed on both sides.
+class ResidentDocuments {
+public:
+    ResidentDocuments(const std::vector<std::string>& texts, const CharacterLengths& characters,
+                      cudaStream_t stream)
+        : characters_(characters) {
+        for (const std::string& text : texts) {
+            extents_.push_back({packed_.size(), text.size()});
+            packed_.insert(packed_.end(), text.begin(), text.end());
+        }
+        EXPECT_TRUE(bytes_.upload(packed_, stream).ok());
+        EXPECT_TRUE(device_extents_.upload(extents_, stream).ok());
+        EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    }
+
+    DeviceDocuments view() const {
+        return {bytes_.data(), device_extents_.data(), extents_, characters_};
+    }
+    Documents host_view() const { return {packed_.data(), extents_, characters_}; }
+    Bytes operator[](std::size_t i) const { return host_view()[i]; }
+
+private:
+    CharacterLengths characters_;
+    std::vector<std::uint8_t> packed_;
+    std::vector<Extent> extents_;
+    DeviceBuffer<std::uint8_t> bytes_;
+    DeviceBuffer<Extent> device_extents_;
+};
+
+}  // namespace gputext::testing

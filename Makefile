@@ -46,7 +46,10 @@ VERSION_LINE = s/^default_version *= *'\(.*\)'.*/\1/p
 EXTVERSION := $(shell sed -n "$(VERSION_LINE)" extension/gputext.control)
 SQL_SCRIPT = extension/gputext--$(EXTVERSION).sql
 
-SOURCES := $(sort $(wildcard cpp/*.cpp extension/*.cpp))
+# What only gputextd needs of cpp/ stays out of the module.
+DAEMON_SOURCES = $(addprefix cpp/,daemon_server.cpp device_workers.cpp fake_device.cpp fault.cpp \
+	listening_socket.cpp)
+SOURCES := $(filter-out $(DAEMON_SOURCES),$(sort $(wildcard cpp/*.cpp extension/*.cpp)))
 
 # PGXS installs and removes the control file by its last name and is content with a folder before it.
 EXTENSION = extension/gputext

@@ -58,7 +58,7 @@ void Execution::begin_phase(const char* name, std::uint64_t steps) {
 }
 
 Status Execution::checkpoint(std::uint64_t steps) {
-    done_.fetch_add(steps, std::memory_order_relaxed);
+    advance(steps);
     return stop_requested() ? Status::cancelled() : Status();
 }
 

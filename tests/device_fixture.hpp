@@ -1,4 +1,4 @@
-// tests/device_fixture.hpp - what tests of kernels share
+// tests/device_fixture.hpp - what tests of kernels for documents share
 
 #pragma once
 
@@ -11,16 +11,16 @@
 
 #include "kernels/device_buffer.hpp"
 #include "kernels/device_documents.hpp"
+#include "tests/device.hpp"
 
 namespace gputext::testing {
 
-/// Skips where there is no device, as in CI.
-class DeviceTest : public ::testing::Test {
+/// With a stream of its own.
+class DeviceTest : public OnDevice {
 protected:
     void SetUp() override {
-        int devices = 0;
-        if (cudaGetDeviceCount(&devices) != cudaSuccess || devices == 0)
-            GTEST_SKIP() << "no CUDA device";
+        OnDevice::SetUp();
+        if (IsSkipped() || HasFatalFailure()) return;
         ASSERT_EQ(cudaStreamCreate(&stream_), cudaSuccess);
     }
 

@@ -12,6 +12,7 @@
 #include "cpp/daemon_client.hpp"
 #include "cpp/memory_file.hpp"
 #include "cpp/message_socket.hpp"
+#include "tests/answer_rows.hpp"
 #include "tests/daemon_process.hpp"
 #include "tests/packed.hpp"
 
@@ -19,19 +20,6 @@ namespace gputext {
 namespace {
 
 using namespace testing;
-
-using Row = std::tuple<std::uint32_t, std::uint32_t, double>;
-
-std::vector<Row> rows(const NearDuplicates& answer) {
-    std::vector<Row> result;
-    std::vector<Neighbour> neighbours;
-    for (std::uint32_t i = 0; i < answer.documents(); ++i) {
-        answer.later_neighbours(i, neighbours);
-        for (const Neighbour& neighbour : neighbours)
-            result.emplace_back(i, neighbour.document, neighbour.edit_rate);
-    }
-    return result;
-}
 
 /// Documents in a sealed file, and the request that names them.
 class Work {

@@ -9,32 +9,18 @@
 #include "kernels/signature_distances.hpp"
 #include "tests/device.hpp"
 #include "tests/random_strings.hpp"
+#include "tests/related_strings.hpp"
 
 namespace gputext {
 namespace {
 
 using testing::bytes_of;
 using testing::RandomStrings;
+using testing::related_strings;
 using testing::rounds;
 
 class SignatureJoinOnDevice : public testing::OnDevice {};
 class DistancesOnDevice : public testing::OnDevice {};
-
-/// Signatures with relatives among them, some far too repetitive for the counts' depth.
-std::vector<std::string> related_strings(RandomStrings& random, std::size_t count,
-                                         std::size_t longest) {
-    std::vector<std::string> strings;
-    while (strings.size() < count) {
-        const auto letters =
-            random.below(5) == 0 ? kSignatureAlphabet.substr(0, 2) : kSignatureAlphabet;
-        strings.push_back(random.string(random.below(longest + 1), letters));
-        for (std::size_t n = random.below(4); n > 0; --n) {
-            const auto edits = random.below(strings.back().size() / 5 + 2);
-            strings.push_back(random.edited(strings.back(), edits, letters).substr(0, longest));
-        }
-    }
-    return strings;
-}
 
 std::vector<std::string_view> views_of(const std::vector<std::string>& strings) {
     return {strings.begin(), strings.end()};

@@ -7,6 +7,7 @@
 #include "cpp/document_filter.hpp"
 #include "cpp/document_join.hpp"
 #include "cpp/edit_distance.hpp"
+#include "tests/answer_rows.hpp"
 #include "tests/packed.hpp"
 #include "tests/random_strings.hpp"
 
@@ -19,20 +20,8 @@ using testing::kSanitized;
 using testing::Packed;
 using testing::plain_edit_distance;
 using testing::RandomStrings;
-
-using Row = std::tuple<std::uint32_t, std::uint32_t, double>;
-
-std::vector<Row> rows(const NearDuplicates& answer) {
-    std::vector<Row> result;
-    std::vector<Neighbour> neighbours;
-    for (std::uint32_t i = 0; i < answer.documents(); ++i) {
-        answer.later_neighbours(i, neighbours);
-        for (const Neighbour& neighbour : neighbours)
-            result.emplace_back(i, neighbour.document, neighbour.edit_rate);
-    }
-    EXPECT_EQ(answer.pairs(), result.size());
-    return result;
-}
+using testing::Row;
+using testing::rows;
 
 /// Edit rates of all pairs by the dynamic program.
 std::vector<Row> all_rates(const Packed& packed) {

@@ -5,6 +5,7 @@
 #include "cpp/edit_distance.hpp"
 #include "cpp/letter_filter.hpp"
 #include "tests/random_strings.hpp"
+#include "tests/related_strings.hpp"
 
 namespace gputext {
 namespace {
@@ -13,6 +14,7 @@ using testing::bytes_of;
 using testing::kSanitized;
 using testing::plain_edit_distance;
 using testing::RandomStrings;
+using testing::related_strings;
 
 class OnEachInstructionSet : public ::testing::TestWithParam<Simd> {
 protected:
@@ -24,22 +26,6 @@ protected:
 INSTANTIATE_TEST_SUITE_P(Simd, OnEachInstructionSet,
                          ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512),
                          [](const auto& simd) { return std::string(simd_name(simd.param)); });
-
-/// Signatures with relatives among them, some far too repetitive for the counts' depth.
-std::vector<std::string> related_strings(RandomStrings& random, std::size_t count,
-                                         std::size_t longest) {
-    std::vector<std::string> strings;
-    while (strings.size() < count) {
-        const auto letters =
-            random.below(5) == 0 ? kSignatureAlphabet.substr(0, 2) : kSignatureAlphabet;
-        strings.push_back(random.string(random.below(longest + 1), letters));
-        for (std::size_t n = random.below(4); n > 0; --n) {
-            const auto edits = random.below(strings.back().size() / 5 + 2);
-            strings.push_back(random.edited(strings.back(), edits, letters).substr(0, longest));
-        }
-    }
-    return strings;
-}
 
 TEST_P(OnEachInstructionSet, LetterFilterEqualsCounting) {
     RandomStrings random;

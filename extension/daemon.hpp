@@ -1,0 +1,35 @@
+// extension/daemon.hpp - a session's way to a gputextd that takes jobs
+
+#pragma once
+
+#include "extension/postgres.hpp"
+#include "extension/shared_state.hpp"
+
+namespace gputext {
+
+/// Relative to the data directory, where every process of the server works. Base backups and
+/// pg_rewind leave out what is named so.
+inline constexpr char kDaemonSocket[] = "pgsql_tmp_gputext.sock";
+
+/// How much a session wants a device.
+enum class Want {
+    device_or_cpu,  // does not wait for what has failed before, nor look again for devices
+    device          // waits, and looks again where there were none
+};
+
+/// Whether there is a gputextd to connect to. If not, why: for the counters and for a person.
+struct DaemonAccess {
+    bool ready;
+    Fallback reason;
+    char message[600];
+    char hint[200];
+};
+
+/// Starts the supervisor if there is none, and waits until gputextd is ready or is known not to
+/// become so: when it was not running about a second, at most kDaemonPatience. Serves interrupts
+/// meanwhile.
+DaemonAccess reach_daemon(Want want);
+
+inline constexpr int kDaemonPatience = 30000;  // milliseconds
+
+}  // namespace gputext

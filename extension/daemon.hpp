@@ -20,6 +20,7 @@ enum class Want {
 /// Whether there is a gputextd to connect to. If not, why: for the counters and for a person.
 struct DaemonAccess {
     bool ready;
+    pid_t daemon;  // that is ready
     Fallback reason;
     char message[600];
     char hint[200];
@@ -27,8 +28,13 @@ struct DaemonAccess {
 
 /// Starts the supervisor if there is none, and waits until gputextd is ready or is known not to
 /// become so: when it was not running about a second, at most kDaemonPatience. Serves interrupts
-/// meanwhile.
-DaemonAccess reach_daemon(Want want);
+/// meanwhile. `dead` is a process that was said to be ready and then took no connection: the
+/// supervisor may not have noticed yet.
+DaemonAccess reach_daemon(Want want, pid_t dead = 0);
+
+/// Lets the server start the supervisor with itself, if this library is being preloaded. Called
+/// once, when the library is loaded.
+void preload_supervisor();
 
 inline constexpr int kDaemonPatience = 30000;  // milliseconds
 

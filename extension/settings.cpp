@@ -9,6 +9,7 @@ extern "C" {
 #include <algorithm>
 #include <climits>
 
+#include "cpp/protocol.hpp"
 #include "extension/settings.hpp"
 
 namespace gputext {
@@ -18,6 +19,8 @@ constexpr int kMostThreads = 1024;
 
 int cpu_threads_setting = 0;
 int host_memory_limit_kb = 4 * 1024 * 1024;
+int fake_devices_setting = 0;
+bool allow_faults_setting = false;
 
 }  // namespace
 
@@ -33,6 +36,16 @@ void define_settings() {
         "file.",
         "What is computed from the rows may take as much again.", &host_memory_limit_kb,
         4 * 1024 * 1024, 1024, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "gputext.fake_devices",
+        "Sets the number of devices without a GPU that gputextd presents in place of its GPUs.",
+        "For tests. 0 leaves gputextd its GPUs.", &fake_devices_setting, 0, 0,
+        static_cast<int>(kMaxDevices), PGC_SIGHUP, GUC_SUPERUSER_ONLY | GUC_NOT_IN_SAMPLE, nullptr,
+        nullptr, nullptr);
+    DefineCustomBoolVariable("gputext.allow_faults",
+                             "Lets superusers ask gputextd for faults to happen.", "For tests.",
+                             &allow_faults_setting, false, PGC_SIGHUP,
+                             GUC_SUPERUSER_ONLY | GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
     MarkGUCPrefixReserved("gputext");
 }
 
@@ -45,6 +58,10 @@ unsigned cpu_threads() {
 
 std::size_t host_memory_limit() {
     return static_cast<std::size_t>(host_memory_limit_kb) * 1024;
+}
+
+DaemonSettings daemon_settings() {
+    return {fake_devices_setting, allow_faults_setting};
 }
 
 }  // namespace gputext

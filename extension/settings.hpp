@@ -4,6 +4,8 @@
 
 #include <cstddef>
 
+#include "extension/daemon_process.hpp"
+
 namespace gputext {
 
 /// Called once, when the library is loaded.
@@ -14,5 +16,8 @@ unsigned cpu_threads();
 
 /// gputext.host_memory_limit in bytes.
 std::size_t host_memory_limit();
+
+/// gputext.fake_devices and gputext.allow_faults, for tests.
+DaemonSettings daemon_settings();
 
 }  // namespace gputext

@@ -30,9 +30,9 @@ enum class DaemonPhase {
     requested,   // a session has registered the supervisor, which does not run yet
     starting,    // the process runs and does not answer yet
     ready,       // it has devices and takes jobs
-    waiting,     // it ended by itself too often: started again at start_again_at
+    waiting,     // it ended by itself too often, and is started again after a while
     no_devices,  // it found none, and ended, as did the supervisor; `why` says the reason
-    failed       // it cannot be started; `why` says the reason
+    failed       // it cannot be started, and the supervisor ended; `why` says the reason
 };
 
 struct SharedDevice {
@@ -47,7 +47,6 @@ struct SharedDaemon {
     pid_t supervisor;  // 0: none
     pid_t daemon;      // 0: none
     TimestampTz changed_at;
-    TimestampTz start_again_at;
     char why[512];
     int devices;  // how many of the list hold
     SharedDevice device[kMaxDevices];

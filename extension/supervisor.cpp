@@ -1,0 +1,281 @@
+#include "extension/supervisor.hpp"
+
+extern "C" {
+#include "libpq/pqsignal.h"
+#include "postmaster/interrupt.h"
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "utils/guc.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+}
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "extension/daemon.hpp"
+#include "extension/daemon_log.hpp"
+#include "extension/daemon_probe.hpp"
+#include "extension/daemon_process.hpp"
+#include "extension/settings.hpp"
+#include "extension/shared_state.hpp"
+
+namespace gputext {
+namespace {
+
+constexpr int kProbeEvery = 10;               // milliseconds, until it answers
+constexpr TimestampTz kTimeToAnswer = 60000;  // milliseconds: a host with many GPUs takes seconds
+constexpr TimestampTz kTimeToEnd = 3000;      // milliseconds, before it is killed
+constexpr TimestampTz kForgiving = 60000;     // milliseconds in which ends are counted
+constexpr int kForgiven = 5;                  // ends in that time before it has to wait
+constexpr TimestampTz kLongestWait = 60000;   // milliseconds
+
+// All of the supervisor's life is one function's in one process.
+DaemonProcess process;
+DaemonLog daemon_log;
+DaemonProbe probe;
+
+// ---- What the sessions see ----
+
+void set_phase(DaemonPhase phase, const char* why = "") {
+    SharedState* state = shared_state();
+    LWLockAcquire(&state->lock, LW_EXCLUSIVE);
+    SharedDaemon& daemon = state->daemon;
+    daemon.phase = phase;
+    daemon.daemon = process.pid;
+    daemon.changed_at = GetCurrentTimestamp();
+    strlcpy(daemon.why, why, sizeof daemon.why);
+    if (phase == DaemonPhase::ready) probe.copy_devices(daemon);
+    LWLockRelease(&state->lock);
+    ConditionVariableBroadcast(&state->changed);
+}
+
+/// False when there is another supervisor.
+bool take_office() {
+    SharedState* state = shared_state();
+    LWLockAcquire(&state->lock, LW_EXCLUSIVE);
+    const bool free = state->daemon.supervisor == 0;
+    if (free) state->daemon.supervisor = MyProcPid;
+    LWLockRelease(&state->lock);
+    return free;
+}
+
+/// Before this process leaves the shared memory, whatever the reason.
+void leave_office(int, Datum) {
+    if (process.pid > 0) kill(process.pid, SIGKILL);
+    if (process.pid > 0) waitpid(process.pid, nullptr, 0);
+    process.pid = 0;
+    SharedState* state = shared_state();
+    LWLockAcquire(&state->lock, LW_EXCLUSIVE);
+    SharedDaemon& daemon = state->daemon;
+    daemon.supervisor = 0;
+    daemon.daemon = 0;
+    if (daemon.phase != DaemonPhase::no_devices && daemon.phase != DaemonPhase::failed)
+        daemon.phase = DaemonPhase::absent;
+    LWLockRelease(&state->lock);
+    ConditionVariableBroadcast(&state->changed);
+}
+
+// ---- Waiting ----
+
+/// Until something happens or the time is over. Milliseconds; -1: no end.
+void wait_for_events(long milliseconds) {
+    const bool has_log = process.log >= 0;
+    const int events = WL_LATCH_SET | WL_EXIT_ON_PM_DEATH | (has_log ? WL_SOCKET_READABLE : 0) |
+                       (milliseconds >= 0 ? WL_TIMEOUT : 0);
+    WaitLatchOrSocket(MyLatch, events, process.log, milliseconds, PG_WAIT_EXTENSION);
+    ResetLatch(MyLatch);
+    if (has_log && !daemon_log.forward(process.log)) {
+        // Its end, which is noticed at once anyway, or the daemon has closed it.
+        close(process.log);
+        process.log = -1;
+    }
+}
+
+/// Whether the process has ended; then its status.
+bool has_ended(int& status) {
+    if (waitpid(process.pid, &status, WNOHANG) != process.pid) return false;
+    if (process.log >= 0) daemon_log.forward(process.log);
+    probe.close();
+    forget(process);
+    return true;
+}
+
+long milliseconds_since(TimestampTz begin) {
+    return TimestampDifferenceMilliseconds(begin, GetCurrentTimestamp());
+}
+
+/// Ends it, by force after a while.
+void end_daemon() {
+    if (process.pid == 0) return;
+    const TimestampTz begin = GetCurrentTimestamp();
+    ask_to_end(process);
+    bool killed = false;
+    for (int status; !has_ended(status);) {
+        if (!killed && milliseconds_since(begin) > kTimeToEnd) {
+            kill(process.pid, SIGKILL);
+            killed = true;
+        }
+        wait_for_events(20);
+    }
+}
+
+// ---- The decisions ----
+
+enum class Next { start_again, leave };
+
+bool told_to_end() {
+    return ShutdownRequestPending;
+}
+
+/// Takes in changed settings; true when gputextd has to be started anew for them.
+bool settings_changed(const DaemonSettings& used) {
+    if (!ConfigReloadPending) return false;
+    ConfigReloadPending = false;
+    ProcessConfigFile(PGC_SIGHUP);
+    return !(daemon_settings() == used);
+}
+
+void log_end(int status) {
+    if (WIFSIGNALED(status))
+        ereport(WARNING, (errmsg("gputextd was terminated by signal %d: %s", WTERMSIG(status),
+                                 pg_strsignal(WTERMSIG(status))),
+                          errhint("Statements that were using it have failed or go on without it. "
+                                  "It is started again.")));
+    else
+        ereport(LOG, (errmsg("gputextd exited with code %d", WEXITSTATUS(status))));
+}
+
+/// Asks gputextd for its devices until it says them. True when it has none and is to go.
+bool found_no_devices(TimestampTz started) {
+    switch (probe.advance(process.pid)) {
+        case DaemonProbe::State::asking:
+            if (milliseconds_since(started) > kTimeToAnswer) {
+                ereport(WARNING, (errmsg("gputextd does not answer and is killed")));
+                kill(process.pid, SIGKILL);
+            }
+            return false;
+        case DaemonProbe::State::answered:
+            probe.close();
+            if (probe.devices() == 0) return true;
+            set_phase(DaemonPhase::ready);
+            return false;
+        case DaemonProbe::State::over:
+            return false;
+    }
+    return false;
+}
+
+/// From its start to its end.
+Next run_daemon(bool& ended_by_itself) {
+    const DaemonSettings settings = daemon_settings();
+    const TimestampTz started = GetCurrentTimestamp();
+    process = start_daemon_process(settings);
+    probe.open();
+    set_phase(DaemonPhase::starting);
+    for (;;) {
+        wait_for_events(probe.asking() ? kProbeEvery : -1);
+        if (told_to_end()) {
+            end_daemon();
+            return Next::leave;
+        }
+        if (settings_changed(settings)) {
+            end_daemon();
+            return Next::start_again;
+        }
+        if (int status; has_ended(status)) {
+            log_end(status);
+            ended_by_itself = true;
+            if (!WIFEXITED(status) || WEXITSTATUS(status) != kCannotRun) return Next::start_again;
+            set_phase(DaemonPhase::failed, daemon_log.last_warning());
+            return Next::leave;
+        }
+        if (probe.asking() && found_no_devices(started)) {
+            end_daemon();
+            set_phase(DaemonPhase::no_devices, probe.why_none());
+            return Next::leave;
+        }
+    }
+}
+
+/// How long it has to wait after it ended by itself: not at all a few times a minute.
+class Backoff {
+public:
+    TimestampTz after_an_end() {
+        const TimestampTz now = GetCurrentTimestamp();
+        if (TimestampDifferenceMilliseconds(first_, now) > kForgiving) {
+            first_ = now;
+            ends_ = 0;
+        }
+        if (++ends_ <= kForgiven) return 0;
+        first_ = now;
+        return std::min(kLongestWait, TimestampTz{1000} << std::min(ends_ - kForgiven - 1, 6));
+    }
+
+private:
+    TimestampTz first_ = 0;
+    int ends_ = 0;
+};
+
+/// False when it is told to end meanwhile.
+bool wait_to_start_again(TimestampTz milliseconds) {
+    if (milliseconds == 0) return !told_to_end();
+    ereport(LOG,
+            (errmsg("gputextd is started again in %ld s", static_cast<long>(milliseconds / 1000))));
+    set_phase(DaemonPhase::waiting, daemon_log.last_warning());
+    const TimestampTz begin = GetCurrentTimestamp();
+    for (long passed; !told_to_end() && (passed = milliseconds_since(begin)) < milliseconds;)
+        wait_for_events(static_cast<long>(milliseconds) - passed);
+    return !told_to_end();
+}
+
+void supervise() {
+    Backoff backoff;
+    for (bool ended_by_itself = false; run_daemon(ended_by_itself) == Next::start_again;
+         ended_by_itself = false) {
+        if (!ended_by_itself) continue;
+        set_phase(DaemonPhase::starting);
+        add_to_counter(Counter::restarts);
+        if (!wait_to_start_again(backoff.after_an_end())) return;
+    }
+}
+
+void wake(SIGNAL_ARGS) {
+    const int error = errno;
+    SetLatch(MyLatch);
+    errno = error;
+}
+
+}  // namespace
+
+BackgroundWorker supervisor_worker() {
+    BackgroundWorker worker = {};
+    strlcpy(worker.bgw_name, "gputext supervisor", sizeof worker.bgw_name);
+    strlcpy(worker.bgw_type, "gputext supervisor", sizeof worker.bgw_type);
+    worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
+    worker.bgw_start_time = BgWorkerStart_ConsistentState;
+    worker.bgw_restart_time = BGW_NEVER_RESTART;
+    strlcpy(worker.bgw_library_name, "gputext", sizeof worker.bgw_library_name);
+    strlcpy(worker.bgw_function_name, "gputext_supervise", sizeof worker.bgw_function_name);
+    return worker;
+}
+
+}  // namespace gputext
+
+extern "C" {
+PGDLLEXPORT void gputext_supervise(Datum);
+
+void gputext_supervise(Datum) {
+    pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
+    pqsignal(SIGHUP, SignalHandlerForConfigReload);
+    pqsignal(SIGCHLD, gputext::wake);
+    BackgroundWorkerUnblockSignals();
+    if (!gputext::take_office()) proc_exit(0);
+    before_shmem_exit(gputext::leave_office, 0);
+    gputext::supervise();
+    proc_exit(0);
+}
+}

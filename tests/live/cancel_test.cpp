@@ -24,6 +24,7 @@ public:
     PlainSession() : connection_(PQconnectdb("")) {
         if (PQstatus(connection_) != CONNECTION_OK)
             throw std::runtime_error(PQerrorMessage(connection_));
+        run("SET gputext.device = cpu");
         run("SET gputext.cpu_threads = 2");
         run("SET statement_timeout = '60s'");
     }

@@ -127,6 +127,7 @@ public:
                            GivenSignatures signatures, std::uint64_t memory, Execution& execution,
                            NearDuplicates& answer) override {
         if (Status status = open(); !status.ok()) return status;
+        cudaGetLastError();  // an earlier failure is not this job's
         Result<NearDuplicates> found = gpu::near_duplicates(parameters, documents, signatures,
                                                             {stream_, memory}, *ring_, execution);
         // Nothing of the job is left when it ends, and what it broke is told by this job.

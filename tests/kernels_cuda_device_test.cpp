@@ -51,10 +51,14 @@ protected:
     void SetUp() override {
         OnDevice::SetUp();
         if (IsSkipped() || HasFatalFailure()) return;
-        static CudaDevices all = cuda_devices();
-        ASSERT_FALSE(all.devices.empty()) << all.why_none;
-        device_ = all.devices[0].get();
+        ASSERT_FALSE(all().devices.empty()) << all().why_none;
+        device_ = all().devices[0].get();
         device_->prepare();
+    }
+
+    static CudaDevices& all() {
+        static CudaDevices devices = cuda_devices();
+        return devices;
     }
 
     static Answer expected(const Packed& packed, const NearDuplicateParameters& parameters,
@@ -85,6 +89,17 @@ protected:
             << parameters.threshold << ", " << memory << " bytes: " << answer.near_pair_count()
             << " pairs instead of " << wanted.pairs.size();
         return wanted.pairs.size();
+    }
+
+    /// Of device memory, the most that jobs have taken since the last call.
+    static std::uint64_t most_used() {
+        cudaMemPool_t pool = nullptr;
+        std::uint64_t most = 0;
+        std::uint64_t zero = 0;
+        EXPECT_EQ(cudaDeviceGetDefaultMemPool(&pool, 0), cudaSuccess);
+        EXPECT_EQ(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &most), cudaSuccess);
+        EXPECT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &zero), cudaSuccess);
+        return most;
     }
 
     Device* device_ = nullptr;
@@ -196,7 +211,7 @@ TEST_F(CudaDeviceTest, AnswersForHugeDocuments) {
     RandomStrings random;
     constexpr std::string_view letters = "etaoin shrdlucmfwypvbgk\n";
     const auto huge = random.string(rounds(6) * std::size_t{1000000}, letters);
-    std::vector<std::string> texts{huge, random.edited(huge, 20, letters), huge, "small",
+    std::vector<std::string> texts{huge, random.edited(huge, 3, letters), huge, "small",
                                    random.string(20000, letters)};
     texts.push_back(texts.back() + "more");
     texts.push_back("\u6f22\u5b57" + huge);  // no longer of single bytes
@@ -217,13 +232,18 @@ TEST_F(CudaDeviceTest, WorksInTheMemoryGiven) {
         int done = 0;
         for (const std::uint64_t memory : sizes) {
             NearDuplicates answer;
+            most_used();
             const Status status = run(packed, parameters, answer, memory);
-            if (status.code() == ErrorCode::out_of_memory) continue;
+            EXPECT_LE(most_used(), memory);
+            if (status.code() == ErrorCode::out_of_memory) {
+                std::cout << status.message() << '\n';
+                continue;
+            }
             ASSERT_TRUE(status.ok()) << status.message();
             EXPECT_TRUE(Answer(answer) == wanted) << memory;
             ++done;
         }
-        EXPECT_GE(done, mode == NearDuplicateMode::exact ? 5 : 3);
+        EXPECT_GE(done, mode == NearDuplicateMode::exact ? 5 : 2);
     }
 }
 
@@ -233,7 +253,9 @@ TEST_F(CudaDeviceTest, WorksInTheMemoryGivenOnWideCharacters) {
     for (const auto mode : kModes)
         for (const std::uint64_t memory : {6 * kMegabyte, 30 * kMegabyte, 40 * kMegabyte}) {
             NearDuplicates answer;
+            most_used();
             const Status status = run(packed, {0.1, mode}, answer, memory);
+            EXPECT_LE(most_used(), memory);
             if (mode == NearDuplicateMode::ctph && status.code() == ErrorCode::out_of_memory)
                 continue;
             ASSERT_TRUE(status.ok()) << status.message();
@@ -261,6 +283,26 @@ TEST_F(CudaDeviceTest, SaysHowMuchMemoryItNeeds) {
         EXPECT_EQ(run(packed, {0.05, mode}, answer, least - kMegabyte).code(),
                   ErrorCode::out_of_memory);
     }
+}
+
+TEST_F(CudaDeviceTest, GoesOnAfterMemoryThatWasNotThere) {
+    RandomStrings random;
+    const Packed packed(families(random, rounds(400), 8, 8000, 12));
+    const NearDuplicateParameters parameters{0.05, NearDuplicateMode::exact};
+    device_->release_memory();
+    std::size_t available = 0;
+    std::size_t total = 0;
+    ASSERT_EQ(cudaMemGetInfo(&available, &total), cudaSuccess);
+    const std::size_t left = rounds(32) * kMegabyte;
+    ASSERT_GT(available, left);
+    void* others = nullptr;
+    ASSERT_EQ(cudaMalloc(&others, available - left), cudaSuccess);
+    EXPECT_LE(device_->free_memory(), left);
+    NearDuplicates answer;
+    const Status status = run(packed, parameters, answer, total);
+    EXPECT_EQ(status.code(), ErrorCode::out_of_memory) << status.message();
+    EXPECT_EQ(cudaFree(others), cudaSuccess);
+    EXPECT_GT(expect_same(packed, parameters), 0u);
 }
 
 TEST_F(CudaDeviceTest, RefusesParametersOutOfRange) {
@@ -304,7 +346,10 @@ TEST_F(CudaDeviceTest, StopsWheneverItIsAsked) {
                     continue;
                 }
                 EXPECT_EQ(status.code(), ErrorCode::cancelled) << status.message();
-                EXPECT_LT(ended - asked, 200ms) << phase;
+                // A checker of the device makes it slow.
+                if (rounds(10) == 10) {
+                    EXPECT_LT(ended - asked, 200ms) << phase;
+                }
                 ++stopped_in[phase];
             }
             ASSERT_TRUE(run(packed, parameters, answer, memory).ok());
@@ -313,6 +358,28 @@ TEST_F(CudaDeviceTest, StopsWheneverItIsAsked) {
     }
     for (const auto& [phase, count] : stopped_in)
         std::cout << "stopped while " << phase << ": " << count << '\n';
+}
+
+TEST_F(CudaDeviceTest, WorksBesideOtherDevices) {
+    RandomStrings random;
+    const Packed packed(families(random, rounds(300), 4, 3000, 30));
+    const Answer wanted = expected(packed, {0.05, NearDuplicateMode::exact});
+    std::cout << all().devices.size() << " devices\n";
+    std::vector<std::thread> threads;
+    for (const auto& device : all().devices)
+        threads.emplace_back([&, device = device.get()] {
+            device->prepare();
+            for (int round = 0; round < rounds(20); ++round) {
+                Execution execution(3);
+                NearDuplicates answer;
+                const Status status =
+                    device->near_duplicates({0.05, NearDuplicateMode::exact}, packed.documents(),
+                                            {}, device->free_memory(), execution, answer);
+                EXPECT_TRUE(status.ok()) << status.message();
+                EXPECT_TRUE(Answer(answer) == wanted);
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
 }
 
 TEST_F(CudaDeviceTest, KeepsNoMemoryOfJobs) {

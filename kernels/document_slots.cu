@@ -7,18 +7,17 @@
 namespace gputext::gpu {
 
 DocumentGroups group_documents(std::span<const Extent> extents, std::vector<std::uint32_t> order,
-                               std::uint64_t bytes, std::uint64_t each) {
+                               const GroupLimits& limits) {
     DocumentGroups groups{std::move(order), {0}};
     std::uint64_t sum = 0;
-    std::uint64_t counted = 0;
     for (std::size_t i = 0; i < groups.order.size(); ++i) {
         const std::uint64_t own = extents[groups.order[i]].size;
-        if (i > groups.begins.back() && counted + own + each > bytes) {
+        const std::size_t size = i - groups.begins.back();
+        if (size > 0 && (sum + own > limits.bytes || size == limits.documents)) {
             groups.begins.push_back(i);
-            sum = counted = 0;
+            sum = 0;
         }
         sum += own;
-        counted += own + each;
         groups.largest = std::max(groups.largest, sum);
     }
     if (!groups.order.empty()) groups.begins.push_back(groups.order.size());

@@ -34,9 +34,14 @@ struct DocumentGroups {
     }
 };
 
-/// Of at most `bytes` each, or one document; each document counts `each` bytes more than its own.
+struct GroupLimits {
+    std::uint64_t bytes = UINT64_MAX;
+    std::uint64_t documents = UINT64_MAX;
+};
+
+/// As large as the limits allow, or of one document.
 DocumentGroups group_documents(std::span<const Extent> extents, std::vector<std::uint32_t> order,
-                               std::uint64_t bytes, std::uint64_t each);
+                               const GroupLimits& limits);
 
 class DocumentSlots {
 public:

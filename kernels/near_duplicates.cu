@@ -36,10 +36,12 @@ Status needs_more(std::uint64_t needed, std::uint64_t allowed) {
                                           " of device memory, and may take " + megabytes(allowed)};
 }
 
-/// How documents come to the device: in groups of that many bytes, one or two of them at a time.
+/// How documents come to the device: all at once, or in groups, two of them at a time.
 struct Layout {
-    std::uint64_t group_bytes = 0;
+    GroupLimits limits;
     std::uint64_t needed = 0;  // 0: the layout is possible; else it would take that much
+
+    bool at_once() const { return limits.bytes == UINT64_MAX; }
 };
 
 /// The two largest of some documents, their bytes, and those with what operators take for each.
@@ -93,11 +95,19 @@ private:
     Layout layout_of(const Sizes& sizes, std::uint64_t least) const {
         const std::uint64_t all = work_.bytes;
         const std::uint64_t largest = sizes.largest[0].size + kDocumentBytes;
-        if (sizes.sum + std::max(least, std::min(all / 4, kPlenty)) <= all) return {sizes.sum};
+        if (sizes.sum + std::max(least, std::min(all / 4, kPlenty)) <= all) return {};
         if (2 * largest + least <= all)
-            return {std::max(largest, std::min(all / 4, (all - least) / 2))};
+            return {group_limits(sizes, std::max(largest, std::min(all / 4, (all - least) / 2)))};
         const std::uint64_t together = std::min(sizes.sum, 2 * largest) + least;
-        return together <= all ? Layout{sizes.sum} : Layout{0, together};
+        return together <= all ? Layout() : Layout{{}, together};
+    }
+
+    /// Of `bytes` for a group, as much for the documents' own bytes as is their share.
+    static GroupLimits group_limits(const Sizes& sizes, std::uint64_t bytes) {
+        const double share = static_cast<double>(sizes.bytes) / static_cast<double>(sizes.sum);
+        const std::uint64_t own = std::max<std::uint64_t>(
+            sizes.largest[0].size, static_cast<std::uint64_t>(share * static_cast<double>(bytes)));
+        return {own, std::max<std::uint64_t>(1, (bytes - own) / kDocumentBytes)};
     }
 
     Sizes sizes_of(std::span<const std::uint32_t> documents) const {
@@ -162,14 +172,14 @@ private:
         std::vector<std::uint32_t> order = all_documents();
         Sizes sizes = sizes_of(order);
         Layout layout = layout_of(sizes, least_work(sizes));
-        if (layout.group_bytes < sizes.sum) {
+        if (layout.needed > 0 || !layout.at_once()) {
             GPUTEXT_TRY(sort_comparable(order));
             sizes = sizes_of(order);
             layout = layout_of(sizes, least_work(sizes));
         }
         if (layout.needed > 0) return needs_more(layout.needed, work_.bytes);
-        const DocumentGroups groups = group_documents(
-            documents_.documents.extents, std::move(order), layout.group_bytes, kDocumentBytes);
+        const DocumentGroups groups =
+            group_documents(documents_.documents.extents, std::move(order), layout.limits);
         GPUTEXT_TRY(slots_.allocate(std::min<std::size_t>(2, groups.size()), groups.largest));
         for (std::size_t i = 0; i < groups.size(); ++i) {
             GPUTEXT_TRY(slots_.load(0, groups[i], execution_));
@@ -240,8 +250,8 @@ private:
         const Sizes sizes = sizes_of_all();
         const std::uint64_t least = std::max<std::uint64_t>(
             least_work(sizes), hash_bytes(missing.size(), parameters_.signature_length).least);
-        const bool at_once = layout_of(sizes, least).group_bytes >= sizes.sum;
-        return at_once && missing.size() >= signatures.size() / 2
+        const Layout layout = layout_of(sizes, least);
+        return layout.needed == 0 && layout.at_once() && missing.size() >= signatures.size() / 2
                    ? hash_in_slot(missing, sizes, signatures)
                    : hash_in_stream(missing, signatures);
     }
@@ -306,8 +316,8 @@ private:
         const Sizes sizes = sizes_of(order);
         const Layout layout = layout_of(sizes, least_work(sizes));
         if (layout.needed > 0) return needs_more(layout.needed, work_.bytes);
-        const DocumentGroups groups = group_documents(
-            documents_.documents.extents, std::move(order), layout.group_bytes, kDocumentBytes);
+        const DocumentGroups groups =
+            group_documents(documents_.documents.extents, std::move(order), layout.limits);
         GPUTEXT_TRY(slots_.allocate(std::min<std::size_t>(2, groups.size()), groups.largest));
         return verify_groups(candidates, groups);
     }

@@ -78,6 +78,10 @@ enum class Counter : int {
     count
 };
 
+// Where a job is if not on a device:
+inline constexpr std::int32_t kOnCpu = -1;
+inline constexpr std::int32_t kNowhereYet = -2;  // reading its rows, or waiting for a device
+
 /// A session's running job. Only the session writes it, as PostgreSQL does its own: the count is
 /// odd meanwhile, and a reader tries again when it was odd or has changed.
 struct SharedActivity {
@@ -86,8 +90,7 @@ struct SharedActivity {
     Oid role;
     char operation[32];
     char phase[48];
-    std::int32_t device;  // -1: the CPU or, if `waiting`, none yet
-    bool waiting;         // for a device
+    std::int32_t device;  // its number, or one of the above
     std::uint64_t done;
     std::uint64_t total;
     std::uint64_t rows;

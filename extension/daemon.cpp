@@ -13,6 +13,8 @@ namespace {
 
 // A supervisor that has not started in this time never will: the postmaster could not fork.
 constexpr long kTimeToRegister = 10000;  // milliseconds
+// A supervisor that cannot stay, having no process for gputextd for example.
+constexpr int kMostRegistrations = 3;
 // For the supervisor to see that gputextd has died.
 constexpr long kTimeToNotice = 2000;  // milliseconds
 
@@ -106,8 +108,12 @@ private:
         return true;
     }
 
-    /// False, with the reason, when the server has no place for it.
+    /// False, with the reason, when the server has no place for it, or it does not stay.
     bool register_supervisor(SharedDaemon& daemon, DaemonAccess& access) {
+        if (++registrations_ > kMostRegistrations) {
+            access = refused(Fallback::not_ready, "gputext's supervisor keeps ending", "", kSeeLog);
+            return false;
+        }
         BackgroundWorker worker = supervisor_worker();
         if (!RegisterDynamicBackgroundWorker(&worker, nullptr)) {
             access = refused(Fallback::no_worker_slot,
@@ -127,6 +133,7 @@ private:
     pid_t dead_;
     SharedState* state_;
     TimestampTz begin_;
+    int registrations_ = 0;
 };
 
 }  // namespace

@@ -98,6 +98,9 @@ struct SharedActivity {
     TimestampTz start;
 };
 
+/// To be raised with every change of what is shared and of what it means.
+inline constexpr int kSharedStateVersion = 1;
+
 struct SharedState {
     LWLock lock;
     ConditionVariable changed;  // the daemon's phase

@@ -5,6 +5,9 @@
 #
 # PG_CONFIG=/path/to/pg_config chooses the PostgreSQL to build for and install into. The developer's
 # goals never install into it: scripts/cluster keeps a private server under build/.
+#
+# GPUTEXT_CUDA_ARCHITECTURES chooses the GPUs to build for, in CMake's way: "80-real;90-real". By
+# default it is all that nvcc 13 knows. Without nvcc, gputext is built for the CPU alone.
 
 SCRIPT_GOALS = demo check dependencies
 
@@ -31,10 +34,10 @@ $(filter-out $(SCRIPT_GOALS),$(MAKECMDGOALS)):
 else
 
 # The parts of the installation script, in the order in which PostgreSQL is to read them.
-SQL_PARTS = ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql
+SQL_PARTS = ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql operation.sql
 
 # The regression tests: sql/NAME.sql and expected/NAME.out.
-REGRESS = ctph edit_distance ssdeep near_duplicates errors settings encodings beside_contrib catalog
+REGRESS = ctph edit_distance ssdeep near_duplicates errors settings device encodings beside_contrib catalog
 
 # Each of them finds the extension in its database, so any of them runs alone.
 REGRESS_OPTS = --load-extension=gputext
@@ -60,6 +63,10 @@ EXTRA_CLEAN = build
 
 # The module is linked by the C compiler driver.
 SHLIB_LINK = -lstdc++ -pthread
+
+# The program that owns the GPUs lies beside the module. CMake builds it, which knows nvcc.
+DAEMON_BUILD = build/gputextd
+DAEMON = $(DAEMON_BUILD)/gputextd
 
 # Bitcode serves inlining into queries, which nothing here could gain from, and needs clang.
 override with_llvm = no
@@ -105,6 +112,24 @@ $(SQL_SCRIPT): Makefile extension/gputext.control $(SQL_PARTS:%=extension/sql/%)
 	@{ printf "%s\n" '\echo Use "CREATE EXTENSION gputext" to load this file. \quit'; \
 	   for part in $(SQL_PARTS:%=extension/sql/%); do echo; cat $$part || exit; done; } >$@.new
 	mv $@.new $@
+
+.PHONY: gputextd install-gputextd uninstall-gputextd
+all: gputextd
+install: install-gputextd
+uninstall: uninstall-gputextd
+
+# CMake itself sees what has changed.
+DAEMON_OPTIONS = -DGPUTEXT_TESTS=OFF \
+	$(if $(GPUTEXT_CUDA_ARCHITECTURES),-D'GPUTEXT_CUDA_ARCHITECTURES=$(GPUTEXT_CUDA_ARCHITECTURES)')
+gputextd:
+	@cmake -S . -B $(DAEMON_BUILD) --log-level=NOTICE $(DAEMON_OPTIONS) >/dev/null
+	+@cmake --build $(DAEMON_BUILD) --target gputextd $(if $(findstring s,$(firstword -$(MAKEFLAGS))),>/dev/null)
+
+install-gputextd: gputextd installdirs
+	$(INSTALL_PROGRAM) $(DAEMON) '$(DESTDIR)$(pkglibdir)/gputextd'
+
+uninstall-gputextd:
+	rm -f '$(DESTDIR)$(pkglibdir)/gputextd'
 
 # A private server holds files that go away with build/, and sometimes a directory elsewhere.
 .PHONY: remove-clusters

@@ -66,6 +66,10 @@ public:
     /// Readable when receive() may have something.
     int fd() const { return socket_.get(); }
 
+    /// Whether gputextd has answered the hello. It reads nothing else before, so that a job sent on
+    /// a connection that ends without it has not been looked at.
+    bool greeted() const { return greeted_; }
+
     // Each of these sends one message. An error that is unavailable means that the connection is of
     // no use any more; what the server may have said about it is still to be received.
 

@@ -131,6 +131,7 @@ Status make_reply(DaemonJob& job, Device& device, const NearDuplicates& answer, 
     if (!layout) return Status::out_of_memory();
     if (Status status = store_answer(answer, *layout, job.execution, file); !status.ok())
         return status;
+    reply.phases = job.execution.phase_times();
     job.reply.bytes = encode(reply);
     job.reply.descriptors.push_back(file.release_descriptor());
     return {};

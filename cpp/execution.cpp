@@ -39,6 +39,17 @@ Status call(const Execution::Body& body, std::size_t index, unsigned worker) noe
     }
 }
 
+/// Nothing for the time before the first phase.
+void add_time(std::vector<PhaseTime>& times, const char* name, double seconds) {
+    if (*name == '\0') return;
+    const auto same = std::find_if(times.begin(), times.end(),
+                                   [&](const auto& time) { return time.name == name; });
+    if (same != times.end())
+        same->seconds += seconds;
+    else
+        times.push_back({name, seconds});
+}
+
 }  // namespace
 
 std::thread start_thread_without_signals(std::function<void()> body) {
@@ -52,9 +63,24 @@ Stop Execution::stop() const {
 }
 
 void Execution::begin_phase(const char* name, std::uint64_t steps) {
+    end_phase(Clock::now());
     phase_.store(name, std::memory_order_relaxed);
     done_.store(0, std::memory_order_relaxed);
     total_.store(steps, std::memory_order_relaxed);
+}
+
+/// Adds the time of the phase that runs to those of its name.
+void Execution::end_phase(Clock::time_point now) {
+    const std::lock_guard lock(times_mutex_);
+    add_time(times_, phase(), std::chrono::duration<double>(now - phase_begin_).count());
+    phase_begin_ = now;
+}
+
+std::vector<PhaseTime> Execution::phase_times() const {
+    const std::lock_guard lock(times_mutex_);
+    std::vector<PhaseTime> times = times_;
+    add_time(times, phase(), std::chrono::duration<double>(Clock::now() - phase_begin_).count());
+    return times;
 }
 
 Status Execution::checkpoint(std::uint64_t steps) {

@@ -3,10 +3,14 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <mutex>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "cpp/status.hpp"
 #include "cpp/stop.hpp"
@@ -16,6 +20,12 @@ namespace gputext {
 /// A thread that no signal of the process is ever delivered to: a server's signal handlers must
 /// run on the thread that they belong to.
 std::thread start_thread_without_signals(std::function<void()> body);
+
+/// How long the phases of one name took.
+struct PhaseTime {
+    std::string name;
+    double seconds = 0;
+};
 
 /// Shared by the thread that runs an operator, its workers, and whoever watches or stops it.
 /// Everything but parallel_for may be called from any thread at any time.
@@ -40,6 +50,8 @@ public:
     const char* phase() const { return phase_.load(std::memory_order_relaxed); }
     std::uint64_t done() const { return done_.load(std::memory_order_relaxed); }
     std::uint64_t total() const { return total_.load(std::memory_order_relaxed); }
+    /// Of all phases until now, in the order of their first beginnings.
+    std::vector<PhaseTime> phase_times() const;
 
     /// Calls body(index, worker) once for every index below `count`, in about ascending order, on
     /// up to threads() threads; `worker` is below threads() and names the caller's thread, so that
@@ -50,11 +62,19 @@ public:
     Status parallel_for(std::size_t count, const Body& body);
 
 private:
+    using Clock = std::chrono::steady_clock;
+
+    void end_phase(Clock::time_point now);
+
     unsigned threads_;
     std::atomic<bool> stop_{false};
     std::atomic<const char*> phase_{""};
     std::atomic<std::uint64_t> done_{0};
     std::atomic<std::uint64_t> total_{0};
+
+    mutable std::mutex times_mutex_;
+    Clock::time_point phase_begin_;
+    std::vector<PhaseTime> times_;  // of the phases that ended
 };
 
 }  // namespace gputext

@@ -148,6 +148,10 @@ void fields(Archive& archive, auto& message) {
         archive.text(message.device_name, kMaxName);
         archive.number(message.seconds);
         archive.number(message.retries);
+        archive.list(message.phases, kMaxPhases);
+    } else if constexpr (std::is_same_v<T, PhaseTime>) {
+        archive.text(message.name, kMaxName);
+        archive.number(message.seconds);
     } else if constexpr (std::is_same_v<T, ErrorReply>) {
         archive.choice(message.code, ErrorCode::internal_error);
         archive.text(message.message, kMaxSentence);

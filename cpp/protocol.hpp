@@ -44,6 +44,7 @@
 
 #include "cpp/ctph.hpp"
 #include "cpp/documents.hpp"
+#include "cpp/execution.hpp"
 #include "cpp/near_duplicates.hpp"
 #include "cpp/status.hpp"
 
@@ -59,6 +60,7 @@ inline constexpr std::size_t kMaxName = 128;
 inline constexpr std::size_t kMaxSentence = 2048;
 inline constexpr std::size_t kMaxDevices = 64;
 inline constexpr std::size_t kMaxActivity = 128;
+inline constexpr std::size_t kMaxPhases = 64;
 
 /// The first message of each side.
 struct Hello {
@@ -100,6 +102,7 @@ struct NearDuplicatesReply {
     std::string device_name;
     double seconds = 0;         // from the start on the device to the reply
     std::uint32_t retries = 0;  // with less memory, after the device had run out of it
+    std::vector<PhaseTime> phases;
 };
 
 struct ErrorReply {

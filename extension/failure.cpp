@@ -13,6 +13,12 @@ int sqlstate_of(ErrorCode code) {
             return ERRCODE_OUT_OF_MEMORY;
         case ErrorCode::io_error:
             return ERRCODE_IO_ERROR;
+        case ErrorCode::device_error:
+        case ErrorCode::device_lost:
+            return ERRCODE_SYSTEM_ERROR;
+        // Not of class 08: clients would take their own connection for broken.
+        case ErrorCode::unavailable:
+            return ERRCODE_EXTERNAL_ROUTINE_EXCEPTION;
         default:
             return ERRCODE_INTERNAL_ERROR;
     }

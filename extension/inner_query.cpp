@@ -12,6 +12,7 @@ extern "C" {
 #include "utils/plancache.h"
 }
 
+#include "extension/activity.hpp"
 #include "extension/ctph.hpp"
 #include "extension/failure.hpp"
 #include "extension/text_arguments.hpp"
@@ -24,7 +25,6 @@ struct DocumentReceiver {
     DestReceiver receiver;
     DocumentRows* rows;
     IdType id_type;
-    bool binary;
     bool has_signatures;
     int64 nulls;
     MemoryContext row_context;  // for what one row needs
@@ -88,7 +88,7 @@ void check_columns(TupleDesc columns, const IdType& id_type) {
 void start(DestReceiver* self, int, TupleDesc columns) {
     auto* receiver = reinterpret_cast<DocumentReceiver*>(self);
     check_columns(columns, receiver->id_type);
-    receiver->binary = base_type_of_column(columns, 1) == BYTEAOID;
+    receiver->rows->binary = base_type_of_column(columns, 1) == BYTEAOID;
     receiver->has_signatures = columns->natts == 3;
 }
 
@@ -131,6 +131,7 @@ bool receive(TupleTableSlot* slot, DestReceiver* self) {
     append_row(receiver, slot);
     MemoryContextSwitchTo(before);
     MemoryContextReset(receiver->row_context);
+    show_rows(receiver->rows->extents.size(), receiver->rows->bytes.size());
     return true;
 }
 
@@ -181,8 +182,7 @@ void report_nulls(int64 nulls) {
 
 }  // namespace
 
-const std::uint8_t* run_document_query(const DocumentQuery& query, DocumentRows& rows,
-                                       bool* binary) {
+void run_document_query(const DocumentQuery& query, DocumentRows& rows) {
     DocumentReceiver receiver{};
     receiver.receiver.receiveSlot = receive;
     receiver.receiver.rStartup = start;
@@ -211,8 +211,7 @@ const std::uint8_t* run_document_query(const DocumentQuery& query, DocumentRows&
 
     MemoryContextDelete(receiver.row_context);
     report_nulls(receiver.nulls);
-    *binary = receiver.binary;
-    return rows.bytes.finish();
+    rows.bytes.finish();
 }
 
 }  // namespace gputext

@@ -14,12 +14,10 @@ struct DocumentQuery {
     Oid id_type;
 };
 
-/// Packs the rows (id, document [, signature]) of the query into `rows`; returns the bytes, which
-/// live as long as `rows`. Documents that are null are left out, with one NOTICE. Raises an error
-/// for other columns, a null id, an id of another type, a query that writes or gives no rows, and
-/// whatever the query itself raises.
-/// Sets `binary` when the documents are bytea, which have no characters but bytes.
-const std::uint8_t* run_document_query(const DocumentQuery& query, DocumentRows& rows,
-                                       bool* binary);
+/// Packs the rows (id, document [, signature]) of the query into `rows`, showing meanwhile how many
+/// there are. Documents that are null are left out, with one NOTICE. Raises an error for other
+/// columns, a null id, an id of another type, a query that writes or gives no rows, and whatever
+/// the query itself raises.
+void run_document_query(const DocumentQuery& query, DocumentRows& rows);
 
 }  // namespace gputext

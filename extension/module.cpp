@@ -1,5 +1,6 @@
 #include "extension/postgres.hpp"
 
+#include "extension/daemon.hpp"
 #include "extension/settings.hpp"
 
 extern "C" {
@@ -9,5 +10,6 @@ PGDLLEXPORT void _PG_init(void);
 
 void _PG_init(void) {
     gputext::define_settings();
+    gputext::preload_supervisor();
 }
 }

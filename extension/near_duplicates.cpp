@@ -9,14 +9,13 @@ extern "C" {
 }
 
 #include <cstring>
-#include <memory>
 
 #include "cpp/near_duplicates.hpp"
+#include "extension/activity.hpp"
+#include "extension/computation.hpp"
 #include "extension/ctph.hpp"
-#include "extension/failure.hpp"
 #include "extension/inner_query.hpp"
 #include "extension/owned.hpp"
-#include "extension/running_job.hpp"
 #include "extension/settings.hpp"
 #include "extension/text_arguments.hpp"
 
@@ -32,18 +31,31 @@ struct Call {
     NearDuplicateParameters parameters;
 };
 
-/// What a call needs until its last row; dies with the call's memory context. The job is declared
-/// last: it is stopped before what it reads is gone.
-struct Work {
-    explicit Work(std::size_t memory_limit) : rows(memory_limit) {}
+/// What a call needs until its last row; dies with the call's memory context.
+class Work : public Computation {
+public:
+    Work(const Call& call, std::size_t memory_limit) : rows(memory_limit), call_(call) {}
 
     DocumentRows rows;
-    const std::uint8_t* bytes = nullptr;
     NearDuplicates answer;
     std::vector<Neighbour> neighbours;
     std::vector<std::uint32_t> components;
     std::vector<std::int64_t> component_sizes;
-    std::unique_ptr<Job> job;
+
+    JobSize size() const override;
+    Status compute(Execution& execution) override;
+    void prepare_for_device() override { descriptor_ = rows.bytes.share(); }
+    Status submit(DaemonConnection& connection) override;
+    Status take(const DaemonEvent& answer, Stop stop) override;
+
+private:
+    CharacterLengths characters() const {
+        return rows.binary ? CharacterLengths::single_byte() : database_characters();
+    }
+    Status keep(Result<NearDuplicates> result, Stop stop);
+
+    Call call_;
+    int descriptor_ = -1;  // of the bytes, for a device
 };
 
 void refuse_null(FunctionCallInfo fcinfo, int argument, const char* name) {
@@ -98,48 +110,59 @@ Call read_call(FunctionCallInfo fcinfo, Wanted wanted, bool typed) {
     return call;
 }
 
-/// What the job's thread does.
-Status compute(Work* work, const Call& call, const CharacterLengths& characters,
-               Execution& execution) {
-    const Documents documents{work->bytes, work->rows.extents, characters};
-    Result<NearDuplicates> answer =
-        near_duplicates(call.parameters, documents, work->rows.signatures, execution);
-    if (!answer.ok()) return answer.status();
-    work->answer = std::move(*answer);
-    if (call.wanted == Wanted::pairs) return {};
-    Result<std::vector<std::uint32_t>> components = work->answer.components(execution.stop());
-    if (!components.ok()) return components.status();
-    work->components = std::move(*components);
-    work->component_sizes.resize(work->components.size());
-    for (const std::uint32_t first : work->components) ++work->component_sizes[first];
+JobSize Work::size() const {
+    return {
+        rows.extents.size(), rows.bytes.size(),
+        near_duplicates_cpu_seconds(call_.parameters.mode, rows.extents.size(), rows.bytes.size(),
+                                    !rows.signatures.empty(), cpu_threads())};
+}
+
+Status Work::compute(Execution& execution) {
+    const Documents documents{rows.bytes.data(), rows.extents, characters()};
+    return keep(near_duplicates(call_.parameters, documents, rows.signatures, execution),
+                execution.stop());
+}
+
+Status Work::submit(DaemonConnection& connection) {
+    NearDuplicatesRequest request;
+    request.parameters = call_.parameters;
+    request.device_memory_limit = gpu_memory_limit();
+    request.bytes_descriptor = descriptor_;
+    request.bytes_size = rows.bytes.size();
+    request.extents = rows.extents;
+    request.characters = characters();
+    request.signatures = rows.signatures;
+    return connection.submit(request);
+}
+
+Status Work::take(const DaemonEvent& event, Stop stop) {
+    return keep(std::get<NearDuplicatesAnswer>(event).read(stop), stop);
+}
+
+Status Work::keep(Result<NearDuplicates> result, Stop stop) {
+    if (!result.ok()) return result.status();
+    answer = std::move(*result);
+    if (call_.wanted == Wanted::pairs) return {};
+    Result<std::vector<std::uint32_t>> found = answer.components(stop);
+    if (!found.ok()) return found.status();
+    components = std::move(*found);
+    component_sizes.resize(components.size());
+    for (const std::uint32_t first : components) ++component_sizes[first];
     return {};
 }
 
 /// Reads the documents and compares them; the answer is in the returned work.
-Work* compare_documents(const Call& call, MemoryContext context) {
-    Work* work = make_owned<Work>(context, host_memory_limit());
-    bool binary = false;
-    work->bytes = run_document_query(call.query, work->rows, &binary);
-    const CharacterLengths characters =
-        binary ? CharacterLengths::single_byte() : database_characters();
-    const unsigned threads = cpu_threads();
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            work->job = Job::start(threads, [work, call, characters](Execution& execution) {
-                return compute(work, call, characters, execution);
-            });
-            if (work->job == nullptr)
-                return {ErrorCode::out_of_memory, "could not start a thread",
-                        "The system's limits on threads and open files are the usual reasons."};
-            return {};
-        }))
-        raise_failure(failure);
-    finish_job(*work->job);
+Work* compare_documents(const Call& call, TimeSplit& times, MemoryContext context) {
+    begin_activity("near_duplicates", context);
+    Work* work = make_owned<Work>(context, call, host_memory_limit());
+    run_document_query(call.query, work->rows);
+    times.lap("reading rows");
+    run_computation(*work, times, context);
     return work;
 }
 
 Datum id_of(const Work* work, const IdType& type, std::uint32_t document) {
-    return id_at(type, work->bytes + work->rows.id_begins[document]);
+    return id_at(type, work->rows.bytes.data() + work->rows.id_begins[document]);
 }
 
 void put_pairs(Work* work, const IdType& type, ReturnSetInfo* result) {
@@ -181,13 +204,15 @@ Datum answer(FunctionCallInfo fcinfo, Wanted wanted, bool typed) {
     MemoryContext context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext job", ALLOCSET_DEFAULT_SIZES);
     MemoryContext before = MemoryContextSwitchTo(context);
-    Work* work = compare_documents(call, context);
+    TimeSplit times;
+    Work* work = compare_documents(call, times, context);
     const IdType id_type = id_type_of(call.query.id_type);
     if (wanted == Wanted::pairs)
         put_pairs(work, id_type, result);
     else
         put_groups(work, id_type, result);
-    work->job.reset();
+    times.lap("returning rows");
+    times.report("near_duplicates");
     work->rows.bytes.release();
     MemoryContextSwitchTo(before);
     MemoryContextDelete(context);

@@ -90,20 +90,38 @@ void PackedBytes::flush() {
     buffered_ = 0;
 }
 
-const std::uint8_t* PackedBytes::finish() {
-    if (file_ < 0) return memory_->data();
-    flush();
-    // PostgreSQL may have closed the descriptor to save some; asking for the size opens it again.
+/// PostgreSQL may have closed its descriptor to save some; asking for the size opens it again.
+void PackedBytes::reopen_file() {
     if (FileSize(file_) != static_cast<off_t>(size_))
         ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
                         errmsg("temporary file \"%s\" has lost bytes", FilePathName(file_))));
+}
+
+void PackedBytes::finish() {
+    if (file_ < 0) return;
+    flush();
+    reopen_file();
     void* const mapped = mmap(nullptr, size_, PROT_READ, MAP_SHARED, FileGetRawDesc(file_), 0);
     if (mapped == MAP_FAILED)
         ereport(ERROR, (errcode_for_file_access(),
                         errmsg("could not map file \"%s\": %m", FilePathName(file_))));
     mapped_ = mapped;
     mapped_size_ = size_;
-    return static_cast<const std::uint8_t*>(mapped_);
+}
+
+const std::uint8_t* PackedBytes::data() const {
+    return file_ < 0 ? memory_->data() : static_cast<const std::uint8_t*>(mapped_);
+}
+
+int PackedBytes::share() {
+    if (file_ >= 0) {
+        reopen_file();
+        return FileGetRawDesc(file_);
+    }
+    Failure failure;
+    if (!sealed_ && !attempt(failure, [&] { return memory_->seal(); })) raise_failure(failure);
+    sealed_ = true;
+    return memory_->descriptor();
 }
 
 IdType id_type_of(Oid oid) {

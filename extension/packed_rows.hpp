@@ -29,8 +29,14 @@ public:
     void append(const void* bytes, std::size_t size);
     std::size_t size() const { return size_; }
 
-    /// Ends the appending. The bytes stay where they are as long as this object exists.
-    const std::uint8_t* finish();
+    /// Ends the appending. From here on data() may be called.
+    void finish();
+    /// Valid until share().
+    const std::uint8_t* data() const;
+
+    /// After finish(): a descriptor by which another process may read the bytes, and nobody changes
+    /// them any more. Valid until PostgreSQL opens another file.
+    int share();
 
     /// Gives memory and file back. After an error it must not be called: PostgreSQL then closes the
     /// file by itself, and would warn of a file left open otherwise.
@@ -41,6 +47,7 @@ private:
     void spill();
     void write(const std::uint8_t* bytes, std::size_t size);
     void flush();
+    void reopen_file();
     void unmap();
 
     static constexpr std::size_t kBuffer = std::size_t{1} << 18;
@@ -49,6 +56,7 @@ private:
     std::size_t memory_limit_;
     std::size_t size_ = 0;
     std::optional<MemoryFile> memory_{std::in_place};
+    bool sealed_ = false;
     // Once spilled:
     File file_ = -1;  // closed by release(), or by PostgreSQL when the transaction aborts
     off_t written_ = 0;
@@ -63,6 +71,7 @@ struct DocumentRows {
     explicit DocumentRows(std::size_t memory_limit) : bytes(memory_limit) {}
 
     PackedBytes bytes;
+    bool binary = false;                          // bytea, which has no characters but bytes
     std::vector<std::uint64_t> id_begins;         // of each row's id in the bytes
     std::vector<Extent> extents;                  // of each row's document
     std::vector<std::optional<Ctph>> signatures;  // empty, or one a row

@@ -1,4 +1,4 @@
-// extension/running_job.hpp - lets a session wait for a job of cpp/ and stay interruptible
+// extension/running_job.hpp - lets a session wait for a job of cpp/ on the CPU
 
 #pragma once
 
@@ -7,8 +7,7 @@
 
 namespace gputext {
 
-/// Waits for the job's end, serving interrupts meanwhile; raises the job's failure as an error.
-/// When the session is cancelled the job is told to stop at once; whoever owns it destroys it.
+/// Waits for the job's end, showing meanwhile how far it is; raises the job's failure as an error.
 void finish_job(Job& job);
 
 }  // namespace gputext

@@ -9,6 +9,7 @@ extern "C" {
 #include <algorithm>
 #include <climits>
 
+#include "cpp/protocol.hpp"
 #include "extension/settings.hpp"
 
 namespace gputext {
@@ -18,6 +19,17 @@ constexpr int kMostThreads = 1024;
 
 int cpu_threads_setting = 0;
 int host_memory_limit_kb = 4 * 1024 * 1024;
+int device = static_cast<int>(DeviceSetting::automatic);
+int gpu_memory_limit_kb = 0;
+bool progress = false;
+char* fault = nullptr;
+
+const config_enum_entry kDevices[] = {{"auto", static_cast<int>(DeviceSetting::automatic), false},
+                                      {"gpu", static_cast<int>(DeviceSetting::gpu), false},
+                                      {"cpu", static_cast<int>(DeviceSetting::cpu), false},
+                                      {nullptr, 0, false}};
+int fake_devices_setting = 0;
+bool allow_faults_setting = false;
 
 }  // namespace
 
@@ -33,6 +45,33 @@ void define_settings() {
         "file.",
         "What is computed from the rows may take as much again.", &host_memory_limit_kb,
         4 * 1024 * 1024, 1024, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, nullptr, nullptr, nullptr);
+    DefineCustomEnumVariable(
+        "gputext.device", "Sets where a statement of gputext computes.",
+        "auto takes a GPU for jobs that are large enough to gain by it, and the CPU where there is "
+        "no GPU; gpu fails there.",
+        &device, device, kDevices, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable("gputext.gpu_memory_limit",
+                            "Sets the memory of a GPU that a statement of gputext may take.",
+                            "0 takes as much as is free.", &gpu_memory_limit_kb, 0, 0,
+                            MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, nullptr, nullptr, nullptr);
+    DefineCustomBoolVariable(
+        "gputext.progress",
+        "Sends the client a line a second that says how far a running statement of gputext is.",
+        nullptr, &progress, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomStringVariable(
+        "gputext.inject_fault", "For tests: the fault that each job asks gputextd for.",
+        "POINT:KIND or POINT:KIND:COUNT. gputextd refuses it unless gputext.allow_faults is on.",
+        &fault, "", PGC_SUSET, GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "gputext.fake_devices",
+        "Sets the number of devices without a GPU that gputextd presents in place of its GPUs.",
+        "For tests. 0 leaves gputextd its GPUs.", &fake_devices_setting, 0, 0,
+        static_cast<int>(kMaxDevices), PGC_SIGHUP, GUC_SUPERUSER_ONLY | GUC_NOT_IN_SAMPLE, nullptr,
+        nullptr, nullptr);
+    DefineCustomBoolVariable("gputext.allow_faults",
+                             "Lets superusers ask gputextd for faults to happen.", "For tests.",
+                             &allow_faults_setting, false, PGC_SIGHUP,
+                             GUC_SUPERUSER_ONLY | GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
     MarkGUCPrefixReserved("gputext");
 }
 
@@ -45,6 +84,26 @@ unsigned cpu_threads() {
 
 std::size_t host_memory_limit() {
     return static_cast<std::size_t>(host_memory_limit_kb) * 1024;
+}
+
+DeviceSetting device_setting() {
+    return static_cast<DeviceSetting>(device);
+}
+
+std::uint64_t gpu_memory_limit() {
+    return static_cast<std::uint64_t>(gpu_memory_limit_kb) * 1024;
+}
+
+bool progress_wanted() {
+    return progress;
+}
+
+const char* injected_fault() {
+    return fault;
+}
+
+DaemonSettings daemon_settings() {
+    return {fake_devices_setting, allow_faults_setting};
 }
 
 }  // namespace gputext

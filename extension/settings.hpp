@@ -3,6 +3,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+
+#include "extension/daemon_process.hpp"
 
 namespace gputext {
 
@@ -14,5 +17,25 @@ unsigned cpu_threads();
 
 /// gputext.host_memory_limit in bytes.
 std::size_t host_memory_limit();
+
+/// gputext.device: where a statement computes.
+enum class DeviceSetting {
+    automatic,  // on a device where that is faster, else, and where a device fails, on the CPU
+    gpu,        // on a device, or not at all
+    cpu
+};
+DeviceSetting device_setting();
+
+/// gputext.gpu_memory_limit in bytes; 0 is as much as a device gives.
+std::uint64_t gpu_memory_limit();
+
+/// gputext.progress: whether a running statement tells the client how far it is.
+bool progress_wanted();
+
+/// gputext.inject_fault, empty for none: what each job asks gputextd for (cpp/fault.hpp).
+const char* injected_fault();
+
+/// gputext.fake_devices and gputext.allow_faults, for tests.
+DaemonSettings daemon_settings();
 
 }  // namespace gputext

@@ -32,6 +32,14 @@ die() {
     exit 1
 }
 
+# For the GPU of this machine alone, which is built sooner; where there is none, kernels are only to
+# compile. nvidia-smi lists devices if there are any.
+if [[ -z ${GPUTEXT_CUDA_ARCHITECTURES:-} ]]; then
+    GPUTEXT_CUDA_ARCHITECTURES=90
+    ! nvidia-smi -L >/dev/null 2>&1 || GPUTEXT_CUDA_ARCHITECTURES=native
+fi
+export GPUTEXT_CUDA_ARCHITECTURES
+
 # run_make GOAL...: the Makefile with the PostgreSQL of these scripts
 run_make() {
     make --no-print-directory -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" "$@"

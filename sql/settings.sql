@@ -2,7 +2,7 @@
 
 -- A session knows the settings, and their limits, once it has used something of gputext.
 SELECT edit_distance('a', 'b');
-SELECT name, setting, unit, min_val, max_val, boot_val, context, vartype
+SELECT name, unit, min_val, max_val, enumvals, boot_val, context, vartype
 FROM pg_settings WHERE name LIKE 'gputext.%' ORDER BY name;
 SHOW gputext.host_memory_limit;
 SHOW gputext.cpu_threads;
@@ -12,7 +12,21 @@ SET gputext.cpu_threads = 1025;
 SET gputext.cpu_threads = 'many';
 SET gputext.host_memory_limit = '1023kB';
 SET gputext.host_memory_limit = '-1';
+SET gputext.device = 'tpu';
+SET gputext.gpu_memory_limit = '-1';
+SET gputext.gpu_memory_limit = 'all';
+SET gputext.progress = 'much';
+SET gputext.fake_devices = 1;
+SET gputext.allow_faults = on;
 SET gputext.missing = 1;
+-- Faults are a superuser's.
+CREATE ROLE regress_gputext_user;
+SET ROLE regress_gputext_user;
+SET gputext.inject_fault = 'in_job:crash';
+SET gputext.device = 'gpu';
+RESET gputext.device;
+RESET ROLE;
+DROP ROLE regress_gputext_user;
 
 -- 3 MB of documents, which do not fit into 1 MB of memory: they go to a temporary file, and the
 -- answer is the same.

@@ -235,7 +235,13 @@ TEST_F(Gputextd, ReportsProgressActivityAndCounters) {
     EXPECT_GT(progress->done, 5u);
     EXPECT_EQ(progress->total, 70u);
 
-    EXPECT_TRUE(next<NearDuplicatesAnswer>(*client).ok());
+    const auto answer = next<NearDuplicatesAnswer>(*client);
+    ASSERT_TRUE(answer.ok());
+    const auto& phases = answer->summary.phases;
+    ASSERT_GE(phases.size(), 3u);
+    EXPECT_EQ(phases[0].name, "being slow");
+    EXPECT_GE(phases[0].seconds, 0.69);
+    EXPECT_EQ(phases[1].name, "checking the request");
     EXPECT_TRUE(next<NearDuplicatesAnswer>(*waiting).ok());
     ASSERT_TRUE(watcher->ask_counters().ok());
     const auto counters = next<CounterValues>(*watcher);

@@ -48,6 +48,22 @@ TEST(Job, StopsSoonAfterItIsDestroyed) {
     EXPECT_TRUE(stopped);
 }
 
+TEST(Execution, AddsUpTheTimesOfPhases) {
+    Execution execution(1);
+    EXPECT_TRUE(execution.phase_times().empty());
+    execution.begin_phase("first", 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    execution.begin_phase("second", 1);
+    execution.begin_phase("first", 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const auto times = execution.phase_times();
+    ASSERT_EQ(times.size(), 2u);
+    EXPECT_EQ(times[0].name, "first");
+    EXPECT_EQ(times[1].name, "second");
+    EXPECT_GE(times[0].seconds, 0.04);
+    EXPECT_LT(times[1].seconds, times[0].seconds);
+}
+
 TEST(Execution, VisitsEachIndexOnceOnSeveralThreads) {
     Execution execution(4);
     execution.begin_phase("visiting", 5000);

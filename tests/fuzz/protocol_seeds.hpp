@@ -38,7 +38,7 @@ inline std::vector<Message> sample_messages() {
             submit,
             with_signatures,
             Progress{"computing signatures", 5, 10, 0},
-            NearDuplicatesReply{7, 3, true, 0, "fake device 0", 0.25, 1},
+            NearDuplicatesReply{7, 3, true, 0, "fake device 0", 0.25, 1, {{"hashing", 0.125}}},
             ErrorReply{ErrorCode::device_error, "the device failed", "Try again.", 2},
             AskDevices{},
             DeviceList{{{"fake device 0", 1 << 30, "none"}, {"fake device 1", 1 << 20, ""}}, ""},

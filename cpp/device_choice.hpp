@@ -1,0 +1,28 @@
+// cpp/device_choice.hpp - whether a job is large enough for a device to be faster than the CPU
+//
+// What gputext.device = auto asks. A device is worth it when it is faster by more than what it
+// takes to get there, which is a time that does not depend on the job, and one for each byte.
+
+#pragma once
+
+#include <cstdint>
+
+#include "cpp/near_duplicates.hpp"
+
+namespace gputext {
+
+/// Of a job of any operator, before it runs.
+struct JobSize {
+    std::uint64_t rows = 0;
+    std::uint64_t bytes = 0;  // of the input, which a device has to get
+    double cpu_seconds = 0;   // as the operator estimates it
+};
+
+bool worth_a_device(const JobSize& size);
+
+/// About what near_duplicates() takes on so many threads, from rates on source files of 10 KB.
+/// Documents without likeness take less, those that are all alike much more.
+double near_duplicates_cpu_seconds(NearDuplicateMode mode, std::uint64_t documents,
+                                   std::uint64_t bytes, bool signatures_given, unsigned threads);
+
+}  // namespace gputext

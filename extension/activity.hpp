@@ -1,0 +1,33 @@
+// extension/activity.hpp - what this session's operators are at: for gputext_activity, and with
+// gputext.progress for the client
+//
+// An operator whose inner query calls another one is shown again when that one has ended.
+
+#pragma once
+
+#include "extension/postgres.hpp"
+
+#include <cstdint>
+
+#include "extension/shared_state.hpp"
+
+namespace gputext {
+
+/// How far an operator is.
+struct Step {
+    const char* phase;
+    std::uint64_t done;
+    std::uint64_t total;  // 0 when nobody knows it
+    std::int32_t device;  // its number, kOnCpu or kNowhereYet
+};
+
+/// Shows the operator from here on, until the context is reset or deleted or the session ends.
+void begin_activity(const char* operation, MemoryContext context);
+
+/// Shows how far it is. May be called often: it does something only when a client wants to know.
+void show_step(const Step& step);
+
+/// The same for the rows of its inner query, as they come.
+void show_rows(std::uint64_t rows, std::uint64_t bytes);
+
+}  // namespace gputext

@@ -1,0 +1,43 @@
+// extension/computation.hpp - what an operator computes from its rows, on a device or on the CPU
+//
+// An operator says how it is computed on either. Everything else is the same for all: the choice,
+// the wait, what other sessions see of it, the counters, and the CPU where a device fails.
+
+#pragma once
+
+#include "extension/postgres.hpp"
+
+#include "cpp/daemon_client.hpp"
+#include "cpp/device_choice.hpp"
+#include "cpp/execution.hpp"
+#include "cpp/status.hpp"
+#include "cpp/stop.hpp"
+#include "extension/time_split.hpp"
+
+namespace gputext {
+
+/// Only prepare_for_device() calls PostgreSQL, and may raise an error.
+class Computation {
+public:
+    virtual ~Computation() = default;
+
+    virtual JobSize size() const = 0;
+
+    /// On the CPU. Called on a thread of its own.
+    virtual Status compute(Execution& execution) = 0;
+
+    // On a device; compute() may still follow.
+
+    /// Makes the input readable for another process.
+    virtual void prepare_for_device() = 0;
+    /// Sends the job.
+    virtual Status submit(DaemonConnection& connection) = 0;
+    /// Takes in the event that answers the job.
+    virtual Status take(const DaemonEvent& answer, Stop stop) = 0;
+};
+
+/// Computes it where gputext.device says, and returns when that is done. Raises an error when it
+/// cannot be done there. The context is to end before the computation does.
+void run_computation(Computation& computation, TimeSplit& times, MemoryContext context);
+
+}  // namespace gputext

@@ -1,0 +1,151 @@
+#include "extension/daemon.hpp"
+
+extern "C" {
+#include "postmaster/bgworker.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+}
+
+#include "extension/supervisor.hpp"
+
+namespace gputext {
+namespace {
+
+// A supervisor that has not started in this time never will: the postmaster could not fork.
+constexpr long kTimeToRegister = 10000;  // milliseconds
+// A supervisor that cannot stay, having no process for gputextd for example.
+constexpr int kMostRegistrations = 3;
+// For the supervisor to see that gputextd has died.
+constexpr long kTimeToNotice = 2000;  // milliseconds
+
+long milliseconds_since(TimestampTz begin) {
+    return TimestampDifferenceMilliseconds(begin, GetCurrentTimestamp());
+}
+
+DaemonAccess ready(pid_t daemon) {
+    DaemonAccess access{};
+    access.ready = true;
+    access.daemon = daemon;
+    return access;
+}
+
+DaemonAccess refused(Fallback reason, const char* message, const char* why, const char* hint) {
+    DaemonAccess access{};
+    access.reason = reason;
+    if (why[0] != '\0')
+        snprintf(access.message, sizeof access.message, "%s: %s", message, why);
+    else
+        strlcpy(access.message, message, sizeof access.message);
+    strlcpy(access.hint, hint, sizeof access.hint);
+    return access;
+}
+
+/// One session's patience with gputextd.
+class Approach {
+public:
+    Approach(Want want, pid_t dead)
+        : want_(want), dead_(dead), state_(shared_state()), begin_(GetCurrentTimestamp()) {}
+
+    DaemonAccess run() {
+        DaemonAccess access{};
+        ConditionVariablePrepareToSleep(&state_->changed);
+        while (!decide(access))
+            ConditionVariableTimedSleep(&state_->changed, 100, PG_WAIT_EXTENSION);
+        ConditionVariableCancelSleep();
+        return access;
+    }
+
+private:
+    /// False to wait.
+    bool decide(DaemonAccess& access) {
+        LWLockAcquire(&state_->lock, LW_EXCLUSIVE);
+        const bool decided = decide_locked(state_->daemon, access);
+        LWLockRelease(&state_->lock);
+        return decided;
+    }
+
+    bool decide_locked(SharedDaemon& daemon, DaemonAccess& access) {
+        switch (daemon.phase) {
+            case DaemonPhase::ready:
+                if (daemon.daemon != dead_) {
+                    access = ready(daemon.daemon);
+                    return true;
+                }
+                return late(kTimeToNotice, "gputextd takes no connections", "", access);
+            case DaemonPhase::absent:
+                return !register_supervisor(daemon, access);
+            case DaemonPhase::requested:
+                if (milliseconds_since(daemon.changed_at) > kTimeToRegister)
+                    return !register_supervisor(daemon, access);
+                return late(kDaemonPatience, "gputext's supervisor does not start", "", access);
+            case DaemonPhase::starting:
+                return late(kDaemonPatience, "gputextd does not become ready", "", access);
+            case DaemonPhase::waiting:
+                if (want_ == Want::device)
+                    return late(kDaemonPatience, "gputextd keeps ending", daemon.why, access);
+                access = refused(Fallback::not_ready, "gputextd keeps ending", daemon.why, kSeeLog);
+                return true;
+            case DaemonPhase::no_devices:
+                if (look_again(daemon)) return !register_supervisor(daemon, access);
+                access = refused(Fallback::no_device, "there is no GPU to use", daemon.why, "");
+                return true;
+            case DaemonPhase::failed:
+                if (look_again(daemon)) return !register_supervisor(daemon, access);
+                access = refused(Fallback::not_ready, "gputextd cannot be started", daemon.why, "");
+                return true;
+        }
+        pg_unreachable();
+    }
+
+    /// What was found before this approach may have changed since.
+    bool look_again(const SharedDaemon& daemon) const {
+        return want_ == Want::device && daemon.changed_at < begin_;
+    }
+
+    bool late(long patience, const char* message, const char* why, DaemonAccess& access) const {
+        if (milliseconds_since(begin_) < patience) return false;
+        access = refused(Fallback::not_ready, message, why, kSeeLog);
+        return true;
+    }
+
+    /// False, with the reason, when the server has no place for it, or it does not stay.
+    bool register_supervisor(SharedDaemon& daemon, DaemonAccess& access) {
+        if (++registrations_ > kMostRegistrations) {
+            access = refused(Fallback::not_ready, "gputext's supervisor keeps ending", "", kSeeLog);
+            return false;
+        }
+        BackgroundWorker worker = supervisor_worker();
+        if (!RegisterDynamicBackgroundWorker(&worker, nullptr)) {
+            access = refused(Fallback::no_worker_slot,
+                             "no background worker is free for gputext's supervisor", "",
+                             "Raise max_worker_processes, or preload gputext by "
+                             "shared_preload_libraries, and restart the server.");
+            return false;
+        }
+        daemon.phase = DaemonPhase::requested;
+        daemon.changed_at = GetCurrentTimestamp();
+        return true;
+    }
+
+    static constexpr char kSeeLog[] = "The server's log has gputextd's messages.";
+
+    Want want_;
+    pid_t dead_;
+    SharedState* state_;
+    TimestampTz begin_;
+    int registrations_ = 0;
+};
+
+}  // namespace
+
+DaemonAccess reach_daemon(Want want, pid_t dead) {
+    return Approach(want, dead).run();
+}
+
+void preload_supervisor() {
+    if (!process_shared_preload_libraries_in_progress) return;
+    BackgroundWorker worker = supervisor_worker();
+    RegisterBackgroundWorker(&worker);
+}
+
+}  // namespace gputext

@@ -1,0 +1,149 @@
+#include "extension/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_authid.h"
+#include "funcapi.h"
+#include "lib/stringinfo.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/fmgrprotos.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+}
+
+#include <algorithm>
+#include <iterator>
+
+#include "extension/shared_state.hpp"
+
+namespace gputext {
+namespace {
+
+// ---- gputext_activity ----
+
+/// A copy of what a session shows, whole although it may be writing.
+SharedActivity read_activity(const SharedActivity& shared) {
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        const std::uint32_t before = *const_cast<const volatile std::uint32_t*>(&shared.changes);
+        pg_read_barrier();
+        const SharedActivity copy = shared;
+        pg_read_barrier();
+        const std::uint32_t after = *const_cast<const volatile std::uint32_t*>(&shared.changes);
+        if (before == after && before % 2 == 0) return copy;
+    }
+}
+
+/// As PostgreSQL's own views of activity.
+bool may_see(const SharedActivity& activity) {
+    return has_privs_of_role(GetUserId(), activity.role) ||
+           has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
+}
+
+/// Null when there is no such device any more.
+const char* name_of_device(std::int32_t number) {
+    SharedState* state = shared_state();
+    const char* name = nullptr;
+    LWLockAcquire(&state->lock, LW_SHARED);
+    if (number < state->daemon.devices) name = pstrdup(state->daemon.device[number].name);
+    LWLockRelease(&state->lock);
+    return name;
+}
+
+void put_activity(ReturnSetInfo* result, const SharedActivity& activity) {
+    enum { pid, operation, device, device_name, phase, done, total, rows, bytes, seconds, started };
+    Datum values[started + 1] = {};
+    bool nulls[started + 1];
+    const auto put = [&](int column, Datum value) {
+        values[column] = value;
+        nulls[column] = false;
+    };
+    const auto put_number = [&](int column, std::uint64_t number) {
+        put(column, Int64GetDatum(static_cast<int64>(number)));
+    };
+    std::fill(std::begin(nulls), std::end(nulls), true);
+    put(pid, Int32GetDatum(activity.pid));
+    if (may_see(activity)) {
+        put(operation, CStringGetTextDatum(activity.operation));
+        if (activity.device == kOnCpu) put(device, CStringGetTextDatum("cpu"));
+        if (activity.device >= 0) {
+            put(device, CStringGetTextDatum(psprintf("%d", activity.device)));
+            const char* name = name_of_device(activity.device);
+            if (name != nullptr) put(device_name, CStringGetTextDatum(name));
+        }
+        put(phase, CStringGetTextDatum(activity.phase));
+        put_number(done, activity.done);
+        if (activity.total > 0) put_number(total, activity.total);
+        put_number(rows, activity.rows);
+        put_number(bytes, activity.bytes);
+        const auto microseconds = GetCurrentTimestamp() - activity.start;
+        put(seconds, Float8GetDatum(static_cast<double>(microseconds) / 1e6));
+        put(started, TimestampTzGetDatum(activity.start));
+    }
+    tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+// ---- gputext_stat ----
+
+std::uint64_t fallbacks_of(Fallback reason) {
+    return pg_atomic_read_u64(&shared_state()->fallbacks[static_cast<int>(reason)]);
+}
+
+std::uint64_t all_fallbacks() {
+    std::uint64_t sum = 0;
+    for (int i = 0; i < static_cast<int>(Fallback::count); ++i)
+        sum += fallbacks_of(static_cast<Fallback>(i));
+    return sum;
+}
+
+/// An object of those that there were. The names need no quoting within.
+Datum fallback_reasons() {
+    StringInfoData json;
+    initStringInfo(&json);
+    for (int i = 0; i < static_cast<int>(Fallback::count); ++i) {
+        const auto reason = static_cast<Fallback>(i);
+        const std::uint64_t times = fallbacks_of(reason);
+        if (times > 0)
+            appendStringInfo(&json, "%s\"%s\": %llu", json.len > 0 ? ", " : "", name_of(reason),
+                             static_cast<unsigned long long>(times));
+    }
+    return DirectFunctionCall1(jsonb_in, CStringGetDatum(psprintf("{%s}", json.data)));
+}
+
+}  // namespace
+}  // namespace gputext
+
+using namespace gputext;
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_activity);
+PG_FUNCTION_INFO_V1(gputext_stat);
+
+PGDLLEXPORT Datum gputext_activity(PG_FUNCTION_ARGS) {
+    InitMaterializedSRF(fcinfo, 0);
+    const SharedState* state = shared_state();
+    for (int i = 0; i < state->activities; ++i) {
+        const SharedActivity activity = read_activity(state->activity[i]);
+        if (activity.pid != 0)
+            put_activity(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo), activity);
+    }
+    PG_RETURN_NULL();
+}
+
+PGDLLEXPORT Datum gputext_stat(PG_FUNCTION_ARGS) {
+    constexpr int counters = static_cast<int>(Counter::count);
+    TupleDesc columns;
+    if (get_call_result_type(fcinfo, nullptr, &columns) != TYPEFUNC_COMPOSITE)
+        elog(ERROR, "gputext_stat must return a row");
+    SharedState* state = shared_state();
+    Datum values[counters + 3];
+    bool nulls[lengthof(values)] = {};
+    // Its columns begin with the counters, in their order.
+    for (int i = 0; i < counters; ++i)
+        values[i] = Int64GetDatum(static_cast<int64>(pg_atomic_read_u64(&state->counters[i])));
+    values[counters] = Int64GetDatum(static_cast<int64>(all_fallbacks()));
+    values[counters + 1] = fallback_reasons();
+    values[counters + 2] = TimestampTzGetDatum(state->since);
+    PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(columns, values, nulls)));
+}
+}

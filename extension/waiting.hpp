@@ -1,0 +1,15 @@
+// extension/waiting.hpp - how a session waits for what computes for it, and stays interruptible
+
+#pragma once
+
+#include "extension/postgres.hpp"
+
+namespace gputext {
+
+/// Waits until there is something to read, at most so many milliseconds; whether there is.
+bool wait_until_readable(int descriptor, long milliseconds);
+
+/// How often who waits looks how far it is.
+inline constexpr long kLookEveryMilliseconds = 100;
+
+}  // namespace gputext

@@ -1,0 +1,103 @@
+-- Where statements compute, and what can be seen of it
+
+-- On a device where there is one. Where there is none, this file compares the CPU with itself.
+SELECT CASE WHEN bool_or(device IS NOT NULL) THEN 'gpu' ELSE 'cpu' END AS here FROM gputext_devices() \gset
+
+CREATE TABLE docs AS
+SELECT row_number() OVER (ORDER BY version, base) AS id,
+       (SELECT string_agg(CASE WHEN (word + base) % 20 < version % 6 THEN 'é' || version % 6
+                               ELSE substr(md5(base || '/' || word), 1, 1 + (word * base) % 9) END,
+                          ' ' ORDER BY word)
+        FROM generate_series(1, 20 + 2 * base) AS word) AS body
+FROM generate_series(1, 30) AS base, generate_series(0, 6) AS version;
+ALTER TABLE docs ADD signature ctph GENERATED ALWAYS AS (ctph_signature(body, 12)) STORED;
+-- 3 MB, for a file
+CREATE TABLE long_docs AS SELECT id, repeat(body, 60) AS body FROM docs;
+
+CREATE TABLE calls (number int, call text);
+INSERT INTO calls VALUES
+    (1, $$near_duplicates('SELECT id, body FROM docs ORDER BY id', 0.1)$$),
+    (2, $$near_duplicates('SELECT id, body FROM docs ORDER BY id', 0.1, 'exact')$$),
+    (3, $$near_duplicates('SELECT id, body FROM docs ORDER BY id', 0.1, 'ctph', 12)$$),
+    (4, $$near_duplicates('SELECT id, body, CASE WHEN id % 2 = 0 THEN signature END FROM docs ORDER BY id', 0.1, 'ctph', 12)$$),
+    (5, $$near_duplicates('SELECT id, convert_to(body, ''UTF8'') FROM docs ORDER BY id', 0.1, 'exact')$$),
+    (6, $$near_duplicates('SELECT ''n'' || id, body FROM docs ORDER BY id', NULL::text, 0.2)$$),
+    (7, $$near_duplicates('SELECT id, body FROM long_docs ORDER BY id')$$),
+    (8, $$near_duplicates('SELECT id, left(body, 3) FROM docs ORDER BY id', 0.3, 'exact')$$),
+    (9, $$near_duplicates('TABLE docs', 0)$$),
+    (10, $$near_duplicates('SELECT id, body FROM docs WHERE false')$$),
+    (11, $$near_duplicates('SELECT id, '''' FROM docs WHERE id < 4')$$),
+    (12, $$near_duplicate_groups('SELECT id, body FROM docs ORDER BY id', 0.1)$$),
+    (13, $$near_duplicate_groups('SELECT md5(id::text)::uuid, body FROM docs ORDER BY id', NULL::uuid, 0.05, 'exact')$$),
+    (14, $$near_duplicate_groups('SELECT id, body FROM docs WHERE false')$$);
+CREATE FUNCTION rows_of(call text, device text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('gputext.device', device, true);
+    RETURN QUERY EXECUTE 'SELECT r::text FROM ' || call || ' AS r';
+END $$;
+
+SET gputext.host_memory_limit = '1MB';
+SELECT gpu_jobs, gpu_jobs + cpu_jobs AS jobs, rows, bytes, failures FROM gputext_stat \gset before_
+SELECT number, cardinality(a) > 0 AS any_rows, a = b AS same
+FROM calls, LATERAL (SELECT ARRAY(SELECT rows_of(call, 'cpu')) AS a, ARRAY(SELECT rows_of(call, :'here')) AS b) AS answers
+ORDER BY number;
+RESET gputext.host_memory_limit;
+
+-- They have been counted, each once.
+\d gputext_stat
+SELECT gpu_jobs + cpu_jobs - :before_jobs AS jobs, failures - :before_failures AS failures,
+       rows - :before_rows AS rows, bytes > :before_bytes AS bytes, (gpu_jobs > :before_gpu_jobs) = (:'here' = 'gpu') AS here,
+       cpu_fallbacks >= 0 AS fallbacks, jsonb_typeof(fallback_reasons) AS reasons, since <= now() AS since
+FROM gputext_stat;
+-- A statement whose inner query fails has not computed anything.
+SELECT gpu_jobs, cpu_jobs, failures, cancelled, rows FROM gputext_stat \gset before_
+SELECT * FROM near_duplicates('SELECT 1 / (id - 2), body FROM docs');
+SELECT (gpu_jobs, cpu_jobs, failures, cancelled, rows)
+     = (:before_gpu_jobs, :before_cpu_jobs, :before_failures, :before_cancelled, :before_rows) AS same
+FROM gputext_stat;
+
+-- Small jobs stay on the CPU, and need no gputextd.
+SHOW gputext.device;
+SELECT cpu_jobs FROM gputext_stat \gset before_
+SELECT count(*) FROM near_duplicates('SELECT id, body FROM docs', 0.001);
+SELECT cpu_jobs - :before_cpu_jobs AS on_cpu FROM gputext_stat;
+
+-- An inner query that looks at its own statement
+\d gputext_activity
+CREATE FUNCTION here() RETURNS text LANGUAGE sql VOLATILE AS
+$$ SELECT concat_ws(' ', operator, phase, coalesce(device, 'nowhere yet'), total, rows, bytes, seconds < 60, started <= clock_timestamp())
+   FROM gputext_activity WHERE pid = pg_backend_pid() $$;
+SELECT id FROM near_duplicate_groups('SELECT here(), ''x''', NULL::text);
+SELECT here();
+-- One that calls another one: when that has ended, the outer one is shown again.
+SET gputext.device = cpu;
+SELECT id FROM near_duplicate_groups(
+    'SELECT here(), body FROM docs WHERE id = (SELECT count(*) FROM near_duplicates(''SELECT id, body FROM docs'', 0)) + 1',
+    NULL::text);
+RESET gputext.device;
+SELECT here();
+-- Nothing is shown after an error.
+DO $$
+BEGIN
+    PERFORM near_duplicates('SELECT 1::bigint, (1 / 0)::text');
+EXCEPTION WHEN division_by_zero THEN
+    RAISE NOTICE 'then: %', here();
+END $$;
+
+-- Others see that a session computes, and not what.
+CREATE ROLE regress_gputext_other;
+CREATE FUNCTION seen_by_other() RETURNS text LANGUAGE sql VOLATILE SECURITY DEFINER AS
+$$ SELECT count(pid) || ' ' || count(operator) || ' ' || count(phase) || ' ' || count(rows) || ' ' || count(started)
+   FROM gputext_activity WHERE pid = pg_backend_pid() $$;
+ALTER FUNCTION seen_by_other() OWNER TO regress_gputext_other;
+SELECT id FROM near_duplicate_groups('SELECT seen_by_other(), ''x''', NULL::text);
+GRANT pg_read_all_stats TO regress_gputext_other;
+SELECT id FROM near_duplicate_groups('SELECT seen_by_other(), ''x''', NULL::text);
+-- The counters are everybody's.
+SET ROLE regress_gputext_other;
+SELECT count(*) FROM gputext_stat;
+RESET ROLE;
+
+DROP TABLE docs, long_docs, calls;
+DROP FUNCTION rows_of, here, seen_by_other;
+DROP ROLE regress_gputext_other;

@@ -1,0 +1,55 @@
+// Which jobs go to a device. The constants may change; what must hold whatever they are is here.
+
+#include "cpp/device_choice.hpp"
+
+#include <gtest/gtest.h>
+
+namespace gputext {
+namespace {
+
+bool worth(NearDuplicateMode mode, std::uint64_t documents, std::uint64_t bytes_each,
+           unsigned threads = 1) {
+    const std::uint64_t bytes = documents * bytes_each;
+    return worth_a_device(
+        {documents, bytes, near_duplicates_cpu_seconds(mode, documents, bytes, false, threads)});
+}
+
+TEST(DeviceChoice, SmallJobsStayOnTheCpu) {
+    for (const auto mode : {NearDuplicateMode::ctph, NearDuplicateMode::exact})
+        for (const std::uint64_t documents : {0, 1, 2, 100})
+            EXPECT_FALSE(worth(mode, documents, 1000)) << documents;
+}
+
+TEST(DeviceChoice, LargeJobsGoToADevice) {
+    for (const auto mode : {NearDuplicateMode::ctph, NearDuplicateMode::exact}) {
+        EXPECT_TRUE(worth(mode, 20'000, 10'000));
+        EXPECT_TRUE(worth(mode, 10'000'000, 100, 64)) << "many short documents";
+        EXPECT_TRUE(worth(mode, 2, 500'000'000)) << "few long documents";
+    }
+}
+
+TEST(DeviceChoice, OnceWorthItMoreIsWorthItToo) {
+    for (const auto mode : {NearDuplicateMode::ctph, NearDuplicateMode::exact})
+        for (const std::uint64_t bytes_each : {10, 1000, 100'000}) {
+            bool before = false;
+            for (std::uint64_t documents = 1; documents < 10'000'000; documents *= 2) {
+                const bool now = worth(mode, documents, bytes_each, 2);
+                EXPECT_TRUE(now || !before) << documents << " of " << bytes_each;
+                before = now;
+            }
+        }
+}
+
+TEST(DeviceChoice, MoreThreadsAndGivenSignaturesSpeakForTheCpu) {
+    const auto seconds = [](bool given, unsigned threads) {
+        return near_duplicates_cpu_seconds(NearDuplicateMode::ctph, 20'000, 200'000'000, given,
+                                           threads);
+    };
+    EXPECT_GT(seconds(false, 1), 1.9 * seconds(false, 2));
+    EXPECT_GT(seconds(false, 1), seconds(true, 1));
+    // The job that docs/benchmarks.md measures.
+    EXPECT_NEAR(seconds(false, 1), 1.0, 0.2);
+}
+
+}  // namespace
+}  // namespace gputext

@@ -16,7 +16,7 @@ using Connection = std::unique_ptr<DaemonConnection>;
 
 // gputextd greets at once, and speaks some times a second while a job waits or runs.
 constexpr long kTimeToGreet = 5000;   // milliseconds
-constexpr long kMostSilence = 15000;  // milliseconds
+constexpr long kMostSilence = 10000;  // milliseconds
 
 /// What is known of a job at gputextd.
 struct Progressing {

@@ -72,10 +72,13 @@ protected:
 
     /// New sessions, as after a restart.
     void connect() {
-        session_ = std::make_unique<Session>(server().connection());
+        connect_session();
         other_ = std::make_unique<Session>(server().connection());
         started_ = other().value("SELECT pg_postmaster_start_time()");
-        session().rows("SET gputext.device = gpu");
+    }
+    void connect_session() {
+        session_ = std::make_unique<Session>(server().connection());
+        set("gputext.device = gpu");
     }
     void disconnect() {
         session_.reset();

@@ -57,20 +57,21 @@ void fall_back(Fallback reason, const char* message, const char* hint) {
         (errmsg("computing on the CPU: %s", message), hint[0] != '\0' ? errhint("%s", hint) : 0));
 }
 
+constexpr char kUseCpu[] = "With gputext.device set to auto or cpu it is computed on the CPU.";
+
 /// There is no gputextd to send a job to.
 void do_without(const DaemonAccess& access) {
     if (device_setting() == DeviceSetting::automatic)
         return fall_back(access.reason, access.message, access.hint);
-    ereport(ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", access.message),
-             access.hint[0] != '\0'
-                 ? errhint("%s", access.hint)
-                 : errhint("With gputext.device set to auto or cpu it is computed on the CPU.")));
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", access.message),
+                    errhint("%s", access.hint[0] != '\0' ? access.hint : kUseCpu)));
 }
 
 /// A job has failed there.
-void do_without(const Failure& failure) {
+void do_without(Failure failure) {
     const std::optional<Fallback> reason = reason_of(failure.code);
+    if (reason && failure.hint[0] == '\0' && device_setting() == DeviceSetting::gpu)
+        copy_text(failure.hint, kUseCpu);
     if (!reason || device_setting() == DeviceSetting::gpu) raise_failure(failure);
     fall_back(*reason, failure.message, failure.hint);
 }

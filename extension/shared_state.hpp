@@ -46,6 +46,8 @@ struct SharedDaemon {
     DaemonPhase phase;
     pid_t supervisor;  // 0: none
     pid_t daemon;      // 0: none
+    struct Latch* latch;  // of the supervisor
+    bool doubted;         // a session got no answer from a daemon that is ready: ask it again
     TimestampTz changed_at;
     char why[512];
     int devices;  // how many of the list hold

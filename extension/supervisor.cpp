@@ -28,8 +28,9 @@ namespace {
 
 constexpr int kProbeEvery = 10;               // milliseconds, until it answers
 constexpr TimestampTz kTimeToAnswer = 60000;  // milliseconds: a host with many GPUs takes seconds
-constexpr TimestampTz kTimeToEnd = 3000;      // milliseconds, before it is killed
-constexpr TimestampTz kTimeToDie = 5000;      // milliseconds, when killed; drivers can hold it up
+constexpr TimestampTz kTimeToAnswerAgain = 5000;  // milliseconds, when it has been ready
+constexpr TimestampTz kTimeToEnd = 3000;          // milliseconds, before it is killed
+constexpr TimestampTz kTimeToDie = 5000;   // milliseconds, when killed; drivers can hold it up
 constexpr TimestampTz kForgiving = 60000;  // milliseconds that it runs until its past is forgotten
 constexpr int kForgiven = 5;               // ends before it has to wait
 constexpr TimestampTz kLongestWait = 60000;  // milliseconds
@@ -48,6 +49,7 @@ void set_phase(DaemonPhase phase, const char* why = "") {
     SharedDaemon& daemon = state->daemon;
     daemon.phase = phase;
     daemon.daemon = process.pid;
+    daemon.doubted = false;
     daemon.changed_at = GetCurrentTimestamp();
     strlcpy(daemon.why, why, sizeof daemon.why);
     if (phase == DaemonPhase::ready) probe.copy_devices(daemon);
@@ -60,7 +62,10 @@ bool take_office() {
     SharedState* state = shared_state();
     LWLockAcquire(&state->lock, LW_EXCLUSIVE);
     const bool free = state->daemon.supervisor == 0;
-    if (free) state->daemon.supervisor = MyProcPid;
+    if (free) {
+        state->daemon.supervisor = MyProcPid;
+        state->daemon.latch = MyLatch;
+    }
     LWLockRelease(&state->lock);
     return free;
 }
@@ -89,6 +94,7 @@ void leave_office(int, Datum) {
     LWLockAcquire(&state->lock, LW_EXCLUSIVE);
     SharedDaemon& daemon = state->daemon;
     daemon.supervisor = 0;
+    daemon.latch = nullptr;
     daemon.daemon = 0;
     if (daemon.phase != DaemonPhase::no_devices && daemon.phase != DaemonPhase::failed)
         daemon.phase = DaemonPhase::absent;
@@ -179,11 +185,30 @@ void note_end(int status) {
     ereport(LOG, (errmsg("gputextd exited with code %d", WEXITSTATUS(status))));
 }
 
-/// Asks gputextd for its devices until it says them. True when it has none and is to go.
-bool found_no_devices(TimestampTz started) {
+bool is_doubted() {
+    SharedState* state = shared_state();
+    LWLockAcquire(&state->lock, LW_SHARED);
+    const bool doubted = state->daemon.doubted;
+    LWLockRelease(&state->lock);
+    return doubted;
+}
+
+/// When gputextd was asked for its devices, and how long it may take to say them.
+struct Question {
+    TimestampTz asked;
+    TimestampTz patience;
+};
+
+Question ask_for_devices(TimestampTz patience) {
+    probe.open();
+    return {GetCurrentTimestamp(), patience};
+}
+
+/// Waits for its devices. True when it has none and is to go.
+bool found_no_devices(const Question& question) {
     switch (probe.advance(process.pid)) {
         case DaemonProbe::State::asking:
-            if (milliseconds_since(started) > kTimeToAnswer) {
+            if (milliseconds_since(question.asked) > question.patience) {
                 ereport(WARNING, (errmsg("gputextd does not answer and is killed")));
                 probe.close();
                 kill_daemon();
@@ -203,10 +228,9 @@ bool found_no_devices(TimestampTz started) {
 /// From its start to its end.
 Next run_daemon(bool& ended_by_itself) {
     const DaemonSettings settings = daemon_settings();
-    const TimestampTz started = GetCurrentTimestamp();
     daemon_log.start_over();
     process = start_daemon_process(settings);
-    probe.open();
+    Question question = ask_for_devices(kTimeToAnswer);
     set_phase(DaemonPhase::starting);
     for (;;) {
         wait_for_events(probe.asking() ? kProbeEvery : -1);
@@ -225,7 +249,8 @@ Next run_daemon(bool& ended_by_itself) {
             set_phase(DaemonPhase::failed, last_end);
             return Next::leave;
         }
-        if (probe.asking() && found_no_devices(started)) {
+        if (!probe.asking() && is_doubted()) question = ask_for_devices(kTimeToAnswerAgain);
+        if (probe.asking() && found_no_devices(question)) {
             end_daemon();
             set_phase(DaemonPhase::no_devices, probe.why_none());
             return Next::leave;

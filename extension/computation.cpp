@@ -23,9 +23,10 @@ namespace {
 
 /// What works on a computation, which is to end before the computation does.
 struct Run {
-    explicit Run(Computation& what) : computation(what), size(what.size()) {}
+    Run(Computation& what, TimeSplit& split) : computation(what), times(split), size(what.size()) {}
 
     Computation& computation;
+    TimeSplit& times;
     JobSize size;
     std::unique_ptr<Job> job;
     std::unique_ptr<DaemonConnection> connection;
@@ -56,20 +57,21 @@ void fall_back(Fallback reason, const char* message, const char* hint) {
         (errmsg("computing on the CPU: %s", message), hint[0] != '\0' ? errhint("%s", hint) : 0));
 }
 
+constexpr char kUseCpu[] = "With gputext.device set to auto or cpu it is computed on the CPU.";
+
 /// There is no gputextd to send a job to.
 void do_without(const DaemonAccess& access) {
     if (device_setting() == DeviceSetting::automatic)
         return fall_back(access.reason, access.message, access.hint);
-    ereport(ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", access.message),
-             access.hint[0] != '\0'
-                 ? errhint("%s", access.hint)
-                 : errhint("With gputext.device set to auto or cpu it is computed on the CPU.")));
+    ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE), errmsg("%s", access.message),
+                    errhint("%s", access.hint[0] != '\0' ? access.hint : kUseCpu)));
 }
 
 /// A job has failed there.
-void do_without(const Failure& failure) {
+void do_without(Failure failure) {
     const std::optional<Fallback> reason = reason_of(failure.code);
+    if (reason && failure.hint[0] == '\0' && device_setting() == DeviceSetting::gpu)
+        copy_text(failure.hint, kUseCpu);
     if (!reason || device_setting() == DeviceSetting::gpu) raise_failure(failure);
     fall_back(*reason, failure.message, failure.hint);
 }
@@ -110,6 +112,7 @@ bool compute_on_device(Run& run) {
         const DeviceJobResult result = run_device_job(run.computation, run.connection, again);
         run.connection.reset();
         if (result.end == JobEnd::answered) {
+            run.times.lap("on a device", result.phases.text);
             count_device_job(result);
             return true;
         }
@@ -138,6 +141,12 @@ void compute_on_cpu(Run& run) {
         }))
         raise_failure(failure);
     finish_job(*run.job);
+    PhaseText phases;
+    attempt(failure, [&]() -> Status {
+        phases.set(run.job->execution().phase_times());
+        return {};
+    });
+    run.times.lap("on the CPU", phases.text);
     run.job.reset();
     add_to_counter(Counter::cpu_jobs);
     add_to_counter(
@@ -157,8 +166,8 @@ void abandon(int code, Datum argument) {
 
 }  // namespace
 
-void run_computation(Computation& computation, MemoryContext context) {
-    Run* run = make_owned<Run>(context, computation);
+void run_computation(Computation& computation, TimeSplit& times, MemoryContext context) {
+    Run* run = make_owned<Run>(context, computation, times);
     PG_ENSURE_ERROR_CLEANUP(abandon, PointerGetDatum(run));
     {
         if (!compute_on_device(*run)) compute_on_cpu(*run);

@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "postmaster/bgworker.h"
+#include "storage/latch.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 }
@@ -13,8 +14,12 @@ namespace {
 
 // A supervisor that has not started in this time never will: the postmaster could not fork.
 constexpr long kTimeToRegister = 10000;  // milliseconds
-// For the supervisor to see that gputextd has died.
+// A supervisor that cannot stay, having no process for gputextd for example.
+constexpr int kMostRegistrations = 3;
+// For the supervisor to see that gputextd has died, or that it answers.
 constexpr long kTimeToNotice = 2000;  // milliseconds
+// For the supervisor to start another in place of one that answers nobody.
+constexpr long kTimeToReplace = 20000;  // milliseconds
 
 long milliseconds_since(TimestampTz begin) {
     return TimestampDifferenceMilliseconds(begin, GetCurrentTimestamp());
@@ -41,8 +46,8 @@ DaemonAccess refused(Fallback reason, const char* message, const char* why, cons
 /// One session's patience with gputextd.
 class Approach {
 public:
-    Approach(Want want, pid_t dead)
-        : want_(want), dead_(dead), state_(shared_state()), begin_(GetCurrentTimestamp()) {}
+    Approach(Want want, pid_t doubted)
+        : want_(want), doubted_(doubted), state_(shared_state()), begin_(GetCurrentTimestamp()) {}
 
     DaemonAccess run() {
         DaemonAccess access{};
@@ -65,11 +70,13 @@ private:
     bool decide_locked(SharedDaemon& daemon, DaemonAccess& access) {
         switch (daemon.phase) {
             case DaemonPhase::ready:
-                if (daemon.daemon != dead_) {
+                if (daemon.daemon != doubted_ || daemon.changed_at > begin_) {
                     access = ready(daemon.daemon);
                     return true;
                 }
-                return late(kTimeToNotice, "gputextd takes no connections", "", access);
+                doubt(daemon);
+                return late(want_ == Want::device ? kTimeToReplace : kTimeToNotice,
+                            "gputextd takes no connections", "", access);
             case DaemonPhase::absent:
                 return !register_supervisor(daemon, access);
             case DaemonPhase::requested:
@@ -95,6 +102,13 @@ private:
         pg_unreachable();
     }
 
+    /// Lets the supervisor see whether it lives.
+    static void doubt(SharedDaemon& daemon) {
+        if (daemon.doubted) return;
+        daemon.doubted = true;
+        SetLatch(daemon.latch);
+    }
+
     /// What was found before this approach may have changed since.
     bool look_again(const SharedDaemon& daemon) const {
         return want_ == Want::device && daemon.changed_at < begin_;
@@ -106,8 +120,12 @@ private:
         return true;
     }
 
-    /// False, with the reason, when the server has no place for it.
+    /// False, with the reason, when the server has no place for it, or it does not stay.
     bool register_supervisor(SharedDaemon& daemon, DaemonAccess& access) {
+        if (++registrations_ > kMostRegistrations) {
+            access = refused(Fallback::not_ready, "gputext's supervisor keeps ending", "", kSeeLog);
+            return false;
+        }
         BackgroundWorker worker = supervisor_worker();
         if (!RegisterDynamicBackgroundWorker(&worker, nullptr)) {
             access = refused(Fallback::no_worker_slot,
@@ -124,15 +142,16 @@ private:
     static constexpr char kSeeLog[] = "The server's log has gputextd's messages.";
 
     Want want_;
-    pid_t dead_;
+    pid_t doubted_;
     SharedState* state_;
     TimestampTz begin_;
+    int registrations_ = 0;
 };
 
 }  // namespace
 
-DaemonAccess reach_daemon(Want want, pid_t dead) {
-    return Approach(want, dead).run();
+DaemonAccess reach_daemon(Want want, pid_t doubted) {
+    return Approach(want, doubted).run();
 }
 
 void preload_supervisor() {

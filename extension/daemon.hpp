@@ -10,6 +10,7 @@ namespace gputext {
 /// Relative to the data directory, where every process of the server works. Base backups and
 /// pg_rewind leave out what is named so.
 inline constexpr char kDaemonSocket[] = "pgsql_tmp_gputext.sock";
+inline constexpr char kDaemonSocketLock[] = "pgsql_tmp_gputext.sock.lock";  // ListeningSocket's
 
 /// How much a session wants a device.
 enum class Want {
@@ -28,9 +29,9 @@ struct DaemonAccess {
 
 /// Starts the supervisor if there is none, and waits until gputextd is ready or is known not to
 /// become so: when it was not running about a second, at most kDaemonPatience. Serves interrupts
-/// meanwhile. `dead` is a process that was said to be ready and then took no connection: the
-/// supervisor may not have noticed yet.
-DaemonAccess reach_daemon(Want want, pid_t dead = 0);
+/// meanwhile. `doubted` is a process that was said to be ready and then did not answer: it is ready
+/// when it has answered the supervisor since; if it does not, it is replaced.
+DaemonAccess reach_daemon(Want want, pid_t doubted = 0);
 
 /// Lets the server start the supervisor with itself, if this library is being preloaded. Called
 /// once, when the library is loaded.

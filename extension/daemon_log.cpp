@@ -54,9 +54,9 @@ void DaemonLog::log_line(char* line) {
         line += length;
         break;
     }
-    if (level == WARNING) strlcpy(last_warning_, line, sizeof last_warning_);
     for (char* c = line; *c != '\0'; ++c)
         if (*c < ' ' || *c > '~') *c = '?';  // whatever the server's encoding is
+    if (level == WARNING) strlcpy(last_warning_, line, sizeof last_warning_);
     ereport(level, (errmsg_internal("%s", line)));
 }
 

@@ -12,7 +12,10 @@ public:
     /// Logs all whole lines that are there; false at the pipe's end.
     bool forward(int descriptor);
 
-    /// The last message of level WARNING, or nothing.
+    /// For another gputextd.
+    void start_over() { used_ = 0, last_warning_[0] = '\0'; }
+
+    /// Its last message of level WARNING, or nothing.
     const char* last_warning() const { return last_warning_; }
 
 private:

@@ -28,6 +28,7 @@ struct CommandLine {
     char lifeline[32], log[32];
     char faults[32] = "--allow-faults";
     char* arguments[8];
+    char failure[MAXPGPATH + 128];  // to log when it cannot be run
 };
 
 /// The directory that this library was loaded from has gputextd, too.
@@ -53,6 +54,9 @@ void fill(CommandLine& line, const DaemonSettings& settings) {
     if (settings.fake_devices > 0) line.arguments[count++] = line.fakes;
     if (settings.allow_faults) line.arguments[count++] = line.faults;
     line.arguments[count] = nullptr;
+    snprintf(line.failure, sizeof line.failure,
+             "WARNING gputextd could not be run: is \"%s\" installed and executable?\n",
+             line.program);
 }
 
 void make_pipe(int (&ends)[2]) {
@@ -107,9 +111,7 @@ bool arrange_descriptors(int lifeline, int log) {
         reset_signals();
         execv(line.program, line.arguments);
     }
-    constexpr char message[] =
-        "WARNING gputextd could not be run: is it installed and executable?\n";
-    [[maybe_unused]] const auto written = write(kLogInChild, message, sizeof message - 1);
+    [[maybe_unused]] const auto written = write(kLogInChild, line.failure, strlen(line.failure));
     _exit(kCannotRun);
 }
 

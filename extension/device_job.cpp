@@ -1,5 +1,9 @@
 #include "extension/device_job.hpp"
 
+extern "C" {
+#include "utils/timestamp.h"
+}
+
 #include "extension/activity.hpp"
 #include "extension/daemon.hpp"
 #include "extension/settings.hpp"
@@ -10,12 +14,17 @@ namespace {
 
 using Connection = std::unique_ptr<DaemonConnection>;
 
+// gputextd greets at once, and speaks some times a second while a job waits or runs.
+constexpr long kTimeToGreet = 5000;   // milliseconds
+constexpr long kMostSilence = 10000;  // milliseconds
+
 /// What is known of a job at gputextd.
 struct Progressing {
     char phase[sizeof SharedActivity::phase];
     std::uint64_t done;
     std::uint64_t total;
     std::int32_t device;
+    TimestampTz heard_at;
 };
 
 bool connect(Connection& connection, Failure& failure) {
@@ -42,12 +51,14 @@ Status take_answer(Computation& computation, const DaemonEvent& event,
     result.end = JobEnd::answered;
     result.seconds = summary.seconds;
     result.retries = summary.retries;
+    result.phases.set(summary.phases);
     return {};
 }
 
 /// An error ends the job, as a failure unless the result says else.
 Status understand(Computation& computation, const DaemonEvent& event, Progressing& now,
                   DeviceJobResult& result) {
+    now.heard_at = GetCurrentTimestamp();
     if (const auto* progress = std::get_if<Progress>(&event)) note(now, *progress);
     if (const auto* answer = std::get_if<NearDuplicatesAnswer>(&event))
         return take_answer(computation, event, answer->summary, result);
@@ -78,10 +89,23 @@ void receive_all(Computation& computation, DaemonConnection& connection, Progres
     if (!ok && result.end == JobEnd::none) result.end = JobEnd::failed;
 }
 
+/// It hangs, or has been stopped. To be found out by the supervisor.
+bool is_silent(const DaemonConnection& connection, const Progressing& now) {
+    return TimestampDifferenceMilliseconds(now.heard_at, GetCurrentTimestamp()) >
+           (connection.greeted() ? kMostSilence : kTimeToGreet);
+}
+
+void refuse_silence(DeviceJobResult& result) {
+    result.end = JobEnd::refused;
+    result.failure.code = ErrorCode::unavailable;
+    copy_text(result.failure.message, "gputextd does not answer");
+}
+
 void wait_for_end(Computation& computation, DaemonConnection& connection, DeviceJobResult& result) {
-    Progressing now{"waiting for a device", 0, 0, kNowhereYet};
+    Progressing now{"waiting for a device", 0, 0, kNowhereYet, GetCurrentTimestamp()};
     for (;;) {
         receive_all(computation, connection, now, result);
+        if (result.end == JobEnd::none && is_silent(connection, now)) refuse_silence(result);
         if (result.end != JobEnd::none) return;
         show_step({now.phase, now.done, now.total, now.device});
         wait_until_readable(connection.fd(), kLookEveryMilliseconds);

@@ -8,14 +8,15 @@
 
 #include "extension/computation.hpp"
 #include "extension/failure.hpp"
+#include "extension/time_split.hpp"
 
 namespace gputext {
 
 enum class JobEnd {
     none,  // so far
     answered,
-    refused,  // gputextd ended before it looked at the job, or ends for a reason that is not the
-              // job
+    refused,  // gputextd ended before it looked at the job, ends for a reason that is not the job,
+              // or has fallen silent
     failed
 };
 
@@ -24,6 +25,7 @@ struct DeviceJobResult {
     Failure failure;        // unless answered
     double seconds;         // on the device, when answered
     std::uint32_t retries;  // the same
+    PhaseText phases;       // the same
 };
 
 /// Connects, sends the job, after the fault of gputext.inject_fault, and waits for its end, showing

@@ -33,6 +33,13 @@ void initialize(SharedState* state, int tranche) {
     state->activities = MaxBackends;
 }
 
+/// While an upgrade is installed and the server not restarted, sessions of both releases run. They
+/// share nothing if they differ in what is shared.
+void name_state(char (&name)[64]) {
+    snprintf(name, sizeof name, "gputext %d.%zu.%zu", kSharedStateVersion,
+             offsetof(SharedState, activity), sizeof(SharedActivity));
+}
+
 /// To be called under AddinShmemInitLock.
 SharedState* make_or_attach(Anchor* anchor) {
     if (anchor->segment != DSM_HANDLE_INVALID) {
@@ -56,9 +63,11 @@ SharedState* make_or_attach(Anchor* anchor) {
 
 SharedState* shared_state() {
     if (attached != nullptr) return attached;
+    char name[64];
+    name_state(name);
     LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
     bool found = false;
-    auto* anchor = static_cast<Anchor*>(ShmemInitStruct("gputext", sizeof(Anchor), &found));
+    auto* anchor = static_cast<Anchor*>(ShmemInitStruct(name, sizeof(Anchor), &found));
     if (!found) {
         anchor->segment = DSM_HANDLE_INVALID;
         anchor->tranche = LWLockNewTrancheId();

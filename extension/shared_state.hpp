@@ -46,6 +46,8 @@ struct SharedDaemon {
     DaemonPhase phase;
     pid_t supervisor;  // 0: none
     pid_t daemon;      // 0: none
+    struct Latch* latch;  // of the supervisor
+    bool doubted;         // a session got no answer from a daemon that is ready: ask it again
     TimestampTz changed_at;
     char why[512];
     int devices;  // how many of the list hold
@@ -97,6 +99,9 @@ struct SharedActivity {
     std::uint64_t bytes;
     TimestampTz start;
 };
+
+/// To be raised with every change of what is shared and of what it means.
+inline constexpr int kSharedStateVersion = 1;
 
 struct SharedState {
     LWLock lock;

@@ -28,15 +28,18 @@ namespace {
 
 constexpr int kProbeEvery = 10;               // milliseconds, until it answers
 constexpr TimestampTz kTimeToAnswer = 60000;  // milliseconds: a host with many GPUs takes seconds
-constexpr TimestampTz kTimeToEnd = 3000;      // milliseconds, before it is killed
-constexpr TimestampTz kForgiving = 60000;     // milliseconds in which ends are counted
-constexpr int kForgiven = 5;                  // ends in that time before it has to wait
-constexpr TimestampTz kLongestWait = 60000;   // milliseconds
+constexpr TimestampTz kTimeToAnswerAgain = 5000;  // milliseconds, when it has been ready
+constexpr TimestampTz kTimeToEnd = 3000;          // milliseconds, before it is killed
+constexpr TimestampTz kTimeToDie = 5000;   // milliseconds, when killed; drivers can hold it up
+constexpr TimestampTz kForgiving = 60000;  // milliseconds that it runs until its past is forgotten
+constexpr int kForgiven = 5;               // ends before it has to wait
+constexpr TimestampTz kLongestWait = 60000;  // milliseconds
 
 // All of the supervisor's life is one function's in one process.
 DaemonProcess process;
 DaemonLog daemon_log;
 DaemonProbe probe;
+char last_end[512];  // of gputextd by itself: why
 
 // ---- What the sessions see ----
 
@@ -46,6 +49,7 @@ void set_phase(DaemonPhase phase, const char* why = "") {
     SharedDaemon& daemon = state->daemon;
     daemon.phase = phase;
     daemon.daemon = process.pid;
+    daemon.doubted = false;
     daemon.changed_at = GetCurrentTimestamp();
     strlcpy(daemon.why, why, sizeof daemon.why);
     if (phase == DaemonPhase::ready) probe.copy_devices(daemon);
@@ -58,20 +62,39 @@ bool take_office() {
     SharedState* state = shared_state();
     LWLockAcquire(&state->lock, LW_EXCLUSIVE);
     const bool free = state->daemon.supervisor == 0;
-    if (free) state->daemon.supervisor = MyProcPid;
+    if (free) {
+        state->daemon.supervisor = MyProcPid;
+        state->daemon.latch = MyLatch;
+    }
     LWLockRelease(&state->lock);
     return free;
 }
 
+/// Ends it at once and removes what it leaves. Safe in a signal handler.
+void kill_daemon() {
+    if (process.pid == 0) return;
+    kill(process.pid, SIGKILL);
+    unlink(kDaemonSocket);
+    unlink(kDaemonSocketLock);
+}
+
+/// So that it is gone when this process is; not for ever, as a driver may hold it up.
+void wait_for_killed_daemon() {
+    for (int i = 0; i < 100 && waitpid(process.pid, nullptr, WNOHANG) == 0; ++i) pg_usleep(10000);
+}
+
 /// Before this process leaves the shared memory, whatever the reason.
 void leave_office(int, Datum) {
-    if (process.pid > 0) kill(process.pid, SIGKILL);
-    if (process.pid > 0) waitpid(process.pid, nullptr, 0);
-    process.pid = 0;
+    if (process.pid != 0) {
+        kill_daemon();
+        wait_for_killed_daemon();
+        process.pid = 0;
+    }
     SharedState* state = shared_state();
     LWLockAcquire(&state->lock, LW_EXCLUSIVE);
     SharedDaemon& daemon = state->daemon;
     daemon.supervisor = 0;
+    daemon.latch = nullptr;
     daemon.daemon = 0;
     if (daemon.phase != DaemonPhase::no_devices && daemon.phase != DaemonPhase::failed)
         daemon.phase = DaemonPhase::absent;
@@ -108,19 +131,25 @@ long milliseconds_since(TimestampTz begin) {
     return TimestampDifferenceMilliseconds(begin, GetCurrentTimestamp());
 }
 
-/// Ends it, by force after a while.
-void end_daemon() {
-    if (process.pid == 0) return;
+/// False when it has not ended after this time.
+bool ends_within(TimestampTz milliseconds) {
     const TimestampTz begin = GetCurrentTimestamp();
+    for (int status; !has_ended(status); wait_for_events(20))
+        if (milliseconds_since(begin) > milliseconds) return false;
+    return true;
+}
+
+/// Ends it, by force after a while. Sessions that come meanwhile are to wait for the next one.
+void end_daemon() {
+    set_phase(DaemonPhase::starting);
     ask_to_end(process);
-    bool killed = false;
-    for (int status; !has_ended(status);) {
-        if (!killed && milliseconds_since(begin) > kTimeToEnd) {
-            kill(process.pid, SIGKILL);
-            killed = true;
-        }
-        wait_for_events(20);
-    }
+    if (ends_within(kTimeToEnd)) return;
+    kill_daemon();
+    if (ends_within(kTimeToDie)) return;
+    ereport(WARNING, (errmsg("gputextd, process %d, was killed and does not end",
+                             static_cast<int>(process.pid))));
+    probe.close();
+    forget(process);
 }
 
 // ---- The decisions ----
@@ -139,23 +168,50 @@ bool settings_changed(const DaemonSettings& used) {
     return !(daemon_settings() == used);
 }
 
-void log_end(int status) {
-    if (WIFSIGNALED(status))
+/// Logs it and keeps it for those who ask.
+void note_end(int status) {
+    if (WIFSIGNALED(status)) {
+        snprintf(last_end, sizeof last_end, "it was terminated by signal %d: %s", WTERMSIG(status),
+                 pg_strsignal(WTERMSIG(status)));
         ereport(WARNING, (errmsg("gputextd was terminated by signal %d: %s", WTERMSIG(status),
                                  pg_strsignal(WTERMSIG(status))),
                           errhint("Statements that were using it have failed or go on without it. "
                                   "It is started again.")));
-    else
-        ereport(LOG, (errmsg("gputextd exited with code %d", WEXITSTATUS(status))));
+        return;
+    }
+    strlcpy(last_end, daemon_log.last_warning(), sizeof last_end);
+    if (last_end[0] == '\0')
+        snprintf(last_end, sizeof last_end, "it exited with code %d", WEXITSTATUS(status));
+    ereport(LOG, (errmsg("gputextd exited with code %d", WEXITSTATUS(status))));
 }
 
-/// Asks gputextd for its devices until it says them. True when it has none and is to go.
-bool found_no_devices(TimestampTz started) {
+bool is_doubted() {
+    SharedState* state = shared_state();
+    LWLockAcquire(&state->lock, LW_SHARED);
+    const bool doubted = state->daemon.doubted;
+    LWLockRelease(&state->lock);
+    return doubted;
+}
+
+/// When gputextd was asked for its devices, and how long it may take to say them.
+struct Question {
+    TimestampTz asked;
+    TimestampTz patience;
+};
+
+Question ask_for_devices(TimestampTz patience) {
+    probe.open();
+    return {GetCurrentTimestamp(), patience};
+}
+
+/// Waits for its devices. True when it has none and is to go.
+bool found_no_devices(const Question& question) {
     switch (probe.advance(process.pid)) {
         case DaemonProbe::State::asking:
-            if (milliseconds_since(started) > kTimeToAnswer) {
+            if (milliseconds_since(question.asked) > question.patience) {
                 ereport(WARNING, (errmsg("gputextd does not answer and is killed")));
-                kill(process.pid, SIGKILL);
+                probe.close();
+                kill_daemon();
             }
             return false;
         case DaemonProbe::State::answered:
@@ -172,9 +228,9 @@ bool found_no_devices(TimestampTz started) {
 /// From its start to its end.
 Next run_daemon(bool& ended_by_itself) {
     const DaemonSettings settings = daemon_settings();
-    const TimestampTz started = GetCurrentTimestamp();
+    daemon_log.start_over();
     process = start_daemon_process(settings);
-    probe.open();
+    Question question = ask_for_devices(kTimeToAnswer);
     set_phase(DaemonPhase::starting);
     for (;;) {
         wait_for_events(probe.asking() ? kProbeEvery : -1);
@@ -187,13 +243,14 @@ Next run_daemon(bool& ended_by_itself) {
             return Next::start_again;
         }
         if (int status; has_ended(status)) {
-            log_end(status);
+            note_end(status);
             ended_by_itself = true;
             if (!WIFEXITED(status) || WEXITSTATUS(status) != kCannotRun) return Next::start_again;
-            set_phase(DaemonPhase::failed, daemon_log.last_warning());
+            set_phase(DaemonPhase::failed, last_end);
             return Next::leave;
         }
-        if (probe.asking() && found_no_devices(started)) {
+        if (!probe.asking() && is_doubted()) question = ask_for_devices(kTimeToAnswerAgain);
+        if (probe.asking() && found_no_devices(question)) {
             end_daemon();
             set_phase(DaemonPhase::no_devices, probe.why_none());
             return Next::leave;
@@ -201,46 +258,54 @@ Next run_daemon(bool& ended_by_itself) {
     }
 }
 
-/// How long it has to wait after it ended by itself: not at all a few times a minute.
+/// How long it has to wait after it ended by itself: not at all a few times, then ever longer.
 class Backoff {
 public:
+    void start() { started_ = GetCurrentTimestamp(); }
+
     TimestampTz after_an_end() {
-        const TimestampTz now = GetCurrentTimestamp();
-        if (TimestampDifferenceMilliseconds(first_, now) > kForgiving) {
-            first_ = now;
-            ends_ = 0;
-        }
+        if (milliseconds_since(started_) > kForgiving) ends_ = 0;
         if (++ends_ <= kForgiven) return 0;
-        first_ = now;
         return std::min(kLongestWait, TimestampTz{1000} << std::min(ends_ - kForgiven - 1, 6));
     }
 
 private:
-    TimestampTz first_ = 0;
+    TimestampTz started_ = 0;
     int ends_ = 0;
 };
 
-/// False when it is told to end meanwhile.
+/// Other settings may help: they end the wait. False when it is told to end meanwhile.
 bool wait_to_start_again(TimestampTz milliseconds) {
     if (milliseconds == 0) return !told_to_end();
     ereport(LOG,
             (errmsg("gputextd is started again in %ld s", static_cast<long>(milliseconds / 1000))));
-    set_phase(DaemonPhase::waiting, daemon_log.last_warning());
+    set_phase(DaemonPhase::waiting, last_end);
+    const DaemonSettings settings = daemon_settings();
     const TimestampTz begin = GetCurrentTimestamp();
-    for (long passed; !told_to_end() && (passed = milliseconds_since(begin)) < milliseconds;)
+    for (long passed; !told_to_end() && !settings_changed(settings) &&
+                      (passed = milliseconds_since(begin)) < milliseconds;)
         wait_for_events(static_cast<long>(milliseconds) - passed);
     return !told_to_end();
 }
 
 void supervise() {
     Backoff backoff;
-    for (bool ended_by_itself = false; run_daemon(ended_by_itself) == Next::start_again;
-         ended_by_itself = false) {
+    for (;;) {
+        bool ended_by_itself = false;
+        backoff.start();
+        if (run_daemon(ended_by_itself) == Next::leave) return;
         if (!ended_by_itself) continue;
         set_phase(DaemonPhase::starting);
         add_to_counter(Counter::restarts);
         if (!wait_to_start_again(backoff.after_an_end())) return;
     }
+}
+
+/// An immediate shutdown, or another process of the server has crashed: the shared memory is not to
+/// be touched any more.
+void quit(SIGNAL_ARGS) {
+    kill_daemon();
+    _exit(2);
 }
 
 void wake(SIGNAL_ARGS) {
@@ -271,6 +336,7 @@ PGDLLEXPORT void gputext_supervise(Datum);
 void gputext_supervise(Datum) {
     pqsignal(SIGTERM, SignalHandlerForShutdownRequest);
     pqsignal(SIGHUP, SignalHandlerForConfigReload);
+    pqsignal(SIGQUIT, gputext::quit);
     pqsignal(SIGCHLD, gputext::wake);
     BackgroundWorkerUnblockSignals();
     if (!gputext::take_office()) proc_exit(0);

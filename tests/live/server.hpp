@@ -27,12 +27,19 @@ using Clock = std::chrono::steady_clock;
 using Milliseconds = std::chrono::duration<double, std::milli>;
 using namespace std::chrono_literals;
 
+/// As libpq reads it; what it leaves out, the environment says.
+struct ConnectionString {
+    std::string text;
+};
+
 /// A session. One statement at a time, each in a transaction of its own unless BEGIN is run.
 class Session {
 public:
     /// Connects as `role`, or as PGUSER says.
     explicit Session(const std::string& role = "")
-        : connection_(role.empty() ? "" : "user=" + role), quiet_(connection_) {
+        : Session(ConnectionString{role.empty() ? "" : "user=" + role}) {}
+
+    explicit Session(const ConnectionString& where) : connection_(where.text), quiet_(connection_) {
         pid_ = connection_.backendpid();
         rows("SET gputext.device = cpu");  // what is looked at in /proc is the session's own
         rows("SET gputext.cpu_threads = 2");

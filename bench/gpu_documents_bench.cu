@@ -152,16 +152,7 @@ void print_join(const char* name, const std::vector<std::string_view>& texts) {
 }
 
 void bench_join(std::size_t count) {
-    std::vector<std::string> strings;
-    while (strings.size() < count) {
-        bench::TextDocuments texts(kSeed + strings.size(), 300);
-        const std::string first = texts.document(kLength / 2 + texts.below(kLength));
-        const auto sum = static_cast<double>(2 * first.size());
-        strings.push_back(first);
-        for (int i = 0; i < 3; ++i)
-            strings.push_back(
-                texts.version(first, static_cast<std::size_t>(texts.realistic_rate() * sum)));
-    }
+    const auto strings = bench::documents_with_versions(count, kLength, kSeed);
     print_join("of synthetic documents", {strings.begin(), strings.end()});
 }
 

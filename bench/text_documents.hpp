@@ -84,4 +84,21 @@ private:
     std::vector<std::string> words_;
 };
 
+/// Documents of about `length` bytes in fours: three are versions of the first. Each four has a
+/// subject of its own.
+inline std::vector<std::string> documents_with_versions(std::size_t count, std::size_t length,
+                                                        std::uint64_t seed) {
+    std::vector<std::string> strings;
+    while (strings.size() < count) {
+        TextDocuments texts(seed + strings.size(), 300);
+        const std::string first = texts.document(length / 2 + texts.below(length));
+        const auto sum = static_cast<double>(2 * first.size());
+        strings.push_back(first);
+        for (int i = 0; i < 3; ++i)
+            strings.push_back(
+                texts.version(first, static_cast<std::size_t>(texts.realistic_rate() * sum)));
+    }
+    return strings;
+}
+
 }  // namespace gputext::bench

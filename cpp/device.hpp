@@ -24,6 +24,10 @@ public:
     /// Name, memory in all, driver. Does not change; called before the thread starts.
     virtual DeviceInfo info() const = 0;
 
+    /// Called once by that thread, before anything else: what makes the first job as fast as later
+    /// ones.
+    virtual void prepare() {}
+
     /// Bytes that a job may take now.
     virtual std::uint64_t free_memory() = 0;
 

@@ -75,16 +75,20 @@ std::uint64_t memory_for(const DaemonJob& job, Device& device, std::uint64_t ser
     return memory;
 }
 
-/// Again with half the memory as long as it does not suffice, a few times.
+/// Again with half the memory as long as it does not suffice, a few times. Then what was said first
+/// counts: it is about all of the memory.
 Status compute(DaemonJob& job, Device& device, std::uint64_t memory_limit, const Input& input,
                NearDuplicates& answer) {
     std::uint64_t memory = memory_for(job, device, memory_limit);
+    Status first;
     for (;;) {
         Status status = suffer_all(job, FaultPoint::in_job);
         if (status.ok())
             status = device.near_duplicates(parameters_of(job.request), input.documents,
                                             input.signatures, memory, job.execution, answer);
-        if (status.code() != ErrorCode::out_of_memory || job.retries == kMostRetries) return status;
+        if (status.code() != ErrorCode::out_of_memory) return status;
+        if (first.ok()) first = std::move(status);
+        if (job.retries == kMostRetries) return first;
         ++job.retries;
         memory /= 2;
     }
@@ -233,6 +237,10 @@ bool DeviceWorkers::stop(std::chrono::milliseconds patience) {
 }
 
 void DeviceWorkers::work(Device& device, std::int32_t number) {
+    [[maybe_unused]] const Status prepared = guarded([&] {
+        device.prepare();
+        return Status();
+    });
     while (std::shared_ptr<DaemonJob> job = next_job(device, number)) {
         run_job(*job, device, number, memory_limit_);
         {

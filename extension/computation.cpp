@@ -23,9 +23,10 @@ namespace {
 
 /// What works on a computation, which is to end before the computation does.
 struct Run {
-    explicit Run(Computation& what) : computation(what), size(what.size()) {}
+    Run(Computation& what, TimeSplit& split) : computation(what), times(split), size(what.size()) {}
 
     Computation& computation;
+    TimeSplit& times;
     JobSize size;
     std::unique_ptr<Job> job;
     std::unique_ptr<DaemonConnection> connection;
@@ -111,6 +112,7 @@ bool compute_on_device(Run& run) {
         const DeviceJobResult result = run_device_job(run.computation, run.connection, again);
         run.connection.reset();
         if (result.end == JobEnd::answered) {
+            run.times.lap("on a device", result.phases.text);
             count_device_job(result);
             return true;
         }
@@ -139,6 +141,12 @@ void compute_on_cpu(Run& run) {
         }))
         raise_failure(failure);
     finish_job(*run.job);
+    PhaseText phases;
+    attempt(failure, [&]() -> Status {
+        phases.set(run.job->execution().phase_times());
+        return {};
+    });
+    run.times.lap("on the CPU", phases.text);
     run.job.reset();
     add_to_counter(Counter::cpu_jobs);
     add_to_counter(
@@ -158,8 +166,8 @@ void abandon(int code, Datum argument) {
 
 }  // namespace
 
-void run_computation(Computation& computation, MemoryContext context) {
-    Run* run = make_owned<Run>(context, computation);
+void run_computation(Computation& computation, TimeSplit& times, MemoryContext context) {
+    Run* run = make_owned<Run>(context, computation, times);
     PG_ENSURE_ERROR_CLEANUP(abandon, PointerGetDatum(run));
     {
         if (!compute_on_device(*run)) compute_on_cpu(*run);

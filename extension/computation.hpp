@@ -12,6 +12,7 @@
 #include "cpp/execution.hpp"
 #include "cpp/status.hpp"
 #include "cpp/stop.hpp"
+#include "extension/time_split.hpp"
 
 namespace gputext {
 
@@ -37,6 +38,6 @@ public:
 
 /// Computes it where gputext.device says, and returns when that is done. Raises an error when it
 /// cannot be done there. The context is to end before the computation does.
-void run_computation(Computation& computation, MemoryContext context);
+void run_computation(Computation& computation, TimeSplit& times, MemoryContext context);
 
 }  // namespace gputext

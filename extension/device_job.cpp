@@ -51,6 +51,7 @@ Status take_answer(Computation& computation, const DaemonEvent& event,
     result.end = JobEnd::answered;
     result.seconds = summary.seconds;
     result.retries = summary.retries;
+    result.phases.set(summary.phases);
     return {};
 }
 

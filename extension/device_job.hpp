@@ -8,6 +8,7 @@
 
 #include "extension/computation.hpp"
 #include "extension/failure.hpp"
+#include "extension/time_split.hpp"
 
 namespace gputext {
 
@@ -24,6 +25,7 @@ struct DeviceJobResult {
     Failure failure;        // unless answered
     double seconds;         // on the device, when answered
     std::uint32_t retries;  // the same
+    PhaseText phases;       // the same
 };
 
 /// Connects, sends the job, after the fault of gputext.inject_fault, and waits for its end, showing

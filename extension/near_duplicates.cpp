@@ -152,11 +152,12 @@ Status Work::keep(Result<NearDuplicates> result, Stop stop) {
 }
 
 /// Reads the documents and compares them; the answer is in the returned work.
-Work* compare_documents(const Call& call, MemoryContext context) {
+Work* compare_documents(const Call& call, TimeSplit& times, MemoryContext context) {
     begin_activity("near_duplicates", context);
     Work* work = make_owned<Work>(context, call, host_memory_limit());
     run_document_query(call.query, work->rows);
-    run_computation(*work, context);
+    times.lap("reading rows");
+    run_computation(*work, times, context);
     return work;
 }
 
@@ -203,12 +204,15 @@ Datum answer(FunctionCallInfo fcinfo, Wanted wanted, bool typed) {
     MemoryContext context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext job", ALLOCSET_DEFAULT_SIZES);
     MemoryContext before = MemoryContextSwitchTo(context);
-    Work* work = compare_documents(call, context);
+    TimeSplit times;
+    Work* work = compare_documents(call, times, context);
     const IdType id_type = id_type_of(call.query.id_type);
     if (wanted == Wanted::pairs)
         put_pairs(work, id_type, result);
     else
         put_groups(work, id_type, result);
+    times.lap("returning rows");
+    times.report("near_duplicates");
     work->rows.bytes.release();
     MemoryContextSwitchTo(before);
     MemoryContextDelete(context);

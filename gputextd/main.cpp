@@ -22,6 +22,9 @@
 #include "cpp/daemon_server.hpp"
 #include "cpp/fake_device.hpp"
 #include "cpp/protocol.hpp"
+#ifdef GPUTEXT_CUDA
+#include "kernels/cuda_device.hpp"
+#endif
 
 namespace gputext {
 namespace {
@@ -170,6 +173,20 @@ void raise_descriptor_limit() {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+/// The fake ones that were asked for, or else the GPUs of the host.
+void find_devices(const Options& options, DaemonOptions& daemon) {
+    for (unsigned i = 0; i < options.fake_devices; ++i)
+        daemon.devices.push_back(std::make_unique<FakeDevice>(i));
+    if (!daemon.devices.empty()) return;
+#ifdef GPUTEXT_CUDA
+    CudaDevices found = cuda_devices();
+    daemon.devices = std::move(found.devices);
+    daemon.why_no_devices = std::move(found.why_none);
+#else
+    daemon.why_no_devices = "gputextd was built without support for NVIDIA GPUs";
+#endif
+}
+
 DaemonOptions daemon_options(const Options& options, const Log& log) {
     DaemonOptions daemon;
     daemon.socket_path = options.socket;
@@ -177,10 +194,7 @@ DaemonOptions daemon_options(const Options& options, const Log& log) {
     daemon.memory_limit = options.memory_limit;
     daemon.allow_faults = options.allow_faults;
     daemon.log = log;
-    for (unsigned i = 0; i < options.fake_devices; ++i)
-        daemon.devices.push_back(std::make_unique<FakeDevice>(i));
-    if (daemon.devices.empty())
-        daemon.why_no_devices = "gputextd was built without support for NVIDIA GPUs";
+    find_devices(options, daemon);
     const auto devices = std::max<unsigned>(1, static_cast<unsigned>(daemon.devices.size()));
     daemon.host_threads = options.threads != 0
                               ? options.threads

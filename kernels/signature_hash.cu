@@ -5,6 +5,7 @@
 #include "kernels/launch.hpp"
 #include "kernels/piece_hash.cuh"
 #include "kernels/signature_hash.hpp"
+#include "kernels/stream_event.hpp"
 
 namespace gputext::gpu {
 namespace {
@@ -617,25 +618,6 @@ std::size_t bytes_with(std::span<const StreamBatch> batches, std::size_t documen
     return bytes.results + 2 * (bytes.good - bytes.results) + 2 * largest_batch(batches);
 }
 
-/// An event that one stream waits for until another has come so far.
-class StreamEvent {
-public:
-    ~StreamEvent() {
-        if (event_ != nullptr) cudaEventDestroy(event_);
-    }
-    Status create() {
-        return cuda_status(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming),
-                           "creating an event");
-    }
-    Status hold(cudaStream_t waiting, cudaStream_t for_stream) {
-        GPUTEXT_TRY(cuda_status(cudaEventRecord(event_, for_stream), "recording an event"));
-        return cuda_status(cudaStreamWaitEvent(waiting, event_, 0), "waiting for an event");
-    }
-
-private:
-    cudaEvent_t event_ = nullptr;
-};
-
 /// One of two buffers for batches of documents.
 struct StreamSlot {
     DeviceBuffer<std::uint8_t> bytes;
@@ -663,7 +645,7 @@ Status stream_through(const Documents& documents, std::span<const StreamBatch> b
     std::uint64_t steps = 0;
     for (const StreamBatch& batch : batches)
         steps += (batch.size() + UploadRing::slice - 1) / UploadRing::slice;
-    execution.begin_phase("hashing documents", steps);
+    execution.begin_phase("computing signatures", steps);
     std::vector<Extent> extents;
     for (std::size_t i = 0; i < batches.size(); ++i) {
         const StreamBatch& batch = batches[i];

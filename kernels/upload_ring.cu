@@ -54,25 +54,41 @@ void UploadRing::give_back(std::size_t buffer) {
     given_back_.notify_one();
 }
 
-Status UploadRing::copy_slice(const Buffer& buffer, std::uint8_t* to,
-                              std::span<const std::uint8_t> from) {
+/// `size` bytes of the pieces, less the first one's first `skipped`.
+Status UploadRing::copy_slice(const Buffer& buffer, std::uint8_t* to, std::span<const Bytes> pieces,
+                              std::size_t skipped, std::size_t size) {
     GPUTEXT_TRY(cuda_status(cudaSetDevice(device_), "choosing the device"));
     GPUTEXT_TRY(cuda_status(cudaEventSynchronize(buffer.copied), "copying to the device"));
-    std::memcpy(buffer.data, from.data(), from.size());
-    GPUTEXT_TRY(
-        cuda_status(cudaMemcpyAsync(to, buffer.data, from.size(), cudaMemcpyHostToDevice, stream_),
-                    "copying to the device"));
+    for (std::size_t done = 0, i = 0; done < size; ++i) {
+        const Bytes piece = pieces[i].subspan(i == 0 ? skipped : 0);
+        const std::size_t part = std::min(size - done, piece.size());
+        if (part > 0)
+            std::memcpy(static_cast<std::uint8_t*>(buffer.data) + done, piece.data(), part);
+        done += part;
+    }
+    GPUTEXT_TRY(cuda_status(cudaMemcpyAsync(to, buffer.data, size, cudaMemcpyHostToDevice, stream_),
+                            "copying to the device"));
     return cuda_status(cudaEventRecord(buffer.copied, stream_), "copying to the device");
 }
 
 Status UploadRing::copy(std::uint8_t* to, std::span<const std::uint8_t> from,
                         Execution& execution) {
-    const std::size_t slices = (from.size() + slice - 1) / slice;
-    return execution.parallel_for(slices, [&](std::size_t i, unsigned) {
-        const std::size_t begin = i * slice;
+    return copy_pieces(to, {&from, 1}, execution);
+}
+
+Status UploadRing::copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces,
+                               Execution& execution) {
+    std::vector<std::uint64_t> ends(pieces.size());
+    std::uint64_t all = 0;
+    for (std::size_t i = 0; i < pieces.size(); ++i) ends[i] = all += pieces[i].size();
+    return execution.parallel_for((all + slice - 1) / slice, [&](std::size_t i, unsigned) {
+        const std::uint64_t begin = i * slice;
+        const std::size_t first =
+            static_cast<std::size_t>(std::ranges::upper_bound(ends, begin) - ends.begin());
         const std::size_t buffer = take();
-        Status status = copy_slice(buffers_[buffer], to + begin,
-                                   from.subspan(begin, std::min(slice, from.size() - begin)));
+        Status status = copy_slice(buffers_[buffer], to + begin, pieces.subspan(first),
+                                   begin - (first == 0 ? 0 : ends[first - 1]),
+                                   std::min<std::uint64_t>(slice, all - begin));
         give_back(buffer);
         return status;
     });

@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "cpp/characters.hpp"
 #include "cpp/execution.hpp"
 #include "cpp/status.hpp"
 
@@ -36,6 +37,8 @@ public:
     /// still under way on stream() when it returns, from the ring's memory, not from the caller's.
     /// Errors: cancelled, device_error.
     Status copy(std::uint8_t* to, std::span<const std::uint8_t> from, Execution& execution);
+    /// The same for pieces that are to lie one behind the other.
+    Status copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces, Execution& execution);
 
     cudaStream_t stream() const { return stream_; }
 
@@ -47,7 +50,8 @@ private:
 
     UploadRing() = default;
     Status allocate(std::size_t buffers);
-    Status copy_slice(const Buffer& buffer, std::uint8_t* to, std::span<const std::uint8_t> from);
+    Status copy_slice(const Buffer& buffer, std::uint8_t* to, std::span<const Bytes> pieces,
+                      std::size_t skipped, std::size_t size);
     std::size_t take();
     void give_back(std::size_t buffer);
 

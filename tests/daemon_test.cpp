@@ -5,8 +5,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <map>
 #include <tuple>
 
 #include "cpp/daemon_client.hpp"
@@ -20,6 +22,13 @@ namespace gputext {
 namespace {
 
 using namespace testing;
+
+/// Whether what is no matter of the device's kind is tested on the host's GPUs.
+bool on_gpu() {
+    const char* const device = std::getenv("GPUTEXT_TEST_DEVICE");
+    return device != nullptr && std::string(device) == "gpu";
+}
+const bool kOnGpu = on_gpu();
 
 /// Documents in a sealed file, and the request that names them.
 class Work {
@@ -56,7 +65,8 @@ private:
 
 class Gputextd : public ::testing::Test {
 protected:
-    void start(DaemonProcess::Arguments arguments = {"--fake-devices=1", "--allow-faults"}) {
+    void start() { start({kOnGpu ? "--threads=4" : "--fake-devices=1", "--allow-faults"}); }
+    void start(DaemonProcess::Arguments arguments) {
         daemon_.emplace(socket_, std::move(arguments));
     }
     std::unique_ptr<DaemonConnection> connect() { return connect_to(socket_); }
@@ -181,8 +191,12 @@ TEST_F(Gputextd, SaysWhyThereAreNoDevices) {
     ASSERT_TRUE(connection->ask_devices().ok());
     const auto list = next<DeviceList>(*connection);
     ASSERT_TRUE(list.ok());
-    EXPECT_TRUE(list->devices.empty());
+    if (!list->devices.empty()) GTEST_SKIP() << "there is a GPU";
+#ifdef GPUTEXT_CUDA
+    EXPECT_NE(list->why_none.find("NVIDIA"), std::string::npos) << list->why_none;
+#else
     EXPECT_EQ(list->why_none, "gputextd was built without support for NVIDIA GPUs");
+#endif
     ASSERT_TRUE(connection->submit(small_.request()).ok());
     const auto answer = next<NearDuplicatesAnswer>(*connection);
     EXPECT_EQ(answer.status().code(), ErrorCode::unavailable);
@@ -266,24 +280,36 @@ TEST_F(Gputextd, StopsTheOperatorItselfToo) {
     start();
     const auto watcher = connect();
     RandomStrings random;
+    // Random texts of few letters are near each other at this threshold, but far from equal.
     std::vector<std::string> texts;
-    const auto text = random.string(20000, "abcdefgh");
-    for (int i = 0; i < 400; ++i) texts.push_back(random.edited(text, 4000, "abcdefgh"));
+    for (int i = 0; i < (kOnGpu ? 2000 : 400); ++i)
+        texts.push_back(random.string(20000, "abcdefgh"));
     Work large(texts);
     large.request().parameters.threshold = 0.45;
-    auto least = Clock::duration::max();
-    for (int round = 0; round < 5; ++round) {
+    std::vector<double> latencies;
+    std::map<std::string, int> phases;
+    for (int round = 0; round < (kOnGpu ? 200 : 5); ++round) {
         auto client = connect();
         ASSERT_TRUE(client->submit(large.request()).ok());
         ASSERT_TRUE(soon([&] { return is_running(*watcher); }));
-        std::this_thread::sleep_for(milliseconds(100));
-        ASSERT_TRUE(is_running(*watcher));
+        std::this_thread::sleep_for(milliseconds(random.below(100)));
+        const auto jobs = running_jobs(*watcher);
+        ASSERT_EQ(jobs.size(), 1u);
+        ++phases[jobs[0].phase];
         const auto closed = Clock::now();
         client.reset();
         ASSERT_TRUE(soon([&] { return running_jobs(*watcher).empty(); }));
-        least = std::min(least, Clock::now() - closed);
+        latencies.push_back(
+            std::chrono::duration<double, std::milli>(Clock::now() - closed).count());
     }
-    EXPECT_LT(least, milliseconds(200));
+    std::sort(latencies.begin(), latencies.end());
+    std::cout << "cancel: median " << latencies[latencies.size() / 2] << " ms, 99th percentile "
+              << latencies[latencies.size() * 99 / 100] << " ms";
+    for (const auto& [phase, count] : phases) std::cout << ", " << count << " in " << phase;
+    std::cout << '\n';
+    // A busy machine may stall now and then.
+    EXPECT_LT(kOnGpu ? latencies[197] : latencies[0], 200);
+    expect_good_answer();
 }
 
 TEST_F(Gputextd, ForgetsAWaitingJobWhoseClientHasGone) {
@@ -301,7 +327,10 @@ TEST_F(Gputextd, ForgetsAWaitingJobWhoseClientHasGone) {
 }
 
 TEST_F(Gputextd, ServesAHundredClientsAtOnce) {
-    start({"--fake-devices=2"});
+    if (kOnGpu)
+        start();
+    else
+        start({"--fake-devices=2"});
     RandomStrings random;
     std::vector<std::unique_ptr<Work>> works;
     std::vector<std::unique_ptr<DaemonConnection>> clients;
@@ -315,10 +344,10 @@ TEST_F(Gputextd, ServesAHundredClientsAtOnce) {
     for (int i = 99; i >= 0; --i) {
         const auto reply = next<NearDuplicatesAnswer>(*clients[i]);
         ASSERT_TRUE(reply.ok()) << reply.status().message();
-        used[reply->summary.device] = true;
+        used[reply->summary.device % 2] = true;
         ASSERT_EQ(rows(*reply->read()), works[i]->expected());
     }
-    EXPECT_TRUE(used[0] && used[1]);
+    EXPECT_TRUE(used[0] && (kOnGpu || used[1]));
 }
 
 TEST_F(Gputextd, KeepsNoDescriptors) {

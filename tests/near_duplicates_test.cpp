@@ -164,6 +164,28 @@ TEST(NearDuplicates, CopiesTakeNoMemoryForTheirPairs) {
     EXPECT_EQ(neighbours.size(), 9u);
 }
 
+/// Two words of eight bytes each, which all documents so made hash to the same number.
+std::string colliding_document(std::uint64_t word) {
+    // As cpp/near_duplicate_search.cpp hashes: the second word undoes what the first one did.
+    std::uint64_t hash = (std::uint64_t{16} * 0x9e3779b97f4a7c15u ^ word) * 0xff51afd7ed558ccdu;
+    hash ^= hash >> 32;
+    const std::uint64_t words[] = {word, ~hash};
+    return {reinterpret_cast<const char*>(words), sizeof words};
+}
+
+TEST(NearDuplicates, TellsDocumentsWithEqualHashesApart) {
+    std::vector<std::string> texts;
+    for (const std::uint64_t word : {1, 2, 1, 3, 2, 3, 1, 4})
+        texts.push_back(colliding_document(word));
+    const Packed packed(texts, CharacterLengths::single_byte());
+    Execution execution(2);
+    const auto answer =
+        near_duplicates({1e-9, NearDuplicateMode::exact}, packed.documents(), {}, execution);
+    ASSERT_TRUE(answer.ok());
+    EXPECT_EQ(std::vector(answer->first_copies().begin(), answer->first_copies().end()),
+              (std::vector<std::uint32_t>{0, 1, 0, 3, 1, 3, 0, 7}));
+}
+
 TEST(NearDuplicates, ComesBackFromItsParts) {
     RandomStrings random;
     const Packed packed(corpus(random, 150, 500));

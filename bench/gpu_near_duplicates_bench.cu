@@ -1,0 +1,170 @@
+// bench/gpu_near_duplicates_bench.cu - the whole operator on a GPU as gputextd runs it, and where
+// its time goes
+//
+// Arguments: none, or a corpus's documents.bin. For each mode: milliseconds of the first job and of
+// later ones, from the files of a request, mapped anew for each job, to the answer; those of the
+// phases of the median job; and those of the host's implementation on the same threads, whose
+// answer has to be the same one. Without a corpus: 20,000 documents of about 10 KB, generated.
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "bench/corpus_reader.hpp"
+#include "bench/phase_times.hpp"
+#include "bench/text_documents.hpp"
+#include "cpp/mapped_file.hpp"
+#include "cpp/memory_file.hpp"
+#include "cpp/near_duplicates.hpp"
+#include "kernels/cuda_device.hpp"
+
+using namespace gputext;
+
+namespace {
+
+constexpr std::uint64_t kSeed = 20261121;
+constexpr double kThreshold = 0.05;
+constexpr int kJobs = 15;
+
+void check(const Status& status) {
+    if (status.ok()) return;
+    std::fprintf(stderr, "%s\n", status.message().c_str());
+    std::exit(1);
+}
+
+using Clock = std::chrono::steady_clock;
+
+double milliseconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+/// Documents as a client hands them over.
+class Request {
+public:
+    explicit Request(const std::vector<std::string_view>& texts) {
+        for (const std::string_view text : texts) {
+            extents_.push_back({file_.size(), text.size()});
+            check(file_.append({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()}));
+        }
+        check(file_.seal());
+    }
+
+    MappedFile map() const {
+        auto mapped = MappedFile::map(file_.descriptor(), file_.size(), Trust::sealed);
+        check(mapped.status());
+        return std::move(*mapped);
+    }
+    Documents documents(const MappedFile& mapped) const {
+        return {mapped.bytes().data(), extents_, CharacterLengths::utf8()};
+    }
+    std::size_t bytes() const { return file_.size(); }
+
+private:
+    MemoryFile file_;
+    std::vector<Extent> extents_;
+};
+
+struct Job {
+    double milliseconds;
+    std::map<std::string, double> phases;
+    std::vector<NearPair> pairs;
+};
+
+template <class Operator>
+Job run(const Request& request, unsigned threads, Operator&& near_duplicates) {
+    Execution execution(threads);
+    bench::PhaseTimes phases(execution);
+    const auto begin = Clock::now();
+    Job job;
+    {
+        const MappedFile mapped = request.map();
+        const NearDuplicates answer = near_duplicates(request.documents(mapped), execution);
+        job.pairs = answer.near_pairs();
+    }
+    job.milliseconds = milliseconds_since(begin);
+    job.phases = phases.stop();
+    return job;
+}
+
+Job run_on_device(const Request& request, unsigned threads, NearDuplicateMode mode,
+                  Device& device) {
+    return run(request, threads, [&](const Documents& documents, Execution& execution) {
+        NearDuplicates answer;
+        check(device.near_duplicates({kThreshold, mode}, documents, {}, device.free_memory(),
+                                     execution, answer));
+        return answer;
+    });
+}
+
+Job run_on_host(const Request& request, unsigned threads, NearDuplicateMode mode) {
+    return run(request, threads, [&](const Documents& documents, Execution& execution) {
+        auto answer = near_duplicates({kThreshold, mode}, documents, {}, execution);
+        check(answer.status());
+        return std::move(*answer);
+    });
+}
+
+bool same(const std::vector<NearPair>& a, const std::vector<NearPair>& b) {
+    return std::ranges::equal(a, b, [](const NearPair& x, const NearPair& y) {
+        return x.first == y.first && x.second == y.second && x.edit_rate == y.edit_rate;
+    });
+}
+
+void bench_mode(const char* name, NearDuplicateMode mode, const Request& request, Device& device) {
+    const unsigned threads = std::max(1u, std::thread::hardware_concurrency());
+    std::vector<Job> jobs;
+    const double first = run_on_device(request, threads, mode, device).milliseconds;
+    for (int i = 0; i < kJobs; ++i) jobs.push_back(run_on_device(request, threads, mode, device));
+    const auto faster = [](const Job& a, const Job& b) { return a.milliseconds < b.milliseconds; };
+    std::ranges::sort(jobs, faster);
+    device.release_memory();
+    const double after_release = run_on_device(request, threads, mode, device).milliseconds;
+    Job host = run_on_host(request, threads, mode);
+    host = std::min(host, run_on_host(request, threads, mode), faster);
+    const Job& median = jobs[kJobs / 2];
+    std::printf(
+        "%s: %zu near pairs of distinct documents%s; first job %.1f ms, then median %.1f ms, "
+        "best %.1f ms, worst %.1f ms, %.1f ms after memory was given back; host on %u threads "
+        "%.1f ms\n",
+        name, median.pairs.size(), same(median.pairs, host.pairs) ? "" : " (WRONG)", first,
+        median.milliseconds, jobs.front().milliseconds, jobs.back().milliseconds, after_release,
+        threads, host.milliseconds);
+    for (const auto& [phase, seconds] : median.phases)
+        std::printf("  %-32s %7.2f ms\n", phase.empty() ? "(before and after)" : phase.c_str(),
+                    seconds * 1e3);
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    const auto begin = Clock::now();
+    const CudaDevices found = cuda_devices();
+    if (found.devices.empty()) return std::fprintf(stderr, "%s\n", found.why_none.c_str()), 1;
+    const double listed = milliseconds_since(begin);
+    Device& device = *found.devices[0];
+    device.prepare();
+    std::printf("%s, driver %s: %.0f ms to list the devices, %.0f ms to prepare one\n",
+                device.info().name.c_str(), device.info().driver.c_str(), listed,
+                milliseconds_since(begin) - listed);
+    const auto few = bench::documents_with_versions(100, 1000, kSeed);
+    const Request small(std::vector<std::string_view>(few.begin(), few.end()));
+    bench_mode("100 documents of 1 KB, ctph", NearDuplicateMode::ctph, small, device);
+    bench_mode("100 documents of 1 KB, exact", NearDuplicateMode::exact, small, device);
+    std::optional<Request> request;
+    if (count > 1) {
+        const bench::Corpus corpus(arguments[1]);
+        request.emplace(corpus.documents());
+    } else {
+        const auto texts = bench::documents_with_versions(20000, 10000, kSeed);
+        request.emplace(std::vector<std::string_view>(texts.begin(), texts.end()));
+    }
+    std::printf("%.1f MB\n", static_cast<double>(request->bytes()) / 1e6);
+    bench_mode("ctph", NearDuplicateMode::ctph, *request, device);
+    bench_mode("exact", NearDuplicateMode::exact, *request, device);
+}

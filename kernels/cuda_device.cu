@@ -1,0 +1,215 @@
+#include "kernels/cuda_device.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <sstream>
+#include <thread>
+
+#include "kernels/launch.hpp"
+#include "kernels/near_duplicates.hpp"
+#include "kernels/upload_ring.hpp"
+
+namespace gputext {
+namespace {
+
+/// Of the processors that the kernels are built for, as __CUDA_ARCH__: 900 is 9.0.
+constexpr int kArchitectures[] = {__CUDA_ARCH_LIST__};
+
+std::string version_text(int version, int major_unit, int minor_unit) {
+    return std::to_string(version / major_unit) + '.' +
+           std::to_string(version % major_unit / minor_unit);
+}
+
+std::string cuda_version_text(int version) {
+    return version_text(version, 1000, 10);
+}
+
+/// As "580.95.05"; empty when it is not told.
+std::string kernel_driver_version() {
+    std::ifstream file("/proc/driver/nvidia/version");
+    std::string line;
+    std::getline(file, line);
+    std::istringstream words(line);
+    for (std::string word; words >> word;)
+        if (word.find('.') != std::string::npos &&
+            word.find_first_not_of("0123456789.") == std::string::npos)
+            return word;
+    return {};
+}
+
+std::string driver_text() {
+    int version = 0;
+    cudaDriverGetVersion(&version);
+    const std::string cuda = "CUDA " + cuda_version_text(version);
+    const std::string driver = kernel_driver_version();
+    return driver.empty() ? cuda : driver + " (" + cuda + ")";
+}
+
+std::string why_no_devices(cudaError_t error) {
+    int version = 0;
+    cudaDriverGetVersion(&version);
+    if (version == 0) return "no NVIDIA driver is loaded";
+    if (error == cudaErrorInsufficientDriver)
+        return "the NVIDIA driver is too old: it supports CUDA " + cuda_version_text(version) +
+               ", and gputext needs " + cuda_version_text(CUDART_VERSION);
+    if (error == cudaErrorNoDevice) return "the NVIDIA driver finds no GPU";
+    return std::string("the NVIDIA driver failed: ") + cudaGetErrorString(error);
+}
+
+int attribute(int device, cudaDeviceAttr which) {
+    int value = 0;
+    return cudaDeviceGetAttribute(&value, which, device) == cudaSuccess ? value : 0;
+}
+
+/// Empty when the device can be used.
+std::string why_unusable(int device, const std::string& name) {
+    const int capability = 100 * attribute(device, cudaDevAttrComputeCapabilityMajor) +
+                           10 * attribute(device, cudaDevAttrComputeCapabilityMinor);
+    const int least = *std::ranges::min_element(kArchitectures);
+    if (capability < least)
+        return "the GPU " + name + " has compute capability " + version_text(capability, 100, 10) +
+               ", and gputext needs " + version_text(least, 100, 10);
+    if (attribute(device, cudaDevAttrComputeMode) == cudaComputeModeProhibited)
+        return "the compute mode of the GPU " + name + " is prohibited";
+    if (attribute(device, cudaDevAttrMemoryPoolsSupported) == 0)
+        return "the GPU " + name + " has no memory pools";
+    return {};
+}
+
+/// One GPU. What it needs is made at its first use, since that makes its context, which takes
+/// memory on the GPU.
+class CudaDevice : public Device {
+public:
+    CudaDevice(int number, DeviceInfo info, std::size_t ring_buffers)
+        : number_(number), info_(std::move(info)), ring_buffers_(ring_buffers) {}
+
+    ~CudaDevice() override {
+        if (stream_ == nullptr) return;
+        cudaSetDevice(number_);
+        ring_.reset();
+        cudaStreamDestroy(stream_);
+    }
+
+    DeviceInfo info() const override { return info_; }
+
+    /// Also runs both modes once on next to nothing, which loads what the driver loads late.
+    void prepare() override {
+        const std::uint8_t bytes[] = "one document, one documents";
+        const Extent extents[] = {{0, 12}, {14, 13}};
+        for (const auto mode : {NearDuplicateMode::ctph, NearDuplicateMode::exact}) {
+            NearDuplicates answer;
+            Execution execution(1);
+            // What fails here fails again at the first job, which says so.
+            const Status ignored = near_duplicates({0.3, mode}, {bytes, extents}, {},
+                                                   std::uint64_t{1} << 29, execution, answer);
+            if (!ignored.ok()) return;
+        }
+    }
+
+    std::uint64_t free_memory() override {
+        std::size_t available = 0;
+        std::size_t total = 0;
+        std::uint64_t reserved = 0;
+        std::uint64_t used = 0;
+        if (!open().ok() || cudaMemGetInfo(&available, &total) != cudaSuccess ||
+            cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrReservedMemCurrent, &reserved) !=
+                cudaSuccess ||
+            cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used) != cudaSuccess)
+            return 0;
+        const std::uint64_t free = available + (reserved - used);
+        return free - free / kFreePartKept;
+    }
+
+    Status near_duplicates(const NearDuplicateParameters& parameters, const Documents& documents,
+                           GivenSignatures signatures, std::uint64_t memory, Execution& execution,
+                           NearDuplicates& answer) override {
+        if (Status status = open(); !status.ok()) return status;
+        cudaGetLastError();  // an earlier failure is not this job's
+        Result<NearDuplicates> found = gpu::near_duplicates(parameters, documents, signatures,
+                                                            {stream_, memory}, *ring_, execution);
+        // Nothing of the job is left when it ends, and what it broke is told by this job.
+        const Status finished = cuda_status(cudaStreamSynchronize(stream_), "ending a job");
+        if (finished.code() == ErrorCode::device_lost) return finished;
+        if (!found.ok()) return found.status();
+        if (!finished.ok()) return finished;
+        answer = std::move(*found);
+        return {};
+    }
+
+    /// The pinned memory stays: it is little, and slow to get.
+    void release_memory() override {
+        if (stream_ != nullptr) cudaMemPoolTrimTo(pool_, 0);
+    }
+
+private:
+    /// Allocations are rounded up, and the driver takes a little now and then.
+    static constexpr std::uint64_t kFreePartKept = 32;
+
+    Status open() {
+        if (ring_ != nullptr) return {};
+        GPUTEXT_TRY(cuda_status(cudaSetDevice(number_), "starting the device"));
+        if (stream_ == nullptr)
+            GPUTEXT_TRY(cuda_status(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
+                                    "creating a stream"));
+        GPUTEXT_TRY(
+            cuda_status(cudaDeviceGetDefaultMemPool(&pool_, number_), "starting the device"));
+        std::uint64_t all = UINT64_MAX;
+        GPUTEXT_TRY(
+            cuda_status(cudaMemPoolSetAttribute(pool_, cudaMemPoolAttrReleaseThreshold, &all),
+                        "starting the device"));
+        auto ring = gpu::UploadRing::create(ring_buffers_);
+        if (!ring.ok()) return ring.status();
+        ring_ = std::move(*ring);
+        return {};
+    }
+
+    int number_;
+    DeviceInfo info_;
+    std::size_t ring_buffers_;
+    cudaStream_t stream_ = nullptr;
+    cudaMemPool_t pool_ = nullptr;
+    std::unique_ptr<gpu::UploadRing> ring_;
+};
+
+/// Enough for the threads that copy; a ring of fewer makes some of them wait.
+std::size_t ring_buffers(int devices) {
+    const std::size_t threads = std::thread::hardware_concurrency() / devices;
+    return std::clamp<std::size_t>(threads + threads / 2, 4, 24);
+}
+
+}  // namespace
+
+CudaDevices cuda_devices() {
+    // Kernels are loaded with the context, not each at its first launch, in some user's job.
+    setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+    CudaDevices found;
+    int count = 0;
+    const cudaError_t error = cudaGetDeviceCount(&count);
+    if (error != cudaSuccess || count == 0) {
+        found.why_none = why_no_devices(error == cudaSuccess ? cudaErrorNoDevice : error);
+        return found;
+    }
+    const std::string driver = driver_text();
+    for (int i = 0; i < count; ++i) {
+        cudaDeviceProp properties;
+        if (const cudaError_t failed = cudaGetDeviceProperties(&properties, i);
+            failed != cudaSuccess) {
+            found.why_none = why_no_devices(failed);
+            continue;
+        }
+        std::string why = why_unusable(i, properties.name);
+        if (why.empty())
+            found.devices.push_back(std::make_unique<CudaDevice>(
+                i, DeviceInfo{properties.name, properties.totalGlobalMem, driver},
+                ring_buffers(count)));
+        else
+            found.why_none = std::move(why);
+    }
+    if (!found.devices.empty()) found.why_none.clear();
+    return found;
+}
+
+}  // namespace gputext

@@ -1,0 +1,23 @@
+// kernels/cuda_device.hpp - the NVIDIA GPUs of this host as devices of gputextd
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cpp/device.hpp"
+
+namespace gputext {
+
+struct CudaDevices {
+    std::vector<std::unique_ptr<Device>> devices;
+    std::string why_none;  // a sentence for a user of the database when there are none
+};
+
+/// Every GPU that the kernels are built for. Takes the time that the driver takes to start, some
+/// hundred milliseconds, but makes no context on any of them: a device does so when it prepares, or
+/// at its first job. To be called once, before other threads look at the environment.
+CudaDevices cuda_devices();
+
+}  // namespace gputext

@@ -154,7 +154,7 @@ bool send_job(Computation& computation, Connection& connection, bool again, Fail
     const char* fault = fault_of_try(again);
     if (fault[0] != '\0' && !inject_fault(connection, fault, failure)) return false;
     computation.prepare_for_device();
-    return attempt(failure, [&] { return computation.submit(*connection); });
+    return attempt(failure, [&] { return computation.submit(*connection, stop_on_interrupt()); });
 }
 
 }  // namespace

@@ -211,8 +211,9 @@ TEST_F(CudaDeviceTest, AnswersForHugeDocuments) {
     RandomStrings random;
     constexpr std::string_view letters = "etaoin shrdlucmfwypvbgk\n";
     const auto huge = random.string(rounds(6) * std::size_t{1000000}, letters);
-    std::vector<std::string> texts{huge, random.edited(huge, 3, letters), huge, "small",
-                                   random.string(20000, letters)};
+    std::vector<std::string> texts{
+        huge,    random.edited(huge, 300, letters), random.edited(huge, 1, letters), huge,
+        "small", random.string(20000, letters)};
     texts.push_back(texts.back() + "more");
     texts.push_back("\u6f22\u5b57" + huge);  // no longer of single bytes
     const Packed packed(texts);

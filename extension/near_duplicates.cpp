@@ -14,7 +14,7 @@ extern "C" {
 #include "extension/activity.hpp"
 #include "extension/computation.hpp"
 #include "extension/ctph.hpp"
-#include "extension/inner_query.hpp"
+#include "extension/document_query.hpp"
 #include "extension/owned.hpp"
 #include "extension/settings.hpp"
 #include "extension/text_arguments.hpp"
@@ -27,7 +27,7 @@ enum class Wanted { pairs, groups };
 /// What a call's arguments say.
 struct Call {
     Wanted wanted;
-    DocumentQuery query;
+    InnerQuery query;
     NearDuplicateParameters parameters;
 };
 
@@ -44,7 +44,7 @@ public:
 
     JobSize size() const override;
     Status compute(Execution& execution) override;
-    void prepare_for_device() override { descriptor_ = rows.bytes.share(); }
+    void prepare_for_device() override { bytes_file_ = rows.bytes.share(); }
     Status submit(DaemonConnection& connection) override;
     Status take(const DaemonEvent& answer, Stop stop) override;
 
@@ -55,7 +55,7 @@ private:
     Status keep(Result<NearDuplicates> result, Stop stop);
 
     Call call_;
-    int descriptor_ = -1;  // of the bytes, for a device
+    FileDescriptor bytes_file_;  // for a device
 };
 
 void refuse_null(FunctionCallInfo fcinfo, int argument, const char* name) {
@@ -127,7 +127,7 @@ Status Work::submit(DaemonConnection& connection) {
     NearDuplicatesRequest request;
     request.parameters = call_.parameters;
     request.device_memory_limit = gpu_memory_limit();
-    request.bytes_descriptor = descriptor_;
+    request.bytes_descriptor = bytes_file_.get();
     request.bytes_size = rows.bytes.size();
     request.extents = rows.extents;
     request.characters = characters();

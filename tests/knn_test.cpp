@@ -84,7 +84,7 @@ std::string name_of(Shape shape, Metric metric, std::size_t d, std::size_t k) {
 
 TEST_P(KnnOnEach, EqualsAPlainSearchOnAllShapes) {
     RandomRows random;
-    const std::size_t n = kSanitized ? 300 : 900;
+    const std::size_t n = kSanitized ? 200 : 500;
     for (const Shape shape : kAllShapes)
         for (const std::size_t d : {1, 3, 41, 130})
             for (const ElementType type : {ElementType::float32, ElementType::float64}) {

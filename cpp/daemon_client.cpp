@@ -1,11 +1,13 @@
 #include "cpp/daemon_client.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
 #include <new>
 
 #include "cpp/memory_file.hpp"
+#include "cpp/stoppable.hpp"
 
 namespace gputext {
 namespace {
@@ -48,6 +50,17 @@ Status could_not_connect(const std::string& path) {
 
 std::span<const std::uint8_t> bytes_of(std::span<const Extent> extents) {
     return {reinterpret_cast<const std::uint8_t*>(extents.data()), extents.size_bytes()};
+}
+
+/// All of the file, sealed.
+Status fill(MemoryFile& file, std::span<const std::uint8_t> bytes, Stop stop) {
+    while (!bytes.empty()) {
+        if (stop()) return Status::cancelled();
+        const auto part = bytes.first(std::min(kLookEvery, bytes.size()));
+        if (Status status = file.append(part); !status.ok()) return status;
+        bytes = bytes.subspan(part.size());
+    }
+    return stop() ? Status::cancelled() : file.seal();
 }
 
 SubmitNearDuplicates message_of(const NearDuplicatesRequest& request) {
@@ -121,11 +134,11 @@ Status DaemonConnection::send(const Message& message, std::span<const int> descr
     }
 }
 
-Status DaemonConnection::submit(const NearDuplicatesRequest& request) noexcept {
-    return guarded<Status>([&] { return send_job(request); });
+Status DaemonConnection::submit(const NearDuplicatesRequest& request, Stop stop) noexcept {
+    return guarded<Status>([&] { return send_job(request, stop); });
 }
 
-Status DaemonConnection::send_job(const NearDuplicatesRequest& request) {
+Status DaemonConnection::send_job(const NearDuplicatesRequest& request, Stop stop) {
     if (documents_)
         return {ErrorCode::invalid_argument, "a job is running on this connection already"};
     if (request.extents.size() >= UINT32_MAX)
@@ -133,11 +146,9 @@ Status DaemonConnection::send_job(const NearDuplicatesRequest& request) {
     MemoryFile extents;
     MemoryFile signatures;
     SubmitNearDuplicates message = message_of(request);
-    Status status = extents.append(bytes_of(request.extents));
-    if (status.ok()) status = extents.seal();
+    Status status = fill(extents, bytes_of(request.extents), stop);
     if (status.ok() && message.has_signatures) {
-        status = signatures.append(pack_signatures(request.signatures));
-        if (status.ok()) status = signatures.seal();
+        status = fill(signatures, pack_signatures(request.signatures, stop), stop);
         message.signature_bytes = signatures.size();
     }
     if (!status.ok()) return status;

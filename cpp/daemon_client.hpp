@@ -74,8 +74,8 @@ public:
     // no use any more; what the server may have said about it is still to be received.
 
     /// One job at a time. Copies extents and signatures into memory files. Errors: unavailable;
-    /// out_of_memory; io_error when the system gives no descriptor.
-    Status submit(const NearDuplicatesRequest& request) noexcept;
+    /// cancelled; out_of_memory; io_error when the system gives no descriptor.
+    Status submit(const NearDuplicatesRequest& request, Stop stop = {}) noexcept;
     Status ask_devices() noexcept;
     Status ask_activity() noexcept;
     Status ask_counters() noexcept;
@@ -91,7 +91,7 @@ private:
     explicit DaemonConnection(FileDescriptor socket) : socket_(std::move(socket)) {}
 
     Status send(const Message& message, std::span<const int> descriptors = {});
-    Status send_job(const NearDuplicatesRequest& request);
+    Status send_job(const NearDuplicatesRequest& request, Stop stop);
     Result<std::optional<DaemonEvent>> receive_packet_or_none();
     Result<std::optional<DaemonEvent>> understand(Packet& packet);
     Result<std::optional<DaemonEvent>> take_answer(const NearDuplicatesReply& reply,

@@ -272,10 +272,16 @@ Status check_extents(std::span<const Extent> extents, std::uint64_t bytes) {
     return {};
 }
 
-std::vector<std::uint8_t> pack_signatures(GivenSignatures signatures) {
+std::vector<std::uint8_t> pack_signatures(GivenSignatures signatures, Stop stop) {
     const std::size_t table_size = signatures.size() * sizeof(PackedSignature);
-    std::vector<std::uint8_t> file(table_size);
+    std::size_t letters = 0;
+    for (const std::optional<Ctph>& signature : signatures)
+        if (signature) letters += signature->letters.size();
+    std::vector<std::uint8_t> file;
+    file.reserve(table_size + letters);
+    file.resize(table_size);
     for (std::size_t i = 0; i < signatures.size(); ++i) {
+        if (i % 4096 == 0 && stop()) return file;
         if (!signatures[i]) continue;
         const Ctph& signature = *signatures[i];
         const PackedSignature packed{file.size() - table_size,

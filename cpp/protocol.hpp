@@ -209,7 +209,8 @@ struct PackedSignature {
 };
 static_assert(sizeof(PackedSignature) == 16);
 
-std::vector<std::uint8_t> pack_signatures(GivenSignatures signatures);
+/// Of no use once `stop` has said so.
+std::vector<std::uint8_t> pack_signatures(GivenSignatures signatures, Stop stop = {});
 
 /// The inverse, of a file for so many documents; invalid_argument for anything that pack_signatures
 /// would not write; cancelled.

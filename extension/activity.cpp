@@ -9,6 +9,7 @@ extern "C" {
 #include <time.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <iterator>
 
@@ -31,12 +32,13 @@ struct Activity {
 Activity activities[8];
 int depth = 0;
 std::intptr_t last_number = 0;
-double shown_at = 0;
 
-// What the client was last told: when, of which phase, and when that began as far as is known.
+// When it was last shown, its phase then and when that was first shown, and when the client was
+// last told of it.
+double shown_at = 0;
+char phase_shown[sizeof SharedActivity::phase];
+double phase_shown_first = 0;
 double told_at = 0;
-char phase_told[sizeof SharedActivity::phase];
-double phase_began = 0;
 
 /// Seconds of a clock that is cheap to read and ticks some hundred times a second.
 double seconds_now() {
@@ -133,13 +135,13 @@ void tell_client(const SharedActivity& activity, double elapsed) {
 void show() {
     publish();
     const SharedActivity& activity = innermost();
-    if (std::strcmp(phase_told, activity.phase) != 0) {
-        copy_text(phase_told, activity.phase);
-        phase_began = shown_at;
+    if (std::strcmp(phase_shown, activity.phase) != 0) {
+        copy_text(phase_shown, activity.phase);
+        phase_shown_first = shown_at;
     }
     if (!progress_wanted() || shown_at - told_at < kSecondsBetweenLines) return;
     told_at = shown_at;
-    tell_client(activity, shown_at - phase_began);
+    tell_client(activity, shown_at - phase_shown_first);
 }
 
 }  // namespace
@@ -164,8 +166,8 @@ void begin_activity(const char* operation, MemoryContext context) {
     copy_text(activity.operation, operation);
     copy_text(activity.phase, "reading rows");
     publish();
-    told_at = phase_began = shown_at;
-    copy_text(phase_told, activity.phase);
+    told_at = phase_shown_first = shown_at;
+    copy_text(phase_shown, activity.phase);
 }
 
 void show_step(const Step& step) {

@@ -31,7 +31,7 @@ public:
     /// Makes the input readable for another process.
     virtual void prepare_for_device() = 0;
     /// Sends the job.
-    virtual Status submit(DaemonConnection& connection) = 0;
+    virtual Status submit(DaemonConnection& connection, Stop stop) = 0;
     /// Takes in the event that answers the job.
     virtual Status take(const DaemonEvent& answer, Stop stop) = 0;
 };

@@ -25,6 +25,13 @@ long milliseconds_since(TimestampTz begin) {
     return TimestampDifferenceMilliseconds(begin, GetCurrentTimestamp());
 }
 
+/// Under the lock.
+void doubt(SharedDaemon& daemon) {
+    if (daemon.doubted || daemon.phase != DaemonPhase::ready) return;
+    daemon.doubted = true;
+    SetLatch(daemon.latch);
+}
+
 DaemonAccess ready(pid_t daemon) {
     DaemonAccess access{};
     access.ready = true;
@@ -102,13 +109,6 @@ private:
         pg_unreachable();
     }
 
-    /// Lets the supervisor see whether it lives.
-    static void doubt(SharedDaemon& daemon) {
-        if (daemon.doubted) return;
-        daemon.doubted = true;
-        SetLatch(daemon.latch);
-    }
-
     /// What was found before this approach may have changed since.
     bool look_again(const SharedDaemon& daemon) const {
         return want_ == Want::device && daemon.changed_at < begin_;
@@ -152,6 +152,13 @@ private:
 
 DaemonAccess reach_daemon(Want want, pid_t doubted) {
     return Approach(want, doubted).run();
+}
+
+void doubt_daemon() {
+    SharedState* state = shared_state();
+    LWLockAcquire(&state->lock, LW_EXCLUSIVE);
+    doubt(state->daemon);
+    LWLockRelease(&state->lock);
 }
 
 void preload_supervisor() {

@@ -33,6 +33,9 @@ struct DaemonAccess {
 /// when it has answered the supervisor since; if it does not, it is replaced.
 DaemonAccess reach_daemon(Want want, pid_t doubted = 0);
 
+/// Lets the supervisor see whether gputextd answers, and replace it if not.
+void doubt_daemon();
+
 /// Lets the server start the supervisor with itself, if this library is being preloaded. Called
 /// once, when the library is loaded.
 void preload_supervisor();

@@ -89,14 +89,16 @@ void receive_all(Computation& computation, DaemonConnection& connection, Progres
     if (!ok && result.end == JobEnd::none) result.end = JobEnd::failed;
 }
 
-/// It hangs, or has been stopped. To be found out by the supervisor.
+/// It hangs, or has been stopped.
 bool is_silent(const DaemonConnection& connection, const Progressing& now) {
     return TimestampDifferenceMilliseconds(now.heard_at, GetCurrentTimestamp()) >
            (connection.greeted() ? kMostSilence : kTimeToGreet);
 }
 
-void refuse_silence(DeviceJobResult& result) {
-    result.end = JobEnd::refused;
+/// A job that it had may be the cause.
+void end_in_silence(const DaemonConnection& connection, DeviceJobResult& result) {
+    doubt_daemon();
+    result.end = connection.greeted() ? JobEnd::failed : JobEnd::refused;
     result.failure.code = ErrorCode::unavailable;
     copy_text(result.failure.message, "gputextd does not answer");
 }
@@ -105,7 +107,8 @@ void wait_for_end(Computation& computation, DaemonConnection& connection, Device
     Progressing now{"waiting for a device", 0, 0, kNowhereYet, GetCurrentTimestamp()};
     for (;;) {
         receive_all(computation, connection, now, result);
-        if (result.end == JobEnd::none && is_silent(connection, now)) refuse_silence(result);
+        if (result.end == JobEnd::none && is_silent(connection, now))
+            end_in_silence(connection, result);
         if (result.end != JobEnd::none) return;
         show_step({now.phase, now.done, now.total, now.device});
         wait_until_readable(connection.fd(), kLookEveryMilliseconds);
@@ -154,7 +157,7 @@ bool send_job(Computation& computation, Connection& connection, bool again, Fail
     const char* fault = fault_of_try(again);
     if (fault[0] != '\0' && !inject_fault(connection, fault, failure)) return false;
     computation.prepare_for_device();
-    return attempt(failure, [&] { return computation.submit(*connection); });
+    return attempt(failure, [&] { return computation.submit(*connection, stop_on_interrupt()); });
 }
 
 }  // namespace

@@ -15,8 +15,7 @@ namespace gputext {
 enum class JobEnd {
     none,  // so far
     answered,
-    refused,  // gputextd ended before it looked at the job, ends for a reason that is not the job,
-              // or has fallen silent
+    refused,  // gputextd did not look at the job, or ends for a reason that is not the job
     failed
 };
 

@@ -40,7 +40,7 @@ public:
     JobSize size() const override;
     Status compute(Execution& execution) override;
     void prepare_for_device() override {}
-    Status submit(DaemonConnection&) override {
+    Status submit(DaemonConnection&, Stop) override {
         return {ErrorCode::unavailable, "nearest neighbours are not computed on devices yet"};
     }
     Status take(const DaemonEvent&, Stop) override { return {}; }

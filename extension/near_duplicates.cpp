@@ -41,7 +41,7 @@ public:
     JobSize size() const override;
     Status compute(Execution& execution) override;
     void prepare_for_device() override { bytes_file_ = rows.bytes.share(); }
-    Status submit(DaemonConnection& connection) override;
+    Status submit(DaemonConnection& connection, Stop stop) override;
     Status take(const DaemonEvent& answer, Stop stop) override;
 
 private:
@@ -112,7 +112,7 @@ Status Work::compute(Execution& execution) {
                 execution.stop());
 }
 
-Status Work::submit(DaemonConnection& connection) {
+Status Work::submit(DaemonConnection& connection, Stop stop) {
     NearDuplicatesRequest request;
     request.parameters = call_.parameters;
     request.device_memory_limit = gpu_memory_limit();
@@ -121,7 +121,7 @@ Status Work::submit(DaemonConnection& connection) {
     request.extents = rows.extents;
     request.characters = characters();
     request.signatures = rows.signatures;
-    return connection.submit(request);
+    return connection.submit(request, stop);
 }
 
 Status Work::take(const DaemonEvent& event, Stop stop) {

@@ -44,8 +44,8 @@ struct SharedDevice {
 /// Of gputextd. Read and written under SharedState::lock.
 struct SharedDaemon {
     DaemonPhase phase;
-    pid_t supervisor;  // 0: none
-    pid_t daemon;      // 0: none
+    pid_t supervisor;     // 0: none
+    pid_t daemon;         // 0: none
     struct Latch* latch;  // of the supervisor
     bool doubted;         // a session got no answer from a daemon that is ready: ask it again
     TimestampTz changed_at;

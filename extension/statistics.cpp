@@ -50,37 +50,64 @@ const char* name_of_device(std::int32_t number) {
     return name;
 }
 
-void put_activity(ReturnSetInfo* result, const SharedActivity& activity) {
-    enum { pid, operation, device, device_name, phase, done, total, rows, bytes, seconds, started };
-    Datum values[started + 1] = {};
-    bool nulls[started + 1];
-    const auto put = [&](int column, Datum value) {
+/// The columns of gputext_activity.
+enum Column {
+    pid,
+    operation,
+    device,
+    device_name,
+    phase,
+    done,
+    total,
+    rows,
+    bytes,
+    seconds,
+    started,
+    columns
+};
+
+struct Row {
+    Row() { std::fill(std::begin(nulls), std::end(nulls), true); }
+
+    void put(Column column, Datum value) {
         values[column] = value;
         nulls[column] = false;
-    };
-    const auto put_number = [&](int column, std::uint64_t number) {
-        put(column, Int64GetDatum(static_cast<int64>(number)));
-    };
-    std::fill(std::begin(nulls), std::end(nulls), true);
-    put(pid, Int32GetDatum(activity.pid));
-    if (may_see(activity)) {
-        put(operation, CStringGetTextDatum(activity.operation));
-        if (activity.device == kOnCpu) put(device, CStringGetTextDatum("cpu"));
-        if (activity.device >= 0) {
-            put(device, CStringGetTextDatum(psprintf("%d", activity.device)));
-            const char* name = name_of_device(activity.device);
-            if (name != nullptr) put(device_name, CStringGetTextDatum(name));
-        }
-        put(phase, CStringGetTextDatum(activity.phase));
-        put_number(done, activity.done);
-        if (activity.total > 0) put_number(total, activity.total);
-        put_number(rows, activity.rows);
-        put_number(bytes, activity.bytes);
-        const auto microseconds = GetCurrentTimestamp() - activity.start;
-        put(seconds, Float8GetDatum(static_cast<double>(microseconds) / 1e6));
-        put(started, TimestampTzGetDatum(activity.start));
     }
-    tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+    void put_text(Column column, const char* text) { put(column, CStringGetTextDatum(text)); }
+    void put_number(Column column, std::uint64_t number) {
+        put(column, Int64GetDatum(static_cast<int64>(number)));
+    }
+
+    Datum values[columns] = {};
+    bool nulls[columns];
+};
+
+void put_place(Row& row, std::int32_t number) {
+    if (number == kOnCpu) row.put_text(device, "cpu");
+    if (number < 0) return;
+    row.put_text(device, psprintf("%d", number));
+    const char* name = name_of_device(number);
+    if (name != nullptr) row.put_text(device_name, name);
+}
+
+void put_details(Row& row, const SharedActivity& activity) {
+    row.put_text(operation, activity.operation);
+    put_place(row, activity.device);
+    row.put_text(phase, activity.phase);
+    row.put_number(done, activity.done);
+    if (activity.total > 0) row.put_number(total, activity.total);
+    row.put_number(rows, activity.rows);
+    row.put_number(bytes, activity.bytes);
+    const auto microseconds = static_cast<double>(GetCurrentTimestamp() - activity.start);
+    row.put(seconds, Float8GetDatum(microseconds / 1e6));
+    row.put(started, TimestampTzGetDatum(activity.start));
+}
+
+void put_activity(ReturnSetInfo* result, const SharedActivity& activity) {
+    Row row;
+    row.put(pid, Int32GetDatum(activity.pid));
+    if (may_see(activity)) put_details(row, activity);
+    tuplestore_putvalues(result->setResult, result->setDesc, row.values, row.nulls);
 }
 
 // ---- gputext_stat ----

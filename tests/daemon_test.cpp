@@ -9,6 +9,7 @@
 #include <cstring>
 #include <iostream>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "cpp/daemon_client.hpp"
@@ -224,14 +225,14 @@ TEST_F(Gputextd, ReportsProgressActivityAndCounters) {
     EXPECT_EQ(jobs[1].phase, "waiting for a device");
 
     std::optional<DaemonEvent> event;
+    const Progress* progress = nullptr;
     ASSERT_TRUE(soon([&] {
         auto received = client->receive();
         if (received.ok()) event = std::move(*received);
-        return event.has_value();
+        progress = event ? std::get_if<Progress>(&*event) : nullptr;
+        // Before that, a GPU may still be getting ready.
+        return progress != nullptr && progress->phase == "being slow";
     }));
-    const auto* progress = std::get_if<Progress>(&*event);
-    ASSERT_NE(progress, nullptr);
-    EXPECT_EQ(progress->phase, "being slow");
     EXPECT_GT(progress->done, 5u);
     EXPECT_EQ(progress->total, 70u);
 
@@ -331,6 +332,10 @@ TEST_F(Gputextd, ServesAHundredClientsAtOnce) {
         start();
     else
         start({"--fake-devices=2"});
+    const auto watcher = connect();
+    ASSERT_TRUE(watcher->ask_devices().ok());
+    const auto list = next<DeviceList>(*watcher);
+    ASSERT_TRUE(list.ok());
     RandomStrings random;
     std::vector<std::unique_ptr<Work>> works;
     std::vector<std::unique_ptr<DaemonConnection>> clients;
@@ -340,14 +345,14 @@ TEST_F(Gputextd, ServesAHundredClientsAtOnce) {
         ASSERT_NE(clients.back(), nullptr);
     }
     for (int i = 0; i < 100; ++i) ASSERT_TRUE(clients[i]->submit(works[i]->request()).ok());
-    bool used[2] = {};
+    std::set<std::int32_t> used;
     for (int i = 99; i >= 0; --i) {
         const auto reply = next<NearDuplicatesAnswer>(*clients[i]);
         ASSERT_TRUE(reply.ok()) << reply.status().message();
-        used[reply->summary.device % 2] = true;
+        used.insert(reply->summary.device);
         ASSERT_EQ(rows(*reply->read()), works[i]->expected());
     }
-    EXPECT_TRUE(used[0] && (kOnGpu || used[1]));
+    EXPECT_EQ(used.size(), list->devices.size());
 }
 
 TEST_F(Gputextd, KeepsNoDescriptors) {
@@ -405,6 +410,7 @@ TEST_F(Gputextd, EndsWhenADeviceIsLostAndAllHaveAnswers) {
     start();
     const auto loser = connect();
     const auto waiting = connect();
+    small_.request().device = 0;
     ASSERT_TRUE(loser->inject_fault("before_job:slow:300").ok());
     ASSERT_TRUE(loser->inject_fault("in_job:device_lost").ok());
     ASSERT_TRUE(loser->submit(small_.request()).ok());

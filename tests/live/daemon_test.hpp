@@ -66,6 +66,7 @@ protected:
         if (HasFailure() && server_ != nullptr) std::puts(server().log().substr(logged_).c_str());
     }
 
+    static bool has_server() { return server_ != nullptr; }
     static PrivateServer& server() { return *server_; }
     Session& session() { return *session_; }
     Session& other() { return *other_; }
@@ -147,7 +148,7 @@ protected:
 
     /// The next one has forgotten how often gputextd has ended: else it would have to wait.
     void end_supervisor() {
-        for (const pid_t supervisor : server().supervisors()) kill(supervisor, SIGTERM);
+        for (const pid_t supervisor : server().supervisors()) send_signal(supervisor, SIGTERM);
         ASSERT_TRUE(eventually([&] { return server().supervisors().empty(); }));
         EXPECT_EQ(server().daemons().size(), 0u);
         EXPECT_EQ(server().daemon_files(), 0u);

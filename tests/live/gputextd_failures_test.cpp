@@ -93,7 +93,7 @@ TEST_P(Gputextd, KilledIsAnErrorOfAGpu) {
     const pid_t killed = server().daemon();
     const long restarts = counter("restarts");
     const auto running = job_in_flight();
-    kill(killed, GetParam());
+    send_signal(killed, GetParam());
     EXPECT_EQ(running->wait(), "38000");
     EXPECT_NE(session().message().find("gputextd ended"), std::string::npos) << session().message();
     EXPECT_NE(session().message().find("HINT:"), std::string::npos) << session().message();
@@ -110,7 +110,7 @@ TEST_P(Gputextd, KilledLeavesTheAnswerToTheCpu) {
     set("gputext.device = auto");
     set("gputext.cpu_threads = 1");
     const auto running = job_in_flight(kLargeJob);
-    kill(server().daemon(), GetParam());
+    send_signal(server().daemon(), GetParam());
     EXPECT_EQ(running->wait(), "ok") << session().message();
     EXPECT_EQ(fallbacks("gputextd ended"), before + 1);
     expect_recovered();
@@ -127,7 +127,7 @@ TEST_F(Device, JobsOfAGputextdThatIsToldToEndGoToTheNext) {
     inject("in_job:slow:1000");
     Running running(session(), kJob);
     ASSERT_TRUE(reaches(session().pid(), "being slow"));
-    kill(told, SIGTERM);
+    send_signal(told, SIGTERM);
     EXPECT_EQ(running.wait(), "ok") << session().message();
     EXPECT_TRUE(eventually([&] { return !alive(told); }));
     expect_recovered();

@@ -16,6 +16,7 @@ public:
         : connection_(PQconnectdb(where.text.c_str())) {
         if (PQstatus(connection_) != CONNECTION_OK)
             throw std::runtime_error(PQerrorMessage(connection_));
+        run("SET gputext.device = cpu");
         run("SET gputext.cpu_threads = 2");
         run("SET statement_timeout = '60s'");
     }

@@ -54,6 +54,18 @@ inline bool alive(pid_t pid) {
     return name_end != std::string::npos && stat[name_end + 2] != 'Z' && stat[name_end + 2] != 'X';
 }
 
+/// Never to a whole group of processes, as numbers that are none would have it.
+inline void send_signal(pid_t pid, int number) {
+    if (pid <= 0) throw std::runtime_error("there is no such process");
+    kill(pid, number);
+}
+
+inline pid_t parent_of(pid_t pid) {
+    const std::string stat = contents(proc(pid) / "stat");
+    const std::size_t name_end = stat.rfind(')');
+    return name_end == std::string::npos ? 0 : std::atoi(stat.c_str() + name_end + 4);
+}
+
 /// Of all processes that work in this directory, those that the condition holds for.
 inline std::vector<pid_t> processes_in(const fs::path& directory,
                                        const std::function<bool(pid_t)>& condition) {
@@ -130,8 +142,8 @@ public:
 
     const fs::path& root() const { return root_; }
     fs::path data() const { return root_ / "data"; }
-    ConnectionString connection() const {
-        return {"host=" + root_.string() + " port=5432 user=gputext dbname=postgres"};
+    ConnectionString connection(const std::string& database = "postgres") const {
+        return {"host=" + root_.string() + " port=5432 user=gputext dbname=" + database};
     }
     /// All that the server and the programs before it have said.
     std::string log() const { return contents(root_ / "log"); }
@@ -151,7 +163,7 @@ public:
     bool running() const { return pid_ > 0 && alive(pid_); }
     pid_t postmaster() const { return pid_; }
 
-    void signal_server(int number) const { kill(pid_, number); }
+    void signal_server(int number) const { send_signal(pid_, number); }
     /// Waits for it, and for all its processes.
     bool ended() const {
         return eventually([&] { return !alive(pid_) && processes().empty(); });
@@ -167,8 +179,9 @@ public:
                             [](pid_t pid) { return contents(proc(pid) / "comm") == "gputextd\n"; });
     }
     std::vector<pid_t> supervisors() const {
-        return processes_in(data(), [](pid_t pid) {
-            return contents(proc(pid) / "cmdline").find("gputext supervisor") != std::string::npos;
+        return processes_in(data(), [this](pid_t pid) {
+            return parent_of(pid) == pid_ &&
+                   contents(proc(pid) / "cmdline").find("gputext supervisor") != std::string::npos;
         });
     }
     /// The only one, or 0.

@@ -41,6 +41,7 @@ public:
 
     explicit Session(const ConnectionString& where) : connection_(where.text), quiet_(connection_) {
         pid_ = connection_.backendpid();
+        rows("SET gputext.device = cpu");  // what is looked at in /proc is the session's own
         rows("SET gputext.cpu_threads = 2");
         rows("SET client_min_messages = warning");
         rows("SET statement_timeout = '60s'");  // where a cancel is lost, the test goes on

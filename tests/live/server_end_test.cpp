@@ -75,7 +75,7 @@ TEST_F(ServerEnd, PostmasterIsKilled) {
 
 TEST_F(ServerEnd, ShutdownDoesNotWaitForAGputextdThatStandsStill) {
     const auto running = job_in_flight();
-    kill(server().daemon(), SIGSTOP);
+    send_signal(server().daemon(), SIGSTOP);
     server().signal_server(SIGINT);
     running->wait();
     expect_all_gone();
@@ -88,7 +88,7 @@ TEST_F(ServerEnd, ShutdownDoesNotWaitForAGputextdThatStandsStill) {
 TEST_F(ServerEnd, BackendIsKilled) {
     const pid_t daemon = server().daemon();
     const auto running = job_in_flight();
-    kill(session().pid(), SIGKILL);
+    send_signal(session().pid(), SIGKILL);
     EXPECT_EQ(running->wait(), "gone");
     expect_others_replaced(daemon);
 }
@@ -96,7 +96,7 @@ TEST_F(ServerEnd, BackendIsKilled) {
 TEST_F(ServerEnd, SupervisorIsKilled) {
     const pid_t daemon = server().daemon();
     const auto running = job_in_flight();
-    kill(server().supervisor(), SIGKILL);
+    send_signal(server().supervisor(), SIGKILL);
     const std::string state = running->wait();
     EXPECT_TRUE(state == "57P02" || state == "gone") << state;
     expect_others_replaced(daemon);
@@ -110,7 +110,7 @@ TEST_F(ServerEnd, SupervisorIsToldToEnd) {
     inject("in_job:slow:1000");
     Running running(session(), kJob);
     ASSERT_TRUE(reaches(session().pid(), "being slow"));
-    kill(supervisor, SIGTERM);
+    send_signal(supervisor, SIGTERM);
     EXPECT_EQ(running.wait(), "ok") << session().message();
     EXPECT_FALSE(alive(supervisor));
     EXPECT_FALSE(alive(daemon));
@@ -131,7 +131,7 @@ TEST_F(ServerEnd, PreloadedSupervisorComesWithTheServer) {
 
     // Once PostgreSQL has started anew, the next job brings it back.
     const pid_t daemon = server().daemon();
-    kill(session().pid(), SIGKILL);
+    send_signal(session().pid(), SIGKILL);
     expect_others_replaced(daemon);
 
     disconnect();

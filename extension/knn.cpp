@@ -39,14 +39,18 @@ public:
 
     JobSize size() const override;
     Status compute(Execution& execution) override;
-    void prepare_for_device() override {}
-    Status submit(DaemonConnection&, Stop) override {
-        return {ErrorCode::unavailable, "nearest neighbours are not computed on devices yet"};
+    void prepare_for_device() override {
+        queries.share();
+        items.share();
     }
-    Status take(const DaemonEvent&, Stop) override { return {}; }
+    Status submit(DaemonConnection& connection, Stop stop) override;
+    Status take(const DaemonEvent& event, Stop stop) override {
+        return keep(std::get<NeighboursAnswer>(event).read(stop));
+    }
 
 private:
     RowKeys keys() const { return {numbers.queries, numbers.items}; }
+    Status keep(Result<Neighbours> found);
 
     Call call_;
 };
@@ -83,12 +87,26 @@ Call read_call(FunctionCallInfo fcinfo, bool within, bool typed) {
 }
 
 JobSize Work::size() const {
-    return {queries.size() + items.size(), queries.bytes() + items.bytes(), 0};
+    return {queries.size() + items.size(), queries.bytes() + items.bytes(),
+            knn_cpu_seconds(queries.view(), items.view(), cpu_threads())};
 }
 
 Status Work::compute(Execution& execution) {
-    Result<Neighbours> found =
-        nearest_neighbours(call_.parameters, queries.view(), items.view(), keys(), execution);
+    return keep(
+        nearest_neighbours(call_.parameters, queries.view(), items.view(), keys(), execution));
+}
+
+Status Work::submit(DaemonConnection& connection, Stop stop) {
+    NeighboursRequest request;
+    request.parameters = call_.parameters;
+    request.queries = queries.files();
+    request.items = items.files();
+    request.keys = keys();
+    request.device_memory_limit = gpu_memory_limit();
+    return connection.submit(request, stop);
+}
+
+Status Work::keep(Result<Neighbours> found) {
     if (!found.ok()) return found.status();
     answer = std::move(*found);
     return {};

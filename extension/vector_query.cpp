@@ -16,13 +16,6 @@ const char* const kWanted =
     "Wanted are an id and a vector of type real[], double precision[], integer[], or pgvector's "
     "vector, halfvec or sparsevec, in this order.";
 
-const char* row_name(const char* word, Oid id_type, Datum id) {
-    Oid output;
-    bool is_varlena;
-    getTypeOutputInfo(id_type, &output, &is_varlena);
-    return psprintf("%s %s", word, OidOutputFunctionCall(output, id));
-}
-
 [[noreturn]] void raise_different_dimensions(const char* name, std::size_t dimensions,
                                              const char* other_name, std::size_t other_dimensions) {
     ereport(ERROR,
@@ -31,8 +24,6 @@ const char* row_name(const char* word, Oid id_type, Datum id) {
                     name, other_name, dimensions, other_dimensions)));
     pg_unreachable();
 }
-
-}  // namespace
 
 class VectorReceiver final : public RowReceiver {
 public:
@@ -50,7 +41,7 @@ public:
 private:
     VectorRows& rows_;
     RowsBefore before_;
-    VectorType type_{};
+    VectorType type_{};  // of the column
 };
 
 void VectorReceiver::check_columns(TupleDesc columns) {
@@ -69,61 +60,74 @@ void VectorReceiver::check_columns(TupleDesc columns) {
                         errhint("Arrays of other numbers can be cast in the inner query, as in "
                                 "embedding::real[].")));
     type_ = *type;
-    rows_.type_ = type->element;
-    rows_.sparse_ = type->form == VectorType::Form::sparse;
-    Failure failure;
-    if (rows_.sparse_ && !attempt(failure, [&]() -> Status {
-            rows_.row_begins_.push_back(0);
-            return {};
-        }))
-        raise_failure(failure);
+    rows_.set_type(type_);
 }
 
 void VectorReceiver::take_row(const Datum* values, const bool*) {
     VectorValue vector;
     const VectorFault fault = read_vector(type_, values[1], vector);
-    if (fault != VectorFault::none)
-        raise_vector_fault(fault, row_name(rows_.word(), rows_.id_type_.oid, values[0]));
-    if (rows_.size() > 0 && vector.dimensions != rows_.dimensions_)
-        raise_different_dimensions(rows_.name(0), rows_.dimensions_,
-                                   row_name(rows_.word(), rows_.id_type_.oid, values[0]),
-                                   vector.dimensions);
-    rows_.dimensions_ = vector.dimensions;
-    const std::size_t id_begin = append_id(rows_.ids_, rows_.id_type_, values[0]);
-    rows_.elements.append(vector.elements, vector.stored * element_size(type_.element));
-    if (rows_.sparse_) rows_.columns.append(vector.columns, vector.stored * sizeof(std::uint32_t));
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            rows_.id_begins_.push_back(id_begin);
-            if (rows_.sparse_)
-                rows_.row_begins_.push_back(rows_.row_begins_.back() + vector.stored);
-            return {};
-        }))
-        raise_failure(failure);
+    if (fault != VectorFault::none) raise_vector_fault(fault, rows_.name_of(values[0]));
+    rows_.append(values[0], vector);
     show_rows(before_.rows + rows_.size(), before_.bytes + rows_.bytes());
 }
 
-Vectors VectorRows::view() const {
-    Vectors vectors{type_, size(), dimensions_, elements.data(), row_begins_, {}};
-    if (sparse_)
-        vectors.columns = {reinterpret_cast<const std::uint32_t*>(columns.data()),
-                           columns.size() / sizeof(std::uint32_t)};
-    return vectors;
+}  // namespace
+
+void VectorRows::set_type(const VectorType& type) {
+    type_ = type;
+    Failure failure;
+    if (sparse() && !attempt(failure, [&]() -> Status {
+            row_begins_.assign(1, 0);
+            return {};
+        }))
+        raise_failure(failure);
 }
 
-const char* VectorRows::name(std::size_t row) const {
-    return row_name(word_, id_type_.oid, id(row));
+void VectorRows::append(Datum id, const VectorValue& vector) {
+    if (size() > 0 && vector.dimensions != dimensions_)
+        raise_different_dimensions(name(0), dimensions_, name_of(id), vector.dimensions);
+    dimensions_ = vector.dimensions;
+    const std::size_t id_begin = append_id(ids_, id_type_, id);
+    elements_.append(vector.elements, vector.stored * element_size(type_.element));
+    if (sparse()) columns_.append(vector.columns, vector.stored * sizeof(std::uint32_t));
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            id_begins_.push_back(id_begin);
+            if (sparse()) row_begins_.push_back(row_begins_.back() + vector.stored);
+            return {};
+        }))
+        raise_failure(failure);
 }
 
 void VectorRows::finish() {
-    elements.finish();
-    columns.finish();
+    elements_.finish();
+    columns_.finish();
     ids_.finish();
 }
 
+Vectors VectorRows::view() const {
+    Vectors vectors{type_.element, size(), dimensions_, elements_.data(), row_begins_, {}};
+    if (sparse())
+        vectors.columns = {reinterpret_cast<const std::uint32_t*>(columns_.data()),
+                           columns_.size() / sizeof(std::uint32_t)};
+    return vectors;
+}
+
+const char* VectorRows::name_of(Datum id) const {
+    Oid output;
+    bool is_varlena;
+    getTypeOutputInfo(id_type_.oid, &output, &is_varlena);
+    return psprintf("%s %s", word_, OidOutputFunctionCall(output, id));
+}
+
+void VectorRows::share() {
+    elements_file_ = elements_.share();
+    if (sparse()) columns_file_ = columns_.share();
+}
+
 void VectorRows::release() {
-    elements.release();
-    columns.release();
+    elements_.release();
+    columns_.release();
     ids_.release();
 }
 
@@ -133,7 +137,7 @@ void run_vector_query(const InnerQuery& query, VectorRows& rows, const RowsBefor
     rows.finish();
 }
 
-void check_same_dimensions(const VectorRows& a, const VectorRows& b) {
+void check_same_dimensions(const VectorRows& a, const VectorRows& b, const char* first_of_a) {
     if (a.size() == 0 || b.size() == 0) return;
     if (a.sparse() != b.sparse())
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -141,7 +145,8 @@ void check_same_dimensions(const VectorRows& a, const VectorRows& b) {
                         errhint("sparsevec can be cast in the inner query, as in "
                                 "embedding::vector.")));
     if (a.dimensions() != b.dimensions())
-        raise_different_dimensions(a.name(0), a.dimensions(), b.name(0), b.dimensions());
+        raise_different_dimensions(first_of_a != nullptr ? first_of_a : a.name(0), a.dimensions(),
+                                   b.name(0), b.dimensions());
 }
 
 }  // namespace gputext

@@ -33,8 +33,7 @@ std::optional<VectorType> array_type_of(Oid type) {
     }
 }
 
-VectorFault read_array(Datum value, VectorValue& vector) {
-    ArrayType* const array = DatumGetArrayTypeP(value);
+VectorFault read_elements(ArrayType* array, VectorValue& vector) {
     if (ARR_NDIM(array) > 1) return VectorFault::several_dimensions;
     if (array_contains_nulls(array)) return VectorFault::null_element;
     vector.dimensions = ARR_NDIM(array) == 0 ? 0 : static_cast<std::size_t>(ARR_DIMS(array)[0]);
@@ -144,13 +143,19 @@ bool all_finite(ElementType type, const void* elements, std::size_t count) {
 VectorFault read_by_form(const VectorType& type, Datum value, VectorValue& vector) {
     switch (type.form) {
         case Form::array:
-            return read_array(value, vector);
+            return read_elements(DatumGetArrayTypeP(value), vector);
         case Form::dense:
             return read_dense(value, type.element, vector);
         case Form::sparse:
             return read_sparse(value, vector);
     }
     pg_unreachable();
+}
+
+VectorFault check_elements(const VectorType& type, const VectorValue& vector) {
+    if (vector.dimensions == 0) return VectorFault::empty;
+    return all_finite(type.element, vector.elements, vector.stored) ? VectorFault::none
+                                                                    : VectorFault::not_finite;
 }
 
 }  // namespace
@@ -162,11 +167,14 @@ std::optional<VectorType> vector_type_of(Oid type) {
 
 VectorFault read_vector(const VectorType& type, Datum value, VectorValue& vector) {
     vector = {};
-    if (const VectorFault fault = read_by_form(type, value, vector); fault != VectorFault::none)
-        return fault;
-    if (vector.dimensions == 0) return VectorFault::empty;
-    return all_finite(type.element, vector.elements, vector.stored) ? VectorFault::none
-                                                                    : VectorFault::not_finite;
+    const VectorFault fault = read_by_form(type, value, vector);
+    return fault == VectorFault::none ? check_elements(type, vector) : fault;
+}
+
+VectorFault read_array(Datum value, VectorType& type, VectorValue& vector) {
+    ArrayType* const array = DatumGetArrayTypeP(value);
+    type = *array_type_of(get_array_type(ARR_ELEMTYPE(array)));
+    return read_vector(type, PointerGetDatum(array), vector);
 }
 
 void raise_vector_fault(VectorFault fault, const char* whose) {

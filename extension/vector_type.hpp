@@ -42,6 +42,9 @@ enum class VectorFault {
 /// Reads a value that is not null; `vector` holds only without a fault.
 VectorFault read_vector(const VectorType& type, Datum value, VectorValue& vector);
 
+/// The same for an array of numbers, which says its own type.
+VectorFault read_array(Datum value, VectorType& type, VectorValue& vector);
+
 /// Raises the fault as an error about `whose`: "item 17".
 [[noreturn]] void raise_vector_fault(VectorFault fault, const char* whose);
 

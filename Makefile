@@ -34,10 +34,12 @@ $(filter-out $(SCRIPT_GOALS),$(MAKECMDGOALS)):
 else
 
 # The parts of the installation script, in the order in which PostgreSQL is to read them.
-SQL_PARTS = ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql operation.sql
+SQL_PARTS = ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql knn.sql \
+	cosine_similarity.sql outlier_factor.sql operation.sql
 
 # The regression tests: sql/NAME.sql and expected/NAME.out.
-REGRESS = ctph edit_distance ssdeep near_duplicates errors settings device encodings beside_contrib catalog
+REGRESS = ctph edit_distance ssdeep near_duplicates knn knn_errors pgvector cosine_similarity outlier errors settings device encodings \
+	beside_contrib catalog
 
 # Each of them finds the extension in its database, so any of them runs alone.
 REGRESS_OPTS = --load-extension=gputext
@@ -50,8 +52,8 @@ EXTVERSION := $(shell sed -n "$(VERSION_LINE)" extension/gputext.control)
 SQL_SCRIPT = extension/gputext--$(EXTVERSION).sql
 
 # What only gputextd needs of cpp/ stays out of the module.
-DAEMON_SOURCES = $(addprefix cpp/,daemon_server.cpp device_workers.cpp fake_device.cpp fault.cpp \
-	listening_socket.cpp)
+DAEMON_SOURCES = $(addprefix cpp/,daemon_server.cpp device.cpp device_workers.cpp fake_device.cpp \
+	fault.cpp listening_socket.cpp near_duplicates_job.cpp operator_job.cpp vector_jobs.cpp)
 SOURCES := $(filter-out $(DAEMON_SOURCES),$(sort $(wildcard cpp/*.cpp extension/*.cpp)))
 
 # PGXS installs and removes the control file by its last name and is content with a folder before it.
@@ -82,7 +84,8 @@ $(error gputext is for PostgreSQL 15, and "$(PG_CONFIG)" is of PostgreSQL $(MAJO
 endif
 
 CCACHE := $(shell command -v ccache)
-GPUTEXT_CXXFLAGS = $(CXXFLAGS) -std=c++20 -O2 -Wall -Wextra -Werror -pthread \
+# Without contraction distances have the same bits wherever they are computed (cpp/distance.hpp).
+GPUTEXT_CXXFLAGS = $(CXXFLAGS) -std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Werror -pthread \
 	-fvisibility=hidden -fvisibility-inlines-hidden
 
 # cpp/ sees no header of PostgreSQL.

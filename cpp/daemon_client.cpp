@@ -48,19 +48,77 @@ Status could_not_connect(const std::string& path) {
     return {ErrorCode::unavailable, "could not connect to gputextd at \"" + path + "\": " + reason};
 }
 
-std::span<const std::uint8_t> bytes_of(std::span<const Extent> extents) {
-    return {reinterpret_cast<const std::uint8_t*>(extents.data()), extents.size_bytes()};
+template <class T>
+std::span<const std::uint8_t> bytes_of(std::span<const T> array) {
+    return {reinterpret_cast<const std::uint8_t*>(array.data()), array.size_bytes()};
 }
 
-/// All of the file, sealed.
-Status fill(MemoryFile& file, std::span<const std::uint8_t> bytes, Stop stop) {
+Status append(MemoryFile& file, std::span<const std::uint8_t> bytes, Stop stop) {
     while (!bytes.empty()) {
         if (stop()) return Status::cancelled();
         const auto part = bytes.first(std::min(kLookEvery, bytes.size()));
         if (Status status = file.append(part); !status.ok()) return status;
         bytes = bytes.subspan(part.size());
     }
-    return stop() ? Status::cancelled() : file.seal();
+    return stop() ? Status::cancelled() : Status();
+}
+
+/// All of the file, sealed.
+Status fill(MemoryFile& file, std::span<const std::uint8_t> bytes, Stop stop) {
+    Status status = append(file, bytes, stop);
+    return status.ok() ? file.seal() : status;
+}
+
+MatrixShape shape_of(const Vectors& vectors) {
+    MatrixShape shape;
+    shape.element = vectors.type;
+    shape.rows = static_cast<std::uint32_t>(vectors.rows);
+    shape.dimensions = vectors.dimensions;
+    shape.sparse = vectors.sparse();
+    shape.stored = shape.sparse ? vectors.row_begins.back() : vectors.rows * vectors.dimensions;
+    return shape;
+}
+
+/// The files of one matrix, in the order of the message.
+class MatrixFiles {
+public:
+    Status set(const VectorFiles& files, Stop stop) {
+        if (files.vectors.rows >= UINT32_MAX)
+            return {ErrorCode::invalid_argument, "more than 4294967294 rows"};
+        shape_ = shape_of(files.vectors);
+        descriptors_ = {files.elements};
+        if (!shape_.sparse) return {};
+        if (Status status = fill(begins_, bytes_of(files.vectors.row_begins), stop); !status.ok())
+            return status;
+        descriptors_.push_back(files.columns);
+        descriptors_.push_back(begins_.descriptor());
+        return {};
+    }
+
+    const MatrixShape& shape() const { return shape_; }
+    void append_to(std::vector<int>& descriptors) const {
+        descriptors.insert(descriptors.end(), descriptors_.begin(), descriptors_.end());
+    }
+
+private:
+    MatrixShape shape_;
+    MemoryFile begins_;
+    std::vector<int> descriptors_;
+};
+
+/// What all requests have in common.
+template <class Request>
+void set_limits(JobLimits& limits, const Request& request, std::size_t host_memory_limit) {
+    limits.host_memory_limit = host_memory_limit;
+    limits.device_memory_limit = request.device_memory_limit;
+    limits.device = request.device;
+}
+
+Result<MappedFile> map_answer(const Packet& packet, std::uint64_t size) {
+    auto file = MappedFile::map(packet.descriptors[0].get(), size, Trust::sealed);
+    if (file.status().code() == ErrorCode::invalid_argument)
+        return broken_reply(file.status().message());
+    return file;
 }
 
 SubmitNearDuplicates message_of(const NearDuplicatesRequest& request) {
@@ -71,9 +129,7 @@ SubmitNearDuplicates message_of(const NearDuplicatesRequest& request) {
     message.threshold = request.parameters.threshold;
     message.mode = request.parameters.mode;
     message.signature_length = static_cast<std::uint32_t>(request.parameters.signature_length);
-    message.host_memory_limit = request.parameters.memory_limit;
-    message.device_memory_limit = request.device_memory_limit;
-    message.device = request.device;
+    set_limits(message, request, request.parameters.memory_limit);
     for (unsigned byte = 0; byte < 256; ++byte)
         message.character_lengths[byte] =
             static_cast<std::uint8_t>(request.characters.of(static_cast<std::uint8_t>(byte)));
@@ -93,6 +149,41 @@ Result<NearDuplicates> NearDuplicatesAnswer::read(Stop stop) const noexcept {
             return broken_reply(answer.status().message());
         return answer;
     });
+}
+
+Result<Neighbours> NeighboursAnswer::read(Stop stop) const noexcept {
+    return guarded<Result<Neighbours>>([&]() -> Result<Neighbours> {
+        auto answer =
+            unpack_neighbours(file.bytes(), summary.queries, items, summary.neighbours, stop);
+        if (answer.status().code() == ErrorCode::invalid_argument)
+            return broken_reply(answer.status().message());
+        if (!answer.ok()) return answer;
+        (*answer).rescored = summary.rescored;
+        (*answer).escalated = summary.escalated;
+        return answer;
+    });
+}
+
+Result<std::vector<double>> ScoresAnswer::read(Stop stop) const noexcept {
+    using Scores = Result<std::vector<double>>;
+    return guarded<Scores>([&]() -> Scores {
+        const auto from = file.array<double>(0, summary.rows);
+        std::vector<double> scores;
+        if (!stoppable_assign(scores, from.size(), 0.0, stop)) return Status::cancelled();
+        std::copy(from.begin(), from.end(), scores.begin());
+        return scores;
+    });
+}
+
+const JobReport* report_of(const DaemonEvent& event) {
+    return std::visit(
+        [](const auto& alternative) -> const JobReport* {
+            if constexpr (requires { alternative.summary; })
+                return &alternative.summary;
+            else
+                return nullptr;
+        },
+        event);
 }
 
 Result<std::unique_ptr<DaemonConnection>> DaemonConnection::connect(
@@ -138,9 +229,28 @@ Status DaemonConnection::submit(const NearDuplicatesRequest& request, Stop stop)
     return guarded<Status>([&] { return send_job(request, stop); });
 }
 
-Status DaemonConnection::send_job(const NearDuplicatesRequest& request, Stop stop) {
-    if (documents_)
+Status DaemonConnection::submit(const NeighboursRequest& request, Stop stop) noexcept {
+    return guarded<Status>([&] { return send_job(request, stop); });
+}
+
+Status DaemonConnection::submit(const OutliersRequest& request, Stop stop) noexcept {
+    return guarded<Status>([&] { return send_job(request, stop); });
+}
+
+Status DaemonConnection::submit(const SimilaritiesRequest& request, Stop stop) noexcept {
+    return guarded<Status>([&] { return send_job(request, stop); });
+}
+
+Status DaemonConnection::send_job(const Message& message, std::span<const int> descriptors,
+                                  Expected expected) {
+    if (expected_.type != 0)
         return {ErrorCode::invalid_argument, "a job is running on this connection already"};
+    Status status = send(message, descriptors.first(descriptors_of(message)));
+    if (status.ok()) expected_ = expected;
+    return status;
+}
+
+Status DaemonConnection::send_job(const NearDuplicatesRequest& request, Stop stop) {
     if (request.extents.size() >= UINT32_MAX)
         return {ErrorCode::invalid_argument, "more than 4294967294 documents"};
     MemoryFile extents;
@@ -148,14 +258,69 @@ Status DaemonConnection::send_job(const NearDuplicatesRequest& request, Stop sto
     SubmitNearDuplicates message = message_of(request);
     Status status = fill(extents, bytes_of(request.extents), stop);
     if (status.ok() && message.has_signatures) {
-        status = fill(signatures, pack_signatures(request.signatures, stop), stop);
+        const auto packed = pack_signatures(request.signatures, stop);
+        status = fill(signatures, packed, stop);
         message.signature_bytes = signatures.size();
     }
     if (!status.ok()) return status;
     const int files[] = {request.bytes_descriptor, extents.descriptor(), signatures.descriptor()};
-    status = send(message, std::span(files).first(descriptors_of(message)));
-    if (status.ok()) documents_ = message.documents;
-    return status;
+    return send_job(message, files, {NearDuplicatesReply::type, message.documents, 0});
+}
+
+Status DaemonConnection::send_job(const NeighboursRequest& request, Stop stop) {
+    MatrixFiles queries, items;
+    MemoryFile keys;
+    SubmitNeighbours message;
+    message.has_keys = !request.keys.queries.empty() || !request.keys.items.empty();
+    Status status = queries.set(request.queries, stop);
+    if (status.ok()) status = items.set(request.items, stop);
+    if (status.ok() && message.has_keys) {
+        status = append(keys, bytes_of(request.keys.queries), stop);
+        if (status.ok()) status = fill(keys, bytes_of(request.keys.items), stop);
+    }
+    if (!status.ok()) return status;
+    message.queries = queries.shape();
+    message.items = items.shape();
+    message.k = request.parameters.k;
+    message.metric = request.parameters.metric;
+    message.radius = request.parameters.radius;
+    message.include_ties = request.parameters.include_ties;
+    set_limits(message, request, request.parameters.memory_limit);
+    std::vector<int> files;
+    queries.append_to(files);
+    items.append_to(files);
+    if (message.has_keys) files.push_back(keys.descriptor());
+    return send_job(message, files,
+                    {NeighboursReply::type, message.queries.rows, message.items.rows});
+}
+
+Status DaemonConnection::send_job(const OutliersRequest& request, Stop stop) {
+    MatrixFiles items;
+    if (Status status = items.set(request.items, stop); !status.ok()) return status;
+    SubmitOutliers message;
+    message.items = items.shape();
+    message.k = request.parameters.k;
+    message.metric = request.parameters.metric;
+    message.ties = request.parameters.ties;
+    set_limits(message, request, request.parameters.memory_limit);
+    std::vector<int> files;
+    items.append_to(files);
+    return send_job(message, files, {ScoresReply::type, message.items.rows, 0});
+}
+
+Status DaemonConnection::send_job(const SimilaritiesRequest& request, Stop stop) {
+    MatrixFiles query, items;
+    Status status = query.set(request.query, stop);
+    if (status.ok()) status = items.set(request.items, stop);
+    if (!status.ok()) return status;
+    SubmitSimilarities message;
+    message.query = query.shape();
+    message.items = items.shape();
+    set_limits(message, request, 0);
+    std::vector<int> files;
+    query.append_to(files);
+    items.append_to(files);
+    return send_job(message, files, {ScoresReply::type, message.items.rows, 0});
 }
 
 Status DaemonConnection::ask_devices() noexcept {
@@ -178,7 +343,7 @@ MaybeEvent DaemonConnection::receive() noexcept {
     MaybeEvent event = guarded<MaybeEvent>([&] { return receive_packet_or_none(); });
     if (!event.ok()) {
         ended_ = true;
-        documents_.reset();
+        expected_ = {};
     }
     return event;
 }
@@ -208,8 +373,8 @@ MaybeEvent DaemonConnection::understand(Packet& packet) {
                       "It is of another release of gputext: restart the server.");
     if (!message.ok()) return broken_reply(message.status().message());
     if (auto* error = std::get_if<ErrorReply>(&*message)) {
-        const bool of_job = error->request == SubmitNearDuplicates::type;
-        if (of_job) documents_.reset();
+        const bool of_job = submits_job(error->request);
+        if (of_job) expected_ = {};
         return some(
             Failed{{error->code, std::move(error->message), std::move(error->hint)}, of_job});
     }
@@ -220,6 +385,9 @@ MaybeEvent DaemonConnection::understand(Packet& packet) {
     }
     if (const auto* reply = std::get_if<NearDuplicatesReply>(&*message))
         return take_answer(*reply, packet);
+    if (const auto* reply = std::get_if<NeighboursReply>(&*message))
+        return take_answer(*reply, packet);
+    if (const auto* reply = std::get_if<ScoresReply>(&*message)) return take_answer(*reply, packet);
     if (auto* progress = std::get_if<Progress>(&*message)) return some(std::move(*progress));
     if (auto* devices = std::get_if<DeviceList>(&*message)) return some(std::move(*devices));
     if (auto* jobs = std::get_if<ActivityList>(&*message)) return some(std::move(*jobs));
@@ -227,17 +395,38 @@ MaybeEvent DaemonConnection::understand(Packet& packet) {
     return broken_reply("a message that only a client sends");
 }
 
+/// An answer to the job that is running, as far as the message says.
+Status DaemonConnection::check_answer(std::uint16_t type, std::uint32_t rows) {
+    if (expected_.type == 0) return broken_reply("an answer to no job");
+    if (expected_.type != type) return broken_reply("an answer to another kind of job");
+    if (expected_.rows != rows) return broken_reply("an answer of another number of rows");
+    expected_.type = 0;
+    return {};
+}
+
 MaybeEvent DaemonConnection::take_answer(const NearDuplicatesReply& reply, const Packet& packet) {
-    if (!documents_) return broken_reply("an answer to no job");
-    if (reply.documents != *std::exchange(documents_, std::nullopt))
-        return broken_reply("an answer of another number of documents");
+    if (Status status = check_answer(reply.type, reply.documents); !status.ok()) return status;
     const auto layout = reply_layout(reply.documents, reply.pairs);
     if (!layout) return broken_reply("an answer of impossible size");
-    auto file = MappedFile::map(packet.descriptors[0].get(), layout->size, Trust::sealed);
-    if (file.status().code() == ErrorCode::invalid_argument)
-        return broken_reply(file.status().message());
+    auto file = map_answer(packet, layout->size);
     if (!file.ok()) return file.status();
     return some(NearDuplicatesAnswer{reply, std::move(*file)});
+}
+
+MaybeEvent DaemonConnection::take_answer(const NeighboursReply& reply, const Packet& packet) {
+    if (Status status = check_answer(reply.type, reply.queries); !status.ok()) return status;
+    const auto layout = neighbours_layout(reply.queries, reply.neighbours);
+    if (!layout) return broken_reply("an answer of impossible size");
+    auto file = map_answer(packet, layout->size);
+    if (!file.ok()) return file.status();
+    return some(NeighboursAnswer{reply, expected_.items, std::move(*file)});
+}
+
+MaybeEvent DaemonConnection::take_answer(const ScoresReply& reply, const Packet& packet) {
+    if (Status status = check_answer(reply.type, reply.rows); !status.ok()) return status;
+    auto file = map_answer(packet, std::uint64_t{reply.rows} * sizeof(double));
+    if (!file.ok()) return file.status();
+    return some(ScoresAnswer{reply, std::move(*file)});
 }
 
 }  // namespace gputext

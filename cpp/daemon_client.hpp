@@ -11,12 +11,16 @@
 #include <span>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "cpp/file_descriptor.hpp"
+#include "cpp/knn.hpp"
 #include "cpp/mapped_file.hpp"
 #include "cpp/message_socket.hpp"
 #include "cpp/near_duplicates.hpp"
+#include "cpp/outlier_factor.hpp"
 #include "cpp/protocol.hpp"
+#include "cpp/vectors.hpp"
 
 namespace gputext {
 
@@ -32,6 +36,36 @@ struct NearDuplicatesRequest {
     GivenSignatures signatures;  // empty, or one a document
 };
 
+/// Vectors that lie in files: MemoryFiles after seal(), or plain files nobody changes.
+struct VectorFiles {
+    Vectors vectors;
+    int elements = -1;  // vectors.elements and nothing else
+    int columns = -1;   // vectors.columns and nothing else; sparse vectors only
+};
+
+struct NeighboursRequest {
+    KnnParameters parameters;
+    VectorFiles queries;
+    VectorFiles items;
+    RowKeys keys;
+    std::uint64_t device_memory_limit = 0;  // as in NearDuplicatesRequest
+    std::int32_t device = -1;               // the same
+};
+
+struct OutliersRequest {
+    OutlierParameters parameters;
+    VectorFiles items;
+    std::uint64_t device_memory_limit = 0;
+    std::int32_t device = -1;
+};
+
+struct SimilaritiesRequest {
+    VectorFiles query;
+    VectorFiles items;
+    std::uint64_t device_memory_limit = 0;
+    std::int32_t device = -1;
+};
+
 /// The answer to a job, still in the file that it came in.
 struct NearDuplicatesAnswer {
     NearDuplicatesReply summary;
@@ -42,14 +76,34 @@ struct NearDuplicatesAnswer {
     Result<NearDuplicates> read(Stop stop = {}) const noexcept;
 };
 
+/// The same of a NeighboursRequest.
+struct NeighboursAnswer {
+    NeighboursReply summary;
+    std::uint32_t items = 0;  // that the request had
+    MappedFile file;
+
+    Result<Neighbours> read(Stop stop = {}) const noexcept;
+};
+
+/// The same of an OutliersRequest and a SimilaritiesRequest: a number for each item.
+struct ScoresAnswer {
+    ScoresReply summary;
+    MappedFile file;
+
+    Result<std::vector<double>> read(Stop stop = {}) const noexcept;
+};
+
 /// The server's word that a job failed, or that it will not do something else that was asked.
 struct Failed {
     Status status;
     bool of_job;  // the job has ended, and another one may be submitted
 };
 
-using DaemonEvent =
-    std::variant<Progress, NearDuplicatesAnswer, Failed, DeviceList, ActivityList, CounterValues>;
+using DaemonEvent = std::variant<Progress, NearDuplicatesAnswer, NeighboursAnswer, ScoresAnswer,
+                                 Failed, DeviceList, ActivityList, CounterValues>;
+
+/// What an event says of a job that has been answered; null for any other event.
+const JobReport* report_of(const DaemonEvent& event);
 
 class DaemonConnection {
 public:
@@ -76,6 +130,10 @@ public:
     /// One job at a time. Copies extents and signatures into memory files. Errors: unavailable;
     /// cancelled; out_of_memory; io_error when the system gives no descriptor.
     Status submit(const NearDuplicatesRequest& request, Stop stop = {}) noexcept;
+    /// The same; copies keys and the begins of rows.
+    Status submit(const NeighboursRequest& request, Stop stop = {}) noexcept;
+    Status submit(const OutliersRequest& request, Stop stop = {}) noexcept;
+    Status submit(const SimilaritiesRequest& request, Stop stop = {}) noexcept;
     Status ask_devices() noexcept;
     Status ask_activity() noexcept;
     Status ask_counters() noexcept;
@@ -90,17 +148,32 @@ public:
 private:
     explicit DaemonConnection(FileDescriptor socket) : socket_(std::move(socket)) {}
 
+    /// What the answer to the job that is running has to be.
+    struct Expected {
+        std::uint16_t type = 0;   // of the message; 0: there is no job
+        std::uint32_t rows = 0;   // documents, queries, or rows with a score
+        std::uint32_t items = 0;  // among which neighbours are
+    };
+
     Status send(const Message& message, std::span<const int> descriptors = {});
+    Status send_job(const Message& message, std::span<const int> descriptors, Expected expected);
     Status send_job(const NearDuplicatesRequest& request, Stop stop);
+    Status send_job(const NeighboursRequest& request, Stop stop);
+    Status send_job(const OutliersRequest& request, Stop stop);
+    Status send_job(const SimilaritiesRequest& request, Stop stop);
     Result<std::optional<DaemonEvent>> receive_packet_or_none();
     Result<std::optional<DaemonEvent>> understand(Packet& packet);
+    Status check_answer(std::uint16_t type, std::uint32_t rows);
     Result<std::optional<DaemonEvent>> take_answer(const NearDuplicatesReply& reply,
                                                    const Packet& packet);
+    Result<std::optional<DaemonEvent>> take_answer(const NeighboursReply& reply,
+                                                   const Packet& packet);
+    Result<std::optional<DaemonEvent>> take_answer(const ScoresReply& reply, const Packet& packet);
 
     FileDescriptor socket_;
     bool greeted_ = false;
-    bool ended_ = false;                      // receive() has returned an error
-    std::optional<std::uint32_t> documents_;  // of the job that is running
+    bool ended_ = false;  // receive() has returned an error
+    Expected expected_;
 };
 
 }  // namespace gputext

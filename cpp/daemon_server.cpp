@@ -44,13 +44,13 @@ struct Connection {
 RunningJob describe(const DaemonJob& job) {
     RunningJob row;
     row.pid = job.pid;
-    row.operation = "near_duplicates";
+    row.operation = job.work->operation();
     row.device = job.device;
     row.phase = row.device < 0 ? kWaitingPhase : job.execution.phase();
     row.done = job.execution.done();
     row.total = job.execution.total();
-    row.documents = job.request.documents;
-    row.bytes = job.request.bytes;
+    row.rows = job.work->rows();
+    row.bytes = job.work->bytes();
     row.seconds = std::chrono::duration<double>(Clock::now() - job.submitted).count();
     return row;
 }
@@ -284,8 +284,8 @@ private:
                 refuse(number, {ErrorCode::invalid_argument, "a message before the hello"});
             return;
         }
-        if (auto* submit = std::get_if<SubmitNearDuplicates>(&*message))
-            return start_job(number, connection, *submit, std::move(packet.descriptors));
+        if (auto work = operator_job(*message))
+            return start_job(number, connection, std::move(work), std::move(packet.descriptors));
         if (const auto* inject = std::get_if<InjectFault>(&*message))
             return inject_fault(number, connection, inject->fault);
         if (std::holds_alternative<AskDevices>(*message))
@@ -329,17 +329,17 @@ private:
 
     // ---- Jobs ----
 
-    void start_job(std::uint64_t number, Connection& connection,
-                   const SubmitNearDuplicates& request, std::vector<FileDescriptor> files) {
+    void start_job(std::uint64_t number, Connection& connection, std::unique_ptr<OperatorJob> work,
+                   std::vector<FileDescriptor> files) {
         if (connection.job != nullptr)
             return refuse(number, {ErrorCode::invalid_argument, "a job before the last one ended"});
         if (devices_.empty())
-            return send(number, error_reply<SubmitNearDuplicates>(
-                                    {ErrorCode::unavailable, options_.why_no_devices}));
-        if (request.device >= static_cast<std::int32_t>(devices_.size()))
-            return send(number, error_reply<SubmitNearDuplicates>(
-                                    {ErrorCode::invalid_argument, "there is no such device"}));
-        auto job = std::make_shared<DaemonJob>(options_.host_threads, request);
+            return send(number, error_reply(work->request_type(),
+                                            {ErrorCode::unavailable, options_.why_no_devices}));
+        if (work->limits().device >= static_cast<std::int32_t>(devices_.size()))
+            return send(number, error_reply(work->request_type(), {ErrorCode::invalid_argument,
+                                                                   "there is no such device"}));
+        auto job = std::make_shared<DaemonJob>(options_.host_threads, std::move(work));
         job->files = std::move(files);
         job->faults = std::exchange(connection.faults, {});
         job->connection = number;
@@ -369,8 +369,8 @@ private:
         counters_.retries += job.retries;
         if (job.status.ok()) {
             ++counters_.jobs;
-            counters_.documents += job.request.documents;
-            counters_.bytes += job.request.bytes;
+            counters_.rows += job.work->rows();
+            counters_.bytes += job.work->bytes();
         } else if (job.status.code() == ErrorCode::cancelled) {
             ++counters_.cancelled;
         } else {
@@ -401,11 +401,11 @@ private:
 
     void inject_fault(std::uint64_t number, Connection& connection, const std::string& text) {
         if (!options_.allow_faults)
-            return send(number,
-                        error_reply<InjectFault>({ErrorCode::invalid_argument,
-                                                  "gputextd was not started to allow faults"}));
+            return send(number, error_reply(InjectFault::type,
+                                            {ErrorCode::invalid_argument,
+                                             "gputextd was not started to allow faults"}));
         const Result<Fault> fault = parse_fault(text);
-        if (!fault.ok()) return send(number, error_reply<InjectFault>(fault.status()));
+        if (!fault.ok()) return send(number, error_reply(InjectFault::type, fault.status()));
         if (fault->point == FaultPoint::accept)
             accept_fault_ = *fault;
         else
@@ -425,8 +425,8 @@ private:
         for (const auto& [number, connection] : std::exchange(connections_, {})) {
             if (connection.job == nullptr) continue;
             workers_.cancel(connection.job);
-            send_packet(connection.socket.get(), encode(error_reply<SubmitNearDuplicates>(status)),
-                        {});
+            const std::uint16_t request = connection.job->work->request_type();
+            send_packet(connection.socket.get(), encode(error_reply(request, status)), {});
         }
     }
 

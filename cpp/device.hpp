@@ -3,12 +3,17 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
+#include "cpp/cosine_similarity.hpp"
 #include "cpp/documents.hpp"
 #include "cpp/execution.hpp"
+#include "cpp/knn.hpp"
 #include "cpp/near_duplicates.hpp"
+#include "cpp/outlier_factor.hpp"
 #include "cpp/protocol.hpp"
 #include "cpp/status.hpp"
+#include "cpp/vectors.hpp"
 
 namespace gputext {
 
@@ -40,6 +45,20 @@ public:
                                    const Documents& documents, GivenSignatures signatures,
                                    std::uint64_t memory, Execution& execution,
                                    NearDuplicates& answer) = 0;
+
+    // The operators of cpp/knn.hpp, cpp/outlier_factor.hpp and cpp/cosine_similarity.hpp, with the
+    // same answers and all else as above. What a device does not override is computed on the host's
+    // threads.
+    virtual Status nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
+                                      const Vectors& items, const RowKeys& keys,
+                                      std::uint64_t memory, Execution& execution,
+                                      Neighbours& answer);
+    virtual Status local_outlier_factors(const OutlierParameters& parameters, const Vectors& items,
+                                         std::uint64_t memory, Execution& execution,
+                                         std::vector<double>& factors);
+    virtual Status cosine_similarities(const Vectors& query, const Vectors& items,
+                                       std::uint64_t memory, Execution& execution,
+                                       std::vector<double>& similarities);
 
     /// Gives back what is kept between jobs: there has been none for a while.
     virtual void release_memory() {}

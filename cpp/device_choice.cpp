@@ -13,6 +13,14 @@ constexpr double kExactSecondsPerByte = (0.29 + 0.36 + 0.99) / 200e6;
 constexpr double kCtphSecondsPerPair = 0.10 / 2e8;
 constexpr double kExactSecondsPerPair = 0.12 / 2e8;
 
+// The same core, from `bench/run knn` on 100,000 items and 1,000 queries of 16 to 768 dimensions:
+// seconds for a pair and each of its dimensions, by the filter in float and without it, as for
+// sparse vectors; and for a number read.
+constexpr double kFilterSecondsPerPair = 5e-10;
+constexpr double kFilterSecondsPerElement = 2e-11;
+constexpr double kPlainSecondsPerElement = 2e-10;
+constexpr double kReadSecondsPerElement = 2e-9;
+
 // Of what one thread takes, the part that more threads do not share: 16 of them take a twelfth.
 constexpr double kUnsharedPart = 0.03;
 
@@ -21,6 +29,16 @@ constexpr double kUnsharedPart = 0.03;
 // of 10 KB lie about this line, and both take the same time from 2,000 to 5,000 documents.
 constexpr double kDeviceSeconds = 0.005;
 constexpr double kDeviceSecondsPerByte = 1 / 4e9;
+
+double shared_by(double seconds, unsigned threads) {
+    return seconds * (kUnsharedPart + (1 - kUnsharedPart) / std::max(1u, threads));
+}
+
+/// Elements that are stored.
+double elements_of(const Vectors& vectors) {
+    return static_cast<double>(vectors.sparse() ? vectors.row_begins.back()
+                                                : vectors.rows * vectors.dimensions);
+}
 
 }  // namespace
 
@@ -40,7 +58,21 @@ double near_duplicates_cpu_seconds(NearDuplicateMode mode, std::uint64_t documen
     const double pairs = std::max(0.0, count * (count - 1) / 2);
     const double seconds = per_byte * static_cast<double>(bytes) +
                            (exact ? kExactSecondsPerPair : kCtphSecondsPerPair) * pairs;
-    return seconds * (kUnsharedPart + (1 - kUnsharedPart) / std::max(1u, threads));
+    return shared_by(seconds, threads);
+}
+
+double knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned threads) {
+    const auto count = static_cast<double>(queries.rows);
+    const double elements = elements_of(items);
+    const double search = items.sparse() || queries.rows < 4
+                              ? kPlainSecondsPerElement * elements * count
+                              : kFilterSecondsPerElement * elements * count +
+                                    kFilterSecondsPerPair * static_cast<double>(items.rows) * count;
+    return shared_by(search + kReadSecondsPerElement * (elements + elements_of(queries)), threads);
+}
+
+double similarities_cpu_seconds(const Vectors& items, unsigned threads) {
+    return shared_by(kPlainSecondsPerElement * elements_of(items), threads);
 }
 
 }  // namespace gputext

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "cpp/near_duplicates.hpp"
+#include "cpp/vectors.hpp"
 
 namespace gputext {
 
@@ -24,5 +25,12 @@ bool worth_a_device(const JobSize& size);
 /// Documents without likeness take less, those that are all alike much more.
 double near_duplicates_cpu_seconds(NearDuplicateMode mode, std::uint64_t documents,
                                    std::uint64_t bytes, bool signatures_given, unsigned threads);
+
+/// About what nearest_neighbours() takes on so many threads, from rates on random vectors. A search
+/// whose filter leaves little out takes more.
+double knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned threads);
+
+/// About what cosine_similarities() takes.
+double similarities_cpu_seconds(const Vectors& items, unsigned threads);
 
 }  // namespace gputext

@@ -5,7 +5,6 @@
 #include <new>
 #include <optional>
 
-#include "cpp/mapped_file.hpp"
 #include "cpp/memory_file.hpp"
 
 namespace gputext {
@@ -13,53 +12,6 @@ namespace {
 
 constexpr unsigned kMostRetries = 4;  // down to a sixteenth of the memory
 constexpr std::chrono::seconds kIdleUntilRelease{10};
-
-/// What a request's files hold. The documents and signatures point into it.
-struct Input {
-    MappedFile bytes;
-    MappedFile extents;
-    MappedFile signature_file;
-    std::vector<std::optional<Ctph>> signatures;
-    Documents documents;
-};
-
-Status read_input(DaemonJob& job, Input& input) {
-    const SubmitNearDuplicates& request = job.request;
-    job.execution.begin_phase("checking the request", 0);
-    const auto map = [&](std::size_t file, std::uint64_t size, Trust trust, MappedFile& mapped) {
-        Result<MappedFile> result = MappedFile::map(job.files[file].get(), size, trust);
-        if (!result.ok()) return result.status();
-        mapped = std::move(*result);
-        return Status();
-    };
-    const std::uint64_t extents_size = std::uint64_t{request.documents} * sizeof(Extent);
-    Status status = map(0, request.bytes, Trust::sealed_or_disk, input.bytes);
-    if (status.ok()) status = map(1, extents_size, Trust::sealed, input.extents);
-    if (status.ok() && request.has_signatures)
-        status = map(2, request.signature_bytes, Trust::sealed, input.signature_file);
-    if (!status.ok()) return status;
-
-    const auto extents = input.extents.array<Extent>(0, request.documents);
-    if (status = check_extents(extents, request.bytes); !status.ok()) return status;
-    if (request.has_signatures) {
-        auto signatures = unpack_signatures(input.signature_file.bytes(), request.documents,
-                                            job.execution.stop());
-        if (!signatures.ok()) return signatures.status();
-        input.signatures = std::move(*signatures);
-    }
-    input.documents = {input.bytes.bytes().data(), extents,
-                       CharacterLengths(request.character_lengths)};
-    return {};
-}
-
-NearDuplicateParameters parameters_of(const SubmitNearDuplicates& request) {
-    NearDuplicateParameters parameters;
-    parameters.threshold = request.threshold;
-    parameters.mode = request.mode;
-    parameters.signature_length = request.signature_length;
-    parameters.memory_limit = request.host_memory_limit;
-    return parameters;
-}
 
 Status suffer_all(DaemonJob& job, FaultPoint point) {
     for (Fault& fault : job.faults)
@@ -70,22 +22,19 @@ Status suffer_all(DaemonJob& job, FaultPoint point) {
 /// The least of what is free, what the server allows and what the client allows; 0 is no limit.
 std::uint64_t memory_for(const DaemonJob& job, Device& device, std::uint64_t server_limit) {
     std::uint64_t memory = device.free_memory();
-    for (const std::uint64_t limit : {server_limit, job.request.device_memory_limit})
+    for (const std::uint64_t limit : {server_limit, job.work->limits().device_memory_limit})
         if (limit != 0) memory = std::min(memory, limit);
     return memory;
 }
 
 /// Again with half the memory as long as it does not suffice, a few times. Then what was said first
 /// counts: it is about all of the memory.
-Status compute(DaemonJob& job, Device& device, std::uint64_t memory_limit, const Input& input,
-               NearDuplicates& answer) {
+Status compute(DaemonJob& job, Device& device, std::uint64_t memory_limit) {
     std::uint64_t memory = memory_for(job, device, memory_limit);
     Status first;
     for (;;) {
         Status status = suffer_all(job, FaultPoint::in_job);
-        if (status.ok())
-            status = device.near_duplicates(parameters_of(job.request), input.documents,
-                                            input.signatures, memory, job.execution, answer);
+        if (status.ok()) status = job.work->run(device, memory, job.execution);
         if (status.code() != ErrorCode::out_of_memory) return status;
         if (first.ok()) first = std::move(status);
         if (job.retries == kMostRetries) return first;
@@ -94,45 +43,18 @@ Status compute(DaemonJob& job, Device& device, std::uint64_t memory_limit, const
     }
 }
 
-Status append(MemoryFile& file, const void* data, std::size_t size) {
-    return file.append({static_cast<const std::uint8_t*>(data), size});
-}
-
-Status store_answer(const NearDuplicates& answer, const ReplyLayout& layout, Execution& execution,
-                    MemoryFile& file) {
-    constexpr std::uint32_t step = 4096;
-    constexpr std::uint8_t zeros[8] = {};
-    const auto first_copies = answer.first_copies();
-    execution.begin_phase("returning pairs", first_copies.size());
-    Status status = append(file, first_copies.data(), first_copies.size_bytes());
-    if (status.ok()) status = append(file, zeros, layout.pairs_begin - file.size());
-    for (std::uint32_t begin = 0; status.ok() && begin < first_copies.size();) {
-        const auto end = static_cast<std::uint32_t>(
-            std::min<std::size_t>(first_copies.size(), std::size_t{begin} + step));
-        const auto pairs = answer.near_pairs_of(begin, end);
-        status = append(file, pairs.data(), pairs.size() * sizeof(NearPair));
-        if (status.ok()) status = execution.checkpoint(end - begin);
-        begin = end;
-    }
-    return status.ok() ? file.seal() : status;
-}
-
-Status make_reply(DaemonJob& job, Device& device, const NearDuplicates& answer, double seconds) {
-    NearDuplicatesReply reply;
-    reply.documents = static_cast<std::uint32_t>(answer.documents());
-    reply.pairs = answer.near_pair_count();
-    reply.copies_are_near = answer.copies_are_near();
-    reply.device = job.device;
-    reply.device_name = device.info().name;
-    reply.seconds = seconds;
-    reply.retries = static_cast<std::uint32_t>(job.retries);
+Status make_reply(DaemonJob& job, Device& device, double seconds) {
     MemoryFile file;
-    const auto layout = reply_layout(reply.documents, reply.pairs);
-    if (!layout) return Status::out_of_memory();
-    if (Status status = store_answer(answer, *layout, job.execution, file); !status.ok())
-        return status;
-    reply.phases = job.execution.phase_times();
-    job.reply.bytes = encode(reply);
+    Status status = job.work->write(file, job.execution);
+    if (status.ok()) status = file.seal();
+    if (!status.ok()) return status;
+    JobReport report;
+    report.device = job.device;
+    report.device_name = device.info().name;
+    report.seconds = seconds;
+    report.retries = static_cast<std::uint32_t>(job.retries);
+    report.phases = job.execution.phase_times();
+    job.reply.bytes = encode(job.work->reply(report));
     job.reply.descriptors.push_back(file.release_descriptor());
     return {};
 }
@@ -144,12 +66,10 @@ double seconds_since(DaemonJob::Clock::time_point begin) {
 Status try_to_run(DaemonJob& job, Device& device, std::uint64_t memory_limit) {
     const auto begin = DaemonJob::Clock::now();
     if (Status status = suffer_all(job, FaultPoint::before_job); !status.ok()) return status;
-    Input input;
-    NearDuplicates answer;
-    if (Status status = read_input(job, input); !status.ok()) return status;
-    if (Status status = compute(job, device, memory_limit, input, answer); !status.ok())
-        return status;
-    Status status = make_reply(job, device, answer, seconds_since(begin));
+    job.execution.begin_phase("checking the request", 0);
+    if (Status status = job.work->read(job.files, job.execution); !status.ok()) return status;
+    if (Status status = compute(job, device, memory_limit); !status.ok()) return status;
+    Status status = make_reply(job, device, seconds_since(begin));
     return status.ok() ? suffer_all(job, FaultPoint::before_reply) : status;
 }
 
@@ -176,7 +96,7 @@ void run_job(DaemonJob& job, Device& device, std::int32_t number,
     const Status replied = guarded([&]() -> Status {
         if (!job.status.ok()) {
             job.reply.descriptors.clear();
-            job.reply.bytes = encode(error_reply<SubmitNearDuplicates>(job.status));
+            job.reply.bytes = encode(error_reply(job.work->request_type(), job.status));
         }
         for (const Fault& fault : job.faults)
             if (fault.point == FaultPoint::before_reply) break_reply(fault, job.reply);
@@ -278,7 +198,7 @@ std::shared_ptr<DaemonJob> DeviceWorkers::next_job(Device& device, std::int32_t 
 /// The first one that this device may run, or null.
 std::shared_ptr<DaemonJob> DeviceWorkers::take_waiting(std::int32_t number) {
     const auto job = std::find_if(waiting_.begin(), waiting_.end(), [number](const auto& waiting) {
-        return waiting->request.device < 0 || waiting->request.device == number;
+        return waiting->work->limits().device < 0 || waiting->work->limits().device == number;
     });
     if (job == waiting_.end()) return nullptr;
     std::shared_ptr<DaemonJob> taken = std::move(*job);

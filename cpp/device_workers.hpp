@@ -17,17 +17,19 @@
 #include "cpp/device.hpp"
 #include "cpp/fault.hpp"
 #include "cpp/message_socket.hpp"
+#include "cpp/operator_job.hpp"
 
 namespace gputext {
 
 /// A request on its way to a reply. Written by the server before it is handed to a worker, then by
 /// that worker alone until it is handed back; atomics and the execution may be read meanwhile.
 struct DaemonJob {
-    DaemonJob(unsigned threads, SubmitNearDuplicates asked) : request(asked), execution(threads) {}
+    DaemonJob(unsigned threads, std::unique_ptr<OperatorJob> asked)
+        : work(std::move(asked)), execution(threads) {}
 
     using Clock = std::chrono::steady_clock;
 
-    SubmitNearDuplicates request;
+    std::unique_ptr<OperatorJob> work;
     std::vector<FileDescriptor> files;
     std::vector<Fault> faults;
     std::uint64_t connection = 0;

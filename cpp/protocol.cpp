@@ -5,6 +5,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "cpp/stoppable.hpp"
+
 namespace gputext {
 namespace {
 
@@ -118,6 +120,31 @@ private:
 // Each message's fields, for writing and for reading.
 
 template <class Archive>
+void fields_of_limits(Archive& archive, auto& message) {
+    archive.number(message.host_memory_limit);
+    archive.number(message.device_memory_limit);
+    archive.number(message.device);
+}
+
+template <class Archive>
+void fields_of_report(Archive& archive, auto& message) {
+    archive.number(message.device);
+    archive.text(message.device_name, kMaxName);
+    archive.number(message.seconds);
+    archive.number(message.retries);
+    archive.list(message.phases, kMaxPhases);
+}
+
+template <class Archive>
+void fields_of_matrix(Archive& archive, auto& matrix) {
+    archive.choice(matrix.element, ElementType::int32);
+    archive.number(matrix.rows);
+    archive.number(matrix.dimensions);
+    archive.flag(matrix.sparse);
+    archive.number(matrix.stored);
+}
+
+template <class Archive>
 void fields(Archive& archive, auto& message) {
     using T = std::remove_cvref_t<decltype(message)>;
     if constexpr (std::is_same_v<T, Hello>) {
@@ -131,10 +158,27 @@ void fields(Archive& archive, auto& message) {
         archive.number(message.threshold);
         archive.choice(message.mode, NearDuplicateMode::exact);
         archive.number(message.signature_length);
-        archive.number(message.host_memory_limit);
-        archive.number(message.device_memory_limit);
-        archive.number(message.device);
         archive.block(message.character_lengths);
+        fields_of_limits(archive, message);
+    } else if constexpr (std::is_same_v<T, SubmitNeighbours>) {
+        fields_of_matrix(archive, message.queries);
+        fields_of_matrix(archive, message.items);
+        archive.flag(message.has_keys);
+        archive.number(message.k);
+        archive.choice(message.metric, Metric::manhattan);
+        archive.number(message.radius);
+        archive.flag(message.include_ties);
+        fields_of_limits(archive, message);
+    } else if constexpr (std::is_same_v<T, SubmitOutliers>) {
+        fields_of_matrix(archive, message.items);
+        archive.number(message.k);
+        archive.choice(message.metric, Metric::manhattan);
+        archive.choice(message.ties, TieRule::breunig);
+        fields_of_limits(archive, message);
+    } else if constexpr (std::is_same_v<T, SubmitSimilarities>) {
+        fields_of_matrix(archive, message.query);
+        fields_of_matrix(archive, message.items);
+        fields_of_limits(archive, message);
     } else if constexpr (std::is_same_v<T, Progress>) {
         archive.text(message.phase, kMaxName);
         archive.number(message.done);
@@ -144,11 +188,16 @@ void fields(Archive& archive, auto& message) {
         archive.number(message.documents);
         archive.number(message.pairs);
         archive.flag(message.copies_are_near);
-        archive.number(message.device);
-        archive.text(message.device_name, kMaxName);
-        archive.number(message.seconds);
-        archive.number(message.retries);
-        archive.list(message.phases, kMaxPhases);
+        fields_of_report(archive, message);
+    } else if constexpr (std::is_same_v<T, NeighboursReply>) {
+        archive.number(message.queries);
+        archive.number(message.neighbours);
+        archive.number(message.rescored);
+        archive.number(message.escalated);
+        fields_of_report(archive, message);
+    } else if constexpr (std::is_same_v<T, ScoresReply>) {
+        archive.number(message.rows);
+        fields_of_report(archive, message);
     } else if constexpr (std::is_same_v<T, PhaseTime>) {
         archive.text(message.name, kMaxName);
         archive.number(message.seconds);
@@ -171,14 +220,14 @@ void fields(Archive& archive, auto& message) {
         archive.text(message.phase, kMaxName);
         archive.number(message.done);
         archive.number(message.total);
-        archive.number(message.documents);
+        archive.number(message.rows);
         archive.number(message.bytes);
         archive.number(message.seconds);
     } else if constexpr (std::is_same_v<T, ActivityList>) {
         archive.list(message.jobs, kMaxActivity);
     } else if constexpr (std::is_same_v<T, CounterValues>) {
         archive.number(message.jobs);
-        archive.number(message.documents);
+        archive.number(message.rows);
         archive.number(message.bytes);
         archive.number(message.milliseconds);
         archive.number(message.retries);
@@ -207,21 +256,58 @@ std::optional<Message> message_of_type(std::uint16_t type) {
     }
 }
 
-/// What the fields' own bounds leave open.
+// What the fields' own bounds leave open.
+
+bool consistent(const MatrixShape& matrix) {
+    constexpr std::uint64_t most_dimensions = std::uint64_t{1} << 31;
+    constexpr std::uint64_t most_stored = std::uint64_t{1} << 56;
+    if (matrix.rows == UINT32_MAX || matrix.dimensions > most_dimensions ||
+        matrix.stored > most_stored)
+        return false;
+    return matrix.sparse ? matrix.element == ElementType::float32
+                         : matrix.stored == matrix.rows * matrix.dimensions;
+}
+
 bool consistent(const Message& message) {
     if (const auto* reply = std::get_if<ErrorReply>(&message)) return reply->code != ErrorCode::ok;
     if (const auto* submit = std::get_if<SubmitNearDuplicates>(&message))
         return submit->documents < UINT32_MAX &&
                (submit->has_signatures || submit->signature_bytes == 0);
+    if (const auto* submit = std::get_if<SubmitNeighbours>(&message))
+        return consistent(submit->queries) && consistent(submit->items);
+    if (const auto* submit = std::get_if<SubmitOutliers>(&message))
+        return consistent(submit->items);
+    if (const auto* submit = std::get_if<SubmitSimilarities>(&message))
+        return consistent(submit->query) && consistent(submit->items);
     return true;
+}
+
+std::size_t files_of(const SubmitNearDuplicates& submit) {
+    return submit.has_signatures ? 3 : 2;
+}
+std::size_t files_of(const SubmitNeighbours& submit) {
+    return submit.queries.files() + submit.items.files() + (submit.has_keys ? 1 : 0);
+}
+std::size_t files_of(const SubmitOutliers& submit) {
+    return submit.items.files();
+}
+std::size_t files_of(const SubmitSimilarities& submit) {
+    return submit.query.files() + submit.items.files();
+}
+template <class T>
+std::size_t files_of(const T&) {
+    return std::is_base_of_v<JobReport, T> ? 1 : 0;
 }
 
 }  // namespace
 
+bool submits_job(std::uint16_t type) {
+    return type == SubmitNearDuplicates::type || type == SubmitNeighbours::type ||
+           type == SubmitOutliers::type || type == SubmitSimilarities::type;
+}
+
 std::size_t descriptors_of(const Message& message) {
-    if (const auto* submit = std::get_if<SubmitNearDuplicates>(&message))
-        return submit->has_signatures ? 3 : 2;
-    return std::holds_alternative<NearDuplicatesReply>(message) ? 1 : 0;
+    return std::visit([](const auto& alternative) { return files_of(alternative); }, message);
 }
 
 std::vector<std::uint8_t> encode(const Message& message) {
@@ -332,6 +418,51 @@ std::optional<ReplyLayout> reply_layout(std::uint32_t documents, std::uint64_t p
     constexpr std::uint64_t most = std::uint64_t{1} << 62;
     if (pairs > (most - pairs_begin) / sizeof(NearPair)) return std::nullopt;
     return ReplyLayout{pairs_begin, pairs_begin + pairs * sizeof(NearPair)};
+}
+
+Status check_row_begins(std::span<const std::uint64_t> begins, std::uint64_t stored, Stop stop) {
+    std::uint64_t last = 0;
+    for (std::size_t i = 0; i < begins.size(); ++i) {
+        if (i % 65536 == 0 && stop()) return Status::cancelled();
+        if (begins[i] < last || begins[i] > stored) return broken("a row outside its matrix");
+        last = begins[i];
+    }
+    if (begins.empty() || begins.front() != 0 || last != stored)
+        return broken("elements outside the rows");
+    return {};
+}
+
+std::optional<NeighboursLayout> neighbours_layout(std::uint32_t queries, std::uint64_t neighbours) {
+    constexpr std::uint64_t most = std::uint64_t{1} << 56;
+    if (neighbours > most) return std::nullopt;
+    NeighboursLayout layout{};
+    layout.distances_begin = (std::uint64_t{queries} + 1) * sizeof(std::uint64_t);
+    layout.items_begin = layout.distances_begin + neighbours * sizeof(double);
+    layout.size = layout.items_begin + neighbours * sizeof(std::uint32_t);
+    return layout;
+}
+
+Result<Neighbours> unpack_neighbours(std::span<const std::uint8_t> file, std::uint32_t queries,
+                                     std::uint32_t items, std::uint64_t neighbours, Stop stop) {
+    const auto layout = neighbours_layout(queries, neighbours);
+    if (!layout || layout->size != file.size()) return broken("neighbours in a wrong size");
+    Neighbours answer;
+    const auto copy = [&](auto& to, std::uint64_t begin, std::uint64_t count) {
+        if (!stoppable_assign(to, count, {}, stop)) return false;
+        if (count > 0) std::memcpy(to.data(), file.data() + begin, count * sizeof to[0]);
+        return true;
+    };
+    if (!copy(answer.begins, 0, queries + std::uint64_t{1}) ||
+        !copy(answer.distances, layout->distances_begin, neighbours) ||
+        !copy(answer.items, layout->items_begin, neighbours))
+        return Status::cancelled();
+    if (Status status = check_row_begins(answer.begins, neighbours, stop); !status.ok())
+        return status;
+    for (std::uint64_t i = 0; i < neighbours; ++i) {
+        if (i % kLookEvery == 0 && stop()) return Status::cancelled();
+        if (answer.items[i] >= items) return broken("a neighbour that is no item");
+    }
+    return answer;
 }
 
 }  // namespace gputext

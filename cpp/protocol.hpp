@@ -14,8 +14,8 @@
 //
 //     client    Hello
 //     server    Hello; of another version, or an ErrorReply, when it will not talk
-//     client    SubmitNearDuplicates, one at a time, or one of the questions, at any time
-//     server    Progress, now and then; at last NearDuplicatesReply or ErrorReply
+//     client    a job (Submit...), one at a time, or one of the questions, at any time
+//     server    Progress, now and then; at last the job's reply or ErrorReply
 //               a question is answered in its turn, also during a job
 //
 // A client cancels its job by closing the socket. A message that is broken gets an ErrorReply, and
@@ -28,6 +28,15 @@
 //                            them, in a sealed memfd
 //     NearDuplicatesReply    u32 first_copies[documents], zeros up to a multiple of 8 bytes,
 //                            NearPair[pairs], in a sealed memfd
+//     SubmitNeighbours       the matrix of the queries; that of the items;
+//                            with keys: u32[queries] and u32[items], in a sealed memfd
+//     NeighboursReply        u64 begins[queries + 1], double distances[neighbours],
+//                            u32 items[neighbours], in a sealed memfd
+//     SubmitOutliers         the matrix of the items
+//     SubmitSimilarities     the matrix of the query, one row; that of the items
+//     ScoresReply            double[rows], in a sealed memfd
+// A matrix (cpp/vectors.hpp) is its elements, in a sealed memfd or a plain file; when sparse, also
+// u32 columns[stored], the same, and u64 row_begins[rows + 1], in a sealed memfd.
 // Sealed is: F_SEAL_SHRINK, F_SEAL_GROW and F_SEAL_WRITE. Then a mapping can never fault and what
 // has been checked stays so.
 
@@ -45,15 +54,18 @@
 #include "cpp/ctph.hpp"
 #include "cpp/documents.hpp"
 #include "cpp/execution.hpp"
+#include "cpp/knn.hpp"
 #include "cpp/near_duplicates.hpp"
+#include "cpp/outlier_factor.hpp"
 #include "cpp/status.hpp"
+#include "cpp/vectors.hpp"
 
 namespace gputext {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x58545047;  // "GPTX" in memory
 inline constexpr std::uint16_t kProtocolVersion = 1;
 inline constexpr std::size_t kMaxMessageSize = 65536;
-inline constexpr std::size_t kMaxDescriptors = 3;
+inline constexpr std::size_t kMaxDescriptors = 7;
 
 // Longer texts are cut and longer lists end there when written, and are errors when read.
 inline constexpr std::size_t kMaxName = 128;
@@ -69,7 +81,14 @@ struct Hello {
     std::string release;  // of the program that speaks, for people
 };
 
-struct SubmitNearDuplicates {
+/// What every job says, whatever its operator.
+struct JobLimits {
+    std::uint64_t host_memory_limit = 0;
+    std::uint64_t device_memory_limit = 0;  // bytes; 0 is as much as the device gives
+    std::int32_t device = -1;               // the only one to use, or -1 for any
+};
+
+struct SubmitNearDuplicates : JobLimits {
     static constexpr std::uint16_t type = 2;
     std::uint32_t documents = 0;
     std::uint64_t bytes = 0;  // size of the packed documents
@@ -78,9 +97,6 @@ struct SubmitNearDuplicates {
     double threshold = 0;               // the rest as in NearDuplicateParameters
     NearDuplicateMode mode = NearDuplicateMode::ctph;
     std::uint32_t signature_length = 0;
-    std::uint64_t host_memory_limit = 0;
-    std::uint64_t device_memory_limit = 0;  // bytes; 0 is as much as the device gives
-    std::int32_t device = -1;               // the only one to use, or -1 for any
     std::array<std::uint8_t, 256> character_lengths{};
 };
 
@@ -93,16 +109,20 @@ struct Progress {
     std::int32_t device = -1;  // -1 while the job waits for one
 };
 
-struct NearDuplicatesReply {
-    static constexpr std::uint16_t type = 4;
-    std::uint32_t documents = 0;
-    std::uint64_t pairs = 0;
-    bool copies_are_near = false;
+/// What every answer to a job says.
+struct JobReport {
     std::int32_t device = 0;  // that ran the job
     std::string device_name;
     double seconds = 0;         // from the start on the device to the reply
     std::uint32_t retries = 0;  // with less memory, after the device had run out of it
     std::vector<PhaseTime> phases;
+};
+
+struct NearDuplicatesReply : JobReport {
+    static constexpr std::uint16_t type = 4;
+    std::uint32_t documents = 0;
+    std::uint64_t pairs = 0;
+    bool copies_are_near = false;
 };
 
 struct ErrorReply {
@@ -114,9 +134,8 @@ struct ErrorReply {
 };
 
 /// The reply to a request of that type.
-template <class Request>
-ErrorReply error_reply(const Status& status) {
-    return {status.code(), status.message(), status.hint(), Request::type};
+inline ErrorReply error_reply(std::uint16_t request, const Status& status) {
+    return {status.code(), status.message(), status.hint(), request};
 }
 
 struct AskDevices {
@@ -146,9 +165,9 @@ struct RunningJob {
     std::string phase;
     std::uint64_t done = 0;
     std::uint64_t total = 0;
-    std::uint64_t documents = 0;
-    std::uint64_t bytes = 0;
-    double seconds = 0;  // since it was submitted
+    std::uint64_t rows = 0;   // of its input
+    std::uint64_t bytes = 0;  // of its input
+    double seconds = 0;       // since it was submitted
 };
 
 struct ActivityList {
@@ -164,8 +183,8 @@ struct AskCounters {
 struct CounterValues {
     static constexpr std::uint16_t type = 11;
     std::uint64_t jobs = 0;          // answered
-    std::uint64_t documents = 0;     // of those
-    std::uint64_t bytes = 0;         // of those
+    std::uint64_t rows = 0;          // of their inputs
+    std::uint64_t bytes = 0;         // the same
     std::uint64_t milliseconds = 0;  // that devices worked for any job
     std::uint64_t retries = 0;
     std::uint64_t failures = 0;
@@ -178,9 +197,66 @@ struct InjectFault {
     std::string fault;
 };
 
-using Message =
-    std::variant<Hello, SubmitNearDuplicates, Progress, NearDuplicatesReply, ErrorReply, AskDevices,
-                 DeviceList, AskActivity, ActivityList, AskCounters, CounterValues, InjectFault>;
+/// A matrix whose elements lie in files.
+struct MatrixShape {
+    ElementType element = ElementType::float32;
+    std::uint32_t rows = 0;
+    std::uint64_t dimensions = 0;
+    bool sparse = false;
+    std::uint64_t stored = 0;  // elements in all; of a dense matrix rows * dimensions
+
+    std::size_t files() const { return sparse ? 3 : 1; }
+    std::uint64_t bytes() const {
+        return stored * (element_size(element) + (sparse ? sizeof(std::uint32_t) : 0));
+    }
+};
+
+struct SubmitNeighbours : JobLimits {
+    static constexpr std::uint16_t type = 13;
+    MatrixShape queries;
+    MatrixShape items;
+    bool has_keys = false;
+    std::uint64_t k = 0;  // the rest as in KnnParameters
+    Metric metric = Metric::cosine;
+    double radius = 0;
+    bool include_ties = false;
+};
+
+struct NeighboursReply : JobReport {
+    static constexpr std::uint16_t type = 14;
+    std::uint32_t queries = 0;
+    std::uint64_t neighbours = 0;
+    std::uint64_t rescored = 0;  // as in Neighbours
+    std::uint64_t escalated = 0;
+};
+
+struct SubmitOutliers : JobLimits {
+    static constexpr std::uint16_t type = 15;
+    MatrixShape items;
+    std::uint64_t k = 0;  // the rest as in OutlierParameters
+    Metric metric = Metric::euclidean;
+    TieRule ties = TieRule::sklearn;
+};
+
+struct SubmitSimilarities : JobLimits {
+    static constexpr std::uint16_t type = 16;
+    MatrixShape query;
+    MatrixShape items;
+};
+
+/// A number for each row: the answer to SubmitOutliers and SubmitSimilarities.
+struct ScoresReply : JobReport {
+    static constexpr std::uint16_t type = 17;
+    std::uint32_t rows = 0;
+};
+
+using Message = std::variant<Hello, SubmitNearDuplicates, Progress, NearDuplicatesReply, ErrorReply,
+                             AskDevices, DeviceList, AskActivity, ActivityList, AskCounters,
+                             CounterValues, InjectFault, SubmitNeighbours, NeighboursReply,
+                             SubmitOutliers, SubmitSimilarities, ScoresReply>;
+
+/// Whether messages of that type submit jobs.
+bool submits_job(std::uint16_t type);
 
 /// The packet of a message. Texts and lists that are too long are cut.
 std::vector<std::uint8_t> encode(const Message& message);
@@ -223,5 +299,22 @@ struct ReplyLayout {
     std::uint64_t size;
 };
 std::optional<ReplyLayout> reply_layout(std::uint32_t documents, std::uint64_t pairs);
+
+/// Ok when a sparse matrix' rows begin one after the other, from the first element that is stored
+/// to the last.
+Status check_row_begins(std::span<const std::uint64_t> begins, std::uint64_t stored, Stop stop);
+
+/// Of the file of a reply. Null when no machine could hold it.
+struct NeighboursLayout {
+    std::uint64_t distances_begin;
+    std::uint64_t items_begin;
+    std::uint64_t size;
+};
+std::optional<NeighboursLayout> neighbours_layout(std::uint32_t queries, std::uint64_t neighbours);
+
+/// The neighbours in a file of that layout, aligned; invalid_argument for any that are not of so
+/// many queries and items; cancelled. O(queries + neighbours).
+Result<Neighbours> unpack_neighbours(std::span<const std::uint8_t> file, std::uint32_t queries,
+                                     std::uint32_t items, std::uint64_t neighbours, Stop stop = {});
 
 }  // namespace gputext

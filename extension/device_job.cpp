@@ -45,13 +45,13 @@ void note(Progressing& now, const Progress& progress) {
     now.device = progress.device < 0 ? kNowhereYet : progress.device;
 }
 
-Status take_answer(Computation& computation, const DaemonEvent& event,
-                   const NearDuplicatesReply& summary, DeviceJobResult& result) {
+Status take_answer(Computation& computation, const DaemonEvent& event, const JobReport& report,
+                   DeviceJobResult& result) {
     if (Status status = computation.take(event, stop_on_interrupt()); !status.ok()) return status;
     result.end = JobEnd::answered;
-    result.seconds = summary.seconds;
-    result.retries = summary.retries;
-    result.phases.set(summary.phases);
+    result.seconds = report.seconds;
+    result.retries = report.retries;
+    result.phases.set(report.phases);
     return {};
 }
 
@@ -60,8 +60,8 @@ Status understand(Computation& computation, const DaemonEvent& event, Progressin
                   DeviceJobResult& result) {
     now.heard_at = GetCurrentTimestamp();
     if (const auto* progress = std::get_if<Progress>(&event)) note(now, *progress);
-    if (const auto* answer = std::get_if<NearDuplicatesAnswer>(&event))
-        return take_answer(computation, event, answer->summary, result);
+    if (const JobReport* report = report_of(event))
+        return take_answer(computation, event, *report, result);
     if (const auto* failed = std::get_if<Failed>(&event)) {
         if (failed->of_job && failed->status.code() == ErrorCode::unavailable)
             result.end = JobEnd::refused;

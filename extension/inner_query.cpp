@@ -1,7 +1,6 @@
 #include "extension/inner_query.hpp"
 
 extern "C" {
-#include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "nodes/parsenodes.h"
 #include "tcop/cmdtag.h"
@@ -12,126 +11,52 @@ extern "C" {
 #include "utils/plancache.h"
 }
 
-#include "extension/activity.hpp"
-#include "extension/ctph.hpp"
-#include "extension/failure.hpp"
-#include "extension/text_arguments.hpp"
-
 namespace gputext {
 namespace {
 
 /// Takes the rows as the executor makes them. The executor knows the first member only.
-struct DocumentReceiver {
+struct Destination {
     DestReceiver receiver;
-    DocumentRows* rows;
-    IdType id_type;
-    bool has_signatures;
+    const InnerQuery* query;
+    RowReceiver* rows;
+    int64 seen;
     int64 nulls;
     MemoryContext row_context;  // for what one row needs
 };
 
-const char* const kWanted =
-    "Wanted are an id, a document of type text or bytea, and optionally its signature of type "
-    "ctph, in this order.";
-
-Oid base_type_of_column(TupleDesc columns, int column) {
-    return getBaseType(TupleDescAttr(columns, column)->atttypid);
-}
-
-void check_id_column(TupleDesc columns, Oid wanted) {
+void check_id_column(TupleDesc columns, const InnerQuery& query) {
     const Oid found = TupleDescAttr(columns, 0)->atttypid;
-    if (found == wanted) return;
+    if (found == query.id_type) return;
     ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                     errmsg("the ids of the inner query are of type %s, not %s",
-                           format_type_be(found), format_type_be(wanted)),
-                    errhint("Add the argument id_type => NULL::%s behind the inner query.",
-                            format_type_be(found))));
-}
-
-bool is_text(Oid type) {
-    return type == TEXTOID || type == VARCHAROID;
-}
-
-/// The type is found by its functions, since it may lie in any schema, and others of its name too.
-bool is_ctph(Oid type) {
-    Oid input_function;
-    Oid io_parameter;
-    if (!OidIsValid(type) || get_typtype(type) != TYPTYPE_BASE) return false;
-    getTypeInputInfo(type, &input_function, &io_parameter);
-    FmgrInfo info;
-    fmgr_info(input_function, &info);
-    return info.fn_addr == gputext_ctph_in;
-}
-
-void check_columns(TupleDesc columns, const IdType& id_type) {
-    if (columns->natts != 2 && columns->natts != 3)
-        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg_plural("the inner query has %d column, not 2 or 3",
-                                      "the inner query has %d columns, not 2 or 3",
-                                      static_cast<unsigned long>(columns->natts), columns->natts),
-                        errdetail("%s", kWanted)));
-    const Oid document = base_type_of_column(columns, 1);
-    if (!is_text(document) && document != BYTEAOID)
-        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg("the documents of the inner query are of type %s, not text or bytea",
-                               format_type_be(TupleDescAttr(columns, 1)->atttypid)),
-                        errdetail("%s", kWanted),
-                        errhint("Other types can be cast in the inner query, as in body::text.")));
-    if (columns->natts == 3 && !is_ctph(base_type_of_column(columns, 2)))
-        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg("the signatures of the inner query are of type %s, not ctph",
-                               format_type_be(TupleDescAttr(columns, 2)->atttypid)),
-                        errdetail("%s", kWanted)));
-    check_id_column(columns, id_type.oid);
+                           format_type_be(found), format_type_be(query.id_type)),
+                    errhint("Add the argument id_type => NULL::%s %s.", format_type_be(found),
+                            query.id_type_place)));
 }
 
 void start(DestReceiver* self, int, TupleDesc columns) {
-    auto* receiver = reinterpret_cast<DocumentReceiver*>(self);
-    check_columns(columns, receiver->id_type);
-    receiver->rows->binary = base_type_of_column(columns, 1) == BYTEAOID;
-    receiver->has_signatures = columns->natts == 3;
-}
-
-void append_row(DocumentReceiver* receiver, const TupleTableSlot* slot) {
-    DocumentRows& rows = *receiver->rows;
-    const std::size_t id_begin = append_id(rows.bytes, receiver->id_type, slot->tts_values[0]);
-    const varlena* document = PG_DETOAST_DATUM_PACKED(slot->tts_values[1]);
-    const Bytes bytes = bytes_of(document);
-    const Extent extent{rows.bytes.size(), bytes.size()};
-    rows.bytes.append(bytes.data(), bytes.size());
-    const StoredCtph* signature = receiver->has_signatures && !slot->tts_isnull[2]
-                                      ? ctph_argument(slot->tts_values[2])
-                                      : nullptr;
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            rows.id_begins.push_back(id_begin);
-            rows.extents.push_back(extent);
-            if (receiver->has_signatures) rows.signatures.emplace_back();
-            if (signature != nullptr) rows.signatures.back() = read_ctph(*signature);
-            return {};
-        }))
-        raise_failure(failure);
+    auto* destination = reinterpret_cast<Destination*>(self);
+    destination->rows->check_columns(columns);
+    check_id_column(columns, *destination->query);
 }
 
 bool receive(TupleTableSlot* slot, DestReceiver* self) {
-    auto* receiver = reinterpret_cast<DocumentReceiver*>(self);
+    auto* destination = reinterpret_cast<Destination*>(self);
     slot_getallattrs(slot);
+    ++destination->seen;
     if (slot->tts_isnull[0])
         ereport(
             ERROR,
             (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("an id of the inner query is null"),
-             errdetail("It is that of row %lld.",
-                       static_cast<long long>(static_cast<int64>(receiver->rows->extents.size()) +
-                                              receiver->nulls + 1))));
+             errdetail("It is that of row %lld.", static_cast<long long>(destination->seen))));
     if (slot->tts_isnull[1]) {
-        ++receiver->nulls;
+        ++destination->nulls;
         return true;
     }
-    MemoryContext before = MemoryContextSwitchTo(receiver->row_context);
-    append_row(receiver, slot);
+    MemoryContext before = MemoryContextSwitchTo(destination->row_context);
+    destination->rows->take_row(slot->tts_values, slot->tts_isnull);
     MemoryContextSwitchTo(before);
-    MemoryContextReset(receiver->row_context);
-    show_rows(receiver->rows->extents.size(), receiver->rows->bytes.size());
+    MemoryContextReset(destination->row_context);
     return true;
 }
 
@@ -172,26 +97,22 @@ void check_statement(SPIPlanPtr plan, const char* sql) {
     pg_unreachable();
 }
 
-void report_nulls(int64 nulls) {
-    if (nulls > 0)
-        ereport(NOTICE,
-                (errmsg_plural("skipped %lld document that is null",
-                               "skipped %lld documents that are null",
-                               static_cast<unsigned long>(nulls), static_cast<long long>(nulls))));
-}
-
 }  // namespace
 
-void run_document_query(const DocumentQuery& query, DocumentRows& rows) {
-    DocumentReceiver receiver{};
-    receiver.receiver.receiveSlot = receive;
-    receiver.receiver.rStartup = start;
-    receiver.receiver.rShutdown = shut_down;
-    receiver.receiver.rDestroy = shut_down;
-    receiver.receiver.mydest = DestNone;
-    receiver.rows = &rows;
-    receiver.id_type = id_type_of(query.id_type);
-    receiver.row_context =
+Oid base_type_of_column(TupleDesc columns, int column) {
+    return getBaseType(TupleDescAttr(columns, column)->atttypid);
+}
+
+void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
+    Destination destination{};
+    destination.receiver.receiveSlot = receive;
+    destination.receiver.rStartup = start;
+    destination.receiver.rShutdown = shut_down;
+    destination.receiver.rDestroy = shut_down;
+    destination.receiver.mydest = DestNone;
+    destination.query = &query;
+    destination.rows = &receiver;
+    destination.row_context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES);
 
     SPI_connect();
@@ -204,14 +125,13 @@ void run_document_query(const DocumentQuery& query, DocumentRows& rows) {
     SPIExecuteOptions options{};
     options.read_only = true;
     options.must_return_tuples = true;
-    options.dest = &receiver.receiver;
+    options.dest = &destination.receiver;
     const int result = SPI_execute_plan_extended(plan, &options);
     if (result < 0) raise_spi_error(result, query.sql);
     SPI_finish();
 
-    MemoryContextDelete(receiver.row_context);
-    report_nulls(receiver.nulls);
-    rows.bytes.finish();
+    MemoryContextDelete(destination.row_context);
+    if (destination.nulls > 0) receiver.report_nulls(destination.nulls);
 }
 
 }  // namespace gputext

@@ -2,20 +2,16 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
-#include "funcapi.h"
-#include "utils/builtins.h"
-#include "utils/memutils.h"
-#include "utils/tuplestore.h"
 }
 
 #include <cstring>
 
 #include "cpp/near_duplicates.hpp"
-#include "extension/activity.hpp"
 #include "extension/computation.hpp"
 #include "extension/ctph.hpp"
-#include "extension/inner_query.hpp"
+#include "extension/document_query.hpp"
 #include "extension/owned.hpp"
+#include "extension/set_call.hpp"
 #include "extension/settings.hpp"
 #include "extension/text_arguments.hpp"
 
@@ -27,7 +23,7 @@ enum class Wanted { pairs, groups };
 /// What a call's arguments say.
 struct Call {
     Wanted wanted;
-    DocumentQuery query;
+    InnerQuery query;
     NearDuplicateParameters parameters;
 };
 
@@ -44,7 +40,7 @@ public:
 
     JobSize size() const override;
     Status compute(Execution& execution) override;
-    void prepare_for_device() override { descriptor_ = rows.bytes.share(); }
+    void prepare_for_device() override { bytes_file_ = rows.bytes.share(); }
     Status submit(DaemonConnection& connection, Stop stop) override;
     Status take(const DaemonEvent& answer, Stop stop) override;
 
@@ -55,14 +51,8 @@ private:
     Status keep(Result<NearDuplicates> result, Stop stop);
 
     Call call_;
-    int descriptor_ = -1;  // of the bytes, for a device
+    FileDescriptor bytes_file_;  // for a device
 };
-
-void refuse_null(FunctionCallInfo fcinfo, int argument, const char* name) {
-    if (PG_ARGISNULL(argument))
-        ereport(ERROR,
-                (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s must not be null", name)));
-}
 
 /// A null id type of a number's type, given without its name, is taken for the threshold.
 double threshold_argument(FunctionCallInfo fcinfo, int argument) {
@@ -81,8 +71,7 @@ double threshold_argument(FunctionCallInfo fcinfo, int argument) {
 }
 
 NearDuplicateMode mode_argument(FunctionCallInfo fcinfo, int argument) {
-    refuse_null(fcinfo, argument, "mode");
-    const char* mode = text_to_cstring(PG_GETARG_TEXT_PP(argument));
+    const char* const mode = text_argument(fcinfo, argument, "mode");
     if (std::strcmp(mode, "ctph") == 0) return NearDuplicateMode::ctph;
     if (std::strcmp(mode, "exact") == 0) return NearDuplicateMode::exact;
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -97,12 +86,12 @@ std::size_t max_length_argument(FunctionCallInfo fcinfo, int argument) {
 
 /// Arguments: docs, id_type where there is one, threshold, mode, max_length.
 Call read_call(FunctionCallInfo fcinfo, Wanted wanted, bool typed) {
-    refuse_null(fcinfo, 0, "docs");
+    const char* const docs = text_argument(fcinfo, 0, "docs");
     const int first = typed ? 2 : 1;
     Call call{};
     call.wanted = wanted;
     call.query.id_type = typed ? get_fn_expr_argtype(fcinfo->flinfo, 1) : INT8OID;
-    call.query.sql = text_to_cstring(PG_GETARG_TEXT_PP(0));
+    call.query.sql = docs;
     call.parameters.threshold = threshold_argument(fcinfo, first);
     call.parameters.mode = mode_argument(fcinfo, first + 1);
     call.parameters.signature_length = max_length_argument(fcinfo, first + 2);
@@ -127,7 +116,7 @@ Status Work::submit(DaemonConnection& connection, Stop stop) {
     NearDuplicatesRequest request;
     request.parameters = call_.parameters;
     request.device_memory_limit = gpu_memory_limit();
-    request.bytes_descriptor = descriptor_;
+    request.bytes_descriptor = bytes_file_.get();
     request.bytes_size = rows.bytes.size();
     request.extents = rows.extents;
     request.characters = characters();
@@ -152,12 +141,11 @@ Status Work::keep(Result<NearDuplicates> result, Stop stop) {
 }
 
 /// Reads the documents and compares them; the answer is in the returned work.
-Work* compare_documents(const Call& call, TimeSplit& times, MemoryContext context) {
-    begin_activity("near_duplicates", context);
-    Work* work = make_owned<Work>(context, call, host_memory_limit());
+Work* compare_documents(const Call& call, SetCall& set) {
+    Work* work = make_owned<Work>(set.context(), call, host_memory_limit());
     run_document_query(call.query, work->rows);
-    times.lap("reading rows");
-    run_computation(*work, times, context);
+    set.times().lap("reading rows");
+    run_computation(*work, set.times(), set.context());
     return work;
 }
 
@@ -165,7 +153,7 @@ Datum id_of(const Work* work, const IdType& type, std::uint32_t document) {
     return id_at(type, work->rows.bytes.data() + work->rows.id_begins[document]);
 }
 
-void put_pairs(Work* work, const IdType& type, ReturnSetInfo* result) {
+void put_pairs(Work* work, const IdType& type, SetCall& set) {
     const std::size_t count = work->answer.documents();
     bool nulls[3] = {};
     for (std::uint32_t document = 0; document < count; ++document) {
@@ -181,41 +169,33 @@ void put_pairs(Work* work, const IdType& type, ReturnSetInfo* result) {
             if (i % 1024 == 1023) CHECK_FOR_INTERRUPTS();
             Datum values[3] = {id_of(work, type, document), id_of(work, type, neighbour.document),
                                Float8GetDatum(neighbour.edit_rate)};
-            tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+            set.put(values, nulls);
         }
     }
 }
 
-void put_groups(Work* work, const IdType& type, ReturnSetInfo* result) {
+void put_groups(Work* work, const IdType& type, SetCall& set) {
     bool nulls[3] = {};
     for (std::uint32_t document = 0; document < work->components.size(); ++document) {
         if (document % 1024 == 0) CHECK_FOR_INTERRUPTS();
         const std::uint32_t first = work->components[document];
         Datum values[3] = {id_of(work, type, document), id_of(work, type, first),
                            Int64GetDatum(work->component_sizes[first])};
-        tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+        set.put(values, nulls);
     }
 }
 
 Datum answer(FunctionCallInfo fcinfo, Wanted wanted, bool typed) {
     const Call call = read_call(fcinfo, wanted, typed);
-    InitMaterializedSRF(fcinfo, 0);
-    auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
-    MemoryContext context =
-        AllocSetContextCreate(CurrentMemoryContext, "gputext job", ALLOCSET_DEFAULT_SIZES);
-    MemoryContext before = MemoryContextSwitchTo(context);
-    TimeSplit times;
-    Work* work = compare_documents(call, times, context);
+    SetCall set(fcinfo, "near_duplicates");
+    Work* work = compare_documents(call, set);
     const IdType id_type = id_type_of(call.query.id_type);
     if (wanted == Wanted::pairs)
-        put_pairs(work, id_type, result);
+        put_pairs(work, id_type, set);
     else
-        put_groups(work, id_type, result);
-    times.lap("returning rows");
-    times.report("near_duplicates");
+        put_groups(work, id_type, set);
     work->rows.bytes.release();
-    MemoryContextSwitchTo(before);
-    MemoryContextDelete(context);
+    set.end();
     PG_RETURN_NULL();
 }
 

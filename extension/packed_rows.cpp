@@ -7,6 +7,7 @@ extern "C" {
 #include "utils/wait_event.h"
 }
 
+#include <fcntl.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -113,15 +114,23 @@ const std::uint8_t* PackedBytes::data() const {
     return file_ < 0 ? memory_->data() : static_cast<const std::uint8_t*>(mapped_);
 }
 
-int PackedBytes::share() {
+/// PostgreSQL closes a file's own descriptor when it opens others.
+FileDescriptor PackedBytes::share() {
+    int shared = -1;
     if (file_ >= 0) {
         reopen_file();
-        return FileGetRawDesc(file_);
+        shared = FileGetRawDesc(file_);
+    } else {
+        Failure failure;
+        if (!sealed_ && !attempt(failure, [&] { return memory_->seal(); })) raise_failure(failure);
+        sealed_ = true;
+        shared = memory_->descriptor();
     }
-    Failure failure;
-    if (!sealed_ && !attempt(failure, [&] { return memory_->seal(); })) raise_failure(failure);
-    sealed_ = true;
-    return memory_->descriptor();
+    const int copy = fcntl(shared, F_DUPFD_CLOEXEC, 0);
+    if (copy < 0)
+        ereport(ERROR, (errcode_for_file_access(),
+                        errmsg("could not share the rows of an inner query: %m")));
+    return FileDescriptor(copy);
 }
 
 IdType id_type_of(Oid oid) {

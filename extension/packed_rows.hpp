@@ -13,6 +13,7 @@ extern "C" {
 
 #include "cpp/ctph.hpp"
 #include "cpp/documents.hpp"
+#include "cpp/file_descriptor.hpp"
 #include "cpp/memory_file.hpp"
 
 namespace gputext {
@@ -31,12 +32,12 @@ public:
 
     /// Ends the appending. From here on data() may be called.
     void finish();
-    /// Valid until share().
+    /// Valid until share(). Aligned for any type.
     const std::uint8_t* data() const;
 
     /// After finish(): a descriptor by which another process may read the bytes, and nobody changes
-    /// them any more. Valid until PostgreSQL opens another file.
-    int share();
+    /// them any more.
+    FileDescriptor share();
 
     /// Gives memory and file back. After an error it must not be called: PostgreSQL then closes the
     /// file by itself, and would warn of a file left open otherwise.

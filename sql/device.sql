@@ -14,6 +14,14 @@ ALTER TABLE docs ADD signature ctph GENERATED ALWAYS AS (ctph_signature(body, 12
 -- 3 MB, for a file
 CREATE TABLE long_docs AS SELECT id, repeat(body, 60) AS body FROM docs;
 
+CREATE TABLE vectors AS
+SELECT i::bigint AS id, ARRAY[i * i % 31 - 7, i * 7 % 23, i % 5, i * 11 % 17]::real[] AS vector FROM generate_series(1, 300) AS i;
+INSERT INTO vectors VALUES (301, '{0,0,0,0}');
+-- 240 kB, of which 20 copies are a file
+CREATE TABLE long_vectors AS
+SELECT i::bigint AS id, array_agg((i * j * 2654435761 % 1009)::real ORDER BY j) AS vector
+FROM generate_series(1, 30) AS i, generate_series(1, 2000) AS j GROUP BY i;
+
 CREATE TABLE calls (number int, call text);
 INSERT INTO calls VALUES
     (1, $$near_duplicates('SELECT id, body FROM docs ORDER BY id', 0.1)$$),
@@ -29,7 +37,18 @@ INSERT INTO calls VALUES
     (11, $$near_duplicates('SELECT id, '''' FROM docs WHERE id < 4')$$),
     (12, $$near_duplicate_groups('SELECT id, body FROM docs ORDER BY id', 0.1)$$),
     (13, $$near_duplicate_groups('SELECT md5(id::text)::uuid, body FROM docs ORDER BY id', NULL::uuid, 0.05, 'exact')$$),
-    (14, $$near_duplicate_groups('SELECT id, body FROM docs WHERE false')$$);
+    (14, $$near_duplicate_groups('SELECT id, body FROM docs WHERE false')$$),
+    (15, $$gpu_knn('SELECT id, vector FROM vectors WHERE id % 7 = 0', 'TABLE vectors', 5)$$),
+    (16, $$gpu_knn('TABLE vectors', 'SELECT id, vector::double precision[] FROM vectors', 3, 'euclidean', true)$$),
+    (17, $$gpu_knn('SELECT ''v'' || id, vector FROM vectors', 'SELECT ''v'' || id, vector::integer[] FROM vectors', NULL::text, 2, 'manhattan', true)$$),
+    (18, $$gpu_knn_within('TABLE vectors', 'TABLE vectors', -400, 'inner_product')$$),
+    (19, $$gpu_knn_within('TABLE vectors', 'SELECT id, vector FROM vectors WHERE false', 3)$$),
+    (20, $$gpu_knn('TABLE long_vectors', 'SELECT n * 100 + id, vector FROM long_vectors, generate_series(0, 19) AS n', 30, 'euclidean')$$),
+    (21, $$cosine_similarities((SELECT vector FROM vectors WHERE id = 3), 'TABLE vectors')$$),
+    (22, $$cosine_similarities('{1,2,3}', 'SELECT id::text, ''{1,0,0}''::real[] FROM vectors WHERE id < 0', NULL::text)$$),
+    (23, $$local_outlier_factor('TABLE vectors', 5)$$),
+    (24, $$local_outlier_factor('SELECT md5(id::text)::uuid, vector FROM vectors', NULL::uuid, 7, 'cosine', 'breunig')$$),
+    (25, $$local_outlier_factor('SELECT id, vector FROM vectors WHERE id < 2', 5)$$);
 CREATE FUNCTION rows_of(call text, device text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM set_config('gputext.device', device, true);
@@ -42,6 +61,21 @@ SELECT number, cardinality(a) > 0 AS any_rows, a = b AS same
 FROM calls, LATERAL (SELECT ARRAY(SELECT rows_of(call, 'cpu')) AS a, ARRAY(SELECT rows_of(call, :'here')) AS b) AS answers
 ORDER BY number;
 RESET gputext.host_memory_limit;
+
+-- Items of four times the memory that a device may give
+CREATE TABLE items AS
+SELECT i::bigint AS id, array_agg((sin(i * j) * (i % 50))::real ORDER BY j) AS vector
+FROM generate_series(1, 4000) AS i, generate_series(1, 256) AS j GROUP BY i;
+SET gputext.device = cpu;
+CREATE TABLE expected AS
+SELECT * FROM gpu_knn('SELECT id, vector FROM items WHERE id % 100 = 1', 'TABLE items', 20, 'euclidean') WITH ORDINALITY;
+SELECT set_config('gputext.device', :'here', false) \gset ignored_
+SELECT sum(4 * cardinality(vector)) AS bytes FROM items;
+SET gputext.gpu_memory_limit = '1000kB';
+SELECT count(*) AS rows, bool_and(e = f) AS same FROM expected e FULL JOIN
+    (SELECT * FROM gpu_knn('SELECT id, vector FROM items WHERE id % 100 = 1', 'TABLE items', 20, 'euclidean') WITH ORDINALITY) f USING (ordinality);
+RESET gputext.gpu_memory_limit;
+RESET gputext.device;
 
 -- They have been counted, each once.
 \d gputext_stat
@@ -98,6 +132,6 @@ SET ROLE regress_gputext_other;
 SELECT count(*) FROM gputext_stat;
 RESET ROLE;
 
-DROP TABLE docs, long_docs, calls;
+DROP TABLE docs, long_docs, calls, vectors, long_vectors, items, expected;
 DROP FUNCTION rows_of, here, seen_by_other;
 DROP ROLE regress_gputext_other;

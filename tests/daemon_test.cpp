@@ -226,7 +226,7 @@ TEST_F(Gputextd, ReportsProgressActivityAndCounters) {
     EXPECT_EQ(jobs[0].operation, "near_duplicates");
     EXPECT_EQ(jobs[0].phase, "being slow");
     EXPECT_EQ(jobs[0].total, 70u);
-    EXPECT_EQ(jobs[0].documents, 4u);
+    EXPECT_EQ(jobs[0].rows, 4u);
     EXPECT_EQ(jobs[0].bytes, small_.request().bytes_size);
     EXPECT_EQ(jobs[1].device, -1);
     EXPECT_EQ(jobs[1].phase, "waiting for a device");
@@ -255,7 +255,7 @@ TEST_F(Gputextd, ReportsProgressActivityAndCounters) {
     const auto counters = next<CounterValues>(*watcher);
     ASSERT_TRUE(counters.ok());
     EXPECT_EQ(counters->jobs, 2u);
-    EXPECT_EQ(counters->documents, 8u);
+    EXPECT_EQ(counters->rows, 8u);
     EXPECT_EQ(counters->bytes, 2 * small_.request().bytes_size);
     EXPECT_GE(counters->milliseconds, 690u);
     EXPECT_EQ(counters->failures + counters->cancelled + counters->retries, 0u);

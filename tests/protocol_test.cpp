@@ -52,7 +52,7 @@ TEST(Protocol, RefusesMessagesOfAnyOtherLength) {
 
 TEST(Protocol, RefusesAWrongNumberOfDescriptors) {
     for (const Message& message : sample_messages())
-        for (std::size_t descriptors = 0; descriptors < 5; ++descriptors)
+        for (std::size_t descriptors = 0; descriptors < kMaxDescriptors + 2; ++descriptors)
             EXPECT_EQ(decode(encode(message), descriptors).ok(),
                       descriptors == descriptors_of(message));
 }
@@ -135,6 +135,69 @@ TEST(Protocol, LaysRepliesOutWithoutOverflow) {
     EXPECT_EQ(reply_layout(3, 2)->size, 48u);
     EXPECT_FALSE(reply_layout(UINT32_MAX, UINT64_MAX).has_value());
     EXPECT_FALSE(reply_layout(1, std::uint64_t{1} << 60).has_value());
+}
+
+TEST(Protocol, RefusesMatricesThatCannotBe) {
+    const auto good = [](const MatrixShape& items) {
+        SubmitOutliers submit;
+        submit.items = items;
+        return decode(encode(submit), descriptors_of(submit)).ok();
+    };
+    EXPECT_TRUE(good({ElementType::float16, 3, 5, false, 15}));
+    EXPECT_TRUE(good({ElementType::float32, 3, 5, true, 2}));
+    EXPECT_TRUE(good({}));
+    EXPECT_FALSE(good({ElementType::float16, 3, 5, false, 14}));
+    EXPECT_FALSE(good({ElementType::float64, 3, 5, true, 2}));
+    EXPECT_FALSE(good({ElementType::float32, UINT32_MAX, 1, false, UINT32_MAX}));
+    EXPECT_FALSE(good({ElementType::float32, 2, std::uint64_t{1} << 63, false, 0}));
+    EXPECT_FALSE(good({ElementType::float32, 2, 5, true, UINT64_MAX}));
+}
+
+TEST(Protocol, CountsTheFilesOfMatrices) {
+    SubmitNeighbours submit;
+    EXPECT_EQ(descriptors_of(submit), 2u);
+    submit.has_keys = true;
+    EXPECT_EQ(descriptors_of(submit), 3u);
+    submit.queries.sparse = submit.items.sparse = true;
+    EXPECT_EQ(descriptors_of(submit), kMaxDescriptors);
+}
+
+TEST(Protocol, RefusesRowsOutsideTheirMatrix) {
+    const auto good = [](std::vector<std::uint64_t> begins, std::uint64_t stored) {
+        return check_row_begins(begins, stored, {}).ok();
+    };
+    EXPECT_TRUE(good({0}, 0));
+    EXPECT_TRUE(good({0, 0, 3, 3, 7}, 7));
+    EXPECT_FALSE(good({}, 0));
+    EXPECT_FALSE(good({0, 3}, 4));
+    EXPECT_FALSE(good({1, 4}, 4));
+    EXPECT_FALSE(good({0, 5, 4}, 4));
+    EXPECT_FALSE(good({0, 3, 2, 4}, 4));
+    EXPECT_FALSE(good({0, UINT64_MAX}, 4));
+}
+
+TEST(Protocol, RefusesNeighboursThatAreNone) {
+    const std::vector<std::uint64_t> begins{0, 2, 3};
+    const std::vector<double> distances{0.5, 1, 0};
+    const auto unpack = [&](std::vector<std::uint32_t> items, std::uint32_t queries,
+                            std::uint64_t neighbours) {
+        std::vector<std::uint8_t> file;
+        for (const auto bytes :
+             {testing::raw_bytes(begins), testing::raw_bytes(distances), testing::raw_bytes(items)})
+            file.insert(file.end(), bytes.begin(), bytes.end());
+        return unpack_neighbours(file, queries, 7, neighbours);
+    };
+    const auto good = unpack({6, 0, 6}, 2, 3);
+    ASSERT_TRUE(good.ok());
+    EXPECT_EQ(good->begins, begins);
+    EXPECT_EQ(good->distances, distances);
+    EXPECT_EQ(good->items, (std::vector<std::uint32_t>{6, 0, 6}));
+    EXPECT_FALSE(unpack({6, 0, 7}, 2, 3).ok());
+    EXPECT_FALSE(unpack({6, 0}, 2, 3).ok());
+    EXPECT_FALSE(unpack({6, 0, 6}, 3, 3).ok());
+    EXPECT_FALSE(unpack({6, 0, 6}, 2, 2).ok());
+    EXPECT_FALSE(unpack({6, 0, 6}, UINT32_MAX, UINT64_MAX).ok());
+    EXPECT_FALSE(neighbours_layout(1, UINT64_MAX / 12).has_value());
 }
 
 /// A corpus' seeds, changed at random: the deterministic part of what the fuzzer does.

@@ -33,12 +33,39 @@ inline std::vector<Message> sample_messages() {
     with_signatures.has_signatures = true;
     with_signatures.signature_bytes = 500;
     with_signatures.mode = NearDuplicateMode::exact;
+    const MatrixShape dense{ElementType::float64, 7, 30, false, 210};
+    const MatrixShape sparse{ElementType::float32, 9, 1000, true, 50};
+    SubmitNeighbours neighbours;
+    neighbours.queries = dense;
+    neighbours.items = {ElementType::int32, 5, 30, false, 150};
+    neighbours.k = 10;
+    SubmitNeighbours within;
+    within.queries = within.items = sparse;
+    within.has_keys = true;
+    within.k = KnnParameters::all_items;
+    within.metric = Metric::manhattan;
+    within.radius = 0.5;
+    within.include_ties = true;
+    SubmitOutliers outliers;
+    outliers.items = sparse;
+    outliers.k = 20;
+    outliers.ties = TieRule::breunig;
+    SubmitSimilarities similarities;
+    similarities.query = {ElementType::float16, 1, 30, false, 30};
+    similarities.items = dense;
+    const JobReport report{0, "fake device 0", 0.25, 1, {{"hashing", 0.125}}};
     const RunningJob job{17, "near_duplicates", 1, "verifying candidates", 3, 9, 7, 1000, 1.5};
     return {Hello{42, "0.1.0"},
             submit,
             with_signatures,
             Progress{"computing signatures", 5, 10, 0},
-            NearDuplicatesReply{7, 3, true, 0, "fake device 0", 0.25, 1, {{"hashing", 0.125}}},
+            NearDuplicatesReply{report, 7, 3, true},
+            neighbours,
+            within,
+            outliers,
+            similarities,
+            NeighboursReply{report, 7, 70, 90, 1},
+            ScoresReply{report, 9},
             ErrorReply{ErrorCode::device_error, "the device failed", "Try again.", 2},
             AskDevices{},
             DeviceList{{{"fake device 0", 1 << 30, "none"}, {"fake device 1", 1 << 20, ""}}, ""},
@@ -67,6 +94,15 @@ inline std::vector<Input> seed_inputs() {
     Input answer = seed_input(3, 6, raw_bytes(first_copies));
     answer.insert(answer.end(), raw_bytes(pairs).begin(), raw_bytes(pairs).end());
     inputs.push_back(answer);
+
+    const std::vector<std::uint64_t> begins{0, 2, 2, 3};
+    inputs.push_back(seed_input(4, 3, raw_bytes(begins)));
+    const std::vector<double> distances{0.5, 1, 0};
+    const std::vector<std::uint32_t> items{4, 1, 0};
+    Input neighbours = seed_input(5, 3, raw_bytes(begins));
+    neighbours.insert(neighbours.end(), raw_bytes(distances).begin(), raw_bytes(distances).end());
+    neighbours.insert(neighbours.end(), raw_bytes(items).begin(), raw_bytes(items).end());
+    inputs.push_back(neighbours);
     return inputs;
 }
 

@@ -67,20 +67,49 @@ inline void read_answer(std::span<const std::uint8_t> bytes, std::size_t documen
     require(answer->components().ok());
 }
 
+/// Rows that are accepted are all of the elements, once.
+inline void read_row_begins(std::span<const std::uint8_t> bytes, std::uint64_t stored) {
+    const auto begins = array_of<std::uint64_t>(bytes);
+    if (!check_row_begins(begins, stored, {}).ok()) return;
+    std::uint64_t sum = 0;
+    for (std::size_t row = 0; row + 1 < begins.size(); ++row) sum += begins[row + 1] - begins[row];
+    require(sum == stored);
+}
+
+/// So many queries; how many neighbours there are follows from the size.
+inline void read_neighbours(std::span<const std::uint8_t> bytes, std::uint32_t queries) {
+    constexpr std::uint32_t items = 5;
+    const std::size_t begins = (queries + std::size_t{1}) * sizeof(std::uint64_t);
+    if (bytes.size() < begins) return;
+    const std::uint64_t neighbours = (bytes.size() - begins) / 12;
+    const auto answer = unpack_neighbours(bytes, queries, items, neighbours);
+    if (!answer.ok()) return;
+    require(answer->begins.size() == queries + std::size_t{1});
+    std::uint64_t count = 0;
+    for (std::uint32_t query = 0; query < queries; ++query)
+        for (auto i = answer->begins[query]; i < answer->begins[query + 1]; ++i, ++count)
+            require(answer->items.at(i) < items && answer->distances.size() > i);
+    require(count == neighbours);
+}
+
 /// The first byte says what the rest is, the second one is a number for it.
 inline void read_anything(std::span<const std::uint8_t> bytes) {
     if (bytes.size() < 2) return;
     const std::uint8_t number = bytes[1];
     const auto rest = bytes.subspan(2);
-    switch (bytes[0] % 4) {
+    switch (bytes[0] % 6) {
         case 0:
-            return read_message(rest, number % 4);
+            return read_message(rest, number % (kMaxDescriptors + 1));
         case 1:
             return read_extents(rest, std::uint64_t{1} << number % 64);
         case 2:
             return read_signatures(rest, number);
-        default:
+        case 3:
             return read_answer(rest, number);
+        case 4:
+            return read_row_begins(rest, number);
+        default:
+            return read_neighbours(rest, number);
     }
 }
 

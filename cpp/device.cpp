@@ -1,0 +1,40 @@
+// The operators that a device without kernels of its own for them computes on the host's threads.
+
+#include "cpp/device.hpp"
+
+#include <algorithm>
+
+namespace gputext {
+namespace {
+
+template <class Answer>
+Status keep(Result<Answer> found, Answer& answer) {
+    if (!found.ok()) return found.status();
+    answer = std::move(*found);
+    return {};
+}
+
+}  // namespace
+
+Status Device::nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
+                                  const Vectors& items, const RowKeys& keys, std::uint64_t memory,
+                                  Execution& execution, Neighbours& answer) {
+    KnnParameters within = parameters;
+    within.memory_limit = std::min<std::uint64_t>(parameters.memory_limit, memory);
+    return keep(gputext::nearest_neighbours(within, queries, items, keys, execution), answer);
+}
+
+Status Device::local_outlier_factors(const OutlierParameters& parameters, const Vectors& items,
+                                     std::uint64_t memory, Execution& execution,
+                                     std::vector<double>& factors) {
+    OutlierParameters within = parameters;
+    within.memory_limit = std::min<std::uint64_t>(parameters.memory_limit, memory);
+    return keep(gputext::local_outlier_factors(within, items, execution), factors);
+}
+
+Status Device::cosine_similarities(const Vectors& query, const Vectors& items, std::uint64_t,
+                                   Execution& execution, std::vector<double>& similarities) {
+    return keep(gputext::cosine_similarities(query, items, best_simd(), execution), similarities);
+}
+
+}  // namespace gputext

@@ -1,0 +1,60 @@
+// cpp/operator_job.hpp - the jobs of gputextd: one kind for each operator
+//
+// A job goes from the request's files to the reply's file. What is the same for all, the device,
+// its memory, faults, retries, errors, is in cpp/device_workers.hpp.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "cpp/device.hpp"
+#include "cpp/execution.hpp"
+#include "cpp/file_descriptor.hpp"
+#include "cpp/mapped_file.hpp"
+#include "cpp/memory_file.hpp"
+#include "cpp/protocol.hpp"
+#include "cpp/status.hpp"
+
+namespace gputext {
+
+/// Used by one thread at a time; the functions in this order.
+class OperatorJob {
+public:
+    virtual ~OperatorJob() = default;
+
+    /// Of the request, which may be asked for at any time and from any thread.
+    virtual const char* operation() const = 0;
+    virtual std::uint16_t request_type() const = 0;
+    virtual const JobLimits& limits() const = 0;
+    virtual std::uint64_t rows() const = 0;
+    virtual std::uint64_t bytes() const = 0;
+
+    /// Maps and checks the request's files, as many as descriptors_of() says.
+    virtual Status read(std::span<const FileDescriptor> files, Execution& execution) = 0;
+    /// Computes the answer in so much memory of the device. May be called again when that has not
+    /// sufficed.
+    virtual Status run(Device& device, std::uint64_t memory, Execution& execution) = 0;
+    /// Appends the answer to the reply's file.
+    virtual Status write(MemoryFile& file, Execution& execution) = 0;
+    /// The reply's message.
+    virtual Message reply(const JobReport& report) const = 0;
+};
+
+/// The job that a message submits, or null.
+std::unique_ptr<OperatorJob> operator_job(const Message& message);
+
+// The kinds.
+std::unique_ptr<OperatorJob> near_duplicates_job(const SubmitNearDuplicates& request);
+std::unique_ptr<OperatorJob> neighbours_job(const SubmitNeighbours& request);
+std::unique_ptr<OperatorJob> outliers_job(const SubmitOutliers& request);
+std::unique_ptr<OperatorJob> similarities_job(const SubmitSimilarities& request);
+
+/// For read(): maps one file.
+Status map_file(const FileDescriptor& from, std::uint64_t size, Trust trust, MappedFile& mapped);
+
+/// For write().
+Status append_array(MemoryFile& file, const void* data, std::size_t bytes);
+
+}  // namespace gputext

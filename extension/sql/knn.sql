@@ -1,0 +1,50 @@
+-- Nearest neighbours
+--
+-- As for near-duplicates, each function comes with ids of type bigint, and with ids of the type of
+-- id_type, which follows the inner queries.
+
+CREATE FUNCTION gpu_knn(
+    queries text,
+    items text,
+    k integer,
+    metric text DEFAULT 'cosine',
+    exclude_self boolean DEFAULT false
+) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
+    AS 'MODULE_PATHNAME', 'gputext_knn' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+COMMENT ON FUNCTION gpu_knn(text, text, integer, text, boolean) IS
+    'the k nearest items of every query, exactly, both given by inner queries';
+
+CREATE FUNCTION gpu_knn(
+    queries text,
+    items text,
+    id_type anyelement,
+    k integer,
+    metric text DEFAULT 'cosine',
+    exclude_self boolean DEFAULT false
+) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
+    AS 'MODULE_PATHNAME', 'gputext_knn_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+COMMENT ON FUNCTION gpu_knn(text, text, anyelement, integer, text, boolean) IS
+    'the k nearest items of every query, exactly, both given by inner queries, ids of the type of id_type';
+
+CREATE FUNCTION gpu_knn_within(
+    queries text,
+    items text,
+    radius double precision,
+    metric text DEFAULT 'cosine',
+    exclude_self boolean DEFAULT false
+) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
+    AS 'MODULE_PATHNAME', 'gputext_knn_within' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+COMMENT ON FUNCTION gpu_knn_within(text, text, double precision, text, boolean) IS
+    'all items within a distance of every query, nearest first, both given by inner queries';
+
+CREATE FUNCTION gpu_knn_within(
+    queries text,
+    items text,
+    id_type anyelement,
+    radius double precision,
+    metric text DEFAULT 'cosine',
+    exclude_self boolean DEFAULT false
+) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
+    AS 'MODULE_PATHNAME', 'gputext_knn_within_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+COMMENT ON FUNCTION gpu_knn_within(text, text, anyelement, double precision, text, boolean) IS
+    'all items within a distance of every query, nearest first, both given by inner queries, ids of the type of id_type';

@@ -1,0 +1,22 @@
+-- Local outlier factors
+
+CREATE FUNCTION local_outlier_factor(
+    items text,
+    k integer,
+    metric text DEFAULT 'euclidean',
+    ties text DEFAULT 'sklearn'
+) RETURNS TABLE (id bigint, lof double precision)
+    AS 'MODULE_PATHNAME', 'gputext_local_outlier_factor' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+COMMENT ON FUNCTION local_outlier_factor(text, integer, text, text) IS
+    'how much sparser it is around each item of an inner query than around its k nearest neighbours';
+
+CREATE FUNCTION local_outlier_factor(
+    items text,
+    id_type anyelement,
+    k integer,
+    metric text DEFAULT 'euclidean',
+    ties text DEFAULT 'sklearn'
+) RETURNS TABLE (id anyelement, lof double precision)
+    AS 'MODULE_PATHNAME', 'gputext_local_outlier_factor_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+COMMENT ON FUNCTION local_outlier_factor(text, anyelement, integer, text, text) IS
+    'how much sparser it is around each item of an inner query than around its k nearest neighbours, ids of the type of id_type';

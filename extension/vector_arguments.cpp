@@ -1,0 +1,51 @@
+#include "extension/vector_arguments.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+}
+
+#include <cstring>
+#include <iterator>
+
+#include "extension/set_call.hpp"
+
+namespace gputext {
+namespace {
+
+struct NamedMetric {
+    const char* name;
+    Metric metric;
+};
+
+constexpr NamedMetric kMetrics[] = {{"euclidean", Metric::euclidean},
+                                    {"cosine", Metric::cosine},
+                                    {"inner_product", Metric::inner_product},
+                                    {"manhattan", Metric::manhattan}};
+
+}  // namespace
+
+Metric metric_argument(FunctionCallInfo fcinfo, int argument) {
+    const char* const name = text_argument(fcinfo, argument, "metric");
+    for (const NamedMetric& known : kMetrics)
+        if (std::strcmp(name, known.name) == 0) return known.metric;
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("metric must be 'euclidean', 'cosine', 'inner_product' or 'manhattan', "
+                           "not \"%s\"",
+                           name)));
+    pg_unreachable();
+}
+
+std::size_t k_argument(FunctionCallInfo fcinfo, int argument) {
+    refuse_null(fcinfo, argument, "k");
+    const int32 k = PG_GETARG_INT32(argument);
+    if (k < 1)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("k must be at least 1, not %d", k)));
+    return static_cast<std::size_t>(k);
+}
+
+Oid id_type_argument(FunctionCallInfo fcinfo, int argument, bool typed) {
+    return typed ? get_fn_expr_argtype(fcinfo->flinfo, argument) : INT8OID;
+}
+
+}  // namespace gputext

@@ -1,0 +1,152 @@
+#include "extension/vector_query.hpp"
+
+extern "C" {
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+}
+
+#include "extension/activity.hpp"
+#include "extension/failure.hpp"
+#include "extension/vector_type.hpp"
+
+namespace gputext {
+namespace {
+
+const char* const kWanted =
+    "Wanted are an id and a vector of type real[], double precision[], integer[], or pgvector's "
+    "vector, halfvec or sparsevec, in this order.";
+
+[[noreturn]] void raise_different_dimensions(const char* name, std::size_t dimensions,
+                                             const char* other_name, std::size_t other_dimensions) {
+    ereport(ERROR,
+            (errcode(ERRCODE_DATA_EXCEPTION),
+             errmsg("the vectors of %s and %s have different numbers of elements: %zu and %zu",
+                    name, other_name, dimensions, other_dimensions)));
+    pg_unreachable();
+}
+
+class VectorReceiver final : public RowReceiver {
+public:
+    VectorReceiver(VectorRows& rows, const RowsBefore& before) : rows_(rows), before_(before) {}
+
+    void check_columns(TupleDesc columns) override;
+    void take_row(const Datum* values, const bool* nulls) override;
+    void report_nulls(int64 rows) override {
+        ereport(
+            NOTICE,
+            (errmsg_plural("skipped %lld vector that is null", "skipped %lld vectors that are null",
+                           static_cast<unsigned long>(rows), static_cast<long long>(rows))));
+    }
+
+private:
+    VectorRows& rows_;
+    RowsBefore before_;
+    VectorType type_{};  // of the column
+};
+
+void VectorReceiver::check_columns(TupleDesc columns) {
+    if (columns->natts != 2)
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg_plural("the inner query has %d column, not 2",
+                                      "the inner query has %d columns, not 2",
+                                      static_cast<unsigned long>(columns->natts), columns->natts),
+                        errdetail("%s", kWanted)));
+    const std::optional<VectorType> type = vector_type_of(base_type_of_column(columns, 1));
+    if (!type)
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("the vectors of the inner query are of type %s",
+                               format_type_be(TupleDescAttr(columns, 1)->atttypid)),
+                        errdetail("%s", kWanted),
+                        errhint("Arrays of other numbers can be cast in the inner query, as in "
+                                "embedding::real[].")));
+    type_ = *type;
+    rows_.set_type(type_);
+}
+
+void VectorReceiver::take_row(const Datum* values, const bool*) {
+    VectorValue vector;
+    const VectorFault fault = read_vector(type_, values[1], vector);
+    if (fault != VectorFault::none) raise_vector_fault(fault, rows_.name_of(values[0]));
+    rows_.append(values[0], vector);
+    show_rows(before_.rows + rows_.size(), before_.bytes + rows_.bytes());
+}
+
+}  // namespace
+
+void VectorRows::set_type(const VectorType& type) {
+    type_ = type;
+    Failure failure;
+    if (sparse() && !attempt(failure, [&]() -> Status {
+            row_begins_.assign(1, 0);
+            return {};
+        }))
+        raise_failure(failure);
+}
+
+void VectorRows::append(Datum id, const VectorValue& vector) {
+    if (size() > 0 && vector.dimensions != dimensions_)
+        raise_different_dimensions(name(0), dimensions_, name_of(id), vector.dimensions);
+    dimensions_ = vector.dimensions;
+    const std::size_t id_begin = append_id(ids_, id_type_, id);
+    elements_.append(vector.elements, vector.stored * element_size(type_.element));
+    if (sparse()) columns_.append(vector.columns, vector.stored * sizeof(std::uint32_t));
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            id_begins_.push_back(id_begin);
+            if (sparse()) row_begins_.push_back(row_begins_.back() + vector.stored);
+            return {};
+        }))
+        raise_failure(failure);
+}
+
+void VectorRows::finish() {
+    elements_.finish();
+    columns_.finish();
+    ids_.finish();
+}
+
+Vectors VectorRows::view() const {
+    Vectors vectors{type_.element, size(), dimensions_, elements_.data(), row_begins_, {}};
+    if (sparse())
+        vectors.columns = {reinterpret_cast<const std::uint32_t*>(columns_.data()),
+                           columns_.size() / sizeof(std::uint32_t)};
+    return vectors;
+}
+
+const char* VectorRows::name_of(Datum id) const {
+    Oid output;
+    bool is_varlena;
+    getTypeOutputInfo(id_type_.oid, &output, &is_varlena);
+    return psprintf("%s %s", word_, OidOutputFunctionCall(output, id));
+}
+
+void VectorRows::share() {
+    elements_file_ = elements_.share();
+    if (sparse()) columns_file_ = columns_.share();
+}
+
+void VectorRows::release() {
+    elements_.release();
+    columns_.release();
+    ids_.release();
+}
+
+void run_vector_query(const InnerQuery& query, VectorRows& rows, const RowsBefore& before) {
+    VectorReceiver receiver(rows, before);
+    run_inner_query(query, receiver);
+    rows.finish();
+}
+
+void check_same_dimensions(const VectorRows& a, const VectorRows& b, const char* first_of_a) {
+    if (a.size() == 0 || b.size() == 0) return;
+    if (a.sparse() != b.sparse())
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("sparse vectors cannot be compared with dense ones"),
+                        errhint("sparsevec can be cast in the inner query, as in "
+                                "embedding::vector.")));
+    if (a.dimensions() != b.dimensions())
+        raise_different_dimensions(first_of_a != nullptr ? first_of_a : a.name(0), a.dimensions(),
+                                   b.name(0), b.dimensions());
+}
+
+}  // namespace gputext

@@ -1,0 +1,85 @@
+// extension/vector_query.hpp - packs the vectors that an inner query gives
+
+#pragma once
+
+#include "extension/postgres.hpp"
+
+#include <vector>
+
+#include "cpp/daemon_client.hpp"
+#include "cpp/vectors.hpp"
+#include "extension/inner_query.hpp"
+#include "extension/packed_rows.hpp"
+#include "extension/vector_type.hpp"
+
+namespace gputext {
+
+/// The vectors of an inner query, with their ids.
+class VectorRows {
+public:
+    /// `word` names one of the rows: "item".
+    VectorRows(const char* word, const IdType& id_type, std::size_t memory_limit)
+        : word_(word),
+          id_type_(id_type),
+          elements_(memory_limit),
+          columns_(memory_limit),
+          ids_(memory_limit) {}
+
+    /// Of which type all vectors are. Before any of the others.
+    void set_type(const VectorType& type);
+    /// Raises an error when the vector is of another length than those before.
+    void append(Datum id, const VectorValue& vector);
+    /// Ends the appending, as PackedBytes::finish() does; what follows is for then.
+    void finish();
+
+    std::size_t size() const { return id_begins_.size(); }
+    std::uint64_t bytes() const { return elements_.size() + columns_.size() + ids_.size(); }
+    bool sparse() const { return type_.form == VectorType::Form::sparse; }
+    std::size_t dimensions() const { return dimensions_; }
+    /// Valid until share(), and no longer than this object.
+    Vectors view() const;
+
+    const IdType& id_type() const { return id_type_; }
+    Datum id(std::size_t row) const { return id_at(id_type_, ids_.data() + id_begins_[row]); }
+    /// "item 17" for the row with the id 17. Allocates.
+    const char* name(std::size_t row) const { return name_of(id(row)); }
+    const char* name_of(Datum id) const;
+
+    /// Makes the vectors readable for another process, which files() then lets it have.
+    void share();
+    VectorFiles files() const { return {view(), elements_file_.get(), columns_file_.get()}; }
+
+    /// Gives memory and files back, as PackedBytes::release() does.
+    void release();
+
+private:
+    const char* word_;
+    IdType id_type_;
+    VectorType type_{};
+    std::size_t dimensions_ = 0;  // of all vectors; 0 before the first one
+    PackedBytes elements_;
+    PackedBytes columns_;                    // of sparse vectors' elements
+    std::vector<std::uint64_t> row_begins_;  // the same, as in Vectors
+    PackedBytes ids_;
+    std::vector<std::uint64_t> id_begins_;  // in ids_
+    FileDescriptor elements_file_, columns_file_;
+};
+
+/// What another inner query of the same call has given before.
+struct RowsBefore {
+    std::uint64_t rows = 0;
+    std::uint64_t bytes = 0;
+};
+
+/// Packs the rows (id, vector) of the query into `rows`, showing meanwhile how many there are.
+/// Vectors that are null are left out, with one NOTICE. Raises an error for other columns, for
+/// vectors with anything but finite numbers in one dimension and for those of different lengths,
+/// naming the row, and what run_inner_query() raises.
+void run_vector_query(const InnerQuery& query, VectorRows& rows, const RowsBefore& before = {});
+
+/// Raises an error when vectors of both cannot be compared. Nothing can be wrong with no rows.
+/// `first_of_a` names a's first row where its id does not.
+void check_same_dimensions(const VectorRows& a, const VectorRows& b,
+                           const char* first_of_a = nullptr);
+
+}  // namespace gputext

@@ -1,0 +1,51 @@
+// extension/vector_type.hpp - the types of values that are vectors, and how they are read
+
+#pragma once
+
+#include "extension/postgres.hpp"
+
+#include <optional>
+
+#include "cpp/vectors.hpp"
+
+namespace gputext {
+
+/// How the values of a type hold a vector.
+struct VectorType {
+    enum class Form { array, dense, sparse };  // the last two: pgvector's
+    Form form;
+    ElementType element;
+};
+
+/// None for a type that holds no vectors. pgvector's types are known by their names and by the
+/// extension that they belong to; nothing of pgvector is called.
+std::optional<VectorType> vector_type_of(Oid type);
+
+/// One value's vector, in the memory that the value was read into.
+struct VectorValue {
+    std::size_t dimensions;
+    std::size_t stored;            // elements: those that are not zero when sparse
+    const void* elements;          // aligned
+    const std::uint32_t* columns;  // of the elements, when sparse
+};
+
+/// What is wrong with a vector, of which a message can say whose it is.
+enum class VectorFault {
+    none,
+    several_dimensions,
+    null_element,
+    empty,
+    not_finite,
+    unknown_layout
+};
+
+/// Reads a value that is not null; `vector` holds only without a fault.
+VectorFault read_vector(const VectorType& type, Datum value, VectorValue& vector);
+
+/// The same for an array of numbers, which says its own type.
+VectorFault read_array(Datum value, VectorType& type, VectorValue& vector);
+
+/// Raises the fault as an error about `whose`: "item 17".
+[[noreturn]] void raise_vector_fault(VectorFault fault, const char* whose);
+
+}  // namespace gputext

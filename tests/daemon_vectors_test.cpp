@@ -1,0 +1,279 @@
+// gputextd as a process of its own, and jobs on vectors: every answer, and what it refuses.
+
+#include "cpp/cosine_similarity.hpp"
+#include "cpp/daemon_client.hpp"
+#include "cpp/memory_file.hpp"
+#include "tests/daemon_process.hpp"
+#include "tests/vector_rows.hpp"
+
+namespace gputext {
+namespace {
+
+using namespace testing;
+
+std::span<const std::uint8_t> bytes_at(const void* data, std::size_t size) {
+    return {static_cast<const std::uint8_t*>(data), size};
+}
+
+/// Vectors in sealed files.
+class FiledVectors {
+public:
+    explicit FiledVectors(const Vectors& vectors) {
+        files_.vectors = vectors;
+        const std::size_t stored =
+            vectors.sparse() ? vectors.row_begins.back() : vectors.rows * vectors.dimensions;
+        EXPECT_TRUE(
+            elements_.append(bytes_at(vectors.elements, stored * element_size(vectors.type))).ok());
+        EXPECT_TRUE(elements_.seal().ok());
+        files_.elements = elements_.descriptor();
+        if (!vectors.sparse()) return;
+        EXPECT_TRUE(
+            columns_.append(bytes_at(vectors.columns.data(), vectors.columns.size_bytes())).ok());
+        EXPECT_TRUE(columns_.seal().ok());
+        files_.columns = columns_.descriptor();
+    }
+    FiledVectors(const FiledVectors&) = delete;
+
+    const VectorFiles& files() const { return files_; }
+
+private:
+    MemoryFile elements_, columns_;
+    VectorFiles files_;
+};
+
+/// The same bits, and NaN for NaN.
+void expect_same(const std::vector<double>& a, const std::vector<double>& b) {
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i)
+        EXPECT_TRUE(a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) << i;
+}
+
+void expect_same(const Neighbours& a, const Neighbours& b) {
+    EXPECT_EQ(a.begins, b.begins);
+    EXPECT_EQ(a.items, b.items);
+    EXPECT_EQ(a.distances, b.distances);
+}
+
+class GputextdVectors : public ::testing::Test {
+protected:
+    GputextdVectors() : daemon_(socket_, {"--fake-devices=1", "--allow-faults"}) {
+        connection_ = connect_to(socket_);
+    }
+
+    template <class Answer, class Request>
+    auto answer(const Request& request) {
+        using Read = decltype(std::declval<Answer>().read());
+        EXPECT_TRUE(connection_->submit(request).ok());
+        const auto reply = next<Answer>(*connection_);
+        return reply.ok() ? reply->read() : Read(reply.status());
+    }
+
+    void expect_neighbours(const NeighboursRequest& request) {
+        Execution execution(2);
+        const auto expected = nearest_neighbours(request.parameters, request.queries.vectors,
+                                                 request.items.vectors, request.keys, execution);
+        const auto found = answer<NeighboursAnswer>(request);
+        ASSERT_TRUE(expected.ok() && found.ok()) << found.status().message();
+        expect_same(*found, *expected);
+    }
+
+    void expect_scores(const OutliersRequest& request) {
+        Execution execution(2);
+        const auto expected =
+            local_outlier_factors(request.parameters, request.items.vectors, execution);
+        const auto found = answer<ScoresAnswer>(request);
+        ASSERT_TRUE(expected.ok() && found.ok()) << found.status().message();
+        expect_same(*found, *expected);
+    }
+
+    void expect_scores(const SimilaritiesRequest& request) {
+        Execution execution(2);
+        const auto expected = cosine_similarities(request.query.vectors, request.items.vectors,
+                                                  best_simd(), execution);
+        const auto found = answer<ScoresAnswer>(request);
+        ASSERT_TRUE(expected.ok() && found.ok()) << found.status().message();
+        expect_same(*found, *expected);
+    }
+
+    Folder folder_;
+    std::string socket_ = folder_ / "socket";
+    DaemonProcess daemon_;
+    std::unique_ptr<DaemonConnection> connection_;
+    RandomRows random_;
+};
+
+struct Kind {
+    ElementType type;
+    bool sparse;
+};
+constexpr Kind kKinds[] = {{ElementType::float16, false},
+                           {ElementType::float32, false},
+                           {ElementType::float64, false},
+                           {ElementType::int32, false},
+                           {ElementType::float32, true}};
+
+TEST_F(GputextdVectors, AnswersAsTheOperatorsDo) {
+    for (const Kind kind : kKinds)
+        for (const Shape shape : {Shape::gaussian, Shape::grid, Shape::copies, Shape::sparse}) {
+            const std::size_t d = 1 + random_.below(40);
+            const TypedRows queries(random_.rows(shape, 30, d), kind.type, d, kind.sparse);
+            const TypedRows items(random_.rows(shape, 200, d), kind.type, d, kind.sparse);
+            const FiledVectors query_files(queries.vectors()), item_files(items.vectors());
+            NeighboursRequest neighbours;
+            neighbours.queries = query_files.files();
+            neighbours.items = item_files.files();
+            std::vector<std::uint32_t> query_keys(30), item_keys(200);
+            for (auto& key : query_keys) key = static_cast<std::uint32_t>(random_.below(50));
+            for (auto& key : item_keys) key = static_cast<std::uint32_t>(random_.below(50));
+            for (const Metric metric :
+                 {Metric::euclidean, Metric::cosine, Metric::inner_product, Metric::manhattan}) {
+                neighbours.parameters = {.k = 1 + random_.below(20), .metric = metric};
+                neighbours.keys = {};
+                expect_neighbours(neighbours);
+                neighbours.parameters.include_ties = true;
+                neighbours.keys = {query_keys, item_keys};
+                expect_neighbours(neighbours);
+                neighbours.parameters.k = KnnParameters::all_items;
+                neighbours.parameters.radius = 3;
+                expect_neighbours(neighbours);
+                if (metric == Metric::inner_product) continue;
+                for (const TieRule ties : {TieRule::sklearn, TieRule::breunig})
+                    expect_scores(OutliersRequest{{.k = 5, .metric = metric, .ties = ties},
+                                                  item_files.files()});
+            }
+            const TypedRows one(random_.rows(shape, 1, d), kind.type, d, kind.sparse);
+            const FiledVectors one_file(one.vectors());
+            expect_scores(SimilaritiesRequest{one_file.files(), item_files.files()});
+        }
+}
+
+TEST_F(GputextdVectors, AnswersForNoRows) {
+    for (const Kind kind : kKinds) {
+        const TypedRows some(random_.rows(Shape::gaussian, 3, 4), kind.type, 4, kind.sparse);
+        const TypedRows none({}, kind.type, 4, kind.sparse);
+        const FiledVectors some_files(some.vectors()), none_files(none.vectors());
+        NeighboursRequest request;
+        request.queries = none_files.files();
+        request.items = some_files.files();
+        expect_neighbours(request);
+        std::swap(request.queries, request.items);
+        expect_neighbours(request);
+        expect_scores(OutliersRequest{{}, none_files.files()});
+    }
+}
+
+TEST_F(GputextdVectors, KeepsToTheMemoryThatItIsGiven) {
+    const TypedRows queries(random_.rows(Shape::clusters, 20, 32), ElementType::float32, 32);
+    const TypedRows items(random_.rows(Shape::clusters, 5000, 32), ElementType::float32, 32);
+    const FiledVectors query_files(queries.vectors()), item_files(items.vectors());
+    NeighboursRequest request;
+    request.queries = query_files.files();
+    request.items = item_files.files();
+    request.device_memory_limit = 5000 * 32 * 4 / 4;
+    expect_neighbours(request);
+    ASSERT_TRUE(connection_->inject_fault("in_job:out_of_memory:2").ok());
+    ASSERT_TRUE(connection_->submit(request).ok());
+    const auto reply = next<NeighboursAnswer>(*connection_);
+    ASSERT_TRUE(reply.ok());
+    EXPECT_EQ(reply->summary.retries, 2u);
+}
+
+TEST_F(GputextdVectors, SaysWhatItRuns) {
+    const TypedRows rows(random_.rows(Shape::gaussian, 10, 4), ElementType::float32, 4);
+    const FiledVectors files(rows.vectors());
+    const auto watcher = connect_to(socket_);
+    ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
+    NeighboursRequest request;
+    request.queries = request.items = files.files();
+    ASSERT_TRUE(connection_->submit(request).ok());
+    std::vector<RunningJob> jobs;
+    ASSERT_TRUE(soon([&] {
+        EXPECT_TRUE(watcher->ask_activity().ok());
+        const auto activity = next<ActivityList>(*watcher);
+        if (activity.ok()) jobs = activity->jobs;
+        return !jobs.empty();
+    }));
+    EXPECT_EQ(jobs[0].operation, "nearest_neighbours");
+    EXPECT_EQ(jobs[0].rows, 20u);
+    EXPECT_EQ(jobs[0].bytes, 2u * 10 * 4 * sizeof(float));
+    EXPECT_TRUE(next<NeighboursAnswer>(*connection_).ok());
+}
+
+TEST_F(GputextdVectors, RefusesParametersAndFilesThatAreWrong) {
+    const TypedRows dense(random_.rows(Shape::gaussian, 10, 4), ElementType::float32, 4);
+    const TypedRows sparse(random_.rows(Shape::sparse, 10, 4), ElementType::float32, 4, true);
+    const FiledVectors dense_files(dense.vectors()), sparse_files(sparse.vectors());
+    NeighboursRequest good;
+    good.queries = good.items = dense_files.files();
+    const auto code_of = [&](const NeighboursRequest& request) {
+        return answer<NeighboursAnswer>(request).status().code();
+    };
+    auto request = good;
+    request.parameters.k = 0;
+    EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
+    request = good;
+    request.parameters.radius = std::nan("");
+    EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
+    request = good;
+    request.items = sparse_files.files();
+    EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
+    request = good;
+    request.items.vectors.rows = 11;  // more than the file holds
+    EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
+    request = good;
+    request.items.vectors.dimensions = 2;
+    request.items.vectors.rows = 20;
+    EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
+    const std::vector<std::uint32_t> keys(10);
+    request = good;
+    request.keys = {keys, std::span(keys).first(9)};
+    EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
+
+    request = good;
+    request.queries = request.items = sparse_files.files();
+    EXPECT_EQ(code_of(request), ErrorCode::ok);
+    std::vector<std::uint64_t> begins(sparse.vectors().row_begins.begin(),
+                                      sparse.vectors().row_begins.end());
+    std::swap(begins[3], begins[9]);
+    begins[3] += begins[3] == begins[9];
+    request.items.vectors.row_begins = begins;
+    EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
+    std::swap(request.items.elements, request.items.columns);
+    EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
+
+    const float infinite[] = {1, 2, 3, INFINITY};
+    const FiledVectors infinite_file({ElementType::float32, 1, 4, infinite, {}, {}});
+    EXPECT_EQ(answer<ScoresAnswer>(OutliersRequest{{}, infinite_file.files()}).status().message(),
+              "item 0 has an element that is not a finite number");
+    EXPECT_EQ(answer<ScoresAnswer>(OutliersRequest{{.k = 0}, dense_files.files()}).status().code(),
+              ErrorCode::invalid_argument);
+    EXPECT_EQ(answer<ScoresAnswer>(SimilaritiesRequest{dense_files.files(), dense_files.files()})
+                  .status()
+                  .code(),
+              ErrorCode::invalid_argument);
+    expect_neighbours(good);
+}
+
+TEST_F(GputextdVectors, BrokenRepliesAreErrorsOfTheirClients) {
+    const TypedRows rows(random_.rows(Shape::gaussian, 10, 4), ElementType::float32, 4);
+    const FiledVectors files(rows.vectors());
+    NeighboursRequest neighbours;
+    neighbours.queries = neighbours.items = files.files();
+    const OutliersRequest outliers{{}, files.files()};
+    for (const char* fault : {"no_reply", "wrong_magic", "wrong_length", "wrong_counts",
+                              "short_file", "unsealed_file", "no_file", "too_many_files"})
+        for (const bool scores : {false, true}) {
+            connection_ = connect_to(socket_);
+            ASSERT_TRUE(connection_->inject_fault(std::string("before_reply:") + fault).ok());
+            const Status status = scores ? answer<ScoresAnswer>(outliers).status()
+                                         : answer<NeighboursAnswer>(neighbours).status();
+            EXPECT_EQ(status.code(), ErrorCode::unavailable) << fault;
+        }
+    connection_ = connect_to(socket_);
+    ASSERT_TRUE(connection_->inject_fault("before_reply:wrong_answer").ok());
+    EXPECT_EQ(answer<NeighboursAnswer>(neighbours).status().code(), ErrorCode::unavailable);
+    expect_neighbours(neighbours);
+}
+
+}  // namespace
+}  // namespace gputext

@@ -82,7 +82,8 @@ $(error gputext is for PostgreSQL 15, and "$(PG_CONFIG)" is of PostgreSQL $(MAJO
 endif
 
 CCACHE := $(shell command -v ccache)
-GPUTEXT_CXXFLAGS = $(CXXFLAGS) -std=c++20 -O2 -Wall -Wextra -Werror -pthread \
+# Without contraction distances have the same bits wherever they are computed (cpp/distance.hpp).
+GPUTEXT_CXXFLAGS = $(CXXFLAGS) -std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Werror -pthread \
 	-fvisibility=hidden -fvisibility-inlines-hidden
 
 # cpp/ sees no header of PostgreSQL.

@@ -4,7 +4,7 @@
 
 namespace gputext {
 
-/// avx512 stands for F, BW, VL and VPOPCNTDQ together.
+/// avx2 stands for AVX2 and FMA together, avx512 for F, BW, DQ, VL and VPOPCNTDQ.
 enum class Simd { portable, avx2, avx512 };
 
 bool simd_available(Simd simd);
@@ -16,7 +16,7 @@ const char* simd_name(Simd simd);
 
 #if defined(__x86_64__)
 #define GPUTEXT_X86 1
-#define GPUTEXT_TARGET_AVX2 __attribute__((target("avx2,popcnt")))
+#define GPUTEXT_TARGET_AVX2 __attribute__((target("avx2,fma,popcnt")))
 #define GPUTEXT_TARGET_AVX512 \
-    __attribute__((target("avx512f,avx512bw,avx512vl,avx512vpopcntdq,popcnt")))
+    __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,fma,popcnt")))
 #endif

@@ -1,0 +1,73 @@
+// cpp/knn.hpp - the nearest items of every query, exactly
+//
+// Source: Tian, Hua, Lu, 2015, K-nearest neighbours on a GPU (distances in tiles, filtered by a
+// threshold, few of them sorted). The answer is that of a plain search in double precision, to the
+// bit: a pass of low precision leaves out only what a proven bound excludes (cpp/filter_space.hpp),
+// and what is left is scored again as cpp/distance.hpp defines.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "cpp/distance.hpp"
+#include "cpp/execution.hpp"
+#include "cpp/simd.hpp"
+#include "cpp/status.hpp"
+#include "cpp/vectors.hpp"
+
+namespace gputext {
+
+struct KnnParameters {
+    /// At least 1; every item where there are fewer.
+    std::size_t k = 10;
+    Metric metric = Metric::cosine;
+    /// Only items at most this far; finite or infinity. With k = all_items: every one of them.
+    double radius = std::numeric_limits<double>::infinity();
+    /// Also the items that are just as far as the k-th, however many.
+    bool include_ties = false;
+    /// Bytes that the packed items may take; they are searched in as many parts as that needs.
+    std::size_t memory_limit = std::size_t{1} << 30;
+    Simd simd = best_simd();
+
+    static constexpr std::size_t all_items = SIZE_MAX;
+};
+
+/// A number for each query and each item. A query and an item with equal numbers are never
+/// neighbours: so a row is kept from being its own neighbour, by its id and not by its distance.
+/// None at all where every pair counts.
+struct RowKeys {
+    std::span<const std::uint32_t> queries, items;
+
+    bool differ(std::size_t query, std::size_t item) const {
+        return queries.empty() || queries[query] != items[item];
+    }
+};
+
+/// Query q has neighbours begins[q] to begins[q + 1] - 1, by distance and then by the items' input
+/// order; the n-th of them has rank n.
+struct Neighbours {
+    std::vector<std::uint64_t> begins;
+    std::vector<std::uint32_t> items;
+    std::vector<double> distances;
+
+    /// How the answer was found: it does not depend on these, and they depend on the device.
+    std::uint64_t rescored = 0;   // pairs whose distance was computed in double precision
+    std::uint64_t escalated = 0;  // queries for which the first filter's bound was too wide
+};
+
+/// The neighbours of all queries. Cosine: rows of zeros have none and are none.
+/// Time: queries * distinct items * dimensions operations of the filter, and about k + 10 exact
+/// distances for each query; fewer than four queries and sparse rows are not filtered. Memory: the
+/// items once more as floats, up to memory_limit, the queries once more, 28 bytes a neighbour.
+/// Errors: invalid_argument for k = 0, a radius that is NaN or -infinity, rows that are not finite
+/// (see largest_magnitude(); rows are named "query 3", "item 17"), different dimensions, keys that
+/// are not as many as the rows, dense beside sparse rows; cancelled; out_of_memory.
+Result<Neighbours> nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
+                                      const Vectors& items, const RowKeys& keys,
+                                      Execution& execution);
+
+}  // namespace gputext

@@ -1,0 +1,413 @@
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <mutex>
+#include <numeric>
+
+#include "cpp/distance_filter.hpp"
+#include "cpp/knn_search.hpp"
+#include "cpp/packed_rows.hpp"
+#include "cpp/stoppable.hpp"
+
+namespace gputext {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// The least T that is not below a number.
+template <class T>
+T round_up(double number) {
+    const T rounded = static_cast<T>(number);
+    return rounded < number ? std::nextafter(rounded, std::numeric_limits<T>::infinity()) : rounded;
+}
+
+/// A query on its way through the items.
+template <class T>
+struct QueryState {
+    std::uint32_t query;
+    FilterRow bounds;
+    /// An upper bound of the score t (cpp/filter_space.hpp) of whatever can be an answer.
+    double most;
+    bool escalated = false;
+    /// Items that passed: scores, and positions in tile after tile.
+    std::vector<T> scores;
+    std::vector<std::uint32_t> positions;
+    std::size_t count = 0;
+};
+
+/// A class that may be among a query's nearest, with the bounds of its score t.
+struct Possible {
+    double least, most;
+    std::uint32_t item_class;
+};
+
+/// Filters some queries and items in T.
+template <class T>
+class FilterPass {
+public:
+    /// A query escalates when its bound leaves more than so many items undecided.
+    FilterPass(KnnSearch& search, const FilterSpace& space, std::size_t most_undecided)
+        : search_(search),
+          space_(space),
+          filter_(distance_filter<T>(space.score(), search.parameters.simd)),
+          most_undecided_(most_undecided) {}
+
+    /// Adds the queries' nearest among these classes to search.nearest. Both are ascending.
+    Status run(std::span<const std::uint32_t> queries, std::span<const std::uint32_t> classes) {
+        Execution& execution = search_.execution;
+        // Those that escalated among earlier classes are searched again anyway.
+        std::sort(escalated_.begin(), escalated_.end());
+        left_queries_.clear();
+        std::set_difference(queries.begin(), queries.end(), escalated_.begin(), escalated_.end(),
+                            std::back_inserter(left_queries_));
+        classes_of_ = classes;
+        std::vector<std::uint32_t> rows(classes.size());
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            rows[i] = search_.distinct.firsts()[classes[i]];
+        Status status = items_.pack(space_, FilterSpace::Side::item, search_.items, rows,
+                                    filter_.items, execution);
+        if (!status.ok()) return status;
+        status = queries_.pack(space_, FilterSpace::Side::query, search_.queries, left_queries_,
+                               filter_.queries, execution);
+        if (!status.ok() || items_.size() == 0) return status;
+        return run_blocks();
+    }
+
+    /// Queries that escalated in any run, each once.
+    std::vector<std::uint32_t> escalated() {
+        std::sort(escalated_.begin(), escalated_.end());
+        escalated_.erase(std::unique(escalated_.begin(), escalated_.end()), escalated_.end());
+        return std::move(escalated_);
+    }
+
+private:
+    using States = std::vector<QueryState<T>>;
+
+    /// One thread's memory.
+    struct Worker {
+        explicit Worker(Distances of) : distances(std::move(of)) {}
+
+        Distances distances;
+        States states;
+        std::vector<double> upper_bounds;
+        std::vector<std::size_t> tiles;
+        std::vector<Possible> possible;
+        std::vector<Candidate> candidates;
+    };
+
+    /// Blocks of queries, and where these are few, parts of the items.
+    Status run_blocks() {
+        Execution& execution = search_.execution;
+        const std::size_t k = std::min(search_.nearest.k(), items_.size());
+        const bool by_radius = search_.parameters.radius < kInfinity;
+        const std::size_t expected = by_radius ? std::min<std::size_t>(k, 1024) : k;
+        capacity_ = std::min(4 * expected + 256, items_.size()) + filter_.items;
+        const std::size_t panel_bytes = filter_.queries * capacity_ * (sizeof(T) + 4);
+        block_panels_ = std::clamp<std::size_t>((std::size_t{16} << 20) / panel_bytes, 1, 16);
+
+        const std::size_t blocks = (queries_.panels() + block_panels_ - 1) / block_panels_;
+        if (blocks == 0) return {};
+        const std::size_t parts = std::clamp<std::size_t>(
+            (4 * execution.threads() + blocks - 1) / blocks, 1, items_.tiles().size());
+        std::vector<Worker> workers(execution.threads(), Worker(search_.distances()));
+        possible_.assign(parts > 1 ? parts * queries_.size() : 0, {});
+        execution.begin_phase("searching neighbours", blocks * parts);
+        Status status =
+            execution.parallel_for(blocks * parts, [&](std::size_t task, unsigned worker) {
+                return run_block(task / parts, task % parts, parts, workers[worker]);
+            });
+        return status.ok() && parts > 1 ? join_parts(parts, workers) : status;
+    }
+
+    /// Brings together what the parts of the items left of a query.
+    Status join_parts(std::size_t parts, std::vector<Worker>& workers) {
+        search_.execution.begin_phase("computing distances", queries_.size());
+        return search_.execution.parallel_for(
+            queries_.size(), [&](std::size_t position, unsigned worker) {
+                std::vector<Possible>& possible = workers[worker].possible;
+                possible.clear();
+                for (std::size_t part = 0; part < parts; ++part) {
+                    const auto& found = possible_[part * queries_.size() + position];
+                    possible.insert(possible.end(), found.begin(), found.end());
+                }
+                return decide(position, workers[worker]);
+            });
+    }
+
+    Status run_block(std::size_t block, std::size_t part, std::size_t parts, Worker& worker) {
+        const Stop stop = search_.execution.stop();
+        const std::size_t begin = block * block_panels_;
+        const std::size_t end = std::min(queries_.panels(), begin + block_panels_);
+        begin_states(begin * filter_.queries, std::min(queries_.size(), end * filter_.queries),
+                     worker.states);
+        order_tiles(worker.states, part, parts, worker.tiles);
+        for (const std::size_t tile : worker.tiles) {
+            for (std::size_t panel = begin; panel < end; ++panel) {
+                if (stop()) return Status::cancelled();
+                const std::size_t first = (panel - begin) * filter_.queries;
+                const auto states = std::span(worker.states).subspan(first);
+                scan_tile(panel, states.first(std::min(states.size(), filter_.queries)),
+                          items_.tiles()[tile], worker);
+            }
+        }
+        for (std::size_t i = 0; i < worker.states.size(); ++i) {
+            const std::size_t position = begin * filter_.queries + i;
+            QueryState<T>& state = worker.states[i];
+            keep_possible(state, worker.upper_bounds);
+            std::vector<Possible>& possible =
+                parts > 1 ? possible_[part * queries_.size() + position] : worker.possible;
+            list_possible(state, possible);
+            if (parts > 1) continue;
+            if (Status status = decide(position, worker); !status.ok()) return status;
+        }
+        return {};
+    }
+
+    void begin_states(std::size_t begin, std::size_t end, States& states) const {
+        states.resize(end - begin);
+        for (std::size_t position = begin; position < end; ++position) {
+            QueryState<T>& state = states[position - begin];
+            state.query = left_queries_[queries_.entry(position)];
+            state.bounds = queries_.bounds(position);
+            state.most = space_.most_of(state.bounds, search_.nearest.limit(state.query));
+            state.escalated = false;
+            state.count = 0;
+            state.scores.resize(std::max(state.scores.size(), capacity_));
+            state.positions.resize(state.scores.size());
+        }
+    }
+
+    /// Every parts-th tile, those first that have the nearest to the block's middle query.
+    void order_tiles(const States& states, std::size_t part, std::size_t parts,
+                     std::vector<std::size_t>& order) const {
+        const auto tiles = items_.tiles();
+        const FilterRow& middle = states[states.size() / 2].bounds;
+        std::vector<double> least(tiles.size());
+        order.clear();
+        for (std::size_t tile = part; tile < tiles.size(); tile += parts) {
+            least[tile] = space_.least_of(middle, tiles[tile].bounds);
+            order.push_back(tile);
+        }
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t a, std::size_t b) { return least[a] < least[b]; });
+    }
+
+    FilterSpace::Bound bound(const QueryState<T>& state, const FilterRow& items) const {
+        return space_.template bound<T>(state.bounds, items);
+    }
+
+    /// Scores above it cannot be an answer's.
+    T gate(const QueryState<T>& state, const FilterSpace::Bound& bound) const {
+        if (state.escalated) return -std::numeric_limits<T>::infinity();
+        const double most = (state.most + bound.absolute) / (1 - bound.relative);
+        return round_up<T>(most + std::fabs(most) * 0x1p-50);
+    }
+
+    void scan_tile(std::size_t panel, std::span<QueryState<T>> states,
+                   const typename PackedRows<T>::Tile& tile, Worker& worker) {
+        PassedScores<T> passed;
+        bool any = false;
+        for (std::size_t q = 0; q < filter_.queries; ++q) {
+            passed.gate[q] = -std::numeric_limits<T>::infinity();
+            passed.count[q] = 0;
+            passed.capacity[q] = SIZE_MAX;
+            if (q >= states.size() || states[q].escalated) continue;
+            const FilterSpace::Bound of_tile = bound(states[q], tile.bounds);
+            // By the norms alone the tile may be too far.
+            if (space_.least_of(states[q].bounds, tile.bounds) - of_tile.absolute > states[q].most)
+                continue;
+            any = true;
+            open(states[q], of_tile, q, passed);
+        }
+        if (!any) return;
+        std::size_t at = tile.begin_panel;
+        for (;;) {
+            at = filter_.scan(queries_.panel(panel), items_.panel(0), items_.offsets(),
+                              search_.items.dimensions, at, tile.end_panel, passed);
+            if (at == tile.end_panel) break;
+            for (std::size_t q = 0; q < states.size(); ++q) {
+                if (passed.count[q] + filter_.items <= passed.capacity[q]) continue;
+                states[q].count = passed.count[q];
+                make_room(states[q], worker.upper_bounds);
+                open(states[q], bound(states[q], tile.bounds), q, passed);
+            }
+        }
+        for (std::size_t q = 0; q < states.size(); ++q)
+            if (passed.capacity[q] != SIZE_MAX) states[q].count = passed.count[q];
+    }
+
+    void open(QueryState<T>& state, const FilterSpace::Bound& bound, std::size_t q,
+              PassedScores<T>& passed) const {
+        passed.gate[q] = gate(state, bound);
+        passed.scores[q] = state.scores.data();
+        passed.positions[q] = state.positions.data();
+        passed.count[q] = state.count;
+        passed.capacity[q] = state.scores.size();
+    }
+
+    void make_room(QueryState<T>& state, std::vector<double>& upper_bounds) {
+        const std::size_t undecided = keep_possible(state, upper_bounds);
+        if (undecided > most_undecided_) {
+            state.escalated = true;
+            state.count = 0;
+            escalate(state.query);
+        } else if (state.count + filter_.items > state.scores.size() / 4 * 3) {
+            state.scores.resize(2 * state.scores.size());
+            state.positions.resize(state.scores.size());
+        }
+    }
+
+    /// Lowers state.most to the k-th smallest upper bound and drops what is certainly above it.
+    /// Returns how many stay that are not certainly below.
+    std::size_t keep_possible(QueryState<T>& state, std::vector<double>& upper_bounds) const {
+        const std::size_t k = search_.nearest.k();
+        if (!search_.keys.queries.empty()) drop_own(state);
+        upper_bounds.resize(state.count);
+        for_each_bound(state, [&](std::size_t i, const FilterSpace::Bound& bound) {
+            upper_bounds[i] = bound.most(state.scores[i]);
+        });
+        if (state.count >= k) {
+            const auto kth = upper_bounds.begin() + static_cast<std::ptrdiff_t>(k - 1);
+            std::nth_element(upper_bounds.begin(), kth, upper_bounds.end());
+            state.most = std::min(state.most, *kth);
+        }
+        std::size_t kept = 0, undecided = 0;
+        for_each_bound(state, [&](std::size_t i, const FilterSpace::Bound& bound) {
+            if (bound.least(state.scores[i]) > state.most) return;
+            undecided += bound.most(state.scores[i]) > state.most;
+            state.scores[kept] = state.scores[i];
+            state.positions[kept++] = state.positions[i];
+        });
+        state.count = kept;
+        return undecided;
+    }
+
+    /// Drops what the query's key excludes: it must not count as one of the k nearest.
+    void drop_own(QueryState<T>& state) const {
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < state.count; ++i) {
+            const std::uint32_t item_class = class_at(state.positions[i]);
+            if (search_.first_item(state.query, item_class) == KnnSearch::no_item) continue;
+            state.scores[kept] = state.scores[i];
+            state.positions[kept++] = state.positions[i];
+        }
+        state.count = kept;
+    }
+
+    std::uint32_t class_at(std::size_t position) const {
+        return classes_of_[items_.entry(position)];
+    }
+
+    /// Calls visit(i, bound) for what passed, in its order: tile after tile.
+    template <class Visit>
+    void for_each_bound(const QueryState<T>& state, Visit&& visit) const {
+        std::size_t tile = SIZE_MAX;
+        FilterSpace::Bound of_tile{};
+        for (std::size_t i = 0; i < state.count; ++i) {
+            if (const std::size_t at = items_.tile_of(state.positions[i]); at != tile) {
+                tile = at;
+                of_tile = bound(state, items_.tiles()[tile].bounds);
+            }
+            visit(i, of_tile);
+        }
+    }
+
+    void list_possible(const QueryState<T>& state, std::vector<Possible>& possible) const {
+        possible.clear();
+        possible.reserve(state.count);
+        for_each_bound(state, [&](std::size_t i, const FilterSpace::Bound& bound) {
+            const T score = state.scores[i];
+            possible.push_back(
+                {bound.least(score), bound.most(score), class_at(state.positions[i])});
+        });
+    }
+
+    /// Computes the distances of what worker.possible lists of a query, or escalates it.
+    Status decide(std::size_t position, Worker& worker) {
+        const std::uint32_t query = left_queries_[queries_.entry(position)];
+        std::vector<Possible>& possible = worker.possible;
+        const std::size_t k = search_.nearest.k();
+        if (possible.size() >= k) {
+            const auto kth = possible.begin() + static_cast<std::ptrdiff_t>(k - 1);
+            std::nth_element(possible.begin(), kth, possible.end(),
+                             [](const Possible& a, const Possible& b) { return a.most < b.most; });
+            const double most = kth->most;
+            std::erase_if(possible, [most](const Possible& p) { return p.least > most; });
+            const auto undecided = std::count_if(possible.begin(), possible.end(),
+                                                 [most](const auto& p) { return p.most > most; });
+            if (static_cast<std::size_t>(undecided) > most_undecided_) {
+                escalate(query);
+                return {};
+            }
+        }
+        return rescore(query, worker);
+    }
+
+    Status rescore(std::uint32_t query, Worker& worker) {
+        const Stop stop = search_.execution.stop();
+        worker.distances.set_query(query);
+        const double limit = search_.nearest.limit(query);
+        const std::size_t look_every =
+            std::max<std::size_t>(1, (kLookEvery / 4) / (search_.items.dimensions + 16));
+        for (std::size_t i = 0; i < worker.possible.size(); ++i) {
+            if (i % look_every == 0 && stop()) return Status::cancelled();
+            search_.rescore(query, worker.possible[i].item_class, limit, worker.distances,
+                            worker.candidates);
+        }
+        search_.rescored += worker.possible.size();
+        return search_.nearest.add(query, worker.candidates, stop);
+    }
+
+    void escalate(std::uint32_t query) {
+        const std::lock_guard lock(mutex_);
+        escalated_.push_back(query);
+    }
+
+    KnnSearch& search_;
+    const FilterSpace& space_;
+    DistanceFilter<T> filter_;
+    std::size_t most_undecided_;
+    std::vector<std::uint32_t> left_queries_;
+    std::span<const std::uint32_t> classes_of_;
+    PackedRows<T> queries_, items_;
+    std::size_t capacity_ = 0, block_panels_ = 1;
+    /// Where the items are searched in parts: by part and position of the query.
+    std::vector<std::vector<Possible>> possible_;
+    std::mutex mutex_;
+    std::vector<std::uint32_t> escalated_;
+};
+
+/// Runs a pass over all classes, as many at a time as the memory allows.
+template <class T>
+Result<std::vector<std::uint32_t>> run_pass(KnnSearch& search, const FilterSpace& space,
+                                            std::span<const std::uint32_t> queries,
+                                            std::span<const std::uint32_t> classes,
+                                            std::size_t most_undecided) {
+    FilterPass<T> pass(search, space, most_undecided);
+    const std::size_t bytes = PackedRows<T>::bytes_of_row(search.items.dimensions);
+    const std::size_t step = std::max<std::size_t>(1024, search.parameters.memory_limit / bytes);
+    for (std::size_t begin = 0; begin < classes.size(); begin += step) {
+        const std::size_t count = std::min(step, classes.size() - begin);
+        if (Status status = pass.run(queries, classes.subspan(begin, count)); !status.ok())
+            return status;
+    }
+    return pass.escalated();
+}
+
+}  // namespace
+
+Result<std::uint64_t> search_filtered(KnnSearch& search, const FilterSpace& space) {
+    std::vector<std::uint32_t> queries(search.queries.rows), classes(search.distinct.size());
+    std::iota(queries.begin(), queries.end(), 0u);
+    std::iota(classes.begin(), classes.end(), 0u);
+    // Beyond that, exact distances of all that is undecided would take longer than another pass.
+    const std::size_t most_undecided = 1024 + classes.size() / 16;
+    auto escalated = run_pass<float>(search, space, queries, classes, most_undecided);
+    if (!escalated.ok()) return escalated.status();
+    const auto left = run_pass<double>(search, space, *escalated, classes, SIZE_MAX);
+    if (!left.ok()) return left.status();
+    return escalated->size();
+}
+
+}  // namespace gputext

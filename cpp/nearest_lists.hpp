@@ -1,0 +1,57 @@
+// cpp/nearest_lists.hpp - the nearest items found so far, for each query
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "cpp/status.hpp"
+#include "cpp/stop.hpp"
+
+namespace gputext {
+
+/// A class of equal items beside a query: the first item of it that the query may have, its
+/// distance, and the class.
+struct Candidate {
+    double distance;
+    std::uint32_t item;
+    std::uint32_t item_class;
+
+    bool operator<(const Candidate& other) const {
+        return distance != other.distance ? distance < other.distance : item < other.item;
+    }
+};
+
+/// Lists that threads add to at once. Which candidates stay does not depend on their order.
+class NearestLists {
+public:
+    NearestLists(std::size_t queries, std::size_t k, double radius, bool include_ties)
+        : k_(k),
+          radius_(radius),
+          include_ties_(include_ties),
+          lists_(queries),
+          limits_(queries, radius) {}
+
+    std::size_t k() const { return k_; }
+    /// Candidates farther than this need not be added: the radius, or less.
+    double limit(std::size_t query) const;
+    /// Empties `candidates`.
+    Status add(std::size_t query, std::vector<Candidate>& candidates, Stop stop);
+    /// The k nearest of all that were added, in order. To be called once a query, after all add().
+    Status take(std::size_t query, std::vector<Candidate>& nearest, Stop stop);
+
+private:
+    Status cut(std::vector<Candidate>& list, Stop stop) const;
+
+    std::size_t k_;
+    double radius_;
+    bool include_ties_;
+    std::vector<std::vector<Candidate>> lists_;
+    std::vector<double> limits_;
+    mutable std::array<std::mutex, 64> mutexes_;  // one for many queries
+};
+
+}  // namespace gputext

@@ -1,0 +1,31 @@
+// kernels/score_distance.cuh - a found item's key in a list, for the kernels that merge lists
+
+#pragma once
+
+#include "kernels/exact_distance.cuh"
+#include "kernels/neighbour_lists.hpp"
+
+namespace gputext::gpu {
+
+/// The ordered distance of a query and an item, or kNoDistance where it is not to be kept. Called
+/// by half warps.
+template <class T>
+__device__ std::uint64_t key_of_item(const MergeInput& input, std::uint32_t query,
+                                     std::uint32_t item, double limit, unsigned lanes) {
+    const DeviceQueries& queries = input.queries;
+    if (queries.keys != nullptr && queries.keys[query] == input.item_keys[item]) return kNoDistance;
+    const std::uint32_t dimensions = queries.dimensions;
+    const ExactQuery exact{queries.elements + std::size_t{query} * dimensions,
+                           queries.squares[query]};
+    const T* row = static_cast<const T*>(input.items.elements) +
+                   std::size_t{item - input.first_item} * dimensions;
+    const double distance = exact_distance(input.metric, exact, row, dimensions, lanes);
+    if (!(distance <= limit)) return kNoDistance;
+    return ordered_bits(static_cast<std::uint64_t>(__double_as_longlong(distance)));
+}
+
+__device__ inline double distance_of_key(std::uint64_t key) {
+    return __longlong_as_double(static_cast<long long>(bits_of_ordered(key)));
+}
+
+}  // namespace gputext::gpu

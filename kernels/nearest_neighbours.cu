@@ -6,9 +6,11 @@
 #include <numeric>
 #include <string>
 
+#include "kernels/half_search.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/neighbour_search.hpp"
 #include "kernels/stream_event.hpp"
+#include "kernels/stream_timer.hpp"
 
 namespace gputext::gpu {
 namespace {
@@ -18,6 +20,8 @@ constexpr std::uint32_t kOpenCapacity = NeighbourLists::kShort;
 constexpr std::size_t kLeastQueries = 64;  // of a tile, where there are as many
 constexpr std::size_t kLeastItems = 256;   // of a batch
 constexpr std::size_t kSmallBuffers = 1 << 16;
+constexpr std::size_t kMostSampleBytes = std::size_t{64} << 20;
+constexpr std::uint32_t kFirstRange = 1 << 22;  // items for which a sample tells enough
 
 Status check(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
              const RowKeys& keys) {
@@ -42,20 +46,20 @@ bool keeps_all(const KnnParameters& parameters, std::size_t items) {
     return parameters.k >= items && parameters.radius < std::numeric_limits<double>::infinity();
 }
 
+constexpr NeighbourLists::Shape kOpenShape = {kOpenCapacity, kOpenCapacity, false, true};
+
 /// Lists of the k nearest; open ones where every item within the radius is wanted.
 NeighbourLists::Shape shape_of(const KnnParameters& parameters, std::size_t items) {
-    if (keeps_all(parameters, items)) return {kOpenCapacity, kOpenCapacity, false, true};
+    if (keeps_all(parameters, items)) return kOpenShape;
     const std::size_t k = std::min(parameters.k, items);
     const auto short_k = static_cast<std::uint32_t>(k);
-    if (k <= 128) return {short_k, kMostShortK, false, false};
+    if (k <= 128) return {short_k, items <= 1 << 17 ? 1024u : 2048u, false, false};
     if (k <= kMostShortK) return {short_k, NeighbourLists::kShort, false, false};
     const std::size_t capacity = std::min(items, k + std::max<std::size_t>(k / 2, 4096));
     return {short_k,
             static_cast<std::uint32_t>(std::max<std::size_t>(capacity, NeighbourLists::kShort + 1)),
             false, false};
 }
-
-constexpr NeighbourLists::Shape kOpenShape = {kOpenCapacity, kOpenCapacity, false, true};
 
 /// How many bytes one query and one item take, and how many of them are worked on at a time.
 struct Plan {
@@ -65,6 +69,8 @@ struct Plan {
     std::size_t per_item;
     std::size_t query_tile = 0;
     std::size_t item_batch = 0;
+    bool half = false;             // whether the filter in half precision is used
+    std::size_t sample_bytes = 0;  // of it
 
     Plan(const KnnParameters& parameters, const Vectors& queries, const Vectors& items)
         : shape(shape_of(parameters, items.rows)),
@@ -86,6 +92,28 @@ struct Plan {
     KnnBytes bytes(const Vectors& queries, const Vectors& items) const {
         return {fixed + least_queries(queries) * per_query + least_items(items) * per_item,
                 fixed + queries.rows * per_query + items.rows * per_item};
+    }
+
+    /// Where half precision can help: takes more memory for the same number of rows.
+    void use_half(std::size_t memory, const Vectors& queries, const Vectors& items) {
+        const HalfSearch::Bytes more = HalfSearch::bytes(items.dimensions, items.rows);
+        Plan with = *this;
+        with.half = true;
+        with.shape.scored = !shape.open;
+        with.fixed += more.samples;
+        with.per_item += more.per_item;
+        with.per_query += more.per_query + NeighbourLists::bytes_per_query(with.shape) -
+                          NeighbourLists::bytes_per_query(shape);
+        const std::size_t least =
+            with.fixed + std::min<std::size_t>(queries.rows, kGroupQueries) * with.per_query +
+            HalfSearch::kLeastItems * with.per_item;
+        if (memory < least) return;
+        with.sample_bytes = std::clamp(memory / 16, more.samples, more.samples + kMostSampleBytes);
+        if (memory >= least + with.sample_bytes)
+            with.fixed += with.sample_bytes - more.samples;
+        else
+            with.sample_bytes = more.samples;
+        *this = with;
     }
 
     /// Requires bytes().least.
@@ -117,16 +145,19 @@ struct Piece {
 class Knn {
 public:
     Knn(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
-        const RowKeys& keys, const Plan& plan, const DeviceWork& work, UploadRing& ring,
-        Execution& execution)
+        const RowKeys& keys, const Plan& plan, const HalfFilterDevice& device,
+        const DeviceWork& work, UploadRing& ring, Execution& execution, bool measure)
         : parameters_(parameters),
           queries_(queries),
           items_(items),
           keys_(keys),
           plan_(plan),
+          device_(device),
           stream_(work.stream),
           ring_(ring),
-          execution_(execution) {}
+          execution_(execution),
+          prepare_timer_(measure, work.stream),
+          search_timer_(measure, work.stream) {}
 
     Status run(Neighbours& answer, KnnCounts& counts) {
         answer.begins.assign(1, 0);
@@ -141,8 +172,8 @@ public:
         GPUTEXT_TRY(download_value(rescored_.data(), rescored, stream_, "counting distances"));
         answer.rescored = rescored;
         answer.escalated = escalated_;
-        counts.rescored = rescored;
-        counts.escalated = escalated_;
+        counts = {prepare_timer_.milliseconds(), search_timer_.milliseconds(), escalated_,
+                  rescored};
         return {};
     }
 
@@ -163,6 +194,10 @@ private:
         if (!keys_.items.empty()) {
             GPUTEXT_TRY(query_keys_.allocate(tile, stream_));
             GPUTEXT_TRY(item_keys_.upload(keys_.items, stream_));
+        }
+        if (plan_.half) {
+            GPUTEXT_TRY(half_.prepare(parameters_.metric, items_, device_, stream_));
+            GPUTEXT_TRY(half_.allocate(plan_.query_tile, plan_.item_batch, plan_.sample_bytes));
         }
         GPUTEXT_TRY(rescored_.allocate(1, stream_));
         return cuda_status(
@@ -193,8 +228,12 @@ private:
             GPUTEXT_TRY(query_keys_.upload(keys_.queries.subspan(begin, rows), stream_));
         tile_ = {static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(queries_.dimensions),
                  query_elements_.data(), query_squares_.data(), query_keys_.data()};
-        return prepare_queries(parameters_.metric, rows_of(queries_, raw_queries_, rows),
-                               query_elements_.data(), query_squares_.data(), stream_);
+        prepare_timer_.begin();
+        GPUTEXT_TRY(prepare_queries(parameters_.metric, rows_of(queries_, raw_queries_, rows),
+                                    query_elements_.data(), query_squares_.data(), stream_));
+        if (plan_.half) GPUTEXT_TRY(half_.load_queries(tile_));
+        prepare_timer_.end();
+        return {};
     }
 
     Status load_items(std::size_t begin, std::size_t rows) {
@@ -203,7 +242,11 @@ private:
         loaded_begin_ = begin;
         GPUTEXT_TRY(upload(items_, begin, rows, item_elements_));
         batch_ = rows_of(items_, item_elements_, rows);
-        return row_squares(batch_, item_squares_.data(), stream_);
+        prepare_timer_.begin();
+        GPUTEXT_TRY(row_squares(batch_, item_squares_.data(), stream_));
+        if (plan_.half) GPUTEXT_TRY(half_.load_items(batch_, static_cast<std::uint32_t>(begin)));
+        prepare_timer_.end();
+        return {};
     }
 
     Status search_tile(std::size_t begin, std::size_t rows, Neighbours& answer) {
@@ -233,9 +276,32 @@ private:
             const DirectFilterInput input{parameters_.metric, tile_, batch_, first,
                                           item_squares_.data()};
             const auto end = first + static_cast<std::uint32_t>(rows);
-            GPUTEXT_TRY(search.search_directly(input, {nullptr, tile_.rows}, first, end,
-                                               begin == 0 && !lists.shape().open));
+            GPUTEXT_TRY(search_batch(search, input, end, begin == 0, lists.shape().open));
             GPUTEXT_TRY(execution_.checkpoint());
+        }
+        return {};
+    }
+
+    Status search_batch(NeighbourSearch& search, const DirectFilterInput& input, std::uint32_t end,
+                        bool is_first, bool open) {
+        const bool small = is_first && end - input.first_item < HalfSearch::kLeastItems;
+        if (!plan_.half || (small && !open)) {
+            search_timer_.begin();
+            GPUTEXT_TRY(search.search_directly(input, {nullptr, tile_.rows}, input.first_item, end,
+                                               is_first && !open));
+            search_timer_.end();
+            return {};
+        }
+        // Of far more items than sampled ones, a gate would let too many pass.
+        std::uint32_t next = input.first_item;
+        std::uint32_t step = kFirstRange;
+        while (next < end) {
+            const std::uint32_t last = end - next > step + step / 2 ? next + step : end;
+            GPUTEXT_TRY(search.search(input, half_, next, last,
+                                      is_first && next == input.first_item, search_timer_,
+                                      escalated_));
+            next = last;
+            step = std::min(4 * step, 1u << 30);
         }
         return {};
     }
@@ -297,12 +363,15 @@ private:
     const Vectors& items_;
     const RowKeys& keys_;
     const Plan& plan_;
+    const HalfFilterDevice& device_;
     cudaStream_t stream_;
     UploadRing& ring_;
     Execution& execution_;
+    StreamTimer prepare_timer_, search_timer_;
 
     StreamEvent event_;
     NeighbourLists lists_, tied_;
+    HalfSearch half_;
     DeviceBuffer<std::uint8_t> raw_queries_, item_elements_;
     DeviceBuffer<double> query_elements_, query_squares_, item_squares_;
     DeviceBuffer<std::uint32_t> query_keys_, item_keys_;
@@ -315,9 +384,20 @@ private:
     std::uint64_t escalated_ = 0;
 };
 
+/// Whether the filter in half precision is worth its preparation, and holds.
+bool half_helps(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+                double largest, const HalfFilterDevice& device, const Plan& plan) {
+    constexpr std::size_t kLeastQueries = 16;
+    const std::size_t padded = (items.dimensions + 15) / 16 * 16;
+    return HalfSpaceChoice::usable(parameters.metric, items, largest) &&
+           device.can_filter(static_cast<std::uint32_t>(padded)) && queries.rows >= kLeastQueries &&
+           items.rows >= HalfSearch::kLeastItems && plan.shape.is_short() &&
+           (plan.shape.open || 8 * parameters.k <= items.rows);
+}
+
 Status run(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
            const RowKeys& keys, const DeviceWork& work, UploadRing& ring, Execution& execution,
-           Neighbours& answer, KnnCounts& counts) {
+           Neighbours& answer, KnnCounts& counts, bool measure) {
     GPUTEXT_TRY(check(parameters, queries, items, keys));
     const auto largest_query = largest_magnitude(queries, "query", execution);
     if (!largest_query.ok()) return largest_query.status();
@@ -332,8 +412,12 @@ Status run(const KnnParameters& parameters, const Vectors& queries, const Vector
         return {ErrorCode::out_of_memory, "finding neighbours takes " + std::to_string(least) +
                                               " bytes of device memory, and " +
                                               std::to_string(work.bytes) + " may be taken"};
+    HalfFilterDevice device;
+    GPUTEXT_TRY(device.look());
+    if (half_helps(parameters, queries, items, *largest_item, device, plan))
+        plan.use_half(work.bytes, queries, items);
     plan.use(work.bytes, queries, items);
-    Knn knn(parameters, queries, items, keys, plan, work, ring, execution);
+    Knn knn(parameters, queries, items, keys, plan, device, work, ring, execution, measure);
     return knn.run(answer, counts);
 }
 
@@ -351,7 +435,7 @@ Result<Neighbours> nearest_neighbours(const KnnParameters& parameters, const Vec
     Neighbours answer;
     KnnCounts uncounted;
     Status status = run(parameters, queries, items, keys, work, ring, execution, answer,
-                        counts != nullptr ? *counts : uncounted);
+                        counts != nullptr ? *counts : uncounted, counts != nullptr);
     // Nothing of this search is on the stream when its memory goes.
     const Status finished = cuda_status(cudaStreamSynchronize(work.stream), "finding neighbours");
     if (!status.ok()) return status;

@@ -12,6 +12,30 @@ constexpr double kWorkOfLaunch = 1e11;
 
 }  // namespace
 
+Status NeighbourSearch::search(const DirectFilterInput& input, HalfSearch& half,
+                               std::uint32_t begin, std::uint32_t end, bool lists_are_empty,
+                               StreamTimer& timer, std::uint64_t& escalated) {
+    const QuerySelection all{nullptr, input.queries.rows};
+    const bool open = lists_.shape().open;
+    DeviceBuffer<std::uint32_t> failed;
+    GPUTEXT_TRY(failed.allocate(all.count, stream_));
+    timer.begin();
+    GPUTEXT_TRY(half.filter(lists_, begin, end, lists_are_empty && !open, execution_));
+    GPUTEXT_TRY(merge(input, all, open ? nullptr : half.widths()));
+    GPUTEXT_TRY(half.prove(lists_));
+    timer.end();
+    std::uint32_t count = 0;
+    GPUTEXT_TRY(lists_.take_failed(all, half.gates(), half.proven(), failed.data(), count));
+    if (open) GPUTEXT_TRY(taken_());
+    if (count == 0) return {};
+    escalated += count;
+    timer.begin();
+    GPUTEXT_TRY(
+        search_directly(input, {failed.data(), count}, begin, end, lists_are_empty && !open));
+    timer.end();
+    return {};
+}
+
 Status NeighbourSearch::search_directly(const DirectFilterInput& input,
                                         const QuerySelection& selection, std::uint32_t begin,
                                         std::uint32_t end, bool lists_are_empty) {
@@ -72,9 +96,10 @@ Status NeighbourSearch::filter(const DirectFilterInput& input, const QuerySelect
     return {};
 }
 
-Status NeighbourSearch::merge(const DirectFilterInput& input, const QuerySelection& selection) {
+Status NeighbourSearch::merge(const DirectFilterInput& input, const QuerySelection& selection,
+                              const float* score_widths) {
     return lists_.merge(
-        {input.metric, input.queries, input.items, input.first_item, item_keys_, nullptr},
+        {input.metric, input.queries, input.items, input.first_item, item_keys_, score_widths},
         selection, rescored_);
 }
 

@@ -6,7 +6,9 @@
 
 #include "cpp/execution.hpp"
 #include "kernels/direct_filter.hpp"
+#include "kernels/half_search.hpp"
 #include "kernels/neighbour_lists.hpp"
+#include "kernels/stream_timer.hpp"
 
 namespace gputext::gpu {
 
@@ -25,6 +27,13 @@ public:
           execution_(execution),
           stream_(stream) {}
 
+    /// By the filter in half precision, which was given the same queries and items, and by
+    /// differences where that fails; returns for how many queries it did. `timer` measures what
+    /// the device does.
+    Status search(const DirectFilterInput& input, HalfSearch& half, std::uint32_t begin,
+                  std::uint32_t end, bool lists_are_empty, StreamTimer& timer,
+                  std::uint64_t& escalated);
+
     /// By differences in double precision, the items [begin, end) of the batch: for all queries, or
     /// those that a first filter failed for. `lists_are_empty`: nothing was searched before.
     /// Errors: cancelled, out_of_memory, device_error.
@@ -36,7 +45,8 @@ private:
                         std::uint32_t begin, std::uint32_t end);
     Status filter(const DirectFilterInput& input, const QuerySelection& selection,
                   std::uint32_t begin, std::uint32_t end);
-    Status merge(const DirectFilterInput& input, const QuerySelection& selection);
+    Status merge(const DirectFilterInput& input, const QuerySelection& selection,
+                 const float* score_widths = nullptr);
 
     NeighbourLists& lists_;
     const std::uint32_t* item_keys_;

@@ -108,6 +108,13 @@ struct ExactQuery {
     double square;  // cosine only
 };
 
+/// Of sums over rows that are scaled where they need it.
+__device__ inline double similarity_of(double products, double query_square, double square) {
+    if (query_square == 0 || square == 0) return nan("");
+    const double similarity = __ddiv_rn(products, __dsqrt_rn(__dmul_rn(query_square, square)));
+    return similarity < -1 ? -1.0 : similarity > 1 ? 1.0 : similarity;
+}
+
 /// NaN where there is none.
 template <class T>
 __device__ double exact_similarity(const ExactQuery& query, const T* row, std::uint32_t dimensions,
@@ -134,9 +141,7 @@ __device__ double exact_similarity(const ExactQuery& query, const T* row, std::u
             return __dmul_rn(query.elements[i], scaled(i));
         });
     }
-    if (query.square == 0 || square == 0) return nan("");
-    const double similarity = __ddiv_rn(products, __dsqrt_rn(__dmul_rn(query.square, square)));
-    return similarity < -1 ? -1.0 : similarity > 1 ? 1.0 : similarity;
+    return similarity_of(products, query.square, square);
 }
 
 template <class T>

@@ -18,11 +18,11 @@ std::size_t padded_of(std::size_t dimensions) {
 }
 
 /// Of the samples, how many must reach a gate that the k nearest of all items reach but for one
-/// case in a hundred thousand: the k nearest are among the samples by Poisson's law.
+/// case in about a hundred thousand: how many of them are sampled follows Poisson's law.
 std::uint32_t rank_of_gate(double k, double samples, double items) {
     const double mean = k * samples / items;
     return static_cast<std::uint32_t>(
-        std::min(std::ceil(mean + 4.5 * std::sqrt(mean) + 5), samples));
+        std::min(std::ceil(mean + 4 * std::sqrt(mean) + 3), samples));
 }
 
 }  // namespace

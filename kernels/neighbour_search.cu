@@ -44,7 +44,7 @@ Status NeighbourSearch::search_directly(const DirectFilterInput& input,
     std::uint32_t step = end - begin;
     if (lists_are_empty) {
         // The first items are neighbours whatever their distances, which then bound the others'.
-        step = std::min(step, lists_.shape().room());
+        step = std::min(step, lists_.shape().capacity);
         next += step;
         GPUTEXT_TRY(add_all_items(selection, begin, next, lists_.view(), stream_));
         GPUTEXT_TRY(merge(input, selection));

@@ -3,47 +3,18 @@
 // Arguments: a corpus's documents.bin, ctph or exact, a threshold, the number of threads, and
 // optionally a file to write the pairs of ids to.
 
-#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <map>
-#include <thread>
 
 #include "bench/corpus_reader.hpp"
+#include "bench/phase_times.hpp"
 #include "cpp/near_duplicates.hpp"
 
 using namespace gputext;
 using Clock = std::chrono::steady_clock;
-
-namespace {
-
-/// Samples the phase that an execution is in, a thousand times a second.
-class PhaseTimes {
-public:
-    explicit PhaseTimes(const Execution& execution)
-        : sampler_([this, &execution] {
-              while (!done_) {
-                  seconds_[execution.phase()] += 1e-3;
-                  std::this_thread::sleep_for(std::chrono::milliseconds(1));
-              }
-          }) {}
-
-    const std::map<std::string, double>& stop() {
-        done_ = true;
-        sampler_.join();
-        return seconds_;
-    }
-
-private:
-    std::atomic<bool> done_{false};
-    std::map<std::string, double> seconds_;
-    std::thread sampler_;
-};
-
-}  // namespace
 
 int main(int count, char** arguments) {
     if (count < 5)
@@ -63,7 +34,7 @@ int main(int count, char** arguments) {
     parameters.threshold = std::atof(arguments[3]);
     Execution execution(static_cast<unsigned>(std::atoi(arguments[4])));
 
-    PhaseTimes phases(execution);
+    bench::PhaseTimes phases(execution);
     const auto start = Clock::now();
     const auto answer = near_duplicates(parameters, documents, {}, execution);
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();

@@ -100,16 +100,18 @@ template <Term term, class T>
 
 #ifdef GPUTEXT_X86
 template <Term term, class T>
-[[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX2 Distances::Sums dense_sums_avx2(
-    const double* query, const std::byte* row, std::size_t dimensions, bool readable_behind) {
+[[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX2 Distances::Sums dense_sums_avx2(const double* query,
+                                                                            const std::byte* row,
+                                                                            std::size_t dimensions,
+                                                                            bool readable_behind) {
     return dense_sums_here<term, 4, T>(query, row, dimensions, readable_behind);
 }
 
 template <Term term, class T>
-[[gnu::optimize("O3"), gnu::target("prefer-vector-width=512")]] GPUTEXT_TARGET_AVX512
-    Distances::Sums
-    dense_sums_avx512(const double* query, const std::byte* row, std::size_t dimensions,
-                      bool readable_behind) {
+[[gnu::optimize("O3"),
+  gnu::target("prefer-vector-width=512")]] GPUTEXT_TARGET_AVX512 Distances::Sums
+dense_sums_avx512(const double* query, const std::byte* row, std::size_t dimensions,
+                  bool readable_behind) {
     return dense_sums_here<term, 8, T>(query, row, dimensions, readable_behind);
 }
 #endif
@@ -204,7 +206,8 @@ void Distances::set_query(std::size_t row) {
     const std::size_t count = queries_.stored(row);
     if (!queries_.sparse()) {
         copy_elements(queries_, queries_.begin(row), count, query_.data());
-        if (metric_ == Metric::cosine) query_square_ = scaled_square(std::span(query_).first(count));
+        if (metric_ == Metric::cosine)
+            query_square_ = scaled_square(std::span(query_).first(count));
         query_row_ = row;
         return;
     }
@@ -256,8 +259,8 @@ double Distances::sparse_merged(std::size_t item) const {
     Sum sum;
     const auto add = [&](std::uint32_t column, double other) {
         const double difference = query_[column] - other;
-        sum.add(column, metric_ == Metric::euclidean ? difference * difference
-                                                     : std::fabs(difference));
+        sum.add(column,
+                metric_ == Metric::euclidean ? difference * difference : std::fabs(difference));
     };
     std::size_t i = 0, j = 0;
     while (i < a.size() || j < b.size()) {
@@ -295,8 +298,8 @@ double Distances::second_look(double sum, std::size_t item) const {
     }
     const bool large = sum > 1;
     for (std::size_t i = 0; i < row.size(); ++i) {
-        const double difference = large ? query_[i] * 0x1p-600 - row[i] * 0x1p-600
-                                        : (query_[i] - row[i]) * 0x1p600;
+        const double difference =
+            large ? query_[i] * 0x1p-600 - row[i] * 0x1p-600 : (query_[i] - row[i]) * 0x1p600;
         again.add(i, difference * difference);
     }
     return std::sqrt(again()) * (large ? 0x1p600 : 0x1p-600);
@@ -355,6 +358,9 @@ double Distances::similarity(std::size_t item) const {
 }
 
 Status FewerColumns::set(const Vectors& queries, const Vectors& items, Stop stop) {
+    queries_ = queries;
+    items_ = items;
+    if (!items.sparse() || items.dimensions <= few_dimensions) return {};
     std::vector<std::uint64_t> used(queries.columns.begin(), queries.columns.end());
     used.insert(used.end(), items.columns.begin(), items.columns.end());
     if (!radix_sort(used, stop)) return Status::cancelled();

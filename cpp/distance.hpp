@@ -88,10 +88,12 @@ private:
 
 /// Renumbers the columns of sparse vectors of many dimensions such that they are as few as may be,
 /// and all distances have the same bits: columns keep their remainder by sixteen, and their order
-/// among those of one remainder.
+/// among those of one remainder. Leaves other vectors as they are.
 class FewerColumns {
 public:
-    /// Errors: out_of_memory by exception; cancelled.
+    static constexpr std::size_t few_dimensions = std::size_t{1} << 16;
+
+    /// O(stored elements * log) time. Error: cancelled.
     Status set(const Vectors& queries, const Vectors& items, Stop stop);
     const Vectors& queries() const { return queries_; }
     const Vectors& items() const { return items_; }

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <string>
+#include <utility>
 
 #include "cpp/distinct_rows.hpp"
 #include "cpp/filter_space.hpp"
@@ -16,8 +16,6 @@ namespace {
 
 /// Fewer queries than these would be ready before the items were packed.
 constexpr std::size_t kFewQueries = 4;
-/// Many dimensions, for which a number for each would be much memory.
-constexpr std::size_t kManyDimensions = std::size_t{1} << 16;
 
 Status check(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
              const RowKeys& keys) {
@@ -27,12 +25,8 @@ Status check(const KnnParameters& parameters, const Vectors& queries, const Vect
     if (parameters.k == 0) return invalid("k must be at least 1");
     if (!(parameters.radius > -std::numeric_limits<double>::infinity()))
         return invalid("the radius must be a number");
-    const bool both = queries.rows > 0 && items.rows > 0;
-    if (both && queries.dimensions != items.dimensions)
-        return invalid("queries have " + std::to_string(queries.dimensions) +
-                       " dimensions, and items " + std::to_string(items.dimensions));
-    if (both && queries.sparse() != items.sparse())
-        return invalid("sparse vectors cannot be compared with dense ones");
+    if (queries.rows > 0 && items.rows > 0)
+        if (Status status = check_comparable(queries, items); !status.ok()) return status;
     if (keys.queries.empty() && keys.items.empty()) return {};
     if (keys.queries.size() != queries.rows || keys.items.size() != items.rows)
         return invalid("there must be a key for each query and each item");
@@ -123,22 +117,19 @@ Status collect(KnnSearch& search, Neighbours& answer) {
     });
 }
 
-Status run(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
-           const RowKeys& keys, Execution& execution, Neighbours& answer) {
-    answer.begins.assign(queries.rows + 1, 0);
-    const auto largest_query = largest_magnitude(queries, "query", execution);
+Status run(const KnnParameters& parameters, const Vectors& given_queries,
+           const Vectors& given_items, const RowKeys& keys, Execution& execution,
+           Neighbours& answer) {
+    answer.begins.assign(given_queries.rows + 1, 0);
+    const auto largest_query = largest_magnitude(given_queries, "query", execution);
     if (!largest_query.ok()) return largest_query.status();
-    const auto largest_item = largest_magnitude(items, "item", execution);
+    const auto largest_item = largest_magnitude(given_items, "item", execution);
     if (!largest_item.ok()) return largest_item.status();
-    if (queries.rows == 0 || items.rows == 0) return {};
-    if (items.sparse() && items.dimensions > kManyDimensions) {
-        FewerColumns fewer;
-        if (Status status = fewer.set(queries, items, execution.stop()); !status.ok())
-            return status;
-        // Once done there are as few dimensions as there can be.
-        if (fewer.items().dimensions < items.dimensions)
-            return run(parameters, fewer.queries(), fewer.items(), keys, execution, answer);
-    }
+    if (given_queries.rows == 0 || given_items.rows == 0) return {};
+    FewerColumns fewer;
+    if (Status status = fewer.set(given_queries, given_items, execution.stop()); !status.ok())
+        return status;
+    const Vectors &queries = fewer.queries(), &items = fewer.items();
 
     DistinctRows distinct;
     if (Status status = distinct.set(items, execution); !status.ok()) return status;

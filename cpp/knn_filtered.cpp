@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -20,6 +21,78 @@ template <class T>
 T round_up(double number) {
     const T rounded = static_cast<T>(number);
     return rounded < number ? std::nextafter(rounded, std::numeric_limits<T>::infinity()) : rounded;
+}
+
+/// The least and the greatest of some numbers. Several at a time, as each step waits for the one
+/// before.
+std::pair<double, double> extent(std::span<const double> numbers) {
+    constexpr std::size_t lanes = 4;
+    double least[lanes], most[lanes];
+    std::fill_n(least, lanes, numbers[0]);
+    std::fill_n(most, lanes, numbers[0]);
+    const auto add = [&](std::size_t lane, double number) {
+        least[lane] = number < least[lane] ? number : least[lane];
+        most[lane] = number > most[lane] ? number : most[lane];
+    };
+    std::size_t i = 0;
+    for (; i + lanes <= numbers.size(); i += lanes)
+        for (std::size_t lane = 0; lane < lanes; ++lane) add(lane, numbers[i + lane]);
+    for (; i < numbers.size(); ++i) add(0, numbers[i]);
+    return {*std::min_element(least, least + lanes), *std::max_element(most, most + lanes)};
+}
+
+/// A number not below the k-th smallest, and seldom far above it. By counting in intervals of equal
+/// width: much faster than a selection, which is left to numbers that crowd in one interval.
+double about_smallest(std::size_t k, std::vector<double>& numbers) {
+    constexpr std::size_t intervals = 256;
+    const auto [from, to] = extent(numbers);
+    const double scale = intervals / (to - from);
+    if (scale > 0 && scale < kInfinity) {
+        std::array<std::uint32_t, intervals + 1> counts{};
+        for (const double number : numbers)
+            ++counts[static_cast<std::size_t>((number - from) * scale)];
+        std::size_t interval = 0, below = counts[0];
+        while (below < k) below += counts[++interval];
+        // The next interval's begin may be rounded; a number counted here is below the one after.
+        const double end = from + static_cast<double>(interval + 2) / scale;
+        if (below + counts[std::min(interval + 1, intervals)] <= k + k / 2 + 32) return end;
+    }
+    const auto kth = numbers.begin() + static_cast<std::ptrdiff_t>(k - 1);
+    std::nth_element(numbers.begin(), kth, numbers.end());
+    return *kth;
+}
+
+template <class T>
+[[gnu::optimize("O3")]] void set_upper_bounds(std::span<const T> scores,
+                                              const FilterSpace::Bound& bound, double* bounds) {
+    const double factor = 1 + bound.relative, summand = bound.absolute;
+    for (std::size_t i = 0; i < scores.size(); ++i) bounds[i] = scores[i] * factor + summand;
+}
+
+/// Items that passed, [begin, end), and where those of them go that are kept.
+struct Run {
+    std::size_t begin, end, to;
+};
+
+/// Moves the items whose score is not above `highest`; returns where the last of them ends.
+template <class T>
+[[gnu::optimize("O3")]] std::size_t keep_up_to(T highest, const Run& run, T* __restrict scores,
+                                               std::uint32_t* __restrict positions) {
+    std::size_t to = run.to;
+    for (std::size_t i = run.begin; i < run.end; ++i) {
+        const T score = scores[i];
+        scores[to] = score;
+        positions[to] = positions[i];
+        to += score <= highest;
+    }
+    return to;
+}
+
+template <class T>
+[[gnu::optimize("O3")]] std::size_t count_above(T least, std::span<const T> scores) {
+    std::size_t count = 0;
+    for (const T score : scores) count += score > least;
+    return count;
 }
 
 /// A query on its way through the items.
@@ -258,26 +331,24 @@ private:
         }
     }
 
-    /// Lowers state.most to the k-th smallest upper bound and drops what is certainly above it.
-    /// Returns how many stay that are not certainly below.
+    /// Lowers state.most to about the k-th smallest upper bound, never below it, and drops what is
+    /// certainly above. Returns how many stay that are not certainly below.
     std::size_t keep_possible(QueryState<T>& state, std::vector<double>& upper_bounds) const {
-        const std::size_t k = search_.nearest.k();
         if (!search_.keys.queries.empty()) drop_own(state);
         upper_bounds.resize(state.count);
-        for_each_bound(state, [&](std::size_t i, const FilterSpace::Bound& bound) {
-            upper_bounds[i] = bound.most(state.scores[i]);
+        for_each_run(state, [&](std::size_t begin, std::size_t end, const auto& bound) {
+            const auto scores = std::span(state.scores).subspan(begin, end - begin);
+            set_upper_bounds<T>(scores, bound, upper_bounds.data() + begin);
         });
-        if (state.count >= k) {
-            const auto kth = upper_bounds.begin() + static_cast<std::ptrdiff_t>(k - 1);
-            std::nth_element(upper_bounds.begin(), kth, upper_bounds.end());
-            state.most = std::min(state.most, *kth);
-        }
+        if (state.count >= search_.nearest.k())
+            state.most = std::min(state.most, about_smallest(search_.nearest.k(), upper_bounds));
         std::size_t kept = 0, undecided = 0;
-        for_each_bound(state, [&](std::size_t i, const FilterSpace::Bound& bound) {
-            if (bound.least(state.scores[i]) > state.most) return;
-            undecided += bound.most(state.scores[i]) > state.most;
-            state.scores[kept] = state.scores[i];
-            state.positions[kept++] = state.positions[i];
+        for_each_run(state, [&](std::size_t begin, std::size_t end, const auto& bound) {
+            const Run run{begin, end, kept};
+            kept = keep_up_to(gate(state, bound), run, state.scores.data(), state.positions.data());
+            const T decided = static_cast<T>((state.most - bound.absolute) / (1 + bound.relative));
+            undecided +=
+                count_above<T>(decided, std::span(state.scores).subspan(run.to, kept - run.to));
         });
         state.count = kept;
         return undecided;
@@ -299,27 +370,26 @@ private:
         return classes_of_[items_.entry(position)];
     }
 
-    /// Calls visit(i, bound) for what passed, in its order: tile after tile.
+    /// Calls visit(begin, end, bound) for each run of what passed that lies in one tile.
     template <class Visit>
-    void for_each_bound(const QueryState<T>& state, Visit&& visit) const {
-        std::size_t tile = SIZE_MAX;
-        FilterSpace::Bound of_tile{};
-        for (std::size_t i = 0; i < state.count; ++i) {
-            if (const std::size_t at = items_.tile_of(state.positions[i]); at != tile) {
-                tile = at;
-                of_tile = bound(state, items_.tiles()[tile].bounds);
-            }
-            visit(i, of_tile);
+    void for_each_run(const QueryState<T>& state, Visit&& visit) const {
+        for (std::size_t begin = 0, end = 0; begin < state.count; begin = end) {
+            const std::size_t tile = items_.tile_of(state.positions[begin]);
+            const std::size_t tile_end = (tile + 1) * items_.tile_rows();
+            while (end < state.count && state.positions[end] < tile_end &&
+                   state.positions[end] >= tile_end - items_.tile_rows())
+                ++end;
+            visit(begin, end, bound(state, items_.tiles()[tile].bounds));
         }
     }
 
     void list_possible(const QueryState<T>& state, std::vector<Possible>& possible) const {
         possible.clear();
         possible.reserve(state.count);
-        for_each_bound(state, [&](std::size_t i, const FilterSpace::Bound& bound) {
-            const T score = state.scores[i];
-            possible.push_back(
-                {bound.least(score), bound.most(score), class_at(state.positions[i])});
+        for_each_run(state, [&](std::size_t begin, std::size_t end, const auto& bound) {
+            for (std::size_t i = begin; i < end; ++i)
+                possible.push_back({bound.least(state.scores[i]), bound.most(state.scores[i]),
+                                    class_at(state.positions[i])});
         });
     }
 
@@ -350,13 +420,23 @@ private:
         const double limit = search_.nearest.limit(query);
         const std::size_t look_every =
             std::max<std::size_t>(1, (kLookEvery / 4) / (search_.items.dimensions + 16));
+        constexpr std::size_t ahead = 8;  // rows are anywhere in memory
         for (std::size_t i = 0; i < worker.possible.size(); ++i) {
             if (i % look_every == 0 && stop()) return Status::cancelled();
+            if (i + ahead < worker.possible.size())
+                prefetch_row(worker.possible[i + ahead].item_class);
             search_.rescore(query, worker.possible[i].item_class, limit, worker.distances,
                             worker.candidates);
         }
         search_.rescored += worker.possible.size();
         return search_.nearest.add(query, worker.candidates, stop);
+    }
+
+    void prefetch_row(std::uint32_t item_class) const {
+        const std::byte* row = search_.items.row_bytes(search_.distinct.firsts()[item_class]);
+        const std::size_t bytes = search_.items.dimensions * element_size(search_.items.type);
+        for (std::size_t at = 0; at < std::min<std::size_t>(bytes, 256); at += 64)
+            __builtin_prefetch(row + at);
     }
 
     void escalate(std::uint32_t query) {
@@ -385,6 +465,7 @@ Result<std::vector<std::uint32_t>> run_pass(KnnSearch& search, const FilterSpace
                                             std::span<const std::uint32_t> classes,
                                             std::size_t most_undecided) {
     FilterPass<T> pass(search, space, most_undecided);
+    if (queries.empty()) return pass.escalated();
     const std::size_t bytes = PackedRows<T>::bytes_of_row(search.items.dimensions);
     const std::size_t step = std::max<std::size_t>(1024, search.parameters.memory_limit / bytes);
     for (std::size_t begin = 0; begin < classes.size(); begin += step) {

@@ -47,6 +47,8 @@ public:
     std::uint32_t entry(std::size_t position) const { return entries_[position]; }
     const FilterRow& bounds(std::size_t position) const { return bounds_[position]; }
     std::span<const Tile> tiles() const { return tiles_; }
+    /// But for the last one, which may have fewer.
+    std::size_t tile_rows() const { return tile_rows_; }
     std::size_t tile_of(std::size_t position) const { return position / tile_rows_; }
 
 private:

@@ -56,9 +56,15 @@ double magnitude_of(Half, std::uint16_t bits) {
     load_doubles<1>(&half, value);
     return value[0];
 }
-double magnitude_of(float, std::uint32_t bits) { return std::bit_cast<float>(bits); }
-double magnitude_of(double, std::uint64_t bits) { return std::bit_cast<double>(bits); }
-double magnitude_of(std::int32_t, std::uint32_t bits) { return bits; }
+double magnitude_of(float, std::uint32_t bits) {
+    return std::bit_cast<float>(bits);
+}
+double magnitude_of(double, std::uint64_t bits) {
+    return std::bit_cast<double>(bits);
+}
+double magnitude_of(std::int32_t, std::uint32_t bits) {
+    return bits;
+}
 
 /// Infinity or NaN when there is such an element.
 template <class T>
@@ -168,6 +174,20 @@ void copy_elements(const Vectors& vectors, std::size_t begin, std::size_t count,
     });
 }
 
+bool zero_row(const Vectors& vectors, std::size_t row) {
+    return largest_element(vectors, row) == 0;
+}
+
+Status check_comparable(const Vectors& queries, const Vectors& items) {
+    if (queries.dimensions != items.dimensions)
+        return {ErrorCode::invalid_argument, "queries have " + std::to_string(queries.dimensions) +
+                                                 " dimensions, and items " +
+                                                 std::to_string(items.dimensions)};
+    if (queries.sparse() != items.sparse())
+        return {ErrorCode::invalid_argument, "sparse vectors cannot be compared with dense ones"};
+    return {};
+}
+
 Result<double> largest_magnitude(const Vectors& vectors, const char* row_name,
                                  Execution& execution) {
     if (Status status = check_shape(vectors, row_name); !status.ok()) return status;
@@ -185,7 +205,8 @@ Result<double> largest_magnitude(const Vectors& vectors, const char* row_name,
                 continue;
             }
             std::size_t known = first_bad;
-            while (row < known && !first_bad.compare_exchange_weak(known, row)) {}
+            while (row < known && !first_bad.compare_exchange_weak(known, row)) {
+            }
             break;
         }
         return Status();

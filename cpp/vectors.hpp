@@ -48,6 +48,13 @@ struct Vectors {
 /// Copies the elements at positions [begin, begin + count) of the matrix, as doubles.
 void copy_elements(const Vectors& vectors, std::size_t begin, std::size_t count, double* out);
 
+/// Whether all of a row's elements are zero.
+bool zero_row(const Vectors& vectors, std::size_t row);
+
+/// Whether rows of both can be compared: of the same dimensions, both dense or both sparse. Error:
+/// invalid_argument.
+Status check_comparable(const Vectors& queries, const Vectors& items);
+
 /// The largest magnitude of an element, 0 where there is none. Errors: invalid_argument for the
 /// first row with NaN or infinity, with columns out of order or beyond the dimensions, for
 /// row_begins that do not ascend, and for too many rows; cancelled. The messages name a row as

@@ -1,0 +1,28 @@
+// cpp/cosine_similarity.hpp - the cosine of one vector with every other
+//
+// Source: the 2012 paper on document similarity, one document against many. In one pass over the
+// items: their products with the query and their squares together, as cpp/distance.hpp defines.
+
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "cpp/execution.hpp"
+#include "cpp/simd.hpp"
+#include "cpp/status.hpp"
+#include "cpp/vectors.hpp"
+
+namespace gputext {
+
+/// Of two matrices of one row each, both dense or both sparse, of the same dimensions and checked
+/// by largest_magnitude(). Nothing when a row is all zeros.
+std::optional<double> cosine_similarity(const Vectors& a, const Vectors& b);
+
+/// For each item the similarity to the query, a matrix of one row; NaN for rows of zeros.
+/// O(elements) time, bound by memory. Errors: invalid_argument for rows that are not finite, other
+/// than one query, different dimensions, dense beside sparse rows; cancelled.
+Result<std::vector<double>> cosine_similarities(const Vectors& query, const Vectors& items,
+                                                Simd simd, Execution& execution);
+
+}  // namespace gputext

@@ -1,0 +1,219 @@
+#include "cpp/outlier_factor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "cpp/stoppable.hpp"
+
+namespace gputext {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+/// Some members of a class, all at one distance.
+struct NearClass {
+    std::uint32_t item_class;
+    std::uint32_t count;
+    double distance;
+};
+
+/// Calls body(class) for all classes, many of them a step.
+template <class Body>
+Status for_each_class(std::size_t classes, const char* phase, Execution& execution, Body&& body) {
+    constexpr std::size_t step = 256;
+    const std::size_t tasks = (classes + step - 1) / step;
+    execution.begin_phase(phase, tasks);
+    return execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
+        for (std::size_t c = task * step; c < std::min(classes, (task + 1) * step); ++c) body(c);
+        return Status();
+    });
+}
+
+/// All members of a class have the same neighbours but for themselves, and so the same factor:
+/// everything is computed by class.
+class Factors {
+public:
+    Factors(const OutlierParameters& parameters, const Vectors& items, const DistinctRows& distinct,
+            const Neighbours& of_distinct)
+        : k_(parameters.k),
+          all_ties_(parameters.ties == TieRule::breunig),
+          zero_rows_left_out_(parameters.metric == Metric::cosine),
+          items_(items),
+          distinct_(distinct),
+          found_(of_distinct),
+          near_(distinct.size()),
+          k_distance_(distinct.size(), kNone),
+          density_(distinct.size(), kNone) {}
+
+    Status run(Execution& execution, std::vector<double>& factors) {
+        const std::size_t classes = distinct_.size();
+        Status status = for_each_class(classes, "counting neighbours", execution,
+                                       [this](std::size_t c) { collect(c); });
+        if (!status.ok()) return status;
+        status = for_each_class(classes, "computing densities", execution,
+                                [this](std::size_t c) { density_[c] = density(c); });
+        if (!status.ok()) return status;
+        std::vector<double> of_class(classes);
+        status = for_each_class(classes, "computing factors", execution,
+                                [&](std::size_t c) { of_class[c] = factor(c); });
+        if (!status.ok()) return status;
+        factors.resize(distinct_.classes().size());
+        for (std::size_t row = 0; row < factors.size(); ++row)
+            factors[row] = of_class[distinct_.classes()[row]];
+        return {};
+    }
+
+private:
+    /// Fills near_ and k_distance_: the other members of the class, then those of others.
+    void collect(std::size_t c) {
+        std::vector<NearClass>& near = near_[c];
+        std::size_t count = 0;
+        const auto add = [&](std::uint32_t item_class, std::size_t members, double distance) {
+            if (members == 0) return;
+            near.push_back({item_class, static_cast<std::uint32_t>(members), distance});
+            if (count < k_) k_distance_[c] = distance;
+            count += members;
+        };
+        const auto begin = found_.begins[c], end = found_.begins[c + 1];
+        const std::size_t others = distinct_.members(c).size() - 1;
+        if (zero_rows_left_out_ && begin == end && zero_row(items_, distinct_.firsts()[c])) return;
+        add(static_cast<std::uint32_t>(c), all_ties_ ? others : std::min(others, k_), 0);
+        for (auto i = begin; i < end;) {
+            if (count >= k_ && !(all_ties_ && found_.distances[i] == k_distance_[c])) break;
+            auto group_end = i;
+            while (group_end < end && found_.distances[group_end] == found_.distances[i])
+                ++group_end;
+            const auto group = std::span(found_.items).subspan(i, group_end - i);
+            for (const auto& [item_class, members] :
+                 members_of(group, all_ties_ ? SIZE_MAX : k_ - count))
+                add(item_class, members, found_.distances[i]);
+            i = group_end;
+        }
+    }
+
+    using Members = std::vector<std::pair<std::uint32_t, std::size_t>>;
+
+    /// How many of each class are among the first `most` rows of the classes together.
+    Members members_of(std::span<const std::uint32_t> classes, std::size_t most) const {
+        Members members;
+        std::size_t all = 0;
+        for (const std::uint32_t c : classes) {
+            members.emplace_back(c, distinct_.members(c).size());
+            all += members.back().second;
+        }
+        if (all <= most) return members;
+        std::vector<std::pair<std::uint32_t, std::size_t>> rows;  // and the place of their class
+        for (std::size_t place = 0; place < classes.size(); ++place) {
+            const auto of = distinct_.members(classes[place]);
+            for (const std::uint32_t row : of.first(std::min(of.size(), most)))
+                rows.emplace_back(row, place);
+            members[place].second = 0;
+        }
+        const auto end = rows.begin() + static_cast<std::ptrdiff_t>(most);
+        std::nth_element(rows.begin(), end, rows.end());
+        for (auto row = rows.begin(); row != end; ++row) ++members[row->second].second;
+        return members;
+    }
+
+    double density(std::size_t c) const {
+        double sum = 0, count = 0;
+        for (const NearClass& near : near_[c]) {
+            sum += near.count * std::max(k_distance_[near.item_class], near.distance);
+            count += near.count;
+        }
+        if (count == 0) return kNone;
+        if (!all_ties_) return 1 / (sum / count + 1e-10);
+        return sum > 0 ? count / sum : kInfinity;
+    }
+
+    double factor(std::size_t c) const {
+        if (all_ties_ && density_[c] == kInfinity) return 1;
+        double sum = 0, count = 0;
+        for (const NearClass& near : near_[c]) {
+            sum += near.count * (density_[near.item_class] / density_[c]);
+            count += near.count;
+        }
+        return count == 0 ? kNone : sum / count;
+    }
+
+    std::size_t k_;
+    bool all_ties_;
+    bool zero_rows_left_out_;
+    const Vectors& items_;
+    const DistinctRows& distinct_;
+    const Neighbours& found_;
+    std::vector<std::vector<NearClass>> near_;
+    std::vector<double> k_distance_, density_;
+};
+
+}  // namespace
+
+KnnParameters knn_for_outliers(const OutlierParameters& parameters) {
+    KnnParameters knn;
+    knn.k = parameters.k;
+    knn.metric = parameters.metric;
+    knn.include_ties = parameters.ties == TieRule::breunig;
+    knn.memory_limit = parameters.memory_limit;
+    knn.simd = parameters.simd;
+    return knn;
+}
+
+Status outlier_factors_from(const OutlierParameters& parameters, const Vectors& items,
+                            const DistinctRows& distinct, const Neighbours& of_distinct,
+                            Execution& execution, std::vector<double>& factors) {
+    return Factors(parameters, items, distinct, of_distinct).run(execution, factors);
+}
+
+Status DistinctMatrix::set(const Vectors& vectors, const DistinctRows& distinct, Stop stop) {
+    vectors_ = vectors;
+    if (distinct.size() == vectors.rows) return {};
+    elements_.clear();
+    columns_.clear();
+    row_begins_.clear();
+    if (vectors.sparse()) row_begins_.push_back(0);
+    const std::size_t look_every = 1 + kLookEvery / (vectors.dimensions + 1);
+    for (std::size_t c = 0; c < distinct.size(); ++c) {
+        if (c % look_every == 0 && stop()) return Status::cancelled();
+        const std::size_t row = distinct.firsts()[c], count = vectors.stored(row);
+        const std::byte* bytes = vectors.row_bytes(row);
+        elements_.insert(elements_.end(), bytes, bytes + count * element_size(vectors.type));
+        if (!vectors.sparse()) continue;
+        const auto columns = vectors.columns.subspan(vectors.begin(row), count);
+        columns_.insert(columns_.end(), columns.begin(), columns.end());
+        row_begins_.push_back(columns_.size());
+    }
+    vectors_.rows = distinct.size();
+    vectors_.elements = elements_.data();
+    vectors_.row_begins = row_begins_;
+    vectors_.columns = columns_;
+    return {};
+}
+
+Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
+                                                  const Vectors& items, Execution& execution) {
+    if (parameters.k == 0) return Status(ErrorCode::invalid_argument, "k must be at least 1");
+    if (parameters.metric == Metric::inner_product)
+        return Status(ErrorCode::invalid_argument, "an inner product is no distance");
+    const auto largest = largest_magnitude(items, "item", execution);
+    if (!largest.ok()) return largest.status();
+    DistinctRows distinct;
+    if (Status status = distinct.set(items, execution); !status.ok()) return status;
+    DistinctMatrix matrix;
+    if (Status status = matrix.set(items, distinct, execution.stop()); !status.ok()) return status;
+
+    std::vector<std::uint32_t> own(distinct.size());
+    std::iota(own.begin(), own.end(), 0u);
+    const auto neighbours = nearest_neighbours(knn_for_outliers(parameters), matrix.vectors(),
+                                               matrix.vectors(), {own, own}, execution);
+    if (!neighbours.ok()) return neighbours.status();
+    std::vector<double> factors;
+    Status status =
+        outlier_factors_from(parameters, items, distinct, *neighbours, execution, factors);
+    if (!status.ok()) return status;
+    return factors;
+}
+
+}  // namespace gputext

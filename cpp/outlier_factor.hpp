@@ -1,0 +1,78 @@
+// cpp/outlier_factor.hpp - local outlier factors: how much sparser it is around a row than around
+// its neighbours
+//
+// Source: Breunig, Kriegel, Ng, Sander, 2000, LOF: identifying density-based local outliers. With
+// the k-distance of p, the distance to its k-th nearest other row, and its neighbours N(p):
+//
+//   reach(p, o) = max(k-distance(o), distance(p, o))
+//   density(p)  = |N(p)| / sum of reach(p, o) over o in N(p)
+//   factor(p)   = mean of density(o) over o in N(p) / density(p)
+//
+// Rows whose neighbours are all at distance 0, k copies or more, have no finite density; the two
+// rules differ there, as their sources do.
+
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "cpp/distance.hpp"
+#include "cpp/distinct_rows.hpp"
+#include "cpp/execution.hpp"
+#include "cpp/knn.hpp"
+#include "cpp/simd.hpp"
+#include "cpp/status.hpp"
+#include "cpp/vectors.hpp"
+
+namespace gputext {
+
+enum class TieRule {
+    /// N(p) are exactly k rows; of those just as far as the k-th the first in input order. 1e-10 is
+    /// added to the mean of reach, so that a density is at most 1e10.
+    sklearn,
+    /// N(p) are all rows within the k-distance, as the definition has it. A density may be
+    /// infinite: that row's factor is 1, and one with a finite density beside it has an infinite
+    /// factor (ELKI's rule).
+    breunig
+};
+
+struct OutlierParameters {
+    std::size_t k = 20;  // at least 1; as many as there are other rows, where these are fewer
+    Metric metric = Metric::euclidean;  // not inner_product
+    TieRule ties = TieRule::sklearn;
+    std::size_t memory_limit = std::size_t{1} << 30;  // as in KnnParameters
+    Simd simd = best_simd();
+};
+
+/// A factor for each row, about 1 inside a cluster and more outside; NaN for a row that has no
+/// neighbours, as rows of zeros under cosine or a single row.
+/// Time and memory: of nearest_neighbours() among the distinct rows, with all ties under breunig.
+/// Errors: nearest_neighbours()'s, rows being named "item 17"; invalid_argument for k = 0 and for
+/// inner_product.
+Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
+                                                  const Vectors& items, Execution& execution);
+
+/// What the distinct rows are to be asked for: neighbours among themselves, never their own.
+KnnParameters knn_for_outliers(const OutlierParameters& parameters);
+
+/// The factors from the answer to that. O(neighbours). Error: cancelled.
+Status outlier_factors_from(const OutlierParameters& parameters, const Vectors& items,
+                            const DistinctRows& distinct, const Neighbours& of_distinct,
+                            Execution& execution, std::vector<double>& factors);
+
+/// The first members of all classes as a matrix of their own.
+class DistinctMatrix {
+public:
+    /// Keeps a view of `vectors` where all its rows are distinct. Error: cancelled.
+    Status set(const Vectors& vectors, const DistinctRows& distinct, Stop stop);
+    const Vectors& vectors() const { return vectors_; }
+
+private:
+    Vectors vectors_;
+    std::vector<std::byte> elements_;
+    std::vector<std::uint64_t> row_begins_;
+    std::vector<std::uint32_t> columns_;
+};
+
+}  // namespace gputext

@@ -1,6 +1,6 @@
 // bench/gpu_knn_bench.cu - nearest neighbours on one GPU: measured figure, floor and their ratio
 //
-// Arguments: what to measure (small, large, cosine, all when none is named). Rows are of
+// Arguments: what to measure (small, few, large, cosine, lof; all when none is named). Rows are of
 // independent normal numbers from a fixed seed, in float32. Device figures are between events on
 // the stream, the least of several passes, vectors resident; "converted" is what preparing them
 // takes beside. The whole call is from vectors in the host's memory to the answer there.
@@ -16,9 +16,15 @@
 #include <thread>
 #include <vector>
 
+#include "cpp/cosine_similarity.hpp"
 #include "cpp/knn.hpp"
+#include "cpp/outlier_factor.hpp"
+#include "kernels/cosine_similarities.hpp"
 #include "kernels/cuda_status.hpp"
+#include "kernels/device_buffer.hpp"
 #include "kernels/nearest_neighbours.hpp"
+#include "kernels/outlier_factor.hpp"
+#include "kernels/stream_timer.hpp"
 
 using namespace gputext;
 
@@ -164,6 +170,80 @@ void measure_knn(std::size_t items_count, std::size_t query_count, std::size_t d
     std::fflush(stdout);
 }
 
+/// One vector beside many: bytes read a second, against the measured rate of a copy.
+void measure_cosines(std::size_t rows, std::size_t dimensions) {
+    const Rows items(rows, dimensions, 1);
+    const Rows query(1, dimensions, 2);
+    const gpu::DeviceWork work = device_work();
+    const std::size_t bytes = items.elements.size() * sizeof(float);
+    DeviceBuffer<float> device_items, copy, device_query;
+    DeviceBuffer<double> elements, square, similarities;
+    check(device_items.upload(items.elements, work.stream));
+    check(device_query.upload(query.elements, work.stream));
+    check(copy.allocate(items.elements.size(), work.stream));
+    check(elements.allocate(dimensions, work.stream));
+    check(square.allocate(1, work.stream));
+    check(similarities.allocate(rows, work.stream));
+    const auto width = static_cast<std::uint32_t>(dimensions);
+    const gpu::DeviceRows device_rows{ElementType::float32, device_items.data(),
+                                      static_cast<std::uint32_t>(rows), width};
+    check(gpu::prepare_queries(Metric::cosine,
+                               {ElementType::float32, device_query.data(), 1, width},
+                               elements.data(), square.data(), work.stream));
+    double best = 1e9;
+    double copied = 1e9;
+    for (int pass = 0; pass < 10; ++pass) {
+        // The copy also empties the caches of the items' end.
+        gpu::StreamTimer copy_timer(true, work.stream), timer(true, work.stream);
+        copy_timer.begin();
+        check(cuda_status(cudaMemcpyAsync(copy.data(), device_items.data(), bytes,
+                                          cudaMemcpyDeviceToDevice, work.stream),
+                          "the benchmark"));
+        copy_timer.end();
+        timer.begin();
+        check(gpu::run_cosine_similarities({1, width, elements.data(), square.data(), nullptr},
+                                           device_rows, similarities.data(), work.stream));
+        timer.end();
+        check(cuda_status(cudaStreamSynchronize(work.stream), "the benchmark"));
+        best = std::min(best, timer.milliseconds());
+        copied = std::min(copied, copy_timer.milliseconds());
+    }
+    const double rate = static_cast<double>(bytes) / best * 1e3;
+    const double copy_rate = 2 * static_cast<double>(bytes) / copied * 1e3;
+    const Clock clock;
+    const auto whole =
+        gpu::cosine_similarities(query.vectors, items.vectors, work, upload_ring(), every_core());
+    const double seconds = clock.seconds();
+    check(whole.status());
+    const auto expected =
+        cosine_similarities(query.vectors, items.vectors, best_simd(), every_core());
+    check(expected.status());
+    std::printf(
+        "cosine 1 x %zu x %zu: %.1f us on the device, %.2f TB/s; a copy %.2f TB/s; ratio %.2f; "
+        "whole call %.1f ms; %s\n",
+        rows, dimensions, best * 1e3, rate * 1e-12, copy_rate * 1e-12, rate / copy_rate,
+        seconds * 1e3, *whole == *expected ? "the CPU's bits" : "OTHER BITS");
+}
+
+void measure_outliers(std::size_t rows, std::size_t dimensions, std::size_t k) {
+    const Rows items(rows, dimensions, 1);
+    const OutlierParameters parameters{.k = k};
+    double best = 1e9;
+    std::vector<double> found;
+    for (int pass = 0; pass < 3; ++pass) {
+        const Clock clock;
+        auto factors = gpu::local_outlier_factors(parameters, items.vectors, device_work(),
+                                                  upload_ring(), every_core());
+        best = std::min(best, clock.seconds());
+        check(factors.status());
+        found = std::move(*factors);
+    }
+    const auto expected = local_outlier_factors(parameters, items.vectors, every_core());
+    check(expected.status());
+    std::printf("LOF %zu x %zu, k = %zu: whole call %.1f ms; %s\n", rows, dimensions, k, best * 1e3,
+                found == *expected ? "the CPU's bits" : "OTHER BITS");
+}
+
 bool wanted(int argc, char** argv, const char* name) {
     if (argc == 1) return true;
     return std::any_of(argv + 1, argv + argc,
@@ -182,5 +262,11 @@ int main(int argc, char** argv) {
     if (wanted(argc, argv, "few"))
         for (const std::size_t queries : {1, 16})
             measure_knn(1000000, queries, 768, 100, Metric::cosine, 3, 16);
-    if (wanted(argc, argv, "large")) measure_knn(1000000, 10000, 768, 100, Metric::cosine, 3, 32);
+    if (wanted(argc, argv, "large"))
+        measure_knn(1000000, 10000, 768, 100, Metric::cosine, 3, 32);
+    if (wanted(argc, argv, "cosine")) measure_cosines(100000, 1000);
+    if (wanted(argc, argv, "lof")) {
+        measure_knn(100000, 100000, 16, 20, Metric::euclidean, 3, 1000);
+        measure_outliers(100000, 16, 20);
+    }
 }

@@ -50,25 +50,18 @@ __global__ __launch_bounds__(kThreads) void similarities_of_items(DeviceQueries 
         if (item >= rows) continue;
         const double square = sum_of_half_warp(squares[n], lanes);
         const double product = sum_of_half_warp(products[n], lanes);
-        const double similarity =
-            square_needs_scale(square)
-                ? exact_similarity(exact, from[n], dimensions, lanes)
-                : similarity_of(product, exact.square, square);
+        const double similarity = square_needs_scale(square)
+                                      ? exact_similarity(exact, from[n], dimensions, lanes)
+                                      : similarity_of(product, exact.square, square);
         if (lane == 0) similarities[item] = similarity;
     }
 }
 
 Status check(const Vectors& query, const Vectors& items) {
-    const auto invalid = [](std::string message) {
-        return Status(ErrorCode::invalid_argument, std::move(message));
-    };
     if (query.sparse() || items.sparse())
-        return invalid("sparse vectors are not compared on a GPU");
-    if (query.rows != 1) return invalid("there must be one query");
-    if (items.rows > 0 && query.dimensions != items.dimensions)
-        return invalid("the query has " + std::to_string(query.dimensions) +
-                       " dimensions, and items " + std::to_string(items.dimensions));
-    return {};
+        return {ErrorCode::invalid_argument, "sparse vectors are not compared on a GPU"};
+    if (query.rows != 1) return {ErrorCode::invalid_argument, "there must be one query vector"};
+    return items.rows > 0 ? check_comparable(query, items) : Status();
 }
 
 std::size_t row_bytes(const Vectors& vectors) {
@@ -87,8 +80,7 @@ Status run(const Vectors& query, const Vectors& items, const DeviceWork& work, U
     if (work.bytes < bytes.least)
         return {ErrorCode::out_of_memory,
                 "cosine similarities take " + std::to_string(bytes.least) +
-                    " bytes of device memory, and " + std::to_string(work.bytes) +
-                    " may be taken"};
+                    " bytes of device memory, and " + std::to_string(work.bytes) + " may be taken"};
     const std::size_t most = std::max(kLeastBatch, kMostBatchBytes / per_item);
     const std::size_t batch =
         std::min({items.rows, most, (work.bytes - fixed_bytes(query)) / (2 * per_item)});
@@ -116,8 +108,8 @@ Status run(const Vectors& query, const Vectors& items, const DeviceWork& work, U
         if (begin == 0) GPUTEXT_TRY(event.hold(ring.stream(), work.stream));
         const auto* data = reinterpret_cast<const std::uint8_t*>(items.row_bytes(begin));
         if (row_bytes(items) > 0)
-            GPUTEXT_TRY(ring.copy(elements[slot].data(), {data, rows * row_bytes(items)},
-                                  execution));
+            GPUTEXT_TRY(
+                ring.copy(elements[slot].data(), {data, rows * row_bytes(items)}, execution));
         if (begin > 0)
             GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(work.stream), "computing similarities"));
         GPUTEXT_TRY(event.hold(work.stream, ring.stream()));
@@ -125,10 +117,10 @@ Status run(const Vectors& query, const Vectors& items, const DeviceWork& work, U
             {1, dimensions, query_elements.data(), query_square.data(), nullptr},
             {items.type, elements[slot].data(), static_cast<std::uint32_t>(rows), dimensions},
             results[slot].data(), work.stream));
-        GPUTEXT_TRY(cuda_status(
-            cudaMemcpyAsync(similarities.data() + begin, results[slot].data(),
-                            rows * sizeof(double), cudaMemcpyDeviceToHost, work.stream),
-            "copying similarities from the device"));
+        GPUTEXT_TRY(
+            cuda_status(cudaMemcpyAsync(similarities.data() + begin, results[slot].data(),
+                                        rows * sizeof(double), cudaMemcpyDeviceToHost, work.stream),
+                        "copying similarities from the device"));
         GPUTEXT_TRY(execution.checkpoint());
     }
     return {};

@@ -33,9 +33,8 @@ Status check(const KnnParameters& parameters, const Vectors& queries, const Vect
         return invalid("the radius must be a number");
     if (queries.sparse() || items.sparse())
         return invalid("sparse vectors are not compared on a GPU");
-    if (queries.rows > 0 && items.rows > 0 && queries.dimensions != items.dimensions)
-        return invalid("queries have " + std::to_string(queries.dimensions) +
-                       " dimensions, and items " + std::to_string(items.dimensions));
+    if (queries.rows > 0 && items.rows > 0)
+        if (Status status = check_comparable(queries, items); !status.ok()) return status;
     if (keys.queries.empty() && keys.items.empty()) return {};
     if (keys.queries.size() != queries.rows || keys.items.size() != items.rows)
         return invalid("there must be a key for each query and each item");

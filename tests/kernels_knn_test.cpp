@@ -4,8 +4,12 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "cpp/cosine_similarity.hpp"
 #include "cpp/knn.hpp"
+#include "cpp/outlier_factor.hpp"
+#include "kernels/cosine_similarities.hpp"
 #include "kernels/nearest_neighbours.hpp"
+#include "kernels/outlier_factor.hpp"
 #include "tests/device_fixture.hpp"
 #include "tests/plain_knn.hpp"
 #include "tests/vector_rows.hpp"
@@ -24,6 +28,14 @@ constexpr Metric kAllMetrics[] = {Metric::euclidean, Metric::cosine, Metric::inn
                                   Metric::manhattan};
 constexpr ElementType kAllTypes[] = {ElementType::float16, ElementType::float32,
                                      ElementType::float64, ElementType::int32};
+
+/// Any two NaN are the same.
+bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
+        return std::isnan(x) ? std::isnan(y)
+                             : std::bit_cast<std::uint64_t>(x) == std::bit_cast<std::uint64_t>(y);
+    });
+}
 
 /// The CPU's operator, which its own test holds against a plain search, gives what is expected.
 class KnnOnDevice : public testing::DeviceTest {
@@ -79,6 +91,8 @@ protected:
         ASSERT_EQ(differing(*found, expected(parameters, queries, items, keys)), 0u);
         queries_compared += queries.rows().size();
     }
+
+    gpu::UploadRing& ring() { return *ring_; }
 
     gpu::KnnCounts counts;
     std::uint64_t queries_compared = 0;
@@ -238,6 +252,45 @@ TEST_F(KnnOnDevice, LittleMemoryGivesTheSameAnswer) {
                 work.bytes = bytes.least - 1;
                 ASSERT_EQ(run(parameters, queries, items).status().code(),
                           ErrorCode::out_of_memory);
+            }
+    }
+}
+
+TEST_F(KnnOnDevice, SimilaritiesEqualTheCpus) {
+    RandomRows random;
+    for (const Shape shape : kAllShapes)
+        for (const std::size_t d : {1, 15, 100, 1000})
+            for (const ElementType type : kAllTypes) {
+                if (is_extreme(shape) && type != ElementType::float64) continue;
+                const TypedRows items(random.rows(shape, 1100, d), type, d);
+                const TypedRows query(random.rows(shape, 1, d), type, d);
+                Execution execution(4);
+                const auto wanted =
+                    cosine_similarities(query.vectors(), items.vectors(), best_simd(), execution);
+                const auto bytes = gpu::cosine_similarities_bytes(query.vectors(), items.vectors());
+                for (const std::size_t memory : {bytes.good, bytes.least}) {
+                    work.bytes = memory;
+                    const auto found = gpu::cosine_similarities(query.vectors(), items.vectors(),
+                                                                work, ring(), execution);
+                    ASSERT_TRUE(found.ok()) << found.status().message();
+                    ASSERT_TRUE(same_bits(*found, *wanted));
+                }
+            }
+}
+
+TEST_F(KnnOnDevice, OutlierFactorsEqualTheCpus) {
+    RandomRows random;
+    for (const Shape shape : {Shape::gaussian, Shape::grid, Shape::copies, Shape::clusters}) {
+        const TypedRows items(random.rows(shape, 9000, 7), ElementType::float32, 7);
+        for (const TieRule ties : {TieRule::sklearn, TieRule::breunig})
+            for (const Metric metric : {Metric::euclidean, Metric::cosine, Metric::manhattan}) {
+                const OutlierParameters parameters{.k = 20, .metric = metric, .ties = ties};
+                Execution execution(8);
+                const auto wanted = local_outlier_factors(parameters, items.vectors(), execution);
+                const auto found = gpu::local_outlier_factors(parameters, items.vectors(), work,
+                                                              ring(), execution);
+                ASSERT_TRUE(found.ok()) << found.status().message();
+                ASSERT_TRUE(same_bits(*found, *wanted));
             }
     }
 }

@@ -23,37 +23,18 @@ __global__ __launch_bounds__(kThreads) void similarities_of_items(DeviceQueries 
                                                                   const T* items,
                                                                   std::uint32_t rows,
                                                                   double* similarities) {
-    const std::uint32_t dimensions = query.dimensions;
-    const unsigned lane = threadIdx.x % kHalfWarp;
-    const unsigned lanes = half_warp_lanes();
     const std::uint32_t first = blockIdx.x * kItemsPerBlock + threadIdx.x / kHalfWarp;
     const T* from[kAtOnce];
-    double products[kAtOnce] = {};
-    double squares[kAtOnce] = {};
 #pragma unroll
     for (unsigned n = 0; n < kAtOnce; ++n)
-        from[n] = items + std::size_t{min(first + n * kHalfWarps, rows - 1)} * dimensions;
-#pragma unroll 4
-    for (std::uint32_t i = lane; i < dimensions; i += kHalfWarp) {
-        const double a = query.elements[i];
-#pragma unroll
-        for (unsigned n = 0; n < kAtOnce; ++n) {
-            const double b = as_double(from[n][i]);
-            products[n] = __dadd_rn(products[n], __dmul_rn(a, b));
-            squares[n] = __dadd_rn(squares[n], __dmul_rn(b, b));
-        }
-    }
-    const ExactQuery exact{query.elements, query.squares[0]};
+        from[n] = items + std::size_t{min(first + n * kHalfWarps, rows - 1)} * query.dimensions;
+    double found[kAtOnce];
+    exact_similarities({query.elements, query.squares[0]}, from, query.dimensions,
+                       half_warp_lanes(), found);
 #pragma unroll
     for (unsigned n = 0; n < kAtOnce; ++n) {
         const std::uint32_t item = first + n * kHalfWarps;
-        if (item >= rows) continue;
-        const double square = sum_of_half_warp(squares[n], lanes);
-        const double product = sum_of_half_warp(products[n], lanes);
-        const double similarity = square_needs_scale(square)
-                                      ? exact_similarity(exact, from[n], dimensions, lanes)
-                                      : similarity_of(product, exact.square, square);
-        if (lane == 0) similarities[item] = similarity;
+        if (item < rows && threadIdx.x % kHalfWarp == 0) similarities[item] = found[n];
     }
 }
 

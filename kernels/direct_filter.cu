@@ -139,6 +139,47 @@ __global__ __launch_bounds__(kThreads) void filter_directly(DirectFilterInput in
     }
 }
 
+/// A half warp for each item, whose row is read once for all of a few queries.
+template <Term term, class T>
+__global__ __launch_bounds__(kThreads) void filter_few(DirectFilterInput input,
+                                                       QuerySelection selection,
+                                                       std::uint32_t begin, std::uint32_t end,
+                                                       ListsView lists) {
+    constexpr unsigned kAtOnce = 4;
+    const std::uint32_t item =
+        begin + blockIdx.x * (kThreads / kHalfWarp) + threadIdx.x / kHalfWarp;
+    if (item >= end) return;
+    const std::uint32_t dimensions = input.queries.dimensions;
+    const std::size_t place = item - input.first_item;
+    const T* row = static_cast<const T*>(input.items.elements) + place * dimensions;
+    const double norm =
+        term == Term::product ? norm_of(input.metric, input.item_squares[place]) : 0.0;
+    for (std::uint32_t first = 0; first < selection.count; first += kAtOnce) {
+        const double* queries[kAtOnce];
+#pragma unroll
+        for (unsigned n = 0; n < kAtOnce; ++n)
+            queries[n] = input.queries.elements +
+                         std::size_t{selection[min(first + n, selection.count - 1)]} * dimensions;
+        double sums[kAtOnce];
+        exact_sums(
+            dimensions, half_warp_lanes(),
+            [&](std::uint32_t i, unsigned n) {
+                double value = 0;
+                add_term<term>(value, queries[n][i], as_double(row[i]));
+                return value;
+            },
+            sums);
+#pragma unroll
+        for (unsigned n = 0; n < kAtOnce; ++n) {
+            if (threadIdx.x % kHalfWarp != n || first + n >= selection.count) continue;
+            const std::uint32_t query = selection[first + n];
+            const Limit limit = limit_of(input.metric, lists.limits[query],
+                                         input.queries.squares[query], dimensions);
+            if (!limit.excludes(term, sums[n], norm)) add_found(lists, query, item);
+        }
+    }
+}
+
 /// Blocks of one y add to one query's list.
 __global__ void add_items(QuerySelection selection, std::uint32_t first_query, std::uint32_t begin,
                           std::uint32_t end, ListsView lists) {
@@ -152,10 +193,19 @@ __global__ void add_items(QuerySelection selection, std::uint32_t first_query, s
 }
 
 constexpr std::uint32_t kMostY = 65535;
+constexpr std::uint32_t kFewQueries = 16;  // beside which tiles would be mostly empty
 
 template <Term term>
 Status run(const DirectFilterInput& input, const QuerySelection& selection, std::uint32_t begin,
            std::uint32_t end, const ListsView& lists, cudaStream_t stream) {
+    if (selection.count <= kFewQueries) {
+        with_element_type(input.items.type, [&](auto element) {
+            filter_few<term, std::remove_const_t<std::remove_pointer_t<decltype(element)>>>
+                <<<blocks_for(end - begin, kThreads / kHalfWarp), kThreads, 0, stream>>>(
+                    input, selection, begin, end, lists);
+        });
+        return launched("filtering neighbours");
+    }
     for (std::uint32_t first = 0; first < selection.count; first += kMostY * kTile) {
         const std::uint32_t queries = std::min(selection.count - first, kMostY * kTile);
         const dim3 blocks(blocks_for(end - begin, kTile), blocks_for(queries, kTile));

@@ -65,14 +65,30 @@ __device__ inline double most_of_half_warp(double value, unsigned lanes) {
     return value;
 }
 
+/// The definition's sums of term(i, n) for N pairs at a time, so that many reads are under way.
+template <unsigned N, class Term>
+__device__ void exact_sums(std::uint32_t dimensions, unsigned lanes, Term&& term,
+                           double (&sums)[N]) {
+#pragma unroll
+    for (unsigned n = 0; n < N; ++n) sums[n] = 0;
+#pragma unroll 4
+    for (std::uint32_t i = threadIdx.x % kHalfWarp; i < dimensions; i += kHalfWarp)
+#pragma unroll
+        for (unsigned n = 0; n < N; ++n) sums[n] = __dadd_rn(sums[n], term(i, n));
+#pragma unroll
+    for (unsigned distance = kHalfWarp / 2; distance > 0; distance /= 2)
+#pragma unroll
+        for (unsigned n = 0; n < N; ++n)
+            sums[n] = __dadd_rn(sums[n], __shfl_xor_sync(lanes, sums[n], distance));
+}
+
 /// The definition's sum of term(i).
 template <class Term>
 __device__ double exact_sum(std::uint32_t dimensions, unsigned lanes, Term&& term) {
-    double sum = 0;
-#pragma unroll 4
-    for (std::uint32_t i = threadIdx.x % kHalfWarp; i < dimensions; i += kHalfWarp)
-        sum = __dadd_rn(sum, term(i));
-    return sum_of_half_warp(sum, lanes);
+    double sums[1];
+    exact_sums(
+        dimensions, lanes, [&](std::uint32_t i, unsigned) { return term(i); }, sums);
+    return sums[0];
 }
 
 /// x * 2^exponent for exponents from -1023 to 1074, rounded once: where it rounds at all, the
@@ -115,45 +131,27 @@ __device__ inline double similarity_of(double products, double query_square, dou
     return similarity < -1 ? -1.0 : similarity > 1 ? 1.0 : similarity;
 }
 
-/// NaN where there is none.
+/// Where the row's square is out of range; NaN where there is none.
 template <class T>
-__device__ double exact_similarity(const ExactQuery& query, const T* row, std::uint32_t dimensions,
-                                   unsigned lanes) {
-    double products = 0;
-    double squares = 0;
-#pragma unroll 4
-    for (std::uint32_t i = threadIdx.x % kHalfWarp; i < dimensions; i += kHalfWarp) {
-        const double element = as_double(row[i]);
-        products = __dadd_rn(products, __dmul_rn(query.elements[i], element));
-        squares = __dadd_rn(squares, __dmul_rn(element, element));
-    }
-    products = sum_of_half_warp(products, lanes);
-    double square = sum_of_half_warp(squares, lanes);
-    if (square_needs_scale(square)) {
-        int exponent = 0;
-        if (!cosine_exponent(row, dimensions, lanes, exponent)) return nan("");
-        const auto scaled = [=](std::uint32_t i) {
-            return times_power_of_two(as_double(row[i]), exponent);
-        };
-        square = exact_sum(dimensions, lanes,
-                           [=](std::uint32_t i) { return __dmul_rn(scaled(i), scaled(i)); });
-        products = exact_sum(dimensions, lanes, [=](std::uint32_t i) {
-            return __dmul_rn(query.elements[i], scaled(i));
-        });
-    }
+__device__ double scaled_similarity(const ExactQuery& query, const T* row, std::uint32_t dimensions,
+                                    unsigned lanes) {
+    int exponent = 0;
+    if (!cosine_exponent(row, dimensions, lanes, exponent)) return nan("");
+    const auto scaled = [=](std::uint32_t i) {
+        return times_power_of_two(as_double(row[i]), exponent);
+    };
+    const double square = exact_sum(
+        dimensions, lanes, [=](std::uint32_t i) { return __dmul_rn(scaled(i), scaled(i)); });
+    const double products = exact_sum(dimensions, lanes, [=](std::uint32_t i) {
+        return __dmul_rn(query.elements[i], scaled(i));
+    });
     return similarity_of(products, query.square, square);
 }
 
+/// Where the sum of squares over- or underflows. A sum of 0 comes here too, and remains 0.
 template <class T>
-__device__ double exact_euclidean(const double* query, const T* row, std::uint32_t dimensions,
-                                  unsigned lanes) {
-    const double sum = exact_sum(dimensions, lanes, [=](std::uint32_t i) {
-        const double difference = __dsub_rn(query[i], as_double(row[i]));
-        return __dmul_rn(difference, difference);
-    });
-    // Where no element is float64, only a sum of 0 is out of this range, and remains 0.
-    if (sum >= 0x1p-900 && sum <= 0x1p1000) return __dsqrt_rn(sum);
-    const bool large = sum > 1;
+__device__ double scaled_euclidean(bool large, const double* query, const T* row,
+                                   std::uint32_t dimensions, unsigned lanes) {
     const double again = exact_sum(dimensions, lanes, [=](std::uint32_t i) {
         const double a = query[i];
         const double b = as_double(row[i]);
@@ -164,38 +162,85 @@ __device__ double exact_euclidean(const double* query, const T* row, std::uint32
     return __dmul_rn(__dsqrt_rn(again), large ? 0x1p600 : 0x1p-600);
 }
 
+/// Where the sum of products overflows.
 template <class T>
-__device__ double exact_inner_product(const double* query, const T* row, std::uint32_t dimensions,
-                                      unsigned lanes) {
-    const double sum = exact_sum(
-        dimensions, lanes, [=](std::uint32_t i) { return __dmul_rn(query[i], as_double(row[i])); });
-    if (isfinite(sum)) return __dsub_rn(0, sum);
+__device__ double scaled_inner_product(const double* query, const T* row, std::uint32_t dimensions,
+                                       unsigned lanes) {
     const double again = exact_sum(dimensions, lanes, [=](std::uint32_t i) {
         return __dmul_rn(__dmul_rn(query[i], 0x1p-600), __dmul_rn(as_double(row[i]), 0x1p-600));
     });
     return __dsub_rn(0, __dmul_rn(__dmul_rn(again, 0x1p600), 0x1p600));
 }
 
-template <class T>
-__device__ double exact_manhattan(const double* query, const T* row, std::uint32_t dimensions,
-                                  unsigned lanes) {
-    return exact_sum(dimensions, lanes,
-                     [=](std::uint32_t i) { return fabs(__dsub_rn(query[i], as_double(row[i]))); });
+/// The similarities of N items; NaN where there is none.
+template <unsigned N, class T>
+__device__ void exact_similarities(const ExactQuery& query, const T* const (&rows)[N],
+                                   std::uint32_t dimensions, unsigned lanes,
+                                   double (&similarities)[N]) {
+    // Products of items n, and behind them squares.
+    double sums[2 * N];
+    exact_sums(
+        dimensions, lanes,
+        [&](std::uint32_t i, unsigned n) {
+            const double element = as_double(rows[n % N][i]);
+            return __dmul_rn(n < N ? query.elements[i] : element, element);
+        },
+        sums);
+#pragma unroll
+    for (unsigned n = 0; n < N; ++n)
+        similarities[n] = square_needs_scale(sums[N + n])
+                              ? scaled_similarity(query, rows[n], dimensions, lanes)
+                              : similarity_of(sums[n], query.square, sums[N + n]);
 }
 
-/// NaN where there is none.
-template <class T>
-__device__ double exact_distance(Metric metric, const ExactQuery& query, const T* row,
-                                 std::uint32_t dimensions, unsigned lanes) {
+/// The distances of N items; NaN where there is none.
+template <unsigned N, class T>
+__device__ void exact_distances(Metric metric, const ExactQuery& query, const T* const (&rows)[N],
+                                std::uint32_t dimensions, unsigned lanes, double (&distances)[N]) {
+    const double* elements = query.elements;
     switch (metric) {
         case Metric::euclidean:
-            return exact_euclidean(query.elements, row, dimensions, lanes);
+            exact_sums(
+                dimensions, lanes,
+                [&](std::uint32_t i, unsigned n) {
+                    const double difference = __dsub_rn(elements[i], as_double(rows[n][i]));
+                    return __dmul_rn(difference, difference);
+                },
+                distances);
+#pragma unroll
+            for (unsigned n = 0; n < N; ++n) {
+                const double sum = distances[n];
+                distances[n] =
+                    sum >= 0x1p-900 && sum <= 0x1p1000
+                        ? __dsqrt_rn(sum)
+                        : scaled_euclidean(sum > 1, elements, rows[n], dimensions, lanes);
+            }
+            break;
         case Metric::manhattan:
-            return exact_manhattan(query.elements, row, dimensions, lanes);
+            exact_sums(
+                dimensions, lanes,
+                [&](std::uint32_t i, unsigned n) {
+                    return fabs(__dsub_rn(elements[i], as_double(rows[n][i])));
+                },
+                distances);
+            break;
         case Metric::inner_product:
-            return exact_inner_product(query.elements, row, dimensions, lanes);
+            exact_sums(
+                dimensions, lanes,
+                [&](std::uint32_t i, unsigned n) {
+                    return __dmul_rn(elements[i], as_double(rows[n][i]));
+                },
+                distances);
+#pragma unroll
+            for (unsigned n = 0; n < N; ++n)
+                distances[n] = isfinite(distances[n])
+                                   ? __dsub_rn(0, distances[n])
+                                   : scaled_inner_product(elements, rows[n], dimensions, lanes);
+            break;
         default:
-            return __dsub_rn(1, exact_similarity(query, row, dimensions, lanes));
+            exact_similarities(query, rows, dimensions, lanes, distances);
+#pragma unroll
+            for (unsigned n = 0; n < N; ++n) distances[n] = __dsub_rn(1, distances[n]);
     }
 }
 

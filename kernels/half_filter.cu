@@ -145,8 +145,9 @@ Status HalfFilterDevice::look() {
 Status run_half_filter(const HalfFilterDevice& device, const HalfFilterJob& job,
                        std::uint32_t padded, cudaStream_t stream) {
     if (job.rows == 0 || job.begin == job.end) return {};
-    return padded <= 64 ? run_narrow_filter(device, job, padded, stream)
-                        : run_wide_filter(device, job, padded, stream);
+    if (padded <= 64) return run_narrow_filter(device, job, padded, stream);
+    return device.capability == 90 ? run_hopper_filter(job, padded, stream)
+                                   : run_wide_filter(device, job, padded, stream);
 }
 
 Status set_gates(const GateJob& job, cudaStream_t stream) {

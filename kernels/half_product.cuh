@@ -153,5 +153,7 @@ Status run_narrow_filter(const HalfFilterDevice& device, const HalfFilterJob& jo
                          std::uint32_t padded, cudaStream_t stream);
 Status run_wide_filter(const HalfFilterDevice& device, const HalfFilterJob& job,
                        std::uint32_t padded, cudaStream_t stream);
+/// The same on compute capability 9.0.
+Status run_hopper_filter(const HalfFilterJob& job, std::uint32_t padded, cudaStream_t stream);
 
 }  // namespace gputext::gpu

@@ -386,10 +386,10 @@ private:
 /// Whether the filter in half precision is worth its preparation, and holds.
 bool half_helps(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
                 double largest, const HalfFilterDevice& device, const Plan& plan) {
-    constexpr std::size_t kLeastQueries = 16;
+    constexpr std::size_t kFewQueries = 16;
     const std::size_t padded = (items.dimensions + 15) / 16 * 16;
     return HalfSpaceChoice::usable(parameters.metric, items, largest) &&
-           device.can_filter(static_cast<std::uint32_t>(padded)) && queries.rows >= kLeastQueries &&
+           device.can_filter(static_cast<std::uint32_t>(padded)) && queries.rows > kFewQueries &&
            items.rows >= HalfSearch::kLeastItems && plan.shape.is_short() &&
            (plan.shape.open || 8 * parameters.k <= items.rows);
 }

@@ -7,6 +7,7 @@ namespace {
 
 constexpr unsigned kThreads = 128;
 constexpr unsigned kHalfWarps = kThreads / kHalfWarp;
+constexpr unsigned kAtOnce = 2;  // items of a half warp
 
 /// A list in shared memory.
 struct SharedList {
@@ -130,9 +131,18 @@ __global__ __launch_bounds__(kThreads) void merge_lists(ListsView lists, MergeIn
     const unsigned total = size;
     const unsigned lanes = half_warp_lanes();
     const double limit = lists.limits[query];
-    for (unsigned i = kept + threadIdx.x / kHalfWarp; i < total; i += kHalfWarps) {
-        const std::uint64_t key = key_of_item<T>(input, query, list.items[i], limit, lanes);
-        if (threadIdx.x % kHalfWarp == 0) list.keys[i] = key;
+    for (unsigned base = kept + threadIdx.x / kHalfWarp; base < total;
+         base += kAtOnce * kHalfWarps) {
+        std::uint32_t items[kAtOnce];
+        std::uint64_t keys[kAtOnce];
+#pragma unroll
+        for (unsigned n = 0; n < kAtOnce; ++n)
+            items[n] = list.items[min(base + n * kHalfWarps, total - 1)];
+        keys_of_items<T>(input, query, items, limit, lanes, keys);
+#pragma unroll
+        for (unsigned n = 0; n < kAtOnce; ++n)
+            if (threadIdx.x % kHalfWarp == 0 && base + n * kHalfWarps < total)
+                list.keys[base + n * kHalfWarps] = keys[n];
     }
     unsigned padded = 2;
     while (padded < total) padded *= 2;

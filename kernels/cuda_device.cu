@@ -8,8 +8,11 @@
 #include <sstream>
 #include <thread>
 
+#include "kernels/cosine_similarities.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/near_duplicates.hpp"
+#include "kernels/nearest_neighbours.hpp"
+#include "kernels/outlier_factor.hpp"
 #include "kernels/upload_ring.hpp"
 
 namespace gputext {
@@ -126,17 +129,44 @@ public:
     Status near_duplicates(const NearDuplicateParameters& parameters, const Documents& documents,
                            GivenSignatures signatures, std::uint64_t memory, Execution& execution,
                            NearDuplicates& answer) override {
-        if (Status status = open(); !status.ok()) return status;
-        cudaGetLastError();  // an earlier failure is not this job's
-        Result<NearDuplicates> found = gpu::near_duplicates(parameters, documents, signatures,
-                                                            {stream_, memory}, *ring_, execution);
-        // Nothing of the job is left when it ends, and what it broke is told by this job.
-        const Status finished = cuda_status(cudaStreamSynchronize(stream_), "ending a job");
-        if (finished.code() == ErrorCode::device_lost) return finished;
-        if (!found.ok()) return found.status();
-        if (!finished.ok()) return finished;
-        answer = std::move(*found);
-        return {};
+        return run(answer, [&] {
+            return gpu::near_duplicates(parameters, documents, signatures, {stream_, memory},
+                                        *ring_, execution);
+        });
+    }
+
+    // Sparse vectors are computed on the host's threads.
+
+    Status nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
+                              const Vectors& items, const RowKeys& keys, std::uint64_t memory,
+                              Execution& execution, Neighbours& answer) override {
+        if (queries.sparse() || items.sparse())
+            return Device::nearest_neighbours(parameters, queries, items, keys, memory, execution,
+                                              answer);
+        return run(answer, [&] {
+            return gpu::nearest_neighbours(parameters, queries, items, keys, {stream_, memory},
+                                           *ring_, execution);
+        });
+    }
+
+    Status local_outlier_factors(const OutlierParameters& parameters, const Vectors& items,
+                                 std::uint64_t memory, Execution& execution,
+                                 std::vector<double>& factors) override {
+        if (items.sparse())
+            return Device::local_outlier_factors(parameters, items, memory, execution, factors);
+        return run(factors, [&] {
+            return gpu::local_outlier_factors(parameters, items, {stream_, memory}, *ring_,
+                                              execution);
+        });
+    }
+
+    Status cosine_similarities(const Vectors& query, const Vectors& items, std::uint64_t memory,
+                               Execution& execution, std::vector<double>& similarities) override {
+        if (query.sparse() || items.sparse())
+            return Device::cosine_similarities(query, items, memory, execution, similarities);
+        return run(similarities, [&] {
+            return gpu::cosine_similarities(query, items, {stream_, memory}, *ring_, execution);
+        });
     }
 
     /// The pinned memory stays: it is little, and slow to get.
@@ -147,6 +177,21 @@ public:
 private:
     /// Allocations are rounded up, and the driver takes a little now and then.
     static constexpr std::uint64_t kFreePartKept = 32;
+
+    /// Calls the operator, which returns a Result, on this device. Nothing of the job is left when
+    /// it ends, and what it broke is told by this job.
+    template <class T, class Operator>
+    Status run(T& answer, Operator&& work) {
+        if (Status status = open(); !status.ok()) return status;
+        cudaGetLastError();  // an earlier failure is not this job's
+        Result<T> found = work();
+        const Status finished = cuda_status(cudaStreamSynchronize(stream_), "ending a job");
+        if (finished.code() == ErrorCode::device_lost) return finished;
+        if (!found.ok()) return found.status();
+        if (!finished.ok()) return finished;
+        answer = std::move(*found);
+        return {};
+    }
 
     Status open() {
         if (ring_ != nullptr) return {};

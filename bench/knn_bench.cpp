@@ -10,10 +10,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <random>
 
 #include "bench/phase_times.hpp"
 #include "bench/stopwatch.hpp"
+#include "bench/vector_files.hpp"
 #include "cpp/knn.hpp"
 
 using namespace gputext;
@@ -27,20 +27,6 @@ Metric metric_named(const char* name) {
     return Metric::inner_product;
 }
 
-std::vector<float> rows_of(std::size_t count, unsigned seed, const char* file) {
-    std::vector<float> rows(count);
-    if (file != nullptr) {
-        std::ifstream(file, std::ios::binary)
-            .read(reinterpret_cast<char*>(rows.data()),
-                  static_cast<std::streamsize>(count * sizeof(float)));
-        return rows;
-    }
-    std::mt19937_64 generator(seed);
-    std::normal_distribution<float> normal;
-    for (float& element : rows) element = normal(generator);
-    return rows;
-}
-
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -51,8 +37,8 @@ int main(int count, char** arguments) {
                2;
     const auto number = [&](int i) { return static_cast<std::size_t>(std::atoll(arguments[i])); };
     const std::size_t n = number(1), q = number(2), d = number(3), k = number(4);
-    const std::vector<float> items = rows_of(n * d, 1, count > 8 ? arguments[7] : nullptr);
-    const std::vector<float> queries = rows_of(q * d, 2, count > 8 ? arguments[8] : nullptr);
+    const std::vector<float> items = bench::floats(n * d, 1, count > 8 ? arguments[7] : nullptr);
+    const std::vector<float> queries = bench::floats(q * d, 2, count > 8 ? arguments[8] : nullptr);
     const Vectors item_rows{ElementType::float32, n, d, items.data(), {}, {}};
     const Vectors query_rows{ElementType::float32, q, d, queries.data(), {}, {}};
     const KnnParameters parameters{.k = k, .metric = metric_named(arguments[5])};

@@ -62,6 +62,39 @@ double about_smallest(std::size_t k, std::vector<double>& numbers) {
     return *kth;
 }
 
+template <class T>
+[[gnu::optimize("O3")]] void set_upper_bounds(std::span<const T> scores,
+                                              const FilterSpace::Bound& bound, double* bounds) {
+    const double factor = 1 + bound.relative, summand = bound.absolute;
+    for (std::size_t i = 0; i < scores.size(); ++i) bounds[i] = scores[i] * factor + summand;
+}
+
+/// Items that passed, [begin, end), and where those of them go that are kept.
+struct Run {
+    std::size_t begin, end, to;
+};
+
+/// Moves the items whose score is not above `highest`; returns where the last of them ends.
+template <class T>
+[[gnu::optimize("O3")]] std::size_t keep_up_to(T highest, const Run& run, T* __restrict scores,
+                                               std::uint32_t* __restrict positions) {
+    std::size_t to = run.to;
+    for (std::size_t i = run.begin; i < run.end; ++i) {
+        const T score = scores[i];
+        scores[to] = score;
+        positions[to] = positions[i];
+        to += score <= highest;
+    }
+    return to;
+}
+
+template <class T>
+[[gnu::optimize("O3")]] std::size_t count_above(T least, std::span<const T> scores) {
+    std::size_t count = 0;
+    for (const T score : scores) count += score > least;
+    return count;
+}
+
 /// A query on its way through the items.
 template <class T>
 struct QueryState {
@@ -300,26 +333,22 @@ private:
 
     /// Lowers state.most to about the k-th smallest upper bound, never below it, and drops what is
     /// certainly above. Returns how many stay that are not certainly below.
-    [[gnu::optimize("O3")]] std::size_t keep_possible(QueryState<T>& state,
-                                                      std::vector<double>& upper_bounds) const {
+    std::size_t keep_possible(QueryState<T>& state, std::vector<double>& upper_bounds) const {
         if (!search_.keys.queries.empty()) drop_own(state);
         upper_bounds.resize(state.count);
         for_each_run(state, [&](std::size_t begin, std::size_t end, const auto& bound) {
-            for (std::size_t i = begin; i < end; ++i) upper_bounds[i] = bound.most(state.scores[i]);
+            const auto scores = std::span(state.scores).subspan(begin, end - begin);
+            set_upper_bounds<T>(scores, bound, upper_bounds.data() + begin);
         });
         if (state.count >= search_.nearest.k())
             state.most = std::min(state.most, about_smallest(search_.nearest.k(), upper_bounds));
         std::size_t kept = 0, undecided = 0;
         for_each_run(state, [&](std::size_t begin, std::size_t end, const auto& bound) {
-            const T highest = gate(state, bound);
+            const Run run{begin, end, kept};
+            kept = keep_up_to(gate(state, bound), run, state.scores.data(), state.positions.data());
             const T decided = static_cast<T>((state.most - bound.absolute) / (1 + bound.relative));
-            for (std::size_t i = begin; i < end; ++i) {
-                const T score = state.scores[i];
-                state.scores[kept] = score;
-                state.positions[kept] = state.positions[i];
-                kept += score <= highest;
-                undecided += score <= highest && score > decided;
-            }
+            undecided +=
+                count_above<T>(decided, std::span(state.scores).subspan(run.to, kept - run.to));
         });
         state.count = kept;
         return undecided;

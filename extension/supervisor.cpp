@@ -70,12 +70,17 @@ bool take_office() {
     return free;
 }
 
-/// Ends it at once and removes what it leaves. Safe in a signal handler.
+/// What it leaves in the data directory when it is killed. Safe in a signal handler.
+void remove_files() {
+    unlink(kDaemonSocket);
+    unlink(kDaemonSocketLock);
+}
+
+/// Ends it at once. Safe in a signal handler.
 void kill_daemon() {
     if (process.pid == 0) return;
     kill(process.pid, SIGKILL);
-    unlink(kDaemonSocket);
-    unlink(kDaemonSocketLock);
+    remove_files();
 }
 
 /// So that it is gone when this process is; not for ever, as a driver may hold it up.
@@ -124,6 +129,7 @@ bool has_ended(int& status) {
     if (process.log >= 0) daemon_log.forward(process.log);
     probe.close();
     forget(process);
+    remove_files();
     return true;
 }
 

@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <chrono>
 #include <numeric>
+#include <random>
+#include <thread>
 
 #include "tests/plain_knn.hpp"
 #include "tests/vector_rows.hpp"
@@ -308,6 +311,47 @@ TEST(Knn, CanBeStopped) {
     execution.request_stop();
     const auto answer = nearest_neighbours({}, rows.vectors(), rows.vectors(), {}, execution);
     EXPECT_EQ(answer.status().code(), ErrorCode::cancelled);
+}
+
+/// Milliseconds from a stop request, made so long after the begin, to the end.
+double milliseconds_to_stop(const KnnParameters& parameters, const Vectors& queries,
+                            const Vectors& items, std::chrono::milliseconds after) {
+    using Clock = std::chrono::steady_clock;
+    Execution execution(2);
+    Clock::time_point requested;
+    std::thread stopper([&] {
+        std::this_thread::sleep_for(after);
+        requested = Clock::now();
+        execution.request_stop();
+    });
+    const auto answer = nearest_neighbours(parameters, queries, items, {}, execution);
+    const auto end = Clock::now();
+    stopper.join();
+    if (answer.ok()) return 0;
+    EXPECT_EQ(answer.status().code(), ErrorCode::cancelled);
+    return std::chrono::duration<double, std::milli>(end - requested).count();
+}
+
+TEST(Knn, StopsSoonAtAnyTime) {
+    constexpr std::size_t d = 48, n = kSanitized ? 30000 : 400000, q = 3000;
+    std::mt19937 generator(1);
+    std::vector<float> elements(n * d);
+    for (float& element : elements) element = static_cast<float>(generator() >> 8);
+    const Vectors items{ElementType::float32, n, d, elements.data(), {}, {}};
+    const Vectors queries{ElementType::float32, q, d, elements.data(), {}, {}};
+    const KnnParameters cases[] = {
+        {.k = 10, .metric = Metric::euclidean},
+        {.k = n, .metric = Metric::euclidean},
+        {.k = KnnParameters::all_items, .metric = Metric::manhattan, .radius = 2.2e8}};
+    for (const KnnParameters& parameters : cases)
+        for (const int after : {5, 20, 60, 150, 400}) {
+            // A busy machine can lengthen any single run.
+            double least = 1e9;
+            for (int run = 0; run < 3; ++run)
+                least = std::min(least, milliseconds_to_stop(parameters, queries, items,
+                                                             std::chrono::milliseconds(after)));
+            EXPECT_LT(least, kSanitized ? 1000 : 50) << "k " << parameters.k << ", " << after;
+        }
 }
 
 }  // namespace

@@ -20,18 +20,26 @@ inline const std::string kLargeAnswer = "500";
 
 /// What a process holds that jobs could leave behind.
 struct Traces {
-    explicit Traces(pid_t pid)
-        : descriptors(descriptors_of(pid).size()),
-          sockets(sockets_of(pid)),
-          threads(threads_of(pid)),
-          memory_files(has_memory_file(pid) + has_mapped_memory_file(pid)) {}
+    static Traces of_session(pid_t pid) {
+        return {0, sockets_of(pid), threads_of(pid), files(pid)};
+    }
+    static Traces of_supervisor(pid_t pid) {
+        return {descriptors_of(pid).size(), sockets_of(pid), threads_of(pid), files(pid)};
+    }
+    /// A GPU's driver has descriptors and threads of its own, not always as many.
+    static Traces of_daemon(pid_t pid) {
+        if (on_real_gpus()) return {0, daemon_sockets_of(pid), 0, files(pid)};
+        return {descriptors_of(pid).size(), daemon_sockets_of(pid), threads_of(pid), files(pid)};
+    }
 
-    std::size_t descriptors;
+    std::size_t descriptors;  // a session may open tables
     std::size_t sockets;
     std::size_t threads;
     int memory_files;
 
     bool operator==(const Traces&) const = default;
+
+    static int files(pid_t pid) { return has_memory_file(pid) + has_mapped_memory_file(pid); }
 };
 
 inline void PrintTo(const Traces& traces, std::ostream* out) {
@@ -135,9 +143,10 @@ protected:
         EXPECT_EQ(server().daemons().size(), 1u);
         EXPECT_EQ(server().daemon_files(), 2u);
         EXPECT_EQ(count_entries(server().data() / "base/pgsql_tmp"), 0u);
-        expect_idle(session().pid(), idle_->session, "the session");
-        expect_idle(server().supervisor(), idle_->supervisor, "the supervisor");
-        expect_idle(server().daemon(), idle_->daemon, "gputextd");
+        expect_idle(Traces::of_session, session().pid(), idle_->session, "the session");
+        expect_idle(Traces::of_supervisor, server().supervisor(), idle_->supervisor,
+                    "the supervisor");
+        expect_idle(Traces::of_daemon, server().daemon(), idle_->daemon, "gputextd");
     }
 
     void expect_recovered() {
@@ -170,24 +179,20 @@ private:
         // gputextd closes the job's connection in its own time.
         const pid_t daemon = server().daemon();
         ASSERT_NE(daemon, 0);
-        ASSERT_TRUE(eventually([&] { return sockets_of(daemon) <= 1; }));
-        idle_ = std::make_unique<Idle>(
-            Idle{Traces(session().pid()), Traces(server().supervisor()), Traces(daemon)});
+        ASSERT_TRUE(eventually([&] { return daemon_sockets_of(daemon) == 1; }));
+        idle_ = std::make_unique<Idle>(Idle{Traces::of_session(session().pid()),
+                                            Traces::of_supervisor(server().supervisor()),
+                                            Traces::of_daemon(daemon)});
         EXPECT_EQ(idle_->session.threads, 1u);
         EXPECT_EQ(idle_->supervisor.threads, 1u);
         for (const Traces& traces : {idle_->session, idle_->supervisor, idle_->daemon})
             EXPECT_EQ(traces.memory_files, 0);
     }
 
-    /// A session may open tables, but else has what it had; the others have exactly that.
-    void expect_idle(pid_t pid, const Traces& idle, const std::string& who) {
-        const auto seen = [&] {
-            Traces traces(pid);
-            if (pid == session().pid()) traces.descriptors = idle.descriptors;
-            return traces;
-        };
-        EXPECT_TRUE(eventually([&] { return seen() == idle; }, 5s))
-            << who << " has " << ::testing::PrintToString(seen()) << " instead of "
+    void expect_idle(Traces (*traces_of)(pid_t), pid_t pid, const Traces& idle,
+                     const std::string& who) {
+        EXPECT_TRUE(eventually([&] { return traces_of(pid) == idle; }, 5s))
+            << who << " has " << ::testing::PrintToString(traces_of(pid)) << " instead of "
             << ::testing::PrintToString(idle) << "\n"
             << ::testing::PrintToString(descriptors_of(pid));
     }

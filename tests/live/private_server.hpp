@@ -99,6 +99,22 @@ inline std::size_t sockets_of(pid_t pid) {
         all.begin(), all.end(), [](const auto& name) { return name.rfind("socket:", 0) == 0; }));
 }
 
+/// Of gputextd's socket: the one it listens on, and its ends of connections. A driver has others.
+inline std::size_t daemon_sockets_of(pid_t pid) {
+    std::istringstream lines(contents("/proc/net/unix"));
+    std::vector<std::string> named;
+    for (std::string line; std::getline(lines, line);) {
+        std::istringstream words(line);
+        std::string number, count, protocol, flags, type, state, inode, path;
+        words >> number >> count >> protocol >> flags >> type >> state >> inode >> path;
+        if (path == "pgsql_tmp_gputext.sock") named.push_back("socket:[" + inode + "]");
+    }
+    const auto all = descriptors_of(pid);
+    return static_cast<std::size_t>(std::count_if(all.begin(), all.end(), [&](const auto& name) {
+        return std::find(named.begin(), named.end(), name) != named.end();
+    }));
+}
+
 inline bool has_mapped_memory_file(pid_t pid) {
     return contents(proc(pid) / "maps").find("memfd:gputext") != std::string::npos;
 }

@@ -95,6 +95,18 @@ TEST_F(Supervisor, WithoutAProgramSaysSo) {
     expect_recovered();
 }
 
+// Nobody is there any more to remove it, who made the socket.
+TEST_F(Supervisor, RemovesTheSocketOfAProgramThatIsKilled) {
+    use_folder();
+    install_program();
+    expect_job_on_device();
+    fs::remove(folder() / "gputextd");
+    send_signal(server().daemon(), SIGKILL);
+    expect_nothing_runs();
+    install_program();
+    expect_recovered();
+}
+
 TEST_F(Supervisor, WithAProgramThatIsNotExecutableSaysSo) {
     use_folder();
     put_program("#!/bin/sh\n", false);

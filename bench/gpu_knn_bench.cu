@@ -1,0 +1,272 @@
+// bench/gpu_knn_bench.cu - nearest neighbours on one GPU: measured figure, floor and their ratio
+//
+// Arguments: what to measure (small, few, large, cosine, lof; all when none is named). Rows are of
+// independent normal numbers from a fixed seed, in float32. Device figures are between events on
+// the stream, the least of several passes, vectors resident; "converted" is what preparing them
+// takes beside. The whole call is from vectors in the host's memory to the answer there.
+// bench/peers/torch_knn.py measures PyTorch on rows of the same kind.
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "cpp/cosine_similarity.hpp"
+#include "cpp/knn.hpp"
+#include "cpp/outlier_factor.hpp"
+#include "kernels/cosine_similarities.hpp"
+#include "kernels/cuda_status.hpp"
+#include "kernels/device_buffer.hpp"
+#include "kernels/nearest_neighbours.hpp"
+#include "kernels/outlier_factor.hpp"
+#include "kernels/stream_timer.hpp"
+
+using namespace gputext;
+
+namespace {
+
+constexpr double kHalfOperations = 790e12;  // a second, as cuBLAS reaches them
+constexpr double kMemory = 4.3e12;          // bytes/s, device memory
+
+class Clock {
+public:
+    double seconds() const {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    }
+
+private:
+    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+void check(const Status& status) {
+    if (status.ok()) return;
+    std::fprintf(stderr, "%s\n", status.message().c_str());
+    std::exit(1);
+}
+
+Execution& every_core() {
+    static Execution execution(std::max(1u, std::thread::hardware_concurrency()));
+    return execution;
+}
+
+std::uint64_t mix(std::uint64_t x) {
+    x += 0x9e3779b97f4a7c15;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+    return x ^ (x >> 31);
+}
+
+/// About normal: the sum of sixteen numbers of four bits, and one of 32 below them.
+float normal(std::uint64_t seed) {
+    const std::uint64_t bits = mix(seed);
+    int sum = -120;
+    for (int i = 0; i < 16; ++i) sum += static_cast<int>(bits >> (4 * i) & 15);
+    const double below = static_cast<double>(mix(bits) >> 32) * 0x1p-32;
+    return static_cast<float>((sum + below - 0.5) / 18.44);
+}
+
+struct Rows {
+    std::vector<float> elements;
+    Vectors vectors;
+
+    Rows(std::size_t rows, std::size_t dimensions, std::uint64_t seed)
+        : elements(rows * dimensions) {
+        check(every_core().parallel_for(rows, [&](std::size_t row, unsigned) {
+            for (std::size_t i = 0; i < dimensions; ++i)
+                elements[row * dimensions + i] = normal(seed << 40 | (row * dimensions + i));
+            return Status();
+        }));
+        vectors.type = ElementType::float32;
+        vectors.rows = rows;
+        vectors.dimensions = dimensions;
+        vectors.elements = elements.data();
+    }
+};
+
+gpu::DeviceWork device_work() {
+    static cudaStream_t stream = [] {
+        cudaStream_t made = nullptr;
+        check(cuda_status(cudaStreamCreate(&made), "the benchmark"));
+        // Memory that is freed stays with the process, as it would in a server.
+        cudaMemPool_t pool;
+        std::uint64_t keep = UINT64_MAX;
+        check(cuda_status(cudaDeviceGetDefaultMemPool(&pool, 0), "the benchmark"));
+        check(cuda_status(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
+                          "the benchmark"));
+        return made;
+    }();
+    std::size_t available = 0;
+    std::size_t total = 0;
+    check(cuda_status(cudaMemGetInfo(&available, &total), "the benchmark"));
+    return {stream, std::min<std::size_t>(total / 2, std::size_t{40} << 30)};
+}
+
+gpu::UploadRing& upload_ring() {
+    static auto ring = gpu::UploadRing::create(24);
+    check(ring.status());
+    return **ring;
+}
+
+/// How many of the first queries have another answer than the CPU's.
+std::size_t differing(const KnnParameters& parameters, const Rows& queries, const Rows& items,
+                      const Neighbours& found, std::size_t checked) {
+    Vectors some = queries.vectors;
+    some.rows = std::min(checked, some.rows);
+    const auto wanted = nearest_neighbours(parameters, some, items.vectors, {}, every_core());
+    check(wanted.status());
+    std::size_t differ = 0;
+    for (std::size_t q = 0; q < some.rows; ++q) {
+        bool same = wanted->begins[q + 1] == found.begins[q + 1];
+        for (auto i = wanted->begins[q]; same && i < wanted->begins[q + 1]; ++i)
+            same = wanted->items[i] == found.items[i] &&
+                   std::bit_cast<std::uint64_t>(wanted->distances[i]) ==
+                       std::bit_cast<std::uint64_t>(found.distances[i]);
+        differ += !same;
+    }
+    return differ;
+}
+
+void measure_knn(std::size_t items_count, std::size_t query_count, std::size_t dimensions,
+                 std::size_t k, Metric metric, int passes, std::size_t checked) {
+    const Rows items(items_count, dimensions, 1);
+    const Rows queries(query_count, dimensions, 2);
+    const KnnParameters parameters{.k = k, .metric = metric};
+    gpu::KnnCounts best;
+    best.search_ms = best.prepare_ms = 1e9;
+    double whole = 1e9;
+    Neighbours answer;
+    for (int pass = 0; pass < passes; ++pass) {
+        gpu::KnnCounts counts;
+        const Clock clock;
+        auto found = gpu::nearest_neighbours(parameters, queries.vectors, items.vectors, {},
+                                             device_work(), upload_ring(), every_core(), &counts);
+        whole = std::min(whole, clock.seconds());
+        check(found.status());
+        answer = std::move(*found);
+        best.search_ms = std::min(best.search_ms, counts.search_ms);
+        best.prepare_ms = std::min(best.prepare_ms, counts.prepare_ms);
+        best.escalated = counts.escalated;
+        best.rescored = counts.rescored;
+    }
+    const double pairs = static_cast<double>(items_count) * static_cast<double>(query_count);
+    const double padded = static_cast<double>((dimensions + 15) / 16 * 16);
+    const double floor =
+        std::max(pairs * 2 * padded / kHalfOperations,
+                 static_cast<double>(items_count + query_count) * padded * 2 / kMemory);
+    std::printf(
+        "knn metric %d, %zu x %zu x %zu, k = %zu: %.1f us on the device; floor %.1f us; ratio "
+        "%.2f; converted %.1f us; whole call %.1f ms; rescored %.1f a query, escalated %llu; "
+        "%zu of %zu differ from the CPU\n",
+        static_cast<int>(metric), items_count, query_count, dimensions, k, best.search_ms * 1e3,
+        floor * 1e6, best.search_ms * 1e-3 / floor, best.prepare_ms * 1e3, whole * 1e3,
+        static_cast<double>(best.rescored) / static_cast<double>(query_count),
+        static_cast<unsigned long long>(best.escalated),
+        differing(parameters, queries, items, answer, checked), std::min(checked, query_count));
+    std::fflush(stdout);
+}
+
+/// One vector beside many: bytes read a second, against the measured rate of a copy.
+void measure_cosines(std::size_t rows, std::size_t dimensions) {
+    const Rows items(rows, dimensions, 1);
+    const Rows query(1, dimensions, 2);
+    const gpu::DeviceWork work = device_work();
+    const std::size_t bytes = items.elements.size() * sizeof(float);
+    DeviceBuffer<float> device_items, copy, device_query;
+    DeviceBuffer<double> elements, square, similarities;
+    check(device_items.upload(items.elements, work.stream));
+    check(device_query.upload(query.elements, work.stream));
+    check(copy.allocate(items.elements.size(), work.stream));
+    check(elements.allocate(dimensions, work.stream));
+    check(square.allocate(1, work.stream));
+    check(similarities.allocate(rows, work.stream));
+    const auto width = static_cast<std::uint32_t>(dimensions);
+    const gpu::DeviceRows device_rows{ElementType::float32, device_items.data(),
+                                      static_cast<std::uint32_t>(rows), width};
+    check(gpu::prepare_queries(Metric::cosine,
+                               {ElementType::float32, device_query.data(), 1, width},
+                               elements.data(), square.data(), work.stream));
+    double best = 1e9;
+    double copied = 1e9;
+    for (int pass = 0; pass < 10; ++pass) {
+        // The copy also empties the caches of the items' end.
+        gpu::StreamTimer copy_timer(true, work.stream), timer(true, work.stream);
+        copy_timer.begin();
+        check(cuda_status(cudaMemcpyAsync(copy.data(), device_items.data(), bytes,
+                                          cudaMemcpyDeviceToDevice, work.stream),
+                          "the benchmark"));
+        copy_timer.end();
+        timer.begin();
+        check(gpu::run_cosine_similarities({1, width, elements.data(), square.data(), nullptr},
+                                           device_rows, similarities.data(), work.stream));
+        timer.end();
+        check(cuda_status(cudaStreamSynchronize(work.stream), "the benchmark"));
+        best = std::min(best, timer.milliseconds());
+        copied = std::min(copied, copy_timer.milliseconds());
+    }
+    const double rate = static_cast<double>(bytes) / best * 1e3;
+    const double copy_rate = 2 * static_cast<double>(bytes) / copied * 1e3;
+    const Clock clock;
+    const auto whole =
+        gpu::cosine_similarities(query.vectors, items.vectors, work, upload_ring(), every_core());
+    const double seconds = clock.seconds();
+    check(whole.status());
+    const auto expected =
+        cosine_similarities(query.vectors, items.vectors, best_simd(), every_core());
+    check(expected.status());
+    std::printf(
+        "cosine 1 x %zu x %zu: %.1f us on the device, %.2f TB/s; a copy %.2f TB/s; ratio %.2f; "
+        "whole call %.1f ms; %s\n",
+        rows, dimensions, best * 1e3, rate * 1e-12, copy_rate * 1e-12, rate / copy_rate,
+        seconds * 1e3, *whole == *expected ? "the CPU's bits" : "OTHER BITS");
+}
+
+void measure_outliers(std::size_t rows, std::size_t dimensions, std::size_t k) {
+    const Rows items(rows, dimensions, 1);
+    const OutlierParameters parameters{.k = k};
+    double best = 1e9;
+    std::vector<double> found;
+    for (int pass = 0; pass < 3; ++pass) {
+        const Clock clock;
+        auto factors = gpu::local_outlier_factors(parameters, items.vectors, device_work(),
+                                                  upload_ring(), every_core());
+        best = std::min(best, clock.seconds());
+        check(factors.status());
+        found = std::move(*factors);
+    }
+    const auto expected = local_outlier_factors(parameters, items.vectors, every_core());
+    check(expected.status());
+    std::printf("LOF %zu x %zu, k = %zu: whole call %.1f ms; %s\n", rows, dimensions, k, best * 1e3,
+                found == *expected ? "the CPU's bits" : "OTHER BITS");
+}
+
+bool wanted(int argc, char** argv, const char* name) {
+    if (argc == 1) return true;
+    return std::any_of(argv + 1, argv + argc,
+                       [name](const char* arg) { return std::strcmp(arg, name) == 0; });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (wanted(argc, argv, "small")) {
+        for (const std::size_t k : {20, 100})
+            measure_knn(20000, 5000, 41, k, Metric::euclidean, 10, 5000);
+        measure_knn(20000, 5000, 41, 100, Metric::cosine, 10, 5000);
+        measure_knn(20000, 5000, 10, 100, Metric::euclidean, 10, 5000);
+    }
+    if (wanted(argc, argv, "few"))
+        for (const std::size_t queries : {1, 16})
+            measure_knn(1000000, queries, 768, 100, Metric::cosine, 3, 16);
+    if (wanted(argc, argv, "large"))
+        measure_knn(1000000, 10000, 768, 100, Metric::cosine, 3, 32);
+    if (wanted(argc, argv, "cosine")) measure_cosines(100000, 1000);
+    if (wanted(argc, argv, "lof")) {
+        measure_knn(100000, 100000, 16, 20, Metric::euclidean, 3, 1000);
+        measure_outliers(100000, 16, 20);
+    }
+}

@@ -1,0 +1,247 @@
+// kernels/exact_distance.cuh - the distances of cpp/distance.hpp on a device, to the bit
+//
+// Sixteen lanes take the definition's sixteen partial sums of a pair; adding lanes j and j ^ 8,
+// then 4, 2, 1 is its tree. Operations are the intrinsics that round once and are never fused.
+// Functions are called by all sixteen lanes of a half warp, which `lanes` names, and give all of
+// them the result.
+
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include <cstdint>
+
+#include "cpp/distance.hpp"
+#include "cpp/vectors.hpp"
+
+namespace gputext::gpu {
+
+inline constexpr unsigned kHalfWarp = 16;
+
+/// The half warp of the calling thread.
+__device__ inline unsigned half_warp_lanes() {
+    return threadIdx.x & 16 ? 0xffff0000u : 0x0000ffffu;
+}
+
+__device__ inline double as_double(__half x) {
+    return static_cast<double>(__half2float(x));
+}
+__device__ inline double as_double(float x) {
+    return static_cast<double>(x);
+}
+__device__ inline double as_double(double x) {
+    return x;
+}
+__device__ inline double as_double(std::int32_t x) {
+    return static_cast<double>(x);
+}
+
+/// Calls `of` with a null pointer to the type's elements, on the host.
+template <class Function>
+auto with_element_type(ElementType type, Function&& of) {
+    switch (type) {
+        case ElementType::float16:
+            return of(static_cast<const __half*>(nullptr));
+        case ElementType::float32:
+            return of(static_cast<const float*>(nullptr));
+        case ElementType::float64:
+            return of(static_cast<const double*>(nullptr));
+        default:
+            return of(static_cast<const std::int32_t*>(nullptr));
+    }
+}
+
+__device__ inline double sum_of_half_warp(double sum, unsigned lanes) {
+#pragma unroll
+    for (unsigned distance = kHalfWarp / 2; distance > 0; distance /= 2)
+        sum = __dadd_rn(sum, __shfl_xor_sync(lanes, sum, distance));
+    return sum;
+}
+
+__device__ inline double most_of_half_warp(double value, unsigned lanes) {
+#pragma unroll
+    for (unsigned distance = kHalfWarp / 2; distance > 0; distance /= 2)
+        value = fmax(value, __shfl_xor_sync(lanes, value, distance));
+    return value;
+}
+
+/// The definition's sums of term(i, n) for N pairs at a time, so that many reads are under way.
+template <unsigned N, class Term>
+__device__ void exact_sums(std::uint32_t dimensions, unsigned lanes, Term&& term,
+                           double (&sums)[N]) {
+#pragma unroll
+    for (unsigned n = 0; n < N; ++n) sums[n] = 0;
+#pragma unroll 4
+    for (std::uint32_t i = threadIdx.x % kHalfWarp; i < dimensions; i += kHalfWarp)
+#pragma unroll
+        for (unsigned n = 0; n < N; ++n) sums[n] = __dadd_rn(sums[n], term(i, n));
+#pragma unroll
+    for (unsigned distance = kHalfWarp / 2; distance > 0; distance /= 2)
+#pragma unroll
+        for (unsigned n = 0; n < N; ++n)
+            sums[n] = __dadd_rn(sums[n], __shfl_xor_sync(lanes, sums[n], distance));
+}
+
+/// The definition's sum of term(i).
+template <class Term>
+__device__ double exact_sum(std::uint32_t dimensions, unsigned lanes, Term&& term) {
+    double sums[1];
+    exact_sums(
+        dimensions, lanes, [&](std::uint32_t i, unsigned) { return term(i); }, sums);
+    return sums[0];
+}
+
+/// x * 2^exponent for exponents from -1023 to 1074, rounded once: where it rounds at all, the
+/// exponent is below 0.
+__device__ inline double times_power_of_two(double x, int exponent) {
+    if (exponent > 1000) {
+        x = __dmul_rn(x, 0x1p1000);
+        exponent -= 1000;
+    }
+    const long long bits = exponent == -1023 ? 1ll << 51 : (exponent + 1023ll) << 52;
+    return __dmul_rn(x, __longlong_as_double(bits));
+}
+
+__device__ inline bool square_needs_scale(double square) {
+    return !(square >= 0x1p-300 && square <= 0x1p300);
+}
+
+/// What metric cosine multiplies a row by, as an exponent of two. False for a row of zeros.
+template <class T>
+__device__ bool cosine_exponent(const T* row, std::uint32_t dimensions, unsigned lanes,
+                                int& exponent) {
+    double most = 0;
+    for (std::uint32_t i = threadIdx.x % kHalfWarp; i < dimensions; i += kHalfWarp)
+        most = fmax(most, fabs(as_double(row[i])));
+    most = most_of_half_warp(most, lanes);
+    if (most == 0) return false;
+    exponent = -ilogb(most);
+    return true;
+}
+
+struct ExactQuery {
+    const double* elements;
+    double square;  // cosine only
+};
+
+/// Of sums over rows that are scaled where they need it.
+__device__ inline double similarity_of(double products, double query_square, double square) {
+    if (query_square == 0 || square == 0) return nan("");
+    const double similarity = __ddiv_rn(products, __dsqrt_rn(__dmul_rn(query_square, square)));
+    return similarity < -1 ? -1.0 : similarity > 1 ? 1.0 : similarity;
+}
+
+/// Where the row's square is out of range; NaN where there is none.
+template <class T>
+__device__ double scaled_similarity(const ExactQuery& query, const T* row, std::uint32_t dimensions,
+                                    unsigned lanes) {
+    int exponent = 0;
+    if (!cosine_exponent(row, dimensions, lanes, exponent)) return nan("");
+    const auto scaled = [=](std::uint32_t i) {
+        return times_power_of_two(as_double(row[i]), exponent);
+    };
+    const double square = exact_sum(
+        dimensions, lanes, [=](std::uint32_t i) { return __dmul_rn(scaled(i), scaled(i)); });
+    const double products = exact_sum(dimensions, lanes, [=](std::uint32_t i) {
+        return __dmul_rn(query.elements[i], scaled(i));
+    });
+    return similarity_of(products, query.square, square);
+}
+
+/// Where the sum of squares over- or underflows. A sum of 0 comes here too, and remains 0.
+template <class T>
+__device__ double scaled_euclidean(bool large, const double* query, const T* row,
+                                   std::uint32_t dimensions, unsigned lanes) {
+    const double again = exact_sum(dimensions, lanes, [=](std::uint32_t i) {
+        const double a = query[i];
+        const double b = as_double(row[i]);
+        const double difference = large ? __dsub_rn(__dmul_rn(a, 0x1p-600), __dmul_rn(b, 0x1p-600))
+                                        : __dmul_rn(__dsub_rn(a, b), 0x1p600);
+        return __dmul_rn(difference, difference);
+    });
+    return __dmul_rn(__dsqrt_rn(again), large ? 0x1p600 : 0x1p-600);
+}
+
+/// Where the sum of products overflows.
+template <class T>
+__device__ double scaled_inner_product(const double* query, const T* row, std::uint32_t dimensions,
+                                       unsigned lanes) {
+    const double again = exact_sum(dimensions, lanes, [=](std::uint32_t i) {
+        return __dmul_rn(__dmul_rn(query[i], 0x1p-600), __dmul_rn(as_double(row[i]), 0x1p-600));
+    });
+    return __dsub_rn(0, __dmul_rn(__dmul_rn(again, 0x1p600), 0x1p600));
+}
+
+/// The similarities of N items; NaN where there is none.
+template <unsigned N, class T>
+__device__ void exact_similarities(const ExactQuery& query, const T* const (&rows)[N],
+                                   std::uint32_t dimensions, unsigned lanes,
+                                   double (&similarities)[N]) {
+    // Products of items n, and behind them squares.
+    double sums[2 * N];
+    exact_sums(
+        dimensions, lanes,
+        [&](std::uint32_t i, unsigned n) {
+            const double element = as_double(rows[n % N][i]);
+            return __dmul_rn(n < N ? query.elements[i] : element, element);
+        },
+        sums);
+#pragma unroll
+    for (unsigned n = 0; n < N; ++n)
+        similarities[n] = square_needs_scale(sums[N + n])
+                              ? scaled_similarity(query, rows[n], dimensions, lanes)
+                              : similarity_of(sums[n], query.square, sums[N + n]);
+}
+
+/// The distances of N items; NaN where there is none.
+template <unsigned N, class T>
+__device__ void exact_distances(Metric metric, const ExactQuery& query, const T* const (&rows)[N],
+                                std::uint32_t dimensions, unsigned lanes, double (&distances)[N]) {
+    const double* elements = query.elements;
+    switch (metric) {
+        case Metric::euclidean:
+            exact_sums(
+                dimensions, lanes,
+                [&](std::uint32_t i, unsigned n) {
+                    const double difference = __dsub_rn(elements[i], as_double(rows[n][i]));
+                    return __dmul_rn(difference, difference);
+                },
+                distances);
+#pragma unroll
+            for (unsigned n = 0; n < N; ++n) {
+                const double sum = distances[n];
+                distances[n] =
+                    sum >= 0x1p-900 && sum <= 0x1p1000
+                        ? __dsqrt_rn(sum)
+                        : scaled_euclidean(sum > 1, elements, rows[n], dimensions, lanes);
+            }
+            break;
+        case Metric::manhattan:
+            exact_sums(
+                dimensions, lanes,
+                [&](std::uint32_t i, unsigned n) {
+                    return fabs(__dsub_rn(elements[i], as_double(rows[n][i])));
+                },
+                distances);
+            break;
+        case Metric::inner_product:
+            exact_sums(
+                dimensions, lanes,
+                [&](std::uint32_t i, unsigned n) {
+                    return __dmul_rn(elements[i], as_double(rows[n][i]));
+                },
+                distances);
+#pragma unroll
+            for (unsigned n = 0; n < N; ++n)
+                distances[n] = isfinite(distances[n])
+                                   ? __dsub_rn(0, distances[n])
+                                   : scaled_inner_product(elements, rows[n], dimensions, lanes);
+            break;
+        default:
+            exact_similarities(query, rows, dimensions, lanes, distances);
+#pragma unroll
+            for (unsigned n = 0; n < N; ++n) distances[n] = __dsub_rn(1, distances[n]);
+    }
+}
+
+}  // namespace gputext::gpu

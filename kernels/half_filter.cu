@@ -1,0 +1,168 @@
+#include "kernels/half_filter.hpp"
+
+#include "kernels/half_product.cuh"
+#include "kernels/launch.hpp"
+
+namespace gputext::gpu {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+/// At most the score of items as far as the limit.
+__device__ float gate_of_limit(const HalfSpace& space, const HalfQueryBound& query, double limit) {
+    if (!isfinite(query.norm)) return -INFINITY;
+    if (space.metric == Metric::cosine && query.norm == 0) return INFINITY;  // it has no neighbours
+    const double norm_square = query.norm * query.norm;
+    double t = 0;
+    switch (space.metric) {
+        case Metric::euclidean: {
+            const double scaled = limit * query.scale;
+            t = (query.least_norm * query.least_norm * (1 - 0x1p-48) -
+                 scaled * scaled * (1 + 0x1p-48)) /
+                2;
+            break;
+        }
+        case Metric::cosine:
+            t = 1 - limit;
+            break;
+        default:
+            t = -limit * query.scale;
+    }
+    t -= fabs(t) * (0x1p-48 + space.sum_error) + 2 * space.double_error * norm_square + 0x1p-100;
+    return isnan(t) ? -INFINITY : __double2float_rd(t);
+}
+
+/// How much more than its t a score may be: twice r with the largest bounds of any item.
+__device__ float width_of_scores(const GateJob& job, std::uint32_t row, float gate) {
+    const float2 group = job.queries.groups[row / kGroupQueries];
+    const double error = job.space.sum_error + 4 * job.space.double_error;
+    const double per_norm = job.largest[0];
+    const double norm = job.largest[1];
+    const double query_norm = group.x;
+    const double r = query_norm * per_norm + group.y * norm +
+                     error * (norm * norm + query_norm * query_norm + query_norm * norm);
+    return __double2float_ru(2.001 * r + fabs(static_cast<double>(gate)) * 0x1p-20 + 0x1p-90);
+}
+
+__global__ void gates_of_limits(GateJob job) {
+    const std::uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= job.rows) return;
+    const float gate = gate_of_limit(job.space, job.queries.bounds[row], job.limits[row]);
+    job.gates[row] = gate;
+    if (job.widths != nullptr) job.widths[row] = width_of_scores(job, row, gate);
+}
+
+__device__ unsigned ordered_float(float value) {
+    const unsigned bits = __float_as_uint(value);
+    return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+__device__ float float_of_ordered(unsigned ordered) {
+    return __uint_as_float(ordered >> 31 ? ordered & 0x7fffffffu : ~ordered);
+}
+
+__device__ unsigned sum_of_warp(unsigned value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(~0u, value);
+#else
+    for (unsigned distance = 16; distance > 0; distance /= 2)
+        value += __shfl_xor_sync(~0u, value, distance);
+    return value;
+#endif
+}
+
+/// A block for each query, which finds by bisection a score that `rank` or a few more reach.
+template <unsigned Threads, unsigned Each>
+__global__ __launch_bounds__(Threads) void gates_of_samples(GateJob job, const float* scores,
+                                                            std::uint32_t first,
+                                                            std::uint32_t rank) {
+    __shared__ unsigned counts[2];
+    __shared__ unsigned range[2];
+    const std::uint32_t row = first + blockIdx.x;
+    scores += std::size_t{blockIdx.x} * Threads * Each;
+    if (threadIdx.x < 2) {
+        counts[threadIdx.x] = 0;
+        range[threadIdx.x] = threadIdx.x == 0 ? UINT32_MAX : 0;
+    }
+    __syncthreads();
+    unsigned values[Each];
+    unsigned least = UINT32_MAX;
+    unsigned most = 0;
+#pragma unroll
+    for (unsigned i = 0; i < Each; ++i) {
+        values[i] = ordered_float(scores[i * Threads + threadIdx.x]);
+        least = min(least, values[i]);
+        most = max(most, values[i]);
+    }
+    atomicMin(&range[0], least);
+    atomicMax(&range[1], most);
+    __syncthreads();
+    unsigned low = range[0];  // reached by all
+    unsigned high = range[1];
+    for (unsigned round = 0; high - low > 1; ++round) {
+        const unsigned middle = low + (high - low) / 2;
+        unsigned mine = 0;
+#pragma unroll
+        for (unsigned i = 0; i < Each; ++i) mine += values[i] >= middle;
+        mine = sum_of_warp(mine);
+        if (threadIdx.x % 32 == 0 && mine > 0) atomicAdd(&counts[round % 2], mine);
+        __syncthreads();
+        const unsigned reached = counts[round % 2];
+        if (threadIdx.x == 0) counts[(round + 1) % 2] = 0;
+        __syncthreads();
+        if (reached >= rank)
+            low = middle;
+        else
+            high = middle;
+        if (reached >= rank && reached <= rank + rank / 8) break;
+    }
+    if (threadIdx.x != 0) return;
+    const float proven = gate_of_limit(job.space, job.queries.bounds[row], job.limits[row]);
+    float gate = float_of_ordered(low);
+    if (!(fabsf(gate) < INFINITY) || gate < proven) gate = proven;
+    job.gates[row] = gate;
+    job.widths[row] = width_of_scores(job, row, gate);
+}
+
+}  // namespace
+
+Status HalfFilterDevice::look() {
+    int device = 0;
+    int major = 0;
+    int minor = 0;
+    GPUTEXT_TRY(cuda_status(cudaGetDevice(&device), "asking for the device"));
+    const auto ask = [device](int& value, cudaDeviceAttr which) {
+        return cuda_status(cudaDeviceGetAttribute(&value, which, device),
+                           "asking for the device's properties");
+    };
+    GPUTEXT_TRY(ask(major, cudaDevAttrComputeCapabilityMajor));
+    GPUTEXT_TRY(ask(minor, cudaDevAttrComputeCapabilityMinor));
+    GPUTEXT_TRY(ask(processors, cudaDevAttrMultiProcessorCount));
+    GPUTEXT_TRY(ask(shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin));
+    capability = 10 * major + minor;
+    return {};
+}
+
+Status run_half_filter(const HalfFilterDevice& device, const HalfFilterJob& job,
+                       std::uint32_t padded, cudaStream_t stream) {
+    if (job.rows == 0 || job.begin == job.end) return {};
+    if (padded <= 64) return run_narrow_filter(device, job, padded, stream);
+    return device.capability == 90 ? run_hopper_filter(job, padded, stream)
+                                   : run_wide_filter(device, job, padded, stream);
+}
+
+Status set_gates(const GateJob& job, cudaStream_t stream) {
+    gates_of_limits<<<blocks_for(job.rows, kThreads), kThreads, 0, stream>>>(job);
+    return launched("setting gates");
+}
+
+Status guess_gates(const GateJob& job, const float* scores, std::uint32_t samples,
+                   std::uint32_t first, std::uint32_t count, std::uint32_t rank,
+                   cudaStream_t stream) {
+    if (samples == 2048)
+        gates_of_samples<128, 16><<<count, 128, 0, stream>>>(job, scores, first, rank);
+    else
+        gates_of_samples<512, 32><<<count, 512, 0, stream>>>(job, scores, first, rank);
+    return launched("guessing gates");
+}
+
+}  // namespace gputext::gpu

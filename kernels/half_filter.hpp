@@ -1,0 +1,71 @@
+// kernels/half_filter.hpp - the filter in half precision: products of rows, compared as they arise
+//
+// A score v + r of a query and an item (kernels/half_rows.hpp) lives in a register: it is compared
+// with the query's gate, and only the few that reach it are written. Up to 64 dimensions a warp
+// keeps 64 queries in registers and lets all items pass by; above, blocks multiply tiles of 128
+// queries by 256 items from shared memory. Compute capability 8.0 or higher; 7.5 up to 64
+// dimensions.
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "cpp/status.hpp"
+#include "kernels/half_rows.hpp"
+#include "kernels/neighbour_lists.hpp"
+
+namespace gputext::gpu {
+
+struct HalfFilterJob {
+    HalfQueries queries;
+    std::uint32_t rows;  // of queries
+    const float* gates;  // by query
+    HalfItems items;     // the first of them has the number first_item
+    std::uint32_t first_item;
+    std::uint32_t begin;  // numbers of the items that are filtered
+    std::uint32_t end;
+    ListsView lists;
+    /// Where scores go instead of lists, row by row: (end - begin) a query. Null but for samples.
+    float* scores;
+};
+
+/// What the current device can do.
+struct HalfFilterDevice {
+    int capability = 0;  // 90 is 9.0
+    int processors = 0;
+    int shared_bytes = 0;  // of a block, at most
+
+    Status look();
+    bool can_filter(std::uint32_t padded) const {
+        return capability >= 80 || (capability >= 75 && padded <= 64);
+    }
+};
+
+/// Adds items to the lists of the queries whose gates they reach, with their scores. One launch:
+/// 2 * rows * (end - begin) * padded operations.
+Status run_half_filter(const HalfFilterDevice& device, const HalfFilterJob& job,
+                       std::uint32_t padded, cudaStream_t stream);
+
+/// What becomes of a query's limit before the filter, and after.
+struct GateJob {
+    HalfSpace space;
+    HalfQueries queries;
+    std::uint32_t rows;
+    const double* limits;
+    const float* largest;  // HalfItems::largest
+    float* gates;
+    float* widths;  // bounds of what a score may exceed t by, or null
+};
+
+/// Gates that leave out only items beyond the limits.
+Status set_gates(const GateJob& job, cudaStream_t stream);
+
+/// The same, or a higher one that about `rank` of the samples reach: the items that reach it may
+/// be fewer than the k nearest. `scores` holds `samples` a query, 2048 or 16384.
+Status guess_gates(const GateJob& job, const float* scores, std::uint32_t samples,
+                   std::uint32_t first, std::uint32_t count, std::uint32_t rank,
+                   cudaStream_t stream);
+
+}  // namespace gputext::gpu

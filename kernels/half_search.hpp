@@ -1,0 +1,66 @@
+// kernels/half_search.hpp - what the filter in half precision keeps on the device, and its passes
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cpp/execution.hpp"
+#include "kernels/device_buffer.hpp"
+#include "kernels/half_filter.hpp"
+#include "kernels/half_rows.hpp"
+#include "kernels/neighbour_lists.hpp"
+
+namespace gputext::gpu {
+
+class HalfSearch {
+public:
+    /// Device memory for one query, for one item, and for samples at least.
+    struct Bytes {
+        std::size_t per_query;
+        std::size_t per_item;
+        std::size_t samples;
+    };
+    static Bytes bytes(std::size_t dimensions, std::size_t items);
+    /// Items below which no sample is taken: a search in double precision is as fast.
+    static constexpr std::uint32_t kLeastItems = 8192;
+
+    /// Errors of all functions: out_of_memory, device_error, cancelled.
+    Status prepare(Metric metric, const Vectors& items, const HalfFilterDevice& device,
+                   cudaStream_t stream);
+    Status allocate(std::size_t queries, std::size_t items, std::size_t sample_bytes);
+    Status load_queries(const DeviceQueries& queries);
+    /// The items that the filter is about from now on: numbers from `first_item` on.
+    Status load_items(const DeviceRows& items, std::uint32_t first_item);
+
+    /// Fills the lists with the items [begin, end) that may be near. `guess`: the lists are empty,
+    /// and gates come from a sample as well as from limits; then at least kLeastItems items.
+    Status filter(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end, bool guess,
+                  Execution& execution);
+    /// Computes, after merging, which gates would have sufficed.
+    Status prove(const NeighbourLists& lists);
+
+    const float* gates() const { return gates_.data(); }
+    const float* proven() const { return proven_.data(); }
+    const float* widths() const { return widths_.data(); }
+
+private:
+    GateJob gate_job(const ListsView& lists, float* gates, float* widths) const;
+    HalfFilterJob job(std::uint32_t begin, std::uint32_t end) const;
+    Status sample(const ListsView& lists, std::uint32_t begin, std::uint32_t end);
+
+    HalfFilterDevice device_;
+    HalfSpaceChoice choice_;
+    cudaStream_t stream_ = nullptr;
+    std::uint32_t samples_ = 0;      // taken of a range
+    std::uint32_t sample_rows_ = 0;  // queries whose scores there is room for
+    std::uint32_t queries_ = 0;
+    std::uint32_t first_item_ = 0;
+    DeviceBuffer<__half> query_rows_, item_rows_, sampled_rows_;
+    DeviceBuffer<HalfQueryBound> query_bounds_;
+    DeviceBuffer<HalfItemBound> item_bounds_, sampled_bounds_;
+    DeviceBuffer<float2> groups_;
+    DeviceBuffer<float> largest_, gates_, widths_, proven_, scores_;
+};
+
+}  // namespace gputext::gpu

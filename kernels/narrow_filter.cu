@@ -1,0 +1,214 @@
+#include <algorithm>
+
+#include "kernels/half_product.cuh"
+#include "kernels/launch.hpp"
+
+namespace gputext::gpu {
+namespace {
+
+constexpr unsigned kWarps = 4;
+constexpr unsigned kThreads = 32 * kWarps;
+constexpr unsigned kTiles = 4;  // of 16 queries, of a warp
+constexpr unsigned kWarpRows = 16 * kTiles;
+constexpr unsigned kBlockRows = kWarps * kWarpRows;
+constexpr unsigned kStage = 64;                 // items in shared memory at a time
+constexpr unsigned kMostFound = 8 * kWarpRows;  // by a warp among eight items
+constexpr unsigned kFlushAt = 256;
+static_assert(kBlockRows == kGroupQueries);
+
+/// Rows of items 16 bytes apart from what would be the same banks.
+template <unsigned Steps>
+struct Shared {
+    static constexpr unsigned pitch = 16 * Steps + 8;
+    __half items[2][kStage][pitch];
+    float starts[2][kStage];
+    FoundBuffer<kFlushAt + kMostFound> found[kWarps];
+};
+
+template <unsigned Steps>
+__device__ void fetch_stage(const HalfFilterJob& job, std::uint32_t first, Shared<Steps>& shared,
+                            unsigned stage) {
+    constexpr unsigned kVectors = 2 * Steps;  // of a row
+#pragma unroll
+    for (unsigned v = 0; v < kStage * kVectors / kThreads; ++v) {
+        const unsigned at = v * kThreads + threadIdx.x;
+        const unsigned column = at / kVectors;
+        const std::uint32_t item = first + column;
+        const bool valid = item < job.end;
+        const std::size_t row = valid ? item - job.first_item : 0;
+        copy_vector(&shared.items[stage][column][8 * (at % kVectors)],
+                    job.items.rows + row * 16 * Steps + 8 * (at % kVectors), valid);
+    }
+    end_of_copies();
+}
+
+/// The start of the calling thread's item of a stage.
+__device__ float fetch_start(const HalfFilterJob& job, std::uint32_t first, float2 group) {
+    const std::uint32_t item = first + threadIdx.x;
+    if (threadIdx.x >= kStage || item >= job.end) return -INFINITY;
+    return start_of_item(job.items.bounds[item - job.first_item], group);
+}
+
+/// Eight items' halves, as the product wants them.
+template <unsigned Steps>
+__device__ void load_items(const Shared<Steps>& shared, unsigned stage, unsigned eight,
+                           std::uint32_t (&items)[Steps][2]) {
+    const unsigned lane = threadIdx.x % 32;
+    const std::uint32_t row = shared_address(&shared.items[stage][eight + lane % 8][lane / 8 * 8]);
+#pragma unroll
+    for (unsigned step = 0; step + 1 < Steps; step += 2) {
+        std::uint32_t two[4];
+        load_matrices(two, row + 32 * step);
+        items[step][0] = two[0];
+        items[step][1] = two[1];
+        items[step + 1][0] = two[2];
+        items[step + 1][1] = two[3];
+    }
+    if constexpr (Steps % 2 == 1) {
+        const std::uint32_t last =
+            shared_address(&shared.items[stage][eight + lane % 8][lane / 8 % 2 * 8]);
+        load_matrices(items[Steps - 1], last + 32 * (Steps - 1));
+    }
+}
+
+/// Each warp multiplies 64 queries, held in registers, with the block's items.
+template <unsigned Steps, bool Sample>
+__global__ __launch_bounds__(kThreads) void filter_narrow(const HalfFilterJob job,
+                                                          std::uint32_t items_per_block) {
+    extern __shared__ uint4 memory[];
+    auto& shared = *reinterpret_cast<Shared<Steps>*>(memory);
+    const unsigned lane = threadIdx.x % 32;
+    const unsigned warp = threadIdx.x / 32;
+    const std::uint32_t warp_row = blockIdx.y * kBlockRows + warp * kWarpRows;
+    const std::uint32_t begin = job.begin + blockIdx.x * items_per_block;
+    const std::uint32_t end = min(job.end, begin + items_per_block);
+    const float2 group = job.queries.groups[blockIdx.y];
+    auto& buffer = shared.found[warp];
+    if (lane == 0) buffer.count = 0;
+
+    fetch_stage(job, begin, shared, 0);
+    const float first_start = fetch_start(job, begin, group);
+    std::uint32_t rows[Steps][kTiles][4];
+    float gates[kTiles][2];
+#pragma unroll
+    for (unsigned half = 0; half < 2 * kTiles; ++half) {
+        const std::uint32_t row = warp_row + 8 * half + lane / 4;
+        const bool is = row < job.rows;
+        gates[half / 2][half % 2] = !is ? INFINITY : Sample ? 0.0f : job.gates[row];
+        const auto* words = reinterpret_cast<const std::uint32_t*>(
+                                job.queries.rows + std::size_t{is ? row : 0} * 16 * Steps) +
+                            lane % 4;
+#pragma unroll
+        for (unsigned step = 0; step < Steps; ++step) {
+            rows[step][half / 2][half % 2] = is ? words[8 * step] : 0;
+            rows[step][half / 2][2 + half % 2] = is ? words[8 * step + 4] : 0;
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x < kStage) shared.starts[0][threadIdx.x] = first_start;
+
+    unsigned stage = 0;
+    for (std::uint32_t first = begin; first < end; first += kStage, stage ^= 1) {
+        wait_for_copies<0>();
+        __syncthreads();
+        const bool more = first + kStage < end;
+        float next_start = 0;
+        if (more) {
+            fetch_stage(job, first + kStage, shared, stage ^ 1);
+            next_start = fetch_start(job, first + kStage, group);
+        }
+        for (unsigned eight = 0; eight < kStage; eight += 8) {
+            std::uint32_t items[Steps][2];
+            load_items(shared, stage, eight, items);
+            const float2 start =
+                *reinterpret_cast<const float2*>(&shared.starts[stage][eight + lane % 4 * 2]);
+            float sums[kTiles][4];
+#pragma unroll
+            for (unsigned t = 0; t < kTiles; ++t) {
+                sums[t][0] = start.x - gates[t][0];
+                sums[t][1] = start.y - gates[t][0];
+                sums[t][2] = start.x - gates[t][1];
+                sums[t][3] = start.y - gates[t][1];
+            }
+#pragma unroll
+            for (unsigned step = 0; step < Steps; ++step)
+#pragma unroll
+                for (unsigned t = 0; t < kTiles; ++t)
+                    multiply_halves(sums[t], rows[step][t], items[step][0], items[step][1]);
+
+            const unsigned column = eight + lane % 4 * 2;
+            if constexpr (Sample) {
+                const std::size_t samples = job.end - job.begin;
+#pragma unroll
+                for (unsigned half = 0; half < 2 * kTiles; ++half) {
+                    const std::uint32_t row = warp_row + 8 * half + lane / 4;
+                    if (row >= job.rows) continue;
+                    const float2 two = {sums[half / 2][half % 2 * 2],
+                                        sums[half / 2][half % 2 * 2 + 1]};
+                    *reinterpret_cast<float2*>(
+                        &job.scores[row * samples + (first - job.begin) + column]) = two;
+                }
+            } else {
+                int none = -1;
+#pragma unroll
+                for (unsigned t = 0; t < kTiles; ++t)
+#pragma unroll
+                    for (unsigned k = 0; k < 4; ++k) none &= __float_as_int(sums[t][k]);
+                if (!__any_sync(~0u, none >= 0)) continue;
+                if (none >= 0) buffer.add(sums, gates, first - begin + column);
+                __syncwarp();
+                if (buffer.count > kFlushAt) buffer.flush(job, warp_row, begin);
+            }
+        }
+        if (more && threadIdx.x < kStage) shared.starts[stage ^ 1][threadIdx.x] = next_start;
+    }
+    if constexpr (!Sample) buffer.flush(job, warp_row, begin);
+}
+
+/// So many that the blocks fill the device a few times over.
+std::uint32_t items_of_block(const HalfFilterDevice& device, std::uint32_t items,
+                             std::uint32_t groups) {
+    constexpr std::uint32_t kBlocksPerProcessor = 12;
+    const std::uint32_t blocks =
+        std::max(1u, static_cast<std::uint32_t>(device.processors) * kBlocksPerProcessor / groups);
+    const std::uint32_t each = (items + blocks - 1) / blocks;
+    return std::clamp((each + kStage - 1) / kStage * kStage, 2 * kStage, 1u << 20);
+}
+
+template <unsigned Steps, bool Sample>
+Status run(const HalfFilterDevice& device, const HalfFilterJob& job, cudaStream_t stream) {
+    const std::uint32_t items = job.end - job.begin;
+    const std::uint32_t groups = blocks_for(job.rows, kGroupQueries);
+    constexpr auto kernel = filter_narrow<Steps, Sample>;
+    constexpr int bytes = sizeof(Shared<Steps>);
+    GPUTEXT_TRY(cuda_status(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+        "asking for shared memory"));
+    const std::uint32_t each = items_of_block(device, items, groups);
+    kernel<<<dim3(blocks_for(items, each), groups), kThreads, bytes, stream>>>(job, each);
+    return launched("filtering neighbours");
+}
+
+template <unsigned Steps>
+Status run(const HalfFilterDevice& device, const HalfFilterJob& job, cudaStream_t stream) {
+    if (job.scores != nullptr) return run<Steps, true>(device, job, stream);
+    return run<Steps, false>(device, job, stream);
+}
+
+}  // namespace
+
+Status run_narrow_filter(const HalfFilterDevice& device, const HalfFilterJob& job,
+                         std::uint32_t padded, cudaStream_t stream) {
+    switch (padded) {
+        case 16:
+            return run<1>(device, job, stream);
+        case 32:
+            return run<2>(device, job, stream);
+        case 48:
+            return run<3>(device, job, stream);
+        default:
+            return run<4>(device, job, stream);
+    }
+}
+
+}  // namespace gputext::gpu

@@ -1,0 +1,191 @@
+#include "kernels/launch.hpp"
+#include "kernels/neighbour_lists.hpp"
+#include "kernels/score_distance.cuh"
+
+namespace gputext::gpu {
+namespace {
+
+constexpr unsigned kThreads = 128;
+constexpr unsigned kHalfWarps = kThreads / kHalfWarp;
+constexpr unsigned kAtOnce = 2;  // items of a half warp
+
+/// A list in shared memory.
+struct SharedList {
+    std::uint64_t* keys;
+    std::uint32_t* items;
+
+    __device__ bool before(unsigned a, unsigned b) const {
+        return keys[a] != keys[b] ? keys[a] < keys[b] : items[a] < items[b];
+    }
+    __device__ void swap(unsigned a, unsigned b) const {
+        const std::uint64_t key = keys[a];
+        const std::uint32_t item = items[a];
+        keys[a] = keys[b];
+        items[a] = items[b];
+        keys[b] = key;
+        items[b] = item;
+    }
+};
+
+/// Bitonic, by the block; `size` is a power of two.
+__device__ void sort(const SharedList& list, unsigned size) {
+    for (unsigned length = 2; length <= size; length *= 2) {
+        for (unsigned distance = length / 2; distance > 0; distance /= 2) {
+            __syncthreads();
+            for (unsigned i = threadIdx.x; i < size / 2; i += kThreads) {
+                const unsigned a = 2 * i - (i & (distance - 1));
+                const unsigned b = a + distance;
+                if (((a & length) == 0) == list.before(b, a)) list.swap(a, b);
+            }
+        }
+    }
+    __syncthreads();
+}
+
+__device__ unsigned ordered_float(float value) {
+    const unsigned bits = __float_as_uint(value);
+    return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+
+/// A score that at least `k` of the finite ones reach, and hardly more do; 0 if they are fewer. By
+/// the block; scores are in shared memory, as ordered_float.
+__device__ unsigned about_kth_score(const unsigned* scores, unsigned size, unsigned k) {
+    constexpr unsigned kInfinite = 0xff800000u;  // ordered_float(infinity)
+    __shared__ unsigned counts[2];
+    __shared__ unsigned most;
+    if (threadIdx.x == 0) counts[0] = counts[1] = most = 0;
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < size; i += kThreads)
+        if (scores[i] < kInfinite) atomicMax(&most, scores[i]);
+    __syncthreads();
+    unsigned low = 0;          // reached by k, or 0
+    unsigned high = most + 1;  // not reached by k
+    // Scores of found items lie close together: steps from the largest one down double first.
+    for (unsigned step = 1u << 16, round = 0; high - low > 1; ++round) {
+        const unsigned middle = low == 0 && most > step ? most - step : low + (high - low) / 2;
+        step = step < 1u << 30 ? 4 * step : UINT32_MAX;
+        unsigned mine = 0;
+        for (unsigned i = threadIdx.x; i < size; i += kThreads)
+            mine += scores[i] >= middle && scores[i] < kInfinite;
+        if (mine > 0) atomicAdd(&counts[round % 2], mine);
+        __syncthreads();
+        const unsigned reached = counts[round % 2];
+        if (threadIdx.x == 0) counts[(round + 1) % 2] = 0;
+        __syncthreads();
+        if (reached >= k)
+            low = middle;
+        else
+            high = middle;
+        if (reached >= k && reached <= k + k / 16) break;
+    }
+    return low;
+}
+
+/// The least score of a list's found items that may be among the k nearest.
+__device__ float least_useful_score(const ListsView& lists, const MergeInput& input,
+                                    std::uint32_t query, unsigned size, unsigned* shared) {
+    const std::size_t begin = std::size_t{query} * lists.capacity;
+    const float width = input.score_widths[query];
+    for (unsigned i = threadIdx.x; i < size; i += kThreads) {
+        const bool excluded = input.queries.keys != nullptr &&
+                              input.queries.keys[query] == input.item_keys[lists.items[begin + i]];
+        shared[i] = excluded ? 0 : ordered_float(lists.scores[begin + i]);
+    }
+    __syncthreads();
+    const unsigned kth = about_kth_score(shared, size, lists.k);
+    __syncthreads();
+    if (kth == 0) return -INFINITY;
+    const float score = __uint_as_float(kth >> 31 ? kth & 0x7fffffffu : ~kth);
+    return __fsub_rd(score, width);
+}
+
+/// A block for each query.
+template <class T>
+__global__ __launch_bounds__(kThreads) void merge_lists(ListsView lists, MergeInput input,
+                                                        QuerySelection selection, bool open,
+                                                        unsigned long long* rescored) {
+    extern __shared__ std::uint64_t memory[];
+    __shared__ unsigned size;
+    const SharedList list{memory, reinterpret_cast<std::uint32_t*>(memory + lists.capacity)};
+    const std::uint32_t query = selection[blockIdx.x];
+    const std::size_t begin = std::size_t{query} * lists.capacity;
+    const std::uint32_t count = lists.counts[query];
+    const std::uint32_t kept = lists.kept[query];
+    if (count > lists.capacity || count == kept) return;
+
+    float least = -INFINITY;
+    if (input.score_widths != nullptr && kept == 0 && count > lists.k)
+        least = least_useful_score(lists, input, query, count, reinterpret_cast<unsigned*>(memory));
+    if (threadIdx.x == 0) size = kept;
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < count; i += kThreads) {
+        const std::uint32_t item = lists.items[begin + i];
+        if (i < kept) {
+            list.items[i] = item;
+            list.keys[i] = lists.keys[begin + i];
+        } else if (lists.scores == nullptr || !(lists.scores[begin + i] < least)) {
+            list.items[atomicAdd(&size, 1u)] = item;
+        }
+    }
+    __syncthreads();
+    const unsigned total = size;
+    const unsigned lanes = half_warp_lanes();
+    const double limit = lists.limits[query];
+    for (unsigned base = kept + threadIdx.x / kHalfWarp; base < total;
+         base += kAtOnce * kHalfWarps) {
+        std::uint32_t items[kAtOnce];
+        std::uint64_t keys[kAtOnce];
+#pragma unroll
+        for (unsigned n = 0; n < kAtOnce; ++n)
+            items[n] = list.items[min(base + n * kHalfWarps, total - 1)];
+        keys_of_items<T>(input, query, items, limit, lanes, keys);
+#pragma unroll
+        for (unsigned n = 0; n < kAtOnce; ++n)
+            if (threadIdx.x % kHalfWarp == 0 && base + n * kHalfWarps < total)
+                list.keys[base + n * kHalfWarps] = keys[n];
+    }
+    unsigned padded = 2;
+    while (padded < total) padded *= 2;
+    for (unsigned i = total + threadIdx.x; i < padded; i += kThreads) {
+        list.keys[i] = kNoDistance;
+        list.items[i] = UINT32_MAX;
+    }
+    sort(list, padded);
+
+    // Those without a distance are last.
+    if (threadIdx.x == 0) size = 0;
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < min(total, lists.k); i += kThreads) {
+        if (list.keys[i] == kNoDistance) continue;
+        lists.keys[begin + i] = list.keys[i];
+        lists.items[begin + i] = list.items[i];
+        atomicAdd(&size, 1u);
+    }
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    lists.kept[query] = size;
+    lists.counts[query] = size;
+    if (size == lists.k && !open) lists.limits[query] = distance_of_key(list.keys[size - 1]);
+    atomicAdd(rescored, static_cast<unsigned long long>(total - kept));
+}
+
+}  // namespace
+
+Status NeighbourLists::merge_short(const MergeInput& input, const QuerySelection& selection,
+                                   unsigned long long* rescored) {
+    const std::size_t bytes = shape_.capacity * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
+    return with_element_type(input.items.type, [&](auto element) {
+        const auto kernel =
+            merge_lists<std::remove_const_t<std::remove_pointer_t<decltype(element)>>>;
+        if (bytes > 32 << 10)
+            GPUTEXT_TRY(cuda_status(
+                cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                     static_cast<int>(bytes)),
+                "asking for shared memory"));
+        kernel<<<selection.count, kThreads, bytes, stream_>>>(view(), input, selection, shape_.open,
+                                                              rescored);
+        return launched("merging neighbours");
+    });
+}
+
+}  // namespace gputext::gpu

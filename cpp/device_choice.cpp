@@ -13,13 +13,16 @@ constexpr double kExactSecondsPerByte = (0.29 + 0.36 + 0.99) / 200e6;
 constexpr double kCtphSecondsPerPair = 0.10 / 2e8;
 constexpr double kExactSecondsPerPair = 0.12 / 2e8;
 
-// The same core, from `bench/run knn` on 100,000 items and 1,000 queries of 16 to 768 dimensions:
-// seconds for a pair and each of its dimensions, by the filter in float and without it, as for
-// sparse vectors; and for a number read.
+// Of one core of a Zen 4, from gpu_knn with 20,000 items, 1,000 to 5,000 queries, 41 and 768
+// dimensions and the 10 nearest, and from cosine_similarities on the same: seconds for a pair and
+// for each of its dimensions by the filter; for a dimension without it, as for sparse vectors and
+// few queries; and for a number that is checked, hashed and packed, or only checked.
 constexpr double kFilterSecondsPerPair = 5e-10;
-constexpr double kFilterSecondsPerElement = 2e-11;
-constexpr double kPlainSecondsPerElement = 2e-10;
-constexpr double kReadSecondsPerElement = 2e-9;
+constexpr double kFilterSecondsPerElement = 1.3e-11;
+constexpr double kPlainSecondsPerElement = 1.7e-10;
+constexpr double kPackSecondsPerElement = 6e-9;
+constexpr double kReadSecondsPerElement = 1e-9;
+constexpr double kSimilaritySecondsPerElement = 3e-10;
 
 // Of what one thread takes, the part that more threads do not share: 16 of them take a twelfth.
 constexpr double kUnsharedPart = 0.03;
@@ -64,15 +67,19 @@ double near_duplicates_cpu_seconds(NearDuplicateMode mode, std::uint64_t documen
 double knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned threads) {
     const auto count = static_cast<double>(queries.rows);
     const double elements = elements_of(items);
-    const double search = items.sparse() || queries.rows < 4
-                              ? kPlainSecondsPerElement * elements * count
-                              : kFilterSecondsPerElement * elements * count +
-                                    kFilterSecondsPerPair * static_cast<double>(items.rows) * count;
-    return shared_by(search + kReadSecondsPerElement * (elements + elements_of(queries)), threads);
+    const double all_elements = elements + elements_of(queries);
+    if (items.sparse() || queries.rows < 4)
+        return shared_by(
+            kPlainSecondsPerElement * elements * count + kReadSecondsPerElement * all_elements,
+            threads);
+    return shared_by(kFilterSecondsPerElement * elements * count +
+                         kFilterSecondsPerPair * static_cast<double>(items.rows) * count +
+                         kPackSecondsPerElement * all_elements,
+                     threads);
 }
 
 double similarities_cpu_seconds(const Vectors& items, unsigned threads) {
-    return shared_by(kPlainSecondsPerElement * elements_of(items), threads);
+    return shared_by(kSimilaritySecondsPerElement * elements_of(items), threads);
 }
 
 }  // namespace gputext

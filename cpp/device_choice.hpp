@@ -27,7 +27,7 @@ double near_duplicates_cpu_seconds(NearDuplicateMode mode, std::uint64_t documen
                                    std::uint64_t bytes, bool signatures_given, unsigned threads);
 
 /// About what nearest_neighbours() takes on so many threads, from rates on random vectors. A search
-/// whose filter leaves little out takes more.
+/// for many neighbours, or whose filter leaves little out, takes more.
 double knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned threads);
 
 /// About what cosine_similarities() takes.

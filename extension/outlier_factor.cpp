@@ -2,7 +2,6 @@
 
 #include "cpp/outlier_factor.hpp"
 
-#include <cmath>
 #include <cstring>
 
 #include "extension/computation.hpp"

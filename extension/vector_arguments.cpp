@@ -5,7 +5,6 @@ extern "C" {
 }
 
 #include <cstring>
-#include <iterator>
 
 #include "extension/set_call.hpp"
 

@@ -11,10 +11,10 @@ namespace gputext {
 /// Raises an error when it is null or names no metric.
 Metric metric_argument(FunctionCallInfo fcinfo, int argument);
 
-/// At least 1. `id_type_place` is for those who have given a null id_type without its name.
+/// At least 1; raises an error for others and null.
 std::size_t k_argument(FunctionCallInfo fcinfo, int argument);
 
-/// A type of ids: that of an argument, or bigint without one.
+/// The type of ids: that of the argument id_type, or bigint where the function has none.
 Oid id_type_argument(FunctionCallInfo fcinfo, int argument, bool typed);
 
 }  // namespace gputext

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
 namespace gputext {
 namespace {
 
@@ -49,6 +51,39 @@ TEST(DeviceChoice, MoreThreadsAndGivenSignaturesSpeakForTheCpu) {
     EXPECT_GT(seconds(false, 1), seconds(true, 1));
     // The job that docs/benchmarks.md measures.
     EXPECT_NEAR(seconds(false, 1), 1.0, 0.2);
+}
+
+Vectors matrix(std::size_t rows, std::size_t dimensions) {
+    return {ElementType::float32, rows, dimensions, nullptr, {}, {}};
+}
+
+bool worth(std::size_t queries, std::size_t items, std::size_t dimensions, unsigned threads = 1) {
+    const Vectors query_rows = matrix(queries, dimensions), item_rows = matrix(items, dimensions);
+    return worth_a_device({queries + items, 4 * (queries + items) * dimensions,
+                           knn_cpu_seconds(query_rows, item_rows, threads)});
+}
+
+TEST(DeviceChoice, LargeSearchesGoToADevice) {
+    EXPECT_FALSE(worth(0, 0, 0));
+    EXPECT_FALSE(worth(10, 1000, 16));
+    EXPECT_TRUE(worth(5'000, 20'000, 41));
+    EXPECT_TRUE(worth(10'000, 1'000'000, 768, 64));
+    // One query is answered sooner than its items are copied.
+    EXPECT_FALSE(worth(1, 1'000'000, 768, 16));
+    EXPECT_GT(knn_cpu_seconds(matrix(100, 16), matrix(100'000, 16), 1),
+              1.9 * knn_cpu_seconds(matrix(100, 16), matrix(100'000, 16), 2));
+}
+
+TEST(DeviceChoice, CountsTheStoredElementsOfSparseVectors) {
+    const std::vector<std::uint64_t> few{0, 1, 2}, many{0, 50'000, 100'000};
+    const auto seconds = [](const std::vector<std::uint64_t>& begins) {
+        const Vectors items{ElementType::float32, 2, 1'000'000, nullptr, begins, {}};
+        return knn_cpu_seconds(items, items, 1);
+    };
+    EXPECT_LT(seconds(few), 1e-6);
+    EXPECT_GT(seconds(many), 1000 * seconds(few));
+    EXPECT_GT(similarities_cpu_seconds(matrix(1000, 100), 1),
+              similarities_cpu_seconds(matrix(1000, 10), 1));
 }
 
 }  // namespace

@@ -45,6 +45,19 @@ std::string pairs_of(const std::string& query, const std::string& arguments = ""
     return "SELECT count(*) FROM near_duplicates($$" + query + "$$" + arguments + ")";
 }
 
+/// A query for that many vectors of 16 random elements.
+std::string vectors(int count) {
+    std::string elements = "random()";
+    for (int i = 1; i < 16; ++i) elements += ", random()";
+    return "SELECT i::bigint, ARRAY[" + elements + "]::real[] FROM generate_series(1, " +
+           std::to_string(count) + ") i";
+}
+
+std::string neighbours_of(int queries, int items, const std::string& arguments) {
+    return "SELECT count(*) FROM gpu_knn($$" + vectors(queries) + "$$, $$" + vectors(items) +
+           "$$, " + arguments + ")";
+}
+
 /// SQL for a text of about that many million bytes, quickly made. It is no constant: the planner
 /// would make and copy it, in steps of PostgreSQL's that no cancel reaches.
 std::string huge(int millions, const std::string& unit = "abcdefghijklmnop") {
@@ -111,6 +124,25 @@ std::vector<Stage> stages() {
          is_computing, 500, 20},
         {"returning_rows", "", pairs_of("SELECT i::bigint, 'same' FROM generate_series(1, 5000) i"),
          at_once, 600, 20, 0.3},
+        {"scan_of_vectors", "", neighbours_of(10, 100000000, "k => 1"), at_once, 300, 12, 0.3},
+        {"packing_vectors_into_a_file", "SET gputext.host_memory_limit = '1MB'",
+         neighbours_of(10, 100000000, "k => 1"), is_spilling, 300, 8},
+        {"numbering_ids", "", neighbours_of(10, 1500000, "k => 1, exclude_self => true"),
+         has_memory_file, 2000, 8, 0.3},
+        {"searching_neighbours", "", neighbours_of(100000, 200000, "k => 10"), is_computing, 2000,
+         20, 0.1},
+        {"searching_all_neighbours", "", neighbours_of(4000, 4000, "k => 4000"), is_computing, 2000,
+         12, 0.5},
+        {"returning_neighbours", "", neighbours_of(2000, 2000, "k => 2000"), at_once, 1500, 12,
+         0.2},
+        {"outlier_factors", "",
+         "SELECT count(*) FROM local_outlier_factor($$" + vectors(100000) +
+             "$$, 20, ties => 'breunig')",
+         is_computing, 1500, 12, 0.1},
+        {"similarities", "",
+         "SELECT count(*) FROM cosine_similarities(array_fill(0.5, ARRAY[16]), $$" +
+             vectors(1000000) + "$$)",
+         at_once, 1500, 12, 0.2},
         {"edit_distance", "", "SELECT edit_distance(a.body, b.body) " + kLongPairs, at_once, 300,
          20, 0.1},
         {"edit_rate", "", "SELECT edit_rate(a.body, b.body) " + kLongPairs, at_once, 300, 20, 0.1},

@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <regex>
 
-#include "tests/live/server.hpp"
+#include "tests/live/on_device.hpp"
 #include "tests/random_strings.hpp"
 
 namespace gputext::live {
@@ -18,37 +18,13 @@ using testing::RandomStrings;
 const std::string kTwo =
     "near_duplicates('SELECT i::bigint, ''same'' FROM generate_series(1, 2) i')";
 
-class OnDevice : public LiveTest {
+class Statements : public OnDevice {
 protected:
-    void SetUp() override {
-        LiveTest::SetUp();
-        if (HasFatalFailure()) return;
-        ASSERT_NE(session().value("SELECT count(device) FROM gputext_devices()"), "0")
-            << session().value("SELECT status FROM gputext_devices()")
-            << ": set gputext.fake_devices = 2 in the server";
-        session().rows("SET gputext.device = gpu");
-    }
-
-    long counter(const std::string& name) {
-        return std::stol(other().value("SELECT " + name + " FROM gputext_stat"));
-    }
-
-    /// The next jobs of the session take that long on the device.
-    static std::string slow(int milliseconds) {
-        return "SET gputext.inject_fault = 'in_job:slow:" + std::to_string(milliseconds) + "'";
-    }
-
     /// A table that auto takes to a device: 20 MB.
     void make_large() {
         session().rows(
             "CREATE TABLE large AS SELECT i::bigint AS id, (SELECT string_agg(md5(i || '/' || j), "
             "'') FROM generate_series(1, 64) j) AS body FROM generate_series(1, 10000) i");
-    }
-
-    /// The session's row of gputext_activity, or nothing.
-    std::string activity(const Session& of, const std::string& columns) {
-        return other().table("SELECT " + columns +
-                             " FROM gputext_activity WHERE pid = " + std::to_string(of.pid()));
     }
 };
 
@@ -74,16 +50,6 @@ protected:
             body_ = random_.edited(body_, random_.below(body_.size() / 8 + 1), kLetters);
         }
         work.commit();
-    }
-
-    /// The rows of a call, after checking that a device, or the CPU, has made them.
-    std::string rows_on(const std::string& device, const std::string& call) {
-        session().rows("SET gputext.device = " + device);
-        const std::string counted = device == "gpu" ? "gpu_jobs" : "cpu_jobs";
-        const long before = counter(counted);
-        const std::string rows = session().table("SELECT * FROM " + call);
-        EXPECT_EQ(counter(counted), before + 1) << call;
-        return rows;
     }
 
     void expect_same(const std::string& columns, const std::string& arguments) {
@@ -135,7 +101,7 @@ TEST_P(Answers, AreThoseOfTheCpuInLittleMemory) {
 INSTANTIATE_TEST_SUITE_P(Modes, Answers, ::testing::Values("ctph", "exact"),
                          [](const auto& test) { return std::string(test.param); });
 
-TEST_F(OnDevice, CountsWhatItComputes) {
+TEST_F(Statements, CountsWhatItComputes) {
     const long jobs = counter("gpu_jobs"), rows = counter("rows"), bytes = counter("bytes");
     session().rows(
         "SELECT * FROM near_duplicates("
@@ -155,7 +121,7 @@ TEST_F(OnDevice, CountsWhatItComputes) {
 
 // ---- Without one ----
 
-TEST_F(OnDevice, SmallJobsOfAutoStayOnTheCpuAndLargeOnesDoNot) {
+TEST_F(Statements, SmallJobsOfAutoStayOnTheCpuAndLargeOnesDoNot) {
     session().rows("SET gputext.device = auto");
     const long cpu = counter("cpu_jobs"), gpu = counter("gpu_jobs");
     session().rows("SELECT * FROM " + kTwo);
@@ -172,7 +138,7 @@ struct Fault {
 };
 
 // In auto the CPU answers, with gpu it is an error; then all goes on.
-TEST_F(OnDevice, FailuresAreErrorsOrTheCpusAnswers) {
+TEST_F(Statements, FailuresAreErrorsOrTheCpusAnswers) {
     make_large();
     const std::string large = "SELECT count(*) FROM near_duplicate_groups('TABLE large')";
     for (const Fault& fault : {Fault{"in_job:out_of_memory:100", "53200", "out of device memory"},
@@ -200,7 +166,7 @@ TEST_F(OnDevice, FailuresAreErrorsOrTheCpusAnswers) {
     EXPECT_EQ(session().sqlstate(large), "ok");
 }
 
-TEST_F(OnDevice, UnknownFaultsAreErrors) {
+TEST_F(Statements, UnknownFaultsAreErrors) {
     session().rows("SET gputext.inject_fault = 'in_job:nonsense'");
     EXPECT_EQ(session().sqlstate("SELECT * FROM " + kTwo), "22023");
     EXPECT_NE(session().message().find("unknown fault"), std::string::npos);
@@ -208,7 +174,7 @@ TEST_F(OnDevice, UnknownFaultsAreErrors) {
 
 // ---- Activity ----
 
-TEST_F(OnDevice, ActivityShowsWhereAJobIs) {
+TEST_F(Statements, ActivityShowsWhereAJobIs) {
     Session stranger(new_role("stranger"));
     session().rows(slow(60000));
     Running job(session(), "SELECT * FROM " + kTwo);
@@ -234,7 +200,7 @@ TEST_F(OnDevice, ActivityShowsWhereAJobIs) {
     expect_nothing_left(session().pid(), "a cancelled job");
 }
 
-TEST_F(OnDevice, ActivityShowsWhoWaits) {
+TEST_F(Statements, ActivityShowsWhoWaits) {
     const int devices = std::stoi(session().value("SELECT count(*) FROM gputext_devices()"));
     std::vector<std::unique_ptr<Session>> sessions;
     std::vector<std::unique_ptr<Running>> jobs;
@@ -256,7 +222,7 @@ TEST_F(OnDevice, ActivityShowsWhoWaits) {
     EXPECT_TRUE(eventually([&] { return count("true") == "0"; }));
 }
 
-TEST_F(OnDevice, ActivityShowsTheScanAndTheCpu) {
+TEST_F(Statements, ActivityShowsTheScanAndTheCpu) {
     session().rows("SET gputext.device = cpu");
     {
         Running job(session(),
@@ -307,7 +273,7 @@ std::size_t count_matches(const std::vector<std::string>& lines, const std::stri
     });
 }
 
-TEST_F(OnDevice, ProgressIsALineASecond) {
+TEST_F(Statements, ProgressIsALineASecond) {
     const auto lines =
         notices_of({"SET gputext.device = gpu", slow(3500), "SET gputext.progress = on"},
                    "SELECT * FROM " + kTwo);
@@ -320,7 +286,7 @@ TEST_F(OnDevice, ProgressIsALineASecond) {
               0u);
 }
 
-TEST_F(OnDevice, ProgressTellsOfTheScanAndTheCpu) {
+TEST_F(Statements, ProgressTellsOfTheScanAndTheCpu) {
     const auto scan =
         notices_of({"SET gputext.progress = on"},
                    "SELECT * FROM near_duplicates("
@@ -340,7 +306,7 @@ TEST_F(OnDevice, ProgressTellsOfTheScanAndTheCpu) {
 
 // ---- Costs ----
 
-TEST_F(OnDevice, FirstJobOfASessionIsNotMuchSlowerThanOnTheCpu) {
+TEST_F(Statements, FirstJobOfASessionIsNotMuchSlowerThanOnTheCpu) {
     const auto first_job = [](const std::string& device) {
         Session fresh;
         fresh.rows("SET gputext.device = " + device);

@@ -1,4 +1,7 @@
 #include "kernels/direct_filter.hpp"
+
+#include <type_traits>
+
 #include "kernels/exact_distance.cuh"
 #include "kernels/launch.hpp"
 
@@ -139,43 +142,52 @@ __global__ __launch_bounds__(kThreads) void filter_directly(DirectFilterInput in
     }
 }
 
-/// A half warp for each item, whose row is read once for all of a few queries.
-template <Term term, class T>
+template <Term term>
+using Terms =
+    std::conditional_t<term == Term::square, SquareTerms,
+                       std::conditional_t<term == Term::magnitude, MagnitudeTerms, ProductTerms>>;
+
+/// A half warp takes `Items` items beside `Queries` queries at a time.
+template <Term term, unsigned Items, unsigned Queries, class T>
 __global__ __launch_bounds__(kThreads) void filter_few(DirectFilterInput input,
                                                        QuerySelection selection,
                                                        std::uint32_t begin, std::uint32_t end,
                                                        ListsView lists) {
-    constexpr unsigned kAtOnce = 4;
-    const std::uint32_t item =
-        begin + blockIdx.x * (kThreads / kHalfWarp) + threadIdx.x / kHalfWarp;
-    if (item >= end) return;
+    constexpr unsigned kPairs = Items * Queries;
+    constexpr unsigned kHalfWarps = kThreads / kHalfWarp;
     const std::uint32_t dimensions = input.queries.dimensions;
-    const std::size_t place = item - input.first_item;
-    const T* row = static_cast<const T*>(input.items.elements) + place * dimensions;
-    const double norm =
-        term == Term::product ? norm_of(input.metric, input.item_squares[place]) : 0.0;
-    for (std::uint32_t first = 0; first < selection.count; first += kAtOnce) {
-        const double* queries[kAtOnce];
+    const std::uint32_t first_item =
+        begin + blockIdx.x * kHalfWarps * Items + threadIdx.x / kHalfWarp;
+    const T* rows[kPairs];
 #pragma unroll
-        for (unsigned n = 0; n < kAtOnce; ++n)
-            queries[n] = input.queries.elements +
-                         std::size_t{selection[min(first + n, selection.count - 1)]} * dimensions;
-        double sums[kAtOnce];
-        exact_sums(
-            dimensions, half_warp_lanes(),
-            [&](std::uint32_t i, unsigned n) {
-                double value = 0;
-                add_term<term>(value, queries[n][i], as_double(row[i]));
-                return value;
-            },
-            sums);
+    for (unsigned n = 0; n < kPairs; ++n) {
+        const std::uint32_t item = min(first_item + n / Queries * kHalfWarps, end - 1);
+        rows[n] = static_cast<const T*>(input.items.elements) +
+                  std::size_t{item - input.first_item} * dimensions;
+    }
+    for (std::uint32_t first = 0; first < selection.count; first += Queries) {
+        const double* queries[kPairs];
 #pragma unroll
-        for (unsigned n = 0; n < kAtOnce; ++n) {
-            if (threadIdx.x % kHalfWarp != n || first + n >= selection.count) continue;
-            const std::uint32_t query = selection[first + n];
+        for (unsigned n = 0; n < kPairs; ++n) {
+            const std::uint32_t selected = min(first + n % Queries, selection.count - 1);
+            queries[n] = input.queries.elements + std::size_t{selection[selected]} * dimensions;
+        }
+        double sums[kPairs][1];
+        exact_sums<Terms<term>>(queries, rows, dimensions, half_warp_lanes(), sums);
+#pragma unroll
+        for (unsigned n = 0; n < kPairs; ++n) {
+            const std::uint32_t item = first_item + n / Queries * kHalfWarps;
+            const std::uint32_t selected = first + n % Queries;
+            if (threadIdx.x % kHalfWarp != n || item >= end || selected >= selection.count)
+                continue;
+            const std::uint32_t query = selection[selected];
             const Limit limit = limit_of(input.metric, lists.limits[query],
                                          input.queries.squares[query], dimensions);
-            if (!limit.excludes(term, sums[n], norm)) add_found(lists, query, item);
+            const double norm =
+                term == Term::product
+                    ? norm_of(input.metric, input.item_squares[item - input.first_item])
+                    : 0.0;
+            if (!limit.excludes(term, sums[n][0], norm)) add_found(lists, query, item);
         }
     }
 }
@@ -199,11 +211,20 @@ template <Term term>
 Status run(const DirectFilterInput& input, const QuerySelection& selection, std::uint32_t begin,
            std::uint32_t end, const ListsView& lists, cudaStream_t stream) {
     if (selection.count <= kFewQueries) {
-        with_element_type(input.items.type, [&](auto element) {
-            filter_few<term, std::remove_const_t<std::remove_pointer_t<decltype(element)>>>
-                <<<blocks_for(end - begin, kThreads / kHalfWarp), kThreads, 0, stream>>>(
-                    input, selection, begin, end, lists);
-        });
+        const auto run_few = [&](auto items, auto queries) {
+            constexpr unsigned kItems = decltype(items)::value;
+            constexpr unsigned kQueries = decltype(queries)::value;
+            const unsigned blocks = blocks_for(end - begin, kThreads / kHalfWarp * kItems);
+            with_element_type(input.items.type, [&](auto element) {
+                filter_few<term, kItems, kQueries,
+                           std::remove_const_t<std::remove_pointer_t<decltype(element)>>>
+                    <<<blocks, kThreads, 0, stream>>>(input, selection, begin, end, lists);
+            });
+        };
+        if (selection.count == 1)
+            run_few(std::integral_constant<unsigned, 4>(), std::integral_constant<unsigned, 1>());
+        else
+            run_few(std::integral_constant<unsigned, 1>(), std::integral_constant<unsigned, 4>());
         return launched("filtering neighbours");
     }
     for (std::uint32_t first = 0; first < selection.count; first += kMostY * kTile) {

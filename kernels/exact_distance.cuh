@@ -65,30 +65,78 @@ __device__ inline double most_of_half_warp(double value, unsigned lanes) {
     return value;
 }
 
-/// The definition's sums of term(i, n) for N pairs at a time, so that many reads are under way.
-template <unsigned N, class Term>
-__device__ void exact_sums(std::uint32_t dimensions, unsigned lanes, Term&& term,
-                           double (&sums)[N]) {
+/// The terms of the definition's sums, added to what was summed so far.
+struct SquareTerms {
+    static constexpr unsigned sums = 1;
+    __device__ static void add(double a, double b, double (&to)[1]) {
+        const double difference = __dsub_rn(a, b);
+        to[0] = __dadd_rn(to[0], __dmul_rn(difference, difference));
+    }
+};
+struct MagnitudeTerms {
+    static constexpr unsigned sums = 1;
+    __device__ static void add(double a, double b, double (&to)[1]) {
+        to[0] = __dadd_rn(to[0], fabs(__dsub_rn(a, b)));
+    }
+};
+struct ProductTerms {
+    static constexpr unsigned sums = 1;
+    __device__ static void add(double a, double b, double (&to)[1]) {
+        to[0] = __dadd_rn(to[0], __dmul_rn(a, b));
+    }
+};
+struct ProductAndSquareTerms {
+    static constexpr unsigned sums = 2;
+    __device__ static void add(double a, double b, double (&to)[2]) {
+        to[0] = __dadd_rn(to[0], __dmul_rn(a, b));
+        to[1] = __dadd_rn(to[1], __dmul_rn(b, b));
+    }
+};
+
+/// The definition's sums for N pairs at a time. Elements are read well before they are summed, so
+/// that many reads are under way.
+template <class Terms, unsigned N, class T>
+__device__ void exact_sums(const double* const (&queries)[N], const T* const (&rows)[N],
+                           std::uint32_t dimensions, unsigned lanes,
+                           double (&sums)[N][Terms::sums]) {
+    constexpr unsigned kAhead = 4;
 #pragma unroll
-    for (unsigned n = 0; n < N; ++n) sums[n] = 0;
-#pragma unroll 4
-    for (std::uint32_t i = threadIdx.x % kHalfWarp; i < dimensions; i += kHalfWarp)
+    for (unsigned n = 0; n < N; ++n)
+        for (double& sum : sums[n]) sum = 0;
+    std::uint32_t i = threadIdx.x % kHalfWarp;
+    for (; i + (kAhead - 1) * kHalfWarp < dimensions; i += kAhead * kHalfWarp) {
+        T elements[kAhead][N];
 #pragma unroll
-        for (unsigned n = 0; n < N; ++n) sums[n] = __dadd_rn(sums[n], term(i, n));
+        for (unsigned ahead = 0; ahead < kAhead; ++ahead)
+#pragma unroll
+            for (unsigned n = 0; n < N; ++n) elements[ahead][n] = rows[n][i + ahead * kHalfWarp];
+#pragma unroll
+        for (unsigned ahead = 0; ahead < kAhead; ++ahead)
+#pragma unroll
+            for (unsigned n = 0; n < N; ++n)
+                Terms::add(queries[n][i + ahead * kHalfWarp], as_double(elements[ahead][n]),
+                           sums[n]);
+    }
+    for (; i < dimensions; i += kHalfWarp)
+#pragma unroll
+        for (unsigned n = 0; n < N; ++n) Terms::add(queries[n][i], as_double(rows[n][i]), sums[n]);
 #pragma unroll
     for (unsigned distance = kHalfWarp / 2; distance > 0; distance /= 2)
 #pragma unroll
         for (unsigned n = 0; n < N; ++n)
-            sums[n] = __dadd_rn(sums[n], __shfl_xor_sync(lanes, sums[n], distance));
+            for (double& sum : sums[n]) sum = __dadd_rn(sum, __shfl_xor_sync(lanes, sum, distance));
 }
 
 /// The definition's sum of term(i).
 template <class Term>
 __device__ double exact_sum(std::uint32_t dimensions, unsigned lanes, Term&& term) {
-    double sums[1];
-    exact_sums(
-        dimensions, lanes, [&](std::uint32_t i, unsigned) { return term(i); }, sums);
-    return sums[0];
+    double sum = 0;
+    for (std::uint32_t i = threadIdx.x % kHalfWarp; i < dimensions; i += kHalfWarp)
+        sum = __dadd_rn(sum, term(i));
+#pragma unroll
+    for (unsigned distance = kHalfWarp / 2; distance > 0; distance /= 2)
+        sum = __dadd_rn(sum, __shfl_xor_sync(lanes, sum, distance));
+    return sum;
 }
 
 /// x * 2^exponent for exponents from -1023 to 1074, rounded once: where it rounds at all, the
@@ -172,70 +220,60 @@ __device__ double scaled_inner_product(const double* query, const T* row, std::u
     return __dsub_rn(0, __dmul_rn(__dmul_rn(again, 0x1p600), 0x1p600));
 }
 
+/// N times the same row.
+template <unsigned N>
+struct SameRow {
+    const double* rows[N];
+
+    __device__ explicit SameRow(const double* row) {
+#pragma unroll
+        for (unsigned n = 0; n < N; ++n) rows[n] = row;
+    }
+};
+
 /// The similarities of N items; NaN where there is none.
 template <unsigned N, class T>
 __device__ void exact_similarities(const ExactQuery& query, const T* const (&rows)[N],
                                    std::uint32_t dimensions, unsigned lanes,
                                    double (&similarities)[N]) {
-    // Products of items n, and behind them squares.
-    double sums[2 * N];
-    exact_sums(
-        dimensions, lanes,
-        [&](std::uint32_t i, unsigned n) {
-            const double element = as_double(rows[n % N][i]);
-            return __dmul_rn(n < N ? query.elements[i] : element, element);
-        },
-        sums);
+    const SameRow<N> queries(query.elements);
+    double sums[N][2];
+    exact_sums<ProductAndSquareTerms>(queries.rows, rows, dimensions, lanes, sums);
 #pragma unroll
     for (unsigned n = 0; n < N; ++n)
-        similarities[n] = square_needs_scale(sums[N + n])
+        similarities[n] = square_needs_scale(sums[n][1])
                               ? scaled_similarity(query, rows[n], dimensions, lanes)
-                              : similarity_of(sums[n], query.square, sums[N + n]);
+                              : similarity_of(sums[n][0], query.square, sums[n][1]);
 }
 
 /// The distances of N items; NaN where there is none.
 template <unsigned N, class T>
 __device__ void exact_distances(Metric metric, const ExactQuery& query, const T* const (&rows)[N],
                                 std::uint32_t dimensions, unsigned lanes, double (&distances)[N]) {
-    const double* elements = query.elements;
+    const SameRow<N> queries(query.elements);
+    double sums[N][1];
     switch (metric) {
         case Metric::euclidean:
-            exact_sums(
-                dimensions, lanes,
-                [&](std::uint32_t i, unsigned n) {
-                    const double difference = __dsub_rn(elements[i], as_double(rows[n][i]));
-                    return __dmul_rn(difference, difference);
-                },
-                distances);
-#pragma unroll
-            for (unsigned n = 0; n < N; ++n) {
-                const double sum = distances[n];
-                distances[n] =
-                    sum >= 0x1p-900 && sum <= 0x1p1000
-                        ? __dsqrt_rn(sum)
-                        : scaled_euclidean(sum > 1, elements, rows[n], dimensions, lanes);
-            }
-            break;
-        case Metric::manhattan:
-            exact_sums(
-                dimensions, lanes,
-                [&](std::uint32_t i, unsigned n) {
-                    return fabs(__dsub_rn(elements[i], as_double(rows[n][i])));
-                },
-                distances);
-            break;
-        case Metric::inner_product:
-            exact_sums(
-                dimensions, lanes,
-                [&](std::uint32_t i, unsigned n) {
-                    return __dmul_rn(elements[i], as_double(rows[n][i]));
-                },
-                distances);
+            exact_sums<SquareTerms>(queries.rows, rows, dimensions, lanes, sums);
 #pragma unroll
             for (unsigned n = 0; n < N; ++n)
-                distances[n] = isfinite(distances[n])
-                                   ? __dsub_rn(0, distances[n])
-                                   : scaled_inner_product(elements, rows[n], dimensions, lanes);
+                distances[n] = sums[n][0] >= 0x1p-900 && sums[n][0] <= 0x1p1000
+                                   ? __dsqrt_rn(sums[n][0])
+                                   : scaled_euclidean(sums[n][0] > 1, query.elements, rows[n],
+                                                      dimensions, lanes);
+            break;
+        case Metric::manhattan:
+            exact_sums<MagnitudeTerms>(queries.rows, rows, dimensions, lanes, sums);
+#pragma unroll
+            for (unsigned n = 0; n < N; ++n) distances[n] = sums[n][0];
+            break;
+        case Metric::inner_product:
+            exact_sums<ProductTerms>(queries.rows, rows, dimensions, lanes, sums);
+#pragma unroll
+            for (unsigned n = 0; n < N; ++n)
+                distances[n] = isfinite(sums[n][0]) ? __dsub_rn(0, sums[n][0])
+                                                    : scaled_inner_product(query.elements, rows[n],
+                                                                           dimensions, lanes);
             break;
         default:
             exact_similarities(query, rows, dimensions, lanes, distances);

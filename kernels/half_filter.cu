@@ -70,52 +70,39 @@ __device__ unsigned sum_of_warp(unsigned value) {
 #endif
 }
 
-/// A block for each query, which finds by bisection a score that `rank` or a few more reach.
-template <unsigned Threads, unsigned Each>
-__global__ __launch_bounds__(Threads) void gates_of_samples(GateJob job, const float* scores,
-                                                            std::uint32_t first,
-                                                            std::uint32_t rank) {
-    __shared__ unsigned counts[2];
-    __shared__ unsigned range[2];
-    const std::uint32_t row = first + blockIdx.x;
-    scores += std::size_t{blockIdx.x} * Threads * Each;
-    if (threadIdx.x < 2) {
-        counts[threadIdx.x] = 0;
-        range[threadIdx.x] = threadIdx.x == 0 ? UINT32_MAX : 0;
-    }
-    __syncthreads();
-    unsigned values[Each];
-    unsigned least = UINT32_MAX;
-    unsigned most = 0;
+/// A warp for each query finds by bisection a score that `rank` groups or a few more reach.
+__global__ void gates_of_samples(GateJob job, const float* largest, std::uint32_t rank) {
+    constexpr unsigned kEach = kSampleGroups / 32;
+    const std::uint32_t row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    if (row >= job.rows) return;
+    unsigned values[kEach];
+    unsigned low = UINT32_MAX;
+    unsigned high = 0;
 #pragma unroll
-    for (unsigned i = 0; i < Each; ++i) {
-        values[i] = ordered_float(scores[i * Threads + threadIdx.x]);
-        least = min(least, values[i]);
-        most = max(most, values[i]);
+    for (unsigned i = 0; i < kEach; ++i) {
+        values[i] =
+            ordered_float(largest[std::size_t{row} * kSampleGroups + 32 * i + threadIdx.x % 32]);
+        low = min(low, values[i]);
+        high = max(high, values[i]);
     }
-    atomicMin(&range[0], least);
-    atomicMax(&range[1], most);
-    __syncthreads();
-    unsigned low = range[0];  // reached by all
-    unsigned high = range[1];
-    for (unsigned round = 0; high - low > 1; ++round) {
+#pragma unroll
+    for (unsigned distance = 16; distance > 0; distance /= 2) {
+        low = min(low, __shfl_xor_sync(~0u, low, distance));
+        high = max(high, __shfl_xor_sync(~0u, high, distance));
+    }
+    while (high - low > 1) {
         const unsigned middle = low + (high - low) / 2;
-        unsigned mine = 0;
+        unsigned reached = 0;
 #pragma unroll
-        for (unsigned i = 0; i < Each; ++i) mine += values[i] >= middle;
-        mine = sum_of_warp(mine);
-        if (threadIdx.x % 32 == 0 && mine > 0) atomicAdd(&counts[round % 2], mine);
-        __syncthreads();
-        const unsigned reached = counts[round % 2];
-        if (threadIdx.x == 0) counts[(round + 1) % 2] = 0;
-        __syncthreads();
+        for (unsigned i = 0; i < kEach; ++i) reached += values[i] >= middle;
+        reached = sum_of_warp(reached);
         if (reached >= rank)
             low = middle;
         else
             high = middle;
-        if (reached >= rank && reached <= rank + rank / 8) break;
+        if (reached >= rank && reached <= rank + rank / 16) break;
     }
-    if (threadIdx.x != 0) return;
+    if (threadIdx.x % 32 != 0) return;
     const float proven = gate_of_limit(job.space, job.queries.bounds[row], job.limits[row]);
     float gate = float_of_ordered(low);
     if (!(fabsf(gate) < INFINITY) || gate < proven) gate = proven;
@@ -155,13 +142,10 @@ Status set_gates(const GateJob& job, cudaStream_t stream) {
     return launched("setting gates");
 }
 
-Status guess_gates(const GateJob& job, const float* scores, std::uint32_t samples,
-                   std::uint32_t first, std::uint32_t count, std::uint32_t rank,
+Status guess_gates(const GateJob& job, const float* largest, std::uint32_t rank,
                    cudaStream_t stream) {
-    if (samples == 2048)
-        gates_of_samples<128, 16><<<count, 128, 0, stream>>>(job, scores, first, rank);
-    else
-        gates_of_samples<512, 32><<<count, 512, 0, stream>>>(job, scores, first, rank);
+    gates_of_samples<<<blocks_for(std::size_t{job.rows} * 32, kThreads), kThreads, 0, stream>>>(
+        job, largest, rank);
     return launched("guessing gates");
 }
 

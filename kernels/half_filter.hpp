@@ -27,9 +27,13 @@ struct HalfFilterJob {
     std::uint32_t begin;  // numbers of the items that are filtered
     std::uint32_t end;
     ListsView lists;
-    /// Where scores go instead of lists, row by row: (end - begin) a query. Null but for samples.
-    float* scores;
+    /// Null but for samples: where, in place of lists, the largest scores of kSampleGroups groups
+    /// of items go, query by query. A group has group_items items, 16 or 64.
+    float* largest;
+    std::uint32_t group_items;
 };
+
+inline constexpr std::uint32_t kSampleGroups = 256;
 
 /// What the current device can do.
 struct HalfFilterDevice {
@@ -62,10 +66,9 @@ struct GateJob {
 /// Gates that leave out only items beyond the limits.
 Status set_gates(const GateJob& job, cudaStream_t stream);
 
-/// The same, or a higher one that about `rank` of the samples reach: the items that reach it may
-/// be fewer than the k nearest. `scores` holds `samples` a query, 2048 or 16384.
-Status guess_gates(const GateJob& job, const float* scores, std::uint32_t samples,
-                   std::uint32_t first, std::uint32_t count, std::uint32_t rank,
+/// The same, or a higher one that `rank` groups of samples reach, or a few more: the items that
+/// reach it may be fewer than the k nearest. `largest` as HalfFilterJob's.
+Status guess_gates(const GateJob& job, const float* largest, std::uint32_t rank,
                    cudaStream_t stream);
 
 }  // namespace gputext::gpu

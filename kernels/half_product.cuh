@@ -83,68 +83,129 @@ __device__ inline bool reaches(float sum) {
     return __float_as_int(sum) >= 0;
 }
 
-/// What a warp found, in shared memory: lists are reached through device memory, many at a time.
-template <unsigned Capacity>
-struct FoundBuffer {
+/// What a warp found, until it is written to lists: these are reached through device memory, many
+/// at a time. Only the memory is shared; each lane knows how much is there.
+template <unsigned Capacity, unsigned Tiles>
+struct FoundMemory {
     struct Found {
         std::uint32_t place;  // row of the warp << 26 | column of the block
-        float score;
+        float sum;            // a score, less its gate
     };
-    static constexpr unsigned column_bits = 26;
-    static constexpr unsigned capacity = Capacity;
-
     Found found[Capacity];
-    unsigned count;
+    float4 sums[Tiles][32];
+};
 
-    /// By a lane with sums that reach their gates, of 64 rows beside columns `column` and the next.
-    __device__ void add(const float (&sums)[4][4], const float (&gates)[4][2],
-                        std::uint32_t column) {
-        unsigned size = 0;
+template <unsigned Capacity, unsigned Tiles>
+class Finder {
+public:
+    using Memory = FoundMemory<Capacity, Tiles>;
+    static constexpr unsigned most_at_once = 16 * Tiles * 8;
+    static_assert(Capacity >= most_at_once);
+
+    /// Row 0 of the warp is query `first_row`, column 0 is item `first_item`. By whole warps, as
+    /// all functions.
+    __device__ Finder(Memory& memory, const HalfFilterJob& job, std::uint32_t first_row,
+                      std::uint32_t first_item)
+        : memory_(memory), job_(job), first_row_(first_row), first_item_(first_item) {}
+
+    /// Adds what reaches its gate among 16 * Tiles rows from row `row` of the warp on, beside the
+    /// eight columns from `column` on.
+    __device__ void add(const float (*sums)[4], unsigned row, std::uint32_t column) {
+        const unsigned lane = threadIdx.x % 32;
+        unsigned signs = 0;  // the last sum's in the lowest bit
 #pragma unroll
-        for (unsigned i = 0; i < 16; ++i) size += reaches(sums[i / 4][i % 4]);
-        unsigned at = atomicAdd(&count, size);
+        for (unsigned i = 0; i < 4 * Tiles; ++i)
+            signs = __funnelshift_l(__float_as_uint(sums[i / 4][i % 4]), signs, 1);
+        unsigned passed = ~signs & ((1u << 4 * Tiles) - 1);
+        if (!__any_sync(~0u, passed != 0)) return;
+        if (count_ + most_at_once > Capacity) flush();
+            // Where a register can be chosen by a number.
 #pragma unroll
-        for (unsigned t = 0; t < 4; ++t) {
-#pragma unroll
-            for (unsigned k = 0; k < 4; ++k) {
-                if (!reaches(sums[t][k])) continue;
-                const unsigned row = 16 * t + k / 2 * 8 + threadIdx.x % 32 / 4;
-                found[at++] = {row << column_bits | (column + k % 2), sums[t][k] + gates[t][k / 2]};
+        for (unsigned t = 0; t < Tiles; ++t)
+            memory_.sums[t][lane] = {sums[t][0], sums[t][1], sums[t][2], sums[t][3]};
+        for (;;) {
+            const unsigned lanes = __ballot_sync(~0u, passed != 0);
+            if (lanes == 0) break;
+            if (passed != 0) {
+                const unsigned number = 4 * Tiles - __ffs(static_cast<int>(passed));
+                const unsigned at = count_ + __popc(lanes & ((1u << lane) - 1));
+                const auto* own = reinterpret_cast<const float*>(&memory_.sums[number / 4][lane]);
+                memory_.found[at] = {(row + number / 2 * 8 + lane / 4) << kColumnBits |
+                                         (column + lane % 4 * 2 + number % 2),
+                                     own[number % 4]};
+                passed &= passed - 1;
             }
+            count_ += __popc(lanes);
         }
     }
 
-    /// By a whole warp. Row 0 of the warp is query `first_row`.
-    __device__ void flush(const HalfFilterJob& job, std::uint32_t first_row,
-                          std::uint32_t first_column) {
+    /// Writes all of it to the lists.
+    __device__ void flush() {
         constexpr unsigned kAtOnce = 4;
         __syncwarp();
-        const unsigned size = count;
-        for (unsigned base = threadIdx.x % 32; base < size; base += 32 * kAtOnce) {
+        for (unsigned base = threadIdx.x % 32; base < count_; base += 32 * kAtOnce) {
             std::uint32_t query[kAtOnce];
             std::uint32_t item[kAtOnce];
             std::uint32_t at[kAtOnce];
 #pragma unroll
             for (unsigned i = 0; i < kAtOnce; ++i) {
                 at[i] = UINT32_MAX;
-                if (base + 32 * i >= size) continue;
-                const std::uint32_t place = found[base + 32 * i].place;
-                query[i] = first_row + (place >> column_bits);
-                item[i] = first_column + (place & ((1u << column_bits) - 1));
-                if (query[i] < job.rows && item[i] < job.end)
-                    at[i] = atomicAdd(&job.lists.counts[query[i]], 1u);
+                if (base + 32 * i >= count_) continue;
+                const std::uint32_t place = memory_.found[base + 32 * i].place;
+                query[i] = first_row_ + (place >> kColumnBits);
+                item[i] = first_item_ + (place & ((1u << kColumnBits) - 1));
+                if (query[i] < job_.rows && item[i] < job_.end)
+                    at[i] = atomicAdd(&job_.lists.counts[query[i]], 1u);
             }
 #pragma unroll
             for (unsigned i = 0; i < kAtOnce; ++i) {
-                if (at[i] >= job.lists.capacity) continue;
-                const std::size_t to = std::size_t{query[i]} * job.lists.capacity + at[i];
-                job.lists.items[to] = item[i];
-                if (job.lists.scores != nullptr) job.lists.scores[to] = found[base + 32 * i].score;
+                if (at[i] >= job_.lists.capacity) continue;
+                const std::size_t to = std::size_t{query[i]} * job_.lists.capacity + at[i];
+                job_.lists.items[to] = item[i];
+                if (job_.lists.scores != nullptr)
+                    job_.lists.scores[to] = memory_.found[base + 32 * i].sum + job_.gates[query[i]];
             }
         }
         __syncwarp();
-        if (threadIdx.x % 32 == 0) count = 0;
-        __syncwarp();
+        count_ = 0;
+    }
+
+private:
+    static constexpr unsigned kColumnBits = 26;
+
+    Memory& memory_;
+    const HalfFilterJob& job_;
+    std::uint32_t first_row_;
+    std::uint32_t first_item_;
+    unsigned count_ = 0;
+};
+
+/// Largest scores of groups of samples, for 2 * Tiles rows of a lane.
+template <unsigned Tiles>
+struct Largest {
+    float values[Tiles][2];
+
+    __device__ Largest() { clear(); }
+    __device__ void clear() {
+#pragma unroll
+        for (unsigned t = 0; t < Tiles; ++t) values[t][0] = values[t][1] = -INFINITY;
+    }
+    __device__ void add(const float (*sums)[4]) {
+#pragma unroll
+        for (unsigned t = 0; t < Tiles; ++t) {
+            values[t][0] = fmaxf(values[t][0], fmaxf(sums[t][0], sums[t][1]));
+            values[t][1] = fmaxf(values[t][1], fmaxf(sums[t][2], sums[t][3]));
+        }
+    }
+    /// To the place of a group, for rows from query `first_row` on; and begins anew.
+    __device__ void store(const HalfFilterJob& job, std::uint32_t first_row, unsigned group) {
+#pragma unroll
+        for (unsigned half = 0; half < 2 * Tiles; ++half) {
+            const std::uint32_t row = first_row + 8 * half + threadIdx.x % 32 / 4;
+            if (row < job.rows)
+                job.largest[std::size_t{row} * kSampleGroups + group] = values[half / 2][half % 2];
+        }
+        clear();
     }
 };
 

@@ -10,19 +10,20 @@ namespace {
 constexpr double kWorkOfLaunch = 8e12;  // pairs times dimensions: about 30 ms
 
 std::uint32_t samples_of(std::size_t items) {
-    return items <= 1 << 17 ? 2048 : 16384;
+    return items <= 1 << 17 ? 16 * kSampleGroups : 64 * kSampleGroups;
 }
 
 std::size_t padded_of(std::size_t dimensions) {
     return dimensions <= 64 ? (dimensions + 15) / 16 * 16 : (dimensions + 63) / 64 * 64;
 }
 
-/// Of the samples, how many must reach a gate that the k nearest of all items reach but for one
-/// case in about a hundred thousand: how many of them are sampled follows Poisson's law.
+/// Of the groups of samples, how many must reach a gate that the k nearest of all items reach but
+/// for one case in about a hundred thousand: how many of them are sampled follows Poisson's law.
 std::uint32_t rank_of_gate(double k, double samples, double items) {
+    constexpr double groups = kSampleGroups;
     const double mean = k * samples / items;
-    return static_cast<std::uint32_t>(
-        std::min(std::ceil(mean + 4 * std::sqrt(mean) + 3), samples));
+    const double rank = mean + 4 * std::sqrt(mean) + 3;
+    return static_cast<std::uint32_t>(std::ceil(groups * (1 - std::pow(1 - 1 / groups, rank))));
 }
 
 }  // namespace
@@ -30,10 +31,9 @@ std::uint32_t rank_of_gate(double k, double samples, double items) {
 HalfSearch::Bytes HalfSearch::bytes(std::size_t dimensions, std::size_t items) {
     const std::size_t row = padded_of(dimensions) * sizeof(__half);
     const std::size_t samples = samples_of(items);
-    return {row + sizeof(HalfQueryBound) + sizeof(float2) + 3 * sizeof(float),
+    return {row + sizeof(HalfQueryBound) + sizeof(float2) + (3 + kSampleGroups) * sizeof(float),
             row + sizeof(HalfItemBound),
-            samples * (row + sizeof(HalfItemBound)) + kGroupQueries * samples * sizeof(float) +
-                dimensions * sizeof(double)};
+            samples * (row + sizeof(HalfItemBound)) + dimensions * sizeof(double)};
 }
 
 Status HalfSearch::prepare(Metric metric, const Vectors& items, const HalfFilterDevice& device,
@@ -43,14 +43,9 @@ Status HalfSearch::prepare(Metric metric, const Vectors& items, const HalfFilter
     return choice_.choose(metric, items, stream);
 }
 
-Status HalfSearch::allocate(std::size_t queries, std::size_t items, std::size_t sample_bytes) {
+Status HalfSearch::allocate(std::size_t queries, std::size_t items) {
     const std::size_t padded = choice_.space().padded;
     samples_ = samples_of(items);
-    const std::size_t fixed = samples_ * (padded * sizeof(__half) + sizeof(HalfItemBound));
-    const std::size_t rows = (sample_bytes - fixed) / (samples_ * sizeof(float));
-    sample_rows_ = static_cast<std::uint32_t>(
-        std::clamp<std::size_t>(rows / kGroupQueries, 1, blocks_for(queries, kGroupQueries)) *
-        kGroupQueries);
     GPUTEXT_TRY(query_rows_.allocate(queries * padded, stream_));
     GPUTEXT_TRY(query_bounds_.allocate(queries, stream_));
     GPUTEXT_TRY(groups_.allocate(blocks_for(queries, kGroupQueries), stream_));
@@ -62,7 +57,7 @@ Status HalfSearch::allocate(std::size_t queries, std::size_t items, std::size_t 
     GPUTEXT_TRY(largest_.allocate(2, stream_));
     GPUTEXT_TRY(sampled_rows_.allocate(samples_ * padded, stream_));
     GPUTEXT_TRY(sampled_bounds_.allocate(samples_, stream_));
-    return scores_.allocate(std::size_t{sample_rows_} * samples_, stream_);
+    return sampled_scores_.allocate(queries * kSampleGroups, stream_);
 }
 
 Status HalfSearch::load_queries(const DeviceQueries& queries) {
@@ -103,20 +98,14 @@ Status HalfSearch::sample(const ListsView& lists, std::uint32_t begin, std::uint
         space, {item_rows_.data() + skipped * space.padded, item_bounds_.data() + skipped, nullptr},
         end - begin, samples_, sampled_rows_.data(), sampled_bounds_.data(), stream_));
     const std::uint32_t rank = rank_of_gate(lists.k + 1, samples_, end - begin);
-    const GateJob gates = gate_job(lists, gates_.data(), widths_.data());
-    for (std::uint32_t row = 0; row < queries_; row += sample_rows_) {
-        HalfFilterJob part = job(0, samples_);
-        part.queries.rows += std::size_t{row} * space.padded;
-        part.queries.bounds += row;
-        part.queries.groups += row / kGroupQueries;
-        part.rows = std::min(sample_rows_, queries_ - row);
-        part.items = {sampled_rows_.data(), sampled_bounds_.data(), nullptr};
-        part.first_item = 0;
-        part.scores = scores_.data();
-        GPUTEXT_TRY(run_half_filter(device_, part, space.padded, stream_));
-        GPUTEXT_TRY(guess_gates(gates, scores_.data(), samples_, row, part.rows, rank, stream_));
-    }
-    return {};
+    HalfFilterJob sampled = job(0, samples_);
+    sampled.items = {sampled_rows_.data(), sampled_bounds_.data(), nullptr};
+    sampled.first_item = 0;
+    sampled.largest = sampled_scores_.data();
+    sampled.group_items = samples_ / kSampleGroups;
+    GPUTEXT_TRY(run_half_filter(device_, sampled, space.padded, stream_));
+    return guess_gates(gate_job(lists, gates_.data(), widths_.data()), sampled_scores_.data(), rank,
+                       stream_);
 }
 
 Status HalfSearch::filter(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,

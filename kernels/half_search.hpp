@@ -15,7 +15,7 @@ namespace gputext::gpu {
 
 class HalfSearch {
 public:
-    /// Device memory for one query, for one item, and for samples at least.
+    /// Device memory for one query, for one item, and for samples.
     struct Bytes {
         std::size_t per_query;
         std::size_t per_item;
@@ -28,7 +28,7 @@ public:
     /// Errors of all functions: out_of_memory, device_error, cancelled.
     Status prepare(Metric metric, const Vectors& items, const HalfFilterDevice& device,
                    cudaStream_t stream);
-    Status allocate(std::size_t queries, std::size_t items, std::size_t sample_bytes);
+    Status allocate(std::size_t queries, std::size_t items);
     Status load_queries(const DeviceQueries& queries);
     /// The items that the filter is about from now on: numbers from `first_item` on.
     Status load_items(const DeviceRows& items, std::uint32_t first_item);
@@ -52,15 +52,14 @@ private:
     HalfFilterDevice device_;
     HalfSpaceChoice choice_;
     cudaStream_t stream_ = nullptr;
-    std::uint32_t samples_ = 0;      // taken of a range
-    std::uint32_t sample_rows_ = 0;  // queries whose scores there is room for
+    std::uint32_t samples_ = 0;  // taken of a range
     std::uint32_t queries_ = 0;
     std::uint32_t first_item_ = 0;
     DeviceBuffer<__half> query_rows_, item_rows_, sampled_rows_;
     DeviceBuffer<HalfQueryBound> query_bounds_;
     DeviceBuffer<HalfItemBound> item_bounds_, sampled_bounds_;
     DeviceBuffer<float2> groups_;
-    DeviceBuffer<float> largest_, gates_, widths_, proven_, scores_;
+    DeviceBuffer<float> largest_, gates_, widths_, proven_, sampled_scores_;
 };
 
 }  // namespace gputext::gpu

@@ -14,7 +14,7 @@ constexpr unsigned kRows = 128;     // queries of a block
 constexpr unsigned kColumns = 256;  // items of a tile
 constexpr unsigned kDepth = 64;     // dimensions in shared memory at a time
 constexpr unsigned kStages = 4;     // two are multiplied while two are copied
-constexpr unsigned kFound = 512;
+constexpr unsigned kFound = 384;
 constexpr std::uint32_t kItemsPerBlock = 2048;
 
 /// Rows of 128 bytes, their vectors exchanged as the products' 128-byte swizzle wants it, which
@@ -23,7 +23,7 @@ struct Shared {
     __half queries[kStages][kRows * kDepth];
     __half items[kStages][kColumns * kDepth];
     float starts[2][kColumns];
-    FoundBuffer<kFound> found[kThreads / 32];
+    FoundMemory<kFound, 1> found[kThreads / 32];
 };
 constexpr int kSharedBytes = sizeof(Shared) + 1024 - 128;  // aligned to 128 as it is
 
@@ -31,7 +31,6 @@ constexpr int kSharedBytes = sizeof(Shared) + 1024 - 128;  // aligned to 128 as 
 
 constexpr unsigned kVectors = kDepth / 8;
 constexpr unsigned kEights = kColumns / 8;
-constexpr unsigned kMostFound = 128;  // by a warp among eight items
 
 /// Copies dimensions [depth, depth + 64) of `Rows` rows from `first` on, or zeros from `end` on.
 template <unsigned Rows>
@@ -58,7 +57,7 @@ __device__ std::uint64_t descriptor_of(const __half* matrix) {
 
 /// sums += queries * items for 64 rows, 256 columns and sixteen dimensions, by a warp group, which
 /// goes on before it is done.
-__device__ void begin_product(float (&sums)[kEights][4], std::uint64_t queries,
+__device__ void begin_product(float (&sums)[kEights][1][4], std::uint64_t queries,
                               std::uint64_t items) {
     asm volatile(
         "wgmma.mma_async.sync.aligned.m64n256k16.f32.f16.f16 {"
@@ -79,36 +78,38 @@ __device__ void begin_product(float (&sums)[kEights][4], std::uint64_t queries,
         "%112, %113, %114, %115, %116, %117, %118, %119, "
         "%120, %121, %122, %123, %124, %125, %126, %127"
         "}, %128, %129, 1, 1, 1, 0, 0;"
-        : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[0][2]), "+f"(sums[0][3]), "+f"(sums[1][0]),
-          "+f"(sums[1][1]), "+f"(sums[1][2]), "+f"(sums[1][3]), "+f"(sums[2][0]), "+f"(sums[2][1]),
-          "+f"(sums[2][2]), "+f"(sums[2][3]), "+f"(sums[3][0]), "+f"(sums[3][1]), "+f"(sums[3][2]),
-          "+f"(sums[3][3]), "+f"(sums[4][0]), "+f"(sums[4][1]), "+f"(sums[4][2]), "+f"(sums[4][3]),
-          "+f"(sums[5][0]), "+f"(sums[5][1]), "+f"(sums[5][2]), "+f"(sums[5][3]), "+f"(sums[6][0]),
-          "+f"(sums[6][1]), "+f"(sums[6][2]), "+f"(sums[6][3]), "+f"(sums[7][0]), "+f"(sums[7][1]),
-          "+f"(sums[7][2]), "+f"(sums[7][3]), "+f"(sums[8][0]), "+f"(sums[8][1]), "+f"(sums[8][2]),
-          "+f"(sums[8][3]), "+f"(sums[9][0]), "+f"(sums[9][1]), "+f"(sums[9][2]), "+f"(sums[9][3]),
-          "+f"(sums[10][0]), "+f"(sums[10][1]), "+f"(sums[10][2]), "+f"(sums[10][3]),
-          "+f"(sums[11][0]), "+f"(sums[11][1]), "+f"(sums[11][2]), "+f"(sums[11][3]),
-          "+f"(sums[12][0]), "+f"(sums[12][1]), "+f"(sums[12][2]), "+f"(sums[12][3]),
-          "+f"(sums[13][0]), "+f"(sums[13][1]), "+f"(sums[13][2]), "+f"(sums[13][3]),
-          "+f"(sums[14][0]), "+f"(sums[14][1]), "+f"(sums[14][2]), "+f"(sums[14][3]),
-          "+f"(sums[15][0]), "+f"(sums[15][1]), "+f"(sums[15][2]), "+f"(sums[15][3]),
-          "+f"(sums[16][0]), "+f"(sums[16][1]), "+f"(sums[16][2]), "+f"(sums[16][3]),
-          "+f"(sums[17][0]), "+f"(sums[17][1]), "+f"(sums[17][2]), "+f"(sums[17][3]),
-          "+f"(sums[18][0]), "+f"(sums[18][1]), "+f"(sums[18][2]), "+f"(sums[18][3]),
-          "+f"(sums[19][0]), "+f"(sums[19][1]), "+f"(sums[19][2]), "+f"(sums[19][3]),
-          "+f"(sums[20][0]), "+f"(sums[20][1]), "+f"(sums[20][2]), "+f"(sums[20][3]),
-          "+f"(sums[21][0]), "+f"(sums[21][1]), "+f"(sums[21][2]), "+f"(sums[21][3]),
-          "+f"(sums[22][0]), "+f"(sums[22][1]), "+f"(sums[22][2]), "+f"(sums[22][3]),
-          "+f"(sums[23][0]), "+f"(sums[23][1]), "+f"(sums[23][2]), "+f"(sums[23][3]),
-          "+f"(sums[24][0]), "+f"(sums[24][1]), "+f"(sums[24][2]), "+f"(sums[24][3]),
-          "+f"(sums[25][0]), "+f"(sums[25][1]), "+f"(sums[25][2]), "+f"(sums[25][3]),
-          "+f"(sums[26][0]), "+f"(sums[26][1]), "+f"(sums[26][2]), "+f"(sums[26][3]),
-          "+f"(sums[27][0]), "+f"(sums[27][1]), "+f"(sums[27][2]), "+f"(sums[27][3]),
-          "+f"(sums[28][0]), "+f"(sums[28][1]), "+f"(sums[28][2]), "+f"(sums[28][3]),
-          "+f"(sums[29][0]), "+f"(sums[29][1]), "+f"(sums[29][2]), "+f"(sums[29][3]),
-          "+f"(sums[30][0]), "+f"(sums[30][1]), "+f"(sums[30][2]), "+f"(sums[30][3]),
-          "+f"(sums[31][0]), "+f"(sums[31][1]), "+f"(sums[31][2]), "+f"(sums[31][3])
+        : "+f"(sums[0][0][0]), "+f"(sums[0][0][1]), "+f"(sums[0][0][2]), "+f"(sums[0][0][3]),
+          "+f"(sums[1][0][0]), "+f"(sums[1][0][1]), "+f"(sums[1][0][2]), "+f"(sums[1][0][3]),
+          "+f"(sums[2][0][0]), "+f"(sums[2][0][1]), "+f"(sums[2][0][2]), "+f"(sums[2][0][3]),
+          "+f"(sums[3][0][0]), "+f"(sums[3][0][1]), "+f"(sums[3][0][2]), "+f"(sums[3][0][3]),
+          "+f"(sums[4][0][0]), "+f"(sums[4][0][1]), "+f"(sums[4][0][2]), "+f"(sums[4][0][3]),
+          "+f"(sums[5][0][0]), "+f"(sums[5][0][1]), "+f"(sums[5][0][2]), "+f"(sums[5][0][3]),
+          "+f"(sums[6][0][0]), "+f"(sums[6][0][1]), "+f"(sums[6][0][2]), "+f"(sums[6][0][3]),
+          "+f"(sums[7][0][0]), "+f"(sums[7][0][1]), "+f"(sums[7][0][2]), "+f"(sums[7][0][3]),
+          "+f"(sums[8][0][0]), "+f"(sums[8][0][1]), "+f"(sums[8][0][2]), "+f"(sums[8][0][3]),
+          "+f"(sums[9][0][0]), "+f"(sums[9][0][1]), "+f"(sums[9][0][2]), "+f"(sums[9][0][3]),
+          "+f"(sums[10][0][0]), "+f"(sums[10][0][1]), "+f"(sums[10][0][2]), "+f"(sums[10][0][3]),
+          "+f"(sums[11][0][0]), "+f"(sums[11][0][1]), "+f"(sums[11][0][2]), "+f"(sums[11][0][3]),
+          "+f"(sums[12][0][0]), "+f"(sums[12][0][1]), "+f"(sums[12][0][2]), "+f"(sums[12][0][3]),
+          "+f"(sums[13][0][0]), "+f"(sums[13][0][1]), "+f"(sums[13][0][2]), "+f"(sums[13][0][3]),
+          "+f"(sums[14][0][0]), "+f"(sums[14][0][1]), "+f"(sums[14][0][2]), "+f"(sums[14][0][3]),
+          "+f"(sums[15][0][0]), "+f"(sums[15][0][1]), "+f"(sums[15][0][2]), "+f"(sums[15][0][3]),
+          "+f"(sums[16][0][0]), "+f"(sums[16][0][1]), "+f"(sums[16][0][2]), "+f"(sums[16][0][3]),
+          "+f"(sums[17][0][0]), "+f"(sums[17][0][1]), "+f"(sums[17][0][2]), "+f"(sums[17][0][3]),
+          "+f"(sums[18][0][0]), "+f"(sums[18][0][1]), "+f"(sums[18][0][2]), "+f"(sums[18][0][3]),
+          "+f"(sums[19][0][0]), "+f"(sums[19][0][1]), "+f"(sums[19][0][2]), "+f"(sums[19][0][3]),
+          "+f"(sums[20][0][0]), "+f"(sums[20][0][1]), "+f"(sums[20][0][2]), "+f"(sums[20][0][3]),
+          "+f"(sums[21][0][0]), "+f"(sums[21][0][1]), "+f"(sums[21][0][2]), "+f"(sums[21][0][3]),
+          "+f"(sums[22][0][0]), "+f"(sums[22][0][1]), "+f"(sums[22][0][2]), "+f"(sums[22][0][3]),
+          "+f"(sums[23][0][0]), "+f"(sums[23][0][1]), "+f"(sums[23][0][2]), "+f"(sums[23][0][3]),
+          "+f"(sums[24][0][0]), "+f"(sums[24][0][1]), "+f"(sums[24][0][2]), "+f"(sums[24][0][3]),
+          "+f"(sums[25][0][0]), "+f"(sums[25][0][1]), "+f"(sums[25][0][2]), "+f"(sums[25][0][3]),
+          "+f"(sums[26][0][0]), "+f"(sums[26][0][1]), "+f"(sums[26][0][2]), "+f"(sums[26][0][3]),
+          "+f"(sums[27][0][0]), "+f"(sums[27][0][1]), "+f"(sums[27][0][2]), "+f"(sums[27][0][3]),
+          "+f"(sums[28][0][0]), "+f"(sums[28][0][1]), "+f"(sums[28][0][2]), "+f"(sums[28][0][3]),
+          "+f"(sums[29][0][0]), "+f"(sums[29][0][1]), "+f"(sums[29][0][2]), "+f"(sums[29][0][3]),
+          "+f"(sums[30][0][0]), "+f"(sums[30][0][1]), "+f"(sums[30][0][2]), "+f"(sums[30][0][3]),
+          "+f"(sums[31][0][0]), "+f"(sums[31][0][1]), "+f"(sums[31][0][2]), "+f"(sums[31][0][3])
         : "l"(queries), "l"(items));
 }
 __device__ void begin_products() {
@@ -121,21 +122,6 @@ __device__ void end_of_products() {
 template <int Ahead>
 __device__ void wait_for_products() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Ahead) : "memory");
-}
-
-/// Adds what reaches its gate among eight columns of a warp's sixteen rows.
-__device__ void add_reaching(FoundBuffer<kFound>& buffer, const float (&sums)[4],
-                             const float (&gates)[2], std::uint32_t column) {
-    unsigned size = 0;
-#pragma unroll
-    for (unsigned k = 0; k < 4; ++k) size += reaches(sums[k]);
-    unsigned at = atomicAdd(&buffer.count, size);
-#pragma unroll
-    for (unsigned k = 0; k < 4; ++k) {
-        if (!reaches(sums[k])) continue;
-        const unsigned row = k / 2 * 8 + threadIdx.x % 32 / 4;
-        buffer.found[at++] = {row << buffer.column_bits | (column + k % 2), sums[k] + gates[k / 2]};
-    }
 }
 
 #endif
@@ -156,8 +142,8 @@ __global__ __launch_bounds__(kThreads, 1) void filter_hopper(const HalfFilterJob
     const std::uint32_t end = min(job.end, begin + kItemsPerBlock);
     const std::uint32_t warp_row = first_row + 16 * warp;
     const float2 group = job.queries.groups[first_row / kGroupQueries];
-    auto& buffer = shared.found[warp];
-    if (lane == 0) buffer.count = 0;
+    Finder<kFound, 1> finder(shared.found[warp], job, warp_row, begin);
+    Largest<1> largest;
 
     float gates[2];
 #pragma unroll
@@ -199,15 +185,15 @@ __global__ __launch_bounds__(kThreads, 1) void filter_hopper(const HalfFilterJob
     for (std::uint32_t first = begin; first < end; first += kColumns, parity ^= 1) {
         __syncthreads();
         const HalfItemBound next_bound = bound_at(first + kColumns + threadIdx.x);
-        float sums[kEights][4];
+        float sums[kEights][1][4];
 #pragma unroll
         for (unsigned n = 0; n < kEights; ++n) {
             const float2 start =
                 *reinterpret_cast<const float2*>(&shared.starts[parity][8 * n + lane % 4 * 2]);
-            sums[n][0] = start.x - gates[0];
-            sums[n][1] = start.y - gates[0];
-            sums[n][2] = start.x - gates[1];
-            sums[n][3] = start.y - gates[1];
+            sums[n][0][0] = start.x - gates[0];
+            sums[n][0][1] = start.y - gates[0];
+            sums[n][0][2] = start.x - gates[1];
+            sums[n][0][3] = start.y - gates[1];
         }
         for (unsigned step = 0; step < steps; ++step) {
             wait_for_copies<1>();
@@ -231,28 +217,20 @@ __global__ __launch_bounds__(kThreads, 1) void filter_hopper(const HalfFilterJob
         shared.starts[parity ^ 1][threadIdx.x] = start_of_item(next_bound, group);
 #pragma unroll
         for (unsigned n = 0; n < kEights; ++n) {
-            const unsigned column = 8 * n + lane % 4 * 2;
             if constexpr (Sample) {
-                const std::size_t samples = job.end - job.begin;
-#pragma unroll
-                for (unsigned half = 0; half < 2; ++half) {
-                    const std::uint32_t row = warp_row + 8 * half + lane / 4;
-                    if (row >= job.rows) continue;
-                    *reinterpret_cast<float2*>(
-                        &job.scores[row * samples + (first - job.begin) + column]) = {
-                        sums[n][2 * half], sums[n][2 * half + 1]};
-                }
+                largest.add(sums[n]);
+                const std::uint32_t passed = first - job.begin + 8 * (n + 1);
+                const std::uint32_t four_groups = 4 * job.group_items;
+                if (passed % four_groups == 0)
+                    largest.store(job, warp_row, (passed / four_groups - 1) * 4 + lane % 4);
             } else {
-                const int none = __float_as_int(sums[n][0]) & __float_as_int(sums[n][1]) &
-                                 __float_as_int(sums[n][2]) & __float_as_int(sums[n][3]);
-                if (!__any_sync(~0u, none >= 0)) continue;
-                if (buffer.count + kMostFound > kFound) buffer.flush(job, warp_row, begin);
-                if (none >= 0) add_reaching(buffer, sums[n], gates, first - begin + column);
-                __syncwarp();
+                const int none = __float_as_int(sums[n][0][0]) & __float_as_int(sums[n][0][1]) &
+                                 __float_as_int(sums[n][0][2]) & __float_as_int(sums[n][0][3]);
+                if (__any_sync(~0u, none >= 0)) finder.add(sums[n], 0, first - begin + 8 * n);
             }
         }
     }
-    if constexpr (!Sample) buffer.flush(job, warp_row, begin);
+    if constexpr (!Sample) finder.flush();
 #else
     __trap();  // never chosen
 #endif
@@ -273,7 +251,7 @@ Status run(const HalfFilterJob& job, std::uint32_t padded, cudaStream_t stream) 
 }  // namespace
 
 Status run_hopper_filter(const HalfFilterJob& job, std::uint32_t padded, cudaStream_t stream) {
-    if (job.scores != nullptr) return run<true>(job, padded, stream);
+    if (job.largest != nullptr) return run<true>(job, padded, stream);
     return run<false>(job, padded, stream);
 }
 

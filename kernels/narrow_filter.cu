@@ -11,9 +11,8 @@ constexpr unsigned kThreads = 32 * kWarps;
 constexpr unsigned kTiles = 4;  // of 16 queries, of a warp
 constexpr unsigned kWarpRows = 16 * kTiles;
 constexpr unsigned kBlockRows = kWarps * kWarpRows;
-constexpr unsigned kStage = 64;                 // items in shared memory at a time
-constexpr unsigned kMostFound = 8 * kWarpRows;  // by a warp among eight items
-constexpr unsigned kFlushAt = 256;
+constexpr unsigned kStage = 64;  // items in shared memory at a time
+constexpr unsigned kFound = 768;
 static_assert(kBlockRows == kGroupQueries);
 
 /// Rows of items 16 bytes apart from what would be the same banks.
@@ -22,7 +21,7 @@ struct Shared {
     static constexpr unsigned pitch = 16 * Steps + 8;
     __half items[2][kStage][pitch];
     float starts[2][kStage];
-    FoundBuffer<kFlushAt + kMostFound> found[kWarps];
+    FoundMemory<kFound, kTiles> found[kWarps];
 };
 
 template <unsigned Steps>
@@ -83,8 +82,8 @@ __global__ __launch_bounds__(kThreads) void filter_narrow(const HalfFilterJob jo
     const std::uint32_t begin = job.begin + blockIdx.x * items_per_block;
     const std::uint32_t end = min(job.end, begin + items_per_block);
     const float2 group = job.queries.groups[blockIdx.y];
-    auto& buffer = shared.found[warp];
-    if (lane == 0) buffer.count = 0;
+    Finder<kFound, kTiles> finder(shared.found[warp], job, warp_row, begin);
+    Largest<kTiles> largest;
 
     fetch_stage(job, begin, shared, 0);
     const float first_start = fetch_start(job, begin, group);
@@ -136,33 +135,20 @@ __global__ __launch_bounds__(kThreads) void filter_narrow(const HalfFilterJob jo
                 for (unsigned t = 0; t < kTiles; ++t)
                     multiply_halves(sums[t], rows[step][t], items[step][0], items[step][1]);
 
-            const unsigned column = eight + lane % 4 * 2;
-            if constexpr (Sample) {
-                const std::size_t samples = job.end - job.begin;
-#pragma unroll
-                for (unsigned half = 0; half < 2 * kTiles; ++half) {
-                    const std::uint32_t row = warp_row + 8 * half + lane / 4;
-                    if (row >= job.rows) continue;
-                    const float2 two = {sums[half / 2][half % 2 * 2],
-                                        sums[half / 2][half % 2 * 2 + 1]};
-                    *reinterpret_cast<float2*>(
-                        &job.scores[row * samples + (first - job.begin) + column]) = two;
-                }
-            } else {
-                int none = -1;
-#pragma unroll
-                for (unsigned t = 0; t < kTiles; ++t)
-#pragma unroll
-                    for (unsigned k = 0; k < 4; ++k) none &= __float_as_int(sums[t][k]);
-                if (!__any_sync(~0u, none >= 0)) continue;
-                if (none >= 0) buffer.add(sums, gates, first - begin + column);
-                __syncwarp();
-                if (buffer.count > kFlushAt) buffer.flush(job, warp_row, begin);
-            }
+            if constexpr (Sample)
+                largest.add(sums);
+            else
+                finder.add(sums, 0, first - begin + eight);
+        }
+        if constexpr (Sample) {
+            const std::uint32_t passed = first + kStage - job.begin;
+            const std::uint32_t four_groups = 4 * job.group_items;
+            if (passed % four_groups == 0)
+                largest.store(job, warp_row, (passed / four_groups - 1) * 4 + lane % 4);
         }
         if (more && threadIdx.x < kStage) shared.starts[stage ^ 1][threadIdx.x] = next_start;
     }
-    if constexpr (!Sample) buffer.flush(job, warp_row, begin);
+    if constexpr (!Sample) finder.flush();
 }
 
 /// So many that the blocks fill the device a few times over.
@@ -172,7 +158,7 @@ std::uint32_t items_of_block(const HalfFilterDevice& device, std::uint32_t items
     const std::uint32_t blocks =
         std::max(1u, static_cast<std::uint32_t>(device.processors) * kBlocksPerProcessor / groups);
     const std::uint32_t each = (items + blocks - 1) / blocks;
-    return std::clamp((each + kStage - 1) / kStage * kStage, 2 * kStage, 1u << 20);
+    return std::clamp((each + 255) / 256 * 256, 256u, 1u << 20);  // whole groups of samples
 }
 
 template <unsigned Steps, bool Sample>
@@ -191,7 +177,7 @@ Status run(const HalfFilterDevice& device, const HalfFilterJob& job, cudaStream_
 
 template <unsigned Steps>
 Status run(const HalfFilterDevice& device, const HalfFilterJob& job, cudaStream_t stream) {
-    if (job.scores != nullptr) return run<Steps, true>(device, job, stream);
+    if (job.largest != nullptr) return run<Steps, true>(device, job, stream);
     return run<Steps, false>(device, job, stream);
 }
 

@@ -20,7 +20,6 @@ constexpr std::uint32_t kOpenCapacity = NeighbourLists::kShort;
 constexpr std::size_t kLeastQueries = 64;  // of a tile, where there are as many
 constexpr std::size_t kLeastItems = 256;   // of a batch
 constexpr std::size_t kSmallBuffers = 1 << 16;
-constexpr std::size_t kMostSampleBytes = std::size_t{64} << 20;
 constexpr std::uint32_t kFirstRange = 1 << 22;  // items for which a sample tells enough
 
 Status check(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
@@ -68,8 +67,7 @@ struct Plan {
     std::size_t per_item;
     std::size_t query_tile = 0;
     std::size_t item_batch = 0;
-    bool half = false;             // whether the filter in half precision is used
-    std::size_t sample_bytes = 0;  // of it
+    bool half = false;  // whether the filter in half precision is used
 
     Plan(const KnnParameters& parameters, const Vectors& queries, const Vectors& items)
         : shape(shape_of(parameters, items.rows)),
@@ -106,13 +104,7 @@ struct Plan {
         const std::size_t least =
             with.fixed + std::min<std::size_t>(queries.rows, kGroupQueries) * with.per_query +
             HalfSearch::kLeastItems * with.per_item;
-        if (memory < least) return;
-        with.sample_bytes = std::clamp(memory / 16, more.samples, more.samples + kMostSampleBytes);
-        if (memory >= least + with.sample_bytes)
-            with.fixed += with.sample_bytes - more.samples;
-        else
-            with.sample_bytes = more.samples;
-        *this = with;
+        if (memory >= least) *this = with;
     }
 
     /// Requires bytes().least.
@@ -196,7 +188,7 @@ private:
         }
         if (plan_.half) {
             GPUTEXT_TRY(half_.prepare(parameters_.metric, items_, device_, stream_));
-            GPUTEXT_TRY(half_.allocate(plan_.query_tile, plan_.item_batch, plan_.sample_bytes));
+            GPUTEXT_TRY(half_.allocate(plan_.query_tile, plan_.item_batch));
         }
         GPUTEXT_TRY(rescored_.allocate(1, stream_));
         return cuda_status(

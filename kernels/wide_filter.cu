@@ -12,7 +12,7 @@ constexpr unsigned kDepth = 64;  // dimensions in shared memory at a time
 constexpr unsigned kVectors = kDepth / 8;
 constexpr unsigned kTiles = 4;  // of 16 queries, of a warp
 constexpr unsigned kWarpRows = 16 * kTiles;
-constexpr unsigned kMostFound = 8 * kWarpRows;
+constexpr unsigned kAddTiles = 2;  // whose sums are looked at together
 constexpr std::uint32_t kItemsPerBlock = 2048;
 
 /// Rows of 128 bytes whose vectors are exchanged such that neither copies nor matrices meet in a
@@ -22,7 +22,7 @@ struct Shared {
     __half queries[Stages][kRows * kDepth];
     __half items[Stages][Columns * kDepth];
     float starts[2][Columns];
-    FoundBuffer<Found> found[kThreads / 32];
+    FoundMemory<Found, kAddTiles> found[kThreads / 32];
 };
 
 __device__ unsigned place_of(unsigned row, unsigned vector) {
@@ -92,8 +92,8 @@ __global__ __launch_bounds__(kThreads, 1) void filter_wide(const HalfFilterJob j
     const std::uint32_t begin = job.begin + blockIdx.x / query_tiles * kItemsPerBlock;
     const std::uint32_t end = min(job.end, begin + kItemsPerBlock);
     const float2 group = job.queries.groups[first_row / kGroupQueries];
-    auto& buffer = shared.found[warp];
-    if (lane == 0) buffer.count = 0;
+    Finder<Found, kAddTiles> finder(shared.found[warp], job, first_row + warp_row, begin);
+    Largest<kTiles> largest;
 
     float gates[kTiles][2];
 #pragma unroll
@@ -178,33 +178,29 @@ __global__ __launch_bounds__(kThreads, 1) void filter_wide(const HalfFilterJob j
             shared.starts[parity][threadIdx.x] = start_of_item(next_bound, group);
 #pragma unroll
         for (unsigned n = 0; n < kEights; ++n) {
-            const unsigned column = warp_column + 8 * n + lane % 4 * 2;
             if constexpr (Sample) {
-                const std::size_t samples = job.end - job.begin;
-#pragma unroll
-                for (unsigned half = 0; half < 2 * kTiles; ++half) {
-                    const std::uint32_t row = first_row + warp_row + 8 * half + lane / 4;
-                    if (row >= job.rows) continue;
-                    const float* two = &sums[n][half / 2][half % 2 * 2];
-                    *reinterpret_cast<float2*>(
-                        &job.scores[row * samples + (first - job.begin) + column]) = {two[0],
-                                                                                      two[1]};
-                }
+                largest.add(sums[n]);
             } else {
                 int none = -1;
 #pragma unroll
                 for (unsigned i = 0; i < 4 * kTiles; ++i)
                     none &= __float_as_int(sums[n][i / 4][i % 4]);
                 if (!__any_sync(~0u, none >= 0)) continue;
-                if (buffer.count + kMostFound > Found)
-                    buffer.flush(job, first_row + warp_row, begin);
-                if (none >= 0) buffer.add(sums[n], gates, first - begin + column);
-                __syncwarp();
+#pragma unroll
+                for (unsigned t = 0; t < kTiles; t += kAddTiles)
+                    finder.add(sums[n] + t, 16 * t, first - begin + warp_column + 8 * n);
             }
+        }
+        if constexpr (Sample) {
+            const std::uint32_t passed = first + Columns - job.begin;
+            const std::uint32_t sixteen_groups = 16 * job.group_items;
+            if (passed % sixteen_groups == 0)
+                largest.store(job, first_row + warp_row,
+                              ((passed / sixteen_groups - 1) * 4 + warp / 2) * 4 + lane % 4);
         }
         first += Columns;
     }
-    if constexpr (!Sample) buffer.flush(job, first_row + warp_row, begin);
+    if constexpr (!Sample) finder.flush();
 #endif
 }
 
@@ -227,14 +223,14 @@ Status run(const HalfFilterDevice& device, const HalfFilterJob& job, std::uint32
            cudaStream_t stream) {
     if (device.shared_bytes >= static_cast<int>(sizeof(Shared<256, 3, 1024>)))
         return run<256, 3, 1024, Sample>(job, padded, stream);
-    return run<128, 2, 512, Sample>(job, padded, stream);
+    return run<128, 2, 256, Sample>(job, padded, stream);
 }
 
 }  // namespace
 
 Status run_wide_filter(const HalfFilterDevice& device, const HalfFilterJob& job,
                        std::uint32_t padded, cudaStream_t stream) {
-    if (job.scores != nullptr) return run<true>(device, job, padded, stream);
+    if (job.largest != nullptr) return run<true>(device, job, padded, stream);
     return run<false>(device, job, padded, stream);
 }
 

@@ -9,7 +9,6 @@ namespace {
 constexpr unsigned kThreads = 256;
 constexpr unsigned kRows = 128;    // queries of a block
 constexpr unsigned kDepth = 64;    // dimensions in shared memory at a time
-constexpr unsigned kTiles = 4;     // of 16 queries, of a warp
 constexpr unsigned kAddTiles = 2;  // whose sums are looked at together
 constexpr std::uint32_t kItemsPerBlock = 2048;
 
@@ -26,6 +25,7 @@ struct Shared {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
 
 constexpr unsigned kVectors = kDepth / 8;
+constexpr unsigned kTiles = 4;  // of 16 queries, of a warp
 constexpr unsigned kWarpRows = 16 * kTiles;
 
 __device__ unsigned place_of(unsigned row, unsigned vector) {

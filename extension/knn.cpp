@@ -127,8 +127,8 @@ void put_neighbours(const Work& work, SetCall& set) {
         const std::uint64_t begin = answer.begins[query], end = answer.begins[query + 1];
         if (end - begin > PG_INT32_MAX)
             ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                            errmsg("%s has more than %d neighbours", work.queries.name(query),
-                                   PG_INT32_MAX)));
+                            errmsg("%s has more than %d neighbours",
+                                   work.queries.name_of(work.queries.id(query)), PG_INT32_MAX)));
         for (std::uint64_t i = begin; i < end; ++i) {
             if ((i - begin) % 1024 == 1023) CHECK_FOR_INTERRUPTS();
             Datum values[4] = {work.queries.id(query), work.items.id(answer.items[i]),

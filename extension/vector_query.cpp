@@ -1,9 +1,12 @@
 #include "extension/vector_query.hpp"
 
 extern "C" {
+#include "mb/pg_wchar.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
 }
+
+#include <cstring>
 
 #include "extension/activity.hpp"
 #include "extension/failure.hpp"
@@ -11,6 +14,9 @@ extern "C" {
 
 namespace gputext {
 namespace {
+
+/// Bytes of an id in a message; what is longer is cut.
+constexpr int kLongestName = 200;
 
 const char* const kWanted =
     "Wanted are an id and a vector of type real[], double precision[], integer[], or pgvector's "
@@ -85,13 +91,15 @@ void VectorRows::set_type(const VectorType& type) {
 
 void VectorRows::append(Datum id, const VectorValue& vector) {
     if (size() > 0 && vector.dimensions != dimensions_)
-        raise_different_dimensions(name(0), dimensions_, name_of(id), vector.dimensions);
+        raise_different_dimensions(first_name(), dimensions_, name_of(id), vector.dimensions);
+    const char* const name = size() == 0 ? name_of(id) : nullptr;
     dimensions_ = vector.dimensions;
     const std::size_t id_begin = append_id(ids_, id_type_, id);
     elements_.append(vector.elements, vector.stored * element_size(type_.element));
     if (sparse()) columns_.append(vector.columns, vector.stored * sizeof(std::uint32_t));
     Failure failure;
     if (!attempt(failure, [&]() -> Status {
+            if (name != nullptr) first_name_ = name;
             id_begins_.push_back(id_begin);
             if (sparse()) row_begins_.push_back(row_begins_.back() + vector.stored);
             return {};
@@ -117,7 +125,10 @@ const char* VectorRows::name_of(Datum id) const {
     Oid output;
     bool is_varlena;
     getTypeOutputInfo(id_type_.oid, &output, &is_varlena);
-    return psprintf("%s %s", word_, OidOutputFunctionCall(output, id));
+    char* const text = OidOutputFunctionCall(output, id);
+    const int length = static_cast<int>(std::strlen(text));
+    if (length <= kLongestName) return psprintf("%s %s", word_, text);
+    return psprintf("%s %.*s...", word_, pg_mbcliplen(text, length, kLongestName), text);
 }
 
 void VectorRows::share() {
@@ -145,8 +156,8 @@ void check_same_dimensions(const VectorRows& a, const VectorRows& b, const char*
                         errhint("sparsevec can be cast in the inner query, as in "
                                 "embedding::vector.")));
     if (a.dimensions() != b.dimensions())
-        raise_different_dimensions(first_of_a != nullptr ? first_of_a : a.name(0), a.dimensions(),
-                                   b.name(0), b.dimensions());
+        raise_different_dimensions(first_of_a != nullptr ? first_of_a : a.first_name(),
+                                   a.dimensions(), b.first_name(), b.dimensions());
 }
 
 }  // namespace gputext

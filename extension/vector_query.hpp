@@ -4,6 +4,7 @@
 
 #include "extension/postgres.hpp"
 
+#include <string>
 #include <vector>
 
 #include "cpp/daemon_client.hpp"
@@ -41,9 +42,10 @@ public:
 
     const IdType& id_type() const { return id_type_; }
     Datum id(std::size_t row) const { return id_at(id_type_, ids_.data() + id_begins_[row]); }
-    /// "item 17" for the row with the id 17. Allocates.
-    const char* name(std::size_t row) const { return name_of(id(row)); }
+    /// "item 17" for the row with the id 17. Allocates. May be called during the appending, too.
     const char* name_of(Datum id) const;
+    /// Of the first row, when there is one; the same.
+    const char* first_name() const { return first_name_.c_str(); }
 
     /// Makes the vectors readable for another process, which files() then lets it have.
     void share();
@@ -57,6 +59,7 @@ private:
     IdType id_type_;
     VectorType type_{};
     std::size_t dimensions_ = 0;  // of all vectors; 0 before the first one
+    std::string first_name_;
     PackedBytes elements_;
     PackedBytes columns_;                    // of sparse vectors' elements
     std::vector<std::uint64_t> row_begins_;  // the same, as in Vectors

@@ -60,6 +60,13 @@ SELECT * FROM gpu_knn('SELECT id, vector FROM vectors', 'SELECT id, ARRAY[vector
 SELECT * FROM gpu_knn('SELECT id, vector FROM vectors', 'SELECT id, ''{}''::real[] FROM vectors', 1);
 SELECT * FROM gpu_knn('SELECT id, vector[:id] FROM vectors ORDER BY id', 'SELECT id, vector FROM vectors', 1);
 SELECT * FROM gpu_knn('SELECT id, vector FROM vectors ORDER BY id', 'SELECT 7 + id, vector || 1::real FROM vectors ORDER BY id', 1);
+-- A long id is cut.
+SELECT * FROM gpu_knn('SELECT repeat(key || ''é'', 200), ''{NaN}''::real[] FROM vectors WHERE id = 1', 'SELECT key, vector FROM vectors', NULL::text, 1);
+-- The first id is known when it has gone to a temporary file
+SET gputext.host_memory_limit = '1MB';
+SELECT * FROM gpu_knn('SELECT i::bigint, CASE WHEN i < 200000 THEN ''{1,2}'' ELSE ''{1}'' END::real[] FROM generate_series(1, 200000) i', 'SELECT id, vector FROM vectors', 1);
+SELECT query_id, rank FROM gpu_knn('SELECT i::bigint, ''{1,2}''::real[] FROM generate_series(1, 200000) i', 'SELECT i, ''{1,2}''::real[] FROM generate_series(199999::bigint, 400000) i', 1, exclude_self => true) WHERE query_id > 199998;
+RESET gputext.host_memory_limit;
 -- Nothing is wrong with the length of no vectors.
 SELECT * FROM gpu_knn('SELECT id, vector FROM vectors ORDER BY id', 'SELECT id, vector || 1::real FROM vectors WHERE false', 1);
 

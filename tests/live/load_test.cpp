@@ -98,7 +98,7 @@ protected:
     }
 
     /// Documents that are the same one turned round, so that every pair has to be verified: twice
-    /// as many as long as that takes a device less than two seconds.
+    /// as many as long as that takes a device less than a second.
     void find_long_statement() {
         for (long documents = 1000;; documents *= 2) {
             statement_ =
@@ -111,7 +111,7 @@ protected:
             Running running(session(), statement_);
             ASSERT_TRUE(
                 eventually([&] { return running.done() || is_on_device(session().pid()); }));
-            std::this_thread::sleep_for(2s);
+            std::this_thread::sleep_for(1s);
             if (running.done()) continue;
             other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
             ASSERT_EQ(running.wait(), "57014");

@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cstdint>
+
 #include "extension/daemon.hpp"
 #include "extension/postgres.hpp"
 
@@ -71,8 +73,12 @@ void close_if_open(int& descriptor) {
 
 // ---- In the child: nothing that is not safe in a signal handler ----
 
+/// By the kernel's own call: glibc keeps two signals to itself and would leave those, which the
+/// server may have been started to ignore. All zeros is the default action.
 void reset_signals() {
-    for (int number = 1; number < NSIG; ++number) signal(number, SIG_DFL);
+    constexpr std::uint64_t by_default[8] = {};
+    for (int number = 1; number < NSIG; ++number)
+        syscall(SYS_rt_sigaction, number, by_default, nullptr, sizeof(std::uint64_t));
     sigset_t none;
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, nullptr);

@@ -7,11 +7,8 @@ namespace gputext::gpu {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr unsigned kRows = 128;  // queries of a block
-constexpr unsigned kDepth = 64;  // dimensions in shared memory at a time
-constexpr unsigned kVectors = kDepth / 8;
-constexpr unsigned kTiles = 4;  // of 16 queries, of a warp
-constexpr unsigned kWarpRows = 16 * kTiles;
+constexpr unsigned kRows = 128;    // queries of a block
+constexpr unsigned kDepth = 64;    // dimensions in shared memory at a time
 constexpr unsigned kAddTiles = 2;  // whose sums are looked at together
 constexpr std::uint32_t kItemsPerBlock = 2048;
 
@@ -24,6 +21,12 @@ struct Shared {
     float starts[2][Columns];
     FoundMemory<Found, kAddTiles> found[kThreads / 32];
 };
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+
+constexpr unsigned kVectors = kDepth / 8;
+constexpr unsigned kTiles = 4;  // of 16 queries, of a warp
+constexpr unsigned kWarpRows = 16 * kTiles;
 
 __device__ unsigned place_of(unsigned row, unsigned vector) {
     return row * kDepth + (vector ^ row % 8) * 8;
@@ -71,6 +74,8 @@ struct Fragments {
         }
     }
 };
+
+#endif
 
 /// Blocks of neighbouring numbers take different queries beside the same items, which the second
 /// level cache then holds. Tiles of items follow each other without a pause: the first dimensions

@@ -189,14 +189,16 @@ protected:
         LiveTest::TearDown();
     }
 
+    /// A cancel that comes before the statement finds nothing to cancel.
+    bool is_active(int pid) {
+        return other().value(
+                   "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND pid = " +
+                   std::to_string(pid)) == "1";
+    }
+
     /// Waits until the stage is reached and then as long as try number i says.
     void wait_for_stage(Running& statement, int i, int tries) {
-        // A cancel that comes before the statement finds nothing to cancel.
-        const std::string active =
-            "SELECT count(*) FROM pg_stat_activity WHERE state = 'active' "
-            "AND pid = " +
-            std::to_string(plain().pid());
-        ASSERT_TRUE(eventually([&] { return statement.done() || other().value(active) == "1"; }));
+        ASSERT_TRUE(eventually([&] { return statement.done() || is_active(plain().pid()); }));
         ASSERT_TRUE(eventually([&] {
             return statement.done() || GetParam().reached(plain().pid());
         })) << "the stage was never reached";
@@ -236,6 +238,7 @@ TEST_P(Interruption, Cancel) {
         Running sleep(control, "SELECT pg_sleep(600)");
         Running statement(plain(), GetParam().sql);
         wait_for_stage(statement, i, GetParam().tries);
+        ASSERT_TRUE(eventually([&] { return is_active(control.pid()); }));
         const auto begin = Clock::now();
         other().rows("SELECT pg_cancel_backend(" + std::to_string(plain().pid()) +
                      "), pg_cancel_backend(" + std::to_string(control.pid()) + ")");
@@ -296,6 +299,7 @@ TEST_P(Interruption, Termination) {
         Running sleep(control, "SELECT pg_sleep(600)");
         Running statement(plain(), GetParam().sql);
         wait_for_stage(statement, i, 2);
+        ASSERT_TRUE(eventually([&] { return is_active(control.pid()); }));
         const auto begin = Clock::now();
         other().rows("SELECT pg_terminate_backend(" + std::to_string(pid) +
                      "), pg_cancel_backend(" + std::to_string(control.pid()) + ")");

@@ -17,22 +17,6 @@ namespace {
 /// Fewer queries than these would be ready before the items were packed.
 constexpr std::size_t kFewQueries = 4;
 
-Status check(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
-             const RowKeys& keys) {
-    const auto invalid = [](std::string message) {
-        return Status(ErrorCode::invalid_argument, std::move(message));
-    };
-    if (parameters.k == 0) return invalid("k must be at least 1");
-    if (!(parameters.radius > -std::numeric_limits<double>::infinity()))
-        return invalid("the radius must be a number");
-    if (queries.rows > 0 && items.rows > 0)
-        if (Status status = check_comparable(queries, items); !status.ok()) return status;
-    if (keys.queries.empty() && keys.items.empty()) return {};
-    if (keys.queries.size() != queries.rows || keys.items.size() != items.rows)
-        return invalid("there must be a key for each query and each item");
-    return {};
-}
-
 /// From classes of equal items to the items themselves.
 class Expansion {
 public:
@@ -152,10 +136,26 @@ Status run(const KnnParameters& parameters, const Vectors& given_queries,
 
 }  // namespace
 
+Status check_search(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+                    const RowKeys& keys) {
+    const auto invalid = [](std::string message) {
+        return Status(ErrorCode::invalid_argument, std::move(message));
+    };
+    if (parameters.k == 0) return invalid("k must be at least 1");
+    if (!(parameters.radius > -std::numeric_limits<double>::infinity()))
+        return invalid("the radius must be a number");
+    if (queries.rows > 0 && items.rows > 0)
+        if (Status status = check_comparable(queries, items); !status.ok()) return status;
+    if (keys.queries.empty() && keys.items.empty()) return {};
+    if (keys.queries.size() != queries.rows || keys.items.size() != items.rows)
+        return invalid("there must be a key for each query and each item");
+    return {};
+}
+
 Result<Neighbours> nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
                                       const Vectors& items, const RowKeys& keys,
                                       Execution& execution) {
-    if (Status status = check(parameters, queries, items, keys); !status.ok()) return status;
+    if (Status status = check_search(parameters, queries, items, keys); !status.ok()) return status;
     Neighbours answer;
     Status status = run(parameters, queries, items, keys, execution, answer);
     if (!status.ok()) return status;

@@ -59,6 +59,10 @@ struct Neighbours {
     std::uint64_t escalated = 0;  // queries for which the first filter's bound was too wide
 };
 
+/// What nearest_neighbours() refuses, but for elements that are not finite.
+Status check_search(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+                    const RowKeys& keys);
+
 /// The neighbours of all queries. Cosine: rows of zeros have none and are none.
 /// Time: queries * distinct items * dimensions operations of the filter, and about k + 10 exact
 /// distances for each query; fewer than four queries and sparse rows are not filtered. Memory: the

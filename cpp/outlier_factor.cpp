@@ -194,6 +194,16 @@ Status DistinctMatrix::set(const Vectors& vectors, const DistinctRows& distinct,
 
 Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
                                                   const Vectors& items, Execution& execution) {
+    const auto search = [&](const KnnParameters& knn, const Vectors& rows, const RowKeys& keys) {
+        return nearest_neighbours(knn, rows, rows, keys, execution);
+    };
+    return local_outlier_factors(parameters, items, search, execution);
+}
+
+Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
+                                                  const Vectors& items,
+                                                  const NeighbourSearch& search,
+                                                  Execution& execution) {
     if (parameters.k == 0) return Status(ErrorCode::invalid_argument, "k must be at least 1");
     if (parameters.metric == Metric::inner_product)
         return Status(ErrorCode::invalid_argument, "an inner product is no distance");
@@ -206,8 +216,7 @@ Result<std::vector<double>> local_outlier_factors(const OutlierParameters& param
 
     std::vector<std::uint32_t> own(distinct.size());
     std::iota(own.begin(), own.end(), 0u);
-    const auto neighbours = nearest_neighbours(knn_for_outliers(parameters), matrix.vectors(),
-                                               matrix.vectors(), {own, own}, execution);
+    const auto neighbours = search(knn_for_outliers(parameters), matrix.vectors(), {own, own});
     if (!neighbours.ok()) return neighbours.status();
     std::vector<double> factors;
     Status status =

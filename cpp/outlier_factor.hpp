@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -52,6 +53,16 @@ struct OutlierParameters {
 /// inner_product.
 Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
                                                   const Vectors& items, Execution& execution);
+
+/// How nearest_neighbours() is computed, of rows among themselves.
+using NeighbourSearch = std::function<Result<Neighbours>(const KnnParameters& parameters,
+                                                         const Vectors& rows, const RowKeys& keys)>;
+
+/// The same with the neighbours from elsewhere, as from a device. Errors: also those of the search.
+Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
+                                                  const Vectors& items,
+                                                  const NeighbourSearch& search,
+                                                  Execution& execution);
 
 /// What the distinct rows are to be asked for: neighbours among themselves, never their own.
 KnnParameters knn_for_outliers(const OutlierParameters& parameters);

@@ -24,20 +24,9 @@ constexpr std::uint32_t kFirstRange = 1 << 22;  // items for which a sample tell
 
 Status check(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
              const RowKeys& keys) {
-    const auto invalid = [](std::string message) {
-        return Status(ErrorCode::invalid_argument, std::move(message));
-    };
-    if (parameters.k == 0) return invalid("k must be at least 1");
-    if (!(parameters.radius > -std::numeric_limits<double>::infinity()))
-        return invalid("the radius must be a number");
     if (queries.sparse() || items.sparse())
-        return invalid("sparse vectors are not compared on a GPU");
-    if (queries.rows > 0 && items.rows > 0)
-        if (Status status = check_comparable(queries, items); !status.ok()) return status;
-    if (keys.queries.empty() && keys.items.empty()) return {};
-    if (keys.queries.size() != queries.rows || keys.items.size() != items.rows)
-        return invalid("there must be a key for each query and each item");
-    return {};
+        return {ErrorCode::invalid_argument, "sparse vectors are not compared on a GPU"};
+    return check_search(parameters, queries, items, keys);
 }
 
 bool keeps_all(const KnnParameters& parameters, std::size_t items) {

@@ -16,6 +16,13 @@ FROM documents;
 
 \set ECHO none
 \echo
+\echo 'Is there a GPU to compare them on? Else it is done on the processors, with the same answers.'
+\echo
+\set ECHO queries
+SELECT device, name, status FROM gputext_devices();
+
+\set ECHO none
+\echo
 \echo 'Every pair of documents at most 5 % of their characters apart, kept in a table:'
 \echo
 \timing on
@@ -75,3 +82,54 @@ JOIN documents b ON b.id = p.id2
 WHERE p.edit_rate > 0
 ORDER BY p.edit_rate DESC, p.id1, p.id2
 LIMIT 5;
+
+\set ECHO none
+\echo
+\echo 'Each document as a vector: how often it uses each letter.'
+\echo
+\set ECHO queries
+CREATE TABLE letters AS
+SELECT id, name,
+       ARRAY(SELECT (length(lower_body) - length(replace(lower_body, chr(96 + i), '')))::real / length(lower_body)
+             FROM generate_series(1, 26) AS i) AS frequencies
+FROM (SELECT id, name, lower(body) AS lower_body FROM documents WHERE body <> '') AS d;
+
+\set ECHO none
+\echo
+\echo 'The nearest neighbours of every document by its letters, and those of the first three:'
+\echo
+\timing on
+\set ECHO queries
+CREATE TABLE neighbours AS
+SELECT * FROM gpu_knn('SELECT id, frequencies FROM letters ORDER BY id',
+                      'SELECT id, frequencies FROM letters ORDER BY id', k => 3, exclude_self => true);
+
+\set ECHO none
+\timing off
+\echo
+\set ECHO queries
+SELECT q.name AS document, n.rank, i.name AS neighbour, round(n.distance::numeric, 4) AS distance
+FROM neighbours n
+JOIN letters q ON q.id = n.query_id
+JOIN letters i ON i.id = n.item_id
+WHERE q.id IN (SELECT id FROM letters ORDER BY id LIMIT 3)
+ORDER BY q.id, n.rank;
+
+\set ECHO none
+\echo
+\echo 'The five documents whose letters are least like those of any others, copies counting once:'
+\echo
+\set ECHO queries
+SELECT l.name AS document, round(f.lof::numeric, 2) AS outlier_factor
+FROM local_outlier_factor('SELECT id, frequencies FROM letters
+                           WHERE id IN (SELECT group_id FROM groups) ORDER BY id', k => 20) AS f
+JOIN letters l USING (id)
+ORDER BY f.lof DESC, id
+LIMIT 5;
+
+\set ECHO none
+\echo
+\echo 'Where all that was computed:'
+\echo
+\set ECHO queries
+SELECT gpu_jobs, cpu_jobs, rows, cpu_fallbacks, fallback_reasons FROM gputext_stat;

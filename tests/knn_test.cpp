@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <chrono>
+#include <cstdlib>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -108,6 +109,30 @@ TEST_P(KnnOnEach, EqualsAPlainSearchOnAllShapes) {
                     }
                 }
             }
+}
+
+/// As many queries as GPUTEXT_TEST_QUERIES says, of all shapes, types, metrics and small sizes.
+TEST_P(KnnOnEach, EqualsAPlainSearchOnManyQueries) {
+    const char* wanted = std::getenv("GPUTEXT_TEST_QUERIES");
+    const std::uint64_t most = wanted == nullptr ? 3000 : std::strtoull(wanted, nullptr, 10);
+    RandomRows random;
+    constexpr ElementType types[] = {ElementType::float16, ElementType::float32,
+                                     ElementType::float64, ElementType::int32};
+    constexpr std::size_t sizes[] = {1, 2, 3, 8, 16, 17, 41, 65};
+    for (std::uint64_t compared = 0; compared < most;) {
+        const std::size_t d = sizes[random.below(std::size(sizes))];
+        const std::size_t n = 1 + random.below(300);
+        const std::size_t k = 1 + random.below(random.below(2) == 0 ? 10 : n + 5);
+        const Shape shape = kAllShapes[random.below(std::size(kAllShapes))];
+        const bool extreme = shape == Shape::tiny || shape == Shape::huge || shape == Shape::mixed;
+        const ElementType type = extreme ? ElementType::float64 : types[random.below(4)];
+        const Metric metric = kAllMetrics[random.below(4)];
+        SCOPED_TRACE(name_of(shape, metric, d, k) + ", n " + std::to_string(n));
+        const TypedRows items(random.rows(shape, n, d), type, d);
+        const TypedRows queries(random.rows(shape, 1 + random.below(100), d), type, d);
+        ASSERT_NO_FATAL_FAILURE(expect_plain_answer({.k = k, .metric = metric}, queries, items));
+        compared += queries.rows().size();
+    }
 }
 
 TEST_P(KnnOnEach, EqualsAPlainSearchOnAllTypes) {

@@ -14,6 +14,7 @@
 #include <functional>
 
 #include "bench/corpus_reader.hpp"
+#include "bench/gpu_bench.hpp"
 #include "bench/text_documents.hpp"
 #include "cpp/edit_distance.hpp"
 #include "kernels/device_buffer.hpp"
@@ -29,11 +30,7 @@ constexpr double kThreshold = 0.05;
 constexpr std::size_t kLength = 10000;
 constexpr std::size_t kMemory = std::size_t{8} << 30;
 
-void check(const Status& status) {
-    if (status.ok()) return;
-    std::fprintf(stderr, "%s\n", status.message().c_str());
-    std::exit(1);
-}
+using bench::check;
 
 /// Median of five, after one to warm up.
 double seconds_of(const std::function<void()>& work) {

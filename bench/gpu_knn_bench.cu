@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "bench/gpu_bench.hpp"
 #include "cpp/cosine_similarity.hpp"
 #include "cpp/knn.hpp"
 #include "cpp/outlier_factor.hpp"
@@ -33,21 +34,8 @@ namespace {
 constexpr double kHalfOperations = 790e12;  // a second, as cuBLAS reaches them
 constexpr double kMemory = 4.3e12;          // bytes/s, device memory
 
-class Clock {
-public:
-    double seconds() const {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    }
-
-private:
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-void check(const Status& status) {
-    if (status.ok()) return;
-    std::fprintf(stderr, "%s\n", status.message().c_str());
-    std::exit(1);
-}
+using bench::check;
+using bench::Clock;
 
 Execution& every_core() {
     static Execution execution(std::max(1u, std::thread::hardware_concurrency()));
@@ -262,8 +250,7 @@ int main(int argc, char** argv) {
     if (wanted(argc, argv, "few"))
         for (const std::size_t queries : {1, 16})
             measure_knn(1000000, queries, 768, 100, Metric::cosine, 3, 16);
-    if (wanted(argc, argv, "large"))
-        measure_knn(1000000, 10000, 768, 100, Metric::cosine, 3, 32);
+    if (wanted(argc, argv, "large")) measure_knn(1000000, 10000, 768, 100, Metric::cosine, 3, 32);
     if (wanted(argc, argv, "cosine")) measure_cosines(100000, 1000);
     if (wanted(argc, argv, "lof")) {
         measure_knn(100000, 100000, 16, 20, Metric::euclidean, 3, 1000);

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "bench/corpus_reader.hpp"
+#include "bench/gpu_bench.hpp"
 #include "bench/phase_times.hpp"
 #include "bench/text_documents.hpp"
 #include "cpp/mapped_file.hpp"
@@ -32,11 +33,7 @@ constexpr std::uint64_t kSeed = 20261121;
 constexpr double kThreshold = 0.05;
 constexpr int kJobs = 15;
 
-void check(const Status& status) {
-    if (status.ok()) return;
-    std::fprintf(stderr, "%s\n", status.message().c_str());
-    std::exit(1);
-}
+using bench::check;
 
 using Clock = std::chrono::steady_clock;
 

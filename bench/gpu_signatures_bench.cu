@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "bench/corpus_reader.hpp"
+#include "bench/gpu_bench.hpp"
 #include "cpp/ctph.hpp"
 #include "cpp/signature_join.hpp"
 #include "kernels/signature_distances.hpp"
@@ -31,21 +32,8 @@ constexpr double kBitOperations = 5.7e15;
 constexpr double kMemory = 4.3e12;  // bytes/s, device memory
 constexpr double kHostLink = 55e9;  // bytes/s, pinned
 
-class Clock {
-public:
-    double seconds() const {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
-    }
-
-private:
-    std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
-};
-
-void check(const Status& status) {
-    if (status.ok()) return;
-    std::fprintf(stderr, "%s\n", status.message().c_str());
-    std::exit(1);
-}
+using bench::check;
+using bench::Clock;
 
 void check(cudaError_t error) {
     check(cuda_status(error, "the benchmark"));

@@ -24,6 +24,14 @@ Status Device::nearest_neighbours(const KnnParameters& parameters, const Vectors
     return keep(gputext::nearest_neighbours(within, queries, items, keys, execution), answer);
 }
 
+Status Device::term_neighbours(const TermKnnParameters& parameters, std::span<const double> factors,
+                               const Vectors& queries, const Vectors& items, const RowKeys& keys,
+                               std::uint64_t memory, Execution& execution, Neighbours& answer) {
+    TermKnnParameters within = parameters;
+    within.memory_limit = std::min<std::uint64_t>(parameters.memory_limit, memory);
+    return keep(gputext::term_neighbours(within, factors, queries, items, keys, execution), answer);
+}
+
 Status Device::local_outlier_factors(const OutlierParameters& parameters, const Vectors& items,
                                      std::uint64_t memory, Execution& execution,
                                      std::vector<double>& factors) {

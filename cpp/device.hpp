@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cpp/cosine_similarity.hpp"
@@ -13,6 +14,7 @@
 #include "cpp/outlier_factor.hpp"
 #include "cpp/protocol.hpp"
 #include "cpp/status.hpp"
+#include "cpp/term_knn.hpp"
 #include "cpp/vectors.hpp"
 
 namespace gputext {
@@ -46,13 +48,17 @@ public:
                                    std::uint64_t memory, Execution& execution,
                                    NearDuplicates& answer) = 0;
 
-    // The operators of cpp/knn.hpp, cpp/outlier_factor.hpp and cpp/cosine_similarity.hpp, with the
-    // same answers and all else as above. What a device does not override is computed on the host's
-    // threads.
+    // The operators of cpp/knn.hpp, cpp/term_knn.hpp, cpp/outlier_factor.hpp and
+    // cpp/cosine_similarity.hpp, with the same answers and all else as above. What a device does
+    // not override is computed on the host's threads.
     virtual Status nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
                                       const Vectors& items, const RowKeys& keys,
                                       std::uint64_t memory, Execution& execution,
                                       Neighbours& answer);
+    virtual Status term_neighbours(const TermKnnParameters& parameters,
+                                   std::span<const double> factors, const Vectors& queries,
+                                   const Vectors& items, const RowKeys& keys, std::uint64_t memory,
+                                   Execution& execution, Neighbours& answer);
     virtual Status local_outlier_factors(const OutlierParameters& parameters, const Vectors& items,
                                          std::uint64_t memory, Execution& execution,
                                          std::vector<double>& factors);

@@ -6,6 +6,7 @@
 
 #include "kernels/exact_distance.cuh"
 #include "kernels/launch.hpp"
+#include "kernels/quad_similarities.cuh"
 #include "kernels/stream_event.hpp"
 
 namespace gputext::gpu {
@@ -118,6 +119,12 @@ SimilarityBytes cosine_similarities_bytes(const Vectors& query, const Vectors& i
 Status run_cosine_similarities(const DeviceQueries& query, const DeviceRows& items,
                                double* similarities, cudaStream_t stream) {
     if (items.rows == 0) return {};
+    if (items.type == ElementType::float32 && readable_by_quads(items)) {
+        quad_similarities<kThreads>
+            <<<blocks_for(items.rows, kThreads / kQuad), kThreads, 0, stream>>>(
+                query, static_cast<const float*>(items.elements), items.rows, similarities);
+        return launched("computing similarities");
+    }
     with_element_type(items.type, [&](auto element) {
         similarities_of_items<<<blocks_for(items.rows, kItemsPerBlock), kThreads, 0, stream>>>(
             query, static_cast<decltype(element)>(items.elements), items.rows, similarities);

@@ -117,9 +117,23 @@ __device__ void exact_sums(const double* const (&queries)[N], const T* const (&r
                 Terms::add(queries[n][i + ahead * kHalfWarp], as_double(elements[ahead][n]),
                            sums[n]);
     }
-    for (; i < dimensions; i += kHalfWarp)
+    if (i < dimensions) {
+        // Zeros behind the last element add zeros, which change nothing.
+        T elements[kAhead - 1][N];
 #pragma unroll
-        for (unsigned n = 0; n < N; ++n) Terms::add(queries[n][i], as_double(rows[n][i]), sums[n]);
+        for (unsigned ahead = 0; ahead + 1 < kAhead; ++ahead)
+#pragma unroll
+            for (unsigned n = 0; n < N; ++n)
+                elements[ahead][n] =
+                    i + ahead * kHalfWarp < dimensions ? rows[n][i + ahead * kHalfWarp] : T(0);
+#pragma unroll
+        for (unsigned ahead = 0; ahead + 1 < kAhead; ++ahead)
+#pragma unroll
+            for (unsigned n = 0; n < N; ++n)
+                Terms::add(
+                    i + ahead * kHalfWarp < dimensions ? queries[n][i + ahead * kHalfWarp] : 0.0,
+                    as_double(elements[ahead][n]), sums[n]);
+    }
 #pragma unroll
     for (unsigned distance = kHalfWarp / 2; distance > 0; distance /= 2)
 #pragma unroll

@@ -71,8 +71,10 @@ __device__ unsigned sum_of_warp(unsigned value) {
 }
 
 /// A warp for each query finds by bisection a score that `rank` groups or a few more reach.
-__global__ void gates_of_samples(GateJob job, const float* largest, std::uint32_t rank) {
-    constexpr unsigned kEach = kSampleGroups / 32;
+/// `All`: groups of all items.
+template <unsigned Groups, bool All>
+__global__ void gates_of_groups(GateJob job, const float* largest, std::uint32_t rank) {
+    constexpr unsigned kEach = Groups / 32;
     const std::uint32_t row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (row >= job.rows) return;
     unsigned values[kEach];
@@ -80,8 +82,7 @@ __global__ void gates_of_samples(GateJob job, const float* largest, std::uint32_
     unsigned high = 0;
 #pragma unroll
     for (unsigned i = 0; i < kEach; ++i) {
-        values[i] =
-            ordered_float(largest[std::size_t{row} * kSampleGroups + 32 * i + threadIdx.x % 32]);
+        values[i] = ordered_float(largest[std::size_t{row} * Groups + 32 * i + threadIdx.x % 32]);
         low = min(low, values[i]);
         high = max(high, values[i]);
     }
@@ -100,14 +101,16 @@ __global__ void gates_of_samples(GateJob job, const float* largest, std::uint32_
             low = middle;
         else
             high = middle;
-        if (reached >= rank && reached <= rank + rank / 16) break;
+        if (reached >= rank && reached <= rank + rank / (All ? 64 : 16)) break;
     }
     if (threadIdx.x % 32 != 0) return;
     const float proven = gate_of_limit(job.space, job.queries.bounds[row], job.limits[row]);
     float gate = float_of_ordered(low);
+    const float width = width_of_scores(job, row, gate);
+    if constexpr (All) gate = __fsub_rd(gate, width);
     if (!(fabsf(gate) < INFINITY) || gate < proven) gate = proven;
     job.gates[row] = gate;
-    job.widths[row] = width_of_scores(job, row, gate);
+    job.widths[row] = width;
 }
 
 }  // namespace
@@ -144,9 +147,18 @@ Status set_gates(const GateJob& job, cudaStream_t stream) {
 
 Status guess_gates(const GateJob& job, const float* largest, std::uint32_t rank,
                    cudaStream_t stream) {
-    gates_of_samples<<<blocks_for(std::size_t{job.rows} * 32, kThreads), kThreads, 0, stream>>>(
-        job, largest, rank);
+    gates_of_groups<kSampleGroups, false>
+        <<<blocks_for(std::size_t{job.rows} * 32, kThreads), kThreads, 0, stream>>>(job, largest,
+                                                                                    rank);
     return launched("guessing gates");
+}
+
+Status find_gates(const GateJob& job, const float* largest, std::uint32_t rank,
+                  cudaStream_t stream) {
+    gates_of_groups<kMostGroups, true>
+        <<<blocks_for(std::size_t{job.rows} * 32, kThreads), kThreads, 0, stream>>>(job, largest,
+                                                                                    rank);
+    return launched("finding gates");
 }
 
 }  // namespace gputext::gpu

@@ -1,10 +1,10 @@
 // kernels/half_filter.hpp - the filter in half precision: products of rows, compared as they arise
 //
 // A score v + r of a query and an item (kernels/half_rows.hpp) lives in a register: it is compared
-// with the query's gate, and only the few that reach it are written. Up to 64 dimensions a warp
-// keeps 64 queries in registers and lets all items pass by; above, blocks multiply tiles of 128
-// queries by 256 items from shared memory. Compute capability 8.0 or higher; 7.5 up to 64
-// dimensions.
+// with the query's gate, and only the few that reach it are written, or a bit for each. Up to 64
+// dimensions a warp keeps 64 queries in registers and lets all items pass by; above, blocks
+// multiply tiles of 128 queries by 256 items from shared memory. Compute capability 8.0 or
+// higher; 7.5 up to 64 dimensions.
 
 #pragma once
 
@@ -27,13 +27,19 @@ struct HalfFilterJob {
     std::uint32_t begin;  // numbers of the items that are filtered
     std::uint32_t end;
     ListsView lists;
-    /// Null but for samples: where, in place of lists, the largest scores of kSampleGroups groups
-    /// of items go, query by query. A group has group_items items, 16 or 64.
+    /// Null unless, in place of lists, the largest scores of groups of items are wanted: of
+    /// `groups` groups of group_items items each, query by query. group_items is a multiple of 16.
+    /// Groups behind the last item are left as they are.
     float* largest;
+    std::uint32_t groups;
     std::uint32_t group_items;
+    /// Null unless, in place of lists, items are marked: MarkedItems::words_of(end - begin) words a
+    /// query, as MarkedItems has them. Only up to 64 dimensions.
+    std::uint32_t* marks;
 };
 
 inline constexpr std::uint32_t kSampleGroups = 256;
+inline constexpr std::uint32_t kMostGroups = 512;
 
 /// What the current device can do.
 struct HalfFilterDevice {
@@ -67,8 +73,13 @@ struct GateJob {
 Status set_gates(const GateJob& job, cudaStream_t stream);
 
 /// The same, or a higher one that `rank` groups of samples reach, or a few more: the items that
-/// reach it may be fewer than the k nearest. `largest` as HalfFilterJob's.
+/// reach it may be fewer than the k nearest. `largest` as HalfFilterJob's, of kSampleGroups groups.
 Status guess_gates(const GateJob& job, const float* largest, std::uint32_t rank,
                    cudaStream_t stream);
+
+/// The same of all items' largest scores, of kMostGroups groups: gates low enough for the `rank`
+/// nearest, but for items whose scores are infinite.
+Status find_gates(const GateJob& job, const float* largest, std::uint32_t rank,
+                  cudaStream_t stream);
 
 }  // namespace gputext::gpu

@@ -203,9 +203,36 @@ struct Largest {
         for (unsigned half = 0; half < 2 * Tiles; ++half) {
             const std::uint32_t row = first_row + 8 * half + threadIdx.x % 32 / 4;
             if (row < job.rows)
-                job.largest[std::size_t{row} * kSampleGroups + group] = values[half / 2][half % 2];
+                job.largest[std::size_t{row} * job.groups + group] = values[half / 2][half % 2];
         }
         clear();
+    }
+};
+
+/// Of 128 items, which reach their gates, for 2 * Tiles rows of a lane: see MarkedItems.
+template <unsigned Tiles>
+struct Marks {
+    std::uint32_t signs[Tiles][2] = {};
+
+    /// Eight items' sums.
+    __device__ void add(const float (*sums)[4]) {
+#pragma unroll
+        for (unsigned t = 0; t < Tiles; ++t)
+#pragma unroll
+            for (unsigned i = 0; i < 4; ++i)
+                signs[t][i / 2] = __funnelshift_l(__float_as_uint(sums[t][i]), signs[t][i / 2], 1);
+    }
+    /// To the words of 128 items, for rows from query `first_row` on.
+    __device__ void store(const HalfFilterJob& job, std::uint32_t words, std::uint32_t first_row,
+                          std::uint32_t first_word) const {
+        const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+        for (unsigned half = 0; half < 2 * Tiles; ++half) {
+            const std::uint32_t row = first_row + 8 * half + lane / 4;
+            if (row < job.rows)
+                job.marks[std::size_t{row} * words + first_word + lane % 4] =
+                    ~signs[half / 2][half % 2];
+        }
     }
 };
 

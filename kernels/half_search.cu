@@ -9,6 +9,11 @@ namespace {
 
 constexpr double kWorkOfLaunch = 8e12;  // pairs times dimensions: about 30 ms
 
+// Few items, of which a large part is found: to look at all scores twice costs less than lists of
+// what a sample's gate lets pass.
+constexpr std::uint32_t kMostMarked = 1 << 16;
+constexpr std::size_t kMostMarkedDimensions = 64;
+
 std::uint32_t samples_of(std::size_t items) {
     return items <= 1 << 17 ? 16 * kSampleGroups : 64 * kSampleGroups;
 }
@@ -26,12 +31,24 @@ std::uint32_t rank_of_gate(double k, double samples, double items) {
     return static_cast<std::uint32_t>(std::ceil(groups * (1 - std::pow(1 - 1 / groups, rank))));
 }
 
+std::size_t marks_words(std::size_t dimensions, std::size_t items) {
+    if (dimensions > kMostMarkedDimensions || items > kMostMarked) return 0;
+    return MarkedItems::words_of(static_cast<std::uint32_t>(items));
+}
+
+/// Of items that are put into at most kMostGroups groups.
+std::uint32_t items_of_group(std::uint32_t items) {
+    return (items + 16 * kMostGroups - 1) / (16 * kMostGroups) * 16;
+}
+
 }  // namespace
 
 HalfSearch::Bytes HalfSearch::bytes(std::size_t dimensions, std::size_t items) {
     const std::size_t row = padded_of(dimensions) * sizeof(__half);
     const std::size_t samples = samples_of(items);
-    return {row + sizeof(HalfQueryBound) + sizeof(float2) + (3 + kSampleGroups) * sizeof(float),
+    const std::size_t marks =
+        marks_words(dimensions, items) * sizeof(std::uint32_t) + kMostGroups * sizeof(float);
+    return {row + sizeof(HalfQueryBound) + sizeof(float2) + 3 * sizeof(float) + marks,
             row + sizeof(HalfItemBound),
             samples * (row + sizeof(HalfItemBound)) + dimensions * sizeof(double)};
 }
@@ -40,6 +57,7 @@ Status HalfSearch::prepare(Metric metric, const Vectors& items, const HalfFilter
                            cudaStream_t stream) {
     device_ = device;
     stream_ = stream;
+    marks_words_ = marks_words(items.dimensions, items.rows);
     return choice_.choose(metric, items, stream);
 }
 
@@ -57,7 +75,8 @@ Status HalfSearch::allocate(std::size_t queries, std::size_t items) {
     GPUTEXT_TRY(largest_.allocate(2, stream_));
     GPUTEXT_TRY(sampled_rows_.allocate(samples_ * padded, stream_));
     GPUTEXT_TRY(sampled_bounds_.allocate(samples_, stream_));
-    return sampled_scores_.allocate(queries * kSampleGroups, stream_);
+    GPUTEXT_TRY(marks_.allocate(queries * marks_words_, stream_));
+    return group_scores_.allocate(queries * kMostGroups, stream_);
 }
 
 Status HalfSearch::load_queries(const DeviceQueries& queries) {
@@ -101,16 +120,46 @@ Status HalfSearch::sample(const ListsView& lists, std::uint32_t begin, std::uint
     HalfFilterJob sampled = job(0, samples_);
     sampled.items = {sampled_rows_.data(), sampled_bounds_.data(), nullptr};
     sampled.first_item = 0;
-    sampled.largest = sampled_scores_.data();
+    sampled.largest = group_scores_.data();
+    sampled.groups = kSampleGroups;
     sampled.group_items = samples_ / kSampleGroups;
     GPUTEXT_TRY(run_half_filter(device_, sampled, space.padded, stream_));
-    return guess_gates(gate_job(lists, gates_.data(), widths_.data()), sampled_scores_.data(), rank,
+    return guess_gates(gate_job(lists, gates_.data(), widths_.data()), group_scores_.data(), rank,
                        stream_);
+}
+
+/// Whether so many items of empty lists are marked.
+bool HalfSearch::marks(const ListsView& lists, std::uint32_t items) const {
+    return MarkedItems::words_of(items) <= marks_words_ && lists.k < kMostGroups / 4 &&
+           lists.capacity <= NeighbourLists::kShort;
+}
+
+/// Marks the few items that reach what the k nearest of the largest scores of groups do.
+Status HalfSearch::mark(const ListsView& lists, std::uint32_t begin, std::uint32_t end) {
+    const std::uint32_t padded = choice_.space().padded;
+    constexpr unsigned char kNegativeNan = 0xff;  // in order below all numbers
+    GPUTEXT_TRY(
+        cuda_status(cudaMemsetAsync(group_scores_.data(), kNegativeNan,
+                                    std::size_t{queries_} * kMostGroups * sizeof(float), stream_),
+                    "clearing scores"));
+    HalfFilterJob grouped = job(begin, end);
+    grouped.largest = group_scores_.data();
+    grouped.groups = kMostGroups;
+    grouped.group_items = items_of_group(end - begin);
+    GPUTEXT_TRY(run_half_filter(device_, grouped, padded, stream_));
+    GPUTEXT_TRY(find_gates(gate_job(lists, gates_.data(), widths_.data()), group_scores_.data(),
+                           lists.k + 1, stream_));
+    HalfFilterJob marked = job(begin, end);
+    marked.marks = marks_.data();
+    marked_ = {marks_.data(), MarkedItems::words_of(end - begin), begin};
+    return run_half_filter(device_, marked, padded, stream_);
 }
 
 Status HalfSearch::filter(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
                           bool guess, Execution& execution) {
     const ListsView view = lists.view();
+    marked_ = {};
+    if (guess && marks(view, end - begin)) return mark(view, begin, end);
     if (guess)
         GPUTEXT_TRY(sample(view, begin, end));
     else

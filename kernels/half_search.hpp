@@ -33,13 +33,16 @@ public:
     /// The items that the filter is about from now on: numbers from `first_item` on.
     Status load_items(const DeviceRows& items, std::uint32_t first_item);
 
-    /// Fills the lists with the items [begin, end) that may be near. `guess`: the lists are empty,
-    /// and gates come from a sample as well as from limits; then at least kLeastItems items.
+    /// Fills the lists with the items [begin, end) that may be near, or marks these. `guess`: the
+    /// lists are empty, and gates come from a sample as well as from limits; then at least
+    /// kLeastItems items.
     Status filter(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end, bool guess,
                   Execution& execution);
     /// Computes, after merging, which gates would have sufficed.
     Status prove(const NeighbourLists& lists);
 
+    /// What filter() found; no words where it is in the lists.
+    const MarkedItems& marked() const { return marked_; }
     const float* gates() const { return gates_.data(); }
     const float* proven() const { return proven_.data(); }
     const float* widths() const { return widths_.data(); }
@@ -48,6 +51,8 @@ private:
     GateJob gate_job(const ListsView& lists, float* gates, float* widths) const;
     HalfFilterJob job(std::uint32_t begin, std::uint32_t end) const;
     Status sample(const ListsView& lists, std::uint32_t begin, std::uint32_t end);
+    bool marks(const ListsView& lists, std::uint32_t items) const;
+    Status mark(const ListsView& lists, std::uint32_t begin, std::uint32_t end);
 
     HalfFilterDevice device_;
     HalfSpaceChoice choice_;
@@ -59,7 +64,10 @@ private:
     DeviceBuffer<HalfQueryBound> query_bounds_;
     DeviceBuffer<HalfItemBound> item_bounds_, sampled_bounds_;
     DeviceBuffer<float2> groups_;
-    DeviceBuffer<float> largest_, gates_, widths_, proven_, sampled_scores_;
+    DeviceBuffer<float> largest_, gates_, widths_, proven_, group_scores_;
+    std::size_t marks_words_ = 0;  // of a query; 0 where items are not marked
+    DeviceBuffer<std::uint32_t> marks_;
+    MarkedItems marked_;
 };
 
 }  // namespace gputext::gpu

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <type_traits>
 
 #include "kernels/half_product.cuh"
 #include "kernels/launch.hpp"
@@ -15,18 +16,22 @@ constexpr unsigned kStage = 64;  // items in shared memory at a time
 constexpr unsigned kFound = 768;
 static_assert(kBlockRows == kGroupQueries);
 
+/// What becomes of scores: see HalfFilterJob.
+enum class Output { lists, largest, marks };
+
 /// Rows of items 16 bytes apart from what would be the same banks.
-template <unsigned Steps>
+template <unsigned Steps, Output To>
 struct Shared {
     static constexpr unsigned pitch = 16 * Steps + 8;
+    struct Nothing {};
     __half items[2][kStage][pitch];
     float starts[2][kStage];
-    FoundMemory<kFound, kTiles> found[kWarps];
+    std::conditional_t<To == Output::lists, FoundMemory<kFound, kTiles>, Nothing> found[kWarps];
 };
 
-template <unsigned Steps>
-__device__ void fetch_stage(const HalfFilterJob& job, std::uint32_t first, Shared<Steps>& shared,
-                            unsigned stage) {
+template <unsigned Steps, Output To>
+__device__ void fetch_stage(const HalfFilterJob& job, std::uint32_t first,
+                            Shared<Steps, To>& shared, unsigned stage) {
     constexpr unsigned kVectors = 2 * Steps;  // of a row
 #pragma unroll
     for (unsigned v = 0; v < kStage * kVectors / kThreads; ++v) {
@@ -49,8 +54,8 @@ __device__ float fetch_start(const HalfFilterJob& job, std::uint32_t first, floa
 }
 
 /// Eight items' halves, as the product wants them.
-template <unsigned Steps>
-__device__ void load_items(const Shared<Steps>& shared, unsigned stage, unsigned eight,
+template <unsigned Steps, Output To>
+__device__ void load_items(const Shared<Steps, To>& shared, unsigned stage, unsigned eight,
                            std::uint32_t (&items)[Steps][2]) {
     const unsigned lane = threadIdx.x % 32;
     const std::uint32_t row = shared_address(&shared.items[stage][eight + lane % 8][lane / 8 * 8]);
@@ -70,20 +75,100 @@ __device__ void load_items(const Shared<Steps>& shared, unsigned stage, unsigned
     }
 }
 
+/// How many items a block takes at a time: those whose scores have one place to go.
+template <Output To>
+__host__ __device__ std::uint32_t items_at_a_time(const HalfFilterJob& job) {
+    switch (To) {
+        case Output::largest:
+            return 4 * job.group_items;
+        case Output::marks:
+            return 2 * kStage;
+        default:
+            return kStage;
+    }
+}
+
+/// What a warp does with its scores.
+template <Output To>
+class Sink;
+
+template <>
+class Sink<Output::lists> {
+public:
+    using Memory = FoundMemory<kFound, kTiles>;
+
+    __device__ Sink(Memory& memory, const HalfFilterJob& job, std::uint32_t first_row,
+                    std::uint32_t first_item)
+        : finder_(memory, job, first_row, first_item), begin_(first_item) {}
+    __device__ void add(const float (*sums)[4], std::uint32_t item) {
+        finder_.add(sums, 0, item - begin_);
+    }
+    __device__ void end_stage(std::uint32_t) {}
+    __device__ void end() { finder_.flush(); }
+
+private:
+    Finder<kFound, kTiles> finder_;
+    std::uint32_t begin_;
+};
+
+template <>
+class Sink<Output::largest> {
+public:
+    template <class Nothing>
+    __device__ Sink(Nothing&, const HalfFilterJob& job, std::uint32_t first_row, std::uint32_t)
+        : job_(job), first_row_(first_row) {}
+    __device__ void add(const float (*sums)[4], std::uint32_t) { largest_.add(sums); }
+    __device__ void end_stage(std::uint32_t first) {
+        const std::uint32_t passed = first + kStage - job_.begin;
+        const std::uint32_t four_groups = items_at_a_time<Output::largest>(job_);
+        if (passed % four_groups == 0)
+            largest_.store(job_, first_row_, (passed / four_groups - 1) * 4 + threadIdx.x % 4);
+    }
+    __device__ void end() {}
+
+private:
+    const HalfFilterJob& job_;
+    std::uint32_t first_row_;
+    Largest<kTiles> largest_;
+};
+
+template <>
+class Sink<Output::marks> {
+public:
+    template <class Nothing>
+    __device__ Sink(Nothing&, const HalfFilterJob& job, std::uint32_t first_row, std::uint32_t)
+        : job_(job), first_row_(first_row) {}
+    __device__ void add(const float (*sums)[4], std::uint32_t) { marks_.add(sums); }
+    __device__ void end_stage(std::uint32_t first) {
+        const std::uint32_t stage = (first - job_.begin) / kStage;
+        if (stage % 2 == 0) return;
+        marks_.store(job_, MarkedItems::words_of(job_.end - job_.begin), first_row_, stage / 2 * 4);
+    }
+    __device__ void end() {}
+
+private:
+    const HalfFilterJob& job_;
+    std::uint32_t first_row_;
+    Marks<kTiles> marks_;
+};
+
 /// Each warp multiplies 64 queries, held in registers, with the block's items.
-template <unsigned Steps, bool Sample>
+template <unsigned Steps, Output To>
 __global__ __launch_bounds__(kThreads) void filter_narrow(const HalfFilterJob job,
                                                           std::uint32_t items_per_block) {
     extern __shared__ uint4 memory[];
-    auto& shared = *reinterpret_cast<Shared<Steps>*>(memory);
+    auto& shared = *reinterpret_cast<Shared<Steps, To>*>(memory);
     const unsigned lane = threadIdx.x % 32;
     const unsigned warp = threadIdx.x / 32;
     const std::uint32_t warp_row = blockIdx.y * kBlockRows + warp * kWarpRows;
     const std::uint32_t begin = job.begin + blockIdx.x * items_per_block;
-    const std::uint32_t end = min(job.end, begin + items_per_block);
+    // Whole ones: behind the last item are scores of -infinity.
+    const std::uint32_t at_a_time = items_at_a_time<To>(job);
+    const std::uint32_t end =
+        min(begin + items_per_block,
+            job.begin + (job.end - job.begin + at_a_time - 1) / at_a_time * at_a_time);
     const float2 group = job.queries.groups[blockIdx.y];
-    Finder<kFound, kTiles> finder(shared.found[warp], job, warp_row, begin);
-    Largest<kTiles> largest;
+    Sink<To> sink(shared.found[warp], job, warp_row, begin);
 
     fetch_stage(job, begin, shared, 0);
     const float first_start = fetch_start(job, begin, group);
@@ -93,7 +178,7 @@ __global__ __launch_bounds__(kThreads) void filter_narrow(const HalfFilterJob jo
     for (unsigned half = 0; half < 2 * kTiles; ++half) {
         const std::uint32_t row = warp_row + 8 * half + lane / 4;
         const bool is = row < job.rows;
-        gates[half / 2][half % 2] = !is ? INFINITY : Sample ? 0.0f : job.gates[row];
+        gates[half / 2][half % 2] = !is ? INFINITY : To == Output::largest ? 0.0f : job.gates[row];
         const auto* words = reinterpret_cast<const std::uint32_t*>(
                                 job.queries.rows + std::size_t{is ? row : 0} * 16 * Steps) +
                             lane % 4;
@@ -135,50 +220,45 @@ __global__ __launch_bounds__(kThreads) void filter_narrow(const HalfFilterJob jo
                 for (unsigned t = 0; t < kTiles; ++t)
                     multiply_halves(sums[t], rows[step][t], items[step][0], items[step][1]);
 
-            if constexpr (Sample)
-                largest.add(sums);
-            else
-                finder.add(sums, 0, first - begin + eight);
+            sink.add(sums, first + eight);
         }
-        if constexpr (Sample) {
-            const std::uint32_t passed = first + kStage - job.begin;
-            const std::uint32_t four_groups = 4 * job.group_items;
-            if (passed % four_groups == 0)
-                largest.store(job, warp_row, (passed / four_groups - 1) * 4 + lane % 4);
-        }
+        sink.end_stage(first);
         if (more && threadIdx.x < kStage) shared.starts[stage ^ 1][threadIdx.x] = next_start;
     }
-    if constexpr (!Sample) finder.flush();
+    sink.end();
 }
 
-/// So many that the blocks fill the device a few times over.
+/// So many that the blocks fill the device a few times over; whole times `at_a_time`.
 std::uint32_t items_of_block(const HalfFilterDevice& device, std::uint32_t items,
-                             std::uint32_t groups) {
+                             std::uint32_t groups, std::uint32_t at_a_time) {
     constexpr std::uint32_t kBlocksPerProcessor = 12;
     const std::uint32_t blocks =
         std::max(1u, static_cast<std::uint32_t>(device.processors) * kBlocksPerProcessor / groups);
     const std::uint32_t each = (items + blocks - 1) / blocks;
-    return std::clamp((each + 255) / 256 * 256, 256u, 1u << 20);  // whole groups of samples
+    constexpr std::uint32_t kLeast = 256;
+    constexpr std::uint32_t kMost = 1u << 20;
+    return blocks_for(std::clamp(each, kLeast, kMost), at_a_time) * at_a_time;
 }
 
-template <unsigned Steps, bool Sample>
+template <unsigned Steps, Output To>
 Status run(const HalfFilterDevice& device, const HalfFilterJob& job, cudaStream_t stream) {
     const std::uint32_t items = job.end - job.begin;
     const std::uint32_t groups = blocks_for(job.rows, kGroupQueries);
-    constexpr auto kernel = filter_narrow<Steps, Sample>;
-    constexpr int bytes = sizeof(Shared<Steps>);
+    constexpr auto kernel = filter_narrow<Steps, To>;
+    constexpr int bytes = sizeof(Shared<Steps, To>);
     GPUTEXT_TRY(cuda_status(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
         "asking for shared memory"));
-    const std::uint32_t each = items_of_block(device, items, groups);
+    const std::uint32_t each = items_of_block(device, items, groups, items_at_a_time<To>(job));
     kernel<<<dim3(blocks_for(items, each), groups), kThreads, bytes, stream>>>(job, each);
     return launched("filtering neighbours");
 }
 
 template <unsigned Steps>
 Status run(const HalfFilterDevice& device, const HalfFilterJob& job, cudaStream_t stream) {
-    if (job.largest != nullptr) return run<Steps, true>(device, job, stream);
-    return run<Steps, false>(device, job, stream);
+    if (job.largest != nullptr) return run<Steps, Output::largest>(device, job, stream);
+    if (job.marks != nullptr) return run<Steps, Output::marks>(device, job, stream);
+    return run<Steps, Output::lists>(device, job, stream);
 }
 
 }  // namespace

@@ -62,6 +62,21 @@ __device__ inline void add_found(const ListsView& lists, std::uint32_t query, st
 }
 #endif
 
+/// Items that were found, as bits. Of 128 items from number i on, word w of four has the items
+/// i + 8 * e + 2 * w + c, c = 0 or 1, at bits 31 - 2 * e - c.
+struct MarkedItems {
+    const std::uint32_t* words = nullptr;  // of all queries
+    std::uint32_t per_query = 0;
+    std::uint32_t first_item = 0;
+
+    __host__ __device__ static std::uint32_t words_of(std::uint32_t items) {
+        return (items + 127) / 128 * 4;
+    }
+    __host__ __device__ std::uint32_t item(std::uint32_t word, unsigned bit) const {
+        return first_item + word / 4 * 128 + (31 - bit) / 2 * 8 + word % 4 * 2 + (31 - bit) % 2;
+    }
+};
+
 /// What found items are scored with. Items have numbers from `first_item` on.
 struct MergeInput {
     Metric metric;
@@ -71,6 +86,8 @@ struct MergeInput {
     const std::uint32_t* item_keys;  // of all items, or null; see DeviceQueries
     /// Twice the error of a query's scores, or null where scores do not help.
     const float* score_widths;
+    /// Of empty short lists: what was found, in place of what the lists have.
+    MarkedItems marked = {};
 };
 
 class NeighbourLists {

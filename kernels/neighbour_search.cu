@@ -21,7 +21,7 @@ Status NeighbourSearch::search(const DirectFilterInput& input, HalfSearch& half,
     GPUTEXT_TRY(failed.allocate(all.count, stream_));
     timer.begin();
     GPUTEXT_TRY(half.filter(lists_, begin, end, lists_are_empty && !open, execution_));
-    GPUTEXT_TRY(merge(input, all, open ? nullptr : half.widths()));
+    GPUTEXT_TRY(merge(input, all, open ? nullptr : half.widths(), half.marked()));
     GPUTEXT_TRY(half.prove(lists_));
     timer.end();
     std::uint32_t count = 0;
@@ -97,10 +97,10 @@ Status NeighbourSearch::filter(const DirectFilterInput& input, const QuerySelect
 }
 
 Status NeighbourSearch::merge(const DirectFilterInput& input, const QuerySelection& selection,
-                              const float* score_widths) {
-    return lists_.merge(
-        {input.metric, input.queries, input.items, input.first_item, item_keys_, score_widths},
-        selection, rescored_);
+                              const float* score_widths, const MarkedItems& marked) {
+    return lists_.merge({input.metric, input.queries, input.items, input.first_item, item_keys_,
+                         score_widths, marked},
+                        selection, rescored_);
 }
 
 }  // namespace gputext::gpu

@@ -46,7 +46,7 @@ private:
     Status filter(const DirectFilterInput& input, const QuerySelection& selection,
                   std::uint32_t begin, std::uint32_t end);
     Status merge(const DirectFilterInput& input, const QuerySelection& selection,
-                 const float* score_widths = nullptr);
+                 const float* score_widths = nullptr, const MarkedItems& marked = {});
 
     NeighbourLists& lists_;
     const std::uint32_t* item_keys_;

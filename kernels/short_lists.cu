@@ -99,23 +99,17 @@ __device__ float least_useful_score(const ListsView& lists, const MergeInput& in
     return __fsub_rd(score, width);
 }
 
-/// A block for each query.
-template <class T>
-__global__ __launch_bounds__(kThreads) void merge_lists(ListsView lists, MergeInput input,
-                                                        QuerySelection selection, bool open,
-                                                        unsigned long long* rescored) {
-    extern __shared__ std::uint64_t memory[];
-    __shared__ unsigned size;
-    const SharedList list{memory, reinterpret_cast<std::uint32_t*>(memory + lists.capacity)};
-    const std::uint32_t query = selection[blockIdx.x];
+/// What was found for a query, into shared memory behind what is kept, without what the scores tell
+/// is not needed. By the block; `size` is as many as there are then.
+__device__ void take_found(const ListsView& lists, const MergeInput& input, std::uint32_t query,
+                           const SharedList& list, unsigned& size) {
     const std::size_t begin = std::size_t{query} * lists.capacity;
     const std::uint32_t count = lists.counts[query];
     const std::uint32_t kept = lists.kept[query];
-    if (count > lists.capacity || count == kept) return;
-
     float least = -INFINITY;
     if (input.score_widths != nullptr && kept == 0 && count > lists.k)
-        least = least_useful_score(lists, input, query, count, reinterpret_cast<unsigned*>(memory));
+        least =
+            least_useful_score(lists, input, query, count, reinterpret_cast<unsigned*>(list.keys));
     if (threadIdx.x == 0) size = kept;
     __syncthreads();
     for (unsigned i = threadIdx.x; i < count; i += kThreads) {
@@ -128,7 +122,46 @@ __global__ __launch_bounds__(kThreads) void merge_lists(ListsView lists, MergeIn
         }
     }
     __syncthreads();
+}
+
+/// The same of what was marked for it. `size` may come out above the capacity, and the list is of
+/// no use then.
+__device__ void take_marked(const MarkedItems& marked, std::uint32_t capacity, std::uint32_t query,
+                            const SharedList& list, unsigned& size) {
+    if (threadIdx.x == 0) size = 0;
+    __syncthreads();
+    const std::uint32_t* words = marked.words + std::size_t{query} * marked.per_query;
+    for (unsigned i = threadIdx.x; i < marked.per_query; i += kThreads) {
+        unsigned bits = words[i];
+        if (bits == 0) continue;
+        unsigned at = atomicAdd(&size, __popc(bits));
+        for (; bits != 0 && at < capacity; bits &= bits - 1, ++at)
+            list.items[at] = marked.item(i, __ffs(static_cast<int>(bits)) - 1);
+    }
+    __syncthreads();
+}
+
+/// A block for each query.
+template <class T>
+__global__ __launch_bounds__(kThreads) void merge_lists(ListsView lists, MergeInput input,
+                                                        QuerySelection selection, bool open,
+                                                        unsigned long long* rescored) {
+    extern __shared__ std::uint64_t memory[];
+    __shared__ unsigned size;
+    const SharedList list{memory, reinterpret_cast<std::uint32_t*>(memory + lists.capacity)};
+    const std::uint32_t query = selection[blockIdx.x];
+    const std::size_t begin = std::size_t{query} * lists.capacity;
+    const std::uint32_t kept = lists.kept[query];
+    if (input.marked.words != nullptr) {
+        take_marked(input.marked, lists.capacity, query, list, size);
+        if (size > lists.capacity && threadIdx.x == 0) lists.counts[query] = size;
+    } else {
+        const std::uint32_t count = lists.counts[query];
+        if (count > lists.capacity || count == kept) return;
+        take_found(lists, input, query, list, size);
+    }
     const unsigned total = size;
+    if (total > lists.capacity || total == 0) return;
     const unsigned lanes = half_warp_lanes();
     const double limit = lists.limits[query];
     for (unsigned base = kept + threadIdx.x / kHalfWarp; base < total;

@@ -72,9 +72,10 @@ __device__ unsigned sum_of_warp(unsigned value) {
 
 /// A warp for each query finds by bisection a score that `rank` groups or a few more reach.
 /// `All`: groups of all items.
-template <unsigned Groups, bool All>
-__global__ void gates_of_groups(GateJob job, const float* largest, std::uint32_t rank) {
-    constexpr unsigned kEach = Groups / 32;
+template <unsigned Most, bool All>
+__global__ void gates_of_groups(GateJob job, const float* largest, std::uint32_t groups,
+                                std::uint32_t rank) {
+    constexpr unsigned kEach = Most / 32;
     const std::uint32_t row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (row >= job.rows) return;
     unsigned values[kEach];
@@ -82,7 +83,10 @@ __global__ void gates_of_groups(GateJob job, const float* largest, std::uint32_t
     unsigned high = 0;
 #pragma unroll
     for (unsigned i = 0; i < kEach; ++i) {
-        values[i] = ordered_float(largest[std::size_t{row} * Groups + 32 * i + threadIdx.x % 32]);
+        const unsigned group = 32 * i + threadIdx.x % 32;
+        values[i] = 0;
+        if (group >= groups) continue;
+        values[i] = ordered_float(largest[std::size_t{row} * Most + group]);
         low = min(low, values[i]);
         high = max(high, values[i]);
     }
@@ -101,7 +105,7 @@ __global__ void gates_of_groups(GateJob job, const float* largest, std::uint32_t
             low = middle;
         else
             high = middle;
-        if (reached >= rank && reached <= rank + rank / (All ? 64 : 16)) break;
+        if (reached >= rank && reached <= rank + rank / (All ? 32 : 16)) break;
     }
     if (threadIdx.x % 32 != 0) return;
     const float proven = gate_of_limit(job.space, job.queries.bounds[row], job.limits[row]);
@@ -148,16 +152,16 @@ Status set_gates(const GateJob& job, cudaStream_t stream) {
 Status guess_gates(const GateJob& job, const float* largest, std::uint32_t rank,
                    cudaStream_t stream) {
     gates_of_groups<kSampleGroups, false>
-        <<<blocks_for(std::size_t{job.rows} * 32, kThreads), kThreads, 0, stream>>>(job, largest,
-                                                                                    rank);
+        <<<blocks_for(std::size_t{job.rows} * 32, kThreads), kThreads, 0, stream>>>(
+            job, largest, kSampleGroups, rank);
     return launched("guessing gates");
 }
 
-Status find_gates(const GateJob& job, const float* largest, std::uint32_t rank,
-                  cudaStream_t stream) {
+Status find_gates(const GateJob& job, const float* largest, std::uint32_t groups,
+                  std::uint32_t rank, cudaStream_t stream) {
     gates_of_groups<kMostGroups, true>
         <<<blocks_for(std::size_t{job.rows} * 32, kThreads), kThreads, 0, stream>>>(job, largest,
-                                                                                    rank);
+                                                                                    groups, rank);
     return launched("finding gates");
 }
 

@@ -77,9 +77,9 @@ Status set_gates(const GateJob& job, cudaStream_t stream);
 Status guess_gates(const GateJob& job, const float* largest, std::uint32_t rank,
                    cudaStream_t stream);
 
-/// The same of all items' largest scores, of kMostGroups groups: gates low enough for the `rank`
-/// nearest, but for items whose scores are infinite.
-Status find_gates(const GateJob& job, const float* largest, std::uint32_t rank,
-                  cudaStream_t stream);
+/// The same of all items' largest scores, the first `groups` of kMostGroups: gates low enough for
+/// the `rank` nearest, but for items whose scores are infinite.
+Status find_gates(const GateJob& job, const float* largest, std::uint32_t groups,
+                  std::uint32_t rank, cudaStream_t stream);
 
 }  // namespace gputext::gpu

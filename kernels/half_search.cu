@@ -137,18 +137,14 @@ bool HalfSearch::marks(const ListsView& lists, std::uint32_t items) const {
 /// Marks the few items that reach what the k nearest of the largest scores of groups do.
 Status HalfSearch::mark(const ListsView& lists, std::uint32_t begin, std::uint32_t end) {
     const std::uint32_t padded = choice_.space().padded;
-    constexpr unsigned char kNegativeNan = 0xff;  // in order below all numbers
-    GPUTEXT_TRY(
-        cuda_status(cudaMemsetAsync(group_scores_.data(), kNegativeNan,
-                                    std::size_t{queries_} * kMostGroups * sizeof(float), stream_),
-                    "clearing scores"));
     HalfFilterJob grouped = job(begin, end);
     grouped.largest = group_scores_.data();
     grouped.groups = kMostGroups;
     grouped.group_items = items_of_group(end - begin);
+    const std::uint32_t groups = 4 * blocks_for(end - begin, 4 * grouped.group_items);
     GPUTEXT_TRY(run_half_filter(device_, grouped, padded, stream_));
     GPUTEXT_TRY(find_gates(gate_job(lists, gates_.data(), widths_.data()), group_scores_.data(),
-                           lists.k + 1, stream_));
+                           groups, lists.k + 1, stream_));
     HalfFilterJob marked = job(begin, end);
     marked.marks = marks_.data();
     marked_ = {marks_.data(), MarkedItems::words_of(end - begin), begin};

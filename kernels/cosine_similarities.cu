@@ -29,14 +29,10 @@ __global__ __launch_bounds__(kThreads) void similarities_of_items(DeviceQueries 
 #pragma unroll
     for (unsigned n = 0; n < kAtOnce; ++n)
         from[n] = items + std::size_t{min(first + n * kHalfWarps, rows - 1)} * query.dimensions;
-    double found[kAtOnce];
-    exact_similarities({query.elements, query.squares[0]}, from, query.dimensions,
-                       half_warp_lanes(), found);
-#pragma unroll
-    for (unsigned n = 0; n < kAtOnce; ++n) {
-        const std::uint32_t item = first + n * kHalfWarps;
-        if (item < rows && threadIdx.x % kHalfWarp == 0) similarities[item] = found[n];
-    }
+    const double similarity = exact_similarity({query.elements, query.squares[0]}, from,
+                                               query.dimensions, half_warp_lanes());
+    const std::uint32_t item = first + own_pair<kAtOnce>() * kHalfWarps;
+    if (item < rows && threadIdx.x % (kHalfWarp / kAtOnce) == 0) similarities[item] = similarity;
 }
 
 Status check(const Vectors& query, const Vectors& items) {

@@ -172,23 +172,20 @@ __global__ __launch_bounds__(kThreads) void filter_few(DirectFilterInput input,
             const std::uint32_t selected = min(first + n % Queries, selection.count - 1);
             queries[n] = input.queries.elements + std::size_t{selection[selected]} * dimensions;
         }
-        double sums[kPairs][1];
-        exact_sums<Terms<term>>(queries, rows, dimensions, half_warp_lanes(), sums);
-#pragma unroll
-        for (unsigned n = 0; n < kPairs; ++n) {
-            const std::uint32_t item = first_item + n / Queries * kHalfWarps;
-            const std::uint32_t selected = first + n % Queries;
-            if (threadIdx.x % kHalfWarp != n || item >= end || selected >= selection.count)
-                continue;
-            const std::uint32_t query = selection[selected];
-            const Limit limit = limit_of(input.metric, lists.limits[query],
-                                         input.queries.squares[query], dimensions);
-            const double norm =
-                term == Term::product
-                    ? norm_of(input.metric, input.item_squares[item - input.first_item])
-                    : 0.0;
-            if (!limit.excludes(term, sums[n][0], norm)) add_found(lists, query, item);
-        }
+        double sum[1];
+        exact_sums<Terms<term>>(queries, rows, dimensions, half_warp_lanes(), sum);
+        const unsigned own = own_pair<kPairs>();
+        const std::uint32_t item = first_item + own / Queries * kHalfWarps;
+        const std::uint32_t selected = first + own % Queries;
+        if (threadIdx.x % (kHalfWarp / kPairs) != 0 || item >= end || selected >= selection.count)
+            continue;
+        const std::uint32_t query = selection[selected];
+        const Limit limit =
+            limit_of(input.metric, lists.limits[query], input.queries.squares[query], dimensions);
+        const double norm = term == Term::product
+                                ? norm_of(input.metric, input.item_squares[item - input.first_item])
+                                : 0.0;
+        if (!limit.excludes(term, sum[0], norm)) add_found(lists, query, item);
     }
 }
 

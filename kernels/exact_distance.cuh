@@ -93,12 +93,43 @@ struct ProductAndSquareTerms {
     }
 };
 
-/// The definition's sums for N pairs at a time. Elements are read well before they are summed, so
-/// that many reads are under way.
+/// Of N pairs that a half warp works on, the one that the calling lane has the result of.
+template <unsigned N>
+__device__ unsigned own_pair() {
+    static_assert(kHalfWarp % N == 0);
+    return threadIdx.x % kHalfWarp / (kHalfWarp / N);
+}
+
+/// The sums of partial sums for the lane's own pair. At each step lanes give away those of half of
+/// the pairs. `sums` is scratch afterwards.
+template <unsigned N, unsigned Sums>
+__device__ void sum_own_pair(double (&sums)[N][Sums], unsigned lanes, double (&own)[Sums]) {
+    unsigned distance = kHalfWarp / 2;
+#pragma unroll
+    for (unsigned left = N / 2; left > 0; left /= 2, distance /= 2) {
+        const bool upper = threadIdx.x & distance;
+#pragma unroll
+        for (unsigned n = 0; n < left; ++n)
+#pragma unroll
+            for (unsigned s = 0; s < Sums; ++s) {
+                const double kept = upper ? sums[n + left][s] : sums[n][s];
+                const double given = upper ? sums[n][s] : sums[n + left][s];
+                sums[n][s] = __dadd_rn(kept, __shfl_xor_sync(lanes, given, distance));
+            }
+    }
+#pragma unroll
+    for (; distance > 0; distance /= 2)
+        for (double& sum : sums[0]) sum = __dadd_rn(sum, __shfl_xor_sync(lanes, sum, distance));
+#pragma unroll
+    for (unsigned s = 0; s < Sums; ++s) own[s] = sums[0][s];
+}
+
+/// The definition's sums for N pairs at a time, each lane gets its own pair's. Elements are read
+/// well before they are summed, so that many reads are under way.
 template <class Terms, unsigned N, class T>
 __device__ void exact_sums(const double* const (&queries)[N], const T* const (&rows)[N],
-                           std::uint32_t dimensions, unsigned lanes,
-                           double (&sums)[N][Terms::sums]) {
+                           std::uint32_t dimensions, unsigned lanes, double (&own)[Terms::sums]) {
+    double sums[N][Terms::sums];
     constexpr unsigned kAhead = 4;
 #pragma unroll
     for (unsigned n = 0; n < N; ++n)
@@ -134,11 +165,7 @@ __device__ void exact_sums(const double* const (&queries)[N], const T* const (&r
                     i + ahead * kHalfWarp < dimensions ? queries[n][i + ahead * kHalfWarp] : 0.0,
                     as_double(elements[ahead][n]), sums[n]);
     }
-#pragma unroll
-    for (unsigned distance = kHalfWarp / 2; distance > 0; distance /= 2)
-#pragma unroll
-        for (unsigned n = 0; n < N; ++n)
-            for (double& sum : sums[n]) sum = __dadd_rn(sum, __shfl_xor_sync(lanes, sum, distance));
+    sum_own_pair(sums, lanes, own);
 }
 
 /// The definition's sum of term(i).
@@ -245,54 +272,64 @@ struct SameRow {
     }
 };
 
-/// The similarities of N items; NaN where there is none.
-template <unsigned N, class T>
-__device__ void exact_similarities(const ExactQuery& query, const T* const (&rows)[N],
-                                   std::uint32_t dimensions, unsigned lanes,
-                                   double (&similarities)[N]) {
-    const SameRow<N> queries(query.elements);
-    double sums[N][2];
-    exact_sums<ProductAndSquareTerms>(queries.rows, rows, dimensions, lanes, sums);
-#pragma unroll
-    for (unsigned n = 0; n < N; ++n)
-        similarities[n] = square_needs_scale(sums[n][1])
-                              ? scaled_similarity(query, rows[n], dimensions, lanes)
-                              : similarity_of(sums[n][0], query.square, sums[n][1]);
+/// Replaces the lanes' own results of those of N pairs that some lane's `again` names; `of` is
+/// called by whole half warps.
+template <unsigned N, class Of>
+__device__ void replace_results(bool again, unsigned lanes, double& own, Of&& of) {
+    const unsigned asking = __ballot_sync(lanes, again) & lanes;
+    if (asking == 0) return;
+    const unsigned first = threadIdx.x / kHalfWarp % 2 * kHalfWarp;
+    for (unsigned n = 0; n < N; ++n) {
+        if ((asking >> (first + n * (kHalfWarp / N)) & 1) == 0) continue;
+        const double result = of(n);
+        if (own_pair<N>() == n) own = result;
+    }
 }
 
-/// The distances of N items; NaN where there is none.
+/// The similarity of the lane's own of N items; NaN where there is none.
 template <unsigned N, class T>
-__device__ void exact_distances(Metric metric, const ExactQuery& query, const T* const (&rows)[N],
-                                std::uint32_t dimensions, unsigned lanes, double (&distances)[N]) {
+__device__ double exact_similarity(const ExactQuery& query, const T* const (&rows)[N],
+                                   std::uint32_t dimensions, unsigned lanes) {
     const SameRow<N> queries(query.elements);
-    double sums[N][1];
+    double sums[2];
+    exact_sums<ProductAndSquareTerms>(queries.rows, rows, dimensions, lanes, sums);
+    double similarity = similarity_of(sums[0], query.square, sums[1]);
+    replace_results<N>(square_needs_scale(sums[1]), lanes, similarity, [&](unsigned n) {
+        return scaled_similarity(query, rows[n], dimensions, lanes);
+    });
+    return similarity;
+}
+
+/// The distance of the lane's own of N items; NaN where there is none.
+template <unsigned N, class T>
+__device__ double exact_distance(Metric metric, const ExactQuery& query, const T* const (&rows)[N],
+                                 std::uint32_t dimensions, unsigned lanes) {
+    const SameRow<N> queries(query.elements);
+    double sum[1];
+    double distance = 0;
     switch (metric) {
         case Metric::euclidean:
-            exact_sums<SquareTerms>(queries.rows, rows, dimensions, lanes, sums);
-#pragma unroll
-            for (unsigned n = 0; n < N; ++n)
-                distances[n] = sums[n][0] >= 0x1p-900 && sums[n][0] <= 0x1p1000
-                                   ? __dsqrt_rn(sums[n][0])
-                                   : scaled_euclidean(sums[n][0] > 1, query.elements, rows[n],
-                                                      dimensions, lanes);
-            break;
+            exact_sums<SquareTerms>(queries.rows, rows, dimensions, lanes, sum);
+            distance = __dsqrt_rn(sum[0]);
+            replace_results<N>(
+                !(sum[0] >= 0x1p-900 && sum[0] <= 0x1p1000), lanes, distance, [&](unsigned n) {
+                    const bool large =
+                        __shfl_sync(lanes, sum[0] > 1, n * (kHalfWarp / N), kHalfWarp);
+                    return scaled_euclidean(large, query.elements, rows[n], dimensions, lanes);
+                });
+            return distance;
         case Metric::manhattan:
-            exact_sums<MagnitudeTerms>(queries.rows, rows, dimensions, lanes, sums);
-#pragma unroll
-            for (unsigned n = 0; n < N; ++n) distances[n] = sums[n][0];
-            break;
+            exact_sums<MagnitudeTerms>(queries.rows, rows, dimensions, lanes, sum);
+            return sum[0];
         case Metric::inner_product:
-            exact_sums<ProductTerms>(queries.rows, rows, dimensions, lanes, sums);
-#pragma unroll
-            for (unsigned n = 0; n < N; ++n)
-                distances[n] = isfinite(sums[n][0]) ? __dsub_rn(0, sums[n][0])
-                                                    : scaled_inner_product(query.elements, rows[n],
-                                                                           dimensions, lanes);
-            break;
+            exact_sums<ProductTerms>(queries.rows, rows, dimensions, lanes, sum);
+            distance = __dsub_rn(0, sum[0]);
+            replace_results<N>(!isfinite(sum[0]), lanes, distance, [&](unsigned n) {
+                return scaled_inner_product(query.elements, rows[n], dimensions, lanes);
+            });
+            return distance;
         default:
-            exact_similarities(query, rows, dimensions, lanes, distances);
-#pragma unroll
-            for (unsigned n = 0; n < N; ++n) distances[n] = __dsub_rn(1, distances[n]);
+            return __dsub_rn(1, exact_similarity(query, rows, dimensions, lanes));
     }
 }
 

@@ -28,9 +28,9 @@ __global__ __launch_bounds__(kThreads) void score_found(ListsView lists, MergeIn
     const double limit = lists.limits[query];
     for (std::uint32_t i = kept + blockIdx.x * kHalfWarps + threadIdx.x / kHalfWarp; i < count;
          i += kHalfWarps * gridDim.x) {
-        std::uint64_t keys[1];
-        keys_of_items<T>(input, query, {lists.items[begin + i]}, limit, lanes, keys);
-        if (threadIdx.x % kHalfWarp == 0) lists.keys[begin + i] = keys[0];
+        const std::uint32_t items[1] = {lists.items[begin + i]};
+        const std::uint64_t key = key_of_item<T>(input, query, items, limit, lanes);
+        if (threadIdx.x % kHalfWarp == 0) lists.keys[begin + i] = key;
     }
     if (blockIdx.x == 0 && threadIdx.x == 0)
         atomicAdd(rescored, static_cast<unsigned long long>(count - kept));

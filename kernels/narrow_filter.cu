@@ -228,27 +228,16 @@ __global__ __launch_bounds__(kThreads) void filter_narrow(const HalfFilterJob jo
     sink.end();
 }
 
-/// As many items for each block as let the last block end soonest, where `at_once` blocks run side
-/// by side: whole times `at_a_time`.
-std::uint32_t items_of_block(std::uint32_t items, std::uint32_t groups, std::uint32_t at_once,
-                             std::uint32_t at_a_time) {
-    constexpr std::uint32_t kToBegin =
-        192;  // items that pass by in the time a block takes to begin
-    constexpr std::uint32_t kMostRounds = 8;
+/// So many that the blocks fill the device a few times over; whole times `at_a_time`.
+std::uint32_t items_of_block(const HalfFilterDevice& device, std::uint32_t items,
+                             std::uint32_t groups, std::uint32_t at_a_time) {
+    constexpr std::uint32_t kBlocksPerProcessor = 12;
+    constexpr std::uint32_t kLeast = 256;
     constexpr std::uint32_t kMost = 1u << 20;
-    std::uint32_t best = 0;
-    std::uint64_t least = UINT64_MAX;
-    for (std::uint32_t rounds = 1; rounds <= kMostRounds; ++rounds) {
-        const std::uint32_t across = std::max(1u, rounds * at_once / groups);
-        const std::uint32_t some = std::min(blocks_for(items, across), kMost);
-        const std::uint32_t each = blocks_for(some, at_a_time) * at_a_time;
-        const std::uint64_t blocks = std::uint64_t{blocks_for(items, each)} * groups;
-        const std::uint64_t time = (blocks + at_once - 1) / at_once * (each + kToBegin);
-        if (time >= least) continue;
-        least = time;
-        best = each;
-    }
-    return best;
+    const std::uint32_t across =
+        std::max(1u, static_cast<std::uint32_t>(device.processors) * kBlocksPerProcessor / groups);
+    const std::uint32_t each = std::clamp(blocks_for(items, across), kLeast, kMost);
+    return blocks_for(each, at_a_time) * at_a_time;
 }
 
 template <unsigned Steps, Output To>
@@ -260,13 +249,7 @@ Status run(const HalfFilterDevice& device, const HalfFilterJob& job, cudaStream_
     GPUTEXT_TRY(cuda_status(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
         "asking for shared memory"));
-    int at_once = 1;
-    GPUTEXT_TRY(cuda_status(
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&at_once, kernel, kThreads, bytes),
-        "asking how many blocks run side by side"));
-    const auto side_by_side = static_cast<std::uint32_t>(std::max(1, at_once * device.processors));
-    const std::uint32_t each =
-        items_of_block(items, groups, side_by_side, items_at_a_time<To>(job));
+    const std::uint32_t each = items_of_block(device, items, groups, items_at_a_time<To>(job));
     kernel<<<dim3(blocks_for(items, each), groups), kThreads, bytes, stream>>>(job, each);
     return launched("filtering neighbours");
 }

@@ -7,32 +7,28 @@
 
 namespace gputext::gpu {
 
-/// The ordered distances of a query and N items, or kNoDistance where one is not to be kept.
-/// Called by half warps.
+/// The ordered distance of a query and the lane's own of N items, or kNoDistance where it is not to
+/// be kept. Called by half warps.
 template <class T, unsigned N>
-__device__ void keys_of_items(const MergeInput& input, std::uint32_t query,
-                              const std::uint32_t (&items)[N], double limit, unsigned lanes,
-                              std::uint64_t (&keys)[N]) {
+__device__ std::uint64_t key_of_item(const MergeInput& input, std::uint32_t query,
+                                     const std::uint32_t (&items)[N], double limit,
+                                     unsigned lanes) {
     const DeviceQueries& queries = input.queries;
     const std::uint32_t dimensions = queries.dimensions;
     const ExactQuery exact{queries.elements + std::size_t{query} * dimensions,
                            queries.squares[query]};
     const T* rows[N];
-#pragma unroll
-    for (unsigned n = 0; n < N; ++n)
-        rows[n] = static_cast<const T*>(input.items.elements) +
-                  std::size_t{items[n] - input.first_item} * dimensions;
-    double distances[N];
-    exact_distances(input.metric, exact, rows, dimensions, lanes, distances);
+    std::uint32_t own = items[0];
 #pragma unroll
     for (unsigned n = 0; n < N; ++n) {
-        const bool excluded =
-            queries.keys != nullptr && queries.keys[query] == input.item_keys[items[n]];
-        keys[n] =
-            excluded || !(distances[n] <= limit)
-                ? kNoDistance
-                : ordered_bits(static_cast<std::uint64_t>(__double_as_longlong(distances[n])));
+        rows[n] = static_cast<const T*>(input.items.elements) +
+                  std::size_t{items[n] - input.first_item} * dimensions;
+        if (n == own_pair<N>()) own = items[n];
     }
+    const double distance = exact_distance(input.metric, exact, rows, dimensions, lanes);
+    const bool excluded = queries.keys != nullptr && queries.keys[query] == input.item_keys[own];
+    if (excluded || !(distance <= limit)) return kNoDistance;
+    return ordered_bits(static_cast<std::uint64_t>(__double_as_longlong(distance)));
 }
 
 __device__ inline double distance_of_key(std::uint64_t key) {

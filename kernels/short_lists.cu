@@ -7,7 +7,7 @@ namespace {
 
 constexpr unsigned kThreads = 128;
 constexpr unsigned kHalfWarps = kThreads / kHalfWarp;
-constexpr unsigned kAtOnce = 2;  // items of a half warp
+constexpr unsigned kAtOnce = 4;  // items of a half warp
 
 /// A list in shared memory.
 struct SharedList {
@@ -167,15 +167,12 @@ __global__ __launch_bounds__(kThreads) void merge_lists(ListsView lists, MergeIn
     for (unsigned base = kept + threadIdx.x / kHalfWarp; base < total;
          base += kAtOnce * kHalfWarps) {
         std::uint32_t items[kAtOnce];
-        std::uint64_t keys[kAtOnce];
 #pragma unroll
         for (unsigned n = 0; n < kAtOnce; ++n)
             items[n] = list.items[min(base + n * kHalfWarps, total - 1)];
-        keys_of_items<T>(input, query, items, limit, lanes, keys);
-#pragma unroll
-        for (unsigned n = 0; n < kAtOnce; ++n)
-            if (threadIdx.x % kHalfWarp == 0 && base + n * kHalfWarps < total)
-                list.keys[base + n * kHalfWarps] = keys[n];
+        const std::uint64_t key = key_of_item<T>(input, query, items, limit, lanes);
+        const unsigned own = base + own_pair<kAtOnce>() * kHalfWarps;
+        if (threadIdx.x % (kHalfWarp / kAtOnce) == 0 && own < total) list.keys[own] = key;
     }
     unsigned padded = 2;
     while (padded < total) padded *= 2;

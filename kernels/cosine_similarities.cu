@@ -35,6 +35,32 @@ __global__ __launch_bounds__(kThreads) void similarities_of_items(DeviceQueries 
     if (item < rows && threadIdx.x % (kHalfWarp / kAtOnce) == 0) similarities[item] = similarity;
 }
 
+/// Where the rows are of float, aligned, and the device can: `done` says so.
+Status run_quads(const DeviceQueries& query, const DeviceRows& items, double* similarities,
+                 cudaStream_t stream, bool& done) {
+    constexpr int kBytes = QuadShape::shared_bytes;
+    done = false;
+    const auto* elements = static_cast<const float*>(items.elements);
+    if (items.type != ElementType::float32 || items.dimensions == 0 ||
+        items.dimensions % kQuad != 0 ||
+        reinterpret_cast<std::uintptr_t>(elements) % sizeof(float4) != 0)
+        return {};
+    HalfFilterDevice device;
+    GPUTEXT_TRY(device.look());
+    if (device.capability < 80 || device.shared_bytes < kBytes) return {};
+    done = true;
+    GPUTEXT_TRY(
+        cuda_status(cudaFuncSetAttribute(quad_similarities,
+                                         cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes),
+                    "asking for shared memory"));
+    const auto at_once = static_cast<std::size_t>(device.processors) * 2;
+    const auto blocks =
+        std::min<std::size_t>(at_once, blocks_for(items.rows, QuadShape::warps * QuadStage::rows));
+    quad_similarities<<<static_cast<unsigned>(blocks), QuadShape::threads, kBytes, stream>>>(
+        query, elements, items.rows, similarities);
+    return launched("computing similarities");
+}
+
 Status check(const Vectors& query, const Vectors& items) {
     if (query.sparse() || items.sparse())
         return {ErrorCode::invalid_argument, "sparse vectors are not compared on a GPU"};
@@ -115,12 +141,9 @@ SimilarityBytes cosine_similarities_bytes(const Vectors& query, const Vectors& i
 Status run_cosine_similarities(const DeviceQueries& query, const DeviceRows& items,
                                double* similarities, cudaStream_t stream) {
     if (items.rows == 0) return {};
-    if (items.type == ElementType::float32 && readable_by_quads(items)) {
-        quad_similarities<kThreads>
-            <<<blocks_for(items.rows, kThreads / kQuad), kThreads, 0, stream>>>(
-                query, static_cast<const float*>(items.elements), items.rows, similarities);
-        return launched("computing similarities");
-    }
+    bool done = false;
+    GPUTEXT_TRY(run_quads(query, items, similarities, stream, done));
+    if (done) return {};
     with_element_type(items.type, [&](auto element) {
         similarities_of_items<<<blocks_for(items.rows, kItemsPerBlock), kThreads, 0, stream>>>(
             query, static_cast<decltype(element)>(items.elements), items.rows, similarities);

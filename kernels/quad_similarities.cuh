@@ -1,10 +1,11 @@
-// kernels/quad_similarities.cuh - the cosine of one query with many rows of float, read 16 bytes a
-// lane
+// kernels/quad_similarities.cuh - the cosine of one query with many rows of float, as fast as
+// memory
 //
-// Four lanes share a row: lane q takes elements 4 q to 4 q + 3 of every sixteen and so the partial
-// sums of the same numbers (cpp/distance.hpp). Adding lanes q and q ^ 2, then q and q ^ 1, then the
-// sums 0 and 2, 1 and 3 of a lane is the definition's tree. A row's square is 0 or above 2^-299, as
-// float goes, and below 2^300: there is nothing to scale.
+// A warp copies eight rows to shared memory, 512 bytes of each at a time and a few steps ahead, and
+// so reads whole lines of memory. There four lanes share a row: lane q takes elements 4 q to 4 q +
+// 3 of every sixteen and so the partial sums of the same numbers (cpp/distance.hpp). Adding lanes q
+// and q ^ 2, then q and q ^ 1, then the sums 0 and 2, 1 and 3 of a lane is the definition's tree. A
+// row's square is 0 or above 2^-299, as float goes, and below 2^300: there is nothing to scale.
 
 #pragma once
 
@@ -12,6 +13,7 @@
 
 #include "kernels/device_rows.hpp"
 #include "kernels/exact_distance.cuh"
+#include "kernels/half_product.cuh"
 
 namespace gputext::gpu {
 
@@ -45,39 +47,88 @@ struct QuadSums {
     }
 };
 
-/// Whether rows can be read so: their elements aligned to 16 bytes.
-inline bool readable_by_quads(const DeviceRows& items) {
-    return items.dimensions % kQuad == 0 &&
-           reinterpret_cast<std::uintptr_t>(items.elements) % sizeof(float4) == 0;
-}
+/// A warp's eight rows, a part of each.
+struct QuadStage {
+    static constexpr unsigned rows = 32 / kQuad;
+    static constexpr unsigned part = 128;         // elements
+    static constexpr unsigned pitch = part + 16;  // two rows lie in different banks
+    float elements[rows][pitch];
+};
 
-/// Blocks of Threads, each of Threads / 4 rows.
-template <unsigned Threads>
-__global__ __launch_bounds__(Threads) void quad_similarities(DeviceQueries query,
-                                                             const float* items, std::uint32_t rows,
-                                                             double* similarities) {
-    constexpr unsigned kAhead = 8;  // reads under way
-    constexpr std::uint32_t kStep = 16;
-    const std::uint32_t item = blockIdx.x * (Threads / kQuad) + threadIdx.x / kQuad;
-    const unsigned lane = threadIdx.x % kQuad;
-    const float* row = items + std::size_t{min(item, rows - 1)} * query.dimensions;
-    QuadSums sums;
-    std::uint32_t i = lane * kQuad;
-    for (; i + (kAhead - 1) * kStep < query.dimensions; i += kAhead * kStep) {
-        float4 elements[kAhead];
-#pragma unroll
-        for (unsigned ahead = 0; ahead < kAhead; ++ahead)
-            elements[ahead] = __ldcs(reinterpret_cast<const float4*>(row + i + ahead * kStep));
-#pragma unroll
-        for (unsigned ahead = 0; ahead < kAhead; ++ahead)
-            sums.add(query.elements + i + ahead * kStep, elements[ahead]);
+/// What a warp reads next: part after part of eight rows, then of the next eight that are its own.
+struct QuadPlace {
+    std::uint32_t eight;
+    std::uint32_t begin = 0;  // of the part
+
+    __device__ void advance(std::uint32_t dimensions, std::uint32_t stride) {
+        begin += QuadStage::part;
+        if (begin < dimensions) return;
+        begin = 0;
+        eight += stride;
     }
-    for (; i < query.dimensions; i += kStep)
-        sums.add(query.elements + i, __ldcs(reinterpret_cast<const float4*>(row + i)));
-    const double products = QuadSums::total(sums.products);
-    const double square = QuadSums::total(sums.squares);
-    if (item < rows && lane == 0)
-        similarities[item] = similarity_of(products, query.squares[0], square);
+};
+
+struct QuadShape {
+    static constexpr unsigned warps = 8;
+    static constexpr unsigned stages = 3;
+    static constexpr unsigned threads = 32 * warps;
+    static constexpr unsigned shared_bytes = warps * stages * sizeof(QuadStage);
+};
+
+/// Rows must be aligned to 16 bytes, and dimensions a multiple of four, not 0.
+__global__ __launch_bounds__(QuadShape::threads) void quad_similarities(DeviceQueries query,
+                                                                        const float* items,
+                                                                        std::uint32_t rows,
+                                                                        double* similarities) {
+    extern __shared__ uint4 memory[];
+    const unsigned lane = threadIdx.x % 32;
+    const unsigned warp = threadIdx.x / 32;
+    auto* stages = reinterpret_cast<QuadStage*>(memory) + warp * QuadShape::stages;
+    const std::uint32_t dimensions = query.dimensions;
+    const std::uint32_t eights = (rows + QuadStage::rows - 1) / QuadStage::rows;
+    const std::uint32_t stride = gridDim.x * QuadShape::warps;
+    QuadPlace next{blockIdx.x * QuadShape::warps + warp};
+    QuadPlace now = next;
+    const auto fetch = [&](QuadStage& stage) {
+        const std::uint32_t at = next.begin + 4 * lane;
+        const std::uint32_t first = next.eight * QuadStage::rows;
+        const bool valid = next.eight < eights && at < dimensions;
+#pragma unroll
+        for (unsigned r = 0; r < QuadStage::rows; ++r) {
+            const std::size_t row = min(first + r, rows - 1);
+            copy_vector(&stage.elements[r][4 * lane], items + (valid ? row * dimensions + at : 0),
+                        valid);
+        }
+        end_of_copies();
+        next.advance(dimensions, stride);
+    };
+#pragma unroll
+    for (unsigned s = 0; s + 1 < QuadShape::stages; ++s) fetch(stages[s]);
+
+    QuadSums sums;
+    for (unsigned s = 0; now.eight < eights; s = (s + 1) % QuadShape::stages) {
+        __syncwarp();  // the stage that is fetched next has been read by all
+        fetch(stages[(s + QuadShape::stages - 1) % QuadShape::stages]);
+        wait_for_copies<QuadShape::stages - 1>();
+        __syncwarp();
+        const float* row = stages[s].elements[lane / kQuad];
+#pragma unroll
+        for (unsigned i = 0; i < QuadStage::part; i += 16) {
+            // Zeros lie behind the last element.
+            const unsigned at = i + lane % kQuad * 4;
+            sums.add(query.elements + min(now.begin + at, dimensions - 4),
+                     *reinterpret_cast<const float4*>(row + at));
+        }
+        const std::uint32_t item = now.eight * QuadStage::rows + lane / kQuad;
+        now.advance(dimensions, stride);
+        if (now.begin != 0) continue;
+        const double products = QuadSums::total(sums.products);
+        const double square = QuadSums::total(sums.squares);
+        if (item < rows && lane % kQuad == 0)
+            similarities[item] = similarity_of(products, query.squares[0], square);
+        sums = {};
+    }
+    wait_for_copies<0>();
 }
 
 }  // namespace gputext::gpu

@@ -72,6 +72,25 @@ bool equal_rows(const Vectors& vectors, std::size_t a, std::size_t b) {
 constexpr std::size_t kSample = 2048;
 constexpr std::size_t kFewPairs = 8;
 
+/// How often each of a few numbers came.
+class Tally {
+public:
+    explicit Tally(std::size_t most)
+        : numbers_(std::bit_ceil(2 * most + 1)), counts_(numbers_.size()) {}
+
+    /// How often it came before.
+    std::size_t add(std::uint64_t number) {
+        std::size_t at = (number * 0x9e3779b97f4a7c15u >> 32) & (numbers_.size() - 1);
+        while (counts_[at] > 0 && numbers_[at] != number) at = (at + 1) & (numbers_.size() - 1);
+        numbers_[at] = number;
+        return counts_[at]++;
+    }
+
+private:
+    std::vector<std::uint64_t> numbers_;
+    std::vector<std::uint32_t> counts_;
+};
+
 /// Numbers of rows anywhere in the matrix, none of them twice: all where there are few.
 std::vector<std::size_t> sample_of(std::size_t rows) {
     std::vector<std::size_t> sample(std::min(rows, kSample));
@@ -79,9 +98,11 @@ std::vector<std::size_t> sample_of(std::size_t rows) {
     if (rows <= kSample) return sample;
     // Not at even steps: copies may lie side by side, or at even steps themselves.
     std::mt19937_64 generator(rows);
-    for (std::size_t& row : sample) row = generator() % rows;
-    std::sort(sample.begin(), sample.end());
-    sample.erase(std::unique(sample.begin(), sample.end()), sample.end());
+    Tally taken(sample.size());
+    for (std::size_t& row : sample) {
+        do row = generator() % rows;
+        while (taken.add(row) > 0);
+    }
     return sample;
 }
 
@@ -99,12 +120,9 @@ Result<double> mean_class_size(const Vectors& vectors, Execution& execution) {
         return Status();
     });
     if (!status.ok()) return status;
-    std::sort(hashes.begin(), hashes.end());
+    Tally seen(hashes.size());
     std::size_t pairs = 0;
-    for (std::size_t begin = 0, i = 1; i < hashes.size(); ++i) {
-        if (hashes[i] != hashes[begin]) begin = i;
-        pairs += i - begin;
-    }
+    for (const std::uint64_t hash : hashes) pairs += seen.add(hash);
     if (pairs < kFewPairs) return 1.0;
     const auto sampled = static_cast<double>(sample.size());
     return 1 + 2 * static_cast<double>(pairs) * static_cast<double>(vectors.rows - 1) /

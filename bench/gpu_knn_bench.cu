@@ -1,12 +1,13 @@
 // bench/gpu_knn_bench.cu - nearest neighbours on one GPU: measured figure, floor and their ratio
 //
-// Arguments: what to measure (small, few, large, cosine, lof; all when none is named), and a folder
-// if its name has a slash: it has the tables for "real", which bench/csv_vectors makes, and "lof"
-// leaves its rows and factors there. Rows are of independent normal numbers from a fixed seed, in
-// float32, but for "real". Device figures are between events on the stream, the least of several
-// passes, vectors resident; "converted" is what preparing them takes beside. The whole call is from
-// vectors in the host's memory to the answer there. bench/peers/torch_knn.py measures PyTorch on
-// rows of the same kind.
+// Arguments: what to measure (small, few, large, copies, cosine, lof; all when none is named), and
+// a folder if its name has a slash: it has the tables for "real", which bench/csv_vectors makes,
+// and "lof" leaves its rows and factors there. Rows are of independent normal numbers from a fixed
+// seed, in float32, but for "real" and "copies". With "unmerged" copies are searched like other
+// rows. Device figures are between events on the stream, the least of several passes, vectors
+// resident; "converted" is what preparing them takes beside. The whole call is from vectors in the
+// host's memory to the answer there. bench/peers/torch_knn.py measures PyTorch on rows of the same
+// kind.
 
 #include <algorithm>
 #include <bit>
@@ -22,6 +23,7 @@
 #include "bench/gpu_bench.hpp"
 #include "cpp/cosine_similarity.hpp"
 #include "cpp/knn.hpp"
+#include "cpp/merged_search.hpp"
 #include "cpp/outlier_factor.hpp"
 #include "kernels/cosine_similarities.hpp"
 #include "kernels/cuda_status.hpp"
@@ -75,6 +77,16 @@ struct Rows {
         look_at(rows, dimensions);
     }
 
+    /// Each row so many times.
+    Rows(const Rows& distinct, std::size_t copies) {
+        const std::size_t dimensions = distinct.vectors.dimensions;
+        for (std::size_t row = 0; row < distinct.vectors.rows; ++row)
+            for (std::size_t copy = 0; copy < copies; ++copy)
+                elements.insert(elements.end(), &distinct.elements[row * dimensions],
+                                &distinct.elements[row * dimensions] + dimensions);
+        look_at(distinct.vectors.rows * copies, dimensions);
+    }
+
     /// Of a file of float32, row by row.
     Rows(std::size_t rows, const std::string& path) {
         std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -121,6 +133,9 @@ gpu::UploadRing& upload_ring() {
     return **ring;
 }
 
+/// Whether equal rows may be searched once.
+bool merging = true;
+
 /// How many of the first queries have another answer than the CPU's.
 std::size_t differing(const KnnParameters& parameters, const Rows& queries, const Rows& items,
                       const Neighbours& found, std::size_t checked) {
@@ -152,9 +167,15 @@ void measure_knn(const char* what, const Rows& items, const Rows& queries, std::
     Neighbours answer;
     for (int pass = 0; pass < passes; ++pass) {
         gpu::KnnCounts counts;
+        const auto search = [&](const KnnParameters& knn, const Vectors& of, const Vectors& among,
+                                const RowKeys& keys) {
+            return gpu::nearest_neighbours(knn, of, among, keys, device_work(), upload_ring(),
+                                           every_core(), &counts);
+        };
         const Clock clock;
-        auto found = gpu::nearest_neighbours(parameters, queries.vectors, items.vectors, {},
-                                             device_work(), upload_ring(), every_core(), &counts);
+        auto found = merging ? search_merging_copies(parameters, queries.vectors, items.vectors, {},
+                                                     search, every_core())
+                             : search(parameters, queries.vectors, items.vectors, {});
         whole = std::min(whole, clock.seconds());
         check(found.status());
         answer = std::move(*found);
@@ -196,6 +217,16 @@ void measure_real(const std::string& folder) {
         for (const std::size_t k : {20, 40, 80, 100})
             measure_knn(name, items, queries, k, Metric::euclidean, 10, 5000);
     }
+}
+
+/// All rows equal, and each of some thousands with many more.
+void measure_copies() {
+    for (const std::size_t rows : {30000, 60000}) {
+        const Rows equal(Rows(1, 2, 1), rows);
+        measure_knn("equal", equal, equal, 10, Metric::euclidean, 3, 1000);
+    }
+    const Rows items(Rows(2000, 41, 1), 50);
+    measure_knn("fifty of each", items, Rows(5000, 41, 2), 100, Metric::euclidean, 3, 1000);
 }
 
 /// One vector beside many: bytes read a second, against the measured rate of a copy.
@@ -295,7 +326,9 @@ int main(int argc, char** argv) {
     std::string folder;
     for (int i = 1; i < argc; ++i) {
         const std::string name = argv[i];
-        if (name.find('/') == std::string::npos)
+        if (name == "unmerged")
+            merging = false;
+        else if (name.find('/') == std::string::npos)
             names.push_back(name);
         else
             folder = name + '/';
@@ -313,6 +346,7 @@ int main(int argc, char** argv) {
         for (const std::size_t queries : {1, 16})
             measure_knn(1000000, queries, 768, 100, Metric::cosine, 3, 16);
     if (wanted("large")) measure_knn(1000000, 10000, 768, 100, Metric::cosine, 3, 32);
+    if (wanted("copies")) measure_copies();
     if (wanted("cosine")) measure_cosines(100000, 1000);
     if (!folder.empty() && wanted("real")) measure_real(folder);
     if (wanted("lof")) {

@@ -11,9 +11,15 @@
 #include <vector>
 
 #include "cpp/execution.hpp"
+#include "cpp/status.hpp"
 #include "cpp/vectors.hpp"
 
 namespace gputext {
+
+/// How many rows are equal to a row, itself counted: the mean over all rows, estimated from a
+/// sample of at most 2,048. 1 where that holds too few equal rows to tell. O(elements of the
+/// sample). Error: cancelled.
+Result<double> mean_class_size(const Vectors& vectors, Execution& execution);
 
 /// Classes of rows that are equal byte for byte, numbered in the order of their first members.
 class DistinctRows {
@@ -32,6 +38,10 @@ public:
     }
 
 private:
+    /// Fills class_ and firsts_; rows of equal hashes are of one class, or compared if `compared`.
+    Status number(std::span<const std::uint64_t> hashes, const Vectors* compared,
+                  Execution& execution);
+
     std::vector<std::uint32_t> class_, firsts_, members_, begins_;
 };
 

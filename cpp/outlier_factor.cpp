@@ -5,7 +5,7 @@
 #include <limits>
 #include <numeric>
 
-#include "cpp/stoppable.hpp"
+#include "cpp/distinct_matrix.hpp"
 
 namespace gputext {
 namespace {
@@ -174,31 +174,6 @@ Status outlier_factors_from(const OutlierParameters& parameters, const Vectors& 
     return Factors(parameters, items, distinct, of_distinct).run(execution, factors);
 }
 
-Status DistinctMatrix::set(const Vectors& vectors, const DistinctRows& distinct, Stop stop) {
-    vectors_ = vectors;
-    if (distinct.size() == vectors.rows) return {};
-    elements_.clear();
-    columns_.clear();
-    row_begins_.clear();
-    if (vectors.sparse()) row_begins_.push_back(0);
-    const std::size_t look_every = 1 + kLookEvery / (vectors.dimensions + 1);
-    for (std::size_t c = 0; c < distinct.size(); ++c) {
-        if (c % look_every == 0 && stop()) return Status::cancelled();
-        const std::size_t row = distinct.firsts()[c], count = vectors.stored(row);
-        const std::byte* bytes = vectors.row_bytes(row);
-        elements_.insert(elements_.end(), bytes, bytes + count * element_size(vectors.type));
-        if (!vectors.sparse()) continue;
-        const auto columns = vectors.columns.subspan(vectors.begin(row), count);
-        columns_.insert(columns_.end(), columns.begin(), columns.end());
-        row_begins_.push_back(columns_.size());
-    }
-    vectors_.rows = distinct.size();
-    vectors_.elements = elements_.data();
-    vectors_.row_begins = row_begins_;
-    vectors_.columns = columns_;
-    return {};
-}
-
 Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
                                                   const Vectors& items, Execution& execution) {
     const auto search = [&](const KnnParameters& knn, const Vectors& rows, const RowKeys& keys) {
@@ -219,7 +194,7 @@ Result<std::vector<double>> local_outlier_factors(const OutlierParameters& param
     DistinctRows distinct;
     if (Status status = distinct.set(items, execution); !status.ok()) return status;
     DistinctMatrix matrix;
-    if (Status status = matrix.set(items, distinct, execution.stop()); !status.ok()) return status;
+    if (Status status = matrix.set(items, distinct, execution); !status.ok()) return status;
 
     std::vector<std::uint32_t> own(distinct.size());
     std::iota(own.begin(), own.end(), 0u);

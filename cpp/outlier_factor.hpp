@@ -72,18 +72,4 @@ Status outlier_factors_from(const OutlierParameters& parameters, const Vectors& 
                             const DistinctRows& distinct, const Neighbours& of_distinct,
                             Execution& execution, std::vector<double>& factors);
 
-/// The first members of all classes as a matrix of their own.
-class DistinctMatrix {
-public:
-    /// Keeps a view of `vectors` where all its rows are distinct. Error: cancelled.
-    Status set(const Vectors& vectors, const DistinctRows& distinct, Stop stop);
-    const Vectors& vectors() const { return vectors_; }
-
-private:
-    Vectors vectors_;
-    std::vector<std::byte> elements_;
-    std::vector<std::uint64_t> row_begins_;
-    std::vector<std::uint32_t> columns_;
-};
-
 }  // namespace gputext

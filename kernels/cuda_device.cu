@@ -8,6 +8,7 @@
 #include <sstream>
 #include <thread>
 
+#include "cpp/merged_search.hpp"
 #include "kernels/cosine_similarities.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/near_duplicates.hpp"
@@ -143,9 +144,13 @@ public:
         if (queries.sparse() || items.sparse())
             return Device::nearest_neighbours(parameters, queries, items, keys, memory, execution,
                                               answer);
+        const auto search = [&](const KnnParameters& knn, const Vectors& of, const Vectors& among,
+                                const RowKeys& own) {
+            return gpu::nearest_neighbours(knn, of, among, own, {stream_, memory}, *ring_,
+                                           execution);
+        };
         return run(answer, [&] {
-            return gpu::nearest_neighbours(parameters, queries, items, keys, {stream_, memory},
-                                           *ring_, execution);
+            return search_merging_copies(parameters, queries, items, keys, search, execution);
         });
     }
 

@@ -307,6 +307,49 @@ TEST_F(CudaDeviceTest, GoesOnAfterMemoryThatWasNotThere) {
     EXPECT_GT(expect_same(packed, parameters), 0u);
 }
 
+/// Of float32.
+Vectors vectors_of(const std::vector<float>& elements, std::size_t dimensions) {
+    return {
+        ElementType::float32, elements.size() / dimensions, dimensions, elements.data(), {}, {}};
+}
+
+TEST_F(CudaDeviceTest, NeighboursOfManyCopiesAreTheHosts) {
+    RandomStrings random;
+    const std::size_t count = rounds(20000);
+    // All equal; nearly all; each of a thousand many times; none.
+    for (const std::size_t values : {std::size_t{1}, std::size_t{10}, std::size_t{1000}, count}) {
+        std::vector<float> elements;
+        for (std::size_t row = 0; row < count; ++row) {
+            const std::size_t value =
+                values == 10 && random.below(10) != 0 ? 1 : random.below(values);
+            elements.push_back(static_cast<float>(value));
+            elements.push_back(static_cast<float>(value % 7));
+        }
+        const Vectors items = vectors_of(elements, 2);
+        std::vector<std::uint32_t> own(count);
+        std::iota(own.begin(), own.end(), 0u);
+        for (const RowKeys& keys : {RowKeys{}, RowKeys{own, own}}) {
+            const KnnParameters parameters{.k = 10, .metric = Metric::euclidean};
+            Execution execution(4);
+            Neighbours answer;
+            const Status status = device_->nearest_neighbours(
+                parameters, items, items, keys, device_->free_memory(), execution, answer);
+            ASSERT_TRUE(status.ok()) << status.message();
+            const auto wanted = nearest_neighbours(parameters, items, items, keys, execution);
+            EXPECT_EQ(answer.begins, wanted->begins);
+            EXPECT_EQ(answer.items, wanted->items);
+            EXPECT_EQ(answer.distances, wanted->distances);
+        }
+        const OutlierParameters parameters{.k = 10};
+        Execution execution(4);
+        std::vector<double> factors;
+        const Status status = device_->local_outlier_factors(
+            parameters, items, device_->free_memory(), execution, factors);
+        ASSERT_TRUE(status.ok()) << status.message();
+        EXPECT_EQ(factors, *local_outlier_factors(parameters, items, execution));
+    }
+}
+
 TEST_F(CudaDeviceTest, RefusesParametersOutOfRange) {
     const Packed packed({"a", "b"});
     NearDuplicates answer;

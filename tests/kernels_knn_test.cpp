@@ -6,6 +6,7 @@
 
 #include "cpp/cosine_similarity.hpp"
 #include "cpp/knn.hpp"
+#include "cpp/merged_search.hpp"
 #include "cpp/outlier_factor.hpp"
 #include "kernels/cosine_similarities.hpp"
 #include "kernels/nearest_neighbours.hpp"
@@ -340,6 +341,41 @@ TEST_F(KnnOnDevice, EndsWhenAskedToStop) {
     const auto answer =
         gpu::nearest_neighbours({}, rows.vectors(), rows.vectors(), {}, work, **ring, execution);
     EXPECT_EQ(answer.status().code(), ErrorCode::cancelled);
+}
+
+TEST_F(KnnOnDevice, EqualRowsMayBeSearchedOnce) {
+    RandomRows random;
+    const auto n = static_cast<std::size_t>(testing::rounds(2000));
+    std::vector<std::uint32_t> own(n), pairs(n);
+    std::iota(own.begin(), own.end(), 0u);
+    for (std::uint32_t i = 0; i < n; ++i) pairs[i] = i / 2;
+    for (const Shape shape : {Shape::copies, Shape::grid, Shape::sparse})
+        for (const Metric metric : kAllMetrics) {
+            const TypedRows items(random.rows(shape, n, 4), ElementType::float32, 4);
+            const auto compare = [&](const KnnParameters& parameters, const RowKeys& keys) {
+                if (left_out()) return;
+                Execution execution(4);
+                const auto found = merged_search(
+                    parameters, items.vectors(), items.vectors(), keys,
+                    [&](const KnnParameters& knn, const Vectors& of, const Vectors& among,
+                        const RowKeys& given) {
+                        return gpu::nearest_neighbours(knn, of, among, given, work, ring(),
+                                                       execution);
+                    },
+                    execution);
+                ASSERT_TRUE(found.ok()) << found.status().message();
+                ASSERT_EQ(differing(*found, expected(parameters, items, items, keys)), 0u);
+            };
+            for (const bool ties : {false, true})
+                for (const std::size_t k : {1, 20, 200})
+                    for (const RowKeys& keys :
+                         {RowKeys{}, RowKeys{own, own}, RowKeys{pairs, pairs}})
+                        ASSERT_NO_FATAL_FAILURE(
+                            compare({.k = k, .metric = metric, .include_ties = ties}, keys));
+            for (const double radius : {0.0, 0.3})
+                ASSERT_NO_FATAL_FAILURE(compare(
+                    {.k = KnnParameters::all_items, .metric = metric, .radius = radius}, {}));
+        }
 }
 
 /// As many queries as GPUTEXT_TEST_QUERIES says, of all shapes, types, metrics and sizes. The CPU

@@ -1,0 +1,32 @@
+// cpp/class_expansion.hpp - from nearest classes of equal items to the nearest items
+//
+// A search looks at each class once; which of its members are neighbours, in which order, and where
+// the k-th is reached, is found here, for the CPU's search and for those of devices.
+
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "cpp/distinct_rows.hpp"
+#include "cpp/execution.hpp"
+#include "cpp/knn.hpp"
+#include "cpp/nearest_lists.hpp"
+#include "cpp/status.hpp"
+
+namespace gputext {
+
+/// Appends a query's nearest classes, by distance; those at one distance in any order. Called once
+/// a query, on any thread.
+using NearestClasses = std::function<Status(std::size_t query, std::vector<Candidate>& nearest)>;
+
+/// Fills in the neighbours of all queries: of parameters k and include_ties count, and the keys.
+/// The classes given for a query must hold those neighbours. O(neighbours), and sorting where
+/// several classes are at one distance; 28 bytes a neighbour. Errors: cancelled, and those of
+/// `classes_of`.
+Status expand_classes(const KnnParameters& parameters, std::size_t queries, const RowKeys& keys,
+                      const DistinctRows& distinct, const NearestClasses& classes_of,
+                      Execution& execution, Neighbours& answer);
+
+}  // namespace gputext

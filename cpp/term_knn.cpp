@@ -85,7 +85,7 @@ Status check_term_search(const TermKnnParameters& parameters, std::span<const do
     KnnParameters plain;
     plain.k = parameters.k;
     plain.radius = parameters.radius;
-    if (Status status = check_search(plain, queries, items, keys); !status.ok()) return status;
+    if (Status status = check_options(plain, queries, items, keys); !status.ok()) return status;
     const auto invalid = [](std::string message) {
         return Status(ErrorCode::invalid_argument, std::move(message));
     };

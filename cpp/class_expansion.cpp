@@ -64,7 +64,7 @@ struct Part {
 }  // namespace
 
 Status expand_classes(const KnnParameters& parameters, std::size_t queries, const RowKeys& keys,
-                      const DistinctRows& distinct, const NearestClasses& classes_of,
+                      const DistinctRows* distinct, const NearestClasses& classes_of,
                       Execution& execution, Neighbours& answer) {
     const Stop stop = execution.stop();
     std::vector<Part> parts(queries);
@@ -73,8 +73,16 @@ Status expand_classes(const KnnParameters& parameters, std::size_t queries, cons
         std::vector<Candidate> nearest;
         Status found = classes_of(query, nearest);
         if (!found.ok()) return found;
-        Expansion expansion(parameters, keys, distinct);
-        if (!expansion.append(query, nearest, stop, parts[query].items, parts[query].distances))
+        Part& part = parts[query];
+        if (distinct == nullptr) {
+            for (const Candidate& candidate : nearest) {
+                part.items.push_back(candidate.item);
+                part.distances.push_back(candidate.distance);
+            }
+            return Status();
+        }
+        Expansion expansion(parameters, keys, *distinct);
+        if (!expansion.append(query, nearest, stop, part.items, part.distances))
             return Status::cancelled();
         return Status();
     });

@@ -22,11 +22,11 @@ namespace gputext {
 using NearestClasses = std::function<Status(std::size_t query, std::vector<Candidate>& nearest)>;
 
 /// Fills in the neighbours of all queries: of parameters k and include_ties count, and the keys.
-/// The classes given for a query must hold those neighbours. O(neighbours), and sorting where
-/// several classes are at one distance; 28 bytes a neighbour. Errors: cancelled, and those of
-/// `classes_of`.
+/// The classes given for a query must hold those neighbours. Without `distinct` each item is a
+/// class of its own, given in order. O(neighbours), and sorting where several classes are at one
+/// distance; 28 bytes a neighbour. Errors: cancelled, and those of `classes_of`.
 Status expand_classes(const KnnParameters& parameters, std::size_t queries, const RowKeys& keys,
-                      const DistinctRows& distinct, const NearestClasses& classes_of,
+                      const DistinctRows* distinct, const NearestClasses& classes_of,
                       Execution& execution, Neighbours& answer);
 
 }  // namespace gputext

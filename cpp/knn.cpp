@@ -49,25 +49,31 @@ Status run(const KnnParameters& parameters, const Vectors& given_queries,
     const auto take = [&](std::size_t query, std::vector<Candidate>& classes) {
         return nearest.take(query, classes, execution.stop());
     };
-    return expand_classes(parameters, queries.rows, keys, distinct, take, execution, answer);
+    return expand_classes(parameters, queries.rows, keys, &distinct, take, execution, answer);
 }
 
 }  // namespace
 
-Status check_search(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
-                    const RowKeys& keys) {
+Status check_options(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+                     const RowKeys& keys) {
     const auto invalid = [](std::string message) {
         return Status(ErrorCode::invalid_argument, std::move(message));
     };
     if (parameters.k == 0) return invalid("k must be at least 1");
     if (!(parameters.radius > -std::numeric_limits<double>::infinity()))
         return invalid("the radius must be a number");
-    if (queries.rows > 0 && items.rows > 0)
-        if (Status status = check_comparable(queries, items); !status.ok()) return status;
     if (keys.queries.empty() && keys.items.empty()) return {};
     if (keys.queries.size() != queries.rows || keys.items.size() != items.rows)
         return invalid("there must be a key for each query and each item");
     return {};
+}
+
+Status check_search(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+                    const RowKeys& keys) {
+    Status status = check_options(parameters, queries, items, keys);
+    if (status.ok() && queries.rows > 0 && items.rows > 0)
+        status = check_comparable(queries, items);
+    return status;
 }
 
 Result<Neighbours> nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,

@@ -114,7 +114,7 @@ Result<Neighbours> merged_search(const KnnParameters& parameters, const Vectors&
     answer.rescored = found->rescored;
     answer.escalated = found->escalated;
     Status status =
-        expand_classes(parameters, queries.rows, keys, distinct, classes_of, execution, answer);
+        expand_classes(parameters, queries.rows, keys, &distinct, classes_of, execution, answer);
     if (!status.ok()) return status;
     return answer;
 }

@@ -71,7 +71,8 @@ bool equal_rows(const Vectors& vectors, std::size_t a, std::size_t b) {
 Status DistinctRows::set(const Vectors& vectors, Execution& execution) {
     const std::size_t rows = vectors.rows;
     std::vector<std::uint64_t> hashes(rows);
-    const std::size_t step = std::max<std::size_t>(1, (kLookEvery / 8) / (vectors.dimensions + 1));
+    const std::size_t step =
+        rows == 0 ? 1 : std::max<std::size_t>(1, (kLookEvery / 8) / (vectors.average_stored() + 1));
     const std::size_t tasks = (rows + step - 1) / step;
     execution.begin_phase("hashing vectors", tasks);
     Status status = execution.parallel_for(tasks, [&](std::size_t task, unsigned) {

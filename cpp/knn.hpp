@@ -59,6 +59,11 @@ struct Neighbours {
     std::uint64_t escalated = 0;  // queries for which the first filter's bound was too wide
 };
 
+/// Whether k, the radius and the number of keys make sense for matrices of any kind. Error:
+/// invalid_argument.
+Status check_options(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+                     const RowKeys& keys);
+
 /// What nearest_neighbours() refuses, but for elements that are not finite.
 Status check_search(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
                     const RowKeys& keys);

@@ -141,8 +141,9 @@ Status check_shape(const Vectors& vectors, const char* row_name) {
     if (vectors.rows > kMostRows)
         return {ErrorCode::invalid_argument, "too many rows, at most 4294967294 can be compared"};
     if (!vectors.sparse()) return {};
-    if (vectors.type != ElementType::float32)
-        return {ErrorCode::invalid_argument, "sparse vectors have elements of type float32"};
+    if (vectors.type != ElementType::float32 && vectors.type != ElementType::int32)
+        return {ErrorCode::invalid_argument,
+                "sparse vectors have elements of type float32 or int32"};
     const auto begins = vectors.row_begins;
     if (begins.size() != vectors.rows + 1 || begins.back() > vectors.columns.size())
         return {ErrorCode::invalid_argument, "rows of sparse vectors out of bounds"};
@@ -185,13 +186,18 @@ Status check_comparable(const Vectors& queries, const Vectors& items) {
                                                  std::to_string(items.dimensions)};
     if (queries.sparse() != items.sparse())
         return {ErrorCode::invalid_argument, "sparse vectors cannot be compared with dense ones"};
+    for (const Vectors* vectors : {&queries, &items})
+        if (vectors->sparse() && vectors->type != ElementType::float32)
+            return {ErrorCode::invalid_argument, "sparse vectors have elements of type float32"};
     return {};
 }
 
 Result<double> largest_magnitude(const Vectors& vectors, const char* row_name,
                                  Execution& execution) {
     if (Status status = check_shape(vectors, row_name); !status.ok()) return status;
-    const std::size_t step = std::max<std::size_t>(1, (kLookEvery / 8) / (vectors.dimensions + 1));
+    if (vectors.rows == 0) return 0.0;
+    const std::size_t step =
+        std::max<std::size_t>(1, (kLookEvery / 8) / (vectors.average_stored() + 1));
     const std::size_t tasks = (vectors.rows + step - 1) / step;
     std::vector<double> largest(execution.threads(), 0.0);
     std::atomic<std::size_t> first_bad{vectors.rows};

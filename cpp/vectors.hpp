@@ -40,6 +40,10 @@ struct Vectors {
     std::size_t begin(std::size_t row) const {
         return sparse() ? row_begins[row] : row * dimensions;
     }
+    /// Elements that are stored for a row on average, rounded down; of at least one row.
+    std::size_t average_stored() const {
+        return sparse() ? (row_begins[rows] - row_begins[0]) / rows : dimensions;
+    }
     const std::byte* row_bytes(std::size_t row) const {
         return static_cast<const std::byte*>(elements) + begin(row) * element_size(type);
     }
@@ -51,14 +55,15 @@ void copy_elements(const Vectors& vectors, std::size_t begin, std::size_t count,
 /// Whether all of a row's elements are zero.
 bool zero_row(const Vectors& vectors, std::size_t row);
 
-/// Whether rows of both can be compared: of the same dimensions, both dense or both sparse. Error:
-/// invalid_argument.
+/// Whether rows of both can be compared by a metric of cpp/distance.hpp: of the same dimensions,
+/// both dense or both sparse, and sparse ones of type float32. Error: invalid_argument.
 Status check_comparable(const Vectors& queries, const Vectors& items);
 
 /// The largest magnitude of an element, 0 where there is none. Errors: invalid_argument for the
 /// first row with NaN or infinity, with columns out of order or beyond the dimensions, for
-/// row_begins that do not ascend, and for too many rows; cancelled. The messages name a row as
-/// `row_name` and its number: "item 17 ...". O(elements).
+/// row_begins that do not ascend, for sparse rows of neither float32 nor int32, and for too many
+/// rows; cancelled. The messages name a row as `row_name` and its number: "item 17 ...".
+/// O(elements).
 Result<double> largest_magnitude(const Vectors& vectors, const char* row_name,
                                  Execution& execution);
 

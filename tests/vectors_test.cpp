@@ -96,6 +96,20 @@ TEST(Vectors, SparseRowsAreChecked) {
         EXPECT_EQ(check(begins, {0, 9, 3, 4}).code(), ErrorCode::invalid_argument);
 }
 
+TEST(Vectors, SparseRowsAreOfFloatOrInt) {
+    Execution execution(1);
+    const std::int32_t elements[] = {1, -7, 3, 4};
+    const std::uint64_t begins[] = {0, 2, 4};
+    const std::uint32_t columns[] = {0, 9, 3, 4};
+    const Vectors counts{ElementType::int32, 2, 10, elements, begins, columns};
+    EXPECT_EQ(*largest_magnitude(counts, "item", execution), 7);
+    EXPECT_EQ(check_comparable(counts, counts).message(),
+              "sparse vectors have elements of type float32");
+    const Vectors halves{ElementType::float16, 2, 10, elements, begins, columns};
+    EXPECT_EQ(largest_magnitude(halves, "item", execution).status().message(),
+              "sparse vectors have elements of type float32 or int32");
+}
+
 TEST(DistinctRows, AreThoseOfEqualBytes) {
     Execution execution(2);
     RandomRows random;

@@ -115,9 +115,14 @@ void KnnReceiver::check_columns(TupleDesc columns) {
         rows_.kind = kind_;
         check_call();
     } else if (kind_ != rows_.kind) {
-        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg("queries that are %s cannot be compared with items that are %s",
-                               name_of(kind_), name_of(rows_.kind))));
+        const bool text_for_vector = kind_ != RowKind::weights && rows_.kind != RowKind::weights;
+        ereport(ERROR,
+                (errcode(ERRCODE_DATATYPE_MISMATCH),
+                 errmsg("queries that are %s cannot be compared with items that are %s",
+                        name_of(kind_), name_of(rows_.kind)),
+                 text_for_vector ? errhint("A vector that is written as text can be cast in the "
+                                           "inner query, as in '{0.1,0.2}'::real[].")
+                                 : 0));
     }
 }
 

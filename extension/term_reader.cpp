@@ -1,7 +1,6 @@
 #include "extension/term_reader.hpp"
 
 extern "C" {
-#include "tsearch/ts_utils.h"
 #include "utils/memutils.h"
 }
 
@@ -120,6 +119,26 @@ void TermReader::end_counted_row() {
     row_ = {0, counts_.terms().size(), counts_.counts().data(), counts_.terms().data()};
 }
 
+/// New terms get their numbers in the order of their bytes, as they stand in a tsvector: a text and
+/// its tsvector have the same answers to the last bit.
+bool TermReader::count(const ParsedText& parsed) {
+    new_.clear();
+    for (int32 i = 0; i < parsed.curwords; ++i) {
+        if (seen_at_position(parsed.words, i)) continue;
+        const std::string_view term(parsed.words[i].word, parsed.words[i].len);
+        const std::uint32_t number = vocabulary_.find(term);
+        if (number == Vocabulary::kNone)
+            new_.push_back(term);
+        else if (!counts_.add(number))
+            return false;
+    }
+    if (closed_) return true;
+    std::sort(new_.begin(), new_.end());
+    for (const std::string_view term : new_)
+        if (!counts_.add(vocabulary_.add(term))) return false;
+    return true;
+}
+
 /// In a memory context of its own.
 TermFault TermReader::count_pieces(std::string_view text) {
     for (std::size_t begin = 0; begin < text.size();) {
@@ -129,11 +148,7 @@ TermFault TermReader::count_pieces(std::string_view text) {
         bool fits = true;
         Failure failure;
         if (!attempt(failure, [&]() -> Status {
-                for (int32 i = 0; i < parsed.curwords && fits; ++i) {
-                    if (seen_at_position(parsed.words, i)) continue;
-                    const auto term = number_of({parsed.words[i].word, parsed.words[i].len});
-                    if (term) fits = counts_.add(*term);
-                }
+                fits = count(parsed);
                 return {};
             }))
             raise_failure(failure);

@@ -6,7 +6,7 @@
 #include "extension/postgres.hpp"
 
 extern "C" {
-#include "tsearch/ts_type.h"
+#include "tsearch/ts_utils.h"
 }
 
 #include <optional>
@@ -63,6 +63,7 @@ private:
     /// Nothing for a term to leave out.
     std::optional<std::uint32_t> number_of(std::string_view term);
     TermFault count_pieces(std::string_view text);
+    bool count(const ParsedText& parsed);
     void end_counted_row();
 
     Oid config_;
@@ -70,6 +71,7 @@ private:
     bool closed_ = false;
     VectorValue row_{};
     TermCounts counts_;                                      // of a text
+    std::vector<std::string_view> new_;                      // terms of a piece of it
     std::vector<std::pair<std::int32_t, float>> given_;      // by a user
     std::vector<std::pair<std::uint32_t, float>> numbered_;  // the same
     std::vector<std::uint32_t> terms_;

@@ -108,6 +108,10 @@ FROM (VALUES ('body', 'terms'), ('to_tsvector(body)', 'body'), ('to_tsvector(bod
      LATERAL gpu_knn(format('SELECT id, %s FROM questions', queries), format('SELECT id, %s FROM documents', items), 3) n
      FULL JOIN by_text b USING (query_id, item_id, rank, distance)
 GROUP BY queries, items ORDER BY queries, items;
+-- To the last bit
+SELECT count(*) AS rows, bool_and(t.distance = v.distance) AS equal
+FROM gpu_knn('TABLE stories', 'TABLE stories', 1000, config => 'simple') t
+FULL JOIN gpu_knn('TABLE stories', 'SELECT id, to_tsvector(''simple'', body) FROM stories', 1000, config => 'simple') v USING (query_id, item_id);
 -- A lexeme without positions counts once, and weights are labels that count for nothing.
 SELECT query_id, item_id, round(distance::numeric, 6) AS distance
 FROM gpu_knn($$SELECT 1::bigint, 'egg:1A,2B boil:3'::tsvector UNION ALL SELECT 2, 'egg boil'$$,

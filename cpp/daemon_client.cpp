@@ -114,6 +114,38 @@ void set_limits(JobLimits& limits, const Request& request, std::size_t host_memo
     limits.device = request.device;
 }
 
+/// The files of queries, items and keys, and what all searches among items say.
+class SearchFiles {
+public:
+    template <class Request, class Submit>
+    Status set(const Request& request, Submit& message, Stop stop) {
+        message.has_keys = !request.keys.queries.empty() || !request.keys.items.empty();
+        Status status = queries_.set(request.queries, stop);
+        if (status.ok()) status = items_.set(request.items, stop);
+        if (status.ok() && message.has_keys) {
+            status = append(keys_, bytes_of(request.keys.queries), stop);
+            if (status.ok()) status = fill(keys_, bytes_of(request.keys.items), stop);
+        }
+        if (!status.ok()) return status;
+        message.queries = queries_.shape();
+        message.items = items_.shape();
+        message.k = request.parameters.k;
+        message.radius = request.parameters.radius;
+        set_limits(message, request, request.parameters.memory_limit);
+        queries_.append_to(descriptors_);
+        items_.append_to(descriptors_);
+        if (message.has_keys) descriptors_.push_back(keys_.descriptor());
+        return {};
+    }
+
+    std::span<const int> descriptors() const { return descriptors_; }
+
+private:
+    MatrixFiles queries_, items_;
+    MemoryFile keys_;
+    std::vector<int> descriptors_;
+};
+
 Result<MappedFile> map_answer(const Packet& packet, std::uint64_t size) {
     auto file = MappedFile::map(packet.descriptors[0].get(), size, Trust::sealed);
     if (file.status().code() == ErrorCode::invalid_argument)
@@ -233,6 +265,10 @@ Status DaemonConnection::submit(const NeighboursRequest& request, Stop stop) noe
     return guarded<Status>([&] { return send_job(request, stop); });
 }
 
+Status DaemonConnection::submit(const TermNeighboursRequest& request, Stop stop) noexcept {
+    return guarded<Status>([&] { return send_job(request, stop); });
+}
+
 Status DaemonConnection::submit(const OutliersRequest& request, Stop stop) noexcept {
     return guarded<Status>([&] { return send_job(request, stop); });
 }
@@ -268,29 +304,22 @@ Status DaemonConnection::send_job(const NearDuplicatesRequest& request, Stop sto
 }
 
 Status DaemonConnection::send_job(const NeighboursRequest& request, Stop stop) {
-    MatrixFiles queries, items;
-    MemoryFile keys;
+    SearchFiles files;
     SubmitNeighbours message;
-    message.has_keys = !request.keys.queries.empty() || !request.keys.items.empty();
-    Status status = queries.set(request.queries, stop);
-    if (status.ok()) status = items.set(request.items, stop);
-    if (status.ok() && message.has_keys) {
-        status = append(keys, bytes_of(request.keys.queries), stop);
-        if (status.ok()) status = fill(keys, bytes_of(request.keys.items), stop);
-    }
-    if (!status.ok()) return status;
-    message.queries = queries.shape();
-    message.items = items.shape();
-    message.k = request.parameters.k;
+    if (Status status = files.set(request, message, stop); !status.ok()) return status;
     message.metric = request.parameters.metric;
-    message.radius = request.parameters.radius;
     message.include_ties = request.parameters.include_ties;
-    set_limits(message, request, request.parameters.memory_limit);
-    std::vector<int> files;
-    queries.append_to(files);
-    items.append_to(files);
-    if (message.has_keys) files.push_back(keys.descriptor());
-    return send_job(message, files,
+    return send_job(message, files.descriptors(),
+                    {NeighboursReply::type, message.queries.rows, message.items.rows});
+}
+
+Status DaemonConnection::send_job(const TermNeighboursRequest& request, Stop stop) {
+    SearchFiles files;
+    SubmitTermNeighbours message;
+    if (Status status = files.set(request, message, stop); !status.ok()) return status;
+    message.weighting = request.terms.weighting;
+    message.min_document_frequency = request.terms.min_document_frequency;
+    return send_job(message, files.descriptors(),
                     {NeighboursReply::type, message.queries.rows, message.items.rows});
 }
 

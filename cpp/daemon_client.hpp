@@ -20,6 +20,8 @@
 #include "cpp/near_duplicates.hpp"
 #include "cpp/outlier_factor.hpp"
 #include "cpp/protocol.hpp"
+#include "cpp/term_knn.hpp"
+#include "cpp/term_weights.hpp"
 #include "cpp/vectors.hpp"
 
 namespace gputext {
@@ -52,6 +54,17 @@ struct NeighboursRequest {
     std::int32_t device = -1;               // the same
 };
 
+/// Texts, as the counts or weights of their terms.
+struct TermNeighboursRequest {
+    TermParameters terms;
+    TermKnnParameters parameters;
+    VectorFiles queries;
+    VectorFiles items;
+    RowKeys keys;
+    std::uint64_t device_memory_limit = 0;
+    std::int32_t device = -1;
+};
+
 struct OutliersRequest {
     OutlierParameters parameters;
     VectorFiles items;
@@ -76,7 +89,7 @@ struct NearDuplicatesAnswer {
     Result<NearDuplicates> read(Stop stop = {}) const noexcept;
 };
 
-/// The same of a NeighboursRequest.
+/// The same of a NeighboursRequest and a TermNeighboursRequest.
 struct NeighboursAnswer {
     NeighboursReply summary;
     std::uint32_t items = 0;  // that the request had
@@ -132,6 +145,7 @@ public:
     Status submit(const NearDuplicatesRequest& request, Stop stop = {}) noexcept;
     /// The same; copies keys and the begins of rows.
     Status submit(const NeighboursRequest& request, Stop stop = {}) noexcept;
+    Status submit(const TermNeighboursRequest& request, Stop stop = {}) noexcept;
     Status submit(const OutliersRequest& request, Stop stop = {}) noexcept;
     Status submit(const SimilaritiesRequest& request, Stop stop = {}) noexcept;
     Status ask_devices() noexcept;
@@ -159,6 +173,7 @@ private:
     Status send_job(const Message& message, std::span<const int> descriptors, Expected expected);
     Status send_job(const NearDuplicatesRequest& request, Stop stop);
     Status send_job(const NeighboursRequest& request, Stop stop);
+    Status send_job(const TermNeighboursRequest& request, Stop stop);
     Status send_job(const OutliersRequest& request, Stop stop);
     Status send_job(const SimilaritiesRequest& request, Stop stop);
     Result<std::optional<DaemonEvent>> receive_packet_or_none();

@@ -1,6 +1,7 @@
 #include "cpp/device_choice.hpp"
 
 #include <algorithm>
+#include <unordered_map>
 
 namespace gputext {
 namespace {
@@ -24,6 +25,14 @@ constexpr double kPackSecondsPerElement = 6e-9;
 constexpr double kReadSecondsPerElement = 1e-9;
 constexpr double kSimilaritySecondsPerElement = 3e-10;
 
+// Of one core of a Zen 4, from `bench/run term_knn medline`: seconds for a term that a query and an
+// item share, for a pair's score, for an element of the items that is indexed, and for one that a
+// few queries read instead, each.
+constexpr double kTermSecondsPerPosting = 7e-10;
+constexpr double kTermSecondsPerPair = 2.5e-10;
+constexpr double kIndexSecondsPerElement = 4.5e-8;
+constexpr double kTermScanSecondsPerElement = 1.2e-8;
+
 // Of what one thread takes, the part that more threads do not share: 16 of them take a twelfth.
 constexpr double kUnsharedPart = 0.03;
 
@@ -41,6 +50,34 @@ double shared_by(double seconds, unsigned threads) {
 double elements_of(const Vectors& vectors) {
     return static_cast<double>(vectors.sparse() ? vectors.row_begins.back()
                                                 : vectors.rows * vectors.dimensions);
+}
+
+/// Rows at equal distances: at most `most` of them, with about so many elements.
+template <class Function>
+double each_sampled(const Vectors& vectors, std::size_t most, std::size_t elements,
+                    Function&& function) {
+    const std::size_t fit = elements / (vectors.average_stored() + 1) + 1;
+    const std::size_t count = std::min({vectors.rows, most, fit});
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t row = i * vectors.rows / count;
+        for (const std::uint32_t column :
+             vectors.columns.subspan(vectors.begin(row), vectors.stored(row)))
+            function(column);
+    }
+    return static_cast<double>(vectors.rows) / static_cast<double>(count);
+}
+
+/// About how many times a query and an item share a column.
+double shared_columns(const Vectors& queries, const Vectors& items) {
+    if (queries.rows == 0 || items.rows == 0) return 0;
+    std::unordered_map<std::uint32_t, std::uint32_t> asked;
+    double touched = 0;
+    const double query_part =
+        each_sampled(queries, 256, 1 << 16, [&](std::uint32_t column) { ++asked[column]; });
+    const double item_part = each_sampled(items, 1 << 16, 1 << 20, [&](std::uint32_t column) {
+        if (const auto found = asked.find(column); found != asked.end()) touched += found->second;
+    });
+    return touched * query_part * item_part;
 }
 
 }  // namespace
@@ -75,6 +112,18 @@ double knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned th
     return shared_by(kFilterSecondsPerElement * elements * count +
                          kFilterSecondsPerPair * static_cast<double>(items.rows) * count +
                          kPackSecondsPerElement * all_elements,
+                     threads);
+}
+
+double term_knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned threads) {
+    const double elements = elements_of(items), all_elements = elements + elements_of(queries);
+    const auto count = static_cast<double>(queries.rows);
+    const double reading = kReadSecondsPerElement * all_elements;
+    if (queries.rows < 8)
+        return shared_by(reading + kTermScanSecondsPerElement * elements * count, threads);
+    return shared_by(reading + kIndexSecondsPerElement * elements +
+                         kTermSecondsPerPair * count * static_cast<double>(items.rows) +
+                         kTermSecondsPerPosting * shared_columns(queries, items),
                      threads);
 }
 

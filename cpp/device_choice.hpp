@@ -30,6 +30,11 @@ double near_duplicates_cpu_seconds(NearDuplicateMode mode, std::uint64_t documen
 /// for many neighbours, or whose filter leaves little out, takes more.
 double knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned threads);
 
+/// About what term_neighbours() takes on so many threads, by the number of times that a query and
+/// an item share a term, which is estimated from some of both. O(1): about a million elements are
+/// read.
+double term_knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned threads);
+
 /// About what cosine_similarities() takes.
 double similarities_cpu_seconds(const Vectors& items, unsigned threads);
 

@@ -7,6 +7,8 @@ std::unique_ptr<OperatorJob> operator_job(const Message& message) {
         return near_duplicates_job(*submit);
     if (const auto* submit = std::get_if<SubmitNeighbours>(&message))
         return neighbours_job(*submit);
+    if (const auto* submit = std::get_if<SubmitTermNeighbours>(&message))
+        return term_neighbours_job(*submit);
     if (const auto* submit = std::get_if<SubmitOutliers>(&message)) return outliers_job(*submit);
     if (const auto* submit = std::get_if<SubmitSimilarities>(&message))
         return similarities_job(*submit);

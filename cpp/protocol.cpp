@@ -169,6 +169,15 @@ void fields(Archive& archive, auto& message) {
         archive.number(message.radius);
         archive.flag(message.include_ties);
         fields_of_limits(archive, message);
+    } else if constexpr (std::is_same_v<T, SubmitTermNeighbours>) {
+        fields_of_matrix(archive, message.queries);
+        fields_of_matrix(archive, message.items);
+        archive.flag(message.has_keys);
+        archive.choice(message.weighting, TermWeighting::tf_idf);
+        archive.number(message.min_document_frequency);
+        archive.number(message.k);
+        archive.number(message.radius);
+        fields_of_limits(archive, message);
     } else if constexpr (std::is_same_v<T, SubmitOutliers>) {
         fields_of_matrix(archive, message.items);
         archive.number(message.k);
@@ -258,14 +267,22 @@ std::optional<Message> message_of_type(std::uint16_t type) {
 
 // What the fields' own bounds leave open.
 
-bool consistent(const MatrixShape& matrix) {
+bool possible(const MatrixShape& matrix) {
     constexpr std::uint64_t most_dimensions = std::uint64_t{1} << 31;
     constexpr std::uint64_t most_stored = std::uint64_t{1} << 56;
-    if (matrix.rows == UINT32_MAX || matrix.dimensions > most_dimensions ||
-        matrix.stored > most_stored)
-        return false;
+    return matrix.rows != UINT32_MAX && matrix.dimensions <= most_dimensions &&
+           matrix.stored <= most_stored;
+}
+
+bool consistent(const MatrixShape& matrix) {
+    if (!possible(matrix)) return false;
     return matrix.sparse ? matrix.element == ElementType::float32
                          : matrix.stored == matrix.rows * matrix.dimensions;
+}
+
+bool consistent_texts(const MatrixShape& matrix) {
+    return possible(matrix) && matrix.sparse &&
+           (matrix.element == ElementType::float32 || matrix.element == ElementType::int32);
 }
 
 bool consistent(const Message& message) {
@@ -275,6 +292,8 @@ bool consistent(const Message& message) {
                (submit->has_signatures || submit->signature_bytes == 0);
     if (const auto* submit = std::get_if<SubmitNeighbours>(&message))
         return consistent(submit->queries) && consistent(submit->items);
+    if (const auto* submit = std::get_if<SubmitTermNeighbours>(&message))
+        return consistent_texts(submit->queries) && consistent_texts(submit->items);
     if (const auto* submit = std::get_if<SubmitOutliers>(&message))
         return consistent(submit->items);
     if (const auto* submit = std::get_if<SubmitSimilarities>(&message))
@@ -286,6 +305,9 @@ std::size_t files_of(const SubmitNearDuplicates& submit) {
     return submit.has_signatures ? 3 : 2;
 }
 std::size_t files_of(const SubmitNeighbours& submit) {
+    return submit.queries.files() + submit.items.files() + (submit.has_keys ? 1 : 0);
+}
+std::size_t files_of(const SubmitTermNeighbours& submit) {
     return submit.queries.files() + submit.items.files() + (submit.has_keys ? 1 : 0);
 }
 std::size_t files_of(const SubmitOutliers& submit) {
@@ -303,7 +325,8 @@ std::size_t files_of(const T&) {
 
 bool submits_job(std::uint16_t type) {
     return type == SubmitNearDuplicates::type || type == SubmitNeighbours::type ||
-           type == SubmitOutliers::type || type == SubmitSimilarities::type;
+           type == SubmitOutliers::type || type == SubmitSimilarities::type ||
+           type == SubmitTermNeighbours::type;
 }
 
 std::size_t descriptors_of(const Message& message) {

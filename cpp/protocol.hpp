@@ -32,6 +32,7 @@
 //                            with keys: u32[queries] and u32[items], in a sealed memfd
 //     NeighboursReply        u64 begins[queries + 1], double distances[neighbours],
 //                            u32 items[neighbours], in a sealed memfd
+//     SubmitTermNeighbours   as SubmitNeighbours
 //     SubmitOutliers         the matrix of the items
 //     SubmitSimilarities     the matrix of the query, one row; that of the items
 //     ScoresReply            double[rows], in a sealed memfd
@@ -58,12 +59,13 @@
 #include "cpp/near_duplicates.hpp"
 #include "cpp/outlier_factor.hpp"
 #include "cpp/status.hpp"
+#include "cpp/term_weights.hpp"
 #include "cpp/vectors.hpp"
 
 namespace gputext {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x58545047;  // "GPTX" in memory
-inline constexpr std::uint16_t kProtocolVersion = 1;
+inline constexpr std::uint16_t kProtocolVersion = 2;
 inline constexpr std::size_t kMaxMessageSize = 65536;
 inline constexpr std::size_t kMaxDescriptors = 7;
 
@@ -250,10 +252,22 @@ struct ScoresReply : JobReport {
     std::uint32_t rows = 0;
 };
 
+/// Texts: sparse matrices of float32 or int32, answered by a NeighboursReply.
+struct SubmitTermNeighbours : JobLimits {
+    static constexpr std::uint16_t type = 18;
+    MatrixShape queries;
+    MatrixShape items;
+    bool has_keys = false;
+    TermWeighting weighting = TermWeighting::tf_idf;  // as in TermParameters
+    std::uint32_t min_document_frequency = 0;         // the same
+    std::uint64_t k = 0;                              // the rest as in TermKnnParameters
+    double radius = 0;
+};
+
 using Message = std::variant<Hello, SubmitNearDuplicates, Progress, NearDuplicatesReply, ErrorReply,
                              AskDevices, DeviceList, AskActivity, ActivityList, AskCounters,
                              CounterValues, InjectFault, SubmitNeighbours, NeighboursReply,
-                             SubmitOutliers, SubmitSimilarities, ScoresReply>;
+                             SubmitOutliers, SubmitSimilarities, ScoresReply, SubmitTermNeighbours>;
 
 /// Whether messages of that type submit jobs.
 bool submits_job(std::uint16_t type);

@@ -4,6 +4,7 @@
 #include "cpp/daemon_client.hpp"
 #include "cpp/memory_file.hpp"
 #include "tests/daemon_process.hpp"
+#include "tests/text_rows.hpp"
 #include "tests/vector_rows.hpp"
 
 namespace gputext {
@@ -77,6 +78,23 @@ protected:
         expect_same(*found, *expected);
     }
 
+    static Neighbours computed_here(const TermNeighboursRequest& request) {
+        Execution execution(2);
+        const Vectors &queries = request.queries.vectors, &items = request.items.vectors;
+        const auto factors =
+            term_factors(request.terms, *document_frequencies(items, execution), items.rows);
+        auto expected =
+            term_neighbours(request.parameters, factors, queries, items, request.keys, execution);
+        EXPECT_TRUE(expected.ok()) << expected.status().message();
+        return std::move(*expected);
+    }
+
+    void expect_neighbours(const TermNeighboursRequest& request) {
+        const auto found = answer<NeighboursAnswer>(request);
+        ASSERT_TRUE(found.ok()) << found.status().message();
+        expect_same(*found, computed_here(request));
+    }
+
     void expect_scores(const OutliersRequest& request) {
         Execution execution(2);
         const auto expected =
@@ -145,6 +163,62 @@ TEST_F(GputextdVectors, AnswersAsTheOperatorsDo) {
             const FiledVectors one_file(one.vectors());
             expect_scores(SimilaritiesRequest{one_file.files(), item_files.files()});
         }
+}
+
+TEST_F(GputextdVectors, AnswersTextsAsTheOperatorDoes) {
+    RandomTexts random;
+    for (const TextShape shape : kAllTextShapes)
+        for (const std::size_t n : {0, 1, 300}) {
+            const ElementType type = of_counts(shape) ? ElementType::int32 : ElementType::float32;
+            const TextRows queries(random.texts(shape, 40, 200), type, 200);
+            const TextRows items(random.texts(shape, n, 200), type, 200);
+            const FiledVectors query_files(queries.vectors()), item_files(items.vectors());
+            std::vector<std::uint32_t> query_keys(40), item_keys(n);
+            for (auto& key : query_keys) key = static_cast<std::uint32_t>(random.below(50));
+            for (auto& key : item_keys) key = static_cast<std::uint32_t>(random.below(50));
+            TermNeighboursRequest request;
+            request.queries = query_files.files();
+            request.items = item_files.files();
+            for (const TermWeighting weighting : {TermWeighting::given, TermWeighting::tf_idf}) {
+                request.terms.weighting = weighting;
+                request.parameters = {.k = 1 + random.below(20)};
+                request.keys = {};
+                expect_neighbours(request);
+                request.terms.min_document_frequency = 2;
+                request.keys = {query_keys, item_keys};
+                expect_neighbours(request);
+                request.parameters = {.k = KnnParameters::all_items, .radius = 0.5};
+                expect_neighbours(request);
+            }
+        }
+}
+
+TEST_F(GputextdVectors, RefusesTextsThatAreWrong) {
+    RandomTexts random;
+    const TextRows rows(random.texts(TextShape::zipf, 20, 50), ElementType::int32, 50);
+    const FiledVectors files(rows.vectors());
+    TermNeighboursRequest good;
+    good.queries = good.items = files.files();
+    auto request = good;
+    request.parameters.k = 0;
+    EXPECT_EQ(answer<NeighboursAnswer>(request).status().message(), "k must be at least 1");
+    request = good;
+    std::vector<std::uint32_t> columns(rows.vectors().columns.begin(),
+                                       rows.vectors().columns.end());
+    columns[0] = 50;
+    const FiledVectors beyond(
+        {ElementType::int32, 20, 50, rows.vectors().elements, rows.vectors().row_begins, columns});
+    request.items = beyond.files();
+    EXPECT_EQ(answer<NeighboursAnswer>(request).status().code(), ErrorCode::invalid_argument);
+    request = good;
+    request.queries = beyond.files();
+    EXPECT_EQ(answer<NeighboursAnswer>(request).status().code(), ErrorCode::invalid_argument);
+    expect_neighbours(good);
+    ASSERT_TRUE(connection_->inject_fault("in_job:out_of_memory:2").ok());
+    ASSERT_TRUE(connection_->submit(good).ok());
+    const auto reply = next<NeighboursAnswer>(*connection_);
+    ASSERT_TRUE(reply.ok());
+    EXPECT_EQ(reply->summary.retries, 2u);
 }
 
 TEST_F(GputextdVectors, AnswersForNoRows) {

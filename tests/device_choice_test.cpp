@@ -86,5 +86,35 @@ TEST(DeviceChoice, CountsTheStoredElementsOfSparseVectors) {
               similarities_cpu_seconds(matrix(1000, 10), 1));
 }
 
+/// So many rows of `width` columns, from 0 on, each row further by `step`.
+struct Texts {
+    Texts(std::size_t rows, std::size_t width, std::size_t step) {
+        for (std::size_t row = 0; row < rows; ++row) {
+            for (std::size_t i = 0; i < width; ++i)
+                columns.push_back(static_cast<std::uint32_t>(row * step + i));
+            begins.push_back(columns.size());
+        }
+    }
+    Vectors vectors() const {
+        return {ElementType::int32, begins.size() - 1, 1'000'000, nullptr, begins, columns};
+    }
+    std::vector<std::uint64_t> begins{0};
+    std::vector<std::uint32_t> columns;
+};
+
+TEST(DeviceChoice, CountsTheTermsThatTextsShare) {
+    const Texts same(5'000, 20, 0), apart(5'000, 20, 20), few(5, 20, 0);
+    const auto seconds = [](const Texts& queries, const Texts& items, unsigned threads = 1) {
+        return term_knn_cpu_seconds(queries.vectors(), items.vectors(), threads);
+    };
+    EXPECT_GT(seconds(same, same), 5 * seconds(apart, apart));
+    EXPECT_GT(seconds(same, same), 20 * seconds(few, same));
+    EXPECT_GT(seconds(same, same), 1.9 * seconds(same, same, 2));
+    const Texts none(0, 0, 0);
+    EXPECT_LT(seconds(none, none), 1e-6);
+    EXPECT_FALSE(worth_a_device({205, 16'400, seconds(few, Texts(200, 20, 1))}));
+    EXPECT_TRUE(worth_a_device({10'000, 800'000, seconds(same, same)}));
+}
+
 }  // namespace
 }  // namespace gputext

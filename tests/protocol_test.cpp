@@ -65,7 +65,7 @@ TEST(Protocol, RefusesOtherMagicVersionsTypesAndChoices) {
     };
     EXPECT_EQ(changed(AskDevices(), 0, 'g').code(), ErrorCode::invalid_argument);
     EXPECT_EQ(changed(AskDevices(), 4, 9).code(), ErrorCode::unavailable);
-    EXPECT_EQ(changed(AskDevices(), 4, 9).message(), "version 9 of the protocol instead of 1");
+    EXPECT_EQ(changed(AskDevices(), 4, 9).message(), "version 9 of the protocol instead of 2");
     EXPECT_EQ(changed(AskDevices(), 6, 0).code(), ErrorCode::invalid_argument);
     EXPECT_EQ(changed(AskDevices(), 6, 200).code(), ErrorCode::invalid_argument);
     // The code of an error, and whether a job has signatures.
@@ -151,6 +151,24 @@ TEST(Protocol, RefusesMatricesThatCannotBe) {
     EXPECT_FALSE(good({ElementType::float32, UINT32_MAX, 1, false, UINT32_MAX}));
     EXPECT_FALSE(good({ElementType::float32, 2, std::uint64_t{1} << 63, false, 0}));
     EXPECT_FALSE(good({ElementType::float32, 2, 5, true, UINT64_MAX}));
+}
+
+TEST(Protocol, RefusesTextsThatCannotBe) {
+    const auto good = [](const MatrixShape& queries, const MatrixShape& items) {
+        SubmitTermNeighbours submit;
+        submit.queries = queries;
+        submit.items = items;
+        return decode(encode(submit), descriptors_of(submit)).ok();
+    };
+    const MatrixShape counts{ElementType::int32, 3, 5, true, 2};
+    const MatrixShape weights{ElementType::float32, 7, 5, true, 20};
+    EXPECT_TRUE(good(counts, weights));
+    EXPECT_TRUE(good(weights, counts));
+    EXPECT_FALSE(good(counts, {ElementType::int32, 3, 5, false, 15}));
+    EXPECT_FALSE(good({ElementType::float64, 3, 5, true, 2}, weights));
+    EXPECT_FALSE(good({ElementType::float16, 3, 5, true, 2}, weights));
+    EXPECT_FALSE(good({ElementType::int32, UINT32_MAX, 5, true, 2}, weights));
+    EXPECT_FALSE(good(counts, {ElementType::int32, 3, std::uint64_t{1} << 63, true, 2}));
 }
 
 TEST(Protocol, CountsTheFilesOfMatrices) {

@@ -46,6 +46,13 @@ inline std::vector<Message> sample_messages() {
     within.metric = Metric::manhattan;
     within.radius = 0.5;
     within.include_ties = true;
+    SubmitTermNeighbours texts;
+    texts.queries = sparse;
+    texts.items = {ElementType::int32, 20, 1000, true, 300};
+    texts.has_keys = true;
+    texts.min_document_frequency = 5;
+    texts.k = 32;
+    texts.radius = 1.5;
     SubmitOutliers outliers;
     outliers.items = sparse;
     outliers.k = 20;
@@ -62,6 +69,7 @@ inline std::vector<Message> sample_messages() {
             NearDuplicatesReply{report, 7, 3, true},
             neighbours,
             within,
+            texts,
             outliers,
             similarities,
             NeighboursReply{report, 7, 70, 90, 1},

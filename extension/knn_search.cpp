@@ -38,6 +38,10 @@ Status VectorSearch::submit(DaemonConnection& connection, Stop stop) {
 
 // ---- Terms ----
 
+JobSize TermSearch::size() const {
+    return size_at(term_knn_cpu_seconds(rows_.queries.view(), rows_.items.view(), cpu_threads()));
+}
+
 Status TermSearch::compute(Execution& execution) {
     const Vectors items = rows_.items.view();
     const auto frequencies = document_frequencies(items, execution);
@@ -45,6 +49,17 @@ Status TermSearch::compute(Execution& execution) {
     const std::vector<double> factors = term_factors(weighting_, *frequencies, items.rows);
     return keep(term_neighbours(parameters_, factors, rows_.queries.view(), items, rows_.keys(),
                                 execution));
+}
+
+Status TermSearch::submit(DaemonConnection& connection, Stop stop) {
+    TermNeighboursRequest request;
+    request.terms = weighting_;
+    request.parameters = parameters_;
+    request.queries = rows_.queries.files();
+    request.items = rows_.items.files();
+    request.keys = rows_.keys();
+    request.device_memory_limit = gpu_memory_limit();
+    return connection.submit(request, stop);
 }
 
 }  // namespace gputext

@@ -54,10 +54,9 @@ public:
     TermSearch(KnnRows& rows, const TermKnnParameters& parameters, const TermParameters& weighting)
         : KnnSearch(rows), parameters_(parameters), weighting_(weighting) {}
 
-    bool has_device_job() const override { return false; }
-    JobSize size() const override { return size_at(0); }
+    JobSize size() const override;
     Status compute(Execution& execution) override;
-    Status submit(DaemonConnection&, Stop) override { return {}; }
+    Status submit(DaemonConnection& connection, Stop stop) override;
 
 private:
     TermKnnParameters parameters_;

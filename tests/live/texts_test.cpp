@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "tests/live/on_device.hpp"
+#include "tests/live/private_server.hpp"
 #include "tests/random_strings.hpp"
 
 namespace gputext::live {
@@ -21,8 +22,6 @@ protected:
     }
 
     std::size_t below(std::size_t bound) { return random_.below(bound); }
-
-    bool on_real_gpus() const { return std::getenv("GPUTEXT_TEST_GPU") != nullptr; }
 
     /// Devices without a GPU.
     void set_devices(std::size_t count) {
@@ -71,13 +70,11 @@ protected:
         expect_same("gpu_knn(" + queries + ", " + items + ", " + number(1 + below(600)) + rest);
         expect_same("gpu_knn_within(" + queries + ", " + items + ", 0." + number(below(10)) + rest);
         // As weights of the user's, some of them negative
-        const std::string weights =
-            "$$SELECT id, array_agg(substr(term, 2)::int), array_agg((weight * (id % 5 - "
-            "1))::real) FROM tfidf('SELECT id, body FROM texts', 'simple'::regconfig) GROUP BY id "
-            "ORDER BY id$$";
-        session().rows("SET gputext.device = gpu");
         session().rows("DROP TABLE IF EXISTS weights");
-        session().rows("CREATE TABLE weights AS " + weights.substr(2, weights.size() - 4));
+        session().rows(
+            "CREATE TABLE weights AS SELECT id, array_agg(substr(term, 2)::int) AS terms, "
+            "array_agg((weight * (id % 5 - 1))::real) AS weights FROM tfidf('SELECT id, body FROM "
+            "texts', config => 'simple') GROUP BY id ORDER BY id");
         expect_same("gpu_knn('TABLE weights', 'TABLE weights', " + number(1 + below(50)) +
                     ", exclude_self => true, min_document_frequency => " + number(1 + below(3)) +
                     ")");
@@ -139,10 +136,11 @@ TEST_F(TextsOnDevice, SomeFailuresAreTheCpusAnswers) {
         session().rows("SET gputext.inject_fault = '" + std::string(fault) + "'");
         session().rows("SET gputext.device = gpu");
         EXPECT_NE(session().sqlstate(call), "ok") << fault;
-        session().rows("SET gputext.inject_fault = '" + std::string(fault) + "'");
-        expect_nothing_left(session().pid(), fault);
-        session().rows("SET gputext.inject_fault = ''");
+        session().rows("SET gputext.device = auto");
+        const long fallbacks = counter("cpu_fallbacks");
         EXPECT_EQ(session().value(call), expected) << fault;
+        EXPECT_EQ(counter("cpu_fallbacks"), fallbacks + 1) << fault;
+        expect_nothing_left(session().pid(), fault);
     }
 }
 

@@ -119,8 +119,8 @@ void TermReader::end_counted_row() {
     row_ = {0, counts_.terms().size(), counts_.counts().data(), counts_.terms().data()};
 }
 
-/// New terms get their numbers in the order of their bytes, as they stand in a tsvector: a text and
-/// its tsvector have the same answers to the last bit.
+/// So that a text and its tsvector have the same answers, to the last bit, its new terms are
+/// numbered when all of them are known.
 bool TermReader::count(const ParsedText& parsed) {
     new_.clear();
     for (int32 i = 0; i < parsed.curwords; ++i) {

@@ -35,7 +35,9 @@ enum class TermFault {
 [[noreturn]] void raise_term_fault(TermFault fault, const char* whose);
 
 /// Reads the terms of one row after another: numbers them, and tells how often the row has each, or
-/// with which weight. Functions raise errors, after which it is of no use.
+/// with which weight. New terms of a row get their numbers in the order of their bytes, or of the
+/// user's integers: as a tsvector has them, and whatever the order in which the row gives them.
+/// Functions raise errors, after which it is of no use.
 class TermReader {
 public:
     /// `config` is the text search configuration of texts.

@@ -28,29 +28,31 @@ std::uint64_t memory_for(const DaemonJob& job, Device& device, std::uint64_t ser
 }
 
 /// Again with half the memory as long as it does not suffice, a few times. Then what was said first
-/// counts: it is about all of the memory.
-Status compute(DaemonJob& job, Device& device, std::uint64_t memory_limit) {
+/// counts: it is about all of the memory. A job's faults are those of its own execution.
+Status compute(DaemonJob& job, std::size_t part, Device& device, std::uint64_t memory_limit,
+               Execution& execution, std::uint64_t& retries) {
     std::uint64_t memory = memory_for(job, device, memory_limit);
     Status first;
     for (;;) {
-        Status status = suffer_all(job, FaultPoint::in_job);
-        if (status.ok()) status = job.work->run(device, memory, job.execution);
+        Status status;
+        if (&execution == &job.execution) status = suffer_all(job, FaultPoint::in_job);
+        if (status.ok()) status = job.work->run(part, device, memory, execution);
         if (status.code() != ErrorCode::out_of_memory) return status;
         if (first.ok()) first = std::move(status);
-        if (job.retries == kMostRetries) return first;
-        ++job.retries;
+        if (retries == kMostRetries) return first;
+        ++retries;
         memory /= 2;
     }
 }
 
-Status make_reply(DaemonJob& job, Device& device, double seconds) {
+Status make_reply(DaemonJob& job, const std::string& device_names, double seconds) {
     MemoryFile file;
     Status status = job.work->write(file, job.execution);
     if (status.ok()) status = file.seal();
     if (!status.ok()) return status;
     JobReport report;
     report.device = job.device;
-    report.device_name = device.info().name;
+    report.device_name = device_names;
     report.seconds = seconds;
     report.retries = static_cast<std::uint32_t>(job.retries);
     report.phases = job.execution.phase_times();
@@ -63,13 +65,18 @@ double seconds_since(DaemonJob::Clock::time_point begin) {
     return std::chrono::duration<double>(DaemonJob::Clock::now() - begin).count();
 }
 
-Status try_to_run(DaemonJob& job, Device& device, std::uint64_t memory_limit) {
+Status try_to_run(DaemonJob& job, Device& device, std::int32_t number, DeviceWorkers& workers) {
     const auto begin = DaemonJob::Clock::now();
     if (Status status = suffer_all(job, FaultPoint::before_job); !status.ok()) return status;
     job.execution.begin_phase("checking the request", 0);
     if (Status status = job.work->read(job.files, job.execution); !status.ok()) return status;
-    if (Status status = compute(job, device, memory_limit); !status.ok()) return status;
-    Status status = make_reply(job, device, seconds_since(begin));
+    const std::size_t devices = job.work->limits().device < 0 ? workers.devices() : 1;
+    const auto parts = job.work->prepare(devices, job.execution);
+    if (!parts.ok()) return parts.status();
+    std::string names;
+    Status status = workers.run_parts(job, *parts, device, number, names);
+    if (status.ok()) status = job.work->merge(job.execution);
+    if (status.ok()) status = make_reply(job, names, seconds_since(begin));
     return status.ok() ? suffer_all(job, FaultPoint::before_reply) : status;
 }
 
@@ -86,11 +93,10 @@ Status guarded(const std::function<Status()>& step) noexcept {
 
 }  // namespace
 
-void run_job(DaemonJob& job, Device& device, std::int32_t number,
-             std::uint64_t memory_limit) noexcept {
+void run_job(DaemonJob& job, Device& device, std::int32_t number, DeviceWorkers& workers) noexcept {
     const auto begin = DaemonJob::Clock::now();
     job.device = number;
-    job.status = guarded([&] { return try_to_run(job, device, memory_limit); });
+    job.status = guarded([&] { return try_to_run(job, device, number, workers); });
     job.files.clear();
     job.milliseconds = static_cast<std::uint64_t>(1000 * seconds_since(begin));
     const Status replied = guarded([&]() -> Status {
@@ -108,6 +114,7 @@ void run_job(DaemonJob& job, Device& device, std::int32_t number,
 DeviceWorkers::DeviceWorkers(std::span<const std::unique_ptr<Device>> devices,
                              std::uint64_t memory_limit, Ended ended)
     : memory_limit_(memory_limit), ended_(std::move(ended)), running_(devices.size()) {
+    for (const auto& device : devices) names_.push_back(device->info().name);
     try {
         threads_.reserve(devices.size());
         for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -161,15 +168,23 @@ void DeviceWorkers::work(Device& device, std::int32_t number) {
         device.prepare();
         return Status();
     });
-    while (std::shared_ptr<DaemonJob> job = next_job(device, number)) {
-        run_job(*job, device, number, memory_limit_);
-        {
-            const std::lock_guard lock(mutex_);
-            running_[number] = nullptr;
-        }
+    for (;;) {
+        auto [job, parted] = next(device, number);
         // A lost device would only fail the jobs that wait.
-        const bool lost = job->status.code() == ErrorCode::device_lost;
-        ended_(std::move(job));
+        bool lost = false;
+        if (parted != nullptr) {
+            lost = lend_hand(*parted, device, number);
+        } else if (job != nullptr) {
+            run_job(*job, device, number, *this);
+            {
+                const std::lock_guard lock(mutex_);
+                running_[number] = nullptr;
+            }
+            lost = job->status.code() == ErrorCode::device_lost;
+            ended_(std::move(job));
+        } else {
+            break;
+        }
         if (lost) break;
     }
     const std::lock_guard lock(mutex_);
@@ -177,13 +192,17 @@ void DeviceWorkers::work(Device& device, std::int32_t number) {
     changed_.notify_all();
 }
 
-/// Waits for it; null when the work is over.
-std::shared_ptr<DaemonJob> DeviceWorkers::next_job(Device& device, std::int32_t number) {
+/// Waits for it.
+DeviceWorkers::Next DeviceWorkers::next(Device& device, std::int32_t number) {
     std::unique_lock lock(mutex_);
     bool released = false;
     for (;;) {
-        if (stopping_) return nullptr;
-        if (auto job = take_waiting(number)) return running_[number] = job;
+        if (stopping_) return {};
+        if (!parted_.empty()) {
+            ++parted_.front()->running;  // it stays where it is until this is 0 again
+            return {nullptr, parted_.front()};
+        }
+        if (auto job = take_waiting(number)) return {running_[number] = job, nullptr};
         if (released) {
             changed_.wait(lock);
         } else if (changed_.wait_for(lock, kIdleUntilRelease) == std::cv_status::timeout) {
@@ -193,6 +212,64 @@ std::shared_ptr<DaemonJob> DeviceWorkers::next_job(Device& device, std::int32_t 
             released = true;
         }
     }
+}
+
+Status DeviceWorkers::run_parts(DaemonJob& job, std::size_t parts, Device& device,
+                                std::int32_t number, std::string& device_names) {
+    PartedJob parted{job, parts, 0, 0, {}, 0, std::vector<bool>(devices())};
+    std::unique_lock lock(mutex_);
+    if (parts > 1) {
+        parted_.push_back(&parted);
+        changed_.notify_all();
+    }
+    while (parted.next < parts) run_one_part(parted, device, number, job.execution, lock);
+    if (parted.running > 0) {
+        [[maybe_unused]] const Status phase = guarded([&] {
+            job.execution.begin_phase("waiting for other devices", 0);
+            return Status();
+        });
+        changed_.wait(lock, [&] { return parted.running == 0; });
+    }
+    job.retries = parted.retries;
+    for (std::size_t i = 0; i < devices(); ++i)
+        if (parted.devices[i]) device_names += (device_names.empty() ? "" : ", ") + names_[i];
+    return parted.status;
+}
+
+/// Does parts of another device's job as long as there are any. True when the device was lost.
+bool DeviceWorkers::lend_hand(PartedJob& parted, Device& device, std::int32_t number) {
+    std::unique_lock lock(mutex_);
+    const Execution& whole = parted.job.execution;
+    const auto threads =
+        std::max<std::size_t>(1, whole.threads() / std::min(parted.parts, devices()));
+    while (parted.next < parted.parts) {
+        Execution execution(static_cast<unsigned>(threads), whole);
+        run_one_part(parted, device, number, execution, lock);
+    }
+    const bool lost = parted.status.code() == ErrorCode::device_lost;
+    --parted.running;
+    changed_.notify_all();
+    return lost;
+}
+
+/// The next part that nobody has taken, without the lock. An error ends the others, too.
+void DeviceWorkers::run_one_part(PartedJob& parted, Device& device, std::int32_t number,
+                                 Execution& execution, std::unique_lock<std::mutex>& lock) {
+    const std::size_t part = parted.next++;
+    if (parted.next == parted.parts) std::erase(parted_, &parted);
+    parted.devices[number] = true;
+    std::uint64_t retries = 0;
+    lock.unlock();
+    Status status = guarded(
+        [&] { return compute(parted.job, part, device, memory_limit_, execution, retries); });
+    lock.lock();
+    parted.retries += retries;
+    if (status.ok()) return;
+    if (parted.status.ok() || parted.status.code() == ErrorCode::cancelled)
+        parted.status = std::move(status);
+    parted.job.execution.request_stop();
+    parted.next = parted.parts;
+    std::erase(parted_, &parted);
 }
 
 /// The first one that this device may run, or null.

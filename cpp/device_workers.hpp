@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -37,7 +38,7 @@ struct DaemonJob {
     Clock::time_point submitted = Clock::now();
 
     Execution execution;
-    std::atomic<std::int32_t> device{-1};  // -1 while it waits
+    std::atomic<std::int32_t> device{-1};  // -1 while it waits; the first, where there are several
 
     Status status;  // of the whole job
     Packet reply;   // to send, also for an error; no bytes at all: none
@@ -45,9 +46,22 @@ struct DaemonJob {
     std::uint64_t retries = 0;
 };
 
+/// A job on its way through the parts that OperatorJob::prepare() made of it.
+struct PartedJob {
+    DaemonJob& job;
+    std::size_t parts;
+    std::size_t next = 0;     // the first part that nobody has taken
+    std::size_t running = 0;  // parts on other devices than the job's own
+    Status status;            // the first error that is not cancelled, or cancelled
+    std::uint64_t retries = 0;
+    std::vector<bool> devices;  // that took part
+};
+
 /// One thread a device takes jobs in the order of their submission, each device those that it may
 /// run. A job waits until a device is free: devices have one memory each, and jobs are planned for
-/// all of it.
+/// all of it. A job of several parts has the device that took it; others that are free take parts
+/// of it before new jobs, and what they leave its own device does, so it never waits for a device
+/// that has not begun.
 class DeviceWorkers {
 public:
     /// Called on a worker's thread when a job has ended.
@@ -65,28 +79,42 @@ public:
     /// the stop request.
     bool cancel(const std::shared_ptr<DaemonJob>& job);
 
+    /// Runs all parts, on this device's thread and those of others that are free.
+    Status run_parts(DaemonJob& job, std::size_t parts, Device& device, std::int32_t number,
+                     std::string& device_names);
+    std::size_t devices() const { return names_.size(); }
+
     /// Stops all jobs; true when all threads have ended within this time.
     bool stop(std::chrono::milliseconds patience);
 
 private:
     void stop_and_join();
     void work(Device& device, std::int32_t number);
-    std::shared_ptr<DaemonJob> next_job(Device& device, std::int32_t number);
+    /// What a device does next: a job, a part of another device's, or nothing any more.
+    struct Next {
+        std::shared_ptr<DaemonJob> job;
+        PartedJob* parted = nullptr;
+    };
+    Next next(Device& device, std::int32_t number);
     std::shared_ptr<DaemonJob> take_waiting(std::int32_t number);
+    bool lend_hand(PartedJob& parted, Device& device, std::int32_t number);
+    void run_one_part(PartedJob& parted, Device& device, std::int32_t number, Execution& execution,
+                      std::unique_lock<std::mutex>& lock);
 
+    std::vector<std::string> names_;  // of the devices
     std::uint64_t memory_limit_;
     Ended ended_;
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<std::shared_ptr<DaemonJob>> waiting_;
     std::vector<std::shared_ptr<DaemonJob>> running_;  // by device, or null
+    std::vector<PartedJob*> parted_;                   // that have parts left to take
     std::size_t threads_running_ = 0;
     bool stopping_ = false;
     std::vector<std::thread> threads_;
 };
 
-/// Runs one job on one device and makes its reply. Never throws.
-void run_job(DaemonJob& job, Device& device, std::int32_t number,
-             std::uint64_t memory_limit) noexcept;
+/// Runs one job, first of all on one device, and makes its reply. Never throws.
+void run_job(DaemonJob& job, Device& device, std::int32_t number, DeviceWorkers& workers) noexcept;
 
 }  // namespace gputext

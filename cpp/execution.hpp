@@ -33,11 +33,16 @@ class Execution {
 public:
     /// `threads` is the most that work at once, the caller of parallel_for included; at least 1.
     explicit Execution(unsigned threads) : threads_(threads == 0 ? 1 : threads) {}
+    /// Of a part of what another one runs: it is stopped with that one, which has to live as long.
+    Execution(unsigned threads, const Execution& whole) : Execution(threads) { whole_ = &whole; }
 
     unsigned threads() const { return threads_; }
 
     void request_stop() { stop_.store(true, std::memory_order_relaxed); }
-    bool stop_requested() const { return stop_.load(std::memory_order_relaxed); }
+    bool stop_requested() const {
+        return stop_.load(std::memory_order_relaxed) ||
+               (whole_ != nullptr && whole_->stop_requested());
+    }
     /// The same for functions that know no Execution.
     Stop stop() const;
 
@@ -67,6 +72,7 @@ private:
     void end_phase(Clock::time_point now);
 
     unsigned threads_;
+    const Execution* whole_ = nullptr;
     std::atomic<bool> stop_{false};
     std::atomic<const char*> phase_{""};
     std::atomic<std::uint64_t> done_{0};

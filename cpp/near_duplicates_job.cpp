@@ -18,7 +18,7 @@ public:
     std::uint64_t bytes() const override { return request_.bytes; }
 
     Status read(std::span<const FileDescriptor> files, Execution& execution) override;
-    Status run(Device& device, std::uint64_t memory, Execution& execution) override {
+    Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
         return device.near_duplicates(parameters(), documents_, signatures_, memory, execution,
                                       answer_);
     }

@@ -19,7 +19,7 @@
 
 namespace gputext {
 
-/// Used by one thread at a time; the functions in this order.
+/// Used by one thread at a time, but for run(); the functions in this order.
 class OperatorJob {
 public:
     virtual ~OperatorJob() = default;
@@ -33,9 +33,18 @@ public:
 
     /// Maps and checks the request's files, as many as descriptors_of() says.
     virtual Status read(std::span<const FileDescriptor> files, Execution& execution) = 0;
-    /// Computes the answer in so much memory of the device. May be called again when that has not
-    /// sufficed.
-    virtual Status run(Device& device, std::uint64_t memory, Execution& execution) = 0;
+    /// What run() needs besides; returns in how many parts it is worth to be done, at most
+    /// `devices`.
+    virtual Result<std::size_t> prepare([[maybe_unused]] std::size_t devices,
+                                        [[maybe_unused]] Execution& execution) {
+        return 1;
+    }
+    /// Computes a part of the answer in so much memory of the device. May be called again when that
+    /// has not sufficed. Different parts may run on different threads at once.
+    virtual Status run(std::size_t part, Device& device, std::uint64_t memory,
+                       Execution& execution) = 0;
+    /// Makes the answer of its parts.
+    virtual Status merge([[maybe_unused]] Execution& execution) { return {}; }
     /// Appends the answer to the reply's file.
     virtual Status write(MemoryFile& file, Execution& execution) = 0;
     /// The reply's message.

@@ -1,6 +1,8 @@
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
+#include "cpp/merge_neighbours.hpp"
 #include "cpp/operator_job.hpp"
 #include "cpp/term_knn.hpp"
 #include "cpp/term_weights.hpp"
@@ -8,6 +10,36 @@
 
 namespace gputext {
 namespace {
+
+/// Elements of the items that are worth a device of their own.
+constexpr std::size_t kLeastPart = std::size_t{1} << 20;
+
+/// Some of the items, as a matrix of their own.
+class ItemPart {
+public:
+    ItemPart(const Vectors& items, const RowKeys& keys, std::size_t begin, std::size_t end)
+        : first_(static_cast<std::uint32_t>(begin)), keys_(keys), vectors_(items) {
+        const std::uint64_t stored = items.row_begins[begin];
+        for (std::size_t row = begin; row <= end; ++row)
+            begins_.push_back(items.row_begins[row] - stored);
+        vectors_.rows = end - begin;
+        vectors_.elements = items.row_bytes(begin);
+        vectors_.columns = items.columns.subspan(stored, begins_.back());
+        vectors_.row_begins = begins_;
+        if (!keys.items.empty()) keys_.items = keys.items.subspan(begin, end - begin);
+    }
+    ItemPart(ItemPart&&) = default;
+
+    std::uint32_t first() const { return first_; }
+    const Vectors& vectors() const { return vectors_; }
+    const RowKeys& keys() const { return keys_; }
+
+private:
+    std::uint32_t first_;
+    RowKeys keys_;
+    std::vector<std::uint64_t> begins_;
+    Vectors vectors_;
+};
 
 class TermNeighboursJob : public OperatorJob {
 public:
@@ -30,10 +62,27 @@ public:
     Status read(std::span<const FileDescriptor> files, Execution& execution) override {
         return search_.map(request_, files, execution.stop());
     }
-    Status run(Device& device, std::uint64_t memory, Execution& execution) override {
+    Result<std::size_t> prepare(std::size_t devices, Execution& execution) override {
         if (Status status = weigh_terms(execution); !status.ok()) return status;
-        return device.term_neighbours(parameters_, factors_, search_.queries(), search_.items(),
-                                      search_.keys(), memory, execution, answer_);
+        share_out(std::clamp<std::size_t>(request_.items.stored / kLeastPart, 1, devices));
+        return answers_.size();
+    }
+    Status run(std::size_t part, Device& device, std::uint64_t memory,
+               Execution& execution) override {
+        const bool whole = parts_.empty();
+        return device.term_neighbours(parameters_, factors_, search_.queries(),
+                                      whole ? search_.items() : parts_[part].vectors(),
+                                      whole ? search_.keys() : parts_[part].keys(), memory,
+                                      execution, answers_[part]);
+    }
+    Status merge(Execution& execution) override {
+        if (parts_.empty()) {
+            answer_ = std::move(answers_[0]);
+            return {};
+        }
+        std::vector<std::uint32_t> firsts;
+        for (const ItemPart& part : parts_) firsts.push_back(part.first());
+        return merge_neighbours(answers_, firsts, parameters_.k, execution, answer_);
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning neighbours", 0);
@@ -45,10 +94,8 @@ public:
     }
 
 private:
-    /// Once, as the factors stay when a device runs out of memory.
     Status weigh_terms(Execution& execution) {
         const Vectors& items = search_.items();
-        if (factors_.size() == items.dimensions) return {};
         if (auto largest = largest_magnitude(items, "item", execution); !largest.ok())
             return largest.status();
         const auto frequencies = document_frequencies(items, execution);
@@ -58,10 +105,28 @@ private:
         return {};
     }
 
+    /// By elements: what a device does follows from them, and not from the number of items.
+    void share_out(std::size_t count) {
+        answers_.resize(count);
+        if (count == 1) return;
+        const auto begins = search_.items().row_begins;
+        std::size_t begin = 0;
+        for (std::size_t part = 0; part < count; ++part) {
+            const std::uint64_t stored = begins.back() / count * (part + 1);
+            const auto found = std::lower_bound(begins.begin(), begins.end() - 1, stored);
+            std::size_t end = static_cast<std::size_t>(found - begins.begin());
+            if (part + 1 == count) end = begins.size() - 1;
+            parts_.emplace_back(search_.items(), search_.keys(), begin, end);
+            begin = end;
+        }
+    }
+
     const SubmitTermNeighbours request_;
     TermKnnParameters parameters_;
     MappedSearch search_;
     std::vector<double> factors_;
+    std::vector<ItemPart> parts_;  // none where a device gets all items
+    std::vector<Neighbours> answers_;
     Neighbours answer_;
 };
 

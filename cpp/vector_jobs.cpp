@@ -35,7 +35,7 @@ public:
     Status read(std::span<const FileDescriptor> files, Execution& execution) override {
         return search_.map(request_, files, execution.stop());
     }
-    Status run(Device& device, std::uint64_t memory, Execution& execution) override {
+    Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
         return device.nearest_neighbours(parameters(), search_.queries(), search_.items(),
                                          search_.keys(), memory, execution, answer_);
     }
@@ -93,7 +93,7 @@ public:
     Status read(std::span<const FileDescriptor> files, Execution& execution) override {
         return items_.map(request_.items, files, execution.stop());
     }
-    Status run(Device& device, std::uint64_t memory, Execution& execution) override {
+    Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
         OutlierParameters parameters;
         parameters.k = request_.k;
         parameters.metric = request_.metric;
@@ -116,7 +116,7 @@ public:
         Status status = query_.map(request_.query, files, execution.stop());
         return status.ok() ? items_.map(request_.items, files, execution.stop()) : status;
     }
-    Status run(Device& device, std::uint64_t memory, Execution& execution) override {
+    Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
         return device.cosine_similarities(query_.vectors(), items_.vectors(), memory, execution,
                                           scores_);
     }

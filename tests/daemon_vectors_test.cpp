@@ -1,5 +1,11 @@
 // gputextd as a process of its own, and jobs on vectors: every answer, and what it refuses.
 
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+#include "bench/term_corpus.hpp"
 #include "cpp/cosine_similarity.hpp"
 #include "cpp/daemon_client.hpp"
 #include "cpp/memory_file.hpp"
@@ -57,7 +63,8 @@ void expect_same(const Neighbours& a, const Neighbours& b) {
 
 class GputextdVectors : public ::testing::Test {
 protected:
-    GputextdVectors() : daemon_(socket_, {"--fake-devices=1", "--allow-faults"}) {
+    explicit GputextdVectors(int devices = 1)
+        : daemon_(socket_, {"--fake-devices=" + std::to_string(devices), "--allow-faults"}) {
         connection_ = connect_to(socket_);
     }
 
@@ -219,6 +226,95 @@ TEST_F(GputextdVectors, RefusesTextsThatAreWrong) {
     const auto reply = next<NeighboursAnswer>(*connection_);
     ASSERT_TRUE(reply.ok());
     EXPECT_EQ(reply->summary.retries, 2u);
+}
+
+/// As many elements as four devices are worth.
+class GputextdDevices : public GputextdVectors, public ::testing::WithParamInterface<int> {
+protected:
+    GputextdDevices() : GputextdVectors(GetParam()) {
+        request_.parameters.k = 20;
+        request_.queries = query_files_.files();
+        request_.items = item_files_.files();
+        request_.keys = {questions_.rows(), numbers_};
+    }
+
+    NeighboursAnswer expect_report(unsigned devices, const TermNeighboursRequest& request) {
+        EXPECT_TRUE(connection_->submit(request).ok());
+        auto reply = next<NeighboursAnswer>(*connection_);
+        EXPECT_TRUE(reply.ok()) << reply.status().message();
+        if (!reply.ok()) return {};
+        const std::string& names = reply->summary.device_name;
+        EXPECT_EQ(std::count(names.begin(), names.end(), ',') + 1, devices) << names;
+        const auto found = reply->read();
+        EXPECT_TRUE(found.ok());
+        if (found.ok()) expect_same(*found, expected_);
+        return std::move(*reply);
+    }
+
+    static constexpr bench::TermShape kShape{120'000, 20'000, (std::size_t{4} << 20) + 1000};
+    bench::TermCorpus corpus_{kShape, 2};
+    bench::TermRows questions_ = bench::TermRows::spread(corpus_.vectors(), 100);
+    std::vector<std::uint32_t> numbers_ = std::vector<std::uint32_t>(kShape.documents);
+    FiledVectors query_files_{questions_.vectors()}, item_files_{corpus_.vectors()};
+    TermNeighboursRequest request_;
+    Neighbours expected_ = [&] {
+        TermNeighboursRequest request;
+        request.parameters.k = 20;
+        request.queries.vectors = questions_.vectors();
+        request.items.vectors = corpus_.vectors();
+        std::iota(numbers_.begin(), numbers_.end(), 0u);
+        request.keys = {questions_.rows(), numbers_};
+        return computed_here(request);
+    }();
+};
+
+INSTANTIATE_TEST_SUITE_P(Fake, GputextdDevices, ::testing::Values(1, 2, 4));
+
+TEST_P(GputextdDevices, ShareOutTheItemsOfALargeSearch) {
+    const auto devices = static_cast<unsigned>(GetParam());
+    // The first device is late, so that the others have begun.
+    ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
+    expect_report(devices, request_);
+    ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
+    ASSERT_TRUE(connection_->inject_fault("in_job:out_of_memory:2").ok());
+    EXPECT_EQ(expect_report(devices, request_).summary.retries, 2u);
+}
+
+TEST_P(GputextdDevices, RunAJobThatNamesOneOnThatOne) {
+    auto request = request_;
+    request.device = GetParam() - 1;
+    const NeighboursAnswer answer = expect_report(1, request);
+    EXPECT_EQ(answer.summary.device, request.device);
+    EXPECT_EQ(answer.summary.device_name, "fake device " + std::to_string(request.device));
+}
+
+TEST_P(GputextdDevices, DoNotShareOutASmallSearch) {
+    const FiledVectors few(questions_.vectors());
+    auto request = request_;
+    request.items = few.files();
+    request.keys = {};
+    ASSERT_TRUE(connection_->submit(request).ok());
+    const auto reply = next<NeighboursAnswer>(*connection_);
+    ASSERT_TRUE(reply.ok());
+    EXPECT_EQ(reply->summary.device_name.find(','), std::string::npos);
+    expect_same(*reply->read(), computed_here(request));
+}
+
+TEST_P(GputextdDevices, EndTogetherWhenOneFailsOrAllAreCancelled) {
+    ASSERT_TRUE(connection_->inject_fault("in_job:slow:50").ok());
+    ASSERT_TRUE(connection_->inject_fault("in_job:device_error").ok());
+    EXPECT_EQ(answer<NeighboursAnswer>(request_).status().code(), ErrorCode::device_error);
+    auto request = request_;
+    request.parameters.k = KnnParameters::all_items;
+    for (const int after : {20, 100, 300}) {
+        const auto cancelled = connect_to(socket_);
+        ASSERT_TRUE(cancelled->submit(request).ok());
+        std::this_thread::sleep_for(std::chrono::milliseconds(after));
+    }
+    expect_report(static_cast<unsigned>(GetParam()), [&] {
+        EXPECT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
+        return request_;
+    }());
 }
 
 TEST_F(GputextdVectors, AnswersForNoRows) {

@@ -1,10 +1,12 @@
 // bench/gpu_knn_bench.cu - nearest neighbours on one GPU: measured figure, floor and their ratio
 //
-// Arguments: what to measure (small, few, large, cosine, lof; all when none is named). Rows are of
-// independent normal numbers from a fixed seed, in float32. Device figures are between events on
-// the stream, the least of several passes, vectors resident; "converted" is what preparing them
-// takes beside. The whole call is from vectors in the host's memory to the answer there.
-// bench/peers/torch_knn.py measures PyTorch on rows of the same kind.
+// Arguments: what to measure (small, few, large, cosine, lof; all when none is named), and a folder
+// if its name has a slash: it has the tables for "real", which bench/csv_vectors makes, and "lof"
+// leaves its rows and factors there. Rows are of independent normal numbers from a fixed seed, in
+// float32, but for "real". Device figures are between events on the stream, the least of several
+// passes, vectors resident; "converted" is what preparing them takes beside. The whole call is from
+// vectors in the host's memory to the answer there. bench/peers/torch_knn.py measures PyTorch on
+// rows of the same kind.
 
 #include <algorithm>
 #include <bit>
@@ -12,7 +14,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
+#include <fstream>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -69,6 +72,24 @@ struct Rows {
                 elements[row * dimensions + i] = normal(seed << 40 | (row * dimensions + i));
             return Status();
         }));
+        look_at(rows, dimensions);
+    }
+
+    /// Of a file of float32, row by row.
+    Rows(std::size_t rows, const std::string& path) {
+        std::ifstream file(path, std::ios::binary | std::ios::ate);
+        elements.resize(static_cast<std::size_t>(std::max<std::streamoff>(file.tellg(), 0)) /
+                        sizeof(float));
+        file.seekg(0).read(reinterpret_cast<char*>(elements.data()),
+                           static_cast<std::streamsize>(elements.size() * sizeof(float)));
+        const std::size_t dimensions = elements.size() / rows;
+        if (!file || dimensions == 0 || dimensions * rows != elements.size())
+            check({ErrorCode::invalid_argument, path + " is missing or not of that many rows"});
+        look_at(rows, dimensions);
+    }
+
+private:
+    void look_at(std::size_t rows, std::size_t dimensions) {
         vectors.type = ElementType::float32;
         vectors.rows = rows;
         vectors.dimensions = dimensions;
@@ -119,10 +140,11 @@ std::size_t differing(const KnnParameters& parameters, const Rows& queries, cons
     return differ;
 }
 
-void measure_knn(std::size_t items_count, std::size_t query_count, std::size_t dimensions,
-                 std::size_t k, Metric metric, int passes, std::size_t checked) {
-    const Rows items(items_count, dimensions, 1);
-    const Rows queries(query_count, dimensions, 2);
+void measure_knn(const char* what, const Rows& items, const Rows& queries, std::size_t k,
+                 Metric metric, int passes, std::size_t checked) {
+    const std::size_t items_count = items.vectors.rows;
+    const std::size_t query_count = queries.vectors.rows;
+    const std::size_t dimensions = items.vectors.dimensions;
     const KnnParameters parameters{.k = k, .metric = metric};
     gpu::KnnCounts best;
     best.search_ms = best.prepare_ms = 1e9;
@@ -147,15 +169,33 @@ void measure_knn(std::size_t items_count, std::size_t query_count, std::size_t d
         std::max(pairs * 2 * padded / kHalfOperations,
                  static_cast<double>(items_count + query_count) * padded * 2 / kMemory);
     std::printf(
-        "knn metric %d, %zu x %zu x %zu, k = %zu: %.1f us on the device; floor %.1f us; ratio "
-        "%.2f; converted %.1f us; whole call %.1f ms; rescored %.1f a query, escalated %llu; "
+        "%s, metric %d, %zu x %zu x %zu, k = %zu: %.1f us on the device; floor %.1f us; ratio "
+        "%.2f; %.0f GFLOP/s of differences, squares and sums; converted %.1f us; whole call %.1f "
+        "ms; rescored %.1f a query, escalated %llu; "
         "%zu of %zu differ from the CPU\n",
-        static_cast<int>(metric), items_count, query_count, dimensions, k, best.search_ms * 1e3,
-        floor * 1e6, best.search_ms * 1e-3 / floor, best.prepare_ms * 1e3, whole * 1e3,
-        static_cast<double>(best.rescored) / static_cast<double>(query_count),
+        what, static_cast<int>(metric), items_count, query_count, dimensions, k,
+        best.search_ms * 1e3, floor * 1e6, best.search_ms * 1e-3 / floor,
+        pairs * 3 * static_cast<double>(dimensions) / best.search_ms * 1e-6, best.prepare_ms * 1e3,
+        whole * 1e3, static_cast<double>(best.rescored) / static_cast<double>(query_count),
         static_cast<unsigned long long>(best.escalated),
         differing(parameters, queries, items, answer, checked), std::min(checked, query_count));
     std::fflush(stdout);
+}
+
+void measure_knn(std::size_t items_count, std::size_t query_count, std::size_t dimensions,
+                 std::size_t k, Metric metric, int passes, std::size_t checked) {
+    measure_knn("normal", Rows(items_count, dimensions, 1), Rows(query_count, dimensions, 2), k,
+                metric, passes, checked);
+}
+
+/// Tables of the size that Tian, Hua and Lu measured in 2015.
+void measure_real(const std::string& folder) {
+    for (const char* const name : {"kdd", "poker", "covertype"}) {
+        const Rows items(20000, folder + name + ".items.f32");
+        const Rows queries(5000, folder + name + ".queries.f32");
+        for (const std::size_t k : {20, 40, 80, 100})
+            measure_knn(name, items, queries, k, Metric::euclidean, 10, 5000);
+    }
 }
 
 /// One vector beside many: bytes read a second, against the measured rate of a copy.
@@ -213,7 +253,15 @@ void measure_cosines(std::size_t rows, std::size_t dimensions) {
         seconds * 1e3, *whole == *expected ? "the CPU's bits" : "OTHER BITS");
 }
 
-void measure_outliers(std::size_t rows, std::size_t dimensions, std::size_t k) {
+template <typename T>
+void write(const std::string& path, const std::vector<T>& elements) {
+    std::ofstream(path, std::ios::binary)
+        .write(reinterpret_cast<const char*>(elements.data()),
+               static_cast<std::streamsize>(elements.size() * sizeof(T)));
+}
+
+void measure_outliers(std::size_t rows, std::size_t dimensions, std::size_t k,
+                      const std::string& folder) {
     const Rows items(rows, dimensions, 1);
     const OutlierParameters parameters{.k = k};
     double best = 1e9;
@@ -230,30 +278,40 @@ void measure_outliers(std::size_t rows, std::size_t dimensions, std::size_t k) {
     check(expected.status());
     std::printf("LOF %zu x %zu, k = %zu: whole call %.1f ms; %s\n", rows, dimensions, k, best * 1e3,
                 found == *expected ? "the CPU's bits" : "OTHER BITS");
-}
-
-bool wanted(int argc, char** argv, const char* name) {
-    if (argc == 1) return true;
-    return std::any_of(argv + 1, argv + argc,
-                       [name](const char* arg) { return std::strcmp(arg, name) == 0; });
+    if (folder.empty()) return;
+    write(folder + "lof.items.f32", items.elements);
+    write(folder + "lof.f64", found);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    if (wanted(argc, argv, "small")) {
+    std::vector<std::string> names;
+    std::string folder;
+    for (int i = 1; i < argc; ++i) {
+        const std::string name = argv[i];
+        if (name.find('/') == std::string::npos)
+            names.push_back(name);
+        else
+            folder = name + '/';
+    }
+    const auto wanted = [&](const char* name) {
+        return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+    };
+    if (wanted("small")) {
         for (const std::size_t k : {20, 100})
             measure_knn(20000, 5000, 41, k, Metric::euclidean, 10, 5000);
         measure_knn(20000, 5000, 41, 100, Metric::cosine, 10, 5000);
         measure_knn(20000, 5000, 10, 100, Metric::euclidean, 10, 5000);
     }
-    if (wanted(argc, argv, "few"))
+    if (wanted("few"))
         for (const std::size_t queries : {1, 16})
             measure_knn(1000000, queries, 768, 100, Metric::cosine, 3, 16);
-    if (wanted(argc, argv, "large")) measure_knn(1000000, 10000, 768, 100, Metric::cosine, 3, 32);
-    if (wanted(argc, argv, "cosine")) measure_cosines(100000, 1000);
-    if (wanted(argc, argv, "lof")) {
+    if (wanted("large")) measure_knn(1000000, 10000, 768, 100, Metric::cosine, 3, 32);
+    if (wanted("cosine")) measure_cosines(100000, 1000);
+    if (!folder.empty() && wanted("real")) measure_real(folder);
+    if (wanted("lof")) {
         measure_knn(100000, 100000, 16, 20, Metric::euclidean, 3, 1000);
-        measure_outliers(100000, 16, 20);
+        measure_outliers(100000, 16, 20, folder);
     }
 }

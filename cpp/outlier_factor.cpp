@@ -80,6 +80,7 @@ private:
         const auto begin = found_.begins[c], end = found_.begins[c + 1];
         const std::size_t others = distinct_.members(c).size() - 1;
         if (zero_rows_left_out_ && begin == end && zero_row(items_, distinct_.firsts()[c])) return;
+        near.reserve(end - begin + 1);
         add(static_cast<std::uint32_t>(c), all_ties_ ? others : std::min(others, k_), 0);
         for (auto i = begin; i < end;) {
             if (count >= k_ && !(all_ties_ && found_.distances[i] == k_distance_[c])) break;
@@ -87,9 +88,15 @@ private:
             while (group_end < end && found_.distances[group_end] == found_.distances[i])
                 ++group_end;
             const auto group = std::span(found_.items).subspan(i, group_end - i);
-            for (const auto& [item_class, members] :
-                 members_of(group, all_ties_ ? SIZE_MAX : k_ - count))
-                add(item_class, members, found_.distances[i]);
+            const std::size_t most = all_ties_ ? SIZE_MAX : k_ - count;
+            // Nearly all groups are of one, for which no memory need be taken.
+            if (group.size() == 1) {
+                add(group[0], std::min(distinct_.members(group[0]).size(), most),
+                    found_.distances[i]);
+            } else {
+                for (const auto& [item_class, members] : members_of(group, most))
+                    add(item_class, members, found_.distances[i]);
+            }
             i = group_end;
         }
     }

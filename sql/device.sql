@@ -62,18 +62,18 @@ FROM calls, LATERAL (SELECT ARRAY(SELECT rows_of(call, 'cpu')) AS a, ARRAY(SELEC
 ORDER BY number;
 RESET gputext.host_memory_limit;
 
--- Items of four times the memory that a device may give
+-- Items of four times the memory that a device may give; few queries, each of which takes 28 kB of it
 CREATE TABLE items AS
 SELECT i::bigint AS id, array_agg((sin(i * j) * (i % 50))::real ORDER BY j) AS vector
 FROM generate_series(1, 4000) AS i, generate_series(1, 256) AS j GROUP BY i;
 SET gputext.device = cpu;
 CREATE TABLE expected AS
-SELECT * FROM gpu_knn('SELECT id, vector FROM items WHERE id % 100 = 1', 'TABLE items', 20, 'euclidean') WITH ORDINALITY;
+SELECT * FROM gpu_knn('SELECT id, vector FROM items WHERE id % 200 = 1', 'TABLE items', 20, 'euclidean') WITH ORDINALITY;
 SELECT set_config('gputext.device', :'here', false) \gset ignored_
 SELECT sum(4 * cardinality(vector)) AS bytes FROM items;
 SET gputext.gpu_memory_limit = '1000kB';
 SELECT count(*) AS rows, bool_and(e = f) AS same FROM expected e FULL JOIN
-    (SELECT * FROM gpu_knn('SELECT id, vector FROM items WHERE id % 100 = 1', 'TABLE items', 20, 'euclidean') WITH ORDINALITY) f USING (ordinality);
+    (SELECT * FROM gpu_knn('SELECT id, vector FROM items WHERE id % 200 = 1', 'TABLE items', 20, 'euclidean') WITH ORDINALITY) f USING (ordinality);
 RESET gputext.gpu_memory_limit;
 RESET gputext.device;
 

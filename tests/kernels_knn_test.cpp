@@ -84,8 +84,13 @@ protected:
         return count;
     }
 
+    /// Whether a case of many is left out: under a checker, which makes the device slow, every
+    /// seventh is enough, which is another one in each round of the loops.
+    bool left_out() { return small() && cases_++ % 7 != 0; }
+
     void expect_same(const KnnParameters& parameters, const TypedRows& queries,
                      const TypedRows& items, const RowKeys& keys = {}) {
+        if (left_out()) return;
         const auto found = run(parameters, queries, items, keys);
         ASSERT_TRUE(found.ok()) << found.status().message();
         ASSERT_EQ(differing(*found, expected(parameters, queries, items, keys)), 0u);
@@ -99,6 +104,7 @@ protected:
 
 private:
     std::unique_ptr<gpu::UploadRing> ring_;
+    unsigned cases_ = 0;
 };
 
 std::string name_of(Shape shape, ElementType type, Metric metric, std::size_t d, std::size_t k) {
@@ -136,6 +142,7 @@ TEST_F(KnnOnDevice, EqualsAPlainSearch) {
         const TypedRows items(random.rows(shape, 500, 20), ElementType::float64, 20);
         const TypedRows queries(random.rows(shape, 20, 20), ElementType::float64, 20);
         for (const Metric metric : kAllMetrics) {
+            if (left_out()) continue;
             const KnnParameters parameters{.k = 30, .metric = metric};
             const auto found = run(parameters, queries, items);
             ASSERT_TRUE(found.ok());
@@ -237,6 +244,7 @@ TEST_F(KnnOnDevice, LittleMemoryGivesTheSameAnswer) {
         const TypedRows queries(random.rows(shape, 500, 33), ElementType::float32, 33);
         for (const Metric metric : kAllMetrics)
             for (const std::size_t k : {13, 2000}) {
+                if (left_out()) continue;
                 SCOPED_TRACE(name_of(shape, ElementType::float32, metric, 33, k));
                 const KnnParameters parameters{.k = k, .metric = metric};
                 const auto bytes =
@@ -261,7 +269,7 @@ TEST_F(KnnOnDevice, SimilaritiesEqualTheCpus) {
     for (const Shape shape : kAllShapes)
         for (const std::size_t d : {1, 15, 100, 1000})
             for (const ElementType type : kAllTypes) {
-                if (is_extreme(shape) && type != ElementType::float64) continue;
+                if ((is_extreme(shape) && type != ElementType::float64) || left_out()) continue;
                 const TypedRows items(random.rows(shape, 1100, d), type, d);
                 const TypedRows query(random.rows(shape, 1, d), type, d);
                 Execution execution(4);
@@ -284,6 +292,7 @@ TEST_F(KnnOnDevice, OutlierFactorsEqualTheCpus) {
         const TypedRows items(random.rows(shape, 9000, 7), ElementType::float32, 7);
         for (const TieRule ties : {TieRule::sklearn, TieRule::breunig})
             for (const Metric metric : {Metric::euclidean, Metric::cosine, Metric::manhattan}) {
+                if (left_out()) continue;
                 const OutlierParameters parameters{.k = 20, .metric = metric, .ties = ties};
                 Execution execution(8);
                 const auto wanted = local_outlier_factors(parameters, items.vectors(), execution);
@@ -333,10 +342,12 @@ TEST_F(KnnOnDevice, EndsWhenAskedToStop) {
     EXPECT_EQ(answer.status().code(), ErrorCode::cancelled);
 }
 
-/// As many queries as GPUTEXT_TEST_QUERIES says, of all shapes, types, metrics and sizes.
+/// As many queries as GPUTEXT_TEST_QUERIES says, of all shapes, types, metrics and sizes. The CPU
+/// takes microseconds for a distance of extreme numbers: fewer of those at a time.
 TEST_F(KnnOnDevice, ManyRandomQueriesEqualTheCpus) {
     const char* wanted = std::getenv("GPUTEXT_TEST_QUERIES");
-    const std::uint64_t most = wanted == nullptr ? 5000 : std::strtoull(wanted, nullptr, 10);
+    const std::uint64_t most =
+        wanted == nullptr ? testing::rounds(5000) : std::strtoull(wanted, nullptr, 10);
     RandomRows random;
     constexpr std::size_t sizes[] = {1, 2, 3, 5, 8, 16, 17, 31, 41, 64, 65, 96, 200};
     constexpr std::size_t ks[] = {1, 2, 10, 20, 100, 128, 129, 700};
@@ -350,7 +361,8 @@ TEST_F(KnnOnDevice, ManyRandomQueriesEqualTheCpus) {
         const Metric metric = kAllMetrics[random.below(4)];
         SCOPED_TRACE(name_of(shape, type, metric, d, k) + ", n " + std::to_string(n));
         const TypedRows items(random.rows(shape, n, d), type, d);
-        const TypedRows queries(random.rows(shape, 1 + random.below(3000), d), type, d);
+        const std::size_t most_at_once = is_extreme(shape) ? 100 : 3000;
+        const TypedRows queries(random.rows(shape, 1 + random.below(most_at_once), d), type, d);
         ASSERT_NO_FATAL_FAILURE(expect_same({.k = k, .metric = metric}, queries, items));
     }
     std::printf("%llu queries, none of which differs\n",

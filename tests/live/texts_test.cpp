@@ -107,10 +107,19 @@ TEST_F(TextsOnDevice, AnswersAreThoseOfTheCpu) {
 
 TEST_F(TextsOnDevice, AnswersDoNotDependOnTheNumberOfDevices) {
     if (on_real_gpus()) GTEST_SKIP() << "about devices without a GPU";
+    // So many elements that each of four devices gets a part of the items
+    session().rows(
+        "DROP TABLE IF EXISTS bags; CREATE TABLE bags AS SELECT i::bigint AS id, "
+        "array_agg((j * 50 + (i * j * 7919::bigint) % 50)::int) AS terms, "
+        "array_agg((1 + i * j % 7)::real) AS weights "
+        "FROM generate_series(1, 45000) i, generate_series(1, 100) j GROUP BY i ORDER BY i");
     for (const std::size_t devices : {1, 2, 4}) {
         set_devices(devices);
         make_texts(300, 30, 500);
         expect_same_in_many_ways();
+        expect_same(
+            "gpu_knn('SELECT * FROM bags WHERE id % 3000 = 0', 'TABLE bags', 20, "
+            "exclude_self => true)");
     }
 }
 

@@ -99,7 +99,7 @@ void count_device_job(const DeviceJobResult& result) {
 /// False when the CPU is to do it. A job that gputextd has not looked at is sent once more; one
 /// that it has may be what has ended it.
 bool compute_on_device(Run& run) {
-    if (!device_is_wanted(run.size)) return false;
+    if (!run.computation.has_device_job() || !device_is_wanted(run.size)) return false;
     const Want want = device_setting() == DeviceSetting::gpu ? Want::device : Want::device_or_cpu;
     pid_t ended = 0;
     for (bool again = false;; again = true) {

@@ -28,6 +28,8 @@ public:
 
     // On a device; compute() may still follow.
 
+    /// Whether there is a job to send, wherever gputext.device says to compute it.
+    virtual bool has_device_job() const { return true; }
     /// Makes the input readable for another process.
     virtual void prepare_for_device() = 0;
     /// Sends the job.

@@ -25,10 +25,12 @@ class RowReceiver {
 public:
     /// Before the first row, even when there is none.
     virtual void check_columns(TupleDesc columns) = 0;
-    /// A row whose id and second column are not null. The values need not outlive the call, nor
-    /// does what is allocated during it.
+    /// Whether a row with these nulls is left out: by default one whose second column is null.
+    virtual bool left_out(const bool* nulls) const { return nulls[1]; }
+    /// A row whose id is not null and that is not left out. The values need not outlive the call,
+    /// nor does what is allocated during it.
     virtual void take_row(const Datum* values, const bool* nulls) = 0;
-    /// How many rows were left out, at least one, because their second column is null.
+    /// How many rows were left out, at least one.
     virtual void report_nulls(int64 rows) = 0;
 
 protected:

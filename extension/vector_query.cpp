@@ -33,20 +33,14 @@ const char* const kWanted =
 
 class VectorReceiver final : public RowReceiver {
 public:
-    VectorReceiver(VectorRows& rows, const RowsBefore& before) : rows_(rows), before_(before) {}
+    explicit VectorReceiver(VectorRows& rows) : rows_(rows) {}
 
     void check_columns(TupleDesc columns) override;
     void take_row(const Datum* values, const bool* nulls) override;
-    void report_nulls(int64 rows) override {
-        ereport(
-            NOTICE,
-            (errmsg_plural("skipped %lld vector that is null", "skipped %lld vectors that are null",
-                           static_cast<unsigned long>(rows), static_cast<long long>(rows))));
-    }
+    void report_nulls(int64 rows) override { report_null_vectors(rows); }
 
 private:
     VectorRows& rows_;
-    RowsBefore before_;
     VectorType type_{};  // of the column
 };
 
@@ -70,11 +64,8 @@ void VectorReceiver::check_columns(TupleDesc columns) {
 }
 
 void VectorReceiver::take_row(const Datum* values, const bool*) {
-    VectorValue vector;
-    const VectorFault fault = read_vector(type_, values[1], vector);
-    if (fault != VectorFault::none) raise_vector_fault(fault, rows_.name_of(values[0]));
-    rows_.append(values[0], vector);
-    show_rows(before_.rows + rows_.size(), before_.bytes + rows_.bytes());
+    append_vector(type_, values, rows_);
+    show_rows(rows_.size(), rows_.bytes());
 }
 
 }  // namespace
@@ -142,8 +133,21 @@ void VectorRows::release() {
     ids_.release();
 }
 
-void run_vector_query(const InnerQuery& query, VectorRows& rows, const RowsBefore& before) {
-    VectorReceiver receiver(rows, before);
+void append_vector(const VectorType& type, const Datum* values, VectorRows& rows) {
+    VectorValue vector;
+    const VectorFault fault = read_vector(type, values[1], vector);
+    if (fault != VectorFault::none) raise_vector_fault(fault, rows.name_of(values[0]));
+    rows.append(values[0], vector);
+}
+
+void report_null_vectors(int64 rows) {
+    ereport(NOTICE,
+            (errmsg_plural("skipped %lld vector that is null", "skipped %lld vectors that are null",
+                           static_cast<unsigned long>(rows), static_cast<long long>(rows))));
+}
+
+void run_vector_query(const InnerQuery& query, VectorRows& rows) {
+    VectorReceiver receiver(rows);
     run_inner_query(query, receiver);
     rows.finish();
 }

@@ -32,6 +32,8 @@ public:
     void append(Datum id, const VectorValue& vector);
     /// Ends the appending, as PackedBytes::finish() does; what follows is for then.
     void finish();
+    /// For sparse vectors of which nobody knew the length before: they were appended with 0.
+    void set_dimensions(std::size_t dimensions) { dimensions_ = dimensions; }
 
     std::size_t size() const { return id_begins_.size(); }
     std::uint64_t bytes() const { return elements_.size() + columns_.size() + ids_.size(); }
@@ -68,17 +70,17 @@ private:
     FileDescriptor elements_file_, columns_file_;
 };
 
-/// What another inner query of the same call has given before.
-struct RowsBefore {
-    std::uint64_t rows = 0;
-    std::uint64_t bytes = 0;
-};
+/// Reads a row (id, vector) of that type and appends it. Raises an error that names the row for
+/// vectors with anything but finite numbers in one dimension and for those of different lengths.
+void append_vector(const VectorType& type, const Datum* values, VectorRows& rows);
+
+/// Says how many rows were left out, since their vectors are null.
+void report_null_vectors(int64 rows);
 
 /// Packs the rows (id, vector) of the query into `rows`, showing meanwhile how many there are.
-/// Vectors that are null are left out, with one NOTICE. Raises an error for other columns, for
-/// vectors with anything but finite numbers in one dimension and for those of different lengths,
-/// naming the row, and what run_inner_query() raises.
-void run_vector_query(const InnerQuery& query, VectorRows& rows, const RowsBefore& before = {});
+/// Vectors that are null are left out, with one NOTICE. Raises an error for other columns, and what
+/// append_vector() and run_inner_query() raise.
+void run_vector_query(const InnerQuery& query, VectorRows& rows);
 
 /// Raises an error when vectors of both cannot be compared. Nothing can be wrong with no rows.
 /// `first_of_a` names a's first row where its id does not.

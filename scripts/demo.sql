@@ -117,6 +117,41 @@ ORDER BY q.id, n.rank;
 
 \set ECHO none
 \echo
+\echo 'The nearest by their words, rare ones counting more; copies are left out. The same three:'
+\echo
+\timing on
+\set ECHO queries
+CREATE TABLE alike AS
+SELECT * FROM gpu_knn('SELECT id, body FROM documents ORDER BY id LIMIT 3',
+                      'SELECT id, body FROM documents WHERE id IN (SELECT group_id FROM groups) ORDER BY id',
+                      k => 3, exclude_self => true, config => 'english');
+
+\set ECHO none
+\timing off
+\echo
+\set ECHO queries
+SELECT q.name AS document, n.rank, i.name AS neighbour, round(n.distance::numeric, 4) AS distance
+FROM alike n
+JOIN documents q ON q.id = n.query_id
+JOIN documents i ON i.id = n.item_id
+ORDER BY q.id, n.rank;
+
+\set ECHO none
+\echo
+\echo 'And the words that tell those three from all others:'
+\echo
+\set ECHO queries
+SELECT name AS document, string_agg(term, ', ' ORDER BY place) AS words
+FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY weight DESC, term) AS place
+      FROM tfidf('SELECT id, body FROM documents WHERE id IN (SELECT group_id FROM groups)',
+                 config => 'english', min_document_frequency => 3)
+      WHERE id IN (SELECT query_id FROM alike)) AS weights
+JOIN documents USING (id)
+WHERE place <= 5
+GROUP BY id, name ORDER BY id;
+
+\set ECHO none
+\echo
 \echo 'The five documents whose letters are least like those of any others, copies counting once:'
 \echo
 \set ECHO queries

@@ -19,6 +19,7 @@ SELECT edit_distance('日本語', '日本') AS removed, edit_distance('日本語
        edit_distance('ｱｲｳ', 'ｱｳ') AS katakana, edit_distance('丂日a', 'a') AS jis_x_0212,
        edit_distance('日本語', 'a日本語') AS shifted;
 SELECT edit_rate FROM near_duplicates($$VALUES (1::bigint, repeat('日本丂ｱa', 4)), (2, repeat('日本丂ｱa', 4) || '語')$$, mode => 'exact');
+SELECT id, term, octet_length(term) AS bytes FROM tfidf($$VALUES (1::bigint, '日本語 の 本'), (2, 'の')$$, config => 'simple');
 
 CREATE DATABASE regress_gputext_euc_kr ENCODING 'EUC_KR' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0;
 \c regress_gputext_euc_kr

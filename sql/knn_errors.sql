@@ -91,13 +91,13 @@ INSERT INTO kinds VALUES
     (5, 'number of columns', $$gpu_knn('TABLE vectors', 'TABLE vectors', 1)$$),
     (6, 'type of vectors', $$gpu_knn('SELECT id, key FROM vectors', 'TABLE vectors', 1)$$),
     (7, 'type of ids', $$gpu_knn('SELECT key, vector FROM vectors', 'TABLE vectors', 1)$$),
-    (8, 'null id', $$gpu_knn('SELECT NULL::bigint, vector FROM vectors', 'TABLE vectors', 1)$$),
+    (8, 'null id', $$gpu_knn('SELECT NULL::bigint, vector FROM vectors', 'SELECT id, vector FROM vectors', 1)$$),
     (9, 'ids without equality', $$gpu_knn('SELECT to_json(id), vector FROM vectors', 'SELECT to_json(id), vector FROM vectors', NULL::json, 1, 'cosine', true)$$),
-    (10, 'not finite', $$gpu_knn('SELECT id, ''{NaN}''::real[] FROM vectors', 'TABLE vectors', 1)$$),
-    (11, 'null element', $$gpu_knn('SELECT id, ''{NULL}''::real[] FROM vectors', 'TABLE vectors', 1)$$),
-    (12, 'several dimensions', $$gpu_knn('SELECT id, ARRAY[vector] FROM vectors', 'TABLE vectors', 1)$$),
-    (13, 'no elements', $$gpu_knn('SELECT id, ''{}''::real[] FROM vectors', 'TABLE vectors', 1)$$),
-    (14, 'different lengths', $$gpu_knn('SELECT id, vector[:id] FROM vectors', 'TABLE vectors', 1)$$);
+    (10, 'not finite', $$gpu_knn('SELECT id, ''{NaN}''::real[] FROM vectors', 'SELECT id, vector FROM vectors', 1)$$),
+    (11, 'null element', $$gpu_knn('SELECT id, ''{NULL}''::real[] FROM vectors', 'SELECT id, vector FROM vectors', 1)$$),
+    (12, 'several dimensions', $$gpu_knn('SELECT id, ARRAY[vector] FROM vectors', 'SELECT id, vector FROM vectors', 1)$$),
+    (13, 'no elements', $$gpu_knn('SELECT id, ''{}''::real[] FROM vectors', 'SELECT id, vector FROM vectors', 1)$$),
+    (14, 'different lengths', $$gpu_knn('SELECT id, vector[:id] FROM vectors', 'SELECT id, vector FROM vectors', 1)$$);
 CREATE FUNCTION sqlstate_of(call text) RETURNS text LANGUAGE plpgsql AS $$
 BEGIN
     EXECUTE 'SELECT * FROM ' || call;

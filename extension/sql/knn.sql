@@ -1,17 +1,21 @@
 -- Nearest neighbours
 --
 -- As for near-duplicates, each function comes with ids of type bigint, and with ids of the type of
--- id_type, which follows the inner queries.
+-- id_type, which follows the inner queries. What the inner queries give decides what is compared:
+-- vectors, texts or weights of terms. config is for texts, min_document_frequency for texts and
+-- weights.
 
 CREATE FUNCTION gpu_knn(
     queries text,
     items text,
     k integer,
     metric text DEFAULT 'cosine',
-    exclude_self boolean DEFAULT false
+    exclude_self boolean DEFAULT false,
+    config regconfig DEFAULT get_current_ts_config(),
+    min_document_frequency integer DEFAULT 1
 ) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_knn' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION gpu_knn(text, text, integer, text, boolean) IS
+COMMENT ON FUNCTION gpu_knn(text, text, integer, text, boolean, regconfig, integer) IS
     'the k nearest items of every query, exactly, both given by inner queries';
 
 CREATE FUNCTION gpu_knn(
@@ -20,10 +24,12 @@ CREATE FUNCTION gpu_knn(
     id_type anyelement,
     k integer,
     metric text DEFAULT 'cosine',
-    exclude_self boolean DEFAULT false
+    exclude_self boolean DEFAULT false,
+    config regconfig DEFAULT get_current_ts_config(),
+    min_document_frequency integer DEFAULT 1
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_knn_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION gpu_knn(text, text, anyelement, integer, text, boolean) IS
+COMMENT ON FUNCTION gpu_knn(text, text, anyelement, integer, text, boolean, regconfig, integer) IS
     'the k nearest items of every query, exactly, both given by inner queries, ids of the type of id_type';
 
 CREATE FUNCTION gpu_knn_within(
@@ -31,10 +37,12 @@ CREATE FUNCTION gpu_knn_within(
     items text,
     radius double precision,
     metric text DEFAULT 'cosine',
-    exclude_self boolean DEFAULT false
+    exclude_self boolean DEFAULT false,
+    config regconfig DEFAULT get_current_ts_config(),
+    min_document_frequency integer DEFAULT 1
 ) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_knn_within' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION gpu_knn_within(text, text, double precision, text, boolean) IS
+COMMENT ON FUNCTION gpu_knn_within(text, text, double precision, text, boolean, regconfig, integer) IS
     'all items within a distance of every query, nearest first, both given by inner queries';
 
 CREATE FUNCTION gpu_knn_within(
@@ -43,8 +51,10 @@ CREATE FUNCTION gpu_knn_within(
     id_type anyelement,
     radius double precision,
     metric text DEFAULT 'cosine',
-    exclude_self boolean DEFAULT false
+    exclude_self boolean DEFAULT false,
+    config regconfig DEFAULT get_current_ts_config(),
+    min_document_frequency integer DEFAULT 1
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_knn_within_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION gpu_knn_within(text, text, anyelement, double precision, text, boolean) IS
+COMMENT ON FUNCTION gpu_knn_within(text, text, anyelement, double precision, text, boolean, regconfig, integer) IS
     'all items within a distance of every query, nearest first, both given by inner queries, ids of the type of id_type';

@@ -1,0 +1,49 @@
+// extension/knn_rows.hpp - the rows of the inner queries of gpu_knn, whatever they are
+
+#pragma once
+
+#include "extension/postgres.hpp"
+
+#include <optional>
+
+#include "cpp/distance.hpp"
+#include "extension/inner_query.hpp"
+#include "extension/row_keys.hpp"
+#include "extension/term_reader.hpp"
+#include "extension/vector_query.hpp"
+
+namespace gputext {
+
+/// What rows are, by the types of their columns. Those of both inner queries are of one kind.
+enum class RowKind { vectors, texts, weights };
+
+/// What a call says of its rows.
+struct KnnInput {
+    InnerQuery queries;
+    InnerQuery items;
+    Metric metric;
+    bool exclude_self;
+    Oid config;                            // the text search configuration, for texts
+    std::uint32_t min_document_frequency;  // for texts and weights
+};
+
+struct KnnRows {
+    KnnRows(const KnnInput& input, std::size_t memory_limit)
+        : queries("query", id_type_of(input.queries.id_type), memory_limit),
+          items("item", id_type_of(input.items.id_type), memory_limit),
+          terms(std::in_place, input.config) {}
+
+    RowKind kind = RowKind::vectors;
+    VectorRows queries, items;
+    std::optional<TermReader> terms;  // while rows are read
+    NumberedIds numbers;              // with exclude_self
+
+    RowKeys keys() const { return {numbers.queries, numbers.items}; }
+};
+
+/// Reads the rows of both inner queries, the items first: their terms are numbered, and of the
+/// queries' only those that an item has. Raises an error for what cannot be compared, or not by the
+/// metric.
+void read_knn_rows(const KnnInput& input, KnnRows& rows);
+
+}  // namespace gputext

@@ -196,8 +196,16 @@ void TermFilter::score(IndexedQuery& query, std::size_t tile) {
         for (const std::uint32_t hot : query.hot_) columns_.push_back(index_.column(tile, hot));
         add_columns_(columns_.data(), query.hot_weights_.data(), columns_.size(), rows, scores);
     }
+    // Lists lie anywhere in the tile's part of the index: ask for all before the first is read.
+    lists_.clear();
     for (const auto& [number, weight] : query.frequent_) {
-        const InvertedIndex::List list = index_.list(tile, number);
+        lists_.push_back(index_.list(tile, number));
+        __builtin_prefetch(lists_.back().rows);
+        __builtin_prefetch(lists_.back().weights);
+    }
+    for (std::size_t l = 0; l < lists_.size(); ++l) {
+        const InvertedIndex::List& list = lists_[l];
+        const float weight = query.frequent_[l].weight;
         for (std::size_t i = 0; i < list.size; ++i)
             scores[list.rows[i]] += weight * list.weights[i];
     }

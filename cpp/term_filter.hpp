@@ -121,6 +121,7 @@ private:
     };
     std::unique_ptr<float[], Free> scores_;
     std::vector<const std::uint16_t*> columns_;
+    std::vector<InvertedIndex::List> lists_;
     AddColumns add_columns_;
     None none_;
 };

@@ -491,7 +491,7 @@ TEST_F(Gputextd, FaultsOfAWelcomeAreErrorsOfTheirClients) {
         const Status status = first_status();
         EXPECT_EQ(status.code(), ErrorCode::unavailable) << fault;
         if (std::string(fault) == "wrong_version") {
-            EXPECT_EQ(status.message(), "gputextd speaks version 2 of the protocol instead of 1");
+            EXPECT_EQ(status.message(), "gputextd speaks version 3 of the protocol instead of 2");
         }
         expect_good_answer();
     }
@@ -604,7 +604,7 @@ TEST_F(Gputextd, TellsAClientOfAnotherVersion) {
     const auto* error = std::get_if<ErrorReply>(&(*messages)[1]);
     ASSERT_NE(error, nullptr);
     EXPECT_EQ(error->code, ErrorCode::unavailable);
-    EXPECT_EQ(error->message, "gputextd received version 7 of the protocol instead of 1");
+    EXPECT_EQ(error->message, "gputextd received version 7 of the protocol instead of 2");
 }
 
 TEST_F(Gputextd, ClosesOnThoseWhoDoNotSpeakTheProtocol) {

@@ -13,6 +13,7 @@
 #include "kernels/near_duplicates.hpp"
 #include "kernels/nearest_neighbours.hpp"
 #include "kernels/outlier_factor.hpp"
+#include "kernels/term_neighbours.hpp"
 #include "kernels/upload_ring.hpp"
 
 namespace gputext {
@@ -135,7 +136,7 @@ public:
         });
     }
 
-    // Sparse vectors are computed on the host's threads.
+    // Sparse vectors that are not texts are computed on the host's threads.
 
     Status nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
                               const Vectors& items, const RowKeys& keys, std::uint64_t memory,
@@ -146,6 +147,16 @@ public:
         return run(answer, [&] {
             return gpu::nearest_neighbours(parameters, queries, items, keys, {stream_, memory},
                                            *ring_, execution);
+        });
+    }
+
+    Status term_neighbours(const TermKnnParameters& parameters, std::span<const double> factors,
+                           const Vectors& queries, const Vectors& items, const RowKeys& keys,
+                           std::uint64_t memory, Execution& execution,
+                           Neighbours& answer) override {
+        return run(answer, [&] {
+            return gpu::term_neighbours(parameters, factors, queries, items, keys,
+                                        {stream_, memory}, *ring_, execution);
         });
     }
 

@@ -1,0 +1,47 @@
+// kernels/term_filter.hpp - the filter of a search of terms: scores from posting lists, in integers
+//
+// A block takes one query and one tile of items. It lays the tile's posting lists of the query's
+// terms end to end and gives each warp as many postings as the next one, whatever lists they are
+// of. Sums lie in shared memory: only those that reach the query's gate are written, to its list.
+//
+// Source: Amorim, 2019, FaSST-kNN, sections 4.2 to 4.4: balance over postings, a threshold from a
+// sample, compaction.
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "kernels/neighbour_lists.hpp"
+#include "kernels/term_index.hpp"
+#include "kernels/term_queries.hpp"
+
+namespace gputext::gpu {
+
+struct TermFilterJob {
+    TermIndex index;
+    TermQueries queries;
+    QuerySelection selection;
+    std::uint32_t most_terms;  // of a query
+    const float* gates;        // by query, from TermGates
+    std::uint32_t first_item;  // number of the index's first item
+    std::uint32_t begin, end;  // numbers of the items that may be found
+    ListsView lists;
+};
+
+/// Adds items to the lists of the selected queries whose gates they reach, with their scores; where
+/// the gate is -infinity all that share a term. Some launches of at most `launch_work` postings,
+/// between which it looks at `stop`: `work` is about how many there are in all.
+Status run_term_filter(const TermFilterJob& job, double work, Stop stop, cudaStream_t stream);
+
+/// Scores that a group of items has at most, in `tiles` tiles at equal distances: for each query
+/// kTermGroups scores a tile.
+inline constexpr std::uint32_t kTermGroups = 256;
+Status sample_terms(const TermFilterJob& job, std::uint32_t tiles, float* sampled,
+                    cudaStream_t stream);
+
+/// Adds to `work`, on the device, the postings of the selected queries' terms.
+Status count_term_work(const TermFilterJob& job, unsigned long long* work, cudaStream_t stream);
+
+}  // namespace gputext::gpu

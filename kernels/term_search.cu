@@ -1,0 +1,216 @@
+#include "kernels/term_search.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "kernels/launch.hpp"
+
+namespace gputext::gpu {
+namespace {
+
+constexpr std::uint32_t kMostGuessedK = 1024;
+constexpr std::uint32_t kTilesForSample = 24;  // one of so many is sampled
+constexpr std::uint32_t kMostSampled = 32;
+constexpr double kLittleWork = 1e9;  // postings: some milliseconds
+
+std::uint32_t tiles_of(std::size_t items) {
+    return static_cast<std::uint32_t>((items + kTermTile - 1) / kTermTile);
+}
+
+std::uint32_t sampled_tiles(std::size_t items) {
+    return std::clamp(tiles_of(items) / kTilesForSample, 1u, kMostSampled);
+}
+
+/// Of the groups of samples, how many must reach a gate that the k nearest of all items reach but
+/// for one case in about a hundred thousand: how many of them are sampled follows Poisson's law.
+std::uint32_t rank_of_gate(double k, double samples, double items, double groups) {
+    const double mean = k * samples / items;
+    const double rank = mean + 4 * std::sqrt(mean) + 3;
+    return static_cast<std::uint32_t>(std::ceil(groups * (1 - std::pow(1 - 1 / groups, rank))));
+}
+
+}  // namespace
+
+NeighbourLists::Shape TermSearch::shape_of(std::size_t k, double radius, std::size_t items) {
+    constexpr std::uint32_t kShort = NeighbourLists::kShort;
+    const bool open = k >= items && radius < std::numeric_limits<double>::infinity();
+    if (open) return {kShort, kShort, false, true};
+    const std::size_t kept = std::min(k, items);
+    const auto short_k = static_cast<std::uint32_t>(kept);
+    if (kept <= kMostGuessedK)
+        return {short_k, std::clamp(4 * std::bit_ceil(short_k), 1024u, kShort), true, false};
+    const std::size_t capacity = std::min(items, kept + std::max<std::size_t>(kept / 2, 4096));
+    return {short_k, static_cast<std::uint32_t>(std::max<std::size_t>(capacity, kShort + 1)), true,
+            false};
+}
+
+std::size_t TermSearch::bytes_per_query(const NeighbourLists::Shape& shape, std::size_t items) {
+    return NeighbourLists::bytes_per_query(shape) +
+           (3 + sampled_tiles(items) * kTermGroups) * sizeof(float) +
+           34 * sizeof(std::uint32_t);  // failed queries, at every depth
+}
+
+Status TermSearch::allocate(const NeighbourLists::Shape& shape, std::uint32_t queries,
+                            std::size_t items, std::function<Status()> taken, Execution& execution,
+                            TermTimers& timers, cudaStream_t stream) {
+    execution_ = &execution;
+    timers_ = &timers;
+    stream_ = stream;
+    taken_ = std::move(taken);
+    GPUTEXT_TRY(lists_.allocate(shape, queries, stream));
+    GPUTEXT_TRY(gates_.allocate(queries, stream));
+    GPUTEXT_TRY(proven_.allocate(queries, stream));
+    GPUTEXT_TRY(least_.allocate(queries, stream));
+    GPUTEXT_TRY(
+        sampled_.allocate(std::size_t{queries} * sampled_tiles(items) * kTermGroups, stream));
+    GPUTEXT_TRY(counters_.allocate(3, stream));
+    return cuda_status(cudaMemsetAsync(counters_.data(), 0, 3 * sizeof(unsigned long long), stream),
+                       "clearing counts");
+}
+
+Status TermSearch::begin(const TermQueries& queries, std::uint32_t most_terms, double radius) {
+    queries_ = queries;
+    most_terms_ = most_terms;
+    return lists_.reset(queries.rows.rows, radius);
+}
+
+Status TermSearch::counts(std::uint64_t& rescored, std::uint64_t& found) {
+    unsigned long long counts[2];
+    GPUTEXT_TRY(cuda_status(cudaMemcpyAsync(counts, counters_.data() + 1, sizeof counts,
+                                            cudaMemcpyDeviceToHost, stream_),
+                            "counting distances"));
+    GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "counting distances"));
+    rescored = counts[0];
+    found = counts[1];
+    return {};
+}
+
+TermFilterJob TermSearch::job(const QuerySelection& selection, std::uint32_t begin,
+                              std::uint32_t end) const {
+    return {index_,      queries_, selection, most_terms_,  gates_.data(),
+            first_item_, begin,    end,       lists_.view()};
+}
+
+TermGates TermSearch::gates(const QuerySelection& selection, float* to) const {
+    return {queries_, selection, index_.residual, to};
+}
+
+/// How many postings the queries touch, about: at most every term's in every item.
+Status TermSearch::measure_work() {
+    work_ = static_cast<double>(queries_.rows.stored) * index_.items.rows;
+    if (work_ <= kLittleWork) return {};
+    GPUTEXT_TRY(cuda_status(
+        cudaMemsetAsync(counters_.data(), 0, sizeof(unsigned long long), stream_), "clearing"));
+    GPUTEXT_TRY(
+        count_term_work(job({nullptr, queries_.rows.rows}, 0, 0), counters_.data(), stream_));
+    unsigned long long work = 0;
+    GPUTEXT_TRY(download_value(counters_.data(), work, stream_, "counting postings"));
+    work_ = static_cast<double>(work);
+    return {};
+}
+
+Status TermSearch::search(const TermIndex& index, std::uint32_t first_item) {
+    index_ = index;
+    first_item_ = first_item;
+    const QuerySelection all{nullptr, queries_.rows.rows};
+    const std::uint32_t end = first_item + index.items.rows;
+    if (all.count == 0 || index.items.rows == 0) return {};
+    GPUTEXT_TRY(measure_work());
+    const NeighbourLists::Shape& shape = lists_.shape();
+    const bool first = first_item == 0;
+    if (shape.open || !first) return search_range(all, first_item, end);
+    const bool guessed = shape.is_short() && 8 * std::size_t{shape.k} <= index.items.rows;
+    if (!guessed) return search_directly(all, first_item, end, true);
+
+    GPUTEXT_TRY(guess());
+    GPUTEXT_TRY(filter_and_score(all, first_item, end, true));
+    GPUTEXT_TRY(set_term_gates(gates(all, proven_.data()), lists_.view().limits, stream_));
+    DeviceBuffer<std::uint32_t> failed;
+    GPUTEXT_TRY(failed.allocate(all.count, stream_));
+    std::uint32_t count = 0;
+    GPUTEXT_TRY(lists_.take_failed(all, gates_.data(), proven_.data(), failed.data(), count));
+    if (count == 0) return {};
+    escalated_ += count;
+    timers_->again.begin();
+    GPUTEXT_TRY(search_directly({failed.data(), count}, first_item, end, true));
+    timers_->again.end();
+    return {};
+}
+
+/// Gates from a sample.
+Status TermSearch::guess() {
+    const QuerySelection all{nullptr, queries_.rows.rows};
+    const std::size_t items = index_.items.rows;
+    const std::uint32_t tiles = sampled_tiles(items);
+    timers_->sample.begin();
+    GPUTEXT_TRY(sample_terms(job(all, 0, 0), tiles, sampled_.data(), stream_));
+    const std::uint32_t groups = tiles * kTermGroups;
+    const double samples = std::min<double>(tiles * kTermTile, static_cast<double>(items));
+    const std::uint32_t rank =
+        rank_of_gate(lists_.shape().k + 1.0, samples, static_cast<double>(items), groups);
+    GPUTEXT_TRY(guess_term_gates(gates(all, gates_.data()), lists_.view().limits, sampled_.data(),
+                                 groups, rank, stream_));
+    timers_->sample.end();
+    return {};
+}
+
+/// Finds items [begin, end) by the gates, and keeps the nearest. `any_k`: see find_least_scores().
+Status TermSearch::filter_and_score(const QuerySelection& selection, std::uint32_t begin,
+                                    std::uint32_t end, bool any_k) {
+    timers_->filter.begin();
+    GPUTEXT_TRY(run_term_filter(job(selection, begin, end),
+                                work_ * selection.count / queries_.rows.rows, execution_->stop(),
+                                stream_));
+    timers_->filter.end();
+    timers_->score.begin();
+    const ListsView view = lists_.view();
+    if (any_k)
+        GPUTEXT_TRY(
+            find_least_scores(gates(selection, gates_.data()), view, least_.data(), stream_));
+    GPUTEXT_TRY(score_terms(
+        {queries_, index_.items, first_item_, selection, any_k ? least_.data() : nullptr, view,
+         counters_.data() + 1, counters_.data() + 2},
+        stream_));
+    timers_->score.end();
+    timers_->sort.begin();
+    GPUTEXT_TRY(lists_.keep(selection));
+    timers_->sort.end();
+    return execution_->checkpoint(0);
+}
+
+/// With gates that nothing is left out by: of few items at first, whose distances bound the
+/// others'.
+Status TermSearch::search_directly(const QuerySelection& selection, std::uint32_t begin,
+                                   std::uint32_t end, bool lists_are_empty) {
+    std::uint32_t next = begin;
+    std::uint32_t step = lists_are_empty ? std::max(lists_.shape().capacity, kTermTile) : end;
+    while (next < end) {
+        const std::uint32_t last = end - next > step + step / 2 ? next + step : end;
+        GPUTEXT_TRY(search_range(selection, next, last));
+        next = last;
+        step = std::min(2 * step, 1u << 30);
+    }
+    return {};
+}
+
+Status TermSearch::search_range(const QuerySelection& selection, std::uint32_t begin,
+                                std::uint32_t end) {
+    GPUTEXT_TRY(set_term_gates(gates(selection, gates_.data()), lists_.view().limits, stream_));
+    GPUTEXT_TRY(filter_and_score(selection, begin, end, false));
+    DeviceBuffer<std::uint32_t> failed;
+    std::uint32_t count = 0;
+    // As many as there is room for never overflow.
+    if (end - begin > lists_.shape().room()) {
+        GPUTEXT_TRY(failed.allocate(selection.count, stream_));
+        GPUTEXT_TRY(lists_.take_failed(selection, nullptr, nullptr, failed.data(), count));
+    }
+    if (lists_.shape().open) GPUTEXT_TRY(taken_());
+    if (count == 0) return {};
+    const std::uint32_t middle = begin + (end - begin) / 2;
+    GPUTEXT_TRY(search_range({failed.data(), count}, begin, middle));
+    return search_range({failed.data(), count}, middle, end);
+}
+
+}  // namespace gputext::gpu

@@ -35,6 +35,7 @@ public:
           lists_(queries),
           limits_(queries, radius) {}
 
+    std::size_t queries() const { return lists_.size(); }
     std::size_t k() const { return k_; }
     /// Candidates farther than this need not be added: the radius, or less.
     double limit(std::size_t query) const;

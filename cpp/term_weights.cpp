@@ -1,25 +1,18 @@
 #include "cpp/term_weights.hpp"
 
 #include <cmath>
+#include <numeric>
 
-#include "cpp/stoppable.hpp"
+#include "cpp/column_counts.hpp"
 
 namespace gputext {
 
 Result<std::vector<std::uint32_t>> document_frequencies(const Vectors& items,
                                                         Execution& execution) {
-    std::vector<std::uint32_t> frequencies(items.dimensions);
     execution.begin_phase("counting terms", items.rows);
-    for (std::size_t row = 0; row < items.rows; ++row) {
-        if (Status status = execution.checkpoint(); !status.ok()) return status;
-        const std::size_t end = items.begin(row) + items.stored(row);
-        for (std::size_t i = items.begin(row); i < end; ++i) {
-            double element;
-            copy_elements(items, i, 1, &element);
-            if (element != 0) ++frequencies[items.columns[i]];
-        }
-    }
-    return frequencies;
+    std::vector<std::uint32_t> rows(items.rows);
+    std::iota(rows.begin(), rows.end(), 0u);
+    return column_counts(items, rows, execution);
 }
 
 std::vector<double> term_factors(const TermParameters& parameters,

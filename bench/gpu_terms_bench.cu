@@ -73,8 +73,10 @@ struct Resident {
     DeviceBuffer<double> factors_on_device;
     gpu::TermRowsMemory rows;
     gpu::TermIndexMemory index;
+    gpu::HotTermsMemory hot;
 
-    Resident(const Vectors& from, std::span<const std::uint32_t> frequencies)
+    Resident(const Vectors& from, std::span<const std::uint32_t> frequencies, std::size_t queries,
+             std::size_t elements)
         : items(from), factors(term_factors({}, frequencies, from.rows)) {
         const std::size_t tiles = (items.rows + gpu::kTermTile - 1) / gpu::kTermTile;
         const std::size_t stored = items.row_begins[items.rows];
@@ -91,11 +93,18 @@ struct Resident {
             timer.begin();
             check(index.build(rows.view()));
             timer.end();
+            gpu::StreamTimer hot_timer(true, stream());
+            hot_timer.begin();
+            check(hot.build(index.view(), {100000, queries, elements, std::size_t{16} << 30},
+                            stream()));
+            hot_timer.end();
             wait();
-            std::printf("index: copied and weighed in %.1f ms, indexed in %.2f ms; %.2f GB\n",
-                        loaded * 1e3, timer.milliseconds(),
-                        1e-9 * static_cast<double>(
-                                   gpu::TermIndexMemory::bytes(tiles, items.dimensions, stored)));
+            std::printf(
+                "index: copied and weighed in %.1f ms, indexed in %.2f ms, %u columns of "
+                "hot terms in %.2f ms; %.2f GB of lists\n",
+                loaded * 1e3, timer.milliseconds(), hot.view().padded, hot_timer.milliseconds(),
+                1e-9 * static_cast<double>(
+                           gpu::TermIndexMemory::bytes(tiles, items.dimensions, stored)));
         }
     }
 };
@@ -125,8 +134,8 @@ struct Session {
         check(queries.load(questions, 0, count, {}, corpus.factors_on_device.data(), ring(),
                            every_core()));
         check(search.allocate(
-            gpu::TermSearch::shape_of(k, kInfinity, items), count, items, [] { return Status(); },
-            every_core(), timers, stream()));
+            gpu::TermSearch::shape_of(k, kInfinity, items), count, items, true,
+            [] { return Status(); }, every_core(), timers, stream()));
         wait();
     }
 
@@ -135,10 +144,32 @@ struct Session {
         gpu::StreamTimer timer(true, stream());
         timer.begin();
         check(search.begin(queries.view(), terms, kInfinity));
-        check(search.search(corpus.index.view(), 0));
+        check(search.search(corpus.index.view(), corpus.hot.view(), 0));
         timer.end();
         wait();
         return timer.milliseconds();
+    }
+};
+
+/// Some of the questions, and what the CPU answers.
+struct Truth {
+    std::vector<std::size_t> questions;
+    Neighbours answers;
+
+    /// Of them, those answered otherwise, or with other bits.
+    std::size_t differing(const Neighbours& found, std::size_t k) const {
+        std::size_t count = 0;
+        for (std::size_t i = 0; i < questions.size(); ++i) {
+            const std::uint64_t a = found.begins[questions[i]], b = answers.begins[i];
+            const std::uint64_t size = std::min<std::uint64_t>(k, answers.begins[i + 1] - b);
+            bool same = found.begins[questions[i] + 1] - a == size;
+            for (std::uint64_t n = 0; same && n < size; ++n)
+                same = found.items[a + n] == answers.items[b + n] &&
+                       std::bit_cast<std::uint64_t>(found.distances[a + n]) ==
+                           std::bit_cast<std::uint64_t>(answers.distances[b + n]);
+            count += !same;
+        }
+        return count;
     }
 };
 
@@ -149,7 +180,8 @@ double touched(const Vectors& questions, std::span<const std::uint32_t> frequenc
     return sum / static_cast<double>(questions.rows);
 }
 
-void measure_batch(Resident& corpus, const Vectors& questions, std::size_t k, double postings) {
+void measure_batch(Resident& corpus, const Vectors& questions, std::size_t k, double postings,
+                   const Truth& truth) {
     double best = 1e300;
     {
         Session session(corpus, questions, k, false);
@@ -162,16 +194,20 @@ void measure_batch(Resident& corpus, const Vectors& questions, std::size_t k, do
     std::uint64_t rescored = 0, found = 0;
     check(session.search.counts(rescored, found));
     const double per_query = static_cast<double>(found) / n;
+    Neighbours answer;
+    check(session.search.lists().download(static_cast<std::uint32_t>(questions.rows), answer.begins,
+                                          answer.items, answer.distances));
     std::printf(
         "batch of %zu, k = %zu: %.3f us a query (sample %.3f, filter %.3f, score %.3f, sort %.3f, "
         "again %.3f); %.3g postings/s; found %.1f, rescored %.1f, 1 of %.0f scores; escalated "
-        "%llu\n",
+        "%llu; %zu of %zu answers differ from the CPU's\n",
         questions.rows, k, best * us, session.timers.sample.milliseconds() * us,
         session.timers.filter.milliseconds() * us, session.timers.score.milliseconds() * us,
         session.timers.sort.milliseconds() * us, session.timers.again.milliseconds() * us,
         postings * n / best * 1e3, per_query, static_cast<double>(rescored) / n,
         static_cast<double>(corpus.items.rows) / per_query,
-        static_cast<unsigned long long>(session.search.escalated()));
+        static_cast<unsigned long long>(session.search.escalated()), truth.differing(answer, k),
+        truth.questions.size());
     std::fflush(stdout);
 }
 
@@ -189,7 +225,7 @@ void measure_single(Resident& corpus, const Vectors& all, std::size_t k) {
         check(session.queries.load(question, 0, 1, {}, corpus.factors_on_device.data(), ring(),
                                    every_core()));
         check(session.search.begin(session.queries.view(), session.terms, kInfinity));
-        check(session.search.search(corpus.index.view(), 0));
+        check(session.search.search(corpus.index.view(), corpus.hot.view(), 0));
         std::vector<std::uint64_t> begins;
         std::vector<std::uint32_t> items;
         std::vector<double> distances;
@@ -206,44 +242,26 @@ void measure_single(Resident& corpus, const Vectors& all, std::size_t k) {
     std::fflush(stdout);
 }
 
-/// Questions answered otherwise than by the CPU.
-std::size_t differing(const Neighbours& a, const Neighbours& b) {
-    std::size_t count = 0;
-    for (std::size_t q = 0; q + 1 < b.begins.size(); ++q) {
-        bool same = a.begins[q + 1] - a.begins[q] == b.begins[q + 1] - b.begins[q];
-        for (std::uint64_t i = 0; same && i < b.begins[q + 1] - b.begins[q]; ++i)
-            same = a.items[a.begins[q] + i] == b.items[b.begins[q] + i] &&
-                   std::bit_cast<std::uint64_t>(a.distances[a.begins[q] + i]) ==
-                       std::bit_cast<std::uint64_t>(b.distances[b.begins[q] + i]);
-        count += !same;
-    }
-    return count;
-}
-
 /// The whole operator, from the host's memory and back.
 void measure_whole(const std::vector<double>& factors, const Vectors& items,
-                   const Vectors& questions, std::size_t k, bool compare) {
-    const TermKnnParameters parameters{.k = k, .memory_limit = std::size_t{32} << 30};
+                   const Vectors& questions, std::size_t k, const Truth& truth) {
     double best = 1e300;
     Neighbours answer;
-    for (int pass = 0; pass < (compare ? 1 : 2); ++pass) {
+    gpu::TermKnnCounts counts;
+    for (int pass = 0; pass < 3; ++pass) {
         const Clock clock;
-        auto found = gpu::term_neighbours(parameters, factors, questions, items, {},
-                                          {stream(), std::size_t{60} << 30}, ring(), every_core());
+        auto found =
+            gpu::term_neighbours({.k = k}, factors, questions, items, {},
+                                 {stream(), std::size_t{60} << 30}, ring(), every_core(), &counts);
         best = std::min(best, clock.seconds());
         check(found.status());
         answer = std::move(*found);
     }
-    std::printf("whole call, %zu questions, k = %zu: %.1f ms", questions.rows, k, best * 1e3);
-    if (compare) {
-        const Clock clock;
-        const auto expected =
-            term_neighbours(parameters, factors, questions, items, {}, every_core());
-        check(expected.status());
-        std::printf("; the CPU %.1f ms; %zu answers differ", clock.seconds() * 1e3,
-                    differing(answer, *expected));
-    }
-    std::printf("\n");
+    std::printf(
+        "whole call, %zu questions, k = %zu: %.1f ms, of which %.1f for the index on the device; "
+        "%zu of %zu answers differ from the CPU's\n",
+        questions.rows, k, best * 1e3, counts.index_ms, truth.differing(answer, k),
+        truth.questions.size());
     std::fflush(stdout);
 }
 
@@ -285,17 +303,29 @@ int main(int argc, char** argv) {
     const double postings = touched(questions.vectors(), corpus.frequencies());
     std::printf("a question touches %.0f postings: floor %.3f us by memory alone\n", postings,
                 postings * 4 / kMemory * 1e6);
+    const auto factors = term_factors({}, corpus.frequencies(), items.rows);
+    Truth truth;
+    if (checked > 0) {
+        std::vector<std::uint32_t> rows;
+        for (std::size_t i = 0; i < checked; ++i) {
+            truth.questions.push_back(i * query_count / checked);
+            rows.push_back(questions.rows()[truth.questions.back()]);
+        }
+        const bench::TermRows some(items, rows);
+        const Clock cpu_clock;
+        auto expected = term_neighbours({.k = 512, .memory_limit = std::size_t{32} << 30}, factors,
+                                        some.vectors(), items, {}, every_core());
+        check(expected.status());
+        truth.answers = std::move(*expected);
+        std::printf("the CPU: %zu questions, k = 512, in %.1f s on %u threads\n", checked,
+                    cpu_clock.seconds(), every_core().threads());
+    }
     {
-        Resident resident(items, corpus.frequencies());
-        for (const std::size_t k : {32, 128, 512})
-            measure_batch(resident, questions.vectors(), k, postings);
+        Resident resident(items, corpus.frequencies(), query_count,
+                          questions.vectors().columns.size());
+        for (const std::size_t k : {32, 64, 128, 256, 512})
+            measure_batch(resident, questions.vectors(), k, postings, truth);
         for (const std::size_t k : {32, 512}) measure_single(resident, items, k);
     }
-    const auto factors = term_factors({}, corpus.frequencies(), items.rows);
-    measure_whole(factors, items, questions.vectors(), 32, false);
-    if (checked > 0) {
-        const auto some = bench::TermRows::spread(items, checked);
-        for (const std::size_t k : {32, 512})
-            measure_whole(factors, items, some.vectors(), k, true);
-    }
+    measure_whole(factors, items, questions.vectors(), 32, truth);
 }

@@ -162,15 +162,6 @@ __global__ __launch_bounds__(kThreads) void merge_lists(ListsView lists, MergeIn
     if (threadIdx.x == 0) atomicAdd(rescored, static_cast<unsigned long long>(total - kept));
 }
 
-/// Lets a kernel have as much shared memory as a list takes.
-template <class Kernel>
-Status allow_list(Kernel* kernel, std::size_t bytes) {
-    if (bytes <= 32 << 10) return {};
-    return cuda_status(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(bytes)),
-                       "asking for shared memory");
-}
-
 std::size_t list_bytes(std::uint32_t capacity) {
     return capacity * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
 }
@@ -183,7 +174,7 @@ Status NeighbourLists::merge_short(const MergeInput& input, const QuerySelection
     return with_element_type(input.items.type, [&](auto element) {
         const auto kernel =
             merge_lists<std::remove_const_t<std::remove_pointer_t<decltype(element)>>>;
-        GPUTEXT_TRY(allow_list(kernel, bytes));
+        GPUTEXT_TRY(allow_shared_bytes(kernel, bytes));
         kernel<<<selection.count, kThreads, bytes, stream_>>>(view(), input, selection, shape_.open,
                                                               rescored);
         return launched("merging neighbours");
@@ -192,7 +183,7 @@ Status NeighbourLists::merge_short(const MergeInput& input, const QuerySelection
 
 Status NeighbourLists::keep_short(const QuerySelection& selection) {
     const std::size_t bytes = list_bytes(shape_.capacity);
-    GPUTEXT_TRY(allow_list(keep_scored, bytes));
+    GPUTEXT_TRY(allow_shared_bytes(keep_scored, bytes));
     keep_scored<<<selection.count, kThreads, bytes, stream_>>>(view(), selection, shape_.open);
     return launched("keeping neighbours");
 }

@@ -13,6 +13,8 @@
 
 #include <cstdint>
 
+#include "cpp/stop.hpp"
+#include "kernels/hot_terms.hpp"
 #include "kernels/neighbour_lists.hpp"
 #include "kernels/term_index.hpp"
 #include "kernels/term_queries.hpp"
@@ -28,11 +30,15 @@ struct TermFilterJob {
     std::uint32_t first_item;  // number of the index's first item
     std::uint32_t begin, end;  // numbers of the items that may be found
     ListsView lists;
+    /// Where hot terms are summed beforehand: for all queries in their order only.
+    HotTerms hot;
+    HotQueries hot_queries;
+    std::int16_t* hot_scores;
 };
 
 /// Adds items to the lists of the selected queries whose gates they reach, with their scores; where
-/// the gate is -infinity all that share a term. Some launches of at most `launch_work` postings,
-/// between which it looks at `stop`: `work` is about how many there are in all.
+/// the gate is -infinity all that share a term. In launches of some 10 ms, between which it looks
+/// at `stop`: `work` is about how many postings there are in all.
 Status run_term_filter(const TermFilterJob& job, double work, Stop stop, cudaStream_t stream);
 
 /// Scores that a group of items has at most, in `tiles` tiles at equal distances: for each query
@@ -40,6 +46,14 @@ Status run_term_filter(const TermFilterJob& job, double work, Stop stop, cudaStr
 inline constexpr std::uint32_t kTermGroups = 256;
 Status sample_terms(const TermFilterJob& job, std::uint32_t tiles, float* sampled,
                     cudaStream_t stream);
+
+/// The same filter for so few queries that their scores may be kept: kTermTile for each tile of
+/// the index, query by query. Items of equal keys get 0. And the largest scores of groups of items,
+/// kWideGroups a tile. One launch.
+inline constexpr std::uint32_t kWideGroups = 32;
+Status score_all_terms(const TermFilterJob& job, int* scores, float* largest, cudaStream_t stream);
+/// Adds items to lists by scores that are kept, and by gates that are not -infinity.
+Status filter_scores(const TermFilterJob& job, const int* scores, cudaStream_t stream);
 
 /// Adds to `work`, on the device, the postings of the selected queries' terms.
 Status count_term_work(const TermFilterJob& job, unsigned long long* work, cudaStream_t stream);

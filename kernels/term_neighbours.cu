@@ -67,12 +67,25 @@ public:
     void use(std::size_t memory) {
         const std::size_t available = memory - fixed_;
         const std::size_t all_items = item_bytes(0, items_.rows);
-        const std::size_t tile = query_bytes(0, std::min(queries_.rows, kMostQueries));
+        const std::size_t tile =
+            std::max(query_bytes(0, std::min(queries_.rows, kMostQueries)), least_query());
         for_items_ = all_items;
-        if (available < all_items || available - all_items < std::max(tile, least_query()))
+        if (available < all_items || available - all_items < tile)
             for_items_ =
                 std::max(least_items(), available - std::max(available / 2, least_query()));
         for_queries_ = available - for_items_;
+        // What nothing else needs.
+        const std::size_t scores = TermSearch::bytes_for_scores(shape, queries_.rows, items_.rows);
+        const std::size_t taken = all_items + tile;
+        keep_scores = scores > 0 && for_items_ == all_items && available >= taken + scores;
+        if (keep_scores) for_queries_ = tile;
+        for_hot_ = for_items_ == all_items && available > taken ? available - taken : 0;
+        if (for_hot_ > 0 && !keep_scores) for_queries_ = tile;
+    }
+
+    /// Of queries in all and at a time, and the memory for hot terms.
+    HotTermsMemory::Plan hot(std::size_t tile, std::size_t elements) const {
+        return {queries_.rows, tile, elements, keep_scores ? 0 : for_hot_};
     }
 
     /// Where a tile of queries from `begin` on ends.
@@ -96,13 +109,14 @@ public:
     }
 
     NeighbourLists::Shape shape;
+    bool keep_scores = false;
 
 private:
     const Vectors& queries_;
     const Vectors& items_;
     std::size_t fixed_;  // with the factors
     std::size_t per_query_;
-    std::size_t for_queries_ = 0, for_items_ = 0;
+    std::size_t for_queries_ = 0, for_items_ = 0, for_hot_ = 0;
 };
 
 /// The most rows and elements of a division, and of how many parts it is.
@@ -171,8 +185,10 @@ private:
         GPUTEXT_TRY(part_.allocate(parts.rows, parts.elements, stream_));
         GPUTEXT_TRY(index_.allocate((parts.rows + kTermTile - 1) / kTermTile, items_.dimensions,
                                     parts.elements, stream_));
+        hot_plan_ = plan_.hot(tiles.rows, tiles.elements);
+        may_guess_ = plan_.shape.is_short() && !plan_.shape.open && hot_plan_.bytes > 0;
         return search_.allocate(
-            plan_.shape, static_cast<std::uint32_t>(tiles.rows), items_.rows,
+            plan_.shape, static_cast<std::uint32_t>(tiles.rows), items_.rows, plan_.keep_scores,
             [this] { return pieces_.take(search_.lists(), tile_.view().rows.rows); }, execution_,
             timers_, stream_);
     }
@@ -185,6 +201,7 @@ private:
                                execution_));
         index_timer_.begin();
         GPUTEXT_TRY(index_.build(part_.view()));
+        if (may_guess_) GPUTEXT_TRY(hot_.build(index_.view(), hot_plan_, stream_));
         index_timer_.end();
         return {};
     }
@@ -200,7 +217,8 @@ private:
         for (std::size_t first = 0; first < items_.rows;) {
             const std::size_t last = plan_.end_of_items(first);
             GPUTEXT_TRY(load_items(first, last));
-            GPUTEXT_TRY(search_.search(index_.view(), static_cast<std::uint32_t>(first)));
+            GPUTEXT_TRY(
+                search_.search(index_.view(), hot_.view(), static_cast<std::uint32_t>(first)));
             GPUTEXT_TRY(execution_.checkpoint());
             first = last;
         }
@@ -224,6 +242,9 @@ private:
     TermQueriesMemory tile_;
     TermRowsMemory part_;
     TermIndexMemory index_;
+    HotTermsMemory hot_;
+    HotTermsMemory::Plan hot_plan_{};
+    bool may_guess_ = false;
     TermSearch search_;
     NeighbourPieces pieces_;
     bool loaded_ = false;

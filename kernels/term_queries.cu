@@ -41,11 +41,14 @@ __global__ __launch_bounds__(kThreads) void round_queries(TermRows rows, double 
     if (threadIdx.x % 32 == 0) residuals[row] = sqrt(taken) / scale;
 }
 
-/// The bound of this page's head. Computing the lengths themselves takes the last factor.
+/// The bound of the header's head. Computing the lengths themselves takes the last factor.
 __device__ double error_of(const TermGates& job, std::uint32_t query) {
-    const double items = sqrt(__longlong_as_double(static_cast<long long>(*job.residual)));
-    const double own = job.queries.residuals[query];
-    return (items + (1 + items) * own) * (1 + 0x1p-20) + 0x1p-22;
+    const TermError& error = job.error;
+    const double items = sqrt(__longlong_as_double(static_cast<long long>(*error.items)));
+    const double own = error.residuals[query];
+    double bound = items + (1 + items) * own + error.fixed;
+    if (error.lengths != nullptr) bound += error.lengths[query] * (1 + items) * error.per_length;
+    return bound * (1 + 0x1p-20) + 0x1p-22;
 }
 
 __device__ double scale_of(const TermGates& job) {
@@ -69,21 +72,34 @@ __global__ void set_gates(TermGates job, const double* limits) {
     job.gates[query] = gate_of_limit(job, query, limits[query]);
 }
 
-/// A block for each query.
-__global__ __launch_bounds__(kBlock) void guess_gates(TermGates job, const double* limits,
-                                                      const float* sampled, std::uint32_t samples,
-                                                      std::uint32_t rank) {
+/// A block for each query. `none`: in place of -infinity.
+template <unsigned Threads>
+__global__ __launch_bounds__(Threads) void guess_gates(TermGates job, const double* limits,
+                                                       const float* sampled, std::uint32_t samples,
+                                                       std::uint32_t rank, float none) {
     extern __shared__ unsigned scores[];
     const std::uint32_t query = job.selection[blockIdx.x];
-    for (std::uint32_t i = threadIdx.x; i < samples; i += kBlock)
+    for (std::uint32_t i = threadIdx.x; i < samples; i += Threads)
         scores[i] = ordered_float(sampled[std::size_t{query} * samples + i]);
     __syncthreads();
-    const unsigned kth = about_kth_score<kBlock>(scores, samples, rank);
+    const unsigned kth = about_kth_score<Threads>(scores, samples, rank);
     if (threadIdx.x != 0) return;
     const float sure = gate_of_limit(job, query, limits[query]);
     const double reached = kth == 0 ? 0 : static_cast<double>(float_of_ordered(kth));
     const float guess = gate_at(reached - 2 * error_of(job, query) * scale_of(job));
-    job.gates[query] = fmaxf(sure, guess);
+    const float gate = fmaxf(sure, guess);
+    job.gates[query] = gate == -INFINITY ? none : gate;
+}
+
+template <unsigned Threads>
+Status run_guess(const TermGates& job, const double* limits, const float* sampled,
+                 std::uint32_t samples, std::uint32_t rank, float none, cudaStream_t stream) {
+    if (job.selection.count == 0) return {};
+    const std::size_t bytes = samples * sizeof(unsigned);
+    GPUTEXT_TRY(allow_shared_bytes(guess_gates<Threads>, bytes));
+    guess_gates<Threads><<<job.selection.count, Threads, bytes, stream>>>(job, limits, sampled,
+                                                                          samples, rank, none);
+    return launched("guessing gates");
 }
 
 /// A block for each query.
@@ -108,20 +124,12 @@ __global__ __launch_bounds__(kBlock) void least_scores(TermGates job, ListsView 
     least[query] = __double2float_rd(static_cast<double>(float_of_ordered(kth)) - width);
 }
 
-template <class Kernel>
-Status allow_shared(Kernel* kernel, std::size_t bytes) {
-    if (bytes <= 32 << 10) return {};
-    return cuda_status(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            static_cast<int>(bytes)),
-                       "asking for shared memory");
-}
-
 }  // namespace
 
 double TermQueriesMemory::scale_for(std::size_t most_elements) {
     constexpr double kMost = 64000;
     const double root = std::sqrt(static_cast<double>(most_elements)) + 1;
-    return std::clamp(std::floor(0x1p31 / (kItemScale + root) - root), 1.0, kMost);
+    return std::clamp(std::floor(0.99 * 0x1p31 / (kItemScale + root) - root), 1.0, kMost);
 }
 
 Status TermQueriesMemory::allocate(std::size_t rows, std::size_t elements, double scale,
@@ -155,19 +163,19 @@ Status set_term_gates(const TermGates& job, const double* limits, cudaStream_t s
 
 Status guess_term_gates(const TermGates& job, const double* limits, const float* sampled,
                         std::uint32_t samples, std::uint32_t rank, cudaStream_t stream) {
-    if (job.selection.count == 0) return {};
-    const std::size_t bytes = samples * sizeof(unsigned);
-    GPUTEXT_TRY(allow_shared(guess_gates, bytes));
-    guess_gates<<<job.selection.count, kBlock, bytes, stream>>>(job, limits, sampled, samples,
-                                                                rank);
-    return launched("guessing gates");
+    return run_guess<kBlock>(job, limits, sampled, samples, rank, -INFINITY, stream);
+}
+
+Status set_reached_gates(const TermGates& job, const double* limits, const float* reached,
+                         std::uint32_t groups, std::uint32_t rank, cudaStream_t stream) {
+    return run_guess<1024>(job, limits, reached, groups, rank, INFINITY, stream);
 }
 
 Status find_least_scores(const TermGates& gates, const ListsView& lists, float* least,
                          cudaStream_t stream) {
     if (gates.selection.count == 0) return {};
     const std::size_t bytes = lists.capacity * sizeof(unsigned);
-    GPUTEXT_TRY(allow_shared(least_scores, bytes));
+    GPUTEXT_TRY(allow_shared_bytes(least_scores, bytes));
     least_scores<<<gates.selection.count, kBlock, bytes, stream>>>(gates, lists, least);
     return launched("looking for the least score");
 }

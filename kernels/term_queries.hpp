@@ -56,13 +56,22 @@ private:
     TermQueries view_;
 };
 
+/// How far a filter's scores may be off, by query.
+struct TermError {
+    const double* residuals;          // r
+    const unsigned long long* items;  // R, squared, as TermIndex has it
+    const double* lengths = nullptr;  // of what is not summed in integers: kernels/hot_terms.hpp
+    double per_length = 0;
+    double fixed = 0;
+};
+
 /// The least score of an item that a filter must not leave out, by query: of all items within the
 /// query's limit, or -infinity where these include items that share a term and have no score above
 /// 0. Other scores are whole numbers.
 struct TermGates {
     TermQueries queries;
     QuerySelection selection;
-    const unsigned long long* residual;  // the index's
+    TermError error;
     float* gates;
 };
 
@@ -72,6 +81,11 @@ Status set_term_gates(const TermGates& job, const double* limits, cudaStream_t s
 /// The same, or higher gates, as the `rank`-th largest of `samples` scores by query suggests.
 Status guess_term_gates(const TermGates& job, const double* limits, const float* sampled,
                         std::uint32_t samples, std::uint32_t rank, cudaStream_t stream);
+
+/// The same, where so many items are known to reach the `rank`-th largest score: infinity where the
+/// gate were -infinity.
+Status set_reached_gates(const TermGates& job, const double* limits, const float* reached,
+                         std::uint32_t groups, std::uint32_t rank, cudaStream_t stream);
 
 /// For lists that only have found items, of which any k are enough: the least score that one of the
 /// k nearest may have, or -infinity where scores tell nothing.

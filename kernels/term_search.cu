@@ -11,9 +11,11 @@ namespace gputext::gpu {
 namespace {
 
 constexpr std::uint32_t kMostGuessedK = 1024;
-constexpr std::uint32_t kTilesForSample = 24;  // one of so many is sampled
+constexpr std::uint32_t kTilesForSample = 20;  // one of so many is sampled
 constexpr std::uint32_t kMostSampled = 32;
 constexpr double kLittleWork = 1e9;  // postings: some milliseconds
+constexpr std::size_t kFewQueries = 8;
+constexpr std::size_t kMostWideGroups = 32768;
 
 std::uint32_t tiles_of(std::size_t items) {
     return static_cast<std::uint32_t>((items + kTermTile - 1) / kTermTile);
@@ -40,7 +42,7 @@ NeighbourLists::Shape TermSearch::shape_of(std::size_t k, double radius, std::si
     const std::size_t kept = std::min(k, items);
     const auto short_k = static_cast<std::uint32_t>(kept);
     if (kept <= kMostGuessedK)
-        return {short_k, std::clamp(4 * std::bit_ceil(short_k), 1024u, kShort), true, false};
+        return {short_k, std::clamp(8 * std::bit_ceil(short_k), 1024u, kShort), true, false};
     const std::size_t capacity = std::min(items, kept + std::max<std::size_t>(kept / 2, 4096));
     return {short_k, static_cast<std::uint32_t>(std::max<std::size_t>(capacity, kShort + 1)), true,
             false};
@@ -52,9 +54,18 @@ std::size_t TermSearch::bytes_per_query(const NeighbourLists::Shape& shape, std:
            34 * sizeof(std::uint32_t);  // failed queries, at every depth
 }
 
+std::size_t TermSearch::bytes_for_scores(const NeighbourLists::Shape& shape, std::size_t queries,
+                                         std::size_t items) {
+    const std::size_t groups = std::size_t{tiles_of(items)} * kWideGroups;
+    if (shape.open || !shape.is_short() || queries > kFewQueries || groups > kMostWideGroups ||
+        4 * std::size_t{shape.k} > groups)
+        return 0;
+    return queries * (tiles_of(items) * kTermTile * sizeof(int) + groups * sizeof(float));
+}
+
 Status TermSearch::allocate(const NeighbourLists::Shape& shape, std::uint32_t queries,
-                            std::size_t items, std::function<Status()> taken, Execution& execution,
-                            TermTimers& timers, cudaStream_t stream) {
+                            std::size_t items, bool keep_scores, std::function<Status()> taken,
+                            Execution& execution, TermTimers& timers, cudaStream_t stream) {
     execution_ = &execution;
     timers_ = &timers;
     stream_ = stream;
@@ -63,8 +74,12 @@ Status TermSearch::allocate(const NeighbourLists::Shape& shape, std::uint32_t qu
     GPUTEXT_TRY(gates_.allocate(queries, stream));
     GPUTEXT_TRY(proven_.allocate(queries, stream));
     GPUTEXT_TRY(least_.allocate(queries, stream));
-    GPUTEXT_TRY(
-        sampled_.allocate(std::size_t{queries} * sampled_tiles(items) * kTermGroups, stream));
+    std::size_t samples = sampled_tiles(items) * kTermGroups;
+    if (keep_scores && bytes_for_scores(shape, queries, items) > 0) {
+        samples = std::max<std::size_t>(samples, tiles_of(items) * kWideGroups);
+        GPUTEXT_TRY(scores_.allocate(std::size_t{queries} * tiles_of(items) * kTermTile, stream));
+    }
+    GPUTEXT_TRY(sampled_.allocate(queries * samples, stream));
     GPUTEXT_TRY(counters_.allocate(3, stream));
     return cuda_status(cudaMemsetAsync(counters_.data(), 0, 3 * sizeof(unsigned long long), stream),
                        "clearing counts");
@@ -87,14 +102,39 @@ Status TermSearch::counts(std::uint64_t& rescored, std::uint64_t& found) {
     return {};
 }
 
+/// By all terms' postings.
 TermFilterJob TermSearch::job(const QuerySelection& selection, std::uint32_t begin,
                               std::uint32_t end) const {
-    return {index_,      queries_, selection, most_terms_,  gates_.data(),
-            first_item_, begin,    end,       lists_.view()};
+    TermFilterJob job{};
+    job.index = index_;
+    job.queries = queries_;
+    job.selection = selection;
+    job.most_terms = most_terms_;
+    job.gates = gates_.data();
+    job.first_item = first_item_;
+    job.begin = begin;
+    job.end = end;
+    job.lists = lists_.view();
+    return job;
+}
+
+/// For all queries, by products of the hot terms if there are any.
+TermFilterJob TermSearch::hot_job(std::uint32_t begin, std::uint32_t end) const {
+    TermFilterJob job = this->job({nullptr, queries_.rows.rows}, begin, end);
+    job.hot = hot_;
+    job.hot_queries = hot_queries_.view();
+    job.hot_scores = hot_queries_.scores();
+    return job;
 }
 
 TermGates TermSearch::gates(const QuerySelection& selection, float* to) const {
-    return {queries_, selection, index_.residual, to};
+    return {queries_, selection, {queries_.residuals, index_.residual}, to};
+}
+
+TermGates TermSearch::hot_gates(float* to) const {
+    TermGates gates = this->gates({nullptr, queries_.rows.rows}, to);
+    if (hot_.padded > 0) gates.error = hot_error(hot_, hot_queries_.view());
+    return gates;
 }
 
 /// How many postings the queries touch, about: at most every term's in every item.
@@ -111,71 +151,92 @@ Status TermSearch::measure_work() {
     return {};
 }
 
-Status TermSearch::search(const TermIndex& index, std::uint32_t first_item) {
+Status TermSearch::search(const TermIndex& index, const HotTerms& hot, std::uint32_t first_item) {
     index_ = index;
+    hot_ = hot;
     first_item_ = first_item;
     const QuerySelection all{nullptr, queries_.rows.rows};
     const std::uint32_t end = first_item + index.items.rows;
     if (all.count == 0 || index.items.rows == 0) return {};
-    GPUTEXT_TRY(measure_work());
     const NeighbourLists::Shape& shape = lists_.shape();
     const bool first = first_item == 0;
+    if (first && scores_.size() > 0) return search_by_scores(first_item, end);
+    GPUTEXT_TRY(measure_work());
     if (shape.open || !first) return search_range(all, first_item, end);
-    const bool guessed = shape.is_short() && 8 * std::size_t{shape.k} <= index.items.rows;
-    if (!guessed) return search_directly(all, first_item, end, true);
+    if (shape.is_short() && 8 * std::size_t{shape.k} <= index.items.rows)
+        return search_by_guess(first_item, end);
+    return search_directly(all, first_item, end, true);
+}
 
+Status TermSearch::search_by_guess(std::uint32_t begin, std::uint32_t end) {
+    if (hot_.padded > 0) GPUTEXT_TRY(hot_queries_.load(hot_, queries_, stream_));
     GPUTEXT_TRY(guess());
-    GPUTEXT_TRY(filter_and_score(all, first_item, end, true));
-    GPUTEXT_TRY(set_term_gates(gates(all, proven_.data()), lists_.view().limits, stream_));
-    DeviceBuffer<std::uint32_t> failed;
-    GPUTEXT_TRY(failed.allocate(all.count, stream_));
-    std::uint32_t count = 0;
-    GPUTEXT_TRY(lists_.take_failed(all, gates_.data(), proven_.data(), failed.data(), count));
-    if (count == 0) return {};
-    escalated_ += count;
-    timers_->again.begin();
-    GPUTEXT_TRY(search_directly({failed.data(), count}, first_item, end, true));
-    timers_->again.end();
-    return {};
+    timers_->filter.begin();
+    GPUTEXT_TRY(run_term_filter(hot_job(begin, end), work_, execution_->stop(), stream_));
+    timers_->filter.end();
+    GPUTEXT_TRY(score_and_keep(hot_gates(gates_.data()), true));
+    return search_failed(hot_gates(proven_.data()), begin, end);
 }
 
 /// Gates from a sample.
 Status TermSearch::guess() {
-    const QuerySelection all{nullptr, queries_.rows.rows};
     const std::size_t items = index_.items.rows;
     const std::uint32_t tiles = sampled_tiles(items);
     timers_->sample.begin();
-    GPUTEXT_TRY(sample_terms(job(all, 0, 0), tiles, sampled_.data(), stream_));
+    GPUTEXT_TRY(sample_terms(hot_job(0, 0), tiles, sampled_.data(), stream_));
     const std::uint32_t groups = tiles * kTermGroups;
     const double samples = std::min<double>(tiles * kTermTile, static_cast<double>(items));
     const std::uint32_t rank =
         rank_of_gate(lists_.shape().k + 1.0, samples, static_cast<double>(items), groups);
-    GPUTEXT_TRY(guess_term_gates(gates(all, gates_.data()), lists_.view().limits, sampled_.data(),
+    GPUTEXT_TRY(guess_term_gates(hot_gates(gates_.data()), lists_.view().limits, sampled_.data(),
                                  groups, rank, stream_));
     timers_->sample.end();
     return {};
 }
 
-/// Finds items [begin, end) by the gates, and keeps the nearest. `any_k`: see find_least_scores().
-Status TermSearch::filter_and_score(const QuerySelection& selection, std::uint32_t begin,
-                                    std::uint32_t end, bool any_k) {
+/// For few queries: sums only once, and finds gates in the sums themselves.
+Status TermSearch::search_by_scores(std::uint32_t begin, std::uint32_t end) {
+    const TermFilterJob all = job({nullptr, queries_.rows.rows}, begin, end);
+    work_ = static_cast<double>(queries_.rows.stored) * index_.items.rows;
     timers_->filter.begin();
-    GPUTEXT_TRY(run_term_filter(job(selection, begin, end),
-                                work_ * selection.count / queries_.rows.rows, execution_->stop(),
-                                stream_));
+    GPUTEXT_TRY(score_all_terms(all, scores_.data(), sampled_.data(), stream_));
+    GPUTEXT_TRY(set_reached_gates(gates(all.selection, gates_.data()), lists_.view().limits,
+                                  sampled_.data(), index_.tiles * kWideGroups, lists_.shape().k,
+                                  stream_));
+    GPUTEXT_TRY(filter_scores(all, scores_.data(), stream_));
     timers_->filter.end();
-    timers_->score.begin();
+    GPUTEXT_TRY(score_and_keep(gates(all.selection, gates_.data()), false));
+    return search_failed(gates(all.selection, proven_.data()), begin, end);
+}
+
+/// Searches for those queries again that the limits found do not prove, or whose lists overflowed.
+Status TermSearch::search_failed(const TermGates& proof, std::uint32_t begin, std::uint32_t end) {
+    GPUTEXT_TRY(set_term_gates(proof, lists_.view().limits, stream_));
+    DeviceBuffer<std::uint32_t> failed;
+    GPUTEXT_TRY(failed.allocate(proof.selection.count, stream_));
+    std::uint32_t count = 0;
+    GPUTEXT_TRY(
+        lists_.take_failed(proof.selection, gates_.data(), proof.gates, failed.data(), count));
+    if (count == 0) return {};
+    escalated_ += count;
+    timers_->again.begin();
+    GPUTEXT_TRY(search_directly({failed.data(), count}, begin, end, true));
+    timers_->again.end();
+    return {};
+}
+
+/// Scores what was found by the gates, and keeps the nearest. `any_k`: see find_least_scores().
+Status TermSearch::score_and_keep(const TermGates& gates, bool any_k) {
     const ListsView view = lists_.view();
-    if (any_k)
-        GPUTEXT_TRY(
-            find_least_scores(gates(selection, gates_.data()), view, least_.data(), stream_));
+    timers_->score.begin();
+    if (any_k) GPUTEXT_TRY(find_least_scores(gates, view, least_.data(), stream_));
     GPUTEXT_TRY(score_terms(
-        {queries_, index_.items, first_item_, selection, any_k ? least_.data() : nullptr, view,
-         counters_.data() + 1, counters_.data() + 2},
+        {queries_, index_.items, first_item_, gates.selection, any_k ? least_.data() : nullptr,
+         view, counters_.data() + 1, counters_.data() + 2},
         stream_));
     timers_->score.end();
     timers_->sort.begin();
-    GPUTEXT_TRY(lists_.keep(selection));
+    GPUTEXT_TRY(lists_.keep(gates.selection));
     timers_->sort.end();
     return execution_->checkpoint(0);
 }
@@ -197,8 +258,14 @@ Status TermSearch::search_directly(const QuerySelection& selection, std::uint32_
 
 Status TermSearch::search_range(const QuerySelection& selection, std::uint32_t begin,
                                 std::uint32_t end) {
-    GPUTEXT_TRY(set_term_gates(gates(selection, gates_.data()), lists_.view().limits, stream_));
-    GPUTEXT_TRY(filter_and_score(selection, begin, end, false));
+    const TermGates gates = this->gates(selection, gates_.data());
+    GPUTEXT_TRY(set_term_gates(gates, lists_.view().limits, stream_));
+    timers_->filter.begin();
+    GPUTEXT_TRY(run_term_filter(job(selection, begin, end),
+                                work_ * selection.count / queries_.rows.rows, execution_->stop(),
+                                stream_));
+    timers_->filter.end();
+    GPUTEXT_TRY(score_and_keep(gates, false));
     DeviceBuffer<std::uint32_t> failed;
     std::uint32_t count = 0;
     // As many as there is room for never overflow.

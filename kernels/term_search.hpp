@@ -35,17 +35,21 @@ public:
     static NeighbourLists::Shape shape_of(std::size_t k, double radius, std::size_t items);
     /// Device memory for one query, its list included.
     static std::size_t bytes_per_query(const NeighbourLists::Shape& shape, std::size_t items);
+    /// And for all of them, if they are few and their scores are to be kept; else 0.
+    static std::size_t bytes_for_scores(const NeighbourLists::Shape& shape, std::size_t queries,
+                                        std::size_t items);
 
-    /// `taken` is called whenever open lists hold items that the caller must take away.
+    /// `taken` is called whenever open lists hold items that the caller must take away. Scores are
+    /// kept where that takes not 0 bytes, and `keep_scores`.
     /// Errors of all: out_of_memory, device_error, cancelled.
     Status allocate(const NeighbourLists::Shape& shape, std::uint32_t queries, std::size_t items,
-                    std::function<Status()> taken, Execution& execution, TermTimers& timers,
-                    cudaStream_t stream);
+                    bool keep_scores, std::function<Status()> taken, Execution& execution,
+                    TermTimers& timers, cudaStream_t stream);
 
     /// Begins a tile of queries. `most_terms`: of one of them.
     Status begin(const TermQueries& queries, std::uint32_t most_terms, double radius);
-    /// Searches the next items in order, of numbers from `first_item` on.
-    Status search(const TermIndex& index, std::uint32_t first_item);
+    /// Searches the next items in order, of numbers from `first_item` on. `hot`: of this index.
+    Status search(const TermIndex& index, const HotTerms& hot, std::uint32_t first_item);
 
     NeighbourLists& lists() { return lists_; }
     /// Queries for which a first filter did not do.
@@ -56,11 +60,15 @@ public:
 private:
     TermFilterJob job(const QuerySelection& selection, std::uint32_t begin,
                       std::uint32_t end) const;
+    TermFilterJob hot_job(std::uint32_t begin, std::uint32_t end) const;
     TermGates gates(const QuerySelection& selection, float* to) const;
+    TermGates hot_gates(float* to) const;
     Status measure_work();
     Status guess();
-    Status filter_and_score(const QuerySelection& selection, std::uint32_t begin, std::uint32_t end,
-                            bool any_k);
+    Status search_by_guess(std::uint32_t begin, std::uint32_t end);
+    Status search_by_scores(std::uint32_t begin, std::uint32_t end);
+    Status search_failed(const TermGates& proof, std::uint32_t begin, std::uint32_t end);
+    Status score_and_keep(const TermGates& gates, bool any_k);
     Status search_directly(const QuerySelection& selection, std::uint32_t begin, std::uint32_t end,
                            bool lists_are_empty);
     Status search_range(const QuerySelection& selection, std::uint32_t begin, std::uint32_t end);
@@ -71,11 +79,14 @@ private:
     std::function<Status()> taken_;
     NeighbourLists lists_;
     DeviceBuffer<float> gates_, proven_, least_, sampled_;
+    DeviceBuffer<int> scores_;  // where they are kept
+    HotQueriesMemory hot_queries_;
     DeviceBuffer<unsigned long long> counters_;  // work, rescored, found
 
     TermQueries queries_;
     std::uint32_t most_terms_ = 0;
     TermIndex index_;
+    HotTerms hot_;
     std::uint32_t first_item_ = 0;
     double work_ = 0;  // postings that all queries touch in the index
     std::uint64_t escalated_ = 0;

@@ -9,6 +9,7 @@
 #include "cpp/term_weights.hpp"
 #include "kernels/term_index.hpp"
 #include "kernels/term_neighbours.hpp"
+#include "kernels/term_search.hpp"
 #include "tests/device_fixture.hpp"
 #include "tests/random_strings.hpp"
 
@@ -320,6 +321,60 @@ TEST_F(TermKnnOnDevice, FewQueriesAreSearchedAgain) {
         EXPECT_LT(counts.escalated, 20u);
         EXPECT_LT(counts.rescored, 200 * 200u);
     }
+}
+
+/// As term_neighbours() does where there are many queries, which would be too slow here.
+TEST_F(TermKnnOnDevice, HotTermsGiveTheSameAnswer) {
+    RandomTexts random;
+    const auto n = static_cast<std::size_t>(testing::rounds(60000));
+    for (const Shape shape : {Shape::zipf, Shape::signs, Shape::scales, Shape::everywhere})
+        for (const std::size_t terms : {300, 4000})
+            for (const std::size_t k : {1, 30, 400}) {
+                const Texts items = random.texts(shape, ElementType::float32, n, terms, 40);
+                const Texts queries = random.texts(shape, ElementType::float32, 150, terms, 40);
+                const auto factors = factors_of(items, TermWeighting::tf_idf);
+                Execution execution(16);
+                const auto wanted = term_neighbours({.k = k}, factors, queries.vectors(),
+                                                    items.vectors(), {}, execution);
+                ASSERT_TRUE(wanted.ok());
+
+                DeviceBuffer<double> on_device;
+                ASSERT_TRUE(on_device.upload(factors, stream()).ok());
+                gpu::TermQueriesMemory tile;
+                gpu::TermRowsMemory part;
+                gpu::TermIndexMemory index;
+                gpu::HotTermsMemory hot;
+                gpu::TermTimers timers(false, stream());
+                gpu::TermSearch search;
+                const Vectors all = items.vectors(), asked = queries.vectors();
+                ASSERT_TRUE(tile.allocate(150, asked.columns.size(),
+                                          gpu::TermQueriesMemory::scale_for(100), stream())
+                                .ok());
+                ASSERT_TRUE(part.allocate(n, all.columns.size(), stream()).ok());
+                ASSERT_TRUE(index
+                                .allocate((n + gpu::kTermTile - 1) / gpu::kTermTile, terms,
+                                          all.columns.size(), stream())
+                                .ok());
+                ASSERT_TRUE(search
+                                .allocate(
+                                    gpu::TermSearch::shape_of(k, INFINITY, n), 150, n, false,
+                                    [] { return Status(); }, execution, timers, stream())
+                                .ok());
+                ASSERT_TRUE(tile.load(asked, 0, 150, {}, on_device.data(), ring(), execution).ok());
+                ASSERT_TRUE(part.load(all, 0, n, {}, on_device.data(), ring(), execution).ok());
+                ASSERT_TRUE(index.build(part.view()).ok());
+                ASSERT_TRUE(hot.build(index.view(),
+                                      {10000000, 150, asked.columns.size(), std::size_t{1} << 30},
+                                      stream())
+                                .ok());
+                if (!small()) EXPECT_GT(hot.view().padded, 0u);
+                ASSERT_TRUE(search.begin(tile.view(), 100, INFINITY).ok());
+                ASSERT_TRUE(search.search(index.view(), hot.view(), 0).ok());
+                Neighbours found;
+                ASSERT_TRUE(
+                    search.lists().download(150, found.begins, found.items, found.distances).ok());
+                ASSERT_EQ(differing(found, *wanted), 0u);
+            }
 }
 
 TEST_F(TermKnnOnDevice, RefusesWhatTheCpuRefuses) {

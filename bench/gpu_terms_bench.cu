@@ -74,6 +74,7 @@ struct Resident {
     gpu::TermRowsMemory rows;
     gpu::TermIndexMemory index;
     gpu::HotTermsMemory hot;
+    gpu::HeavyTermsMemory heavy;
 
     Resident(const Vectors& from, std::span<const std::uint32_t> frequencies, std::size_t queries,
              std::size_t elements)
@@ -97,6 +98,7 @@ struct Resident {
             hot_timer.begin();
             check(hot.build(index.view(), {100000, queries, elements, std::size_t{16} << 30},
                             stream()));
+            if (hot.view().padded == 0) check(heavy.build(index.view(), stream()));
             hot_timer.end();
             wait();
             std::printf(
@@ -144,7 +146,7 @@ struct Session {
         gpu::StreamTimer timer(true, stream());
         timer.begin();
         check(search.begin(queries.view(), terms, kInfinity));
-        check(search.search(corpus.index.view(), corpus.hot.view(), 0));
+        check(search.search(corpus.index.view(), corpus.hot.view(), corpus.heavy.view(), 0));
         timer.end();
         wait();
         return timer.milliseconds();
@@ -225,7 +227,8 @@ void measure_single(Resident& corpus, const Vectors& all, std::size_t k) {
         check(session.queries.load(question, 0, 1, {}, corpus.factors_on_device.data(), ring(),
                                    every_core()));
         check(session.search.begin(session.queries.view(), session.terms, kInfinity));
-        check(session.search.search(corpus.index.view(), corpus.hot.view(), 0));
+        check(
+            session.search.search(corpus.index.view(), corpus.hot.view(), corpus.heavy.view(), 0));
         std::vector<std::uint64_t> begins;
         std::vector<std::uint32_t> items;
         std::vector<double> distances;

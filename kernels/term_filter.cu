@@ -209,6 +209,27 @@ __device__ void add_reaching(const TermFilterJob& job, std::uint32_t query, std:
     }
 }
 
+/// Adds items whose scores may reach `least` by what heavy terms add at most. No score is negative,
+/// and with what is added none is above 2^32.
+__device__ void add_light(const TermFilterJob& job, std::uint32_t query, std::uint32_t tile,
+                          const int* sums, unsigned step, unsigned least) {
+    const auto* const vectors = reinterpret_cast<const int4*>(sums);
+    const auto* const lengths =
+        reinterpret_cast<const uchar4*>(job.heavy.lengths + std::size_t{tile} * kTermTile);
+#pragma unroll 4
+    for (unsigned i = threadIdx.x; i < kTermTile / 4; i += kThreads) {
+        int4 four = vectors[i];
+        const uchar4 more = lengths[i];
+        // Those that do not reach it become what never does.
+        const auto kept = [=](int score, unsigned length) {
+            return static_cast<unsigned>(score) + length * step >= least ? score : -1;
+        };
+        four = {kept(four.x, more.x), kept(four.y, more.y), kept(four.z, more.z),
+                kept(four.w, more.w)};
+        add_reaching(job, query, tile * kTermTile + 4 * i, four, 0);
+    }
+}
+
 /// Blocks of one y take one tile.
 __global__ __launch_bounds__(kThreads) void filter_terms(TermFilterJob job, unsigned most_lists,
                                                          std::uint32_t first_query,
@@ -220,6 +241,13 @@ __global__ __launch_bounds__(kThreads) void filter_terms(TermFilterJob job, unsi
     const float gate = job.gates[query];
     const bool complete = !(gate >= 1);
     const int least = complete ? 1 : static_cast<int>(gate);
+    const unsigned step = light_step(job.heavy, job.light, job.queries, query, gate);
+    if (step > 0) {
+        clear_sums<kThreads>(sums);
+        add_terms<kThreads>(job, query, tile, job.light.parts, most_lists, false, sums);
+        add_light(job, query, tile, sums, step, static_cast<unsigned>(least));
+        return;
+    }
     sum_terms(job, query, blockIdx.x, tile, most_lists, complete, sums);
     const auto* const vectors = reinterpret_cast<const int4*>(sums);
 #pragma unroll 4

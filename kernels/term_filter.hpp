@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "cpp/stop.hpp"
+#include "kernels/heavy_terms.hpp"
 #include "kernels/hot_terms.hpp"
 #include "kernels/neighbour_lists.hpp"
 #include "kernels/term_index.hpp"
@@ -34,6 +35,9 @@ struct TermFilterJob {
     HotTerms hot;
     HotQueries hot_queries;
     std::int16_t* hot_scores;
+    /// Where heavy terms may be left out, in place of that; then scores in lists are least ones.
+    HeavyTerms heavy;
+    LightQueries light;
 };
 
 /// Adds items to the lists of the selected queries whose gates they reach, with their scores; where

@@ -201,9 +201,21 @@ private:
                                execution_));
         index_timer_.begin();
         GPUTEXT_TRY(index_.build(part_.view()));
-        if (may_guess_) GPUTEXT_TRY(hot_.build(index_.view(), hot_plan_, stream_));
+        if (may_guess_) GPUTEXT_TRY(look_at_frequent_terms());
         index_timer_.end();
         return {};
+    }
+
+    Status look_at_frequent_terms() {
+        constexpr std::size_t kManyQueries = 64;
+        GPUTEXT_TRY(hot_.build(index_.view(), hot_plan_, stream_));
+        heavy_.clear();
+        const std::size_t bytes = HeavyTermsMemory::bytes(index_.view()) +
+                                  hot_plan_.tile * LightQueriesMemory::bytes_per_row +
+                                  hot_plan_.tile_elements * LightQueriesMemory::bytes_per_element;
+        if (hot_.view().padded > 0 || hot_plan_.queries < kManyQueries || bytes > hot_plan_.bytes)
+            return {};
+        return heavy_.build(index_.view(), stream_);
     }
 
     Status search_tile(std::size_t begin, std::size_t end, Neighbours& answer) {
@@ -217,8 +229,8 @@ private:
         for (std::size_t first = 0; first < items_.rows;) {
             const std::size_t last = plan_.end_of_items(first);
             GPUTEXT_TRY(load_items(first, last));
-            GPUTEXT_TRY(
-                search_.search(index_.view(), hot_.view(), static_cast<std::uint32_t>(first)));
+            GPUTEXT_TRY(search_.search(index_.view(), hot_.view(), heavy_.view(),
+                                       static_cast<std::uint32_t>(first)));
             GPUTEXT_TRY(execution_.checkpoint());
             first = last;
         }
@@ -243,6 +255,7 @@ private:
     TermRowsMemory part_;
     TermIndexMemory index_;
     HotTermsMemory hot_;
+    HeavyTermsMemory heavy_;
     HotTermsMemory::Plan hot_plan_{};
     bool may_guess_ = false;
     TermSearch search_;

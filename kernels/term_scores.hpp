@@ -6,6 +6,7 @@
 
 #include <cstdint>
 
+#include "kernels/heavy_terms.hpp"
 #include "kernels/neighbour_lists.hpp"
 #include "kernels/term_queries.hpp"
 
@@ -18,6 +19,9 @@ struct TermScoreJob {
     QuerySelection selection;
     const float* least;  // scores below which found items are left out, by query; or null
     ListsView lists;
+    const float* gates;  // that they were found by
+    HeavyTerms heavy;    // that were left out of scores
+    LightQueries light;
     unsigned long long* rescored;  // distances computed are counted here
     unsigned long long* found;     // and items found here
 };

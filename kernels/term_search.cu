@@ -124,6 +124,8 @@ TermFilterJob TermSearch::hot_job(std::uint32_t begin, std::uint32_t end) const 
     job.hot = hot_;
     job.hot_queries = hot_queries_.view();
     job.hot_scores = hot_queries_.scores();
+    job.heavy = heavy_;
+    job.light = light_queries_.view();
     return job;
 }
 
@@ -151,9 +153,11 @@ Status TermSearch::measure_work() {
     return {};
 }
 
-Status TermSearch::search(const TermIndex& index, const HotTerms& hot, std::uint32_t first_item) {
+Status TermSearch::search(const TermIndex& index, const HotTerms& hot, const HeavyTerms& heavy,
+                          std::uint32_t first_item) {
     index_ = index;
     hot_ = hot;
+    heavy_ = hot.padded > 0 ? HeavyTerms() : heavy;
     first_item_ = first_item;
     const QuerySelection all{nullptr, queries_.rows.rows};
     const std::uint32_t end = first_item + index.items.rows;
@@ -170,6 +174,7 @@ Status TermSearch::search(const TermIndex& index, const HotTerms& hot, std::uint
 
 Status TermSearch::search_by_guess(std::uint32_t begin, std::uint32_t end) {
     if (hot_.padded > 0) GPUTEXT_TRY(hot_queries_.load(hot_, queries_, stream_));
+    if (heavy_.frequencies != nullptr) GPUTEXT_TRY(light_queries_.load(heavy_, queries_, stream_));
     GPUTEXT_TRY(guess());
     timers_->filter.begin();
     GPUTEXT_TRY(run_term_filter(hot_job(begin, end), work_, execution_->stop(), stream_));
@@ -230,10 +235,16 @@ Status TermSearch::score_and_keep(const TermGates& gates, bool any_k) {
     const ListsView view = lists_.view();
     timers_->score.begin();
     if (any_k) GPUTEXT_TRY(find_least_scores(gates, view, least_.data(), stream_));
-    GPUTEXT_TRY(score_terms(
-        {queries_, index_.items, first_item_, gates.selection, any_k ? least_.data() : nullptr,
-         view, counters_.data() + 1, counters_.data() + 2},
-        stream_));
+    TermScoreJob scores{queries_,      index_.items, first_item_, gates.selection, nullptr, view,
+                        gates_.data(), {},           {},          nullptr,         nullptr};
+    scores.rescored = counters_.data() + 1;
+    scores.found = counters_.data() + 2;
+    if (any_k) {
+        scores.least = least_.data();
+        scores.heavy = heavy_;
+        scores.light = light_queries_.view();
+    }
+    GPUTEXT_TRY(score_terms(scores, stream_));
     timers_->score.end();
     timers_->sort.begin();
     GPUTEXT_TRY(lists_.keep(gates.selection));

@@ -48,8 +48,10 @@ public:
 
     /// Begins a tile of queries. `most_terms`: of one of them.
     Status begin(const TermQueries& queries, std::uint32_t most_terms, double radius);
-    /// Searches the next items in order, of numbers from `first_item` on. `hot`: of this index.
-    Status search(const TermIndex& index, const HotTerms& hot, std::uint32_t first_item);
+    /// Searches the next items in order, of numbers from `first_item` on. `hot` and `heavy`
+    /// are of this index; heavy terms serve where no term is hot.
+    Status search(const TermIndex& index, const HotTerms& hot, const HeavyTerms& heavy,
+                  std::uint32_t first_item);
 
     NeighbourLists& lists() { return lists_; }
     /// Queries for which a first filter did not do.
@@ -81,12 +83,14 @@ private:
     DeviceBuffer<float> gates_, proven_, least_, sampled_;
     DeviceBuffer<int> scores_;  // where they are kept
     HotQueriesMemory hot_queries_;
+    LightQueriesMemory light_queries_;
     DeviceBuffer<unsigned long long> counters_;  // work, rescored, found
 
     TermQueries queries_;
     std::uint32_t most_terms_ = 0;
     TermIndex index_;
     HotTerms hot_;
+    HeavyTerms heavy_;
     std::uint32_t first_item_ = 0;
     double work_ = 0;  // postings that all queries touch in the index
     std::uint64_t escalated_ = 0;

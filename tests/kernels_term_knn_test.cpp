@@ -315,8 +315,7 @@ TEST_F(TermKnnOnDevice, FewQueriesAreSearchedAgain) {
     const auto n = static_cast<std::size_t>(testing::rounds(200000));
     const Texts items = random.texts(Shape::zipf, ElementType::int32, n, 20000, 12);
     const Texts queries = random.texts(Shape::zipf, ElementType::int32, 200, 20000, 12);
-    const auto found = run({.k = 32}, factors_of(items, TermWeighting::tf_idf), queries, items);
-    ASSERT_TRUE(found.ok());
+    ASSERT_NO_FATAL_FAILURE(expect_same({.k = 32}, TermWeighting::tf_idf, queries, items));
     if (!small()) {
         EXPECT_LT(counts.escalated, 20u);
         EXPECT_LT(counts.rescored, 200 * 200u);
@@ -324,7 +323,7 @@ TEST_F(TermKnnOnDevice, FewQueriesAreSearchedAgain) {
 }
 
 /// As term_neighbours() does where there are many queries, which would be too slow here.
-TEST_F(TermKnnOnDevice, HotTermsGiveTheSameAnswer) {
+TEST_F(TermKnnOnDevice, FrequentTermsGiveTheSameAnswer) {
     RandomTexts random;
     const auto n = static_cast<std::size_t>(testing::rounds(60000));
     for (const Shape shape : {Shape::zipf, Shape::signs, Shape::scales, Shape::everywhere})
@@ -344,6 +343,7 @@ TEST_F(TermKnnOnDevice, HotTermsGiveTheSameAnswer) {
                 gpu::TermRowsMemory part;
                 gpu::TermIndexMemory index;
                 gpu::HotTermsMemory hot;
+                gpu::HeavyTermsMemory heavy;
                 gpu::TermTimers timers(false, stream());
                 gpu::TermSearch search;
                 const Vectors all = items.vectors(), asked = queries.vectors();
@@ -368,12 +368,16 @@ TEST_F(TermKnnOnDevice, HotTermsGiveTheSameAnswer) {
                                       stream())
                                 .ok());
                 EXPECT_TRUE(small() || hot.view().padded > 0);
-                ASSERT_TRUE(search.begin(tile.view(), 100, INFINITY).ok());
-                ASSERT_TRUE(search.search(index.view(), hot.view(), 0).ok());
-                Neighbours found;
-                ASSERT_TRUE(
-                    search.lists().download(150, found.begins, found.items, found.distances).ok());
-                ASSERT_EQ(differing(found, *wanted), 0u);
+                ASSERT_TRUE(heavy.build(index.view(), stream()).ok());
+                for (const gpu::HotTerms& products : {hot.view(), gpu::HotTerms()}) {
+                    ASSERT_TRUE(search.begin(tile.view(), 100, INFINITY).ok());
+                    ASSERT_TRUE(search.search(index.view(), products, heavy.view(), 0).ok());
+                    Neighbours found;
+                    ASSERT_TRUE(search.lists()
+                                    .download(150, found.begins, found.items, found.distances)
+                                    .ok());
+                    ASSERT_EQ(differing(found, *wanted), 0u) << products.padded;
+                }
             }
 }
 

@@ -10,6 +10,7 @@ namespace gputext::gpu {
 namespace {
 
 constexpr unsigned kThreads = kTermGroups;
+constexpr unsigned kBlocks = 6;                      // of a multiprocessor
 constexpr unsigned kWideThreads = 32 * kWideGroups;  // where there are few blocks
 constexpr unsigned kMostLists = 1024;                // laid end to end at a time
 constexpr unsigned kAhead = 4;                       // postings of a lane that are under way
@@ -26,7 +27,7 @@ struct ListsInTile {
 };
 
 template <unsigned Threads>
-using Scan = cub::BlockScan<std::uint64_t, Threads>;
+using Scan = cub::BlockScan<std::uint64_t, Threads, cub::BLOCK_SCAN_WARP_SCANS>;
 
 /// The lists of terms [begin, end) of a query, at most `most`. By the block, which they are ready
 /// for when it returns.
@@ -231,9 +232,10 @@ __device__ void add_light(const TermFilterJob& job, std::uint32_t query, std::ui
 }
 
 /// Blocks of one y take one tile.
-__global__ __launch_bounds__(kThreads) void filter_terms(TermFilterJob job, unsigned most_lists,
-                                                         std::uint32_t first_query,
-                                                         std::uint32_t first_tile) {
+__global__ __launch_bounds__(kThreads, kBlocks) void filter_terms(TermFilterJob job,
+                                                                  unsigned most_lists,
+                                                                  std::uint32_t first_query,
+                                                                  std::uint32_t first_tile) {
     extern __shared__ __align__(16) int sums[];
     const std::uint32_t query = job.selection[first_query + blockIdx.x];
     const std::uint32_t tile = first_tile + blockIdx.y;
@@ -262,10 +264,11 @@ __host__ __device__ std::uint32_t sampled_tile(std::uint32_t n, std::uint32_t sa
 }
 
 /// Blocks of one y take one sampled tile; a thread's items are a group.
-__global__ __launch_bounds__(kThreads) void sample(TermFilterJob job, unsigned most_lists,
-                                                   std::uint32_t first_query,
-                                                   std::uint32_t first_sampled,
-                                                   std::uint32_t all_sampled, float* sampled) {
+__global__ __launch_bounds__(kThreads, kBlocks) void sample(TermFilterJob job, unsigned most_lists,
+                                                            std::uint32_t first_query,
+                                                            std::uint32_t first_sampled,
+                                                            std::uint32_t all_sampled,
+                                                            float* sampled) {
     extern __shared__ __align__(16) int sums[];
     const std::uint32_t query = job.selection[first_query + blockIdx.x];
     const std::uint32_t number = first_sampled + blockIdx.y;

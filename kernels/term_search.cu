@@ -42,7 +42,7 @@ NeighbourLists::Shape TermSearch::shape_of(std::size_t k, double radius, std::si
     const std::size_t kept = std::min(k, items);
     const auto short_k = static_cast<std::uint32_t>(kept);
     if (kept <= kMostGuessedK)
-        return {short_k, std::clamp(8 * std::bit_ceil(short_k), 1024u, kShort), true, false};
+        return {short_k, std::clamp(32 * std::bit_ceil(short_k), 1024u, kShort), true, false};
     const std::size_t capacity = std::min(items, kept + std::max<std::size_t>(kept / 2, 4096));
     return {short_k, static_cast<std::uint32_t>(std::max<std::size_t>(capacity, kShort + 1)), true,
             false};
@@ -74,6 +74,10 @@ Status TermSearch::allocate(const NeighbourLists::Shape& shape, std::uint32_t qu
     GPUTEXT_TRY(gates_.allocate(queries, stream));
     GPUTEXT_TRY(proven_.allocate(queries, stream));
     GPUTEXT_TRY(least_.allocate(queries, stream));
+    GPUTEXT_TRY(failed_.allocate(queries, stream));
+    // A large number: gates from scores that are kept are proven, but for infinite ones.
+    GPUTEXT_TRY(cuda_status(cudaMemsetAsync(proven_.data(), 0x7f, queries * sizeof(float), stream),
+                            "clearing"));
     std::size_t samples = sampled_tiles(items) * kTermGroups;
     if (keep_scores && bytes_for_scores(shape, queries, items) > 0) {
         samples = std::max<std::size_t>(samples, tiles_of(items) * kWideGroups);
@@ -180,7 +184,8 @@ Status TermSearch::search_by_guess(std::uint32_t begin, std::uint32_t end) {
     GPUTEXT_TRY(run_term_filter(hot_job(begin, end), work_, execution_->stop(), stream_));
     timers_->filter.end();
     GPUTEXT_TRY(score_and_keep(hot_gates(gates_.data()), true));
-    return search_failed(hot_gates(proven_.data()), begin, end);
+    GPUTEXT_TRY(set_term_gates(hot_gates(proven_.data()), lists_.view().limits, stream_));
+    return search_failed(begin, end);
 }
 
 /// Gates from a sample.
@@ -211,21 +216,19 @@ Status TermSearch::search_by_scores(std::uint32_t begin, std::uint32_t end) {
     GPUTEXT_TRY(filter_scores(all, scores_.data(), stream_));
     timers_->filter.end();
     GPUTEXT_TRY(score_and_keep(gates(all.selection, gates_.data()), false));
-    return search_failed(gates(all.selection, proven_.data()), begin, end);
+    return search_failed(begin, end);
 }
 
-/// Searches for those queries again that the limits found do not prove, or whose lists overflowed.
-Status TermSearch::search_failed(const TermGates& proof, std::uint32_t begin, std::uint32_t end) {
-    GPUTEXT_TRY(set_term_gates(proof, lists_.view().limits, stream_));
-    DeviceBuffer<std::uint32_t> failed;
-    GPUTEXT_TRY(failed.allocate(proof.selection.count, stream_));
+/// Searches for those queries again whose lists overflowed, or whose gates are above what is
+/// proven.
+Status TermSearch::search_failed(std::uint32_t begin, std::uint32_t end) {
+    const QuerySelection all{nullptr, queries_.rows.rows};
     std::uint32_t count = 0;
-    GPUTEXT_TRY(
-        lists_.take_failed(proof.selection, gates_.data(), proof.gates, failed.data(), count));
+    GPUTEXT_TRY(lists_.take_failed(all, gates_.data(), proven_.data(), failed_.data(), count));
     if (count == 0) return {};
     escalated_ += count;
     timers_->again.begin();
-    GPUTEXT_TRY(search_directly({failed.data(), count}, begin, end, true));
+    GPUTEXT_TRY(search_directly({failed_.data(), count}, begin, end, true));
     timers_->again.end();
     return {};
 }

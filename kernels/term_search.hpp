@@ -69,7 +69,7 @@ private:
     Status guess();
     Status search_by_guess(std::uint32_t begin, std::uint32_t end);
     Status search_by_scores(std::uint32_t begin, std::uint32_t end);
-    Status search_failed(const TermGates& proof, std::uint32_t begin, std::uint32_t end);
+    Status search_failed(std::uint32_t begin, std::uint32_t end);
     Status score_and_keep(const TermGates& gates, bool any_k);
     Status search_directly(const QuerySelection& selection, std::uint32_t begin, std::uint32_t end,
                            bool lists_are_empty);
@@ -81,6 +81,7 @@ private:
     std::function<Status()> taken_;
     NeighbourLists lists_;
     DeviceBuffer<float> gates_, proven_, least_, sampled_;
+    DeviceBuffer<std::uint32_t> failed_;
     DeviceBuffer<int> scores_;  // where they are kept
     HotQueriesMemory hot_queries_;
     LightQueriesMemory light_queries_;

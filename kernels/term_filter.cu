@@ -13,7 +13,6 @@ constexpr unsigned kThreads = kTermGroups;
 constexpr unsigned kBlocks = 6;                      // of a multiprocessor
 constexpr unsigned kWideThreads = 32 * kWideGroups;  // where there are few blocks
 constexpr unsigned kMostLists = 1024;                // laid end to end at a time
-constexpr unsigned kAhead = 4;                       // postings of a lane that are under way
 constexpr double kLaunchWork = 3e9;                  // postings, or sums looked at: some 10 ms
 constexpr std::uint32_t kMostTiles = 65535;
 
@@ -89,6 +88,7 @@ __device__ void add_postings(const ListsInTile& lists, const std::uint32_t* post
     const unsigned lane = threadIdx.x % 32;
     const unsigned warp = threadIdx.x / 32;
     constexpr unsigned kWarps = Threads / 32;
+    constexpr unsigned kAhead = Threads > kThreads ? 8 : 4;  // postings of a lane under way
     const std::uint32_t each = ((lists.total + kWarps - 1) / kWarps + 31) / 32 * 32;
     const std::uint32_t end = min(lists.total, (warp + 1) * each);
     std::uint32_t base = warp * each;

@@ -14,6 +14,7 @@
 #include "kernels/near_duplicates.hpp"
 #include "kernels/nearest_neighbours.hpp"
 #include "kernels/outlier_factor.hpp"
+#include "kernels/term_neighbours.hpp"
 #include "kernels/upload_ring.hpp"
 
 namespace gputext {
@@ -136,7 +137,7 @@ public:
         });
     }
 
-    // Sparse vectors are computed on the host's threads.
+    // Sparse vectors that are not texts are computed on the host's threads.
 
     Status nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
                               const Vectors& items, const RowKeys& keys, std::uint64_t memory,
@@ -151,6 +152,16 @@ public:
         };
         return run(answer, [&] {
             return search_merging_copies(parameters, queries, items, keys, search, execution);
+        });
+    }
+
+    Status term_neighbours(const TermKnnParameters& parameters, std::span<const double> factors,
+                           const Vectors& queries, const Vectors& items, const RowKeys& keys,
+                           std::uint64_t memory, Execution& execution,
+                           Neighbours& answer) override {
+        return run(answer, [&] {
+            return gpu::term_neighbours(parameters, factors, queries, items, keys,
+                                        {stream_, memory}, *ring_, execution);
         });
     }
 

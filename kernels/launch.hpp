@@ -28,6 +28,15 @@ inline Status launched(const char* operation) {
     return cuda_status(cudaGetLastError(), operation);
 }
 
+/// Lets a kernel have so much dynamic shared memory.
+template <class Kernel>
+Status allow_shared_bytes(Kernel* kernel, std::size_t bytes) {
+    if (bytes <= 32 << 10) return {};
+    return cuda_status(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(bytes)),
+                       "asking for shared memory");
+}
+
 /// Calls a CUB algorithm twice, as it wants it: for the size of its scratch memory, and to run.
 template <class Call>
 Status with_scratch(DeviceBuffer<std::uint8_t>& scratch, cudaStream_t stream, Call&& call) {

@@ -92,6 +92,11 @@ Status NeighbourLists::merge_long(const MergeInput& input, const QuerySelection&
         });
         GPUTEXT_TRY(launched("scoring neighbours"));
     }
+    return keep_long(selection);
+}
+
+Status NeighbourLists::keep_long(const QuerySelection& selection) {
+    const ListsView lists = view();
     // By item, and then by distance, which leaves equals as they are.
     const auto begins = list_bounds(lists, selection, false);
     const auto ends = list_bounds(lists, selection, true);

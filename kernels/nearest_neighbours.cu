@@ -8,6 +8,7 @@
 
 #include "kernels/half_search.hpp"
 #include "kernels/launch.hpp"
+#include "kernels/neighbour_pieces.hpp"
 #include "kernels/neighbour_search.hpp"
 #include "kernels/stream_event.hpp"
 #include "kernels/stream_timer.hpp"
@@ -112,13 +113,6 @@ struct Plan {
         }
         query_tile = std::min(queries.rows, (available - item_batch * per_item) / per_query);
     }
-};
-
-/// What open lists held at some time: as Neighbours are packed.
-struct Piece {
-    std::vector<std::uint64_t> begins;
-    std::vector<std::uint32_t> items;
-    std::vector<double> distances;
 };
 
 /// One search, its memory, and the answer so far.
@@ -234,15 +228,11 @@ private:
         GPUTEXT_TRY(load_queries(begin, rows));
         GPUTEXT_TRY(lists_.reset(count, parameters_.radius));
         GPUTEXT_TRY(search_items(lists_));
-        if (plan_.shape.open) return append_pieces(rows, answer);
-        if (!parameters_.include_ties) {
-            Piece kept;
-            GPUTEXT_TRY(lists_.download(count, kept.begins, kept.items, kept.distances));
-            return append(kept, answer);
-        }
+        if (plan_.shape.open) return pieces_.append_to(answer, rows, execution_);
+        if (!parameters_.include_ties) return append_kept(lists_, count, answer);
         GPUTEXT_TRY(tied_.reset(count, lists_));
         GPUTEXT_TRY(search_items(tied_));
-        return append_pieces(rows, answer);
+        return pieces_.append_to(answer, rows, execution_);
     }
 
     Status search_items(NeighbourLists& lists) {
@@ -287,56 +277,7 @@ private:
     }
 
     /// Takes what open lists hold.
-    Status take(NeighbourLists& lists) {
-        try {
-            Piece& piece = pieces_.emplace_back();
-            GPUTEXT_TRY(lists.download(tile_.rows, piece.begins, piece.items, piece.distances));
-        } catch (const std::bad_alloc&) {
-            return Status::out_of_memory();
-        }
-        if (pieces_.back().items.empty()) pieces_.pop_back();
-        return lists.forget_kept(tile_.rows);
-    }
-
-    static Status append(const Piece& piece, Neighbours& answer) {
-        try {
-            const std::uint64_t before = answer.items.size();
-            answer.items.insert(answer.items.end(), piece.items.begin(), piece.items.end());
-            answer.distances.insert(answer.distances.end(), piece.distances.begin(),
-                                    piece.distances.end());
-            for (std::size_t q = 1; q < piece.begins.size(); ++q)
-                answer.begins.push_back(before + piece.begins[q]);
-        } catch (const std::bad_alloc&) {
-            return Status::out_of_memory();
-        }
-        return {};
-    }
-
-    /// All that was taken for the tile's queries, in order.
-    Status append_pieces(std::size_t rows, Neighbours& answer) {
-        try {
-            using Neighbour = std::pair<double, std::uint32_t>;
-            std::vector<std::vector<Neighbour>> sorted(rows);
-            GPUTEXT_TRY(execution_.parallel_for(rows, [&](std::size_t q, unsigned) {
-                for (const Piece& piece : pieces_)
-                    for (auto i = piece.begins[q]; i < piece.begins[q + 1]; ++i)
-                        sorted[q].emplace_back(piece.distances[i], piece.items[i]);
-                if (pieces_.size() > 1) std::sort(sorted[q].begin(), sorted[q].end());
-                return Status();
-            }));
-            pieces_.clear();
-            for (const auto& list : sorted) {
-                for (const auto& [distance, item] : list) {
-                    answer.items.push_back(item);
-                    answer.distances.push_back(distance);
-                }
-                answer.begins.push_back(answer.items.size());
-            }
-        } catch (const std::bad_alloc&) {
-            return Status::out_of_memory();
-        }
-        return {};
-    }
+    Status take(NeighbourLists& lists) { return pieces_.take(lists, tile_.rows); }
 
     const KnnParameters& parameters_;
     const Vectors& queries_;
@@ -360,7 +301,7 @@ private:
     DeviceRows batch_;
     bool loaded_ = false;
     std::size_t loaded_begin_ = 0;
-    std::vector<Piece> pieces_;
+    NeighbourPieces pieces_;
     std::uint64_t escalated_ = 0;
 };
 

@@ -111,6 +111,11 @@ Status NeighbourLists::merge(const MergeInput& input, const QuerySelection& sele
                              : merge_long(input, selection, rescored);
 }
 
+Status NeighbourLists::keep(const QuerySelection& selection) {
+    if (selection.count == 0) return {};
+    return shape_.is_short() ? keep_short(selection) : keep_long(selection);
+}
+
 Status NeighbourLists::take_failed(const QuerySelection& selection, const float* wanted,
                                    const float* proven, std::uint32_t* failed,
                                    std::uint32_t& count) {

@@ -123,6 +123,9 @@ public:
     Status merge(const MergeInput& input, const QuerySelection& selection,
                  unsigned long long* rescored);
 
+    /// The same after somebody else has written the found items' keys: kNoDistance leaves one out.
+    Status keep(const QuerySelection& selection);
+
     /// Writes the selected queries whose list overflowed, in any order, and makes these lists what
     /// they were before. Also takes back those of which proven[q] is below wanted[q], unless null.
     /// Waits for the stream.
@@ -139,6 +142,8 @@ private:
                        unsigned long long* rescored);
     Status merge_long(const MergeInput& input, const QuerySelection& selection,
                       unsigned long long* rescored);
+    Status keep_short(const QuerySelection& selection);
+    Status keep_long(const QuerySelection& selection);
 
     Shape shape_{};
     double radius_ = 0;

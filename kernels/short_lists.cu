@@ -1,3 +1,4 @@
+#include "kernels/kth_score.cuh"
 #include "kernels/launch.hpp"
 #include "kernels/neighbour_lists.hpp"
 #include "kernels/score_distance.cuh"
@@ -42,43 +43,57 @@ __device__ void sort(const SharedList& list, unsigned size) {
     __syncthreads();
 }
 
-__device__ unsigned ordered_float(float value) {
-    const unsigned bits = __float_as_uint(value);
-    return bits >> 31 ? ~bits : bits | 0x80000000u;
+/// Sorts the first `total`, and makes the nearest of them what the query's list keeps. By the
+/// block.
+__device__ void sort_and_keep(const SharedList& list, unsigned total, const ListsView& lists,
+                              std::uint32_t query, bool open) {
+    __shared__ unsigned size;
+    const std::size_t begin = std::size_t{query} * lists.capacity;
+    unsigned padded = 2;
+    while (padded < total) padded *= 2;
+    for (unsigned i = total + threadIdx.x; i < padded; i += kThreads) {
+        list.keys[i] = kNoDistance;
+        list.items[i] = UINT32_MAX;
+    }
+    sort(list, padded);
+
+    // Those without a distance are last.
+    if (threadIdx.x == 0) size = 0;
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < min(total, lists.k); i += kThreads) {
+        if (list.keys[i] == kNoDistance) continue;
+        lists.keys[begin + i] = list.keys[i];
+        lists.items[begin + i] = list.items[i];
+        atomicAdd(&size, 1u);
+    }
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    lists.kept[query] = size;
+    lists.counts[query] = size;
+    if (size == lists.k && !open) lists.limits[query] = distance_of_key(list.keys[size - 1]);
 }
 
-/// A score that at least `k` of the finite ones reach, and hardly more do; 0 if they are fewer. By
-/// the block; scores are in shared memory, as ordered_float.
-__device__ unsigned about_kth_score(const unsigned* scores, unsigned size, unsigned k) {
-    constexpr unsigned kInfinite = 0xff800000u;  // ordered_float(infinity)
-    __shared__ unsigned counts[2];
-    __shared__ unsigned most;
-    if (threadIdx.x == 0) counts[0] = counts[1] = most = 0;
+/// A block for each query: found items have keys already.
+__global__ __launch_bounds__(kThreads) void keep_scored(ListsView lists, QuerySelection selection,
+                                                        bool open) {
+    extern __shared__ std::uint64_t memory[];
+    __shared__ unsigned size;
+    const SharedList list{memory, reinterpret_cast<std::uint32_t*>(memory + lists.capacity)};
+    const std::uint32_t query = selection[blockIdx.x];
+    const std::size_t begin = std::size_t{query} * lists.capacity;
+    const std::uint32_t count = lists.counts[query];
+    if (count > lists.capacity || count == lists.kept[query]) return;
+    if (threadIdx.x == 0) size = 0;
     __syncthreads();
-    for (unsigned i = threadIdx.x; i < size; i += kThreads)
-        if (scores[i] < kInfinite) atomicMax(&most, scores[i]);
-    __syncthreads();
-    unsigned low = 0;          // reached by k, or 0
-    unsigned high = most + 1;  // not reached by k
-    // Scores of found items lie close together: steps from the largest one down double first.
-    for (unsigned step = 1u << 16, round = 0; high - low > 1; ++round) {
-        const unsigned middle = low == 0 && most > step ? most - step : low + (high - low) / 2;
-        step = step < 1u << 30 ? 4 * step : UINT32_MAX;
-        unsigned mine = 0;
-        for (unsigned i = threadIdx.x; i < size; i += kThreads)
-            mine += scores[i] >= middle && scores[i] < kInfinite;
-        if (mine > 0) atomicAdd(&counts[round % 2], mine);
-        __syncthreads();
-        const unsigned reached = counts[round % 2];
-        if (threadIdx.x == 0) counts[(round + 1) % 2] = 0;
-        __syncthreads();
-        if (reached >= k)
-            low = middle;
-        else
-            high = middle;
-        if (reached >= k && reached <= k + k / 16) break;
+    for (unsigned i = threadIdx.x; i < count; i += kThreads) {
+        const std::uint64_t key = lists.keys[begin + i];
+        if (key == kNoDistance) continue;
+        const unsigned at = atomicAdd(&size, 1u);
+        list.keys[at] = key;
+        list.items[at] = lists.items[begin + i];
     }
-    return low;
+    __syncthreads();
+    sort_and_keep(list, size, lists, query, open);
 }
 
 /// The least score of a list's found items that may be among the k nearest.
@@ -92,11 +107,10 @@ __device__ float least_useful_score(const ListsView& lists, const MergeInput& in
         shared[i] = excluded ? 0 : ordered_float(lists.scores[begin + i]);
     }
     __syncthreads();
-    const unsigned kth = about_kth_score(shared, size, lists.k);
+    const unsigned kth = about_kth_score<kThreads>(shared, size, lists.k);
     __syncthreads();
     if (kth == 0) return -INFINITY;
-    const float score = __uint_as_float(kth >> 31 ? kth & 0x7fffffffu : ~kth);
-    return __fsub_rd(score, width);
+    return __fsub_rd(float_of_ordered(kth), width);
 }
 
 /// What was found for a query, into shared memory behind what is kept, without what the scores tell
@@ -174,48 +188,34 @@ __global__ __launch_bounds__(kThreads) void merge_lists(ListsView lists, MergeIn
         const unsigned own = base + own_pair<kAtOnce>() * kHalfWarps;
         if (threadIdx.x % (kHalfWarp / kAtOnce) == 0 && own < total) list.keys[own] = key;
     }
-    unsigned padded = 2;
-    while (padded < total) padded *= 2;
-    for (unsigned i = total + threadIdx.x; i < padded; i += kThreads) {
-        list.keys[i] = kNoDistance;
-        list.items[i] = UINT32_MAX;
-    }
-    sort(list, padded);
+    sort_and_keep(list, total, lists, query, open);
+    if (threadIdx.x == 0) atomicAdd(rescored, static_cast<unsigned long long>(total - kept));
+}
 
-    // Those without a distance are last.
-    if (threadIdx.x == 0) size = 0;
-    __syncthreads();
-    for (unsigned i = threadIdx.x; i < min(total, lists.k); i += kThreads) {
-        if (list.keys[i] == kNoDistance) continue;
-        lists.keys[begin + i] = list.keys[i];
-        lists.items[begin + i] = list.items[i];
-        atomicAdd(&size, 1u);
-    }
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    lists.kept[query] = size;
-    lists.counts[query] = size;
-    if (size == lists.k && !open) lists.limits[query] = distance_of_key(list.keys[size - 1]);
-    atomicAdd(rescored, static_cast<unsigned long long>(total - kept));
+std::size_t list_bytes(std::uint32_t capacity) {
+    return capacity * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
 }
 
 }  // namespace
 
 Status NeighbourLists::merge_short(const MergeInput& input, const QuerySelection& selection,
                                    unsigned long long* rescored) {
-    const std::size_t bytes = shape_.capacity * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
+    const std::size_t bytes = list_bytes(shape_.capacity);
     return with_element_type(input.items.type, [&](auto element) {
         const auto kernel =
             merge_lists<std::remove_const_t<std::remove_pointer_t<decltype(element)>>>;
-        if (bytes > 32 << 10)
-            GPUTEXT_TRY(cuda_status(
-                cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                     static_cast<int>(bytes)),
-                "asking for shared memory"));
+        GPUTEXT_TRY(allow_shared_bytes(kernel, bytes));
         kernel<<<selection.count, kThreads, bytes, stream_>>>(view(), input, selection, shape_.open,
                                                               rescored);
         return launched("merging neighbours");
     });
+}
+
+Status NeighbourLists::keep_short(const QuerySelection& selection) {
+    const std::size_t bytes = list_bytes(shape_.capacity);
+    GPUTEXT_TRY(allow_shared_bytes(keep_scored, bytes));
+    keep_scored<<<selection.count, kThreads, bytes, stream_>>>(view(), selection, shape_.open);
+    return launched("keeping neighbours");
 }
 
 }  // namespace gputext::gpu

@@ -1,0 +1,63 @@
+#include "kernels/neighbour_pieces.hpp"
+
+#include <algorithm>
+#include <new>
+#include <utility>
+
+#include "kernels/launch.hpp"
+
+namespace gputext::gpu {
+
+Status append_kept(NeighbourLists& lists, std::uint32_t queries, Neighbours& answer) {
+    try {
+        std::vector<std::uint64_t> begins;
+        std::vector<std::uint32_t> items;
+        std::vector<double> distances;
+        GPUTEXT_TRY(lists.download(queries, begins, items, distances));
+        const std::uint64_t before = answer.items.size();
+        answer.items.insert(answer.items.end(), items.begin(), items.end());
+        answer.distances.insert(answer.distances.end(), distances.begin(), distances.end());
+        for (std::size_t q = 1; q < begins.size(); ++q) answer.begins.push_back(before + begins[q]);
+    } catch (const std::bad_alloc&) {
+        return Status::out_of_memory();
+    }
+    return {};
+}
+
+Status NeighbourPieces::take(NeighbourLists& lists, std::uint32_t queries) {
+    try {
+        Piece& piece = pieces_.emplace_back();
+        GPUTEXT_TRY(lists.download(queries, piece.begins, piece.items, piece.distances));
+    } catch (const std::bad_alloc&) {
+        return Status::out_of_memory();
+    }
+    if (pieces_.back().items.empty()) pieces_.pop_back();
+    return lists.forget_kept(queries);
+}
+
+Status NeighbourPieces::append_to(Neighbours& answer, std::size_t queries, Execution& execution) {
+    try {
+        using Neighbour = std::pair<double, std::uint32_t>;
+        std::vector<std::vector<Neighbour>> sorted(queries);
+        GPUTEXT_TRY(execution.parallel_for(queries, [&](std::size_t q, unsigned) {
+            for (const Piece& piece : pieces_)
+                for (auto i = piece.begins[q]; i < piece.begins[q + 1]; ++i)
+                    sorted[q].emplace_back(piece.distances[i], piece.items[i]);
+            if (pieces_.size() > 1) std::sort(sorted[q].begin(), sorted[q].end());
+            return Status();
+        }));
+        pieces_.clear();
+        for (const auto& list : sorted) {
+            for (const auto& [distance, item] : list) {
+                answer.items.push_back(item);
+                answer.distances.push_back(distance);
+            }
+            answer.begins.push_back(answer.items.size());
+        }
+    } catch (const std::bad_alloc&) {
+        return Status::out_of_memory();
+    }
+    return {};
+}
+
+}  // namespace gputext::gpu

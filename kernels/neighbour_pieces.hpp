@@ -1,0 +1,39 @@
+// kernels/neighbour_pieces.hpp - lists of neighbours from the device to the answer
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cpp/execution.hpp"
+#include "cpp/knn.hpp"
+#include "kernels/neighbour_lists.hpp"
+
+namespace gputext::gpu {
+
+/// What the lists of a tile of queries keep, behind the answer for earlier queries. Waits for the
+/// stream.
+Status append_kept(NeighbourLists& lists, std::uint32_t queries, Neighbours& answer);
+
+/// What open lists of a tile of queries held at several times.
+class NeighbourPieces {
+public:
+    /// Takes what they hold; empties them. Waits for the stream.
+    Status take(NeighbourLists& lists, std::uint32_t queries);
+
+    /// All that was taken, in order, behind the answer for earlier queries; nothing is left.
+    Status append_to(Neighbours& answer, std::size_t queries, Execution& execution);
+
+private:
+    /// As Neighbours are packed.
+    struct Piece {
+        std::vector<std::uint64_t> begins;
+        std::vector<std::uint32_t> items;
+        std::vector<double> distances;
+    };
+
+    std::vector<Piece> pieces_;
+};
+
+}  // namespace gputext::gpu

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <numeric>
 
 #include "cpp/distinct_matrix.hpp"
@@ -44,7 +45,9 @@ public:
           items_(items),
           distinct_(distinct),
           found_(of_distinct),
-          near_(distinct.size()),
+          near_(std::make_unique_for_overwrite<NearClass[]>(of_distinct.items.size() +
+                                                            distinct.size())),
+          near_sizes_(distinct.size()),
           k_distance_(distinct.size(), kNone),
           density_(distinct.size(), kNone) {}
 
@@ -67,20 +70,24 @@ public:
     }
 
 private:
-    /// Fills near_ and k_distance_: the other members of the class, then those of others.
+    /// What was collected for a class.
+    std::span<const NearClass> near(std::size_t c) const {
+        return {near_.get() + found_.begins[c] + c, near_sizes_[c]};
+    }
+
+    /// Fills near(c) and k_distance_: the other members of the class, then those of others.
     void collect(std::size_t c) {
-        std::vector<NearClass>& near = near_[c];
+        NearClass* const near = near_.get() + found_.begins[c] + c;
         std::size_t count = 0;
         const auto add = [&](std::uint32_t item_class, std::size_t members, double distance) {
             if (members == 0) return;
-            near.push_back({item_class, static_cast<std::uint32_t>(members), distance});
+            near[near_sizes_[c]++] = {item_class, static_cast<std::uint32_t>(members), distance};
             if (count < k_) k_distance_[c] = distance;
             count += members;
         };
         const auto begin = found_.begins[c], end = found_.begins[c + 1];
         const std::size_t others = distinct_.members(c).size() - 1;
         if (zero_rows_left_out_ && begin == end && zero_row(items_, distinct_.firsts()[c])) return;
-        near.reserve(end - begin + 1);
         add(static_cast<std::uint32_t>(c), all_ties_ ? others : std::min(others, k_), 0);
         for (auto i = begin; i < end;) {
             if (count >= k_ && !(all_ties_ && found_.distances[i] == k_distance_[c])) break;
@@ -127,9 +134,9 @@ private:
 
     double density(std::size_t c) const {
         double sum = 0, count = 0;
-        for (const NearClass& near : near_[c]) {
-            sum += near.count * std::max(k_distance_[near.item_class], near.distance);
-            count += near.count;
+        for (const NearClass& other : near(c)) {
+            sum += other.count * std::max(k_distance_[other.item_class], other.distance);
+            count += other.count;
         }
         if (count == 0) return kNone;
         if (!all_ties_) return 1 / (sum / count + 1e-10);
@@ -139,9 +146,9 @@ private:
     double factor(std::size_t c) const {
         if (all_ties_ && density_[c] == kInfinity) return 1;
         double sum = 0, count = 0;
-        for (const NearClass& near : near_[c]) {
-            sum += near.count * (density_[near.item_class] / density_[c]);
-            count += near.count;
+        for (const NearClass& other : near(c)) {
+            sum += other.count * (density_[other.item_class] / density_[c]);
+            count += other.count;
         }
         return count == 0 ? kNone : sum / count;
     }
@@ -152,7 +159,8 @@ private:
     const Vectors& items_;
     const DistinctRows& distinct_;
     const Neighbours& found_;
-    std::vector<std::vector<NearClass>> near_;
+    std::unique_ptr<NearClass[]> near_;  // of a class no more than were found for it, and itself
+    std::vector<std::uint32_t> near_sizes_;
     std::vector<double> k_distance_, density_;
 };
 

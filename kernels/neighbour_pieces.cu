@@ -14,6 +14,12 @@ Status append_kept(NeighbourLists& lists, std::uint32_t queries, Neighbours& ans
         std::vector<std::uint32_t> items;
         std::vector<double> distances;
         GPUTEXT_TRY(lists.download(queries, begins, items, distances));
+        if (answer.begins.size() == 1) {  // there are no earlier queries
+            answer.begins = std::move(begins);
+            answer.items = std::move(items);
+            answer.distances = std::move(distances);
+            return {};
+        }
         const std::uint64_t before = answer.items.size();
         answer.items.insert(answer.items.end(), items.begin(), items.end());
         answer.distances.insert(answer.distances.end(), distances.begin(), distances.end());

@@ -79,7 +79,8 @@ Status NeighbourLists::allocate(const Shape& shape, std::uint32_t queries, cudaS
     GPUTEXT_TRY(counts_.allocate(queries, stream));
     GPUTEXT_TRY(kept_.allocate(queries, stream));
     GPUTEXT_TRY(limits_.allocate(queries, stream));
-    return failed_count_.allocate(1, stream);
+    GPUTEXT_TRY(failed_count_.allocate(1, stream));
+    return clear_failed();
 }
 
 Status NeighbourLists::reset(std::uint32_t queries, double radius) {
@@ -119,13 +120,17 @@ Status NeighbourLists::keep(const QuerySelection& selection) {
 Status NeighbourLists::take_failed(const QuerySelection& selection, const float* wanted,
                                    const float* proven, std::uint32_t* failed,
                                    std::uint32_t& count) {
-    GPUTEXT_TRY(
-        cuda_status(cudaMemsetAsync(failed_count_.data(), 0, sizeof(std::uint32_t), stream_),
-                    "clearing a count"));
     select_failed<<<blocks_for(selection.count, kThreads), kThreads, 0, stream_>>>(
         view(), selection, wanted, proven, radius_, failed, failed_count_.data());
     GPUTEXT_TRY(launched("looking for lists that overflowed"));
-    return download_value(failed_count_.data(), count, stream_, "merging neighbours");
+    GPUTEXT_TRY(download_value(failed_count_.data(), count, stream_, "merging neighbours"));
+    return count == 0 ? Status() : clear_failed();
+}
+
+/// Before it is needed, as whoever asks waits.
+Status NeighbourLists::clear_failed() {
+    return cuda_status(cudaMemsetAsync(failed_count_.data(), 0, sizeof(std::uint32_t), stream_),
+                       "clearing a count");
 }
 
 Status NeighbourLists::download(std::uint32_t queries, std::vector<std::uint64_t>& begins,

@@ -142,6 +142,7 @@ private:
                        unsigned long long* rescored);
     Status merge_long(const MergeInput& input, const QuerySelection& selection,
                       unsigned long long* rescored);
+    Status clear_failed();
     Status keep_short(const QuerySelection& selection);
     Status keep_long(const QuerySelection& selection);
 

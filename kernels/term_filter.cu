@@ -12,8 +12,10 @@ namespace {
 constexpr unsigned kThreads = kTermGroups;
 constexpr unsigned kBlocks = 6;                      // of a multiprocessor
 constexpr unsigned kWideThreads = 32 * kWideGroups;  // where there are few blocks
-constexpr unsigned kMostLists = 1024;                // laid end to end at a time
-constexpr double kLaunchWork = 3e9;                  // postings, or sums looked at: some 10 ms
+constexpr unsigned kWideBlocks = 264;                // of a large device at a time
+constexpr std::uint32_t kLongQuery = 256;
+constexpr unsigned kMostLists = 1024;  // laid end to end at a time
+constexpr double kLaunchWork = 3e9;    // postings, or sums looked at: some 10 ms
 constexpr std::uint32_t kMostTiles = 65535;
 
 /// Posting lists of a tile, laid end to end.
@@ -128,14 +130,13 @@ __device__ void add_postings(const ListsInTile& lists, const std::uint32_t* post
 
 /// Sums of one query and one tile in `sums`, from those that are there. By the block.
 template <unsigned Threads>
-__device__ void add_terms(const TermFilterJob& job, std::uint32_t query, std::uint32_t tile,
+__device__ void add_terms(const TermFilterJob& job, RowSpan span, std::uint32_t tile,
                           const std::int32_t* parts, unsigned most_lists, bool magnitudes,
                           int* sums) {
     __shared__ typename Scan<Threads>::TempStorage storage;
     auto* const memory = reinterpret_cast<std::uint32_t*>(sums + kTermTile);
     ListsInTile lists{memory, memory + most_lists + 1,
                       reinterpret_cast<int*>(memory + 2 * most_lists + 1), 0, 0};
-    const RowSpan span = span_of_row(job.queries.rows, query);
     for (std::uint64_t begin = span.begin; begin < span.end; begin += most_lists) {
         lay_lists<Threads>(job.index, job.queries.rows.columns, parts, tile, begin, span.end,
                            most_lists, storage, lists);
@@ -183,8 +184,9 @@ __device__ void sum_terms(const TermFilterJob& job, std::uint32_t query, std::ui
                    2 * static_cast<int>(job.queries.scale), sums);
     else
         clear_sums<kThreads>(sums);
-    add_terms<kThreads>(job, query, tile, hot ? job.hot_queries.cold_parts : job.queries.parts,
-                        most_lists, complete, sums);
+    add_terms<kThreads>(job, span_of_row(job.queries.rows, query), tile,
+                        hot ? job.hot_queries.cold_parts : job.queries.parts, most_lists, complete,
+                        sums);
 }
 
 __device__ bool same_keys(const TermFilterJob& job, std::uint32_t query, std::uint32_t in_index) {
@@ -246,7 +248,8 @@ __global__ __launch_bounds__(kThreads, kBlocks) void filter_terms(TermFilterJob 
     const unsigned step = light_step(job.heavy, job.light, job.queries, query, gate);
     if (step > 0) {
         clear_sums<kThreads>(sums);
-        add_terms<kThreads>(job, query, tile, job.light.parts, most_lists, false, sums);
+        add_terms<kThreads>(job, span_of_row(job.queries.rows, query), tile, job.light.parts,
+                            most_lists, false, sums);
         add_light(job, query, tile, sums, step, static_cast<unsigned>(least));
         return;
     }
@@ -282,29 +285,27 @@ __global__ __launch_bounds__(kThreads, kBlocks) void sample(TermFilterJob job, u
         __int2float_rd(most);
 }
 
-/// Blocks of one y take one query; what a warp looks at is a group.
-__global__ __launch_bounds__(kWideThreads) void score_all(TermFilterJob job, unsigned most_lists,
-                                                          int* scores, float* largest) {
-    extern __shared__ __align__(16) int sums[];
-    const std::uint32_t query = job.selection[blockIdx.y];
-    const std::uint32_t tile = blockIdx.x;
-    clear_sums<kWideThreads>(sums);
-    add_terms<kWideThreads>(job, query, tile, job.queries.parts, most_lists, false, sums);
-    const std::size_t place = std::size_t{query} * gridDim.x + tile;
-    auto* const vectors = reinterpret_cast<int4*>(sums);
+/// Four scores, but 0 for items of the query's key.
+__device__ int4 of_other_keys(const TermFilterJob& job, std::uint32_t query, std::uint32_t first,
+                              int4 scores) {
+    if (job.queries.rows.keys == nullptr) return scores;
+    const auto keep = [&](int score, std::uint32_t item) {
+        return item < job.index.items.rows && same_keys(job, query, item) ? 0 : score;
+    };
+    return {keep(scores.x, first), keep(scores.y, first + 1), keep(scores.z, first + 2),
+            keep(scores.w, first + 3)};
+}
+
+/// Keeps the scores of a query and a tile; what a warp looks at is a group. By wide blocks.
+__device__ void keep_scores(const TermFilterJob& job, std::uint32_t query, std::uint32_t tile,
+                            const int* from, int* scores, float* largest) {
+    const std::size_t place = std::size_t{query} * job.index.tiles + tile;
+    const auto* const vectors = reinterpret_cast<const int4*>(from);
     auto* const to = reinterpret_cast<int4*>(scores + place * kTermTile);
     int most = 0;
 #pragma unroll
     for (unsigned i = threadIdx.x; i < kTermTile / 4; i += kWideThreads) {
-        int4 four = vectors[i];
-        if (job.queries.rows.keys != nullptr) {
-            const std::uint32_t first = tile * kTermTile + 4 * i;
-            const auto keep = [&](int score, std::uint32_t item) {
-                return item < job.index.items.rows && same_keys(job, query, item) ? 0 : score;
-            };
-            four = {keep(four.x, first), keep(four.y, first + 1), keep(four.z, first + 2),
-                    keep(four.w, first + 3)};
-        }
+        const int4 four = of_other_keys(job, query, tile * kTermTile + 4 * i, vectors[i]);
         to[i] = four;
         most = max(most, most_of(four));
     }
@@ -312,6 +313,38 @@ __global__ __launch_bounds__(kWideThreads) void score_all(TermFilterJob job, uns
         most = max(most, __shfl_xor_sync(~0u, most, distance));
     if (threadIdx.x % 32 == 0)
         largest[place * kWideGroups + threadIdx.x / 32] = __int2float_rd(most);
+}
+
+/// Blocks of one y take one query, and of one z a part of its terms. Where there are several, their
+/// sums are added to the scores.
+__global__ __launch_bounds__(kWideThreads) void score_all(TermFilterJob job, unsigned most_lists,
+                                                          int* scores, float* largest) {
+    extern __shared__ __align__(16) int sums[];
+    const std::uint32_t query = blockIdx.y;
+    const std::uint32_t tile = blockIdx.x;
+    clear_sums<kWideThreads>(sums);
+    RowSpan span = span_of_row(job.queries.rows, query);
+    const std::uint64_t each = (span.end - span.begin + gridDim.z - 1) / gridDim.z;
+    span.begin = min(span.end, span.begin + blockIdx.z * each);
+    span.end = min(span.end, span.begin + each);
+    add_terms<kWideThreads>(job, span, tile, job.queries.parts, most_lists, false, sums);
+    if (gridDim.z == 1) {
+        keep_scores(job, query, tile, sums, scores, largest);
+        return;
+    }
+    int* const to = scores + (std::size_t{query} * job.index.tiles + tile) * kTermTile;
+    for (unsigned i = threadIdx.x; i < kTermTile; i += kWideThreads)
+        if (sums[i] != 0) atomicAdd(&to[i], sums[i]);
+}
+
+/// Of scores that several blocks have added up.
+__global__ __launch_bounds__(kWideThreads) void look_at_scores(TermFilterJob job, int* scores,
+                                                               float* largest) {
+    const std::uint32_t query = blockIdx.y;
+    const std::uint32_t tile = blockIdx.x;
+    keep_scores(job, query, tile,
+                scores + (std::size_t{query} * job.index.tiles + tile) * kTermTile, scores,
+                largest);
 }
 
 /// Blocks of one y take one query.
@@ -422,8 +455,18 @@ Status score_all_terms(const TermFilterJob& job, int* scores, float* largest, cu
     const unsigned most_lists = lists_at_once(job, kWideThreads);
     const std::size_t bytes = shared_bytes(most_lists);
     GPUTEXT_TRY(allow_shared_bytes(score_all, bytes));
-    score_all<<<dim3(job.index.tiles, job.selection.count), kWideThreads, bytes, stream>>>(
-        job, most_lists, scores, largest);
+    // Long queries' terms are divided, so that all multiprocessors have two blocks.
+    const std::uint32_t pairs = job.index.tiles * job.selection.count;
+    const unsigned parts =
+        job.most_terms < kLongQuery ? 1 : std::clamp(kWideBlocks / pairs, 1u, 8u);
+    const dim3 blocks(job.index.tiles, job.selection.count);
+    if (parts > 1)
+        GPUTEXT_TRY(cuda_status(
+            cudaMemsetAsync(scores, 0, std::size_t{pairs} * kTermTile * sizeof(int), stream),
+            "clearing scores"));
+    score_all<<<dim3(blocks.x, blocks.y, parts), kWideThreads, bytes, stream>>>(job, most_lists,
+                                                                                scores, largest);
+    if (parts > 1) look_at_scores<<<blocks, kWideThreads, 0, stream>>>(job, scores, largest);
     return launched("scoring all items");
 }
 

@@ -5,10 +5,15 @@
 // time. A filter sums integers of low precision with a proven bound (kernels/term_queries.hpp,
 // kernels/term_filter.hpp) and finds the few items that a query's k nearest must be among, beside a
 // threshold that a sample of the items suggests and the answer itself then proves; what it finds is
-// scored exactly (kernels/term_scores.hpp) and sorted. Queries that the sample misled, or whose
-// bound is too wide, are searched again without a guess, a few items at a time if these are all
-// equally near. So are all queries of which more than 1024 neighbours or all within a radius are
-// wanted.
+// scored exactly (kernels/term_scores.hpp) and sorted.
+//
+// Terms of very many items are summed by the tensor cores where queries are many and texts are long
+// (kernels/hot_terms.hpp), or left to a bound where they weigh little (kernels/heavy_terms.hpp). Of
+// few queries the scores are kept, and the threshold is found in them.
+//
+// Queries that the sample misled, or whose bound is too wide, are searched again without a guess, a
+// few items at a time if these are all equally near. So are all queries of which more than 1024
+// neighbours or all within a radius are wanted, and the items behind the first part.
 
 #pragma once
 

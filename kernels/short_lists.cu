@@ -164,7 +164,6 @@ __global__ __launch_bounds__(kThreads) void merge_lists(ListsView lists, MergeIn
     __shared__ unsigned size;
     const SharedList list{memory, reinterpret_cast<std::uint32_t*>(memory + lists.capacity)};
     const std::uint32_t query = selection[blockIdx.x];
-    const std::size_t begin = std::size_t{query} * lists.capacity;
     const std::uint32_t kept = lists.kept[query];
     if (input.marked.words != nullptr) {
         take_marked(input.marked, lists.capacity, query, list, size);

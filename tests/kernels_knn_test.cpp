@@ -12,12 +12,14 @@
 #include "kernels/nearest_neighbours.hpp"
 #include "kernels/outlier_factor.hpp"
 #include "tests/device_fixture.hpp"
+#include "tests/neighbour_rows.hpp"
 #include "tests/plain_knn.hpp"
 #include "tests/vector_rows.hpp"
 
 namespace gputext {
 namespace {
 
+using testing::differing;
 using testing::DoubleRows;
 using testing::kAllShapes;
 using testing::plain_neighbours;
@@ -65,24 +67,6 @@ protected:
         counts = {};
         return gpu::nearest_neighbours(parameters, queries.vectors(), items.vectors(), keys, work,
                                        *ring_, execution, &counts);
-    }
-
-    /// Counts the queries whose answer differs in any bit.
-    std::size_t differing(const Neighbours& found, const Neighbours& wanted) {
-        if (found.begins.size() != wanted.begins.size()) return SIZE_MAX;
-        std::size_t count = 0;
-        for (std::size_t q = 0; q + 1 < wanted.begins.size(); ++q) {
-            const auto size = wanted.begins[q + 1] - wanted.begins[q];
-            bool same = found.begins[q + 1] - found.begins[q] == size;
-            for (std::uint64_t i = 0; i < size && same; ++i) {
-                const auto a = found.begins[q] + i, b = wanted.begins[q] + i;
-                same = found.items[a] == wanted.items[b] &&
-                       std::bit_cast<std::uint64_t>(found.distances[a]) ==
-                           std::bit_cast<std::uint64_t>(wanted.distances[b]);
-            }
-            count += !same;
-        }
-        return count;
     }
 
     /// Whether a case of many is left out: under a checker, which makes the device slow, every

@@ -11,10 +11,13 @@
 #include "kernels/term_neighbours.hpp"
 #include "kernels/term_search.hpp"
 #include "tests/device_fixture.hpp"
+#include "tests/neighbour_rows.hpp"
 #include "tests/random_strings.hpp"
 
 namespace gputext {
 namespace {
+
+using testing::differing;
 
 /// What random texts look like.
 enum class Shape {
@@ -161,24 +164,6 @@ protected:
                                             keys, execution);
         ASSERT_TRUE(wanted.ok()) << wanted.status().message();
         ASSERT_EQ(differing(*found, *wanted), 0u);
-    }
-
-    /// Counts the queries whose answer differs in any bit.
-    static std::size_t differing(const Neighbours& found, const Neighbours& wanted) {
-        if (found.begins.size() != wanted.begins.size()) return SIZE_MAX;
-        std::size_t count = 0;
-        for (std::size_t q = 0; q + 1 < wanted.begins.size(); ++q) {
-            const auto size = wanted.begins[q + 1] - wanted.begins[q];
-            bool same = found.begins[q + 1] - found.begins[q] == size;
-            for (std::uint64_t i = 0; i < size && same; ++i) {
-                const auto a = found.begins[q] + i, b = wanted.begins[q] + i;
-                same = found.items[a] == wanted.items[b] &&
-                       std::bit_cast<std::uint64_t>(found.distances[a]) ==
-                           std::bit_cast<std::uint64_t>(wanted.distances[b]);
-            }
-            count += !same;
-        }
-        return count;
     }
 
     gpu::UploadRing& ring() { return *ring_; }

@@ -2,13 +2,13 @@
 
 #include <gtest/gtest.h>
 
-#include <bit>
 #include <chrono>
 #include <cstdlib>
 #include <numeric>
 #include <random>
 #include <thread>
 
+#include "tests/neighbour_rows.hpp"
 #include "tests/plain_knn.hpp"
 #include "tests/vector_rows.hpp"
 
@@ -18,33 +18,16 @@ namespace {
 using testing::DoubleRows;
 using testing::kAllShapes;
 using testing::kSanitized;
+using testing::NeighbourRow;
 using testing::plain_neighbours;
 using testing::PlainNeighbours;
 using testing::RandomRows;
+using testing::rows_of;
 using testing::Shape;
 using testing::TypedRows;
 
 constexpr Metric kAllMetrics[] = {Metric::euclidean, Metric::cosine, Metric::inner_product,
                                   Metric::manhattan};
-
-/// With bits, as 0.0 and -0.0 are equal numbers.
-using Row = std::pair<std::uint32_t, std::uint64_t>;
-
-std::vector<std::vector<Row>> rows_of(const Neighbours& neighbours) {
-    std::vector<std::vector<Row>> rows(neighbours.begins.size() - 1);
-    for (std::size_t q = 0; q < rows.size(); ++q)
-        for (auto i = neighbours.begins[q]; i < neighbours.begins[q + 1]; ++i)
-            rows[q].emplace_back(neighbours.items[i],
-                                 std::bit_cast<std::uint64_t>(neighbours.distances[i]));
-    return rows;
-}
-
-std::vector<Row> rows_of(const PlainNeighbours& neighbours) {
-    std::vector<Row> rows;
-    for (const auto& [item, distance] : neighbours)
-        rows.emplace_back(item, std::bit_cast<std::uint64_t>(distance));
-    return rows;
-}
 
 class KnnOnEach : public ::testing::TestWithParam<Simd> {
 protected:
@@ -98,7 +81,7 @@ TEST_P(KnnOnEach, EqualsAPlainSearchOnAllShapes) {
                 const TypedRows items(random.rows(shape, n, d), type, d);
                 const TypedRows queries(random.rows(shape, 21, d), type, d);
                 for (const Metric metric : kAllMetrics) {
-                    std::vector<std::vector<Row>> wanted;
+                    std::vector<std::vector<NeighbourRow>> wanted;
                     for (const auto& query : queries.rows())
                         wanted.push_back(rows_of(
                             plain_neighbours({.k = n, .metric = metric}, query, items.rows())));
@@ -292,7 +275,7 @@ TEST(Knn, EmptyTablesHaveNoNeighbours) {
     };
     EXPECT_EQ(rows(none, none).size(), 0u);
     EXPECT_EQ(rows(none, some).size(), 0u);
-    EXPECT_EQ(rows(some, none), (std::vector<std::vector<Row>>{{}}));
+    EXPECT_EQ(rows(some, none), (std::vector<std::vector<NeighbourRow>>{{}}));
 }
 
 TEST(Knn, RowsWithoutDimensionsAreAllAtZero) {

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "tests/neighbour_rows.hpp"
 #include "tests/plain_knn.hpp"
 #include "tests/vector_rows.hpp"
 
@@ -16,23 +17,12 @@ using testing::DoubleRows;
 using testing::plain_distance;
 using testing::plain_neighbours;
 using testing::RandomRows;
+using testing::rows_of;
 using testing::Shape;
 using testing::TypedRows;
 
 constexpr Metric kAllMetrics[] = {Metric::euclidean, Metric::cosine, Metric::inner_product,
                                   Metric::manhattan};
-
-/// With bits, as 0.0 and -0.0 are equal numbers.
-using Row = std::pair<std::uint32_t, std::uint64_t>;
-
-std::vector<std::vector<Row>> rows_of(const Neighbours& neighbours) {
-    std::vector<std::vector<Row>> rows(neighbours.begins.size() - 1);
-    for (std::size_t q = 0; q < rows.size(); ++q)
-        for (auto i = neighbours.begins[q]; i < neighbours.begins[q + 1]; ++i)
-            rows[q].emplace_back(neighbours.items[i],
-                                 std::bit_cast<std::uint64_t>(neighbours.distances[i]));
-    return rows;
-}
 
 /// What a search was asked for.
 struct Asked {
@@ -78,7 +68,7 @@ protected:
         for (std::size_t q = 0; q < rows.size(); ++q) {
             std::vector<bool> excluded(items.rows().size());
             for (std::size_t i = 0; i < excluded.size(); ++i) excluded[i] = !keys.differ(q, i);
-            std::vector<Row> wanted;
+            std::vector<testing::NeighbourRow> wanted;
             for (const auto& [item, distance] :
                  plain_neighbours(parameters, queries.rows()[q], items.rows(), excluded))
                 wanted.emplace_back(item, std::bit_cast<std::uint64_t>(distance));

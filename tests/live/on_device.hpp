@@ -4,7 +4,13 @@
 
 #pragma once
 
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <functional>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "tests/live/server.hpp"
 
@@ -34,6 +40,45 @@ protected:
     std::string activity(const Session& of, const std::string& columns) {
         return other().table("SELECT " + columns +
                              " FROM gputext_activity WHERE pid = " + std::to_string(of.pid()));
+    }
+
+    /// Cancels a call's job ten times, each a little later than the one before, after `prepare`.
+    void cancel_on_device(const std::string& call, const std::function<void()>& prepare = {}) {
+        std::vector<double> latencies;
+        for (int i = 0; i < 10; ++i) {
+            if (prepare) prepare();
+            const long cancelled = counter("cancelled");
+            Running job(session(), call);
+            ASSERT_TRUE(eventually([&] {
+                return activity(session(), "operator, device IS NOT NULL") == "gpu_knn|t\n";
+            })) << activity(session(), "*");
+            std::this_thread::sleep_for(std::chrono::milliseconds(30 * i));
+            const auto begin = Clock::now();
+            other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
+            ASSERT_EQ(job.wait(), "57014");
+            latencies.push_back(Milliseconds(job.end() - begin).count());
+            EXPECT_EQ(counter("cancelled"), cancelled + 1);
+            expect_nothing_left(session().pid(), "a cancelled job");
+        }
+        std::sort(latencies.begin(), latencies.end());
+        std::printf("             cancelled on a device: median %.1f ms, slowest %.1f ms\n",
+                    latencies[latencies.size() / 2], latencies.back());
+        EXPECT_LT(latencies[8], 200);
+    }
+
+    /// That a call on a device that fails is an error, or the CPU's answer where that may be.
+    void expect_failures_answered(const std::string& call, const std::string& expected) {
+        for (const char* fault :
+             {"in_job:device_error", "before_reply:wrong_answer", "in_job:out_of_memory:100"}) {
+            session().rows("SET gputext.inject_fault = '" + std::string(fault) + "'");
+            session().rows("SET gputext.device = gpu");
+            EXPECT_NE(session().sqlstate(call), "ok") << fault;
+            session().rows("SET gputext.device = auto");
+            const long fallbacks = counter("cpu_fallbacks");
+            EXPECT_EQ(session().value(call), expected) << fault;
+            EXPECT_EQ(counter("cpu_fallbacks"), fallbacks + 1) << fault;
+            expect_nothing_left(session().pid(), fault);
+        }
     }
 
     /// The rows of a call, after checking that a device, or the CPU, has made them.

@@ -140,17 +140,7 @@ TEST_F(TextsOnDevice, SomeFailuresAreTheCpusAnswers) {
         "'SELECT id, body FROM texts', 1, config => 'simple')";
     session().rows("SET gputext.device = cpu");
     const std::string expected = session().value(call);
-    for (const char* fault :
-         {"in_job:device_error", "before_reply:wrong_answer", "in_job:out_of_memory:100"}) {
-        session().rows("SET gputext.inject_fault = '" + std::string(fault) + "'");
-        session().rows("SET gputext.device = gpu");
-        EXPECT_NE(session().sqlstate(call), "ok") << fault;
-        session().rows("SET gputext.device = auto");
-        const long fallbacks = counter("cpu_fallbacks");
-        EXPECT_EQ(session().value(call), expected) << fault;
-        EXPECT_EQ(counter("cpu_fallbacks"), fallbacks + 1) << fault;
-        expect_nothing_left(session().pid(), fault);
-    }
+    expect_failures_answered(call, expected);
 }
 
 TEST_F(TextsOnDevice, AJobEndsWhenItIsCancelled) {
@@ -158,25 +148,7 @@ TEST_F(TextsOnDevice, AJobEndsWhenItIsCancelled) {
     const std::string call =
         "SELECT count(*) FROM gpu_knn('SELECT id, body FROM texts', "
         "'SELECT id, body FROM texts', 10)";
-    std::vector<double> latencies;
-    for (int i = 0; i < 10; ++i) {
-        session().rows(slow(5000));
-        const long cancelled = counter("cancelled");
-        Running job(session(), call);
-        ASSERT_TRUE(eventually([&] {
-            return activity(session(), "operator, device IS NOT NULL") == "gpu_knn|t\n";
-        })) << activity(session(), "*");
-        const auto begin = Clock::now();
-        other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
-        ASSERT_EQ(job.wait(), "57014");
-        latencies.push_back(Milliseconds(job.end() - begin).count());
-        EXPECT_EQ(counter("cancelled"), cancelled + 1);
-        expect_nothing_left(session().pid(), "a cancelled job");
-    }
-    std::sort(latencies.begin(), latencies.end());
-    std::printf("             cancelled on a device: median %.1f ms, slowest %.1f ms\n",
-                latencies[latencies.size() / 2], latencies.back());
-    EXPECT_LT(latencies[8], 200);
+    cancel_on_device(call, [this] { session().rows(slow(5000)); });
 }
 
 // Between two pieces of one text

@@ -108,17 +108,7 @@ TEST_F(VectorsOnDevice, SomeFailuresAreTheCpusAnswers) {
     const std::string call =
         "SELECT count(*) FROM gpu_knn('SELECT id, vector FROM vectors', "
         "'SELECT id, vector FROM vectors', 3, 'euclidean')";
-    for (const char* fault :
-         {"in_job:device_error", "before_reply:wrong_answer", "in_job:out_of_memory:100"}) {
-        session().rows("SET gputext.inject_fault = '" + std::string(fault) + "'");
-        session().rows("SET gputext.device = gpu");
-        EXPECT_NE(session().sqlstate(call), "ok") << fault;
-        session().rows("SET gputext.device = auto");
-        const long fallbacks = counter("cpu_fallbacks");
-        EXPECT_EQ(session().value(call), "10809") << fault;
-        EXPECT_EQ(counter("cpu_fallbacks"), fallbacks + 1) << fault;
-        expect_nothing_left(session().pid(), fault);
-    }
+    expect_failures_answered(call, "10809");
 }
 
 TEST_F(VectorsOnDevice, AJobEndsWhenItIsCancelled) {
@@ -128,25 +118,7 @@ TEST_F(VectorsOnDevice, AJobEndsWhenItIsCancelled) {
         "random(), random(), random(), random()] FROM generate_series(1, ";
     const std::string call = "SELECT count(*) FROM gpu_knn('" + series + "100000) i', '" + series +
                              "100000) i', 1000, 'euclidean')";
-    std::vector<double> latencies;
-    for (int i = 0; i < 10; ++i) {
-        const long cancelled = counter("cancelled");
-        Running job(session(), call);
-        ASSERT_TRUE(eventually([&] {
-            return activity(session(), "operator, device IS NOT NULL") == "gpu_knn|t\n";
-        })) << activity(session(), "*");
-        std::this_thread::sleep_for(std::chrono::milliseconds(30 * i));
-        const auto begin = Clock::now();
-        other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
-        ASSERT_EQ(job.wait(), "57014");
-        latencies.push_back(Milliseconds(job.end() - begin).count());
-        EXPECT_EQ(counter("cancelled"), cancelled + 1);
-        expect_nothing_left(session().pid(), "a cancelled job");
-    }
-    std::sort(latencies.begin(), latencies.end());
-    std::printf("             cancelled on a device: median %.1f ms, slowest %.1f ms\n",
-                latencies[latencies.size() / 2], latencies.back());
-    EXPECT_LT(latencies[8], 200);
+    ASSERT_NO_FATAL_FAILURE(cancel_on_device(call));
     // The device is free again.
     session().rows("SET gputext.device = gpu");
     EXPECT_EQ(session().value("SELECT count(*) FROM gpu_knn('SELECT id, vector FROM vectors WHERE "

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <memory>
 #include <span>
+#include <utility>
 
 #include "cpp/inverted_index.hpp"
 #include "cpp/stoppable.hpp"
@@ -53,6 +54,8 @@ struct QueryState {
 
 /// What a thread needs for its tasks.
 struct Scratch {
+    explicit Scratch(TermFilter of_index) : filter(std::move(of_index)) {}
+
     TermFilter filter;
     std::vector<QueryState> states;
     QueryTerms terms;

@@ -40,6 +40,10 @@ if [[ -z ${GPUTEXT_CUDA_ARCHITECTURES:-} ]]; then
 fi
 export GPUTEXT_CUDA_ARCHITECTURES
 
+# What is built in several folders, the kernels above all, is compiled once: the folder, which only
+# debuggers would see, makes no difference to ccache.
+export CCACHE_NOHASHDIR=1
+
 # run_make GOAL...: the Makefile with the PostgreSQL of these scripts
 run_make() {
     make --no-print-directory -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" "$@"

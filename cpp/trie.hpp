@@ -108,7 +108,7 @@ protected:
 };
 
 /// The image of a dictionary of these words, in any order, each any number of times; words are
-/// copied. O(bytes + words log words) time, on the execution's threads; about 36 bytes a word and
+/// copied. O(bytes + words log words) time, on the execution's threads; about 64 bytes a word and
 /// twice the image beside the words. Errors: cancelled; invalid_argument for 2^32 - 1 words or
 /// more, a word of 4 GB, or an image whose words take more than 4 GB.
 Result<std::vector<std::uint8_t>> build_trie(TrieStructure structure,

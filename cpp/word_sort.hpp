@@ -11,7 +11,7 @@
 namespace gputext {
 
 /// Sorts the words in byte order and drops those that repeat one. O(words log words) comparisons,
-/// most of which look at eight bytes beside each other; 32 bytes a word beside them meanwhile.
+/// most of which look at eight bytes beside each other; 48 bytes a word beside them meanwhile.
 /// Error: cancelled.
 Status sort_words(std::vector<std::string_view>& words, Execution& execution);
 

@@ -164,6 +164,17 @@ LIMIT 5;
 
 \set ECHO none
 \echo
+\echo 'The words of the documents as a dictionary, and some that begin alike:'
+\echo
+\set ECHO queries
+CREATE TABLE dictionary AS
+SELECT trie_agg(term) AS words FROM tfidf('SELECT id, body FROM documents', config => 'simple');
+SELECT s.words, round(s.bits_per_word::numeric, 1) AS bits_per_word, trie_lookup(d.words, 'licence') AS licence
+FROM dictionary d, trie_stats(d.words) AS s;
+SELECT p.* FROM dictionary, trie_prefix(words, 'licen', max => 5) AS p;
+
+\set ECHO none
+\echo
 \echo 'Where all that was computed:'
 \echo
 \set ECHO queries

@@ -1,19 +1,32 @@
-// tests/fuzz/write_seeds.cpp - writes the seeds as files into the folder that is its argument
+// tests/fuzz/write_seeds.cpp - writes the seeds as files, for each fuzzer into the folder of its
+// name in the folder that is the argument
 
 #include <fstream>
 #include <string>
 
 #include "tests/fuzz/protocol_seeds.hpp"
+#include "tests/fuzz/trie_seeds.hpp"
+
+namespace {
+
+template <class Inputs>
+bool write(const std::string& folder, const Inputs& inputs) {
+    int number = 0;
+    for (const auto& input : inputs) {
+        std::ofstream file(folder + "/seed-" + std::to_string(number++), std::ios::binary);
+        file.write(reinterpret_cast<const char*>(input.data()),
+                   static_cast<std::streamsize>(input.size()));
+        if (!file) return false;
+    }
+    return true;
+}
+
+}  // namespace
 
 int main(int count, char** arguments) {
     if (count != 2) return 2;
-    int number = 0;
-    for (const auto& input : gputext::testing::seed_inputs()) {
-        std::ofstream file(std::string(arguments[1]) + "/seed-" + std::to_string(number++),
-                           std::ios::binary);
-        file.write(reinterpret_cast<const char*>(input.data()),
-                   static_cast<std::streamsize>(input.size()));
-        if (!file) return 1;
-    }
-    return 0;
+    const std::string folder = arguments[1];
+    const bool written = write(folder + "/protocol", gputext::testing::seed_inputs()) &&
+                         write(folder + "/trie", gputext::testing::trie_seeds());
+    return written ? 0 : 1;
 }

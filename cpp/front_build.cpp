@@ -1,0 +1,207 @@
+// Builds images: cpp/front_trie.hpp.
+
+#include <bitset>
+#include <string>
+
+#include "cpp/front_layout.hpp"
+#include "cpp/front_trie.hpp"
+
+namespace gputext {
+namespace {
+
+/// Buckets of a task.
+constexpr std::size_t kTaskBuckets = 256;
+
+/// Buckets of whose words the symbols are chosen: about 100,000 words, evenly spread.
+constexpr std::size_t kSampleBuckets = 3072;
+/// Bytes of a word that are looked at for that.
+constexpr std::size_t kSampleBytes = 64;
+
+using Words = std::span<const std::string_view>;
+
+/// What one task has made.
+struct Part {
+    std::string bytes;
+    std::vector<std::uint32_t> sizes;  // of its buckets
+    std::bitset<256> alphabet;
+    std::uint64_t text_bytes = 0, longest = 0;
+};
+
+std::size_t shared_length(std::string_view a, std::string_view b) {
+    const std::size_t size = std::min(a.size(), b.size());
+    return static_cast<std::size_t>(std::mismatch(a.begin(), a.begin() + size, b.begin()).first -
+                                    a.begin());
+}
+
+Words bucket_of(Words words, std::size_t bucket) {
+    const std::size_t begin = bucket * kBucketWords;
+    return words.subspan(begin, std::min<std::size_t>(kBucketWords, words.size() - begin));
+}
+
+SymbolTable symbols_for(Words words, std::size_t buckets) {
+    std::vector<std::string> sample;
+    const std::size_t step = (buckets + kSampleBuckets - 1) / kSampleBuckets;
+    for (std::size_t bucket = 0; bucket < buckets; bucket += step) {
+        const Words own = bucket_of(words, bucket);
+        for (std::size_t i = 1; i < own.size(); ++i)
+            sample.emplace_back(
+                own[i].substr(shared_length(own[i - 1], own[i])).substr(0, kSampleBytes));
+    }
+    return choose_symbols(sample);
+}
+
+class BucketWriter {
+public:
+    explicit BucketWriter(const SymbolTable& symbols) : encoder_(symbols) {}
+
+    void append(Words words, std::string& out);
+
+private:
+    void put_excess(std::size_t number) {
+        for (; number >= 128; number >>= 7)
+            excess_.push_back(static_cast<char>((number & 127) | 128));
+        excess_.push_back(static_cast<char>(number));
+    }
+    /// What of the number goes into the head.
+    unsigned head_of(std::size_t number) {
+        if (number >= kMostInHead) put_excess(number - kMostInHead);
+        return static_cast<unsigned>(std::min<std::size_t>(number, kMostInHead));
+    }
+
+    SymbolEncoder encoder_;
+    std::string heads_, codes_, excess_;
+};
+
+void BucketWriter::append(Words words, std::string& out) {
+    heads_.clear();
+    codes_.clear();
+    excess_.clear();
+    const std::string_view first = words[0];
+    if (first.size() >= kMostFirst) put_excess(first.size() - kMostFirst);
+    for (std::size_t i = 1; i < words.size(); ++i) {
+        const std::size_t shared = shared_length(words[i - 1], words[i]);
+        const std::size_t before = codes_.size();
+        encoder_.append(words[i].substr(shared), codes_);
+        const unsigned upper = head_of(shared);
+        heads_.push_back(static_cast<char>(upper << 4 | head_of(codes_.size() - before - 1)));
+    }
+    out.push_back(static_cast<char>(std::min<std::size_t>(first.size(), kMostFirst)));
+    out += heads_;
+    out += first.substr(std::min(first.size(), kSeparatorBytes));
+    out += codes_;
+    out.append(excess_.rbegin(), excess_.rend());
+}
+
+void count_words(Words words, Part& part) {
+    for (const std::string_view word : words) {
+        for (const char byte : word) part.alphabet.set(static_cast<std::uint8_t>(byte));
+        part.text_bytes += word.size();
+        part.longest = std::max<std::uint64_t>(part.longest, word.size());
+    }
+}
+
+Result<std::vector<Part>> make_parts(Words words, std::size_t buckets, const SymbolTable& symbols,
+                                     Execution& execution) {
+    std::vector<Part> parts((buckets + kTaskBuckets - 1) / kTaskBuckets);
+    execution.begin_phase("packing words", parts.size());
+    Status status = execution.parallel_for(parts.size(), [&](std::size_t task, unsigned) -> Status {
+        BucketWriter writer(symbols);
+        Part& part = parts[task];
+        const std::size_t end = std::min(buckets, (task + 1) * kTaskBuckets);
+        for (std::size_t bucket = task * kTaskBuckets; bucket < end; ++bucket) {
+            const std::size_t before = part.bytes.size();
+            const Words own = bucket_of(words, bucket);
+            writer.append(own, part.bytes);
+            count_words(own, part);
+            if (part.bytes.size() - before > UINT32_MAX)
+                return {ErrorCode::invalid_argument, "the words of a dictionary are too long"};
+            part.sizes.push_back(static_cast<std::uint32_t>(part.bytes.size() - before));
+        }
+        return {};
+    });
+    if (!status.ok()) return status;
+    return parts;
+}
+
+/// Appends the bytes of a value.
+template <class T>
+void put(std::vector<std::uint8_t>& image, const T& value) {
+    const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&value);
+    image.insert(image.end(), bytes, bytes + sizeof value);
+}
+
+TrieHeader header_of(Words words, const SymbolTable& symbols, const std::vector<Part>& parts) {
+    TrieHeader header{};
+    std::memcpy(header.magic, TrieHeader::kMagic, sizeof header.magic);
+    header.version = TrieHeader::kVersion;
+    header.structure = static_cast<std::uint32_t>(TrieStructure::front);
+    header.words = static_cast<std::uint32_t>(words.size());
+    std::bitset<256> alphabet;
+    for (const Part& part : parts) {
+        alphabet |= part.alphabet;
+        header.text_bytes += part.text_bytes;
+        header.longest =
+            std::max(header.longest,
+                     static_cast<std::uint32_t>(std::min<std::uint64_t>(part.longest, UINT32_MAX)));
+    }
+    header.alphabet = static_cast<std::uint32_t>(alphabet.count());
+    header.symbols = symbols.size;
+    for (const std::uint8_t length : symbols.lengths) header.symbol_bytes += length;
+    return header;
+}
+
+std::vector<std::uint8_t> assemble(TrieHeader header, Words words, std::size_t buckets,
+                                   const SymbolTable& symbols, std::vector<Part>& parts) {
+    std::size_t payload = 0;
+    for (const Part& part : parts) payload += part.bytes.size();
+    header.bytes = sizeof header + buckets * kSeparatorBytes + (buckets + 1) * 4 + symbols.size +
+                   header.symbol_bytes + payload;
+    std::vector<std::uint8_t> image;
+    image.reserve(header.bytes);
+    put(image, header);
+    for (std::size_t bucket = 0; bucket < buckets; ++bucket)
+        put(image, separator_of(words[bucket * kBucketWords]));
+    std::uint32_t offset = 0;
+    for (const Part& part : parts)
+        for (const std::uint32_t size : part.sizes) {
+            put(image, offset);
+            offset += size;
+        }
+    put(image, offset);
+    image.insert(image.end(), symbols.lengths.begin(), symbols.lengths.begin() + symbols.size);
+    for (std::uint32_t i = 0; i < symbols.size; ++i) {
+        const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&symbols.bytes[i]);
+        image.insert(image.end(), bytes, bytes + symbols.lengths[i]);
+    }
+    for (Part& part : parts) {
+        image.insert(image.end(), part.bytes.begin(), part.bytes.end());
+        part.bytes = {};
+    }
+    header.checksum = trie_checksum(image);
+    std::memcpy(image.data(), &header, sizeof header);
+    return image;
+}
+
+}  // namespace
+
+Result<std::vector<std::uint8_t>> build_front_trie(std::span<const std::string_view> words,
+                                                   Execution& execution) {
+    const std::size_t buckets = (words.size() + kBucketWords - 1) / kBucketWords;
+    execution.begin_phase("choosing symbols", 0);
+    const SymbolTable symbols = symbols_for(words, buckets);
+    auto parts = make_parts(words, buckets, symbols, execution);
+    if (!parts.ok()) return parts.status();
+    std::uint64_t payload = 0;
+    std::uint64_t longest = 0;
+    for (const Part& part : *parts) {
+        payload += part.bytes.size();
+        longest = std::max(longest, part.longest);
+    }
+    if (payload > UINT32_MAX || longest > UINT32_MAX - Trie::kSlack)
+        return Status{ErrorCode::invalid_argument, "the words of a dictionary are too long",
+                      "Together they may take 4 GB when they are packed."};
+    const TrieHeader header = header_of(words, symbols, *parts);
+    return assemble(header, words, buckets, symbols, *parts);
+}
+
+}  // namespace gputext

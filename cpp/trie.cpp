@@ -1,0 +1,103 @@
+#include "cpp/trie.hpp"
+
+#include <algorithm>
+
+#include "cpp/front_trie.hpp"
+#include "cpp/trie_image.hpp"
+#include "cpp/word_sort.hpp"
+
+namespace gputext {
+namespace {
+
+std::size_t common_length(std::string_view a, std::string_view b) {
+    const std::size_t size = std::min(a.size(), b.size());
+    return static_cast<std::size_t>(std::mismatch(a.begin(), a.begin() + size, b.begin()).first -
+                                    a.begin());
+}
+
+}  // namespace
+
+const char* name_of(TrieStructure structure) {
+    switch (structure) {
+        case TrieStructure::front:
+            return "front";
+    }
+    return "";
+}
+
+std::uint32_t Trie::lookup(std::string_view word) const {
+    std::uint32_t code;
+    lookup({&word, 1}, {&code, 1});
+    return code;
+}
+
+std::string Trie::decode(std::uint32_t code) const {
+    std::string word(stats_.longest + kSlack, '\0');
+    word.resize(decode(code, word.data()));
+    return word;
+}
+
+CodeRange Trie::prefix_range(std::string_view prefix) const {
+    // The words behind all with the prefix begin where its last byte below 255 is one more.
+    std::string behind(prefix);
+    while (!behind.empty() && behind.back() == '\xff') behind.pop_back();
+    const std::uint32_t first = lower_bound(prefix);
+    if (behind.empty()) return {first, stats_.words};
+    ++behind.back();
+    return {first, lower_bound(behind)};
+}
+
+/// From the longest down. The last word up to a text is the longest that it begins with; or else
+/// no longer one than what both share can be, as it would lie between them.
+void Trie::prefixes_of(std::string_view text, std::vector<PrefixWord>& found) const {
+    found.clear();
+    text = text.substr(0, stats_.longest);
+    std::string last(stats_.longest + kSlack, '\0');
+    for (;;) {
+        std::uint32_t code = lower_bound(text);
+        const std::uint32_t exact = lookup(text);
+        std::size_t length = text.size();
+        if (exact != kNone) {
+            code = exact;
+        } else {
+            if (code == 0) break;
+            const std::string_view word(last.data(), decode(--code, last.data()));
+            length = common_length(word, text);
+            if (length < word.size()) {
+                text = text.substr(0, length);
+                continue;
+            }
+        }
+        found.push_back({code, length});
+        if (length == 0) break;
+        text = text.substr(0, length - 1);
+    }
+    std::reverse(found.begin(), found.end());
+}
+
+Result<std::vector<std::uint8_t>> build_trie(TrieStructure structure,
+                                             std::vector<std::string_view> words,
+                                             Execution& execution) {
+    if (Status status = sort_words(words, execution); !status.ok()) return status;
+    if (words.size() == UINT32_MAX)
+        return Status{ErrorCode::invalid_argument, "there are more than 4294967294 words"};
+    switch (structure) {
+        case TrieStructure::front:
+            return build_front_trie(words, execution);
+    }
+    return Status{ErrorCode::invalid_argument, "there is no such structure"};
+}
+
+Result<std::unique_ptr<Trie>> open_trie(std::span<const std::uint8_t> image) {
+    const Result<TrieHeader> header = read_trie_header(image);
+    if (!header.ok()) return header.status();
+    return open_front_trie(image);
+}
+
+Status validate_trie(std::span<const std::uint8_t> image, Stop stop) {
+    const Result<TrieHeader> header = read_trie_header(image);
+    if (!header.ok()) return header.status();
+    return validate_front_trie(image, stop);
+}
+
+}  // namespace gputext

@@ -1,0 +1,27 @@
+// extension/parsed_pieces.hpp - the words of long texts, as the server's text search finds them
+
+#pragma once
+
+#include "extension/postgres.hpp"
+
+extern "C" {
+#include "tsearch/ts_utils.h"
+}
+
+#include <string_view>
+
+namespace gputext {
+
+/// Where the piece of about 1 MB ends that begins there: behind a line or else a word of its second
+/// half.
+std::size_t end_of_piece(std::string_view text, std::size_t begin);
+
+/// The words of a piece in their order, as to_tsvector() finds them, in memory of the current
+/// context.
+ParsedText parse_piece(Oid config, std::string_view piece);
+
+/// Whether the token has given the same lexeme before, as other variants of a compound word can; a
+/// tsvector has it once at its position.
+bool seen_at_position(const ParsedWord* words, int32 index);
+
+}  // namespace gputext

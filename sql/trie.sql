@@ -1,0 +1,147 @@
+-- The type trie, trie_agg and what one word or prefix is asked for
+
+CREATE TABLE words (word text);
+INSERT INTO words VALUES ('cb'), ('ba'), (NULL), ('cc'), ('aba'), ('ba'), ('bb'), ('');
+CREATE TABLE dictionaries (name text PRIMARY KEY, dictionary trie);
+INSERT INTO dictionaries SELECT 'small', trie_agg(word) FROM words;
+
+SELECT name, dictionary FROM dictionaries;
+SELECT s.structure, s.words, s.bytes, s.alphabet, s.longest_word FROM dictionaries, trie_stats(dictionary) AS s;
+-- Codes in the order of the bytes; duplicates collapse, and the empty word is a word.
+SELECT w.* FROM dictionaries, trie_words(dictionary) AS w;
+SELECT word, trie_lookup(dictionary, word) AS code FROM dictionaries, words ORDER BY word COLLATE "C";
+SELECT trie_lookup(dictionary, 'b') AS b, trie_lookup(dictionary, 'bab') AS bab, trie_lookup(dictionary, 'd') AS d,
+       trie_lookup(dictionary, NULL) AS no_word, trie_lookup(NULL, 'ba') AS no_dictionary FROM dictionaries;
+SELECT code, trie_decode(dictionary, code) AS word FROM dictionaries, generate_series(0, 5) AS code;
+SELECT trie_decode(dictionary, NULL) IS NULL AS no_code FROM dictionaries;
+
+-- Prefixes
+SELECT p.* FROM dictionaries, trie_prefix(dictionary, 'b') AS p;
+SELECT p.* FROM dictionaries, trie_prefix(dictionary, '') AS p;
+SELECT p.* FROM dictionaries, trie_prefix(dictionary, 'c', 1) AS p;
+SELECT p.* FROM dictionaries, trie_prefix(dictionary, 'c', max => 0) AS p;
+SELECT p.* FROM dictionaries, trie_prefix(dictionary, 'x') AS p;
+SELECT p.* FROM dictionaries, trie_prefix(dictionary, NULL) AS p;
+SELECT p.* FROM trie_prefix(NULL, 'a') AS p;
+SELECT prefix, r.* FROM dictionaries, (VALUES ('b'), (''), ('bb'), ('abaa')) AS v(prefix), trie_prefix_range(dictionary, prefix) AS r;
+SELECT p.* FROM dictionaries, trie_prefixes_of(dictionary, 'bbc') AS p;
+SELECT p.* FROM dictionaries, trie_prefixes_of(dictionary, 'abab') AS p;
+SELECT p.* FROM dictionaries, trie_prefixes_of(dictionary, '') AS p;
+SELECT p.* FROM trie_prefixes_of(NULL, 'a') AS p;
+
+-- A dictionary of some thousand words, in every order and any number of groups, against SQL
+CREATE TABLE many AS
+SELECT i, CASE WHEN i % 3 = 0 THEN 'a long prefix that many words share ' ELSE '' END || md5((i % 20000)::text) || repeat('é', i % 4) AS word
+FROM generate_series(1, 30000) AS i;
+INSERT INTO dictionaries SELECT 'many', trie_agg(word) FROM many;
+SELECT encode(sha256(bytea(d.dictionary)), 'hex') = encode(sha256(bytea(o.dictionary)), 'hex') AS same_in_any_order
+FROM dictionaries d, (SELECT trie_agg(word ORDER BY word DESC) AS dictionary FROM (TABLE many UNION ALL TABLE many) AS twice) AS o
+WHERE d.name = 'many';
+CREATE TABLE codes AS
+SELECT word, row_number() OVER (ORDER BY word COLLATE "C") - 1 AS code FROM (SELECT DISTINCT word FROM many) AS d;
+SELECT count(*) AS words, bool_and(trie_lookup(dictionary, word) = code) AS lookup, bool_and(trie_decode(dictionary, code) = word) AS decode,
+       count(trie_lookup(dictionary, word || 'x')) AS absent
+FROM dictionaries, codes WHERE name = 'many';
+SELECT count(*) AS words, bool_and(c.word = w.word) AS equal
+FROM dictionaries, trie_words(dictionary) AS w LEFT JOIN codes c USING (code) WHERE name = 'many';
+-- A prefix is a range of codes, which an index on codes serves.
+CREATE INDEX ON codes (code);
+ANALYZE codes;
+SET enable_seqscan = off;
+EXPLAIN (COSTS off)
+SELECT c.word FROM trie_prefix_range((SELECT dictionary FROM dictionaries WHERE name = 'many'), 'ab') AS r
+JOIN codes c ON c.code BETWEEN r.first AND r.last;
+RESET enable_seqscan;
+SELECT prefix, count(c.word) AS words, count(*) FILTER (WHERE starts_with(c.word, prefix)) AS that_begin_so,
+       (SELECT count(*) FROM codes WHERE starts_with(word, prefix)) AS all_of_them
+FROM dictionaries, (VALUES ('ab'), ('a long'), ('a long prefix that many words share f'), ('zz')) AS v(prefix),
+     trie_prefix_range(dictionary, prefix) AS r LEFT JOIN codes c ON c.code BETWEEN r.first AND r.last
+WHERE name = 'many' GROUP BY prefix ORDER BY prefix COLLATE "C";
+
+-- None or few words
+SELECT trie_agg(word) IS NULL AS none FROM words WHERE false;
+SELECT trie_agg(word) IS NULL AS only_null FROM words WHERE word IS NULL;
+SELECT trie_agg('') AS empty_word;
+SELECT left(word, 1) AS letter, trie_agg(word) FROM words WHERE word > '' GROUP BY 1 ORDER BY 1;
+SELECT word, trie_lookup(trie_agg(word) OVER (ORDER BY word), 'bb') AS growing FROM words WHERE word LIKE 'b%';
+-- A word of a megabyte
+SELECT trie_lookup(d, repeat('long', 262144)) AS code, length(trie_decode(d, 1)) AS length, d
+FROM (SELECT trie_agg(word) AS d FROM (VALUES (repeat('long', 262144)), ('l')) AS v(word)) AS one;
+
+-- Stored apart, and not compressed: only the summary's bytes are fetched for it.
+SELECT typstorage, typalign FROM pg_type WHERE typname = 'trie';
+SELECT pg_column_size(dictionary) = length(bytea(dictionary)) AS not_compressed FROM dictionaries WHERE name = 'many';
+
+-- Several dictionaries at once, and more than stay open
+SELECT count(*) AS found FROM dictionaries d, dictionaries e, many
+WHERE trie_lookup(d.dictionary, word) IS NOT NULL AND trie_lookup(e.dictionary, word) = trie_lookup(d.dictionary, word);
+CREATE TABLE letters AS
+SELECT left(word, 1) AS letter, trie_agg(word) AS dictionary FROM codes WHERE word ~ '^[0-9]' GROUP BY 1;
+SELECT count(*) AS pairs, count(trie_lookup(dictionary, word)) AS found
+FROM (SELECT * FROM codes WHERE word ~ '^[0-9]' ORDER BY md5(word) LIMIT 300) AS c, letters;
+
+-- Binary form: COPY and a cast move the whole of it.
+CREATE FUNCTION check_copy() RETURNS TABLE (same boolean) LANGUAGE plpgsql AS $$
+DECLARE
+    file text := current_setting('data_directory') || '/trie_regress.copy';
+BEGIN
+    EXECUTE format('COPY dictionaries TO %L (FORMAT binary)', file);
+    CREATE TEMPORARY TABLE restored (LIKE dictionaries);
+    EXECUTE format('COPY restored FROM %L (FORMAT binary)', file);
+    RETURN QUERY SELECT bytea(d.dictionary) = bytea(r.dictionary) FROM dictionaries d JOIN restored r USING (name);
+END $$;
+SELECT same FROM check_copy();
+SELECT bool_and(trie_lookup(r.dictionary, word) = code) AS same_codes FROM restored r, codes WHERE name = 'many';
+SELECT trie_lookup(dictionary::bytea::trie, 'bb') AS code FROM dictionaries WHERE name = 'small';
+SELECT trie_send(dictionary) = dictionary::bytea AS same FROM dictionaries;
+-- What pg_dump restores a materialized view from is its query.
+CREATE MATERIALIZED VIEW vocabulary AS SELECT trie_agg(word) AS dictionary FROM many;
+REFRESH MATERIALIZED VIEW vocabulary;
+SELECT v.dictionary::bytea = d.dictionary::bytea AS same FROM vocabulary v, dictionaries d WHERE name = 'many';
+
+-- Errors
+
+SELECT 'front, 5 words'::trie;
+SELECT trie_decode(dictionary, -1) FROM dictionaries WHERE name = 'small';
+SELECT trie_decode(dictionary, 6) FROM dictionaries WHERE name = 'small';
+SELECT trie_prefix(dictionary, 'b', -1) FROM dictionaries WHERE name = 'small';
+SELECT trie_agg(1);
+SELECT trie_agg_transition(NULL, 'a');
+SELECT trie_agg_final(NULL);
+SELECT ''::bytea::trie;
+SELECT '\x00'::bytea::trie;
+SELECT repeat('x', 1000)::bytea::trie;
+SELECT set_byte(dictionary::bytea, 8, 9)::trie FROM dictionaries WHERE name = 'small';
+SELECT set_byte(dictionary::bytea, 70, 9)::trie FROM dictionaries WHERE name = 'small';
+SELECT (dictionary::bytea || '\x00')::trie FROM dictionaries WHERE name = 'small';
+SELECT substr(dictionary::bytea, 1, 100)::trie FROM dictionaries WHERE name = 'small';
+-- Every byte of it and every length
+CREATE FUNCTION refused(image bytea) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM image::trie;
+    RETURN false;
+EXCEPTION WHEN invalid_binary_representation THEN
+    RETURN true;
+END $$;
+SELECT count(*) = length(image) AS changed, bool_and(refused(set_byte(image, i, get_byte(image, i) # 16))) AS refused,
+       bool_and(refused(substr(image, 1, i))) AS cut_refused
+FROM (SELECT dictionary::bytea AS image FROM dictionaries WHERE name = 'small') AS d, generate_series(0, length(image) - 1) AS i
+GROUP BY image;
+
+DROP MATERIALIZED VIEW vocabulary;
+DROP FUNCTION check_copy, refused;
+DROP TABLE words, dictionaries, many, codes, letters, restored;
+
+-- Words are bytes: in every encoding in their order, and no dictionary of another one comes in.
+SELECT current_database() AS database \gset
+SELECT trie_agg(w)::bytea AS utf8 FROM (VALUES ('日本'), ('日本語'), ('é')) AS v(w) \gset
+SELECT w.* FROM trie_words(:'utf8'::bytea::trie) AS w;
+SELECT p.* FROM trie_prefixes_of(:'utf8'::bytea::trie, '日本語の') AS p;
+CREATE DATABASE regress_gputext_trie ENCODING 'EUC_JP' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0;
+\c regress_gputext_trie
+CREATE EXTENSION gputext;
+SET client_encoding = 'UTF8';
+SELECT w.*, octet_length(word) AS bytes FROM (SELECT trie_agg(w) AS d FROM (VALUES ('日本'), ('日本語'), ('a')) AS v(w)) AS o, trie_words(d) AS w;
+SELECT :'utf8'::bytea::trie;
+\c :database
+DROP DATABASE regress_gputext_trie;

@@ -1,0 +1,21 @@
+-- The examples of README.md and docs/dictionaries.md
+
+CREATE TABLE vocabulary (word text);
+INSERT INTO vocabulary VALUES ('egg'), ('eggs'), ('water'), ('boil'), ('boiled'), ('boiling'), ('the');
+CREATE MATERIALIZED VIEW dictionary AS SELECT trie_agg(word) AS words FROM vocabulary;
+SELECT trie_lookup(words, 'boiled') AS code, trie_decode(words, 3) AS word FROM dictionary;
+SELECT p.* FROM dictionary, trie_prefix(words, 'boil') AS p;
+CREATE TABLE articles (id bigint PRIMARY KEY, body text);
+INSERT INTO articles VALUES (1, 'Boil the water, add the egg.'), (2, 'Boiled eggs');
+CREATE TABLE encoded AS
+SELECT e.* FROM dictionary, trie_encode_documents(words, 'SELECT id, body FROM articles') AS e;
+SELECT * FROM encoded ORDER BY id;
+SELECT e.id, count(*) AS words
+FROM dictionary, trie_prefix_range(words, 'boil') AS r, encoded AS e, unnest(e.codes) AS code
+WHERE code BETWEEN r.first AND r.last
+GROUP BY e.id ORDER BY e.id;
+SELECT p.* FROM dictionary, trie_prefixes_of(words, 'eggshell') AS p;
+SELECT e.* FROM dictionary, trie_encode(words, $$VALUES ('a', 'water'), ('b', 'fire')$$, NULL::text) AS e;
+DROP TABLE articles, encoded;
+DROP MATERIALIZED VIEW dictionary;
+DROP TABLE vocabulary;

@@ -28,6 +28,11 @@ const config_enum_entry kDevices[] = {{"auto", static_cast<int>(DeviceSetting::a
                                       {"gpu", static_cast<int>(DeviceSetting::gpu), false},
                                       {"cpu", static_cast<int>(DeviceSetting::cpu), false},
                                       {nullptr, 0, false}};
+enum class TrieOutput { summary, bytes };
+int trie_output = static_cast<int>(TrieOutput::summary);
+const config_enum_entry kTrieOutputs[] = {{"summary", static_cast<int>(TrieOutput::summary), false},
+                                          {"bytes", static_cast<int>(TrieOutput::bytes), false},
+                                          {nullptr, 0, false}};
 int fake_devices_setting = 0;
 bool allow_faults_setting = false;
 
@@ -58,6 +63,10 @@ void define_settings() {
         "gputext.progress",
         "Sends the client a line a second that says how far a running statement of gputext is.",
         nullptr, &progress, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomEnumVariable(
+        "gputext.trie_output", "Sets what the text form of a dictionary is.",
+        "summary is a line about it; bytes is all of it, to be read back, as pg_dump wants it.",
+        &trie_output, trie_output, kTrieOutputs, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomStringVariable(
         "gputext.inject_fault", "For tests: the fault that each job asks gputextd for.",
         "POINT:KIND or POINT:KIND:COUNT. gputextd refuses it unless gputext.allow_faults is on.",
@@ -96,6 +105,10 @@ std::uint64_t gpu_memory_limit() {
 
 bool progress_wanted() {
     return progress;
+}
+
+bool whole_tries_wanted() {
+    return trie_output == static_cast<int>(TrieOutput::bytes);
 }
 
 const char* injected_fault() {

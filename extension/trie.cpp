@@ -14,6 +14,7 @@ extern "C" {
 #include "cpp/trie_image.hpp"
 #include "extension/failure.hpp"
 #include "extension/owned.hpp"
+#include "extension/settings.hpp"
 #include "extension/text_arguments.hpp"
 #include "extension/trie_value.hpp"
 
@@ -126,6 +127,25 @@ Datum checked_value(const void* bytes, std::size_t size) {
     PG_RETURN_POINTER(value);
 }
 
+/// The bytes in hexadecimal digits, as bytea has them.
+constexpr std::string_view kBytesFollow = "\\x";
+
+char* bytes_as_text(const varlena* value) {
+    const auto image = image_of(value);
+    const std::size_t size = kBytesFollow.size() + 2 * image.size() + 1;
+    if (size > MaxAllocSize)
+        ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                        errmsg("a dictionary of %zu bytes is too large for a text with all of them",
+                               image.size()),
+                        errhint("COPY in binary format moves it.")));
+    auto* const form = static_cast<char*>(palloc(size));
+    std::memcpy(form, kBytesFollow.data(), kBytesFollow.size());
+    hex_encode(reinterpret_cast<const char*>(image.data()), image.size(),
+               form + kBytesFollow.size());
+    form[size - 1] = '\0';
+    return form;
+}
+
 /// Of the argument, of which only the first bytes are fetched.
 TrieStats stats_argument(FunctionCallInfo fcinfo) {
     const varlena* const begin = PG_DETOAST_DATUM_SLICE(PG_GETARG_DATUM(0), 0, sizeof(TrieHeader));
@@ -160,18 +180,25 @@ PG_FUNCTION_INFO_V1(gputext_trie_prefix);
 PG_FUNCTION_INFO_V1(gputext_trie_prefixes_of);
 PG_FUNCTION_INFO_V1(gputext_trie_words);
 
+/// The text form with all bytes.
 PGDLLEXPORT Datum gputext_trie_in(PG_FUNCTION_ARGS) {
-    static_cast<void>(fcinfo);
-    ereport(ERROR,
-            (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-             errmsg("a value of type trie cannot be read from text"),
-             errdetail("Its text form is a summary of it."),
-             errhint("Dictionaries are built by trie_agg(), and moved by COPY in binary format "
-                     "or as bytea.")));
-    PG_RETURN_NULL();
+    const std::string_view form(PG_GETARG_CSTRING(0));
+    if (!form.starts_with(kBytesFollow))
+        ereport(ERROR,
+                (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                 errmsg("a value of type trie cannot be read from its summary"),
+                 errhint("Dictionaries are built by trie_agg(), and moved with gputext.trie_output "
+                         "= 'bytes', by COPY in binary format, or as bytea.")));
+    const std::string_view digits = form.substr(kBytesFollow.size());
+    varlena* const value = new_trie_value(digits.size() / 2);
+    const uint64 size = hex_decode(digits.data(), digits.size(), VARDATA(value));
+    SET_VARSIZE(value, size + VARHDRSZ);
+    check_image(image_of(value), "invalid text value of type trie");
+    PG_RETURN_POINTER(value);
 }
 
 PGDLLEXPORT Datum gputext_trie_out(PG_FUNCTION_ARGS) {
+    if (whole_tries_wanted()) PG_RETURN_CSTRING(bytes_as_text(PG_GETARG_VARLENA_PP(0)));
     const TrieStats stats = stats_argument(fcinfo);
     PG_RETURN_CSTRING(psprintf("%s, %u words, " UINT64_FORMAT " bytes", name_of(stats.structure),
                                stats.words, stats.bytes));

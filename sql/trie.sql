@@ -94,6 +94,18 @@ SELECT same FROM check_copy();
 SELECT bool_and(trie_lookup(r.dictionary, word) = code) AS same_codes FROM restored r, codes WHERE name = 'many';
 SELECT trie_lookup(dictionary::bytea::trie, 'bb') AS code FROM dictionaries WHERE name = 'small';
 SELECT trie_send(dictionary) = dictionary::bytea AS same FROM dictionaries;
+-- As text, for pg_dump and the like
+CREATE TABLE dumped (name text, dictionary text);
+SET gputext.trie_output = bytes;
+INSERT INTO dumped SELECT name, dictionary::text FROM dictionaries;
+SELECT left(dictionary, 18) AS begins FROM dumped WHERE name = 'small';
+SET gputext.trie_output = summary;
+SELECT d.dictionary::text AS summary, dumped.dictionary::trie::bytea = d.dictionary::bytea AS same
+FROM dictionaries AS d JOIN dumped USING (name) WHERE name IN ('small', 'many') ORDER BY name;
+SELECT left(dictionary, 100)::trie FROM dumped WHERE name = 'small';
+SELECT (left(dictionary, 100) || 'z')::trie FROM dumped WHERE name = 'small';
+SELECT '\x'::trie;
+DROP TABLE dumped;
 -- What pg_dump restores a materialized view from is its query.
 CREATE MATERIALIZED VIEW vocabulary AS SELECT trie_agg(word) AS dictionary FROM many;
 REFRESH MATERIALIZED VIEW vocabulary;

@@ -7,7 +7,7 @@ CREATE FUNCTION trie_in(cstring) RETURNS trie
 COMMENT ON FUNCTION trie_in(cstring) IS 'I/O';
 
 CREATE FUNCTION trie_out(trie) RETURNS cstring
-    AS 'MODULE_PATHNAME', 'gputext_trie_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+    AS 'MODULE_PATHNAME', 'gputext_trie_out' LANGUAGE C STABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION trie_out(trie) IS 'I/O';
 
 CREATE FUNCTION trie_recv(internal) RETURNS trie

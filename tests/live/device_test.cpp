@@ -296,7 +296,7 @@ TEST_F(Statements, ProgressTellsOfTheScanAndTheCpu) {
     const auto cpu = notices_of(
         {"SET gputext.progress = on", "SET gputext.device = cpu", "SET gputext.cpu_threads = 1"},
         "SELECT count(*) FROM near_duplicates("
-        "'SELECT i::bigint, md5(i::text) FROM generate_series(1, 8000) i')");
+        "'SELECT i::bigint, md5(i::text) FROM generate_series(1, 20000) i')");
     EXPECT_GE(count_matches(cpu,
                             "INFO:  near_duplicates: comparing signatures, [0-9]+ %"
                             "(, about [0-9]+ (s|min) left)? \\(CPU\\)"),

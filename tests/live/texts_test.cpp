@@ -41,8 +41,8 @@ protected:
             "CREATE TABLE texts AS SELECT i::bigint AS id, 't' || i AS key, (SELECT string_agg('w' "
             "|| floor(exp(random() * ln(" +
             number(vocabulary) + ")))::text, ' ') FROM generate_series(1, (random() * 2 * " +
-            number(words) + ")::int) j WHERE i + j > 0) AS body FROM generate_series(1, " +
-            number(count) + ") i");
+            number(words) + " + 0 * i)::int) j) AS body FROM generate_series(1, " + number(count) +
+            ") i");
         session().rows(
             "INSERT INTO texts SELECT 10000 + id, 'copy of ' || key, body FROM texts "
             "WHERE id % 5 = 0");

@@ -4,54 +4,23 @@
 // Arguments: a file with a word a line, of which what follows a tab is ignored, and the word
 // `peers` to measure std::unordered_map and a sorted array besides.
 
-#include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <memory>
-#include <random>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "bench/word_bench.hpp"
 #include "cpp/trie.hpp"
 
 using namespace gputext;
 
 namespace {
 
-constexpr int kRuns = 5;
-
-/// Nanoseconds a word of the best run.
-template <class Work>
-double best_of(std::size_t words, Work work) {
-    double best = 1e9;
-    for (int run = 0; run < kRuns; ++run) {
-        const auto begin = std::chrono::steady_clock::now();
-        work();
-        const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
-        best = std::min(best, passed.count());
-    }
-    return 1e9 * best / static_cast<double>(words);
-}
-
-void print(const char* what, std::size_t words, double bits, double build, double lookup,
-           double decode) {
-    std::printf(
-        "%s: %zu words, %.1f bits/word, build %.0f ns/word, lookup %.0f ns, decode %.0f ns\n", what,
-        words, bits, build, lookup, decode);
-}
-
-std::vector<std::string> read_words(const char* name) {
-    std::vector<std::string> words;
-    std::ifstream file(name);
-    for (std::string line; std::getline(file, line);)
-        words.push_back(line.substr(0, line.find('\t')));
-    std::sort(words.begin(), words.end());
-    words.erase(std::unique(words.begin(), words.end()), words.end());
-    return words;
-}
+using bench::best_of;
+using bench::print;
 
 int measure_front(const std::vector<std::string_view>& queries) {
     Execution execution(1);
@@ -140,9 +109,8 @@ void measure_array(const std::vector<std::string>& words,
 
 int main(int count, char** arguments) {
     if (count < 2) return std::fprintf(stderr, "wanted: words [peers]\n"), 2;
-    const std::vector<std::string> words = read_words(arguments[1]);
-    std::vector<std::string_view> queries(words.begin(), words.end());
-    std::shuffle(queries.begin(), queries.end(), std::mt19937_64(1));
+    const std::vector<std::string> words = bench::read_words(arguments[1]);
+    const std::vector<std::string_view> queries = bench::shuffled(words);
     if (const int failed = measure_front(queries)) return failed;
     if (count == 2 || std::strcmp(arguments[2], "peers") != 0) return 0;
     measure_map(words, queries);

@@ -3,8 +3,10 @@
 // The same answer, to the bit, at every size of memory. Queries are worked on a tile at a time, and
 // for each tile the items in batches, if they do not fit. A filter of low precision with a proven
 // bound (kernels/half_rows.hpp) finds the few items that a query's k nearest must be among, beside
-// a threshold that a sample of the items suggests and the answer itself then proves; what it finds
-// is scored exactly and sorted (kernels/neighbour_lists.hpp). Queries for which the bound is too
+// a threshold that a sample of the items suggests and the answer itself then proves, or, of few
+// items of few dimensions, one that the largest scores of all groups of items give
+// (kernels/half_search.hpp); what it finds is scored exactly and sorted
+// (kernels/neighbour_lists.hpp). Queries for which the bound is too
 // wide, or the sample misled, are filtered again by differences in double precision
 // (kernels/direct_filter.hpp), a few items at a time if these are all equally near.
 

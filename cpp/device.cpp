@@ -3,6 +3,7 @@
 #include "cpp/device.hpp"
 
 #include <algorithm>
+#include <memory>
 
 namespace gputext {
 namespace {
@@ -43,6 +44,18 @@ Status Device::local_outlier_factors(const OutlierParameters& parameters, const 
 Status Device::cosine_similarities(const Vectors& query, const Vectors& items, std::uint64_t,
                                    Execution& execution, std::vector<double>& similarities) {
     return keep(gputext::cosine_similarities(query, items, best_simd(), execution), similarities);
+}
+
+Status Device::lookup_words(std::span<const std::uint8_t> dictionary, const Words& words,
+                            std::uint64_t, Execution& execution, std::span<std::uint32_t> codes) {
+    const Result<std::unique_ptr<Trie>> trie = open_trie(dictionary);
+    if (!trie.ok()) return trie.status();
+    return gputext::lookup_words(**trie, words, codes, execution);
+}
+
+Status Device::build_trie(TrieStructure structure, const Words& words, std::uint64_t,
+                          Execution& execution, std::vector<std::uint8_t>& image) {
+    return keep(gputext::build_trie(structure, words, execution), image);
 }
 
 }  // namespace gputext

@@ -15,7 +15,9 @@
 #include "cpp/protocol.hpp"
 #include "cpp/status.hpp"
 #include "cpp/term_knn.hpp"
+#include "cpp/trie.hpp"
 #include "cpp/vectors.hpp"
+#include "cpp/words.hpp"
 
 namespace gputext {
 
@@ -65,6 +67,14 @@ public:
     virtual Status cosine_similarities(const Vectors& query, const Vectors& items,
                                        std::uint64_t memory, Execution& execution,
                                        std::vector<double>& similarities);
+
+    // Those of cpp/trie.hpp. A device may keep a dictionary that words were looked up in, known by
+    // its checksum and size, for as long as nothing else needs the memory.
+    virtual Status lookup_words(std::span<const std::uint8_t> dictionary, const Words& words,
+                                std::uint64_t memory, Execution& execution,
+                                std::span<std::uint32_t> codes);
+    virtual Status build_trie(TrieStructure structure, const Words& words, std::uint64_t memory,
+                              Execution& execution, std::vector<std::uint8_t>& image);
 
     /// Gives back what is kept between jobs: there has been none for a while.
     virtual void release_memory() {}

@@ -9,6 +9,9 @@
 namespace gputext {
 namespace {
 
+/// Words that are looked up between two looks at a stop request.
+constexpr std::size_t kTaskWords = std::size_t{1} << 14;
+
 std::size_t common_length(std::string_view a, std::string_view b) {
     const std::size_t size = std::min(a.size(), b.size());
     return static_cast<std::size_t>(std::mismatch(a.begin(), a.begin() + size, b.begin()).first -
@@ -86,6 +89,27 @@ Result<std::vector<std::uint8_t>> build_trie(TrieStructure structure,
             return build_front_trie(words, execution);
     }
     return Status{ErrorCode::invalid_argument, "there is no such structure"};
+}
+
+Result<std::vector<std::uint8_t>> build_trie(TrieStructure structure, const Words& words,
+                                             Execution& execution) {
+    std::vector<std::string_view> views(words.size());
+    for (std::size_t i = 0; i < views.size(); ++i) views[i] = words[i];
+    return build_trie(structure, std::move(views), execution);
+}
+
+Status lookup_words(const Trie& trie, const Words& words, std::span<std::uint32_t> codes,
+                    Execution& execution) {
+    const std::size_t tasks = (words.size() + kTaskWords - 1) / kTaskWords;
+    execution.begin_phase("looking up words", tasks);
+    return execution.parallel_for(tasks, [&](std::size_t task, unsigned) -> Status {
+        const std::size_t begin = task * kTaskWords;
+        const std::size_t end = std::min(words.size(), begin + kTaskWords);
+        std::vector<std::string_view> views(end - begin);
+        for (std::size_t i = begin; i < end; ++i) views[i - begin] = words[i];
+        trie.lookup(views, codes.subspan(begin, end - begin));
+        return {};
+    });
 }
 
 Result<std::unique_ptr<Trie>> open_trie(std::span<const std::uint8_t> image) {

@@ -17,6 +17,7 @@
 
 #include "cpp/execution.hpp"
 #include "cpp/status.hpp"
+#include "cpp/words.hpp"
 
 namespace gputext {
 
@@ -114,6 +115,12 @@ protected:
 Result<std::vector<std::uint8_t>> build_trie(TrieStructure structure,
                                              std::vector<std::string_view> words,
                                              Execution& execution);
+Result<std::vector<std::uint8_t>> build_trie(TrieStructure structure, const Words& words,
+                                             Execution& execution);
+
+/// Trie::lookup of many words on the execution's threads; both are of one size. Error: cancelled.
+Status lookup_words(const Trie& trie, const Words& words, std::span<std::uint32_t> codes,
+                    Execution& execution);
 
 /// The dictionary in an image that build_trie() made or that validate_trie() accepts. Looks at all
 /// of its bytes for the checksum, some GB a second. Error: invalid_argument for what is cut short,

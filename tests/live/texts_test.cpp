@@ -126,7 +126,7 @@ TEST_F(TextsOnDevice, AnswersDoNotDependOnTheNumberOfDevices) {
 TEST_F(TextsOnDevice, AnswersAreThoseOfTheCpuFromATemporaryFileAndInLittleMemory) {
     make_texts(3000, 100, 5000);
     session().rows("SET gputext.host_memory_limit = '1MB'");
-    session().rows("SET gputext.gpu_memory_limit = '600kB'");
+    session().rows("SET gputext.gpu_memory_limit = '4200kB'");
     expect_same(
         "gpu_knn('SELECT id, body FROM texts WHERE id % 10 = 0', 'SELECT id, body FROM texts', 7, "
         "exclude_self => true, config => 'simple')");

@@ -34,8 +34,10 @@ namespace gputext {
 enum class WordWeight : std::uint8_t { lin, ppmi, count };
 
 struct WeightParameters {
+    static constexpr double kMostDiscount = 1000;
+
     WordWeight weight = WordWeight::lin;
-    double discount = 0.95;  // 0 up to 1000
+    double discount = 0.95;  // from 0 to kMostDiscount
     /// Of which neighbours there are features: those of the most frequent words, numbers 0 and up,
     /// as many as make so many columns in all relations (rounded up to whole words); 0 for all.
     /// Sums over all neighbours do not depend on it.

@@ -6,7 +6,7 @@
 #include "extension/term_arguments.hpp"
 #include "extension/token_query.hpp"
 #include "extension/word_arguments.hpp"
-#include "extension/word_rows.hpp"
+#include "extension/thesaurus_rows.hpp"
 #include "extension/word_search.hpp"
 
 namespace gputext {

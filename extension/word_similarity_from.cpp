@@ -17,7 +17,7 @@ extern "C" {
 #include "extension/settings.hpp"
 #include "extension/text_arguments.hpp"
 #include "extension/word_arguments.hpp"
-#include "extension/word_rows.hpp"
+#include "extension/thesaurus_rows.hpp"
 #include "extension/word_search.hpp"
 
 namespace gputext {

@@ -1,4 +1,4 @@
-#include "extension/word_rows.hpp"
+#include "extension/thesaurus_rows.hpp"
 
 extern "C" {
 #include "catalog/pg_type.h"

@@ -1,4 +1,4 @@
-// extension/word_rows.hpp - rows of words and their neighbours, as the functions return them
+// extension/thesaurus_rows.hpp - rows of words and their neighbours, as the functions return them
 
 #pragma once
 

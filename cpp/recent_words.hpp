@@ -16,7 +16,7 @@
 
 namespace gputext {
 
-/// Takes 1 MB.
+/// Takes 512 KB.
 class RecentWords {
 public:
     /// Bytes of a word; longer ones are new each time.
@@ -41,7 +41,7 @@ public:
     }
 
 private:
-    static constexpr unsigned kSetBits = 14;
+    static constexpr unsigned kSetBits = 13;
     static constexpr std::uint32_t kNone = UINT32_MAX;
 
     /// A word's bytes, some of them twice; words of one length have one key only if they are equal.

@@ -63,7 +63,15 @@ TEST(RecentWords, KnowsShortWordsApart) {
         ASSERT_EQ(recent.number_of(word, next), next);
         ++next;
     }
-    for (std::uint32_t i = 0; i < words.size(); ++i) ASSERT_EQ(recent.number_of(words[i], next), i);
+    // Where three of them share a place, one has been forgotten.
+    std::size_t known = 0;
+    for (std::uint32_t i = 0; i < words.size(); ++i) {
+        const std::uint32_t number = recent.number_of(words[i], next);
+        ASSERT_TRUE(number == i || number == next) << i;
+        known += number == i;
+        next += number == next;
+    }
+    EXPECT_GT(known, words.size() - 20);
 }
 
 }  // namespace

@@ -44,8 +44,19 @@ private:
 };
 
 Status Collector::number(std::span<const std::uint32_t> order) {
-    numbers_.resize(order.size());
-    for (std::uint32_t i = 0; i < order.size(); ++i) numbers_[order[i]] = i;
+    constexpr std::uint32_t kNone = UINT32_MAX;
+    const Status broken(ErrorCode::invalid_argument, "the order of the words is none");
+    if (order.size() != shape_.words) return broken;
+    numbers_.assign(order.size(), kNone);
+    for (std::uint32_t i = 0; i < order.size(); ++i) {
+        if (order[i] >= order.size() || numbers_[order[i]] != kNone) return broken;
+        numbers_[order[i]] = i;
+    }
+    for (std::size_t i = 0; i < triples_.size(); ++i) {
+        if (i % kTask == 0 && execution_.stop_requested()) return Status::cancelled();
+        if (triples_[i].word >= shape_.words || triples_[i].neighbour >= shape_.words)
+            return {ErrorCode::invalid_argument, "a count is of a word that there is not"};
+    }
     return {};
 }
 

@@ -18,6 +18,13 @@ Status keep_thesaurus(Result<Thesaurus> found, Thesaurus& answer) {
     return {};
 }
 
+Status take_thesaurus(const DaemonEvent& event, Stop stop, Thesaurus& answer) {
+    auto read = std::get<NeighboursAnswer>(event).read(stop);
+    if (!read.ok()) return read.status();
+    answer = {std::move(read->begins), std::move(read->items), std::move(read->distances)};
+    return {};
+}
+
 Status compare(const WeightParameters& weighting, const SimilarityParameters& parameters,
                const Cooccurrences& counts, Execution& execution, Thesaurus& answer) {
     const auto features = weigh_features(weighting, counts, execution);
@@ -38,7 +45,29 @@ Status CooccurrenceCount::compute(Execution& execution) {
 }
 
 JobSize WordSearch::size() const {
-    return {tokens_.size(), tokens_.bytes(), 0};
+    return {tokens_.size(), tokens_.bytes(),
+            word_similarity_cpu_seconds(tokens_.size(), shape_, cpu_threads())};
+}
+
+void WordSearch::prepare_for_device() {
+    words_file_ = tokens_.words().share();
+    positions_file_ = tokens_.positions().share();
+}
+
+Status WordSearch::submit(DaemonConnection& connection, Stop stop) {
+    WordSimilarityRequest request;
+    request.shape = shape_;
+    request.rows = tokens_.size();
+    request.first = words_file_.get();
+    request.second = positions_file_.get();
+    request.weighting = weighting_;
+    request.parameters = parameters_;
+    request.device_memory_limit = gpu_memory_limit();
+    return connection.submit(request, stop);
+}
+
+Status WordSearch::take(const DaemonEvent& event, Stop stop) {
+    return take_thesaurus(event, stop, answer);
 }
 
 Status WordSearch::compute(Execution& execution) {
@@ -54,7 +83,25 @@ std::span<const CountedTriple> CountedSearch::triples() const {
 }
 
 JobSize CountedSearch::size() const {
-    return {triples().size(), packed_.size(), 0};
+    const std::size_t counts = triples().size();
+    return {counts, packed_.size(), counted_similarity_cpu_seconds(counts, cpu_threads())};
+}
+
+Status CountedSearch::submit(DaemonConnection& connection, Stop stop) {
+    WordSimilarityRequest request;
+    request.shape.words = static_cast<std::uint32_t>(order_.size());
+    request.counted = true;
+    request.rows = triples().size();
+    request.first = file_.get();
+    request.order = order_;
+    request.weighting = weighting_;
+    request.parameters = parameters_;
+    request.device_memory_limit = gpu_memory_limit();
+    return connection.submit(request, stop);
+}
+
+Status CountedSearch::take(const DaemonEvent& event, Stop stop) {
+    return take_thesaurus(event, stop, answer);
 }
 
 Status CountedSearch::compute(Execution& execution) {

@@ -50,23 +50,23 @@ public:
 
     JobSize size() const override;
     Status compute(Execution& execution) override;
-    bool has_device_job() const override { return false; }
-    void prepare_for_device() override {}
-    Status submit(DaemonConnection&, Stop) override { return {}; }
-    Status take(const DaemonEvent&, Stop) override { return {}; }
+    void prepare_for_device() override;
+    Status submit(DaemonConnection& connection, Stop stop) override;
+    Status take(const DaemonEvent& event, Stop stop) override;
 
 private:
     TokenRows& tokens_;
     CooccurrenceShape shape_;
     WeightParameters weighting_;
     SimilarityParameters parameters_;
+    FileDescriptor words_file_, positions_file_;
 };
 
 /// A thesaurus of counts that were kept.
 class CountedSearch final : public Computation {
 public:
     /// The triples lie in `packed` (CountedTriple). Words are `order.size()`, numbered anew by it.
-    CountedSearch(const PackedBytes& packed, const std::vector<std::uint32_t>& order,
+    CountedSearch(PackedBytes& packed, const std::vector<std::uint32_t>& order,
                   const WeightParameters& weighting, const SimilarityParameters& parameters)
         : packed_(packed), order_(order), weighting_(weighting), parameters_(parameters) {}
 
@@ -74,18 +74,18 @@ public:
 
     JobSize size() const override;
     Status compute(Execution& execution) override;
-    bool has_device_job() const override { return false; }
-    void prepare_for_device() override {}
-    Status submit(DaemonConnection&, Stop) override { return {}; }
-    Status take(const DaemonEvent&, Stop) override { return {}; }
+    void prepare_for_device() override { file_ = packed_.share(); }
+    Status submit(DaemonConnection& connection, Stop stop) override;
+    Status take(const DaemonEvent& event, Stop stop) override;
 
 private:
     std::span<const CountedTriple> triples() const;
 
-    const PackedBytes& packed_;
+    PackedBytes& packed_;
     const std::vector<std::uint32_t>& order_;
     WeightParameters weighting_;
     SimilarityParameters parameters_;
+    FileDescriptor file_;
 };
 
 /// Raises an error that says how many bytes the answer and what is sorted for it would take, when

@@ -129,7 +129,7 @@ TEST_F(WordsOnDevice, CodesAreThoseOfTheCpuFromTemporaryFiles) {
 
 TEST_F(WordsOnDevice, SomeFailuresAreTheCpusAnswers) {
     session().rows("SET gputext.device = cpu");
-    make_words(400'000);
+    make_words(200'000);
     for (const std::string call :
          {"SELECT sum(id * code) FROM dictionary, trie_encode(words, 'SELECT id, word FROM words')",
           "SELECT sum(cardinality(codes)) FROM dictionary, trie_encode_documents(words, "
@@ -151,7 +151,7 @@ TEST_F(WordsOnDevice, SomeFailuresAreTheCpusAnswers) {
 TEST_F(WordsOnDevice, ALostDeviceCostsOneJob) {
     if (on_real_gpus()) GTEST_SKIP() << "about devices without a GPU";
     session().rows("SET gputext.device = cpu");
-    make_words(400'000);
+    make_words(200'000);
     const std::string call =
         "SELECT sum(id * code) FROM dictionary, trie_encode(words, 'SELECT id, word FROM words')";
     const std::string expected = session().value(call);

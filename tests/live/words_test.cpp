@@ -96,6 +96,10 @@ TEST_F(WordsOnDevice, DictionariesAreThoseOfTheCpu) {
     const long jobs = counter("gpu_jobs");
     EXPECT_EQ(session().table(groups), expected);
     EXPECT_EQ(counter("gpu_jobs"), jobs + 10);
+    // By a parallel worker
+    session().rows("SET force_parallel_mode = on");
+    EXPECT_EQ(session().table(groups), expected);
+    EXPECT_EQ(counter("gpu_jobs"), jobs + 20);
 }
 
 TEST_F(WordsOnDevice, CodesDoNotDependOnTheNumberOfDevices) {

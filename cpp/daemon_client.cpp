@@ -8,6 +8,7 @@
 
 #include "cpp/memory_file.hpp"
 #include "cpp/stoppable.hpp"
+#include "cpp/trie_image.hpp"
 
 namespace gputext {
 namespace {
@@ -104,6 +105,38 @@ private:
     MatrixShape shape_;
     MemoryFile begins_;
     std::vector<int> descriptors_;
+};
+
+/// The files of words, in the order of the message.
+class WordsFiles {
+public:
+    Status set(const WordFiles& files, Stop stop) {
+        const Words& words = files.words;
+        if (words.size() >= UINT32_MAX)
+            return {ErrorCode::invalid_argument, "more than 4294967294 words"};
+        shape_ = {static_cast<std::uint32_t>(words.size()), words.byte_count()};
+        descriptors_[0] = files.bytes;
+        descriptors_[1] = files.begins;
+        if (files.bytes < 0) {
+            Status status = fill(bytes_, std::span(words.bytes, shape_.bytes), stop);
+            if (!status.ok()) return status;
+            descriptors_[0] = bytes_.descriptor();
+        }
+        if (files.begins >= 0) return {};
+        const std::uint64_t none = 0;
+        const std::span begins(words.size() == 0 ? &none : words.begins, words.size() + 1);
+        Status status = fill(begins_, bytes_of(begins), stop);
+        descriptors_[1] = begins_.descriptor();
+        return status;
+    }
+
+    const WordsShape& shape() const { return shape_; }
+    const int* descriptors() const { return descriptors_; }
+
+private:
+    WordsShape shape_;
+    MemoryFile bytes_, begins_;
+    int descriptors_[WordsShape::files] = {-1, -1};
 };
 
 /// What all requests have in common.
@@ -207,6 +240,30 @@ Result<std::vector<double>> ScoresAnswer::read(Stop stop) const noexcept {
     });
 }
 
+Result<std::vector<std::uint32_t>> WordCodesAnswer::read(Stop stop) const noexcept {
+    using Codes = Result<std::vector<std::uint32_t>>;
+    return guarded<Codes>([&]() -> Codes {
+        auto codes = unpack_codes(file.bytes(), summary.words, dictionary_words, stop);
+        if (codes.status().code() == ErrorCode::invalid_argument)
+            return broken_reply(codes.status().message());
+        return codes;
+    });
+}
+
+Result<std::vector<std::uint8_t>> TrieImageAnswer::read(Stop stop) const noexcept {
+    using Image = Result<std::vector<std::uint8_t>>;
+    return guarded<Image>([&]() -> Image {
+        const Result<TrieHeader> header = read_trie_header(file.bytes());
+        if (!header.ok()) return broken_reply(header.status().message());
+        if (header->words > summary.words) return broken_reply("a dictionary of other words");
+        std::vector<std::uint8_t> image;
+        if (!stoppable_assign(image, file.bytes().size(), std::uint8_t{0}, stop))
+            return Status::cancelled();
+        std::memcpy(image.data(), file.bytes().data(), image.size());
+        return image;
+    });
+}
+
 const JobReport* report_of(const DaemonEvent& event) {
     return std::visit(
         [](const auto& alternative) -> const JobReport* {
@@ -274,6 +331,14 @@ Status DaemonConnection::submit(const OutliersRequest& request, Stop stop) noexc
 }
 
 Status DaemonConnection::submit(const SimilaritiesRequest& request, Stop stop) noexcept {
+    return guarded<Status>([&] { return send_job(request, stop); });
+}
+
+Status DaemonConnection::submit(const WordLookupRequest& request, Stop stop) noexcept {
+    return guarded<Status>([&] { return send_job(request, stop); });
+}
+
+Status DaemonConnection::submit(const TrieBuildRequest& request, Stop stop) noexcept {
     return guarded<Status>([&] { return send_job(request, stop); });
 }
 
@@ -352,6 +417,32 @@ Status DaemonConnection::send_job(const SimilaritiesRequest& request, Stop stop)
     return send_job(message, files, {ScoresReply::type, message.items.rows, 0});
 }
 
+Status DaemonConnection::send_job(const WordLookupRequest& request, Stop stop) {
+    MemoryFile dictionary;
+    WordsFiles words;
+    Status status = fill(dictionary, request.dictionary, stop);
+    if (status.ok()) status = words.set(request.words, stop);
+    if (!status.ok()) return status;
+    SubmitWordLookup message;
+    message.dictionary_bytes = request.dictionary.size();
+    message.words = words.shape();
+    set_limits(message, request, 0);
+    const int files[] = {dictionary.descriptor(), words.descriptors()[0], words.descriptors()[1]};
+    return send_job(message, files,
+                    {WordCodesReply::type, message.words.words, request.dictionary_words});
+}
+
+Status DaemonConnection::send_job(const TrieBuildRequest& request, Stop stop) {
+    WordsFiles words;
+    if (Status status = words.set(request.words, stop); !status.ok()) return status;
+    SubmitTrieBuild message;
+    message.structure = request.structure;
+    message.words = words.shape();
+    set_limits(message, request, 0);
+    return send_job(message, {words.descriptors(), WordsShape::files},
+                    {TrieImageReply::type, message.words.words, 0});
+}
+
 Status DaemonConnection::ask_devices() noexcept {
     return guarded<Status>([&] { return send(AskDevices()); });
 }
@@ -417,6 +508,10 @@ MaybeEvent DaemonConnection::understand(Packet& packet) {
     if (const auto* reply = std::get_if<NeighboursReply>(&*message))
         return take_answer(*reply, packet);
     if (const auto* reply = std::get_if<ScoresReply>(&*message)) return take_answer(*reply, packet);
+    if (const auto* reply = std::get_if<WordCodesReply>(&*message))
+        return take_answer(*reply, packet);
+    if (const auto* reply = std::get_if<TrieImageReply>(&*message))
+        return take_answer(*reply, packet);
     if (auto* progress = std::get_if<Progress>(&*message)) return some(std::move(*progress));
     if (auto* devices = std::get_if<DeviceList>(&*message)) return some(std::move(*devices));
     if (auto* jobs = std::get_if<ActivityList>(&*message)) return some(std::move(*jobs));
@@ -456,6 +551,20 @@ MaybeEvent DaemonConnection::take_answer(const ScoresReply& reply, const Packet&
     auto file = map_answer(packet, std::uint64_t{reply.rows} * sizeof(double));
     if (!file.ok()) return file.status();
     return some(ScoresAnswer{reply, std::move(*file)});
+}
+
+MaybeEvent DaemonConnection::take_answer(const WordCodesReply& reply, const Packet& packet) {
+    if (Status status = check_answer(reply.type, reply.words); !status.ok()) return status;
+    auto file = map_answer(packet, std::uint64_t{reply.words} * sizeof(std::uint32_t));
+    if (!file.ok()) return file.status();
+    return some(WordCodesAnswer{reply, expected_.items, std::move(*file)});
+}
+
+MaybeEvent DaemonConnection::take_answer(const TrieImageReply& reply, const Packet& packet) {
+    if (Status status = check_answer(reply.type, reply.words); !status.ok()) return status;
+    auto file = map_answer(packet, reply.bytes);
+    if (!file.ok()) return file.status();
+    return some(TrieImageAnswer{reply, std::move(*file)});
 }
 
 }  // namespace gputext

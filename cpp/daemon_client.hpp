@@ -22,7 +22,9 @@
 #include "cpp/protocol.hpp"
 #include "cpp/term_knn.hpp"
 #include "cpp/term_weights.hpp"
+#include "cpp/trie.hpp"
 #include "cpp/vectors.hpp"
+#include "cpp/words.hpp"
 
 namespace gputext {
 
@@ -79,6 +81,28 @@ struct SimilaritiesRequest {
     std::int32_t device = -1;
 };
 
+/// Words, and the files that hold them where there are any.
+struct WordFiles {
+    Words words;
+    int bytes = -1;   // words.bytes and nothing else, as in VectorFiles; -1: they are copied
+    int begins = -1;  // words.begins and nothing else, sealed; -1: they are copied
+};
+
+struct WordLookupRequest {
+    std::span<const std::uint8_t> dictionary;  // the image; it is copied
+    std::uint32_t dictionary_words = 0;        // that it has
+    WordFiles words;
+    std::uint64_t device_memory_limit = 0;
+    std::int32_t device = -1;
+};
+
+struct TrieBuildRequest {
+    TrieStructure structure = TrieStructure::front;
+    WordFiles words;
+    std::uint64_t device_memory_limit = 0;
+    std::int32_t device = -1;
+};
+
 /// The answer to a job, still in the file that it came in.
 struct NearDuplicatesAnswer {
     NearDuplicatesReply summary;
@@ -106,14 +130,32 @@ struct ScoresAnswer {
     Result<std::vector<double>> read(Stop stop = {}) const noexcept;
 };
 
+/// The same of a WordLookupRequest: the code of each word.
+struct WordCodesAnswer {
+    WordCodesReply summary;
+    std::uint32_t dictionary_words = 0;  // of the request
+    MappedFile file;
+
+    Result<std::vector<std::uint32_t>> read(Stop stop = {}) const noexcept;
+};
+
+/// The same of a TrieBuildRequest: an image that is whole and has its checksum.
+struct TrieImageAnswer {
+    TrieImageReply summary;
+    MappedFile file;
+
+    Result<std::vector<std::uint8_t>> read(Stop stop = {}) const noexcept;
+};
+
 /// The server's word that a job failed, or that it will not do something else that was asked.
 struct Failed {
     Status status;
     bool of_job;  // the job has ended, and another one may be submitted
 };
 
-using DaemonEvent = std::variant<Progress, NearDuplicatesAnswer, NeighboursAnswer, ScoresAnswer,
-                                 Failed, DeviceList, ActivityList, CounterValues>;
+using DaemonEvent =
+    std::variant<Progress, NearDuplicatesAnswer, NeighboursAnswer, ScoresAnswer, WordCodesAnswer,
+                 TrieImageAnswer, Failed, DeviceList, ActivityList, CounterValues>;
 
 /// What an event says of a job that has been answered; null for any other event.
 const JobReport* report_of(const DaemonEvent& event);
@@ -148,6 +190,9 @@ public:
     Status submit(const TermNeighboursRequest& request, Stop stop = {}) noexcept;
     Status submit(const OutliersRequest& request, Stop stop = {}) noexcept;
     Status submit(const SimilaritiesRequest& request, Stop stop = {}) noexcept;
+    /// Copies the dictionary, and the words where they lie in no files.
+    Status submit(const WordLookupRequest& request, Stop stop = {}) noexcept;
+    Status submit(const TrieBuildRequest& request, Stop stop = {}) noexcept;
     Status ask_devices() noexcept;
     Status ask_activity() noexcept;
     Status ask_counters() noexcept;
@@ -165,8 +210,8 @@ private:
     /// What the answer to the job that is running has to be.
     struct Expected {
         std::uint16_t type = 0;   // of the message; 0: there is no job
-        std::uint32_t rows = 0;   // documents, queries, or rows with a score
-        std::uint32_t items = 0;  // among which neighbours are
+        std::uint32_t rows = 0;   // documents, queries, rows with a score, or words
+        std::uint32_t items = 0;  // among which neighbours are, or words with a code
     };
 
     Status send(const Message& message, std::span<const int> descriptors = {});
@@ -176,6 +221,8 @@ private:
     Status send_job(const TermNeighboursRequest& request, Stop stop);
     Status send_job(const OutliersRequest& request, Stop stop);
     Status send_job(const SimilaritiesRequest& request, Stop stop);
+    Status send_job(const WordLookupRequest& request, Stop stop);
+    Status send_job(const TrieBuildRequest& request, Stop stop);
     Result<std::optional<DaemonEvent>> receive_packet_or_none();
     Result<std::optional<DaemonEvent>> understand(Packet& packet);
     Status check_answer(std::uint16_t type, std::uint32_t rows);
@@ -184,6 +231,10 @@ private:
     Result<std::optional<DaemonEvent>> take_answer(const NeighboursReply& reply,
                                                    const Packet& packet);
     Result<std::optional<DaemonEvent>> take_answer(const ScoresReply& reply, const Packet& packet);
+    Result<std::optional<DaemonEvent>> take_answer(const WordCodesReply& reply,
+                                                   const Packet& packet);
+    Result<std::optional<DaemonEvent>> take_answer(const TrieImageReply& reply,
+                                                   const Packet& packet);
 
     FileDescriptor socket_;
     bool greeted_ = false;

@@ -68,8 +68,9 @@ public:
                                        std::uint64_t memory, Execution& execution,
                                        std::vector<double>& similarities);
 
-    // Those of cpp/trie.hpp. A device may keep a dictionary that words were looked up in, known by
-    // its checksum and size, for as long as nothing else needs the memory.
+    // Those of cpp/trie.hpp; a broken dictionary is an error as open_trie()'s. A device may keep a
+    // dictionary that words were looked up in, known by its checksum and size, for as long as
+    // nothing else needs the memory.
     virtual Status lookup_words(std::span<const std::uint8_t> dictionary, const Words& words,
                                 std::uint64_t memory, Execution& execution,
                                 std::span<std::uint32_t> codes);

@@ -1,6 +1,7 @@
 #include "cpp/device_choice.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <unordered_map>
 
 namespace gputext {
@@ -32,6 +33,15 @@ constexpr double kTermSecondsPerPosting = 7e-10;
 constexpr double kTermSecondsPerPair = 2.5e-10;
 constexpr double kIndexSecondsPerElement = 4.5e-8;
 constexpr double kTermScanSecondsPerElement = 1.2e-8;
+
+// Of one core of a Zen 4, from `bench/sql_trie`: seconds for a word of about ten bytes that is
+// looked up, and more of them each time that the dictionary is twice as large as what a cache
+// holds; and for a word of a dictionary that is built, and each of its bytes.
+constexpr double kLookupSecondsPerWord = 1.1e-7;
+constexpr double kLookupSecondsPerDoubling = 1.5e-8;
+constexpr double kCachedDictionaryBytes = 1 << 20;
+constexpr double kBuildSecondsPerWord = 3e-7;
+constexpr double kBuildSecondsPerByte = 8e-9;
 
 // Of what one thread takes, the part that more threads do not share: 16 of them take a twelfth.
 constexpr double kUnsharedPart = 0.03;
@@ -124,6 +134,20 @@ double term_knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsign
     return shared_by(reading + kIndexSecondsPerElement * elements +
                          kTermSecondsPerPair * count * static_cast<double>(items.rows) +
                          kTermSecondsPerPosting * shared_columns(queries, items),
+                     threads);
+}
+
+double word_lookup_cpu_seconds(std::uint64_t words, std::uint64_t dictionary_bytes,
+                               unsigned threads) {
+    const double larger =
+        std::max(1.0, static_cast<double>(dictionary_bytes) / kCachedDictionaryBytes);
+    const double per_word = kLookupSecondsPerWord + kLookupSecondsPerDoubling * std::log2(larger);
+    return shared_by(per_word * static_cast<double>(words), threads);
+}
+
+double trie_build_cpu_seconds(std::uint64_t words, std::uint64_t bytes, unsigned threads) {
+    return shared_by(kBuildSecondsPerWord * static_cast<double>(words) +
+                         kBuildSecondsPerByte * static_cast<double>(bytes),
                      threads);
 }
 

@@ -35,6 +35,14 @@ double knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned th
 /// read.
 double term_knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned threads);
 
+/// About what looking so many words up in a dictionary of so many bytes takes on so many threads.
+/// Words that are often the same take less.
+double word_lookup_cpu_seconds(std::uint64_t words, std::uint64_t dictionary_bytes,
+                               unsigned threads);
+
+/// About what build_trie() takes for so many words, of so many bytes, in random order.
+double trie_build_cpu_seconds(std::uint64_t words, std::uint64_t bytes, unsigned threads);
+
 /// About what cosine_similarities() takes.
 double similarities_cpu_seconds(const Vectors& items, unsigned threads);
 

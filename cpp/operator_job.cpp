@@ -12,6 +12,9 @@ std::unique_ptr<OperatorJob> operator_job(const Message& message) {
     if (const auto* submit = std::get_if<SubmitOutliers>(&message)) return outliers_job(*submit);
     if (const auto* submit = std::get_if<SubmitSimilarities>(&message))
         return similarities_job(*submit);
+    if (const auto* submit = std::get_if<SubmitWordLookup>(&message))
+        return word_lookup_job(*submit);
+    if (const auto* submit = std::get_if<SubmitTrieBuild>(&message)) return trie_build_job(*submit);
     return nullptr;
 }
 

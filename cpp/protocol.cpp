@@ -117,6 +117,9 @@ private:
     bool good_ = true;
 };
 
+/// Which of them there are, consistent() knows.
+constexpr auto kAnyStructure = static_cast<TrieStructure>(UINT32_MAX);
+
 // Each message's fields, for writing and for reading.
 
 template <class Archive>
@@ -142,6 +145,12 @@ void fields_of_matrix(Archive& archive, auto& matrix) {
     archive.number(matrix.dimensions);
     archive.flag(matrix.sparse);
     archive.number(matrix.stored);
+}
+
+template <class Archive>
+void fields_of_words(Archive& archive, auto& words) {
+    archive.number(words.words);
+    archive.number(words.bytes);
 }
 
 template <class Archive>
@@ -188,6 +197,14 @@ void fields(Archive& archive, auto& message) {
         fields_of_matrix(archive, message.query);
         fields_of_matrix(archive, message.items);
         fields_of_limits(archive, message);
+    } else if constexpr (std::is_same_v<T, SubmitWordLookup>) {
+        archive.number(message.dictionary_bytes);
+        fields_of_words(archive, message.words);
+        fields_of_limits(archive, message);
+    } else if constexpr (std::is_same_v<T, SubmitTrieBuild>) {
+        archive.choice(message.structure, kAnyStructure);
+        fields_of_words(archive, message.words);
+        fields_of_limits(archive, message);
     } else if constexpr (std::is_same_v<T, Progress>) {
         archive.text(message.phase, kMaxName);
         archive.number(message.done);
@@ -206,6 +223,13 @@ void fields(Archive& archive, auto& message) {
         fields_of_report(archive, message);
     } else if constexpr (std::is_same_v<T, ScoresReply>) {
         archive.number(message.rows);
+        fields_of_report(archive, message);
+    } else if constexpr (std::is_same_v<T, WordCodesReply>) {
+        archive.number(message.words);
+        fields_of_report(archive, message);
+    } else if constexpr (std::is_same_v<T, TrieImageReply>) {
+        archive.number(message.words);
+        archive.number(message.bytes);
         fields_of_report(archive, message);
     } else if constexpr (std::is_same_v<T, PhaseTime>) {
         archive.text(message.name, kMaxName);
@@ -267,11 +291,16 @@ std::optional<Message> message_of_type(std::uint16_t type) {
 
 // What the fields' own bounds leave open.
 
+constexpr std::uint64_t kMostStored = std::uint64_t{1} << 56;
+
 bool possible(const MatrixShape& matrix) {
     constexpr std::uint64_t most_dimensions = std::uint64_t{1} << 31;
-    constexpr std::uint64_t most_stored = std::uint64_t{1} << 56;
     return matrix.rows != UINT32_MAX && matrix.dimensions <= most_dimensions &&
-           matrix.stored <= most_stored;
+           matrix.stored <= kMostStored;
+}
+
+bool possible(const WordsShape& words) {
+    return words.words != UINT32_MAX && words.bytes <= kMostStored;
 }
 
 bool consistent(const MatrixShape& matrix) {
@@ -298,6 +327,10 @@ bool consistent(const Message& message) {
         return consistent(submit->items);
     if (const auto* submit = std::get_if<SubmitSimilarities>(&message))
         return consistent(submit->query) && consistent(submit->items);
+    if (const auto* submit = std::get_if<SubmitWordLookup>(&message))
+        return submit->dictionary_bytes <= kMostStored && possible(submit->words);
+    if (const auto* submit = std::get_if<SubmitTrieBuild>(&message))
+        return name_of(submit->structure)[0] != '\0' && possible(submit->words);
     return true;
 }
 
@@ -316,6 +349,12 @@ std::size_t files_of(const SubmitOutliers& submit) {
 std::size_t files_of(const SubmitSimilarities& submit) {
     return submit.query.files() + submit.items.files();
 }
+std::size_t files_of(const SubmitWordLookup&) {
+    return 1 + WordsShape::files;
+}
+std::size_t files_of(const SubmitTrieBuild&) {
+    return WordsShape::files;
+}
 template <class T>
 std::size_t files_of(const T&) {
     return std::is_base_of_v<JobReport, T> ? 1 : 0;
@@ -326,7 +365,8 @@ std::size_t files_of(const T&) {
 bool submits_job(std::uint16_t type) {
     return type == SubmitNearDuplicates::type || type == SubmitNeighbours::type ||
            type == SubmitOutliers::type || type == SubmitSimilarities::type ||
-           type == SubmitTermNeighbours::type;
+           type == SubmitTermNeighbours::type || type == SubmitWordLookup::type ||
+           type == SubmitTrieBuild::type;
 }
 
 std::size_t descriptors_of(const Message& message) {
@@ -455,6 +495,17 @@ Status check_row_begins(std::span<const std::uint64_t> begins, std::uint64_t sto
     return {};
 }
 
+Status check_word_begins(std::span<const std::uint64_t> begins, std::uint64_t bytes, Stop stop) {
+    if (begins.empty() || begins.front() != 0 || begins.back() != bytes)
+        return broken("bytes outside the words");
+    for (std::size_t i = 1; i < begins.size(); ++i) {
+        if (i % 65536 == 0 && stop()) return Status::cancelled();
+        // A word that begins before the last one would be longer than any.
+        if (begins[i] - begins[i - 1] > UINT32_MAX) return broken("a word of impossible length");
+    }
+    return {};
+}
+
 std::optional<NeighboursLayout> neighbours_layout(std::uint32_t queries, std::uint64_t neighbours) {
     constexpr std::uint64_t most = std::uint64_t{1} << 56;
     if (neighbours > most) return std::nullopt;
@@ -486,6 +537,24 @@ Result<Neighbours> unpack_neighbours(std::span<const std::uint8_t> file, std::ui
         if (answer.items[i] >= items) return broken("a neighbour that is no item");
     }
     return answer;
+}
+
+Result<std::vector<std::uint32_t>> unpack_codes(std::span<const std::uint8_t> file,
+                                                std::uint32_t codes, std::uint32_t dictionary_words,
+                                                Stop stop) {
+    if (file.size() != codes * sizeof(std::uint32_t)) return broken("codes in a wrong size");
+    std::vector<std::uint32_t> unpacked(codes);
+    for (std::size_t begin = 0; begin < codes; begin += kLookEvery) {
+        if (stop()) return Status::cancelled();
+        const auto part = std::span(unpacked).subspan(begin).first(
+            std::min<std::size_t>(kLookEvery, codes - begin));
+        std::memcpy(part.data(), file.data() + begin * sizeof part[0], part.size_bytes());
+        bool known = true;
+        for (const std::uint32_t code : part)
+            known &= code < dictionary_words || code == Trie::kNone;
+        if (!known) return broken("a code that the dictionary does not have");
+    }
+    return unpacked;
 }
 
 }  // namespace gputext

@@ -36,8 +36,15 @@
 //     SubmitOutliers         the matrix of the items
 //     SubmitSimilarities     the matrix of the query, one row; that of the items
 //     ScoresReply            double[rows], in a sealed memfd
+//     SubmitWordLookup       the dictionary's image (cpp/trie.hpp), in a sealed memfd; the words
+//     WordCodesReply         u32 codes[words], Trie::kNone for a word that it does not have, in a
+//                            sealed memfd
+//     SubmitTrieBuild        the words
+//     TrieImageReply         the dictionary's image, in a sealed memfd
 // A matrix (cpp/vectors.hpp) is its elements, in a sealed memfd or a plain file; when sparse, also
 // u32 columns[stored], the same, and u64 row_begins[rows + 1], in a sealed memfd.
+// Words (cpp/words.hpp) are their bytes, in a sealed memfd or a plain file, and u64
+// begins[words + 1], in a sealed memfd.
 // Sealed is: F_SEAL_SHRINK, F_SEAL_GROW and F_SEAL_WRITE. Then a mapping can never fault and what
 // has been checked stays so.
 
@@ -60,12 +67,13 @@
 #include "cpp/outlier_factor.hpp"
 #include "cpp/status.hpp"
 #include "cpp/term_weights.hpp"
+#include "cpp/trie.hpp"
 #include "cpp/vectors.hpp"
 
 namespace gputext {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x58545047;  // "GPTX" in memory
-inline constexpr std::uint16_t kProtocolVersion = 2;
+inline constexpr std::uint16_t kProtocolVersion = 3;
 inline constexpr std::size_t kMaxMessageSize = 65536;
 inline constexpr std::size_t kMaxDescriptors = 7;
 
@@ -264,10 +272,48 @@ struct SubmitTermNeighbours : JobLimits {
     double radius = 0;
 };
 
+/// How many words there are in files.
+struct WordsShape {
+    std::uint32_t words = 0;  // below 2^32 - 1
+    std::uint64_t bytes = 0;  // of all of them
+
+    static constexpr std::size_t files = 2;
+    std::uint64_t input_bytes() const { return bytes + words * sizeof(std::uint64_t); }
+};
+
+/// Answered by the codes of the words. That the image is one which build_trie() made or
+/// validate_trie() has accepted is the client's word; the server checks that it is whole and has
+/// its checksum. A device may keep the dictionary for the next job with it.
+struct SubmitWordLookup : JobLimits {
+    static constexpr std::uint16_t type = 19;
+    std::uint64_t dictionary_bytes = 0;  // size of the image
+    WordsShape words;
+};
+
+struct WordCodesReply : JobReport {
+    static constexpr std::uint16_t type = 20;
+    std::uint32_t words = 0;
+};
+
+/// Answered by the image of a dictionary of the words, which come in any order, each any number of
+/// times.
+struct SubmitTrieBuild : JobLimits {
+    static constexpr std::uint16_t type = 21;
+    TrieStructure structure = TrieStructure::front;
+    WordsShape words;
+};
+
+struct TrieImageReply : JobReport {
+    static constexpr std::uint16_t type = 22;
+    std::uint32_t words = 0;  // of the request
+    std::uint64_t bytes = 0;  // of the image
+};
+
 using Message = std::variant<Hello, SubmitNearDuplicates, Progress, NearDuplicatesReply, ErrorReply,
                              AskDevices, DeviceList, AskActivity, ActivityList, AskCounters,
                              CounterValues, InjectFault, SubmitNeighbours, NeighboursReply,
-                             SubmitOutliers, SubmitSimilarities, ScoresReply, SubmitTermNeighbours>;
+                             SubmitOutliers, SubmitSimilarities, ScoresReply, SubmitTermNeighbours,
+                             SubmitWordLookup, WordCodesReply, SubmitTrieBuild, TrieImageReply>;
 
 /// Whether messages of that type submit jobs.
 bool submits_job(std::uint16_t type);
@@ -318,6 +364,9 @@ std::optional<ReplyLayout> reply_layout(std::uint32_t documents, std::uint64_t p
 /// to the last.
 Status check_row_begins(std::span<const std::uint64_t> begins, std::uint64_t stored, Stop stop);
 
+/// Ok when the words lie one after the other within so many bytes, and each is below 4 GB.
+Status check_word_begins(std::span<const std::uint64_t> begins, std::uint64_t bytes, Stop stop);
+
 /// Of the file of a reply. Null when no machine could hold it.
 struct NeighboursLayout {
     std::uint64_t distances_begin;
@@ -330,5 +379,11 @@ std::optional<NeighboursLayout> neighbours_layout(std::uint32_t queries, std::ui
 /// many queries and items; cancelled. O(queries + neighbours).
 Result<Neighbours> unpack_neighbours(std::span<const std::uint8_t> file, std::uint32_t queries,
                                      std::uint32_t items, std::uint64_t neighbours, Stop stop = {});
+
+/// The codes in a file of so many; invalid_argument for any that is neither Trie::kNone nor that of
+/// one of so many words of a dictionary; cancelled. O(codes).
+Result<std::vector<std::uint32_t>> unpack_codes(std::span<const std::uint8_t> file,
+                                                std::uint32_t codes, std::uint32_t dictionary_words,
+                                                Stop stop = {});
 
 }  // namespace gputext

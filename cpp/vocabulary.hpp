@@ -10,6 +10,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cpp/words.hpp"
+
 namespace gputext {
 
 /// Takes the terms' bytes and about 30 more for each, both up to twice while it grows.
@@ -34,6 +36,11 @@ public:
     std::string_view term(std::uint32_t number) const {
         return {characters_.data() + ends_[number],
                 static_cast<std::size_t>(ends_[number + 1] - ends_[number])};
+    }
+
+    /// All terms, by their numbers; valid until the next is added.
+    Words words() const {
+        return {reinterpret_cast<const std::uint8_t*>(characters_.data()), ends_.data(), size()};
     }
 
     /// Memory in use.

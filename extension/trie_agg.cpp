@@ -5,41 +5,18 @@ extern "C" {
 }
 
 #include <cstring>
-#include <memory>
 
-#include "cpp/job.hpp"
-#include "cpp/trie.hpp"
 #include "cpp/vocabulary.hpp"
 #include "extension/activity.hpp"
 #include "extension/failure.hpp"
 #include "extension/owned.hpp"
-#include "extension/running_job.hpp"
-#include "extension/settings.hpp"
 #include "extension/text_arguments.hpp"
+#include "extension/time_split.hpp"
+#include "extension/trie_build.hpp"
 #include "extension/trie_value.hpp"
 
 namespace gputext {
 namespace {
-
-/// What the final function works with. The job ends before the rest does.
-struct Build {
-    explicit Build(const Vocabulary& all) : vocabulary(all) {}
-
-    const Vocabulary& vocabulary;
-    std::vector<std::uint8_t> image;
-    std::unique_ptr<Job> job;
-
-    Status run(Execution& execution);
-};
-
-Status Build::run(Execution& execution) {
-    std::vector<std::string_view> words(vocabulary.size());
-    for (std::uint32_t i = 0; i < vocabulary.size(); ++i) words[i] = vocabulary.term(i);
-    auto built = build_trie(TrieStructure::front, std::move(words), execution);
-    if (!built.ok()) return built.status();
-    image = std::move(*built);
-    return {};
-}
 
 MemoryContext aggregate_context(FunctionCallInfo fcinfo) {
     MemoryContext context;
@@ -47,22 +24,6 @@ MemoryContext aggregate_context(FunctionCallInfo fcinfo) {
         ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                         errmsg("this function can only be called as part of trie_agg")));
     return context;
-}
-
-/// On threads of its own, while the session can be cancelled.
-void run(Build& build) {
-    const unsigned threads = cpu_threads();
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            build.job = Job::start(threads,
-                                   [&build](Execution& execution) { return build.run(execution); });
-            if (build.job == nullptr)
-                return {ErrorCode::out_of_memory, "could not start a thread",
-                        "The system's limits on threads and open files are the usual reasons."};
-            return {};
-        }))
-        raise_failure(failure);
-    finish_job(*build.job);
 }
 
 }  // namespace
@@ -100,10 +61,13 @@ PGDLLEXPORT Datum gputext_trie_agg_final(PG_FUNCTION_ARGS) {
     // Ends before the words do.
     MemoryContext own = AllocSetContextCreate(context, "gputext trie_agg", ALLOCSET_SMALL_SIZES);
     begin_activity("trie_agg", own);
-    Build* const build = make_owned<Build>(own, words);
-    run(*build);
+    TimeSplit times;
+    TrieBuild* const build = make_owned<TrieBuild>(own, TrieStructure::front, words);
+    run_computation(*build, times, own);
     varlena* const value = new_trie_value(build->image.size());
     std::memcpy(VARDATA(value), build->image.data(), build->image.size());
+    times.lap("making the value");
+    times.report("trie_agg");
     MemoryContextDelete(own);
     PG_RETURN_POINTER(value);
 }

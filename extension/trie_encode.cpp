@@ -7,13 +7,9 @@ extern "C" {
 #include "utils/builtins.h"
 }
 
-#include <algorithm>
-#include <cstring>
-#include <span>
 #include <vector>
 
 #include "cpp/trie.hpp"
-#include "cpp/vocabulary.hpp"
 #include "extension/activity.hpp"
 #include "extension/computation.hpp"
 #include "extension/inner_query.hpp"
@@ -26,15 +22,14 @@ extern "C" {
 #include "extension/text_arguments.hpp"
 #include "extension/trie_value.hpp"
 #include "extension/vector_arguments.hpp"
+#include "extension/word_lookup.hpp"
+#include "extension/word_rows.hpp"
 
 namespace gputext {
 namespace {
 
 /// What the rows of the inner query are.
 enum class Rows { words, documents };
-
-/// Words that are looked up between two looks at a stop request.
-constexpr std::size_t kTaskWords = std::size_t{1} << 14;
 
 const char* wanted(Rows rows) {
     return rows == Rows::words ? "Wanted are an id and a word of type text, in this order."
@@ -48,68 +43,65 @@ struct Call {
     Oid config;  // of documents
 };
 
-/// What a call needs until its last row; dies with the call's memory context. Each different word
-/// is looked up once, and the rows are numbers of such words.
-class Work final : public Computation {
-public:
-    Work(const Call& arguments, const Trie& trie, std::size_t memory_limit)
+/// The rows of a call: ids and the numbers of their words. Dies with the call's memory context.
+struct EncodedRows {
+    EncodedRows(const Call& arguments, std::size_t memory_limit)
         : call(arguments),
           id_type(id_type_of(arguments.query.id_type)),
-          packed(memory_limit),
-          trie_(trie) {}
+          ids(memory_limit),
+          numbers(memory_limit),
+          words(memory_limit) {}
 
     const Call call;
     const IdType id_type;
-    PackedBytes packed;                       // ids, and behind each the numbers of its words
-    std::vector<std::uint64_t> begins, ends;  // of each row
-    std::vector<std::uint32_t> counts;        // of each document's words
-    std::vector<std::uint32_t> numbers;       // of the document on its way
-    Vocabulary words;
-    std::vector<std::uint32_t> codes;  // of the words, by their numbers
+    std::size_t size = 0;
+    PackedBytes ids;
+    std::vector<std::uint64_t> id_begins;  // in ids; none for ids that are packed by value
+    PackedBytes numbers;                   // u32 of each word of all rows
+    std::vector<std::uint64_t> ends;       // of each document's numbers; none for words
+    WordRows words;
 
-    JobSize size() const override { return {begins.size(), packed.size(), 0}; }
-    Status compute(Execution& execution) override;
-    bool has_device_job() const override { return false; }
-    void prepare_for_device() override {}
-    Status submit(DaemonConnection&, Stop) override { return {}; }
-    Status take(const DaemonEvent&, Stop) override { return {}; }
-
-private:
-    const Trie& trie_;
+    std::uint64_t bytes() const { return ids.size() + numbers.size() + words.bytes(); }
+    Datum id(std::size_t row) const {
+        return id_at(id_type,
+                     ids.data() + (id_type.by_value ? row * sizeof(Datum) : id_begins[row]));
+    }
+    /// Of that place among all rows' words.
+    std::uint32_t number(std::uint64_t place) const {
+        return reinterpret_cast<const std::uint32_t*>(numbers.data())[place];
+    }
+    void finish() {
+        ids.finish();
+        numbers.finish();
+        words.finish();
+    }
+    void release() {
+        ids.release();
+        numbers.release();
+        words.release();
+    }
 };
-
-Status Work::compute(Execution& execution) {
-    codes.resize(words.size());
-    const std::size_t tasks = (words.size() + kTaskWords - 1) / kTaskWords;
-    execution.begin_phase("looking up words", tasks);
-    return execution.parallel_for(tasks, [&](std::size_t task, unsigned) -> Status {
-        const std::size_t begin = task * kTaskWords;
-        const std::size_t end = std::min<std::size_t>(words.size(), begin + kTaskWords);
-        std::vector<std::string_view> views;
-        for (std::size_t i = begin; i < end; ++i)
-            views.push_back(words.term(static_cast<std::uint32_t>(i)));
-        trie_.lookup(views, std::span(codes).subspan(begin, end - begin));
-        return {};
-    });
-}
 
 class WordReceiver final : public RowReceiver {
 public:
-    explicit WordReceiver(Work& work) : work_(work) {}
+    explicit WordReceiver(EncodedRows& rows) : rows_(rows) {}
 
     void check_columns(TupleDesc columns) override;
     void take_row(const Datum* values, const bool*) override;
     void report_nulls(int64 rows) override;
 
 private:
-    void read_word(std::string_view word);
-    void read_document(std::string_view text);
+    void add_word(std::string_view word) {
+        const std::uint32_t number = rows_.words.add(word);
+        rows_.numbers.append(&number, sizeof number);
+    }
+    void add_document(std::string_view text);
 
-    Work& work_;
+    EncodedRows& rows_;
 };
 
 void WordReceiver::check_columns(TupleDesc columns) {
-    const Rows rows = work_.call.rows;
+    const Rows rows = rows_.call.rows;
     if (columns->natts != 2)
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                         errmsg_plural("the inner query has %d column, not 2",
@@ -125,34 +117,18 @@ void WordReceiver::check_columns(TupleDesc columns) {
                         errhint("Other types can be cast in the inner query, as in body::text.")));
 }
 
-void WordReceiver::read_word(std::string_view word) {
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            work_.numbers.assign(1, work_.words.add(word));
-            return {};
-        }))
-        raise_failure(failure);
-}
-
 /// In a memory context that is reset behind each piece.
-void WordReceiver::read_document(std::string_view text) {
-    work_.numbers.clear();
+void WordReceiver::add_document(std::string_view text) {
     MemoryContext context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext piece", ALLOCSET_DEFAULT_SIZES);
     MemoryContext before = MemoryContextSwitchTo(context);
     for (std::size_t begin = 0; begin < text.size();) {
         CHECK_FOR_INTERRUPTS();
         const std::size_t end = end_of_piece(text, begin);
-        const ParsedText parsed = parse_piece(work_.call.config, text.substr(begin, end - begin));
-        Failure failure;
-        if (!attempt(failure, [&]() -> Status {
-                for (int32 i = 0; i < parsed.curwords; ++i)
-                    if (!seen_at_position(parsed.words, i))
-                        work_.numbers.push_back(
-                            work_.words.add({parsed.words[i].word, parsed.words[i].len}));
-                return {};
-            }))
-            raise_failure(failure);
+        const ParsedText parsed = parse_piece(rows_.call.config, text.substr(begin, end - begin));
+        for (int32 i = 0; i < parsed.curwords; ++i)
+            if (!seen_at_position(parsed.words, i))
+                add_word({parsed.words[i].word, parsed.words[i].len});
         MemoryContextReset(context);
         begin = end;
     }
@@ -162,30 +138,27 @@ void WordReceiver::read_document(std::string_view text) {
 
 void WordReceiver::take_row(const Datum* values, const bool*) {
     const varlena* const text = PG_DETOAST_DATUM_PACKED(values[1]);
-    if (work_.call.rows == Rows::words)
-        read_word(view_of(text));
+    const bool words = rows_.call.rows == Rows::words;
+    if (words)
+        add_word(view_of(text));
     else
-        read_document(view_of(text));
-    const std::size_t begin = append_id(work_.packed, work_.id_type, values[0]);
-    // Behind the id, of which only its type knows the size: they are found from the row's end.
-    work_.packed.append(work_.numbers.data(), work_.numbers.size() * sizeof(std::uint32_t));
-    const std::size_t end = work_.packed.size();
+        add_document(view_of(text));
+    const std::size_t id_begin = append_id(rows_.ids, rows_.id_type, values[0]);
+    ++rows_.size;
     Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            work_.begins.push_back(begin);
-            work_.ends.push_back(end);
-            if (work_.call.rows == Rows::documents)
-                work_.counts.push_back(static_cast<std::uint32_t>(work_.numbers.size()));
+    if ((!words || !rows_.id_type.by_value) && !attempt(failure, [&]() -> Status {
+            if (!rows_.id_type.by_value) rows_.id_begins.push_back(id_begin);
+            if (!words) rows_.ends.push_back(rows_.numbers.size() / sizeof(std::uint32_t));
             return {};
         }))
         raise_failure(failure);
-    show_rows(work_.begins.size(), work_.packed.size());
+    show_rows(rows_.size, rows_.bytes());
 }
 
 void WordReceiver::report_nulls(int64 rows) {
     const auto count = static_cast<long long>(rows);
     const auto plural = static_cast<unsigned long>(rows);
-    if (work_.call.rows == Rows::words)
+    if (rows_.call.rows == Rows::words)
         ereport(NOTICE, (errmsg_plural("skipped %lld word that is null",
                                        "skipped %lld words that are null", plural, count)));
     else
@@ -204,19 +177,21 @@ Call read_call(FunctionCallInfo fcinfo, Rows rows, bool typed) {
     return call;
 }
 
-/// The codes of words whose numbers lie there.
-Datum code_array(const Work& work, const std::uint8_t* numbers, std::size_t count) {
+/// The codes of the words from one place to another among all rows' words.
+Datum code_array(const EncodedRows& rows, const WordLookup& lookup, std::uint64_t begin,
+                 std::uint64_t end) {
+    const std::uint64_t count = end - begin;
     if (count > MaxAllocSize / sizeof(Datum))
         ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                        errmsg("a text has %zu words, more than an array can hold", count)));
+                        errmsg("a text has %llu words, more than an array can hold",
+                               static_cast<unsigned long long>(count))));
     if (count == 0) return PointerGetDatum(construct_empty_array(INT8OID));
     auto* const values = static_cast<Datum*>(palloc(count * sizeof(Datum)));
     auto* const nulls = static_cast<bool*>(palloc(count * sizeof(bool)));
-    for (std::size_t i = 0; i < count; ++i) {
-        std::uint32_t number;
-        std::memcpy(&number, numbers + i * sizeof number, sizeof number);
-        nulls[i] = work.codes[number] == Trie::kNone;
-        values[i] = Int64GetDatum(work.codes[number]);
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const std::uint32_t code = lookup.codes[rows.number(begin + i)];
+        nulls[i] = code == Trie::kNone;
+        values[i] = Int64GetDatum(code);
     }
     int size = static_cast<int>(count), lower_bound = 1;
     ArrayType* const array = construct_md_array(values, nulls, 1, &size, &lower_bound, INT8OID,
@@ -226,41 +201,40 @@ Datum code_array(const Work& work, const std::uint8_t* numbers, std::size_t coun
     return PointerGetDatum(array);
 }
 
-void put_row(const Work& work, std::size_t row, SetCall& set) {
-    const std::uint8_t* const data = work.packed.data();
-    const bool words = work.call.rows == Rows::words;
-    const std::size_t count = words ? 1 : work.counts[row];
-    const std::uint8_t* const numbers = data + work.ends[row] - count * sizeof(std::uint32_t);
+void put_row(const EncodedRows& rows, const WordLookup& lookup, std::size_t row, SetCall& set) {
     bool nulls[2] = {};
-    Datum values[2] = {id_at(work.id_type, data + work.begins[row]), 0};
-    if (words) {
-        std::uint32_t number;
-        std::memcpy(&number, numbers, sizeof number);
-        nulls[1] = work.codes[number] == Trie::kNone;
-        values[1] = Int64GetDatum(work.codes[number]);
+    Datum values[2] = {rows.id(row), 0};
+    if (rows.call.rows == Rows::words) {
+        const std::uint32_t code = lookup.codes[rows.number(row)];
+        nulls[1] = code == Trie::kNone;
+        values[1] = Int64GetDatum(code);
         set.put(values, nulls);
     } else {
-        values[1] = code_array(work, numbers, count);
+        values[1] = code_array(rows, lookup, row == 0 ? 0 : rows.ends[row - 1], rows.ends[row]);
         set.put(values, nulls);
         pfree(DatumGetPointer(values[1]));
     }
 }
 
-Datum answer(FunctionCallInfo fcinfo, Rows rows, bool typed) {
-    const Call call = read_call(fcinfo, rows, typed);
-    SetCall set(fcinfo, rows == Rows::words ? "trie_encode" : "trie_encode_documents");
-    const Trie& trie = open_trie_argument(fcinfo, 0, set.context());
-    Work* work = make_owned<Work>(set.context(), call, trie, host_memory_limit());
-    WordReceiver receiver(*work);
+Datum answer(FunctionCallInfo fcinfo, Rows kind, bool typed) {
+    const Call call = read_call(fcinfo, kind, typed);
+    SetCall set(fcinfo, kind == Rows::words ? "trie_encode" : "trie_encode_documents");
+    const OpenImage dictionary = open_trie_argument(fcinfo, 0, set.context());
+    set.times().lap("opening the dictionary");
+    EncodedRows* rows = make_owned<EncodedRows>(set.context(), call, host_memory_limit());
+    WordReceiver receiver(*rows);
     run_inner_query(call.query, receiver);
-    work->packed.finish();
+    rows->finish();
     set.times().lap("reading rows");
-    run_computation(*work, set.times(), set.context());
-    for (std::size_t row = 0; row < work->begins.size(); ++row) {
+    // Behind the rows, so that it ends before they do.
+    WordLookup* lookup = make_owned<WordLookup>(set.context(), dictionary.image, *dictionary.trie,
+                                                rows->words, rows->size);
+    run_computation(*lookup, set.times(), set.context());
+    for (std::size_t row = 0; row < rows->size; ++row) {
         if (row % 1024 == 0) CHECK_FOR_INTERRUPTS();
-        put_row(*work, row, set);
+        put_row(*rows, *lookup, row, set);
     }
-    work->packed.release();
+    rows->release();
     set.end();
     PG_RETURN_NULL();
 }

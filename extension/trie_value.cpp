@@ -65,7 +65,7 @@ bool same(const ValueKey& a, const ValueKey& b) {
     return (a.bytes > 0 || OidIsValid(a.stored.va_valueid)) && memcmp(&a, &b, sizeof a) == 0;
 }
 
-const Trie* open(Datum datum, MemoryContext context) {
+OpenImage open(Datum datum, MemoryContext context) {
     MemoryContext before = MemoryContextSwitchTo(context);
     const varlena* value = PG_DETOAST_DATUM_COPY(datum);
     TrieOwner* owner = make_owned<TrieOwner>(context);
@@ -81,7 +81,7 @@ const Trie* open(Datum datum, MemoryContext context) {
                         errdetail("In this value, %s.", failure.message)));
     }
     MemoryContextSwitchTo(before);
-    return owner->trie.get();
+    return {owner->trie.get(), image_of(value)};
 }
 
 /// A place for one more; the one that was opened longest ago is closed for it.
@@ -126,13 +126,13 @@ const Trie& trie_argument(FunctionCallInfo fcinfo, int argument) {
         return *open_tries.tries[at].trie;
     }
     OpenTrie& place = place_for_one(open_tries, function->fn_mcxt);
-    place.trie = open(datum, place.context);
+    place.trie = open(datum, place.context).trie;
     place.key = key;
     return *place.trie;
 }
 
-const Trie& open_trie_argument(FunctionCallInfo fcinfo, int argument, MemoryContext context) {
-    return *open(PG_GETARG_DATUM(argument), context);
+OpenImage open_trie_argument(FunctionCallInfo fcinfo, int argument, MemoryContext context) {
+    return open(PG_GETARG_DATUM(argument), context);
 }
 
 }  // namespace gputext

@@ -25,7 +25,13 @@ varlena* new_trie_value(std::size_t size);
 /// long as they alternate between a few. Raises an error when the value is broken.
 const Trie& trie_argument(FunctionCallInfo fcinfo, int argument);
 
+/// An open dictionary, and its image.
+struct OpenImage {
+    const Trie* trie;
+    std::span<const std::uint8_t> image;
+};
+
 /// The argument, which is not null, in memory of this context and open as long as that.
-const Trie& open_trie_argument(FunctionCallInfo fcinfo, int argument, MemoryContext context);
+OpenImage open_trie_argument(FunctionCallInfo fcinfo, int argument, MemoryContext context);
 
 }  // namespace gputext

@@ -48,7 +48,13 @@ INSERT INTO calls VALUES
     (22, $$cosine_similarities('{1,2,3}', 'SELECT id::text, ''{1,0,0}''::real[] FROM vectors WHERE id < 0', NULL::text)$$),
     (23, $$local_outlier_factor('TABLE vectors', 5)$$),
     (24, $$local_outlier_factor('SELECT md5(id::text)::uuid, vector FROM vectors', NULL::uuid, 7, 'cosine', 'breunig')$$),
-    (25, $$local_outlier_factor('SELECT id, vector FROM vectors WHERE id < 2', 5)$$);
+    (25, $$local_outlier_factor('SELECT id, vector FROM vectors WHERE id < 2', 5)$$),
+    (26, $$(SELECT e.* FROM dictionary, trie_encode(words, 'SELECT id, word FROM docs, string_to_table(body, '' '') AS word') AS e)$$),
+    (27, $$(SELECT e.* FROM dictionary, trie_encode(words, 'SELECT ''n'' || id, left(body, 1) FROM docs', NULL::text) AS e)$$),
+    (28, $$(SELECT e.* FROM dictionary, trie_encode(words, 'SELECT id, body FROM docs WHERE false') AS e)$$),
+    (29, $$(SELECT e.* FROM dictionary, trie_encode_documents(words, 'SELECT id, body FROM long_docs') AS e)$$),
+    (30, $$(SELECT trie_agg(word)::bytea FROM docs, string_to_table(body, ' ') AS word)$$);
+CREATE TABLE dictionary AS SELECT trie_agg(word) AS words FROM docs, string_to_table(body, ' ') AS word WHERE id % 3 > 0;
 CREATE FUNCTION rows_of(call text, device text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM set_config('gputext.device', device, true);
@@ -132,6 +138,6 @@ SET ROLE regress_gputext_other;
 SELECT count(*) FROM gputext_stat;
 RESET ROLE;
 
-DROP TABLE docs, long_docs, calls, vectors, long_vectors, items, expected;
+DROP TABLE docs, long_docs, calls, vectors, long_vectors, items, expected, dictionary;
 DROP FUNCTION rows_of, here, seen_by_other;
 DROP ROLE regress_gputext_other;

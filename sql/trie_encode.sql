@@ -44,10 +44,11 @@ FROM dictionary, articles, unnest(to_tsvector('simple', body)), unnest(positions
 SELECT id, e.codes = x.codes AS equal
 FROM dictionary, trie_encode_documents(words, 'SELECT id, body FROM articles WHERE body ~ ''[a-z]''') AS e JOIN expected x USING (id) ORDER BY id;
 
--- Nothing of it needs a device.
-SET gputext.device = gpu;
+-- Few words are looked up on the CPU, and few are made a dictionary there, whatever devices there are.
+SELECT cpu_jobs FROM gputext_stat \gset before_
 SELECT count(*) FROM dictionary, trie_encode(words, $$VALUES (1::bigint, 'egg')$$);
-RESET gputext.device;
+SELECT trie_agg(w) FROM (VALUES ('egg'), ('boil')) AS v(w);
+SELECT cpu_jobs - :before_cpu_jobs AS on_cpu FROM gputext_stat;
 -- Rows may lie in a file.
 SET gputext.host_memory_limit = '1MB';
 SELECT count(*) AS rows, count(e.code) AS known FROM hashes, trie_encode(words, 'SELECT a.* FROM many a, generate_series(1, 5)') AS e;

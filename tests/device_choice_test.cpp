@@ -86,6 +86,38 @@ TEST(DeviceChoice, CountsTheStoredElementsOfSparseVectors) {
               similarities_cpu_seconds(matrix(1000, 10), 1));
 }
 
+bool worth_words(std::uint64_t words, std::uint64_t dictionary_bytes, unsigned threads) {
+    return worth_a_device({words, words * 18 + dictionary_bytes,
+                           word_lookup_cpu_seconds(words, dictionary_bytes, threads)});
+}
+
+TEST(DeviceChoice, ManyWordsGoToADevice) {
+    constexpr std::uint64_t dictionary = 45'000'000;
+    for (const unsigned threads : {1u, 16u}) {
+        EXPECT_FALSE(worth_words(0, dictionary, threads));
+        EXPECT_FALSE(worth_words(10'000, dictionary, threads)) << "less than the dictionary";
+        EXPECT_FALSE(worth_words(10'000, 1'000, threads));
+        EXPECT_TRUE(worth_words(10'000'000, dictionary, threads));
+        EXPECT_TRUE(worth_words(10'000'000, 1'000, threads));
+    }
+    EXPECT_GT(word_lookup_cpu_seconds(1000, 1 << 26, 1), word_lookup_cpu_seconds(1000, 1 << 20, 1));
+    EXPECT_EQ(word_lookup_cpu_seconds(1000, 1 << 10, 1), word_lookup_cpu_seconds(1000, 0, 1));
+}
+
+TEST(DeviceChoice, ManyWordsAreMadeADictionaryByADevice) {
+    const auto worth_building = [](std::uint64_t words, unsigned threads) {
+        return worth_a_device(
+            {words, words * 18, trie_build_cpu_seconds(words, words * 10, threads)});
+    };
+    for (const unsigned threads : {1u, 16u}) {
+        EXPECT_FALSE(worth_building(0, threads));
+        EXPECT_FALSE(worth_building(1'000, threads));
+        EXPECT_TRUE(worth_building(1'000'000, threads));
+    }
+    EXPECT_GT(trie_build_cpu_seconds(1000, 10'000, 1),
+              1.9 * trie_build_cpu_seconds(1000, 10'000, 2));
+}
+
 /// So many rows of `width` columns, from 0 on, each row further by `step`.
 struct Texts {
     Texts(std::size_t rows, std::size_t width, std::size_t step) {

@@ -64,8 +64,9 @@ TEST(Protocol, RefusesOtherMagicVersionsTypesAndChoices) {
         return decode(packet, descriptors_of(message)).status();
     };
     EXPECT_EQ(changed(AskDevices(), 0, 'g').code(), ErrorCode::invalid_argument);
-    EXPECT_EQ(changed(AskDevices(), 4, 9).code(), ErrorCode::unavailable);
-    EXPECT_EQ(changed(AskDevices(), 4, 9).message(), "version 9 of the protocol instead of 2");
+    EXPECT_EQ(changed(AskDevices(), 4, 200).code(), ErrorCode::unavailable);
+    EXPECT_EQ(changed(AskDevices(), 4, 200).message(),
+              "version 200 of the protocol instead of " + std::to_string(kProtocolVersion));
     EXPECT_EQ(changed(AskDevices(), 6, 0).code(), ErrorCode::invalid_argument);
     EXPECT_EQ(changed(AskDevices(), 6, 200).code(), ErrorCode::invalid_argument);
     // The code of an error, and whether a job has signatures.
@@ -192,6 +193,68 @@ TEST(Protocol, RefusesRowsOutsideTheirMatrix) {
     EXPECT_FALSE(good({0, 5, 4}, 4));
     EXPECT_FALSE(good({0, 3, 2, 4}, 4));
     EXPECT_FALSE(good({0, UINT64_MAX}, 4));
+}
+
+TEST(Protocol, RefusesWordsAndStructuresThatCannotBe) {
+    const auto good = [](const auto& submit) {
+        return decode(encode(submit), descriptors_of(submit)).ok();
+    };
+    SubmitWordLookup lookup;
+    lookup.dictionary_bytes = 1 << 20;
+    lookup.words = {UINT32_MAX - 1, std::uint64_t{1} << 56};
+    SubmitTrieBuild build;
+    build.words = lookup.words;
+    EXPECT_TRUE(good(lookup));
+    EXPECT_TRUE(good(build));
+    EXPECT_EQ(descriptors_of(lookup), 3u);
+    EXPECT_EQ(descriptors_of(build), 2u);
+    for (const std::uint32_t number : {0u, 1000u, UINT32_MAX}) {
+        SubmitTrieBuild other = build;
+        other.structure = static_cast<TrieStructure>(number);
+        EXPECT_FALSE(good(other)) << number;
+    }
+    for (const WordsShape words : {WordsShape{UINT32_MAX, 1}, WordsShape{1, UINT64_MAX}}) {
+        lookup.words = build.words = words;
+        EXPECT_FALSE(good(lookup));
+        EXPECT_FALSE(good(build));
+    }
+    lookup.words = {1, 1};
+    lookup.dictionary_bytes = UINT64_MAX;
+    EXPECT_FALSE(good(lookup));
+}
+
+TEST(Protocol, RefusesWordsOutsideTheirBytes) {
+    const auto good = [](std::vector<std::uint64_t> begins, std::uint64_t bytes) {
+        return check_word_begins(begins, bytes, {}).ok();
+    };
+    EXPECT_TRUE(good({0}, 0));
+    EXPECT_TRUE(good({0, 0, 3, 3, 7}, 7));
+    EXPECT_TRUE(good({0, UINT32_MAX}, UINT32_MAX));
+    EXPECT_FALSE(good({}, 0));
+    EXPECT_FALSE(good({0, 3}, 4));
+    EXPECT_FALSE(good({1, 4}, 4));
+    EXPECT_FALSE(good({0, 5, 4}, 4));
+    EXPECT_FALSE(good({0, 3, 2, 4}, 4));
+    EXPECT_FALSE(good({0, UINT64_MAX, 4}, 4));
+    EXPECT_FALSE(good({0, std::uint64_t{1} << 32}, std::uint64_t{1} << 32));
+}
+
+TEST(Protocol, RefusesCodesThatAreNone) {
+    const auto unpack = [](std::vector<std::uint32_t> codes, std::uint32_t count) {
+        return unpack_codes(testing::raw_bytes(codes), count, 7);
+    };
+    const auto good = unpack({6, Trie::kNone, 0}, 3);
+    ASSERT_TRUE(good.ok());
+    EXPECT_EQ(*good, (std::vector<std::uint32_t>{6, Trie::kNone, 0}));
+    EXPECT_TRUE(unpack({}, 0).ok());
+    EXPECT_FALSE(unpack({6, 7, 0}, 3).ok());
+    EXPECT_FALSE(unpack({6, Trie::kNone - 1}, 2).ok());
+    EXPECT_FALSE(unpack({6, 0}, 3).ok());
+    EXPECT_FALSE(unpack({6, 0}, 1).ok());
+    const Stop stop{[](void*) { return true; }, nullptr};
+    const std::vector<std::uint32_t> some{1, 2};
+    EXPECT_EQ(unpack_codes(testing::raw_bytes(some), 2, 7, stop).status().code(),
+              ErrorCode::cancelled);
 }
 
 TEST(Protocol, RefusesNeighboursThatAreNone) {

@@ -60,6 +60,12 @@ inline std::vector<Message> sample_messages() {
     SubmitSimilarities similarities;
     similarities.query = {ElementType::float16, 1, 30, false, 30};
     similarities.items = dense;
+    SubmitWordLookup lookup;
+    lookup.dictionary_bytes = 2000;
+    lookup.words = {30, 200};
+    SubmitTrieBuild build;
+    build.words = {1000, 9000};
+    build.device_memory_limit = 1 << 30;
     const JobReport report{0, "fake device 0", 0.25, 1, {{"hashing", 0.125}}};
     const RunningJob job{17, "near_duplicates", 1, "verifying candidates", 3, 9, 7, 1000, 1.5};
     return {Hello{42, "0.1.0"},
@@ -72,8 +78,12 @@ inline std::vector<Message> sample_messages() {
             texts,
             outliers,
             similarities,
+            lookup,
+            build,
             NeighboursReply{report, 7, 70, 90, 1},
             ScoresReply{report, 9},
+            WordCodesReply{report, 30},
+            TrieImageReply{report, 1000, 5000},
             ErrorReply{ErrorCode::device_error, "the device failed", "Try again.", 2},
             AskDevices{},
             DeviceList{{{"fake device 0", 1 << 30, "none"}, {"fake device 1", 1 << 20, ""}}, ""},
@@ -111,6 +121,10 @@ inline std::vector<Input> seed_inputs() {
     neighbours.insert(neighbours.end(), raw_bytes(distances).begin(), raw_bytes(distances).end());
     neighbours.insert(neighbours.end(), raw_bytes(items).begin(), raw_bytes(items).end());
     inputs.push_back(neighbours);
+    const std::vector<std::uint64_t> word_begins{0, 5, 5, 9};
+    inputs.push_back(seed_input(6, 9, raw_bytes(word_begins)));
+    const std::vector<std::uint32_t> codes{4, Trie::kNone, 0};
+    inputs.push_back(seed_input(7, 5, raw_bytes(codes)));
     return inputs;
 }
 

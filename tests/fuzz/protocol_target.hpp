@@ -92,12 +92,33 @@ inline void read_neighbours(std::span<const std::uint8_t> bytes, std::uint32_t q
     require(count == neighbours);
 }
 
+/// Words that are accepted are all of the bytes, once.
+inline void read_word_begins(std::span<const std::uint8_t> bytes, std::uint64_t size) {
+    const auto begins = array_of<std::uint64_t>(bytes);
+    if (!check_word_begins(begins, size, {}).ok()) return;
+    std::uint64_t sum = 0;
+    for (std::size_t word = 0; word + 1 < begins.size(); ++word) {
+        require(begins[word] <= begins[word + 1] && begins[word + 1] <= size);
+        sum += begins[word + 1] - begins[word];
+    }
+    require(sum == size);
+}
+
+/// As many codes as fit, of so many words.
+inline void read_codes(std::span<const std::uint8_t> bytes, std::uint32_t words) {
+    const auto count = static_cast<std::uint32_t>(bytes.size() / sizeof(std::uint32_t));
+    const auto codes = unpack_codes(bytes, count, words);
+    if (!codes.ok()) return;
+    require(codes->size() == count && bytes.size() % sizeof(std::uint32_t) == 0);
+    for (const std::uint32_t code : *codes) require(code < words || code == Trie::kNone);
+}
+
 /// The first byte says what the rest is, the second one is a number for it.
 inline void read_anything(std::span<const std::uint8_t> bytes) {
     if (bytes.size() < 2) return;
     const std::uint8_t number = bytes[1];
     const auto rest = bytes.subspan(2);
-    switch (bytes[0] % 6) {
+    switch (bytes[0] % 8) {
         case 0:
             return read_message(rest, number % (kMaxDescriptors + 1));
         case 1:
@@ -108,8 +129,12 @@ inline void read_anything(std::span<const std::uint8_t> bytes) {
             return read_answer(rest, number);
         case 4:
             return read_row_begins(rest, number);
-        default:
+        case 5:
             return read_neighbours(rest, number);
+        case 6:
+            return read_word_begins(rest, number);
+        default:
+            return read_codes(rest, number);
     }
 }
 

@@ -36,6 +36,16 @@ protected:
         return "SET gputext.inject_fault = 'in_job:slow:" + std::to_string(milliseconds) + "'";
     }
 
+    /// So many devices without a GPU.
+    void set_devices(std::size_t count) {
+        const std::string wanted = std::to_string(count);
+        other().rows("ALTER SYSTEM SET gputext.fake_devices = " + wanted);
+        other().rows("SELECT pg_reload_conf()");
+        ASSERT_TRUE(eventually([&] {
+            return other().value("SELECT count(device) FROM gputext_devices()") == wanted;
+        }));
+    }
+
     /// The session's row of gputext_activity, or nothing.
     std::string activity(const Session& of, const std::string& columns) {
         return other().table("SELECT " + columns +
@@ -43,14 +53,15 @@ protected:
     }
 
     /// Cancels a call's job ten times, each a little later than the one before, after `prepare`.
-    void cancel_on_device(const std::string& call, const std::function<void()>& prepare = {}) {
+    void cancel_on_device(const std::string& call, const std::function<void()>& prepare = {},
+                          const std::string& operation = "gpu_knn") {
         std::vector<double> latencies;
         for (int i = 0; i < 10; ++i) {
             if (prepare) prepare();
             const long cancelled = counter("cancelled");
             Running job(session(), call);
             ASSERT_TRUE(eventually([&] {
-                return activity(session(), "operator, device IS NOT NULL") == "gpu_knn|t\n";
+                return activity(session(), "operator, device IS NOT NULL") == operation + "|t\n";
             })) << activity(session(), "*");
             std::this_thread::sleep_for(std::chrono::milliseconds(30 * i));
             const auto begin = Clock::now();

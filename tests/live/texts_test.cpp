@@ -23,14 +23,9 @@ protected:
 
     std::size_t below(std::size_t bound) { return random_.below(bound); }
 
-    /// Devices without a GPU.
     void set_devices(std::size_t count) {
         devices_ = count;
-        other().rows("ALTER SYSTEM SET gputext.fake_devices = " + number(count));
-        other().rows("SELECT pg_reload_conf()");
-        ASSERT_TRUE(eventually([&] {
-            return other().value("SELECT count(device) FROM gputext_devices()") == number(count);
-        }));
+        OnDevice::set_devices(count);
     }
 
     /// Words of Zipf's law, of about half of those of the last table, with copies, texts of no

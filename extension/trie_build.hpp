@@ -1,0 +1,35 @@
+// extension/trie_build.hpp - a dictionary built from its words, on a device or on the CPU
+
+#pragma once
+
+#include "extension/postgres.hpp"
+
+#include <cstdint>
+#include <vector>
+
+#include "cpp/trie.hpp"
+#include "cpp/vocabulary.hpp"
+#include "extension/computation.hpp"
+
+namespace gputext {
+
+class TrieBuild final : public Computation {
+public:
+    /// The words outlive this.
+    TrieBuild(TrieStructure structure, const Vocabulary& words)
+        : structure_(structure), words_(words) {}
+
+    std::vector<std::uint8_t> image;
+
+    JobSize size() const override;
+    Status compute(Execution& execution) override;
+    void prepare_for_device() override {}  // submit() copies the words
+    Status submit(DaemonConnection& connection, Stop stop) override;
+    Status take(const DaemonEvent& answer, Stop stop) override;
+
+private:
+    TrieStructure structure_;
+    const Vocabulary& words_;
+};
+
+}  // namespace gputext

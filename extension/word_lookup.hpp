@@ -1,0 +1,39 @@
+// extension/word_lookup.hpp - words looked up in a dictionary, on a device or on the CPU
+
+#pragma once
+
+#include "extension/postgres.hpp"
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cpp/trie.hpp"
+#include "extension/computation.hpp"
+#include "extension/word_rows.hpp"
+
+namespace gputext {
+
+class WordLookup final : public Computation {
+public:
+    /// `rows` rows have led to the words. All of them outlive this.
+    WordLookup(std::span<const std::uint8_t> image, const Trie& trie, WordRows& words,
+               std::uint64_t rows)
+        : image_(image), trie_(trie), words_(words), rows_(rows) {}
+
+    std::vector<std::uint32_t> codes;  // of the words, by their numbers
+
+    JobSize size() const override;
+    Status compute(Execution& execution) override;
+    void prepare_for_device() override { words_.share(); }
+    Status submit(DaemonConnection& connection, Stop stop) override;
+    Status take(const DaemonEvent& answer, Stop stop) override;
+
+private:
+    std::span<const std::uint8_t> image_;
+    const Trie& trie_;
+    WordRows& words_;
+    std::uint64_t rows_;
+};
+
+}  // namespace gputext

@@ -39,9 +39,11 @@
 //              bits. At least 8 zero bytes follow
 // And for the way back, from a code to its node and from a node to the root:
 //   marks      XbwLine[ceil(words / 224)]: whether word i, in the order of nodes, has a shortcut
-//   shortcuts  as codes, one for each mark: from i, the word 16 (kXbwShortcut) steps back on the
-//              cycle of i -> codes[i] that i lies on. Cycles of more than 16 words have a mark at
-//              every 16th word from their lowest one on, which has one too
+//   shortcuts  as codes, one for each mark. The cycle of i -> codes[i] from its lowest word on has
+//              marks at its 1st, 17th, 33rd, ... word, if it has more than 16; the shortcut of
+//              each is the word with a mark before it, and that of the first one the last one. The
+//              word with code c is found from i = c on by i = codes[i] until codes[i] = c, but
+//              once, at the first mark, by i = its shortcut: in at most 32 steps
 //   samples    uint32[symbols * sample_groups], sample_groups = ceil(superblocks / 64): at
 //              c * sample_groups + g the first node by symbol c whose parent is in superblock
 //              64 g or behind it; C[c + 1] when there is none

@@ -36,6 +36,12 @@ const char* name_of(TrieStructure structure) {
     return "";
 }
 
+std::optional<TrieStructure> structure_named(std::string_view name) {
+    for (const TrieStructure structure : kTrieStructures)
+        if (name == name_of(structure)) return structure;
+    return std::nullopt;
+}
+
 std::uint32_t Trie::lookup(std::string_view word) const {
     std::uint32_t code;
     lookup({&word, 1}, {&code, 1});

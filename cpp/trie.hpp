@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,6 +31,7 @@ inline constexpr TrieStructure kTrieStructures[] = {TrieStructure::front, TrieSt
 
 /// "front", "xbw"
 const char* name_of(TrieStructure structure);
+std::optional<TrieStructure> structure_named(std::string_view name);
 
 struct TrieStats {
     TrieStructure structure{};

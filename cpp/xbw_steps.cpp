@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cstddef>
 
 #include "cpp/simd.hpp"
 
@@ -110,11 +111,16 @@ GPUTEXT_INLINE std::uint32_t parent_in(const XbwImage& image, std::uint32_t numb
            static_cast<std::uint32_t>(std::countr_zero(bits));
 }
 
-/// The first superblock from `from` on and below `end` in which the symbol's vector has a set bit.
-GPUTEXT_INLINE std::uint32_t first_present(const XbwImage& image, std::uint32_t from,
-                                           std::uint32_t end, std::uint32_t symbol) {
-    while (from < end && (image.cell(from, symbol).bits >> symbol % 32 & 1) == 0) ++from;
-    return from;
+/// In which of the superblocks from `begin` on and below `end`, 64 at most, the symbol's vector has
+/// a set bit.
+GPUTEXT_INLINE std::uint64_t presence(const XbwImage& image, std::uint32_t begin, std::uint32_t end,
+                                      std::uint32_t symbol) {
+    const std::uint8_t* at = image.cell_address(begin, symbol) + offsetof(XbwCell, bits);
+    const std::size_t row = sizeof(XbwCell) * image.layout.row_cells;
+    std::uint64_t bits = 0;
+    for (std::uint32_t i = 0; i < end - begin; ++i, at += row)
+        bits |= std::uint64_t{load_at<std::uint32_t>(at) >> symbol % 32 & 1} << i;
+    return bits;
 }
 
 GPUTEXT_INLINE XbwSuperblock present(const XbwImage& image, std::uint32_t number,
@@ -134,19 +140,22 @@ GPUTEXT_INLINE std::uint32_t parent_of(const XbwImage& image, std::uint32_t node
         group += load_at<std::uint32_t>(samples + 4ull * (group + half)) <= node ? half : 0;
         left -= half;
     }
-    std::uint32_t begin = group * kXbwSampleSuperblocks;
-    std::uint32_t end = std::min(begin + kXbwSampleSuperblocks, image.layout.superblocks);
-    begin = first_present(image, begin, end, symbol);
-    XbwSuperblock found = present(image, begin, symbol);
+    const std::uint32_t first = group * kXbwSampleSuperblocks;
+    const std::uint32_t behind = std::min(first + kXbwSampleSuperblocks, image.layout.superblocks);
+    const std::uint64_t set = presence(image, first, behind, symbol);
+    auto begin = static_cast<std::uint32_t>(std::countr_zero(set)), end = behind - first;
+    XbwSuperblock found = present(image, first + begin, symbol);
     // The one at `begin` has the node or is before it; those at `end` and behind are behind it.
     while (end - begin > 1) {
         const std::uint32_t middle = begin + (end - begin) / 2;
-        const std::uint32_t tried = first_present(image, middle, end, symbol);
-        if (tried == end) {
+        const std::uint64_t left = set >> middle;
+        const std::uint32_t tried =
+            left == 0 ? end : middle + static_cast<std::uint32_t>(std::countr_zero(left));
+        if (tried >= end) {
             end = middle;
             continue;
         }
-        const XbwSuperblock superblock = present(image, tried, symbol);
+        const XbwSuperblock superblock = present(image, first + tried, symbol);
         if (superblock.child <= node) {
             begin = tried;
             found = superblock;
@@ -154,7 +163,7 @@ GPUTEXT_INLINE std::uint32_t parent_of(const XbwImage& image, std::uint32_t node
             end = middle;
         }
     }
-    return parent_in(image, begin, found, node);
+    return parent_in(image, first + begin, found, node);
 }
 
 GPUTEXT_INLINE std::uint32_t rank_of(const XbwImage& image, std::uint64_t lines, std::uint32_t i,

@@ -1,0 +1,98 @@
+#include "kernels/resident_trie.hpp"
+
+#include <algorithm>
+
+#include "cpp/front_layout.hpp"
+#include "cpp/trie_image.hpp"
+#include "kernels/launch.hpp"
+#include "kernels/stream_event.hpp"
+
+namespace gputext::gpu {
+namespace {
+
+/// Without looking at anything else. Of what is no image, one that no dictionary has.
+TrieHeader header_of(std::span<const std::uint8_t> image) {
+    TrieHeader header{};
+    if (image.size() >= sizeof header) std::memcpy(&header, image.data(), sizeof header);
+    return header;
+}
+
+bool is_of(const ResidentTrie& trie, std::span<const std::uint8_t> image) {
+    const TrieHeader header = header_of(image);
+    return header.checksum == trie.stats().checksum && header.bytes == image.size() &&
+           trie.stats().bytes == image.size() && header.words == trie.stats().words;
+}
+
+}  // namespace
+
+bool has_kernels_for(std::span<const std::uint8_t> image) {
+    return header_of(image).structure == static_cast<std::uint32_t>(TrieStructure::front);
+}
+
+std::size_t ResidentTrie::bytes(std::size_t image_bytes) {
+    // Allocations are rounded up.
+    return image_bytes + kWordSlack + sizeof(SymbolTable) + 1024;
+}
+
+Result<std::unique_ptr<ResidentTrie>> ResidentTrie::load(std::span<const std::uint8_t> image,
+                                                         cudaStream_t stream, UploadRing& ring,
+                                                         Execution& execution) {
+    const Result<TrieHeader> header = read_trie_header(image);
+    if (!header.ok()) return header.status();
+    const Result<FrontLayout> layout = read_front_layout(image);
+    if (!layout.ok()) return layout.status();
+    std::unique_ptr<ResidentTrie> trie(new ResidentTrie);
+    trie->stats_ = stats_of(*header);
+    GPUTEXT_TRY(trie->image_.allocate(image.size() + kWordSlack, stream));
+    GPUTEXT_TRY(trie->symbols_.allocate(1, stream));
+    StreamEvent ready;
+    GPUTEXT_TRY(ready.create());
+    // Memory may be another's until the stream comes here.
+    GPUTEXT_TRY(ready.hold(ring.stream(), stream));
+    const Status copied = ring.copy(trie->image_.data(), image, execution);
+    GPUTEXT_TRY(ready.hold(stream, ring.stream()));
+    if (!copied.ok()) return copied;
+    GPUTEXT_TRY(trie->symbols_.upload({&layout->symbols, 1}, stream));
+    // What is copied from has to live until it is.
+    GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "copying a dictionary"));
+    const auto on_device = [&](const std::uint8_t* part) {
+        return trie->image_.data() + (part - image.data());
+    };
+    trie->front_.separators = reinterpret_cast<const WordKey*>(on_device(layout->separators));
+    trie->front_.offsets = reinterpret_cast<const std::uint32_t*>(on_device(layout->offsets));
+    trie->front_.buckets = on_device(layout->buckets.data());
+    trie->front_.symbols = trie->symbols_.data();
+    trie->front_.words = layout->words;
+    trie->front_.bucket_count = layout->bucket_count;
+    return Result<std::unique_ptr<ResidentTrie>>(std::move(trie));
+}
+
+bool ResidentTries::has(std::span<const std::uint8_t> image) const {
+    return std::ranges::any_of(tries_, [&](const auto& trie) { return is_of(*trie, image); });
+}
+
+std::size_t ResidentTries::bytes() const {
+    std::size_t sum = 0;
+    for (const auto& trie : tries_) sum += trie->bytes();
+    return sum;
+}
+
+Result<const ResidentTrie*> ResidentTries::get(std::span<const std::uint8_t> image,
+                                               std::size_t limit, cudaStream_t stream,
+                                               UploadRing& ring, Execution& execution) {
+    const auto found =
+        std::ranges::find_if(tries_, [&](const auto& trie) { return is_of(*trie, image); });
+    if (found != tries_.end()) {
+        tries_.splice(tries_.begin(), tries_, found);
+    } else {
+        const std::size_t needed = ResidentTrie::bytes(image.size());
+        while (!tries_.empty() && bytes() + needed > limit) tries_.pop_back();
+        auto loaded = ResidentTrie::load(image, stream, ring, execution);
+        if (!loaded.ok()) return loaded.status();
+        tries_.push_front(std::move(*loaded));
+    }
+    while (tries_.size() > 1 && bytes() > limit) tries_.pop_back();
+    return tries_.front().get();
+}
+
+}  // namespace gputext::gpu

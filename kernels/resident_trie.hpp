@@ -1,0 +1,68 @@
+// kernels/resident_trie.hpp - dictionaries that stay on a device between jobs
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <span>
+
+#include "cpp/symbol_table.hpp"
+#include "cpp/trie.hpp"
+#include "kernels/device_buffer.hpp"
+#include "kernels/device_work.hpp"
+#include "kernels/front_dictionary.cuh"
+#include "kernels/upload_ring.hpp"
+
+namespace gputext::gpu {
+
+/// A dictionary on the device: its image as it is, and what the kernels read of it.
+class ResidentTrie {
+public:
+    /// Bytes of device memory for an image of this size.
+    static std::size_t bytes(std::size_t image_bytes);
+
+    /// Checks the image as open_trie() does, and copies it. Errors: invalid_argument, cancelled,
+    /// out_of_memory, device_error.
+    static Result<std::unique_ptr<ResidentTrie>> load(std::span<const std::uint8_t> image,
+                                                      cudaStream_t stream, UploadRing& ring,
+                                                      Execution& execution);
+
+    const TrieStats& stats() const { return stats_; }
+    const FrontDictionary& front() const { return front_; }
+    std::size_t bytes() const { return bytes(stats_.bytes); }
+
+private:
+    ResidentTrie() = default;
+
+    TrieStats stats_;
+    DeviceBuffer<std::uint8_t> image_;
+    DeviceBuffer<SymbolTable> symbols_;
+    FrontDictionary front_;
+};
+
+/// Whether there are kernels for the structure of an image that begins with a header.
+bool has_kernels_for(std::span<const std::uint8_t> image);
+
+/// The dictionaries that words were looked up in, the one used last first. Known by the checksum
+/// and the size in their headers: one that is here was checked when it came, and is not again.
+class ResidentTries {
+public:
+    /// The dictionary, from the host's memory unless it is here. Others go as long as all together
+    /// would take more than `limit` bytes. Valid until the next call of any function.
+    Result<const ResidentTrie*> get(std::span<const std::uint8_t> image, std::size_t limit,
+                                    cudaStream_t stream, UploadRing& ring, Execution& execution);
+
+    bool has(std::span<const std::uint8_t> image) const;
+    std::size_t bytes() const;
+    std::size_t count() const { return tries_.size(); }
+    void clear() { tries_.clear(); }
+
+private:
+    std::list<std::unique_ptr<ResidentTrie>> tries_;
+};
+
+}  // namespace gputext::gpu

@@ -80,6 +80,7 @@ std::size_t ResidentTries::bytes() const {
 Result<const ResidentTrie*> ResidentTries::get(std::span<const std::uint8_t> image,
                                                std::size_t limit, cudaStream_t stream,
                                                UploadRing& ring, Execution& execution) {
+    limit = std::min(limit, most_);
     const auto found =
         std::ranges::find_if(tries_, [&](const auto& trie) { return is_of(*trie, image); });
     if (found != tries_.end()) {

@@ -51,6 +51,9 @@ bool has_kernels_for(std::span<const std::uint8_t> image);
 /// and the size in their headers: one that is here was checked when it came, and is not again.
 class ResidentTries {
 public:
+    /// Several take at most so many bytes together; one may take more.
+    explicit ResidentTries(std::size_t most) : most_(most) {}
+
     /// The dictionary, from the host's memory unless it is here. Others go as long as all together
     /// would take more than `limit` bytes. Valid until the next call of any function.
     Result<const ResidentTrie*> get(std::span<const std::uint8_t> image, std::size_t limit,
@@ -62,6 +65,7 @@ public:
     void clear() { tries_.clear(); }
 
 private:
+    std::size_t most_;
     std::list<std::unique_ptr<ResidentTrie>> tries_;
 };
 

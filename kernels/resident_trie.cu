@@ -26,12 +26,16 @@ bool is_of(const ResidentTrie& trie, std::span<const std::uint8_t> image) {
 }  // namespace
 
 bool has_kernels_for(std::span<const std::uint8_t> image) {
-    return header_of(image).structure == static_cast<std::uint32_t>(TrieStructure::front);
+    const std::uint32_t structure = header_of(image).structure;
+    return structure == static_cast<std::uint32_t>(TrieStructure::front) ||
+           structure == static_cast<std::uint32_t>(TrieStructure::xbw);
 }
 
 std::size_t ResidentTrie::bytes(std::size_t image_bytes) {
     // Allocations are rounded up.
-    return image_bytes + kWordSlack + sizeof(SymbolTable) + 1024;
+    constexpr std::size_t kRounding = 1024;
+    return image_bytes + kWordSlack + sizeof(SymbolTable) + kXbwTable * sizeof(std::uint16_t) +
+           kRounding;
 }
 
 Result<std::unique_ptr<ResidentTrie>> ResidentTrie::load(std::span<const std::uint8_t> image,
@@ -39,12 +43,13 @@ Result<std::unique_ptr<ResidentTrie>> ResidentTrie::load(std::span<const std::ui
                                                          Execution& execution) {
     const Result<TrieHeader> header = read_trie_header(image);
     if (!header.ok()) return header.status();
-    const Result<FrontLayout> layout = read_front_layout(image);
-    if (!layout.ok()) return layout.status();
     std::unique_ptr<ResidentTrie> trie(new ResidentTrie);
     trie->stats_ = stats_of(*header);
     GPUTEXT_TRY(trie->image_.allocate(image.size() + kWordSlack, stream));
-    GPUTEXT_TRY(trie->symbols_.allocate(1, stream));
+    if (trie->stats_.structure == TrieStructure::xbw)
+        GPUTEXT_TRY(trie->read_xbw(image, stream));
+    else
+        GPUTEXT_TRY(trie->read_front(image, stream));
     StreamEvent ready;
     GPUTEXT_TRY(ready.create());
     // Memory may be another's until the stream comes here.
@@ -52,19 +57,47 @@ Result<std::unique_ptr<ResidentTrie>> ResidentTrie::load(std::span<const std::ui
     const Status copied = ring.copy(trie->image_.data(), image, execution);
     GPUTEXT_TRY(ready.hold(stream, ring.stream()));
     if (!copied.ok()) return copied;
-    GPUTEXT_TRY(trie->symbols_.upload({&layout->symbols, 1}, stream));
+    return Result<std::unique_ptr<ResidentTrie>>(std::move(trie));
+}
+
+Status ResidentTrie::read_front(std::span<const std::uint8_t> image, cudaStream_t stream) {
+    const Result<FrontLayout> layout = read_front_layout(image);
+    if (!layout.ok()) return layout.status();
+    GPUTEXT_TRY(symbols_.upload({&layout->symbols, 1}, stream));
     // What is copied from has to live until it is.
     GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "copying a dictionary"));
     const auto on_device = [&](const std::uint8_t* part) {
-        return trie->image_.data() + (part - image.data());
+        return image_.data() + (part - image.data());
     };
-    trie->front_.separators = reinterpret_cast<const WordKey*>(on_device(layout->separators));
-    trie->front_.offsets = reinterpret_cast<const std::uint32_t*>(on_device(layout->offsets));
-    trie->front_.buckets = on_device(layout->buckets.data());
-    trie->front_.symbols = trie->symbols_.data();
-    trie->front_.words = layout->words;
-    trie->front_.bucket_count = layout->bucket_count;
-    return Result<std::unique_ptr<ResidentTrie>>(std::move(trie));
+    front_.separators = reinterpret_cast<const WordKey*>(on_device(layout->separators));
+    front_.offsets = reinterpret_cast<const std::uint32_t*>(on_device(layout->offsets));
+    front_.buckets = on_device(layout->buckets.data());
+    front_.symbols = symbols_.data();
+    front_.words = layout->words;
+    front_.bucket_count = layout->bucket_count;
+    return {};
+}
+
+Status ResidentTrie::read_xbw(std::span<const std::uint8_t> image, cudaStream_t stream) {
+    const Result<XbwLayout> layout = read_xbw_layout(image);
+    if (!layout.ok()) return layout.status();
+    std::vector<std::uint16_t> table(kXbwBlockValues.begin(), kXbwBlockValues.end());
+    table.insert(table.end(), kXbwClassBegins, kXbwClassBegins + 16);
+    GPUTEXT_TRY(table_.upload(table, stream));
+    GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "copying a dictionary"));
+    const std::uint8_t* const begin = image_.data();
+    xbw_.symbol_of = begin + layout->symbol_table;
+    xbw_.table = table_.data();
+    xbw_.cells = reinterpret_cast<const XbwCell*>(begin + layout->cells);
+    xbw_.superblocks = reinterpret_cast<const XbwSuperblock*>(begin + layout->superblock_table);
+    xbw_.payload = reinterpret_cast<const std::uint32_t*>(begin + layout->payload);
+    xbw_.ends = reinterpret_cast<const XbwLine*>(begin + layout->ends);
+    xbw_.codes = reinterpret_cast<const std::uint32_t*>(begin + layout->codes);
+    xbw_.words = layout->words;
+    xbw_.symbols = layout->symbols;
+    xbw_.row_cells = layout->row_cells;
+    xbw_.code_bits = layout->code_bits;
+    return {};
 }
 
 bool ResidentTries::has(std::span<const std::uint8_t> image) const {

@@ -16,6 +16,7 @@
 #include "kernels/device_work.hpp"
 #include "kernels/front_dictionary.cuh"
 #include "kernels/upload_ring.hpp"
+#include "kernels/xbw_dictionary.cuh"
 
 namespace gputext::gpu {
 
@@ -32,16 +33,22 @@ public:
                                                       Execution& execution);
 
     const TrieStats& stats() const { return stats_; }
+    /// The one of the dictionary's structure.
     const FrontDictionary& front() const { return front_; }
+    const XbwDictionary& xbw() const { return xbw_; }
     std::size_t bytes() const { return bytes(stats_.bytes); }
 
 private:
     ResidentTrie() = default;
+    Status read_front(std::span<const std::uint8_t> image, cudaStream_t stream);
+    Status read_xbw(std::span<const std::uint8_t> image, cudaStream_t stream);
 
     TrieStats stats_;
     DeviceBuffer<std::uint8_t> image_;
     DeviceBuffer<SymbolTable> symbols_;
+    DeviceBuffer<std::uint16_t> table_;
     FrontDictionary front_;
+    XbwDictionary xbw_;
 };
 
 /// Whether there are kernels for the structure of an image that begins with a header.

@@ -5,10 +5,11 @@
 #include <string>
 
 #include "cpp/front_trie.hpp"
+#include "cpp/xbw_trie.hpp"
 #include "kernels/device_words.cuh"
-#include "kernels/front_lookup.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/stream_event.hpp"
+#include "kernels/trie_lookup.hpp"
 
 namespace gputext::gpu {
 namespace {
@@ -145,7 +146,10 @@ private:
         std::uint32_t* const too_long = place.codes.data() + chunk.size();
         GPUTEXT_TRY(cuda_status(cudaMemsetAsync(too_long, 0, sizeof *too_long, stream_),
                                 "looking up words"));
-        return look_up(trie_.front(), words, place.codes.data(), too_long, stream_);
+        std::uint32_t* const codes = place.codes.data();
+        if (trie_.stats().structure == TrieStructure::xbw)
+            return look_up(trie_.xbw(), words, codes, too_long, stream_);
+        return look_up(trie_.front(), words, codes, too_long, stream_);
     }
 
     Status finish(const Chunk& chunk, const Place& place) {
@@ -163,7 +167,8 @@ private:
     /// Those of a chunk's words that the device leaves out.
     Status look_up_long(const Chunk& chunk) {
         if (on_host_ == nullptr) {
-            auto opened = open_front_trie(image_);
+            auto opened = trie_.stats().structure == TrieStructure::xbw ? open_xbw_trie(image_)
+                                                                        : open_front_trie(image_);
             if (!opened.ok()) return opened.status();
             on_host_ = std::move(*opened);
         }

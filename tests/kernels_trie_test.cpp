@@ -71,9 +71,10 @@ protected:
     }
 
     /// The host's.
-    static std::vector<std::uint8_t> image_of(const WordList& words) {
+    static std::vector<std::uint8_t> image_of(const WordList& words,
+                                              TrieStructure structure = TrieStructure::front) {
         Execution execution(4);
-        auto built = build_trie(TrieStructure::front, words.words(), execution);
+        auto built = build_trie(structure, words.words(), execution);
         EXPECT_TRUE(built.ok()) << built.status().message();
         return std::move(*built);
     }
@@ -109,6 +110,7 @@ protected:
         WordList asked = words;
         asked.add(absent);
         ASSERT_NO_FATAL_FAILURE(expect_looked_up(image, asked));
+        ASSERT_NO_FATAL_FAILURE(expect_looked_up(image_of(words, TrieStructure::xbw), asked));
     }
 
     gpu::UploadRing& ring() { return *ring_; }

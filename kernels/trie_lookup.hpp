@@ -1,7 +1,9 @@
-// kernels/front_lookup.hpp - the codes of many words in a dictionary of cpp/front_trie.hpp
+// kernels/trie_lookup.hpp - the codes of many words in a dictionary on a device
 //
-// One thread a word. A persistent grid: each block keeps a sample of the separators and the symbols
-// in shared memory, so that the first twelve steps of a search read nothing else.
+// One thread a word, in a persistent grid, of which each block keeps in shared memory what every
+// lookup reads. Of a dictionary of cpp/front_trie.hpp: a sample of the separators, for the first
+// twelve steps of a search, and the symbols. Of one of cpp/xbw_trie.hpp: what values a block's
+// number stands for.
 
 #pragma once
 
@@ -15,6 +17,7 @@ namespace gputext::gpu {
 
 struct DeviceWords;
 struct FrontDictionary;
+struct XbwDictionary;
 
 /// Longer words would keep one thread busy while others wait: they are left to the host.
 inline constexpr std::uint32_t kLongestOnDevice = 4096;
@@ -27,5 +30,7 @@ inline constexpr std::uint32_t kSampledSeparators = 4096;
 Status look_up(const FrontDictionary& dictionary, const DeviceWords& words, std::uint32_t* codes,
                std::uint32_t* too_long, cudaStream_t stream,
                std::uint32_t sampled = kSampledSeparators);
+Status look_up(const XbwDictionary& dictionary, const DeviceWords& words, std::uint32_t* codes,
+               std::uint32_t* too_long, cudaStream_t stream);
 
 }  // namespace gputext::gpu

@@ -131,7 +131,6 @@ private:
         const std::uint32_t number = node / kXbwLineBits, i = node - number * kXbwLineBits;
         const XbwLine line = dictionary_.ends[number];
         std::uint32_t rank = line.before, own = 0;
-#pragma unroll
         for (std::uint32_t j = 0; j < 7; ++j) {
             const std::uint32_t below = j < i / 32 ? ~0u : j == i / 32 ? (1u << i % 32) - 1 : 0u;
             rank += bits_set(line.bits[j] & below);

@@ -99,8 +99,9 @@ private:
     __host__ __device__ bool fits(std::uint32_t number) const;
     __host__ __device__ bool step_back(std::uint32_t& number) const;
     __host__ __device__ std::uint32_t code_in(std::uint32_t number);
+    __host__ __device__ std::uint32_t first_of(const std::uint8_t* codes);
     __host__ __device__ Order compare(const std::uint8_t* codes, std::uint32_t count,
-                                      std::uint32_t& common);
+                                      std::uint64_t& wanted, std::uint32_t& common);
     __host__ __device__ std::uint64_t wanted_from(std::uint32_t at) const;
 
     const FrontDictionary& dictionary_;
@@ -182,12 +183,21 @@ __host__ __device__ inline std::uint64_t FrontLookup::wanted_from(std::uint32_t 
     return reversed_bytes(bytes);
 }
 
+/// The first byte that the codes stand for, or 255 where that is not in the table.
+__host__ __device__ inline std::uint32_t FrontLookup::first_of(const std::uint8_t* codes) {
+    const std::uint32_t code = codes_[codes];
+    return code == SymbolTable::kEscape
+               ? 255
+               : reinterpret_cast<const std::uint8_t*>(symbols_.bytes)[8 * code];
+}
+
 /// Of the word that shares its first `common` bytes with the one wanted and goes on with these
-/// codes; `common` becomes what they share altogether.
+/// codes; `common` becomes what they share altogether. `wanted` is wanted_from(common),
+/// before and afterwards.
 __host__ __device__ inline FrontLookup::Order FrontLookup::compare(const std::uint8_t* codes,
                                                                    std::uint32_t count,
+                                                                   std::uint64_t& wanted,
                                                                    std::uint32_t& common) {
-    std::uint64_t wanted = wanted_from(common);
     for (const std::uint8_t* const end = codes + count; codes < end; ++codes) {
         const std::uint8_t code = codes_[codes];
         std::uint64_t symbol;
@@ -206,12 +216,10 @@ __host__ __device__ inline FrontLookup::Order FrontLookup::compare(const std::ui
             return Order::behind;
         }
         common += same;
-        if (different != 0) {
-            const auto own = static_cast<std::uint8_t>(symbol >> 8 * same);
-            return own < static_cast<std::uint8_t>(wanted >> 8 * same) ? Order::before
-                                                                       : Order::behind;
-        }
-        wanted = wanted_from(common);
+        const bool less = static_cast<std::uint8_t>(symbol >> 8 * (same & 7)) <
+                          static_cast<std::uint8_t>(wanted >> 8 * (same & 7));
+        if (same > 0) wanted = wanted_from(common);
+        if (different != 0) return less ? Order::before : Order::behind;
     }
     return common == length_ ? Order::equal : Order::before;
 }
@@ -235,20 +243,27 @@ __host__ __device__ inline std::uint32_t FrontLookup::code_in(std::uint32_t numb
     const std::uint32_t base = number * kBucketWords;
     if (common == length_ && common == first_length) return base;
 
-    // The word before shares `common` bytes with the one wanted, which is behind it.
+    // The word before shares `common` bytes with the one wanted, which is behind it. Threads of a
+    // warp go together through words that their first bytes tell from the one wanted, and together
+    // compare what is left: else each would wait while others compare.
     const std::uint8_t* codes = tail + tail_of(first_length);
-    for (std::uint32_t i = 1; i < words; ++i) {
-        const std::uint32_t head = heads[own.begin + i];
-        const std::uint32_t shared = own.shared_of(head);
-        const std::uint32_t count = own.codes_of(head);
-        if (shared < common) return kNone;
-        if (shared == common) {
-            const Order order = compare(codes, count, common);
-            if (order != Order::before) return order == Order::equal ? base + i : kNone;
+    std::uint64_t wanted = wanted_from(common);
+    for (std::uint32_t i = 1;; ++i) {
+        std::uint32_t shared = 0, count = 0;
+        for (; i < words; ++i) {
+            const std::uint32_t head = heads[own.begin + i];
+            shared = own.shared_of(head);
+            count = own.codes_of(head);
+            if (shared < common ||
+                (shared == common && first_of(codes) >= static_cast<std::uint8_t>(wanted)))
+                break;
+            codes += count;
         }
+        if (i >= words || shared < common) return kNone;
+        const Order order = compare(codes, count, wanted, common);
+        if (order != Order::before) return order == Order::equal ? base + i : kNone;
         codes += count;
     }
-    return kNone;
 }
 
 __host__ __device__ inline std::uint32_t FrontLookup::code() {

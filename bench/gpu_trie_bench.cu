@@ -311,18 +311,18 @@ void measure_lookup(const LookupStage& stage, const OwnWords& sorted) {
             report(name, stage.words, bytes, questions, kind, ms);
         };
         if (front)
-            for (const std::uint32_t sampled : {4096u, 2048u, 1024u}) {
-                if (sampled != gpu::kSampledSeparators && stage.words < 10000000) continue;
-                const std::string name = sampled == gpu::kSampledSeparators
-                                             ? "front"
-                                             : "front " + std::to_string(sampled);
-                measure(name.c_str(), static_cast<double>(front->stats().bytes), [&] {
-                    check(gpu::look_up(front->front(), questions.words(), questions.codes(),
-                                       questions.too_long(), stream(), sampled));
-                });
+            for (const bool lines : {true, false}) {
+                // Without them every word of a bucket is read, of the image alone.
+                gpu::FrontDictionary dictionary = front->front();
+                if (!lines) dictionary.lines = nullptr;
+                measure(lines ? "front" : "front, image",
+                        static_cast<double>(lines ? front->bytes() : front->stats().bytes), [&] {
+                            check(gpu::look_up(dictionary, questions.words(), questions.codes(),
+                                               questions.too_long(), stream()));
+                        });
             }
         if (xbw)
-            measure("xbw", static_cast<double>(xbw->stats().bytes), [&] {
+            measure("xbw", static_cast<double>(xbw->bytes()), [&] {
                 check(gpu::look_up(xbw->xbw(), questions.words(), questions.codes(),
                                    questions.too_long(), stream()));
             });

@@ -5,6 +5,8 @@
 
 #pragma once
 
+#include <cuda_runtime_api.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -64,6 +66,15 @@ __host__ __device__ inline std::uint64_t reversed_bytes(std::uint64_t number) {
     return std::uint64_t{__byte_perm(low, 0, 0x0123)} << 32 | __byte_perm(high, 0, 0x0123);
 #else
     return __builtin_bswap64(number);
+#endif
+}
+
+/// Of a number that is not 0.
+__host__ __device__ inline std::uint32_t lowest_bit(std::uint32_t number) {
+#ifdef __CUDA_ARCH__
+    return static_cast<std::uint32_t>(__ffs(static_cast<int>(number)) - 1);
+#else
+    return static_cast<std::uint32_t>(__builtin_ctz(number));
 #endif
 }
 

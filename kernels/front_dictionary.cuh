@@ -3,6 +3,10 @@
 // What FrontTrie::lookup does, by one thread and with few reads: most of the binary search is in a
 // sample of the separators that lies in shared memory, the bytes of a bucket are read by vectors of
 // 16, and the codes of its words are compared without expanding them.
+//
+// Each bucket has a line beside the image, made when that comes to the device, of what tells most
+// words from the one that is wanted: 128 bytes, four a word. It is compared four words at a time,
+// without a loop in which threads of a warp would wait for each other.
 
 #pragma once
 
@@ -13,12 +17,26 @@
 
 namespace gputext::gpu {
 
+/// What a bucket's words begin with. Of word i, 1 to 31: bytes shared with the word before, the
+/// first byte behind these, and where its codes end.
+struct BucketLine {
+    std::uint8_t shared[kBucketWords];
+    std::uint8_t first[kBucketWords];
+    std::uint8_t end[kBucketWords];  // that of word 0 is 0
+    std::uint32_t codes;             // where they begin, in the buckets
+    std::uint8_t first_length;
+    std::uint8_t plain;  // 0 if a number does not fit: then the others are not to be used
+    std::uint8_t unused[26];
+};
+static_assert(sizeof(BucketLine) == 128);
+
 /// Of the parts of an image on a device.
 struct FrontDictionary {
     const WordKey* separators = nullptr;
     const std::uint32_t* offsets = nullptr;
     const std::uint8_t* buckets = nullptr;
     const SymbolTable* symbols = nullptr;
+    const BucketLine* lines = nullptr;  // may be missing
     std::uint32_t words = 0;
     std::uint32_t bucket_count = 0;
 };
@@ -52,6 +70,9 @@ public:
 
     /// The code of the word, or kNone. The dictionary is not empty. O(log buckets + length).
     __host__ __device__ std::uint32_t code();
+
+    /// The line of a bucket. Looks at no word.
+    __host__ __device__ BucketLine line_of(std::uint32_t number);
 
 private:
     enum class Order { before, equal, behind };
@@ -99,6 +120,13 @@ private:
     __host__ __device__ bool fits(std::uint32_t number) const;
     __host__ __device__ bool step_back(std::uint32_t& number) const;
     __host__ __device__ std::uint32_t code_in(std::uint32_t number);
+    __host__ __device__ std::uint32_t code_in_plain(std::uint32_t number, const BucketLine& line,
+                                                    std::uint32_t common);
+    __host__ __device__ std::uint32_t shared_with(const WordKey& first) const {
+        return first.high != key_.high ? zero_bytes_above(first.high ^ key_.high)
+               : first.low != key_.low ? 8 + zero_bytes_above(first.low ^ key_.low)
+                                       : static_cast<std::uint32_t>(kSeparatorBytes);
+    }
     __host__ __device__ std::uint32_t first_of(const std::uint8_t* codes);
     __host__ __device__ Order compare(const std::uint8_t* codes, std::uint32_t count,
                                       std::uint64_t& wanted, std::uint32_t& common);
@@ -232,9 +260,7 @@ __host__ __device__ inline std::uint32_t FrontLookup::code_in(std::uint32_t numb
     std::uint32_t first_length = heads[own.begin];
     if (first_length == kMostFirst) first_length += own.next_excess();
     const std::uint32_t shorter = length_ < first_length ? length_ : first_length;
-    std::uint32_t common = first.high != key_.high ? zero_bytes_above(first.high ^ key_.high)
-                           : first.low != key_.low ? 8 + zero_bytes_above(first.low ^ key_.low)
-                                                   : static_cast<std::uint32_t>(kSeparatorBytes);
+    std::uint32_t common = shared_with(first);
     const std::uint8_t* const tail = own.begin + words;
     if (common == kSeparatorBytes && shorter > kSeparatorBytes)
         common += common_bytes(tail, word_ + kSeparatorBytes,
@@ -266,10 +292,97 @@ __host__ __device__ inline std::uint32_t FrontLookup::code_in(std::uint32_t numb
     }
 }
 
+__host__ __device__ inline BucketLine FrontLookup::line_of(std::uint32_t number) {
+    BucketLine line{};
+    const std::uint32_t words = words_of(number);
+    Bucket own = bucket(number);
+    bool plain = own.begin[0] < kMostFirst;
+    line.first_length = own.begin[0];
+    const std::uint8_t* const codes = own.begin + words + tail_of(line.first_length);
+    line.codes = static_cast<std::uint32_t>(codes - dictionary_.buckets);
+    std::uint32_t end = 0;
+    for (std::uint32_t i = 1; plain && i < words; ++i) {
+        const std::uint32_t shared = own.shared_of(own.begin[i]);
+        const std::uint32_t count = own.codes_of(own.begin[i]);
+        const std::uint32_t code = codes[end];
+        line.shared[i] = static_cast<std::uint8_t>(shared);
+        line.first[i] = code == SymbolTable::kEscape
+                            ? codes[end + 1]
+                            : static_cast<std::uint8_t>(symbols_.bytes[code]);
+        end += count;
+        line.end[i] = static_cast<std::uint8_t>(end);
+        plain = shared < 255 && end < 256;
+    }
+    line.plain = plain;
+    return line;
+}
+
+/// Four bits: which bytes of `a` are below those of `b`.
+__host__ __device__ inline std::uint32_t bytes_below(std::uint32_t a, std::uint32_t b) {
+#ifdef __CUDA_ARCH__
+    return __dp4a(__vcmpltu4(a, b) & 0x08040201u, 0x01010101u, 0u);
+#else
+    std::uint32_t bits = 0;
+    for (unsigned i = 0; i < 4; ++i) bits |= ((a >> 8 * i & 255) < (b >> 8 * i & 255)) << i;
+    return bits;
+#endif
+}
+
+/// 32 bits: which of 32 bytes are below those of `b`, which are equal.
+__host__ __device__ inline std::uint32_t bytes_below(const uint4 (&bytes)[2], std::uint32_t b) {
+    return bytes_below(bytes[0].x, b) | bytes_below(bytes[0].y, b) << 4 |
+           bytes_below(bytes[0].z, b) << 8 | bytes_below(bytes[0].w, b) << 12 |
+           bytes_below(bytes[1].x, b) << 16 | bytes_below(bytes[1].y, b) << 20 |
+           bytes_below(bytes[1].z, b) << 24 | bytes_below(bytes[1].w, b) << 28;
+}
+
+/// The first word of the bucket shares `common` bytes with the one wanted, which is behind it.
+__host__ __device__ inline std::uint32_t FrontLookup::code_in_plain(std::uint32_t number,
+                                                                    const BucketLine& line,
+                                                                    std::uint32_t common) {
+    const auto* const vectors = reinterpret_cast<const uint4*>(&line);
+    const uint4 shared[2] = {vectors[0], vectors[1]}, first[2] = {vectors[2], vectors[3]};
+    const std::uint8_t* const codes = dictionary_.buckets + line.codes;
+    const std::uint32_t words = words_of(number);
+    const std::uint32_t all = words < kBucketWords ? (1u << words) - 1 : ~0u;
+    std::uint64_t wanted = wanted_from(common);
+    std::uint32_t left = all & ~1u;  // words that have not been looked at
+    for (;;) {
+        // No word shares 255 bytes.
+        const std::uint32_t clipped = common < 255 ? common : 255;
+        const std::uint32_t less = bytes_below(shared, clipped * 0x01010101u);
+        const std::uint32_t not_more = bytes_below(shared, clipped * 0x01010101u + 0x01010101u);
+        const std::uint32_t before =
+            bytes_below(first, static_cast<std::uint8_t>(wanted) * 0x01010101u);
+        const std::uint32_t here = (clipped < 255 ? less | (not_more & ~before) : ~0u) & left;
+        if (here == 0) return kNone;
+        const std::uint32_t i = lowest_bit(here);
+        if (clipped == 255 || (less >> i & 1) != 0) return kNone;
+        const std::uint32_t begin = line.end[i - 1];
+        const Order order = compare(codes + begin, line.end[i] - begin, wanted, common);
+        if (order != Order::before)
+            return order == Order::equal ? number * kBucketWords + i : kNone;
+        left &= ~((2u << i) - 1);
+    }
+}
+
 __host__ __device__ inline std::uint32_t FrontLookup::code() {
     std::uint32_t number = last_bucket();
     const WordKey separator = dictionary_.separators[number];
     if (!(separator <= key_)) return kNone;
+    if (dictionary_.lines != nullptr) {
+        const BucketLine& line = dictionary_.lines[number];
+        const std::uint32_t length = line.first_length;
+        const std::uint32_t shorter = length_ < length ? length_ : length;
+        const std::uint32_t same = shared_with(separator);
+        const std::uint32_t common = same < shorter ? same : shorter;
+        // What else the words share, or which bucket it is, is not to be seen in the separator.
+        const bool hidden =
+            same == kSeparatorBytes && (shorter > kSeparatorBytes || length > length_);
+        if (line.plain != 0 && !hidden)
+            return common == length_ && length == length_ ? number * kBucketWords
+                                                          : code_in_plain(number, line, common);
+    }
     if (separator == key_ && !step_back(number)) return kNone;
     return code_in(number);
 }

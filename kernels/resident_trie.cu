@@ -6,6 +6,7 @@
 #include "cpp/trie_image.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/stream_event.hpp"
+#include "kernels/trie_lookup.hpp"
 
 namespace gputext::gpu {
 namespace {
@@ -31,11 +32,15 @@ bool has_kernels_for(std::span<const std::uint8_t> image) {
            structure == static_cast<std::uint32_t>(TrieStructure::xbw);
 }
 
-std::size_t ResidentTrie::bytes(std::size_t image_bytes) {
+std::size_t ResidentTrie::bytes(std::span<const std::uint8_t> image) {
     // Allocations are rounded up.
-    constexpr std::size_t kRounding = 1024;
-    return image_bytes + kWordSlack + sizeof(SymbolTable) + kXbwTable * sizeof(std::uint16_t) +
-           kRounding;
+    constexpr std::size_t kRounding = 2048;
+    const TrieHeader header = header_of(image);
+    const std::size_t buckets = std::size_t{header.words} / kBucketWords + 1;
+    const bool front = header.structure == static_cast<std::uint32_t>(TrieStructure::front);
+    return image.size() + kWordSlack + kRounding +
+           (front ? sizeof(SymbolTable) + buckets * sizeof(BucketLine)
+                  : kXbwTable * sizeof(std::uint16_t));
 }
 
 Result<std::unique_ptr<ResidentTrie>> ResidentTrie::load(std::span<const std::uint8_t> image,
@@ -45,6 +50,7 @@ Result<std::unique_ptr<ResidentTrie>> ResidentTrie::load(std::span<const std::ui
     if (!header.ok()) return header.status();
     std::unique_ptr<ResidentTrie> trie(new ResidentTrie);
     trie->stats_ = stats_of(*header);
+    trie->bytes_ = bytes(image);
     GPUTEXT_TRY(trie->image_.allocate(image.size() + kWordSlack, stream));
     if (trie->stats_.structure == TrieStructure::xbw)
         GPUTEXT_TRY(trie->read_xbw(image, stream));
@@ -57,6 +63,10 @@ Result<std::unique_ptr<ResidentTrie>> ResidentTrie::load(std::span<const std::ui
     const Status copied = ring.copy(trie->image_.data(), image, execution);
     GPUTEXT_TRY(ready.hold(stream, ring.stream()));
     if (!copied.ok()) return copied;
+    if (trie->front_.bucket_count > 0) {
+        GPUTEXT_TRY(make_lines(trie->front_, trie->lines_.data(), stream));
+        trie->front_.lines = trie->lines_.data();
+    }
     return Result<std::unique_ptr<ResidentTrie>>(std::move(trie));
 }
 
@@ -64,6 +74,7 @@ Status ResidentTrie::read_front(std::span<const std::uint8_t> image, cudaStream_
     const Result<FrontLayout> layout = read_front_layout(image);
     if (!layout.ok()) return layout.status();
     GPUTEXT_TRY(symbols_.upload({&layout->symbols, 1}, stream));
+    GPUTEXT_TRY(lines_.allocate(layout->bucket_count, stream));
     // What is copied from has to live until it is.
     GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "copying a dictionary"));
     const auto on_device = [&](const std::uint8_t* part) {
@@ -119,7 +130,7 @@ Result<const ResidentTrie*> ResidentTries::get(std::span<const std::uint8_t> ima
     if (found != tries_.end()) {
         tries_.splice(tries_.begin(), tries_, found);
     } else {
-        const std::size_t needed = ResidentTrie::bytes(image.size());
+        const std::size_t needed = ResidentTrie::bytes(image);
         while (!tries_.empty() && bytes() + needed > limit) tries_.pop_back();
         auto loaded = ResidentTrie::load(image, stream, ring, execution);
         if (!loaded.ok()) return loaded.status();

@@ -20,11 +20,12 @@
 
 namespace gputext::gpu {
 
-/// A dictionary on the device: its image as it is, and what the kernels read of it.
+/// A dictionary on the device: its image as it is, and what the kernels read of it. One of `front`
+/// takes four bytes a word more than its image (kernels/front_dictionary.cuh).
 class ResidentTrie {
 public:
-    /// Bytes of device memory for an image of this size.
-    static std::size_t bytes(std::size_t image_bytes);
+    /// Bytes of device memory for an image, of which only the header is looked at.
+    static std::size_t bytes(std::span<const std::uint8_t> image);
 
     /// Checks the image as open_trie() does, and copies it. Errors: invalid_argument, cancelled,
     /// out_of_memory, device_error.
@@ -36,7 +37,7 @@ public:
     /// The one of the dictionary's structure.
     const FrontDictionary& front() const { return front_; }
     const XbwDictionary& xbw() const { return xbw_; }
-    std::size_t bytes() const { return bytes(stats_.bytes); }
+    std::size_t bytes() const { return bytes_; }
 
 private:
     ResidentTrie() = default;
@@ -44,8 +45,10 @@ private:
     Status read_xbw(std::span<const std::uint8_t> image, cudaStream_t stream);
 
     TrieStats stats_;
+    std::size_t bytes_ = 0;
     DeviceBuffer<std::uint8_t> image_;
     DeviceBuffer<SymbolTable> symbols_;
+    DeviceBuffer<BucketLine> lines_;
     DeviceBuffer<std::uint16_t> table_;
     FrontDictionary front_;
     XbwDictionary xbw_;

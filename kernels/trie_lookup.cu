@@ -49,6 +49,16 @@ __global__ __launch_bounds__(kThreads, kBlocksPerProcessor) void look_up_front(
     });
 }
 
+__global__ void make_bucket_lines(FrontDictionary dictionary, BucketLine* lines) {
+    const std::uint32_t bucket = blockIdx.x * kThreads + threadIdx.x;
+    if (bucket >= dictionary.bucket_count) return;
+    const auto* const table = dictionary.symbols;
+    const FrontSymbols symbols{reinterpret_cast<const std::uint64_t*>(&table->bytes),
+                               reinterpret_cast<const std::uint8_t*>(&table->lengths)};
+    const SeparatorSample none;
+    lines[bucket] = FrontLookup(dictionary, none, symbols, nullptr, 0).line_of(bucket);
+}
+
 __global__ __launch_bounds__(kThreads, kBlocksPerProcessor) void look_up_xbw(
     XbwDictionary dictionary, DeviceWords words, std::uint32_t* codes, std::uint32_t* too_long) {
     extern __shared__ std::uint32_t table[];
@@ -82,6 +92,13 @@ Status no_codes(std::uint32_t* codes, std::uint32_t count, cudaStream_t stream) 
 }
 
 }  // namespace
+
+Status make_lines(const FrontDictionary& dictionary, BucketLine* lines, cudaStream_t stream) {
+    if (dictionary.bucket_count == 0) return {};
+    make_bucket_lines<<<blocks_for(dictionary.bucket_count, kThreads), kThreads, 0, stream>>>(
+        dictionary, lines);
+    return launched("copying a dictionary");
+}
 
 Status look_up(const FrontDictionary& dictionary, const DeviceWords& words, std::uint32_t* codes,
                std::uint32_t* too_long, cudaStream_t stream, std::uint32_t sampled) {

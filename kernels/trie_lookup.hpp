@@ -15,6 +15,7 @@
 
 namespace gputext::gpu {
 
+struct BucketLine;
 struct DeviceWords;
 struct FrontDictionary;
 struct XbwDictionary;
@@ -24,6 +25,9 @@ inline constexpr std::uint32_t kLongestOnDevice = 4096;
 
 /// Separators in shared memory: a power of two, or all.
 inline constexpr std::uint32_t kSampledSeparators = 4096;
+
+/// Makes the lines of all buckets, which the dictionary lacks.
+Status make_lines(const FrontDictionary& dictionary, BucketLine* lines, cudaStream_t stream);
 
 /// codes[i] becomes what Trie::lookup gives for words[i]. Of words above kLongestOnDevice it
 /// becomes kNone, and `too_long`, on the device, is increased by their number.

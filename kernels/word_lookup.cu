@@ -207,7 +207,7 @@ Status lookup_words(std::span<const std::uint8_t> image, const Words& words, Res
                     const DeviceWork& work, UploadRing& ring, Execution& execution,
                     std::span<std::uint32_t> codes) {
     const LookupBytes needed = lookup_bytes(words);
-    const std::size_t own = ResidentTrie::bytes(image.size());
+    const std::size_t own = ResidentTrie::bytes(image);
     const std::size_t available = work.bytes + tries.bytes();
     if (available < own + needed.least)
         return {ErrorCode::out_of_memory,

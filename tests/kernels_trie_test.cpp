@@ -250,7 +250,7 @@ TEST_F(TrieOnDevice, CodesOfMoreWordsThanAChunkHas) {
     }
     const std::vector<std::uint8_t> image = image_of(words);
     const gpu::LookupBytes bytes = gpu::lookup_bytes(asked.words());
-    const std::size_t dictionary = gpu::ResidentTrie::bytes(image.size());
+    const std::size_t dictionary = gpu::ResidentTrie::bytes(image);
     for (const std::size_t memory :
          {dictionary + bytes.least, dictionary + bytes.least + (std::size_t{1} << 20),
           dictionary + bytes.good}) {
@@ -293,8 +293,8 @@ TEST_F(TrieOnDevice, DictionariesStayWhileTheyFit) {
     EXPECT_EQ(tries.count(), 4u);
     ASSERT_NO_FATAL_FAILURE(expect_looked_up(images[0], words));
     EXPECT_EQ(tries.count(), 4u);
-    gpu::ResidentTries few(gpu::ResidentTrie::bytes(images[3].size()) +
-                           gpu::ResidentTrie::bytes(images[0].size()));
+    gpu::ResidentTries few(gpu::ResidentTrie::bytes(images[3]) +
+                           gpu::ResidentTrie::bytes(images[0]));
     Execution execution(4);
     const auto get = [&](int i, std::size_t limit) {
         return few.get(images[i], limit, stream(), ring(), execution).ok();

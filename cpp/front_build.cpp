@@ -37,14 +37,14 @@ Words bucket_of(Words words, std::size_t bucket) {
     return words.subspan(begin, std::min<std::size_t>(kBucketWords, words.size() - begin));
 }
 
-SymbolTable symbols_for(Words words, std::size_t buckets) {
+SymbolTable symbols_for(Words words, std::size_t buckets, Stop stop) {
     std::vector<std::string_view> sample;
     const std::size_t step = sample_step(buckets);
     for (std::size_t bucket = 0; bucket < buckets; bucket += step) {
         const Words own = bucket_of(words, bucket);
         sample.insert(sample.end(), own.begin(), own.end());
     }
-    return front_symbols(sample);
+    return front_symbols(sample, stop);
 }
 
 class BucketWriter {
@@ -174,13 +174,13 @@ std::size_t sample_step(std::size_t buckets) {
     return (buckets + kSampleBuckets - 1) / kSampleBuckets;
 }
 
-SymbolTable front_symbols(std::span<const std::string_view> sample) {
+SymbolTable front_symbols(std::span<const std::string_view> sample, Stop stop) {
     std::vector<std::string> rests;
     for (std::size_t i = 0; i < sample.size(); ++i)
         if (i % kBucketWords != 0)
             rests.emplace_back(
                 sample[i].substr(shared_length(sample[i - 1], sample[i])).substr(0, kSampleBytes));
-    return choose_symbols(rests);
+    return choose_symbols(rests, stop);
 }
 
 TrieHeader front_header(std::size_t words, const SymbolTable& symbols, std::uint64_t payload) {
@@ -212,7 +212,7 @@ Result<std::vector<std::uint8_t>> build_front_trie(std::span<const std::string_v
                                                    Execution& execution) {
     const std::size_t buckets = (words.size() + kBucketWords - 1) / kBucketWords;
     execution.begin_phase("choosing symbols", 0);
-    const SymbolTable symbols = symbols_for(words, buckets);
+    const SymbolTable symbols = symbols_for(words, buckets, execution.stop());
     auto parts = make_parts(words, buckets, symbols, execution);
     if (!parts.ok()) return parts.status();
     std::uint64_t payload = 0;

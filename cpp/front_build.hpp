@@ -21,8 +21,8 @@ constexpr std::size_t kSampleBuckets = 3072;
 /// Every so many buckets, from the first on, one is in that sample. At least 1 bucket.
 std::size_t sample_step(std::size_t buckets);
 
-/// Of the words of those buckets, one bucket behind the other.
-SymbolTable front_symbols(std::span<const std::string_view> sample);
+/// Of the words of those buckets, one bucket behind the other. When stopped, any.
+SymbolTable front_symbols(std::span<const std::string_view> sample, Stop stop);
 
 /// Without longest, alphabet, text_bytes and checksum.
 TrieHeader front_header(std::size_t words, const SymbolTable& symbols, std::uint64_t payload);

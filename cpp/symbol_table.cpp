@@ -115,9 +115,9 @@ SymbolTable best_of(const std::vector<Piece>& found) {
 
 }  // namespace
 
-SymbolTable choose_symbols(std::span<const std::string> strings) {
+SymbolTable choose_symbols(std::span<const std::string> strings, Stop stop) {
     SymbolTable table;
-    for (int round = 0; round < kRounds; ++round)
+    for (int round = 0; round < kRounds && !stop(); ++round)
         table = best_of(candidates(count_units(strings, table), table));
     return table;
 }

@@ -102,7 +102,7 @@ private:
                        std::min<std::size_t>(kBucketWords, order_.count - last_begin));
         std::vector<std::string_view> sample;
         for (const std::uint32_t number : numbers) sample.push_back(host_words_[number]);
-        symbols_ = front_symbols(sample);
+        symbols_ = front_symbols(sample, execution_.stop());
         const CodeTable table = code_table_of(symbols_);
         GPUTEXT_TRY(table_.upload({&table, 1}, stream_));
         GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "choosing symbols"));

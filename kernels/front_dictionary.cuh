@@ -5,7 +5,7 @@
 // 16, and the codes of its words are compared without expanding them.
 //
 // Each bucket has a line beside the image, made when that comes to the device, of what tells most
-// words from the one that is wanted: 128 bytes, four a word. It is compared four words at a time,
+// words from the one that is wanted: 128 bytes, four a word. It is compared two words at a time,
 // without a loop in which threads of a warp would wait for each other.
 
 #pragma once
@@ -17,16 +17,22 @@
 
 namespace gputext::gpu {
 
-/// What a bucket's words begin with. Of word i, 1 to 31: bytes shared with the word before, the
-/// first byte behind these, and where its codes end.
+/// What a bucket's words begin with. Of word i, 1 to 31, a number of 16 bits that is the larger the
+/// fewer bytes it shares with the word before (below kMostShared), and of those that share equally
+/// many, the larger its first byte behind these; its uppermost bit is set.
 struct BucketLine {
-    std::uint8_t shared[kBucketWords];
-    std::uint8_t first[kBucketWords];
-    std::uint8_t end[kBucketWords];  // that of word 0 is 0
-    std::uint32_t codes;             // where they begin, in the buckets
+    static constexpr std::uint32_t kMostShared = 127;
+
+    std::uint32_t begins[kBucketWords / 2];  // word i, and above it word i + 16
+    std::uint8_t end[kBucketWords];          // of a word's codes; that of word 0 is 0
+    std::uint32_t codes;                     // where they begin, in the buckets
     std::uint8_t first_length;
     std::uint8_t plain;  // 0 if a number does not fit: then the others are not to be used
     std::uint8_t unused[26];
+
+    __host__ __device__ static std::uint32_t begin_of(std::uint32_t shared, std::uint32_t first) {
+        return (kMostShared - shared) << 8 | first;
+    }
 };
 static_assert(sizeof(BucketLine) == 128);
 
@@ -294,6 +300,7 @@ __host__ __device__ inline std::uint32_t FrontLookup::code_in(std::uint32_t numb
 
 __host__ __device__ inline BucketLine FrontLookup::line_of(std::uint32_t number) {
     BucketLine line{};
+    for (std::uint32_t& begins : line.begins) begins = ~0u;
     const std::uint32_t words = words_of(number);
     Bucket own = bucket(number);
     bool plain = own.begin[0] < kMostFirst;
@@ -305,65 +312,60 @@ __host__ __device__ inline BucketLine FrontLookup::line_of(std::uint32_t number)
         const std::uint32_t shared = own.shared_of(own.begin[i]);
         const std::uint32_t count = own.codes_of(own.begin[i]);
         const std::uint32_t code = codes[end];
-        line.shared[i] = static_cast<std::uint8_t>(shared);
-        line.first[i] = code == SymbolTable::kEscape
-                            ? codes[end + 1]
-                            : static_cast<std::uint8_t>(symbols_.bytes[code]);
+        const std::uint32_t first = code == SymbolTable::kEscape
+                                        ? codes[end + 1]
+                                        : static_cast<std::uint8_t>(symbols_.bytes[code]);
         end += count;
         line.end[i] = static_cast<std::uint8_t>(end);
-        plain = shared < 255 && end < 256;
+        plain = shared < BucketLine::kMostShared && end < 256;
+        if (plain) {
+            const std::uint32_t unused = 0x7fffu - BucketLine::begin_of(shared, first);
+            line.begins[i % 16] -= unused << i / 16 * 16;
+        }
     }
     line.plain = plain;
     return line;
-}
-
-/// Four bits: which bytes of `a` are below those of `b`.
-__host__ __device__ inline std::uint32_t bytes_below(std::uint32_t a, std::uint32_t b) {
-#ifdef __CUDA_ARCH__
-    return __dp4a(__vcmpltu4(a, b) & 0x08040201u, 0x01010101u, 0u);
-#else
-    std::uint32_t bits = 0;
-    for (unsigned i = 0; i < 4; ++i) bits |= ((a >> 8 * i & 255) < (b >> 8 * i & 255)) << i;
-    return bits;
-#endif
-}
-
-/// 32 bits: which of 32 bytes are below those of `b`, which are equal.
-__host__ __device__ inline std::uint32_t bytes_below(const uint4 (&bytes)[2], std::uint32_t b) {
-    return bytes_below(bytes[0].x, b) | bytes_below(bytes[0].y, b) << 4 |
-           bytes_below(bytes[0].z, b) << 8 | bytes_below(bytes[0].w, b) << 12 |
-           bytes_below(bytes[1].x, b) << 16 | bytes_below(bytes[1].y, b) << 20 |
-           bytes_below(bytes[1].z, b) << 24 | bytes_below(bytes[1].w, b) << 28;
 }
 
 /// The first word of the bucket shares `common` bytes with the one wanted, which is behind it.
 __host__ __device__ inline std::uint32_t FrontLookup::code_in_plain(std::uint32_t number,
                                                                     const BucketLine& line,
                                                                     std::uint32_t common) {
-    const auto* const vectors = reinterpret_cast<const uint4*>(&line);
-    const uint4 shared[2] = {vectors[0], vectors[1]}, first[2] = {vectors[2], vectors[3]};
+    const auto* const vectors = reinterpret_cast<const uint4*>(line.begins);
+    const uint4 begins[4] = {vectors[0], vectors[1], vectors[2], vectors[3]};
     const std::uint8_t* const codes = dictionary_.buckets + line.codes;
-    const std::uint32_t words = words_of(number);
-    const std::uint32_t all = words < kBucketWords ? (1u << words) - 1 : ~0u;
     std::uint64_t wanted = wanted_from(common);
-    std::uint32_t left = all & ~1u;  // words that have not been looked at
-    for (;;) {
-        // No word shares 255 bytes.
-        const std::uint32_t clipped = common < 255 ? common : 255;
-        const std::uint32_t less = bytes_below(shared, clipped * 0x01010101u);
-        const std::uint32_t not_more = bytes_below(shared, clipped * 0x01010101u + 0x01010101u);
-        const std::uint32_t before =
-            bytes_below(first, static_cast<std::uint8_t>(wanted) * 0x01010101u);
-        const std::uint32_t here = (clipped < 255 ? less | (not_more & ~before) : ~0u) & left;
+    // Words that have not been looked at
+    const std::uint32_t words = words_of(number);
+    std::uint32_t left = words < kBucketWords ? (1u << words) - 2 : ~1u;
+    while (common < BucketLine::kMostShared) {
+        // The first word that is not before the one wanted by what its line says.
+        const std::uint32_t least =
+            BucketLine::begin_of(common, static_cast<std::uint8_t>(wanted)) * 0x00010001u;
+        std::uint32_t here = 0;
+        // Without a borrow from a number's uppermost bit: it is not below.
+        const auto compare_two = [&](std::uint32_t two, unsigned i) {
+            here |= (two - least & 0x80008000u) >> (15 - i);
+        };
+        for (unsigned i = 0; i < 4; ++i) {
+            compare_two(begins[i].x, 4 * i);
+            compare_two(begins[i].y, 4 * i + 1);
+            compare_two(begins[i].z, 4 * i + 2);
+            compare_two(begins[i].w, 4 * i + 3);
+        }
+        here &= left;
         if (here == 0) return kNone;
         const std::uint32_t i = lowest_bit(here);
-        if (clipped == 255 || (less >> i & 1) != 0) return kNone;
-        const std::uint32_t begin = line.end[i - 1];
-        const Order order = compare(codes + begin, line.end[i] - begin, wanted, common);
+        const std::uint32_t begin = line.begins[i % 16] >> i / 16 * 16 & 0x7fff;
+        // It shares less, or there is none.
+        if (begin >> 8 != BucketLine::kMostShared - common) return kNone;
+        const std::uint32_t at = line.end[i - 1];
+        const Order order = compare(codes + at, line.end[i] - at, wanted, common);
         if (order != Order::before)
             return order == Order::equal ? number * kBucketWords + i : kNone;
         left &= ~((2u << i) - 1);
     }
+    return kNone;
 }
 
 __host__ __device__ inline std::uint32_t FrontLookup::code() {

@@ -204,17 +204,10 @@ __host__ __device__ inline bool FrontLookup::step_back(std::uint32_t& number) co
     return true;
 }
 
-/// Eight bytes of the word, zeros behind its end.
+/// Eight bytes of the word, zeros behind its end. By one way for all threads: those in the key are
+/// not taken from there.
 __host__ __device__ inline std::uint64_t FrontLookup::wanted_from(std::uint32_t at) const {
-    const std::uint32_t in_key = length_ < kSeparatorBytes ? length_ : kSeparatorBytes;
-    if (at + 8 > in_key && length_ > kSeparatorBytes)
-        return load_up_to_eight(word_ + at, length_ - at);
-    // The key has zeros behind the word.
-    if (at >= kSeparatorBytes) return 0;
-    const unsigned shift = at % 8 * 8;
-    std::uint64_t bytes = at < 8 ? key_.high << shift : key_.low << shift;
-    if (at < 8 && shift > 0) bytes |= key_.low >> (64 - shift);
-    return reversed_bytes(bytes);
+    return load_up_to_eight(word_ + at, length_ - at);
 }
 
 /// The first byte that the codes stand for, or 255 where that is not in the table.
@@ -376,12 +369,21 @@ __host__ __device__ inline std::uint32_t FrontLookup::code() {
         const BucketLine& line = dictionary_.lines[number];
         const std::uint32_t length = line.first_length;
         const std::uint32_t shorter = length_ < length ? length_ : length;
-        const std::uint32_t same = shared_with(separator);
-        const std::uint32_t common = same < shorter ? same : shorter;
-        // What else the words share, or which bucket it is, is not to be seen in the separator.
-        const bool hidden =
-            same == kSeparatorBytes && (shorter > kSeparatorBytes || length > length_);
-        if (line.plain != 0 && !hidden)
+        std::uint32_t common = shared_with(separator);
+        bool behind = false;  // the first word: then it is another bucket
+        if (common == kSeparatorBytes) {
+            if (shorter > kSeparatorBytes) {
+                const std::uint8_t* const tail = dictionary_.buckets + line.codes - tail_of(length);
+                const std::uint8_t* const rest = word_ + kSeparatorBytes;
+                const std::uint32_t both = tail_of(shorter);
+                const std::uint32_t same = common_bytes(tail, rest, both);
+                behind = same < both && tail[same] > rest[same];
+                common += same;
+            }
+            behind |= common >= shorter && length > length_;
+        }
+        if (common > shorter) common = shorter;
+        if (line.plain != 0 && !behind)
             return common == length_ && length == length_ ? number * kBucketWords
                                                           : code_in_plain(number, line, common);
     }

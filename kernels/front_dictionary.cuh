@@ -24,11 +24,10 @@ struct BucketLine {
     static constexpr std::uint32_t kMostShared = 127;
 
     std::uint32_t begins[kBucketWords / 2];  // word i, and above it word i + 16
-    std::uint8_t end[kBucketWords];          // of a word's codes; that of word 0 is 0
-    std::uint32_t codes;                     // where they begin, in the buckets
-    std::uint8_t first_length;
-    std::uint8_t plain;  // 0 if a number does not fit: then the others are not to be used
-    std::uint8_t unused[26];
+    /// Where a word's codes end. Of word 0, which has none: the first word's length and kPlain; 0
+    /// if a number does not fit, and then the others are not to be used.
+    std::uint16_t end[kBucketWords];
+    static constexpr std::uint32_t kPlain = 1 << 8;
 
     __host__ __device__ static std::uint32_t begin_of(std::uint32_t shared, std::uint32_t first) {
         return (kMostShared - shared) << 8 | first;
@@ -296,10 +295,9 @@ __host__ __device__ inline BucketLine FrontLookup::line_of(std::uint32_t number)
     for (std::uint32_t& begins : line.begins) begins = ~0u;
     const std::uint32_t words = words_of(number);
     Bucket own = bucket(number);
-    bool plain = own.begin[0] < kMostFirst;
-    line.first_length = own.begin[0];
-    const std::uint8_t* const codes = own.begin + words + tail_of(line.first_length);
-    line.codes = static_cast<std::uint32_t>(codes - dictionary_.buckets);
+    const std::uint32_t first_length = own.begin[0];
+    bool plain = first_length < kMostFirst;
+    const std::uint8_t* const codes = own.begin + words + tail_of(first_length);
     std::uint32_t end = 0;
     for (std::uint32_t i = 1; plain && i < words; ++i) {
         const std::uint32_t shared = own.shared_of(own.begin[i]);
@@ -309,14 +307,14 @@ __host__ __device__ inline BucketLine FrontLookup::line_of(std::uint32_t number)
                                         ? codes[end + 1]
                                         : static_cast<std::uint8_t>(symbols_.bytes[code]);
         end += count;
-        line.end[i] = static_cast<std::uint8_t>(end);
-        plain = shared < BucketLine::kMostShared && end < 256;
+        line.end[i] = static_cast<std::uint16_t>(end);
+        plain = shared < BucketLine::kMostShared && end < 65536;
         if (plain) {
             const std::uint32_t unused = 0x7fffu - BucketLine::begin_of(shared, first);
             line.begins[i % 16] -= unused << i / 16 * 16;
         }
     }
-    line.plain = plain;
+    if (plain) line.end[0] = static_cast<std::uint16_t>(first_length | BucketLine::kPlain);
     return line;
 }
 
@@ -326,10 +324,11 @@ __host__ __device__ inline std::uint32_t FrontLookup::code_in_plain(std::uint32_
                                                                     std::uint32_t common) {
     const auto* const vectors = reinterpret_cast<const uint4*>(line.begins);
     const uint4 begins[4] = {vectors[0], vectors[1], vectors[2], vectors[3]};
-    const std::uint8_t* const codes = dictionary_.buckets + line.codes;
-    std::uint64_t wanted = wanted_from(common);
     // Words that have not been looked at
     const std::uint32_t words = words_of(number);
+    const std::uint8_t* const codes = dictionary_.buckets + dictionary_.offsets[number] + words +
+                                      tail_of(line.end[0] & (BucketLine::kPlain - 1));
+    std::uint64_t wanted = wanted_from(common);
     std::uint32_t left = words < kBucketWords ? (1u << words) - 2 : ~1u;
     while (common < BucketLine::kMostShared) {
         // The first word that is not before the one wanted by what its line says.
@@ -352,7 +351,7 @@ __host__ __device__ inline std::uint32_t FrontLookup::code_in_plain(std::uint32_
         const std::uint32_t begin = line.begins[i % 16] >> i / 16 * 16 & 0x7fff;
         // It shares less, or there is none.
         if (begin >> 8 != BucketLine::kMostShared - common) return kNone;
-        const std::uint32_t at = line.end[i - 1];
+        const std::uint32_t at = i == 1 ? 0 : line.end[i - 1];
         const Order order = compare(codes + at, line.end[i] - at, wanted, common);
         if (order != Order::before)
             return order == Order::equal ? number * kBucketWords + i : kNone;
@@ -365,15 +364,16 @@ __host__ __device__ inline std::uint32_t FrontLookup::code() {
     std::uint32_t number = last_bucket();
     const WordKey separator = dictionary_.separators[number];
     if (!(separator <= key_)) return kNone;
-    if (dictionary_.lines != nullptr) {
-        const BucketLine& line = dictionary_.lines[number];
-        const std::uint32_t length = line.first_length;
+    const std::uint32_t plain = dictionary_.lines == nullptr ? 0 : dictionary_.lines[number].end[0];
+    if (plain != 0) {
+        const std::uint32_t length = plain & (BucketLine::kPlain - 1);
         const std::uint32_t shorter = length_ < length ? length_ : length;
         std::uint32_t common = shared_with(separator);
         bool behind = false;  // the first word: then it is another bucket
         if (common == kSeparatorBytes) {
             if (shorter > kSeparatorBytes) {
-                const std::uint8_t* const tail = dictionary_.buckets + line.codes - tail_of(length);
+                const std::uint8_t* const tail =
+                    dictionary_.buckets + dictionary_.offsets[number] + words_of(number);
                 const std::uint8_t* const rest = word_ + kSeparatorBytes;
                 const std::uint32_t both = tail_of(shorter);
                 const std::uint32_t same = common_bytes(tail, rest, both);
@@ -383,9 +383,10 @@ __host__ __device__ inline std::uint32_t FrontLookup::code() {
             behind |= common >= shorter && length > length_;
         }
         if (common > shorter) common = shorter;
-        if (line.plain != 0 && !behind)
-            return common == length_ && length == length_ ? number * kBucketWords
-                                                          : code_in_plain(number, line, common);
+        if (!behind)
+            return common == length_ && length == length_
+                       ? number * kBucketWords
+                       : code_in_plain(number, dictionary_.lines[number], common);
     }
     if (separator == key_ && !step_back(number)) return kNone;
     return code_in(number);

@@ -337,7 +337,7 @@ __host__ __device__ inline std::uint32_t FrontLookup::code_in_plain(std::uint32_
         std::uint32_t here = 0;
         // Without a borrow from a number's uppermost bit: it is not below.
         const auto compare_two = [&](std::uint32_t two, unsigned i) {
-            here |= (two - least & 0x80008000u) >> (15 - i);
+            here |= ((two - least) & 0x80008000u) >> (15 - i);
         };
         for (unsigned i = 0; i < 4; ++i) {
             compare_two(begins[i].x, 4 * i);

@@ -286,7 +286,7 @@ void measure_lookup(const LookupStage& stage, const OwnWords& sorted) {
         auto built = gpu::build_trie(structure, vocabulary.view(), {stream(), kMemory}, ring(),
                                      every_core());
         check(built.status());
-        auto loaded = gpu::ResidentTrie::load(*built, stream(), ring(), every_core());
+        auto loaded = gpu::ResidentTrie::load(*built, 0, stream(), ring(), every_core());
         check(loaded.status());
         if (structure == TrieStructure::front) image = std::move(*built);
         return std::move(*loaded);

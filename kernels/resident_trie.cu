@@ -44,12 +44,13 @@ std::size_t ResidentTrie::bytes(std::span<const std::uint8_t> image) {
 }
 
 Result<std::unique_ptr<ResidentTrie>> ResidentTrie::load(std::span<const std::uint8_t> image,
-                                                         cudaStream_t stream, UploadRing& ring,
-                                                         Execution& execution) {
+                                                         std::uint64_t hash, cudaStream_t stream,
+                                                         UploadRing& ring, Execution& execution) {
     const Result<TrieHeader> header = read_trie_header(image);
     if (!header.ok()) return header.status();
     std::unique_ptr<ResidentTrie> trie(new ResidentTrie);
     trie->stats_ = stats_of(*header);
+    trie->hash_ = hash;
     trie->bytes_ = bytes(image);
     GPUTEXT_TRY(trie->image_.allocate(image.size() + kWordSlack, stream));
     if (trie->stats_.structure == TrieStructure::xbw)
@@ -125,14 +126,15 @@ Result<const ResidentTrie*> ResidentTries::get(std::span<const std::uint8_t> ima
                                                std::size_t limit, cudaStream_t stream,
                                                UploadRing& ring, Execution& execution) {
     limit = std::min(limit, most_);
-    const auto found =
-        std::ranges::find_if(tries_, [&](const auto& trie) { return is_of(*trie, image); });
+    const std::uint64_t hash = hash_(image);
+    const auto found = std::ranges::find_if(
+        tries_, [&](const auto& trie) { return is_of(*trie, image) && trie->hash() == hash; });
     if (found != tries_.end()) {
         tries_.splice(tries_.begin(), tries_, found);
     } else {
         const std::size_t needed = ResidentTrie::bytes(image);
         while (!tries_.empty() && bytes() + needed > limit) tries_.pop_back();
-        auto loaded = ResidentTrie::load(image, stream, ring, execution);
+        auto loaded = ResidentTrie::load(image, hash, stream, ring, execution);
         if (!loaded.ok()) return loaded.status();
         tries_.push_front(std::move(*loaded));
     }

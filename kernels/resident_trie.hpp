@@ -10,6 +10,7 @@
 #include <memory>
 #include <span>
 
+#include "cpp/secret_hash.hpp"
 #include "cpp/symbol_table.hpp"
 #include "cpp/trie.hpp"
 #include "kernels/device_buffer.hpp"
@@ -30,10 +31,12 @@ public:
     /// Checks the image as open_trie() does, and copies it. Errors: invalid_argument, cancelled,
     /// out_of_memory, device_error.
     static Result<std::unique_ptr<ResidentTrie>> load(std::span<const std::uint8_t> image,
-                                                      cudaStream_t stream, UploadRing& ring,
-                                                      Execution& execution);
+                                                      std::uint64_t hash, cudaStream_t stream,
+                                                      UploadRing& ring, Execution& execution);
 
     const TrieStats& stats() const { return stats_; }
+    /// By the key of whoever loaded it.
+    std::uint64_t hash() const { return hash_; }
     /// The one of the dictionary's structure.
     const FrontDictionary& front() const { return front_; }
     const XbwDictionary& xbw() const { return xbw_; }
@@ -45,6 +48,7 @@ private:
     Status read_xbw(std::span<const std::uint8_t> image, cudaStream_t stream);
 
     TrieStats stats_;
+    std::uint64_t hash_ = 0;
     std::size_t bytes_ = 0;
     DeviceBuffer<std::uint8_t> image_;
     DeviceBuffer<SymbolTable> symbols_;
@@ -58,7 +62,7 @@ private:
 bool has_kernels_for(std::span<const std::uint8_t> image);
 
 /// The dictionaries that words were looked up in, the one used last first. Known by the checksum
-/// and the size in their headers: one that is here was checked when it came, and is not again.
+/// and the size in their headers, and, as these can be made to fit, by a hash with a secret key.
 class ResidentTries {
 public:
     /// Several take at most so many bytes together; one may take more.
@@ -69,6 +73,7 @@ public:
     Result<const ResidentTrie*> get(std::span<const std::uint8_t> image, std::size_t limit,
                                     cudaStream_t stream, UploadRing& ring, Execution& execution);
 
+    /// By the header alone.
     bool has(std::span<const std::uint8_t> image) const;
     std::size_t bytes() const;
     std::size_t count() const { return tries_.size(); }
@@ -76,6 +81,7 @@ public:
 
 private:
     std::size_t most_;
+    SecretHash hash_;
     std::list<std::unique_ptr<ResidentTrie>> tries_;
 };
 

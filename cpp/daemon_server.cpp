@@ -168,18 +168,17 @@ private:
     }
 
     void handle(const epoll_event& event) {
-        if (event.data.u64 == kListening) return accept_all();
-        if (event.data.u64 == kEndedJobs) return deliver_ended_jobs();
-        if (event.data.u64 == kToldToEnd) {
+        const std::uint64_t about = event.data.u64;  // the event itself is not aligned for it
+        if (about == kListening) return accept_all();
+        if (about == kEndedJobs) return deliver_ended_jobs();
+        if (about == kToldToEnd) {
             end_ = DaemonEnd::told;
             return;
         }
-        const auto connection = connections_.find(event.data.u64);
-        if (connection == connections_.end()) return;
-        if ((event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0)
-            return drop(connection->first);
-        if ((event.events & EPOLLOUT) != 0) flush(connection->first);
-        if ((event.events & EPOLLIN) != 0) read_from(event.data.u64);  // also when it is gone
+        if (connections_.find(about) == connections_.end()) return;
+        if ((event.events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) return drop(about);
+        if ((event.events & EPOLLOUT) != 0) flush(about);
+        if ((event.events & EPOLLIN) != 0) read_from(about);  // also when it is gone
     }
 
     // ---- Connections ----

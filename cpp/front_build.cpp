@@ -3,6 +3,7 @@
 #include <bitset>
 #include <string>
 
+#include "cpp/front_build.hpp"
 #include "cpp/front_layout.hpp"
 #include "cpp/front_trie.hpp"
 
@@ -12,9 +13,7 @@ namespace {
 /// Buckets of a task.
 constexpr std::size_t kTaskBuckets = 256;
 
-/// Buckets of whose words the symbols are chosen: about 100,000 words, evenly spread.
-constexpr std::size_t kSampleBuckets = 3072;
-/// Bytes of a word that are looked at for that.
+/// Bytes of a word that are looked at to choose symbols.
 constexpr std::size_t kSampleBytes = 64;
 
 using Words = std::span<const std::string_view>;
@@ -38,16 +37,14 @@ Words bucket_of(Words words, std::size_t bucket) {
     return words.subspan(begin, std::min<std::size_t>(kBucketWords, words.size() - begin));
 }
 
-SymbolTable symbols_for(Words words, std::size_t buckets) {
-    std::vector<std::string> sample;
-    const std::size_t step = (buckets + kSampleBuckets - 1) / kSampleBuckets;
+SymbolTable symbols_for(Words words, std::size_t buckets, Stop stop) {
+    std::vector<std::string_view> sample;
+    const std::size_t step = sample_step(buckets);
     for (std::size_t bucket = 0; bucket < buckets; bucket += step) {
         const Words own = bucket_of(words, bucket);
-        for (std::size_t i = 1; i < own.size(); ++i)
-            sample.emplace_back(
-                own[i].substr(shared_length(own[i - 1], own[i])).substr(0, kSampleBytes));
+        sample.insert(sample.end(), own.begin(), own.end());
     }
-    return choose_symbols(sample);
+    return front_symbols(sample, stop);
 }
 
 class BucketWriter {
@@ -131,31 +128,23 @@ void put(std::vector<std::uint8_t>& image, const T& value) {
 }
 
 TrieHeader header_of(Words words, const SymbolTable& symbols, const std::vector<Part>& parts) {
-    TrieHeader header{};
-    std::memcpy(header.magic, TrieHeader::kMagic, sizeof header.magic);
-    header.version = TrieHeader::kVersion;
-    header.structure = static_cast<std::uint32_t>(TrieStructure::front);
-    header.words = static_cast<std::uint32_t>(words.size());
     std::bitset<256> alphabet;
+    std::uint64_t text_bytes = 0, longest = 0, payload = 0;
     for (const Part& part : parts) {
         alphabet |= part.alphabet;
-        header.text_bytes += part.text_bytes;
-        header.longest =
-            std::max(header.longest,
-                     static_cast<std::uint32_t>(std::min<std::uint64_t>(part.longest, UINT32_MAX)));
+        text_bytes += part.text_bytes;
+        longest = std::max(longest, part.longest);
+        payload += part.bytes.size();
     }
+    TrieHeader header = front_header(words.size(), symbols, payload);
+    header.longest = static_cast<std::uint32_t>(longest);
     header.alphabet = static_cast<std::uint32_t>(alphabet.count());
-    header.symbols = symbols.size;
-    for (const std::uint8_t length : symbols.lengths) header.symbol_bytes += length;
+    header.text_bytes = text_bytes;
     return header;
 }
 
 std::vector<std::uint8_t> assemble(TrieHeader header, Words words, std::size_t buckets,
                                    const SymbolTable& symbols, std::vector<Part>& parts) {
-    std::size_t payload = 0;
-    for (const Part& part : parts) payload += part.bytes.size();
-    header.bytes = sizeof header + buckets * kSeparatorBytes + (buckets + 1) * 4 + symbols.size +
-                   header.symbol_bytes + payload;
     std::vector<std::uint8_t> image;
     image.reserve(header.bytes);
     put(image, header);
@@ -168,11 +157,8 @@ std::vector<std::uint8_t> assemble(TrieHeader header, Words words, std::size_t b
             offset += size;
         }
     put(image, offset);
-    image.insert(image.end(), symbols.lengths.begin(), symbols.lengths.begin() + symbols.size);
-    for (std::uint32_t i = 0; i < symbols.size; ++i) {
-        const auto* const bytes = reinterpret_cast<const std::uint8_t*>(&symbols.bytes[i]);
-        image.insert(image.end(), bytes, bytes + symbols.lengths[i]);
-    }
+    image.resize(FrontPlaces(header).buckets);
+    write_symbols(symbols, image.data() + FrontPlaces(header).symbols);
     for (Part& part : parts) {
         image.insert(image.end(), part.bytes.begin(), part.bytes.end());
         part.bytes = {};
@@ -184,11 +170,49 @@ std::vector<std::uint8_t> assemble(TrieHeader header, Words words, std::size_t b
 
 }  // namespace
 
+std::size_t sample_step(std::size_t buckets) {
+    return (buckets + kSampleBuckets - 1) / kSampleBuckets;
+}
+
+SymbolTable front_symbols(std::span<const std::string_view> sample, Stop stop) {
+    std::vector<std::string> rests;
+    for (std::size_t i = 0; i < sample.size(); ++i)
+        if (i % kBucketWords != 0)
+            rests.emplace_back(
+                sample[i].substr(shared_length(sample[i - 1], sample[i])).substr(0, kSampleBytes));
+    return choose_symbols(rests, stop);
+}
+
+TrieHeader front_header(std::size_t words, const SymbolTable& symbols, std::uint64_t payload) {
+    TrieHeader header{};
+    std::memcpy(header.magic, TrieHeader::kMagic, sizeof header.magic);
+    header.version = TrieHeader::kVersion;
+    header.structure = static_cast<std::uint32_t>(TrieStructure::front);
+    header.words = static_cast<std::uint32_t>(words);
+    header.symbols = symbols.size;
+    for (const std::uint8_t length : symbols.lengths) header.symbol_bytes += length;
+    header.bytes = FrontPlaces(header).buckets + payload;
+    return header;
+}
+
+void write_symbols(const SymbolTable& symbols, std::uint8_t* to) {
+    to = std::copy_n(symbols.lengths.begin(), symbols.size, to);
+    for (std::uint32_t i = 0; i < symbols.size; ++i)
+        to = std::copy_n(reinterpret_cast<const std::uint8_t*>(&symbols.bytes[i]),
+                         symbols.lengths[i], to);
+}
+
+Status check_front_size(std::uint64_t payload, std::uint64_t longest) {
+    if (payload <= UINT32_MAX && longest <= UINT32_MAX - Trie::kSlack) return {};
+    return {ErrorCode::invalid_argument, "the words of a dictionary are too long",
+            "Together they may take 4 GB when they are packed."};
+}
+
 Result<std::vector<std::uint8_t>> build_front_trie(std::span<const std::string_view> words,
                                                    Execution& execution) {
     const std::size_t buckets = (words.size() + kBucketWords - 1) / kBucketWords;
     execution.begin_phase("choosing symbols", 0);
-    const SymbolTable symbols = symbols_for(words, buckets);
+    const SymbolTable symbols = symbols_for(words, buckets, execution.stop());
     auto parts = make_parts(words, buckets, symbols, execution);
     if (!parts.ok()) return parts.status();
     std::uint64_t payload = 0;
@@ -197,9 +221,7 @@ Result<std::vector<std::uint8_t>> build_front_trie(std::span<const std::string_v
         payload += part.bytes.size();
         longest = std::max(longest, part.longest);
     }
-    if (payload > UINT32_MAX || longest > UINT32_MAX - Trie::kSlack)
-        return Status{ErrorCode::invalid_argument, "the words of a dictionary are too long",
-                      "Together they may take 4 GB when they are packed."};
+    if (Status status = check_front_size(payload, longest); !status.ok()) return status;
     const TrieHeader header = header_of(words, symbols, *parts);
     return assemble(header, words, buckets, symbols, *parts);
 }

@@ -2,7 +2,8 @@
 //
 // In a text few words make up most of it. A table of some of them, small enough for a core's cache,
 // finds those at once; a table of all words would take a wait for memory a word, also for the
-// others, and their memory. What it forgets only costs that a word is numbered again.
+// others, and their memory. What it forgets only costs that a word is numbered again; and where
+// next to no word comes again it is asked for some of the words only, to see whether that changes.
 
 #pragma once
 
@@ -28,6 +29,21 @@ public:
     /// and which is below 2^32 - 1. O(1).
     std::uint32_t number_of(std::string_view word, std::uint32_t next) {
         if (word.size() > kLongest) return next;
+        if (left_out_ > 0) {
+            --left_out_;
+            return next;
+        }
+        const std::uint32_t number = look_up(word, next);
+        found_ += number != next;
+        if (++looked_up_ == kTrial) {
+            if (found_ < kTrial / 16) left_out_ = 7 * kTrial;
+            looked_up_ = found_ = 0;
+        }
+        return number;
+    }
+
+private:
+    std::uint32_t look_up(std::string_view word, std::uint32_t next) {
         const Key key = key_of(word);
         Set& set = sets_[place_of(key)];
         if (set.entries[0].is(key)) return set.entries[0].number;
@@ -40,8 +56,8 @@ public:
         return next;
     }
 
-private:
     static constexpr unsigned kSetBits = 13;
+    static constexpr std::uint32_t kTrial = 4096;  // words
     static constexpr std::uint32_t kNone = UINT32_MAX;
 
     /// A word's bytes, some of them twice; words of one length have one key only if they are equal.
@@ -108,6 +124,8 @@ private:
     }
 
     std::vector<Set> sets_;
+    std::uint32_t looked_up_ = 0, found_ = 0;  // of this trial
+    std::uint32_t left_out_ = 0;               // words before the next one
 };
 
 }  // namespace gputext

@@ -1,7 +1,6 @@
 #include "cpp/symbol_table.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace gputext {
 namespace {
@@ -21,10 +20,21 @@ std::uint64_t load(std::string_view text) {
     return word;
 }
 
-std::string string_of(const SymbolTable& table, std::size_t unit) {
-    if (unit > SymbolTable::kMost)
-        return std::string(1, static_cast<char>(unit - SymbolTable::kMost - 1));
-    return {reinterpret_cast<const char*>(&table.bytes[unit]), table.lengths[unit]};
+/// Of one to eight bytes, as a number whose order is that of the strings but for zeros behind them.
+struct Piece {
+    std::uint64_t bytes;  // the first one highest
+    std::uint64_t count;
+    std::uint32_t length;
+
+    bool operator<(const Piece& other) const {
+        return bytes != other.bytes ? bytes < other.bytes : length < other.length;
+    }
+    bool is(const Piece& other) const { return bytes == other.bytes && length == other.length; }
+};
+
+Piece piece_of(const SymbolTable& table, std::size_t unit) {
+    if (unit > SymbolTable::kMost) return {(unit - SymbolTable::kMost - 1) << 56, 0, 1};
+    return {__builtin_bswap64(table.bytes[unit]), 0, table.lengths[unit]};
 }
 
 /// How often the strings have each unit, and each pair of neighbours.
@@ -53,47 +63,61 @@ Counts count_units(std::span<const std::string> strings, const SymbolTable& tabl
     return counts;
 }
 
-/// Occurrences by string. The same string may be found as different pairs.
-std::map<std::string, std::uint64_t> candidates(const Counts& counts, const SymbolTable& table) {
-    std::map<std::string, std::uint64_t> found;
+/// Occurrences by string, in their order. The same string may be found as different pairs.
+std::vector<Piece> candidates(const Counts& counts, const SymbolTable& table) {
+    std::vector<Piece> found;
     for (std::size_t unit = 0; unit < kUnits; ++unit) {
         if (counts.units[unit] == 0) continue;
-        const std::string first = string_of(table, unit);
-        found[first] += counts.units[unit];
+        Piece first = piece_of(table, unit);
+        first.count = counts.units[unit];
+        found.push_back(first);
         for (std::size_t next = 0; next < kUnits; ++next) {
             const std::uint32_t count = counts.pairs[unit * kUnits + next];
             if (count < 2) continue;
-            const std::string both = first + string_of(table, next);
-            if (both.size() <= SymbolTable::kLongest) found[both] += count;
+            const Piece second = piece_of(table, next);
+            const std::uint32_t length = first.length + second.length;
+            if (length <= SymbolTable::kLongest)
+                found.push_back({first.bytes | second.bytes >> 8 * first.length, count, length});
         }
     }
+    std::sort(found.begin(), found.end());
+    std::size_t kept = 0;
+    for (std::size_t i = 1; i < found.size(); ++i) {
+        if (found[i].is(found[kept]))
+            found[kept].count += found[i].count;
+        else
+            found[++kept] = found[i];
+    }
+    found.resize(found.empty() ? 0 : kept + 1);
     return found;
 }
 
-SymbolTable best_of(const std::map<std::string, std::uint64_t>& found) {
+SymbolTable best_of(const std::vector<Piece>& found) {
     struct Candidate {
         std::uint64_t gain;
-        const std::string* symbol;
+        const Piece* symbol;
     };
     std::vector<Candidate> best;
-    for (const auto& [symbol, count] : found) {
+    for (const Piece& piece : found) {
         // A byte without a symbol takes two: what else the symbol is needed for counts for more.
-        const std::uint64_t gain = count * (symbol.size() == 1 ? 4 : symbol.size());
-        if (gain > 2 * (symbol.size() + 1)) best.push_back({gain, &symbol});
+        const std::uint64_t gain = piece.count * (piece.length == 1 ? 4 : piece.length);
+        if (gain > 2 * (piece.length + 1)) best.push_back({gain, &piece});
     }
     std::stable_sort(best.begin(), best.end(),
                      [](const auto& a, const auto& b) { return a.gain > b.gain; });
     SymbolTable table;
-    for (std::size_t i = 0; i < std::min(best.size(), SymbolTable::kMost); ++i)
-        table.add(*best[i].symbol);
+    for (std::size_t i = 0; i < std::min(best.size(), SymbolTable::kMost); ++i) {
+        const std::uint64_t bytes = __builtin_bswap64(best[i].symbol->bytes);
+        table.add({reinterpret_cast<const char*>(&bytes), best[i].symbol->length});
+    }
     return table;
 }
 
 }  // namespace
 
-SymbolTable choose_symbols(std::span<const std::string> strings) {
+SymbolTable choose_symbols(std::span<const std::string> strings, Stop stop) {
     SymbolTable table;
-    for (int round = 0; round < kRounds; ++round)
+    for (int round = 0; round < kRounds && !stop(); ++round)
         table = best_of(candidates(count_units(strings, table), table));
     return table;
 }

@@ -15,6 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "cpp/stop.hpp"
+
 namespace gputext {
 
 /// What the codes stand for. 2.3 kB, which stay in the first cache.
@@ -34,8 +36,9 @@ struct SymbolTable {
 };
 
 /// The symbols that make these strings short, found in five rounds: symbols that often follow one
-/// another become one. The same strings in the same order give the same table. O(bytes) time.
-SymbolTable choose_symbols(std::span<const std::string> strings);
+/// another become one. The same strings in the same order give the same table. O(bytes) time. When
+/// stopped, which is looked for between rounds, any table.
+SymbolTable choose_symbols(std::span<const std::string> strings, Stop stop = {});
 
 /// Compresses strings.
 class SymbolEncoder {

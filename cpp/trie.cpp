@@ -5,6 +5,7 @@
 #include "cpp/front_trie.hpp"
 #include "cpp/trie_image.hpp"
 #include "cpp/word_sort.hpp"
+#include "cpp/xbw_trie.hpp"
 
 namespace gputext {
 namespace {
@@ -18,14 +19,27 @@ std::size_t common_length(std::string_view a, std::string_view b) {
                                     a.begin());
 }
 
+/// The other structure that an image which has been read may be of is front.
+bool is_xbw(const TrieHeader& header) {
+    return header.structure == static_cast<std::uint32_t>(TrieStructure::xbw);
+}
+
 }  // namespace
 
 const char* name_of(TrieStructure structure) {
     switch (structure) {
         case TrieStructure::front:
             return "front";
+        case TrieStructure::xbw:
+            return "xbw";
     }
     return "";
+}
+
+std::optional<TrieStructure> structure_named(std::string_view name) {
+    for (const TrieStructure structure : kTrieStructures)
+        if (name == name_of(structure)) return structure;
+    return std::nullopt;
 }
 
 std::uint32_t Trie::lookup(std::string_view word) const {
@@ -38,6 +52,10 @@ std::string Trie::decode(std::uint32_t code) const {
     std::string word(stats_.longest + kSlack, '\0');
     word.resize(decode(code, word.data()));
     return word;
+}
+
+std::uint32_t Trie::node(std::string_view) const {
+    return kNone;
 }
 
 CodeRange Trie::prefix_range(std::string_view prefix) const {
@@ -87,6 +105,8 @@ Result<std::vector<std::uint8_t>> build_trie(TrieStructure structure,
     switch (structure) {
         case TrieStructure::front:
             return build_front_trie(words, execution);
+        case TrieStructure::xbw:
+            return build_xbw_trie(words, execution);
     }
     return Status{ErrorCode::invalid_argument, "there is no such structure"};
 }
@@ -115,12 +135,14 @@ Status lookup_words(const Trie& trie, const Words& words, std::span<std::uint32_
 Result<std::unique_ptr<Trie>> open_trie(std::span<const std::uint8_t> image) {
     const Result<TrieHeader> header = read_trie_header(image);
     if (!header.ok()) return header.status();
+    if (is_xbw(*header)) return open_xbw_trie(image);
     return open_front_trie(image);
 }
 
 Status validate_trie(std::span<const std::uint8_t> image, Stop stop) {
     const Result<TrieHeader> header = read_trie_header(image);
     if (!header.ok()) return header.status();
+    if (is_xbw(*header)) return validate_xbw_trie(image, stop);
     return validate_front_trie(image, stop);
 }
 

@@ -69,7 +69,11 @@ Result<TrieHeader> read_trie_header(std::span<const std::uint8_t> image) {
                                                        " bytes, and says " +
                                                        std::to_string(header.bytes)};
     if (header.checksum != trie_checksum(image)) return broken_trie("its checksum does not fit");
-    if (header.structure != static_cast<std::uint32_t>(TrieStructure::front))
+    const bool known = std::any_of(
+        std::begin(kTrieStructures), std::end(kTrieStructures), [&](TrieStructure structure) {
+            return header.structure == static_cast<std::uint32_t>(structure);
+        });
+    if (!known)
         return Status{ErrorCode::invalid_argument,
                       "its structure has the unknown number " + std::to_string(header.structure)};
     if (header.unused != 0) return broken_trie("its header is not as it is written");

@@ -21,7 +21,8 @@ public:
             status = map_file(files[1], begins * sizeof(std::uint64_t), Trust::sealed, begins_);
         if (!status.ok()) return status;
         const auto checked = begins_.array<std::uint64_t>(0, begins);
-        words_ = {bytes_.bytes().data(), checked.data(), shape.words};
+        static constexpr std::uint8_t nothing = 0;
+        words_ = {shape.bytes == 0 ? &nothing : bytes_.bytes().data(), checked.data(), shape.words};
         return check_word_begins(checked, shape.bytes, stop);
     }
 

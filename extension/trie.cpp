@@ -175,6 +175,7 @@ PG_FUNCTION_INFO_V1(gputext_trie_from_bytea);
 PG_FUNCTION_INFO_V1(gputext_trie_stats);
 PG_FUNCTION_INFO_V1(gputext_trie_lookup);
 PG_FUNCTION_INFO_V1(gputext_trie_decode);
+PG_FUNCTION_INFO_V1(gputext_trie_node);
 PG_FUNCTION_INFO_V1(gputext_trie_prefix_range);
 PG_FUNCTION_INFO_V1(gputext_trie_prefix);
 PG_FUNCTION_INFO_V1(gputext_trie_prefixes_of);
@@ -242,6 +243,18 @@ PGDLLEXPORT Datum gputext_trie_lookup(PG_FUNCTION_ARGS) {
     const std::uint32_t code = trie.lookup(view_of(PG_GETARG_VARLENA_PP(1)));
     if (code == Trie::kNone) PG_RETURN_NULL();
     PG_RETURN_INT64(code);
+}
+
+PGDLLEXPORT Datum gputext_trie_node(PG_FUNCTION_ARGS) {
+    const Trie& trie = trie_argument(fcinfo, 0);
+    if (!trie.has_nodes())
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("a dictionary of the structure %s has no nodes",
+                               name_of(trie.stats().structure)),
+                        errhint("trie_agg(word, 'xbw') builds one that has.")));
+    const std::uint32_t node = trie.node(view_of(PG_GETARG_VARLENA_PP(1)));
+    if (node == Trie::kNone) PG_RETURN_NULL();
+    PG_RETURN_INT64(node);
 }
 
 PGDLLEXPORT Datum gputext_trie_decode(PG_FUNCTION_ARGS) {

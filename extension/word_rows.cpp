@@ -32,7 +32,9 @@ void WordRows::finish() {
 }
 
 Words WordRows::view() const {
-    return {bytes_.data(), reinterpret_cast<const std::uint64_t*>(begins_.data()), size_};
+    static constexpr std::uint8_t nothing = 0;
+    return {bytes_.size() == 0 ? &nothing : bytes_.data(),
+            reinterpret_cast<const std::uint64_t*>(begins_.data()), size_};
 }
 
 void WordRows::share() {

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <sstream>
 #include <thread>
+#include <variant>
 
 #include "cpp/merged_search.hpp"
 #include "kernels/cosine_similarities.hpp"
@@ -14,8 +15,11 @@
 #include "kernels/near_duplicates.hpp"
 #include "kernels/nearest_neighbours.hpp"
 #include "kernels/outlier_factor.hpp"
+#include "kernels/resident_trie.hpp"
 #include "kernels/term_neighbours.hpp"
+#include "kernels/trie_build.hpp"
 #include "kernels/upload_ring.hpp"
+#include "kernels/word_lookup.hpp"
 
 namespace gputext {
 namespace {
@@ -89,11 +93,15 @@ std::string why_unusable(int device, const std::string& name) {
 class CudaDevice : public Device {
 public:
     CudaDevice(int number, DeviceInfo info, std::size_t ring_buffers)
-        : number_(number), info_(std::move(info)), ring_buffers_(ring_buffers) {}
+        : number_(number),
+          info_(std::move(info)),
+          ring_buffers_(ring_buffers),
+          tries_(info_.memory / kPartForTries) {}
 
     ~CudaDevice() override {
         if (stream_ == nullptr) return;
         cudaSetDevice(number_);
+        tries_.clear();
         ring_.reset();
         cudaStreamDestroy(stream_);
     }
@@ -131,9 +139,8 @@ public:
     Status near_duplicates(const NearDuplicateParameters& parameters, const Documents& documents,
                            GivenSignatures signatures, std::uint64_t memory, Execution& execution,
                            NearDuplicates& answer) override {
-        return run(answer, [&] {
-            return gpu::near_duplicates(parameters, documents, signatures, {stream_, memory},
-                                        *ring_, execution);
+        return run(answer, memory, [&](const gpu::DeviceWork& work) {
+            return gpu::near_duplicates(parameters, documents, signatures, work, *ring_, execution);
         });
     }
 
@@ -145,12 +152,11 @@ public:
         if (queries.sparse() || items.sparse())
             return Device::nearest_neighbours(parameters, queries, items, keys, memory, execution,
                                               answer);
-        const auto search = [&](const KnnParameters& knn, const Vectors& of, const Vectors& among,
-                                const RowKeys& own) {
-            return gpu::nearest_neighbours(knn, of, among, own, {stream_, memory}, *ring_,
-                                           execution);
-        };
-        return run(answer, [&] {
+        return run(answer, memory, [&](const gpu::DeviceWork& work) {
+            const auto search = [&](const KnnParameters& knn, const Vectors& of,
+                                    const Vectors& among, const RowKeys& own) {
+                return gpu::nearest_neighbours(knn, of, among, own, work, *ring_, execution);
+            };
             return search_merging_copies(parameters, queries, items, keys, search, execution);
         });
     }
@@ -159,9 +165,9 @@ public:
                            const Vectors& queries, const Vectors& items, const RowKeys& keys,
                            std::uint64_t memory, Execution& execution,
                            Neighbours& answer) override {
-        return run(answer, [&] {
-            return gpu::term_neighbours(parameters, factors, queries, items, keys,
-                                        {stream_, memory}, *ring_, execution);
+        return run(answer, memory, [&](const gpu::DeviceWork& work) {
+            return gpu::term_neighbours(parameters, factors, queries, items, keys, work, *ring_,
+                                        execution);
         });
     }
 
@@ -170,9 +176,8 @@ public:
                                  std::vector<double>& factors) override {
         if (items.sparse())
             return Device::local_outlier_factors(parameters, items, memory, execution, factors);
-        return run(factors, [&] {
-            return gpu::local_outlier_factors(parameters, items, {stream_, memory}, *ring_,
-                                              execution);
+        return run(factors, memory, [&](const gpu::DeviceWork& work) {
+            return gpu::local_outlier_factors(parameters, items, work, *ring_, execution);
         });
     }
 
@@ -180,27 +185,62 @@ public:
                                Execution& execution, std::vector<double>& similarities) override {
         if (query.sparse() || items.sparse())
             return Device::cosine_similarities(query, items, memory, execution, similarities);
-        return run(similarities, [&] {
-            return gpu::cosine_similarities(query, items, {stream_, memory}, *ring_, execution);
+        return run(similarities, memory, [&](const gpu::DeviceWork& work) {
+            return gpu::cosine_similarities(query, items, work, *ring_, execution);
+        });
+    }
+
+    Status lookup_words(std::span<const std::uint8_t> dictionary, const Words& words,
+                        std::uint64_t memory, Execution& execution,
+                        std::span<std::uint32_t> codes) override {
+        if (!gpu::has_kernels_for(dictionary))
+            return Device::lookup_words(dictionary, words, memory, execution, codes);
+        std::monostate done;
+        return run(done, memory, [&](const gpu::DeviceWork& work) -> Result<std::monostate> {
+            GPUTEXT_TRY(
+                gpu::lookup_words(dictionary, words, tries_, work, *ring_, execution, codes));
+            return std::monostate();
+        });
+    }
+
+    Status build_trie(TrieStructure structure, const Words& words, std::uint64_t memory,
+                      Execution& execution, std::vector<std::uint8_t>& image) override {
+        return run(image, memory, [&](const gpu::DeviceWork& work) {
+            return gpu::build_trie(structure, words, work, *ring_, execution);
         });
     }
 
     /// The pinned memory stays: it is little, and slow to get.
     void release_memory() override {
-        if (stream_ != nullptr) cudaMemPoolTrimTo(pool_, 0);
+        if (stream_ == nullptr) return;
+        tries_.clear();
+        cudaStreamSynchronize(stream_);
+        cudaMemPoolTrimTo(pool_, 0);
     }
 
 private:
     /// Allocations are rounded up, and the driver takes a little now and then.
     static constexpr std::uint64_t kFreePartKept = 32;
+    /// Of the device's memory, what dictionaries that stay may take.
+    static constexpr std::uint64_t kPartForTries = 8;
 
-    /// Calls the operator, which returns a Result, on this device. Nothing of the job is left when
-    /// it ends, and what it broke is told by this job.
+    /// Calls the operator, which takes a DeviceWork and returns a Result, on this device; a second
+    /// time without the dictionaries that stay if their memory is needed.
     template <class T, class Operator>
-    Status run(T& answer, Operator&& work) {
+    Status run(T& answer, std::uint64_t memory, const Operator& work) {
+        Status status = run_once(answer, memory, work);
+        if (status.code() != ErrorCode::out_of_memory || tries_.bytes() == 0) return status;
+        memory += tries_.bytes();
+        tries_.clear();
+        return run_once(answer, memory, work);
+    }
+
+    /// Nothing of the job is left when it ends, and what it broke is told by this job.
+    template <class T, class Operator>
+    Status run_once(T& answer, std::uint64_t memory, const Operator& work) {
         if (Status status = open(); !status.ok()) return status;
         cudaGetLastError();  // an earlier failure is not this job's
-        Result<T> found = work();
+        Result<T> found = work(gpu::DeviceWork{stream_, memory});
         const Status finished = cuda_status(cudaStreamSynchronize(stream_), "ending a job");
         if (finished.code() == ErrorCode::device_lost) return finished;
         if (!found.ok()) return found.status();
@@ -233,6 +273,7 @@ private:
     cudaStream_t stream_ = nullptr;
     cudaMemPool_t pool_ = nullptr;
     std::unique_ptr<gpu::UploadRing> ring_;
+    gpu::ResidentTries tries_;
 };
 
 /// Enough for the threads that copy; a ring of fewer makes some of them wait.

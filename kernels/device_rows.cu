@@ -38,6 +38,16 @@ __global__ void prepare_rows(bool cosine, const T* from, std::uint32_t rows,
         to[i] = times_power_of_two(as_double(from[i]), exponent);
 }
 
+/// A thread for each element of the wider rows.
+template <class T>
+__global__ void widen_rows(const T* from, std::uint32_t rows, std::uint32_t dimensions,
+                           std::uint32_t width, T* to) {
+    const std::size_t at = std::size_t{blockIdx.x} * kThreads + threadIdx.x;
+    const std::size_t row = at / width;
+    const auto i = static_cast<std::uint32_t>(at - row * width);
+    if (row < rows) to[at] = i < dimensions ? from[row * dimensions + i] : T(0);
+}
+
 Status run(bool cosine, const DeviceRows& rows, double* elements, double* squares,
            cudaStream_t stream) {
     if (rows.rows == 0) return {};
@@ -50,6 +60,19 @@ Status run(bool cosine, const DeviceRows& rows, double* elements, double* square
 }
 
 }  // namespace
+
+Status align_rows(const DeviceRows& rows, std::uint32_t vectors, std::byte* to,
+                  cudaStream_t stream) {
+    if (rows.rows == 0) return {};
+    with_element_type(rows.type, [&](auto element) {
+        using T = std::remove_const_t<std::remove_pointer_t<decltype(element)>>;
+        const auto width = static_cast<std::uint32_t>(vectors * 16 / sizeof(T));
+        widen_rows<<<blocks_for(std::size_t{rows.rows} * width, kThreads), kThreads, 0, stream>>>(
+            static_cast<const T*>(rows.elements), rows.rows, rows.dimensions, width,
+            reinterpret_cast<T*>(to));
+    });
+    return launched("aligning vectors");
+}
 
 Status prepare_queries(Metric metric, const DeviceRows& rows, double* elements, double* squares,
                        cudaStream_t stream) {

@@ -42,6 +42,10 @@ struct DeviceQueries {
 Status prepare_queries(Metric metric, const DeviceRows& rows, double* elements, double* squares,
                        cudaStream_t stream);
 
+/// Writes rows of `vectors` times 16 bytes each, zeros behind the last element. O(elements).
+Status align_rows(const DeviceRows& rows, std::uint32_t vectors, std::byte* to,
+                  cudaStream_t stream);
+
 /// Writes the definition's square of every row, not scaled: it may be infinite or too small.
 Status row_squares(const DeviceRows& rows, double* squares, cudaStream_t stream);
 

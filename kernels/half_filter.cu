@@ -70,6 +70,15 @@ __device__ unsigned sum_of_warp(unsigned value) {
 #endif
 }
 
+/// Between two scores: in the middle of values at first, which are close together, and later in the
+/// middle of their bits, so that the end is near whatever they are.
+__device__ unsigned middle_score(unsigned low, unsigned high, unsigned round) {
+    constexpr unsigned kByValue = 12;
+    const unsigned value =
+        ordered_float(0.5f * float_of_ordered(low) + 0.5f * float_of_ordered(high));
+    return round < kByValue && value > low && value < high ? value : low + (high - low) / 2;
+}
+
 /// A warp for each query finds by bisection a score that `rank` groups or a few more reach.
 /// `All`: groups of all items.
 template <unsigned Most, bool All>
@@ -95,8 +104,8 @@ __global__ void gates_of_groups(GateJob job, const float* largest, std::uint32_t
         low = min(low, __shfl_xor_sync(~0u, low, distance));
         high = max(high, __shfl_xor_sync(~0u, high, distance));
     }
-    while (high - low > 1) {
-        const unsigned middle = low + (high - low) / 2;
+    for (unsigned round = 0; high - low > 1; ++round) {
+        const unsigned middle = middle_score(low, high, round);
         unsigned reached = 0;
 #pragma unroll
         for (unsigned i = 0; i < kEach; ++i) reached += values[i] >= middle;

@@ -33,6 +33,23 @@ __device__ inline void multiply_halves(float (&sums)[4], const std::uint32_t (&a
 #endif
 }
 
+/// The same from other sums on, which stay what they are.
+__device__ inline void multiply_halves(float (&sums)[4], const std::uint32_t (&a)[4],
+                                       std::uint32_t b0, std::uint32_t b1,
+                                       const float (&starts)[4]) {
+#if __CUDA_ARCH__ >= 800
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%10, %11, %12, %13};"
+        : "=f"(sums[0]), "=f"(sums[1]), "=f"(sums[2]), "=f"(sums[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1), "f"(starts[0]),
+          "f"(starts[1]), "f"(starts[2]), "f"(starts[3]));
+#else
+#pragma unroll
+    for (unsigned i = 0; i < 4; ++i) sums[i] = starts[i];
+    multiply_halves(sums, a, b0, b1);
+#endif
+}
+
 __device__ inline std::uint32_t shared_address(const void* at) {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
 }

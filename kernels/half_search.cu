@@ -9,11 +9,6 @@ namespace {
 
 constexpr double kWorkOfLaunch = 8e12;  // pairs times dimensions: about 30 ms
 
-// Few items, of which a large part is found: to look at all scores twice costs less than lists of
-// what a sample's gate lets pass.
-constexpr std::uint32_t kMostMarked = 1 << 16;
-constexpr std::size_t kMostMarkedDimensions = 64;
-
 std::uint32_t samples_of(std::size_t items) {
     return items <= 1 << 17 ? 16 * kSampleGroups : 64 * kSampleGroups;
 }
@@ -31,9 +26,19 @@ std::uint32_t rank_of_gate(double k, double samples, double items) {
     return static_cast<std::uint32_t>(std::ceil(groups * (1 - std::pow(1 - 1 / groups, rank))));
 }
 
-std::size_t marks_words(std::size_t dimensions, std::size_t items) {
-    if (dimensions > kMostMarkedDimensions || items > kMostMarked) return 0;
-    return MarkedItems::words_of(static_cast<std::uint32_t>(items));
+/// Of few items a large part is found: to look at all scores twice costs less than lists of what a
+/// sample's gate lets pass.
+std::size_t marks_words(const Vectors& items) {
+    if (items.dimensions > MarkedItems::most_dimensions || items.rows > MarkedItems::most_items)
+        return 0;
+    return MarkedItems::words_of(static_cast<std::uint32_t>(items.rows));
+}
+
+/// Vectors of 16 bytes of a marked item's row, unless it has whole ones already.
+std::size_t copied_vectors(const Vectors& items) {
+    const std::uint32_t vectors = MarkedItems::row_vectors_of(items.dimensions, items.type);
+    const bool whole = items.dimensions * element_size(items.type) == vectors * sizeof(uint4);
+    return marks_words(items) == 0 || whole ? 0 : vectors;
 }
 
 /// Of items that are put into at most kMostGroups groups.
@@ -43,21 +48,22 @@ std::uint32_t items_of_group(std::uint32_t items) {
 
 }  // namespace
 
-HalfSearch::Bytes HalfSearch::bytes(std::size_t dimensions, std::size_t items) {
-    const std::size_t row = padded_of(dimensions) * sizeof(__half);
-    const std::size_t samples = samples_of(items);
+HalfSearch::Bytes HalfSearch::bytes(const Vectors& items) {
+    const std::size_t row = padded_of(items.dimensions) * sizeof(__half);
+    const std::size_t samples = samples_of(items.rows);
     const std::size_t marks =
-        marks_words(dimensions, items) * sizeof(std::uint32_t) + kMostGroups * sizeof(float);
+        marks_words(items) * sizeof(std::uint32_t) + kMostGroups * sizeof(float);
     return {row + sizeof(HalfQueryBound) + sizeof(float2) + 3 * sizeof(float) + marks,
-            row + sizeof(HalfItemBound),
-            samples * (row + sizeof(HalfItemBound)) + dimensions * sizeof(double)};
+            row + sizeof(HalfItemBound) + copied_vectors(items) * sizeof(uint4),
+            samples * (row + sizeof(HalfItemBound)) + items.dimensions * sizeof(double)};
 }
 
 Status HalfSearch::prepare(Metric metric, const Vectors& items, const HalfFilterDevice& device,
                            cudaStream_t stream) {
     device_ = device;
     stream_ = stream;
-    marks_words_ = marks_words(items.dimensions, items.rows);
+    marks_words_ = marks_words(items);
+    copied_vectors_ = copied_vectors(items);
     return choice_.choose(metric, items, stream);
 }
 
@@ -76,6 +82,7 @@ Status HalfSearch::allocate(std::size_t queries, std::size_t items) {
     GPUTEXT_TRY(sampled_rows_.allocate(samples_ * padded, stream_));
     GPUTEXT_TRY(sampled_bounds_.allocate(samples_, stream_));
     GPUTEXT_TRY(marks_.allocate(queries * marks_words_, stream_));
+    GPUTEXT_TRY(copied_rows_.allocate(items * copied_vectors_ * sizeof(uint4), stream_));
     return group_scores_.allocate(queries * kMostGroups, stream_);
 }
 
@@ -87,8 +94,19 @@ Status HalfSearch::load_queries(const DeviceQueries& queries) {
 
 Status HalfSearch::load_items(const DeviceRows& items, std::uint32_t first_item) {
     first_item_ = first_item;
+    GPUTEXT_TRY(align(items));
     return convert_items(choice_.space(), items, item_rows_.data(), item_bounds_.data(),
                          largest_.data(), stream_);
+}
+
+/// Before marked items are compared, whose rows are read in whole vectors.
+Status HalfSearch::align(const DeviceRows& items) {
+    aligned_rows_ = static_cast<const std::byte*>(items.elements);
+    row_vectors_ = MarkedItems::row_vectors_of(items.dimensions, items.type);
+    if (copied_vectors_ == 0) return {};
+    aligned_rows_ = copied_rows_.data();
+    return align_rows(items, static_cast<std::uint32_t>(copied_vectors_), copied_rows_.data(),
+                      stream_);
 }
 
 GateJob HalfSearch::gate_job(const ListsView& lists, float* gates, float* widths) const {
@@ -130,8 +148,11 @@ Status HalfSearch::sample(const ListsView& lists, std::uint32_t begin, std::uint
 
 /// Whether so many items of empty lists are marked.
 bool HalfSearch::marks(const ListsView& lists, std::uint32_t items) const {
-    return MarkedItems::words_of(items) <= marks_words_ && lists.k < kMostGroups / 4 &&
-           lists.capacity <= NeighbourLists::kShort;
+    const MarkedItems marked{nullptr, MarkedItems::words_of(items), 0, nullptr, row_vectors_};
+    return marked.per_query <= marks_words_ && lists.k < kMostGroups / 4 &&
+           lists.capacity <= NeighbourLists::kShort &&
+           shared_bytes_for_marks(marked, lists.capacity) <=
+               static_cast<std::size_t>(device_.shared_bytes);
 }
 
 /// Marks the few items that reach what the k nearest of the largest scores of groups do.
@@ -147,7 +168,9 @@ Status HalfSearch::mark(const ListsView& lists, std::uint32_t begin, std::uint32
                            groups, lists.k + 1, stream_));
     HalfFilterJob marked = job(begin, end);
     marked.marks = marks_.data();
-    marked_ = {marks_.data(), MarkedItems::words_of(end - begin), begin};
+    const std::size_t skipped = std::size_t{begin - first_item_} * row_vectors_ * sizeof(uint4);
+    marked_ = {marks_.data(), MarkedItems::words_of(end - begin), begin, aligned_rows_ + skipped,
+               row_vectors_};
     return run_half_filter(device_, marked, padded, stream_);
 }
 

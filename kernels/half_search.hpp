@@ -21,7 +21,7 @@ public:
         std::size_t per_item;
         std::size_t samples;
     };
-    static Bytes bytes(std::size_t dimensions, std::size_t items);
+    static Bytes bytes(const Vectors& items);
     /// Items below which no sample is taken: a search in double precision is as fast.
     static constexpr std::uint32_t kLeastItems = 8192;
 
@@ -53,6 +53,7 @@ private:
     Status sample(const ListsView& lists, std::uint32_t begin, std::uint32_t end);
     bool marks(const ListsView& lists, std::uint32_t items) const;
     Status mark(const ListsView& lists, std::uint32_t begin, std::uint32_t end);
+    Status align(const DeviceRows& items);
 
     HalfFilterDevice device_;
     HalfSpaceChoice choice_;
@@ -67,6 +68,10 @@ private:
     DeviceBuffer<float> largest_, gates_, widths_, proven_, group_scores_;
     std::size_t marks_words_ = 0;  // of a query; 0 where items are not marked
     DeviceBuffer<std::uint32_t> marks_;
+    std::size_t copied_vectors_ = 0;  // of an item whose row is not of whole vectors
+    DeviceBuffer<std::byte> copied_rows_;
+    const std::byte* aligned_rows_ = nullptr;
+    std::uint32_t row_vectors_ = 0;
     MarkedItems marked_;
 };
 

@@ -21,12 +21,18 @@ __device__ inline float float_of_ordered(unsigned ordered) {
 template <unsigned kThreads>
 __device__ unsigned about_kth_score(const unsigned* scores, unsigned size, unsigned k) {
     constexpr unsigned kInfinite = 0xff800000u;  // ordered_float(infinity)
-    __shared__ unsigned counts[2];
+    __shared__ unsigned counts[3];               // of this round, the one before and the next
     __shared__ unsigned most;
-    if (threadIdx.x == 0) counts[0] = counts[1] = most = 0;
+    if (threadIdx.x == 0) counts[0] = most = 0;
     __syncthreads();
+    unsigned own = 0;
     for (unsigned i = threadIdx.x; i < size; i += kThreads)
-        if (scores[i] < kInfinite) atomicMax(&most, scores[i]);
+        if (scores[i] < kInfinite) own = max(own, scores[i]);
+#if __CUDA_ARCH__ >= 800
+    own = __reduce_max_sync(~0u, own);
+    if (threadIdx.x % 32 != 0) own = 0;
+#endif
+    if (own > 0) atomicMax(&most, own);
     __syncthreads();
     unsigned low = 0;          // reached by k, or 0
     unsigned high = most + 1;  // not reached by k
@@ -37,11 +43,15 @@ __device__ unsigned about_kth_score(const unsigned* scores, unsigned size, unsig
         unsigned mine = 0;
         for (unsigned i = threadIdx.x; i < size; i += kThreads)
             mine += scores[i] >= middle && scores[i] < kInfinite;
-        if (mine > 0) atomicAdd(&counts[round % 2], mine);
+#if __CUDA_ARCH__ >= 800
+        mine = __reduce_add_sync(~0u, mine);
+        if (threadIdx.x % 32 != 0) mine = 0;
+#endif
+        if (mine > 0) atomicAdd(&counts[round % 3], mine);
+        // All have read that count two rounds ago.
+        if (threadIdx.x == 0) counts[(round + 1) % 3] = 0;
         __syncthreads();
-        const unsigned reached = counts[round % 2];
-        if (threadIdx.x == 0) counts[(round + 1) % 2] = 0;
-        __syncthreads();
+        const unsigned reached = counts[round % 3];
         if (reached >= k)
             low = middle;
         else

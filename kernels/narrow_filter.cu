@@ -33,15 +33,13 @@ template <unsigned Steps, Output To>
 __device__ void fetch_stage(const HalfFilterJob& job, std::uint32_t first,
                             Shared<Steps, To>& shared, unsigned stage) {
     constexpr unsigned kVectors = 2 * Steps;  // of a row
+    const std::uint32_t left = first < job.end ? min(job.end - first, kStage) * kVectors : 0;
+    const auto* const rows = reinterpret_cast<const uint4*>(job.items.rows) +
+                             std::size_t{first - job.first_item} * kVectors;
 #pragma unroll
     for (unsigned v = 0; v < kStage * kVectors / kThreads; ++v) {
         const unsigned at = v * kThreads + threadIdx.x;
-        const unsigned column = at / kVectors;
-        const std::uint32_t item = first + column;
-        const bool valid = item < job.end;
-        const std::size_t row = valid ? item - job.first_item : 0;
-        copy_vector(&shared.items[stage][column][8 * (at % kVectors)],
-                    job.items.rows + row * 16 * Steps + 8 * (at % kVectors), valid);
+        copy_vector(&shared.items[stage][at / kVectors][8 * (at % kVectors)], rows + at, at < left);
     }
     end_of_copies();
 }
@@ -173,12 +171,13 @@ __global__ __launch_bounds__(kThreads) void filter_narrow(const HalfFilterJob jo
     fetch_stage(job, begin, shared, 0);
     const float first_start = fetch_start(job, begin, group);
     std::uint32_t rows[Steps][kTiles][4];
-    float gates[kTiles][2];
+    [[maybe_unused]] float gates[kTiles][2];
 #pragma unroll
     for (unsigned half = 0; half < 2 * kTiles; ++half) {
         const std::uint32_t row = warp_row + 8 * half + lane / 4;
         const bool is = row < job.rows;
-        gates[half / 2][half % 2] = !is ? INFINITY : To == Output::largest ? 0.0f : job.gates[row];
+        if constexpr (To != Output::largest)
+            gates[half / 2][half % 2] = is ? job.gates[row] : INFINITY;
         const auto* words = reinterpret_cast<const std::uint32_t*>(
                                 job.queries.rows + std::size_t{is ? row : 0} * 16 * Steps) +
                             lane % 4;
@@ -207,15 +206,23 @@ __global__ __launch_bounds__(kThreads) void filter_narrow(const HalfFilterJob jo
             const float2 start =
                 *reinterpret_cast<const float2*>(&shared.starts[stage][eight + lane % 4 * 2]);
             float sums[kTiles][4];
+            if constexpr (To == Output::largest) {
+                const float starts[4] = {start.x, start.y, start.x, start.y};
 #pragma unroll
-            for (unsigned t = 0; t < kTiles; ++t) {
-                sums[t][0] = start.x - gates[t][0];
-                sums[t][1] = start.y - gates[t][0];
-                sums[t][2] = start.x - gates[t][1];
-                sums[t][3] = start.y - gates[t][1];
+                for (unsigned t = 0; t < kTiles; ++t)
+                    multiply_halves(sums[t], rows[0][t], items[0][0], items[0][1], starts);
+            } else {
+#pragma unroll
+                for (unsigned t = 0; t < kTiles; ++t) {
+                    sums[t][0] = start.x - gates[t][0];
+                    sums[t][1] = start.y - gates[t][0];
+                    sums[t][2] = start.x - gates[t][1];
+                    sums[t][3] = start.y - gates[t][1];
+                    multiply_halves(sums[t], rows[0][t], items[0][0], items[0][1]);
+                }
             }
 #pragma unroll
-            for (unsigned step = 0; step < Steps; ++step)
+            for (unsigned step = 1; step < Steps; ++step)
 #pragma unroll
                 for (unsigned t = 0; t < kTiles; ++t)
                     multiply_halves(sums[t], rows[step][t], items[step][0], items[step][1]);

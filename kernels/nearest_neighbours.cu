@@ -83,7 +83,7 @@ struct Plan {
 
     /// Where half precision can help: takes more memory for the same number of rows.
     void use_half(std::size_t memory, const Vectors& queries, const Vectors& items) {
-        const HalfSearch::Bytes more = HalfSearch::bytes(items.dimensions, items.rows);
+        const HalfSearch::Bytes more = HalfSearch::bytes(items);
         Plan with = *this;
         with.half = true;
         with.shape.scored = !shape.open;

@@ -108,6 +108,7 @@ ListsView NeighbourLists::view() const {
 Status NeighbourLists::merge(const MergeInput& input, const QuerySelection& selection,
                              unsigned long long* rescored) {
     if (selection.count == 0) return {};
+    if (input.marked.words != nullptr) return merge_marked(input, selection, rescored);
     return shape_.is_short() ? merge_short(input, selection, rescored)
                              : merge_long(input, selection, rescored);
 }

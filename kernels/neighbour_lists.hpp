@@ -65,17 +65,29 @@ __device__ inline void add_found(const ListsView& lists, std::uint32_t query, st
 /// Items that were found, as bits. Of 128 items from number i on, word w of four has the items
 /// i + 8 * e + 2 * w + c, c = 0 or 1, at bits 31 - 2 * e - c.
 struct MarkedItems {
+    static constexpr std::uint32_t most_items = 1 << 16;
+    static constexpr std::uint32_t most_dimensions = 64;
+
     const std::uint32_t* words = nullptr;  // of all queries
     std::uint32_t per_query = 0;
     std::uint32_t first_item = 0;
+    const std::byte* rows = nullptr;  // the items' from first_item on, each from a whole vector on
+    std::uint32_t row_vectors = 0;    // of 16 bytes; zeros behind the last element
 
     __host__ __device__ static std::uint32_t words_of(std::uint32_t items) {
         return (items + 127) / 128 * 4;
     }
-    __host__ __device__ std::uint32_t item(std::uint32_t word, unsigned bit) const {
-        return first_item + word / 4 * 128 + (31 - bit) / 2 * 8 + word % 4 * 2 + (31 - bit) % 2;
+    /// The item of a bit that has `before` higher ones in its word, from first_item on.
+    __host__ __device__ static std::uint32_t item(std::uint32_t word, unsigned before) {
+        return word / 4 * 128 + before / 2 * 8 + word % 4 * 2 + before % 2;
+    }
+    static std::uint32_t row_vectors_of(std::size_t dimensions, ElementType type) {
+        return static_cast<std::uint32_t>((dimensions * element_size(type) + 15) / 16);
     }
 };
+
+/// Shared memory of a block that merges marked items into lists of such a capacity.
+std::size_t shared_bytes_for_marks(const MarkedItems& marked, std::uint32_t capacity);
 
 /// What found items are scored with. Items have numbers from `first_item` on.
 struct MergeInput {
@@ -86,7 +98,8 @@ struct MergeInput {
     const std::uint32_t* item_keys;  // of all items, or null; see DeviceQueries
     /// Twice the error of a query's scores, or null where scores do not help.
     const float* score_widths;
-    /// Of empty short lists: what was found, in place of what the lists have.
+    /// Of empty short lists: what was found, in place of what the lists have. Only where a block
+    /// may have shared_bytes_for_marks().
     MarkedItems marked = {};
 };
 
@@ -140,6 +153,8 @@ public:
 private:
     Status merge_short(const MergeInput& input, const QuerySelection& selection,
                        unsigned long long* rescored);
+    Status merge_marked(const MergeInput& input, const QuerySelection& selection,
+                        unsigned long long* rescored);
     Status merge_long(const MergeInput& input, const QuerySelection& selection,
                       unsigned long long* rescored);
     Status clear_failed();

@@ -1,5 +1,8 @@
+#include <algorithm>
+
 #include "kernels/kth_score.cuh"
 #include "kernels/launch.hpp"
+#include "kernels/list_sort.cuh"
 #include "kernels/neighbour_lists.hpp"
 #include "kernels/score_distance.cuh"
 
@@ -9,73 +12,12 @@ namespace {
 constexpr unsigned kThreads = 128;
 constexpr unsigned kHalfWarps = kThreads / kHalfWarp;
 constexpr unsigned kAtOnce = 4;  // items of a half warp
-
-/// A list in shared memory.
-struct SharedList {
-    std::uint64_t* keys;
-    std::uint32_t* items;
-
-    __device__ bool before(unsigned a, unsigned b) const {
-        return keys[a] != keys[b] ? keys[a] < keys[b] : items[a] < items[b];
-    }
-    __device__ void swap(unsigned a, unsigned b) const {
-        const std::uint64_t key = keys[a];
-        const std::uint32_t item = items[a];
-        keys[a] = keys[b];
-        items[a] = items[b];
-        keys[b] = key;
-        items[b] = item;
-    }
-};
-
-/// Bitonic, by the block; `size` is a power of two.
-__device__ void sort(const SharedList& list, unsigned size) {
-    for (unsigned length = 2; length <= size; length *= 2) {
-        for (unsigned distance = length / 2; distance > 0; distance /= 2) {
-            __syncthreads();
-            for (unsigned i = threadIdx.x; i < size / 2; i += kThreads) {
-                const unsigned a = 2 * i - (i & (distance - 1));
-                const unsigned b = a + distance;
-                if (((a & length) == 0) == list.before(b, a)) list.swap(a, b);
-            }
-        }
-    }
-    __syncthreads();
-}
-
-/// Sorts the first `total`, and makes the nearest of them what the query's list keeps. By the
-/// block.
-__device__ void sort_and_keep(const SharedList& list, unsigned total, const ListsView& lists,
-                              std::uint32_t query, bool open) {
-    __shared__ unsigned size;
-    const std::size_t begin = std::size_t{query} * lists.capacity;
-    unsigned padded = 2;
-    while (padded < total) padded *= 2;
-    for (unsigned i = total + threadIdx.x; i < padded; i += kThreads) {
-        list.keys[i] = kNoDistance;
-        list.items[i] = UINT32_MAX;
-    }
-    sort(list, padded);
-
-    // Those without a distance are last.
-    if (threadIdx.x == 0) size = 0;
-    __syncthreads();
-    for (unsigned i = threadIdx.x; i < min(total, lists.k); i += kThreads) {
-        if (list.keys[i] == kNoDistance) continue;
-        lists.keys[begin + i] = list.keys[i];
-        lists.items[begin + i] = list.items[i];
-        atomicAdd(&size, 1u);
-    }
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    lists.kept[query] = size;
-    lists.counts[query] = size;
-    if (size == lists.k && !open) lists.limits[query] = distance_of_key(list.keys[size - 1]);
-}
+constexpr unsigned kMostThreads = 1024;
+constexpr std::uint32_t kFewQueries = 128;
 
 /// A block for each query: found items have keys already.
-__global__ __launch_bounds__(kThreads) void keep_scored(ListsView lists, QuerySelection selection,
-                                                        bool open) {
+__global__ __launch_bounds__(kMostThreads) void keep_scored(ListsView lists,
+                                                            QuerySelection selection, bool open) {
     extern __shared__ std::uint64_t memory[];
     __shared__ unsigned size;
     const SharedList list{memory, reinterpret_cast<std::uint32_t*>(memory + lists.capacity)};
@@ -85,7 +27,7 @@ __global__ __launch_bounds__(kThreads) void keep_scored(ListsView lists, QuerySe
     if (count > lists.capacity || count == lists.kept[query]) return;
     if (threadIdx.x == 0) size = 0;
     __syncthreads();
-    for (unsigned i = threadIdx.x; i < count; i += kThreads) {
+    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
         const std::uint64_t key = lists.keys[begin + i];
         if (key == kNoDistance) continue;
         const unsigned at = atomicAdd(&size, 1u);
@@ -138,23 +80,6 @@ __device__ void take_found(const ListsView& lists, const MergeInput& input, std:
     __syncthreads();
 }
 
-/// The same of what was marked for it. `size` may come out above the capacity, and the list is of
-/// no use then.
-__device__ void take_marked(const MarkedItems& marked, std::uint32_t capacity, std::uint32_t query,
-                            const SharedList& list, unsigned& size) {
-    if (threadIdx.x == 0) size = 0;
-    __syncthreads();
-    const std::uint32_t* words = marked.words + std::size_t{query} * marked.per_query;
-    for (unsigned i = threadIdx.x; i < marked.per_query; i += kThreads) {
-        unsigned bits = words[i];
-        if (bits == 0) continue;
-        unsigned at = atomicAdd(&size, __popc(bits));
-        for (; bits != 0 && at < capacity; bits &= bits - 1, ++at)
-            list.items[at] = marked.item(i, __ffs(static_cast<int>(bits)) - 1);
-    }
-    __syncthreads();
-}
-
 /// A block for each query.
 template <class T>
 __global__ __launch_bounds__(kThreads) void merge_lists(ListsView lists, MergeInput input,
@@ -165,16 +90,11 @@ __global__ __launch_bounds__(kThreads) void merge_lists(ListsView lists, MergeIn
     const SharedList list{memory, reinterpret_cast<std::uint32_t*>(memory + lists.capacity)};
     const std::uint32_t query = selection[blockIdx.x];
     const std::uint32_t kept = lists.kept[query];
-    if (input.marked.words != nullptr) {
-        take_marked(input.marked, lists.capacity, query, list, size);
-        if (size > lists.capacity && threadIdx.x == 0) lists.counts[query] = size;
-    } else {
-        const std::uint32_t count = lists.counts[query];
-        if (count > lists.capacity || count == kept) return;
-        take_found(lists, input, query, list, size);
-    }
+    const std::uint32_t count = lists.counts[query];
+    if (count > lists.capacity || count == kept) return;
+    take_found(lists, input, query, list, size);
     const unsigned total = size;
-    if (total > lists.capacity || total == 0) return;
+    if (total == 0) return;
     const unsigned lanes = half_warp_lanes();
     const double limit = lists.limits[query];
     for (unsigned base = kept + threadIdx.x / kHalfWarp; base < total;
@@ -213,7 +133,11 @@ Status NeighbourLists::merge_short(const MergeInput& input, const QuerySelection
 Status NeighbourLists::keep_short(const QuerySelection& selection) {
     const std::size_t bytes = list_bytes(shape_.capacity);
     GPUTEXT_TRY(allow_shared_bytes(keep_scored, bytes));
-    keep_scored<<<selection.count, kThreads, bytes, stream_>>>(view(), selection, shape_.open);
+    // Few blocks have all multiprocessors to themselves.
+    const unsigned threads = selection.count > kFewQueries
+                                 ? kThreads
+                                 : std::clamp(shape_.capacity / 4, kThreads, kMostThreads);
+    keep_scored<<<selection.count, threads, bytes, stream_>>>(view(), selection, shape_.open);
     return launched("keeping neighbours");
 }
 

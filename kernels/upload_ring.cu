@@ -94,4 +94,30 @@ Status UploadRing::copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces,
     });
 }
 
+Status UploadRing::copy_slice_back(const Buffer& buffer, std::span<std::uint8_t> to,
+                                   const std::uint8_t* from, cudaStream_t stream) {
+    GPUTEXT_TRY(cuda_status(cudaSetDevice(device_), "choosing the device"));
+    GPUTEXT_TRY(cuda_status(cudaEventSynchronize(buffer.copied), "copying to the device"));
+    GPUTEXT_TRY(
+        cuda_status(cudaMemcpyAsync(buffer.data, from, to.size(), cudaMemcpyDeviceToHost, stream),
+                    "copying from the device"));
+    GPUTEXT_TRY(cuda_status(cudaEventRecord(buffer.copied, stream), "copying from the device"));
+    GPUTEXT_TRY(cuda_status(cudaEventSynchronize(buffer.copied), "copying from the device"));
+    std::memcpy(to.data(), buffer.data, to.size());
+    return {};
+}
+
+Status UploadRing::copy_back(std::span<std::uint8_t> to, const std::uint8_t* from,
+                             cudaStream_t stream, Execution& execution) {
+    return execution.parallel_for((to.size() + slice - 1) / slice, [&](std::size_t i, unsigned) {
+        const std::size_t begin = i * slice;
+        const std::size_t buffer = take();
+        Status status = copy_slice_back(
+            buffers_[buffer], to.subspan(begin, std::min<std::size_t>(slice, to.size() - begin)),
+            from + begin, stream);
+        give_back(buffer);
+        return status;
+    });
+}
+
 }  // namespace gputext::gpu

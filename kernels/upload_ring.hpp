@@ -1,4 +1,5 @@
-// kernels/upload_ring.hpp - copies from pageable memory to the device at the speed of the link
+// kernels/upload_ring.hpp - copies from pageable memory to the device, and back, at the speed of
+// the link
 //
 // The driver's own copies from pageable memory reach half of what pinned memory does, and pinning a
 // caller's memory takes longer than copying it. Here threads copy slices into a few pinned
@@ -39,6 +40,10 @@ public:
     Status copy(std::uint8_t* to, std::span<const std::uint8_t> from, Execution& execution);
     /// The same for pieces that are to lie one behind the other.
     Status copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces, Execution& execution);
+    /// The other way, behind what is on `stream`, by way of the same buffers. All has arrived when
+    /// it returns.
+    Status copy_back(std::span<std::uint8_t> to, const std::uint8_t* from, cudaStream_t stream,
+                     Execution& execution);
 
     cudaStream_t stream() const { return stream_; }
 
@@ -52,6 +57,8 @@ private:
     Status allocate(std::size_t buffers);
     Status copy_slice(const Buffer& buffer, std::uint8_t* to, std::span<const Bytes> pieces,
                       std::size_t skipped, std::size_t size);
+    Status copy_slice_back(const Buffer& buffer, std::span<std::uint8_t> to,
+                           const std::uint8_t* from, cudaStream_t stream);
     std::size_t take();
     void give_back(std::size_t buffer);
 

@@ -15,6 +15,19 @@ SELECT trie_lookup(dictionary, 'b') AS b, trie_lookup(dictionary, 'bab') AS bab,
 SELECT code, trie_decode(dictionary, code) AS word FROM dictionaries, generate_series(0, 5) AS code;
 SELECT trie_decode(dictionary, NULL) IS NULL AS no_code FROM dictionaries;
 
+-- The other structure is the same dictionary; nodes have the numbers of the paper's figure 1.
+CREATE TABLE tries AS SELECT trie_agg(word, 'xbw') AS dictionary FROM words WHERE word > '';
+SELECT dictionary, s.structure, s.words, s.alphabet, s.longest_word FROM tries, trie_stats(dictionary) AS s;
+SELECT w.*, trie_node(dictionary, word) AS node, trie_lookup(dictionary, word) AS lookup, trie_decode(dictionary, code) AS decode
+FROM tries, trie_words(dictionary) AS w;
+SELECT word, trie_node(dictionary, word) IS NULL AS absent, trie_lookup(dictionary, word) IS NULL AS no_code
+FROM tries, unnest('{"",a,ab,b,c,bab,d}'::text[]) AS word;
+SELECT trie_node(dictionary, NULL) IS NULL AS no_word, trie_node(NULL, 'ba') IS NULL AS no_dictionary FROM tries;
+SELECT p.* FROM tries, trie_prefix(dictionary, 'b') AS p;
+SELECT r.* FROM tries, trie_prefix_range(dictionary, 'c') AS r;
+SELECT p.* FROM tries, trie_prefixes_of(dictionary, 'abab') AS p;
+SELECT dictionary::bytea::trie::bytea = dictionary::bytea AS same FROM tries;
+
 -- Prefixes
 SELECT p.* FROM dictionaries, trie_prefix(dictionary, 'b') AS p;
 SELECT p.* FROM dictionaries, trie_prefix(dictionary, '') AS p;
@@ -44,6 +57,13 @@ SELECT count(*) AS words, bool_and(trie_lookup(dictionary, word) = code) AS look
 FROM dictionaries, codes WHERE name = 'many';
 SELECT count(*) AS words, bool_and(c.word = w.word) AS equal
 FROM dictionaries, trie_words(dictionary) AS w LEFT JOIN codes c USING (code) WHERE name = 'many';
+INSERT INTO dictionaries SELECT 'many nodes', trie_agg(word, 'xbw') FROM many;
+SELECT count(*) AS words, bool_and(trie_lookup(dictionary, word) = code) AS lookup, bool_and(trie_decode(dictionary, code) = word) AS decode,
+       count(trie_lookup(dictionary, word || 'x')) AS absent, count(DISTINCT trie_node(dictionary, word)) AS nodes
+FROM dictionaries, codes WHERE name = 'many nodes';
+SELECT count(*) AS words, bool_and(c.word = w.word) AS equal
+FROM dictionaries, trie_words(dictionary) AS w LEFT JOIN codes c USING (code) WHERE name = 'many nodes';
+DELETE FROM dictionaries WHERE name = 'many nodes';
 -- A prefix is a range of codes, which an index on codes serves.
 CREATE INDEX ON codes (code);
 ANALYZE codes;
@@ -117,8 +137,13 @@ SELECT 'front, 5 words'::trie;
 SELECT trie_decode(dictionary, -1) FROM dictionaries WHERE name = 'small';
 SELECT trie_decode(dictionary, 6) FROM dictionaries WHERE name = 'small';
 SELECT trie_prefix(dictionary, 'b', -1) FROM dictionaries WHERE name = 'small';
+SELECT trie_agg(word, 'hash') FROM words;
+SELECT trie_agg(word, NULL) FROM words;
+SELECT trie_agg(word, CASE word WHEN 'bb' THEN 'front' ELSE 'xbw' END ORDER BY word) FROM words;
+SELECT trie_node(dictionary, 'ba') FROM dictionaries WHERE name = 'small';
 SELECT trie_agg(1);
 SELECT trie_agg_transition(NULL, 'a');
+SELECT trie_agg_transition(NULL, 'a', 'xbw');
 SELECT trie_agg_final(NULL);
 SELECT ''::bytea::trie;
 SELECT '\x00'::bytea::trie;
@@ -139,10 +164,14 @@ SELECT count(*) = length(image) AS changed, bool_and(refused(set_byte(image, i, 
        bool_and(refused(substr(image, 1, i))) AS cut_refused
 FROM (SELECT dictionary::bytea AS image FROM dictionaries WHERE name = 'small') AS d, generate_series(0, length(image) - 1) AS i
 GROUP BY image;
+SELECT count(*) = length(image) AS changed, bool_and(refused(set_byte(image, i, get_byte(image, i) # 16))) AS refused,
+       bool_and(refused(substr(image, 1, i))) AS cut_refused
+FROM (SELECT dictionary::bytea AS image FROM tries) AS d, generate_series(0, length(image) - 1) AS i
+GROUP BY image;
 
 DROP MATERIALIZED VIEW vocabulary;
 DROP FUNCTION check_copy, refused;
-DROP TABLE words, dictionaries, many, codes, letters, restored;
+DROP TABLE words, tries, dictionaries, many, codes, letters, restored;
 
 -- Words are bytes: in every encoding in their order, and no dictionary of another one comes in.
 SELECT current_database() AS database \gset

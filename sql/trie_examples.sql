@@ -16,6 +16,9 @@ WHERE code BETWEEN r.first AND r.last
 GROUP BY e.id ORDER BY e.id;
 SELECT p.* FROM dictionary, trie_prefixes_of(words, 'eggshell') AS p;
 SELECT e.* FROM dictionary, trie_encode(words, $$VALUES ('a', 'water'), ('b', 'fire')$$, NULL::text) AS e;
+SELECT word, trie_lookup(d, word) AS code, trie_node(d, word) AS node
+FROM (SELECT trie_agg(word, 'xbw') AS d FROM unnest('{aba,ba,bb,cb,cc}'::text[]) AS word) AS one,
+     unnest('{aba,ba,bb,cb,cc}'::text[]) AS word;
 DROP TABLE articles, encoded;
 DROP MATERIALIZED VIEW dictionary;
 DROP TABLE vocabulary;

@@ -491,7 +491,9 @@ TEST_F(Gputextd, FaultsOfAWelcomeAreErrorsOfTheirClients) {
         const Status status = first_status();
         EXPECT_EQ(status.code(), ErrorCode::unavailable) << fault;
         if (std::string(fault) == "wrong_version") {
-            EXPECT_EQ(status.message(), "gputextd speaks version 3 of the protocol instead of 2");
+            EXPECT_EQ(status.message(),
+                      "gputextd speaks version " + std::to_string(kProtocolVersion + 1) +
+                          " of the protocol instead of " + std::to_string(kProtocolVersion));
         }
         expect_good_answer();
     }
@@ -595,7 +597,7 @@ TEST_F(Gputextd, TellsAClientOfAnotherVersion) {
     start();
     RawClient client(socket_);
     auto hello = encode(Hello{1, "0"});
-    hello[4] = 7;
+    hello[4] = 200;
     ASSERT_EQ(client.send(hello), Sent::all);
     const auto messages = client.messages_until_close();
     ASSERT_TRUE(messages.has_value());
@@ -604,7 +606,8 @@ TEST_F(Gputextd, TellsAClientOfAnotherVersion) {
     const auto* error = std::get_if<ErrorReply>(&(*messages)[1]);
     ASSERT_NE(error, nullptr);
     EXPECT_EQ(error->code, ErrorCode::unavailable);
-    EXPECT_EQ(error->message, "gputextd received version 7 of the protocol instead of 2");
+    EXPECT_EQ(error->message, "gputextd received version 200 of the protocol instead of " +
+                                  std::to_string(kProtocolVersion));
 }
 
 TEST_F(Gputextd, ClosesOnThoseWhoDoNotSpeakTheProtocol) {

@@ -45,9 +45,10 @@ private:
     MemoryFile bytes_file_, begins_file_;
 };
 
-std::vector<std::uint8_t> image_of(const std::vector<std::string>& words) {
+std::vector<std::uint8_t> image_of(const std::vector<std::string>& words,
+                                   TrieStructure structure = TrieStructure::front) {
     Execution execution(2);
-    auto image = build_trie(TrieStructure::front, PackedWords(words).words(), execution);
+    auto image = build_trie(structure, PackedWords(words).words(), execution);
     EXPECT_TRUE(image.ok()) << image.status().message();
     return std::move(*image);
 }
@@ -123,18 +124,19 @@ TEST_F(GputextdWords, AnswersAsADictionaryDoes) {
         for (const std::string_view letters : alphabets) {
             auto dictionary = words(count, 12, letters);
             if (count == 33) dictionary = {std::string(1 << 20, 'x'), "x", ""};
-            const auto image = image_of(dictionary);
             auto some = words(3000, 12, letters);
             some.insert(some.end(), dictionary.begin(), dictionary.end());
-            for (const auto& asked : {std::vector<std::string>{}, {""s}, some}) {
-                const PackedWords packed(asked);
-                const auto expected = expected_codes(dictionary, packed.words());
-                for (const WordFiles& files : {packed.copied(), packed.filed()}) {
-                    const auto found = codes(lookup_of(image, files));
-                    ASSERT_TRUE(found.ok()) << found.status().message();
-                    ASSERT_TRUE(*found == expected) << count;
+            for (const TrieStructure structure : kTrieStructures)
+                for (const auto& asked : {std::vector<std::string>{}, {""s}, some}) {
+                    const auto image = image_of(dictionary, structure);
+                    const PackedWords packed(asked);
+                    const auto expected = expected_codes(dictionary, packed.words());
+                    for (const WordFiles& files : {packed.copied(), packed.filed()}) {
+                        const auto found = codes(lookup_of(image, files));
+                        ASSERT_TRUE(found.ok()) << found.status().message();
+                        ASSERT_TRUE(*found == expected) << name_of(structure) << ", " << count;
+                    }
                 }
-            }
         }
 }
 
@@ -144,13 +146,16 @@ TEST_F(GputextdWords, BuildsTheSameDictionary) {
         for (const std::string_view letters : alphabets) {
             const auto some = words(count, 12, letters);
             const PackedWords packed(some);
-            for (const WordFiles& files : {packed.copied(), packed.filed()}) {
-                TrieBuildRequest request;
-                request.words = files;
-                const auto image = answer<TrieImageAnswer>(request);
-                ASSERT_TRUE(image.ok()) << image.status().message();
-                ASSERT_TRUE(*image == image_of(some)) << count;
-            }
+            for (const TrieStructure structure : kTrieStructures)
+                for (const WordFiles& files : {packed.copied(), packed.filed()}) {
+                    TrieBuildRequest request;
+                    request.structure = structure;
+                    request.words = files;
+                    const auto image = answer<TrieImageAnswer>(request);
+                    ASSERT_TRUE(image.ok()) << image.status().message();
+                    ASSERT_TRUE(*image == image_of(some, structure))
+                        << name_of(structure) << ", " << count;
+                }
         }
 }
 

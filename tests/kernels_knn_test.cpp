@@ -158,6 +158,32 @@ TEST_F(KnnOnDevice, ManyNeighboursEqualTheCpus) {
     }
 }
 
+/// What is found for few dimensions and not too many items is marked as bits.
+TEST_F(KnnOnDevice, MarkedItemsEqualTheCpus) {
+    constexpr std::size_t kDimensions[] = {41, 1, 64, 7, 16, 57, 2};
+    constexpr std::size_t kNeighbours[] = {100, 20, 1, 127};
+    RandomRows random;
+    std::size_t cases = 0;
+    for (const Shape shape : kAllShapes)
+        for (const ElementType type : kAllTypes)
+            for (const Metric metric : kAllMetrics) {
+                if (is_extreme(shape) && type != ElementType::float64) continue;
+                const std::size_t d = kDimensions[cases % std::size(kDimensions)];
+                const std::size_t k = kNeighbours[cases / 4 % std::size(kNeighbours)];
+                const std::size_t n = 8192 + random.below(++cases % 9 == 0 ? 57000 : 3000);
+                SCOPED_TRACE(name_of(shape, type, metric, d, k));
+                const TypedRows items(random.rows(shape, n, d), type, d);
+                const TypedRows queries(random.rows(shape, 40, d), type, d);
+                std::vector<std::uint32_t> item_keys(n), query_keys(40);
+                for (auto& key : item_keys) key = static_cast<std::uint32_t>(random.below(50));
+                for (auto& key : query_keys) key = static_cast<std::uint32_t>(random.below(50));
+                RowKeys keys;
+                if (cases % 3 == 0) keys = {query_keys, item_keys};
+                ASSERT_NO_FATAL_FAILURE(
+                    expect_same({.k = k, .metric = metric}, queries, items, keys));
+            }
+}
+
 TEST_F(KnnOnDevice, SizesOfAllKinds) {
     RandomRows random;
     for (const std::size_t count : {1, 2, 65, 257})

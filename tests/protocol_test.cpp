@@ -64,8 +64,9 @@ TEST(Protocol, RefusesOtherMagicVersionsTypesAndChoices) {
         return decode(packet, descriptors_of(message)).status();
     };
     EXPECT_EQ(changed(AskDevices(), 0, 'g').code(), ErrorCode::invalid_argument);
-    EXPECT_EQ(changed(AskDevices(), 4, 9).code(), ErrorCode::unavailable);
-    EXPECT_EQ(changed(AskDevices(), 4, 9).message(), "version 9 of the protocol instead of 3");
+    EXPECT_EQ(changed(AskDevices(), 4, 200).code(), ErrorCode::unavailable);
+    EXPECT_EQ(changed(AskDevices(), 4, 200).message(),
+              "version 200 of the protocol instead of " + std::to_string(kProtocolVersion));
     EXPECT_EQ(changed(AskDevices(), 6, 0).code(), ErrorCode::invalid_argument);
     EXPECT_EQ(changed(AskDevices(), 6, 200).code(), ErrorCode::invalid_argument);
     // The code of an error, and whether a job has signatures.

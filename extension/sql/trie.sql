@@ -62,6 +62,21 @@ CREATE AGGREGATE trie_agg(word text) (
 );
 COMMENT ON AGGREGATE trie_agg(text) IS 'dictionary of all different words that are not null, NULL when there are none';
 
+CREATE FUNCTION trie_agg_transition(internal, text, text) RETURNS internal
+    AS 'MODULE_PATHNAME', 'gputext_trie_agg_transition' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION trie_agg_transition(internal, text, text) IS 'transition function of trie_agg with a structure';
+
+CREATE AGGREGATE trie_agg(word text, structure text) (
+    SFUNC = trie_agg_transition,
+    STYPE = internal,
+    SSPACE = 1000000,
+    FINALFUNC = trie_agg_final,
+    FINALFUNC_MODIFY = READ_ONLY,
+    PARALLEL = SAFE
+);
+COMMENT ON AGGREGATE trie_agg(text, text) IS
+    'dictionary of all different words that are not null, NULL when there are none, of the structure front or xbw';
+
 CREATE FUNCTION trie_stats(
     dictionary trie,
     OUT structure text,
@@ -82,6 +97,11 @@ COMMENT ON FUNCTION trie_lookup(trie, text) IS 'code of a word, NULL when the di
 CREATE FUNCTION trie_decode(dictionary trie, code bigint) RETURNS text
     AS 'MODULE_PATHNAME', 'gputext_trie_decode' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION trie_decode(trie, bigint) IS 'word of a code';
+
+CREATE FUNCTION trie_node(dictionary trie, word text) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'gputext_trie_node' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
+COMMENT ON FUNCTION trie_node(trie, text) IS
+    'number of the node in which a word ends, in the order of all prefixes of words read backwards, NULL when the dictionary does not have it; for the structure xbw';
 
 CREATE FUNCTION trie_prefix_range(dictionary trie, prefix text, OUT first bigint, OUT last bigint) RETURNS record
     AS 'MODULE_PATHNAME', 'gputext_trie_prefix_range' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 20;

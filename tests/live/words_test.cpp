@@ -96,6 +96,10 @@ TEST_F(WordsOnDevice, DictionariesAreThoseOfTheCpu) {
     const long jobs = counter("gpu_jobs");
     EXPECT_EQ(session().table(groups), expected);
     EXPECT_EQ(counter("gpu_jobs"), jobs + 10);
+    // By a parallel worker
+    session().rows("SET force_parallel_mode = on");
+    EXPECT_EQ(session().table(groups), expected);
+    EXPECT_EQ(counter("gpu_jobs"), jobs + 20);
 }
 
 TEST_F(WordsOnDevice, CodesDoNotDependOnTheNumberOfDevices) {
@@ -129,7 +133,7 @@ TEST_F(WordsOnDevice, CodesAreThoseOfTheCpuFromTemporaryFiles) {
 
 TEST_F(WordsOnDevice, SomeFailuresAreTheCpusAnswers) {
     session().rows("SET gputext.device = cpu");
-    make_words(400'000);
+    make_words(200'000);
     for (const std::string call :
          {"SELECT sum(id * code) FROM dictionary, trie_encode(words, 'SELECT id, word FROM words')",
           "SELECT sum(cardinality(codes)) FROM dictionary, trie_encode_documents(words, "
@@ -151,7 +155,7 @@ TEST_F(WordsOnDevice, SomeFailuresAreTheCpusAnswers) {
 TEST_F(WordsOnDevice, ALostDeviceCostsOneJob) {
     if (on_real_gpus()) GTEST_SKIP() << "about devices without a GPU";
     session().rows("SET gputext.device = cpu");
-    make_words(400'000);
+    make_words(200'000);
     const std::string call =
         "SELECT sum(id * code) FROM dictionary, trie_encode(words, 'SELECT id, word FROM words')";
     const std::string expected = session().value(call);

@@ -1,0 +1,50 @@
+// cpp/front_build.hpp - what all who build an image of cpp/front_trie.hpp have to do in the same
+// way
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "cpp/front_layout.hpp"
+#include "cpp/status.hpp"
+#include "cpp/symbol_table.hpp"
+#include "cpp/trie_image.hpp"
+
+namespace gputext {
+
+/// Buckets of whose words the symbols are chosen: about 100,000 words, evenly spread.
+constexpr std::size_t kSampleBuckets = 3072;
+
+/// Every so many buckets, from the first on, one is in that sample. At least 1 bucket.
+std::size_t sample_step(std::size_t buckets);
+
+/// Of the words of those buckets, one bucket behind the other. When stopped, any.
+SymbolTable front_symbols(std::span<const std::string_view> sample, Stop stop);
+
+/// Without longest, alphabet, text_bytes and checksum.
+TrieHeader front_header(std::size_t words, const SymbolTable& symbols, std::uint64_t payload);
+
+/// Where the parts of an image begin.
+struct FrontPlaces {
+    std::size_t separators, offsets, symbols, buckets;
+
+    /// The words, symbols and their bytes are known.
+    explicit FrontPlaces(const TrieHeader& header) {
+        const std::size_t count = (std::size_t{header.words} + kBucketWords - 1) / kBucketWords;
+        separators = sizeof header;
+        offsets = separators + count * kSeparatorBytes;
+        symbols = offsets + (count + 1) * sizeof(std::uint32_t);
+        buckets = symbols + header.symbols + header.symbol_bytes;
+    }
+};
+
+/// Their lengths, then their bytes.
+void write_symbols(const SymbolTable& symbols, std::uint8_t* to);
+
+/// Bytes of all buckets and of the longest word. Error: invalid_argument.
+Status check_front_size(std::uint64_t payload, std::uint64_t longest);
+
+}  // namespace gputext

@@ -1,0 +1,58 @@
+// kernels/front_packing.hpp - sorted words as the buckets of cpp/front_trie.hpp, on a device
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cpp/execution.hpp"
+#include "kernels/device_buffer.hpp"
+#include "kernels/word_order.hpp"
+
+namespace gputext::gpu {
+
+struct CodeTable;
+
+/// Of the words of a dictionary.
+struct WordStatistics {
+    std::uint64_t text_bytes = 0;
+    std::uint32_t longest = 0;
+    std::uint32_t alphabet[8] = {};  // a bit for each byte value
+};
+
+/// Words in order are measured, then written.
+class FrontPacking {
+public:
+    /// Device memory for so many words, without what write() fills.
+    static std::size_t bytes(std::size_t words);
+
+    /// Of words that are not empty altogether; they, their order and the table have to live as long
+    /// as this. Errors of all functions: out_of_memory, device_error.
+    Status measure(const DeviceWords& words, const WordOrder& order, const CodeTable* table,
+                   cudaStream_t stream);
+
+    /// Valid after measure(), which has to have ended on the device. Bytes of all buckets.
+    std::uint64_t payload() const { return payload_; }
+    const WordStatistics& statistics() const { return statistics_; }
+
+    /// Writes separators, offsets and buckets, each to its place on the device. The payload is
+    /// below 4 GB.
+    Status write(std::uint8_t* separators, std::uint8_t* offsets, std::uint8_t* buckets);
+
+private:
+    DeviceWords words_;
+    const std::uint32_t* order_ = nullptr;
+    std::uint32_t count_ = 0, buckets_ = 0;
+    const CodeTable* table_ = nullptr;
+    cudaStream_t stream_ = nullptr;
+    DeviceBuffer<std::uint32_t> shared_, codes_;  // of each word: WordSizes
+    DeviceBuffer<std::uint64_t> offsets_;         // of buckets, and their end
+    DeviceBuffer<WordStatistics> statistics_on_device_;
+    DeviceBuffer<std::uint8_t> scratch_;
+    std::uint64_t payload_ = 0;
+    WordStatistics statistics_;
+};
+
+}  // namespace gputext::gpu

@@ -61,11 +61,15 @@ Result<Thesaurus> word_similarities(const SimilarityParameters& parameters,
                                     const WordFeatures& features, Execution& execution) try {
     const std::uint32_t words = features.shape.words;
     if (parameters.top_k < 1) return invalid("top_k must be at least 1");
+    if (features.begins.size() != std::size_t{words} + 1 ||
+        features.begins.back() != features.columns.size() ||
+        features.weights.size() != features.columns.size())
+        return invalid("there must be a row of features for each word");
     std::vector<std::uint64_t> sums(words);
     for (std::uint32_t word = 0; word < words; ++word) {
         sums[word] = sum_of_row(parameters.measure, features, word);
         if (sums[word] >> 53 != 0)
-            return invalid("the sum of the squares of a word's weights must be below 2^53");
+            return invalid("the squares of a word's weights add up to more than 2^53");
     }
     // For each feature the words that have it.
     std::vector<std::uint64_t> begins(features.shape.columns() + 1);

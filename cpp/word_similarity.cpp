@@ -355,8 +355,13 @@ private:
                 if (parameters_.measure == WordMeasure::jaccard) shared /= 2;
                 const double value =
                     similarity(parameters_.measure, shared, sums_[row], sums_[other]);
-                row_gate = lists_->offer(row - rows_begin_, {value, other}, gate);
-                if (gates[i] != kShut)
+                // Which of the two gates it passed.
+                const float size = sizes_[other];
+                const float sum = static_cast<float>(sums[i]);
+                const float both = Adding::products ? size * sizes_[row] : size + sizes_[row];
+                if (sum >= row_gate * both)
+                    row_gate = lists_->offer(row - rows_begin_, {value, other}, gate);
+                if (sum >= gates[i] * both)
                     gates[i] = lists_->offer(other - rows_begin_, {value, row}, gate);
             }
         }

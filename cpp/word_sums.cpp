@@ -4,7 +4,10 @@
 
 #ifdef GPUTEXT_X86
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"  // of gcc 12 about _mm512_undefined_ps()
+#ifndef __clang__  // of gcc 12 about _mm512_undefined_ps() and the like
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 #endif
 

@@ -113,18 +113,19 @@ Status CountedSearch::compute(Execution& execution) {
     return compare(weighting_, parameters_, *counts, execution, answer);
 }
 
-void check_thesaurus_memory(const SimilarityParameters& parameters, std::size_t words) {
+void check_thesaurus_memory(const SimilarityParameters& parameters,
+                            const CooccurrenceShape& shape) {
+    const std::uint32_t words = shape.words;
     SimilarityParameters within = parameters;
-    within.top_k = static_cast<std::uint32_t>(
-        std::min<std::size_t>(parameters.top_k, std::max<std::size_t>(words, 1)));
-    const std::uint64_t needed = similarity_bytes(within, static_cast<std::uint32_t>(words), 0);
-    ereport(DEBUG1, (errmsg_internal("comparing %zu words takes " UINT64_FORMAT
-                                     " bytes beside their counts",
-                                     words, needed)));
+    within.top_k = std::min(parameters.top_k, std::max(words, 1u));
+    const std::uint64_t needed = similarity_bytes(within, shape, 0);
+    ereport(DEBUG1,
+            (errmsg_internal("comparing %u words takes " UINT64_FORMAT " bytes beside their counts",
+                             words, needed)));
     if (needed <= host_memory_limit()) return;
     ereport(ERROR,
             (errcode(ERRCODE_OUT_OF_MEMORY),
-             errmsg("the %u nearest of %zu words would take " UINT64_FORMAT " bytes of memory",
+             errmsg("the %u nearest of %u words would take " UINT64_FORMAT " bytes of memory",
                     within.top_k, words, needed),
              errdetail("gputext.host_memory_limit is %zu bytes.", host_memory_limit()),
              errhint("A smaller vocabulary or top_k takes less, or raise the limit.")));

@@ -90,6 +90,6 @@ private:
 
 /// Raises an error that says how many bytes the answer and what is sorted for it would take, when
 /// gputext.host_memory_limit is less.
-void check_thesaurus_memory(const SimilarityParameters& parameters, std::size_t words);
+void check_thesaurus_memory(const SimilarityParameters& parameters, const CooccurrenceShape& shape);
 
 }  // namespace gputext

@@ -4,9 +4,9 @@
 #include "extension/set_call.hpp"
 #include "extension/settings.hpp"
 #include "extension/term_arguments.hpp"
+#include "extension/thesaurus_rows.hpp"
 #include "extension/token_query.hpp"
 #include "extension/word_arguments.hpp"
-#include "extension/thesaurus_rows.hpp"
 #include "extension/word_search.hpp"
 
 namespace gputext {
@@ -82,7 +82,7 @@ Datum answer_thesaurus(FunctionCallInfo fcinfo, const char* operation, Put put) 
     Texts* texts = make_owned<Texts>(set.context(), call, host_memory_limit());
     CooccurrenceShape shape;
     read_texts(call, *texts, shape, set);
-    check_thesaurus_memory(parameters, shape.words);
+    check_thesaurus_memory(parameters, shape);
     WordSearch* search =
         make_owned<WordSearch>(set.context(), texts->tokens, shape, call.weighting, parameters);
     run_computation(*search, set.times(), set.context());

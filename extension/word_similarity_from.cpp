@@ -16,8 +16,8 @@ extern "C" {
 #include "extension/set_call.hpp"
 #include "extension/settings.hpp"
 #include "extension/text_arguments.hpp"
-#include "extension/word_arguments.hpp"
 #include "extension/thesaurus_rows.hpp"
+#include "extension/word_arguments.hpp"
 #include "extension/word_search.hpp"
 
 namespace gputext {
@@ -148,7 +148,8 @@ Datum answer(FunctionCallInfo fcinfo) {
     Failure failure;
     if (!attempt(failure, [&] { return counts->set_order(); })) raise_failure(failure);
     set.times().lap("reading rows");
-    check_thesaurus_memory(parameters, counts->order.size());
+    // Of which positions there are, only the search learns.
+    check_thesaurus_memory(parameters, {static_cast<std::uint32_t>(counts->order.size()), 1});
     CountedSearch* search = make_owned<CountedSearch>(set.context(), counts->triples, counts->order,
                                                       weighting, parameters);
     run_computation(*search, set.times(), set.context());

@@ -117,6 +117,7 @@ void check_thesaurus_memory(const SimilarityParameters& parameters,
                             const CooccurrenceShape& shape) {
     const std::uint32_t words = shape.words;
     SimilarityParameters within = parameters;
+    within.memory_limit = 0;  // what it takes beside does with what there is
     within.top_k = std::min(parameters.top_k, std::max(words, 1u));
     const std::uint64_t needed = similarity_bytes(within, shape, 0);
     ereport(DEBUG1,

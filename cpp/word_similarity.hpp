@@ -32,8 +32,9 @@ struct SimilarityParameters {
     std::uint32_t top_k = 20;  // at least 1
     /// Of which words neighbours are wanted, first .. end - 1: the lists of others are empty.
     std::uint32_t first = 0, end = UINT32_MAX;
-    /// Bytes that the CPU's search may take beside the features, the answer and similarity_bytes()'s
-    /// few a word and a column. With less, lists of fewer words are made at a time.
+    /// Bytes that the CPU's search may take beside the features, the answer and
+    /// similarity_bytes()'s few a word and a column. With less, lists of fewer words are made at a
+    /// time.
     std::size_t memory_limit = std::size_t{1} << 30;
     Simd simd = best_simd();
 };

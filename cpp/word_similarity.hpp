@@ -49,6 +49,11 @@ struct Thesaurus {
 Result<Thesaurus> word_similarities(const SimilarityParameters& parameters,
                                     const WordFeatures& features, Execution& execution);
 
+/// Of two words by their numbers, in O(their features); 0 if they share none, or one has none. Of a
+/// word with features with itself: 1.
+double pair_similarity(WordMeasure measure, const WordFeatures& features, std::uint32_t a,
+                       std::uint32_t b);
+
 /// Bytes that the search takes beside the features, the answer included.
 std::uint64_t similarity_bytes(const SimilarityParameters& parameters, std::uint32_t words,
                                std::uint64_t stored);

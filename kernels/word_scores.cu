@@ -1,0 +1,313 @@
+#include "kernels/word_scores.hpp"
+
+#include <algorithm>
+
+#include "kernels/launch.hpp"
+#include "kernels/word_measure.hpp"
+
+namespace gputext::gpu {
+namespace {
+
+constexpr unsigned kThreads = 768;
+constexpr unsigned kWarps = kThreads / 32;
+constexpr unsigned kLong = 32;  // postings of a list that a warp takes by itself
+
+/// Words that may be among the nearest, and room for these.
+unsigned candidates_for(std::uint32_t top_k) {
+    return top_k <= 256 ? 1024 : 2048;
+}
+static_assert(NearestWords::kMost + kThreads <= 2048 && 256 + kThreads <= 1024);
+
+/// Sums of 32 bits.
+struct NarrowSums {
+    std::uint32_t* sums;
+
+    __device__ NarrowSums(void* memory, std::uint32_t)
+        : sums(static_cast<std::uint32_t*>(memory)) {}
+
+    __device__ void load(const void* hot, std::size_t at, std::uint32_t size) const {
+        const auto* const from = reinterpret_cast<const uint4*>(
+            static_cast<const std::uint32_t*>(hot) + at);
+        for (std::uint32_t i = threadIdx.x; i < (size + 3) / 4; i += kThreads)
+            reinterpret_cast<uint4*>(sums)[i] = hot == nullptr ? uint4{0, 0, 0, 0} : __ldcs(from + i);
+    }
+    __device__ void add(std::uint32_t at, std::uint32_t value) const { atomicAdd(&sums[at], value); }
+    __device__ std::uint32_t sum(std::uint32_t at) const { return sums[at]; }
+};
+
+/// Of 64 bits, in two halves: a sum of the lower ones that wraps around counts in the upper ones.
+struct WideSums {
+    std::uint32_t* lower;
+    std::uint32_t* upper;
+
+    __device__ WideSums(void* memory, std::uint32_t size)
+        : lower(static_cast<std::uint32_t*>(memory)), upper(lower + size) {}
+
+    __device__ void load(const void* hot, std::size_t at, std::uint32_t size) const {
+        const auto* const from = static_cast<const unsigned long long*>(hot) + at;
+        for (std::uint32_t i = threadIdx.x; i < size; i += kThreads) {
+            const unsigned long long value = hot == nullptr ? 0 : __ldcs(from + i);
+            lower[i] = static_cast<std::uint32_t>(value);
+            upper[i] = static_cast<std::uint32_t>(value >> 32);
+        }
+    }
+    __device__ void add(std::uint32_t at, std::uint32_t value) const {
+        const std::uint32_t before = atomicAdd(&lower[at], value);
+        if (before + value < before) atomicAdd(&upper[at], 1u);
+    }
+    __device__ unsigned long long sum(std::uint32_t at) const {
+        return static_cast<unsigned long long>(upper[at]) << 32 | lower[at];
+    }
+};
+
+template <WordMeasure Measure>
+__device__ std::uint32_t shared_part(std::uint32_t weight, std::uint32_t posting) {
+    if constexpr (Measure == WordMeasure::lin) return weight + (posting >> 16);
+    if constexpr (Measure == WordMeasure::cosine) return weight * (posting >> 16);
+    return 1;
+}
+
+/// Adds the postings of a word's lists in a tile. Each warp takes some features at a time: long
+/// lists one after the other, and short ones as if they were one.
+template <WordMeasure Measure, class Sums>
+__device__ void add_postings(const WordIndex& index, std::uint32_t word, std::uint32_t tile,
+                             const Sums& sums) {
+    const unsigned lane = threadIdx.x % 32;
+    const std::uint64_t begin = index.features.begins[word], end = index.features.begins[word + 1];
+    const uint2* const lists = index.lists + tile * index.columns;
+    const std::uint64_t even = (end - begin + kWarps - 1) / kWarps;
+    const unsigned share = even < 32 ? static_cast<unsigned>(even) : 32;
+    for (std::uint64_t base = begin + threadIdx.x / 32 * share; base < end;
+         base += kWarps * share) {
+        const bool has = lane < share && base + lane < end;
+        const uint2 list =
+            has ? lists[index.features.columns[base + lane]] : uint2{0, 0};
+        const std::uint32_t weight = has ? index.features.weights[base + lane] : 0;
+        const std::uint32_t length = list.y - list.x;
+        for (unsigned longer = __ballot_sync(~0u, length >= kLong); longer != 0;
+             longer &= longer - 1) {
+            const int source = __ffs(static_cast<int>(longer)) - 1;
+            const std::uint32_t list_end = __shfl_sync(~0u, list.y, source);
+            const std::uint32_t own = __shfl_sync(~0u, weight, source);
+            std::uint32_t at = __shfl_sync(~0u, list.x, source) + lane;
+            for (; at + 96 < list_end; at += 128) {
+                std::uint32_t postings[4];
+#pragma unroll
+                for (unsigned i = 0; i < 4; ++i) postings[i] = index.postings[at + 32 * i];
+#pragma unroll
+                for (unsigned i = 0; i < 4; ++i)
+                    sums.add(postings[i] & 0xffff, shared_part<Measure>(own, postings[i]));
+            }
+            for (; at < list_end; at += 32) {
+                const std::uint32_t posting = index.postings[at];
+                sums.add(posting & 0xffff, shared_part<Measure>(own, posting));
+            }
+        }
+        const std::uint32_t shorter = length < kLong ? length : 0;
+        std::uint32_t ends = shorter;
+#pragma unroll
+        for (unsigned distance = 1; distance < 32; distance *= 2) {
+            const std::uint32_t before = __shfl_up_sync(~0u, ends, distance);
+            if (lane >= distance) ends += before;
+        }
+        const std::uint32_t total = __shfl_sync(~0u, ends, 31);
+        const std::uint32_t start = list.x - (ends - shorter);
+        for (std::uint32_t first = 0; first < total; first += 32) {
+            const std::uint32_t number = first + lane;
+            int source = 0;  // the first lane whose lists end behind it
+#pragma unroll
+            for (int step = 16; step > 0; step /= 2)
+                if (__shfl_sync(~0u, ends, source + step - 1) <= number) source += step;
+            source = min(source, 31);
+            const std::uint32_t at = __shfl_sync(~0u, start, source) + number;
+            const std::uint32_t own = __shfl_sync(~0u, weight, source);
+            if (number >= total) continue;
+            const std::uint32_t posting = index.postings[at];
+            sums.add(posting & 0xffff, shared_part<Measure>(own, posting));
+        }
+    }
+}
+
+/// Candidates of one word, the best first once sorted.
+struct Candidates {
+    unsigned long long* similarities;
+    std::uint32_t* words;
+
+    __device__ bool before(unsigned a, unsigned b) const {
+        return similarities[a] > similarities[b] ||
+               (similarities[a] == similarities[b] && words[a] < words[b]);
+    }
+    __device__ void exchange(unsigned a, unsigned b) const {
+        const unsigned long long similarity = similarities[a];
+        const std::uint32_t word = words[a];
+        similarities[a] = similarities[b];
+        words[a] = words[b];
+        similarities[b] = similarity;
+        words[b] = word;
+    }
+    /// A bitonic network over the power of two from `count` on.
+    __device__ void sort(unsigned count) const {
+        unsigned size = 2;
+        while (size < count) size *= 2;
+        for (unsigned i = count + threadIdx.x; i < size; i += kThreads) {
+            similarities[i] = 0;
+            words[i] = UINT32_MAX;
+        }
+        for (unsigned span = 2; span <= size; span *= 2)
+            for (unsigned step = span / 2; step > 0; step /= 2) {
+                __syncthreads();
+                for (unsigned i = threadIdx.x; i < size / 2; i += kThreads) {
+                    const unsigned a = 2 * i - (i & (step - 1)), b = a + step;
+                    const bool best_first = (a & span) == 0;
+                    if (best_first ? before(b, a) : before(a, b)) exchange(a, b);
+                }
+            }
+        __syncthreads();
+    }
+};
+
+template <WordMeasure Measure, class Sums, bool All>
+__global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index,
+                                                     const WordScoresJob job,
+                                                     std::uint32_t tile_room, unsigned room) {
+    extern __shared__ uint4 memory[];
+    __shared__ unsigned pushed;
+    const std::uint32_t word = job.first + blockIdx.x;
+    const Sums sums(memory, tile_room);
+    const unsigned halves = sizeof(Sums) / sizeof(void*);
+    auto* const behind =
+        reinterpret_cast<unsigned long long*>(reinterpret_cast<std::uint32_t*>(memory) +
+                                              halves * tile_room);
+    const Candidates candidates{behind, reinterpret_cast<std::uint32_t*>(behind + room)};
+    const std::uint64_t alone = index.words[word];
+    if (alone == 0 && !All) return;
+    if (threadIdx.x == 0) pushed = 0;
+    sums.load(job.hot, std::size_t{word - job.hot_first} * job.hot_stride, job.tile_words);
+    __syncthreads();
+    add_postings<Measure>(index, word, job.tile, sums);
+    __syncthreads();
+
+    if constexpr (All) {
+        std::uint64_t* const to =
+            job.all + std::size_t{word - job.first} * job.all_stride + job.tile_first;
+        for (std::uint32_t i = threadIdx.x; i < job.tile_words; i += kThreads) {
+            const std::uint64_t shared = sums.sum(i);
+            const std::uint32_t other = job.tile_first + i;
+            const bool near = shared != 0 && other != word;
+            to[i] = near ? static_cast<std::uint64_t>(__double_as_longlong(
+                               exact_similarity<Measure>(shared, alone, index.words[other])))
+                         : 0;
+        }
+        return;
+    }
+
+    const std::uint32_t row = word - job.nearest.first;
+    const std::uint32_t top_k = job.nearest.top_k;
+    const std::size_t list = std::size_t{row} * top_k;
+    const unsigned kept = job.nearest.counts[row];
+    const float rough = index.rough[word];
+    float gate = job.nearest.gates[row];
+    bool loaded = false;  // what was kept before is among the candidates
+    unsigned count = 0;
+    const auto merge = [&] {
+        __syncthreads();
+        if (!loaded) {
+            for (unsigned i = threadIdx.x; i < kept; i += kThreads) {
+                candidates.similarities[count + i] = job.nearest.similarities[list + i];
+                candidates.words[count + i] = job.nearest.words[list + i];
+            }
+            count += kept;
+            loaded = true;
+        }
+        candidates.sort(count);
+        count = min(count, top_k);
+        gate = count < top_k ? 0
+                             : gate_of(__longlong_as_double(static_cast<long long>(
+                                   candidates.similarities[top_k - 1])));
+        if (threadIdx.x == 0) pushed = count;
+    };
+    bool any = false;
+    for (std::uint32_t base = 0; base < job.tile_words; base += kThreads) {
+        const std::uint32_t i = base + threadIdx.x, other = job.tile_first + i;
+        const std::uint64_t shared = i < job.tile_words && other != word ? sums.sum(i) : 0;
+        const bool near =
+            shared != 0 && static_cast<float>(shared) >=
+                               rough_gate<Measure>(gate, rough, index.rough[other]);
+        const int found = __syncthreads_count(near);
+        if (near) {
+            const unsigned at = atomicAdd(&pushed, 1u);
+            candidates.similarities[at] = static_cast<unsigned long long>(__double_as_longlong(
+                exact_similarity<Measure>(shared, alone, index.words[other])));
+            candidates.words[at] = other;
+        }
+        if (found == 0) continue;
+        any = true;
+        count += found;
+        if (count + (loaded ? 0 : kept) > room - kThreads) merge();
+    }
+    if (!any) return;
+    merge();
+    for (unsigned i = threadIdx.x; i < count; i += kThreads) {
+        job.nearest.similarities[list + i] = candidates.similarities[i];
+        job.nearest.words[list + i] = candidates.words[i];
+    }
+    if (threadIdx.x == 0) {
+        job.nearest.counts[row] = count;
+        job.nearest.gates[row] = gate;
+    }
+}
+
+template <WordMeasure Measure, class Sums, bool All>
+Status launch(const WordIndex& index, const WordScoresJob& job, cudaStream_t stream) {
+    constexpr auto kernel = score<Measure, Sums, All>;
+    constexpr unsigned halves = sizeof(Sums) / sizeof(void*);
+    const unsigned room = All ? 0 : candidates_for(job.nearest.top_k);
+    const std::uint32_t tile_room = (job.tile_words + 3) / 4 * 4;
+    const std::size_t bytes = std::size_t{tile_room} * halves * 4 + room * 12;
+    GPUTEXT_TRY(allow_shared_bytes(kernel, bytes));
+    kernel<<<job.end - job.first, kThreads, bytes, stream>>>(index, job, tile_room, room);
+    return launched("comparing words");
+}
+
+template <WordMeasure Measure>
+Status launch(const WordIndex& index, const WordScoresJob& job, cudaStream_t stream) {
+    if (job.all != nullptr) return launch<Measure, WideSums, true>(index, job, stream);
+    if constexpr (Measure != WordMeasure::cosine)
+        if (!job.wide) return launch<Measure, NarrowSums, false>(index, job, stream);
+    return launch<Measure, WideSums, false>(index, job, stream);
+}
+
+}  // namespace
+
+Status NearestWordsMemory::allocate(std::uint32_t rows, std::uint32_t top_k, cudaStream_t stream) {
+    const std::size_t size = std::size_t{rows} * top_k;
+    GPUTEXT_TRY(similarities.allocate(size, stream));
+    GPUTEXT_TRY(words.allocate(size, stream));
+    GPUTEXT_TRY(counts.allocate(rows, stream));
+    GPUTEXT_TRY(gates.allocate(rows, stream));
+    view = {0, top_k, similarities.data(), words.data(), counts.data(), gates.data()};
+    return {};
+}
+
+Status NearestWordsMemory::clear(std::uint32_t first, std::uint32_t count, cudaStream_t stream) {
+    view.first = first;
+    GPUTEXT_TRY(cuda_status(cudaMemsetAsync(counts.data(), 0, std::size_t{count} * 4, stream),
+                            "clearing neighbours"));
+    return cuda_status(cudaMemsetAsync(gates.data(), 0, std::size_t{count} * 4, stream),
+                       "clearing neighbours");
+}
+
+Status score_words(const WordIndex& index, const WordScoresJob& job, cudaStream_t stream) {
+    if (job.first >= job.end || job.tile_words == 0) return {};
+    switch (job.measure) {
+        case WordMeasure::lin:
+            return launch<WordMeasure::lin>(index, job, stream);
+        case WordMeasure::cosine:
+            return launch<WordMeasure::cosine>(index, job, stream);
+        case WordMeasure::jaccard:
+            return launch<WordMeasure::jaccard>(index, job, stream);
+    }
+    return {ErrorCode::internal_error, "no such measure"};
+}
+
+}  // namespace gputext::gpu

@@ -16,6 +16,7 @@
 #include "kernels/outlier_factor.hpp"
 #include "kernels/term_neighbours.hpp"
 #include "kernels/upload_ring.hpp"
+#include "kernels/word_thesaurus.hpp"
 
 namespace gputext {
 namespace {
@@ -182,6 +183,34 @@ public:
             return Device::cosine_similarities(query, items, memory, execution, similarities);
         return run(similarities, [&] {
             return gpu::cosine_similarities(query, items, {stream_, memory}, *ring_, execution);
+        });
+    }
+
+    Status count_cooccurrences(const CooccurrenceShape& shape, const TokenStream& tokens,
+                               std::uint64_t memory, Execution& execution,
+                               Cooccurrences& counts) override {
+        return run(counts, [&] {
+            return gpu::count_cooccurrences(shape, tokens, {stream_, memory}, *ring_, execution);
+        });
+    }
+
+    Status word_similarities(const SimilarityParameters& parameters,
+                             const WeightParameters& weights, const CooccurrenceShape& shape,
+                             const TokenStream& tokens, std::uint64_t memory, Execution& execution,
+                             Thesaurus& answer) override {
+        return run(answer, [&] {
+            return gpu::word_similarities(parameters, weights, shape, tokens, {stream_, memory},
+                                          *ring_, execution);
+        });
+    }
+
+    Status word_similarities(const SimilarityParameters& parameters,
+                             const WeightParameters& weights, const Cooccurrences& counts,
+                             std::uint64_t memory, Execution& execution,
+                             Thesaurus& answer) override {
+        return run(answer, [&] {
+            return gpu::word_similarities(parameters, weights, counts, {stream_, memory}, *ring_,
+                                          execution);
         });
     }
 

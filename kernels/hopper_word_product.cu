@@ -1,7 +1,8 @@
-// Products of matrices of bytes on compute capability 9.0, with its own instructions. Built for 9.0a.
+// Products of matrices of bytes on compute capability 9.0, with its own instructions. Built
+// for 9.0a.
 //
-// Two blocks of threads form a cluster and compute 256 x 256 sums: each has 128 rows of its own, and
-// the 256 right rows are copied once for both. One warp copies, two groups of four multiply.
+// Two blocks of threads form a cluster and compute 256 x 256 sums: each has 128 rows of its own,
+// and the 256 right rows are copied once for both. One warp copies, two groups of four multiply.
 
 #include <algorithm>
 
@@ -72,10 +73,10 @@ __device__ void init_barrier(unsigned long long* barrier, unsigned arrivals) {
                  : "memory");
 }
 __device__ void expect_bytes(unsigned long long* barrier, unsigned bytes) {
-    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
-                     shared_place(barrier)),
-                 "r"(bytes)
-                 : "memory");
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_place(barrier)),
+        "r"(bytes)
+        : "memory");
 }
 __device__ void wait_for(unsigned long long* barrier, unsigned parity) {
     asm volatile(
@@ -139,8 +140,8 @@ __device__ std::uint64_t descriptor_of(const std::uint8_t* matrix) {
 
 using Sums = std::uint32_t[32][4];
 
-/// sums += left * right^T for 64 rows, 256 columns and 32 bytes of each, by a warp group, which goes
-/// on before it is done.
+/// sums += left * right^T for 64 rows, 256 columns and 32 bytes of each, by a warp group, which
+/// goes on before it is done.
 __device__ __forceinline__ void begin_product(Sums& sums, std::uint64_t left, std::uint64_t right) {
     asm volatile(
         "wgmma.mma_async.sync.aligned.m64n256k32.s32.u8.u8 {"
@@ -161,16 +162,14 @@ __device__ __forceinline__ void begin_product(Sums& sums, std::uint64_t left, st
         "%112, %113, %114, %115, %116, %117, %118, %119, "
         "%120, %121, %122, %123, %124, %125, %126, %127"
         "}, %128, %129, 1;"
-        : "+r"(sums[0][0]), "+r"(sums[0][1]), "+r"(sums[0][2]), "+r"(sums[0][3]),
-          "+r"(sums[1][0]), "+r"(sums[1][1]), "+r"(sums[1][2]), "+r"(sums[1][3]),
-          "+r"(sums[2][0]), "+r"(sums[2][1]), "+r"(sums[2][2]), "+r"(sums[2][3]),
-          "+r"(sums[3][0]), "+r"(sums[3][1]), "+r"(sums[3][2]), "+r"(sums[3][3]),
-          "+r"(sums[4][0]), "+r"(sums[4][1]), "+r"(sums[4][2]), "+r"(sums[4][3]),
-          "+r"(sums[5][0]), "+r"(sums[5][1]), "+r"(sums[5][2]), "+r"(sums[5][3]),
-          "+r"(sums[6][0]), "+r"(sums[6][1]), "+r"(sums[6][2]), "+r"(sums[6][3]),
-          "+r"(sums[7][0]), "+r"(sums[7][1]), "+r"(sums[7][2]), "+r"(sums[7][3]),
-          "+r"(sums[8][0]), "+r"(sums[8][1]), "+r"(sums[8][2]), "+r"(sums[8][3]),
-          "+r"(sums[9][0]), "+r"(sums[9][1]), "+r"(sums[9][2]), "+r"(sums[9][3]),
+        : "+r"(sums[0][0]), "+r"(sums[0][1]), "+r"(sums[0][2]), "+r"(sums[0][3]), "+r"(sums[1][0]),
+          "+r"(sums[1][1]), "+r"(sums[1][2]), "+r"(sums[1][3]), "+r"(sums[2][0]), "+r"(sums[2][1]),
+          "+r"(sums[2][2]), "+r"(sums[2][3]), "+r"(sums[3][0]), "+r"(sums[3][1]), "+r"(sums[3][2]),
+          "+r"(sums[3][3]), "+r"(sums[4][0]), "+r"(sums[4][1]), "+r"(sums[4][2]), "+r"(sums[4][3]),
+          "+r"(sums[5][0]), "+r"(sums[5][1]), "+r"(sums[5][2]), "+r"(sums[5][3]), "+r"(sums[6][0]),
+          "+r"(sums[6][1]), "+r"(sums[6][2]), "+r"(sums[6][3]), "+r"(sums[7][0]), "+r"(sums[7][1]),
+          "+r"(sums[7][2]), "+r"(sums[7][3]), "+r"(sums[8][0]), "+r"(sums[8][1]), "+r"(sums[8][2]),
+          "+r"(sums[8][3]), "+r"(sums[9][0]), "+r"(sums[9][1]), "+r"(sums[9][2]), "+r"(sums[9][3]),
           "+r"(sums[10][0]), "+r"(sums[10][1]), "+r"(sums[10][2]), "+r"(sums[10][3]),
           "+r"(sums[11][0]), "+r"(sums[11][1]), "+r"(sums[11][2]), "+r"(sums[11][3]),
           "+r"(sums[12][0]), "+r"(sums[12][1]), "+r"(sums[12][2]), "+r"(sums[12][3]),
@@ -296,8 +295,8 @@ __device__ void store_tile(const WordProductJob& job, const Sums& sums, std::uin
                 to[row * job.stride + column + 1] += static_cast<unsigned long long>(b)
                                                      << job.shift;
                 // On the diagonal of a product with itself there is nothing to mirror.
-                if (job.mirrored == nullptr || (job.symmetric && first_row / 256 ==
-                                                                     first_column / 256))
+                if (job.mirrored == nullptr ||
+                    (job.symmetric && first_row / 256 == first_column / 256))
                     continue;
                 auto* const other = static_cast<unsigned long long*>(job.mirrored);
                 other[column * job.mirrored_stride + row] += static_cast<unsigned long long>(a)
@@ -318,8 +317,9 @@ __device__ void store_tile(const WordProductJob& job, const Sums& sums, std::uin
 #endif
 
 template <bool Wide>
-__global__ __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1) void multiply_words(
-    const __grid_constant__ WordProductJob job, const Tiles tiles, std::uint32_t count) {
+__global__ __cluster_dims__(kCluster, 1, 1)
+    __launch_bounds__(kThreads, 1) void multiply_words(const __grid_constant__ WordProductJob job,
+                                                       const Tiles tiles, std::uint32_t count) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     extern __shared__ uint4 memory[];
     auto& shared = *reinterpret_cast<Shared*>((reinterpret_cast<std::uintptr_t>(memory) + 1023) &
@@ -341,7 +341,8 @@ __global__ __cluster_dims__(kCluster, 1, 1) __launch_bounds__(kThreads, 1) void 
     if (warp == kConsumers) {
         if (threadIdx.x % 32 == 0)
             for (std::uint32_t tile = blockIdx.x / kCluster; tile < count; tile += clusters)
-                if (find_tile(tiles, tile, row, column)) copy_tile(job, shared, rank, row, column, place);
+                if (find_tile(tiles, tile, row, column))
+                    copy_tile(job, shared, rank, row, column, place);
         __syncwarp();
     } else {
         Sums sums;

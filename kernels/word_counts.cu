@@ -24,7 +24,7 @@ constexpr unsigned kTokensOfThread = 8;
 constexpr unsigned kTokensOfBlock = kThreads * kTokensOfThread;
 constexpr unsigned kStagedBytes = 32 << 10;
 
-constexpr std::uint64_t kLeastChunk = 4096;                   // tokens
+constexpr std::uint64_t kLeastChunk = 4096;                        // tokens
 constexpr std::uint64_t kMostKeys = (std::uint64_t{1} << 31) - 1;  // of a sort
 constexpr std::uint64_t kSmallBuffers = std::uint64_t{4} << 20;
 
@@ -159,9 +159,8 @@ __global__ void measure_rows(WordKeys words, const Segment<Key>* segments, std::
             begins_of_segments + std::uint64_t{s} * (words.words + 1) + row;
         const std::uint64_t begin = of_segment[0], end = of_segment[1];
         const Segment<Key> segment = segments[s];
-        const bool itself =
-            !positions && segment.by_second && end > begin &&
-            segment.neighbour(words, segment.keys[end - 1]) == row;
+        const bool itself = !positions && segment.by_second && end > begin &&
+                            segment.neighbour(words, segment.keys[end - 1]) == row;
         if (begins != nullptr) lengths[std::uint64_t{s} * (words.words + 1) + row] = sum - begin;
         sum += end - begin - itself;
     }
@@ -237,8 +236,8 @@ std::uint64_t bytes_of_tokens(const CooccurrenceShape& shape, std::uint64_t key)
 }
 
 std::uint64_t fixed_bytes(const CooccurrenceShape& shape, const WordKeys& keys) {
-    const std::uint64_t segments = 2 * std::uint64_t{shape.positions ? shape.window : 1} *
-                                   keys.ranges;
+    const std::uint64_t segments =
+        2 * std::uint64_t{shape.positions ? shape.window : 1} * keys.ranges;
     return (2 * segments + 2) * (std::uint64_t{shape.words} + 1) * sizeof(std::uint64_t) +
            kSmallBuffers;
 }
@@ -315,8 +314,8 @@ private:
 
     Status right(const Found& found) const {
         if (found.wrong & kNoWord)
-            return {ErrorCode::invalid_argument, "a word is not of the vocabulary, which has " +
-                                                     std::to_string(shape_.words)};
+            return {ErrorCode::invalid_argument,
+                    "a word is not of the vocabulary, which has " + std::to_string(shape_.words)};
         if (found.wrong & kDescends)
             return {ErrorCode::invalid_argument, "the positions of words must ascend"};
         if (found.wrong & kCountTooLarge)
@@ -413,11 +412,11 @@ private:
         Runs merged, summed;
         GPUTEXT_TRY(allocate(merged, all));
         GPUTEXT_TRY(with_scratch(scratch_, work_.stream, [&](void* space, std::size_t& bytes) {
-            return cub::DeviceMerge::MergePairs(
-                space, bytes, runs.keys.data(), runs.counts.data(),
-                static_cast<std::int64_t>(runs.size), keys, counts_.data(),
-                static_cast<std::int64_t>(size), merged.keys.data(), merged.counts.data(), {},
-                work_.stream);
+            return cub::DeviceMerge::MergePairs(space, bytes, runs.keys.data(), runs.counts.data(),
+                                                static_cast<std::int64_t>(runs.size), keys,
+                                                counts_.data(), static_cast<std::int64_t>(size),
+                                                merged.keys.data(), merged.counts.data(), {},
+                                                work_.stream);
         }));
         GPUTEXT_TRY(allocate(summed, all));
         GPUTEXT_TRY(with_scratch(scratch_, work_.stream, [&](void* space, std::size_t& bytes) {
@@ -426,8 +425,7 @@ private:
                 summed.counts.data(), number_.data(), AddSaturating{},
                 static_cast<std::int64_t>(all), work_.stream);
         }));
-        GPUTEXT_TRY(
-            download_value(number_.data(), summed.size, work_.stream, "merging counts"));
+        GPUTEXT_TRY(download_value(number_.data(), summed.size, work_.stream, "merging counts"));
         runs = std::move(summed);
         timers_.merge.end();
         return {};
@@ -443,9 +441,9 @@ private:
             GPUTEXT_TRY(allocate(opposite_[pass], from.size));
             GPUTEXT_TRY(with_scratch(scratch_, work_.stream, [&](void* space, std::size_t& bytes) {
                 return cub::DeviceRadixSort::SortPairs(
-                    space, bytes, from.keys.data(), opposite_[pass].keys.data(),
-                    from.counts.data(), opposite_[pass].counts.data(),
-                    static_cast<std::int64_t>(from.size), 0, keys_.low_bits, work_.stream);
+                    space, bytes, from.keys.data(), opposite_[pass].keys.data(), from.counts.data(),
+                    opposite_[pass].counts.data(), static_cast<std::int64_t>(from.size), 0,
+                    keys_.low_bits, work_.stream);
             }));
         }
         timers_.transpose.end();
@@ -508,11 +506,7 @@ private:
                 rows.counts.data(), found_.data());
             GPUTEXT_TRY(launched("writing rows of counts"));
         }
-        rows.view = {shape_,
-                     stored,
-                     rows.begins.data(),
-                     rows.columns.data(),
-                     rows.counts.data(),
+        rows.view = {shape_, stored, rows.begins.data(), rows.columns.data(), rows.counts.data(),
                      true};
         return {};
     }
@@ -626,8 +620,8 @@ Status count_words(const CooccurrenceShape& shape, const TokenStream& tokens,
             GPUTEXT_TRY(copy(words.data(), tokens.words));
             GPUTEXT_TRY(copy(positions.data(), tokens.positions));
             GPUTEXT_TRY(event.hold(work.stream, ring.stream()));
-            GPUTEXT_TRY(counting.count({words.data(), positions.data(), count}, begin - from,
-                                       end - from));
+            GPUTEXT_TRY(
+                counting.count({words.data(), positions.data(), count}, begin - from, end - from));
             begin = end;
         }
         words.reset();
@@ -648,17 +642,17 @@ Status upload_counts(const Cooccurrences& counts, const DeviceWork& work, Upload
     GPUTEXT_TRY(event.hold(ring.stream(), work.stream));
     const auto copy = [&](auto* to, const auto& from) -> Status {
         if (from.empty()) return {};
-        return ring.copy(reinterpret_cast<std::uint8_t*>(to),
-                         {reinterpret_cast<const std::uint8_t*>(from.data()),
-                          from.size() * sizeof(from[0])},
-                         execution);
+        return ring.copy(
+            reinterpret_cast<std::uint8_t*>(to),
+            {reinterpret_cast<const std::uint8_t*>(from.data()), from.size() * sizeof(from[0])},
+            execution);
     };
     GPUTEXT_TRY(copy(rows.begins.data(), counts.begins));
     GPUTEXT_TRY(copy(rows.columns.data(), counts.columns));
     GPUTEXT_TRY(copy(rows.counts.data(), counts.counts));
     GPUTEXT_TRY(event.hold(work.stream, ring.stream()));
-    rows.view = {counts.shape,          counts.stored(),    rows.begins.data(),
-                 rows.columns.data(),   rows.counts.data(), false};
+    rows.view = {counts.shape,        counts.stored(),    rows.begins.data(),
+                 rows.columns.data(), rows.counts.data(), false};
     return {};
 }
 

@@ -1,13 +1,13 @@
 // kernels/word_counts.hpp - cpp/cooccurrences.hpp on a device
 //
-// The same counts. Of the offsets only positive ones are looked for, one after the other: each gives
-// pairs of words as keys (kernels/word_keys.hpp), which are sorted and whose runs are counted. Sorted
-// again by the second word they are the opposite offset's. A row is its segments of all offsets one
-// behind the other. Tokens are taken in chunks whose keys fit into memory, and the runs of chunks are
-// merged.
+// The same counts. Of the offsets only positive ones are looked for, one after the other: each
+// gives pairs of words as keys (kernels/word_keys.hpp), which are sorted and whose runs are
+// counted. Sorted again by the second word they are the opposite offset's. A row is its segments of
+// all offsets one behind the other. Tokens are taken in chunks whose keys fit into memory, and the
+// runs of chunks are merged.
 //
-// O(tokens * window) keys; three quarters of the time go into sorting them. Memory: 12 to 20 bytes a
-// key of a chunk for one offset, twice that at best for the different ones of all, and 8 bytes a
+// O(tokens * window) keys; three quarters of the time go into sorting them. Memory: 12 to 20 bytes
+// a key of a chunk for one offset, twice that at best for the different ones of all, and 8 bytes a
 // count of the answer.
 
 #pragma once

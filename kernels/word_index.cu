@@ -168,7 +168,8 @@ __global__ __launch_bounds__(kThreads) void fill_dense(Dense job) {
     for (std::uint64_t at = job.features.begins[word] + threadIdx.x;
          at < job.features.begins[word + 1]; at += kThreads) {
         const std::uint32_t rank = job.ranks[job.features.columns[at]];
-        if (rank != kNotHot && rank - first < count) weights[rank - first] = job.features.weights[at];
+        if (rank != kNotHot && rank - first < count)
+            weights[rank - first] = job.features.weights[at];
     }
     __syncthreads();
     const std::uint32_t tile = tile_of(job.cuts, job.tiles, word);
@@ -206,8 +207,7 @@ WordIndexMemory::Bytes WordIndexMemory::bytes(const FeatureRows& features, std::
     const std::uint64_t words = std::uint64_t{features.shape.words} * 12;
     const std::uint64_t lists = columns * (8 * std::uint64_t{tiles} + 4) + words;
     const std::uint64_t small = std::uint64_t{4} << 20;
-    const std::uint64_t dense =
-        std::uint64_t{tiles} * padded * hot * matrices_of(measure);
+    const std::uint64_t dense = std::uint64_t{tiles} * padded * hot * matrices_of(measure);
     return {lists + stored * (24 + 4 + 1) + different * 24 + small,
             lists + stored * 4 + dense + small};
 }
@@ -294,10 +294,9 @@ Status WordIndexMemory::sort(const FeatureRows& features, const WordIndexPlan& p
                 static_cast<std::int64_t>(count), 0, 32, stream);
         }));
         std::vector<std::uint32_t> longest(std::min(count, plan.most_hot + 1));
-        GPUTEXT_TRY(cuda_status(
-            cudaMemcpyAsync(longest.data(), sorted_b.data(), longest.size() * 4,
-                            cudaMemcpyDeviceToHost, stream),
-            "choosing frequent features"));
+        GPUTEXT_TRY(cuda_status(cudaMemcpyAsync(longest.data(), sorted_b.data(), longest.size() * 4,
+                                                cudaMemcpyDeviceToHost, stream),
+                                "choosing frequent features"));
         GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "choosing frequent features"));
         // If there is no room for all, those as long as the first that has none stay lists.
         if (longest.size() > plan.most_hot) cut = std::max(cut, longest.back() + 1);
@@ -331,8 +330,7 @@ Status WordIndexMemory::sort(const FeatureRows& features, const WordIndexPlan& p
 }
 
 Status WordIndexMemory::fill(const WordIndexPlan& plan, cudaStream_t stream) {
-    const std::size_t size =
-        std::size_t{plan.tiles()} * plan.padded * view_.column_blocks * 128;
+    const std::size_t size = std::size_t{plan.tiles()} * plan.padded * view_.column_blocks * 128;
     const auto clear = [&](DeviceBuffer<std::uint8_t>& matrix) -> Status {
         GPUTEXT_TRY(matrix.allocate(size, stream));
         return cuda_status(cudaMemsetAsync(matrix.data(), 0, size, stream), "clearing features");

@@ -4,8 +4,8 @@
 // the order of the first words and then of the second ones; sorted again by the lower bits alone,
 // which keeps the order of the others, they are those of the second words.
 //
-// Keys of 32 bits are sorted more than twice as fast as those of 64, so that first words are divided
-// into a few ranges where that makes them fit.
+// Keys of 32 bits are sorted more than twice as fast as those of 64, so that first words are
+// divided into a few ranges where that makes them fit.
 
 #pragma once
 
@@ -24,11 +24,11 @@ struct WordKeys {
     static constexpr std::uint32_t kMostRanges = 4;
 
     std::uint32_t words = 0;
-    int low_bits = 0;             // of the second word
-    int bits = 0;                 // of a key
-    std::uint32_t ranges = 1;     // of first words
-    std::uint32_t of_range = 0;   // first words
-    bool wide = false;            // 64 bits a key
+    int low_bits = 0;            // of the second word
+    int bits = 0;                // of a key
+    std::uint32_t ranges = 1;    // of first words
+    std::uint32_t of_range = 0;  // first words
+    bool wide = false;           // 64 bits a key
 
     static WordKeys of(std::uint32_t words) {
         WordKeys keys;

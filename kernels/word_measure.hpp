@@ -30,8 +30,7 @@ GPUTEXT_MEASURE_BOTH inline double exact_similarity(std::uint64_t shared, std::u
     return __ddiv_rn(static_cast<double>(shared),
                      __dsqrt_rn(__dmul_rn(static_cast<double>(a), static_cast<double>(b))));
 #else
-    return static_cast<double>(shared) /
-           std::sqrt(static_cast<double>(a) * static_cast<double>(b));
+    return static_cast<double>(shared) / std::sqrt(static_cast<double>(a) * static_cast<double>(b));
 #endif
 }
 
@@ -43,8 +42,8 @@ GPUTEXT_MEASURE_BOTH inline float rough_part(std::uint64_t word) {
     return static_cast<float>(word);
 }
 
-/// What two words have to share, about, for a similarity of `gate`: never more than that if the gate
-/// is 2^-16 of itself too low.
+/// What two words have to share, about, for a similarity of `gate`: never more than that if the
+/// gate is 2^-16 of itself too low.
 template <WordMeasure Measure>
 GPUTEXT_MEASURE_BOTH inline float rough_gate(float gate, float a, float b) {
     if constexpr (Measure == WordMeasure::lin) return gate * (a + b);

@@ -1,4 +1,5 @@
-// kernels/word_rows.hpp - what words stand beside and what that weighs, as sparse rows on the device
+// kernels/word_rows.hpp - what words stand beside and what that weighs, as sparse rows on the
+// device
 
 #pragma once
 

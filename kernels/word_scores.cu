@@ -26,12 +26,15 @@ struct NarrowSums {
         : sums(static_cast<std::uint32_t*>(memory)) {}
 
     __device__ void load(const void* hot, std::size_t at, std::uint32_t size) const {
-        const auto* const from = reinterpret_cast<const uint4*>(
-            static_cast<const std::uint32_t*>(hot) + at);
+        const auto* const from =
+            reinterpret_cast<const uint4*>(static_cast<const std::uint32_t*>(hot) + at);
         for (std::uint32_t i = threadIdx.x; i < (size + 3) / 4; i += kThreads)
-            reinterpret_cast<uint4*>(sums)[i] = hot == nullptr ? uint4{0, 0, 0, 0} : __ldcs(from + i);
+            reinterpret_cast<uint4*>(sums)[i] =
+                hot == nullptr ? uint4{0, 0, 0, 0} : __ldcs(from + i);
     }
-    __device__ void add(std::uint32_t at, std::uint32_t value) const { atomicAdd(&sums[at], value); }
+    __device__ void add(std::uint32_t at, std::uint32_t value) const {
+        atomicAdd(&sums[at], value);
+    }
     __device__ std::uint32_t sum(std::uint32_t at) const { return sums[at]; }
 };
 
@@ -80,8 +83,7 @@ __device__ void add_postings(const WordIndex& index, std::uint32_t word, std::ui
     for (std::uint64_t base = begin + threadIdx.x / 32 * share; base < end;
          base += kWarps * share) {
         const bool has = lane < share && base + lane < end;
-        const uint2 list =
-            has ? lists[index.features.columns[base + lane]] : uint2{0, 0};
+        const uint2 list = has ? lists[index.features.columns[base + lane]] : uint2{0, 0};
         const std::uint32_t weight = has ? index.features.weights[base + lane] : 0;
         const std::uint32_t length = list.y - list.x;
         for (unsigned longer = __ballot_sync(~0u, length >= kLong); longer != 0;
@@ -167,17 +169,15 @@ struct Candidates {
 };
 
 template <WordMeasure Measure, class Sums, bool All>
-__global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index,
-                                                     const WordScoresJob job,
+__global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index, const WordScoresJob job,
                                                      std::uint32_t tile_room, unsigned room) {
     extern __shared__ uint4 memory[];
     __shared__ unsigned pushed;
     const std::uint32_t word = job.first + blockIdx.x;
     const Sums sums(memory, tile_room);
     const unsigned halves = sizeof(Sums) / sizeof(void*);
-    auto* const behind =
-        reinterpret_cast<unsigned long long*>(reinterpret_cast<std::uint32_t*>(memory) +
-                                              halves * tile_room);
+    auto* const behind = reinterpret_cast<unsigned long long*>(
+        reinterpret_cast<std::uint32_t*>(memory) + halves * tile_room);
     const Candidates candidates{behind, reinterpret_cast<std::uint32_t*>(behind + room)};
     const std::uint64_t alone = index.words[word];
     if (alone == 0 && !All) return;
@@ -222,22 +222,21 @@ __global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index,
         candidates.sort(count);
         count = min(count, top_k);
         gate = count < top_k ? 0
-                             : gate_of(__longlong_as_double(static_cast<long long>(
-                                   candidates.similarities[top_k - 1])));
+                             : gate_of(__longlong_as_double(
+                                   static_cast<long long>(candidates.similarities[top_k - 1])));
         if (threadIdx.x == 0) pushed = count;
     };
     bool any = false;
     for (std::uint32_t base = 0; base < job.tile_words; base += kThreads) {
         const std::uint32_t i = base + threadIdx.x, other = job.tile_first + i;
         const std::uint64_t shared = i < job.tile_words && other != word ? sums.sum(i) : 0;
-        const bool near =
-            shared != 0 && static_cast<float>(shared) >=
-                               rough_gate<Measure>(gate, rough, index.rough[other]);
+        const bool near = shared != 0 && static_cast<float>(shared) >=
+                                             rough_gate<Measure>(gate, rough, index.rough[other]);
         const int found = __syncthreads_count(near);
         if (near) {
             const unsigned at = atomicAdd(&pushed, 1u);
-            candidates.similarities[at] = static_cast<unsigned long long>(__double_as_longlong(
-                exact_similarity<Measure>(shared, alone, index.words[other])));
+            candidates.similarities[at] = static_cast<unsigned long long>(
+                __double_as_longlong(exact_similarity<Measure>(shared, alone, index.words[other])));
             candidates.words[at] = other;
         }
         if (found == 0) continue;

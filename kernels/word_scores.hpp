@@ -1,9 +1,9 @@
 // kernels/word_scores.hpp - what words share with those of a tile, and the most similar of them
 //
-// A block of threads has the sums of one word and a whole tile in shared memory. They begin with the
-// products of dense features (kernels/word_product.hpp) and have the others added from their lists.
-// What is above the word's gate, the similarity of the last of its nearest ones so far, is sorted
-// with these. No sum leaves the block.
+// A block of threads has the sums of one word and a whole tile in shared memory. They begin with
+// the products of dense features (kernels/word_product.hpp) and have the others added from their
+// lists. What is above the word's gate, the similarity of the last of its nearest ones so far, is
+// sorted with these. No sum leaves the block.
 
 #pragma once
 
@@ -47,9 +47,9 @@ struct NearestWordsMemory {
 
 struct WordScoresJob {
     WordMeasure measure = WordMeasure::lin;
-    bool wide = false;                       // sums of 64 bits; cosines have them always
-    std::uint32_t first = 0, end = 0;        // words
-    std::uint32_t tile = 0;                  // beside which they are
+    bool wide = false;                 // sums of 64 bits; cosines have them always
+    std::uint32_t first = 0, end = 0;  // words
+    std::uint32_t tile = 0;            // beside which they are
     std::uint32_t tile_first = 0, tile_words = 0;
     /// Products of dense features, a row for each word from `hot_first` on; null for none. Of 32 or
     /// 64 bits.

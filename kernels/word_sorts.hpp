@@ -15,7 +15,9 @@ namespace gputext::gpu {
 class AllSimilarities {
 public:
     /// What a row takes.
-    static std::uint64_t bytes_of_row(std::uint32_t words) { return std::uint64_t{words} * 25 + 24; }
+    static std::uint64_t bytes_of_row(std::uint32_t words) {
+        return std::uint64_t{words} * 25 + 24;
+    }
     static constexpr std::uint64_t kMostElements = (std::uint64_t{1} << 31) - 1;
 
     Status allocate(std::uint32_t rows, std::uint32_t words, cudaStream_t stream);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kLeastForProduct = 1024;  // words
 constexpr double kHotShare = 0.06;
-constexpr std::uint32_t kLeastPart = 32;          // words whose neighbours are kept at a time
+constexpr std::uint32_t kLeastPart = 32;  // words whose neighbours are kept at a time
 /// Of a launch, some 20 ms.
 constexpr double kMostOperations = 2.5e13;  // of the tensor cores
 constexpr double kMostWork = 8e9;           // additions of postings
@@ -51,7 +51,7 @@ unsigned segments_of(WordMeasure measure) {
 struct Plan {
     std::uint32_t words = 0, first = 0, end = 0;
     std::uint32_t top_k = 0;
-    bool all = false;   // similarities are all kept, and sorted
+    bool all = false;  // similarities are all kept, and sorted
     bool wide = false;
     WordIndexPlan index;
     std::uint32_t part = 0;  // words whose neighbours are kept at a time
@@ -80,15 +80,15 @@ void cut_words(Plan& plan, std::uint32_t tile) {
 /// Dense columns that fit into so many bytes beside their products, and are multiplied soon enough.
 std::uint32_t most_hot(const Plan& plan, WordMeasure measure, std::uint64_t bytes) {
     if (bytes <= plan.scratch()) return 0;
-    const unsigned matrices =
-        measure == WordMeasure::lin ? 3 : measure == WordMeasure::cosine ? 2 : 1;
-    const std::uint64_t of_column = std::uint64_t{plan.index.tiles()} * plan.index.padded * matrices;
-    const double operations =
-        2.0 * segments_of(measure) * plan.index.padded * plan.index.padded;
+    const unsigned matrices = measure == WordMeasure::lin      ? 3
+                              : measure == WordMeasure::cosine ? 2
+                                                               : 1;
+    const std::uint64_t of_column =
+        std::uint64_t{plan.index.tiles()} * plan.index.padded * matrices;
+    const double operations = 2.0 * segments_of(measure) * plan.index.padded * plan.index.padded;
     const double in_time = kMostOperations * 2 / operations;
-    return static_cast<std::uint32_t>(
-               std::min({static_cast<double>((bytes - plan.scratch()) / of_column), in_time,
-                         65536.0})) /
+    return static_cast<std::uint32_t>(std::min(
+               {static_cast<double>((bytes - plan.scratch()) / of_column), in_time, 65536.0})) /
            128 * 128;
 }
 
@@ -119,11 +119,10 @@ Plan plan_search(const SimilarityParameters& parameters, const FeatureRows& feat
     plan.good = plan.least + rows * of_row + plan.scratch() + (std::uint64_t{16} << 30);
     if (memory < plan.least) return plan;
     const std::uint64_t for_rows = memory - kSmallBuffers - bytes.kept;
-    plan.part = static_cast<std::uint32_t>(
-        std::min<std::uint64_t>({rows, for_rows / of_row,
-                                 plan.all ? std::max<std::uint64_t>(
-                                                1, AllSimilarities::kMostElements / plan.words)
-                                          : rows}));
+    plan.part = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+        {rows, for_rows / of_row,
+         plan.all ? std::max<std::uint64_t>(1, AllSimilarities::kMostElements / plan.words)
+                  : rows}));
     if (!product || plan.part < rows) return plan;
     // Smaller tiles have smaller products.
     std::uint32_t smaller = tile;
@@ -133,10 +132,9 @@ Plan plan_search(const SimilarityParameters& parameters, const FeatureRows& feat
         bytes = WordIndexMemory::bytes(features, with.index.tiles(), with.index.padded, 0,
                                        parameters.measure);
         const std::uint64_t taken = bytes.kept + rows * of_row + kSmallBuffers;
-        with.index.most_hot =
-            memory > taken && memory >= bytes.making + kSmallBuffers
-                ? most_hot(with, parameters.measure, memory - taken)
-                : 0;
+        with.index.most_hot = memory > taken && memory >= bytes.making + kSmallBuffers
+                                  ? most_hot(with, parameters.measure, memory - taken)
+                                  : 0;
         if (with.index.most_hot >= 1024 || (with.index.most_hot > 0 && smaller <= 4096))
             return with;
         if (smaller <= 4096) return plan;
@@ -260,8 +258,7 @@ private:
     Status multiply(std::uint32_t left, std::uint32_t right, std::uint32_t* sums,
                     std::uint32_t* mirrored) {
         const WordIndex& index = index_.view();
-        const std::size_t tile_bytes =
-            std::size_t{plan_.index.padded} * index.column_blocks * 128;
+        const std::size_t tile_bytes = std::size_t{plan_.index.padded} * index.column_blocks * 128;
         const auto at = [&](const std::uint8_t* matrix, std::uint32_t tile) {
             return matrix + tile * tile_bytes;
         };
@@ -289,8 +286,7 @@ private:
         };
         if (plan_.wide) {
             const std::size_t bytes = sums_.size() * sizeof(std::uint32_t);
-            GPUTEXT_TRY(
-                cuda_status(cudaMemsetAsync(sums, 0, bytes, stream_), "clearing products"));
+            GPUTEXT_TRY(cuda_status(cudaMemsetAsync(sums, 0, bytes, stream_), "clearing products"));
             if (mirrored != nullptr && mirrored != sums)
                 GPUTEXT_TRY(
                     cuda_status(cudaMemsetAsync(mirrored, 0, bytes, stream_), "clearing products"));
@@ -323,8 +319,8 @@ private:
     Status score(std::uint32_t rows_tile, Span rows, std::uint32_t tile, const void* hot) {
         if (rows.empty()) return {};
         const double work = index_.facts().cold_work / plan_.words / plan_.index.tiles();
-        const auto at_once = static_cast<std::uint32_t>(
-            std::clamp(kMostWork / std::max(1.0, work), 264.0, 1e9));
+        const auto at_once =
+            static_cast<std::uint32_t>(std::clamp(kMostWork / std::max(1.0, work), 264.0, 1e9));
         WordScoresJob job;
         job.measure = parameters_.measure;
         job.wide = plan_.wide;
@@ -368,8 +364,7 @@ private:
                 cudaMemcpyAsync(to, from, size * sizeof *to, cudaMemcpyDeviceToHost, stream_),
                 "copying neighbours");
         };
-        GPUTEXT_TRY(
-            copy(counts.data(), plan_.all ? all_.counts() : nearest_.view.counts, rows));
+        GPUTEXT_TRY(copy(counts.data(), plan_.all ? all_.counts() : nearest_.view.counts, rows));
         GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "copying neighbours"));
         const std::size_t stride = plan_.all ? plan_.words : plan_.top_k;
         const std::uint64_t* const similarities =
@@ -385,8 +380,8 @@ private:
         answer.neighbours.resize(after);
         answer.similarities.resize(after);
         // As they are, and then moved together where lists are not full.
-        const std::uint32_t step = std::max<std::uint32_t>(
-            1, static_cast<std::uint32_t>((std::size_t{1} << 23) / stride));
+        const std::uint32_t step =
+            std::max<std::uint32_t>(1, static_cast<std::uint32_t>((std::size_t{1} << 23) / stride));
         std::vector<std::uint64_t> some_similarities(std::size_t{step} * stride);
         std::vector<std::uint32_t> some_words(std::size_t{step} * stride);
         static_assert(sizeof(double) == sizeof(std::uint64_t));
@@ -424,8 +419,7 @@ private:
 };
 
 Status check_similarity(const SimilarityParameters& parameters) {
-    if (parameters.top_k < 1)
-        return {ErrorCode::invalid_argument, "top_k must be at least 1"};
+    if (parameters.top_k < 1) return {ErrorCode::invalid_argument, "top_k must be at least 1"};
     return {};
 }
 
@@ -487,8 +481,7 @@ Status word_similarities(const SimilarityParameters& parameters, const FeatureRo
     if (index.largest() >> 53 != 0)
         return {ErrorCode::invalid_argument,
                 "the squares of a word's weights add up to more than 2^53"};
-    const Plan plan =
-        plan_search(parameters, features, index.largest(), work.bytes, choices);
+    const Plan plan = plan_search(parameters, features, index.largest(), work.bytes, choices);
     if (work.bytes < plan.least) return too_little(plan.least, work.bytes);
     if (features.stored == 0) {
         if (answer != nullptr) answer->begins.assign(std::size_t{plan.words} + 1, 0);
@@ -496,8 +489,7 @@ Status word_similarities(const SimilarityParameters& parameters, const FeatureRo
     }
     Search search(parameters, features, plan, index, work, execution, times != nullptr);
     const Status status = search.run(answer);
-    const Status synchronized =
-        cuda_status(cudaStreamSynchronize(work.stream), "comparing words");
+    const Status synchronized = cuda_status(cudaStreamSynchronize(work.stream), "comparing words");
     if (!status.ok()) return status;
     if (times != nullptr) search.tell(*times);
     return synchronized;

@@ -1,10 +1,11 @@
 // kernels/word_thesaurus.hpp - cpp/word_similarity.hpp on a device
 //
-// The same answer, to the bit, at every size of memory. Words are compared a pair of tiles at a time:
-// features of very many words by the tensor cores, once for both of a pair, the others by lists, and
-// the nearest words of each are kept in lists that what is less similar never enters
-// (kernels/word_index.hpp, kernels/word_product.hpp, kernels/word_scores.hpp). With less memory fewer
-// features are dense, or none; with still less the words whose neighbours are wanted are divided.
+// The same answer, to the bit, at every size of memory. Words are compared a pair of tiles at a
+// time: features of very many words by the tensor cores, once for both of a pair, the others by
+// lists, and the nearest words of each are kept in lists that what is less similar never enters
+// (kernels/word_index.hpp, kernels/word_product.hpp, kernels/word_scores.hpp). With less memory
+// fewer features are dense, or none; with still less the words whose neighbours are wanted are
+// divided.
 //
 // Words whose sums do not fit into 32 bits, and cosines, have sums of 64: slower, and as exact.
 
@@ -34,9 +35,9 @@ struct WordTimes {
 
 /// What is chosen by itself, but for tests and those who measure.
 struct WordChoices {
-    double hot_share = 0;      // from which share of the words on a feature is dense; 0: by itself
-    std::uint32_t tile = 0;    // words of a tile at most; 0: by itself
-    bool no_product = false;   // no dense features
+    double hot_share = 0;     // from which share of the words on a feature is dense; 0: by itself
+    std::uint32_t tile = 0;   // words of a tile at most; 0: by itself
+    bool no_product = false;  // no dense features
 };
 
 /// The fewest bytes of device memory, beside the features; and with which nothing is done twice.

@@ -15,8 +15,8 @@ constexpr unsigned kThreads = 256;
 constexpr std::uint64_t kSmallBuffers = std::uint64_t{1} << 20;
 
 struct Sums {
-    unsigned long long* of_rows;       // by word and relation
-    unsigned long long* of_columns;    // by relation and neighbour
+    unsigned long long* of_rows;     // by word and relation
+    unsigned long long* of_columns;  // by relation and neighbour
     unsigned long long* of_relations;
 };
 
@@ -113,8 +113,8 @@ __device__ std::uint16_t weigh(const Weighing& job, std::uint64_t at) {
         }
     }
     const double product = __dmul_rn(joint, static_cast<double>(total));
-    const double by_chance = __dmul_rn(static_cast<double>(of_word),
-                                       static_cast<double>(job.sums.of_columns[column]));
+    const double by_chance =
+        __dmul_rn(static_cast<double>(of_word), static_cast<double>(job.sums.of_columns[column]));
     const double ratio = __ddiv_rn(product, by_chance);
     if (!(ratio > 1)) return 0;
     return stored_weight(__dmul_rn(natural_log(ratio), 2048));
@@ -198,9 +198,9 @@ Status weigh_features(const WeightParameters& parameters, const CountRows& count
                  relations,
                  parameters.weight,
                  parameters.discount,
-                 parameters.features == 0 ? UINT64_MAX
-                                          : parameters.features / relations +
-                                                (parameters.features % relations != 0)};
+                 parameters.features == 0
+                     ? UINT64_MAX
+                     : parameters.features / relations + (parameters.features % relations != 0)};
     weigh_all<<<blocks_for(counts.stored, kThreads), kThreads, 0, stream>>>(job, weights.data());
     count_kept<<<counts.shape.words, kThreads, 0, stream>>>(counts, weights.data(),
                                                             features.begins.data());
@@ -243,9 +243,9 @@ Result<WordFeatures> download_features(const FeatureRows& features, cudaStream_t
                                            cudaMemcpyDeviceToHost, stream),
                            "copying features");
     };
-    for (const Status& status : {copy(rows.begins, features.begins),
-                                 copy(rows.columns, features.columns),
-                                 copy(rows.weights, features.weights)})
+    for (const Status& status :
+         {copy(rows.begins, features.begins), copy(rows.columns, features.columns),
+          copy(rows.weights, features.weights)})
         if (!status.ok()) return status;
     const Status finished = cuda_status(cudaStreamSynchronize(stream), "copying features");
     if (!finished.ok()) return finished;

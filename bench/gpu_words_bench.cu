@@ -237,7 +237,7 @@ void measure_corpus(const char* name, bool cpu, const char* directory) {
     }
     measure_search("jaccard", {.measure = WordMeasure::jaccard, .top_k = kTop}, features.view);
     measure_search("cosine", {.measure = WordMeasure::cosine, .top_k = kTop}, features.view, {}, 1);
-    for (const double share : {0.02, 0.03, 0.1})
+    for (const double share : {0.02, 0.03, 0.065})
         measure_search(("lin, dense from " + std::to_string(share)).c_str(), {.top_k = kTop},
                        features.view, {.hot_share = share}, 1);
     if (directory != nullptr) write_features(directory, features.view);
@@ -383,7 +383,7 @@ void measure_sparse(std::uint32_t words, double wanted, std::uint32_t columns,
     generate(words, shares, features);
     std::printf("sparse: squares of lists add up to %.3g\n", squares);
     if (directory != nullptr) write_features(directory, features.view);
-    for (const double share : {0.0, 0.04, 0.08})
+    for (const double share : {0.0, 0.035, 0.06})
         measure_search(share == 0 ? "sparse" : ("sparse, from " + std::to_string(share)).c_str(),
                        {.top_k = kTop}, features.view, {.hot_share = share}, 1);
 }

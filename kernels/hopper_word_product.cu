@@ -290,19 +290,23 @@ __device__ void store_tile(const WordProductJob& job, const Sums& sums, std::uin
             const std::size_t column = first_column + 8 * n + lane % 4 * 2;
             const std::uint32_t a = sums[n][2 * half], b = sums[n][2 * half + 1];
             if constexpr (Wide) {
-                auto* const to = static_cast<unsigned long long*>(job.sums);
-                to[row * job.stride + column] += static_cast<unsigned long long>(a) << job.shift;
-                to[row * job.stride + column + 1] += static_cast<unsigned long long>(b)
-                                                     << job.shift;
+                auto* const to = reinterpret_cast<ulonglong2*>(
+                    static_cast<unsigned long long*>(job.sums) + row * job.stride + column);
+                ulonglong2 both{static_cast<unsigned long long>(a) << job.shift,
+                                static_cast<unsigned long long>(b) << job.shift};
+                if (job.add) {
+                    const ulonglong2 there = *to;
+                    both.x += there.x;
+                    both.y += there.y;
+                }
+                *to = both;
                 // On the diagonal of a product with itself there is nothing to mirror.
                 if (job.mirrored == nullptr ||
                     (job.symmetric && first_row / 256 == first_column / 256))
                     continue;
                 auto* const other = static_cast<unsigned long long*>(job.mirrored);
-                other[column * job.mirrored_stride + row] += static_cast<unsigned long long>(a)
-                                                             << job.shift;
-                other[(column + 1) * job.mirrored_stride + row] +=
-                    static_cast<unsigned long long>(b) << job.shift;
+                other[column * job.mirrored_stride + row] = both.x;
+                other[(column + 1) * job.mirrored_stride + row] = both.y;
             } else {
                 auto* const to = static_cast<std::uint32_t*>(job.sums);
                 *reinterpret_cast<uint2*>(to + row * job.stride + column) = {a, b};

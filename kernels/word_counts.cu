@@ -43,35 +43,30 @@ struct EmitJob {
     PairsWanted wanted;
     WordKeys keys;
     std::uint32_t range;
+    bool check;  // the tokens
     std::uint64_t capacity;
     Found* found;
 };
 
-/// Calls take(key) for the keys of a thread's tokens.
+/// Calls take(key) for the keys of a token.
 template <class Key, class Take>
-__device__ void each_key(const EmitJob& job, std::uint64_t first, Take take) {
-    for (unsigned i = 0; i < kTokensOfThread; ++i) {
-        const std::uint64_t at = first + i * kThreads + threadIdx.x;
-        if (at >= job.end) return;
-        pairs_of(job.words, job.positions, at, job.size, job.wanted,
-                 [&](std::uint32_t a, std::uint32_t b) {
-                     if (job.keys.in_range(job.range, a))
-                         take(static_cast<Key>(job.keys.key(job.range, a, b)));
-                 });
-    }
+__device__ void each_key(const EmitJob& job, std::uint64_t at, Take take) {
+    if (!job.wanted.ordered && !job.keys.in_range(job.range, job.words[at])) return;
+    pairs_of(job.words, job.positions, at, job.size, job.wanted,
+             [&](std::uint32_t a, std::uint32_t b) {
+                 if (job.keys.in_range(job.range, a))
+                     take(static_cast<Key>(job.keys.key(job.range, a, b)));
+             });
 }
 
-__device__ unsigned wrong_tokens(const EmitJob& job, std::uint64_t first) {
+__device__ unsigned wrong_token(const EmitJob& job, std::uint64_t at) {
     unsigned wrong = 0;
-    for (unsigned i = 0; i < kTokensOfThread; ++i) {
-        const std::uint64_t at = first + i * kThreads + threadIdx.x;
-        if (at >= job.end) return wrong;
-        if (job.words[at] >= job.keys.words) wrong |= kNoWord;
-        if (at > 0 && job.positions[at] < job.positions[at - 1]) wrong |= kDescends;
-    }
+    if (job.words[at] >= job.keys.words) wrong |= kNoWord;
+    if (at > 0 && job.positions[at] < job.positions[at - 1]) wrong |= kDescends;
     return wrong;
 }
 
+/// Most tokens have one key at most, which is found once.
 template <class Key>
 __global__ __launch_bounds__(kThreads) void emit_keys(EmitJob job, Key* to) {
     using Scan = cub::BlockScan<unsigned, kThreads>;
@@ -79,10 +74,24 @@ __global__ __launch_bounds__(kThreads) void emit_keys(EmitJob job, Key* to) {
     __shared__ Key staged[kStaged];
     __shared__ typename Scan::TempStorage scan;
     __shared__ unsigned long long block_begin;
-    const std::uint64_t first = job.begin + std::uint64_t{blockIdx.x} * kTokensOfBlock;
-    unsigned count = 0;
-    each_key<Key>(job, first, [&](Key) { ++count; });
-    const unsigned wrong = wrong_tokens(job, first);
+    const std::uint64_t first =
+        job.begin + std::uint64_t{blockIdx.x} * kTokensOfBlock + threadIdx.x;
+    Key keys[kTokensOfThread];
+    unsigned count = 0, wrong = 0, one = 0, more = 0;
+#pragma unroll
+    for (unsigned i = 0; i < kTokensOfThread; ++i) {
+        const std::uint64_t at = first + i * kThreads;
+        if (at >= job.end) continue;
+        unsigned found = 0;
+        each_key<Key>(job, at, [&](Key key) {
+            keys[i] = key;
+            ++found;
+        });
+        if (job.check) wrong |= wrong_token(job, at);
+        one |= (found == 1) << i;
+        more |= (found > 1) << i;
+        count += found;
+    }
     if (wrong != 0) atomicOr(&job.found->wrong, wrong);
     unsigned before = 0, total = 0;
     Scan(scan).ExclusiveSum(count, before, total);
@@ -91,13 +100,17 @@ __global__ __launch_bounds__(kThreads) void emit_keys(EmitJob job, Key* to) {
     __syncthreads();
     const std::uint64_t begin = block_begin;
     if (begin + total > job.capacity) return;
-    if (total <= kStaged) {
-        each_key<Key>(job, first, [&](Key key) { staged[before++] = key; });
-        __syncthreads();
-        for (unsigned i = threadIdx.x; i < total; i += kThreads) to[begin + i] = staged[i];
-    } else {
-        each_key<Key>(job, first, [&](Key key) { to[begin + before++] = key; });
+    Key* const own = (total <= kStaged ? staged : to + begin) + before;
+    unsigned next = 0;
+#pragma unroll
+    for (unsigned i = 0; i < kTokensOfThread; ++i) {
+        if (one >> i & 1) own[next++] = keys[i];
+        if (more >> i & 1)
+            each_key<Key>(job, first + i * kThreads, [&](Key key) { own[next++] = key; });
     }
+    if (total > kStaged) return;
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < total; i += kThreads) to[begin + i] = staged[i];
 }
 
 /// Sums that stay at the largest number.
@@ -339,7 +352,7 @@ private:
                                 "clearing counts"));
         emit_keys<Key><<<blocks_for(end - begin, kTokensOfBlock), kThreads, 0, work_.stream>>>(
             {tokens.words, tokens.positions, begin, end, tokens.size, passes_[pass].wanted, keys_,
-             passes_[pass].range, capacity_, found_.data()},
+             passes_[pass].range, pass == 0, capacity_, found_.data()},
             keys_a_.data());
         GPUTEXT_TRY(launched("finding neighbours of words"));
         timers_.emit.end();

@@ -56,8 +56,9 @@ struct WordProductJob {
     void* sums = nullptr;
     void* mirrored = nullptr;
     std::size_t stride = 0, mirrored_stride = 0;  // elements
-    /// Sums of 64 bits: what is found is shifted and added to what is there.
+    /// Sums of 64 bits: what is found is shifted, and added to what is there if so asked.
     bool wide = false;
+    bool add = false;
     unsigned shift = 0;
 };
 

@@ -10,7 +10,8 @@ namespace {
 
 constexpr unsigned kThreads = 768;
 constexpr unsigned kWarps = kThreads / 32;
-constexpr unsigned kLong = 32;  // postings of a list that a warp takes by itself
+constexpr unsigned kAtOnce = 4;  // sums that a thread looks at before it tells the others
+constexpr unsigned kLong = 32;   // postings of a list that a warp takes by itself
 
 /// Words that may be among the nearest, and room for these.
 unsigned candidates_for(std::uint32_t top_k) {
@@ -78,13 +79,13 @@ __device__ void add_postings(const WordIndex& index, std::uint32_t word, std::ui
     const unsigned lane = threadIdx.x % 32;
     const std::uint64_t begin = index.features.begins[word], end = index.features.begins[word + 1];
     const uint2* const lists = index.lists + tile * index.columns;
-    const std::uint64_t even = (end - begin + kWarps - 1) / kWarps;
-    const unsigned share = even < 32 ? static_cast<unsigned>(even) : 32;
-    for (std::uint64_t base = begin + threadIdx.x / 32 * share; base < end;
-         base += kWarps * share) {
-        const bool has = lane < share && base + lane < end;
-        const uint2 list = has ? lists[index.features.columns[base + lane]] : uint2{0, 0};
-        const std::uint32_t weight = has ? index.features.weights[base + lane] : 0;
+    // The features of a warp are far apart: neighbours are words of like frequency, whose lists are
+    // of like length.
+    for (std::uint64_t base = begin + threadIdx.x / 32; base < end; base += kThreads) {
+        const std::uint64_t feature = base + kWarps * lane;
+        const bool has = feature < end;
+        const uint2 list = has ? lists[index.features.columns[feature]] : uint2{0, 0};
+        const std::uint32_t weight = has ? index.features.weights[feature] : 0;
         const std::uint32_t length = list.y - list.x;
         for (unsigned longer = __ballot_sync(~0u, length >= kLong); longer != 0;
              longer &= longer - 1) {
@@ -114,18 +115,24 @@ __device__ void add_postings(const WordIndex& index, std::uint32_t word, std::ui
         }
         const std::uint32_t total = __shfl_sync(~0u, ends, 31);
         const std::uint32_t start = list.x - (ends - shorter);
-        for (std::uint32_t first = 0; first < total; first += 32) {
-            const std::uint32_t number = first + lane;
-            int source = 0;  // the first lane whose lists end behind it
+        for (std::uint32_t first = 0; first < total; first += 64) {
+            std::uint32_t postings[2] = {}, owns[2] = {};
 #pragma unroll
-            for (int step = 16; step > 0; step /= 2)
-                if (__shfl_sync(~0u, ends, source + step - 1) <= number) source += step;
-            source = min(source, 31);
-            const std::uint32_t at = __shfl_sync(~0u, start, source) + number;
-            const std::uint32_t own = __shfl_sync(~0u, weight, source);
-            if (number >= total) continue;
-            const std::uint32_t posting = index.postings[at];
-            sums.add(posting & 0xffff, shared_part<Measure>(own, posting));
+            for (unsigned u = 0; u < 2; ++u) {
+                if (first + 32 * u >= total) break;
+                const std::uint32_t number = first + 32 * u + lane;
+                int source = 0;  // the first lane whose lists end behind it
+#pragma unroll
+                for (int step = 16; step > 0; step /= 2)
+                    if (__shfl_sync(~0u, ends, source + step - 1) <= number) source += step;
+                const std::uint32_t at = __shfl_sync(~0u, start, source) + number;
+                owns[u] = __shfl_sync(~0u, weight, source);
+                if (number < total) postings[u] = index.postings[at];
+            }
+#pragma unroll
+            for (unsigned u = 0; u < 2; ++u)
+                if (first + 32 * u + lane < total)
+                    sums.add(postings[u] & 0xffff, shared_part<Measure>(owns[u], postings[u]));
         }
     }
 }
@@ -147,7 +154,8 @@ struct Candidates {
         similarities[b] = similarity;
         words[b] = word;
     }
-    /// A bitonic network over the power of two from `count` on.
+    /// A bitonic network over the power of two from `count` on. Places less than 64 apart are of
+    /// one warp.
     __device__ void sort(unsigned count) const {
         unsigned size = 2;
         while (size < count) size *= 2;
@@ -155,9 +163,15 @@ struct Candidates {
             similarities[i] = 0;
             words[i] = UINT32_MAX;
         }
+        bool was_far = true;
         for (unsigned span = 2; span <= size; span *= 2)
             for (unsigned step = span / 2; step > 0; step /= 2) {
-                __syncthreads();
+                const bool far = step >= 64;
+                if (far || was_far)
+                    __syncthreads();
+                else
+                    __syncwarp();
+                was_far = far;
                 for (unsigned i = threadIdx.x; i < size / 2; i += kThreads) {
                     const unsigned a = 2 * i - (i & (step - 1)), b = a + step;
                     const bool best_first = (a & span) == 0;
@@ -226,23 +240,50 @@ __global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index, cons
                                    static_cast<long long>(candidates.similarities[top_k - 1])));
         if (threadIdx.x == 0) pushed = count;
     };
+    const auto is_near = [&](std::uint32_t i) {
+        if (i >= job.tile_words || i == word - job.tile_first) return false;
+        const auto shared = static_cast<float>(sums.sum(i));
+        return shared > 0 &&
+               shared >= rough_gate<Measure>(gate, rough, index.rough[job.tile_first + i]);
+    };
+    // What has no room is left out, and told by the number of those pushed.
+    const auto push = [&](std::uint32_t i) {
+        const unsigned at = atomicAdd(&pushed, 1u);
+        if (at >= room) return;
+        const std::uint32_t other = job.tile_first + i;
+        candidates.similarities[at] = static_cast<unsigned long long>(__double_as_longlong(
+            exact_similarity<Measure>(sums.sum(i), alone, index.words[other])));
+        candidates.words[at] = other;
+    };
+    // More candidates than that are merged, which raises the gate.
+    const unsigned many = top_k + (room - top_k) / 4;
     bool any = false;
-    for (std::uint32_t base = 0; base < job.tile_words; base += kThreads) {
-        const std::uint32_t i = base + threadIdx.x, other = job.tile_first + i;
-        const std::uint64_t shared = i < job.tile_words && other != word ? sums.sum(i) : 0;
-        const bool near = shared != 0 && static_cast<float>(shared) >=
-                                             rough_gate<Measure>(gate, rough, index.rough[other]);
-        const int found = __syncthreads_count(near);
-        if (near) {
-            const unsigned at = atomicAdd(&pushed, 1u);
-            candidates.similarities[at] = static_cast<unsigned long long>(
-                __double_as_longlong(exact_similarity<Measure>(shared, alone, index.words[other])));
-            candidates.words[at] = other;
-        }
-        if (found == 0) continue;
+    for (std::uint32_t base = threadIdx.x; base - threadIdx.x < job.tile_words;
+         base += kAtOnce * kThreads) {
+        unsigned near = 0;
+#pragma unroll
+        for (unsigned u = 0; u < kAtOnce; ++u) near |= is_near(base + u * kThreads) << u;
+        if (!__syncthreads_or(static_cast<int>(near))) continue;
         any = true;
-        count += found;
-        if (count + (loaded ? 0 : kept) > room - kThreads) merge();
+        for (; near != 0; near &= near - 1)
+            push(base + (__ffs(static_cast<int>(near)) - 1) * kThreads);
+        __syncthreads();
+        const unsigned before = loaded ? 0 : kept;
+        if (pushed + before <= room) {
+            count = pushed;
+            if (count + before > many) merge();
+            continue;
+        }
+        // All of them again, fewer at a time.
+        for (unsigned u = 0; u < kAtOnce; ++u) {
+            __syncthreads();
+            if (threadIdx.x == 0) pushed = count;
+            if (count + (loaded ? 0 : kept) + kThreads > room) merge();
+            __syncthreads();
+            if (is_near(base + u * kThreads)) push(base + u * kThreads);
+            __syncthreads();
+            count = pushed;
+        }
     }
     if (!any) return;
     merge();

@@ -18,7 +18,8 @@ public:
     static std::uint64_t bytes_of_row(std::uint32_t words) {
         return std::uint64_t{words} * 25 + 24;
     }
-    static constexpr std::uint64_t kMostElements = (std::uint64_t{1} << 31) - 1;
+    /// What is sorted in some 20 ms.
+    static constexpr std::uint64_t kMostElements = std::uint64_t{1} << 24;
 
     Status allocate(std::uint32_t rows, std::uint32_t words, cudaStream_t stream);
 

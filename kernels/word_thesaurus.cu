@@ -16,7 +16,7 @@ namespace gputext::gpu {
 namespace {
 
 constexpr std::uint32_t kLeastForProduct = 1024;  // words
-constexpr double kHotShare = 0.06;
+constexpr double kHotShare = 0.045;
 constexpr std::uint32_t kLeastPart = 32;  // words whose neighbours are kept at a time
 /// Of a launch, some 20 ms.
 constexpr double kMostOperations = 2.5e13;  // of the tensor cores
@@ -284,34 +284,37 @@ private:
             job.count = job.upper = 0;
             return cuda_status(cudaStreamSynchronize(stream_), "multiplying frequent features");
         };
-        if (plan_.wide) {
-            const std::size_t bytes = sums_.size() * sizeof(std::uint32_t);
-            GPUTEXT_TRY(cuda_status(cudaMemsetAsync(sums, 0, bytes, stream_), "clearing products"));
-            if (mirrored != nullptr && mirrored != sums)
-                GPUTEXT_TRY(
-                    cuda_status(cudaMemsetAsync(mirrored, 0, bytes, stream_), "clearing products"));
+        // Sums of 64 bits are complete, and mirrored, with the last launch.
+        const auto launch_first = [&](unsigned shift) -> Status {
+            job.mirrored = nullptr;
+            GPUTEXT_TRY(launch(shift));
+            job.mirrored = mirrored;
+            job.add = true;
+            return {};
+        };
+        switch (parameters_.measure) {
+            case WordMeasure::jaccard:
+                segment(index.marks, index.marks);
+                break;
+            case WordMeasure::lin:
+                segment(index.upper, index.marks);
+                segment(index.marks, index.upper);
+                if (plan_.wide)
+                    GPUTEXT_TRY(launch_first(8));
+                else
+                    job.upper = job.count;
+                segment(index.lower, index.marks);
+                segment(index.marks, index.lower);
+                break;
+            case WordMeasure::cosine:
+                segment(index.upper, index.upper);
+                GPUTEXT_TRY(launch_first(16));
+                segment(index.upper, index.lower);
+                segment(index.lower, index.upper);
+                GPUTEXT_TRY(launch_first(8));
+                segment(index.lower, index.lower);
+                break;
         }
-        if (parameters_.measure == WordMeasure::jaccard) {
-            segment(index.marks, index.marks);
-            return launch(0);
-        }
-        if (parameters_.measure == WordMeasure::lin) {
-            segment(index.upper, index.marks);
-            segment(index.marks, index.upper);
-            if (plan_.wide)
-                GPUTEXT_TRY(launch(8));
-            else
-                job.upper = job.count;
-            segment(index.lower, index.marks);
-            segment(index.marks, index.lower);
-            return launch(0);
-        }
-        segment(index.upper, index.upper);
-        GPUTEXT_TRY(launch(16));
-        segment(index.upper, index.lower);
-        segment(index.lower, index.upper);
-        GPUTEXT_TRY(launch(8));
-        segment(index.lower, index.lower);
         return launch(0);
     }
 
@@ -377,30 +380,42 @@ private:
             after += counts[row];
             answer.begins.push_back(after);
         }
-        answer.neighbours.resize(after);
-        answer.similarities.resize(after);
         // As they are, and then moved together where lists are not full.
-        const std::uint32_t step =
-            std::max<std::uint32_t>(1, static_cast<std::uint32_t>((std::size_t{1} << 23) / stride));
-        std::vector<std::uint64_t> some_similarities(std::size_t{step} * stride);
-        std::vector<std::uint32_t> some_words(std::size_t{step} * stride);
-        static_assert(sizeof(double) == sizeof(std::uint64_t));
-        std::size_t to = before;
+        const std::size_t top_k = plan_.top_k, all = before + rows * top_k;
+        answer.neighbours.resize(all);
+        answer.similarities.resize(all);
+        const auto copy_rows = [&](auto* to, const auto* from, std::uint32_t some) {
+            if (stride == top_k) return copy(to, from, some * top_k);
+            return cuda_status(
+                cudaMemcpy2DAsync(to, top_k * sizeof *to, from, stride * sizeof *from,
+                                  top_k * sizeof *to, some, cudaMemcpyDeviceToHost, stream_),
+                "copying neighbours");
+        };
+        const auto step = static_cast<std::uint32_t>(
+            std::clamp<std::size_t>((std::size_t{1} << 26) / top_k, 1, rows));
         for (std::uint32_t row = 0; row < rows; row += step) {
             const std::uint32_t some = std::min(step, rows - row);
-            GPUTEXT_TRY(copy(some_similarities.data(), similarities + row * stride, some * stride));
-            GPUTEXT_TRY(copy(some_words.data(), words + row * stride, some * stride));
+            const std::size_t to = before + row * top_k;
+            GPUTEXT_TRY(copy_rows(answer.similarities.data() + to,
+                                  reinterpret_cast<const double*>(similarities) + row * stride,
+                                  some));
+            GPUTEXT_TRY(copy_rows(answer.neighbours.data() + to, words + row * stride, some));
             GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "copying neighbours"));
-            for (std::uint32_t i = 0; i < some; ++i) {
-                for (std::uint32_t n = 0; n < counts[row + i]; ++n) {
-                    answer.neighbours[to + n] = some_words[i * stride + n];
-                    answer.similarities[to + n] =
-                        std::bit_cast<double>(some_similarities[i * stride + n]);
-                }
-                to += counts[row + i];
-            }
             GPUTEXT_TRY(execution_.checkpoint(0));
         }
+        if (after == all) return {};
+        std::size_t to = before;
+        for (std::uint32_t row = 0; row < rows; ++row) {
+            const std::size_t from = before + row * top_k;
+            std::copy_n(answer.neighbours.begin() + from, counts[row],
+                        answer.neighbours.begin() + to);
+            std::copy_n(answer.similarities.begin() + from, counts[row],
+                        answer.similarities.begin() + to);
+            to += counts[row];
+            if (row % 65536 == 65535) GPUTEXT_TRY(execution_.checkpoint(0));
+        }
+        answer.neighbours.resize(after);
+        answer.similarities.resize(after);
         return {};
     }
 

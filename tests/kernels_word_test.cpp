@@ -200,6 +200,12 @@ protected:
         DeviceTest::SetUp();
         if (IsSkipped() || HasFatalFailure()) return;
         work.stream = stream();
+        // Memory that is freed stays with the process, as it does in gputextd.
+        cudaMemPool_t pool;
+        std::uint64_t all = UINT64_MAX;
+        ASSERT_EQ(cudaDeviceGetDefaultMemPool(&pool, 0), cudaSuccess);
+        ASSERT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all),
+                  cudaSuccess);
         auto ring = gpu::UploadRing::create(4);
         ASSERT_TRUE(ring.ok());
         ring_ = std::move(*ring);

@@ -54,8 +54,8 @@ Result<Thesaurus> word_similarities(const SimilarityParameters& parameters,
 double pair_similarity(WordMeasure measure, const WordFeatures& features, std::uint32_t a,
                        std::uint32_t b);
 
-/// Bytes that the search takes beside the features, the answer included.
-std::uint64_t similarity_bytes(const SimilarityParameters& parameters, std::uint32_t words,
-                               std::uint64_t stored);
+/// Bytes that the search takes at most beside `stored` features, the answer included.
+std::uint64_t similarity_bytes(const SimilarityParameters& parameters,
+                               const CooccurrenceShape& shape, std::uint64_t stored);
 
 }  // namespace gputext

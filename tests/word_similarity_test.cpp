@@ -161,7 +161,9 @@ TEST(WordSimilarity, IsTheThesissToTheFixedPoint) {
         std::size_t i = 0;
         for (const auto& [triple, count] : counts) {
             const auto& [word, relation, neighbour] = triple;
-            if (weights[i++] > 0) rows[word][{relation, neighbour}] = weights[i - 1];
+            // What is less is no feature, and then the other word's weight does not count either.
+            if (weights[i++] * 2 >= weight_unit(WordWeight::lin))
+                rows[word][{relation, neighbour}] = weights[i - 1];
         }
         for (std::uint32_t a = 0; a < 40; ++a)
             for (std::uint32_t b = 0; b < 40; ++b) {

@@ -217,7 +217,10 @@ Status WordIndexMemory::measure_words(const FeatureRows& features, WordMeasure m
     const std::uint32_t words = features.shape.words;
     DeviceBuffer<unsigned long long> largest;
     GPUTEXT_TRY(words_.allocate(words, stream));
-    GPUTEXT_TRY(rough_.allocate(words, stream));
+    GPUTEXT_TRY(rough_.allocate(words + kRoughBehind, stream));
+    GPUTEXT_TRY(cuda_status(
+        cudaMemsetAsync(rough_.data(), 0, (words + kRoughBehind) * sizeof(float), stream),
+        "clearing sums"));
     GPUTEXT_TRY(largest.allocate(1, stream));
     GPUTEXT_TRY(cuda_status(cudaMemsetAsync(largest.data(), 0, 8, stream), "clearing sums"));
     if (words == 0) return {};

@@ -25,6 +25,8 @@ namespace gputext::gpu {
 
 /// Words of a tile at most; half of it where sums have 64 bits.
 inline constexpr std::uint32_t kWordTile = 24576;
+/// Elements that may be read behind the last of WordIndex::rough.
+inline constexpr std::uint32_t kRoughBehind = 4096;
 
 struct WordIndexPlan {
     WordMeasure measure = WordMeasure::lin;

@@ -34,7 +34,7 @@ GPUTEXT_MEASURE_BOTH inline double exact_similarity(std::uint64_t shared, std::u
 #endif
 }
 
-/// What of a word rough_gate() is made of.
+/// What of a word rough_sum() is made of.
 template <WordMeasure Measure>
 GPUTEXT_MEASURE_BOTH inline float rough_part(std::uint64_t word) {
     if constexpr (Measure == WordMeasure::cosine)
@@ -42,13 +42,18 @@ GPUTEXT_MEASURE_BOTH inline float rough_part(std::uint64_t word) {
     return static_cast<float>(word);
 }
 
-/// What two words have to share, about, for a similarity of `gate`: never more than that if the
-/// gate is 2^-16 of itself too low.
+/// What a rough_sum() is multiplied with for what two words have to share, about, for a similarity
+/// of `gate`: never more than that if the gate is 2^-16 of itself too low.
 template <WordMeasure Measure>
-GPUTEXT_MEASURE_BOTH inline float rough_gate(float gate, float a, float b) {
-    if constexpr (Measure == WordMeasure::lin) return gate * (a + b);
-    if constexpr (Measure == WordMeasure::jaccard) return gate / (1 + gate) * (a + b);
-    return gate * a * b;
+GPUTEXT_MEASURE_BOTH inline float rough_factor(float gate) {
+    if constexpr (Measure == WordMeasure::jaccard) return gate / (1 + gate);
+    return gate;
+}
+template <WordMeasure Measure>
+GPUTEXT_MEASURE_BOTH inline float rough_sum(float a, float b) {
+    // Of a word without features it is not 0 either.
+    if constexpr (Measure == WordMeasure::cosine) return a * b > 1 ? a * b : 1;
+    return a + b;
 }
 
 /// A gate for words that are as similar as that, or more.

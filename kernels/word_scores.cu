@@ -11,7 +11,8 @@ namespace {
 constexpr unsigned kThreads = 768;
 constexpr unsigned kWarps = kThreads / 32;
 constexpr unsigned kAtOnce = 4;  // sums that a thread looks at before it tells the others
-constexpr unsigned kLong = 32;   // postings of a list that a warp takes by itself
+constexpr float kLeastFactor = 1e-30f;
+constexpr unsigned kLong = 32;  // postings of a list that a warp takes by itself
 
 /// Words that may be among the nearest, and room for these.
 unsigned candidates_for(std::uint32_t top_k) {
@@ -26,13 +27,15 @@ struct NarrowSums {
     __device__ NarrowSums(void* memory, std::uint32_t)
         : sums(static_cast<std::uint32_t*>(memory)) {}
 
-    __device__ void load(const void* hot, std::size_t at, std::uint32_t size) const {
+    __device__ void load(const void* hot, std::size_t at, std::uint32_t size,
+                         std::uint32_t room) const {
         const auto* const from =
             reinterpret_cast<const uint4*>(static_cast<const std::uint32_t*>(hot) + at);
-        for (std::uint32_t i = threadIdx.x; i < (size + 3) / 4; i += kThreads)
+        for (std::uint32_t i = threadIdx.x; i < room / 4; i += kThreads)
             reinterpret_cast<uint4*>(sums)[i] =
-                hot == nullptr ? uint4{0, 0, 0, 0} : __ldcs(from + i);
+                hot == nullptr || 4 * i >= size ? uint4{0, 0, 0, 0} : __ldcs(from + i);
     }
+    __device__ void clear(std::uint32_t at) const { sums[at] = 0; }
     __device__ void add(std::uint32_t at, std::uint32_t value) const {
         atomicAdd(&sums[at], value);
     }
@@ -47,10 +50,11 @@ struct WideSums {
     __device__ WideSums(void* memory, std::uint32_t size)
         : lower(static_cast<std::uint32_t*>(memory)), upper(lower + size) {}
 
-    __device__ void load(const void* hot, std::size_t at, std::uint32_t size) const {
+    __device__ void load(const void* hot, std::size_t at, std::uint32_t size,
+                         std::uint32_t room) const {
         const auto* const from = static_cast<const unsigned long long*>(hot) + at;
-        for (std::uint32_t i = threadIdx.x; i < size; i += kThreads) {
-            const unsigned long long value = hot == nullptr ? 0 : __ldcs(from + i);
+        for (std::uint32_t i = threadIdx.x; i < room; i += kThreads) {
+            const unsigned long long value = hot == nullptr || i >= size ? 0 : __ldcs(from + i);
             lower[i] = static_cast<std::uint32_t>(value);
             upper[i] = static_cast<std::uint32_t>(value >> 32);
         }
@@ -59,6 +63,7 @@ struct WideSums {
         const std::uint32_t before = atomicAdd(&lower[at], value);
         if (before + value < before) atomicAdd(&upper[at], 1u);
     }
+    __device__ void clear(std::uint32_t at) const { lower[at] = upper[at] = 0; }
     __device__ unsigned long long sum(std::uint32_t at) const {
         return static_cast<unsigned long long>(upper[at]) << 32 | lower[at];
     }
@@ -154,33 +159,47 @@ struct Candidates {
         similarities[b] = similarity;
         words[b] = word;
     }
-    /// A bitonic network over the power of two from `count` on. Places less than 64 apart are of
-    /// one warp.
+    /// A bitonic network over the power of two from `count` on, by as many warps as it needs.
+    /// Places less than 64 apart are of one warp.
     __device__ void sort(unsigned count) const {
-        unsigned size = 2;
+        unsigned size = 64;
         while (size < count) size *= 2;
-        for (unsigned i = count + threadIdx.x; i < size; i += kThreads) {
-            similarities[i] = 0;
-            words[i] = UINT32_MAX;
-        }
-        bool was_far = true;
-        for (unsigned span = 2; span <= size; span *= 2)
-            for (unsigned step = span / 2; step > 0; step /= 2) {
-                const bool far = step >= 64;
-                if (far || was_far)
-                    __syncthreads();
-                else
-                    __syncwarp();
-                was_far = far;
-                for (unsigned i = threadIdx.x; i < size / 2; i += kThreads) {
-                    const unsigned a = 2 * i - (i & (step - 1)), b = a + step;
-                    const bool best_first = (a & span) == 0;
-                    if (best_first ? before(b, a) : before(a, b)) exchange(a, b);
-                }
+        const unsigned threads = min(size / 2, kThreads);
+        if (threadIdx.x < threads) {
+            for (unsigned i = count + threadIdx.x; i < size; i += threads) {
+                similarities[i] = 0;
+                words[i] = UINT32_MAX;
             }
+            bool was_far = true;
+            for (unsigned span = 2; span <= size; span *= 2)
+                for (unsigned step = span / 2; step > 0; step /= 2) {
+                    const bool far = step >= 64;
+                    if (far || was_far)
+                        asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
+                    else
+                        __syncwarp();
+                    was_far = far;
+                    for (unsigned i = threadIdx.x; i < size / 2; i += threads) {
+                        const unsigned a = 2 * i - (i & (step - 1)), b = a + step;
+                        const bool best_first = (a & span) == 0;
+                        if (best_first ? before(b, a) : before(a, b)) exchange(a, b);
+                    }
+                }
+        }
         __syncthreads();
     }
 };
+
+/// The k-th largest of a number of each thread, all below 2^30, rounded down to 18 bits; 0 where
+/// less than k are above 0.
+__device__ std::uint32_t kth_largest(std::uint32_t own, unsigned k) {
+    std::uint32_t found = 0;
+    for (int bit = 29; bit >= 12; --bit) {
+        const std::uint32_t more = found | 1u << bit;
+        if (__syncthreads_count(own >= more) >= static_cast<int>(k)) found = more;
+    }
+    return found;
+}
 
 template <WordMeasure Measure, class Sums, bool All>
 __global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index, const WordScoresJob job,
@@ -196,9 +215,13 @@ __global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index, cons
     const std::uint64_t alone = index.words[word];
     if (alone == 0 && !All) return;
     if (threadIdx.x == 0) pushed = 0;
-    sums.load(job.hot, std::size_t{word - job.hot_first} * job.hot_stride, job.tile_words);
+    sums.load(job.hot, std::size_t{word - job.hot_first} * job.hot_stride, job.tile_words,
+              tile_room);
     __syncthreads();
     add_postings<Measure>(index, word, job.tile, sums);
+    __syncthreads();
+    if (threadIdx.x == 0 && word - job.tile_first < job.tile_words)
+        sums.clear(word - job.tile_first);  // no neighbour of itself
     __syncthreads();
 
     if constexpr (All) {
@@ -207,7 +230,7 @@ __global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index, cons
         for (std::uint32_t i = threadIdx.x; i < job.tile_words; i += kThreads) {
             const std::uint64_t shared = sums.sum(i);
             const std::uint32_t other = job.tile_first + i;
-            const bool near = shared != 0 && other != word;
+            const bool near = shared != 0;
             to[i] = near ? static_cast<std::uint64_t>(__double_as_longlong(
                                exact_similarity<Measure>(shared, alone, index.words[other])))
                          : 0;
@@ -220,6 +243,9 @@ __global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index, cons
     const std::size_t list = std::size_t{row} * top_k;
     const unsigned kept = job.nearest.counts[row];
     const float rough = index.rough[word];
+    // Sums at least as large as the factor times the words' rough sum are near. Nothing shared is
+    // not.
+    float factor = fmaxf(rough_factor<Measure>(job.nearest.gates[row]), kLeastFactor);
     float gate = job.nearest.gates[row];
     bool loaded = false;  // what was kept before is among the candidates
     unsigned count = 0;
@@ -232,6 +258,7 @@ __global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index, cons
             }
             count += kept;
             loaded = true;
+            __syncthreads();
         }
         candidates.sort(count);
         count = min(count, top_k);
@@ -240,12 +267,27 @@ __global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index, cons
                                    static_cast<long long>(candidates.similarities[top_k - 1])));
         if (threadIdx.x == 0) pushed = count;
     };
+    // Behind the tile's words sums are 0.
     const auto is_near = [&](std::uint32_t i) {
-        if (i >= job.tile_words || i == word - job.tile_first) return false;
-        const auto shared = static_cast<float>(sums.sum(i));
-        return shared > 0 &&
-               shared >= rough_gate<Measure>(gate, rough, index.rough[job.tile_first + i]);
+        const float other = index.rough[job.tile_first + i];
+        return static_cast<float>(sums.sum(i)) >= factor * rough_sum<Measure>(rough, other);
     };
+    const std::uint32_t end =
+        (job.tile_words + kAtOnce * kThreads - 1) / (kAtOnce * kThreads) * (kAtOnce * kThreads);
+    if (kept == 0 && top_k <= kThreads / 2) {
+        // The k-th largest of all is at least as large as that of what the threads have each.
+        float largest = 0;
+        for (std::uint32_t base = threadIdx.x; base < end; base += kAtOnce * kThreads)
+#pragma unroll
+            for (unsigned u = 0; u < kAtOnce; ++u) {
+                const std::uint32_t i = base + u * kThreads;
+                const float other = index.rough[job.tile_first + i];
+                largest = fmaxf(largest, __fdividef(static_cast<float>(sums.sum(i)),
+                                                    rough_sum<Measure>(rough, other)));
+            }
+        const std::uint32_t bits = kth_largest(__float_as_uint(fminf(largest, 1)), top_k);
+        factor = fmaxf(__uint_as_float(bits) * (1 - 0x1p-16f), kLeastFactor);
+    }
     // What has no room is left out, and told by the number of those pushed.
     const auto push = [&](std::uint32_t i) {
         const unsigned at = atomicAdd(&pushed, 1u);
@@ -258,8 +300,7 @@ __global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index, cons
     // More candidates than that are merged, which raises the gate.
     const unsigned many = top_k + (room - top_k) / 4;
     bool any = false;
-    for (std::uint32_t base = threadIdx.x; base - threadIdx.x < job.tile_words;
-         base += kAtOnce * kThreads) {
+    for (std::uint32_t base = threadIdx.x; base < end; base += kAtOnce * kThreads) {
         unsigned near = 0;
 #pragma unroll
         for (unsigned u = 0; u < kAtOnce; ++u) near |= is_near(base + u * kThreads) << u;
@@ -302,7 +343,8 @@ Status launch(const WordIndex& index, const WordScoresJob& job, cudaStream_t str
     constexpr auto kernel = score<Measure, Sums, All>;
     constexpr unsigned halves = sizeof(Sums) / sizeof(void*);
     const unsigned room = All ? 0 : candidates_for(job.nearest.top_k);
-    const std::uint32_t tile_room = (job.tile_words + 3) / 4 * 4;
+    const std::uint32_t tile_room =
+        (job.tile_words + kAtOnce * kThreads - 1) / (kAtOnce * kThreads) * (kAtOnce * kThreads);
     const std::size_t bytes = std::size_t{tile_room} * halves * 4 + room * 12;
     GPUTEXT_TRY(allow_shared_bytes(kernel, bytes));
     kernel<<<job.end - job.first, kThreads, bytes, stream>>>(index, job, tile_room, room);

@@ -193,6 +193,21 @@ __global__ __launch_bounds__(kThreads) void fill_dense(Dense job) {
     }
 }
 
+/// A thread for each word.
+__global__ void find_heavy(FeatureRows features, std::uint64_t least, std::uint32_t most,
+                           std::uint32_t* words, unsigned* found) {
+    const std::uint32_t word = blockIdx.x * blockDim.x + threadIdx.x;
+    if (word >= features.shape.words) return;
+    if (features.begins[word + 1] - features.begins[word] < least) return;
+    const unsigned at = atomicAdd(found, 1u);
+    if (at < most) words[at] = word;
+}
+
+__global__ void rank_heavy(const HeavyPart* parts, std::uint32_t count, std::uint32_t* ranks) {
+    const std::uint32_t part = blockIdx.x * blockDim.x + threadIdx.x;
+    if (part < count) ranks[parts[part].word] = parts[part].rank;
+}
+
 unsigned matrices_of(WordMeasure measure) {
     return measure == WordMeasure::lin ? 3 : measure == WordMeasure::cosine ? 2 : 1;
 }
@@ -358,6 +373,53 @@ Status WordIndexMemory::fill(const WordIndexPlan& plan, cudaStream_t stream) {
     return {};
 }
 
+Status WordIndexMemory::divide(const FeatureRows& features, const WordIndexPlan& plan,
+                               cudaStream_t stream) {
+    heavy_parts_.clear();
+    const std::uint32_t words = features.shape.words;
+    const std::uint64_t least = plan.heavy_features > 0
+                                    ? plan.heavy_features
+                                    : std::max<std::uint64_t>(8192, 4 * features.stored / words);
+    DeviceBuffer<std::uint32_t> found_words;
+    DeviceBuffer<unsigned> number;
+    GPUTEXT_TRY(found_words.allocate(plan.most_heavy, stream));
+    GPUTEXT_TRY(number.allocate(1, stream));
+    GPUTEXT_TRY(cuda_status(cudaMemsetAsync(number.data(), 0, sizeof(unsigned), stream),
+                            "clearing a number"));
+    find_heavy<<<blocks_for(words, kThreads), kThreads, 0, stream>>>(
+        features, least, plan.most_heavy, found_words.data(), number.data());
+    GPUTEXT_TRY(launched("finding frequent words"));
+    unsigned found = 0;
+    GPUTEXT_TRY(download_value(number.data(), found, stream, "finding frequent words"));
+    std::vector<std::uint32_t> heavy(std::min<std::size_t>(found, plan.most_heavy));
+    if (heavy.empty()) return {};
+    GPUTEXT_TRY(cuda_status(cudaMemcpyAsync(heavy.data(), found_words.data(), heavy.size() * 4,
+                                            cudaMemcpyDeviceToHost, stream),
+                            "finding frequent words"));
+    std::vector<std::uint64_t> begins(std::size_t{words} + 1);
+    GPUTEXT_TRY(cuda_status(cudaMemcpyAsync(begins.data(), features.begins, begins.size() * 8,
+                                            cudaMemcpyDeviceToHost, stream),
+                            "finding frequent words"));
+    GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "finding frequent words"));
+    std::ranges::sort(heavy);
+    for (std::uint32_t rank = 0; rank < heavy.size(); ++rank)
+        for (std::uint64_t begin = begins[heavy[rank]]; begin < begins[heavy[rank] + 1];
+             begin += HeavyPart::kFeatures)
+            heavy_parts_.push_back(
+                {heavy[rank], rank, begin,
+                 std::min(begins[heavy[rank] + 1], begin + HeavyPart::kFeatures)});
+    GPUTEXT_TRY(parts_.upload(heavy_parts_, stream));
+    GPUTEXT_TRY(heavy_ranks_.allocate(words, stream));
+    GPUTEXT_TRY(cuda_status(
+        cudaMemsetAsync(heavy_ranks_.data(), 0xff, std::size_t{words} * 4, stream), "clearing"));
+    const auto count = static_cast<std::uint32_t>(heavy_parts_.size());
+    rank_heavy<<<blocks_for(count, kThreads), kThreads, 0, stream>>>(parts_.data(), count,
+                                                                     heavy_ranks_.data());
+    view_.heavy_parts = parts_.data();
+    view_.heavy_ranks = heavy_ranks_.data();
+    return launched("finding frequent words");
+}
+
 Status WordIndexMemory::build(const FeatureRows& features, const WordIndexPlan& plan,
                               Execution& execution, cudaStream_t stream) {
     view_ = {};
@@ -382,6 +444,7 @@ Status WordIndexMemory::build(const FeatureRows& features, const WordIndexPlan& 
     view_.lists = lists_.data();
     view_.postings = postings_.data();
     if (view_.hot > 0) GPUTEXT_TRY(fill(plan, stream));
+    if (plan.most_heavy > 0) GPUTEXT_TRY(divide(features, plan, stream));
     return cuda_status(cudaStreamSynchronize(stream), "indexing features");
 }
 

@@ -12,6 +12,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cpp/execution.hpp"
@@ -28,12 +29,24 @@ inline constexpr std::uint32_t kWordTile = 24576;
 /// Elements that may be read behind the last of WordIndex::rough.
 inline constexpr std::uint32_t kRoughBehind = 4096;
 
+/// The most frequent words have very many features: these are divided among blocks of threads.
+struct HeavyPart {
+    static constexpr std::uint32_t kFeatures = 2048;
+
+    std::uint32_t word, rank;  // among such words, ascending alike
+    std::uint64_t begin, end;  // of its features
+};
+inline constexpr std::uint32_t kNotHeavy = UINT32_MAX;
+inline constexpr std::uint32_t kMostHeavy = 1024;
+
 struct WordIndexPlan {
     WordMeasure measure = WordMeasure::lin;
-    std::vector<std::uint32_t> cuts;  // where tiles begin, and the end
-    std::uint32_t padded = 0;         // rows of a tile, a multiple of kProductTile
-    double hot_share = 0.06;          // of the words, from which on a feature is a dense column
-    std::uint32_t most_hot = 0;       // dense columns, a multiple of 128; 0: none
+    std::vector<std::uint32_t> cuts;   // where tiles begin, and the end
+    std::uint32_t padded = 0;          // rows of a tile, a multiple of kProductTile
+    double hot_share = 0.06;           // of the words, from which on a feature is a dense column
+    std::uint32_t most_heavy = 0;      // words whose features may be divided
+    std::uint64_t heavy_features = 0;  // from which on they are; 0: by itself
+    std::uint32_t most_hot = 0;        // dense columns, a multiple of 128; 0: none
 
     std::uint32_t tiles() const { return static_cast<std::uint32_t>(cuts.size() - 1); }
 };
@@ -47,7 +60,9 @@ struct WordIndex {
     const std::uint32_t* postings = nullptr;    // word of the tile | weight << 16
     const unsigned long long* words = nullptr;  // what each is alone (kernels/word_measure.hpp)
     const float* rough = nullptr;               // rough_part() of it
-    std::uint32_t hot = 0;                      // dense columns
+    const HeavyPart* heavy_parts = nullptr;
+    const std::uint32_t* heavy_ranks = nullptr;  // of words, or kNotHeavy
+    std::uint32_t hot = 0;                       // dense columns
     std::uint32_t column_blocks = 0;
     const std::uint8_t* upper = nullptr;
     const std::uint8_t* lower = nullptr;
@@ -80,17 +95,24 @@ public:
 
     const WordIndex& view() const { return view_; }
     const WordIndexFacts& facts() const { return facts_; }
+    /// The parts of heavy words, ascending, and how many words those are.
+    std::span<const HeavyPart> heavy_parts() const { return heavy_parts_; }
+    std::uint32_t heavy() const { return heavy_parts_.empty() ? 0 : heavy_parts_.back().rank + 1; }
 
 private:
     Status sort(const FeatureRows& features, const WordIndexPlan& plan, Execution& execution,
                 cudaStream_t stream);
     Status fill(const WordIndexPlan& plan, cudaStream_t stream);
+    Status divide(const FeatureRows& features, const WordIndexPlan& plan, cudaStream_t stream);
 
     DeviceBuffer<uint2> lists_;
     DeviceBuffer<std::uint32_t> postings_, hot_ranks_, cuts_;
     DeviceBuffer<unsigned long long> words_;
     DeviceBuffer<float> rough_;
     DeviceBuffer<std::uint8_t> upper_, lower_, marks_;
+    DeviceBuffer<HeavyPart> parts_;
+    DeviceBuffer<std::uint32_t> heavy_ranks_;
+    std::vector<HeavyPart> heavy_parts_;
     WordIndex view_;
     WordIndexFacts facts_;
 };

@@ -22,6 +22,8 @@ static_assert(NearestWords::kMost + kThreads <= 2048 && 256 + kThreads <= 1024);
 
 /// Sums of 32 bits.
 struct NarrowSums {
+    using Value = std::uint32_t;
+
     std::uint32_t* sums;
 
     __device__ NarrowSums(void* memory, std::uint32_t)
@@ -35,15 +37,17 @@ struct NarrowSums {
             reinterpret_cast<uint4*>(sums)[i] =
                 hot == nullptr || 4 * i >= size ? uint4{0, 0, 0, 0} : __ldcs(from + i);
     }
-    __device__ void clear(std::uint32_t at) const { sums[at] = 0; }
+    __device__ void set(std::uint32_t at, Value sum) const { sums[at] = sum; }
     __device__ void add(std::uint32_t at, std::uint32_t value) const {
         atomicAdd(&sums[at], value);
     }
-    __device__ std::uint32_t sum(std::uint32_t at) const { return sums[at]; }
+    __device__ Value sum(std::uint32_t at) const { return sums[at]; }
 };
 
 /// Of 64 bits, in two halves: a sum of the lower ones that wraps around counts in the upper ones.
 struct WideSums {
+    using Value = unsigned long long;
+
     std::uint32_t* lower;
     std::uint32_t* upper;
 
@@ -63,8 +67,11 @@ struct WideSums {
         const std::uint32_t before = atomicAdd(&lower[at], value);
         if (before + value < before) atomicAdd(&upper[at], 1u);
     }
-    __device__ void clear(std::uint32_t at) const { lower[at] = upper[at] = 0; }
-    __device__ unsigned long long sum(std::uint32_t at) const {
+    __device__ void set(std::uint32_t at, Value sum) const {
+        lower[at] = static_cast<std::uint32_t>(sum);
+        upper[at] = static_cast<std::uint32_t>(sum >> 32);
+    }
+    __device__ Value sum(std::uint32_t at) const {
         return static_cast<unsigned long long>(upper[at]) << 32 | lower[at];
     }
 };
@@ -76,13 +83,12 @@ __device__ std::uint32_t shared_part(std::uint32_t weight, std::uint32_t posting
     return 1;
 }
 
-/// Adds the postings of a word's lists in a tile. Each warp takes some features at a time: long
-/// lists one after the other, and short ones as if they were one.
+/// Adds the postings of the lists of a word's features, of [begin, end), in a tile. Each warp takes
+/// some features at a time: long lists one after the other, and short ones as if they were one.
 template <WordMeasure Measure, class Sums>
-__device__ void add_postings(const WordIndex& index, std::uint32_t word, std::uint32_t tile,
-                             const Sums& sums) {
+__device__ void add_postings(const WordIndex& index, std::uint64_t begin, std::uint64_t end,
+                             std::uint32_t tile, const Sums& sums) {
     const unsigned lane = threadIdx.x % 32;
-    const std::uint64_t begin = index.features.begins[word], end = index.features.begins[word + 1];
     const uint2* const lists = index.lists + tile * index.columns;
     // The features of a warp are far apart: neighbours are words of like frequency, whose lists are
     // of like length.
@@ -98,17 +104,15 @@ __device__ void add_postings(const WordIndex& index, std::uint32_t word, std::ui
             const std::uint32_t list_end = __shfl_sync(~0u, list.y, source);
             const std::uint32_t own = __shfl_sync(~0u, weight, source);
             std::uint32_t at = __shfl_sync(~0u, list.x, source) + lane;
-            for (; at + 96 < list_end; at += 128) {
+            for (; at - lane < list_end; at += 128) {
                 std::uint32_t postings[4];
 #pragma unroll
-                for (unsigned i = 0; i < 4; ++i) postings[i] = index.postings[at + 32 * i];
+                for (unsigned i = 0; i < 4; ++i)
+                    if (at + 32 * i < list_end) postings[i] = index.postings[at + 32 * i];
 #pragma unroll
                 for (unsigned i = 0; i < 4; ++i)
-                    sums.add(postings[i] & 0xffff, shared_part<Measure>(own, postings[i]));
-            }
-            for (; at < list_end; at += 32) {
-                const std::uint32_t posting = index.postings[at];
-                sums.add(posting & 0xffff, shared_part<Measure>(own, posting));
+                    if (at + 32 * i < list_end)
+                        sums.add(postings[i] & 0xffff, shared_part<Measure>(own, postings[i]));
             }
         }
         const std::uint32_t shorter = length < kLong ? length : 0;
@@ -218,10 +222,19 @@ __global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index, cons
     sums.load(job.hot, std::size_t{word - job.hot_first} * job.hot_stride, job.tile_words,
               tile_room);
     __syncthreads();
-    add_postings<Measure>(index, word, job.tile, sums);
+    const std::uint32_t heavy = job.heavy_sums == nullptr ? kNotHeavy : index.heavy_ranks[word];
+    if (heavy == kNotHeavy) {
+        add_postings<Measure>(index, index.features.begins[word], index.features.begins[word + 1],
+                              job.tile, sums);
+    } else {
+        const auto* const from = static_cast<const typename Sums::Value*>(job.heavy_sums) +
+                                 std::size_t{heavy} * job.heavy_stride;
+        for (std::uint32_t i = threadIdx.x; i < job.tile_words; i += kThreads)
+            sums.set(i, sums.sum(i) + from[i]);
+    }
     __syncthreads();
     if (threadIdx.x == 0 && word - job.tile_first < job.tile_words)
-        sums.clear(word - job.tile_first);  // no neighbour of itself
+        sums.set(word - job.tile_first, 0);  // no neighbour of itself
     __syncthreads();
 
     if constexpr (All) {
@@ -265,6 +278,7 @@ __global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index, cons
         gate = count < top_k ? 0
                              : gate_of(__longlong_as_double(
                                    static_cast<long long>(candidates.similarities[top_k - 1])));
+        factor = fmaxf(factor, rough_factor<Measure>(gate));
         if (threadIdx.x == 0) pushed = count;
     };
     // Behind the tile's words sums are 0.
@@ -338,6 +352,26 @@ __global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index, cons
     }
 }
 
+/// A block for each part of a word with very many features.
+template <WordMeasure Measure, class Sums>
+__global__ __launch_bounds__(kThreads,
+                             2) void add_heavy(const WordIndex index, const WordScoresJob job,
+                                               std::uint32_t first_part, std::uint32_t tile_room) {
+    extern __shared__ uint4 memory[];
+    const Sums sums(memory, tile_room);
+    const HeavyPart part = index.heavy_parts[first_part + blockIdx.x];
+    sums.load(nullptr, 0, job.tile_words, tile_room);
+    __syncthreads();
+    add_postings<Measure>(index, part.begin, part.end, job.tile, sums);
+    __syncthreads();
+    auto* const to = static_cast<typename Sums::Value*>(job.heavy_sums) +
+                     std::size_t{part.rank} * job.heavy_stride;
+    for (std::uint32_t i = threadIdx.x; i < job.tile_words; i += kThreads) {
+        const typename Sums::Value sum = sums.sum(i);
+        if (sum != 0) atomicAdd(&to[i], sum);
+    }
+}
+
 template <WordMeasure Measure, class Sums, bool All>
 Status launch(const WordIndex& index, const WordScoresJob& job, cudaStream_t stream) {
     constexpr auto kernel = score<Measure, Sums, All>;
@@ -347,6 +381,26 @@ Status launch(const WordIndex& index, const WordScoresJob& job, cudaStream_t str
         (job.tile_words + kAtOnce * kThreads - 1) / (kAtOnce * kThreads) * (kAtOnce * kThreads);
     const std::size_t bytes = std::size_t{tile_room} * halves * 4 + room * 12;
     GPUTEXT_TRY(allow_shared_bytes(kernel, bytes));
+    if constexpr (!All) {
+        const std::span<const HeavyPart> parts = job.heavy_parts;
+        const auto first = std::ranges::lower_bound(parts, job.first, {}, &HeavyPart::word);
+        const auto last = std::ranges::lower_bound(parts, job.end, {}, &HeavyPart::word);
+        if (first != last) {
+            constexpr auto heavy = add_heavy<Measure, Sums>;
+            const std::size_t sums = std::size_t{tile_room} * halves * 4;
+            GPUTEXT_TRY(allow_shared_bytes(heavy, sums));
+            // Of the words of this launch alone, whose ranks follow one another.
+            const std::uint32_t rank = first->rank, ranks = (last - 1)->rank + 1 - rank;
+            GPUTEXT_TRY(cuda_status(
+                cudaMemsetAsync(
+                    static_cast<typename Sums::Value*>(job.heavy_sums) + rank * job.heavy_stride, 0,
+                    ranks * job.heavy_stride * sizeof(typename Sums::Value), stream),
+                "clearing sums"));
+            heavy<<<static_cast<unsigned>(last - first), kThreads, sums, stream>>>(
+                index, job, static_cast<std::uint32_t>(first - parts.begin()), tile_room);
+            GPUTEXT_TRY(launched("comparing frequent words"));
+        }
+    }
     kernel<<<job.end - job.first, kThreads, bytes, stream>>>(index, job, tile_room, room);
     return launched("comparing words");
 }

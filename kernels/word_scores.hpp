@@ -11,6 +11,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "cpp/status.hpp"
 #include "cpp/word_similarity.hpp"
@@ -56,6 +57,10 @@ struct WordScoresJob {
     const void* hot = nullptr;
     std::size_t hot_stride = 0;
     std::uint32_t hot_first = 0;
+    /// Room for sums of words with very many features, and those on the host; null for none.
+    void* heavy_sums = nullptr;
+    std::size_t heavy_stride = 0;
+    std::span<const HeavyPart> heavy_parts;
     NearestWords nearest;
     /// Unless null, where all similarities go instead: a row of `all_stride` for each word.
     std::uint64_t* all = nullptr;

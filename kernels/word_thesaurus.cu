@@ -61,6 +61,9 @@ struct Plan {
         return all ? AllSimilarities::bytes_of_row(words)
                    : NearestWordsMemory::bytes_of_word(top_k);
     }
+    std::uint64_t heavy_bytes() const {
+        return std::uint64_t{kMostHeavy} * index.padded * (wide ? 8 : 4) + (std::uint64_t{8} << 20);
+    }
     std::uint64_t scratch() const {
         return 2 * std::uint64_t{index.padded} * index.padded * (wide ? 8 : 4);
     }
@@ -123,7 +126,13 @@ Plan plan_search(const SimilarityParameters& parameters, const FeatureRows& feat
         {rows, for_rows / of_row,
          plan.all ? std::max<std::uint64_t>(1, AllSimilarities::kMostElements / plan.words)
                   : rows}));
-    if (!product || plan.part < rows) return plan;
+    if (plan.part < rows) return plan;
+    const std::uint64_t for_heavy = plan.heavy_bytes() + std::uint64_t{4} * plan.words;
+    if (!plan.all && for_rows >= rows * of_row + for_heavy) {
+        plan.index.most_heavy = kMostHeavy;
+        plan.index.heavy_features = choices.heavy;
+    }
+    if (!product) return plan;
     // Smaller tiles have smaller products.
     std::uint32_t smaller = tile;
     for (;;) {
@@ -131,7 +140,8 @@ Plan plan_search(const SimilarityParameters& parameters, const FeatureRows& feat
         cut_words(with, smaller);
         bytes = WordIndexMemory::bytes(features, with.index.tiles(), with.index.padded, 0,
                                        parameters.measure);
-        const std::uint64_t taken = bytes.kept + rows * of_row + kSmallBuffers;
+        const std::uint64_t taken = bytes.kept + rows * of_row + kSmallBuffers +
+                                    (plan.index.most_heavy > 0 ? for_heavy : 0);
         with.index.most_hot = memory > taken && memory >= bytes.making + kSmallBuffers
                                   ? most_hot(with, parameters.measure, memory - taken)
                                   : 0;
@@ -181,6 +191,9 @@ public:
             GPUTEXT_TRY(sums_.allocate(size, stream_));
             GPUTEXT_TRY(mirrored_.allocate(size, stream_));
         }
+        if (index_.heavy() > 0)
+            GPUTEXT_TRY(heavy_sums_.allocate(
+                std::size_t{index_.heavy()} * plan_.index.padded * (plan_.wide ? 2 : 1), stream_));
         parts_ = parts;
         if (answer != nullptr) GPUTEXT_TRY(begin_answer(*answer));
         for (std::uint32_t part = 0; part < parts; ++part) {
@@ -202,6 +215,7 @@ public:
         times.sort_ms = sort_timer_.milliseconds();
         times.facts = index_.facts();
         times.hot = index_.view().hot;
+        times.heavy = index_.heavy();
         times.tiles = plan_.index.tiles();
         times.parts = parts_;
         times.product_operations = operations_;
@@ -337,6 +351,9 @@ private:
             job.all_stride = plan_.words;
         } else {
             job.nearest = nearest_.view;
+            job.heavy_sums = heavy_sums_.data();
+            job.heavy_stride = plan_.index.padded;
+            job.heavy_parts = index_.heavy_parts();
         }
         for (std::uint32_t first = rows.begin; first < rows.end;) {
             job.first = first;
@@ -426,7 +443,7 @@ private:
     cudaStream_t stream_;
     Execution& execution_;
     StreamTimer index_timer_, product_timer_, score_timer_, sort_timer_;
-    DeviceBuffer<std::uint32_t> sums_, mirrored_;
+    DeviceBuffer<std::uint32_t> sums_, mirrored_, heavy_sums_;
     NearestWordsMemory nearest_;
     AllSimilarities all_;
     std::uint32_t part_begin_ = 0, parts_ = 0;

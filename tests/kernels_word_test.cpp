@@ -363,10 +363,13 @@ TEST_F(WordsOnDevice, CompareAsTheCpuDoes) {
     for (const bool positions : {true, false}) {
         const std::uint32_t words = small() ? 300 : 1300;
         const Cooccurrences counts = counts_of({words, 3, positions}, random.texts(words, size));
-        const std::vector<gpu::WordChoices> choices = {{},
-                                                       {.hot_share = 0.03, .tile = 300},
-                                                       {.hot_share = 0.2},
-                                                       {.tile = 100, .no_product = true}};
+        const std::vector<gpu::WordChoices> choices = {
+            {},
+            {.hot_share = 0.03, .tile = 300},
+            {.hot_share = 0.2},
+            {.tile = 100, .no_product = true},
+            {.hot_share = 0.05, .tile = 500, .heavy = 100},
+            {.no_product = true, .heavy = 300}};
         for (const WordWeight weight : kWeights)
             for (const WeightParameters& weights :
                  {WeightParameters{weight, 0, 0}, WeightParameters{weight, 0.95, 600}}) {
@@ -393,9 +396,9 @@ TEST_F(WordsOnDevice, SomeWordsOnly) {
         for (const auto& [first, end] : std::vector<std::pair<std::uint32_t, std::uint32_t>>{
                  {0, 1}, {0, 700}, {1, 2}, {333, 1100}, {1499, 1500}, {1400, 9999}, {600, 600}})
             for (const std::uint32_t top_k : {30u, 1100u})
-                ASSERT_NO_FATAL_FAILURE(
-                    expect_same({.measure = measure, .top_k = top_k, .first = first, .end = end},
-                                features, {{.tile = 512}, {.hot_share = 0.02, .tile = 512}}));
+                ASSERT_NO_FATAL_FAILURE(expect_same(
+                    {.measure = measure, .top_k = top_k, .first = first, .end = end}, features,
+                    {{.tile = 512, .heavy = 50}, {.hot_share = 0.02, .tile = 512}}));
 }
 
 TEST_F(WordsOnDevice, LittleMemoryGivesTheSameAnswer) {

@@ -320,10 +320,16 @@ __device__ void store_tile(const WordProductJob& job, const Sums& sums, std::uin
 
 #endif
 
+// What else it is compiled for has none.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define GPUTEXT_IN_CLUSTERS __cluster_dims__(kCluster, 1, 1)
+#else
+#define GPUTEXT_IN_CLUSTERS
+#endif
+
 template <bool Wide>
-__global__ __cluster_dims__(kCluster, 1, 1)
-    __launch_bounds__(kThreads, 1) void multiply_words(const __grid_constant__ WordProductJob job,
-                                                       const Tiles tiles, std::uint32_t count) {
+__global__ GPUTEXT_IN_CLUSTERS __launch_bounds__(kThreads, 1) void multiply_words(
+    const __grid_constant__ WordProductJob job, const Tiles tiles, std::uint32_t count) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     extern __shared__ uint4 memory[];
     auto& shared = *reinterpret_cast<Shared*>((reinterpret_cast<std::uintptr_t>(memory) + 1023) &

@@ -10,6 +10,11 @@ namespace {
 
 constexpr unsigned kThreads = 768;
 constexpr unsigned kWarps = kThreads / 32;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr unsigned kBlocks = 1;  // of a processor
+#else
+constexpr unsigned kBlocks = 2;
+#endif
 constexpr unsigned kAtOnce = 4;  // sums that a thread looks at before it tells the others
 constexpr float kLeastFactor = 1e-30f;
 constexpr unsigned kLong = 32;  // postings of a list that a warp takes by itself
@@ -206,8 +211,9 @@ __device__ std::uint32_t kth_largest(std::uint32_t own, unsigned k) {
 }
 
 template <WordMeasure Measure, class Sums, bool All>
-__global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index, const WordScoresJob job,
-                                                     std::uint32_t tile_room, unsigned room) {
+__global__ __launch_bounds__(kThreads, kBlocks) void score(const WordIndex index,
+                                                           const WordScoresJob job,
+                                                           std::uint32_t tile_room, unsigned room) {
     extern __shared__ uint4 memory[];
     __shared__ unsigned pushed;
     const std::uint32_t word = job.first + blockIdx.x;
@@ -354,9 +360,10 @@ __global__ __launch_bounds__(kThreads, 2) void score(const WordIndex index, cons
 
 /// A block for each part of a word with very many features.
 template <WordMeasure Measure, class Sums>
-__global__ __launch_bounds__(kThreads,
-                             2) void add_heavy(const WordIndex index, const WordScoresJob job,
-                                               std::uint32_t first_part, std::uint32_t tile_room) {
+__global__ __launch_bounds__(kThreads, kBlocks) void add_heavy(const WordIndex index,
+                                                               const WordScoresJob job,
+                                                               std::uint32_t first_part,
+                                                               std::uint32_t tile_room) {
     extern __shared__ uint4 memory[];
     const Sums sums(memory, tile_room);
     const HeavyPart part = index.heavy_parts[first_part + blockIdx.x];
@@ -431,6 +438,16 @@ Status NearestWordsMemory::clear(std::uint32_t first, std::uint32_t count, cudaS
                             "clearing neighbours"));
     return cuda_status(cudaMemsetAsync(gates.data(), 0, std::size_t{count} * 4, stream),
                        "clearing neighbours");
+}
+
+std::uint32_t most_tile_words(bool wide) {
+    int device = 0, bytes = 48 << 10;
+    if (cudaGetDevice(&device) == cudaSuccess)
+        cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    constexpr std::uint32_t kStep = kAtOnce * kThreads;
+    const auto room = static_cast<std::uint32_t>(bytes) - 2048 * 12 - 1024;
+    const std::uint32_t words = room / (wide ? 8 : 4) / kStep * kStep;
+    return std::min(words, wide ? kWordTile / 2 : kWordTile);
 }
 
 Status score_words(const WordIndex& index, const WordScoresJob& job, cudaStream_t stream) {

@@ -67,6 +67,9 @@ struct WordScoresJob {
     std::size_t all_stride = 0;
 };
 
+/// Words of a tile whose sums fit into the current device's shared memory, kWordTile at most.
+std::uint32_t most_tile_words(bool wide);
+
 Status score_words(const WordIndex& index, const WordScoresJob& job, cudaStream_t stream);
 
 }  // namespace gputext::gpu

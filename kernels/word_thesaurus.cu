@@ -110,7 +110,7 @@ Plan plan_search(const SimilarityParameters& parameters, const FeatureRows& feat
     const std::uint32_t rows = plan.end - plan.first;
     const bool product = !plan.all && !choices.no_product && has_word_product() &&
                          (plan.words >= kLeastForProduct || choices.hot_share > 0);
-    const std::uint32_t largest_tile = plan.wide ? kWordTile / 2 : kWordTile;
+    const std::uint32_t largest_tile = most_tile_words(plan.wide);
     const std::uint32_t tile =
         choices.tile > 0 ? std::min(choices.tile, largest_tile) : largest_tile;
     cut_words(plan, tile);

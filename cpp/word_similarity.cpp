@@ -24,7 +24,7 @@ namespace gputext {
 namespace {
 
 /// Words that a thread compares with a tile at a time, each block of the tile with all of them.
-constexpr std::size_t kRowsOfTask = 64;
+constexpr std::size_t kRowsOfTask = 128;
 constexpr std::size_t kTasksOfThread = 4;
 
 /// The least of a tile and of lists, of however little memory there is.

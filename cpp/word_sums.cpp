@@ -4,16 +4,18 @@
 
 #ifdef GPUTEXT_X86
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wuninitialized"  // of gcc 12 about _mm512_undefined_ps()
+#ifndef __clang__  // of gcc 12 about _mm512_undefined_ps() and the like
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#endif
 #include <immintrin.h>
 #endif
 
 namespace gputext {
 namespace {
 
-void pairs_portable(const std::uint32_t* cells, const HotTerm* terms, std::size_t count,
-                    std::uint32_t* __restrict sums) {
+[[gnu::optimize("O3")]] void pairs_portable(const std::uint32_t* cells, const HotTerm* terms,
+                                            std::size_t count, std::uint32_t* __restrict sums) {
     std::fill_n(sums, kBlockWords, 0u);
     for (std::size_t t = 0; t < count; ++t) {
         const std::uint32_t* const column = cells + terms[t].column * kBlockWords;
@@ -23,8 +25,8 @@ void pairs_portable(const std::uint32_t* cells, const HotTerm* terms, std::size_
     }
 }
 
-void products_portable(const std::uint32_t* cells, const HotTerm* terms, std::size_t count,
-                       double* __restrict sums) {
+[[gnu::optimize("O3")]] void products_portable(const std::uint32_t* cells, const HotTerm* terms,
+                                               std::size_t count, double* __restrict sums) {
     std::fill_n(sums, kBlockWords, 0.0);
     for (std::size_t t = 0; t < count; ++t) {
         const std::uint32_t* const column = cells + terms[t].column * kBlockWords;
@@ -48,10 +50,13 @@ std::uint64_t passing_portable(const Sum* sums, const float* sizes, const float*
 
 #ifdef GPUTEXT_X86
 
+// O3 unrolls the loops over registers, without which these would be memory.
+
 #define GPUTEXT_TARGET_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
 
-GPUTEXT_TARGET_VNNI void pairs_vnni(const std::uint32_t* cells, const HotTerm* terms,
-                                    std::size_t count, std::uint32_t* sums) {
+[[gnu::optimize("O3")]] GPUTEXT_TARGET_VNNI void pairs_vnni(const std::uint32_t* cells,
+                                                            const HotTerm* terms, std::size_t count,
+                                                            std::uint32_t* sums) {
     constexpr std::size_t n = kBlockWords / 16;
     __m512i all[n];
     for (auto& some : all) some = _mm512_setzero_si512();
@@ -64,8 +69,10 @@ GPUTEXT_TARGET_VNNI void pairs_vnni(const std::uint32_t* cells, const HotTerm* t
     for (std::size_t i = 0; i < n; ++i) _mm512_storeu_si512(sums + 16 * i, all[i]);
 }
 
-GPUTEXT_TARGET_AVX512 void pairs_avx512(const std::uint32_t* cells, const HotTerm* terms,
-                                        std::size_t count, std::uint32_t* sums) {
+[[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX512 void pairs_avx512(const std::uint32_t* cells,
+                                                                const HotTerm* terms,
+                                                                std::size_t count,
+                                                                std::uint32_t* sums) {
     constexpr std::size_t n = kBlockWords / 16;
     __m512i all[n];
     for (auto& some : all) some = _mm512_setzero_si512();
@@ -79,8 +86,9 @@ GPUTEXT_TARGET_AVX512 void pairs_avx512(const std::uint32_t* cells, const HotTer
     for (std::size_t i = 0; i < n; ++i) _mm512_storeu_si512(sums + 16 * i, all[i]);
 }
 
-GPUTEXT_TARGET_AVX2 void pairs_avx2(const std::uint32_t* cells, const HotTerm* terms,
-                                    std::size_t count, std::uint32_t* sums) {
+[[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX2 void pairs_avx2(const std::uint32_t* cells,
+                                                            const HotTerm* terms, std::size_t count,
+                                                            std::uint32_t* sums) {
     constexpr std::size_t n = 8, words = 8 * n;  // that registers suffice for
     for (std::size_t first = 0; first < kBlockWords; first += words) {
         __m256i all[n];
@@ -101,8 +109,10 @@ GPUTEXT_TARGET_AVX2 void pairs_avx2(const std::uint32_t* cells, const HotTerm* t
 // Sums are whole numbers below 2^53: whether a product and a sum are rounded together makes no
 // difference.
 
-GPUTEXT_TARGET_AVX512 void products_avx512(const std::uint32_t* cells, const HotTerm* terms,
-                                           std::size_t count, double* sums) {
+[[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX512 void products_avx512(const std::uint32_t* cells,
+                                                                   const HotTerm* terms,
+                                                                   std::size_t count,
+                                                                   double* sums) {
     constexpr std::size_t n = kBlockWords / 8;
     __m512d all[n];
     for (auto& some : all) some = _mm512_setzero_pd();
@@ -117,8 +127,9 @@ GPUTEXT_TARGET_AVX512 void products_avx512(const std::uint32_t* cells, const Hot
     for (std::size_t i = 0; i < n; ++i) _mm512_storeu_pd(sums + 8 * i, all[i]);
 }
 
-GPUTEXT_TARGET_AVX2 void products_avx2(const std::uint32_t* cells, const HotTerm* terms,
-                                       std::size_t count, double* sums) {
+[[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX2 void products_avx2(const std::uint32_t* cells,
+                                                               const HotTerm* terms,
+                                                               std::size_t count, double* sums) {
     constexpr std::size_t n = 8, words = 4 * n;  // that registers suffice for
     for (std::size_t first = 0; first < kBlockWords; first += words) {
         __m256d all[n];
@@ -145,8 +156,10 @@ GPUTEXT_TARGET_AVX512 inline __m512 sixteen(const double* sums) {
 }
 
 template <bool product, class Sum>
-GPUTEXT_TARGET_AVX512 std::uint64_t passing_avx512(const Sum* sums, const float* sizes,
-                                                   const float* gates, float size, float gate) {
+[[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX512 std::uint64_t passing_avx512(const Sum* sums,
+                                                                           const float* sizes,
+                                                                           const float* gates,
+                                                                           float size, float gate) {
     const __m512 its_size = _mm512_set1_ps(size), its_gate = _mm512_set1_ps(gate);
     std::uint64_t passing = 0;
     for (std::size_t i = 0; i < 64; i += 16) {
@@ -173,8 +186,10 @@ GPUTEXT_TARGET_AVX2 inline __m256 eight(const double* sums) {
 }
 
 template <bool product, class Sum>
-GPUTEXT_TARGET_AVX2 std::uint64_t passing_avx2(const Sum* sums, const float* sizes,
-                                               const float* gates, float size, float gate) {
+[[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX2 std::uint64_t passing_avx2(const Sum* sums,
+                                                                       const float* sizes,
+                                                                       const float* gates,
+                                                                       float size, float gate) {
     const __m256 its_size = _mm256_set1_ps(size), its_gate = _mm256_set1_ps(gate);
     std::uint64_t passing = 0;
     for (std::size_t i = 0; i < 64; i += 8) {

@@ -121,8 +121,8 @@ TEST_P(WordSimilarityOnEach, EqualsAPlainSearch) {
 /// More words than are compared at a time.
 TEST_P(WordSimilarityOnEach, NeitherMemoryNorThreadsNorRangesChangeTheAnswer) {
     RandomStrings random;
-    const CooccurrenceShape shape{.words = kSanitized ? 1500u : 12000u, .window = 2};
-    const PlainStream stream = random_stream(random, shape, kSanitized ? 50000 : 600000);
+    const CooccurrenceShape shape{.words = kSanitized ? 1500u : 9000u, .window = 2};
+    const PlainStream stream = random_stream(random, shape, kSanitized ? 50000 : 400000);
     for (const WordMeasure measure :
          {WordMeasure::lin, WordMeasure::cosine, WordMeasure::jaccard}) {
         const WordFeatures features = features_of({}, shape, stream);
@@ -139,6 +139,7 @@ TEST_P(WordSimilarityOnEach, NeitherMemoryNorThreadsNorRangesChangeTheAnswer) {
                     << "word " << word;
         };
         for (const std::size_t memory : {std::size_t{0}, std::size_t{3} << 20}) {
+            if (memory == 0 && measure != WordMeasure::lin) continue;  // many parts, slow
             parameters.memory_limit = memory;
             ASSERT_NO_FATAL_FAILURE(expect_equal(parameters, memory == 0 ? 1 : 4));
         }

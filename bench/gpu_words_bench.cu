@@ -5,15 +5,18 @@
 //        gpu_words_bench dense WORDS COLUMNS SHARE
 //        gpu_words_bench sparse WORDS FEATURES COLUMNS [DIRECTORY]
 //
-// corpus: FILE has the numbers of words as 16-bit integers, the most frequent word's first; 65535
-// is a word that is not counted, 65534 ends a text. With CPU 1 all answers are held against the
-// CPU's. stream: counting a generated text, word n as often as 1 / n, texts of 18 words. dense:
-// words that have each of the columns by chance, all columns multiplied by the tensor cores.
-// sparse: words with about so many features each, column n as often as 1 / n but at most 9 in 10.
-// With a DIRECTORY the features are written there for bench/peers/cupy_words.py.
+// corpus: FILE has texts as bench/word_corpus.hpp reads them, or, if its name ends in .u16, what
+// bench/word_numbers made of them. With CPU 1 all answers are held against the CPU's.
 //
-// Times are the device's, between events on the stream, the least of some passes, with everything
-// on the device; the last lines of corpus are whole calls from the host's memory and back.
+// stream: counting a generated text, word n as often as 1 / n, texts of 18 words.
+//
+// dense: words that have each of the columns by chance, all of them multiplied by the tensor cores.
+//
+// sparse: words with about so many features each, column n as often as 1 / n but at most 9 in 10.
+//
+// With a DIRECTORY the features are written there for bench/peers/cupy_words.py. Times are the
+// device's, between events on the stream, the least of some passes, with everything on the device;
+// the last lines of corpus are whole calls from the host's memory and back.
 
 #include <algorithm>
 #include <bit>
@@ -29,6 +32,7 @@
 #include <cub/device/device_scan.cuh>
 
 #include "bench/gpu_bench.hpp"
+#include "bench/word_corpus.hpp"
 #include "cpp/word_similarity.hpp"
 #include "kernels/launch.hpp"
 #include "kernels/stream_timer.hpp"
@@ -91,8 +95,17 @@ struct Texts {
     std::uint32_t vocabulary = 0;
 };
 
-Texts read_texts(const char* name) {
+/// Words that are there less than five times are not counted.
+Texts read_texts(const std::string& name) {
     Texts texts;
+    if (!name.ends_with(".u16")) {
+        const bench::WordCorpus corpus(name, CooccurrenceShape::kMostWindow, 5, UINT32_MAX);
+        const TokenStream words = corpus.stream();
+        texts.words.assign(words.words.begin(), words.words.end());
+        texts.positions.assign(words.positions.begin(), words.positions.end());
+        texts.vocabulary = static_cast<std::uint32_t>(corpus.names.size());
+        return texts;
+    }
     std::ifstream file(name, std::ios::binary | std::ios::ate);
     std::vector<std::uint16_t> numbers(static_cast<std::size_t>(file.tellg()) / 2);
     file.seekg(0);

@@ -4,9 +4,9 @@
 // words are dense columns for the tensor cores (kernels/word_product.hpp); of each other one, which
 // more than one word has, there is a list of those words for each tile, and what it weighs there.
 //
-// A dense column costs the same whatever it holds, 4 * words^2 operations of which a device does
-// about 1e15 a second; a list costs the square of its length, at about 1e12 a second. So the cut is
-// at six per cent of the words.
+// A dense column costs the same whatever it holds, 4 * words^2 operations of which one H200 does
+// about 1.8e15 a second; a list costs the square of its length, at about 9e11 a second. So the cut
+// is at four and a half per cent of the words.
 
 #pragma once
 
@@ -43,7 +43,7 @@ struct WordIndexPlan {
     WordMeasure measure = WordMeasure::lin;
     std::vector<std::uint32_t> cuts;   // where tiles begin, and the end
     std::uint32_t padded = 0;          // rows of a tile, a multiple of kProductTile
-    double hot_share = 0.06;           // of the words, from which on a feature is a dense column
+    double hot_share = 0.045;          // of the words, from which on a feature is a dense column
     std::uint32_t most_heavy = 0;      // words whose features may be divided
     std::uint64_t heavy_features = 0;  // from which on they are; 0: by itself
     std::uint32_t most_hot = 0;        // dense columns, a multiple of 128; 0: none

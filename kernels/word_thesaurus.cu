@@ -16,8 +16,7 @@ namespace gputext::gpu {
 namespace {
 
 constexpr std::uint32_t kLeastForProduct = 1024;  // words
-constexpr double kHotShare = 0.045;
-constexpr std::uint32_t kLeastPart = 32;  // words whose neighbours are kept at a time
+constexpr std::uint32_t kLeastPart = 32;          // words whose neighbours are kept at a time
 /// Of a launch, some 20 ms.
 constexpr double kMostOperations = 2.5e13;  // of the tensor cores
 constexpr double kMostWork = 8e9;           // additions of postings
@@ -106,7 +105,7 @@ Plan plan_search(const SimilarityParameters& parameters, const FeatureRows& feat
     plan.wide = plan.all || parameters.measure == WordMeasure::cosine ||
                 (parameters.measure == WordMeasure::lin && largest > UINT32_MAX / 2);
     plan.index.measure = parameters.measure;
-    plan.index.hot_share = choices.hot_share > 0 ? choices.hot_share : kHotShare;
+    if (choices.hot_share > 0) plan.index.hot_share = choices.hot_share;
     const std::uint32_t rows = plan.end - plan.first;
     const bool product = !plan.all && !choices.no_product && has_word_product() &&
                          (plan.words >= kLeastForProduct || choices.hot_share > 0);

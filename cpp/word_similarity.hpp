@@ -32,7 +32,9 @@ struct SimilarityParameters {
     std::uint32_t top_k = 20;  // at least 1
     /// Of which words neighbours are wanted, first .. end - 1: the lists of others are empty.
     std::uint32_t first = 0, end = UINT32_MAX;
-    /// Bytes that the CPU's search may take beside the features and the answer.
+    /// Bytes that the CPU's search may take beside the features, the answer and
+    /// similarity_bytes()'s few a word and a column. With less, lists of fewer words are made at a
+    /// time.
     std::size_t memory_limit = std::size_t{1} << 30;
     Simd simd = best_simd();
 };
@@ -44,8 +46,9 @@ struct Thesaurus {
     std::vector<double> similarities;
 };
 
-/// Time: for every feature the square of the number of words that have it, about 1e9 a second on
-/// one core. Errors: invalid_argument, cancelled, out_of_memory.
+/// Time: for every feature half the square of the number of words that have it, 1.3e9 a second and
+/// more on one core. Errors: invalid_argument, also where the squares of a word's weights add up to
+/// 2^53 or more with cosine; cancelled; out_of_memory.
 Result<Thesaurus> word_similarities(const SimilarityParameters& parameters,
                                     const WordFeatures& features, Execution& execution);
 

@@ -216,7 +216,7 @@ SumKernels<std::uint32_t> pair_kernels(Simd simd, bool vnni) {
 #ifdef GPUTEXT_X86
     if (simd == Simd::avx512)
         return {vnni && __builtin_cpu_supports("avx512vnni") ? pairs_vnni : pairs_avx512,
-                passing_avx512<false, std::uint32_t>, passing_avx512<true, std::uint32_t>, 24};
+                passing_avx512<false, std::uint32_t>, passing_avx512<true, std::uint32_t>, 12};
     if (simd == Simd::avx2)
         return {pairs_avx2, passing_avx2<false, std::uint32_t>, passing_avx2<true, std::uint32_t>,
                 8};

@@ -1,6 +1,7 @@
 // cpp/word_weights.hpp - what a word's features weigh, to the bit
 //
-// With c the count of <word, relation, neighbour>, and * for the sum over all:
+// With c the count of <word, relation, neighbour>, and * for the sum over all that are stored
+// (which need not be symmetric):
 //
 //   lin     ln((c - discount) * n(*, relation, *) / (n(word, relation, *) * n(*, relation,
 //           neighbour))): the mutual information of the 2015 thesis's equation 3.7, where discount

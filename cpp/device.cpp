@@ -58,12 +58,6 @@ Status Device::build_trie(TrieStructure structure, const Words& words, std::uint
     return keep(gputext::build_trie(structure, words, execution), image);
 }
 
-Status Device::count_cooccurrences(const CooccurrenceShape& shape, const TokenStream& tokens,
-                                   std::uint64_t memory, Execution& execution,
-                                   Cooccurrences& counts) {
-    return keep(gputext::count_cooccurrences(shape, tokens, memory, execution), counts);
-}
-
 Status Device::word_similarities(const SimilarityParameters& parameters,
                                  const WeightParameters& weights, const CooccurrenceShape& shape,
                                  const TokenStream& tokens, std::uint64_t memory,

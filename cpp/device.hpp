@@ -79,11 +79,8 @@ public:
     virtual Status build_trie(TrieStructure structure, const Words& words, std::uint64_t memory,
                               Execution& execution, std::vector<std::uint8_t>& image);
 
-    // Those of cpp/cooccurrences.hpp and cpp/word_similarity.hpp; of texts, so that a device need
-    // not give the counts back in between, or of counts.
-    virtual Status count_cooccurrences(const CooccurrenceShape& shape, const TokenStream& tokens,
-                                       std::uint64_t memory, Execution& execution,
-                                       Cooccurrences& counts);
+    // Those of cpp/cooccurrences.hpp and cpp/word_similarity.hpp in one: of texts, so that a device
+    // need not give the counts back in between, or of counts.
     virtual Status word_similarities(const SimilarityParameters& parameters,
                                      const WeightParameters& weights,
                                      const CooccurrenceShape& shape, const TokenStream& tokens,

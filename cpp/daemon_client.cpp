@@ -342,6 +342,10 @@ Status DaemonConnection::submit(const TrieBuildRequest& request, Stop stop) noex
     return guarded<Status>([&] { return send_job(request, stop); });
 }
 
+Status DaemonConnection::submit(const WordSimilarityRequest& request, Stop stop) noexcept {
+    return guarded<Status>([&] { return send_job(request, stop); });
+}
+
 Status DaemonConnection::send_job(const Message& message, std::span<const int> descriptors,
                                   Expected expected) {
     if (expected_.type != 0)
@@ -441,6 +445,28 @@ Status DaemonConnection::send_job(const TrieBuildRequest& request, Stop stop) {
     set_limits(message, request, 0);
     return send_job(message, {words.descriptors(), WordsShape::files},
                     {TrieImageReply::type, message.words.words, 0});
+}
+
+Status DaemonConnection::send_job(const WordSimilarityRequest& request, Stop stop) {
+    MemoryFile order;
+    int files[] = {request.first, request.second};
+    if (request.counted) {
+        if (Status status = fill(order, bytes_of(request.order), stop); !status.ok()) return status;
+        files[1] = order.descriptor();
+    }
+    SubmitWordSimilarity message;
+    message.words = request.shape.words;
+    message.counted = request.counted;
+    message.rows = request.rows;
+    message.window = request.shape.window;
+    message.positions = request.shape.positions;
+    message.weight = request.weighting.weight;
+    message.discount = request.weighting.discount;
+    message.features = request.weighting.features;
+    message.measure = request.parameters.measure;
+    message.top_k = request.parameters.top_k;
+    set_limits(message, request, request.parameters.memory_limit);
+    return send_job(message, files, {NeighboursReply::type, message.words, message.words});
 }
 
 Status DaemonConnection::ask_devices() noexcept {

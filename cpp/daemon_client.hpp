@@ -24,6 +24,8 @@
 #include "cpp/term_weights.hpp"
 #include "cpp/trie.hpp"
 #include "cpp/vectors.hpp"
+#include "cpp/word_similarity.hpp"
+#include "cpp/word_weights.hpp"
 #include "cpp/words.hpp"
 
 namespace gputext {
@@ -103,6 +105,20 @@ struct TrieBuildRequest {
     std::int32_t device = -1;
 };
 
+/// Tokens of texts, in files as in VectorFiles; or counts, and the order of their words.
+struct WordSimilarityRequest {
+    CooccurrenceShape shape;               // of counts: words alone
+    bool counted = false;                  // else tokens
+    std::uint64_t rows = 0;                // tokens, or CountedTriples
+    int first = -1;                        // the words of the tokens; or the CountedTriples
+    int second = -1;                       // the positions of the tokens
+    std::span<const std::uint32_t> order;  // of the words that are counted; it is copied
+    WeightParameters weighting;
+    SimilarityParameters parameters;
+    std::uint64_t device_memory_limit = 0;
+    std::int32_t device = -1;
+};
+
 /// The answer to a job, still in the file that it came in.
 struct NearDuplicatesAnswer {
     NearDuplicatesReply summary;
@@ -113,7 +129,7 @@ struct NearDuplicatesAnswer {
     Result<NearDuplicates> read(Stop stop = {}) const noexcept;
 };
 
-/// The same of a NeighboursRequest and a TermNeighboursRequest.
+/// The same of a NeighboursRequest, a TermNeighboursRequest, and a WordSimilarityRequest.
 struct NeighboursAnswer {
     NeighboursReply summary;
     std::uint32_t items = 0;  // that the request had
@@ -193,6 +209,7 @@ public:
     /// Copies the dictionary, and the words where they lie in no files.
     Status submit(const WordLookupRequest& request, Stop stop = {}) noexcept;
     Status submit(const TrieBuildRequest& request, Stop stop = {}) noexcept;
+    Status submit(const WordSimilarityRequest& request, Stop stop = {}) noexcept;
     Status ask_devices() noexcept;
     Status ask_activity() noexcept;
     Status ask_counters() noexcept;
@@ -223,6 +240,7 @@ private:
     Status send_job(const SimilaritiesRequest& request, Stop stop);
     Status send_job(const WordLookupRequest& request, Stop stop);
     Status send_job(const TrieBuildRequest& request, Stop stop);
+    Status send_job(const WordSimilarityRequest& request, Stop stop);
     Result<std::optional<DaemonEvent>> receive_packet_or_none();
     Result<std::optional<DaemonEvent>> understand(Packet& packet);
     Status check_answer(std::uint16_t type, std::uint32_t rows);

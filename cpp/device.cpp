@@ -58,4 +58,23 @@ Status Device::build_trie(TrieStructure structure, const Words& words, std::uint
     return keep(gputext::build_trie(structure, words, execution), image);
 }
 
+Status Device::word_similarities(const SimilarityParameters& parameters,
+                                 const WeightParameters& weights, const CooccurrenceShape& shape,
+                                 const TokenStream& tokens, std::uint64_t memory,
+                                 Execution& execution, Thesaurus& answer) {
+    const auto counts = gputext::count_cooccurrences(shape, tokens, memory, execution);
+    if (!counts.ok()) return counts.status();
+    return Device::word_similarities(parameters, weights, *counts, memory, execution, answer);
+}
+
+Status Device::word_similarities(const SimilarityParameters& parameters,
+                                 const WeightParameters& weights, const Cooccurrences& counts,
+                                 std::uint64_t memory, Execution& execution, Thesaurus& answer) {
+    const auto features = weigh_features(weights, counts, execution);
+    if (!features.ok()) return features.status();
+    SimilarityParameters within = parameters;
+    within.memory_limit = std::min<std::uint64_t>(parameters.memory_limit, memory);
+    return keep(gputext::word_similarities(within, *features, execution), answer);
+}
+
 }  // namespace gputext

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "cpp/cooccurrences.hpp"
 #include "cpp/cosine_similarity.hpp"
 #include "cpp/documents.hpp"
 #include "cpp/execution.hpp"
@@ -17,6 +18,7 @@
 #include "cpp/term_knn.hpp"
 #include "cpp/trie.hpp"
 #include "cpp/vectors.hpp"
+#include "cpp/word_similarity.hpp"
 #include "cpp/words.hpp"
 
 namespace gputext {
@@ -76,6 +78,16 @@ public:
                                 std::span<std::uint32_t> codes);
     virtual Status build_trie(TrieStructure structure, const Words& words, std::uint64_t memory,
                               Execution& execution, std::vector<std::uint8_t>& image);
+
+    // Those of cpp/cooccurrences.hpp and cpp/word_similarity.hpp in one: of texts, so that a device
+    // need not give the counts back in between, or of counts.
+    virtual Status word_similarities(const SimilarityParameters& parameters,
+                                     const WeightParameters& weights,
+                                     const CooccurrenceShape& shape, const TokenStream& tokens,
+                                     std::uint64_t memory, Execution& execution, Thesaurus& answer);
+    virtual Status word_similarities(const SimilarityParameters& parameters,
+                                     const WeightParameters& weights, const Cooccurrences& counts,
+                                     std::uint64_t memory, Execution& execution, Thesaurus& answer);
 
     /// Gives back what is kept between jobs: there has been none for a while.
     virtual void release_memory() {}

@@ -43,6 +43,13 @@ constexpr double kCachedDictionaryBytes = 1 << 20;
 constexpr double kBuildSecondsPerWord = 3e-7;
 constexpr double kBuildSecondsPerByte = 8e-9;
 
+// Of one core of a Zen 4, from `bench/run word_similarity` on 21 million English words: seconds for
+// a word and a place beside it that is counted; and for such a count, which is weighed and
+// compared.
+constexpr double kCountSecondsPerPlace = 6e-8;
+constexpr double kCompareSecondsPerPlace = 8e-8;
+constexpr double kCompareSecondsPerCount = 5e-7;
+
 // Of what one thread takes, the part that more threads do not share: 16 of them take a twelfth.
 constexpr double kUnsharedPart = 0.03;
 
@@ -149,6 +156,16 @@ double trie_build_cpu_seconds(std::uint64_t words, std::uint64_t bytes, unsigned
     return shared_by(kBuildSecondsPerWord * static_cast<double>(words) +
                          kBuildSecondsPerByte * static_cast<double>(bytes),
                      threads);
+}
+
+double word_similarity_cpu_seconds(std::uint64_t tokens, const CooccurrenceShape& shape,
+                                   unsigned threads) {
+    const double places = 2.0 * shape.window * static_cast<double>(tokens);
+    return shared_by((kCountSecondsPerPlace + kCompareSecondsPerPlace) * places, threads);
+}
+
+double counted_similarity_cpu_seconds(std::uint64_t counts, unsigned threads) {
+    return shared_by(kCompareSecondsPerCount * static_cast<double>(counts), threads);
 }
 
 double similarities_cpu_seconds(const Vectors& items, unsigned threads) {

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "cpp/cooccurrences.hpp"
 #include "cpp/near_duplicates.hpp"
 #include "cpp/vectors.hpp"
 
@@ -42,6 +43,13 @@ double word_lookup_cpu_seconds(std::uint64_t words, std::uint64_t dictionary_byt
 
 /// About what build_trie() takes for so many words, of so many bytes, in random order.
 double trie_build_cpu_seconds(std::uint64_t words, std::uint64_t bytes, unsigned threads);
+
+/// About what counting, weighing and comparing words takes, by rates on English texts: the
+/// comparison's part grows with how often words share features, which nobody knows before.
+double word_similarity_cpu_seconds(std::uint64_t tokens, const CooccurrenceShape& shape,
+                                   unsigned threads);
+/// The same of counts of words.
+double counted_similarity_cpu_seconds(std::uint64_t counts, unsigned threads);
 
 /// About what cosine_similarities() takes.
 double similarities_cpu_seconds(const Vectors& items, unsigned threads);

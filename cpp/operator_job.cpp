@@ -15,6 +15,8 @@ std::unique_ptr<OperatorJob> operator_job(const Message& message) {
     if (const auto* submit = std::get_if<SubmitWordLookup>(&message))
         return word_lookup_job(*submit);
     if (const auto* submit = std::get_if<SubmitTrieBuild>(&message)) return trie_build_job(*submit);
+    if (const auto* submit = std::get_if<SubmitWordSimilarity>(&message))
+        return word_similarity_job(*submit);
     return nullptr;
 }
 

@@ -60,6 +60,7 @@ std::unique_ptr<OperatorJob> neighbours_job(const SubmitNeighbours& request);
 std::unique_ptr<OperatorJob> term_neighbours_job(const SubmitTermNeighbours& request);
 std::unique_ptr<OperatorJob> outliers_job(const SubmitOutliers& request);
 std::unique_ptr<OperatorJob> similarities_job(const SubmitSimilarities& request);
+std::unique_ptr<OperatorJob> word_similarity_job(const SubmitWordSimilarity& request);
 std::unique_ptr<OperatorJob> word_lookup_job(const SubmitWordLookup& request);
 std::unique_ptr<OperatorJob> trie_build_job(const SubmitTrieBuild& request);
 

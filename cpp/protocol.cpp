@@ -205,6 +205,18 @@ void fields(Archive& archive, auto& message) {
         archive.choice(message.structure, kAnyStructure);
         fields_of_words(archive, message.words);
         fields_of_limits(archive, message);
+    } else if constexpr (std::is_same_v<T, SubmitWordSimilarity>) {
+        archive.number(message.words);
+        archive.flag(message.counted);
+        archive.number(message.rows);
+        archive.number(message.window);
+        archive.flag(message.positions);
+        archive.choice(message.weight, WordWeight::count);
+        archive.number(message.discount);
+        archive.number(message.features);
+        archive.choice(message.measure, WordMeasure::jaccard);
+        archive.number(message.top_k);
+        fields_of_limits(archive, message);
     } else if constexpr (std::is_same_v<T, Progress>) {
         archive.text(message.phase, kMaxName);
         archive.number(message.done);
@@ -331,6 +343,8 @@ bool consistent(const Message& message) {
         return submit->dictionary_bytes <= kMostStored && possible(submit->words);
     if (const auto* submit = std::get_if<SubmitTrieBuild>(&message))
         return name_of(submit->structure)[0] != '\0' && possible(submit->words);
+    if (const auto* submit = std::get_if<SubmitWordSimilarity>(&message))
+        return submit->words != UINT32_MAX && submit->rows <= kMostStored;
     return true;
 }
 
@@ -355,6 +369,9 @@ std::size_t files_of(const SubmitWordLookup&) {
 std::size_t files_of(const SubmitTrieBuild&) {
     return WordsShape::files;
 }
+std::size_t files_of(const SubmitWordSimilarity&) {
+    return SubmitWordSimilarity::files;
+}
 template <class T>
 std::size_t files_of(const T&) {
     return std::is_base_of_v<JobReport, T> ? 1 : 0;
@@ -366,7 +383,7 @@ bool submits_job(std::uint16_t type) {
     return type == SubmitNearDuplicates::type || type == SubmitNeighbours::type ||
            type == SubmitOutliers::type || type == SubmitSimilarities::type ||
            type == SubmitTermNeighbours::type || type == SubmitWordLookup::type ||
-           type == SubmitTrieBuild::type;
+           type == SubmitTrieBuild::type || type == SubmitWordSimilarity::type;
 }
 
 std::size_t descriptors_of(const Message& message) {

@@ -41,6 +41,11 @@
 //                            sealed memfd
 //     SubmitTrieBuild        the words
 //     TrieImageReply         the dictionary's image, in a sealed memfd
+//     SubmitWordSimilarity   u32 words[rows] and u32 positions[rows] of a stream of tokens
+//                            (cpp/cooccurrences.hpp); when counted, CountedTriple[rows]
+//                            (cpp/cooccurrence_table.hpp) and u32 order[words]: the first file a
+//                            sealed memfd or a plain file, the second one too but for the order,
+//                            which is in a sealed memfd
 // A matrix (cpp/vectors.hpp) is its elements, in a sealed memfd or a plain file; when sparse, also
 // u32 columns[stored], the same, and u64 row_begins[rows + 1], in a sealed memfd.
 // Words (cpp/words.hpp) are their bytes, in a sealed memfd or a plain file, and u64
@@ -69,6 +74,8 @@
 #include "cpp/term_weights.hpp"
 #include "cpp/trie.hpp"
 #include "cpp/vectors.hpp"
+#include "cpp/word_similarity.hpp"
+#include "cpp/word_weights.hpp"
 
 namespace gputext {
 
@@ -309,11 +316,30 @@ struct TrieImageReply : JobReport {
     std::uint64_t bytes = 0;  // of the image
 };
 
-using Message = std::variant<Hello, SubmitNearDuplicates, Progress, NearDuplicatesReply, ErrorReply,
-                             AskDevices, DeviceList, AskActivity, ActivityList, AskCounters,
-                             CounterValues, InjectFault, SubmitNeighbours, NeighboursReply,
-                             SubmitOutliers, SubmitSimilarities, ScoresReply, SubmitTermNeighbours,
-                             SubmitWordLookup, WordCodesReply, SubmitTrieBuild, TrieImageReply>;
+/// The neighbours of words by what stands beside them in texts, or by counts of that; answered by a
+/// NeighboursReply, whose distances are similarities.
+struct SubmitWordSimilarity : JobLimits {
+    static constexpr std::uint16_t type = 23;
+    std::uint32_t words = 0;  // of the vocabulary
+    bool counted = false;
+    std::uint64_t rows = 0;                  // tokens, or triples
+    std::uint32_t window = 1;                // as in CooccurrenceShape; of tokens only
+    bool positions = true;                   // the same
+    WordWeight weight = WordWeight::lin;     // as in WeightParameters
+    double discount = 0;                     // the same
+    std::uint64_t features = 0;              // the same
+    WordMeasure measure = WordMeasure::lin;  // as in SimilarityParameters
+    std::uint32_t top_k = 1;                 // the same
+
+    static constexpr std::size_t files = 2;
+};
+
+using Message =
+    std::variant<Hello, SubmitNearDuplicates, Progress, NearDuplicatesReply, ErrorReply, AskDevices,
+                 DeviceList, AskActivity, ActivityList, AskCounters, CounterValues, InjectFault,
+                 SubmitNeighbours, NeighboursReply, SubmitOutliers, SubmitSimilarities, ScoresReply,
+                 SubmitTermNeighbours, SubmitWordLookup, WordCodesReply, SubmitTrieBuild,
+                 TrieImageReply, SubmitWordSimilarity>;
 
 /// Whether messages of that type submit jobs.
 bool submits_job(std::uint16_t type);

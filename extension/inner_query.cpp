@@ -26,7 +26,7 @@ struct Destination {
 
 void check_id_column(TupleDesc columns, const InnerQuery& query) {
     const Oid found = TupleDescAttr(columns, 0)->atttypid;
-    if (found == query.id_type) return;
+    if (found == query.id_type || !OidIsValid(query.id_type)) return;
     ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                     errmsg("the ids of the inner query are of type %s, not %s",
                            format_type_be(found), format_type_be(query.id_type)),
@@ -44,7 +44,7 @@ bool receive(TupleTableSlot* slot, DestReceiver* self) {
     auto* destination = reinterpret_cast<Destination*>(self);
     slot_getallattrs(slot);
     ++destination->seen;
-    if (slot->tts_isnull[0])
+    if (slot->tts_isnull[0] && OidIsValid(destination->query->id_type))
         ereport(
             ERROR,
             (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("an id of the inner query is null"),

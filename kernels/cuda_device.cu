@@ -20,6 +20,7 @@
 #include "kernels/trie_build.hpp"
 #include "kernels/upload_ring.hpp"
 #include "kernels/word_lookup.hpp"
+#include "kernels/word_thesaurus.hpp"
 
 namespace gputext {
 namespace {
@@ -207,6 +208,25 @@ public:
                       Execution& execution, std::vector<std::uint8_t>& image) override {
         return run(image, memory, [&](const gpu::DeviceWork& work) {
             return gpu::build_trie(structure, words, work, *ring_, execution);
+        });
+    }
+
+    Status word_similarities(const SimilarityParameters& parameters,
+                             const WeightParameters& weights, const CooccurrenceShape& shape,
+                             const TokenStream& tokens, std::uint64_t memory, Execution& execution,
+                             Thesaurus& answer) override {
+        return run(answer, memory, [&](const gpu::DeviceWork& work) {
+            return gpu::word_similarities(parameters, weights, shape, tokens, work, *ring_,
+                                          execution);
+        });
+    }
+
+    Status word_similarities(const SimilarityParameters& parameters,
+                             const WeightParameters& weights, const Cooccurrences& counts,
+                             std::uint64_t memory, Execution& execution,
+                             Thesaurus& answer) override {
+        return run(answer, memory, [&](const gpu::DeviceWork& work) {
+            return gpu::word_similarities(parameters, weights, counts, work, *ring_, execution);
         });
     }
 

@@ -24,6 +24,10 @@ CREATE INDEX ON pairs USING gin (a gin_trgm_ops);
 SELECT count(*) FROM pairs p JOIN pairs q ON p.a % q.a AND p.id < q.id
 WHERE length(p.a) > 25 AND edit_rate(p.a, q.a) < 0.25;
 
+-- Two functions of one name: pg_trgm's is of two texts.
+SELECT word_similarity('word', 'two words'), (SELECT count(*) FROM word_similarity('SELECT a FROM pairs')) AS words;
+SELECT count(*) FROM word_similarity('SELECT a FROM pairs', 3);
+
 DROP TABLE pairs;
 DROP EXTENSION pg_trgm;
 DROP EXTENSION fuzzystrmatch;

@@ -350,6 +350,43 @@ TEST_F(CudaDeviceTest, NeighboursOfManyCopiesAreTheHosts) {
     }
 }
 
+TEST_F(CudaDeviceTest, WordsHaveTheHostsNeighbours) {
+    RandomStrings random;
+    const CooccurrenceShape shape{200, 3, true};
+    std::vector<std::uint32_t> words, positions;
+    for (std::uint32_t i = 0; i < 5000; ++i) {
+        words.push_back(static_cast<std::uint32_t>(random.below(1 + random.below(shape.words))));
+        positions.push_back(i + i / 20 * 10);
+    }
+    const TokenStream tokens{words, positions};
+    const SimilarityParameters parameters;
+    Execution execution(4);
+    const auto counts = count_cooccurrences(shape, tokens, kMegabyte, execution);
+    ASSERT_TRUE(counts.ok());
+    const auto features = weigh_features({}, *counts, execution);
+    ASSERT_TRUE(features.ok());
+    const auto wanted = word_similarities(parameters, *features, execution);
+    ASSERT_TRUE(wanted.ok());
+    Cooccurrences counted;
+    ASSERT_TRUE(
+        device_->count_cooccurrences(shape, tokens, 256 * kMegabyte, execution, counted).ok());
+    EXPECT_EQ(counted.columns, counts->columns);
+    EXPECT_EQ(counted.counts, counts->counts);
+    Thesaurus of_texts, of_counts;
+    ASSERT_TRUE(
+        device_
+            ->word_similarities(parameters, {}, shape, tokens, 256 * kMegabyte, execution, of_texts)
+            .ok());
+    ASSERT_TRUE(
+        device_->word_similarities(parameters, {}, *counts, 256 * kMegabyte, execution, of_counts)
+            .ok());
+    for (const Thesaurus* found : {&of_texts, &of_counts}) {
+        EXPECT_EQ(found->begins, wanted->begins);
+        EXPECT_EQ(found->neighbours, wanted->neighbours);
+        EXPECT_EQ(found->similarities, wanted->similarities);
+    }
+}
+
 TEST_F(CudaDeviceTest, RefusesParametersOutOfRange) {
     const Packed packed({"a", "b"});
     NearDuplicates answer;

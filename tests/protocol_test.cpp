@@ -223,6 +223,29 @@ TEST(Protocol, RefusesWordsAndStructuresThatCannotBe) {
     EXPECT_FALSE(good(lookup));
 }
 
+TEST(Protocol, RefusesThesauriThatCannotBe) {
+    const auto good = [](const SubmitWordSimilarity& submit) {
+        return decode(encode(submit), descriptors_of(submit)).ok();
+    };
+    SubmitWordSimilarity submit;
+    submit.words = UINT32_MAX - 1;
+    submit.rows = std::uint64_t{1} << 56;
+    EXPECT_EQ(descriptors_of(submit), 2u);
+    EXPECT_TRUE(good(submit));
+    SubmitWordSimilarity other = submit;
+    other.words = UINT32_MAX;
+    EXPECT_FALSE(good(other));
+    other = submit;
+    ++other.rows;
+    EXPECT_FALSE(good(other));
+    other = submit;
+    other.weight = static_cast<WordWeight>(3);
+    EXPECT_FALSE(good(other));
+    other = submit;
+    other.measure = static_cast<WordMeasure>(3);
+    EXPECT_FALSE(good(other));
+}
+
 TEST(Protocol, RefusesWordsOutsideTheirBytes) {
     const auto good = [](std::vector<std::uint64_t> begins, std::uint64_t bytes) {
         return check_word_begins(begins, bytes, {}).ok();

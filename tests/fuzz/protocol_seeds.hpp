@@ -66,6 +66,18 @@ inline std::vector<Message> sample_messages() {
     SubmitTrieBuild build;
     build.words = {1000, 9000};
     build.device_memory_limit = 1 << 30;
+    SubmitWordSimilarity thesaurus;
+    thesaurus.words = 100;
+    thesaurus.rows = 3000;
+    thesaurus.window = 3;
+    thesaurus.discount = 0.95;
+    thesaurus.measure = WordMeasure::cosine;
+    thesaurus.top_k = 20;
+    SubmitWordSimilarity counted = thesaurus;
+    counted.counted = true;
+    counted.positions = false;
+    counted.weight = WordWeight::count;
+    counted.features = 600;
     const JobReport report{0, "fake device 0", 0.25, 1, {{"hashing", 0.125}}};
     const RunningJob job{17, "near_duplicates", 1, "verifying candidates", 3, 9, 7, 1000, 1.5};
     return {Hello{42, "0.1.0"},
@@ -80,6 +92,8 @@ inline std::vector<Message> sample_messages() {
             similarities,
             lookup,
             build,
+            thesaurus,
+            counted,
             NeighboursReply{report, 7, 70, 90, 1},
             ScoresReply{report, 9},
             WordCodesReply{report, 30},

@@ -58,6 +58,14 @@ std::string neighbours_of(int queries, int items, const std::string& arguments) 
            "$$, " + arguments + ")";
 }
 
+/// A thesaurus of that many texts of four words each.
+std::string thesaurus_of(int texts, const std::string& arguments = "") {
+    return "SELECT count(*) FROM word_similarity($$SELECT ARRAY['w' || i * 7919 % 20011, 'w' || i "
+           "% "
+           "13, 'w' || i * i % 3001, 'w' || i % 499] FROM generate_series(1::bigint, " +
+           std::to_string(texts) + ") i$$, min_count => 1" + arguments + ")";
+}
+
 /// SQL for a text of about that many million bytes, quickly made. It is no constant: the planner
 /// would make and copy it, in steps of PostgreSQL's that no cancel reaches.
 std::string huge(int millions, const std::string& unit = "abcdefghijklmnop") {
@@ -143,6 +151,18 @@ std::vector<Stage> stages() {
          "SELECT count(*) FROM cosine_similarities(array_fill(0.5, ARRAY[16]), $$" +
              vectors(1000000) + "$$)",
          at_once, 1500, 12, 0.2},
+        {"reading_words", "", thesaurus_of(100000000), at_once, 500, 12, 0.3},
+        {"reading_words_into_a_file", "SET gputext.host_memory_limit = '1MB'",
+         thesaurus_of(100000000), is_spilling, 500, 8},
+        {"reading_a_huge_text", "",
+         "SELECT count(*) FROM word_similarity($$SELECT " + huge(100, "to be or not ") + "$$)",
+         at_once, 1500, 12, 0.3},
+        {"counting_and_comparing_words", "", thesaurus_of(1000000), is_computing, 2500, 20, 0.5},
+        {"comparing_words_by_many_features", "",
+         thesaurus_of(300000,
+                      ", window_size => 3, measure => 'cosine', positions => false, "
+                      "discount => 0, top_k => 1000"),
+         is_computing, 2500, 12, 0.5},
         {"edit_distance", "", "SELECT edit_distance(a.body, b.body) " + kLongPairs, at_once, 300,
          20, 0.1},
         {"edit_rate", "", "SELECT edit_rate(a.body, b.body) " + kLongPairs, at_once, 300, 20, 0.1},

@@ -1,0 +1,299 @@
+// bench/word_similarity_bench.cpp - a thesaurus of a file of words on the CPU
+//
+// Arguments: the file, a line a text, and name=value for
+//
+//     threads (2), runs (3, of which the best counts)
+//     window (3), positions (1), min_count (5), vocabulary (all)
+//     weight (lin, ppmi, count), discount (0.95), features (0: all)
+//     measure (lin, cosine, jaccard), top (100), memory (1024 MiB), simd (the best)
+//     gold    a file of pairs of words and their similarity by people's judgement, between tabs:
+//             Spearman's correlation with it, and no thesaurus unless a run is asked for
+//     out     a file to write the thesaurus to: word, neighbours and similarities between tabs
+//     peer    1: the same by a plain inverted index with sums in float, a row after the other
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <numeric>
+#include <sstream>
+#include <string>
+
+#include <sys/resource.h>
+
+#include "bench/stopwatch.hpp"
+#include "bench/word_corpus.hpp"
+#include "cpp/word_similarity.hpp"
+
+using namespace gputext;
+
+namespace {
+
+class Options {
+public:
+    Options(int count, char** arguments) {
+        for (int i = 2; i < count; ++i) {
+            const std::string argument = arguments[i];
+            const auto equals = argument.find('=');
+            if (equals == std::string::npos) continue;
+            values_[argument.substr(0, equals)] = argument.substr(equals + 1);
+        }
+    }
+    std::string text(const std::string& name, const std::string& otherwise = {}) const {
+        const auto found = values_.find(name);
+        return found == values_.end() ? otherwise : found->second;
+    }
+    double number(const std::string& name, double otherwise) const {
+        const auto found = values_.find(name);
+        return found == values_.end() ? otherwise : std::atof(found->second.c_str());
+    }
+    template <class Integer>
+    Integer whole(const std::string& name, Integer otherwise) const {
+        return static_cast<Integer>(number(name, static_cast<double>(otherwise)));
+    }
+
+private:
+    std::map<std::string, std::string> values_;
+};
+
+template <class T>
+T expect(Result<T> result) {
+    if (result.ok()) return std::move(*result);
+    std::fprintf(stderr, "%s\n", result.status().message().c_str());
+    std::exit(1);
+}
+
+double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+}
+
+void print_phases(const Execution& execution) {
+    for (const PhaseTime& phase : execution.phase_times())
+        if (phase.seconds >= 0.0005)
+            std::printf("    %-22s %8.3f s\n", phase.name.c_str(), phase.seconds);
+}
+
+/// The least seconds of `runs`, with the phases of the first; and what the work returns.
+template <class Work>
+auto best_of(int runs, unsigned threads, const char* what, Work work) {
+    decltype(work(std::declval<Execution&>())) answer;
+    double best = 1e9, processor = 1e9;
+    for (int run = 0; run < runs; ++run) {
+        answer = {};
+        Execution execution(threads);
+        const bench::Stopwatch stopwatch;
+        const double begin = now();
+        answer = work(execution);
+        best = std::min(best, now() - begin);
+        processor = std::min(processor, stopwatch.seconds());
+        if (run + 1 < runs) continue;
+        std::printf("  %-24s %8.3f s, %8.3f s of processors (best of %d); of the last run:\n", what,
+                    best, processor, runs);
+        print_phases(execution);
+    }
+    return answer;
+}
+
+/// Ranks, those of equal values their mean.
+std::vector<double> ranks(const std::vector<double>& values) {
+    std::vector<std::size_t> order(values.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
+    std::vector<double> ranks(values.size());
+    for (std::size_t i = 0, end = 0; i < order.size(); i = end) {
+        while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
+        for (std::size_t j = i; j < end; ++j)
+            ranks[order[j]] = static_cast<double>(i + end - 1) / 2;
+    }
+    return ranks;
+}
+
+double correlation(const std::vector<double>& a, const std::vector<double>& b) {
+    const auto n = static_cast<double>(a.size());
+    const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n;
+    const double mean_b = std::accumulate(b.begin(), b.end(), 0.0) / n;
+    double ab = 0, aa = 0, bb = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        ab += (a[i] - mean_a) * (b[i] - mean_b);
+        aa += (a[i] - mean_a) * (a[i] - mean_a);
+        bb += (b[i] - mean_b) * (b[i] - mean_b);
+    }
+    return ab / std::sqrt(aa * bb);
+}
+
+void print_quality(const std::string& gold, WordMeasure measure, const bench::WordCorpus& corpus,
+                   const WordFeatures& features) {
+    std::ifstream file(gold);
+    std::vector<double> wanted, found;
+    std::size_t pairs = 0;
+    for (std::string line; std::getline(file, line); ++pairs) {
+        std::istringstream words(line);
+        std::string a, b;
+        double judgement = 0;
+        words >> a >> b >> judgement;
+        for (std::string* word : {&a, &b})
+            for (char& letter : *word)
+                letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+        const std::uint32_t x = corpus.number_of(a), y = corpus.number_of(b);
+        if (x == UINT32_MAX || y == UINT32_MAX) continue;
+        wanted.push_back(judgement);
+        found.push_back(pair_similarity(measure, features, x, y));
+    }
+    std::printf("  Spearman %.3f of %zu of %zu pairs of %s\n",
+                correlation(ranks(wanted), ranks(found)), wanted.size(), pairs, gold.c_str());
+}
+
+/// The word with all others by lists of all features, with nothing tiled, hot or symmetric.
+Thesaurus plain_index(std::uint32_t top_k, WordMeasure measure, const WordFeatures& features,
+                      Execution& execution) {
+    struct Posting {
+        std::uint32_t word;
+        float weight;
+    };
+    const std::uint32_t words = features.shape.words;
+    std::vector<std::uint64_t> begins(features.shape.columns() + 1);
+    for (const std::uint32_t column : features.columns) ++begins[column + 1];
+    std::partial_sum(begins.begin(), begins.end(), begins.begin());
+    std::vector<Posting> postings(features.columns.size());
+    std::vector<float> sums(words);
+    std::vector<std::uint64_t> next(begins.begin(), begins.end() - 1);
+    for (std::uint32_t word = 0; word < words; ++word)
+        for (auto i = features.begins[word]; i < features.begins[word + 1]; ++i) {
+            const float weight = features.weights[i];
+            postings[next[features.columns[i]]++] = {word, weight};
+            sums[word] += measure == WordMeasure::lin ? weight : weight * weight;
+        }
+    execution.begin_phase("plain index", words);
+    struct Scratch {
+        std::vector<float> sums;
+        std::vector<std::pair<float, std::uint32_t>> all;
+    };
+    std::vector<Scratch> scratch(execution.threads());
+    Thesaurus answer;
+    answer.neighbours.resize(std::size_t{words} * top_k);
+    answer.similarities.resize(std::size_t{words} * top_k);
+    (void)execution.parallel_for(words, [&](std::size_t word, unsigned worker) {
+        auto& [shared, all] = scratch[worker];
+        shared.assign(words, 0);
+        for (auto i = features.begins[word]; i < features.begins[word + 1]; ++i) {
+            const Posting* p = postings.data() + begins[features.columns[i]];
+            const Posting* const end = postings.data() + begins[features.columns[i] + 1];
+            const float weight = features.weights[i];
+            if (measure == WordMeasure::lin)
+                for (; p < end; ++p) shared[p->word] += weight + p->weight;
+            else
+                for (; p < end; ++p) shared[p->word] += weight * p->weight;
+        }
+        all.clear();
+        for (std::uint32_t other = 0; other < words; ++other) {
+            if (shared[other] == 0 || other == word) continue;
+            const float size = measure == WordMeasure::lin ? sums[word] + sums[other]
+                                                           : std::sqrt(sums[word] * sums[other]);
+            all.emplace_back(-shared[other] / size, other);
+        }
+        const std::size_t kept = std::min<std::size_t>(top_k, all.size());
+        std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end());
+        for (std::size_t i = 0; i < kept; ++i) {
+            answer.neighbours[word * top_k + i] = all[i].second;
+            answer.similarities[word * top_k + i] = -all[i].first;
+        }
+        return Status();
+    });
+    return answer;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    if (count < 2) return std::fprintf(stderr, "wanted: FILE [name=value ..]\n"), 2;
+    const Options options(count, arguments);
+    const auto threads = options.whole<unsigned>("threads", 2);
+    const std::string gold = options.text("gold");
+    const auto runs = options.whole<int>("runs", gold.empty() ? 3 : 0);
+    const std::map<std::string, WordWeight> weights{
+        {"lin", WordWeight::lin}, {"ppmi", WordWeight::ppmi}, {"count", WordWeight::count}};
+    const std::map<std::string, WordMeasure> measures{{"lin", WordMeasure::lin},
+                                                      {"cosine", WordMeasure::cosine},
+                                                      {"jaccard", WordMeasure::jaccard}};
+    CooccurrenceShape shape;
+    shape.window = options.whole<std::uint32_t>("window", 3);
+    shape.positions = options.whole<int>("positions", 1) != 0;
+    const double begin = now();
+    const bench::WordCorpus corpus(arguments[1], shape.window,
+                                   options.whole<std::uint64_t>("min_count", 5),
+                                   options.whole<std::size_t>("vocabulary", UINT32_MAX));
+    shape.words = static_cast<std::uint32_t>(corpus.names.size());
+    const WeightParameters weighing{weights.at(options.text("weight", "lin")),
+                                    options.number("discount", 0.95),
+                                    options.whole<std::uint64_t>("features", 0)};
+    SimilarityParameters parameters;
+    parameters.measure = measures.at(options.text("measure", "lin"));
+    parameters.top_k = options.whole<std::uint32_t>("top", 100);
+    parameters.memory_limit = options.whole<std::size_t>("memory", 1024) << 20;
+    for (const Simd simd : {Simd::portable, Simd::avx2, Simd::avx512})
+        if (options.text("simd") == simd_name(simd)) parameters.simd = simd;
+
+    std::printf("measure %s, weight %s, discount %g, window %u, %s, %s columns, %u threads, %s\n",
+                options.text("measure", "lin").c_str(), options.text("weight", "lin").c_str(),
+                weighing.discount, shape.window, shape.positions ? "positions" : "no positions",
+                weighing.features == 0 ? "all" : options.text("features").c_str(), threads,
+                simd_name(parameters.simd));
+    std::printf("  %zu words, %llu of them in the text, %zu of the vocabulary; reading %.1f s\n",
+                corpus.names.size(), static_cast<unsigned long long>(corpus.all),
+                corpus.stream().words.size(), now() - begin);
+
+    const int few = std::max(1, runs);
+    const auto counts = best_of(few, threads, "counting", [&](Execution& execution) {
+        return expect(count_cooccurrences(shape, corpus.stream(), std::size_t{1} << 30, execution));
+    });
+    const auto features = best_of(few, threads, "weighing", [&](Execution& execution) {
+        return expect(weigh_features(weighing, counts, execution));
+    });
+    std::vector<std::uint64_t> frequencies(shape.columns());
+    for (const std::uint32_t column : features.columns) ++frequencies[column];
+    double squares = 0;
+    for (const std::uint64_t n : frequencies)
+        squares += static_cast<double>(n) * static_cast<double>(n);
+    std::printf("  %zu counts, %zu features, sum of squares of words a feature %.3g\n",
+                counts.stored(), features.columns.size(), squares);
+    if (!gold.empty()) print_quality(gold, parameters.measure, corpus, features);
+    if (runs == 0) return 0;
+
+    const Thesaurus answer = best_of(runs, threads, "comparing", [&](Execution& execution) {
+        return expect(word_similarities(parameters, features, execution));
+    });
+    rusage usage{};
+    getrusage(RUSAGE_SELF, &usage);
+    std::printf(
+        "  %zu neighbours; at most %ld MiB, of counting %.0f and of comparing %.0f stated\n",
+        answer.neighbours.size(), usage.ru_maxrss / 1024,
+        static_cast<double>(counting_bytes(shape, corpus.stream().words.size())) / 1048576,
+        static_cast<double>(similarity_bytes(parameters, shape, features.columns.size())) /
+            1048576);
+    if (options.whole<int>("peer", 0) != 0) {
+        const Thesaurus plain = best_of(1, threads, "plain index", [&](Execution& execution) {
+            return plain_index(parameters.top_k, parameters.measure, features, execution);
+        });
+        std::size_t different = 0;
+        for (std::uint32_t word = 0; word < shape.words; ++word)
+            for (auto i = answer.begins[word]; i < answer.begins[word + 1]; ++i)
+                different +=
+                    answer.neighbours[i] !=
+                    plain
+                        .neighbours[std::size_t{word} * parameters.top_k + i - answer.begins[word]];
+        std::printf("  %zu of its neighbours are others, as floats round\n", different);
+    }
+    if (options.text("out").empty()) return 0;
+    std::ofstream out(options.text("out"));
+    for (std::uint32_t word = 0; word < shape.words; ++word) {
+        out << corpus.names[word];
+        for (auto i = answer.begins[word]; i < answer.begins[word + 1]; ++i)
+            out << '\t' << corpus.names[answer.neighbours[i]] << ' ' << answer.similarities[i];
+        out << '\n';
+    }
+}

@@ -1,0 +1,61 @@
+-- A thesaurus from texts: words whose neighbours are alike
+
+CREATE FUNCTION word_similarity(
+    docs text,
+    top_k integer DEFAULT 20,
+    window_size integer DEFAULT 3,
+    vocabulary integer DEFAULT 100000,
+    min_count integer DEFAULT 5,
+    features integer DEFAULT NULL,
+    measure text DEFAULT 'lin',
+    weight text DEFAULT 'lin',
+    positions boolean DEFAULT true,
+    discount double precision DEFAULT 0.95,
+    config regconfig DEFAULT 'pg_catalog.simple'
+) RETURNS TABLE (word text, neighbours text[], similarities real[])
+    AS 'MODULE_PATHNAME', 'gputext_word_similarity' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+COMMENT ON FUNCTION word_similarity(text, integer, integer, integer, integer, integer, text, text, boolean, double precision, regconfig) IS
+    'for every word of the texts of an inner query the words that stand among the same neighbours, most alike first';
+
+CREATE FUNCTION word_similarity_pairs(
+    docs text,
+    top_k integer DEFAULT 20,
+    window_size integer DEFAULT 3,
+    vocabulary integer DEFAULT 100000,
+    min_count integer DEFAULT 5,
+    features integer DEFAULT NULL,
+    measure text DEFAULT 'lin',
+    weight text DEFAULT 'lin',
+    positions boolean DEFAULT true,
+    discount double precision DEFAULT 0.95,
+    config regconfig DEFAULT 'pg_catalog.simple'
+) RETURNS TABLE (word text, neighbour text, rank integer, similarity real)
+    AS 'MODULE_PATHNAME', 'gputext_word_similarity_pairs' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 200000;
+COMMENT ON FUNCTION word_similarity_pairs(text, integer, integer, integer, integer, integer, text, text, boolean, double precision, regconfig) IS
+    'the same as word_similarity, a row for every word and neighbour';
+
+CREATE FUNCTION word_cooccurrences(
+    docs text,
+    window_size integer DEFAULT 3,
+    vocabulary integer DEFAULT 100000,
+    min_count integer DEFAULT 5,
+    weight text DEFAULT 'lin',
+    positions boolean DEFAULT true,
+    discount double precision DEFAULT 0.95,
+    config regconfig DEFAULT 'pg_catalog.simple'
+) RETURNS TABLE (word text, "position" integer, neighbour text, count bigint, weight real)
+    AS 'MODULE_PATHNAME', 'gputext_word_cooccurrences' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000000;
+COMMENT ON FUNCTION word_cooccurrences(text, integer, integer, integer, text, boolean, double precision, regconfig) IS
+    'how often the words of the texts of an inner query stand near one another, where, and what that weighs';
+
+CREATE FUNCTION word_similarity_from(
+    cooccurrences text,
+    top_k integer DEFAULT 20,
+    features integer DEFAULT NULL,
+    measure text DEFAULT 'lin',
+    weight text DEFAULT 'lin',
+    discount double precision DEFAULT 0.95
+) RETURNS TABLE (word text, neighbours text[], similarities real[])
+    AS 'MODULE_PATHNAME', 'gputext_word_similarity_from' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+COMMENT ON FUNCTION word_similarity_from(text, integer, integer, text, text, double precision) IS
+    'the same as word_similarity, from counts that word_cooccurrences gave and an inner query gives back';

@@ -1,0 +1,67 @@
+#include "extension/token_query.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "parser/parse_coerce.h"
+#include "utils/builtins.h"
+}
+
+#include "extension/activity.hpp"
+#include "extension/inner_query.hpp"
+
+namespace gputext {
+namespace {
+
+const char* const kWanted = "Wanted is a text or an array of words, alone or behind an id.";
+
+class TextReceiver final : public RowReceiver {
+public:
+    explicit TextReceiver(TokenReader& reader) : reader_(reader) {}
+
+    void check_columns(TupleDesc columns) override;
+    bool left_out(const bool* nulls) const override { return nulls[column_]; }
+    void take_row(const Datum* values, const bool*) override;
+    void report_nulls(int64 rows) override {
+        ereport(NOTICE,
+                (errmsg_plural("skipped %lld text that is null", "skipped %lld texts that are null",
+                               static_cast<unsigned long>(rows), static_cast<long long>(rows))));
+    }
+
+private:
+    TokenReader& reader_;
+    int column_ = 0;
+    bool array_ = false;
+};
+
+void TextReceiver::check_columns(TupleDesc columns) {
+    if (columns->natts > 2)
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("the inner query has %d columns, not one or two", columns->natts),
+                        errdetail("%s", kWanted)));
+    column_ = columns->natts - 1;
+    const Oid type = base_type_of_column(columns, column_);
+    array_ = type == TEXTARRAYOID || type == VARCHARARRAYOID;
+    if (!array_ && !IsBinaryCoercible(type, TEXTOID))
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("the inner query gives no texts but %s",
+                               format_type_be(TupleDescAttr(columns, column_)->atttypid)),
+                        errdetail("%s", kWanted),
+                        errhint("Other types can be cast in the inner query, as in body::text.")));
+}
+
+void TextReceiver::take_row(const Datum* values, const bool*) {
+    if (array_)
+        reader_.read_array(DatumGetArrayTypeP(values[column_]));
+    else
+        reader_.read_text(PG_DETOAST_DATUM_PACKED(values[column_]));
+    show_rows(reader_.texts(), reader_.bytes());
+}
+
+}  // namespace
+
+void read_tokens(const char* sql, TokenReader& reader) {
+    TextReceiver receiver(reader);
+    run_inner_query({sql, InvalidOid}, receiver);
+}
+
+}  // namespace gputext

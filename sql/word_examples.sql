@@ -1,0 +1,28 @@
+-- The examples of README and docs/word-similarity.md
+CREATE TABLE stories (id bigint PRIMARY KEY, body text);
+INSERT INTO stories VALUES
+    (1, 'The cat drinks milk. The dog drinks water.'),
+    (2, 'The cat eats fish. The dog eats meat.'),
+    (3, 'A cat sleeps all day. A dog sleeps all night.'),
+    (4, 'The child drinks water and eats fish.'),
+    (5, 'The child drinks milk and eats meat.');
+
+SELECT word, neighbours, similarities
+FROM word_similarity('SELECT id, body FROM stories', 2, min_count => 2, discount => 0)
+WHERE word IN ('cat', 'drinks', 'milk');
+
+SELECT position, neighbour, count, weight
+FROM word_cooccurrences('SELECT id, body FROM stories', min_count => 2, discount => 0)
+WHERE word = 'drinks' ORDER BY weight DESC, neighbour LIMIT 3;
+
+CREATE TABLE counts AS
+SELECT word, position, neighbour, count
+FROM word_cooccurrences('SELECT body FROM stories WHERE id <= 3', min_count => 1);
+
+INSERT INTO counts
+SELECT word, position, neighbour, count
+FROM word_cooccurrences('SELECT body FROM stories WHERE id > 3', min_count => 1);
+
+SELECT neighbours FROM word_similarity_from('TABLE counts', 3, discount => 0) WHERE word = 'milk';
+
+DROP TABLE stories, counts;

@@ -47,7 +47,8 @@ TEST_F(ServerEnd, ImmediateShutdown) {
     const auto running = job_in_flight();
     server().signal_server(SIGQUIT);
     const std::string state = running->wait();
-    EXPECT_TRUE(state == "57P02" || state == "gone") << state;
+    // gputextd may end a moment before the session does, which then says so.
+    EXPECT_TRUE(state == "57P02" || state == "38000" || state == "gone") << state;
     expect_all_gone();
     expect_next_server_works();
 }

@@ -109,6 +109,7 @@ TEST_F(ThesaurusOnDevice, SomeFailuresAreTheCpusAnswers) {
 
 TEST_F(ThesaurusOnDevice, AJobEndsWhenItIsCancelled) {
     make_texts(300, 30, 500);
+    session().rows("SET gputext.device = gpu");
     cancel_on_device(
         "SELECT FROM word_similarity('SELECT body FROM texts')",
         [this] { session().rows(slow(5000)); }, "word_similarity");

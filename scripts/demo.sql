@@ -175,6 +175,24 @@ SELECT p.* FROM dictionary, trie_prefix(words, 'licen', max => 5) AS p;
 
 \set ECHO none
 \echo
+\echo 'Which words mean something similar? Those that stand beside the same words, copies counting once:'
+\echo
+\timing on
+\set ECHO queries
+CREATE TABLE thesaurus AS
+SELECT * FROM word_similarity('SELECT body FROM documents WHERE id IN (SELECT group_id FROM groups)',
+                              5, measure => 'cosine');
+
+\set ECHO none
+\timing off
+\echo
+\set ECHO queries
+SELECT word, array_to_string(neighbours, ', ') AS neighbours
+FROM thesaurus
+WHERE word IN ('int', 'may', 'modify', 'program', 'warranty');
+
+\set ECHO none
+\echo
 \echo 'Where all that was computed:'
 \echo
 \set ECHO queries

@@ -14,10 +14,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "bench/gpu_bench.hpp"
+#include "bench/gpu_resources.hpp"
 #include "bench/term_corpus.hpp"
 #include "cpp/term_knn.hpp"
 #include "cpp/term_weights.hpp"
@@ -27,44 +26,15 @@
 using namespace gputext;
 using bench::check;
 using bench::Clock;
+using bench::every_core;
+using bench::ring;
+using bench::stream;
+using bench::wait;
 
 namespace {
 
 constexpr double kMemory = 4.3e12;  // bytes/s, device memory
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-Execution& every_core() {
-    static Execution execution(std::max(1u, std::thread::hardware_concurrency()));
-    return execution;
-}
-
-cudaStream_t stream() {
-    static cudaStream_t made = [] {
-        cudaStream_t created = nullptr;
-        check(cuda_status(cudaStreamCreate(&created), "the benchmark"));
-        // Memory that is freed stays with the process, as it would in a server.
-        cudaMemPool_t pool;
-        std::uint64_t keep = UINT64_MAX;
-        check(cuda_status(cudaDeviceGetDefaultMemPool(&pool, 0), "the benchmark"));
-        check(cuda_status(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
-                          "the benchmark"));
-        return created;
-    }();
-    return made;
-}
-
-gpu::UploadRing& ring() {
-    static auto made = [] {
-        auto ring = gpu::UploadRing::create(24);
-        check(ring.status());
-        return std::move(*ring);
-    }();
-    return *made;
-}
-
-void wait() {
-    check(cuda_status(cudaStreamSynchronize(stream()), "the benchmark"));
-}
 
 /// A corpus on the device.
 struct Resident {

@@ -23,9 +23,9 @@
 #include <cstring>
 #include <functional>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "bench/gpu_resources.hpp"
 #include "bench/gpu_trie_peers.cuh"
 #include "bench/markov_words.hpp"
 #include "bench/word_bench.hpp"
@@ -38,43 +38,15 @@
 using namespace gputext;
 using bench::check;
 using bench::Clock;
+using bench::every_core;
 using bench::OwnWords;
+using bench::ring;
+using bench::stream;
+using bench::wait;
 
 namespace {
 
 constexpr std::size_t kMemory = std::size_t{60} << 30;
-
-Execution& every_core() {
-    static Execution execution(std::max(1u, std::thread::hardware_concurrency()));
-    return execution;
-}
-
-cudaStream_t stream() {
-    static cudaStream_t made = [] {
-        cudaStream_t created = nullptr;
-        check(cuda_status(cudaStreamCreate(&created), "the benchmark"));
-        cudaMemPool_t pool;
-        std::uint64_t keep = UINT64_MAX;
-        check(cuda_status(cudaDeviceGetDefaultMemPool(&pool, 0), "the benchmark"));
-        check(cuda_status(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
-                          "the benchmark"));
-        return created;
-    }();
-    return made;
-}
-
-gpu::UploadRing& ring() {
-    static auto made = [] {
-        auto ring = gpu::UploadRing::create(24);
-        check(ring.status());
-        return std::move(*ring);
-    }();
-    return *made;
-}
-
-void wait() {
-    check(cuda_status(cudaStreamSynchronize(stream()), "the benchmark"));
-}
 
 /// Milliseconds on the device, the least of four.
 double device_ms(const std::function<void()>& work) {

@@ -26,12 +26,11 @@
 #include <cstring>
 #include <fstream>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include <cub/device/device_scan.cuh>
 
-#include "bench/gpu_bench.hpp"
+#include "bench/gpu_resources.hpp"
 #include "bench/word_corpus.hpp"
 #include "cpp/word_similarity.hpp"
 #include "kernels/launch.hpp"
@@ -43,6 +42,10 @@
 using namespace gputext;
 using bench::check;
 using bench::Clock;
+using bench::every_core;
+using bench::ring;
+using bench::stream;
+using bench::wait;
 
 namespace {
 
@@ -53,41 +56,8 @@ constexpr double kMemory = 4.3e12;     // bytes/s
 
 constexpr std::uint32_t kTop = 100;
 
-Execution& every_core() {
-    static Execution execution(std::max(1u, std::thread::hardware_concurrency()));
-    return execution;
-}
-
-cudaStream_t stream() {
-    static cudaStream_t made = [] {
-        cudaStream_t created = nullptr;
-        check(cuda_status(cudaStreamCreate(&created), "the benchmark"));
-        // Memory that is freed stays with the process, as it would in a server.
-        cudaMemPool_t pool;
-        std::uint64_t keep = UINT64_MAX;
-        check(cuda_status(cudaDeviceGetDefaultMemPool(&pool, 0), "the benchmark"));
-        check(cuda_status(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
-                          "the benchmark"));
-        return created;
-    }();
-    return made;
-}
-
-gpu::UploadRing& ring() {
-    static auto made = [] {
-        auto ring = gpu::UploadRing::create(24);
-        check(ring.status());
-        return std::move(*ring);
-    }();
-    return *made;
-}
-
 gpu::DeviceWork work() {
     return {stream(), std::size_t{110} << 30};
-}
-
-void wait() {
-    check(cuda_status(cudaStreamSynchronize(stream()), "the benchmark"));
 }
 
 struct Texts {

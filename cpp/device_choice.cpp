@@ -7,7 +7,7 @@
 namespace gputext {
 namespace {
 
-// Of one core of a Zen 4, from the table "Where the time goes" in docs/benchmarks.md, which
+// Of one core of an AMD EPYC, from the table "Where the time goes" in docs/benchmarks.md, which
 // `bench/run thesis_job` measures: seconds for 200 MB, seconds for 2e8 pairs.
 constexpr double kCtphSecondsPerByte = (0.07 + 0.33 + 0.41) / 200e6;
 constexpr double kCtphGivenSecondsPerByte = (0.07 + 0.41) / 200e6;
@@ -15,7 +15,7 @@ constexpr double kExactSecondsPerByte = (0.29 + 0.36 + 0.99) / 200e6;
 constexpr double kCtphSecondsPerPair = 0.10 / 2e8;
 constexpr double kExactSecondsPerPair = 0.12 / 2e8;
 
-// Of one core of a Zen 4, from gpu_knn with 20,000 items, 1,000 to 5,000 queries, 41 and 768
+// Of one core of an AMD EPYC, from gpu_knn with 20,000 items, 1,000 to 5,000 queries, 41 and 768
 // dimensions and the 10 nearest, and from cosine_similarities on the same: seconds for a pair and
 // for each of its dimensions by the filter; for a dimension without it, as for sparse vectors and
 // few queries; and for a number that is checked, hashed and packed, or only checked.
@@ -26,15 +26,15 @@ constexpr double kPackSecondsPerElement = 6e-9;
 constexpr double kReadSecondsPerElement = 1e-9;
 constexpr double kSimilaritySecondsPerElement = 3e-10;
 
-// Of one core of a Zen 4, from `bench/run term_knn medline`: seconds for a term that a query and an
-// item share, for a pair's score, for an element of the items that is indexed, and for one that a
-// few queries read instead, each.
+// Of one core of an AMD EPYC, from `bench/run term_knn medline`: seconds for a term that a query
+// and an item share, for a pair's score, for an element of the items that is indexed, and for one
+// that a few queries read instead, each.
 constexpr double kTermSecondsPerPosting = 7e-10;
 constexpr double kTermSecondsPerPair = 2.5e-10;
 constexpr double kIndexSecondsPerElement = 4.5e-8;
 constexpr double kTermScanSecondsPerElement = 1.2e-8;
 
-// Of one core of a Zen 4, from `bench/sql_trie`: seconds for a word of about ten bytes that is
+// Of one core of an AMD EPYC, from `bench/sql_trie`: seconds for a word of about ten bytes that is
 // looked up, and more of them each time that the dictionary is twice as large as what a cache
 // holds; and for a word of a dictionary that is built, and each of its bytes.
 constexpr double kLookupSecondsPerWord = 1.1e-7;
@@ -43,12 +43,12 @@ constexpr double kCachedDictionaryBytes = 1 << 20;
 constexpr double kBuildSecondsPerWord = 3e-7;
 constexpr double kBuildSecondsPerByte = 8e-9;
 
-// Of one core of a Zen 4, from `bench/run word_similarity` on 21 million English words: seconds for
-// a word and a place beside it that is counted; and for such a count, which is weighed and
+// Of one core of an AMD EPYC, from `bench/run word_similarity` on 21 million English words: seconds
+// for a word and a place beside it that is counted; and for such a count, which is weighed and
 // compared.
-constexpr double kCountSecondsPerPlace = 6e-8;
-constexpr double kCompareSecondsPerPlace = 8e-8;
-constexpr double kCompareSecondsPerCount = 5e-7;
+constexpr double kCountSecondsPerPlace = 1.5e-8;
+constexpr double kCompareSecondsPerPlace = 7.4e-8;
+constexpr double kCompareSecondsPerCount = 3.6e-7;
 
 // Of what one thread takes, the part that more threads do not share: 16 of them take a twelfth.
 constexpr double kUnsharedPart = 0.03;

@@ -118,6 +118,23 @@ TEST(DeviceChoice, ManyWordsAreMadeADictionaryByADevice) {
               1.9 * trie_build_cpu_seconds(1000, 10'000, 2));
 }
 
+TEST(DeviceChoice, LargeThesauriAreWorthADevice) {
+    const auto worth = [](std::uint64_t tokens, std::uint32_t window, unsigned threads) {
+        return worth_a_device(
+            {tokens, tokens * 8, word_similarity_cpu_seconds(tokens, {1000, window}, threads)});
+    };
+    for (const unsigned threads : {1u, 16u}) {
+        EXPECT_FALSE(worth(0, 3, threads));
+        EXPECT_FALSE(worth(5'000, 3, threads));
+        EXPECT_TRUE(worth(1'000'000, 3, threads));
+    }
+    EXPECT_FALSE(worth(20'000, 1, 1));
+    EXPECT_TRUE(worth(20'000, 50, 1));
+    EXPECT_FALSE(worth_a_device({1'000, 24'000, counted_similarity_cpu_seconds(1'000, 1)}));
+    EXPECT_TRUE(
+        worth_a_device({1'000'000, 24'000'000, counted_similarity_cpu_seconds(1'000'000, 16)}));
+}
+
 /// So many rows of `width` columns, from 0 on, each row further by `step`.
 struct Texts {
     Texts(std::size_t rows, std::size_t width, std::size_t step) {

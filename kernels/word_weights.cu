@@ -5,8 +5,8 @@
 #include <cub/device/device_select.cuh>
 #include <string>
 
-#include "cpp/natural_log.hpp"
 #include "kernels/launch.hpp"
+#include "kernels/natural_log.cuh"
 
 namespace gputext::gpu {
 namespace {

@@ -17,10 +17,9 @@
 #include <cstdlib>
 #include <fstream>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "bench/gpu_bench.hpp"
+#include "bench/gpu_resources.hpp"
 #include "cpp/cosine_similarity.hpp"
 #include "cpp/knn.hpp"
 #include "cpp/merged_search.hpp"
@@ -41,11 +40,8 @@ constexpr double kMemory = 4.3e12;          // bytes/s, device memory
 
 using bench::check;
 using bench::Clock;
-
-Execution& every_core() {
-    static Execution execution(std::max(1u, std::thread::hardware_concurrency()));
-    return execution;
-}
+using bench::every_core;
+using bench::ring;
 
 std::uint64_t mix(std::uint64_t x) {
     x += 0x9e3779b97f4a7c15;
@@ -110,27 +106,10 @@ private:
 };
 
 gpu::DeviceWork device_work() {
-    static cudaStream_t stream = [] {
-        cudaStream_t made = nullptr;
-        check(cuda_status(cudaStreamCreate(&made), "the benchmark"));
-        // Memory that is freed stays with the process, as it would in a server.
-        cudaMemPool_t pool;
-        std::uint64_t keep = UINT64_MAX;
-        check(cuda_status(cudaDeviceGetDefaultMemPool(&pool, 0), "the benchmark"));
-        check(cuda_status(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep),
-                          "the benchmark"));
-        return made;
-    }();
     std::size_t available = 0;
     std::size_t total = 0;
     check(cuda_status(cudaMemGetInfo(&available, &total), "the benchmark"));
-    return {stream, std::min<std::size_t>(total / 2, std::size_t{40} << 30)};
-}
-
-gpu::UploadRing& upload_ring() {
-    static auto ring = gpu::UploadRing::create(24);
-    check(ring.status());
-    return **ring;
+    return {bench::stream(), std::min<std::size_t>(total / 2, std::size_t{40} << 30)};
 }
 
 /// Whether equal rows may be searched once.
@@ -169,7 +148,7 @@ void measure_knn(const char* what, const Rows& items, const Rows& queries, std::
         gpu::KnnCounts counts;
         const auto search = [&](const KnnParameters& knn, const Vectors& of, const Vectors& among,
                                 const RowKeys& keys) {
-            return gpu::nearest_neighbours(knn, of, among, keys, device_work(), upload_ring(),
+            return gpu::nearest_neighbours(knn, of, among, keys, device_work(), ring(),
                                            every_core(), &counts);
         };
         const Clock clock;
@@ -276,7 +255,7 @@ void measure_cosines(std::size_t rows, std::size_t dimensions) {
     const double copy_rate = 2 * static_cast<double>(bytes) / copied * 1e3;
     const Clock clock;
     const auto whole =
-        gpu::cosine_similarities(query.vectors, items.vectors, work, upload_ring(), every_core());
+        gpu::cosine_similarities(query.vectors, items.vectors, work, ring(), every_core());
     const double seconds = clock.seconds();
     check(whole.status());
     const auto expected =
@@ -304,8 +283,8 @@ void measure_outliers(std::size_t rows, std::size_t dimensions, std::size_t k,
     std::vector<double> found;
     for (int pass = 0; pass < 3; ++pass) {
         const Clock clock;
-        auto factors = gpu::local_outlier_factors(parameters, items.vectors, device_work(),
-                                                  upload_ring(), every_core());
+        auto factors = gpu::local_outlier_factors(parameters, items.vectors, device_work(), ring(),
+                                                  every_core());
         best = std::min(best, clock.seconds());
         check(factors.status());
         found = std::move(*factors);

@@ -10,11 +10,10 @@
 #include <cstring>
 #include <random>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "bench/corpus_reader.hpp"
-#include "bench/gpu_bench.hpp"
+#include "bench/gpu_resources.hpp"
 #include "cpp/ctph.hpp"
 #include "cpp/signature_join.hpp"
 #include "kernels/signature_distances.hpp"
@@ -34,6 +33,7 @@ constexpr double kHostLink = 55e9;  // bytes/s, pinned
 
 using bench::check;
 using bench::Clock;
+using bench::every_core;
 
 void check(cudaError_t error) {
     check(cuda_status(error, "the benchmark"));
@@ -114,11 +114,6 @@ gpu::DeviceWork all_memory() {
     gpu::DeviceWork work;
     work.bytes = std::min<std::size_t>(available - available / 10, std::size_t{64} << 30);
     return work;
-}
-
-Execution& every_core() {
-    static Execution execution(std::max(1u, std::thread::hardware_concurrency()));
-    return execution;
 }
 
 void measure_distances(std::uint32_t shortest, std::uint32_t longest, std::size_t count) {

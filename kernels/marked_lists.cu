@@ -109,9 +109,8 @@ __device__ unsigned take_marked(const MarkedItems& marked, std::uint32_t capacit
         if (warp < threadIdx.x / 32) at += shared.totals[warp];
         total += shared.totals[warp];
     }
+    // Threads have few bits or many: each only tells where its own go, and all then look them up.
     if (total > capacity) return total;
-        // Threads have few bits or many: each only tells where its own go, and all then look them
-        // up.
 #pragma unroll
     for (unsigned v = 0; v < kMostVectors; ++v) {
         if (has_none(v)) break;

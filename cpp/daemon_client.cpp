@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <new>
@@ -264,6 +265,25 @@ Result<std::vector<std::uint8_t>> TrieImageAnswer::read(Stop stop) const noexcep
     });
 }
 
+Result<WordVectors> TrainingAnswer::read(Stop stop) const noexcept {
+    return guarded<Result<WordVectors>>([&]() -> Result<WordVectors> {
+        WordVectors model;
+        const std::uint64_t size = std::uint64_t{summary.words} * summary.dimensions;
+        const auto copy = [&](std::vector<float>& to, std::uint64_t begin) {
+            const auto from = file.array<float>(begin * sizeof(float), size);
+            if (!stoppable_assign(to, size, 0.0f, stop)) return false;
+            std::copy(from.begin(), from.end(), to.begin());
+            return true;
+        };
+        if (!copy(model.vectors, 0) || !copy(model.outputs, size)) return Status::cancelled();
+        const auto finite = [](float x) { return std::isfinite(x); };
+        if (!std::all_of(model.vectors.begin(), model.vectors.end(), finite) ||
+            !std::all_of(model.outputs.begin(), model.outputs.end(), finite))
+            return broken_reply("vectors that are not finite");
+        return model;
+    });
+}
+
 const JobReport* report_of(const DaemonEvent& event) {
     return std::visit(
         [](const auto& alternative) -> const JobReport* {
@@ -343,6 +363,10 @@ Status DaemonConnection::submit(const TrieBuildRequest& request, Stop stop) noex
 }
 
 Status DaemonConnection::submit(const WordSimilarityRequest& request, Stop stop) noexcept {
+    return guarded<Status>([&] { return send_job(request, stop); });
+}
+
+Status DaemonConnection::submit(const TrainingRequest& request, Stop stop) noexcept {
     return guarded<Status>([&] { return send_job(request, stop); });
 }
 
@@ -469,6 +493,35 @@ Status DaemonConnection::send_job(const WordSimilarityRequest& request, Stop sto
     return send_job(message, files, {NeighboursReply::type, message.words, message.words});
 }
 
+Status DaemonConnection::send_job(const TrainingRequest& request, Stop stop) {
+    if (request.counts.size() >= UINT32_MAX)
+        return {ErrorCode::invalid_argument, "more than 4294967294 words"};
+    MemoryFile counts;
+    if (Status status = fill(counts, bytes_of(request.counts), stop); !status.ok()) return status;
+    const TrainingParameters& parameters = request.parameters;
+    SubmitTraining message;
+    message.words = static_cast<std::uint32_t>(request.counts.size());
+    message.tokens = request.tokens;
+    message.known = request.known_words;
+    message.model = parameters.model;
+    message.dimensions = parameters.dimensions;
+    message.window = parameters.window;
+    message.negative = parameters.negative;
+    message.epochs = parameters.epochs;
+    message.shards = parameters.shards;
+    message.batch = parameters.batch;
+    message.learning_rate = parameters.learning_rate;
+    message.damping = parameters.damping;
+    message.seed = parameters.seed;
+    message.far_count = parameters.far_count;
+    message.farthest_from = parameters.farthest_from;
+    message.average_every = parameters.average_every;
+    message.sample = request.sample;
+    set_limits(message, request, request.host_memory_limit);
+    const int files[] = {request.words, request.positions, counts.descriptor(), request.known};
+    return send_job(message, files, {TrainingReply::type, message.words, message.dimensions});
+}
+
 Status DaemonConnection::ask_devices() noexcept {
     return guarded<Status>([&] { return send(AskDevices()); });
 }
@@ -538,6 +591,8 @@ MaybeEvent DaemonConnection::understand(Packet& packet) {
         return take_answer(*reply, packet);
     if (const auto* reply = std::get_if<TrieImageReply>(&*message))
         return take_answer(*reply, packet);
+    if (const auto* reply = std::get_if<TrainingReply>(&*message))
+        return take_answer(*reply, packet);
     if (auto* progress = std::get_if<Progress>(&*message)) return some(std::move(*progress));
     if (auto* devices = std::get_if<DeviceList>(&*message)) return some(std::move(*devices));
     if (auto* jobs = std::get_if<ActivityList>(&*message)) return some(std::move(*jobs));
@@ -591,6 +646,16 @@ MaybeEvent DaemonConnection::take_answer(const TrieImageReply& reply, const Pack
     auto file = map_answer(packet, reply.bytes);
     if (!file.ok()) return file.status();
     return some(TrieImageAnswer{reply, std::move(*file)});
+}
+
+MaybeEvent DaemonConnection::take_answer(const TrainingReply& reply, const Packet& packet) {
+    if (Status status = check_answer(reply.type, reply.words); !status.ok()) return status;
+    if (reply.dimensions != expected_.items || (reply.hub_lists > 0 && reply.hub >= reply.words))
+        return broken_reply("vectors of another training");
+    const std::uint64_t size = std::uint64_t{2} * reply.words * reply.dimensions * sizeof(float);
+    auto file = map_answer(packet, size);
+    if (!file.ok()) return file.status();
+    return some(TrainingAnswer{reply, std::move(*file)});
 }
 
 }  // namespace gputext

@@ -24,6 +24,7 @@
 #include "cpp/term_weights.hpp"
 #include "cpp/trie.hpp"
 #include "cpp/vectors.hpp"
+#include "cpp/word2vec.hpp"
 #include "cpp/word_similarity.hpp"
 #include "cpp/word_weights.hpp"
 #include "cpp/words.hpp"
@@ -119,6 +120,21 @@ struct WordSimilarityRequest {
     std::int32_t device = -1;
 };
 
+/// Tokens of texts, in files as in VectorFiles.
+struct TrainingRequest {
+    TrainingParameters parameters;
+    double sample = 0;                      // of word_sampling()
+    std::uint64_t tokens = 0;               // of the stream
+    int words = -1;                         // theirs
+    int positions = -1;                     // theirs
+    std::span<const std::uint64_t> counts;  // of the vocabulary; they are copied
+    std::uint32_t known_words = 0;          // the first ones, which have vectors
+    int known = -1;                         // their vectors, and then their outputs
+    std::uint64_t host_memory_limit = 0;
+    std::uint64_t device_memory_limit = 0;
+    std::int32_t device = -1;
+};
+
 /// The answer to a job, still in the file that it came in.
 struct NearDuplicatesAnswer {
     NearDuplicatesReply summary;
@@ -163,6 +179,14 @@ struct TrieImageAnswer {
     Result<std::vector<std::uint8_t>> read(Stop stop = {}) const noexcept;
 };
 
+/// The same of a TrainingRequest: finite numbers.
+struct TrainingAnswer {
+    TrainingReply summary;
+    MappedFile file;
+
+    Result<WordVectors> read(Stop stop = {}) const noexcept;
+};
+
 /// The server's word that a job failed, or that it will not do something else that was asked.
 struct Failed {
     Status status;
@@ -171,7 +195,7 @@ struct Failed {
 
 using DaemonEvent =
     std::variant<Progress, NearDuplicatesAnswer, NeighboursAnswer, ScoresAnswer, WordCodesAnswer,
-                 TrieImageAnswer, Failed, DeviceList, ActivityList, CounterValues>;
+                 TrieImageAnswer, TrainingAnswer, Failed, DeviceList, ActivityList, CounterValues>;
 
 /// What an event says of a job that has been answered; null for any other event.
 const JobReport* report_of(const DaemonEvent& event);
@@ -210,6 +234,7 @@ public:
     Status submit(const WordLookupRequest& request, Stop stop = {}) noexcept;
     Status submit(const TrieBuildRequest& request, Stop stop = {}) noexcept;
     Status submit(const WordSimilarityRequest& request, Stop stop = {}) noexcept;
+    Status submit(const TrainingRequest& request, Stop stop = {}) noexcept;
     Status ask_devices() noexcept;
     Status ask_activity() noexcept;
     Status ask_counters() noexcept;
@@ -228,7 +253,7 @@ private:
     struct Expected {
         std::uint16_t type = 0;   // of the message; 0: there is no job
         std::uint32_t rows = 0;   // documents, queries, rows with a score, or words
-        std::uint32_t items = 0;  // among which neighbours are, or words with a code
+        std::uint32_t items = 0;  // among which neighbours are, words with a code, or dimensions
     };
 
     Status send(const Message& message, std::span<const int> descriptors = {});
@@ -241,6 +266,7 @@ private:
     Status send_job(const WordLookupRequest& request, Stop stop);
     Status send_job(const TrieBuildRequest& request, Stop stop);
     Status send_job(const WordSimilarityRequest& request, Stop stop);
+    Status send_job(const TrainingRequest& request, Stop stop);
     Result<std::optional<DaemonEvent>> receive_packet_or_none();
     Result<std::optional<DaemonEvent>> understand(Packet& packet);
     Status check_answer(std::uint16_t type, std::uint32_t rows);
@@ -252,6 +278,8 @@ private:
     Result<std::optional<DaemonEvent>> take_answer(const WordCodesReply& reply,
                                                    const Packet& packet);
     Result<std::optional<DaemonEvent>> take_answer(const TrieImageReply& reply,
+                                                   const Packet& packet);
+    Result<std::optional<DaemonEvent>> take_answer(const TrainingReply& reply,
                                                    const Packet& packet);
 
     FileDescriptor socket_;

@@ -49,6 +49,8 @@ RunningJob describe(const DaemonJob& job) {
     row.phase = row.device < 0 ? kWaitingPhase : job.execution.phase();
     row.done = job.execution.done();
     row.total = job.execution.total();
+    row.epoch = job.execution.epoch();
+    row.loss = job.execution.loss();
     row.rows = job.work->rows();
     row.bytes = job.work->bytes();
     row.seconds = std::chrono::duration<double>(Clock::now() - job.submitted).count();
@@ -386,8 +388,8 @@ private:
             const auto connection = connections_.find(job->connection);
             if (connection == connections_.end() || !connection->second.unsent.empty()) continue;
             RunningJob row = describe(*job);
-            send(connection->first,
-                 Progress{std::move(row.phase), row.done, row.total, row.device});
+            send(connection->first, Progress{std::move(row.phase), row.done, row.total, row.device,
+                                             row.epoch, row.loss});
         }
     }
 

@@ -50,6 +50,10 @@ constexpr double kCountSecondsPerPlace = 1.5e-8;
 constexpr double kCompareSecondsPerPlace = 7.4e-8;
 constexpr double kCompareSecondsPerCount = 3.6e-7;
 
+// Of one core of an AMD EPYC, from `bench/run word2vec`: seconds for an element of a product of a
+// context and an output, and what follows from it.
+constexpr double kTrainSecondsPerProduct = 6e-10;
+
 // Of what one thread takes, the part that more threads do not share: 16 of them take a twelfth.
 constexpr double kUnsharedPart = 0.03;
 
@@ -166,6 +170,17 @@ double word_similarity_cpu_seconds(std::uint64_t tokens, const CooccurrenceShape
 
 double counted_similarity_cpu_seconds(std::uint64_t counts, unsigned threads) {
     return shared_by(kCompareSecondsPerCount * static_cast<double>(counts), threads);
+}
+
+double word2vec_cpu_seconds(const TrainerParameters& parameters, std::uint64_t tokens,
+                            unsigned threads) {
+    const double context = parameters.window + 1.0, outputs = parameters.negative + 1.0;
+    const double products = parameters.model == WordModel::skipgram
+                                ? context * outputs
+                                : context + outputs;
+    return shared_by(kTrainSecondsPerProduct * products * parameters.dimensions *
+                         static_cast<double>(tokens) * parameters.epochs,
+                     threads);
 }
 
 double similarities_cpu_seconds(const Vectors& items, unsigned threads) {

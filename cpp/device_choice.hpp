@@ -10,6 +10,7 @@
 #include "cpp/cooccurrences.hpp"
 #include "cpp/near_duplicates.hpp"
 #include "cpp/vectors.hpp"
+#include "cpp/word_trainer.hpp"
 
 namespace gputext {
 
@@ -50,6 +51,10 @@ double word_similarity_cpu_seconds(std::uint64_t tokens, const CooccurrenceShape
                                    unsigned threads);
 /// The same of counts of words.
 double counted_similarity_cpu_seconds(std::uint64_t counts, unsigned threads);
+
+/// About what a training on so many tokens takes.
+double word2vec_cpu_seconds(const TrainerParameters& parameters, std::uint64_t tokens,
+                            unsigned threads);
 
 /// About what cosine_similarities() takes.
 double similarities_cpu_seconds(const Vectors& items, unsigned threads);

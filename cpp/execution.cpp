@@ -69,6 +69,11 @@ void Execution::begin_phase(const char* name, std::uint64_t steps) {
     total_.store(steps, std::memory_order_relaxed);
 }
 
+void Execution::show_training(std::uint32_t epoch, double loss) {
+    loss_.store(loss, std::memory_order_relaxed);
+    epoch_.store(epoch, std::memory_order_relaxed);
+}
+
 /// Adds the time of the phase that runs to those of its name.
 void Execution::end_phase(Clock::time_point now) {
     const std::lock_guard lock(times_mutex_);

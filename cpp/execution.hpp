@@ -55,6 +55,11 @@ public:
     const char* phase() const { return phase_.load(std::memory_order_relaxed); }
     std::uint64_t done() const { return done_.load(std::memory_order_relaxed); }
     std::uint64_t total() const { return total_.load(std::memory_order_relaxed); }
+    /// For what is trained: the epoch at work, from 1, and the mean loss of what was trained last.
+    void show_training(std::uint32_t epoch, double loss);
+    /// 0 for what is not trained.
+    std::uint32_t epoch() const { return epoch_.load(std::memory_order_relaxed); }
+    double loss() const { return loss_.load(std::memory_order_relaxed); }
     /// Of all phases until now, in the order of their first beginnings.
     std::vector<PhaseTime> phase_times() const;
 
@@ -77,6 +82,8 @@ private:
     std::atomic<const char*> phase_{""};
     std::atomic<std::uint64_t> done_{0};
     std::atomic<std::uint64_t> total_{0};
+    std::atomic<std::uint32_t> epoch_{0};
+    std::atomic<double> loss_{0};
 
     mutable std::mutex times_mutex_;
     Clock::time_point phase_begin_;

@@ -17,6 +17,7 @@ std::unique_ptr<OperatorJob> operator_job(const Message& message) {
     if (const auto* submit = std::get_if<SubmitTrieBuild>(&message)) return trie_build_job(*submit);
     if (const auto* submit = std::get_if<SubmitWordSimilarity>(&message))
         return word_similarity_job(*submit);
+    if (const auto* submit = std::get_if<SubmitTraining>(&message)) return word2vec_job(*submit);
     return nullptr;
 }
 

@@ -217,11 +217,32 @@ void fields(Archive& archive, auto& message) {
         archive.choice(message.measure, WordMeasure::jaccard);
         archive.number(message.top_k);
         fields_of_limits(archive, message);
+    } else if constexpr (std::is_same_v<T, SubmitTraining>) {
+        archive.number(message.words);
+        archive.number(message.tokens);
+        archive.number(message.known);
+        archive.choice(message.model, WordModel::cbow);
+        archive.number(message.dimensions);
+        archive.number(message.window);
+        archive.number(message.negative);
+        archive.number(message.epochs);
+        archive.number(message.shards);
+        archive.number(message.batch);
+        archive.number(message.learning_rate);
+        archive.number(message.damping);
+        archive.number(message.seed);
+        archive.number(message.far_count);
+        archive.number(message.farthest_from);
+        archive.number(message.average_every);
+        archive.number(message.sample);
+        fields_of_limits(archive, message);
     } else if constexpr (std::is_same_v<T, Progress>) {
         archive.text(message.phase, kMaxName);
         archive.number(message.done);
         archive.number(message.total);
         archive.number(message.device);
+        archive.number(message.epoch);
+        archive.number(message.loss);
     } else if constexpr (std::is_same_v<T, NearDuplicatesReply>) {
         archive.number(message.documents);
         archive.number(message.pairs);
@@ -242,6 +263,12 @@ void fields(Archive& archive, auto& message) {
     } else if constexpr (std::is_same_v<T, TrieImageReply>) {
         archive.number(message.words);
         archive.number(message.bytes);
+        fields_of_report(archive, message);
+    } else if constexpr (std::is_same_v<T, TrainingReply>) {
+        archive.number(message.words);
+        archive.number(message.dimensions);
+        archive.number(message.hub);
+        archive.number(message.hub_lists);
         fields_of_report(archive, message);
     } else if constexpr (std::is_same_v<T, PhaseTime>) {
         archive.text(message.name, kMaxName);
@@ -265,6 +292,8 @@ void fields(Archive& archive, auto& message) {
         archive.text(message.phase, kMaxName);
         archive.number(message.done);
         archive.number(message.total);
+        archive.number(message.epoch);
+        archive.number(message.loss);
         archive.number(message.rows);
         archive.number(message.bytes);
         archive.number(message.seconds);
@@ -345,6 +374,13 @@ bool consistent(const Message& message) {
         return name_of(submit->structure)[0] != '\0' && possible(submit->words);
     if (const auto* submit = std::get_if<SubmitWordSimilarity>(&message))
         return submit->words != UINT32_MAX && submit->rows <= kMostStored;
+    if (const auto* submit = std::get_if<SubmitTraining>(&message))
+        return submit->words != UINT32_MAX && submit->known <= submit->words &&
+               submit->tokens <= kMostStored &&
+               submit->dimensions <= TrainerParameters::kMostDimensions;
+    if (const auto* reply = std::get_if<TrainingReply>(&message))
+        return reply->words != UINT32_MAX &&
+               reply->dimensions <= TrainerParameters::kMostDimensions;
     return true;
 }
 
@@ -372,6 +408,9 @@ std::size_t files_of(const SubmitTrieBuild&) {
 std::size_t files_of(const SubmitWordSimilarity&) {
     return SubmitWordSimilarity::files;
 }
+std::size_t files_of(const SubmitTraining& submit) {
+    return submit.known > 0 ? 4 : 3;
+}
 template <class T>
 std::size_t files_of(const T&) {
     return std::is_base_of_v<JobReport, T> ? 1 : 0;
@@ -383,7 +422,8 @@ bool submits_job(std::uint16_t type) {
     return type == SubmitNearDuplicates::type || type == SubmitNeighbours::type ||
            type == SubmitOutliers::type || type == SubmitSimilarities::type ||
            type == SubmitTermNeighbours::type || type == SubmitWordLookup::type ||
-           type == SubmitTrieBuild::type || type == SubmitWordSimilarity::type;
+           type == SubmitTrieBuild::type || type == SubmitWordSimilarity::type ||
+           type == SubmitTraining::type;
 }
 
 std::size_t descriptors_of(const Message& message) {

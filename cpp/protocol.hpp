@@ -46,6 +46,13 @@
 //                            (cpp/cooccurrence_table.hpp) and u32 order[words]: the first file a
 //                            sealed memfd or a plain file, the second one too but for the order,
 //                            which is in a sealed memfd
+//     SubmitTraining         u32 words[tokens] and u32 positions[tokens] of a stream of tokens,
+//     each a
+//                            sealed memfd or a plain file; u64 counts[words], in a sealed memfd;
+//                            with known words: float vectors[known * dimensions] and as many of
+//                            their output vectors, a sealed memfd or a plain file
+//     TrainingReply          float vectors[words * dimensions] and as many of the output vectors,
+//                            in a sealed memfd
 // A matrix (cpp/vectors.hpp) is its elements, in a sealed memfd or a plain file; when sparse, also
 // u32 columns[stored], the same, and u64 row_begins[rows + 1], in a sealed memfd.
 // Words (cpp/words.hpp) are their bytes, in a sealed memfd or a plain file, and u64
@@ -75,12 +82,13 @@
 #include "cpp/trie.hpp"
 #include "cpp/vectors.hpp"
 #include "cpp/word_similarity.hpp"
+#include "cpp/word_trainer.hpp"
 #include "cpp/word_weights.hpp"
 
 namespace gputext {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x58545047;  // "GPTX" in memory
-inline constexpr std::uint16_t kProtocolVersion = 3;
+inline constexpr std::uint16_t kProtocolVersion = 4;
 inline constexpr std::size_t kMaxMessageSize = 65536;
 inline constexpr std::size_t kMaxDescriptors = 7;
 
@@ -124,6 +132,8 @@ struct Progress {
     std::uint64_t done = 0;
     std::uint64_t total = 0;
     std::int32_t device = -1;  // -1 while the job waits for one
+    std::uint32_t epoch = 0;   // as in Execution
+    double loss = 0;           // the same
 };
 
 /// What every answer to a job says.
@@ -182,6 +192,8 @@ struct RunningJob {
     std::string phase;
     std::uint64_t done = 0;
     std::uint64_t total = 0;
+    std::uint32_t epoch = 0;  // as in Execution
+    double loss = 0;          // the same
     std::uint64_t rows = 0;   // of its input
     std::uint64_t bytes = 0;  // of its input
     double seconds = 0;       // since it was submitted
@@ -334,12 +346,43 @@ struct SubmitWordSimilarity : JobLimits {
     static constexpr std::size_t files = 2;
 };
 
+/// Vectors of words from the texts that they stand in, and from those that the first words have
+/// already.
+struct SubmitTraining : JobLimits {
+    static constexpr std::uint16_t type = 24;
+    std::uint32_t words = 0;  // of the vocabulary
+    std::uint64_t tokens = 0;
+    std::uint32_t known = 0;                // words that have vectors, the first ones
+    WordModel model = WordModel::skipgram;  // the rest as in TrainingParameters
+    std::uint32_t dimensions = 1;
+    std::uint32_t window = 1;
+    std::uint32_t negative = 1;
+    std::uint32_t epochs = 1;
+    std::uint32_t shards = 1;
+    std::uint32_t batch = 1;
+    float learning_rate = 0;
+    float damping = 0;
+    std::uint64_t seed = 0;
+    std::uint32_t far_count = 0;
+    std::uint32_t farthest_from = 0;
+    std::uint64_t average_every = 0;
+    double sample = 0;  // as in word_sampling()
+};
+
+struct TrainingReply : JobReport {
+    static constexpr std::uint16_t type = 25;
+    std::uint32_t words = 0;
+    std::uint32_t dimensions = 0;
+    std::uint32_t hub = 0;        // as in FarthestHub
+    std::uint32_t hub_lists = 0;  // the same
+};
+
 using Message =
     std::variant<Hello, SubmitNearDuplicates, Progress, NearDuplicatesReply, ErrorReply, AskDevices,
                  DeviceList, AskActivity, ActivityList, AskCounters, CounterValues, InjectFault,
                  SubmitNeighbours, NeighboursReply, SubmitOutliers, SubmitSimilarities, ScoresReply,
                  SubmitTermNeighbours, SubmitWordLookup, WordCodesReply, SubmitTrieBuild,
-                 TrieImageReply, SubmitWordSimilarity>;
+                 TrieImageReply, SubmitWordSimilarity, SubmitTraining, TrainingReply>;
 
 /// Whether messages of that type submit jobs.
 bool submits_job(std::uint16_t type);

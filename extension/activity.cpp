@@ -33,11 +33,13 @@ Activity activities[8];
 int depth = 0;
 std::intptr_t last_number = 0;
 
-// When it was last shown, its phase then and when that was first shown, and when the client was
-// last told of it.
+// When it was last shown, its phase and steps then, when that phase was first shown and with how
+// many steps done, and when the client was last told of it.
 double shown_at = 0;
 char phase_shown[sizeof SharedActivity::phase];
+std::uint64_t done_shown = 0;
 double phase_shown_first = 0;
+std::uint64_t done_first = 0;
 double told_at = 0;
 
 /// Seconds of a clock that is cheap to read and ticks some hundred times a second.
@@ -124,21 +126,35 @@ void format_progress(char (&text)[96], const SharedActivity& activity, double el
 
 void tell_client(const SharedActivity& activity, double elapsed) {
     char progress[96];
+    char training[64] = "";
     char place[32] = "";
     format_progress(progress, activity, elapsed);
+    if (activity.epoch > 0)
+        snprintf(training, sizeof training, ", epoch %u, loss %.3f", activity.epoch, activity.loss);
     if (activity.device >= 0) snprintf(place, sizeof place, " (device %d)", activity.device);
     if (activity.device == kOnCpu) copy_text(place, " (CPU)");
-    ereport(INFO, (errmsg("%s: %s%s%s", activity.operation, activity.phase, progress, place),
-                   errhidestmt(true), errhidecontext(true)));
+    ereport(INFO,
+            (errmsg("%s: %s%s%s%s", activity.operation, activity.phase, progress, training, place),
+             errhidestmt(true), errhidecontext(true)));
+}
+
+/// A phase that has begun again, with fewer steps done, is another one.
+void time_phase(SharedActivity& activity) {
+    const double now = seconds_now();
+    if (std::strcmp(phase_shown, activity.phase) != 0 || activity.done < done_shown) {
+        copy_text(phase_shown, activity.phase);
+        phase_shown_first = now;
+        done_first = activity.done;
+    }
+    done_shown = activity.done;
+    const double elapsed = now - phase_shown_first;
+    activity.rate = elapsed > 0 ? static_cast<double>(activity.done - done_first) / elapsed : 0;
 }
 
 void show() {
+    time_phase(innermost());
     publish();
     const SharedActivity& activity = innermost();
-    if (std::strcmp(phase_shown, activity.phase) != 0) {
-        copy_text(phase_shown, activity.phase);
-        phase_shown_first = shown_at;
-    }
     if (!progress_wanted() || shown_at - told_at < kSecondsBetweenLines) return;
     told_at = shown_at;
     tell_client(activity, shown_at - phase_shown_first);
@@ -167,6 +183,7 @@ void begin_activity(const char* operation, MemoryContext context) {
     copy_text(activity.phase, "reading rows");
     publish();
     told_at = phase_shown_first = shown_at;
+    done_first = done_shown = 0;
     copy_text(phase_shown, activity.phase);
 }
 
@@ -178,6 +195,8 @@ void show_step(const Step& step) {
     activity.done = step.done;
     activity.total = step.total;
     activity.device = step.device;
+    activity.epoch = step.epoch;
+    activity.loss = step.loss;
     if (!same_phase || seconds_now() - shown_at >= kSecondsBetweenShows) show();
 }
 

@@ -17,8 +17,10 @@ namespace gputext {
 struct Step {
     const char* phase;
     std::uint64_t done;
-    std::uint64_t total;  // 0 when nobody knows it
-    std::int32_t device;  // its number, kOnCpu or kNowhereYet
+    std::uint64_t total;      // 0 when nobody knows it
+    std::int32_t device;      // its number, kOnCpu or kNowhereYet
+    std::uint32_t epoch = 0;  // of a training, as in Execution
+    double loss = 0;          // the same
 };
 
 /// Shows the operator from here on, until the context is reset or deleted or the session ends.

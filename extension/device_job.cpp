@@ -24,6 +24,8 @@ struct Progressing {
     std::uint64_t done;
     std::uint64_t total;
     std::int32_t device;
+    std::uint32_t epoch;
+    double loss;
     TimestampTz heard_at;
 };
 
@@ -43,6 +45,8 @@ void note(Progressing& now, const Progress& progress) {
     now.done = progress.done;
     now.total = progress.total;
     now.device = progress.device < 0 ? kNowhereYet : progress.device;
+    now.epoch = progress.epoch;
+    now.loss = progress.loss;
 }
 
 Status take_answer(Computation& computation, const DaemonEvent& event, const JobReport& report,
@@ -104,13 +108,13 @@ void end_in_silence(const DaemonConnection& connection, DeviceJobResult& result)
 }
 
 void wait_for_end(Computation& computation, DaemonConnection& connection, DeviceJobResult& result) {
-    Progressing now{"waiting for a device", 0, 0, kNowhereYet, GetCurrentTimestamp()};
+    Progressing now{"waiting for a device", 0, 0, kNowhereYet, 0, 0, GetCurrentTimestamp()};
     for (;;) {
         receive_all(computation, connection, now, result);
         if (result.end == JobEnd::none && is_silent(connection, now))
             end_in_silence(connection, result);
         if (result.end != JobEnd::none) return;
-        show_step({now.phase, now.done, now.total, now.device});
+        show_step({now.phase, now.done, now.total, now.device, now.epoch, now.loss});
         wait_until_readable(connection.fd(), kLookEveryMilliseconds);
     }
 }

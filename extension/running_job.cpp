@@ -8,7 +8,8 @@ namespace gputext {
 namespace {
 
 Step step_of(const Execution& execution) {
-    return {execution.phase(), execution.done(), execution.total(), kOnCpu};
+    return {execution.phase(), execution.done(), execution.total(), kOnCpu,
+            execution.epoch(), execution.loss()};
 }
 
 }  // namespace

@@ -95,13 +95,16 @@ struct SharedActivity {
     std::int32_t device;  // its number, or one of the above
     std::uint64_t done;
     std::uint64_t total;
+    double rate;          // steps a second of the phase; 0 when nobody knows it
+    std::uint32_t epoch;  // of a training, as in Execution
+    double loss;          // the same
     std::uint64_t rows;
     std::uint64_t bytes;
     TimestampTz start;
 };
 
 /// To be raised with every change of what is shared and of what it means.
-inline constexpr int kSharedStateVersion = 1;
+inline constexpr int kSharedStateVersion = 2;
 
 struct SharedState {
     LWLock lock;

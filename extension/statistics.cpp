@@ -59,6 +59,9 @@ enum Column {
     phase,
     done,
     total,
+    rate,
+    epoch,
+    loss,
     rows,
     bytes,
     seconds,
@@ -96,6 +99,11 @@ void put_details(Row& row, const SharedActivity& activity) {
     row.put_text(phase, activity.phase);
     row.put_number(done, activity.done);
     if (activity.total > 0) row.put_number(total, activity.total);
+    if (activity.rate > 0) row.put(rate, Float8GetDatum(activity.rate));
+    if (activity.epoch > 0) {
+        row.put(epoch, Int32GetDatum(static_cast<int32>(activity.epoch)));
+        row.put(loss, Float8GetDatum(activity.loss));
+    }
     row.put_number(rows, activity.rows);
     row.put_number(bytes, activity.bytes);
     const auto microseconds = static_cast<double>(GetCurrentTimestamp() - activity.start);

@@ -174,7 +174,8 @@ void TokenReader::take_chosen(const ChosenWords& chosen, TokenRows& rows) {
     Failure failure;
     if (!attempt(failure, [&]() -> Status {
             order_.assign(vocabulary_.size(), Vocabulary::kNone);
-            for (std::uint32_t i = 0; i < chosen.numbers.size(); ++i) order_[chosen.numbers[i]] = i;
+            for (std::uint32_t i = 0; i < chosen.numbers.size(); ++i)
+                if (chosen.numbers[i] != Vocabulary::kNone) order_[chosen.numbers[i]] = i;
             return {};
         }))
         raise_failure(failure);

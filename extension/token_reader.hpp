@@ -19,10 +19,11 @@ extern "C" {
 
 namespace gputext {
 
-/// The most frequent words of texts.
+/// Words of texts, mostly the most frequent ones.
 struct ChosenWords {
-    std::vector<std::uint32_t>
-        numbers;  // theirs in the reader's vocabulary, the most frequent first
+    /// Theirs in the reader's vocabulary, the most frequent first; Vocabulary::kNone for one that
+    /// the texts do not have.
+    std::vector<std::uint32_t> numbers;
     std::vector<std::uint64_t> counts;  // how often each occurs
 };
 
@@ -63,6 +64,8 @@ public:
     std::size_t texts() const { return texts_; }
     std::size_t bytes() const { return packed_.size(); }
     const Vocabulary& vocabulary() const { return vocabulary_; }
+    /// How often a word of the vocabulary occurs.
+    std::uint64_t count(std::uint32_t number) const { return counts_[number]; }
 
     /// Of the words that occur so often, so many of the most frequent; among equals those whose
     /// bytes come first.

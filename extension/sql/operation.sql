@@ -9,7 +9,8 @@ COMMENT ON FUNCTION gputext_devices() IS
 
 CREATE FUNCTION gputext_activity(
     OUT pid integer, OUT operator text, OUT device text, OUT device_name text, OUT phase text,
-    OUT done bigint, OUT total bigint, OUT rows bigint, OUT bytes bigint,
+    OUT done bigint, OUT total bigint, OUT rate double precision, OUT epoch integer,
+    OUT loss double precision, OUT rows bigint, OUT bytes bigint,
     OUT seconds double precision, OUT started timestamp with time zone
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'gputext_activity' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 10;

@@ -35,9 +35,9 @@ void start_vectors(const TrainingParameters& parameters, std::uint64_t words, Wo
 
 /// `k` farthest words of each word by cosine of the vectors, ties by number: those that an exact
 /// search finds nearest to the negated vector (cpp/knn.hpp).
-using FarthestSearch = std::function<Status(const WordVectors& model, std::uint32_t k,
-                                            Execution& execution,
-                                            std::vector<std::uint32_t>& farthest)>;
+using FarthestSearch =
+    std::function<Status(const WordVectors& model, std::uint32_t k, Execution& execution,
+                         std::vector<std::uint32_t>& farthest)>;
 
 /// A training that several threads may take part in, each with a trainer of its own.
 class Training {

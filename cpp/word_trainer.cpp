@@ -1,8 +1,10 @@
 #include "cpp/word_trainer.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <barrier>
 #include <cmath>
+#include <new>
 
 #include "cpp/lane_sums.hpp"
 #include "cpp/logistic.hpp"
@@ -126,9 +128,12 @@ public:
           dot_(lane_dot_by(simd)),
           rows_(row_functions(simd)),
           sums_(2 * words, size, threads),
-          mean_(size) {}
+          mean_(size),
+          row_sum_(size) {}
 
     StepSums& sums() { return sums_; }
+    /// For take_sums().
+    std::vector<std::int32_t>& row_sum() { return row_sum_; }
     TrainingCount count() {
         count_.loss = loss_.total();
         return count_;
@@ -235,7 +240,7 @@ private:
     TrainingWindow ahead_[kAhead];
     std::vector<const float*> context_, outputs_;
     std::vector<float> by_context_, by_output_, mean_;
-    std::vector<std::int32_t> shared_;
+    std::vector<std::int32_t> shared_, row_sum_;
     TrainingCount count_;
     LossSum loss_;
 };
@@ -328,7 +333,7 @@ private:
 void CpuWordTrainer::take_sums(unsigned owner, float rate) {
     const RowFunctions rows = row_functions(simd_);
     const float damping = rate * parameters_.damping;
-    std::vector<std::int32_t> sum(size_);
+    std::vector<std::int32_t>& sum = workers_[owner]->row_sum();
     for (std::size_t first = 0; first < workers_.size(); ++first) {
         const StepSums& own = workers_[first]->sums();
         for (const std::uint32_t row : own.rows_of(owner)) {
@@ -371,14 +376,25 @@ Status CpuWordTrainer::run_steps(const TrainingPart& part, const TrainingSteps& 
 
     std::barrier together(static_cast<std::ptrdiff_t>(threads));
     bool stopped = false;  // written by the first thread between barriers
+    std::atomic<bool> failed{false};
+    const auto attempt = [&failed](auto part_of_step) {
+        try {
+            part_of_step();
+        } catch (const std::bad_alloc&) {
+            failed = true;
+        }
+    };
     std::uint64_t advanced = 0;
     team.run([&](unsigned thread) {
         WindowSteps& worker = *workers_[thread];
         for (std::size_t step = begin; step < end; ++step) {
             const float rate = step_rate(parameters_, part.epoch, step, steps.length);
-            worker.run(windows, steps, step, entries_.size(), streams * thread / threads,
-                       streams * (thread + 1) / threads, rate, model_);
+            attempt([&] {
+                worker.run(windows, steps, step, entries_.size(), streams * thread / threads,
+                           streams * (thread + 1) / threads, rate, model_);
+            });
             together.arrive_and_wait();
+            if (failed) return;
             take_sums(thread, rate);
             if (thread == 0) {
                 const std::uint64_t done = part_tokens * (step + 1 - begin) / (end - begin);
@@ -397,6 +413,7 @@ Status CpuWordTrainer::run_steps(const TrainingPart& part, const TrainingSteps& 
         count.loss += own.loss;
     }
     count.tokens += advanced;
+    if (failed) return Status::out_of_memory();
     return stopped ? Status::cancelled() : Status();
 }
 

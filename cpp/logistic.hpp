@@ -1,8 +1,9 @@
 // cpp/logistic.hpp - 1 / (1 + e^-x) with the same bits everywhere
 //
 // Defined by its operations of IEEE 754's binary32, rounded to nearest, fused where fma is written:
-// with a = -min(|x|, 80), n = a / ln 2 rounded to an integer and r = a - n ln 2 in two parts, e^a is
-// 2^n times Taylor's polynomial of degree 6 by Horner's rule. Off by 2^-22 of the result or less.
+// with a = -min(|x|, 80), n = a / ln 2 rounded to an integer and r = a - n ln 2 in two parts, e^a
+// is 2^n times Taylor's polynomial of degree 6 by Horner's rule. Off by 2^-22 of the result or
+// less.
 
 #pragma once
 

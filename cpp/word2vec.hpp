@@ -6,19 +6,24 @@
 
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
 #include "cpp/execution.hpp"
+#include "cpp/knn.hpp"
 #include "cpp/status.hpp"
 #include "cpp/word_trainer.hpp"
 
 namespace gputext {
 
 struct TrainingParameters : TrainerParameters {
+    static constexpr std::uint32_t kMostEpochs = 100000, kMostShards = 64, kMostBatch = 1 << 20;
+    static constexpr std::uint64_t kMostWords = (std::uint64_t{1} << 31) - 1;
+
     std::uint32_t far_count = 0;      // farthest words of each word as negatives; 0: none
     std::uint32_t farthest_from = 0;  // the epoch, from 0, that they are used from
     /// Tokens of a shard after which the shards are averaged, with more than one; at the end of an
@@ -33,11 +38,18 @@ Status check_training(const TrainingParameters& parameters, std::uint64_t words)
 /// row by row up to its end, stay as they are.
 void start_vectors(const TrainingParameters& parameters, std::uint64_t words, WordVectors& model);
 
-/// `k` farthest words of each word by cosine of the vectors, ties by number: those that an exact
-/// search finds nearest to the negated vector (cpp/knn.hpp).
-using FarthestSearch = std::function<Status(const WordVectors& model, std::uint32_t k,
-                                            Execution& execution,
+/// Finds far_count words for each word.
+using FarthestSearch = std::function<Status(const WordVectors& model, Execution& execution,
                                             std::vector<std::uint32_t>& farthest)>;
+/// nearest_neighbours() of cpp/knn.hpp, wherever it is computed.
+using NearestSearch =
+    std::function<Status(const KnnParameters& parameters, const Vectors& queries,
+                         const Vectors& items, Execution& execution, Neighbours& answer)>;
+
+/// The words with the smallest cosine of their vectors, ties by number: those that an exact search
+/// finds nearest to the negated vector. A word without so many stands in for those that lack.
+FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSearch nearest);
+FarthestSearch farthest_search_on_cpu(const TrainingParameters& parameters);
 
 /// A training that several threads may take part in, each with a trainer of its own.
 class Training {
@@ -45,13 +57,53 @@ public:
     Training(const TrainingParameters& parameters, std::uint64_t words, std::uint64_t tokens,
              WordVectors model);
 
-    /// Takes part until there is nothing left to do that others have not begun. One alone does all.
-    /// Returns after the last epoch, or with the first error of this thread's own trainer, whose
-    /// unfinished part another takes then.
+    /// Takes part until there is nothing left to do that others have not begun, or what they have
+    /// begun has ended. One alone does all. Fails with the first error of this thread's own
+    /// trainer, whose unfinished part another takes then, or the next call.
     Status take_part(WordTrainer& trainer, const FarthestSearch& search, Execution& execution);
 
-    const WordVectors& model() const;
+    /// Of what has been trained; after take_part() of all.
+    const WordVectors& model() const { return model_; }
     TrainingCount count() const;
+    /// In how many of the lists that were searched for the most frequent farthest word was, of how
+    /// many: few words are far from very many. 0 of 0 without farthest words.
+    struct Hub {
+        std::uint64_t lists = 0, of = 0;
+    };
+    Hub hub() const;
+
+private:
+    enum class State : std::uint8_t { open, running, done };
+
+    bool finished() const { return epoch_ == parameters_.epochs; }
+    bool search_needed() const;
+    Status search_farthest(std::unique_lock<std::mutex>& lock, const FarthestSearch& search,
+                           Execution& execution);
+    Status train_shard(std::unique_lock<std::mutex>& lock, std::uint32_t shard,
+                       WordTrainer& trainer, std::uint64_t& held, Execution& execution);
+    void end_round();
+    void average();
+    void find_hub();
+
+    const TrainingParameters parameters_;
+    const std::uint64_t words_;
+    const std::uint32_t parts_;  // of an epoch, between averages
+
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    WordVectors model_;
+    std::uint64_t version_ = 1;  // of the model
+    std::uint32_t epoch_ = 0, part_ = 0;
+    std::vector<State> states_;         // of the shards in this part of the epoch
+    std::vector<WordVectors> trained_;  // their models, where there are several
+    State search_ = State::open;        // of this epoch
+    std::vector<std::uint32_t> farthest_;
+    TrainingCount count_;
+    Hub hub_;
 };
+
+/// Bytes of memory that a training on the CPU takes beside the tokens, at most.
+std::uint64_t training_bytes(const TrainingParameters& parameters, std::uint64_t words,
+                             std::uint64_t tokens, unsigned threads);
 
 }  // namespace gputext

@@ -40,8 +40,8 @@
 //              and 1 for each x[i] and y[q]
 //
 // Each element of each dx and dy is made an integer, rint(element * 2^kFractionBits) within
-// +-kMostStep, and added up in 32 bits for its row, as are the steps n. At the end of the step every
-// row with n > 0 takes its sum D:
+// +-kMostStep, and added up in 32 bits for its row, as are the steps n. At the end of the step
+// every row with n > 0 takes its sum D:
 //
 //   row = fma(float(D) * 2^-kFractionBits, 1 / fma(a * damping, float(n), 1), row)
 //
@@ -96,10 +96,10 @@ struct WordVectors {
 
 /// What has been trained on, for people: not the same to the last bit everywhere.
 struct TrainingCount {
-    std::uint64_t tokens = 0;   // of the stream, those that did not stay included
+    std::uint64_t tokens = 0;  // of the stream, those that did not stay included
     std::uint64_t windows = 0;
-    std::uint64_t steps = 0;    // pairs of a context, or a word of it, and an output
-    double loss = 0;            // sum over them of -log of the label's probability
+    std::uint64_t steps = 0;  // pairs of a context, or a word of it, and an output
+    double loss = 0;          // sum over them of -log of the label's probability
 };
 
 /// What to train on: the steps part L * part / parts .. L * (part + 1) / parts - 1 of an epoch of a

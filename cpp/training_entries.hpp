@@ -1,0 +1,27 @@
+// cpp/training_entries.hpp - the words of an epoch that are trained on
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "cpp/execution.hpp"
+#include "cpp/status.hpp"
+#include "cpp/word_trainer.hpp"
+
+namespace gputext {
+
+/// The tokens of a shard, from `first` to `end` - 1.
+struct ShardRange {
+    std::size_t first = 0, end = 0;
+};
+ShardRange shard_range(const TrainerParameters& parameters, std::size_t tokens,
+                       std::uint32_t shard);
+
+/// The entries of cpp/word_trainer.hpp of an epoch of a shard, breaks included. O(tokens) on the
+/// execution's threads. Errors: cancelled, out_of_memory.
+Status training_entries(const TrainerParameters& parameters, const WordSampling& sampling,
+                        const TokenStream& tokens, std::uint32_t shard, std::uint32_t epoch,
+                        Execution& execution, std::vector<std::uint32_t>& entries);
+
+}  // namespace gputext

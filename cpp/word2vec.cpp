@@ -1,0 +1,248 @@
+#include "cpp/word2vec.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <string>
+
+namespace gputext {
+namespace {
+
+/// How long a thread that has nothing to do waits before it looks at the stop request.
+constexpr std::chrono::milliseconds kLook{10};
+
+Status refused(std::string message, std::string hint = {}) {
+    return {ErrorCode::invalid_argument, std::move(message), std::move(hint)};
+}
+
+/// Below 2^53 with so many bits, so exact in double.
+float start_value(std::uint64_t bits, std::uint32_t dimensions) {
+    const double within = static_cast<double>(bits >> 40) * 0x1p-24 - 0.5;
+    return static_cast<float>(within / dimensions);
+}
+
+std::uint32_t parts_of_epoch(const TrainingParameters& parameters, std::uint64_t tokens) {
+    if (parameters.shards == 1) return 1;
+    const std::uint64_t shard = tokens / parameters.shards;
+    return static_cast<std::uint32_t>(shard / parameters.average_every + 1);
+}
+
+}  // namespace
+
+Status check_training(const TrainingParameters& p, std::uint64_t words) {
+    const auto range = [](const char* name, std::uint64_t value, std::uint64_t most) -> Status {
+        if (value >= 1 && value <= most) return {};
+        return refused(std::string(name) + " must be from 1 to " + std::to_string(most) + ", not " +
+                       std::to_string(value));
+    };
+    Status status = range("dimensions", p.dimensions, TrainerParameters::kMostDimensions);
+    if (status.ok()) status = range("window_size", p.window, TrainerParameters::kMostWindow);
+    if (status.ok()) status = range("negative", p.negative, TrainerParameters::kMostNegative);
+    if (status.ok()) status = range("epochs", p.epochs, TrainingParameters::kMostEpochs);
+    if (status.ok()) status = range("replicas", p.shards, TrainingParameters::kMostShards);
+    if (status.ok()) status = range("batch", p.batch, TrainingParameters::kMostBatch);
+    if (!status.ok()) return status;
+    if (!(p.learning_rate > 0 && p.learning_rate <= 1))
+        return refused("learning_rate must be above 0 and at most 1");
+    if (words == 0) return refused("there are no words to train on");
+    if (words > TrainingParameters::kMostWords)
+        return refused("there are " + std::to_string(words) + " words, more than " +
+                       std::to_string(TrainingParameters::kMostWords));
+    if (p.far_count >= words && p.far_count > 0)
+        return refused("there are only " + std::to_string(words) + " words, of which each has " +
+                       "fewer than " + std::to_string(p.far_count) + " farthest ones");
+    return {};
+}
+
+void start_vectors(const TrainingParameters& parameters, std::uint64_t words, WordVectors& model) {
+    const std::size_t size = words * parameters.dimensions;
+    const std::size_t known = model.vectors.size();
+    const std::uint64_t key = random_key(parameters.seed, TrainerParameters::kStartUse, 0);
+    model.vectors.resize(size);
+    for (std::size_t i = known; i < size; ++i)
+        model.vectors[i] = start_value(random_bits(key, i), parameters.dimensions);
+    model.outputs.resize(size, 0.0f);
+}
+
+FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSearch nearest) {
+    return [dimensions = parameters.dimensions, k = parameters.far_count,
+            nearest = std::move(nearest)](const WordVectors& model, Execution& execution,
+                                          std::vector<std::uint32_t>& farthest) -> Status {
+        std::vector<float> negated(model.vectors.size());
+        std::transform(model.vectors.begin(), model.vectors.end(), negated.begin(),
+                       [](float element) { return -element; });
+        Vectors items;
+        items.rows = model.vectors.size() / dimensions;
+        items.dimensions = dimensions;
+        items.elements = model.vectors.data();
+        Vectors queries = items;
+        queries.elements = negated.data();
+        KnnParameters search;
+        search.k = k;
+        Neighbours found;
+        if (Status status = nearest(search, queries, items, execution, found); !status.ok())
+            return status;
+        farthest.resize(items.rows * k);
+        for (std::size_t word = 0; word < items.rows; ++word) {
+            const auto list = farthest.begin() + static_cast<std::ptrdiff_t>(word * k);
+            std::fill_n(list, k, static_cast<std::uint32_t>(word));
+            std::copy(found.items.begin() + static_cast<std::ptrdiff_t>(found.begins[word]),
+                      found.items.begin() + static_cast<std::ptrdiff_t>(found.begins[word + 1]),
+                      list);
+        }
+        return {};
+    };
+}
+
+FarthestSearch farthest_search_on_cpu(const TrainingParameters& parameters) {
+    return farthest_search(
+        parameters,
+        [](const KnnParameters& search, const Vectors& queries, const Vectors& items,
+           Execution& execution, Neighbours& answer) -> Status {
+            auto found = nearest_neighbours(search, queries, items, {}, execution);
+            if (found.ok()) answer = std::move(*found);
+            return found.status();
+        });
+}
+
+Training::Training(const TrainingParameters& parameters, std::uint64_t words, std::uint64_t tokens,
+                   WordVectors model)
+    : parameters_(parameters),
+      words_(words),
+      parts_(parts_of_epoch(parameters, tokens)),
+      model_(std::move(model)),
+      states_(parameters.shards, State::open),
+      trained_(parameters.shards) {}
+
+TrainingCount Training::count() const {
+    const std::lock_guard lock(mutex_);
+    return count_;
+}
+
+Training::Hub Training::hub() const {
+    const std::lock_guard lock(mutex_);
+    return hub_;
+}
+
+Status Training::take_part(WordTrainer& trainer, const FarthestSearch& search,
+                           Execution& execution) {
+    std::uint64_t held = 0;  // which version of the model the trainer has
+    std::unique_lock lock(mutex_);
+    while (!finished()) {
+        if (execution.stop_requested()) return Status::cancelled();
+        Status status;
+        if (const bool needed = search_needed(); needed && search_ == State::open) {
+            status = search_farthest(lock, search, execution);
+        } else if (const auto open = std::find(states_.begin(), states_.end(), State::open);
+                   open != states_.end() && !(needed && search_ == State::running)) {
+            const auto shard = static_cast<std::uint32_t>(open - states_.begin());
+            status = train_shard(lock, shard, trainer, held, execution);
+        } else {
+            changed_.wait_for(lock, kLook);
+        }
+        if (!status.ok()) return status;
+    }
+    return {};
+}
+
+bool Training::search_needed() const {
+    return parameters_.far_count > 0 && epoch_ >= parameters_.farthest_from;
+}
+
+Status Training::search_farthest(std::unique_lock<std::mutex>& lock, const FarthestSearch& search,
+                                 Execution& execution) {
+    search_ = State::running;
+    lock.unlock();
+    std::vector<std::uint32_t> found;
+    Status status = search(model_, execution, found);
+    lock.lock();
+    search_ = status.ok() ? State::done : State::open;
+    if (status.ok()) {
+        farthest_ = std::move(found);
+        find_hub();
+    }
+    changed_.notify_all();
+    return status;
+}
+
+/// Nobody writes the model or the lists while a shard is open or running.
+Status Training::train_shard(std::unique_lock<std::mutex>& lock, std::uint32_t shard,
+                             WordTrainer& trainer, std::uint64_t& held, Execution& execution) {
+    states_[shard] = State::running;
+    TrainingPart part{epoch_, shard, part_, parts_, {}};
+    if (search_needed()) part.farthest = farthest_;
+    const bool load = held != version_;
+    lock.unlock();
+    TrainingCount count;
+    Status status = load ? trainer.load(model_) : Status();
+    held = 0;
+    if (status.ok()) status = trainer.train(part, execution, count);
+    WordVectors trained;
+    if (status.ok()) status = trainer.store(trained);
+    lock.lock();
+    states_[shard] = status.ok() ? State::done : State::open;
+    if (status.ok()) {
+        count_.tokens += count.tokens;
+        count_.windows += count.windows;
+        count_.steps += count.steps;
+        count_.loss += count.loss;
+        trained_[shard] = std::move(trained);
+        if (std::all_of(states_.begin(), states_.end(),
+                        [](State state) { return state == State::done; }))
+            end_round();
+        if (states_.size() == 1) held = version_;  // an average is of others, too
+    }
+    changed_.notify_all();
+    return status;
+}
+
+void Training::end_round() {
+    average();
+    ++version_;
+    std::fill(states_.begin(), states_.end(), State::open);
+    if (++part_ < parts_) return;
+    part_ = 0;
+    ++epoch_;
+    search_ = State::open;
+}
+
+/// In the order of the shards, whoever has trained them.
+void Training::average() {
+    if (trained_.size() == 1) {
+        std::swap(model_, trained_[0]);
+        return;
+    }
+    const auto mean = [this](std::vector<float> WordVectors::*rows) {
+        const auto count = static_cast<float>(trained_.size());
+        std::vector<float>& means = model_.*rows;
+        for (std::size_t i = 0; i < means.size(); ++i) {
+            float sum = 0;
+            for (const WordVectors& one : trained_) sum += (one.*rows)[i];
+            means[i] = sum / count;
+        }
+    };
+    mean(&WordVectors::vectors);
+    mean(&WordVectors::outputs);
+}
+
+void Training::find_hub() {
+    std::vector<std::uint32_t> lists(words_);
+    for (const std::uint32_t word : farthest_) ++lists[word];
+    hub_.lists += *std::max_element(lists.begin(), lists.end());
+    hub_.of += words_;
+}
+
+std::uint64_t training_bytes(const TrainingParameters& parameters, std::uint64_t words,
+                             std::uint64_t tokens, unsigned threads) {
+    const std::uint64_t size = (parameters.dimensions + 31) / 32 * 32;
+    const std::uint64_t model = 2 * words * size * sizeof(float);
+    // The model, the trainer's, one of each shard; the entries, with a break for every word at
+    // most; what each thread has met in a step.
+    const std::uint64_t rows_of_window = 2 * parameters.window + 1 + parameters.negative;
+    const std::uint64_t met = std::min<std::uint64_t>(2 * words, parameters.batch * rows_of_window);
+    const std::uint64_t thread = 2 * words * 8 + 2 * met * (size + 2) * sizeof(std::int32_t);
+    return model * (2 + parameters.shards) + 8 * tokens / parameters.shards + threads * thread +
+           words * parameters.far_count * 2 * sizeof(std::uint32_t);
+}
+
+}  // namespace gputext

@@ -650,8 +650,7 @@ MaybeEvent DaemonConnection::take_answer(const TrieImageReply& reply, const Pack
 
 MaybeEvent DaemonConnection::take_answer(const TrainingReply& reply, const Packet& packet) {
     if (Status status = check_answer(reply.type, reply.words); !status.ok()) return status;
-    if (reply.dimensions != expected_.items || (reply.hub_lists > 0 && reply.hub >= reply.words))
-        return broken_reply("vectors of another training");
+    if (reply.dimensions != expected_.items) return broken_reply("vectors of other dimensions");
     const std::uint64_t size = std::uint64_t{2} * reply.words * reply.dimensions * sizeof(float);
     auto file = map_answer(packet, size);
     if (!file.ok()) return file.status();

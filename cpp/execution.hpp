@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <string>
 #include <thread>
@@ -55,7 +56,8 @@ public:
     const char* phase() const { return phase_.load(std::memory_order_relaxed); }
     std::uint64_t done() const { return done_.load(std::memory_order_relaxed); }
     std::uint64_t total() const { return total_.load(std::memory_order_relaxed); }
-    /// For what is trained: the epoch at work, from 1, and the mean loss of what was trained last.
+    /// For what is trained: the epoch at work, from 1, and the mean loss of what was trained last,
+    /// NaN while nobody knows it.
     void show_training(std::uint32_t epoch, double loss);
     /// 0 for what is not trained.
     std::uint32_t epoch() const { return epoch_.load(std::memory_order_relaxed); }
@@ -83,7 +85,7 @@ private:
     std::atomic<std::uint64_t> done_{0};
     std::atomic<std::uint64_t> total_{0};
     std::atomic<std::uint32_t> epoch_{0};
-    std::atomic<double> loss_{0};
+    std::atomic<double> loss_{std::numeric_limits<double>::quiet_NaN()};
 
     mutable std::mutex times_mutex_;
     Clock::time_point phase_begin_;

@@ -267,8 +267,8 @@ void fields(Archive& archive, auto& message) {
     } else if constexpr (std::is_same_v<T, TrainingReply>) {
         archive.number(message.words);
         archive.number(message.dimensions);
-        archive.number(message.hub);
         archive.number(message.hub_lists);
+        archive.number(message.hub_of);
         fields_of_report(archive, message);
     } else if constexpr (std::is_same_v<T, PhaseTime>) {
         archive.text(message.name, kMaxName);

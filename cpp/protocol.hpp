@@ -373,8 +373,8 @@ struct TrainingReply : JobReport {
     static constexpr std::uint16_t type = 25;
     std::uint32_t words = 0;
     std::uint32_t dimensions = 0;
-    std::uint32_t hub = 0;        // as in FarthestHub
-    std::uint32_t hub_lists = 0;  // the same
+    std::uint64_t hub_lists = 0;  // as in Training::Hub
+    std::uint64_t hub_of = 0;     // the same
 };
 
 using Message =

@@ -1,10 +1,5 @@
-// cpp/training_run.hpp - a training of words from its input to its answer, as gputextd and a
-// session run it alike
-//
-// The farthest words of a word are found by an exact search for what is nearest to its negated
-// vector, so that every device finds the same ones. A word that is among the farthest of very many
-// is a hub: which one is the worst is kept, since negatives that are always the same few words
-// teach little.
+// cpp/training_run.hpp - a training of words from its input to its answer, as gputextd and a session
+// run it alike
 
 #pragma once
 
@@ -12,16 +7,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
-#include <vector>
 
 #include "cpp/cooccurrences.hpp"
 #include "cpp/execution.hpp"
-#include "cpp/knn.hpp"
 #include "cpp/status.hpp"
-#include "cpp/vectors.hpp"
 #include "cpp/word2vec.hpp"
 #include "cpp/word_sampling.hpp"
 #include "cpp/word_trainer.hpp"
@@ -39,57 +30,36 @@ struct TrainingInput {
     std::span<const float> known;
 };
 
-/// The word that was in most lists of farthest words at one time, the first one of several.
-struct FarthestHub {
-    std::uint32_t word = 0;
-    std::uint32_t lists = 0;  // 0: there were none
-};
-
 class TrainingRun {
 public:
     /// The input's views live as long as this.
     explicit TrainingRun(const TrainingInput& input) : input_(input) {}
 
-    /// Before anything else. Error: invalid_argument, also for known vectors that are not finite or
-    /// of more words than there are.
+    /// Before anything else. Errors: invalid_argument, also for known vectors that are not finite
+    /// or of more words than there are.
     Status prepare();
 
     /// cpu_word_trainer(), or that of a device.
     using MakeTrainer = std::function<Result<std::unique_ptr<WordTrainer>>(
         const TrainerParameters& parameters, const WordSampling& sampling,
         const TokenStream& tokens, Execution& execution)>;
-    /// nearest_neighbours(), or that of a device.
-    using NeighbourSearch =
-        std::function<Status(const KnnParameters& parameters, const Vectors& queries,
-                             const Vectors& items, Execution& execution, Neighbours& answer)>;
-    /// As Training::take_part(); may be called by several threads at once, with trainers of their
-    /// own. Ok at once when nothing is left to do.
-    Status take_part(const MakeTrainer& make_trainer, const NeighbourSearch& search,
+    /// As Training::take_part(), with a trainer of its own. May be called by several threads at
+    /// once, and again after an error. Ok at once when nothing is left to do.
+    Status take_part(const MakeTrainer& make_trainer, const NearestSearch& nearest,
                      Execution& execution);
+    /// All of it on the CPU, on the execution's threads.
+    Status run_on_cpu(Execution& execution);
 
     /// After take_part() was ok on all threads.
     const WordVectors& model() const { return training_->model(); }
-    FarthestHub hub() const { return hub_; }
+    Training::Hub hub() const { return training_->hub(); }
 
 private:
-    Status find_farthest(const NeighbourSearch& search, const WordVectors& model, std::uint32_t k,
-                         Execution& execution, std::vector<std::uint32_t>& farthest);
-    void count_hub(std::span<const std::uint32_t> farthest);
-
     TrainingInput input_;
     WordSampling sampling_;
     std::optional<Training> training_;
-    std::atomic<bool> all_begun_{false};
-    std::mutex hub_mutex_;
-    FarthestHub hub_;
+    std::atomic<bool> finished_{false};
 };
-
-/// All of it on the CPU, on the execution's threads.
-Status run_on_cpu(TrainingRun& run, Execution& execution);
-
-/// Bytes that a training takes at most on the CPU beside its tokens, the answer included.
-std::uint64_t training_bytes(const TrainingParameters& parameters, std::uint64_t words,
-                             std::uint64_t tokens);
 
 /// What is usual for a model: word2vec's own.
 float usual_learning_rate(WordModel model);

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <string>
 
 namespace gputext {
 namespace {
+
+const char* const kPhase = "training";
 
 /// How long a thread that has nothing to do waits before it looks at the stop request.
 constexpr std::chrono::milliseconds kLook{10};
@@ -94,21 +97,22 @@ FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSear
     };
 }
 
+Status nearest_on_cpu(const KnnParameters& parameters, const Vectors& queries,
+                      const Vectors& items, Execution& execution, Neighbours& answer) {
+    auto found = nearest_neighbours(parameters, queries, items, {}, execution);
+    if (found.ok()) answer = std::move(*found);
+    return found.status();
+}
+
 FarthestSearch farthest_search_on_cpu(const TrainingParameters& parameters) {
-    return farthest_search(
-        parameters,
-        [](const KnnParameters& search, const Vectors& queries, const Vectors& items,
-           Execution& execution, Neighbours& answer) -> Status {
-            auto found = nearest_neighbours(search, queries, items, {}, execution);
-            if (found.ok()) answer = std::move(*found);
-            return found.status();
-        });
+    return farthest_search(parameters, nearest_on_cpu);
 }
 
 Training::Training(const TrainingParameters& parameters, std::uint64_t words, std::uint64_t tokens,
                    WordVectors model)
     : parameters_(parameters),
       words_(words),
+      tokens_(tokens * parameters.epochs),
       parts_(parts_of_epoch(parameters, tokens)),
       model_(std::move(model)),
       states_(parameters.shards, State::open),
@@ -165,6 +169,13 @@ Status Training::search_farthest(std::unique_lock<std::mutex>& lock, const Farth
     return status;
 }
 
+/// What others have done until now counts, too; a search has had phases of its own.
+void Training::show(Execution& execution) const {
+    if (std::strcmp(execution.phase(), kPhase) != 0) execution.begin_phase(kPhase, tokens_);
+    if (count_.tokens > execution.done()) execution.advance(count_.tokens - execution.done());
+    execution.show_training(epoch_ + 1, execution.loss());
+}
+
 /// Nobody writes the model or the lists while a shard is open or running.
 Status Training::train_shard(std::unique_lock<std::mutex>& lock, std::uint32_t shard,
                              WordTrainer& trainer, std::uint64_t& held, Execution& execution) {
@@ -172,6 +183,7 @@ Status Training::train_shard(std::unique_lock<std::mutex>& lock, std::uint32_t s
     TrainingPart part{epoch_, shard, part_, parts_, {}};
     if (search_needed()) part.farthest = farthest_;
     const bool load = held != version_;
+    show(execution);
     lock.unlock();
     TrainingCount count;
     Status status = load ? trainer.load(model_) : Status();
@@ -187,6 +199,8 @@ Status Training::train_shard(std::unique_lock<std::mutex>& lock, std::uint32_t s
         count_.steps += count.steps;
         count_.loss += count.loss;
         trained_[shard] = std::move(trained);
+        if (count.steps > 0)
+            execution.show_training(epoch_ + 1, count.loss / static_cast<double>(count.steps));
         if (std::all_of(states_.begin(), states_.end(),
                         [](State state) { return state == State::done; }))
             end_round();

@@ -49,6 +49,9 @@ using NearestSearch =
 /// The words with the smallest cosine of their vectors, ties by number: those that an exact search
 /// finds nearest to the negated vector. A word without so many stands in for those that lack.
 FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSearch nearest);
+/// A NearestSearch.
+Status nearest_on_cpu(const KnnParameters& parameters, const Vectors& queries,
+                      const Vectors& items, Execution& execution, Neighbours& answer);
 FarthestSearch farthest_search_on_cpu(const TrainingParameters& parameters);
 
 /// A training that several threads may take part in, each with a trainer of its own.
@@ -59,7 +62,8 @@ public:
 
     /// Takes part until there is nothing left to do that others have not begun, or what they have
     /// begun has ended. One alone does all. Fails with the first error of this thread's own
-    /// trainer, whose unfinished part another takes then, or the next call.
+    /// trainer, whose unfinished part another takes then, or the next call. Shows the epoch and the
+    /// loss, and as the steps of its phase the tokens of all epochs and shards.
     Status take_part(WordTrainer& trainer, const FarthestSearch& search, Execution& execution);
 
     /// Of what has been trained; after take_part() of all.
@@ -77,6 +81,7 @@ private:
 
     bool finished() const { return epoch_ == parameters_.epochs; }
     bool search_needed() const;
+    void show(Execution& execution) const;
     Status search_farthest(std::unique_lock<std::mutex>& lock, const FarthestSearch& search,
                            Execution& execution);
     Status train_shard(std::unique_lock<std::mutex>& lock, std::uint32_t shard,
@@ -87,7 +92,8 @@ private:
 
     const TrainingParameters parameters_;
     const std::uint64_t words_;
-    const std::uint32_t parts_;  // of an epoch, between averages
+    const std::uint64_t tokens_;  // of all epochs
+    const std::uint32_t parts_;   // of an epoch, between averages
 
     mutable std::mutex mutex_;
     std::condition_variable changed_;

@@ -88,8 +88,8 @@ public:
         return status;
     }
     Message reply(const JobReport& report) const override {
-        const FarthestHub hub = run_->hub();
-        return TrainingReply{report, request_.words, request_.dimensions, hub.word, hub.lists};
+        const Training::Hub hub = run_->hub();
+        return TrainingReply{report, request_.words, request_.dimensions, hub.lists, hub.of};
     }
 
 private:

@@ -9,6 +9,7 @@ extern "C" {
 #include <time.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
@@ -124,13 +125,20 @@ void format_progress(char (&text)[96], const SharedActivity& activity, double el
     snprintf(text + written, sizeof text - written, ", about %s left", left);
 }
 
+/// Nothing for what is not trained.
+void format_training(char (&text)[64], const SharedActivity& activity) {
+    if (activity.epoch == 0) return;
+    const int written = snprintf(text, sizeof text, ", epoch %u", activity.epoch);
+    if (!std::isnan(activity.loss))
+        snprintf(text + written, sizeof text - written, ", loss %.3f", activity.loss);
+}
+
 void tell_client(const SharedActivity& activity, double elapsed) {
     char progress[96];
     char training[64] = "";
     char place[32] = "";
     format_progress(progress, activity, elapsed);
-    if (activity.epoch > 0)
-        snprintf(training, sizeof training, ", epoch %u, loss %.3f", activity.epoch, activity.loss);
+    format_training(training, activity);
     if (activity.device >= 0) snprintf(place, sizeof place, " (device %d)", activity.device);
     if (activity.device == kOnCpu) copy_text(place, " (CPU)");
     ereport(INFO,

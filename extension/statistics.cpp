@@ -12,6 +12,7 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 
 #include "extension/shared_state.hpp"
@@ -102,7 +103,7 @@ void put_details(Row& row, const SharedActivity& activity) {
     if (activity.rate > 0) row.put(rate, Float8GetDatum(activity.rate));
     if (activity.epoch > 0) {
         row.put(epoch, Int32GetDatum(static_cast<int32>(activity.epoch)));
-        row.put(loss, Float8GetDatum(activity.loss));
+        if (!std::isnan(activity.loss)) row.put(loss, Float8GetDatum(activity.loss));
     }
     row.put_number(rows, activity.rows);
     row.put_number(bytes, activity.bytes);

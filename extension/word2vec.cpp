@@ -6,7 +6,7 @@ extern "C" {
 #include "utils/builtins.h"
 }
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
 
 #include "extension/failure.hpp"
@@ -34,16 +34,6 @@ struct Call {
 };
 
 // ---- Arguments ----
-
-/// An integer from 1 to `most`.
-std::uint32_t bounded_argument(FunctionCallInfo fcinfo, int argument, const char* name,
-                               std::uint32_t most) {
-    const std::uint32_t value = count_argument(fcinfo, argument, name);
-    if (value > most)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("%s must be at most %u, not %u", name, most, value)));
-    return value;
-}
 
 WordModel model_argument(FunctionCallInfo fcinfo, int argument) {
     const char* const name = text_argument(fcinfo, argument, "model");
@@ -74,13 +64,8 @@ double sample_argument(FunctionCallInfo fcinfo, int argument) {
 
 /// By the model where it is null.
 float learning_rate_argument(FunctionCallInfo fcinfo, int argument, WordModel model) {
-    if (PG_ARGISNULL(argument)) return usual_learning_rate(model);
-    const double rate = PG_GETARG_FLOAT8(argument);
-    const auto rounded = static_cast<float>(rate);
-    if (!(rate <= 1 && rounded > 0))
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("learning_rate must be above 0 and at most 1, not %g", rate)));
-    return rounded;
+    return PG_ARGISNULL(argument) ? usual_learning_rate(model)
+                                  : static_cast<float>(PG_GETARG_FLOAT8(argument));
 }
 
 /// From 0; the second half where it is null.
@@ -101,10 +86,10 @@ void read_arguments(FunctionCallInfo fcinfo, Call& call) {
     call.docs = text_argument(fcinfo, 0, "docs");
     parameters.model = model_argument(fcinfo, 1);
     parameters.dimensions =
-        bounded_argument(fcinfo, 2, "dimensions", TrainerParameters::kMostDimensions);
-    parameters.window = bounded_argument(fcinfo, 3, "window_size", TrainerParameters::kMostWindow);
+        count_argument(fcinfo, 2, "dimensions");
+    parameters.window = count_argument(fcinfo, 3, "window_size");
     parameters.negative =
-        bounded_argument(fcinfo, 4, "negative", TrainerParameters::kMostNegative);
+        count_argument(fcinfo, 4, "negative");
     const bool farthest = farthest_argument(fcinfo, 5);
     call.min_count = count_argument(fcinfo, 6, "min_count");
     call.sample = sample_argument(fcinfo, 7);
@@ -114,12 +99,17 @@ void read_arguments(FunctionCallInfo fcinfo, Call& call) {
     parameters.seed = static_cast<std::uint64_t>(PG_GETARG_INT64(10));
     call.config = config_argument(fcinfo, 11);
     call.initial = PG_ARGISNULL(12) ? nullptr : text_argument(fcinfo, 12, "initial");
-    const std::uint32_t far_count = bounded_argument(fcinfo, 13, "farthest", kMostFarthest);
+    const std::uint32_t far_count = count_argument(fcinfo, 13, "farthest");
     parameters.far_count = farthest ? far_count : 0;
     parameters.farthest_from = farthest_from_argument(fcinfo, 14, parameters.epochs);
-    parameters.shards = bounded_argument(fcinfo, 15, "replicas", kMostReplicas);
+    parameters.shards = count_argument(fcinfo, 15, "replicas");
     call.own_batch = !PG_ARGISNULL(16);
-    if (call.own_batch) parameters.batch = bounded_argument(fcinfo, 16, "batch", kMostBatch);
+    if (call.own_batch) parameters.batch = count_argument(fcinfo, 16, "batch");
+    Failure failure;
+    if (!attempt(failure, [&] {
+            return check_training(parameters, TrainingParameters::kMostWords);
+        }))
+        raise_failure(failure);
 }
 
 // ---- Words ----
@@ -154,7 +144,7 @@ void read_words(Call& call, TrainingWords& words, SetCall& set) {
     set.times().lap("numbering words");
     if (words.tokens.size() == 0) raise_no_words(call, words);
     TrainingParameters& parameters = call.parameters;
-    parameters.far_count = std::min(parameters.far_count, words.size());
+    parameters.far_count = std::min(parameters.far_count, words.size() - 1);
     if (!call.own_batch)
         parameters.batch = usual_batch(words.tokens.size(), parameters.shards);
 }
@@ -191,11 +181,11 @@ void put_rows(const TrainingWords& words, const WordVectors& model, std::uint32_
 }
 
 /// Negatives that are always the same few words teach little.
-void report_hub(const TrainingWords& words, const FarthestHub& hub) {
-    if (hub.lists == 0) return;
-    const std::string_view word = words.word(hub.word);
-    ereport(NOTICE, (errmsg("the word \"%.*s\" was among the farthest of %u of %u words",
-                            static_cast<int>(word.size()), word.data(), hub.lists, words.size())));
+void report_hub(const Training::Hub& hub) {
+    if (hub.of == 0) return;
+    ereport(NOTICE,
+            (errmsg("the most frequent farthest word was among the farthest of %.1f %% of the words",
+                    100 * static_cast<double>(hub.lists) / static_cast<double>(hub.of))));
 }
 
 Datum answer(FunctionCallInfo fcinfo) {
@@ -209,7 +199,7 @@ Datum answer(FunctionCallInfo fcinfo) {
         make_owned<WordTraining>(set.context(), call.parameters, call.sample, *words);
     run_computation(*training, set.times(), set.context());
     put_rows(*words, training->model, call.parameters.dimensions, set);
-    report_hub(*words, training->hub);
+    report_hub(training->hub);
     words->release();
     set.end();
     PG_RETURN_NULL();

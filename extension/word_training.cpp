@@ -14,7 +14,7 @@ Status WordTraining::compute(Execution& execution) {
     TrainingRun run(
         {parameters_, sample_, words_.tokens.view(), words_.chosen.counts, words_.known_vectors()});
     Status status = run.prepare();
-    if (status.ok()) status = run_on_cpu(run, execution);
+    if (status.ok()) status = run.run_on_cpu(execution);
     if (!status.ok()) return status;
     model = run.model();
     hub = run.hub();
@@ -47,13 +47,13 @@ Status WordTraining::take(const DaemonEvent& event, Stop stop) {
     auto read = answer.read(stop);
     if (!read.ok()) return read.status();
     model = std::move(*read);
-    hub = {answer.summary.hub, answer.summary.hub_lists};
+    hub = {answer.summary.hub_lists, answer.summary.hub_of};
     return {};
 }
 
 void check_training_memory(const TrainingParameters& parameters, std::uint64_t words,
                            std::uint64_t tokens) {
-    const std::uint64_t needed = training_bytes(parameters, words, tokens);
+    const std::uint64_t needed = training_bytes(parameters, words, tokens, cpu_threads());
     ereport(DEBUG1, (errmsg_internal("training " UINT64_FORMAT " words in %u dimensions takes "
                                      "" UINT64_FORMAT " bytes",
                                      words, parameters.dimensions, needed)));

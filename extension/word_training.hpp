@@ -22,7 +22,7 @@ public:
         : parameters_(parameters), sample_(sample), words_(words) {}
 
     WordVectors model;
-    FarthestHub hub;
+    Training::Hub hub;
 
     JobSize size() const override;
     Status compute(Execution& execution) override;

@@ -77,4 +77,11 @@ Status Device::word_similarities(const SimilarityParameters& parameters,
     return keep(gputext::word_similarities(within, *features, execution), answer);
 }
 
+Result<std::unique_ptr<WordTrainer>> Device::word_trainer(const TrainerParameters& parameters,
+                                                          const WordSampling& sampling,
+                                                          const TokenStream& tokens, std::uint64_t,
+                                                          Execution&) {
+    return cpu_word_trainer(parameters, sampling, tokens);
+}
+
 }  // namespace gputext

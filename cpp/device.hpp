@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "cpp/trie.hpp"
 #include "cpp/vectors.hpp"
 #include "cpp/word_similarity.hpp"
+#include "cpp/word_trainer.hpp"
 #include "cpp/words.hpp"
 
 namespace gputext {
@@ -88,6 +90,15 @@ public:
     virtual Status word_similarities(const SimilarityParameters& parameters,
                                      const WeightParameters& weights, const Cooccurrences& counts,
                                      std::uint64_t memory, Execution& execution, Thesaurus& answer);
+
+    /// That of cpp/word_trainer.hpp, which takes at most `memory` bytes of the device's. All of its
+    /// functions are called by the device's thread, which destroys it before the device and runs
+    /// nothing else meanwhile. `tokens` and `sampling` live as long as the trainer.
+    virtual Result<std::unique_ptr<WordTrainer>> word_trainer(const TrainerParameters& parameters,
+                                                              const WordSampling& sampling,
+                                                              const TokenStream& tokens,
+                                                              std::uint64_t memory,
+                                                              Execution& execution);
 
     /// Gives back what is kept between jobs: there has been none for a while.
     virtual void release_memory() {}

@@ -41,18 +41,17 @@ Status TrainingRun::take_part(const MakeTrainer& make_trainer, const NearestSear
     if (finished_) return {};
     const auto trainer = make_trainer(input_.parameters, sampling_, input_.tokens, execution);
     if (!trainer.ok()) return trainer.status();
-    Status status = training_->take_part(**trainer, farthest_search(input_.parameters, nearest),
-                                         execution);
+    Status status =
+        training_->take_part(**trainer, farthest_search(input_.parameters, nearest), execution);
     if (status.ok()) finished_ = true;
     return status;
 }
 
 Status TrainingRun::run_on_cpu(Execution& execution) {
-    return take_part(
-        [](const TrainerParameters& parameters, const WordSampling& sampling,
-           const TokenStream& tokens,
-           Execution&) { return cpu_word_trainer(parameters, sampling, tokens); },
-        nearest_on_cpu, execution);
+    return take_part([](const TrainerParameters& parameters, const WordSampling& sampling,
+                        const TokenStream& tokens,
+                        Execution&) { return cpu_word_trainer(parameters, sampling, tokens); },
+                     nearest_on_cpu, execution);
 }
 
 float usual_learning_rate(WordModel model) {

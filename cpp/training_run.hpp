@@ -1,5 +1,5 @@
-// cpp/training_run.hpp - a training of words from its input to its answer, as gputextd and a session
-// run it alike
+// cpp/training_run.hpp - a training of words from its input to its answer, as gputextd and a
+// session run it alike
 
 #pragma once
 

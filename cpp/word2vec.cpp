@@ -97,8 +97,8 @@ FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSear
     };
 }
 
-Status nearest_on_cpu(const KnnParameters& parameters, const Vectors& queries,
-                      const Vectors& items, Execution& execution, Neighbours& answer) {
+Status nearest_on_cpu(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+                      Execution& execution, Neighbours& answer) {
     auto found = nearest_neighbours(parameters, queries, items, {}, execution);
     if (found.ok()) answer = std::move(*found);
     return found.status();

@@ -50,8 +50,8 @@ using NearestSearch =
 /// finds nearest to the negated vector. A word without so many stands in for those that lack.
 FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSearch nearest);
 /// A NearestSearch.
-Status nearest_on_cpu(const KnnParameters& parameters, const Vectors& queries,
-                      const Vectors& items, Execution& execution, Neighbours& answer);
+Status nearest_on_cpu(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+                      Execution& execution, Neighbours& answer);
 FarthestSearch farthest_search_on_cpu(const TrainingParameters& parameters);
 
 /// A training that several threads may take part in, each with a trainer of its own.

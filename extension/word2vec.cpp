@@ -73,9 +73,9 @@ std::uint32_t farthest_from_argument(FunctionCallInfo fcinfo, int argument, std:
     if (PG_ARGISNULL(argument)) return epochs / 2;
     const std::uint32_t epoch = count_argument(fcinfo, argument, "farthest_from_epoch");
     if (epoch > epochs)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("farthest_from_epoch must be at most epochs, %u, not %u", epochs,
-                               epoch)));
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                 errmsg("farthest_from_epoch must be at most epochs, %u, not %u", epochs, epoch)));
     return epoch - 1;
 }
 
@@ -85,11 +85,9 @@ void read_arguments(FunctionCallInfo fcinfo, Call& call) {
     TrainingParameters& parameters = call.parameters;
     call.docs = text_argument(fcinfo, 0, "docs");
     parameters.model = model_argument(fcinfo, 1);
-    parameters.dimensions =
-        count_argument(fcinfo, 2, "dimensions");
+    parameters.dimensions = count_argument(fcinfo, 2, "dimensions");
     parameters.window = count_argument(fcinfo, 3, "window_size");
-    parameters.negative =
-        count_argument(fcinfo, 4, "negative");
+    parameters.negative = count_argument(fcinfo, 4, "negative");
     const bool farthest = farthest_argument(fcinfo, 5);
     call.min_count = count_argument(fcinfo, 6, "min_count");
     call.sample = sample_argument(fcinfo, 7);
@@ -106,9 +104,8 @@ void read_arguments(FunctionCallInfo fcinfo, Call& call) {
     call.own_batch = !PG_ARGISNULL(16);
     if (call.own_batch) parameters.batch = count_argument(fcinfo, 16, "batch");
     Failure failure;
-    if (!attempt(failure, [&] {
-            return check_training(parameters, TrainingParameters::kMostWords);
-        }))
+    if (!attempt(failure,
+                 [&] { return check_training(parameters, TrainingParameters::kMostWords); }))
         raise_failure(failure);
 }
 
@@ -118,11 +115,11 @@ void read_initial(const Call& call, TrainingWords& words) {
     read_model(call.initial, {true, true}, words.model);
     const std::size_t dimensions = words.model.dimensions();
     if (words.model.words() > 0 && dimensions != call.parameters.dimensions)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("the vectors of initial have %zu dimensions, not %u", dimensions,
-                               call.parameters.dimensions),
-                        errhint("With dimensions => %zu training goes on from there.",
-                                dimensions)));
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                 errmsg("the vectors of initial have %zu dimensions, not %u", dimensions,
+                        call.parameters.dimensions),
+                 errhint("With dimensions => %zu training goes on from there.", dimensions)));
 }
 
 [[noreturn]] void raise_no_words(const Call& call, const TrainingWords& words) {
@@ -145,8 +142,7 @@ void read_words(Call& call, TrainingWords& words, SetCall& set) {
     if (words.tokens.size() == 0) raise_no_words(call, words);
     TrainingParameters& parameters = call.parameters;
     parameters.far_count = std::min(parameters.far_count, words.size() - 1);
-    if (!call.own_batch)
-        parameters.batch = usual_batch(words.tokens.size(), parameters.shards);
+    if (!call.own_batch) parameters.batch = usual_batch(words.tokens.size(), parameters.shards);
 }
 
 // ---- Rows ----
@@ -183,9 +179,10 @@ void put_rows(const TrainingWords& words, const WordVectors& model, std::uint32_
 /// Negatives that are always the same few words teach little.
 void report_hub(const Training::Hub& hub) {
     if (hub.of == 0) return;
-    ereport(NOTICE,
-            (errmsg("the most frequent farthest word was among the farthest of %.1f %% of the words",
-                    100 * static_cast<double>(hub.lists) / static_cast<double>(hub.of))));
+    ereport(
+        NOTICE,
+        (errmsg("the most frequent farthest word was among the farthest of %.1f %% of the words",
+                100 * static_cast<double>(hub.lists) / static_cast<double>(hub.of))));
 }
 
 Datum answer(FunctionCallInfo fcinfo) {
@@ -195,8 +192,7 @@ Datum answer(FunctionCallInfo fcinfo) {
     auto* words = make_owned<TrainingWords>(set.context(), call.config, host_memory_limit());
     read_words(call, *words, set);
     check_training_memory(call.parameters, words->size(), words->tokens.size());
-    auto* training =
-        make_owned<WordTraining>(set.context(), call.parameters, call.sample, *words);
+    auto* training = make_owned<WordTraining>(set.context(), call.parameters, call.sample, *words);
     run_computation(*training, set.times(), set.context());
     put_rows(*words, training->model, call.parameters.dimensions, set);
     report_hub(training->hub);

@@ -19,7 +19,7 @@ CREATE TABLE sentences AS
 SELECT i AS id, array_agg(coalesce(pick(i || '-' || place, c.words), p.word) ORDER BY place) AS words
 FROM generate_series(1, 3000) AS i
 JOIN LATERAL (SELECT u.* FROM patterns, unnest(words) WITH ORDINALITY AS u (word, place) WHERE number = ('x' || left(md5(i::text), 7))::bit(28)::int % 8) AS p ON true
-LEFT JOIN classes AS c ON c.class = p.word GROUP BY i;
+LEFT JOIN classes AS c ON c.class = p.word GROUP BY i ORDER BY i;
 
 -- Both models put words of one class next to one another.
 SET gputext.device = cpu;

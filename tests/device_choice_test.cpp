@@ -135,6 +135,20 @@ TEST(DeviceChoice, LargeThesauriAreWorthADevice) {
         worth_a_device({1'000'000, 24'000'000, counted_similarity_cpu_seconds(1'000'000, 16)}));
 }
 
+TEST(DeviceChoice, TrainsOnAtLeastSomeThousandTokensOnADevice) {
+    TrainerParameters parameters;
+    const auto worth = [&](std::uint64_t tokens, unsigned threads) {
+        return worth_a_device(
+            {tokens, 8 * tokens, word2vec_cpu_seconds(parameters, tokens, threads)});
+    };
+    EXPECT_FALSE(worth(100, 1));
+    EXPECT_TRUE(worth(10'000, 1));
+    EXPECT_TRUE(worth(100'000, 16));
+    const double skipgram = word2vec_cpu_seconds(parameters, 1000, 1);
+    parameters.model = WordModel::cbow;
+    EXPECT_LT(word2vec_cpu_seconds(parameters, 1000, 1), skipgram / 2);
+}
+
 /// So many rows of `width` columns, from 0 on, each row further by `step`.
 struct Texts {
     Texts(std::size_t rows, std::size_t width, std::size_t step) {

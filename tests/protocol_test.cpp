@@ -246,6 +246,39 @@ TEST(Protocol, RefusesThesauriThatCannotBe) {
     EXPECT_FALSE(good(other));
 }
 
+TEST(Protocol, RefusesTrainingsThatCannotBe) {
+    const auto good = [](const SubmitTraining& submit) {
+        return decode(encode(submit), descriptors_of(submit)).ok();
+    };
+    SubmitTraining submit;
+    submit.words = submit.known = UINT32_MAX - 1;
+    submit.tokens = std::uint64_t{1} << 56;
+    submit.dimensions = TrainerParameters::kMostDimensions;
+    EXPECT_EQ(descriptors_of(submit), 4u);
+    EXPECT_TRUE(good(submit));
+    SubmitTraining other = submit;
+    other.known = 0;
+    EXPECT_EQ(descriptors_of(other), 3u);
+    EXPECT_TRUE(good(other));
+    other.words = UINT32_MAX;
+    EXPECT_FALSE(good(other));
+    other = submit;
+    --other.words;
+    EXPECT_FALSE(good(other));
+    other = submit;
+    ++other.tokens;
+    EXPECT_FALSE(good(other));
+    other = submit;
+    ++other.dimensions;
+    EXPECT_FALSE(good(other));
+    other = submit;
+    other.model = static_cast<WordModel>(2);
+    EXPECT_FALSE(good(other));
+    TrainingReply reply;
+    reply.words = UINT32_MAX;
+    EXPECT_FALSE(decode(encode(reply), 1).ok());
+}
+
 TEST(Protocol, RefusesWordsOutsideTheirBytes) {
     const auto good = [](std::vector<std::uint64_t> begins, std::uint64_t bytes) {
         return check_word_begins(begins, bytes, {}).ok();

@@ -78,12 +78,26 @@ inline std::vector<Message> sample_messages() {
     counted.positions = false;
     counted.weight = WordWeight::count;
     counted.features = 600;
+    SubmitTraining training;
+    training.words = 100;
+    training.tokens = 3000;
+    training.model = WordModel::cbow;
+    training.dimensions = 16;
+    training.epochs = 5;
+    training.learning_rate = 0.05f;
+    training.seed = 7;
+    SubmitTraining more_training = training;
+    more_training.known = 90;
+    more_training.far_count = 5;
+    more_training.sample = 1e-4;
     const JobReport report{0, "fake device 0", 0.25, 1, {{"hashing", 0.125}}};
-    const RunningJob job{17, "near_duplicates", 1, "verifying candidates", 3, 9, 7, 1000, 1.5};
+    const RunningJob job{17, "near_duplicates", 1, "verifying candidates", 3, 9, 2, 0.5, 7, 1000,
+                         1.5};
     return {Hello{42, "0.1.0"},
             submit,
             with_signatures,
-            Progress{"computing signatures", 5, 10, 0},
+            Progress{"computing signatures", 5, 10, 0, 0, 0},
+            Progress{"training", 5, 10, 0, 3, 2.5},
             NearDuplicatesReply{report, 7, 3, true},
             neighbours,
             within,
@@ -94,6 +108,9 @@ inline std::vector<Message> sample_messages() {
             build,
             thesaurus,
             counted,
+            training,
+            more_training,
+            TrainingReply{report, 100, 16, 30, 100},
             NeighboursReply{report, 7, 70, 90, 1},
             ScoresReply{report, 9},
             WordCodesReply{report, 30},

@@ -64,6 +64,47 @@ void start_vectors(const TrainingParameters& parameters, std::uint64_t words, Wo
     model.outputs.resize(size, 0.0f);
 }
 
+FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSearch nearest) {
+    return [dimensions = parameters.dimensions, k = parameters.far_count,
+            nearest = std::move(nearest)](const WordVectors& model, Execution& execution,
+                                          std::vector<std::uint32_t>& farthest) -> Status {
+        std::vector<float> negated(model.vectors.size());
+        std::transform(model.vectors.begin(), model.vectors.end(), negated.begin(),
+                       [](float element) { return -element; });
+        Vectors items;
+        items.rows = model.vectors.size() / dimensions;
+        items.dimensions = dimensions;
+        items.elements = model.vectors.data();
+        Vectors queries = items;
+        queries.elements = negated.data();
+        KnnParameters search;
+        search.k = k;
+        Neighbours found;
+        if (Status status = nearest(search, queries, items, execution, found); !status.ok())
+            return status;
+        farthest.resize(items.rows * k);
+        for (std::size_t word = 0; word < items.rows; ++word) {
+            const auto list = farthest.begin() + static_cast<std::ptrdiff_t>(word * k);
+            std::fill_n(list, k, static_cast<std::uint32_t>(word));
+            std::copy(found.items.begin() + static_cast<std::ptrdiff_t>(found.begins[word]),
+                      found.items.begin() + static_cast<std::ptrdiff_t>(found.begins[word + 1]),
+                      list);
+        }
+        return {};
+    };
+}
+
+FarthestSearch farthest_search_on_cpu(const TrainingParameters& parameters) {
+    return farthest_search(
+        parameters,
+        [](const KnnParameters& search, const Vectors& queries, const Vectors& items,
+           Execution& execution, Neighbours& answer) -> Status {
+            auto found = nearest_neighbours(search, queries, items, {}, execution);
+            if (found.ok()) answer = std::move(*found);
+            return found.status();
+        });
+}
+
 Training::Training(const TrainingParameters& parameters, std::uint64_t words, std::uint64_t tokens,
                    WordVectors model)
     : parameters_(parameters),
@@ -113,7 +154,7 @@ Status Training::search_farthest(std::unique_lock<std::mutex>& lock, const Farth
     search_ = State::running;
     lock.unlock();
     std::vector<std::uint32_t> found;
-    Status status = search(model_, parameters_.far_count, execution, found);
+    Status status = search(model_, execution, found);
     lock.lock();
     search_ = status.ok() ? State::done : State::open;
     if (status.ok()) {

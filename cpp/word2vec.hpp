@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "cpp/execution.hpp"
+#include "cpp/knn.hpp"
 #include "cpp/status.hpp"
 #include "cpp/word_trainer.hpp"
 
@@ -37,11 +38,18 @@ Status check_training(const TrainingParameters& parameters, std::uint64_t words)
 /// row by row up to its end, stay as they are.
 void start_vectors(const TrainingParameters& parameters, std::uint64_t words, WordVectors& model);
 
-/// `k` farthest words of each word by cosine of the vectors, ties by number: those that an exact
-/// search finds nearest to the negated vector (cpp/knn.hpp).
-using FarthestSearch =
-    std::function<Status(const WordVectors& model, std::uint32_t k, Execution& execution,
-                         std::vector<std::uint32_t>& farthest)>;
+/// Finds far_count words for each word.
+using FarthestSearch = std::function<Status(const WordVectors& model, Execution& execution,
+                                            std::vector<std::uint32_t>& farthest)>;
+/// nearest_neighbours() of cpp/knn.hpp, wherever it is computed.
+using NearestSearch =
+    std::function<Status(const KnnParameters& parameters, const Vectors& queries,
+                         const Vectors& items, Execution& execution, Neighbours& answer)>;
+
+/// The words with the smallest cosine of their vectors, ties by number: those that an exact search
+/// finds nearest to the negated vector. A word without so many stands in for those that lack.
+FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSearch nearest);
+FarthestSearch farthest_search_on_cpu(const TrainingParameters& parameters);
 
 /// A training that several threads may take part in, each with a trainer of its own.
 class Training {

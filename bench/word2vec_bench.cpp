@@ -1,0 +1,105 @@
+// bench/word2vec_bench.cpp - vectors of the words of a file, trained on the CPU
+//
+// Arguments: the file, a line a text, and name=value for
+//
+//     threads (2), model (skipgram, cbow), dimensions (100), window (5), negative (5), epochs (5)
+//     learning_rate (0.025), sample (1e-4), min_count (5), seed (1), batch (4096), damping (0.1)
+//     farthest (0), farthest_from (half of the epochs, counted from 0), replicas (1)
+//     simd (the best: avx512, avx2, portable)
+//     out     a file to write the vectors to, in the text format of word2vec
+
+#include <chrono>
+#include <cstdio>
+#include <string>
+
+#include "bench/options.hpp"
+#include "bench/word_corpus.hpp"
+#include "cpp/word2vec.hpp"
+
+using namespace gputext;
+using bench::Options;
+
+namespace {
+
+TrainingParameters parameters_of(const Options& options) {
+    TrainingParameters p;
+    p.model = options.text("model") == "cbow" ? WordModel::cbow : WordModel::skipgram;
+    p.dimensions = options.whole("dimensions", p.dimensions);
+    p.window = options.whole("window", p.window);
+    p.negative = options.whole("negative", p.negative);
+    p.epochs = options.whole("epochs", p.epochs);
+    p.shards = options.whole("replicas", p.shards);
+    p.batch = options.whole("batch", p.batch);
+    p.learning_rate = static_cast<float>(options.number("learning_rate", p.learning_rate));
+    p.damping = static_cast<float>(options.number("damping", p.damping));
+    p.seed = options.whole("seed", p.seed);
+    p.far_count = options.whole("farthest", p.far_count);
+    p.farthest_from = options.whole("farthest_from", p.epochs / 2);
+    return p;
+}
+
+Simd simd_of(const std::string& name) {
+    for (const Simd simd : {Simd::portable, Simd::avx2, Simd::avx512})
+        if (name == simd_name(simd)) return simd;
+    return best_simd();
+}
+
+bool write_vectors(const std::string& to, const bench::WordCorpus& corpus, const WordVectors& model,
+                   std::uint32_t dimensions) {
+    std::FILE* const file = std::fopen(to.c_str(), "w");
+    if (file == nullptr) return false;
+    std::fprintf(file, "%zu %u\n", corpus.names.size(), dimensions);
+    for (std::size_t word = 0; word < corpus.names.size(); ++word) {
+        std::fputs(corpus.names[word].c_str(), file);
+        for (std::uint32_t i = 0; i < dimensions; ++i)
+            std::fprintf(file, " %.6g", static_cast<double>(model.vectors[word * dimensions + i]));
+        std::fputc('\n', file);
+    }
+    return std::fclose(file) == 0;
+}
+
+int fail(const Status& status) {
+    std::fprintf(stderr, "%s\n", status.message().c_str());
+    return 1;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+    if (count < 2) {
+        std::fprintf(stderr, "usage: word2vec_bench FILE [name=value...]\n");
+        return 2;
+    }
+    const Options options(count, arguments);
+    const TrainingParameters parameters = parameters_of(options);
+    const bench::WordCorpus corpus(arguments[1], CooccurrenceShape::kMostWindow,
+                                   options.whole<std::uint64_t>("min_count", 5), UINT32_MAX);
+    std::vector<std::uint64_t> counts(corpus.names.size());
+    for (const std::uint32_t word : corpus.stream().words) ++counts[word];
+    if (Status status = check_training(parameters, counts.size()); !status.ok())
+        return fail(status);
+
+    const WordSampling sampling = word_sampling(counts, options.number("sample", 1e-4));
+    WordVectors model;
+    start_vectors(parameters, counts.size(), model);
+    const TokenStream tokens = corpus.stream();
+    Execution execution(options.whole("threads", 2u));
+    auto trainer = cpu_word_trainer(parameters, sampling, tokens, simd_of(options.text("simd")));
+    if (!trainer.ok()) return fail(trainer.status());
+    Training training(parameters, counts.size(), tokens.words.size(), std::move(model));
+    const auto begin = std::chrono::steady_clock::now();
+    const Status status =
+        training.take_part(**trainer, farthest_search_on_cpu(parameters), execution);
+    const double seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (!status.ok()) return fail(status);
+    const TrainingCount done = training.count();
+    std::printf("%zu words, %.0f trained on in %.2f s: %.0f words/s on %u threads, loss %.4f\n",
+                counts.size(), static_cast<double>(done.tokens), seconds,
+                static_cast<double>(done.tokens) / seconds, execution.threads(),
+                done.loss / static_cast<double>(done.steps));
+    if (const std::string out = options.text("out");
+        !out.empty() && !write_vectors(out, corpus, training.model(), parameters.dimensions))
+        return 1;
+    return 0;
+}

@@ -12,50 +12,17 @@
 #include <cstdio>
 #include <string>
 
-#include "bench/options.hpp"
-#include "bench/word_corpus.hpp"
-#include "cpp/word2vec.hpp"
+#include "bench/word_training.hpp"
 
 using namespace gputext;
 using bench::Options;
 
 namespace {
 
-TrainingParameters parameters_of(const Options& options) {
-    TrainingParameters p;
-    p.model = options.text("model") == "cbow" ? WordModel::cbow : WordModel::skipgram;
-    p.dimensions = options.whole("dimensions", p.dimensions);
-    p.window = options.whole("window", p.window);
-    p.negative = options.whole("negative", p.negative);
-    p.epochs = options.whole("epochs", p.epochs);
-    p.shards = options.whole("replicas", p.shards);
-    p.batch = options.whole("batch", p.batch);
-    p.learning_rate = static_cast<float>(options.number("learning_rate", p.learning_rate));
-    p.damping = static_cast<float>(options.number("damping", p.damping));
-    p.seed = options.whole("seed", p.seed);
-    p.far_count = options.whole("farthest", p.far_count);
-    p.farthest_from = options.whole("farthest_from", p.epochs / 2);
-    return p;
-}
-
 Simd simd_of(const std::string& name) {
     for (const Simd simd : {Simd::portable, Simd::avx2, Simd::avx512})
         if (name == simd_name(simd)) return simd;
     return best_simd();
-}
-
-bool write_vectors(const std::string& to, const bench::WordCorpus& corpus, const WordVectors& model,
-                   std::uint32_t dimensions) {
-    std::FILE* const file = std::fopen(to.c_str(), "w");
-    if (file == nullptr) return false;
-    std::fprintf(file, "%zu %u\n", corpus.names.size(), dimensions);
-    for (std::size_t word = 0; word < corpus.names.size(); ++word) {
-        std::fputs(corpus.names[word].c_str(), file);
-        for (std::uint32_t i = 0; i < dimensions; ++i)
-            std::fprintf(file, " %.6g", static_cast<double>(model.vectors[word * dimensions + i]));
-        std::fputc('\n', file);
-    }
-    return std::fclose(file) == 0;
 }
 
 int fail(const Status& status) {
@@ -71,11 +38,10 @@ int main(int count, char** arguments) {
         return 2;
     }
     const Options options(count, arguments);
-    const TrainingParameters parameters = parameters_of(options);
+    const TrainingParameters parameters = bench::training_parameters(options);
     const bench::WordCorpus corpus(arguments[1], CooccurrenceShape::kMostWindow,
                                    options.whole<std::uint64_t>("min_count", 5), UINT32_MAX);
-    std::vector<std::uint64_t> counts(corpus.names.size());
-    for (const std::uint32_t word : corpus.stream().words) ++counts[word];
+    const std::vector<std::uint64_t> counts = bench::word_counts(corpus);
     if (Status status = check_training(parameters, counts.size()); !status.ok())
         return fail(status);
 
@@ -99,7 +65,7 @@ int main(int count, char** arguments) {
                 static_cast<double>(done.tokens) / seconds, execution.threads(),
                 done.loss / static_cast<double>(done.steps));
     if (const std::string out = options.text("out");
-        !out.empty() && !write_vectors(out, corpus, training.model(), parameters.dimensions))
+        !out.empty() && !bench::write_vectors(out, corpus, training.model(), parameters.dimensions))
         return 1;
     return 0;
 }

@@ -21,6 +21,7 @@
 #include "kernels/upload_ring.hpp"
 #include "kernels/word_lookup.hpp"
 #include "kernels/word_thesaurus.hpp"
+#include "kernels/word_trainer.hpp"
 
 namespace gputext {
 namespace {
@@ -228,6 +229,19 @@ public:
         return run(answer, memory, [&](const gpu::DeviceWork& work) {
             return gpu::word_similarities(parameters, weights, counts, work, *ring_, execution);
         });
+    }
+
+    Result<std::unique_ptr<WordTrainer>> word_trainer(const TrainerParameters& parameters,
+                                                      const WordSampling& sampling,
+                                                      const TokenStream& tokens,
+                                                      std::uint64_t memory,
+                                                      Execution& execution) override {
+        std::unique_ptr<WordTrainer> trainer;
+        Status status = run(trainer, memory, [&](const gpu::DeviceWork& work) {
+            return gpu::word_trainer(parameters, sampling, tokens, work, *ring_, execution);
+        });
+        if (!status.ok()) return status;
+        return trainer;
     }
 
     /// The pinned memory stays: it is little, and slow to get.

@@ -1,0 +1,77 @@
+#include "kernels/word_steps.hpp"
+
+#include <algorithm>
+
+#include "kernels/lane_rows.cuh"
+#include "kernels/launch.hpp"
+#include "kernels/word_steps.cuh"
+
+namespace gputext::gpu {
+namespace {
+
+StepChoice choice_of(const StepJob& job) {
+    const std::uint32_t elements = elements_of_lane(job.dimensions);
+    return job.model == WordModel::skipgram ? skipgram_steps(elements) : cbow_steps(elements);
+}
+
+/// Of a block, for what each of its warps has.
+std::size_t shared_bytes(const StepJob& job, const StepChoice& choice, unsigned warps) {
+    const bool at_once = job.model == WordModel::cbow || job.negative < choice.outputs;
+    const std::size_t steps = at_once ? 0 : std::size_t{2} * job.window * (1 + job.negative);
+    return 4 * warps * (window_words(job.window, job.negative) + steps);
+}
+
+Status attribute(cudaDeviceAttr which, int& value) {
+    int device = 0;
+    GPUTEXT_TRY(cuda_status(cudaGetDevice(&device), "asking for the device"));
+    return cuda_status(cudaDeviceGetAttribute(&value, which, device), "asking for the device");
+}
+
+}  // namespace
+
+std::uint32_t elements_of_lane(std::uint32_t dimensions) {
+    for (const std::uint32_t elements : {1u, 2u, 3u, 4u, 7u, 10u, 16u})
+        if (dimensions <= 32 * elements) return elements;
+    return 32;
+}
+
+std::uint32_t row_stride(std::uint32_t dimensions) {
+    return 32 * stored_elements(elements_of_lane(dimensions));
+}
+
+std::uint32_t sum_stride(std::uint32_t dimensions) {
+    return (dimensions + 31) / 32 * 32;
+}
+
+std::uint32_t place_in_row(std::uint32_t element, std::uint32_t dimensions) {
+    const std::uint32_t quad = lane_quad(elements_of_lane(dimensions));
+    const std::uint32_t lane = element % 32, number = element / 32;
+    return number / quad * quad * 32 + lane * quad + number % quad;
+}
+
+Status plan_steps(const StepJob& job, StepPlan& plan) {
+    const StepChoice choice = choice_of(job);
+    int most_shared = 0, processors = 0;
+    GPUTEXT_TRY(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, most_shared));
+    GPUTEXT_TRY(attribute(cudaDevAttrMultiProcessorCount, processors));
+    const std::size_t shared = static_cast<std::size_t>(most_shared) - kListed * 4 - 1024;
+    plan.warps = choice.warps;
+    while (plan.warps > 1 && shared_bytes(job, choice, plan.warps) > shared) plan.warps /= 2;
+    plan.shared_bytes = shared_bytes(job, choice, plan.warps);
+    GPUTEXT_TRY(allow_shared_bytes(choice.kernel, plan.shared_bytes));
+    plan.blocks = std::min(static_cast<unsigned>(processors), job.batch);
+    return {};
+}
+
+Status launch_steps(const StepJob& job, const StepPlan& plan, cudaStream_t stream) {
+    GPUTEXT_TRY(
+        cuda_status(cudaMemsetAsync(job.sync, 0, sizeof *job.sync, stream), "training vectors"));
+    StepJob copy = job;
+    void* arguments[] = {&copy};
+    return cuda_status(
+        cudaLaunchCooperativeKernel(choice_of(job).kernel, plan.blocks, plan.warps * 32, arguments,
+                                    plan.shared_bytes, stream),
+        "training vectors");
+}
+
+}  // namespace gputext::gpu

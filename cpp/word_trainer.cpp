@@ -5,6 +5,7 @@
 #include <barrier>
 #include <cmath>
 #include <new>
+#include <utility>
 
 #include "cpp/lane_sums.hpp"
 #include "cpp/logistic.hpp"
@@ -18,6 +19,8 @@ namespace {
 
 /// Windows of a step that are worth a thread.
 constexpr std::size_t kWindowsOfThread = 64;
+/// Windows of a thread between two times that their loss is shown.
+constexpr std::uint64_t kWindowsOfLoss = std::uint64_t{1} << 14;
 /// Windows whose rows are asked for before they are used.
 constexpr std::size_t kAhead = 2;
 
@@ -137,6 +140,13 @@ public:
     TrainingCount count() {
         count_.loss = loss_.total();
         return count_;
+    }
+    /// Shows the loss since `shown`, which becomes count(), when that was long ago.
+    void show_loss(TrainingCount& shown, std::uint32_t epoch, Execution& execution) {
+        if (count_.windows - shown.windows < kWindowsOfLoss) return;
+        const TrainingCount before = std::exchange(shown, count());
+        execution.show_training(epoch + 1, (shown.loss - before.loss) /
+                                               static_cast<double>(shown.steps - before.steps));
     }
 
     /// The windows number first .. end - 1 of a step.
@@ -385,6 +395,7 @@ Status CpuWordTrainer::run_steps(const TrainingPart& part, const TrainingSteps& 
         }
     };
     std::uint64_t advanced = 0;
+    TrainingCount shown;
     team.run([&](unsigned thread) {
         WindowSteps& worker = *workers_[thread];
         for (std::size_t step = begin; step < end; ++step) {
@@ -400,6 +411,7 @@ Status CpuWordTrainer::run_steps(const TrainingPart& part, const TrainingSteps& 
                 const std::uint64_t done = part_tokens * (step + 1 - begin) / (end - begin);
                 stopped = !execution.checkpoint(done - advanced).ok();
                 advanced = done;
+                worker.show_loss(shown, part.epoch, execution);
             }
             together.arrive_and_wait();
             worker.sums().clear();

@@ -118,7 +118,7 @@ public:
 
     virtual Status load(const WordVectors& model) = 0;
     /// Looks at the stop request at least every 50 ms, and counts the part's tokens as steps done
-    /// of the phase. Errors: cancelled, out_of_memory, a device's.
+    /// of the phase; shows the loss now and then. Errors: cancelled, out_of_memory, a device's.
     virtual Status train(const TrainingPart& part, Execution& execution, TrainingCount& count) = 0;
     virtual Status store(WordVectors& model) = 0;
 };

@@ -53,7 +53,12 @@ INSERT INTO calls VALUES
     (27, $$(SELECT e.* FROM dictionary, trie_encode(words, 'SELECT ''n'' || id, left(body, 1) FROM docs', NULL::text) AS e)$$),
     (28, $$(SELECT e.* FROM dictionary, trie_encode(words, 'SELECT id, body FROM docs WHERE false') AS e)$$),
     (29, $$(SELECT e.* FROM dictionary, trie_encode_documents(words, 'SELECT id, body FROM long_docs') AS e)$$),
-    (30, $$(SELECT trie_agg(word)::bytea FROM docs, string_to_table(body, ' ') AS word)$$);
+    (30, $$(SELECT trie_agg(word)::bytea FROM docs, string_to_table(body, ' ') AS word)$$),
+    (31, $$word2vec('SELECT id, body FROM docs', dimensions => 20, epochs => 2)$$),
+    (32, $$word2vec('SELECT body FROM docs', 'cbow', 40, min_count => 30, sampling => 'farthest', epochs => 2, replicas => 2, initial => 'TABLE model')$$);
+SET gputext.device = cpu;
+CREATE TABLE model AS SELECT * FROM word2vec('SELECT body FROM docs WHERE id % 2 = 0', 'cbow', 40, min_count => 15, epochs => 1);
+RESET gputext.device;
 CREATE TABLE dictionary AS SELECT trie_agg(word) AS words FROM docs, string_to_table(body, ' ') AS word WHERE id % 3 > 0;
 CREATE FUNCTION rows_of(call text, device text) RETURNS SETOF text LANGUAGE plpgsql AS $$
 BEGIN
@@ -138,6 +143,6 @@ SET ROLE regress_gputext_other;
 SELECT count(*) FROM gputext_stat;
 RESET ROLE;
 
-DROP TABLE docs, long_docs, calls, vectors, long_vectors, items, expected, dictionary;
+DROP TABLE docs, long_docs, calls, vectors, long_vectors, items, expected, dictionary, model;
 DROP FUNCTION rows_of, here, seen_by_other;
 DROP ROLE regress_gputext_other;

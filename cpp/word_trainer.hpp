@@ -83,8 +83,8 @@ struct TrainerParameters {
     std::uint32_t epochs = 5;        // at least 1
     std::uint32_t shards = 1;        // at least 1
     std::uint32_t batch = 4096;      // at least 1
-    float learning_rate = 0.025f;
-    float damping = 0.1f;
+    float learning_rate = 0.05f;
+    float damping = 0.5f;
     std::uint64_t seed = 1;
 };
 

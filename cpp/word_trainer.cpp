@@ -149,10 +149,10 @@ public:
                                                static_cast<double>(shown.steps - before.steps));
     }
 
-    /// The windows number first .. end - 1 of a step.
+    /// The windows number first .. end - 1 of a step; not all of them after a stop request.
     void run(const TrainingWindows& windows, const TrainingSteps& steps, std::size_t step,
              std::size_t entries, std::size_t first, std::size_t end, float rate,
-             const Model& model) {
+             const Model& model, const Execution& execution) {
         const auto find = [&](std::size_t stream, TrainingWindow& window) {
             const std::size_t entry = stream * steps.length + step;
             if (stream < end && entry < entries) {
@@ -163,7 +163,7 @@ public:
             }
         };
         for (std::size_t i = 0; i < kAhead; ++i) find(first + i, ahead_[i]);
-        for (std::size_t stream = first; stream < end; ++stream) {
+        for (std::size_t stream = first; stream < end && !execution.stop_requested(); ++stream) {
             TrainingWindow& window = ahead_[(stream - first) % kAhead];
             if (!window.outputs.empty()) take(window, rate, model);
             find(stream + kAhead, window);
@@ -402,7 +402,7 @@ Status CpuWordTrainer::run_steps(const TrainingPart& part, const TrainingSteps& 
             const float rate = step_rate(parameters_, part.epoch, step, steps.length);
             attempt([&] {
                 worker.run(windows, steps, step, entries_.size(), streams * thread / threads,
-                           streams * (thread + 1) / threads, rate, model_);
+                           streams * (thread + 1) / threads, rate, model_, execution);
             });
             together.arrive_and_wait();
             if (failed) return;

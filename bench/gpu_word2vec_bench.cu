@@ -43,8 +43,8 @@ class TimedTrainer final : public WordTrainer {
 public:
     explicit TimedTrainer(WordTrainer& trainer) : trainer_(trainer) {}
 
-    Status load(const WordVectors& model) override { return trainer_.load(model); }
-    Status store(WordVectors& model) override { return trainer_.store(model); }
+    Status load(const TrainingModel& model) override { return trainer_.load(model); }
+    Status store(TrainingModel& model) override { return trainer_.store(model); }
     Status train(const TrainingPart& part, Execution& execution, TrainingCount& count) override {
         const Clock clock;
         TrainingCount own;
@@ -71,7 +71,7 @@ struct Measured {
     TrainingCount count;
     gpu::WordTrainerTimes times;
     std::vector<double> losses;
-    WordVectors model;
+    TrainingModel model;
 };
 
 Measured train(const TrainingParameters& parameters, const bench::WordCorpus& corpus,
@@ -82,7 +82,7 @@ Measured train(const TrainingParameters& parameters, const bench::WordCorpus& co
                                      every_core(), &measured.times);
     check(trainer.status());
     TimedTrainer timed(**trainer);
-    WordVectors model;
+    TrainingModel model;
     start_vectors(parameters, words, model);
     Training training(parameters, words, corpus.stream().words.size(), std::move(model));
     const FarthestSearch search =
@@ -127,7 +127,7 @@ void tell(const std::string& what, const TrainingParameters& parameters, const M
     std::fflush(stdout);
 }
 
-void write_binary(const std::string& to, const WordVectors& model) {
+void write_binary(const std::string& to, const TrainingModel& model) {
     std::ofstream file(to, std::ios::binary);
     file.write(reinterpret_cast<const char*>(model.vectors.data()),
                static_cast<std::streamsize>(model.vectors.size() * sizeof(float)));

@@ -46,7 +46,7 @@ int main(int count, char** arguments) {
         return fail(status);
 
     const WordSampling sampling = word_sampling(counts, options.number("sample", 1e-4));
-    WordVectors model;
+    TrainingModel model;
     start_vectors(parameters, counts.size(), model);
     const TokenStream tokens = corpus.stream();
     Execution execution(options.whole("threads", 2u));

@@ -38,8 +38,8 @@ inline std::vector<std::uint64_t> word_counts(const WordCorpus& corpus) {
 }
 
 /// In the text format of word2vec.
-inline bool write_vectors(const std::string& to, const WordCorpus& corpus, const WordVectors& model,
-                          std::uint32_t dimensions) {
+inline bool write_vectors(const std::string& to, const WordCorpus& corpus,
+                          const TrainingModel& model, std::uint32_t dimensions) {
     std::FILE* const file = std::fopen(to.c_str(), "w");
     if (file == nullptr) return false;
     std::fprintf(file, "%zu %u\n", corpus.names.size(), dimensions);

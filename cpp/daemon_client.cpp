@@ -265,9 +265,9 @@ Result<std::vector<std::uint8_t>> TrieImageAnswer::read(Stop stop) const noexcep
     });
 }
 
-Result<WordVectors> TrainingAnswer::read(Stop stop) const noexcept {
-    return guarded<Result<WordVectors>>([&]() -> Result<WordVectors> {
-        WordVectors model;
+Result<TrainingModel> TrainingAnswer::read(Stop stop) const noexcept {
+    return guarded<Result<TrainingModel>>([&]() -> Result<TrainingModel> {
+        TrainingModel model;
         const std::uint64_t size = std::uint64_t{summary.words} * summary.dimensions;
         const auto copy = [&](std::vector<float>& to, std::uint64_t begin) {
             const auto from = file.array<float>(begin * sizeof(float), size);

@@ -184,7 +184,7 @@ struct TrainingAnswer {
     TrainingReply summary;
     MappedFile file;
 
-    Result<WordVectors> read(Stop stop = {}) const noexcept;
+    Result<TrainingModel> read(Stop stop = {}) const noexcept;
 };
 
 /// The server's word that a job failed, or that it will not do something else that was asked.

@@ -30,7 +30,7 @@ Status TrainingRun::prepare() {
         return wrong("words that do not occur");
     sampling_ = word_sampling(input_.counts, input_.sample);
     const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
-    WordVectors model{{known.begin(), middle}, {middle, known.end()}};
+    TrainingModel model{{known.begin(), middle}, {middle, known.end()}};
     start_vectors(parameters, words, model);
     training_.emplace(parameters, words, input_.tokens.words.size(), std::move(model));
     return {};

@@ -51,7 +51,7 @@ public:
     Status run_on_cpu(Execution& execution);
 
     /// After take_part() was ok on all threads.
-    const WordVectors& model() const { return training_->model(); }
+    const TrainingModel& model() const { return training_->model(); }
     Training::Hub hub() const { return training_->hub(); }
 
 private:

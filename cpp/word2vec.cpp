@@ -57,7 +57,8 @@ Status check_training(const TrainingParameters& p, std::uint64_t words) {
     return {};
 }
 
-void start_vectors(const TrainingParameters& parameters, std::uint64_t words, WordVectors& model) {
+void start_vectors(const TrainingParameters& parameters, std::uint64_t words,
+                   TrainingModel& model) {
     const std::size_t size = words * parameters.dimensions;
     const std::size_t known = model.vectors.size();
     const std::uint64_t key = random_key(parameters.seed, TrainerParameters::kStartUse, 0);
@@ -69,7 +70,7 @@ void start_vectors(const TrainingParameters& parameters, std::uint64_t words, Wo
 
 FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSearch nearest) {
     return [dimensions = parameters.dimensions, k = parameters.far_count,
-            nearest = std::move(nearest)](const WordVectors& model, Execution& execution,
+            nearest = std::move(nearest)](const TrainingModel& model, Execution& execution,
                                           std::vector<std::uint32_t>& farthest) -> Status {
         std::vector<float> negated(model.vectors.size());
         std::transform(model.vectors.begin(), model.vectors.end(), negated.begin(),
@@ -109,7 +110,7 @@ FarthestSearch farthest_search_on_cpu(const TrainingParameters& parameters) {
 }
 
 Training::Training(const TrainingParameters& parameters, std::uint64_t words, std::uint64_t tokens,
-                   WordVectors model)
+                   TrainingModel model)
     : parameters_(parameters),
       words_(words),
       tokens_(tokens * parameters.epochs),
@@ -189,7 +190,7 @@ Status Training::train_shard(std::unique_lock<std::mutex>& lock, std::uint32_t s
     Status status = load ? trainer.load(model_) : Status();
     held = 0;
     if (status.ok()) status = trainer.train(part, execution, count);
-    WordVectors trained;
+    TrainingModel trained;
     if (status.ok()) status = trainer.store(trained);
     lock.lock();
     states_[shard] = status.ok() ? State::done : State::open;
@@ -226,17 +227,17 @@ void Training::average() {
         std::swap(model_, trained_[0]);
         return;
     }
-    const auto mean = [this](std::vector<float> WordVectors::*rows) {
+    const auto mean = [this](std::vector<float> TrainingModel::*rows) {
         const auto count = static_cast<float>(trained_.size());
         std::vector<float>& means = model_.*rows;
         for (std::size_t i = 0; i < means.size(); ++i) {
             float sum = 0;
-            for (const WordVectors& one : trained_) sum += (one.*rows)[i];
+            for (const TrainingModel& one : trained_) sum += (one.*rows)[i];
             means[i] = sum / count;
         }
     };
-    mean(&WordVectors::vectors);
-    mean(&WordVectors::outputs);
+    mean(&TrainingModel::vectors);
+    mean(&TrainingModel::outputs);
 }
 
 void Training::find_hub() {

@@ -36,10 +36,10 @@ Status check_training(const TrainingParameters& parameters, std::uint64_t words)
 
 /// The first values: vectors at random within 0.5 / dimensions of 0, outputs 0. Those of `known`,
 /// row by row up to its end, stay as they are.
-void start_vectors(const TrainingParameters& parameters, std::uint64_t words, WordVectors& model);
+void start_vectors(const TrainingParameters& parameters, std::uint64_t words, TrainingModel& model);
 
 /// Finds far_count words for each word.
-using FarthestSearch = std::function<Status(const WordVectors& model, Execution& execution,
+using FarthestSearch = std::function<Status(const TrainingModel& model, Execution& execution,
                                             std::vector<std::uint32_t>& farthest)>;
 /// nearest_neighbours() of cpp/knn.hpp, wherever it is computed.
 using NearestSearch =
@@ -58,7 +58,7 @@ FarthestSearch farthest_search_on_cpu(const TrainingParameters& parameters);
 class Training {
 public:
     Training(const TrainingParameters& parameters, std::uint64_t words, std::uint64_t tokens,
-             WordVectors model);
+             TrainingModel model);
 
     /// Takes part until there is nothing left to do that others have not begun, or what they have
     /// begun has ended. One alone does all. Fails with the first error of this thread's own
@@ -67,7 +67,7 @@ public:
     Status take_part(WordTrainer& trainer, const FarthestSearch& search, Execution& execution);
 
     /// Of what has been trained; after take_part() of all.
-    const WordVectors& model() const { return model_; }
+    const TrainingModel& model() const { return model_; }
     TrainingCount count() const;
     /// In how many of the lists that were searched for the most frequent farthest word was, of how
     /// many: few words are far from very many. 0 of 0 without farthest words.
@@ -97,12 +97,12 @@ private:
 
     mutable std::mutex mutex_;
     std::condition_variable changed_;
-    WordVectors model_;
+    TrainingModel model_;
     std::uint64_t version_ = 1;  // of the model
     std::uint32_t epoch_ = 0, part_ = 0;
-    std::vector<State> states_;         // of the shards in this part of the epoch
-    std::vector<WordVectors> trained_;  // their models, where there are several
-    State search_ = State::open;        // of this epoch
+    std::vector<State> states_;           // of the shards in this part of the epoch
+    std::vector<TrainingModel> trained_;  // their models, where there are several
+    State search_ = State::open;          // of this epoch
     std::vector<std::uint32_t> farthest_;
     TrainingCount count_;
     Hub hub_;

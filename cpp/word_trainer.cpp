@@ -266,7 +266,7 @@ public:
           words_(sampling.keep.size()),
           size_((parameters.dimensions + kRowUnit - 1) / kRowUnit * kRowUnit) {}
 
-    Status load(const WordVectors& model) override {
+    Status load(const TrainingModel& model) override {
         copy_in(model.vectors, model_.vectors);
         copy_in(model.outputs, model_.outputs);
         return {};
@@ -288,7 +288,7 @@ public:
         return run_steps(part, steps, begin, end, part_tokens, execution, count);
     }
 
-    Status store(WordVectors& model) override {
+    Status store(TrainingModel& model) override {
         copy_out(model_.vectors, model.vectors);
         copy_out(model_.outputs, model.outputs);
         return {};

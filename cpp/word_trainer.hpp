@@ -89,7 +89,7 @@ struct TrainerParameters {
 };
 
 /// One row of `dimensions` numbers for each word, in both.
-struct WordVectors {
+struct TrainingModel {
     std::vector<float> vectors;  // of words as context, which is what they are known by
     std::vector<float> outputs;  // of words as what is predicted
 };
@@ -116,11 +116,11 @@ class WordTrainer {
 public:
     virtual ~WordTrainer() = default;
 
-    virtual Status load(const WordVectors& model) = 0;
+    virtual Status load(const TrainingModel& model) = 0;
     /// Looks at the stop request at least every 50 ms, and counts the part's tokens as steps done
     /// of the phase; shows the loss now and then. Errors: cancelled, out_of_memory, a device's.
     virtual Status train(const TrainingPart& part, Execution& execution, TrainingCount& count) = 0;
-    virtual Status store(WordVectors& model) = 0;
+    virtual Status store(TrainingModel& model) = 0;
 };
 
 /// On the CPU, on all threads of the execution that train() is given. The views live as long as the

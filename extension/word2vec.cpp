@@ -154,7 +154,7 @@ ArrayType* new_real_array(std::uint32_t size) {
                            TYPALIGN_INT);
 }
 
-void put_rows(const TrainingWords& words, const WordVectors& model, std::uint32_t dimensions,
+void put_rows(const TrainingWords& words, const TrainingModel& model, std::uint32_t dimensions,
               SetCall& set) {
     auto* order = make_owned<std::vector<std::uint32_t>>(set.context(), words.by_frequency());
     ArrayType* const vector = new_real_array(dimensions);

@@ -21,7 +21,7 @@ public:
     WordTraining(const TrainingParameters& parameters, double sample, TrainingWords& words)
         : parameters_(parameters), sample_(sample), words_(words) {}
 
-    WordVectors model;
+    TrainingModel model;
     Training::Hub hub;
 
     JobSize size() const override;

@@ -108,13 +108,13 @@ public:
         return entries_.open(resident, execution);
     }
 
-    Status load(const WordVectors& model) override {
+    Status load(const TrainingModel& model) override {
         // Written without its const: the device reads it only.
         GPUTEXT_TRY(copy<false>(const_cast<float*>(model.vectors.data()), 0));
         return copy<false>(const_cast<float*>(model.outputs.data()), job_.words);
     }
 
-    Status store(WordVectors& model) override {
+    Status store(TrainingModel& model) override {
         const std::size_t size = std::size_t{job_.words} * parameters_.dimensions;
         model.vectors.resize(size);
         model.outputs.resize(size);

@@ -81,7 +81,7 @@ protected:
         return request;
     }
 
-    Result<WordVectors> answer(const TrainingRequest& request) {
+    Result<TrainingModel> answer(const TrainingRequest& request) {
         const Status sent = connection_->submit(request);
         EXPECT_TRUE(sent.ok()) << sent.message();
         const auto reply = next<TrainingAnswer>(*connection_);

@@ -85,7 +85,7 @@ protected:
         ASSERT_TRUE(on_device.ok()) << on_device.status().message();
         auto on_cpu = cpu_word_trainer(parameters, sampling, corpus.stream());
         ASSERT_TRUE(on_cpu.ok());
-        WordVectors start, found, expected;
+        TrainingModel start, found, expected;
         start_vectors(parameters, words, start);
         // Those outputs that a training begins with are 0, and so would be the contexts' steps.
         for (std::size_t i = 0; i < start.outputs.size(); ++i)
@@ -272,7 +272,7 @@ TEST_F(WordTrainerOnDevice, StopsSoon) {
         const WordSampling sampling = word_sampling(corpus.counts, 0);
         auto made = trainer(parameters, sampling, corpus.stream());
         ASSERT_TRUE(made.ok());
-        WordVectors model;
+        TrainingModel model;
         start_vectors(parameters, corpus.counts.size(), model);
         ASSERT_TRUE((*made)->load(model).ok());
         Execution execution(4);

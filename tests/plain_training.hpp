@@ -17,7 +17,7 @@ namespace gputext::testing {
 class PlainTraining {
 public:
     PlainTraining(const TrainerParameters& parameters, const WordSampling& sampling,
-                  const TokenStream& tokens, WordVectors& model)
+                  const TokenStream& tokens, TrainingModel& model)
         : p_(parameters), sampling_(sampling), tokens_(tokens), model_(model) {}
 
     void train(const TrainingPart& part) {
@@ -178,7 +178,7 @@ private:
     const TrainerParameters p_;
     const WordSampling& sampling_;
     const TokenStream tokens_;
-    WordVectors& model_;
+    TrainingModel& model_;
     float rate_ = 0;
     std::vector<std::uint32_t> entries_;
     std::map<Key, Sum> sums_;

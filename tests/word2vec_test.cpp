@@ -26,15 +26,15 @@ TrainingParameters small_parameters() {
     return parameters;
 }
 
-WordVectors started(const TrainingParameters& parameters) {
-    WordVectors model;
+TrainingModel started(const TrainingParameters& parameters) {
+    TrainingModel model;
     start_vectors(parameters, kWords, model);
     return model;
 }
 
 /// By so many threads, each with a trainer.
-WordVectors trained_by(unsigned threads, const TrainingParameters& parameters,
-                       const RandomCorpus& corpus) {
+TrainingModel trained_by(unsigned threads, const TrainingParameters& parameters,
+                         const RandomCorpus& corpus) {
     const WordSampling sampling = word_sampling(corpus.counts, 0.01);
     Training training(parameters, kWords, corpus.numbers.size(), started(parameters));
     Execution execution(2);
@@ -53,7 +53,7 @@ WordVectors trained_by(unsigned threads, const TrainingParameters& parameters,
 
 TEST(Word2vec, FirstValuesAreSmallAndKeepWhatIsKnown) {
     TrainingParameters parameters = small_parameters();
-    const WordVectors model = started(parameters);
+    const TrainingModel model = started(parameters);
     double sum = 0;
     for (const float value : model.vectors) {
         EXPECT_LE(std::fabs(value), 0.5f / 12);
@@ -61,7 +61,7 @@ TEST(Word2vec, FirstValuesAreSmallAndKeepWhatIsKnown) {
     }
     EXPECT_NEAR(sum / (kWords * 12), 0, 0.005);
     EXPECT_EQ(model.outputs, std::vector<float>(kWords * 12));
-    WordVectors known{std::vector<float>(24, 3.0f), std::vector<float>(24, 4.0f)};
+    TrainingModel known{std::vector<float>(24, 3.0f), std::vector<float>(24, 4.0f)};
     start_vectors(parameters, kWords, known);
     for (std::size_t i = 0; i < known.vectors.size(); ++i) {
         EXPECT_EQ(known.vectors[i], i < 24 ? 3.0f : model.vectors[i]);
@@ -74,12 +74,12 @@ TEST(Word2vec, FirstValuesAreSmallAndKeepWhatIsKnown) {
 TEST(Word2vec, OneShardIsThePlainFormOfAllEpochs) {
     const RandomCorpus corpus(5, kWords, 3000);
     const TrainingParameters parameters = small_parameters();
-    WordVectors expected = started(parameters);
+    TrainingModel expected = started(parameters);
     const WordSampling sampling = word_sampling(corpus.counts, 0.01);
     PlainTraining plain(parameters, sampling, corpus.stream(), expected);
     for (std::uint32_t epoch = 0; epoch < parameters.epochs; ++epoch)
         plain.train({epoch, 0, 0, 1, {}});
-    const WordVectors model = trained_by(1, parameters, corpus);
+    const TrainingModel model = trained_by(1, parameters, corpus);
     EXPECT_EQ(model.vectors, expected.vectors);
     EXPECT_EQ(model.outputs, expected.outputs);
 }
@@ -90,22 +90,22 @@ TEST(Word2vec, ShardsAreAveragedWhoeverTrainsThem) {
     parameters.shards = 4;
     parameters.average_every = 300;
     const WordSampling sampling = word_sampling(corpus.counts, 0.01);
-    WordVectors expected = started(parameters);
+    TrainingModel expected = started(parameters);
     const std::uint32_t parts = 4000 / 4 / 300 + 1;
     for (std::uint32_t epoch = 0; epoch < parameters.epochs; ++epoch)
         for (std::uint32_t part = 0; part < parts; ++part) {
-            std::vector<WordVectors> shards(4, expected);
+            std::vector<TrainingModel> shards(4, expected);
             for (std::uint32_t shard = 0; shard < 4; ++shard)
                 PlainTraining(parameters, sampling, corpus.stream(), shards[shard])
                     .train({epoch, shard, part, parts, {}});
-            for (auto rows : {&WordVectors::vectors, &WordVectors::outputs})
+            for (auto rows : {&TrainingModel::vectors, &TrainingModel::outputs})
                 for (std::size_t i = 0; i < (expected.*rows).size(); ++i)
                     (expected.*rows)[i] = (((shards[0].*rows)[i] + (shards[1].*rows)[i]) +
                                            (shards[2].*rows)[i] + (shards[3].*rows)[i]) /
                                           4;
         }
     for (const unsigned threads : {1u, 2u, 4u, 6u}) {
-        const WordVectors model = trained_by(threads, parameters, corpus);
+        const TrainingModel model = trained_by(threads, parameters, corpus);
         EXPECT_EQ(model.vectors, expected.vectors) << threads;
         EXPECT_EQ(model.outputs, expected.outputs) << threads;
     }
@@ -114,7 +114,7 @@ TEST(Word2vec, ShardsAreAveragedWhoeverTrainsThem) {
 TEST(Word2vec, FarthestWordsAreThoseOfTheSmallestCosine) {
     TrainingParameters parameters = small_parameters();
     parameters.far_count = 5;
-    const WordVectors model = started(parameters);
+    const TrainingModel model = started(parameters);
     Execution execution(1);
     std::vector<std::uint32_t> farthest;
     ASSERT_TRUE(farthest_search_on_cpu(parameters)(model, execution, farthest).ok());
@@ -139,13 +139,13 @@ TEST(Word2vec, FarthestWordsAreThoseOfTheSmallestCosine) {
 TEST(Word2vec, SearchesForFarthestWordsOnceAnEpochFromTheOneThatIsSaid) {
     const RandomCorpus corpus(8, kWords, 2000);
     TrainingParameters parameters = small_parameters();
-    const WordVectors without = trained_by(1, parameters, corpus);
+    const TrainingModel without = trained_by(1, parameters, corpus);
     parameters.far_count = 5;
     parameters.farthest_from = 4;
     EXPECT_EQ(trained_by(1, parameters, corpus).vectors, without.vectors);
     parameters.farthest_from = 2;
     parameters.shards = 3;
-    const WordVectors with = trained_by(1, parameters, corpus);
+    const TrainingModel with = trained_by(1, parameters, corpus);
     EXPECT_NE(with.vectors, without.vectors);
     EXPECT_EQ(trained_by(3, parameters, corpus).vectors, with.vectors);
 
@@ -154,7 +154,7 @@ TEST(Word2vec, SearchesForFarthestWordsOnceAnEpochFromTheOneThatIsSaid) {
     auto trainer = cpu_word_trainer(parameters, sampling, corpus.stream());
     int searches = 0;
     Execution execution(1);
-    const FarthestSearch search = [&](const WordVectors& model, Execution& on,
+    const FarthestSearch search = [&](const TrainingModel& model, Execution& on,
                                       std::vector<std::uint32_t>& farthest) {
         ++searches;
         return farthest_search_on_cpu(parameters)(model, on, farthest);
@@ -169,12 +169,12 @@ TEST(Word2vec, SearchesForFarthestWordsOnceAnEpochFromTheOneThatIsSaid) {
 class FailingTrainer final : public WordTrainer {
 public:
     explicit FailingTrainer(std::unique_ptr<WordTrainer> inner) : inner_(std::move(inner)) {}
-    Status load(const WordVectors& model) override { return inner_->load(model); }
+    Status load(const TrainingModel& model) override { return inner_->load(model); }
     Status train(const TrainingPart& part, Execution& execution, TrainingCount& count) override {
         Status status = inner_->train(part, execution, count);
         return ++parts_ == 3 ? Status::out_of_memory() : status;
     }
-    Status store(WordVectors& model) override { return inner_->store(model); }
+    Status store(TrainingModel& model) override { return inner_->store(model); }
 
 private:
     std::unique_ptr<WordTrainer> inner_;
@@ -185,7 +185,7 @@ TEST(Word2vec, WhatFailsIsTakenAgain) {
     const RandomCorpus corpus(9, kWords, 3000);
     TrainingParameters parameters = small_parameters();
     parameters.shards = 2;
-    const WordVectors expected = trained_by(1, parameters, corpus);
+    const TrainingModel expected = trained_by(1, parameters, corpus);
     const WordSampling sampling = word_sampling(corpus.counts, 0.01);
     Training training(parameters, kWords, corpus.numbers.size(), started(parameters));
     Execution execution(1);

@@ -97,9 +97,9 @@ TEST_P(Trainer, GivesThePlainFormsBits) {
     for (std::size_t i = 0; i < farthest.size(); ++i)
         farthest[i] = static_cast<std::uint32_t>(mix_bits(i) % 60);
 
-    WordVectors expected;
+    TrainingModel expected;
     start_vectors(parameters, 60, expected);
-    const WordVectors start = expected;
+    const TrainingModel start = expected;
     PlainTraining plain(parameters, sampling, corpus.stream(), expected);
     std::vector<TrainingPart> parts;
     for (std::uint32_t epoch = 0; epoch < 2; ++epoch)
@@ -119,7 +119,7 @@ TEST_P(Trainer, GivesThePlainFormsBits) {
             TrainingCount count;
             for (const TrainingPart& part : parts)
                 ASSERT_TRUE((*trainer)->train(part, execution, count).ok());
-            WordVectors trained;
+            TrainingModel trained;
             ASSERT_TRUE((*trainer)->store(trained).ok());
             EXPECT_EQ(trained.vectors, expected.vectors) << simd_name(simd) << ' ' << threads;
             EXPECT_EQ(trained.outputs, expected.outputs) << simd_name(simd) << ' ' << threads;
@@ -145,7 +145,7 @@ TEST(Trainer, StopsBetweenSteps) {
     const WordSampling sampling = word_sampling(corpus.counts, 0);
     auto trainer = cpu_word_trainer(parameters, sampling, corpus.stream());
     ASSERT_TRUE(trainer.ok());
-    WordVectors model;
+    TrainingModel model;
     start_vectors(parameters, 50, model);
     ASSERT_TRUE((*trainer)->load(model).ok());
     Execution execution(2);
@@ -167,13 +167,13 @@ TEST(Trainer, HasNothingToDoWithoutEntries) {
     const WordSampling sampling = word_sampling(counts, 0);
     auto trainer = cpu_word_trainer({}, sampling, {});
     ASSERT_TRUE(trainer.ok());
-    WordVectors model;
+    TrainingModel model;
     start_vectors({}, 10, model);
     ASSERT_TRUE((*trainer)->load(model).ok());
     Execution execution(1);
     TrainingCount count;
     EXPECT_TRUE((*trainer)->train({}, execution, count).ok());
-    WordVectors trained;
+    TrainingModel trained;
     ASSERT_TRUE((*trainer)->store(trained).ok());
     EXPECT_EQ(trained.vectors, model.vectors);
 }

@@ -7,7 +7,6 @@
 
 #pragma once
 
-#include <bit>
 #include <cstdint>
 
 namespace gputext {
@@ -29,7 +28,7 @@ namespace gputext {
     sum = __builtin_fmaf(sum, r, 1.0f);
     sum = __builtin_fmaf(sum, r, 1.0f);
     const auto exponent = static_cast<std::uint32_t>(static_cast<std::int32_t>(k) + 127);
-    const float power = std::bit_cast<float>(exponent << 23);
+    const float power = __builtin_bit_cast(float, exponent << 23);
     return y < -87 ? 0 : sum * power;
 }
 

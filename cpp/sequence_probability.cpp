@@ -1,7 +1,6 @@
 #include "cpp/sequence_probability.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 #include "cpp/lane_sums.hpp"
@@ -18,7 +17,8 @@ constexpr float kUnit = 0x1p40f;
 /// Numbers from 0 to 2^40 rounded to integers, by the rounding of a sum with 2^52.
 [[gnu::always_inline]] inline std::uint64_t rounded(float x) {
     constexpr double shift = 0x1p52;
-    return std::bit_cast<std::uint64_t>(double{x} + shift) - std::bit_cast<std::uint64_t>(shift);
+    return __builtin_bit_cast(std::uint64_t, double{x} + shift) -
+           __builtin_bit_cast(std::uint64_t, shift);
 }
 
 [[gnu::always_inline]] inline std::uint64_t sum_of_powers_here(const float* dots, std::size_t count,

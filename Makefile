@@ -55,8 +55,8 @@ SQL_SCRIPT = extension/gputext--$(EXTVERSION).sql
 # What only gputextd needs of cpp/ stays out of the module.
 DAEMON_SOURCES = $(addprefix cpp/,daemon_server.cpp device.cpp device_workers.cpp fake_device.cpp \
 	fault.cpp listening_socket.cpp merged_search.cpp near_duplicates_job.cpp operator_job.cpp \
-	secret_hash.cpp term_neighbours_job.cpp vector_files.cpp vector_jobs.cpp word_jobs.cpp \
-	word_similarity_job.cpp)
+	secret_hash.cpp sequence_probability_job.cpp term_neighbours_job.cpp vector_files.cpp \
+	vector_jobs.cpp word_jobs.cpp word_movers_job.cpp word_similarity_job.cpp)
 SOURCES := $(filter-out $(DAEMON_SOURCES),$(sort $(wildcard cpp/*.cpp extension/*.cpp)))
 
 # PGXS installs and removes the control file by its last name and is content with a folder before it.

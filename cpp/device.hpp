@@ -14,10 +14,12 @@
 #include "cpp/near_duplicates.hpp"
 #include "cpp/outlier_factor.hpp"
 #include "cpp/protocol.hpp"
+#include "cpp/sequence_probability.hpp"
 #include "cpp/status.hpp"
 #include "cpp/term_knn.hpp"
 #include "cpp/trie.hpp"
 #include "cpp/vectors.hpp"
+#include "cpp/word_movers.hpp"
 #include "cpp/word_similarity.hpp"
 #include "cpp/words.hpp"
 
@@ -88,6 +90,17 @@ public:
     virtual Status word_similarities(const SimilarityParameters& parameters,
                                      const WeightParameters& weights, const Cooccurrences& counts,
                                      std::uint64_t memory, Execution& execution, Thesaurus& answer);
+
+    // Those of cpp/word_movers.hpp, into as many distances as there are pairs, which
+    // check_text_pairs() has accepted, and of cpp/sequence_probability.hpp, of sequences that
+    // check_sequences() has accepted.
+    virtual Status word_movers_distances(const MoversParameters& parameters,
+                                         const WordVectors& vectors, const TextPairs& pairs,
+                                         std::uint64_t memory, Execution& execution,
+                                         std::span<double> distances);
+    virtual Status sequence_probabilities(const NextWordModel& model,
+                                          const TokenSequences& sequences, std::uint64_t memory,
+                                          Execution& execution, SequenceProbabilities& answer);
 
     /// Gives back what is kept between jobs: there has been none for a while.
     virtual void release_memory() {}

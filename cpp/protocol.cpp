@@ -217,6 +217,18 @@ void fields(Archive& archive, auto& message) {
         archive.choice(message.measure, WordMeasure::jaccard);
         archive.number(message.top_k);
         fields_of_limits(archive, message);
+    } else if constexpr (std::is_same_v<T, SubmitWordMovers>) {
+        fields_of_matrix(archive, message.vectors);
+        archive.number(message.pairs);
+        archive.number(message.masses);
+        archive.choice(message.method, MoversMethod::relaxed);
+        fields_of_limits(archive, message);
+    } else if constexpr (std::is_same_v<T, SubmitSequenceProbabilities>) {
+        fields_of_matrix(archive, message.vectors);
+        fields_of_matrix(archive, message.outputs);
+        archive.number(message.sequences);
+        archive.number(message.tokens);
+        fields_of_limits(archive, message);
     } else if constexpr (std::is_same_v<T, Progress>) {
         archive.text(message.phase, kMaxName);
         archive.number(message.done);
@@ -242,6 +254,10 @@ void fields(Archive& archive, auto& message) {
     } else if constexpr (std::is_same_v<T, TrieImageReply>) {
         archive.number(message.words);
         archive.number(message.bytes);
+        fields_of_report(archive, message);
+    } else if constexpr (std::is_same_v<T, SequenceProbabilitiesReply>) {
+        archive.number(message.sequences);
+        archive.number(message.tokens);
         fields_of_report(archive, message);
     } else if constexpr (std::is_same_v<T, PhaseTime>) {
         archive.text(message.name, kMaxName);
@@ -326,6 +342,10 @@ bool consistent_texts(const MatrixShape& matrix) {
            (matrix.element == ElementType::float32 || matrix.element == ElementType::int32);
 }
 
+bool consistent_model(const MatrixShape& matrix) {
+    return consistent(matrix) && !matrix.sparse && matrix.element == ElementType::float32;
+}
+
 bool consistent(const Message& message) {
     if (const auto* reply = std::get_if<ErrorReply>(&message)) return reply->code != ErrorCode::ok;
     if (const auto* submit = std::get_if<SubmitNearDuplicates>(&message))
@@ -345,6 +365,16 @@ bool consistent(const Message& message) {
         return name_of(submit->structure)[0] != '\0' && possible(submit->words);
     if (const auto* submit = std::get_if<SubmitWordSimilarity>(&message))
         return submit->words != UINT32_MAX && submit->rows <= kMostStored;
+    if (const auto* submit = std::get_if<SubmitWordMovers>(&message))
+        return consistent_model(submit->vectors) && submit->pairs != UINT32_MAX &&
+               submit->masses <= kMostStored;
+    if (const auto* submit = std::get_if<SubmitSequenceProbabilities>(&message))
+        return consistent_model(submit->vectors) && consistent_model(submit->outputs) &&
+               submit->vectors.rows == submit->outputs.rows &&
+               submit->vectors.dimensions == submit->outputs.dimensions &&
+               submit->sequences != UINT32_MAX && submit->tokens <= kMostStored;
+    if (const auto* reply = std::get_if<SequenceProbabilitiesReply>(&message))
+        return reply->tokens <= kMostStored;
     return true;
 }
 
@@ -372,6 +402,12 @@ std::size_t files_of(const SubmitTrieBuild&) {
 std::size_t files_of(const SubmitWordSimilarity&) {
     return SubmitWordSimilarity::files;
 }
+std::size_t files_of(const SubmitWordMovers&) {
+    return SubmitWordMovers::files;
+}
+std::size_t files_of(const SubmitSequenceProbabilities&) {
+    return SubmitSequenceProbabilities::files;
+}
 template <class T>
 std::size_t files_of(const T&) {
     return std::is_base_of_v<JobReport, T> ? 1 : 0;
@@ -383,7 +419,8 @@ bool submits_job(std::uint16_t type) {
     return type == SubmitNearDuplicates::type || type == SubmitNeighbours::type ||
            type == SubmitOutliers::type || type == SubmitSimilarities::type ||
            type == SubmitTermNeighbours::type || type == SubmitWordLookup::type ||
-           type == SubmitTrieBuild::type || type == SubmitWordSimilarity::type;
+           type == SubmitTrieBuild::type || type == SubmitWordSimilarity::type ||
+           type == SubmitWordMovers::type || type == SubmitSequenceProbabilities::type;
 }
 
 std::size_t descriptors_of(const Message& message) {

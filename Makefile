@@ -35,7 +35,7 @@ else
 
 # The parts of the installation script, in the order in which PostgreSQL is to read them.
 SQL_PARTS = ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql knn.sql tfidf.sql \
-	cosine_similarity.sql outlier_factor.sql trie.sql word_similarity.sql operation.sql
+	cosine_similarity.sql outlier_factor.sql trie.sql word_similarity.sql word_movers.sql operation.sql
 
 # The regression tests: sql/NAME.sql and expected/NAME.out.
 REGRESS = ctph edit_distance ssdeep near_duplicates knn knn_errors text_knn tfidf pgvector \

@@ -50,6 +50,16 @@ constexpr double kCountSecondsPerPlace = 1.5e-8;
 constexpr double kCompareSecondsPerPlace = 7.4e-8;
 constexpr double kCompareSecondsPerCount = 3.6e-7;
 
+// Of one core of an AMD EPYC, from `bench/run word_movers`: seconds for two words whose distance is
+// taken, and for each dimension of it; for two between which masses may be carried; for a word
+// whose power is added after another, and each dimension of it; for a token that is looked up.
+constexpr double kCostSeconds = 3.5e-8;
+constexpr double kCostSecondsPerDimension = 1.2e-10;
+constexpr double kCarrySeconds = 3e-8;
+constexpr double kNextWordSeconds = 1.2e-8;
+constexpr double kNextWordSecondsPerDimension = 1.7e-10;
+constexpr double kNextTokenSeconds = 1.2e-7;
+
 // Of what one thread takes, the part that more threads do not share: 16 of them take a twelfth.
 constexpr double kUnsharedPart = 0.03;
 
@@ -166,6 +176,28 @@ double word_similarity_cpu_seconds(std::uint64_t tokens, const CooccurrenceShape
 
 double counted_similarity_cpu_seconds(std::uint64_t counts, unsigned threads) {
     return shared_by(kCompareSecondsPerCount * static_cast<double>(counts), threads);
+}
+
+double word_movers_cpu_seconds(MoversMethod method, const TextPairs& pairs, std::size_t dimensions,
+                               unsigned threads) {
+    double cells = 0;
+    for (std::size_t pair = 0; pair < pairs.size(); ++pair)
+        cells += static_cast<double>(pairs.side(pair, 0).size()) *
+                 static_cast<double>(pairs.side(pair, 1).size());
+    const double per_cell = kCostSeconds +
+                            kCostSecondsPerDimension * static_cast<double>(dimensions) +
+                            (method == MoversMethod::exact ? kCarrySeconds : 0);
+    return shared_by(per_cell * cells, threads);
+}
+
+double sequence_cpu_seconds(std::uint64_t words, std::uint64_t tokens, std::size_t dimensions,
+                            unsigned threads) {
+    const auto contexts = static_cast<double>(std::min(words, tokens));
+    const double per_word =
+        kNextWordSeconds + kNextWordSecondsPerDimension * static_cast<double>(dimensions);
+    return shared_by(per_word * contexts * static_cast<double>(words) +
+                         kNextTokenSeconds * static_cast<double>(tokens),
+                     threads);
 }
 
 double similarities_cpu_seconds(const Vectors& items, unsigned threads) {

@@ -10,6 +10,7 @@
 #include "cpp/cooccurrences.hpp"
 #include "cpp/near_duplicates.hpp"
 #include "cpp/vectors.hpp"
+#include "cpp/word_movers.hpp"
 
 namespace gputext {
 
@@ -50,6 +51,16 @@ double word_similarity_cpu_seconds(std::uint64_t tokens, const CooccurrenceShape
                                    unsigned threads);
 /// The same of counts of words.
 double counted_similarity_cpu_seconds(std::uint64_t counts, unsigned threads);
+
+/// About what word_movers_distances() takes for texts of some words each; those of hundreds that
+/// have nothing in common take more. O(pairs).
+double word_movers_cpu_seconds(MoversMethod method, const TextPairs& pairs, std::size_t dimensions,
+                               unsigned threads);
+
+/// About what sequence_probabilities() takes for so many tokens, if all of them are different or
+/// each word of the model comes.
+double sequence_cpu_seconds(std::uint64_t words, std::uint64_t tokens, std::size_t dimensions,
+                            unsigned threads);
 
 /// About what cosine_similarities() takes.
 double similarities_cpu_seconds(const Vectors& items, unsigned threads);

@@ -85,7 +85,7 @@ struct MoversParameters {
 std::uint64_t transport_bytes(std::size_t first_words, std::size_t second_words);
 
 /// The distance of each pair, NaN where one of the texts has no tokens. Time, with n and m words
-/// left: O(n m dimensions) for the costs, and exact O((n + m) n m) at worst; about 25 us on a core
+/// left: O(n m dimensions) for the costs, and exact O((n + m) n m) at worst; about 60 us on a core
 /// for 32 words each and 100 dimensions. Errors: those of movers_scale(); invalid_argument for
 /// pairs that take more than the memory limit; cancelled; out_of_memory.
 Result<std::vector<double>> word_movers_distances(const MoversParameters& parameters,

@@ -35,7 +35,8 @@ else
 
 # The parts of the installation script, in the order in which PostgreSQL is to read them.
 SQL_PARTS = ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql knn.sql tfidf.sql \
-	cosine_similarity.sql outlier_factor.sql trie.sql word_similarity.sql word2vec.sql operation.sql
+	cosine_similarity.sql outlier_factor.sql trie.sql word_similarity.sql word2vec.sql \
+	word_movers.sql operation.sql
 
 # The regression tests: sql/NAME.sql and expected/NAME.out.
 REGRESS = ctph edit_distance ssdeep near_duplicates knn knn_errors text_knn tfidf pgvector \
@@ -55,8 +56,8 @@ SQL_SCRIPT = extension/gputext--$(EXTVERSION).sql
 # What only gputextd needs of cpp/ stays out of the module.
 DAEMON_SOURCES = $(addprefix cpp/,daemon_server.cpp device.cpp device_workers.cpp fake_device.cpp \
 	fault.cpp listening_socket.cpp merged_search.cpp near_duplicates_job.cpp operator_job.cpp \
-	secret_hash.cpp term_neighbours_job.cpp vector_files.cpp vector_jobs.cpp word2vec_job.cpp \
-	word_jobs.cpp word_similarity_job.cpp)
+	secret_hash.cpp sequence_probability_job.cpp term_neighbours_job.cpp vector_files.cpp \
+	vector_jobs.cpp word2vec_job.cpp word_jobs.cpp word_movers_job.cpp word_similarity_job.cpp)
 SOURCES := $(filter-out $(DAEMON_SOURCES),$(sort $(wildcard cpp/*.cpp extension/*.cpp)))
 
 # PGXS installs and removes the control file by its last name and is content with a folder before it.

@@ -108,6 +108,11 @@ private:
     std::vector<int> descriptors_;
 };
 
+MatrixShape shape_of(const WordVectors& vectors) {
+    return {ElementType::float32, static_cast<std::uint32_t>(vectors.words), vectors.dimensions,
+            false, vectors.words * vectors.dimensions};
+}
+
 /// The files of words, in the order of the message.
 class WordsFiles {
 public:
@@ -284,6 +289,20 @@ Result<TrainingModel> TrainingAnswer::read(Stop stop) const noexcept {
     });
 }
 
+Result<SequenceProbabilities> SequenceProbabilitiesAnswer::read(Stop stop) const noexcept {
+    return guarded<Result<SequenceProbabilities>>([&]() -> Result<SequenceProbabilities> {
+        const auto sequences = file.array<double>(0, summary.sequences);
+        const auto tokens = file.array<float>(sequences.size_bytes(), summary.tokens);
+        SequenceProbabilities answer;
+        if (!stoppable_assign(answer.sequences, sequences.size(), 0.0, stop) ||
+            !stoppable_assign(answer.tokens, tokens.size(), 0.0f, stop))
+            return Status::cancelled();
+        std::copy(sequences.begin(), sequences.end(), answer.sequences.begin());
+        std::copy(tokens.begin(), tokens.end(), answer.tokens.begin());
+        return answer;
+    });
+}
+
 const JobReport* report_of(const DaemonEvent& event) {
     return std::visit(
         [](const auto& alternative) -> const JobReport* {
@@ -367,6 +386,14 @@ Status DaemonConnection::submit(const WordSimilarityRequest& request, Stop stop)
 }
 
 Status DaemonConnection::submit(const TrainingRequest& request, Stop stop) noexcept {
+    return guarded<Status>([&] { return send_job(request, stop); });
+}
+
+Status DaemonConnection::submit(const WordMoversRequest& request, Stop stop) noexcept {
+    return guarded<Status>([&] { return send_job(request, stop); });
+}
+
+Status DaemonConnection::submit(const SequenceProbabilityRequest& request, Stop stop) noexcept {
     return guarded<Status>([&] { return send_job(request, stop); });
 }
 
@@ -522,6 +549,43 @@ Status DaemonConnection::send_job(const TrainingRequest& request, Stop stop) {
     return send_job(message, files, {TrainingReply::type, message.words, message.dimensions});
 }
 
+Status DaemonConnection::send_job(const WordMoversRequest& request, Stop stop) {
+    const TextPairs& pairs = request.pairs;
+    if (pairs.size() >= UINT32_MAX)
+        return {ErrorCode::invalid_argument, "more than 4294967294 pairs"};
+    MemoryFile begins, totals;
+    Status status = fill(begins, bytes_of(pairs.begins), stop);
+    if (status.ok()) status = fill(totals, bytes_of(pairs.totals), stop);
+    if (!status.ok()) return status;
+    SubmitWordMovers message;
+    message.vectors = shape_of(request.vectors);
+    message.pairs = static_cast<std::uint32_t>(pairs.size());
+    message.masses = pairs.masses.size();
+    message.method = request.parameters.method;
+    set_limits(message, request, request.parameters.memory_limit);
+    const int files[] = {request.elements, begins.descriptor(), totals.descriptor(),
+                         request.masses};
+    return send_job(message, files, {ScoresReply::type, message.pairs, 0, 0});
+}
+
+Status DaemonConnection::send_job(const SequenceProbabilityRequest& request, Stop stop) {
+    const TokenSequences& sequences = request.sequences;
+    if (sequences.size() >= UINT32_MAX)
+        return {ErrorCode::invalid_argument, "more than 4294967294 sequences"};
+    MemoryFile begins;
+    if (Status status = fill(begins, bytes_of(sequences.begins), stop); !status.ok()) return status;
+    SubmitSequenceProbabilities message;
+    message.vectors = shape_of(request.model.vectors);
+    message.outputs = shape_of(request.model.outputs);
+    message.sequences = static_cast<std::uint32_t>(sequences.size());
+    message.tokens = sequences.tokens.size();
+    set_limits(message, request, 0);
+    const int files[] = {request.elements, request.output_elements, begins.descriptor(),
+                         request.tokens};
+    return send_job(message, files,
+                    {SequenceProbabilitiesReply::type, message.sequences, 0, message.tokens});
+}
+
 Status DaemonConnection::ask_devices() noexcept {
     return guarded<Status>([&] { return send(AskDevices()); });
 }
@@ -593,6 +657,8 @@ MaybeEvent DaemonConnection::understand(Packet& packet) {
         return take_answer(*reply, packet);
     if (const auto* reply = std::get_if<TrainingReply>(&*message))
         return take_answer(*reply, packet);
+    if (const auto* reply = std::get_if<SequenceProbabilitiesReply>(&*message))
+        return take_answer(*reply, packet);
     if (auto* progress = std::get_if<Progress>(&*message)) return some(std::move(*progress));
     if (auto* devices = std::get_if<DeviceList>(&*message)) return some(std::move(*devices));
     if (auto* jobs = std::get_if<ActivityList>(&*message)) return some(std::move(*jobs));
@@ -655,6 +721,16 @@ MaybeEvent DaemonConnection::take_answer(const TrainingReply& reply, const Packe
     auto file = map_answer(packet, size);
     if (!file.ok()) return file.status();
     return some(TrainingAnswer{reply, std::move(*file)});
+}
+
+MaybeEvent DaemonConnection::take_answer(const SequenceProbabilitiesReply& reply,
+                                         const Packet& packet) {
+    if (Status status = check_answer(reply.type, reply.sequences); !status.ok()) return status;
+    if (reply.tokens != expected_.tokens)
+        return broken_reply("an answer of another number of tokens");
+    auto file = map_answer(packet, reply.sequences * sizeof(double) + reply.tokens * sizeof(float));
+    if (!file.ok()) return file.status();
+    return some(SequenceProbabilitiesAnswer{reply, std::move(*file)});
 }
 
 }  // namespace gputext

@@ -20,11 +20,13 @@
 #include "cpp/near_duplicates.hpp"
 #include "cpp/outlier_factor.hpp"
 #include "cpp/protocol.hpp"
+#include "cpp/sequence_probability.hpp"
 #include "cpp/term_knn.hpp"
 #include "cpp/term_weights.hpp"
 #include "cpp/trie.hpp"
 #include "cpp/vectors.hpp"
 #include "cpp/word2vec.hpp"
+#include "cpp/word_movers.hpp"
 #include "cpp/word_similarity.hpp"
 #include "cpp/word_weights.hpp"
 #include "cpp/words.hpp"
@@ -135,6 +137,26 @@ struct TrainingRequest {
     std::int32_t device = -1;
 };
 
+struct WordMoversRequest {
+    MoversParameters parameters;
+    WordVectors vectors;
+    int elements = -1;  // of the vectors, as in VectorFiles
+    TextPairs pairs;    // begins and totals are copied
+    int masses = -1;    // pairs.masses and nothing else, as elements
+    std::uint64_t device_memory_limit = 0;
+    std::int32_t device = -1;
+};
+
+struct SequenceProbabilityRequest {
+    NextWordModel model;
+    int elements = -1;         // of the vectors, as in VectorFiles
+    int output_elements = -1;  // of the output vectors
+    TokenSequences sequences;  // begins are copied
+    int tokens = -1;           // sequences.tokens and nothing else, as elements
+    std::uint64_t device_memory_limit = 0;
+    std::int32_t device = -1;
+};
+
 /// The answer to a job, still in the file that it came in.
 struct NearDuplicatesAnswer {
     NearDuplicatesReply summary;
@@ -154,7 +176,8 @@ struct NeighboursAnswer {
     Result<Neighbours> read(Stop stop = {}) const noexcept;
 };
 
-/// The same of an OutliersRequest and a SimilaritiesRequest: a number for each item.
+/// The same of an OutliersRequest, a SimilaritiesRequest and a WordMoversRequest: a number for each
+/// item or pair.
 struct ScoresAnswer {
     ScoresReply summary;
     MappedFile file;
@@ -187,6 +210,14 @@ struct TrainingAnswer {
     Result<TrainingModel> read(Stop stop = {}) const noexcept;
 };
 
+/// The same of a SequenceProbabilityRequest.
+struct SequenceProbabilitiesAnswer {
+    SequenceProbabilitiesReply summary;
+    MappedFile file;
+
+    Result<SequenceProbabilities> read(Stop stop = {}) const noexcept;
+};
+
 /// The server's word that a job failed, or that it will not do something else that was asked.
 struct Failed {
     Status status;
@@ -195,7 +226,8 @@ struct Failed {
 
 using DaemonEvent =
     std::variant<Progress, NearDuplicatesAnswer, NeighboursAnswer, ScoresAnswer, WordCodesAnswer,
-                 TrieImageAnswer, TrainingAnswer, Failed, DeviceList, ActivityList, CounterValues>;
+                 TrieImageAnswer, TrainingAnswer, SequenceProbabilitiesAnswer, Failed, DeviceList,
+                 ActivityList, CounterValues>;
 
 /// What an event says of a job that has been answered; null for any other event.
 const JobReport* report_of(const DaemonEvent& event);
@@ -235,6 +267,8 @@ public:
     Status submit(const TrieBuildRequest& request, Stop stop = {}) noexcept;
     Status submit(const WordSimilarityRequest& request, Stop stop = {}) noexcept;
     Status submit(const TrainingRequest& request, Stop stop = {}) noexcept;
+    Status submit(const WordMoversRequest& request, Stop stop = {}) noexcept;
+    Status submit(const SequenceProbabilityRequest& request, Stop stop = {}) noexcept;
     Status ask_devices() noexcept;
     Status ask_activity() noexcept;
     Status ask_counters() noexcept;
@@ -252,8 +286,9 @@ private:
     /// What the answer to the job that is running has to be.
     struct Expected {
         std::uint16_t type = 0;   // of the message; 0: there is no job
-        std::uint32_t rows = 0;   // documents, queries, rows with a score, or words
+        std::uint32_t rows = 0;   // documents, queries, rows with a score, words, or sequences
         std::uint32_t items = 0;  // among which neighbours are, words with a code, or dimensions
+        std::uint64_t tokens = 0;
     };
 
     Status send(const Message& message, std::span<const int> descriptors = {});
@@ -267,6 +302,8 @@ private:
     Status send_job(const TrieBuildRequest& request, Stop stop);
     Status send_job(const WordSimilarityRequest& request, Stop stop);
     Status send_job(const TrainingRequest& request, Stop stop);
+    Status send_job(const WordMoversRequest& request, Stop stop);
+    Status send_job(const SequenceProbabilityRequest& request, Stop stop);
     Result<std::optional<DaemonEvent>> receive_packet_or_none();
     Result<std::optional<DaemonEvent>> understand(Packet& packet);
     Status check_answer(std::uint16_t type, std::uint32_t rows);
@@ -280,6 +317,8 @@ private:
     Result<std::optional<DaemonEvent>> take_answer(const TrieImageReply& reply,
                                                    const Packet& packet);
     Result<std::optional<DaemonEvent>> take_answer(const TrainingReply& reply,
+                                                   const Packet& packet);
+    Result<std::optional<DaemonEvent>> take_answer(const SequenceProbabilitiesReply& reply,
                                                    const Packet& packet);
 
     FileDescriptor socket_;

@@ -84,4 +84,19 @@ Result<std::unique_ptr<WordTrainer>> Device::word_trainer(const TrainerParameter
     return cpu_word_trainer(parameters, sampling, tokens);
 }
 
+Status Device::word_movers_distances(const MoversParameters& parameters, const WordVectors& vectors,
+                                     const TextPairs& pairs, std::uint64_t, Execution& execution,
+                                     std::span<double> distances) {
+    const auto found = gputext::word_movers_distances(parameters, vectors, pairs, execution);
+    if (!found.ok()) return found.status();
+    std::copy(found->begin(), found->end(), distances.begin());
+    return {};
+}
+
+Status Device::sequence_probabilities(const NextWordModel& model, const TokenSequences& sequences,
+                                      std::uint64_t, Execution& execution,
+                                      SequenceProbabilities& answer) {
+    return keep(gputext::sequence_probabilities(model, sequences, best_simd(), execution), answer);
+}
+
 }  // namespace gputext

@@ -15,10 +15,12 @@
 #include "cpp/near_duplicates.hpp"
 #include "cpp/outlier_factor.hpp"
 #include "cpp/protocol.hpp"
+#include "cpp/sequence_probability.hpp"
 #include "cpp/status.hpp"
 #include "cpp/term_knn.hpp"
 #include "cpp/trie.hpp"
 #include "cpp/vectors.hpp"
+#include "cpp/word_movers.hpp"
 #include "cpp/word_similarity.hpp"
 #include "cpp/word_trainer.hpp"
 #include "cpp/words.hpp"
@@ -99,6 +101,17 @@ public:
                                                               const TokenStream& tokens,
                                                               std::uint64_t memory,
                                                               Execution& execution);
+
+    // Those of cpp/word_movers.hpp, into as many distances as there are pairs, which
+    // check_text_pairs() has accepted, and of cpp/sequence_probability.hpp, of sequences that
+    // check_sequences() has accepted.
+    virtual Status word_movers_distances(const MoversParameters& parameters,
+                                         const WordVectors& vectors, const TextPairs& pairs,
+                                         std::uint64_t memory, Execution& execution,
+                                         std::span<double> distances);
+    virtual Status sequence_probabilities(const NextWordModel& model,
+                                          const TokenSequences& sequences, std::uint64_t memory,
+                                          Execution& execution, SequenceProbabilities& answer);
 
     /// Gives back what is kept between jobs: there has been none for a while.
     virtual void release_memory() {}

@@ -54,6 +54,16 @@ constexpr double kCompareSecondsPerCount = 3.6e-7;
 // context and an output, and what follows from it.
 constexpr double kTrainSecondsPerProduct = 6e-10;
 
+// Of one core of an AMD EPYC, from `bench/run word_movers`: seconds for two words whose distance is
+// taken, and for each dimension of it; for two between which masses may be carried; for a word
+// whose power is added after another, and each dimension of it; for a token that is looked up.
+constexpr double kCostSeconds = 3.5e-8;
+constexpr double kCostSecondsPerDimension = 1.2e-10;
+constexpr double kCarrySeconds = 3e-8;
+constexpr double kNextWordSeconds = 1.2e-8;
+constexpr double kNextWordSecondsPerDimension = 1.7e-10;
+constexpr double kNextTokenSeconds = 1.2e-7;
+
 // Of what one thread takes, the part that more threads do not share: 16 of them take a twelfth.
 constexpr double kUnsharedPart = 0.03;
 
@@ -175,11 +185,32 @@ double counted_similarity_cpu_seconds(std::uint64_t counts, unsigned threads) {
 double word2vec_cpu_seconds(const TrainerParameters& parameters, std::uint64_t tokens,
                             unsigned threads) {
     const double context = parameters.window + 1.0, outputs = parameters.negative + 1.0;
-    const double products = parameters.model == WordModel::skipgram
-                                ? context * outputs
-                                : context + outputs;
+    const double products =
+        parameters.model == WordModel::skipgram ? context * outputs : context + outputs;
     return shared_by(kTrainSecondsPerProduct * products * parameters.dimensions *
                          static_cast<double>(tokens) * parameters.epochs,
+                     threads);
+}
+
+double word_movers_cpu_seconds(MoversMethod method, const TextPairs& pairs, std::size_t dimensions,
+                               unsigned threads) {
+    double cells = 0;
+    for (std::size_t pair = 0; pair < pairs.size(); ++pair)
+        cells += static_cast<double>(pairs.side(pair, 0).size()) *
+                 static_cast<double>(pairs.side(pair, 1).size());
+    const double per_cell = kCostSeconds +
+                            kCostSecondsPerDimension * static_cast<double>(dimensions) +
+                            (method == MoversMethod::exact ? kCarrySeconds : 0);
+    return shared_by(per_cell * cells, threads);
+}
+
+double sequence_cpu_seconds(std::uint64_t words, std::uint64_t tokens, std::size_t dimensions,
+                            unsigned threads) {
+    const auto contexts = static_cast<double>(std::min(words, tokens));
+    const double per_word =
+        kNextWordSeconds + kNextWordSecondsPerDimension * static_cast<double>(dimensions);
+    return shared_by(per_word * contexts * static_cast<double>(words) +
+                         kNextTokenSeconds * static_cast<double>(tokens),
                      threads);
 }
 

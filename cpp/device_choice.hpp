@@ -10,6 +10,7 @@
 #include "cpp/cooccurrences.hpp"
 #include "cpp/near_duplicates.hpp"
 #include "cpp/vectors.hpp"
+#include "cpp/word_movers.hpp"
 #include "cpp/word_trainer.hpp"
 
 namespace gputext {
@@ -54,6 +55,16 @@ double counted_similarity_cpu_seconds(std::uint64_t counts, unsigned threads);
 
 /// About what a training on so many tokens takes.
 double word2vec_cpu_seconds(const TrainerParameters& parameters, std::uint64_t tokens,
+                            unsigned threads);
+
+/// About what word_movers_distances() takes for texts of some words each; those of hundreds that
+/// have nothing in common take more. O(pairs).
+double word_movers_cpu_seconds(MoversMethod method, const TextPairs& pairs, std::size_t dimensions,
+                               unsigned threads);
+
+/// About what sequence_probabilities() takes for so many tokens, if all of them are different or
+/// each word of the model comes.
+double sequence_cpu_seconds(std::uint64_t words, std::uint64_t tokens, std::size_t dimensions,
                             unsigned threads);
 
 /// About what cosine_similarities() takes.

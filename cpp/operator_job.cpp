@@ -18,6 +18,10 @@ std::unique_ptr<OperatorJob> operator_job(const Message& message) {
     if (const auto* submit = std::get_if<SubmitWordSimilarity>(&message))
         return word_similarity_job(*submit);
     if (const auto* submit = std::get_if<SubmitTraining>(&message)) return word2vec_job(*submit);
+    if (const auto* submit = std::get_if<SubmitWordMovers>(&message))
+        return word_movers_job(*submit);
+    if (const auto* submit = std::get_if<SubmitSequenceProbabilities>(&message))
+        return sequence_probability_job(*submit);
     return nullptr;
 }
 

@@ -64,6 +64,8 @@ std::unique_ptr<OperatorJob> word_similarity_job(const SubmitWordSimilarity& req
 std::unique_ptr<OperatorJob> word_lookup_job(const SubmitWordLookup& request);
 std::unique_ptr<OperatorJob> trie_build_job(const SubmitTrieBuild& request);
 std::unique_ptr<OperatorJob> word2vec_job(const SubmitTraining& request);
+std::unique_ptr<OperatorJob> word_movers_job(const SubmitWordMovers& request);
+std::unique_ptr<OperatorJob> sequence_probability_job(const SubmitSequenceProbabilities& request);
 
 /// For read(): maps one file.
 Status map_file(const FileDescriptor& from, std::uint64_t size, Trust trust, MappedFile& mapped);

@@ -236,6 +236,18 @@ void fields(Archive& archive, auto& message) {
         archive.number(message.average_every);
         archive.number(message.sample);
         fields_of_limits(archive, message);
+    } else if constexpr (std::is_same_v<T, SubmitWordMovers>) {
+        fields_of_matrix(archive, message.vectors);
+        archive.number(message.pairs);
+        archive.number(message.masses);
+        archive.choice(message.method, MoversMethod::relaxed);
+        fields_of_limits(archive, message);
+    } else if constexpr (std::is_same_v<T, SubmitSequenceProbabilities>) {
+        fields_of_matrix(archive, message.vectors);
+        fields_of_matrix(archive, message.outputs);
+        archive.number(message.sequences);
+        archive.number(message.tokens);
+        fields_of_limits(archive, message);
     } else if constexpr (std::is_same_v<T, Progress>) {
         archive.text(message.phase, kMaxName);
         archive.number(message.done);
@@ -269,6 +281,10 @@ void fields(Archive& archive, auto& message) {
         archive.number(message.dimensions);
         archive.number(message.hub_lists);
         archive.number(message.hub_of);
+        fields_of_report(archive, message);
+    } else if constexpr (std::is_same_v<T, SequenceProbabilitiesReply>) {
+        archive.number(message.sequences);
+        archive.number(message.tokens);
         fields_of_report(archive, message);
     } else if constexpr (std::is_same_v<T, PhaseTime>) {
         archive.text(message.name, kMaxName);
@@ -355,6 +371,10 @@ bool consistent_texts(const MatrixShape& matrix) {
            (matrix.element == ElementType::float32 || matrix.element == ElementType::int32);
 }
 
+bool consistent_model(const MatrixShape& matrix) {
+    return consistent(matrix) && !matrix.sparse && matrix.element == ElementType::float32;
+}
+
 bool consistent(const Message& message) {
     if (const auto* reply = std::get_if<ErrorReply>(&message)) return reply->code != ErrorCode::ok;
     if (const auto* submit = std::get_if<SubmitNearDuplicates>(&message))
@@ -381,6 +401,16 @@ bool consistent(const Message& message) {
     if (const auto* reply = std::get_if<TrainingReply>(&message))
         return reply->words != UINT32_MAX &&
                reply->dimensions <= TrainerParameters::kMostDimensions;
+    if (const auto* submit = std::get_if<SubmitWordMovers>(&message))
+        return consistent_model(submit->vectors) && submit->pairs != UINT32_MAX &&
+               submit->masses <= kMostStored;
+    if (const auto* submit = std::get_if<SubmitSequenceProbabilities>(&message))
+        return consistent_model(submit->vectors) && consistent_model(submit->outputs) &&
+               submit->vectors.rows == submit->outputs.rows &&
+               submit->vectors.dimensions == submit->outputs.dimensions &&
+               submit->sequences != UINT32_MAX && submit->tokens <= kMostStored;
+    if (const auto* reply = std::get_if<SequenceProbabilitiesReply>(&message))
+        return reply->tokens <= kMostStored;
     return true;
 }
 
@@ -411,6 +441,12 @@ std::size_t files_of(const SubmitWordSimilarity&) {
 std::size_t files_of(const SubmitTraining& submit) {
     return submit.known > 0 ? 4 : 3;
 }
+std::size_t files_of(const SubmitWordMovers&) {
+    return SubmitWordMovers::files;
+}
+std::size_t files_of(const SubmitSequenceProbabilities&) {
+    return SubmitSequenceProbabilities::files;
+}
 template <class T>
 std::size_t files_of(const T&) {
     return std::is_base_of_v<JobReport, T> ? 1 : 0;
@@ -423,7 +459,8 @@ bool submits_job(std::uint16_t type) {
            type == SubmitOutliers::type || type == SubmitSimilarities::type ||
            type == SubmitTermNeighbours::type || type == SubmitWordLookup::type ||
            type == SubmitTrieBuild::type || type == SubmitWordSimilarity::type ||
-           type == SubmitTraining::type;
+           type == SubmitTraining::type || type == SubmitWordMovers::type ||
+           type == SubmitSequenceProbabilities::type;
 }
 
 std::size_t descriptors_of(const Message& message) {

@@ -53,6 +53,15 @@
 //                            their output vectors, a sealed memfd or a plain file
 //     TrainingReply          float vectors[words * dimensions] and as many of the output vectors,
 //                            in a sealed memfd
+//     SubmitWordMovers       the matrix of the model's vectors; of pairs (cpp/word_movers.hpp), u64
+//                            begins[2 * pairs + 1] and u32 totals[pairs], each in a sealed memfd,
+//                            and WordMass[masses], in a sealed memfd or a plain file
+//     SubmitSequenceProbabilities
+//                            the matrices of the model's vectors and of its output vectors; of
+//                            sequences (cpp/sequence_probability.hpp), u64 begins[sequences + 1],
+//                            in a sealed memfd, and u32 tokens[tokens], the same or a plain file
+//     SequenceProbabilitiesReply
+//                            double[sequences] and float[tokens], in a sealed memfd
 // A matrix (cpp/vectors.hpp) is its elements, in a sealed memfd or a plain file; when sparse, also
 // u32 columns[stored], the same, and u64 row_begins[rows + 1], in a sealed memfd.
 // Words (cpp/words.hpp) are their bytes, in a sealed memfd or a plain file, and u64
@@ -81,6 +90,7 @@
 #include "cpp/term_weights.hpp"
 #include "cpp/trie.hpp"
 #include "cpp/vectors.hpp"
+#include "cpp/word_movers.hpp"
 #include "cpp/word_similarity.hpp"
 #include "cpp/word_trainer.hpp"
 #include "cpp/word_weights.hpp"
@@ -377,12 +387,41 @@ struct TrainingReply : JobReport {
     std::uint64_t hub_of = 0;     // the same
 };
 
+/// Word Mover's Distances of pairs of texts, answered by a ScoresReply.
+struct SubmitWordMovers : JobLimits {
+    static constexpr std::uint16_t type = 26;
+    MatrixShape vectors;  // of the model's words: dense, float32
+    std::uint32_t pairs = 0;
+    std::uint64_t masses = 0;  // of all pairs
+    MoversMethod method = MoversMethod::exact;
+
+    static constexpr std::size_t files = 4;
+};
+
+/// How likely sequences of a model's words are.
+struct SubmitSequenceProbabilities : JobLimits {
+    static constexpr std::uint16_t type = 28;
+    MatrixShape vectors;  // of the model's words: dense, float32
+    MatrixShape outputs;  // of the same shape
+    std::uint32_t sequences = 0;
+    std::uint64_t tokens = 0;  // of all sequences
+
+    static constexpr std::size_t files = 4;
+};
+
+struct SequenceProbabilitiesReply : JobReport {
+    static constexpr std::uint16_t type = 29;
+    std::uint32_t sequences = 0;
+    std::uint64_t tokens = 0;
+};
+
 using Message =
     std::variant<Hello, SubmitNearDuplicates, Progress, NearDuplicatesReply, ErrorReply, AskDevices,
                  DeviceList, AskActivity, ActivityList, AskCounters, CounterValues, InjectFault,
                  SubmitNeighbours, NeighboursReply, SubmitOutliers, SubmitSimilarities, ScoresReply,
                  SubmitTermNeighbours, SubmitWordLookup, WordCodesReply, SubmitTrieBuild,
-                 TrieImageReply, SubmitWordSimilarity, SubmitTraining, TrainingReply>;
+                 TrieImageReply, SubmitWordSimilarity, SubmitTraining, TrainingReply,
+                 SubmitWordMovers, SubmitSequenceProbabilities, SequenceProbabilitiesReply>;
 
 /// Whether messages of that type submit jobs.
 bool submits_job(std::uint16_t type);

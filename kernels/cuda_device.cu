@@ -16,10 +16,12 @@
 #include "kernels/nearest_neighbours.hpp"
 #include "kernels/outlier_factor.hpp"
 #include "kernels/resident_trie.hpp"
+#include "kernels/sequence_probability.hpp"
 #include "kernels/term_neighbours.hpp"
 #include "kernels/trie_build.hpp"
 #include "kernels/upload_ring.hpp"
 #include "kernels/word_lookup.hpp"
+#include "kernels/word_movers.hpp"
 #include "kernels/word_thesaurus.hpp"
 #include "kernels/word_trainer.hpp"
 
@@ -242,6 +244,27 @@ public:
         });
         if (!status.ok()) return status;
         return trainer;
+    }
+
+    Status word_movers_distances(const MoversParameters& parameters, const WordVectors& vectors,
+                                 const TextPairs& pairs, std::uint64_t memory, Execution& execution,
+                                 std::span<double> distances) override {
+        std::monostate done;
+        return run(done, memory, [&](const gpu::DeviceWork& work) -> Result<std::monostate> {
+            GPUTEXT_TRY(gpu::word_movers_distances(parameters, vectors, pairs, work, *ring_,
+                                                   execution, distances));
+            return std::monostate();
+        });
+    }
+
+    Status sequence_probabilities(const NextWordModel& model, const TokenSequences& sequences,
+                                  std::uint64_t memory, Execution& execution,
+                                  SequenceProbabilities& answer) override {
+        if (model.vectors.dimensions > gpu::kMostNextWordDimensions)
+            return Device::sequence_probabilities(model, sequences, memory, execution, answer);
+        return run(answer, memory, [&](const gpu::DeviceWork& work) {
+            return gpu::sequence_probabilities(model, sequences, work, *ring_, execution);
+        });
     }
 
     /// The pinned memory stays: it is little, and slow to get.

@@ -279,6 +279,51 @@ TEST(Protocol, RefusesTrainingsThatCannotBe) {
     EXPECT_FALSE(decode(encode(reply), 1).ok());
 }
 
+TEST(Protocol, RefusesModelsThatCannotBe) {
+    const auto good = [](const auto& submit) {
+        return decode(encode(submit), descriptors_of(submit)).ok();
+    };
+    const MatrixShape model{ElementType::float32, 50, 8, false, 400};
+    SubmitWordMovers movers;
+    movers.vectors = model;
+    SubmitSequenceProbabilities sequences;
+    sequences.vectors = sequences.outputs = model;
+    EXPECT_EQ(descriptors_of(movers), 4u);
+    EXPECT_EQ(descriptors_of(sequences), 4u);
+    EXPECT_TRUE(good(movers));
+    EXPECT_TRUE(good(sequences));
+    MatrixShape doubles = model, sparse = model, larger = model;
+    doubles.element = ElementType::float64;
+    sparse.sparse = true;
+    ++larger.stored;
+    for (const MatrixShape& bad : {doubles, sparse, larger}) {
+        SubmitWordMovers other = movers;
+        other.vectors = bad;
+        EXPECT_FALSE(good(other));
+        SubmitSequenceProbabilities third = sequences;
+        third.outputs = bad;
+        EXPECT_FALSE(good(third));
+        third = sequences;
+        third.vectors = bad;
+        EXPECT_FALSE(good(third));
+    }
+    SubmitSequenceProbabilities fewer = sequences;
+    fewer.outputs = {ElementType::float32, 49, 8, false, 392};
+    EXPECT_FALSE(good(fewer));
+    SubmitWordMovers many = movers;
+    many.pairs = UINT32_MAX;
+    EXPECT_FALSE(good(many));
+    many = movers;
+    many.masses = (std::uint64_t{1} << 56) + 1;
+    EXPECT_FALSE(good(many));
+    many = movers;
+    many.method = static_cast<MoversMethod>(2);
+    EXPECT_FALSE(good(many));
+    fewer = sequences;
+    fewer.tokens = (std::uint64_t{1} << 56) + 1;
+    EXPECT_FALSE(good(fewer));
+}
+
 TEST(Protocol, RefusesWordsOutsideTheirBytes) {
     const auto good = [](std::vector<std::uint64_t> begins, std::uint64_t bytes) {
         return check_word_begins(begins, bytes, {}).ok();

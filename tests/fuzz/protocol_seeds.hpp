@@ -90,6 +90,15 @@ inline std::vector<Message> sample_messages() {
     more_training.known = 90;
     more_training.far_count = 5;
     more_training.sample = 1e-4;
+    SubmitWordMovers movers;
+    movers.vectors = {ElementType::float32, 50, 8, false, 400};
+    movers.pairs = 6;
+    movers.masses = 30;
+    movers.method = MoversMethod::relaxed;
+    SubmitSequenceProbabilities sequences;
+    sequences.vectors = sequences.outputs = movers.vectors;
+    sequences.sequences = 4;
+    sequences.tokens = 30;
     const JobReport report{0, "fake device 0", 0.25, 1, {{"hashing", 0.125}}};
     const RunningJob job{17, "near_duplicates", 1, "verifying candidates", 3, 9, 2, 0.5, 7, 1000,
                          1.5};
@@ -111,10 +120,13 @@ inline std::vector<Message> sample_messages() {
             training,
             more_training,
             TrainingReply{report, 100, 16, 30, 100},
+            movers,
+            sequences,
             NeighboursReply{report, 7, 70, 90, 1},
             ScoresReply{report, 9},
             WordCodesReply{report, 30},
             TrieImageReply{report, 1000, 5000},
+            SequenceProbabilitiesReply{report, 4, 30},
             ErrorReply{ErrorCode::device_error, "the device failed", "Try again.", 2},
             AskDevices{},
             DeviceList{{{"fake device 0", 1 << 30, "none"}, {"fake device 1", 1 << 20, ""}}, ""},

@@ -330,9 +330,7 @@ private:
     }
 
     /// Whether a literal stands there, so that the parenthesis before it has no parameters.
-    bool has_value(std::size_t at) const {
-        return type(at) == CodeWord::kind && number(at) != fixed_word("VAR_TOKEN");
-    }
+    bool has_value(std::size_t at) const { return type(at) == CodeWord::kind; }
 
     /// Behind the ] of an array's size, or what comes first that is not looked at.
     std::size_t end_of_size(std::size_t at) const {

@@ -14,7 +14,7 @@
 namespace gputext {
 
 enum class CodeWord : std::uint8_t {
-    kind,            // what stands for a literal or for any variable: INT_TOKEN, ...
+    kind,            // what stands for a literal: INT_TOKEN, ...
     assignment,      // an assignment or a comparison
     punctuation,     // every other operator, brackets
     keyword,         // words that are never names nor types
@@ -23,7 +23,7 @@ enum class CodeWord : std::uint8_t {
     soft_modifier,   // modifiers in one language, names in another
     soft_primitive,  // the same of types
     name,            // an identifier
-    own,             // a name that the normalisation gives: VAR_..., CLASS, CLASS_2
+    own,             // a name that the normalisation gives: VAR_TOKEN, VAR_INT, CLASS, CLASS_2
     other            // of a directive: its begin, the name of a header
 };
 
@@ -49,7 +49,7 @@ inline constexpr auto kFixedWords = std::to_array<FixedWord>({
     {"STRING_TOKEN", CodeWord::kind},
     {"BOOL_TOKEN", CodeWord::kind},
     {"NULL_TOKEN", CodeWord::kind},
-    {"VAR_TOKEN", CodeWord::kind},
+    {"VAR_TOKEN", CodeWord::own},
 
     {"=", CodeWord::assignment},
     {"+=", CodeWord::assignment},

@@ -31,7 +31,8 @@ public:
     std::size_t count() const {
         return unit_ == Unit::token ? code_.tokens.size() : code_.line_ends.size();
     }
-    /// The tokens of an element.
+    const char* name() const { return unit_ == Unit::token ? "tokens" : "lines"; }
+    /// The place behind an element's tokens.
     std::size_t end(std::size_t element) const {
         return unit_ == Unit::token ? element + 1 : code_.line_ends[element];
     }
@@ -83,9 +84,8 @@ Datum text_array(const Elements& elements) {
     if (size > MaxAllocSize || count > MaxArraySize)
         ereport(ERROR,
                 (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                 errmsg("the source has %zu tokens or lines of %zu bytes together, more than "
-                        "an array can hold",
-                        count, size),
+                 errmsg("the array of %zu %s would take %zu bytes, more than an array can hold",
+                        count, elements.name(), size),
                  errhint("Split the source, for example by files or functions.")));
     auto* const array = static_cast<ArrayType*>(palloc0(size));
     SET_VARSIZE(array, size);

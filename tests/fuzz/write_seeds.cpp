@@ -4,6 +4,7 @@
 #include <fstream>
 #include <string>
 
+#include "tests/fuzz/code_seeds.hpp"
 #include "tests/fuzz/protocol_seeds.hpp"
 #include "tests/fuzz/trie_seeds.hpp"
 
@@ -27,6 +28,7 @@ int main(int count, char** arguments) {
     if (count != 2) return 2;
     const std::string folder = arguments[1];
     const bool written = write(folder + "/protocol", gputext::testing::seed_inputs()) &&
-                         write(folder + "/trie", gputext::testing::trie_seeds());
+                         write(folder + "/trie", gputext::testing::trie_seeds()) &&
+                         write(folder + "/code", gputext::testing::code_seeds());
     return written ? 0 : 1;
 }

@@ -1,0 +1,45 @@
+#include "cpp/code_words.hpp"
+
+#include <algorithm>
+
+namespace gputext {
+namespace {
+
+bool is_digit(char letter) {
+    return letter >= '0' && letter <= '9';
+}
+
+bool is_own(std::string_view name) {
+    if (name.starts_with(kVariableWord)) return name.substr(kVariableWord.size()).starts_with('_');
+    if (!name.starts_with(kClassWord)) return false;
+    name.remove_prefix(kClassWord.size());
+    return name.empty() || (name.size() > 1 && name.front() == '_' &&
+                            std::all_of(name.begin() + 1, name.end(), is_digit));
+}
+
+}  // namespace
+
+Vocabulary fixed_vocabulary() {
+    Vocabulary words;
+    for (const FixedWord& word : kFixedWords) words.add(word.text);
+    return words;
+}
+
+CodeWord code_word(const Vocabulary& words, std::uint32_t number) {
+    if (number < kFixedWords.size()) return kFixedWords[number].type;
+    const std::string_view text = words.term(number);
+    if (!begins_identifier(text.front())) return CodeWord::other;
+    return is_own(text) ? CodeWord::own : CodeWord::name;
+}
+
+bool begins_identifier(char letter) {
+    const char lower = static_cast<char>(letter | 0x20);
+    return (lower >= 'a' && lower <= 'z') || letter == '_' || letter == '$' ||
+           static_cast<unsigned char>(letter) >= 0x80;
+}
+
+bool in_identifier(char letter) {
+    return begins_identifier(letter) || is_digit(letter);
+}
+
+}  // namespace gputext

@@ -15,10 +15,9 @@ StepChoice choice_of(const StepJob& job) {
 }
 
 /// Of a block, for what each of its warps has.
-std::size_t shared_bytes(const StepJob& job, const StepChoice& choice, unsigned warps) {
+std::size_t bytes_of_warps(const StepJob& job, const StepChoice& choice, unsigned warps) {
     const bool at_once = job.model == WordModel::cbow || job.negative < choice.outputs;
-    const std::size_t steps = at_once ? 0 : std::size_t{2} * job.window * (1 + job.negative);
-    return 4 * warps * (window_words(job.window, job.negative) + steps);
+    return at_once ? 0 : std::size_t{4} * warps * 2 * job.window * (1 + job.negative);
 }
 
 Status attribute(cudaDeviceAttr which, int& value) {
@@ -49,18 +48,23 @@ std::uint32_t place_in_row(std::uint32_t element, std::uint32_t dimensions) {
     return number / quad * quad * 32 + lane * quad + number % quad;
 }
 
-Status plan_steps(const StepJob& job, StepPlan& plan) {
+Status plan_steps(StepJob& job, StepPlan& plan) {
     const StepChoice choice = choice_of(job);
     int most_shared = 0, processors = 0;
     GPUTEXT_TRY(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin, most_shared));
     GPUTEXT_TRY(attribute(cudaDevAttrMultiProcessorCount, processors));
-    const std::size_t shared = static_cast<std::size_t>(most_shared) - kListed * 4 - 1024;
+    const std::size_t shared = static_cast<std::size_t>(most_shared) - sizeof(BlockState) - 1024;
+    const std::size_t slot = 4 * WindowSlot::size(job.window, job.negative);
     plan.warps = choice.warps;
-    while (plan.warps > 1 && shared_bytes(job, choice, plan.warps) > shared) plan.warps /= 2;
-    plan.shared_bytes = shared_bytes(job, choice, plan.warps);
-    GPUTEXT_TRY(allow_shared_bytes(choice.kernel, plan.shared_bytes));
+    while (plan.warps > 1 && bytes_of_warps(job, choice, plan.warps) + slot > shared)
+        plan.warps /= 2;
     plan.blocks = std::min(static_cast<unsigned>(processors), job.batch);
-    return {};
+    const std::size_t warps = bytes_of_warps(job, choice, plan.warps);
+    job.slots = static_cast<std::uint32_t>(
+        std::min<std::size_t>((shared - warps) / slot, (job.batch - 1) / plan.blocks + 1));
+    job.slots = std::min(job.slots, kMostSlots);
+    plan.shared_bytes = warps + job.slots * slot;
+    return allow_shared_bytes(choice.kernel, plan.shared_bytes);
 }
 
 Status launch_steps(const StepJob& job, const StepPlan& plan, cudaStream_t stream) {

@@ -14,8 +14,15 @@
 
 namespace gputext::gpu {
 
+/// Of a step, -log of 2^-20, as the CPU has it.
+constexpr float kMostLoss = 0x1.bb9d3cp+3f;
+
 /// Rows that a block has met and keeps in shared memory; others are spilled.
 constexpr unsigned kListed = 2048;
+
+/// Windows of a block that are found at a time, at most: of few words they would all fit, and the
+/// rows that are asked for have to stay in the cache.
+constexpr std::uint32_t kMostSlots = 256;
 
 /// Outputs whose rows a warp has in registers at a time, rows of the context that are multiplied
 /// with them, rows that take their sums at a time, and the warps of a block, of which each
@@ -48,18 +55,32 @@ __device__ inline std::int32_t to_integer(float element) {
     return __float2int_rn(fminf(fmaxf(scaled, -kMost), kMost));
 }
 
+/// What the threads of a block share.
+struct BlockState {
+    unsigned listed;              // rows in list, or beyond it
+    unsigned next_window;         // that no warp has taken
+    unsigned next_row;            // of the list
+    float rate;                   // of the step
+    std::uint32_t list[kListed];  // rows that the block has met first
+};
+
 /// What a warp knows all the time.
 struct WarpState {
-    unsigned lane, warp;   // of the block
-    std::uint32_t* space;  // of window_words()
-    float* steps;          // of each context and output, where the outputs do not fit in registers
-    std::uint32_t* list;   // the block's, of kListed
-    unsigned* listed;
+    BlockState& block;
+    unsigned lane;
+    float* steps;     // of each context and output, where the outputs do not fit in registers
     unsigned parity;  // of the step
     float rate, damping;
     float loss = 0;  // of this lane
     unsigned long long windows = 0, pairs = 0;
 };
+
+/// The first of the next `size` of something, for a warp; `next` is the block's.
+__device__ inline unsigned take_next(unsigned& next, unsigned size, unsigned lane) {
+    unsigned first = 0;
+    if (lane == 0) first = atomicAdd(&next, size);
+    return __shfl_sync(~0u, first, 0);
+}
 
 template <WordModel Model, unsigned Elements>
 class WindowStep {
@@ -68,12 +89,16 @@ class WindowStep {
     static constexpr std::size_t kRow = 32 * stored_elements(Elements);
 
 public:
-    __device__ WindowStep(const StepJob& job, WarpState& state, const Window& window)
-        : job_(job), state_(state), window_(window) {}
+    __device__ WindowStep(const StepJob& job, WarpState& state, const WindowSlot& window)
+        : job_(job),
+          state_(state),
+          window_(window),
+          contexts_(window.contexts()),
+          outputs_(window.outputs()) {}
 
     __device__ void run() {
-        const unsigned of_context = Model == WordModel::skipgram ? window_.output_count : 1;
-        const unsigned of_output = Model == WordModel::skipgram ? window_.contexts : 1;
+        const unsigned of_context = Model == WordModel::skipgram ? outputs_ : 1;
+        const unsigned of_output = Model == WordModel::skipgram ? contexts_ : 1;
         // Asked for first, and looked at last.
         std::uint32_t row = 0;
         bool met = count(state_.lane, of_context, of_output, row);
@@ -82,28 +107,25 @@ public:
         else
             cbow();
         list(met, row);
-        const unsigned rows = window_.contexts + window_.output_count;
+        const unsigned rows = contexts_ + outputs_;
         for (unsigned first = 32; first < rows; first += 32) {
             met = count(first + state_.lane, of_context, of_output, row);
             list(met, row);
         }
         ++state_.windows;
-        state_.pairs +=
-            of_context * (Model == WordModel::skipgram ? of_output : window_.output_count);
+        state_.pairs += of_context * (Model == WordModel::skipgram ? of_output : outputs_);
     }
 
 private:
-    __device__ std::uint32_t output_row(unsigned q) const {
-        return job_.words + window_.outputs[q];
-    }
+    __device__ std::uint32_t output_row(unsigned q) const { return job_.words + window_.output(q); }
     __device__ const float* row_at(std::uint32_t row) const { return job_.rows + row * kRow; }
 
     /// Counts the steps of a row of the window; whether it was met for the first time.
     __device__ bool count(unsigned number, unsigned of_context, unsigned of_output,
                           std::uint32_t& row) const {
-        if (number >= window_.contexts + window_.output_count) return false;
-        const bool context = number < window_.contexts;
-        row = context ? window_.context[number] : output_row(number - window_.contexts);
+        if (number >= contexts_ + outputs_) return false;
+        const bool context = number < contexts_;
+        row = context ? window_.context(number) : output_row(number - contexts_);
         return atomicAdd(job_.counts + row, context ? of_context : of_output) == 0;
     }
 
@@ -112,11 +134,11 @@ private:
         const unsigned all = __ballot_sync(~0u, met);
         if (all == 0) return;
         unsigned at = 0;
-        if (state_.lane == 0) at = atomicAdd(state_.listed, __popc(all));
+        if (state_.lane == 0) at = atomicAdd(&state_.block.listed, __popc(all));
         at = __shfl_sync(~0u, at, 0) + __popc(all & ((1u << state_.lane) - 1));
         if (!met) return;
         if (at < kListed)
-            state_.list[at] = row;
+            state_.block.list[at] = row;
         else
             job_.spill[atomicAdd(job_.sync->spilled + state_.parity, 1)] = row;
     }
@@ -139,7 +161,7 @@ private:
     __device__ void load_outputs(unsigned first, float (&y)[kOutputs][Elements]) const {
 #pragma unroll
         for (unsigned q = 0; q < kOutputs; ++q) {
-            if (first + q < window_.output_count) {
+            if (first + q < outputs_) {
                 load_row(row_at(output_row(first + q)), state_.lane, y[q]);
             } else {
 #pragma unroll
@@ -152,8 +174,8 @@ private:
     __device__ void load_contexts(unsigned first, float (&x)[Rows][Elements]) const {
 #pragma unroll
         for (unsigned i = 0; i < Rows; ++i) {
-            if (first + i < window_.contexts) {
-                load_row(row_at(window_.context[first + i]), state_.lane, x[i]);
+            if (first + i < contexts_) {
+                load_row(row_at(window_.context(first + i)), state_.lane, x[i]);
             } else {
 #pragma unroll
                 for (unsigned k = 0; k < Elements; ++k) x[i][k] = 0;
@@ -183,24 +205,25 @@ private:
         add_across<kSize>(products, state_.lane);
         const unsigned number = state_.lane / kShare;
         const unsigned i = first_x + number / kOutputs, q = first_y + number % kOutputs;
-        if (number >= Rows * kOutputs || i >= contexts || q >= window_.output_count) return 0;
+        if (number >= Rows * kOutputs || i >= contexts || q >= outputs_) return 0;
         const float product = products[0];
         const float power = exponential_below(product);
         if (state_.lane % kShare == 0)
-            state_.loss += fmaxf(q == 0 ? -product : product, 0.0f) + __logf(1.0f + power);
+            state_.loss +=
+                fminf(fmaxf(q == 0 ? -product : product, 0.0f) + __logf(1.0f + power), kMostLoss);
         return __fmul_rn(__fsub_rn(q == 0 ? 1.0f : 0.0f, logistic(product, power)), state_.rate);
     }
 
     __device__ void skipgram() {
-        const bool at_once = window_.output_count <= kOutputs;
-        for (unsigned first = 0; first < window_.output_count; first += kOutputs) {
+        const bool at_once = outputs_ <= kOutputs;
+        for (unsigned first = 0; first < outputs_; first += kOutputs) {
             float y[kOutputs][Elements], y_sum[kOutputs][Elements] = {};
             load_outputs(first, y);
-            for (unsigned i = 0; i < window_.contexts; i += kContexts)
+            for (unsigned i = 0; i < contexts_; i += kContexts)
                 skipgram_contexts(i, first, at_once, y, y_sum);
 #pragma unroll
             for (unsigned q = 0; q < kOutputs; ++q)
-                if (first + q < window_.output_count) add(output_row(first + q), y_sum[q]);
+                if (first + q < outputs_) add(output_row(first + q), y_sum[q]);
         }
         if (!at_once) skipgram_later();
     }
@@ -211,16 +234,16 @@ private:
         constexpr unsigned kShare = 32 / power_of_two(kContexts * kOutputs);
         float x[kContexts][Elements];
         load_contexts(first_x, x);
-        const float own = steps(x, y, first_x, window_.contexts, first_y);
+        const float own = steps(x, y, first_x, contexts_, first_y);
         if (!at_once && state_.lane % kShare == 0) {
             const unsigned number = state_.lane / kShare;
             const unsigned i = first_x + number / kOutputs, q = first_y + number % kOutputs;
-            if (number < kContexts * kOutputs && i < window_.contexts && q < window_.output_count)
-                state_.steps[i * window_.output_count + q] = own;
+            if (number < kContexts * kOutputs && i < contexts_ && q < outputs_)
+                state_.steps[i * outputs_ + q] = own;
         }
 #pragma unroll
         for (unsigned i = 0; i < kContexts; ++i) {
-            if (first_x + i >= window_.contexts) break;
+            if (first_x + i >= contexts_) break;
             float x_sum[Elements] = {};
 #pragma unroll
             for (unsigned q = 0; q < kOutputs; ++q) {
@@ -231,22 +254,22 @@ private:
                     y_sum[q][k] = __fmaf_rn(step, x[i][k], y_sum[q][k]);
                 }
             }
-            if (at_once) add(window_.context[first_x + i], x_sum);
+            if (at_once) add(window_.context(first_x + i), x_sum);
         }
     }
 
     /// The contexts' sums, where there are more outputs than are in registers.
     __device__ void skipgram_later() {
         __syncwarp();
-        for (unsigned first = 0; first < window_.contexts; first += kContexts) {
+        for (unsigned first = 0; first < contexts_; first += kContexts) {
             float x_sum[kContexts][Elements] = {};
-            for (unsigned q = 0; q < window_.output_count; ++q) {
+            for (unsigned q = 0; q < outputs_; ++q) {
                 float y[Elements];
                 load_row(row_at(output_row(q)), state_.lane, y);
 #pragma unroll
                 for (unsigned i = 0; i < kContexts; ++i) {
-                    if (first + i >= window_.contexts) break;
-                    const float step = state_.steps[(first + i) * window_.output_count + q];
+                    if (first + i >= contexts_) break;
+                    const float step = state_.steps[(first + i) * outputs_ + q];
 #pragma unroll
                     for (unsigned k = 0; k < Elements; ++k)
                         x_sum[i][k] = __fmaf_rn(step, y[k], x_sum[i][k]);
@@ -254,7 +277,7 @@ private:
             }
 #pragma unroll
             for (unsigned i = 0; i < kContexts; ++i)
-                if (first + i < window_.contexts) add(window_.context[first + i], x_sum[i]);
+                if (first + i < contexts_) add(window_.context(first + i), x_sum[i]);
         }
         __syncwarp();
     }
@@ -262,28 +285,28 @@ private:
     __device__ void cbow() {
         constexpr unsigned kShare = 32 / power_of_two(kOutputs);
         float mean[1][Elements] = {};
-        for (unsigned first = 0; first < window_.contexts; first += kContexts) {
+        for (unsigned first = 0; first < contexts_; first += kContexts) {
             float x[kContexts][Elements];
             load_contexts(first, x);
 #pragma unroll
             for (unsigned i = 0; i < kContexts; ++i) {
-                if (first + i >= window_.contexts) break;
+                if (first + i >= contexts_) break;
 #pragma unroll
                 for (unsigned k = 0; k < Elements; ++k) mean[0][k] = __fadd_rn(mean[0][k], x[i][k]);
             }
         }
-        const float share = __frcp_rn(static_cast<float>(window_.contexts));
+        const float share = __frcp_rn(static_cast<float>(contexts_));
 #pragma unroll
         for (unsigned k = 0; k < Elements; ++k) mean[0][k] = __fmul_rn(mean[0][k], share);
         float x_sum[Elements] = {};
-        for (unsigned first = 0; first < window_.output_count; first += kOutputs) {
+        for (unsigned first = 0; first < outputs_; first += kOutputs) {
             float y[kOutputs][Elements];
             load_outputs(first, y);
             const float own = steps(mean, y, 0, 1, first);
 #pragma unroll
             for (unsigned q = 0; q < kOutputs; ++q) {
                 const float step = __shfl_sync(~0u, own, q * kShare);
-                if (first + q >= window_.output_count) break;
+                if (first + q >= outputs_) break;
                 float y_sum[Elements];
 #pragma unroll
                 for (unsigned k = 0; k < Elements; ++k) {
@@ -296,12 +319,13 @@ private:
         std::int32_t integers[Elements];
 #pragma unroll
         for (unsigned k = 0; k < Elements; ++k) integers[k] = to_integer(x_sum[k]);
-        for (unsigned i = 0; i < window_.contexts; ++i) add(window_.context[i], integers);
+        for (unsigned i = 0; i < contexts_; ++i) add(window_.context(i), integers);
     }
 
     const StepJob& job_;
     WarpState& state_;
-    const Window window_;
+    const WindowSlot window_;
+    const unsigned contexts_, outputs_;
 };
 
 /// Some rows take their sums, and those are cleared: the rows first, first + 1 ... of `size`, which
@@ -387,64 +411,102 @@ __device__ inline float rate_of(const StepJob& job, std::uint64_t step) {
         __dmul_rn(static_cast<double>(job.learning_rate), fmax(1e-4, __dsub_rn(1, done))));
 }
 
+/// Asks for a row to be in the second-level cache.
+template <unsigned Elements>
+__device__ void expect_row(const StepJob& job, std::uint32_t row) {
+#if __CUDA_ARCH__ >= 900
+    constexpr std::size_t kRow = 32 * stored_elements(Elements);
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(job.rows + row * kRow),
+                 "r"(static_cast<unsigned>(kRow * sizeof(float))));
+#endif
+}
+
+/// Finds windows of a step, one a thread, from the block's number `first` on.
+template <unsigned Elements>
+__device__ void find_windows(const StepJob& job, std::uint64_t streams, std::uint64_t step,
+                             std::uint64_t first, std::uint32_t* slots) {
+    const std::size_t size = WindowSlot::size(job.window, job.negative);
+    for (unsigned slot = threadIdx.x; slot < job.slots; slot += blockDim.x) {
+        WindowSlot window(slots + slot * size, job.window);
+        const std::uint64_t stream = (first + slot) * gridDim.x + blockIdx.x;
+        const std::uint64_t entry = stream * job.length + step;
+        if (stream >= streams || entry >= job.entry_count) {
+            window.clear();
+            continue;
+        }
+        window.find(job, entry);
+        if (window.contexts() == 0) continue;
+        for (unsigned i = 0; i < window.contexts(); ++i)
+            expect_row<Elements>(job, window.context(i));
+        for (unsigned q = 0; q < window.outputs(); ++q)
+            expect_row<Elements>(job, job.words + window.output(q));
+    }
+}
+
 template <WordModel Model, unsigned Elements>
 __global__ __launch_bounds__((StepShape<Model, Elements>::kWarps * 32),
                              1) void run_steps(const __grid_constant__ StepJob job) {
-    using Shape = StepShape<Model, Elements>;
-    extern __shared__ std::uint32_t shared[];
-    __shared__ std::uint32_t list[kListed];
-    __shared__ unsigned listed;
-    const unsigned warps = blockDim.x / 32;
-    WarpState state{};
-    state.lane = threadIdx.x % 32;
-    state.warp = threadIdx.x / 32;
-    const std::size_t words = window_words(job.window, job.negative);
-    state.space = shared + state.warp * words;
-    state.steps = reinterpret_cast<float*>(shared + warps * words) +
-                  std::size_t{state.warp} * 2 * job.window * (1 + job.negative);
-    state.list = list;
-    state.listed = &listed;
-    if (threadIdx.x == 0) listed = 0;
-    __syncthreads();
-
+    constexpr unsigned kApplied = StepShape<Model, Elements>::kApplied;
+    extern __shared__ std::uint32_t slots[];
+    __shared__ BlockState block;
+    const std::size_t slot_size = WindowSlot::size(job.window, job.negative);
+    const unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32;
+    WarpState state{block, threadIdx.x % 32,
+                    reinterpret_cast<float*>(slots + job.slots * slot_size) +
+                        std::size_t{warp} * 2 * job.window * (1 + job.negative)};
+    if (threadIdx.x == 0) {
+        block.listed = block.next_window = block.next_row = 0;
+        block.rate = rate_of(job, job.begin);
+    }
     const std::uint64_t streams =
         min(std::uint64_t{job.batch}, (job.entry_count + job.length - 1) / job.length);
-    const std::uint64_t own = std::uint64_t{state.warp} * gridDim.x + blockIdx.x;
-    const std::uint64_t stride = std::uint64_t{warps} * gridDim.x;
-    const auto window_at = [&](std::uint64_t stream, std::uint64_t step) {
-        const std::uint64_t entry = stream * job.length + step;
-        if (stream >= streams || entry >= job.entry_count) return Window{};
-        return find_window(job, entry, state.lane, state.space);
-    };
+    const std::uint64_t windows = (streams + gridDim.x - 1) / gridDim.x;  // of a block and a step
+    find_windows<Elements>(job, streams, job.begin, 0, slots);
+    __syncthreads();
 
     LaunchBarrier barrier(&job.sync->arrived);
-    Window window = window_at(own, job.begin);
     for (std::uint64_t step = job.begin; step < job.end; ++step) {
         state.parity = step % 2;
-        state.rate = rate_of(job, step);
+        state.rate = block.rate;
         state.damping = __fmul_rn(state.rate, job.damping);
-        for (std::uint64_t stream = own; stream < streams; stream += stride) {
-            if (window.contexts > 0) WindowStep<Model, Elements>(job, state, window).run();
-            if (stream + stride < streams) window = window_at(stream + stride, step);
+        for (std::uint64_t first = 0; first < windows; first += job.slots) {
+            if (first > 0) {
+                __syncthreads();
+                if (threadIdx.x == 0) block.next_window = 0;
+                find_windows<Elements>(job, streams, step, first, slots);
+                __syncthreads();
+            }
+            for (;;) {
+                const unsigned slot = take_next(block.next_window, 1, state.lane);
+                if (slot >= job.slots) break;
+                const WindowSlot window(slots + slot * slot_size, job.window);
+                if (window.contexts() > 0) WindowStep<Model, Elements>(job, state, window).run();
+            }
         }
         barrier.arrive();
-        window = step + 1 < job.end ? window_at(own, step + 1) : Window{};
         barrier.wait();
 
-        const unsigned met = min(listed, kListed);
-        for (unsigned first = state.warp * Shape::kApplied; first < met;
-             first += warps * Shape::kApplied)
-            take_sums<Elements, Shape::kApplied>(job, state, first, met,
-                                                 [&](unsigned i) { return list[i]; });
+        // The first threads find windows while the others' rows are on their way.
+        if (step + 1 < job.end) find_windows<Elements>(job, streams, step + 1, 0, slots);
+        const unsigned met = min(block.listed, kListed);
+        for (;;) {
+            const unsigned first = take_next(block.next_row, kApplied, state.lane);
+            if (first >= met) break;
+            take_sums<Elements, kApplied>(job, state, first, met,
+                                          [&](unsigned i) { return block.list[i]; });
+        }
         const unsigned spilled = __ldcg(job.sync->spilled + state.parity);
-        for (std::uint64_t first = own * Shape::kApplied; first < spilled;
-             first += stride * Shape::kApplied)
-            take_sums<Elements, Shape::kApplied>(job, state, static_cast<unsigned>(first), spilled,
-                                                 [&](unsigned i) { return __ldcg(job.spill + i); });
+        for (unsigned first = (warp * gridDim.x + blockIdx.x) * kApplied; first < spilled;
+             first += warps * gridDim.x * kApplied)
+            take_sums<Elements, kApplied>(job, state, first, spilled,
+                                          [&](unsigned i) { return __ldcg(job.spill + i); });
         // Those of the other parity have been looked at by all, in the step before.
         if (blockIdx.x == 0 && threadIdx.x == 0) job.sync->spilled[state.parity ^ 1] = 0;
         barrier.arrive();
-        if (threadIdx.x == 0) listed = 0;
+        if (threadIdx.x == 0) {
+            block.listed = block.next_window = block.next_row = 0;
+            block.rate = rate_of(job, step + 1);
+        }
         barrier.wait();
     }
     for (unsigned mask = 16; mask > 0; mask /= 2)

@@ -37,6 +37,7 @@ struct StepJob {
     WordModel model = WordModel::skipgram;
     std::uint32_t dimensions = 0, window = 0, negative = 0, batch = 0, epochs = 0;
     float learning_rate = 0, damping = 0;
+    std::uint32_t slots = 0;  // windows of a block that are found at a time
 
     // Everything from here on is on the device. Rows: those of the words as context, then those of
     // the words as outputs.
@@ -74,8 +75,8 @@ struct StepPlan {
     unsigned blocks = 0, warps = 0;  // of the launch, of a block
     std::size_t shared_bytes = 0;
 };
-/// Of the job only what is not on the device matters. Errors: a device's.
-Status plan_steps(const StepJob& job, StepPlan& plan);
+/// Of the job only what is not on the device matters; `slots` is set. Errors: a device's.
+Status plan_steps(StepJob& job, StepPlan& plan);
 
 /// Queues the steps. Errors: a device's.
 Status launch_steps(const StepJob& job, const StepPlan& plan, cudaStream_t stream);

@@ -110,7 +110,7 @@ protected:
         ASSERT_TRUE((*on_cpu)->store(expected).ok());
         ASSERT_EQ(differing(found.vectors, expected.vectors), 0u);
         ASSERT_EQ(differing(found.outputs, expected.outputs), 0u);
-        if (corpus.numbers.size() > 10) {
+        if (device_count.windows > 0) {
             EXPECT_GT(differing(found.vectors, start.vectors), 0u);
         }
         EXPECT_EQ(device_count.tokens, corpus.numbers.size() * parameters.epochs);

@@ -50,9 +50,14 @@ constexpr double kCountSecondsPerPlace = 1.5e-8;
 constexpr double kCompareSecondsPerPlace = 7.4e-8;
 constexpr double kCompareSecondsPerCount = 3.6e-7;
 
-// Of one core of an AMD EPYC, from `bench/run word2vec`: seconds for an element of a product of a
-// context and an output, and what follows from it.
-constexpr double kTrainSecondsPerProduct = 6e-10;
+// Of one core of an AMD EPYC, from word2vec() with 20 to 200 dimensions, of which half are here,
+// as about half of the words are not left out: seconds for a word and an epoch; and for an element
+// of the product of a context and an output, and of what follows from it.
+constexpr double kTrainSecondsPerWord = 4e-7;
+constexpr double kTrainSecondsPerElement = 1.2e-10;
+// Windows of a step that one thread takes; and on a device the seconds between two steps.
+constexpr unsigned kWindowsOfThread = 64;
+constexpr double kDeviceSecondsPerStep = 2e-5;
 
 // Of one core of an AMD EPYC, from `bench/run word_movers`: seconds for two words whose distance is
 // taken, and for each dimension of it; for two between which masses may be carried; for a word
@@ -114,8 +119,9 @@ double shared_columns(const Vectors& queries, const Vectors& items) {
 }  // namespace
 
 bool worth_a_device(const JobSize& size) {
-    const double overhead =
-        kDeviceSeconds + kDeviceSecondsPerByte * static_cast<double>(size.bytes);
+    const double overhead = kDeviceSeconds +
+                            kDeviceSecondsPerByte * static_cast<double>(size.bytes) +
+                            size.device_seconds;
     return size.cpu_seconds > overhead;
 }
 
@@ -187,9 +193,15 @@ double word2vec_cpu_seconds(const TrainerParameters& parameters, std::uint64_t t
     const double context = parameters.window + 1.0, outputs = parameters.negative + 1.0;
     const double products =
         parameters.model == WordModel::skipgram ? context * outputs : context + outputs;
-    return shared_by(kTrainSecondsPerProduct * products * parameters.dimensions *
-                         static_cast<double>(tokens) * parameters.epochs,
-                     threads);
+    const double per_word =
+        kTrainSecondsPerWord + kTrainSecondsPerElement * products * parameters.dimensions;
+    return shared_by(per_word * static_cast<double>(tokens) * parameters.epochs,
+                     std::min(threads, parameters.batch / kWindowsOfThread));
+}
+
+double word2vec_device_seconds(const TrainerParameters& parameters, std::uint64_t tokens) {
+    return kDeviceSecondsPerStep * static_cast<double>(tokens) / parameters.batch *
+           parameters.epochs;
 }
 
 double word_movers_cpu_seconds(MoversMethod method, const TextPairs& pairs, std::size_t dimensions,

@@ -20,6 +20,8 @@ struct JobSize {
     std::uint64_t rows = 0;
     std::uint64_t bytes = 0;  // of the input, which a device has to get
     double cpu_seconds = 0;   // as the operator estimates it
+    /// The same of a device, where its part does not only depend on the bytes.
+    double device_seconds = 0;
 };
 
 bool worth_a_device(const JobSize& size);
@@ -53,9 +55,12 @@ double word_similarity_cpu_seconds(std::uint64_t tokens, const CooccurrenceShape
 /// The same of counts of words.
 double counted_similarity_cpu_seconds(std::uint64_t counts, unsigned threads);
 
-/// About what a training on so many tokens takes.
+/// About what a training on so many tokens takes, of which half are left out of each epoch as
+/// frequent ones.
 double word2vec_cpu_seconds(const TrainerParameters& parameters, std::uint64_t tokens,
                             unsigned threads);
+/// About what the steps of a training take on a device however few windows they have.
+double word2vec_device_seconds(const TrainerParameters& parameters, std::uint64_t tokens);
 
 /// About what word_movers_distances() takes for texts of some words each; those of hundreds that
 /// have nothing in common take more. O(pairs).

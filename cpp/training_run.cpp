@@ -55,7 +55,7 @@ Status TrainingRun::run_on_cpu(Execution& execution) {
 }
 
 float usual_learning_rate(WordModel model) {
-    return model == WordModel::cbow ? 0.05f : 0.025f;
+    return model == WordModel::cbow ? 0.05f : TrainerParameters().learning_rate;
 }
 
 std::uint32_t usual_batch(std::uint64_t tokens, std::uint32_t shards) {

@@ -61,7 +61,7 @@ private:
     std::atomic<bool> finished_{false};
 };
 
-/// What is usual for a model: word2vec's own.
+/// What is usual for a model.
 float usual_learning_rate(WordModel model);
 
 /// How many windows a step of a training on so many tokens should have: few enough that each shard

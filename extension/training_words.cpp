@@ -32,7 +32,6 @@ bool TrainingWords::more_frequent(std::uint32_t a, std::uint32_t b) const {
                                                 : word(a) < word(b);
 }
 
-/// Inside attempt().
 std::vector<std::uint32_t> TrainingWords::by_frequency() const {
     std::vector<std::uint32_t> order(size());
     std::iota(order.begin(), order.end(), 0u);

@@ -43,7 +43,7 @@ public:
     std::uint32_t known_words() const { return static_cast<std::uint32_t>(model.words()); }
     std::span<const float> known_vectors() const;
     std::string_view word(std::uint32_t number) const;
-    /// All numbers, the most frequent word's first.
+    /// All numbers, the most frequent word's first. Inside attempt().
     std::vector<std::uint32_t> by_frequency() const;
     /// As PackedBytes::release().
     void release();

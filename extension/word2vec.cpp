@@ -156,7 +156,13 @@ ArrayType* new_real_array(std::uint32_t size) {
 
 void put_rows(const TrainingWords& words, const TrainingModel& model, std::uint32_t dimensions,
               SetCall& set) {
-    auto* order = make_owned<std::vector<std::uint32_t>>(set.context(), words.by_frequency());
+    auto* order = make_owned<std::vector<std::uint32_t>>(set.context());
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            *order = words.by_frequency();
+            return {};
+        }))
+        raise_failure(failure);
     ArrayType* const vector = new_real_array(dimensions);
     ArrayType* const output = new_real_array(dimensions);
     const std::size_t bytes = dimensions * sizeof(float);

@@ -7,7 +7,8 @@ namespace gputext {
 JobSize WordTraining::size() const {
     const std::size_t tokens = words_.tokens.size();
     return {tokens, words_.tokens.bytes() + words_.known.size(),
-            word2vec_cpu_seconds(parameters_, tokens, cpu_threads())};
+            word2vec_cpu_seconds(parameters_, tokens, cpu_threads()),
+            word2vec_device_seconds(parameters_, tokens)};
 }
 
 Status WordTraining::compute(Execution& execution) {

@@ -193,6 +193,25 @@ WHERE word IN ('int', 'may', 'modify', 'program', 'warranty');
 
 \set ECHO none
 \echo
+\echo 'The same question to vectors of words, which are trained on the words around them:'
+\echo
+\timing on
+\set ECHO queries
+CREATE TABLE model AS
+SELECT * FROM word2vec('SELECT body FROM documents WHERE id IN (SELECT group_id FROM groups) ORDER BY id',
+                       dimensions => 50);
+
+\set ECHO none
+\timing off
+\echo
+\set ECHO queries
+SELECT query_id AS word, string_agg(item_id, ', ' ORDER BY rank) AS neighbours
+FROM gpu_knn('SELECT word, vector FROM model WHERE word IN (''int'', ''may'', ''modify'', ''program'', ''warranty'')',
+             'SELECT word, vector FROM model', NULL::text, k => 5, exclude_self => true)
+GROUP BY query_id ORDER BY query_id;
+
+\set ECHO none
+\echo
 \echo 'Where all that was computed:'
 \echo
 \set ECHO queries

@@ -6,24 +6,25 @@ INSERT INTO roles VALUES
     ('child', 'boy', 'girl', '{goes to school,plays with a ball,climbs a tree}'),
     ('stage', 'actor', 'actress', '{plays in the theatre,learns a role,bows to the audience}');
 CREATE TABLE articles AS
-SELECT i AS id, CASE WHEN i % 2 = 0 THEN format('The %s %s because he likes his life', of_men, does[1 + i % 3])
-                                    ELSE format('The %s %s because she likes her life', of_women, does[1 + i % 3]) END AS body
+SELECT i AS id, CASE WHEN i % 2 = 0 THEN format('He, the %s, %s with his friends', of_men, does[1 + i % 3])
+                                    ELSE format('She, the %s, %s with her friends', of_women, does[1 + i % 3]) END AS body
 FROM generate_series(1, 6000) AS i JOIN LATERAL (SELECT * FROM roles ORDER BY md5(i || role) LIMIT 1) AS r ON true
 ORDER BY i;
 
 CREATE TABLE model AS
 SELECT * FROM word2vec('SELECT id, body FROM articles', dimensions => 20, epochs => 20, sample => 0);
-SELECT word, count, vector[1:2] AS vector FROM model LIMIT 3;
+SELECT word, count, cardinality(vector) AS dimensions FROM model LIMIT 3;
 
-SELECT item_id AS word, round((1 - distance)::numeric, 2) AS similarity
-FROM gpu_knn('SELECT word, vector FROM model WHERE word = ''king''',
-             'SELECT word, vector FROM model', NULL::text, 3, exclude_self => true);
+SELECT query_id AS word, item_id AS most_similar
+FROM gpu_knn('SELECT word, vector FROM model WHERE word IN (''king'', ''woman'', ''boy'', ''actress'')',
+             'SELECT word, vector FROM model', NULL::text, 1, exclude_self => true)
+ORDER BY word;
 
 CREATE TABLE units AS
 SELECT word, (SELECT array_agg(x / |/ square ORDER BY i)::real[] FROM unnest(vector) WITH ORDINALITY AS u (x, i)) AS vector
 FROM model, LATERAL (SELECT sum(x::float8 * x) AS square FROM unnest(vector) AS x) AS s;
 CREATE TABLE questions (a text, b text, c text);
-INSERT INTO questions VALUES ('man', 'king', 'woman'), ('she', 'girl', 'he'), ('boy', 'girl', 'actor');
+INSERT INTO questions VALUES ('man', 'king', 'woman'), ('queen', 'king', 'girl'), ('boy', 'girl', 'actor');
 
 CREATE TABLE asked AS
 SELECT q.*, format('%s is to %s as %s is to', a, b, c) AS question,
@@ -40,7 +41,7 @@ CREATE VIEW model_lines AS
 SELECT 0 AS place, count(*) || ' ' || max(cardinality(vector)) AS line FROM model
 UNION ALL
 SELECT row_number() OVER (ORDER BY count DESC, word COLLATE "C"), word || ' ' || array_to_string(vector, ' ') FROM model;
-COPY (SELECT line FROM model_lines ORDER BY place LIMIT 2) TO STDOUT;
+COPY (SELECT line FROM model_lines ORDER BY place LIMIT 1) TO STDOUT;
 -- All of it, read back
 SELECT count(*) AS words, bool_and((string_to_array(line, ' '))[2:]::real[] = vector) AS same
 FROM model_lines JOIN model ON word = split_part(line, ' ', 1) WHERE place > 0;
@@ -54,7 +55,7 @@ SELECT * FROM word2vec('SELECT body FROM new_articles', dimensions => 20, epochs
                        initial => 'TABLE model');
 
 SELECT count(*) AS words, sum(count) AS tokens, count(*) FILTER (WHERE word IN ('emperor', 'empress')) AS new FROM new_model;
-SELECT item_id AS word, round((1 - distance)::numeric, 2) AS similarity
+SELECT string_agg(item_id, ', ' ORDER BY item_id) AS most_similar
 FROM gpu_knn('SELECT word, vector FROM new_model WHERE word = ''emperor''',
              'SELECT word, vector FROM new_model', NULL::text, 3, exclude_self => true);
 

@@ -138,15 +138,23 @@ TEST(DeviceChoice, LargeThesauriAreWorthADevice) {
 TEST(DeviceChoice, TrainsOnAtLeastSomeThousandTokensOnADevice) {
     TrainerParameters parameters;
     const auto worth = [&](std::uint64_t tokens, unsigned threads) {
-        return worth_a_device(
-            {tokens, 8 * tokens, word2vec_cpu_seconds(parameters, tokens, threads)});
+        return worth_a_device({tokens, 8 * tokens,
+                               word2vec_cpu_seconds(parameters, tokens, threads),
+                               word2vec_device_seconds(parameters, tokens)});
     };
     EXPECT_FALSE(worth(100, 1));
     EXPECT_TRUE(worth(10'000, 1));
     EXPECT_TRUE(worth(100'000, 16));
+    // Steps of few windows keep no device busy, and no threads.
+    EXPECT_LT(word2vec_cpu_seconds(parameters, 100'000, 16),
+              word2vec_cpu_seconds(parameters, 100'000, 1) / 8);
+    parameters.batch = 10;
+    EXPECT_FALSE(worth(100'000, 16));
+    EXPECT_EQ(word2vec_cpu_seconds(parameters, 100'000, 16),
+              word2vec_cpu_seconds(parameters, 100'000, 1));
     const double skipgram = word2vec_cpu_seconds(parameters, 1000, 1);
     parameters.model = WordModel::cbow;
-    EXPECT_LT(word2vec_cpu_seconds(parameters, 1000, 1), skipgram / 2);
+    EXPECT_LT(word2vec_cpu_seconds(parameters, 1000, 1), 0.7 * skipgram);
 }
 
 /// So many rows of `width` columns, from 0 on, each row further by `step`.

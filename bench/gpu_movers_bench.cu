@@ -12,14 +12,13 @@
 #include <bit>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <iterator>
 #include <numeric>
 #include <random>
-#include <string>
 #include <vector>
 
 #include "bench/gpu_resources.hpp"
+#include "bench/movers_corpus.hpp"
 #include "cpp/sequence_probability.hpp"
 #include "cpp/word_movers.hpp"
 #include "kernels/sequence_probability.hpp"
@@ -27,63 +26,9 @@
 #include "kernels/word_movers.hpp"
 
 using namespace gputext;
-using bench::check;
-using bench::Clock;
-using bench::every_core;
-using bench::ring;
-using bench::stream;
-using bench::wait;
+using namespace gputext::bench;
 
 namespace {
-
-constexpr std::uint32_t kVocabulary = 19200;
-
-std::vector<float> random_vectors(std::size_t words, std::size_t dimensions, float spread) {
-    std::mt19937 random(7);
-    std::normal_distribution<float> element(0, spread);
-    std::vector<float> elements(words * dimensions);
-    for (float& x : elements) x = element(random);
-    return elements;
-}
-
-/// Pairs in one piece.
-struct Pairs {
-    std::vector<std::uint64_t> begins{0};
-    std::vector<WordMass> masses;
-    std::vector<std::uint32_t> totals;
-
-    TextPairs view() const { return {begins, masses, totals}; }
-    TextPairs first(std::size_t count) const {
-        return {std::span(begins).first(2 * count + 1), masses, std::span(totals).first(count)};
-    }
-    void append(std::vector<std::uint32_t>& first, std::vector<std::uint32_t>& second) {
-        std::vector<WordMass> left, right;
-        totals.push_back(append_masses(first, second, left, right));
-        for (const auto* side : {&left, &right}) {
-            masses.insert(masses.end(), side->begin(), side->end());
-            begins.push_back(masses.size());
-        }
-    }
-};
-
-/// Of so many different words on each side, none of which is on the other.
-Pairs random_pairs(std::size_t count, std::uint32_t words) {
-    Pairs pairs;
-    std::mt19937 random(11);
-    const std::uint32_t range = kVocabulary / words / 2;
-    std::vector<std::uint32_t> sides[2];
-    for (std::size_t pair = 0; pair < count; ++pair) {
-        for (std::uint32_t which = 0; which < 2; ++which) {
-            sides[which].clear();
-            for (std::uint32_t k = 0; k < words; ++k)
-                sides[which].insert(
-                    sides[which].end(), 1 + random() % 3,
-                    (2 * k + which) * range + static_cast<std::uint32_t>(random() % range));
-        }
-        pairs.append(sides[0], sides[1]);
-    }
-    return pairs;
-}
 
 /// Pairs and their model on the device.
 class ResidentPairs {
@@ -143,28 +88,11 @@ unsigned class_of(std::uint32_t words) {
     return *std::lower_bound(std::begin(gpu::kMovedWords), std::end(gpu::kMovedWords), words);
 }
 
-template <class T>
-void write(const std::string& name, std::span<const T> values) {
-    std::ofstream file(name, std::ios::binary);
-    file.write(reinterpret_cast<const char*>(values.data()),
-               static_cast<std::streamsize>(values.size_bytes()));
-}
-
-/// What pot_movers.py reads.
-void write_pairs(const std::string& directory, const WordVectors& vectors, const TextPairs& pairs,
-                 std::span<const double> distances) {
-    write(directory + "/model.f32",
-          std::span(vectors.elements, vectors.words * vectors.dimensions));
-    write(directory + "/begins.u64", pairs.begins);
-    write(directory + "/masses.u32", pairs.masses.first(pairs.begins.back()));
-    write(directory + "/distances.f64", distances.first(pairs.size()));
-}
-
 void move_words(std::uint32_t words, std::size_t dimensions, std::size_t count, std::size_t checked,
                 const char* directory) {
     const auto elements = random_vectors(kVocabulary, dimensions, 1);
     const WordVectors vectors{elements.data(), kVocabulary, dimensions};
-    const Pairs pairs = random_pairs(count, words);
+    const Pairs pairs = random_pairs(count, words, words);
     ResidentPairs resident(vectors, pairs.view());
     const double exact = resident.run(MoversMethod::exact, class_of(words));
     const double relaxed = resident.run(MoversMethod::relaxed, class_of(words));
@@ -193,33 +121,6 @@ void move_words(std::uint32_t words, std::size_t dimensions, std::size_t count, 
 }
 
 // ---- Mutants ----
-
-constexpr std::uint32_t kLines = 3465;
-constexpr std::size_t kLineDimensions = 50;
-
-/// A program of about 22 lines, of which low numbers are frequent.
-std::vector<std::uint32_t> random_program(std::mt19937& random) {
-    std::vector<std::uint32_t> program(12 + random() % 21);
-    for (std::uint32_t& line : program) {
-        const double x = static_cast<double>(random()) / 4294967296.0;
-        line = static_cast<std::uint32_t>(x * x * kLines);
-    }
-    return program;
-}
-
-/// Lines deleted, inserted or swapped, one to ten times.
-void mutate(std::vector<std::uint32_t>& program, std::mt19937& random) {
-    const std::size_t operation = random() % 3;
-    for (std::size_t level = 1 + random() % 10; level > 0 && program.size() > 1; --level) {
-        const auto at = static_cast<std::ptrdiff_t>(random() % program.size());
-        if (operation == 0)
-            program.erase(program.begin() + at);
-        else if (operation == 1)
-            program.insert(program.begin() + at, static_cast<std::uint32_t>(random() % kLines));
-        else
-            std::swap(program[static_cast<std::size_t>(at)], program[random() % program.size()]);
-    }
-}
 
 void score_mutants(std::size_t count) {
     const auto vectors = random_vectors(kLines, kLineDimensions, 0.3f);

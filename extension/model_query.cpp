@@ -77,13 +77,12 @@ int column_named(TupleDesc columns, const char* name) {
 }
 
 [[noreturn]] void raise_wrong_type(TupleDesc columns, int column, const char* name,
-                                   const char* wanted) {
-    ereport(ERROR,
-            (errcode(ERRCODE_DATATYPE_MISMATCH),
-             errmsg("column %s of the model is of type %s", name,
-                    format_type_be(TupleDescAttr(columns, column)->atttypid)),
-             errdetail("%s", wanted),
-             errhint("It can be cast in the inner query, as in embedding::real[] AS vector.")));
+                                   const char* wanted, const char* cast) {
+    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                    errmsg("column %s of the model is of type %s", name,
+                           format_type_be(TupleDescAttr(columns, column)->atttypid)),
+                    errdetail("%s", wanted),
+                    errhint("It can be cast in the inner query, as in %s.", cast)));
     pg_unreachable();
 }
 
@@ -102,12 +101,13 @@ int column_named(TupleDesc columns, const char* name) {
 void ModelReceiver::check_columns(TupleDesc columns) {
     find_columns(columns);
     if (!IsBinaryCoercible(base_type_of_column(columns, word_), TEXTOID))
-        raise_wrong_type(columns, word_, "word", "Words are of type text.");
+        raise_wrong_type(columns, word_, "word", "Words are of type text.", "number::text AS word");
     if (wanted_.counts) {
         const Oid type = base_type_of_column(columns, count_);
         narrow_count_ = type == INT4OID;
         if (!narrow_count_ && type != INT8OID)
-            raise_wrong_type(columns, count_, "count", "Counts are of type bigint or integer.");
+            raise_wrong_type(columns, count_, "count", "Counts are of type bigint or integer.",
+                             "frequency::bigint AS count");
     }
     set_vector_column(columns, vector_);
     if (wanted_.output_vectors) set_vector_column(columns, output_vector_);
@@ -153,7 +153,7 @@ void ModelReceiver::set_vector_column(TupleDesc columns, VectorColumn& vector) c
         vector_type_of(base_type_of_column(columns, vector.column));
     if (!type || type->form == VectorType::Form::sparse)
         raise_wrong_type(columns, vector.column, &vector == &vector_ ? "vector" : "output_vector",
-                         kVectorTypes);
+                         kVectorTypes, "embedding::real[] AS vector");
     vector.type = *type;
 }
 

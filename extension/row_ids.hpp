@@ -16,6 +16,7 @@ public:
     RowIds(const IdType& type, std::size_t memory_limit) : type_(type), bytes_(memory_limit) {}
 
     void append(Datum id);
+    const IdType& type() const { return type_; }
     std::size_t size() const { return begins_.size(); }
     std::uint64_t bytes() const { return bytes_.size(); }
 

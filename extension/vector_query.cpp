@@ -1,12 +1,8 @@
 #include "extension/vector_query.hpp"
 
 extern "C" {
-#include "mb/pg_wchar.h"
 #include "utils/builtins.h"
-#include "utils/lsyscache.h"
 }
-
-#include <cstring>
 
 #include "extension/activity.hpp"
 #include "extension/failure.hpp"
@@ -14,9 +10,6 @@ extern "C" {
 
 namespace gputext {
 namespace {
-
-/// Bytes of an id in a message; what is longer is cut.
-constexpr int kLongestName = 200;
 
 const char* const kWanted =
     "Wanted are an id and a vector of type real[], double precision[], integer[], or pgvector's "
@@ -85,13 +78,12 @@ void VectorRows::append(Datum id, const VectorValue& vector) {
         raise_different_dimensions(first_name(), dimensions_, name_of(id), vector.dimensions);
     const char* const name = size() == 0 ? name_of(id) : nullptr;
     dimensions_ = vector.dimensions;
-    const std::size_t id_begin = append_id(ids_, id_type_, id);
+    ids_.append(id);
     elements_.append(vector.elements, vector.stored * element_size(type_.element));
     if (sparse()) columns_.append(vector.columns, vector.stored * sizeof(std::uint32_t));
     Failure failure;
     if (!attempt(failure, [&]() -> Status {
             if (name != nullptr) first_name_ = name;
-            id_begins_.push_back(id_begin);
             if (sparse()) row_begins_.push_back(row_begins_.back() + vector.stored);
             return {};
         }))
@@ -110,16 +102,6 @@ Vectors VectorRows::view() const {
         vectors.columns = {reinterpret_cast<const std::uint32_t*>(columns_.data()),
                            columns_.size() / sizeof(std::uint32_t)};
     return vectors;
-}
-
-const char* VectorRows::name_of(Datum id) const {
-    Oid output;
-    bool is_varlena;
-    getTypeOutputInfo(id_type_.oid, &output, &is_varlena);
-    char* const text = OidOutputFunctionCall(output, id);
-    const int length = static_cast<int>(std::strlen(text));
-    if (length <= kLongestName) return psprintf("%s %s", word_, text);
-    return psprintf("%s %.*s...", word_, pg_mbcliplen(text, length, kLongestName), text);
 }
 
 void VectorRows::share() {

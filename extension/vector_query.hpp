@@ -11,6 +11,7 @@
 #include "cpp/vectors.hpp"
 #include "extension/inner_query.hpp"
 #include "extension/packed_rows.hpp"
+#include "extension/row_ids.hpp"
 #include "extension/vector_type.hpp"
 
 namespace gputext {
@@ -21,10 +22,9 @@ public:
     /// `word` names one of the rows: "item".
     VectorRows(const char* word, const IdType& id_type, std::size_t memory_limit)
         : word_(word),
-          id_type_(id_type),
           elements_(memory_limit),
           columns_(memory_limit),
-          ids_(memory_limit) {}
+          ids_(id_type, memory_limit) {}
 
     /// Of which type all vectors are. Before any of the others.
     void set_type(const VectorType& type);
@@ -35,17 +35,17 @@ public:
     /// For sparse vectors of which nobody knew the length before: they were appended with 0.
     void set_dimensions(std::size_t dimensions) { dimensions_ = dimensions; }
 
-    std::size_t size() const { return id_begins_.size(); }
-    std::uint64_t bytes() const { return elements_.size() + columns_.size() + ids_.size(); }
+    std::size_t size() const { return ids_.size(); }
+    std::uint64_t bytes() const { return elements_.size() + columns_.size() + ids_.bytes(); }
     bool sparse() const { return type_.form == VectorType::Form::sparse; }
     std::size_t dimensions() const { return dimensions_; }
     /// Valid until share(), and no longer than this object.
     Vectors view() const;
 
-    const IdType& id_type() const { return id_type_; }
-    Datum id(std::size_t row) const { return id_at(id_type_, ids_.data() + id_begins_[row]); }
+    const IdType& id_type() const { return ids_.type(); }
+    Datum id(std::size_t row) const { return ids_.at(row); }
     /// "item 17" for the row with the id 17. Allocates. May be called during the appending, too.
-    const char* name_of(Datum id) const;
+    const char* name_of(Datum id) const { return ids_.name_of(word_, id); }
     /// Of the first row, when there is one; the same.
     const char* first_name() const { return first_name_.c_str(); }
 
@@ -58,15 +58,13 @@ public:
 
 private:
     const char* word_;
-    IdType id_type_;
     VectorType type_{};
     std::size_t dimensions_ = 0;  // of all vectors; 0 before the first one
     std::string first_name_;
     PackedBytes elements_;
     PackedBytes columns_;                    // of sparse vectors' elements
     std::vector<std::uint64_t> row_begins_;  // the same, as in Vectors
-    PackedBytes ids_;
-    std::vector<std::uint64_t> id_begins_;  // in ids_
+    RowIds ids_;
     FileDescriptor elements_file_, columns_file_;
 };
 

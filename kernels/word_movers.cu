@@ -146,7 +146,7 @@ Status run_class(MoversMethod method, const DevicePairs& all, std::span<const st
 constexpr std::size_t kClasses = std::size(kMovedWords);
 
 /// Pairs of each class in one launch, of some 50 ms at most.
-constexpr std::size_t kPairsOfLaunch[kClasses] = {1 << 16, 1 << 14, 1 << 12, 1 << 10};
+constexpr std::size_t kPairsOfLaunch[kClasses] = {1 << 16, 1 << 14, 1 << 11, 1 << 8};
 
 /// Pairs that are on the device together.
 constexpr std::size_t kMostBatchPairs = std::size_t{1} << 19;

@@ -187,5 +187,23 @@ TEST(DeviceChoice, CountsTheTermsThatTextsShare) {
     EXPECT_TRUE(worth_a_device({10'000, 800'000, seconds(same, same)}));
 }
 
+TEST(DeviceChoice, ManyPairsOfTextsAndSequencesGoToADevice) {
+    const auto pairs_seconds = [](std::size_t pairs, std::size_t words, MoversMethod method) {
+        std::vector<std::uint64_t> begins{0};
+        for (std::size_t i = 0; i < 2 * pairs; ++i) begins.push_back(begins.back() + words);
+        const std::vector<WordMass> masses(begins.back());
+        const std::vector<std::uint32_t> totals(pairs, 1);
+        return word_movers_cpu_seconds(method, {begins, masses, totals}, 100, 16);
+    };
+    const double many = pairs_seconds(100'000, 32, MoversMethod::exact);
+    EXPECT_TRUE(worth_a_device({100'000, 50'000'000, many}));
+    EXPECT_FALSE(worth_a_device({100, 50'000, pairs_seconds(100, 16, MoversMethod::exact)}));
+    EXPECT_LT(pairs_seconds(100'000, 32, MoversMethod::relaxed), many);
+    EXPECT_EQ(pairs_seconds(0, 32, MoversMethod::exact), 0);
+
+    EXPECT_TRUE(worth_a_device({1000, 2'000'000, sequence_cpu_seconds(20'000, 20'000, 100, 16)}));
+    EXPECT_FALSE(worth_a_device({100, 2'000'000, sequence_cpu_seconds(3000, 1000, 50, 16)}));
+}
+
 }  // namespace
 }  // namespace gputext

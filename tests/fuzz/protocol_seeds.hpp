@@ -168,6 +168,18 @@ inline std::vector<Input> seed_inputs() {
     inputs.push_back(seed_input(6, 9, raw_bytes(word_begins)));
     const std::vector<std::uint32_t> codes{4, Trie::kNone, 0};
     inputs.push_back(seed_input(7, 5, raw_bytes(codes)));
+
+    const std::vector<std::uint64_t> sides{0, 2, 4, 5, 6};
+    const std::vector<std::uint32_t> totals{6, 4};
+    const std::vector<WordMass> masses{{1, 2}, {3, 4}, {2, 3}, {9, 3}, {5, 4}, {6, 4}};
+    Input pairs_of_texts = seed_input(8, 2, raw_bytes(sides));
+    for (const auto& part : {raw_bytes(totals), raw_bytes(masses)})
+        pairs_of_texts.insert(pairs_of_texts.end(), part.begin(), part.end());
+    inputs.push_back(pairs_of_texts);
+    const std::vector<std::uint32_t> tokens{1, 39, 7};
+    Input sequences = seed_input(9, 3, raw_bytes(begins));
+    sequences.insert(sequences.end(), raw_bytes(tokens).begin(), raw_bytes(tokens).end());
+    inputs.push_back(sequences);
     return inputs;
 }
 

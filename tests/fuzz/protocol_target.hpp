@@ -7,6 +7,8 @@
 
 #include "cpp/fault.hpp"
 #include "cpp/protocol.hpp"
+#include "cpp/sequence_probability.hpp"
+#include "cpp/word_movers.hpp"
 
 namespace gputext::testing {
 
@@ -113,12 +115,56 @@ inline void read_codes(std::span<const std::uint8_t> bytes, std::uint32_t words)
     for (const std::uint32_t code : *codes) require(code < words || code == Trie::kNone);
 }
 
+/// Numbers at the front of `bytes`, which they are taken from; none where there are too few.
+template <class T>
+std::vector<T> take_array(std::span<const std::uint8_t>& bytes, std::size_t count) {
+    if (bytes.size() / sizeof(T) < count) return {};
+    auto array = array_of<T>(bytes.first(count * sizeof(T)));
+    bytes = bytes.subspan(count * sizeof(T));
+    return array;
+}
+
+/// Pairs that are accepted have distances; so many of them, and the rest is masses.
+inline void read_text_pairs(std::span<const std::uint8_t> bytes, std::size_t pairs) {
+    constexpr std::size_t words = 40;
+    const auto begins = take_array<std::uint64_t>(bytes, 2 * pairs + 1);
+    const auto totals = take_array<std::uint32_t>(bytes, pairs);
+    const auto masses = array_of<WordMass>(bytes);
+    const TextPairs view{begins, masses, totals};
+    if (begins.empty() || totals.size() != pairs || !check_text_pairs(view, words, {}).ok()) return;
+    std::vector<float> elements(words);
+    for (std::size_t i = 0; i < words; ++i) elements[i] = static_cast<float>(i * i % 17);
+    Execution execution(1);
+    const auto exact = word_movers_distances({}, {elements.data(), words, 1}, view, execution);
+    MoversParameters parameters;
+    parameters.method = MoversMethod::relaxed;
+    const auto relaxed =
+        word_movers_distances(parameters, {elements.data(), words, 1}, view, execution);
+    require(exact.ok() && relaxed.ok() && exact->size() == pairs);
+    for (std::size_t i = 0; i < pairs; ++i) require(!((*relaxed)[i] > (*exact)[i]));
+}
+
+/// Sequences that are accepted have probabilities; so many of them, and the rest is tokens.
+inline void read_sequences(std::span<const std::uint8_t> bytes, std::size_t sequences) {
+    constexpr std::size_t words = 40;
+    const auto begins = take_array<std::uint64_t>(bytes, sequences + 1);
+    const auto tokens = array_of<std::uint32_t>(bytes);
+    const TokenSequences view{begins, tokens};
+    if (begins.empty() || !check_sequences(view, words, {}).ok()) return;
+    const std::vector<float> elements(words, 0.5f);
+    const WordVectors model{elements.data(), words, 1};
+    Execution execution(1);
+    const auto answer = sequence_probabilities({model, model}, view, best_simd(), execution);
+    require(answer.ok() && answer->sequences.size() == sequences);
+    require(answer->tokens.size() == tokens.size());
+}
+
 /// The first byte says what the rest is, the second one is a number for it.
 inline void read_anything(std::span<const std::uint8_t> bytes) {
     if (bytes.size() < 2) return;
     const std::uint8_t number = bytes[1];
     const auto rest = bytes.subspan(2);
-    switch (bytes[0] % 8) {
+    switch (bytes[0] % 10) {
         case 0:
             return read_message(rest, number % (kMaxDescriptors + 1));
         case 1:
@@ -133,8 +179,12 @@ inline void read_anything(std::span<const std::uint8_t> bytes) {
             return read_neighbours(rest, number);
         case 6:
             return read_word_begins(rest, number);
-        default:
+        case 7:
             return read_codes(rest, number);
+        case 8:
+            return read_text_pairs(rest, number % 16);
+        default:
+            return read_sequences(rest, number % 16);
     }
 }
 

@@ -78,10 +78,13 @@ protected:
     }
 
     /// That a call on a device that fails is an error, or the CPU's answer where that may be.
-    void expect_failures_answered(const std::string& call, const std::string& expected) {
-        for (const char* fault :
-             {"in_job:device_error", "before_reply:wrong_answer", "in_job:out_of_memory:100"}) {
-            session().rows("SET gputext.inject_fault = '" + std::string(fault) + "'");
+    /// `broken` is what a reply suffers: of numbers alone nobody could tell that they are wrong.
+    void expect_failures_answered(const std::string& call, const std::string& expected,
+                                  const std::string& broken = "wrong_answer") {
+        for (const std::string& fault :
+             {std::string("in_job:device_error"), "before_reply:" + broken,
+              std::string("in_job:out_of_memory:100")}) {
+            session().rows("SET gputext.inject_fault = '" + fault + "'");
             session().rows("SET gputext.device = gpu");
             EXPECT_NE(session().sqlstate(call), "ok") << fault;
             session().rows("SET gputext.device = auto");

@@ -42,7 +42,7 @@ SQL_PARTS = ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql knn.sql tf
 REGRESS = ctph edit_distance ssdeep near_duplicates knn knn_errors text_knn tfidf pgvector \
 	cosine_similarity outlier trie trie_encode trie_examples vector_examples text_examples errors settings device encodings \
 	word_similarity word_examples word2vec word2vec_examples word_movers sequence_probability \
-	model_examples code_tokens beside_contrib catalog
+	model_examples code_tokens program_repair beside_contrib catalog
 
 # Each of them finds the extension in its database, so any of them runs alone.
 REGRESS_OPTS = --load-extension=gputext

@@ -23,7 +23,9 @@ FROM (VALUES (E'#include <stdio.h>\nint main()\n{\nint i, n;\ndouble x;\ndouble 
              (E'if (n == 0) {\nprintf("There are none");\nreturn 1;\n}\nelse {\nsum = sum / n;\nprintf("%f\\n", sum);\n}')) AS outputs(shown);
 
 \set applications 20
-\i docs/program-repair.sql
+\getenv directory PG_ABS_SRCDIR
+\set script :directory '/docs/program-repair.sql'
+\i :script
 
 SELECT problem, cardinality(lines) > 11 AS long_enough, array_to_string(lines, E'\n') AS reference FROM refs ORDER BY problem;
 SELECT lines, mutant(lines, 'delete', 2, 1) AS deleted, mutant(lines, 'insert', 2, 1) AS inserted,

@@ -21,6 +21,8 @@ Status TrainingRun::prepare() {
     const std::span<const float> known = input_.known;
     const std::uint64_t words = input_.counts.size();
     if (Status status = check_training(parameters, words); !status.ok()) return status;
+    if (!(parameters.damping >= 0) || parameters.average_every == 0)
+        return wrong("damping must be at least 0 and average_every at least 1");
     const std::size_t both = std::size_t{2} * parameters.dimensions;
     if (known.size() % both != 0 || known.size() / both > words)
         return wrong("known vectors in a wrong number");

@@ -187,6 +187,8 @@ TEST_P(GputextdTraining, RefusesWhatIsNone) {
     EXPECT_TRUE(refused([](auto& r) { r.parameters.batch = 0; }));
     EXPECT_TRUE(refused([](auto& r) { r.parameters.learning_rate = 0; }));
     EXPECT_TRUE(refused([](auto& r) { r.parameters.far_count = 100; }));
+    EXPECT_TRUE(refused([](auto& r) { r.parameters.damping = -1; }));
+    EXPECT_TRUE(refused([](auto& r) { r.parameters.average_every = 0; }));
     EXPECT_TRUE(refused([](auto& r) { r.counts = r.counts.first(50); }));
     const std::vector<std::uint64_t> none(100);
     EXPECT_TRUE(refused([&](auto& r) { r.counts = none; }));

@@ -52,10 +52,7 @@ public:
         seconds += clock.seconds();
         losses.resize(part.epoch + 1);
         losses[part.epoch] = own.loss / static_cast<double>(own.steps);
-        count.tokens += own.tokens;
-        count.windows += own.windows;
-        count.steps += own.steps;
-        count.loss += own.loss;
+        count.add(own);
         return status;
     }
 

@@ -30,6 +30,16 @@ std::uint32_t parts_of_epoch(const TrainingParameters& parameters, std::uint64_t
     return static_cast<std::uint32_t>(shard / parameters.average_every + 1);
 }
 
+Status train_part(const TrainingPart& part, WordTrainer& trainer, Execution& execution,
+                  TrainingCount& count) {
+    TrainingCount own;
+    Status status = trainer.train(part, execution, own);
+    if (status.ok() && own.steps > 0)
+        execution.show_training(part.epoch + 1, own.loss / static_cast<double>(own.steps));
+    count.add(own);
+    return status;
+}
+
 }  // namespace
 
 Status check_training(const TrainingParameters& p, std::uint64_t words) {
@@ -177,47 +187,50 @@ void Training::show(Execution& execution) const {
     execution.show_training(epoch_ + 1, execution.loss());
 }
 
+std::uint32_t Training::end_of_round() const {
+    if (states_.size() > 1 || search_needed()) return epoch_ + 1;
+    return parameters_.far_count == 0 ? parameters_.epochs
+                                      : std::min(parameters_.farthest_from, parameters_.epochs);
+}
+
 /// Nobody writes the model or the lists while a shard is open or running.
 Status Training::train_shard(std::unique_lock<std::mutex>& lock, std::uint32_t shard,
                              WordTrainer& trainer, std::uint64_t& held, Execution& execution) {
     states_[shard] = State::running;
     TrainingPart part{epoch_, shard, part_, parts_, {}};
     if (search_needed()) part.farthest = farthest_;
+    const std::uint32_t end = end_of_round();
     const bool load = held != version_;
     show(execution);
     lock.unlock();
     TrainingCount count;
     Status status = load ? trainer.load(model_) : Status();
     held = 0;
-    if (status.ok()) status = trainer.train(part, execution, count);
+    for (; part.epoch < end && status.ok(); ++part.epoch)
+        status = train_part(part, trainer, execution, count);
     TrainingModel trained;
     if (status.ok()) status = trainer.store(trained);
     lock.lock();
     states_[shard] = status.ok() ? State::done : State::open;
     if (status.ok()) {
-        count_.tokens += count.tokens;
-        count_.windows += count.windows;
-        count_.steps += count.steps;
-        count_.loss += count.loss;
+        count_.add(count);
         trained_[shard] = std::move(trained);
-        if (count.steps > 0)
-            execution.show_training(epoch_ + 1, count.loss / static_cast<double>(count.steps));
         if (std::all_of(states_.begin(), states_.end(),
                         [](State state) { return state == State::done; }))
-            end_round();
+            end_round(end);
         if (states_.size() == 1) held = version_;  // an average is of others, too
     }
     changed_.notify_all();
     return status;
 }
 
-void Training::end_round() {
+void Training::end_round(std::uint32_t end) {
     average();
     ++version_;
     std::fill(states_.begin(), states_.end(), State::open);
     if (++part_ < parts_) return;
     part_ = 0;
-    ++epoch_;
+    epoch_ = end;
     search_ = State::open;
 }
 

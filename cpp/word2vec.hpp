@@ -86,7 +86,9 @@ private:
                            Execution& execution);
     Status train_shard(std::unique_lock<std::mutex>& lock, std::uint32_t shard,
                        WordTrainer& trainer, std::uint64_t& held, Execution& execution);
-    void end_round();
+    /// A round ends where the model is needed: for an average, a search, or the end.
+    std::uint32_t end_of_round() const;
+    void end_round(std::uint32_t end);
     void average();
     void find_hub();
 

@@ -418,12 +418,7 @@ Status CpuWordTrainer::run_steps(const TrainingPart& part, const TrainingSteps& 
             if (stopped) return;
         }
     });
-    for (const auto& worker : workers_) {
-        const TrainingCount own = worker->count();
-        count.windows += own.windows;
-        count.steps += own.steps;
-        count.loss += own.loss;
-    }
+    for (const auto& worker : workers_) count.add(worker->count());
     count.tokens += advanced;
     if (failed) return Status::out_of_memory();
     return stopped ? Status::cancelled() : Status();

@@ -100,6 +100,13 @@ struct TrainingCount {
     std::uint64_t windows = 0;
     std::uint64_t steps = 0;  // pairs of a context, or a word of it, and an output
     double loss = 0;          // sum over them of -log of the label's probability
+
+    void add(const TrainingCount& other) {
+        tokens += other.tokens;
+        windows += other.windows;
+        steps += other.steps;
+        loss += other.loss;
+    }
 };
 
 /// What to train on: the steps part L * part / parts .. L * (part + 1) / parts - 1 of an epoch of a

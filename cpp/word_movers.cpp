@@ -162,13 +162,13 @@ public:
     Result<std::vector<double>> distances() {
         if (Status status = sort_out(); !status.ok()) return status;
         distances_.resize(pairs_.size());
-        execution_.begin_phase("moving words", 0);
         Status status = measure_usual();
         for (std::size_t i = 0; i < large_.size() && status.ok(); ++i) {
             // One at a time, each in memory that the last one no longer has.
             movers_.clear();
             movers_.resize(1);
             status = measure(large_[i], 0);
+            if (status.ok()) status = execution_.checkpoint();
         }
         if (!status.ok()) return status;
         return std::move(distances_);
@@ -195,7 +195,7 @@ private:
     Status measure_usual() {
         constexpr std::size_t step = 64;
         const std::size_t steps = (pairs_.size() + step - 1) / step;
-        execution_.begin_phase("moving words", steps);
+        execution_.begin_phase("moving words", steps + large_.size());
         return execution_.parallel_for(steps, [&](std::size_t index, unsigned worker) -> Status {
             const std::size_t end = std::min(pairs_.size(), (index + 1) * step);
             auto next = std::lower_bound(large_.begin(), large_.end(), index * step);

@@ -8,7 +8,7 @@
 // - The ground distance of two words is sqrt(lane_squared_distance()) of cpp/lane_sums.hpp, in
 //   binary32, times 2^scale, rounded to the nearest integer, ties to even. The scale is the largest
 //   with which twice the longest vector of the model stays below 2^29: costs are below 2^30, and a
-//   distance is off by 2^-24 of itself and 2^-30 of the largest possible one, about.
+//   distance is off by 2^-24 of itself and 2^-29 of the largest possible one, about.
 // - A word's mass is its count times lcm(A, B) / A in the first text, and / B in the second: the
 //   masses of either text add up to lcm(A, B), below 2^32 as A and B are below 2^16. What both have
 //   of a word is taken off both, since by the triangle inequality it need not move.

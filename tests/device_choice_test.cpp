@@ -202,7 +202,7 @@ TEST(DeviceChoice, ManyPairsOfTextsAndSequencesGoToADevice) {
     EXPECT_EQ(pairs_seconds(0, 32, MoversMethod::exact), 0);
 
     EXPECT_TRUE(worth_a_device({1000, 2'000'000, sequence_cpu_seconds(20'000, 20'000, 100, 16)}));
-    EXPECT_FALSE(worth_a_device({100, 2'000'000, sequence_cpu_seconds(3000, 1000, 50, 16)}));
+    EXPECT_FALSE(worth_a_device({100, 2'000'000, sequence_cpu_seconds(1000, 500, 50, 16)}));
 }
 
 }  // namespace

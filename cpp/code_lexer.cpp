@@ -9,10 +9,6 @@
 namespace gputext {
 namespace {
 
-bool is_digit(char letter) {
-    return letter >= '0' && letter <= '9';
-}
-
 bool ends_line(char letter) {
     return letter == '\n' || letter == '\r';
 }

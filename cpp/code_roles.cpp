@@ -157,12 +157,6 @@ private:
 
     std::uint32_t add_word(const std::string& word) { return code_.words.add(word); }
 
-    std::uint32_t class_word(std::uint32_t pairs) {
-        std::string word(kClassWord);
-        if (pairs > 0) word += '_' + std::to_string(pairs);
-        return add_word(word);
-    }
-
     void mark_class(std::size_t at) {
         if (type(at) == CodeWord::soft_primitive || type(at) == CodeWord::soft_modifier) return;
         code_.tokens[at] |= LexedCode::kType;
@@ -187,8 +181,9 @@ private:
     /// UNSIGNED_INT, CLASS_1 and the like.
     std::uint32_t type_word(const Specifiers& all) {
         if (all.class_at != kNowhere)
-            return type(all.class_at) == CodeWord::own && all.pairs == 0 ? number(all.class_at)
-                                                                         : class_word(all.pairs);
+            return type(all.class_at) == CodeWord::own && all.pairs == 0
+                       ? number(all.class_at)
+                       : class_word(code_.words, all.pairs);
         std::string word;
         for (int i = 0; i < all.primitives.count; ++i)
             word += (i == 0 ? "" : "_") + upper(code_.words.term(all.primitives.words[i]));

@@ -1,6 +1,5 @@
 #include "cpp/code_tokens.hpp"
 
-#include <string>
 #include <utility>
 
 #include "cpp/code_brackets.hpp"
@@ -86,19 +85,13 @@ private:
     std::size_t rename_class(std::size_t at) {
         const std::uint32_t number = code_.tokens[at] & LexedCode::kNumber;
         if (!is_next(at, fixed_word("<"), true)) {
-            put(types_[number] == CodeWord::own ? number : class_word(0));
+            put(types_[number] == CodeWord::own ? number : class_word(code_.words, 0));
             return at + 1;
         }
         const BracketPair pair = bracket_pair(code_.tokens, at + 1);
-        put(class_word(pair.pairs));
+        put(class_word(code_.words, pair.pairs));
         for (std::size_t i = 0; i < pair.others; ++i) put(fixed_word(">"));
         return pair.end;
-    }
-
-    std::uint32_t class_word(std::uint32_t pairs) {
-        std::string word(kClassWord);
-        if (pairs > 0) word += '_' + std::to_string(pairs);
-        return code_.words.add(word);
     }
 
     LexedCode& code_;

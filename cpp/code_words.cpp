@@ -1,13 +1,10 @@
 #include "cpp/code_words.hpp"
 
 #include <algorithm>
+#include <string>
 
 namespace gputext {
 namespace {
-
-bool is_digit(char letter) {
-    return letter >= '0' && letter <= '9';
-}
 
 bool is_own(std::string_view name) {
     if (name.starts_with(kVariableWord)) return name.substr(kVariableWord.size()).starts_with('_');
@@ -32,14 +29,10 @@ CodeWord code_word(const Vocabulary& words, std::uint32_t number) {
     return is_own(text) ? CodeWord::own : CodeWord::name;
 }
 
-bool begins_identifier(char letter) {
-    const char lower = static_cast<char>(letter | 0x20);
-    return (lower >= 'a' && lower <= 'z') || letter == '_' || letter == '$' ||
-           static_cast<unsigned char>(letter) >= 0x80;
-}
-
-bool in_identifier(char letter) {
-    return begins_identifier(letter) || is_digit(letter);
+std::uint32_t class_word(Vocabulary& words, std::uint32_t pairs) {
+    std::string word(kClassWord);
+    if (pairs > 0) word += '_' + std::to_string(pairs);
+    return words.add(word);
 }
 
 }  // namespace gputext

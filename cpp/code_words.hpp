@@ -268,10 +268,23 @@ Vocabulary fixed_vocabulary();
 /// Of a word of such a vocabulary.
 CodeWord code_word(const Vocabulary& words, std::uint32_t number);
 
+/// CLASS, or CLASS_n with n pairs of brackets around types.
+std::uint32_t class_word(Vocabulary& words, std::uint32_t pairs);
+
+inline bool is_digit(char letter) {
+    return letter >= '0' && letter <= '9';
+}
+
 /// Letters, '_', '$' and every byte above ASCII, whatever the encoding of the server: no byte of a
 /// character beyond ASCII is below 128 in any of them.
-bool begins_identifier(char letter);
-/// These and digits.
-bool in_identifier(char letter);
+inline bool begins_identifier(char letter) {
+    const char lower = static_cast<char>(letter | 0x20);
+    return (lower >= 'a' && lower <= 'z') || letter == '_' || letter == '$' ||
+           static_cast<unsigned char>(letter) >= 0x80;
+}
+
+inline bool in_identifier(char letter) {
+    return begins_identifier(letter) || is_digit(letter);
+}
 
 }  // namespace gputext

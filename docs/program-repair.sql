@@ -47,12 +47,14 @@ FROM (SELECT DISTINCT part FROM parts) AS p,
               sample => 0, epochs => :epochs, seed => :seed) AS m;
 CREATE INDEX ON models (part, word);
 
--- How natural every program is to a model that has not seen it
+-- How natural every program is to a model that has not seen it, nor some of its lines
+SET client_min_messages = warning;
 CREATE TABLE naturalness AS
 SELECT p.id, p.probability AS prob
 FROM (SELECT DISTINCT part FROM parts) AS q,
      sequence_probability(format('SELECT word, vector, output_vector FROM models WHERE part = %s', part),
                           format('SELECT id, lines FROM fixes JOIN parts USING (id) WHERE part = %s', part)) AS p;
+RESET client_min_messages;
 
 -- The reference of a problem: of its programs whose lines all occur elsewhere, and that are long
 -- enough for ten deletions, the most natural one.

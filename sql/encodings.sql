@@ -8,6 +8,7 @@ SET client_encoding = 'UTF8';
 SELECT edit_distance('café', 'cafe') AS one, edit_distance('é', 'ü') AS replaced, octet_length('é') AS bytes,
        edit_distance('ééé', 'é') AS removed, edit_rate('é', '') AS rate;
 SELECT edit_rate FROM near_duplicates($$VALUES (1::bigint, repeat('é', 20)), (2, repeat('é', 21))$$, mode => 'exact');
+SELECT code_tokens('int größe = höhe(é) / 2; // über'), code_lines('größe é;');
 
 CREATE DATABASE regress_gputext_euc_jp ENCODING 'EUC_JP' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0;
 \c regress_gputext_euc_jp
@@ -20,6 +21,7 @@ SELECT edit_distance('日本語', '日本') AS removed, edit_distance('日本語
        edit_distance('日本語', 'a日本語') AS shifted;
 SELECT edit_rate FROM near_duplicates($$VALUES (1::bigint, repeat('日本丂ｱa', 4)), (2, repeat('日本丂ｱa', 4) || '語')$$, mode => 'exact');
 SELECT id, term, octet_length(term) AS bytes FROM tfidf($$VALUES (1::bigint, '日本語 の 本'), (2, 'の')$$, config => 'simple');
+SELECT code_tokens('int 名前 = 関数(丂, ｱ) + "文字列"; // 注釈'), code_lines('名前 日本;');
 
 CREATE DATABASE regress_gputext_euc_kr ENCODING 'EUC_KR' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0;
 \c regress_gputext_euc_kr
@@ -34,6 +36,7 @@ CREATE EXTENSION gputext;
 -- Without an encoding every byte is a character.
 SELECT edit_distance('é', 'e') AS bytes, edit_distance('日本語', '日本') AS three_bytes,
        edit_distance(E'\xff\xfe', E'\xff') AS bytes_of_no_encoding;
+SELECT octet_length(array_to_string(code_tokens(E'int \xff = \xfe();'), ' ')) AS bytes;
 
 \c :database
 DROP DATABASE regress_gputext_latin1;

@@ -27,7 +27,9 @@ FROM (VALUES (E'#include <stdio.h>\nint main()\n{\nint i, n;\ndouble x;\ndouble 
 \set script :directory '/docs/program-repair.sql'
 \i :script
 
-SELECT problem, cardinality(lines) > 11 AS long_enough, array_to_string(lines, E'\n') AS reference FROM refs ORDER BY problem;
+SELECT problem, cardinality(lines) > 11 AS long_enough, lines[1] AS first_line, lines[cardinality(lines)] AS last_line,
+       prob > (SELECT avg(n.prob) FROM naturalness AS n JOIN fixes AS f USING (id) WHERE f.problem = refs.problem) AS natural
+FROM refs ORDER BY problem;
 SELECT lines, mutant(lines, 'delete', 2, 1) AS deleted, mutant(lines, 'insert', 2, 1) AS inserted,
        mutant(lines, 'swap', 2, 1) AS swapped, mutant(lines, 'swap', 0, 1) = lines AS unchanged
 FROM (VALUES ('{a,b,c,d,e}'::text[])) AS l(lines);

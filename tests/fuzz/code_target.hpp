@@ -27,7 +27,7 @@ inline std::string joined_lines(const CodeTokens& code) {
     return text;
 }
 
-/// Every token has letters and no line is empty; what was read can be read again.
+/// Every token has letters, of one line, and no line is empty; what was read can be read again.
 inline void read_code(std::string_view source) {
     const auto code = code_tokens(source);
     require_code(code.ok());
@@ -41,8 +41,6 @@ inline void read_code(std::string_view source) {
         require_code(token < code->words.size());
         const std::string_view word = code->words.term(token);
         require_code(!word.empty());
-        // What is no name of the normalisation's own is there in the source, letter by letter but
-        // for a directive's blanks.
         require_code(word.find('\n') == std::string_view::npos);
     }
     require_code(code_tokens(joined_lines(*code)).ok());

@@ -42,6 +42,10 @@ std::uint32_t sum_stride(std::uint32_t dimensions) {
     return (dimensions + 31) / 32 * 32;
 }
 
+std::size_t count_size(std::uint64_t words) {
+    return (2 * words / kCountSpread + 1) * kCountSpread;
+}
+
 std::uint32_t place_in_row(std::uint32_t element, std::uint32_t dimensions) {
     const std::uint32_t quad = lane_quad(elements_of_lane(dimensions));
     const std::uint32_t lane = element % 32, number = element / 32;

@@ -24,6 +24,8 @@ constexpr unsigned kListed = 2048;
 /// rows that are asked for have to stay in the cache.
 constexpr std::uint32_t kMostSlots = 256;
 
+constexpr std::uint32_t kCountSpread = 64;
+
 /// Outputs whose rows a warp has in registers at a time, rows of the context that are multiplied
 /// with them, rows that take their sums at a time, and the warps of a block, of which each
 /// multiprocessor has one: what registers allow.
@@ -33,6 +35,7 @@ struct StepShape {
     static constexpr unsigned kOutputs = Elements <= 10 ? 6 : Elements <= 16 ? 3 : 1;
     static constexpr unsigned kContexts =
         kSkipgram ? (Elements <= 7 ? 2 : 1) : (Elements <= 10 ? 4 : 2);
+    static constexpr bool kAhead = Elements <= 4;  // the next rows are read while some are used
     static constexpr unsigned kApplied = Elements <= 4 ? 4 : Elements <= 10 ? 2 : 1;
     static constexpr unsigned kWarps = kSkipgram ? (Elements <= 4    ? 16
                                                     : Elements <= 7  ? 12
@@ -55,24 +58,45 @@ __device__ inline std::int32_t to_integer(float element) {
     return __float2int_rn(fminf(fmaxf(scaled, -kMost), kMost));
 }
 
+/// The learning rate of a step, as step_rate() has it.
+__device__ inline float rate_of(const StepJob& job, std::uint64_t step) {
+    const double done = __ddiv_rn(
+        __dadd_rn(job.epoch, __ddiv_rn(static_cast<double>(step), static_cast<double>(job.length))),
+        job.epochs);
+    return static_cast<float>(
+        __dmul_rn(static_cast<double>(job.learning_rate), fmax(1e-4, __dsub_rn(1, done))));
+}
+
+/// Where a row's steps are counted: those of the most frequent words, which nearly every window
+/// has, far from one another.
+__device__ inline std::uint32_t count_place(const StepJob& job, std::uint32_t row) {
+    return row % kCountSpread * (2 * job.words / kCountSpread + 1) + row / kCountSpread;
+}
+
 /// What the threads of a block share.
 struct BlockState {
     unsigned listed;              // rows in list, or beyond it
     unsigned next_window;         // that no warp has taken
     unsigned next_row;            // of the list
-    float rate;                   // of the step
+    unsigned parity;              // of the step
+    float rate, damping;          // of the step
+    std::uint32_t released;       // arrivals of blocks that are waited for no more
     std::uint32_t list[kListed];  // rows that the block has met first
+
+    __device__ void begin(const StepJob& job, std::uint64_t step) {
+        listed = next_window = next_row = 0;
+        parity = step % 2;
+        rate = rate_of(job, step);
+        damping = __fmul_rn(rate, job.damping);
+    }
 };
 
 /// What a warp knows all the time.
 struct WarpState {
     BlockState& block;
     unsigned lane;
-    float* steps;     // of each context and output, where the outputs do not fit in registers
-    unsigned parity;  // of the step
-    float rate, damping;
     float loss = 0;  // of this lane
-    unsigned long long windows = 0, pairs = 0;
+    unsigned windows = 0, pairs = 0;
 };
 
 /// The first of the next `size` of something, for a warp; `next` is the block's.
@@ -81,6 +105,9 @@ __device__ inline unsigned take_next(unsigned& next, unsigned size, unsigned lan
     if (lane == 0) first = atomicAdd(&next, size);
     return __shfl_sync(~0u, first, 0);
 }
+
+/// Windows that have been found, and what later_steps() says.
+extern __shared__ std::uint32_t shared_slots[];
 
 template <WordModel Model, unsigned Elements>
 class WindowStep {
@@ -118,6 +145,12 @@ public:
 
 private:
     __device__ std::uint32_t output_row(unsigned q) const { return job_.words + window_.output(q); }
+    /// Of each context and output, where the outputs do not fit in registers; behind the windows.
+    __device__ float* later_steps() const {
+        return reinterpret_cast<float*>(shared_slots +
+                                        job_.slots * WindowSlot::size(job_.window, job_.negative)) +
+               threadIdx.x / 32 * 2 * job_.window * (1 + job_.negative);
+    }
     __device__ const float* row_at(std::uint32_t row) const { return job_.rows + row * kRow; }
 
     /// Counts the steps of a row of the window; whether it was met for the first time.
@@ -126,7 +159,8 @@ private:
         if (number >= contexts_ + outputs_) return false;
         const bool context = number < contexts_;
         row = context ? window_.context(number) : output_row(number - contexts_);
-        return atomicAdd(job_.counts + row, context ? of_context : of_output) == 0;
+        return atomicAdd(job_.counts + count_place(job_, row), context ? of_context : of_output) ==
+               0;
     }
 
     /// Puts the rows of lanes that met them on the list.
@@ -140,7 +174,7 @@ private:
         if (at < kListed)
             state_.block.list[at] = row;
         else
-            job_.spill[atomicAdd(job_.sync->spilled + state_.parity, 1)] = row;
+            job_.spill[atomicAdd(job_.sync->spilled + state_.block.parity, 1)] = row;
     }
 
     /// Adds to the sums of a row.
@@ -211,16 +245,27 @@ private:
         if (state_.lane % kShare == 0)
             state_.loss +=
                 fminf(fmaxf(q == 0 ? -product : product, 0.0f) + __logf(1.0f + power), kMostLoss);
-        return __fmul_rn(__fsub_rn(q == 0 ? 1.0f : 0.0f, logistic(product, power)), state_.rate);
+        return __fmul_rn(__fsub_rn(q == 0 ? 1.0f : 0.0f, logistic(product, power)),
+                         state_.block.rate);
     }
 
     __device__ void skipgram() {
         const bool at_once = outputs_ <= kOutputs;
+#pragma unroll 1
         for (unsigned first = 0; first < outputs_; first += kOutputs) {
-            float y[kOutputs][Elements], y_sum[kOutputs][Elements] = {};
+            float x[kContexts][Elements], y[kOutputs][Elements], y_sum[kOutputs][Elements] = {};
+            load_contexts(0, x);
             load_outputs(first, y);
-            for (unsigned i = 0; i < contexts_; i += kContexts)
-                skipgram_contexts(i, first, at_once, y, y_sum);
+#pragma unroll 1
+            for (unsigned i = 0; i < contexts_; i += kContexts) {
+                float next[kContexts][Elements];
+                if constexpr (Shape::kAhead) load_contexts(i + kContexts, next);
+                skipgram_contexts(i, first, at_once, x, y, y_sum);
+                if constexpr (!Shape::kAhead) load_contexts(i + kContexts, next);
+#pragma unroll
+                for (unsigned k = 0; k < kContexts * Elements; ++k)
+                    x[k / Elements][k % Elements] = next[k / Elements][k % Elements];
+            }
 #pragma unroll
             for (unsigned q = 0; q < kOutputs; ++q)
                 if (first + q < outputs_) add(output_row(first + q), y_sum[q]);
@@ -229,17 +274,16 @@ private:
     }
 
     __device__ void skipgram_contexts(unsigned first_x, unsigned first_y, bool at_once,
+                                      const float (&x)[kContexts][Elements],
                                       const float (&y)[kOutputs][Elements],
                                       float (&y_sum)[kOutputs][Elements]) {
         constexpr unsigned kShare = 32 / power_of_two(kContexts * kOutputs);
-        float x[kContexts][Elements];
-        load_contexts(first_x, x);
         const float own = steps(x, y, first_x, contexts_, first_y);
         if (!at_once && state_.lane % kShare == 0) {
             const unsigned number = state_.lane / kShare;
             const unsigned i = first_x + number / kOutputs, q = first_y + number % kOutputs;
             if (number < kContexts * kOutputs && i < contexts_ && q < outputs_)
-                state_.steps[i * outputs_ + q] = own;
+                later_steps()[i * outputs_ + q] = own;
         }
 #pragma unroll
         for (unsigned i = 0; i < kContexts; ++i) {
@@ -261,6 +305,7 @@ private:
     /// The contexts' sums, where there are more outputs than are in registers.
     __device__ void skipgram_later() {
         __syncwarp();
+#pragma unroll 1
         for (unsigned first = 0; first < contexts_; first += kContexts) {
             float x_sum[kContexts][Elements] = {};
             for (unsigned q = 0; q < outputs_; ++q) {
@@ -269,7 +314,7 @@ private:
 #pragma unroll
                 for (unsigned i = 0; i < kContexts; ++i) {
                     if (first + i >= contexts_) break;
-                    const float step = state_.steps[(first + i) * outputs_ + q];
+                    const float step = later_steps()[(first + i) * outputs_ + q];
 #pragma unroll
                     for (unsigned k = 0; k < Elements; ++k)
                         x_sum[i][k] = __fmaf_rn(step, y[k], x_sum[i][k]);
@@ -284,7 +329,9 @@ private:
 
     __device__ void cbow() {
         constexpr unsigned kShare = 32 / power_of_two(kOutputs);
-        float mean[1][Elements] = {};
+        float mean[1][Elements] = {}, y[kOutputs][Elements];
+        load_outputs(0, y);
+#pragma unroll 1
         for (unsigned first = 0; first < contexts_; first += kContexts) {
             float x[kContexts][Elements];
             load_contexts(first, x);
@@ -299,9 +346,9 @@ private:
 #pragma unroll
         for (unsigned k = 0; k < Elements; ++k) mean[0][k] = __fmul_rn(mean[0][k], share);
         float x_sum[Elements] = {};
+#pragma unroll 1
         for (unsigned first = 0; first < outputs_; first += kOutputs) {
-            float y[kOutputs][Elements];
-            load_outputs(first, y);
+            if (first > 0) load_outputs(first, y);
             const float own = steps(mean, y, 0, 1, first);
 #pragma unroll
             for (unsigned q = 0; q < kOutputs; ++q) {
@@ -343,7 +390,7 @@ __device__ void take_sums(const StepJob& job, const WarpState& state, unsigned f
     for (unsigned i = 0; i < Rows; ++i) {
         if (first + i >= size) break;
         numbers[i] = row_of(first + i);
-        counts[i] = __ldcg(job.counts + numbers[i]);
+        counts[i] = __ldcg(job.counts + count_place(job, numbers[i]));
         load_row(job.rows + numbers[i] * kRow, state.lane, rows[i]);
 #pragma unroll
         for (unsigned k = 0; k < Elements; ++k) {
@@ -356,7 +403,7 @@ __device__ void take_sums(const StepJob& job, const WarpState& state, unsigned f
     for (unsigned i = 0; i < Rows; ++i) {
         if (first + i >= size) break;
         const float quotient =
-            __frcp_rn(__fmaf_rn(state.damping, static_cast<float>(counts[i]), 1.0f));
+            __frcp_rn(__fmaf_rn(state.block.damping, static_cast<float>(counts[i]), 1.0f));
 #pragma unroll
         for (unsigned k = 0; k < Elements; ++k) {
             const unsigned element = k * 32 + state.lane;
@@ -366,49 +413,37 @@ __device__ void take_sums(const StepJob& job, const WarpState& state, unsigned f
             if (element < job.dimensions) job.sums[numbers[i] * sum_row + element] = 0;
         }
         store_row(job.rows + numbers[i] * kRow, state.lane, rows[i]);
-        if (state.lane == 0) job.counts[numbers[i]] = 0;
+        if (state.lane == 0) job.counts[count_place(job, numbers[i])] = 0;
     }
 }
 
-/// Of all blocks of the launch: what was written before arrive() is seen after wait(). Called by
-/// all threads.
-class LaunchBarrier {
-public:
-    __device__ explicit LaunchBarrier(std::uint32_t* arrived) : arrived_(arrived) {}
-
-    __device__ void arrive() {
-        __syncthreads();
-        target_ += gridDim.x;
-        if (threadIdx.x != 0) return;
+/// A barrier of all blocks: what was written before arrive() is seen after wait(). arrive() is also
+/// one of the block's threads; each warp waits by itself.
+__device__ inline void arrive(const StepJob& job) {
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    __threadfence();
+    atomicAdd(&job.sync->arrived, 1);
+}
+/// `number` is how many barriers there have been.
+__device__ inline void wait(const StepJob& job, BlockState& block, std::uint32_t number) {
+    const std::uint32_t wanted = number * gridDim.x;
+    volatile std::uint32_t& released = block.released;
+    if (threadIdx.x == 0) {
+        std::uint32_t seen;
+        do {
+            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                         : "=r"(seen)
+                         : "l"(&job.sync->arrived)
+                         : "memory");
+        } while (seen < wanted);
         __threadfence();
-        atomicAdd(arrived_, 1);
+        released = wanted;
+    } else if (threadIdx.x % 32 == 0) {
+        while (released != wanted) __nanosleep(20);
+        __threadfence();
     }
-    __device__ void wait() const {
-        if (threadIdx.x == 0) {
-            std::uint32_t seen;
-            do {
-                asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
-                             : "=r"(seen)
-                             : "l"(arrived_)
-                             : "memory");
-            } while (seen < target_);
-            __threadfence();
-        }
-        __syncthreads();
-    }
-
-private:
-    std::uint32_t* const arrived_;
-    std::uint32_t target_ = 0;
-};
-
-/// The learning rate of a step, as step_rate() has it.
-__device__ inline float rate_of(const StepJob& job, std::uint64_t step) {
-    const double done = __ddiv_rn(
-        __dadd_rn(job.epoch, __ddiv_rn(static_cast<double>(step), static_cast<double>(job.length))),
-        job.epochs);
-    return static_cast<float>(
-        __dmul_rn(static_cast<double>(job.learning_rate), fmax(1e-4, __dsub_rn(1, done))));
+    __syncwarp();
 }
 
 /// Asks for a row to be in the second-level cache.
@@ -421,16 +456,20 @@ __device__ void expect_row(const StepJob& job, std::uint32_t row) {
 #endif
 }
 
-/// Finds windows of a step, one a thread, from the block's number `first` on.
+/// Finds windows of a step, one a thread, from the block's number `first` on. Half of the warps do
+/// so, each for a few, since a warp asks for one thread's rows after the other's.
 template <unsigned Elements>
-__device__ void find_windows(const StepJob& job, std::uint64_t streams, std::uint64_t step,
-                             std::uint64_t first, std::uint32_t* slots) {
+__device__ void find_windows(const StepJob& job, std::uint64_t step, unsigned first) {
     const std::size_t size = WindowSlot::size(job.window, job.negative);
-    for (unsigned slot = threadIdx.x; slot < job.slots; slot += blockDim.x) {
-        WindowSlot window(slots + slot * size, job.window);
-        const std::uint64_t stream = (first + slot) * gridDim.x + blockIdx.x;
+    const unsigned warps = blockDim.x / 32, finders = (warps + 1) / 2;
+    const unsigned last = warps - 1 - threadIdx.x / 32;
+    if (last >= finders) return;
+    for (unsigned slot = threadIdx.x % 32 * finders + last; slot < job.slots;
+         slot += 32 * finders) {
+        WindowSlot window(shared_slots + slot * size, job.window);
+        const unsigned stream = (first + slot) * gridDim.x + blockIdx.x;
         const std::uint64_t entry = stream * job.length + step;
-        if (stream >= streams || entry >= job.entry_count) {
+        if (stream >= job.streams || entry >= job.entry_count) {
             window.clear();
             continue;
         }
@@ -443,71 +482,69 @@ __device__ void find_windows(const StepJob& job, std::uint64_t streams, std::uin
     }
 }
 
+/// All windows that have been found.
+template <WordModel Model, unsigned Elements>
+__device__ void take_windows(const StepJob& job, WarpState& state) {
+    const std::size_t size = WindowSlot::size(job.window, job.negative);
+    for (;;) {
+        const unsigned slot = take_next(state.block.next_window, 1, state.lane);
+        if (slot >= job.slots) return;
+        const WindowSlot window(shared_slots + slot * size, job.window);
+        if (window.contexts() > 0) WindowStep<Model, Elements>(job, state, window).run();
+    }
+}
+
+/// All rows that have been met.
+template <unsigned Elements, unsigned Applied>
+__device__ void take_all_sums(const StepJob& job, const WarpState& state) {
+    const unsigned met = min(state.block.listed, kListed);
+    for (;;) {
+        const unsigned first = take_next(state.block.next_row, Applied, state.lane);
+        if (first >= met) break;
+        take_sums<Elements, Applied>(job, state, first, met,
+                                     [&](unsigned i) { return state.block.list[i]; });
+    }
+    const unsigned spilled = __ldcg(job.sync->spilled + state.block.parity);
+    const unsigned warps = blockDim.x / 32 * gridDim.x;
+    for (unsigned first = (threadIdx.x / 32 * gridDim.x + blockIdx.x) * Applied; first < spilled;
+         first += warps * Applied)
+        take_sums<Elements, Applied>(job, state, first, spilled,
+                                     [&](unsigned i) { return __ldcg(job.spill + i); });
+}
+
 template <WordModel Model, unsigned Elements>
 __global__ __launch_bounds__((StepShape<Model, Elements>::kWarps * 32),
                              1) void run_steps(const __grid_constant__ StepJob job) {
-    constexpr unsigned kApplied = StepShape<Model, Elements>::kApplied;
-    extern __shared__ std::uint32_t slots[];
     __shared__ BlockState block;
-    const std::size_t slot_size = WindowSlot::size(job.window, job.negative);
-    const unsigned warp = threadIdx.x / 32, warps = blockDim.x / 32;
-    WarpState state{block, threadIdx.x % 32,
-                    reinterpret_cast<float*>(slots + job.slots * slot_size) +
-                        std::size_t{warp} * 2 * job.window * (1 + job.negative)};
+    WarpState state{block, threadIdx.x % 32};
     if (threadIdx.x == 0) {
-        block.listed = block.next_window = block.next_row = 0;
-        block.rate = rate_of(job, job.begin);
+        block.released = 0;
+        block.begin(job, job.begin);
     }
-    const std::uint64_t streams =
-        min(std::uint64_t{job.batch}, (job.entry_count + job.length - 1) / job.length);
-    const std::uint64_t windows = (streams + gridDim.x - 1) / gridDim.x;  // of a block and a step
-    find_windows<Elements>(job, streams, job.begin, 0, slots);
+    const unsigned windows = (job.streams + gridDim.x - 1) / gridDim.x;  // of a block and a step
+    find_windows<Elements>(job, job.begin, 0);
     __syncthreads();
 
-    LaunchBarrier barrier(&job.sync->arrived);
+    std::uint32_t barriers = 0;
     for (std::uint64_t step = job.begin; step < job.end; ++step) {
-        state.parity = step % 2;
-        state.rate = block.rate;
-        state.damping = __fmul_rn(state.rate, job.damping);
-        for (std::uint64_t first = 0; first < windows; first += job.slots) {
-            if (first > 0) {
-                __syncthreads();
-                if (threadIdx.x == 0) block.next_window = 0;
-                find_windows<Elements>(job, streams, step, first, slots);
-                __syncthreads();
-            }
-            for (;;) {
-                const unsigned slot = take_next(block.next_window, 1, state.lane);
-                if (slot >= job.slots) break;
-                const WindowSlot window(slots + slot * slot_size, job.window);
-                if (window.contexts() > 0) WindowStep<Model, Elements>(job, state, window).run();
-            }
+        take_windows<Model, Elements>(job, state);
+        for (unsigned first = job.slots; first < windows; first += job.slots) {
+            __syncthreads();
+            if (threadIdx.x == 0) block.next_window = 0;
+            find_windows<Elements>(job, step, first);
+            __syncthreads();
+            take_windows<Model, Elements>(job, state);
         }
-        barrier.arrive();
-        barrier.wait();
-
-        // The first threads find windows while the others' rows are on their way.
-        if (step + 1 < job.end) find_windows<Elements>(job, streams, step + 1, 0, slots);
-        const unsigned met = min(block.listed, kListed);
-        for (;;) {
-            const unsigned first = take_next(block.next_row, kApplied, state.lane);
-            if (first >= met) break;
-            take_sums<Elements, kApplied>(job, state, first, met,
-                                          [&](unsigned i) { return block.list[i]; });
-        }
-        const unsigned spilled = __ldcg(job.sync->spilled + state.parity);
-        for (unsigned first = (warp * gridDim.x + blockIdx.x) * kApplied; first < spilled;
-             first += warps * gridDim.x * kApplied)
-            take_sums<Elements, kApplied>(job, state, first, spilled,
-                                          [&](unsigned i) { return __ldcg(job.spill + i); });
+        arrive(job);
+        // By some warps, while the others wait and then begin with the sums.
+        if (step + 1 < job.end) find_windows<Elements>(job, step + 1, 0);
+        wait(job, block, ++barriers);
+        take_all_sums<Elements, StepShape<Model, Elements>::kApplied>(job, state);
         // Those of the other parity have been looked at by all, in the step before.
-        if (blockIdx.x == 0 && threadIdx.x == 0) job.sync->spilled[state.parity ^ 1] = 0;
-        barrier.arrive();
-        if (threadIdx.x == 0) {
-            block.listed = block.next_window = block.next_row = 0;
-            block.rate = rate_of(job, step + 1);
-        }
-        barrier.wait();
+        if (blockIdx.x == 0 && threadIdx.x == 0) job.sync->spilled[(step + 1) % 2] = 0;
+        arrive(job);
+        if (threadIdx.x == 0) block.begin(job, step + 1);
+        wait(job, block, ++barriers);
     }
     for (unsigned mask = 16; mask > 0; mask /= 2)
         state.loss += __shfl_xor_sync(~0u, state.loss, mask);

@@ -44,7 +44,7 @@ struct StepJob {
     std::uint32_t words = 0;
     float* rows = nullptr;            // row_stride() of each
     std::int32_t* sums = nullptr;     // sum_stride() of each; 0 between steps
-    std::uint32_t* counts = nullptr;  // of each row; 0 between steps
+    std::uint32_t* counts = nullptr;  // count_size(); 0 between steps
     std::uint32_t* spill = nullptr;   // as many as rows
     const std::uint32_t* own = nullptr;
     const std::uint32_t* other = nullptr;
@@ -58,6 +58,7 @@ struct StepJob {
     std::uint64_t window_key = 0;
     std::uint32_t epoch = 0;
     std::uint64_t length = 0;          // steps of the epoch
+    std::uint32_t streams = 0;         // with entries
     std::uint64_t begin = 0, end = 0;  // of this launch
 };
 
@@ -67,6 +68,8 @@ std::uint32_t elements_of_lane(std::uint32_t dimensions);
 /// Numbers from one row to the next.
 std::uint32_t row_stride(std::uint32_t dimensions);
 std::uint32_t sum_stride(std::uint32_t dimensions);
+/// Numbers for the counts of all words' rows.
+std::size_t count_size(std::uint64_t words);
 /// Where an element of a row lies within it.
 std::uint32_t place_in_row(std::uint32_t element, std::uint32_t dimensions);
 

@@ -149,7 +149,7 @@ private:
         const std::uint64_t words = job_.words;
         GPUTEXT_TRY(clear(rows_, 2 * words * row_stride(parameters_.dimensions)));
         GPUTEXT_TRY(clear(sums_, 2 * words * sum_stride(parameters_.dimensions)));
-        GPUTEXT_TRY(clear(counts_, 2 * words));
+        GPUTEXT_TRY(clear(counts_, count_size(words)));
         GPUTEXT_TRY(spill_.allocate(2 * words, work_.stream));
         GPUTEXT_TRY(keep_.upload(sampling.keep, work_.stream));
         GPUTEXT_TRY(own_.upload(sampling.own, work_.stream));
@@ -227,6 +227,9 @@ private:
             random_key(parameters_.seed, TrainerParameters::kWindowUse + part.shard, part.epoch);
         job_.epoch = part.epoch;
         job_.length = steps.length;
+        if (steps.length > 0)
+            job_.streams =
+                static_cast<std::uint32_t>((entries_.size() + steps.length - 1) / steps.length);
         const std::uint64_t begin = steps.begin(part.part, part.parts);
         const std::uint64_t end = steps.begin(part.part + 1, part.parts);
         const ShardRange range = shard_range(parameters_, tokens_.words.size(), part.shard);

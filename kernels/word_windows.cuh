@@ -9,8 +9,8 @@
 
 namespace gputext::gpu {
 
-/// A window in shared memory: how many words the context has, how many there are of them before the
-/// word itself, how many outputs; then the context, those before the word up to the middle, and the
+/// A window in shared memory: how many words the context has, where the first of them lies, how
+/// many outputs there are; then the context, those before the word up to the middle, and the
 /// outputs.
 class WindowSlot {
 public:
@@ -21,13 +21,13 @@ public:
     }
 
     __device__ WindowSlot(std::uint32_t* space, std::uint32_t window)
-        : space_(space), middle_(space + 3 + window), outputs_(space + 3 + 2 * window) {}
+        : space_(space), window_(window) {}
 
     /// No contexts where there is no window.
     __device__ unsigned contexts() const { return space_[0]; }
     __device__ unsigned outputs() const { return space_[2]; }
-    __device__ std::uint32_t context(unsigned i) const { return middle_[i - space_[1]]; }
-    __device__ std::uint32_t output(unsigned q) const { return outputs_[q]; }
+    __device__ std::uint32_t context(unsigned i) const { return space_[space_[1] + i]; }
+    __device__ std::uint32_t output(unsigned q) const { return space_[3 + 2 * window_ + q]; }
 
     /// The window around an entry.
     __device__ void find(const StepJob& job, std::uint64_t entry) {
@@ -36,16 +36,19 @@ public:
         if (word == TrainerParameters::kBreak) return;
         const std::uint64_t base = random_bits(job.window_key, entry);
         const unsigned most = 1 + random_below(static_cast<std::uint32_t>(base >> 32), job.window);
-        space_[1] = find_side<-1>(job, entry, most, entry, middle_ - 1);
+        std::uint32_t* const middle = space_ + 3 + window_;
+        const unsigned before = find_side<-1>(job, entry, most, entry, middle - 1);
         const unsigned contexts =
-            space_[1] + find_side<1>(job, entry, most, job.entry_count - 1 - entry, middle_);
+            before + find_side<1>(job, entry, most, job.entry_count - 1 - entry, middle);
         if (contexts == 0) return;
-        outputs_[0] = word;
+        std::uint32_t* const to = middle + window_;
+        to[0] = word;
         unsigned outputs = 1;
 #pragma unroll 4
         for (unsigned q = 1; q <= job.negative; ++q)
             if (const std::uint32_t drawn = draw(job, word, base, q); drawn != word)
-                outputs_[outputs++] = drawn;
+                to[outputs++] = drawn;
+        space_[1] = 3 + window_ - before;
         space_[2] = outputs;
         space_[0] = contexts;
     }
@@ -90,8 +93,7 @@ private:
     }
 
     std::uint32_t* const space_;
-    std::uint32_t* const middle_;
-    std::uint32_t* const outputs_;
+    const std::uint32_t window_;
 };
 
 }  // namespace gputext::gpu

@@ -20,8 +20,7 @@ constexpr float kMostLoss = 0x1.bb9d3cp+3f;
 /// Rows that a block has met and keeps in shared memory; others are spilled.
 constexpr unsigned kListed = 2048;
 
-/// Windows of a block that are found at a time, at most: of few words they would all fit, and the
-/// rows that are asked for have to stay in the cache.
+/// Windows of a block that are found at a time, at most.
 constexpr std::uint32_t kMostSlots = 256;
 
 constexpr std::uint32_t kCountSpread = 64;
@@ -65,6 +64,14 @@ __device__ inline float rate_of(const StepJob& job, std::uint64_t step) {
         job.epochs);
     return static_cast<float>(
         __dmul_rn(static_cast<double>(job.learning_rate), fmax(1e-4, __dsub_rn(1, done))));
+}
+
+/// A reduction in memory, which nobody waits for.
+__device__ inline void add_where(bool wanted, std::int32_t* to, std::int32_t by) {
+    asm volatile(
+        "{\n .reg .pred wanted;\n setp.ne.s32 wanted, %2, 0;\n"
+        " @wanted red.relaxed.gpu.global.add.s32 [%0], %1;\n}" ::"l"(to),
+        "r"(by), "r"(static_cast<int>(wanted)));
 }
 
 /// Where a row's steps are counted: those of the most frequent words, which nearly every window
@@ -129,10 +136,12 @@ public:
         // Asked for first, and looked at last.
         std::uint32_t row = 0;
         bool met = count(state_.lane, of_context, of_output, row);
-        if constexpr (Model == WordModel::skipgram)
-            skipgram();
-        else
+        if constexpr (Model == WordModel::cbow)
             cbow();
+        else if (outputs_ <= kOutputs)
+            skipgram<true>();
+        else
+            skipgram<false>();
         list(met, row);
         const unsigned rows = contexts_ + outputs_;
         for (unsigned first = 32; first < rows; first += 32) {
@@ -166,7 +175,6 @@ private:
     /// Puts the rows of lanes that met them on the list.
     __device__ void list(bool met, std::uint32_t row) const {
         const unsigned all = __ballot_sync(~0u, met);
-        if (all == 0) return;
         unsigned at = 0;
         if (state_.lane == 0) at = atomicAdd(&state_.block.listed, __popc(all));
         at = __shfl_sync(~0u, at, 0) + __popc(all & ((1u << state_.lane) - 1));
@@ -177,44 +185,36 @@ private:
             job_.spill[atomicAdd(job_.sync->spilled + state_.block.parity, 1)] = row;
     }
 
-    /// Adds to the sums of a row.
-    __device__ void add(std::uint32_t row, const std::int32_t (&by)[Elements]) const {
+    /// Adds to the sums of a row, if it is one of the window's.
+    __device__ void add(std::uint32_t row, const std::int32_t (&by)[Elements], bool has) const {
         std::int32_t* const sums =
             job_.sums + row * std::size_t{(job_.dimensions + 31) / 32 * 32} + state_.lane;
+        const int size = has ? static_cast<int>(job_.dimensions - state_.lane) : 0;
 #pragma unroll
-        for (unsigned k = 0; k < Elements; ++k)
-            if (k * 32 + state_.lane < job_.dimensions) atomicAdd(sums + k * 32, by[k]);
+        for (int k = 0; k < static_cast<int>(Elements); ++k)
+            add_where(size > 32 * k, sums + k * 32, by[k]);
     }
-    __device__ void add(std::uint32_t row, const float (&by)[Elements]) const {
+    __device__ void add(std::uint32_t row, const float (&by)[Elements], bool has) const {
         std::int32_t integers[Elements];
 #pragma unroll
         for (unsigned k = 0; k < Elements; ++k) integers[k] = to_integer(by[k]);
-        add(row, integers);
+        add(row, integers, has);
     }
+
+    // Behind the window's last row that one is read again, which costs less than not to; its steps
+    // are 0.
 
     __device__ void load_outputs(unsigned first, float (&y)[kOutputs][Elements]) const {
 #pragma unroll
-        for (unsigned q = 0; q < kOutputs; ++q) {
-            if (first + q < outputs_) {
-                load_row(row_at(output_row(first + q)), state_.lane, y[q]);
-            } else {
-#pragma unroll
-                for (unsigned k = 0; k < Elements; ++k) y[q][k] = 0;
-            }
-        }
+        for (unsigned q = 0; q < kOutputs; ++q)
+            load_row(row_at(output_row(min(first + q, outputs_ - 1))), state_.lane, y[q]);
     }
 
     template <unsigned Rows>
     __device__ void load_contexts(unsigned first, float (&x)[Rows][Elements]) const {
 #pragma unroll
-        for (unsigned i = 0; i < Rows; ++i) {
-            if (first + i < contexts_) {
-                load_row(row_at(window_.context(first + i)), state_.lane, x[i]);
-            } else {
-#pragma unroll
-                for (unsigned k = 0; k < Elements; ++k) x[i][k] = 0;
-            }
-        }
+        for (unsigned i = 0; i < Rows; ++i)
+            load_row(row_at(window_.context(min(first + i, contexts_ - 1))), state_.lane, x[i]);
     }
 
     /// The step of each product, in lane number * (32 / the power of two) of the first rows *
@@ -249,8 +249,8 @@ private:
                          state_.block.rate);
     }
 
+    template <bool AtOnce>
     __device__ void skipgram() {
-        const bool at_once = outputs_ <= kOutputs;
 #pragma unroll 1
         for (unsigned first = 0; first < outputs_; first += kOutputs) {
             float x[kContexts][Elements], y[kOutputs][Elements], y_sum[kOutputs][Elements] = {};
@@ -260,7 +260,7 @@ private:
             for (unsigned i = 0; i < contexts_; i += kContexts) {
                 float next[kContexts][Elements];
                 if constexpr (Shape::kAhead) load_contexts(i + kContexts, next);
-                skipgram_contexts(i, first, at_once, x, y, y_sum);
+                skipgram_contexts<AtOnce>(i, first, x, y, y_sum);
                 if constexpr (!Shape::kAhead) load_contexts(i + kContexts, next);
 #pragma unroll
                 for (unsigned k = 0; k < kContexts * Elements; ++k)
@@ -268,18 +268,19 @@ private:
             }
 #pragma unroll
             for (unsigned q = 0; q < kOutputs; ++q)
-                if (first + q < outputs_) add(output_row(first + q), y_sum[q]);
+                add(output_row(min(first + q, outputs_ - 1)), y_sum[q], first + q < outputs_);
         }
-        if (!at_once) skipgram_later();
+        if (!AtOnce) skipgram_later();
     }
 
-    __device__ void skipgram_contexts(unsigned first_x, unsigned first_y, bool at_once,
+    template <bool AtOnce>
+    __device__ void skipgram_contexts(unsigned first_x, unsigned first_y,
                                       const float (&x)[kContexts][Elements],
                                       const float (&y)[kOutputs][Elements],
                                       float (&y_sum)[kOutputs][Elements]) {
         constexpr unsigned kShare = 32 / power_of_two(kContexts * kOutputs);
         const float own = steps(x, y, first_x, contexts_, first_y);
-        if (!at_once && state_.lane % kShare == 0) {
+        if (!AtOnce && state_.lane % kShare == 0) {
             const unsigned number = state_.lane / kShare;
             const unsigned i = first_x + number / kOutputs, q = first_y + number % kOutputs;
             if (number < kContexts * kOutputs && i < contexts_ && q < outputs_)
@@ -287,18 +288,19 @@ private:
         }
 #pragma unroll
         for (unsigned i = 0; i < kContexts; ++i) {
-            if (first_x + i >= contexts_) break;
             float x_sum[Elements] = {};
 #pragma unroll
             for (unsigned q = 0; q < kOutputs; ++q) {
                 const float step = __shfl_sync(~0u, own, (i * kOutputs + q) * kShare);
 #pragma unroll
                 for (unsigned k = 0; k < Elements; ++k) {
-                    x_sum[k] = __fmaf_rn(step, y[q][k], x_sum[k]);
+                    if (AtOnce) x_sum[k] = __fmaf_rn(step, y[q][k], x_sum[k]);
                     y_sum[q][k] = __fmaf_rn(step, x[i][k], y_sum[q][k]);
                 }
             }
-            if (at_once) add(window_.context(first_x + i), x_sum);
+            if (AtOnce)
+                add(window_.context(min(first_x + i, contexts_ - 1)), x_sum,
+                    first_x + i < contexts_);
         }
     }
 
@@ -313,8 +315,7 @@ private:
                 load_row(row_at(output_row(q)), state_.lane, y);
 #pragma unroll
                 for (unsigned i = 0; i < kContexts; ++i) {
-                    if (first + i >= contexts_) break;
-                    const float step = later_steps()[(first + i) * outputs_ + q];
+                    const float step = later_steps()[min(first + i, contexts_ - 1) * outputs_ + q];
 #pragma unroll
                     for (unsigned k = 0; k < Elements; ++k)
                         x_sum[i][k] = __fmaf_rn(step, y[k], x_sum[i][k]);
@@ -322,7 +323,8 @@ private:
             }
 #pragma unroll
             for (unsigned i = 0; i < kContexts; ++i)
-                if (first + i < contexts_) add(window_.context(first + i), x_sum[i]);
+                add(window_.context(min(first + i, contexts_ - 1)), x_sum[i],
+                    first + i < contexts_);
         }
         __syncwarp();
     }
@@ -337,9 +339,9 @@ private:
             load_contexts(first, x);
 #pragma unroll
             for (unsigned i = 0; i < kContexts; ++i) {
-                if (first + i >= contexts_) break;
 #pragma unroll
-                for (unsigned k = 0; k < Elements; ++k) mean[0][k] = __fadd_rn(mean[0][k], x[i][k]);
+                for (unsigned k = 0; k < Elements; ++k)
+                    if (first + i < contexts_) mean[0][k] = __fadd_rn(mean[0][k], x[i][k]);
             }
         }
         const float share = __frcp_rn(static_cast<float>(contexts_));
@@ -353,20 +355,19 @@ private:
 #pragma unroll
             for (unsigned q = 0; q < kOutputs; ++q) {
                 const float step = __shfl_sync(~0u, own, q * kShare);
-                if (first + q >= outputs_) break;
                 float y_sum[Elements];
 #pragma unroll
                 for (unsigned k = 0; k < Elements; ++k) {
                     x_sum[k] = __fmaf_rn(step, y[q][k], x_sum[k]);
                     y_sum[k] = __fmul_rn(step, mean[0][k]);
                 }
-                add(output_row(first + q), y_sum);
+                add(output_row(min(first + q, outputs_ - 1)), y_sum, first + q < outputs_);
             }
         }
         std::int32_t integers[Elements];
 #pragma unroll
         for (unsigned k = 0; k < Elements; ++k) integers[k] = to_integer(x_sum[k]);
-        for (unsigned i = 0; i < contexts_; ++i) add(window_.context(i), integers);
+        for (unsigned i = 0; i < contexts_; ++i) add(window_.context(i), integers, true);
     }
 
     const StepJob& job_;
@@ -382,14 +383,12 @@ __device__ void take_sums(const StepJob& job, const WarpState& state, unsigned f
                           RowOf row_of) {
     constexpr std::size_t kRow = 32 * stored_elements(Elements);
     const std::size_t sum_row = (job.dimensions + 31) / 32 * 32;
-    std::uint32_t numbers[Rows];
-    std::uint32_t counts[Rows];
+    std::uint32_t numbers[Rows], counts[Rows];
     float rows[Rows][Elements];
     std::int32_t sums[Rows][Elements];
 #pragma unroll
     for (unsigned i = 0; i < Rows; ++i) {
-        if (first + i >= size) break;
-        numbers[i] = row_of(first + i);
+        numbers[i] = row_of(min(first + i, size - 1));
         counts[i] = __ldcg(job.counts + count_place(job, numbers[i]));
         load_row(job.rows + numbers[i] * kRow, state.lane, rows[i]);
 #pragma unroll
@@ -401,18 +400,24 @@ __device__ void take_sums(const StepJob& job, const WarpState& state, unsigned f
     }
 #pragma unroll
     for (unsigned i = 0; i < Rows; ++i) {
-        if (first + i >= size) break;
         const float quotient =
             __frcp_rn(__fmaf_rn(state.block.damping, static_cast<float>(counts[i]), 1.0f));
 #pragma unroll
         for (unsigned k = 0; k < Elements; ++k) {
-            const unsigned element = k * 32 + state.lane;
             const float sum = __fmul_rn(static_cast<float>(sums[i][k]),
                                         1.0f / (1 << TrainerParameters::kFractionBits));
             rows[i][k] = __fmaf_rn(sum, quotient, rows[i][k]);
+        }
+    }
+#pragma unroll
+    for (unsigned i = 0; i < Rows; ++i) {
+        if (first + i >= size) break;
+        store_row(job.rows + numbers[i] * kRow, state.lane, rows[i]);
+#pragma unroll
+        for (unsigned k = 0; k < Elements; ++k) {
+            const unsigned element = k * 32 + state.lane;
             if (element < job.dimensions) job.sums[numbers[i] * sum_row + element] = 0;
         }
-        store_row(job.rows + numbers[i] * kRow, state.lane, rows[i]);
         if (state.lane == 0) job.counts[count_place(job, numbers[i])] = 0;
     }
 }
@@ -422,8 +427,7 @@ __device__ void take_sums(const StepJob& job, const WarpState& state, unsigned f
 __device__ inline void arrive(const StepJob& job) {
     __syncthreads();
     if (threadIdx.x != 0) return;
-    __threadfence();
-    atomicAdd(&job.sync->arrived, 1);
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(&job.sync->arrived) : "memory");
 }
 /// `number` is how many barriers there have been.
 __device__ inline void wait(const StepJob& job, BlockState& block, std::uint32_t number) {
@@ -437,29 +441,18 @@ __device__ inline void wait(const StepJob& job, BlockState& block, std::uint32_t
                          : "l"(&job.sync->arrived)
                          : "memory");
         } while (seen < wanted);
-        __threadfence();
+        __threadfence_block();
         released = wanted;
     } else if (threadIdx.x % 32 == 0) {
-        while (released != wanted) __nanosleep(20);
-        __threadfence();
+        while (released != wanted) __nanosleep(40);
+        __threadfence_block();
     }
     __syncwarp();
 }
 
-/// Asks for a row to be in the second-level cache.
-template <unsigned Elements>
-__device__ void expect_row(const StepJob& job, std::uint32_t row) {
-#if __CUDA_ARCH__ >= 900
-    constexpr std::size_t kRow = 32 * stored_elements(Elements);
-    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(job.rows + row * kRow),
-                 "r"(static_cast<unsigned>(kRow * sizeof(float))));
-#endif
-}
-
 /// Finds windows of a step, one a thread, from the block's number `first` on. Half of the warps do
-/// so, each for a few, since a warp asks for one thread's rows after the other's.
-template <unsigned Elements>
-__device__ void find_windows(const StepJob& job, std::uint64_t step, unsigned first) {
+/// so, each for a few.
+__device__ inline void find_windows(const StepJob& job, std::uint64_t step, unsigned first) {
     const std::size_t size = WindowSlot::size(job.window, job.negative);
     const unsigned warps = blockDim.x / 32, finders = (warps + 1) / 2;
     const unsigned last = warps - 1 - threadIdx.x / 32;
@@ -474,11 +467,6 @@ __device__ void find_windows(const StepJob& job, std::uint64_t step, unsigned fi
             continue;
         }
         window.find(job, entry);
-        if (window.contexts() == 0) continue;
-        for (unsigned i = 0; i < window.contexts(); ++i)
-            expect_row<Elements>(job, window.context(i));
-        for (unsigned q = 0; q < window.outputs(); ++q)
-            expect_row<Elements>(job, job.words + window.output(q));
     }
 }
 
@@ -522,7 +510,7 @@ __global__ __launch_bounds__((StepShape<Model, Elements>::kWarps * 32),
         block.begin(job, job.begin);
     }
     const unsigned windows = (job.streams + gridDim.x - 1) / gridDim.x;  // of a block and a step
-    find_windows<Elements>(job, job.begin, 0);
+    find_windows(job, job.begin, 0);
     __syncthreads();
 
     std::uint32_t barriers = 0;
@@ -531,13 +519,13 @@ __global__ __launch_bounds__((StepShape<Model, Elements>::kWarps * 32),
         for (unsigned first = job.slots; first < windows; first += job.slots) {
             __syncthreads();
             if (threadIdx.x == 0) block.next_window = 0;
-            find_windows<Elements>(job, step, first);
+            find_windows(job, step, first);
             __syncthreads();
             take_windows<Model, Elements>(job, state);
         }
         arrive(job);
         // By some warps, while the others wait and then begin with the sums.
-        if (step + 1 < job.end) find_windows<Elements>(job, step + 1, 0);
+        if (step + 1 < job.end) find_windows(job, step + 1, 0);
         wait(job, block, ++barriers);
         take_all_sums<Elements, StepShape<Model, Elements>::kApplied>(job, state);
         // Those of the other parity have been looked at by all, in the step before.

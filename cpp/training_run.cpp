@@ -7,8 +7,8 @@
 namespace gputext {
 namespace {
 
-constexpr std::uint64_t kStepsOfEpoch = 2000;
-constexpr std::uint64_t kLeastBatch = 4, kMostBatch = 4096;
+constexpr std::uint64_t kStepsOfEpoch = 1024;
+constexpr std::uint64_t kLeastBatch = 4, kMostBatch = 16384;
 
 Status wrong(const char* what) {
     return {ErrorCode::invalid_argument, what};

@@ -62,9 +62,9 @@ constexpr double kDeviceSecondsPerStep = 2e-5;
 // Of one core of an AMD EPYC, from `bench/run word_movers`: seconds for two words whose distance is
 // taken, and for each dimension of it; for two between which masses may be carried; for a word
 // whose power is added after another, and each dimension of it; for a token that is looked up.
-constexpr double kCostSeconds = 3.5e-8;
-constexpr double kCostSecondsPerDimension = 1.2e-10;
-constexpr double kCarrySeconds = 3e-8;
+constexpr double kCostSeconds = 6e-9;
+constexpr double kCostSecondsPerDimension = 8e-11;
+constexpr double kCarrySeconds = 3.8e-8;
 constexpr double kNextWordSeconds = 1.2e-8;
 constexpr double kNextWordSecondsPerDimension = 1.7e-10;
 constexpr double kNextTokenSeconds = 1.2e-7;

@@ -1,14 +1,22 @@
 #include "cpp/transport.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "cpp/stoppable.hpp"
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#endif
 
 namespace gputext {
 namespace {
 
 /// Columns of a row are a multiple of these.
 constexpr std::size_t kPadding = 16;
+
+/// Rows in a word of a set.
+constexpr std::size_t kBits = 64;
 
 std::size_t padded(std::size_t columns) {
     return (columns + kPadding - 1) / kPadding * kPadding;
@@ -31,15 +39,15 @@ std::size_t padded(std::size_t columns) {
     }
 }
 
-[[gnu::always_inline]] inline std::size_t nearest_here(const TransportSolver::Columns& columns) {
+/// Of all open columns.
+[[gnu::always_inline]] inline std::uint32_t least_distance(
+    const TransportSolver::Columns& columns) {
     const std::uint32_t* __restrict const distances = columns.distances;
     const std::uint32_t* __restrict const closed = columns.closed;
     std::uint32_t least = UINT32_MAX;
     for (std::size_t j = 0; j < columns.stride; ++j)
         least = std::min(least, distances[j] | closed[j]);
-    std::size_t column = 0;
-    while ((distances[column] | closed[column]) != least) ++column;
-    return column;
+    return least;
 }
 
 [[gnu::optimize("O3")]] void relax_portable(const TransportSolver::Columns& columns,
@@ -49,7 +57,14 @@ std::size_t padded(std::size_t columns) {
 }
 
 [[gnu::optimize("O3")]] std::size_t nearest_portable(const TransportSolver::Columns& columns) {
-    return nearest_here(columns);
+    const std::uint32_t least = least_distance(columns);
+    std::size_t nearest = columns.stride;
+    for (std::size_t j = 0; j < columns.stride; ++j) {
+        if ((columns.distances[j] | columns.closed[j]) != least) continue;
+        if (columns.demands[j] > 0) return j;
+        if (nearest == columns.stride) nearest = j;
+    }
+    return nearest;
 }
 
 #ifdef GPUTEXT_X86
@@ -60,9 +75,36 @@ std::size_t padded(std::size_t columns) {
     relax_here(columns, costs, offset, row);
 }
 
-[[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX2 std::size_t nearest_avx2(
-    const TransportSolver::Columns& columns) {
-    return nearest_here(columns);
+GPUTEXT_TARGET_AVX2 inline __m256i load_eight(const std::uint32_t* from) {
+    return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(from));
+}
+
+/// A bit for each of eight numbers.
+GPUTEXT_TARGET_AVX2 inline unsigned bits_of(__m256i mask) {
+    return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(mask)));
+}
+
+GPUTEXT_TARGET_AVX2 std::size_t nearest_avx2(const TransportSolver::Columns& columns) {
+    __m256i least = _mm256_set1_epi32(-1);
+    for (std::size_t j = 0; j < columns.stride; j += 8)
+        least = _mm256_min_epu32(least, _mm256_or_si256(load_eight(columns.distances + j),
+                                                        load_eight(columns.closed + j)));
+    least = _mm256_min_epu32(least, _mm256_permute4x64_epi64(least, 0x4e));
+    least = _mm256_min_epu32(least, _mm256_shuffle_epi32(least, 0x4e));
+    least = _mm256_min_epu32(least, _mm256_shuffle_epi32(least, 0xb1));
+    std::size_t nearest = columns.stride;
+    for (std::size_t j = 0; j < columns.stride; j += 8) {
+        const __m256i equal = _mm256_cmpeq_epi32(
+            least,
+            _mm256_or_si256(load_eight(columns.distances + j), load_eight(columns.closed + j)));
+        const __m256i full =
+            _mm256_cmpeq_epi32(load_eight(columns.demands + j), _mm256_setzero_si256());
+        const unsigned any = bits_of(equal), lacking = any & ~bits_of(full);
+        if (lacking != 0) return j + static_cast<std::size_t>(std::countr_zero(lacking));
+        if (any != 0 && nearest == columns.stride)
+            nearest = j + static_cast<std::size_t>(std::countr_zero(any));
+    }
+    return nearest;
 }
 
 [[gnu::optimize("O3"), gnu::target("prefer-vector-width=512")]] GPUTEXT_TARGET_AVX512 void
@@ -73,7 +115,19 @@ relax_avx512(const TransportSolver::Columns& columns, const std::uint32_t* costs
 
 [[gnu::optimize("O3"), gnu::target("prefer-vector-width=512")]] GPUTEXT_TARGET_AVX512 std::size_t
 nearest_avx512(const TransportSolver::Columns& columns) {
-    return nearest_here(columns);
+    const __m512i least = _mm512_set1_epi32(static_cast<int>(least_distance(columns)));
+    std::size_t nearest = columns.stride;
+    for (std::size_t j = 0; j < columns.stride; j += kPadding) {
+        const __m512i here = _mm512_or_si512(_mm512_loadu_si512(columns.distances + j),
+                                             _mm512_loadu_si512(columns.closed + j));
+        const __m512i demands = _mm512_loadu_si512(columns.demands + j);
+        const unsigned any = _mm512_cmpeq_epu32_mask(here, least);
+        const unsigned lacking = any & _mm512_test_epi32_mask(demands, demands);
+        if (lacking != 0) return j + static_cast<std::size_t>(std::countr_zero(lacking));
+        if (any != 0 && nearest == columns.stride)
+            nearest = j + static_cast<std::size_t>(std::countr_zero(any));
+    }
+    return nearest;
 }
 #endif
 
@@ -100,9 +154,10 @@ TransportSolver::Nearest nearest_by(Simd simd) {
 TransportSolver::TransportSolver(Simd simd) : relax_(relax_by(simd)), nearest_(nearest_by(simd)) {}
 
 std::uint64_t TransportSolver::bytes(std::size_t rows, std::size_t columns) {
-    constexpr std::uint64_t bytes_of_row = 21, bytes_of_column = 28;
-    return rows * (padded(columns) + columns) * sizeof(std::uint32_t) + rows * bytes_of_row +
-           padded(columns) * bytes_of_column;
+    constexpr std::uint64_t bytes_of_row = 25, bytes_of_column = 28;
+    const std::uint64_t carriers = (rows + kBits - 1) / kBits * columns * sizeof(std::uint64_t);
+    return rows * (padded(columns) + columns) * sizeof(std::uint32_t) + carriers +
+           rows * bytes_of_row + padded(columns) * bytes_of_column;
 }
 
 std::uint32_t* TransportSolver::begin(std::size_t rows, std::size_t columns) {
@@ -123,10 +178,13 @@ Status TransportSolver::solve(std::span<const std::uint32_t> supplies,
     stop_ = stop;
     supplies_.assign(supplies.begin(), supplies.end());
     demands_.assign(demands.begin(), demands.end());
+    demands_.resize(stride_, 0);
     carried_.assign(rows_ * columns_, 0);
+    row_words_ = (rows_ + kBits - 1) / kBits;
+    carriers_.assign(row_words_ * columns_, 0);
+    is_reached_.assign(row_words_, 0);
     row_distances_.resize(rows_);
     row_from_.resize(rows_);
-    is_reached_.assign(rows_, 0);
     reached_.clear();
     scanned_.clear();
     pad();
@@ -141,10 +199,12 @@ Status TransportSolver::solve(std::span<const std::uint32_t> supplies,
             augment(row, end);
         }
     if (!status.ok()) return status;
-    total = 0;
+    // As costs are those of the potentials wherever something is carried.
+    std::int64_t sum = 0;
+    for (std::size_t row = 0; row < rows_; ++row) sum += std::int64_t{supplies[row]} * u_[row];
     for (std::size_t column = 0; column < columns_; ++column)
-        for (std::size_t row = 0; row < rows_; ++row)
-            total += std::uint64_t{carried(row, column)} * costs_of(row)[column];
+        sum += std::int64_t{demands[column]} * v_[column];
+    total = static_cast<std::uint64_t>(sum);
     return {};
 }
 
@@ -195,8 +255,21 @@ Status TransportSolver::carry_along_tight_arcs() {
     return {};
 }
 
+TransportSolver::Columns TransportSolver::searched() {
+    return {distances_.data(), from_.data(), closed_.data(), v_.data(), demands_.data(), stride_};
+}
+
+/// Less than nothing, by the rules of unsigned numbers, is taken back.
+void TransportSolver::add_carried(std::size_t row, std::size_t column, std::uint32_t mass) {
+    std::uint32_t& there = carried_[column * rows_ + row];
+    there += mass;
+    const std::uint64_t bit = std::uint64_t{1} << row % kBits;
+    std::uint64_t& carriers = carriers_[column * row_words_ + row / kBits];
+    carriers = there > 0 ? carriers | bit : carriers & ~bit;
+}
+
 void TransportSolver::carry(std::size_t row, std::size_t column, std::uint32_t mass) {
-    carried(row, column) += mass;
+    add_carried(row, column, mass);
     supplies_[row] -= mass;
     demands_[column] -= mass;
 }
@@ -205,39 +278,40 @@ void TransportSolver::carry(std::size_t row, std::size_t column, std::uint32_t m
 Status TransportSolver::search(std::uint32_t row, std::size_t& end) {
     for (const std::uint32_t column : scanned_) closed_[column] = 0;
     scanned_.clear();
-    for (const std::uint32_t reached : reached_) is_reached_[reached] = 0;
     reached_.clear();
+    std::fill(is_reached_.begin(), is_reached_.end(), 0);
+    // What this row carries may be taken back as well, but leads nowhere.
+    is_reached_[row / kBits] |= std::uint64_t{1} << row % kBits;
     std::fill(distances_.begin(), distances_.end(), UINT32_MAX);
-    const Columns columns{distances_.data(), from_.data(), closed_.data(), v_.data(), stride_};
+    const Columns columns = searched();
     relax_(columns, costs_of(row), -static_cast<std::uint32_t>(u_[row]), row);
     for (;;) {
         if (stopped_after(stride_)) return Status::cancelled();
         end = nearest_(columns);
         if (demands_[end] > 0) return {};
         closed_[end] = UINT32_MAX;
-        const auto column = static_cast<std::uint32_t>(end);
-        scanned_.push_back(column);
-        // What this row carries may be taken back as well, but leads nowhere.
-        is_reached_[row] = 1;
-        Status status = reach_rows(column);
-        is_reached_[row] = 0;
-        if (!status.ok()) return status;
+        scanned_.push_back(static_cast<std::uint32_t>(end));
+        if (Status status = reach_rows(static_cast<std::uint32_t>(end)); !status.ok())
+            return status;
     }
 }
 
 /// Those that carry something to the column, from which it may be taken back.
 Status TransportSolver::reach_rows(std::uint32_t column) {
-    const Columns columns{distances_.data(), from_.data(), closed_.data(), v_.data(), stride_};
-    const std::uint32_t* const carried_there = carried_.data() + column * rows_;
+    const Columns columns = searched();
     const std::uint32_t distance = distances_[column];
-    for (std::uint32_t row = 0; row < rows_; ++row) {
-        if (carried_there[row] == 0 || is_reached_[row] != 0) continue;
-        if (stopped_after(stride_)) return Status::cancelled();
-        is_reached_[row] = 1;
-        reached_.push_back(row);
-        row_distances_[row] = distance;
-        row_from_[row] = column;
-        relax_(columns, costs_of(row), distance - static_cast<std::uint32_t>(u_[row]), row);
+    for (std::size_t word = 0; word < row_words_; ++word) {
+        std::uint64_t rows = carriers_[column * row_words_ + word] & ~is_reached_[word];
+        is_reached_[word] |= rows;
+        for (; rows != 0; rows &= rows - 1) {
+            if (stopped_after(stride_)) return Status::cancelled();
+            const auto row = static_cast<std::uint32_t>(
+                word * kBits + static_cast<std::size_t>(std::countr_zero(rows)));
+            reached_.push_back(row);
+            row_distances_[row] = distance;
+            row_from_[row] = column;
+            relax_(columns, costs_of(row), distance - static_cast<std::uint32_t>(u_[row]), row);
+        }
     }
     return {};
 }
@@ -261,10 +335,10 @@ void TransportSolver::augment(std::uint32_t row, std::size_t end) {
     std::size_t column = end;
     for (;;) {
         const std::uint32_t at = from_[column];
-        carried(at, column) += mass;
+        add_carried(at, column, mass);
         if (at == row) return;
         column = row_from_[at];
-        carried(at, column) -= mass;
+        add_carried(at, column, -mass);
     }
 }
 

@@ -51,12 +51,14 @@ public:
         std::uint32_t* from;          // the row from which the distance is
         const std::uint32_t* closed;  // all bits set for those that are not to be looked at
         const std::int32_t* potentials;
+        const std::uint32_t* demands;  // that are left
         std::size_t stride;
     };
     /// distances[j] = min(that, offset + costs[j] - potentials[j]).
     using Relax = void (*)(const Columns& columns, const std::uint32_t* costs, std::uint32_t offset,
                            std::uint32_t row);
-    /// The first open column of the least distance.
+    /// The first open column of the least distance, and of these one that lacks something if any
+    /// do.
     using Nearest = std::size_t (*)(const Columns& columns);
 
 private:
@@ -65,14 +67,16 @@ private:
     Status set_potentials();
     void pad();
     Status carry_along_tight_arcs();
+    void add_carried(std::size_t row, std::size_t column, std::uint32_t mass);
     void carry(std::size_t row, std::size_t column, std::uint32_t mass);
+    Columns searched();
     Status search(std::uint32_t row, std::size_t& end);
     Status reach_rows(std::uint32_t column);
     void change_potentials(std::uint32_t row, std::size_t end);
     void augment(std::uint32_t row, std::size_t end);
 
     const std::uint32_t* costs_of(std::size_t row) const { return costs_.get() + row * stride_; }
-    std::uint32_t& carried(std::size_t row, std::size_t column) {
+    std::uint32_t carried(std::size_t row, std::size_t column) const {
         return carried_[column * rows_ + row];
     }
 
@@ -83,14 +87,16 @@ private:
     std::size_t rows_ = 0, columns_ = 0, stride_ = 0;
     std::size_t capacity_ = 0;  // of costs_
     std::unique_ptr<std::uint32_t[]> costs_;
-    std::vector<std::uint32_t> carried_;  // column by column
-    std::vector<std::uint32_t> supplies_, demands_;
+    std::vector<std::uint32_t> carried_;   // column by column
+    std::vector<std::uint64_t> carriers_;  // of each column, the set of rows that carry to it
+    std::size_t row_words_ = 0;            // of a set of rows
+    std::vector<std::uint32_t> supplies_, demands_;  // that are left; demands with the padding's
     std::vector<std::int32_t> u_, v_;
     // Of one search:
     std::vector<std::uint32_t> distances_, from_, closed_;
     std::vector<std::uint32_t> row_distances_, row_from_;  // of rows reached, by which column
     std::vector<std::uint32_t> reached_, scanned_;
-    std::vector<std::uint8_t> is_reached_;
+    std::vector<std::uint64_t> is_reached_;  // a set of rows
 };
 
 }  // namespace gputext

@@ -64,9 +64,11 @@ Status plan_steps(StepJob& job, StepPlan& plan) {
         plan.warps /= 2;
     plan.blocks = std::min(static_cast<unsigned>(processors), job.batch);
     const std::size_t warps = bytes_of_warps(job, choice, plan.warps);
-    job.slots = static_cast<std::uint32_t>(
-        std::min<std::size_t>((shared - warps) / slot, (job.batch - 1) / plan.blocks + 1));
-    job.slots = std::min(job.slots, kMostSlots);
+    const std::uint64_t products =
+        std::uint64_t{2} * job.window * (1 + job.negative) * job.dimensions;
+    job.slots = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+        {(shared - warps) / slot, (job.batch - 1) / plan.blocks + 1, kMostSlots,
+         std::max<std::uint64_t>(plan.warps, kMostProducts / products)}));
     plan.shared_bytes = warps + job.slots * slot;
     return allow_shared_bytes(choice.kernel, plan.shared_bytes);
 }

@@ -20,8 +20,10 @@ constexpr float kMostLoss = 0x1.bb9d3cp+3f;
 /// Rows that a block has met and keeps in shared memory; others are spilled.
 constexpr unsigned kListed = 2048;
 
-/// Windows of a block that are found at a time, at most.
+/// Windows of a block that are found at a time, at most, and products of two elements in all of
+/// them.
 constexpr std::uint32_t kMostSlots = 256;
+constexpr std::uint64_t kMostProducts = std::uint64_t{1} << 28;
 
 constexpr std::uint32_t kCountSpread = 64;
 
@@ -462,7 +464,7 @@ __device__ inline void find_windows(const StepJob& job, std::uint64_t step, unsi
         WindowSlot window(shared_slots + slot * size, job.window);
         const unsigned stream = (first + slot) * gridDim.x + blockIdx.x;
         const std::uint64_t entry = stream * job.length + step;
-        if (stream >= job.streams || entry >= job.entry_count) {
+        if (stream >= job.streams || entry >= job.entry_count || __ldcg(job.stop) != 0) {
             window.clear();
             continue;
         }

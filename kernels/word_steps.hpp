@@ -37,7 +37,7 @@ struct StepJob {
     WordModel model = WordModel::skipgram;
     std::uint32_t dimensions = 0, window = 0, negative = 0, batch = 0, epochs = 0;
     float learning_rate = 0, damping = 0;
-    std::uint32_t slots = 0;  // windows of a block that are found at a time
+    std::uint32_t slots = 0;  // windows of a block that are found at a time, some 10 ms of work
 
     // Everything from here on is on the device. Rows: those of the words as context, then those of
     // the words as outputs.
@@ -52,6 +52,7 @@ struct StepJob {
     std::uint32_t far_count = 0;
     StepSync* sync = nullptr;
     StepTotals* totals = nullptr;
+    const std::uint32_t* stop = nullptr;  // not 0: no more windows, as soon as may be
 
     const std::uint32_t* entries = nullptr;
     std::uint64_t entry_count = 0;

@@ -23,6 +23,8 @@ constexpr std::uint64_t kMostWords = WordEntries::kBegins - 1;
 /// What a launch is to take.
 constexpr double kLaunchSeconds = 0.010;
 constexpr std::uint64_t kFirstSteps = 64;
+/// How often it is looked at, and at the stop request.
+constexpr std::chrono::microseconds kLook{200};
 /// Elements of the model that are copied at once.
 constexpr std::uint64_t kCopied = std::uint64_t{1} << 24;
 /// Rounding of the allocations, and small ones.
@@ -156,6 +158,7 @@ private:
         GPUTEXT_TRY(other_.upload(sampling.other, work_.stream));
         GPUTEXT_TRY(sync_.allocate(1, work_.stream));
         GPUTEXT_TRY(totals_.allocate(1, work_.stream));
+        GPUTEXT_TRY(clear(stop_, 1));
         job_.rows = rows_.data();
         job_.sums = sums_.data();
         job_.counts = counts_.data();
@@ -164,6 +167,7 @@ private:
         job_.other = other_.data();
         job_.sync = sync_.data();
         job_.totals = totals_.data();
+        job_.stop = stop_.data();
         return {};
     }
 
@@ -237,6 +241,9 @@ private:
         const std::uint64_t part_tokens =
             tokens * (part.part + 1) / part.parts - tokens * part.part / part.parts;
         GPUTEXT_TRY(
+            cuda_status(cudaMemsetAsync(stop_.data(), 0, sizeof(std::uint32_t), work_.stream),
+                        "training vectors"));
+        GPUTEXT_TRY(
             cuda_status(cudaMemsetAsync(totals_.data(), 0, sizeof(StepTotals), work_.stream),
                         "training vectors"));
         steps_timer.begin();
@@ -259,6 +266,21 @@ private:
         return status;
     }
 
+    /// A step may take long, so the device is told of a stop request.
+    Status wait_for(cudaEvent_t done, const Execution& execution) {
+        for (bool told = false;;) {
+            const cudaError_t state = cudaEventQuery(done);
+            if (state != cudaErrorNotReady) return cuda_status(state, "training vectors");
+            if (execution.stop_requested() && !told) {
+                GPUTEXT_TRY(cuda_status(
+                    cudaMemsetAsync(stop_.data(), 1, sizeof(std::uint32_t), ring_.stream()),
+                    "stopping a training"));
+                told = true;
+            }
+            std::this_thread::sleep_for(kLook);
+        }
+    }
+
     /// Two launches are queued, so that the device need not wait for the host; each has as many
     /// steps as those before say it should.
     Status run_steps(std::uint64_t begin, std::uint64_t end, std::uint64_t tokens,
@@ -279,7 +301,7 @@ private:
                 queued[launches++ % 2] = job_.end - job_.begin;
                 next = job_.end;
             }
-            GPUTEXT_TRY(cuda_status(cudaEventSynchronize(done_[waited % 2]), "training vectors"));
+            GPUTEXT_TRY(wait_for(done_[waited % 2], execution));
             const std::uint64_t steps = queued[waited++ % 2];
             const std::uint64_t all = end - begin, told = part_of(tokens, done, all);
             done += steps;
@@ -318,6 +340,7 @@ private:
     DeviceBuffer<std::uint32_t> counts_, spill_, keep_, own_, other_, farthest_;
     DeviceBuffer<StepSync> sync_;
     DeviceBuffer<StepTotals> totals_;
+    DeviceBuffer<std::uint32_t> stop_;
     cudaEvent_t done_[2] = {};  // of the launches that are queued
     std::uint64_t steps_of_launch_ = kFirstSteps;
 };

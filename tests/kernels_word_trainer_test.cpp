@@ -261,13 +261,15 @@ TEST_F(WordTrainerOnDevice, RefusesWordsThatAreNone) {
     EXPECT_EQ(refused.status().code(), ErrorCode::invalid_argument);
 }
 
+// Of the last ones a step would take seconds.
 TEST_F(WordTrainerOnDevice, StopsSoon) {
-    const RandomCorpus corpus(10, 20000, small() ? 20000 : 3000000);
-    for (const std::uint32_t batch : {64u, 4096u}) {
+    const RandomCorpus corpus(10, 20000, small() ? 20000 : 3000000, 1000);
+    for (const std::uint32_t batch : {64u, 4096u, 1u << 20}) {
         TrainingParameters parameters;
-        parameters.dimensions = 300;
-        parameters.window = 20;
-        parameters.negative = 20;
+        const bool large = batch > 4096;
+        parameters.dimensions = large ? 1024 : 300;
+        parameters.window = large ? 100 : 20;
+        parameters.negative = large ? 64 : 20;
         parameters.batch = batch;
         const WordSampling sampling = word_sampling(corpus.counts, 0);
         auto made = trainer(parameters, sampling, corpus.stream());
@@ -288,12 +290,42 @@ TEST_F(WordTrainerOnDevice, StopsSoon) {
         const Clock::time_point ended = Clock::now();
         stopping.join();
         if (small()) continue;
+        SCOPED_TRACE("batch " + std::to_string(batch));
         EXPECT_EQ(status.code(), ErrorCode::cancelled);
         EXPECT_LT(ended - asked, std::chrono::milliseconds(60));
-        EXPECT_GT(count.tokens, 0u);
-        // It goes on afterwards, from where it is.
-        ASSERT_TRUE((*made)->load(model).ok());
+        EXPECT_EQ(count.tokens == 0, large);
     }
+}
+
+TEST_F(WordTrainerOnDevice, TrainsAsEverAfterAStop) {
+    const RandomCorpus corpus(11, 5000, small() ? 20000 : 600000);
+    TrainingParameters parameters;
+    parameters.window = 20;
+    parameters.negative = 20;
+    const WordSampling sampling = word_sampling(corpus.counts, 0);
+    WordVectors start, found[2];
+    start_vectors(parameters, corpus.counts.size(), start);
+    auto made = trainer(parameters, sampling, corpus.stream());
+    ASSERT_TRUE(made.ok());
+    for (const int round : {0, 1}) {
+        TrainingCount count;
+        if (round == 1) {
+            Execution stopped(4);
+            std::thread stopping([&] {
+                std::this_thread::sleep_for(std::chrono::milliseconds(5));
+                stopped.request_stop();
+            });
+            ASSERT_TRUE((*made)->load(start).ok());
+            EXPECT_EQ((*made)->train({}, stopped, count).code(), ErrorCode::cancelled);
+            stopping.join();
+        }
+        Execution execution(4);
+        ASSERT_TRUE((*made)->load(start).ok());
+        ASSERT_TRUE((*made)->train({}, execution, count).ok());
+        ASSERT_TRUE((*made)->store(found[round]).ok());
+    }
+    EXPECT_EQ(differing(found[0].vectors, found[1].vectors), 0u);
+    EXPECT_EQ(differing(found[0].outputs, found[1].outputs), 0u);
 }
 
 }  // namespace

@@ -233,8 +233,8 @@ public:
     }
 
     Status word_movers_distances(const MoversParameters& parameters, const WordVectors& vectors,
-                                 const TextPairs& pairs, std::uint64_t memory,
-                                 Execution& execution, std::span<double> distances) override {
+                                 const TextPairs& pairs, std::uint64_t memory, Execution& execution,
+                                 std::span<double> distances) override {
         std::monostate done;
         return run(done, memory, [&](const gpu::DeviceWork& work) -> Result<std::monostate> {
             GPUTEXT_TRY(gpu::word_movers_distances(parameters, vectors, pairs, work, *ring_,

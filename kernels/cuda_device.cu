@@ -241,7 +241,7 @@ public:
             return gpu::word_trainer(parameters, sampling, tokens, work, *ring_, execution);
         });
         if (!status.ok()) return status;
-        return trainer;
+        return Result<std::unique_ptr<WordTrainer>>(std::move(trainer));
     }
 
     /// The pinned memory stays: it is little, and slow to get.

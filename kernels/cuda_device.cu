@@ -243,7 +243,7 @@ public:
             return gpu::word_trainer(parameters, sampling, tokens, work, *ring_, execution);
         });
         if (!status.ok()) return status;
-        return {std::move(trainer)};
+        return Result<std::unique_ptr<WordTrainer>>(std::move(trainer));
     }
 
     Status word_movers_distances(const MoversParameters& parameters, const WordVectors& vectors,

@@ -19,6 +19,11 @@ __host__ __device__ constexpr unsigned stored_elements(unsigned elements) {
     return (elements + lane_quad(elements) - 1) / lane_quad(elements) * lane_quad(elements);
 }
 
+/// Numbers of a row of sums, which are in the order of the elements.
+__host__ __device__ constexpr std::uint32_t sum_size(std::uint32_t dimensions) {
+    return (dimensions + 31) / 32 * 32;
+}
+
 template <unsigned Quad>
 struct Loaded;
 template <>

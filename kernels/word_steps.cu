@@ -39,7 +39,7 @@ std::uint32_t row_stride(std::uint32_t dimensions) {
 }
 
 std::uint32_t sum_stride(std::uint32_t dimensions) {
-    return (dimensions + 31) / 32 * 32;
+    return sum_size(dimensions);
 }
 
 std::size_t count_size(std::uint64_t words) {

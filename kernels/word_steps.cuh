@@ -25,6 +25,7 @@ constexpr unsigned kListed = 2048;
 constexpr std::uint32_t kMostSlots = 256;
 constexpr std::uint64_t kMostProducts = std::uint64_t{1} << 28;
 
+/// Of so many frequent words no two have their counts in one line of the cache.
 constexpr std::uint32_t kCountSpread = 64;
 
 /// Outputs whose rows a warp has in registers at a time, rows of the context that are multiplied
@@ -38,14 +39,12 @@ struct StepShape {
         kSkipgram ? (Elements <= 7 ? 2 : 1) : (Elements <= 10 ? 4 : 2);
     static constexpr bool kAhead = Elements <= 4;  // the next rows are read while some are used
     static constexpr unsigned kApplied = Elements <= 4 ? 4 : Elements <= 10 ? 2 : 1;
-    static constexpr unsigned kWarps = kSkipgram ? (Elements <= 4    ? 16
-                                                    : Elements <= 7  ? 12
-                                                    : Elements <= 10 ? 8
-                                                                     : 8)
-                                                 : (Elements <= 4    ? 24
-                                                    : Elements <= 7  ? 16
-                                                    : Elements <= 16 ? 12
-                                                                     : 8);
+    static constexpr unsigned kSkipgramWarps = Elements <= 4 ? 16 : Elements <= 7 ? 12 : 8;
+    static constexpr unsigned kCbowWarps = Elements <= 4    ? 24
+                                           : Elements <= 7  ? 16
+                                           : Elements <= 16 ? 12
+                                                            : 8;
+    static constexpr unsigned kWarps = kSkipgram ? kSkipgramWarps : kCbowWarps;
 };
 
 /// The least power of two that is not less.
@@ -53,6 +52,7 @@ __host__ __device__ constexpr unsigned power_of_two(unsigned size) {
     return size <= 1 ? 1 : 2 * power_of_two((size + 1) / 2);
 }
 
+/// An element of a step in units of 2^-kFractionBits.
 __device__ inline std::int32_t to_integer(float element) {
     constexpr float kMost = TrainerParameters::kMostStep;
     const float scaled = __fmul_rn(element, 1 << TrainerParameters::kFractionBits);
@@ -190,7 +190,7 @@ private:
     /// Adds to the sums of a row, if it is one of the window's.
     __device__ void add(std::uint32_t row, const std::int32_t (&by)[Elements], bool has) const {
         std::int32_t* const sums =
-            job_.sums + row * std::size_t{(job_.dimensions + 31) / 32 * 32} + state_.lane;
+            job_.sums + row * std::size_t{sum_size(job_.dimensions)} + state_.lane;
         const int size = has ? static_cast<int>(job_.dimensions - state_.lane) : 0;
 #pragma unroll
         for (int k = 0; k < static_cast<int>(Elements); ++k)
@@ -384,7 +384,7 @@ template <unsigned Elements, unsigned Rows, class RowOf>
 __device__ void take_sums(const StepJob& job, const WarpState& state, unsigned first, unsigned size,
                           RowOf row_of) {
     constexpr std::size_t kRow = 32 * stored_elements(Elements);
-    const std::size_t sum_row = (job.dimensions + 31) / 32 * 32;
+    const std::size_t sum_row = sum_size(job.dimensions);
     std::uint32_t numbers[Rows], counts[Rows];
     float rows[Rows][Elements];
     std::int32_t sums[Rows][Elements];

@@ -302,6 +302,7 @@ private:
                 next = job_.end;
             }
             GPUTEXT_TRY(wait_for(done_[waited % 2], execution));
+            GPUTEXT_TRY(execution.checkpoint(0));  // its last steps may have been cut short
             const std::uint64_t steps = queued[waited++ % 2];
             const std::uint64_t all = end - begin, told = part_of(tokens, done, all);
             done += steps;

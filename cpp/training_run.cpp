@@ -7,8 +7,8 @@
 namespace gputext {
 namespace {
 
-constexpr std::uint64_t kStepsOfEpoch = 1024;
-constexpr std::uint64_t kLeastBatch = 4, kMostBatch = 16384;
+constexpr std::uint64_t kStepsOfEpoch = 2000;
+constexpr std::uint64_t kLeastBatch = 4, kMostBatch = 4096;
 
 Status wrong(const char* what) {
     return {ErrorCode::invalid_argument, what};
@@ -57,7 +57,7 @@ Status TrainingRun::run_on_cpu(Execution& execution) {
 }
 
 float usual_learning_rate(WordModel model) {
-    return model == WordModel::cbow ? 0.05f : TrainerParameters().learning_rate;
+    return model == WordModel::cbow ? 0.075f : TrainerParameters().learning_rate;
 }
 
 std::uint32_t usual_batch(std::uint64_t tokens, std::uint32_t shards) {

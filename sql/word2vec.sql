@@ -79,7 +79,7 @@ FROM (VALUES ('seed', 'seed => 1'), ('seed', 'seed => 2'), ('seed', 'seed => -92
              ('window', 'window_size => 1'), ('window', 'window_size => 100'), ('negative', 'negative => 1'), ('negative', 'negative => 64'),
              ('sample', 'sample => 0'), ('sample', 'sample => 0.001'), ('sample', 'sample => 1'),
              ('rate', 'learning_rate => 0.05'), ('rate', 'learning_rate => NULL'), ('rate', 'learning_rate => 1'),
-             ('rate of cbow', 'model => ''cbow'''), ('rate of cbow', 'model => ''cbow'', learning_rate => 0.05'),
+             ('rate of cbow', 'model => ''cbow'''), ('rate of cbow', 'model => ''cbow'', learning_rate => 0.075'),
              ('batch', 'batch => 7'), ('batch', 'batch => 1000000'), ('batch', 'batch => NULL'), ('replicas', 'replicas => 2'), ('replicas', 'replicas => 64'),
              ('farthest, of unigram', 'farthest => 3'), ('farthest, of unigram', 'farthest_from_epoch => 2'),
              ('config, of arrays', 'config => ''english'''), ('config, of arrays', 'config => ''simple''')) AS h (what, how)

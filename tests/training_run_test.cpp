@@ -10,11 +10,11 @@ namespace {
 
 TEST(TrainingRun, TakesAsManyWindowsAsTheTextsAreWorth) {
     EXPECT_EQ(usual_batch(0, 1), 4u);
-    EXPECT_EQ(usual_batch(100'000, 1), 97u);
-    EXPECT_EQ(usual_batch(100'000, 2), 48u);
-    EXPECT_EQ(usual_batch(21'400'000, 1), 16384u);
-    EXPECT_EQ(usual_batch(21'400'000, 8), 2612u);
-    EXPECT_EQ(usual_batch(UINT64_MAX, 1), 16384u);
+    EXPECT_EQ(usual_batch(100'000, 1), 50u);
+    EXPECT_EQ(usual_batch(100'000, 2), 25u);
+    EXPECT_EQ(usual_batch(21'400'000, 1), 4096u);
+    EXPECT_EQ(usual_batch(21'400'000, 8), 1337u);
+    EXPECT_EQ(usual_batch(UINT64_MAX, 1), 4096u);
     TrainingParameters parameters;
     for (const WordModel model : {WordModel::skipgram, WordModel::cbow}) {
         parameters.learning_rate = usual_learning_rate(model);

@@ -303,7 +303,7 @@ TEST_F(WordTrainerOnDevice, TrainsAsEverAfterAStop) {
     parameters.window = 20;
     parameters.negative = 20;
     const WordSampling sampling = word_sampling(corpus.counts, 0);
-    WordVectors start, found[2];
+    TrainingModel start, found[2];
     start_vectors(parameters, corpus.counts.size(), start);
     auto made = trainer(parameters, sampling, corpus.stream());
     ASSERT_TRUE(made.ok());

@@ -168,33 +168,30 @@ struct Candidates {
         similarities[b] = similarity;
         words[b] = word;
     }
-    /// A bitonic network over the power of two from `count` on, by as many warps as it needs.
-    /// Places less than 64 apart are of one warp.
+    /// A bitonic network over the power of two from `count` on. Places less than 64 apart are of
+    /// one warp.
     __device__ void sort(unsigned count) const {
         unsigned size = 64;
         while (size < count) size *= 2;
-        const unsigned threads = min(size / 2, kThreads);
-        if (threadIdx.x < threads) {
-            for (unsigned i = count + threadIdx.x; i < size; i += threads) {
-                similarities[i] = 0;
-                words[i] = UINT32_MAX;
-            }
-            bool was_far = true;
-            for (unsigned span = 2; span <= size; span *= 2)
-                for (unsigned step = span / 2; step > 0; step /= 2) {
-                    const bool far = step >= 64;
-                    if (far || was_far)
-                        asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
-                    else
-                        __syncwarp();
-                    was_far = far;
-                    for (unsigned i = threadIdx.x; i < size / 2; i += threads) {
-                        const unsigned a = 2 * i - (i & (step - 1)), b = a + step;
-                        const bool best_first = (a & span) == 0;
-                        if (best_first ? before(b, a) : before(a, b)) exchange(a, b);
-                    }
-                }
+        for (unsigned i = count + threadIdx.x; i < size; i += kThreads) {
+            similarities[i] = 0;
+            words[i] = UINT32_MAX;
         }
+        bool was_far = true;
+        for (unsigned span = 2; span <= size; span *= 2)
+            for (unsigned step = span / 2; step > 0; step /= 2) {
+                const bool far = step >= 64;
+                if (far || was_far)
+                    __syncthreads();
+                else
+                    __syncwarp();
+                was_far = far;
+                for (unsigned i = threadIdx.x; i < size / 2; i += kThreads) {
+                    const unsigned a = 2 * i - (i & (step - 1)), b = a + step;
+                    const bool best_first = (a & span) == 0;
+                    if (best_first ? before(b, a) : before(a, b)) exchange(a, b);
+                }
+            }
         __syncthreads();
     }
 };

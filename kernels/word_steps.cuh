@@ -434,7 +434,6 @@ __device__ inline void arrive(const StepJob& job) {
 /// `number` is how many barriers there have been.
 __device__ inline void wait(const StepJob& job, BlockState& block, std::uint32_t number) {
     const std::uint32_t wanted = number * gridDim.x;
-    volatile std::uint32_t& released = block.released;
     if (threadIdx.x == 0) {
         std::uint32_t seen;
         do {
@@ -444,9 +443,9 @@ __device__ inline void wait(const StepJob& job, BlockState& block, std::uint32_t
                          : "memory");
         } while (seen < wanted);
         __threadfence_block();
-        released = wanted;
+        atomicExch(&block.released, wanted);
     } else if (threadIdx.x % 32 == 0) {
-        while (released != wanted) __nanosleep(40);
+        while (atomicOr(&block.released, 0) != wanted) __nanosleep(40);
         __threadfence_block();
     }
     __syncwarp();

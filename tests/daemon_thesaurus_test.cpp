@@ -6,30 +6,14 @@
 
 #include "cpp/cooccurrence_table.hpp"
 #include "cpp/daemon_client.hpp"
-#include "cpp/memory_file.hpp"
 #include "tests/daemon_process.hpp"
+#include "tests/filed_numbers.hpp"
 #include "tests/random_strings.hpp"
 
 namespace gputext {
 namespace {
 
 using namespace testing;
-
-/// Numbers in a sealed file.
-template <class T>
-class FiledNumbers {
-public:
-    explicit FiledNumbers(const std::vector<T>& numbers) {
-        const auto* const bytes = reinterpret_cast<const std::uint8_t*>(numbers.data());
-        EXPECT_TRUE(file_.append({bytes, numbers.size() * sizeof(T)}).ok());
-        EXPECT_TRUE(file_.seal().ok());
-    }
-
-    int descriptor() const { return file_.descriptor(); }
-
-private:
-    MemoryFile file_;
-};
 
 struct Stream {
     std::vector<std::uint32_t> words, positions;

@@ -4,6 +4,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <exception>
+#include <new>
 #include <string>
 
 namespace gputext {
@@ -28,6 +30,25 @@ std::uint32_t parts_of_epoch(const TrainingParameters& parameters, std::uint64_t
     if (parameters.shards == 1) return 1;
     const std::uint64_t shard = tokens / parameters.shards;
     return static_cast<std::uint32_t>(shard / parameters.average_every + 1);
+}
+
+/// An exception is an error like others: there may be threads that wait for what is at work.
+template <class Work>
+Status attempt(const Work& work) {
+    try {
+        return work();
+    } catch (const std::bad_alloc&) {
+        return Status::out_of_memory();
+    } catch (const std::exception& error) {
+        return {ErrorCode::internal_error, error.what()};
+    }
+}
+
+/// In how many lists the word is that is in the most of them.
+std::uint64_t lists_of_hub(std::span<const std::uint32_t> farthest, std::uint64_t words) {
+    std::vector<std::uint32_t> lists(words);
+    for (const std::uint32_t word : farthest) ++lists[word];
+    return *std::max_element(lists.begin(), lists.end());
 }
 
 Status train_part(const TrainingPart& part, WordTrainer& trainer, Execution& execution,
@@ -169,12 +190,18 @@ Status Training::search_farthest(std::unique_lock<std::mutex>& lock, const Farth
     search_ = State::running;
     lock.unlock();
     std::vector<std::uint32_t> found;
-    Status status = search(model_, execution, found);
+    std::uint64_t lists = 0;
+    const Status status = attempt([&] {
+        Status searched = search(model_, execution, found);
+        if (searched.ok()) lists = lists_of_hub(found, words_);
+        return searched;
+    });
     lock.lock();
     search_ = status.ok() ? State::done : State::open;
     if (status.ok()) {
         farthest_ = std::move(found);
-        find_hub();
+        hub_.lists += lists;
+        hub_.of += words_;
     }
     changed_.notify_all();
     return status;
@@ -204,12 +231,14 @@ Status Training::train_shard(std::unique_lock<std::mutex>& lock, std::uint32_t s
     show(execution);
     lock.unlock();
     TrainingCount count;
-    Status status = load ? trainer.load(model_) : Status();
-    held = 0;
-    for (; part.epoch < end && status.ok(); ++part.epoch)
-        status = train_part(part, trainer, execution, count);
     TrainingModel trained;
-    if (status.ok()) status = trainer.store(trained);
+    held = 0;
+    const Status status = attempt([&] {
+        Status done = load ? trainer.load(model_) : Status();
+        for (; part.epoch < end && done.ok(); ++part.epoch)
+            done = train_part(part, trainer, execution, count);
+        return done.ok() ? trainer.store(trained) : done;
+    });
     lock.lock();
     states_[shard] = status.ok() ? State::done : State::open;
     if (status.ok()) {
@@ -251,13 +280,6 @@ void Training::average() {
     };
     mean(&TrainingModel::vectors);
     mean(&TrainingModel::outputs);
-}
-
-void Training::find_hub() {
-    std::vector<std::uint32_t> lists(words_);
-    for (const std::uint32_t word : farthest_) ++lists[word];
-    hub_.lists += *std::max_element(lists.begin(), lists.end());
-    hub_.of += words_;
 }
 
 std::uint64_t training_bytes(const TrainingParameters& parameters, std::uint64_t words,

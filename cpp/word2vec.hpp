@@ -90,7 +90,6 @@ private:
     std::uint32_t end_of_round() const;
     void end_round(std::uint32_t end);
     void average();
-    void find_hub();
 
     const TrainingParameters parameters_;
     const std::uint64_t words_;

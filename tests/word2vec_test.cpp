@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <thread>
 
 #include "tests/plain_training.hpp"
@@ -165,19 +166,23 @@ TEST(Word2vec, SearchesForFarthestWordsOnceAnEpochFromTheOneThatIsSaid) {
     EXPECT_GE(training.hub().lists, 2 * 5);
 }
 
-/// Fails at its third part.
+/// Fails at its third part, by an error or an exception.
 class FailingTrainer final : public WordTrainer {
 public:
-    explicit FailingTrainer(std::unique_ptr<WordTrainer> inner) : inner_(std::move(inner)) {}
+    FailingTrainer(std::unique_ptr<WordTrainer> inner, bool throws)
+        : inner_(std::move(inner)), throws_(throws) {}
     Status load(const TrainingModel& model) override { return inner_->load(model); }
     Status train(const TrainingPart& part, Execution& execution, TrainingCount& count) override {
         Status status = inner_->train(part, execution, count);
-        return ++parts_ == 3 ? Status::out_of_memory() : status;
+        if (++parts_ != 3) return status;
+        if (throws_) throw std::bad_alloc();
+        return Status::out_of_memory();
     }
     Status store(TrainingModel& model) override { return inner_->store(model); }
 
 private:
     std::unique_ptr<WordTrainer> inner_;
+    bool throws_;
     int parts_ = 0;
 };
 
@@ -187,14 +192,16 @@ TEST(Word2vec, WhatFailsIsTakenAgain) {
     parameters.shards = 2;
     const TrainingModel expected = trained_by(1, parameters, corpus);
     const WordSampling sampling = word_sampling(corpus.counts, 0.01);
-    Training training(parameters, kWords, corpus.numbers.size(), started(parameters));
-    Execution execution(1);
-    auto inner = cpu_word_trainer(parameters, sampling, corpus.stream());
-    FailingTrainer failing(std::move(*inner));
-    EXPECT_EQ(training.take_part(failing, {}, execution).code(), ErrorCode::out_of_memory);
-    auto trainer = cpu_word_trainer(parameters, sampling, corpus.stream());
-    ASSERT_TRUE(training.take_part(**trainer, {}, execution).ok());
-    EXPECT_EQ(training.model().vectors, expected.vectors);
+    for (const bool throws : {false, true}) {
+        Training training(parameters, kWords, corpus.numbers.size(), started(parameters));
+        Execution execution(1);
+        auto inner = cpu_word_trainer(parameters, sampling, corpus.stream());
+        FailingTrainer failing(std::move(*inner), throws);
+        EXPECT_EQ(training.take_part(failing, {}, execution).code(), ErrorCode::out_of_memory);
+        auto trainer = cpu_word_trainer(parameters, sampling, corpus.stream());
+        ASSERT_TRUE(training.take_part(**trainer, {}, execution).ok());
+        EXPECT_EQ(training.model().vectors, expected.vectors);
+    }
 }
 
 TEST(Word2vec, RefusesWhatIsOutOfRange) {

@@ -40,6 +40,36 @@ __device__ std::uint32_t sum_before(std::uint32_t number, unsigned lane) {
     return sum - number;
 }
 
+// Of every lane. Before compute capability 8.0 there is no instruction for these.
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+template <class Combine>
+__device__ std::uint32_t of_warp(std::uint32_t x, Combine combine) {
+    for (unsigned distance = kWarp / 2; distance > 0; distance /= 2)
+        x = combine(x, __shfl_xor_sync(~0u, x, distance));
+    return x;
+}
+__device__ std::uint32_t warp_or(std::uint32_t x) {
+    return of_warp(x, [](std::uint32_t a, std::uint32_t b) { return a | b; });
+}
+__device__ std::uint32_t warp_sum(std::uint32_t x) {
+    return of_warp(x, [](std::uint32_t a, std::uint32_t b) { return a + b; });
+}
+__device__ std::uint32_t warp_max(std::uint32_t x) {
+    return of_warp(x, [](std::uint32_t a, std::uint32_t b) { return max(a, b); });
+}
+#else
+__device__ std::uint32_t warp_or(std::uint32_t x) {
+    return __reduce_or_sync(~0u, x);
+}
+__device__ std::uint32_t warp_sum(std::uint32_t x) {
+    return __reduce_add_sync(~0u, x);
+}
+__device__ std::uint32_t warp_max(std::uint32_t x) {
+    return __reduce_max_sync(~0u, x);
+}
+#endif
+
 /// A bit for each byte value that occurs.
 struct Alphabet {
     std::uint32_t bits[8] = {};
@@ -51,7 +81,7 @@ struct Alphabet {
     __device__ void add_to(WordStatistics* statistics, unsigned lane) {
 #pragma unroll
         for (unsigned i = 0; i < 8; ++i) {
-            const std::uint32_t all = __reduce_or_sync(~0u, bits[i]);
+            const std::uint32_t all = warp_or(bits[i]);
             if (lane == 0 && all != 0) atomicOr(&statistics->alphabet[i], all);
         }
     }
@@ -87,13 +117,13 @@ __global__ __launch_bounds__(kThreads) void measure_buckets(
         for (std::uint32_t at = own.shared; at < word.length; ++at) alphabet.add(word.bytes[at]);
         text_bytes += word.length;
         longest = max(longest, word.length);
-        bytes = __reduce_add_sync(~0u, bytes);
+        bytes = warp_sum(bytes);
         if (lane == 0) sizes[bucket] = bytes;
     }
     alphabet.add_to(statistics, lane);
     for (unsigned distance = kWarp / 2; distance > 0; distance /= 2)
         text_bytes += __shfl_xor_sync(~0u, text_bytes, distance);
-    longest = __reduce_max_sync(~0u, longest);
+    longest = warp_max(longest);
     if (lane != 0) return;
     atomicAdd(reinterpret_cast<unsigned long long*>(&statistics->text_bytes), text_bytes);
     atomicMax(&statistics->longest, longest);

@@ -37,10 +37,8 @@ Status DocumentSlots::load(std::size_t slot, std::span<const std::uint32_t> docu
     for (const std::uint32_t document : documents) bytes += documents_.extents[document].size;
     execution.begin_phase("copying documents to the device",
                           (bytes + UploadRing::slice - 1) / UploadRing::slice);
-    Status status = upload(bytes_.data() + slot * slot_size_, documents, execution);
-    // Else the memory could be given back under the copies that have begun.
-    if (!status.ok()) cudaStreamSynchronize(ring_.stream());
-    return status.ok() ? place(slot, documents) : status;
+    GPUTEXT_TRY(upload(bytes_.data() + slot * slot_size_, documents, execution));
+    return place(slot, documents);
 }
 
 Status DocumentSlots::upload(std::uint8_t* to, std::span<const std::uint32_t> documents,

@@ -61,9 +61,8 @@ Result<std::unique_ptr<ResidentTrie>> ResidentTrie::load(std::span<const std::ui
     GPUTEXT_TRY(ready.create());
     // Memory may be another's until the stream comes here.
     GPUTEXT_TRY(ready.hold(ring.stream(), stream));
-    const Status copied = ring.copy(trie->image_.data(), image, execution);
+    GPUTEXT_TRY(ring.copy(trie->image_.data(), image, execution));
     GPUTEXT_TRY(ready.hold(stream, ring.stream()));
-    if (!copied.ok()) return copied;
     if (trie->front_.bucket_count > 0) {
         GPUTEXT_TRY(make_lines(trie->front_, trie->lines_.data(), stream));
         trie->front_.lines = trie->lines_.data();

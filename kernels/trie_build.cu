@@ -61,15 +61,14 @@ private:
         const Bytes pieces[] = {
             {reinterpret_cast<const std::uint8_t*>(host_words_.begins), begins_bytes},
             {host_words_.bytes, text_bytes}};
-        // The memory may be another's until the stream comes here, or before the last copy has
-        // come.
+        // The memory may be another's until the stream comes here.
         GPUTEXT_TRY(ready_.hold(ring_.stream(), stream_));
-        const Status copied = ring_.copy_pieces(text_.data(), pieces, execution_);
+        GPUTEXT_TRY(ring_.copy_pieces(text_.data(), pieces, execution_));
         GPUTEXT_TRY(ready_.hold(stream_, ring_.stream()));
         words_.begins = reinterpret_cast<const std::uint64_t*>(text_.data());
         words_.bytes = text_.data() + begins_bytes;
         words_.count = static_cast<std::uint32_t>(host_words_.size());
-        return copied;
+        return {};
     }
 
     Status find_longest_word(unsigned long long& longest) {

@@ -81,7 +81,7 @@ Status UploadRing::copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces,
     std::vector<std::uint64_t> ends(pieces.size());
     std::uint64_t all = 0;
     for (std::size_t i = 0; i < pieces.size(); ++i) ends[i] = all += pieces[i].size();
-    return execution.parallel_for((all + slice - 1) / slice, [&](std::size_t i, unsigned) {
+    const auto copy_one = [&](std::size_t i, unsigned) {
         const std::uint64_t begin = i * slice;
         const std::size_t first =
             static_cast<std::size_t>(std::ranges::upper_bound(ends, begin) - ends.begin());
@@ -91,7 +91,11 @@ Status UploadRing::copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces,
                                    std::min<std::uint64_t>(slice, all - begin));
         give_back(buffer);
         return status;
-    });
+    };
+    const Status status = execution.parallel_for((all + slice - 1) / slice, copy_one);
+    // Else the caller would free memory under the copies that have begun.
+    if (!status.ok()) cudaStreamSynchronize(stream_);
+    return status;
 }
 
 Status UploadRing::copy_slice_back(const Buffer& buffer, std::span<std::uint8_t> to,

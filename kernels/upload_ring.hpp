@@ -35,8 +35,9 @@ public:
     UploadRing& operator=(const UploadRing&) = delete;
 
     /// By the threads of `execution`, whose steps are slices; begins no phase. The last copies are
-    /// still under way on stream() when it returns, from the ring's memory, not from the caller's.
-    /// Errors: cancelled, device_error.
+    /// still under way on stream() when it returns, from the ring's memory, not from the caller's:
+    /// whoever frees what they go to has to let its stream wait for that one first. After an error
+    /// none is under way. Errors: cancelled, device_error.
     Status copy(std::uint8_t* to, std::span<const std::uint8_t> from, Execution& execution);
     /// The same for pieces that are to lie one behind the other.
     Status copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces, Execution& execution);

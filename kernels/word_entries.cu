@@ -114,6 +114,14 @@ Status WordEntries::copy_tokens(std::uint64_t begin, std::uint64_t end, std::uin
     StreamEvent event;
     GPUTEXT_TRY(event.create());
     GPUTEXT_TRY(event.hold(ring_.stream(), stream_));
+    const Status copied = copy_packed(begin, end, to, copying);
+    // After an error, too: the memory is not freed before the last copy has come.
+    GPUTEXT_TRY(event.hold(stream_, ring_.stream()));
+    return copied;
+}
+
+Status WordEntries::copy_packed(std::uint64_t begin, std::uint64_t end, std::uint32_t* to,
+                                Execution& copying) {
     for (std::uint64_t first = begin; first < end; first += kCopied) {
         const std::size_t some = std::min(kCopied, end - first);
         packed_.resize(some);
@@ -133,7 +141,7 @@ Status WordEntries::copy_tokens(std::uint64_t begin, std::uint64_t end, std::uin
                                {reinterpret_cast<const std::uint8_t*>(packed_.data()), some * 4},
                                copying));
     }
-    return event.hold(stream_, ring_.stream());
+    return {};
 }
 
 Status WordEntries::open(bool resident, Execution& execution) {

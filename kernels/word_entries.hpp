@@ -48,6 +48,8 @@ private:
     std::uint64_t chunk() const;
     Status copy_tokens(std::uint64_t begin, std::uint64_t end, std::uint32_t* to,
                        Execution& execution);
+    Status copy_packed(std::uint64_t begin, std::uint64_t end, std::uint32_t* to,
+                       Execution& copying);
 
     const TrainerParameters parameters_;
     const TokenStream tokens_;

@@ -215,7 +215,9 @@ private:
         GPUTEXT_TRY(counter_.allocate(1, work_.stream));
         execution_.begin_phase("copying vectors", model_bytes() / UploadRing::slice + 1);
         GPUTEXT_TRY(event_.hold(ring_.stream(), work_.stream));
-        return copy(model_.data(), vectors_.elements, model_bytes());
+        GPUTEXT_TRY(copy(model_.data(), vectors_.elements, model_bytes()));
+        // Even if there are no pairs: the memory is not freed before the last copy has come.
+        return event_.hold(work_.stream, ring_.stream());
     }
 
     std::size_t end_of_batch(std::size_t begin) const {

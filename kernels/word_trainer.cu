@@ -129,6 +129,8 @@ public:
         // Nothing of it is under way when another part, or an error, is told of.
         const Status finished =
             cuda_status(cudaStreamSynchronize(work_.stream), "training vectors");
+        // What tells the device to stop has come, too, before there is another part to be stopped.
+        cudaStreamSynchronize(ring_.stream());
         return status.ok() ? finished : status;
     }
 

@@ -5,8 +5,10 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "kernels/device_buffer.hpp"
@@ -38,6 +40,12 @@ protected:
 private:
     cudaStream_t stream_ = nullptr;
 };
+
+/// What comes on the stream from now on waits for a while, as where another program has the device.
+inline void hold_up(cudaStream_t stream) {
+    const auto wait = [](void*) { std::this_thread::sleep_for(std::chrono::milliseconds(200)); };
+    ASSERT_EQ(cudaLaunchHostFunc(stream, wait, nullptr), cudaSuccess);
+}
 
 /// Texts packed on both sides.
 class ResidentDocuments {

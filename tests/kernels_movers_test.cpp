@@ -135,6 +135,15 @@ TEST_F(ModelsOnDevice, MoveNothing) {
     expect_same({nullptr, 0, 0}, without.view());
 }
 
+TEST_F(ModelsOnDevice, DoNotFreeWhatIsBeingCopiedTo) {
+    const RandomModel model(10, 4, 6);
+    testing::hold_up(ring_->stream());
+    std::vector<double> found;
+    EXPECT_TRUE(move({}, model.view(), PackedPairs().view(), found).ok());
+    EXPECT_EQ(cudaStreamSynchronize(work.stream), cudaSuccess);
+    EXPECT_EQ(cudaStreamQuery(ring_->stream()), cudaSuccess);
+}
+
 TEST_F(ModelsOnDevice, MoveWordsInParts) {
     const RandomModel model(300, 16, 7);
     const PackedPairs pairs = random_pairs(3000, 300, 30, 8);

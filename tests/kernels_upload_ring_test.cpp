@@ -1,0 +1,95 @@
+// Copies by way of pinned buffers: all bytes arrive, and nothing is under way after an error.
+
+#include "kernels/upload_ring.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <vector>
+
+#include "tests/device_fixture.hpp"
+#include "tests/random_strings.hpp"
+
+namespace gputext {
+namespace {
+
+using gpu::UploadRing;
+
+class UploadRingOnDevice : public testing::DeviceTest {
+protected:
+    void SetUp() override {
+        DeviceTest::SetUp();
+        if (IsSkipped() || HasFatalFailure()) return;
+        auto ring = UploadRing::create(2);
+        ASSERT_TRUE(ring.ok());
+        ring_ = std::move(*ring);
+        ASSERT_TRUE(there_.allocate(5 * UploadRing::slice, stream()).ok());
+        ASSERT_EQ(cudaStreamSynchronize(stream()), cudaSuccess);
+    }
+
+    void TearDown() override {
+        there_.reset();
+        DeviceTest::TearDown();
+    }
+
+    std::vector<std::uint8_t> random_bytes(std::size_t size) {
+        std::vector<std::uint8_t> bytes(size);
+        for (auto& byte : bytes) byte = static_cast<std::uint8_t>(random_.below(256));
+        return bytes;
+    }
+
+    std::vector<std::uint8_t> copied_back(std::size_t size) {
+        EXPECT_EQ(cudaStreamSynchronize(ring_->stream()), cudaSuccess);
+        std::vector<std::uint8_t> bytes(size);
+        Execution execution(2);
+        EXPECT_TRUE(ring_->copy_back(bytes, there_.data(), stream(), execution).ok());
+        return bytes;
+    }
+
+    std::unique_ptr<UploadRing> ring_;
+    DeviceBuffer<std::uint8_t> there_;
+    testing::RandomStrings random_;
+};
+
+TEST_F(UploadRingOnDevice, CopiesThereAndBack) {
+    for (const std::size_t size :
+         {std::size_t{0}, std::size_t{1}, UploadRing::slice - 1, UploadRing::slice,
+          UploadRing::slice + 1, 4 * UploadRing::slice + 12345}) {
+        const auto bytes = random_bytes(size);
+        Execution execution(3);
+        ASSERT_TRUE(ring_->copy(there_.data(), bytes, execution).ok());
+        EXPECT_TRUE(copied_back(size) == bytes) << size;
+    }
+}
+
+TEST_F(UploadRingOnDevice, PutsPiecesBehindOneAnother) {
+    const auto bytes = random_bytes(3 * UploadRing::slice);
+    std::vector<Bytes> pieces;
+    for (std::size_t begin = 0; begin < bytes.size();) {
+        const std::size_t most = random_.below(2) == 0 ? 10 : 2 * UploadRing::slice;
+        const std::size_t size = std::min(random_.below(most), bytes.size() - begin);
+        pieces.emplace_back(bytes.data() + begin, size);
+        begin += size;
+    }
+    Execution execution(3);
+    ASSERT_TRUE(ring_->copy_pieces(there_.data(), pieces, execution).ok());
+    EXPECT_TRUE(copied_back(bytes.size()) == bytes);
+}
+
+TEST_F(UploadRingOnDevice, LeavesNothingUnderWayAfterAnError) {
+    const std::vector<std::uint8_t> bytes(5 * UploadRing::slice);
+    Execution execution(1);
+    testing::hold_up(ring_->stream());
+    // There are two buffers: the third slice waits for the first, and its copy for more.
+    std::thread stopping([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        execution.request_stop();
+        testing::hold_up(ring_->stream());
+    });
+    EXPECT_EQ(ring_->copy(there_.data(), bytes, execution).code(), ErrorCode::cancelled);
+    EXPECT_EQ(cudaStreamQuery(ring_->stream()), cudaSuccess);
+    stopping.join();
+}
+
+}  // namespace
+}  // namespace gputext

@@ -55,8 +55,7 @@ constexpr double kCompareSecondsPerCount = 3.6e-7;
 // of the product of a context and an output, and of what follows from it.
 constexpr double kTrainSecondsPerWord = 4e-7;
 constexpr double kTrainSecondsPerElement = 1.2e-10;
-// Windows of a step that one thread takes; and on a device the seconds between two steps.
-constexpr unsigned kWindowsOfThread = 64;
+// On a device, the seconds between two steps.
 constexpr double kDeviceSecondsPerStep = 2e-5;
 
 // Of one core of an AMD EPYC, from `bench/run word_movers`: seconds for two words whose distance is
@@ -196,7 +195,7 @@ double word2vec_cpu_seconds(const TrainerParameters& parameters, std::uint64_t t
     const double per_word =
         kTrainSecondsPerWord + kTrainSecondsPerElement * products * parameters.dimensions;
     return shared_by(per_word * static_cast<double>(tokens) * parameters.epochs,
-                     std::min(threads, parameters.batch / kWindowsOfThread));
+                     trainer_threads(parameters.batch, threads));
 }
 
 double word2vec_device_seconds(const TrainerParameters& parameters, std::uint64_t tokens) {

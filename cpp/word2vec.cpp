@@ -289,9 +289,11 @@ std::uint64_t training_bytes(const TrainingParameters& parameters, std::uint64_t
     // The model, the trainer's, one of each shard; the entries, with a break for every word at
     // most; what each thread has met in a step.
     const std::uint64_t rows_of_window = 2 * parameters.window + 1 + parameters.negative;
-    const std::uint64_t met = std::min<std::uint64_t>(2 * words, parameters.batch * rows_of_window);
+    const std::uint64_t used = trainer_threads(parameters.batch, threads);
+    const std::uint64_t windows = (parameters.batch + used - 1) / used;
+    const std::uint64_t met = std::min<std::uint64_t>(2 * words, windows * rows_of_window);
     const std::uint64_t thread = 2 * words * 8 + 2 * met * (size + 2) * sizeof(std::int32_t);
-    return model * (2 + parameters.shards) + 8 * tokens / parameters.shards + threads * thread +
+    return model * (2 + parameters.shards) + 8 * tokens / parameters.shards + used * thread +
            words * parameters.far_count * 2 * sizeof(std::uint32_t);
 }
 

@@ -376,8 +376,7 @@ Status CpuWordTrainer::run_steps(const TrainingPart& part, const TrainingSteps& 
     const TrainingWindows windows(parameters_, sampling_, entries_, part.farthest, part.shard,
                                   part.epoch);
     const std::size_t streams = std::min(steps.streams, entries_.size());
-    Team team(static_cast<unsigned>(
-        std::clamp<std::size_t>(streams / kWindowsOfThread, 1, execution.threads())));
+    Team team(trainer_threads(streams, execution.threads()));
     const unsigned threads = team.size();
     workers_.clear();
     for (unsigned i = 0; i < threads; ++i)
@@ -425,6 +424,10 @@ Status CpuWordTrainer::run_steps(const TrainingPart& part, const TrainingSteps& 
 }
 
 }  // namespace
+
+unsigned trainer_threads(std::size_t windows, unsigned threads) {
+    return static_cast<unsigned>(std::clamp<std::size_t>(windows / kWindowsOfThread, 1, threads));
+}
 
 Result<std::unique_ptr<WordTrainer>> cpu_word_trainer(const TrainerParameters& parameters,
                                                       const WordSampling& sampling,

@@ -130,8 +130,12 @@ public:
     virtual Status store(TrainingModel& model) = 0;
 };
 
-/// On the CPU, on all threads of the execution that train() is given. The views live as long as the
-/// trainer. The stream's words are below sampling.keep.size(), or invalid_argument.
+/// As many of the threads as a step of so many windows is worth; the CPU's trainer gives each as
+/// many of them.
+unsigned trainer_threads(std::size_t windows, unsigned threads);
+
+/// On the CPU, on trainer_threads() of the execution that train() is given. The views live as long
+/// as the trainer. The stream's words are below sampling.keep.size(), or invalid_argument.
 Result<std::unique_ptr<WordTrainer>> cpu_word_trainer(const TrainerParameters& parameters,
                                                       const WordSampling& sampling,
                                                       const TokenStream& tokens,

@@ -425,23 +425,31 @@ __device__ void take_sums(const StepJob& job, const WarpState& state, unsigned f
 }
 
 /// A barrier of all blocks: what was written before arrive() is seen after wait(). arrive() is also
-/// one of the block's threads; each warp waits by itself.
+/// one of the block's threads.
 __device__ inline void arrive(const StepJob& job) {
     __syncthreads();
     if (threadIdx.x != 0) return;
     asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(&job.sync->arrived) : "memory");
 }
-/// `number` is how many barriers there have been.
-__device__ inline void wait(const StepJob& job, BlockState& block, std::uint32_t number) {
+__device__ inline void wait_for(const StepJob& job, std::uint32_t arrivals) {
+    std::uint32_t seen;
+    do {
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                     : "=r"(seen)
+                     : "l"(&job.sync->arrived)
+                     : "memory");
+    } while (seen < arrivals);
+}
+/// All warps together. `number` is how many barriers there have been.
+__device__ inline void wait(const StepJob& job, std::uint32_t number) {
+    if (threadIdx.x == 0) wait_for(job, number * gridDim.x);
+    __syncthreads();
+}
+/// Each warp by itself: those with more to do than others come later.
+__device__ inline void wait_alone(const StepJob& job, BlockState& block, std::uint32_t number) {
     const std::uint32_t wanted = number * gridDim.x;
     if (threadIdx.x == 0) {
-        std::uint32_t seen;
-        do {
-            asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
-                         : "=r"(seen)
-                         : "l"(&job.sync->arrived)
-                         : "memory");
-        } while (seen < wanted);
+        wait_for(job, wanted);
         __threadfence_block();
         atomicExch(&block.released, wanted);
     } else if (threadIdx.x % 32 == 0) {
@@ -527,13 +535,13 @@ __global__ __launch_bounds__((StepShape<Model, Elements>::kWarps * 32),
         arrive(job);
         // By some warps, while the others wait and then begin with the sums.
         if (step + 1 < job.end) find_windows(job, step + 1, 0);
-        wait(job, block, ++barriers);
+        wait_alone(job, block, ++barriers);
         take_all_sums<Elements, StepShape<Model, Elements>::kApplied>(job, state);
         // Those of the other parity have been looked at by all, in the step before.
         if (blockIdx.x == 0 && threadIdx.x == 0) job.sync->spilled[(step + 1) % 2] = 0;
         arrive(job);
         if (threadIdx.x == 0) block.begin(job, step + 1);
-        wait(job, block, ++barriers);
+        wait(job, ++barriers);
     }
     for (unsigned mask = 16; mask > 0; mask /= 2)
         state.loss += __shfl_xor_sync(~0u, state.loss, mask);

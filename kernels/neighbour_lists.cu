@@ -5,7 +5,7 @@
 #include <cub/device/device_scan.cuh>
 #include <new>
 
-#include "kernels/launch.hpp"
+#include "kernels/early_launch.cuh"
 #include "kernels/score_distance.cuh"
 
 namespace gputext::gpu {
@@ -16,6 +16,7 @@ constexpr unsigned kThreads = 256;
 /// Limits become another list's, if there is one, else the radius.
 __global__ void clear_lists(ListsView lists, std::uint32_t queries, const double* limits,
                             double radius) {
+    let_next_begin();
     const std::uint32_t query = blockIdx.x * blockDim.x + threadIdx.x;
     if (query >= queries) return;
     lists.counts[query] = 0;
@@ -26,6 +27,7 @@ __global__ void clear_lists(ListsView lists, std::uint32_t queries, const double
 __global__ void select_failed(ListsView lists, QuerySelection selection, const float* wanted,
                               const float* proven, double radius, std::uint32_t* failed,
                               std::uint32_t* count) {
+    wait_for_previous();
     const std::uint32_t selected = blockIdx.x * blockDim.x + threadIdx.x;
     if (selected >= selection.count) return;
     const std::uint32_t query = selection[selected];
@@ -121,9 +123,9 @@ Status NeighbourLists::keep(const QuerySelection& selection) {
 Status NeighbourLists::take_failed(const QuerySelection& selection, const float* wanted,
                                    const float* proven, std::uint32_t* failed,
                                    std::uint32_t& count) {
-    select_failed<<<blocks_for(selection.count, kThreads), kThreads, 0, stream_>>>(
-        view(), selection, wanted, proven, radius_, failed, failed_count_.data());
-    GPUTEXT_TRY(launched("looking for lists that overflowed"));
+    GPUTEXT_TRY(launch_early("looking for lists that overflowed", select_failed,
+                             blocks_for(selection.count, kThreads), kThreads, 0, stream_, view(),
+                             selection, wanted, proven, radius_, failed, failed_count_.data()));
     GPUTEXT_TRY(download_value(failed_count_.data(), count, stream_, "merging neighbours"));
     return count == 0 ? Status() : clear_failed();
 }

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "kernels/early_launch.cuh"
 #include "kernels/kth_score.cuh"
 #include "kernels/launch.hpp"
 #include "kernels/list_sort.cuh"
@@ -20,6 +21,8 @@ __global__ __launch_bounds__(kMostThreads) void keep_scored(ListsView lists,
                                                             QuerySelection selection, bool open) {
     extern __shared__ std::uint64_t memory[];
     __shared__ unsigned size;
+    let_next_begin();
+    wait_for_previous();
     const SharedList list{memory, reinterpret_cast<std::uint32_t*>(memory + lists.capacity)};
     const std::uint32_t query = selection[blockIdx.x];
     const std::size_t begin = std::size_t{query} * lists.capacity;
@@ -137,8 +140,8 @@ Status NeighbourLists::keep_short(const QuerySelection& selection) {
     const unsigned threads = selection.count > kFewQueries
                                  ? kThreads
                                  : std::clamp(shape_.capacity / 4, kThreads, kMostThreads);
-    keep_scored<<<selection.count, threads, bytes, stream_>>>(view(), selection, shape_.open);
-    return launched("keeping neighbours");
+    return launch_early("keeping neighbours", keep_scored, selection.count, threads, bytes, stream_,
+                        view(), selection, shape_.open);
 }
 
 }  // namespace gputext::gpu

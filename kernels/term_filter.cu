@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cub/block/block_scan.cuh>
 
+#include "kernels/early_launch.cuh"
 #include "kernels/launch.hpp"
 #include "kernels/term_rows.cuh"
 
@@ -10,7 +11,11 @@ namespace gputext::gpu {
 namespace {
 
 constexpr unsigned kThreads = kTermGroups;
-constexpr unsigned kBlocks = 6;                      // of a multiprocessor
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+constexpr unsigned kBlocks = 4;  // of a multiprocessor, which has no more threads
+#else
+constexpr unsigned kBlocks = 6;
+#endif
 constexpr unsigned kWideThreads = 32 * kWideGroups;  // where there are few blocks
 constexpr unsigned kWideBlocks = 264;                // of a large device at a time
 constexpr std::uint32_t kLongQuery = 256;
@@ -322,7 +327,9 @@ __global__ __launch_bounds__(kWideThreads) void score_all(TermFilterJob job, uns
     extern __shared__ __align__(16) int sums[];
     const std::uint32_t query = blockIdx.y;
     const std::uint32_t tile = blockIdx.x;
+    let_next_begin();
     clear_sums<kWideThreads>(sums);
+    wait_for_previous();
     RowSpan span = span_of_row(job.queries.rows, query);
     const std::uint64_t each = (span.end - span.begin + gridDim.z - 1) / gridDim.z;
     span.begin = min(span.end, span.begin + blockIdx.z * each);
@@ -340,6 +347,8 @@ __global__ __launch_bounds__(kWideThreads) void score_all(TermFilterJob job, uns
 /// Of scores that several blocks have added up.
 __global__ __launch_bounds__(kWideThreads) void look_at_scores(TermFilterJob job, int* scores,
                                                                float* largest) {
+    let_next_begin();
+    wait_for_previous();
     const std::uint32_t query = blockIdx.y;
     const std::uint32_t tile = blockIdx.x;
     keep_scores(job, query, tile,
@@ -349,6 +358,8 @@ __global__ __launch_bounds__(kWideThreads) void look_at_scores(TermFilterJob job
 
 /// Blocks of one y take one query.
 __global__ __launch_bounds__(kThreads) void filter_kept(TermFilterJob job, const int* scores) {
+    let_next_begin();
+    wait_for_previous();
     const std::uint32_t query = job.selection[blockIdx.y];
     const float gate = job.gates[query];
     if (!(gate >= 1)) return;
@@ -464,16 +475,17 @@ Status score_all_terms(const TermFilterJob& job, int* scores, float* largest, cu
         GPUTEXT_TRY(cuda_status(
             cudaMemsetAsync(scores, 0, std::size_t{pairs} * kTermTile * sizeof(int), stream),
             "clearing scores"));
-    score_all<<<dim3(blocks.x, blocks.y, parts), kWideThreads, bytes, stream>>>(job, most_lists,
-                                                                                scores, largest);
-    if (parts > 1) look_at_scores<<<blocks, kWideThreads, 0, stream>>>(job, scores, largest);
-    return launched("scoring all items");
+    GPUTEXT_TRY(launch_early("scoring all items", score_all, dim3(blocks.x, blocks.y, parts),
+                             kWideThreads, bytes, stream, job, most_lists, scores, largest));
+    if (parts == 1) return {};
+    return launch_early("scoring all items", look_at_scores, blocks, kWideThreads, 0, stream, job,
+                        scores, largest);
 }
 
 Status filter_scores(const TermFilterJob& job, const int* scores, cudaStream_t stream) {
     const unsigned blocks = std::min(256u, job.index.tiles * (kTermTile / 4 / kThreads));
-    filter_kept<<<dim3(blocks, job.selection.count), kThreads, 0, stream>>>(job, scores);
-    return launched("filtering neighbours");
+    return launch_early("filtering neighbours", filter_kept, dim3(blocks, job.selection.count),
+                        kThreads, 0, stream, job, scores);
 }
 
 Status count_term_work(const TermFilterJob& job, unsigned long long* work, cudaStream_t stream) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "kernels/early_launch.cuh"
 #include "kernels/kth_score.cuh"
 #include "kernels/launch.hpp"
 #include "kernels/term_rows.cuh"
@@ -78,6 +79,8 @@ __global__ __launch_bounds__(Threads) void guess_gates(TermGates job, const doub
                                                        const float* sampled, std::uint32_t samples,
                                                        std::uint32_t rank, float none) {
     extern __shared__ unsigned scores[];
+    let_next_begin();
+    wait_for_previous();
     const std::uint32_t query = job.selection[blockIdx.x];
     for (std::uint32_t i = threadIdx.x; i < samples; i += Threads)
         scores[i] = ordered_float(sampled[std::size_t{query} * samples + i]);
@@ -97,9 +100,8 @@ Status run_guess(const TermGates& job, const double* limits, const float* sample
     if (job.selection.count == 0) return {};
     const std::size_t bytes = samples * sizeof(unsigned);
     GPUTEXT_TRY(allow_shared_bytes(guess_gates<Threads>, bytes));
-    guess_gates<Threads><<<job.selection.count, Threads, bytes, stream>>>(job, limits, sampled,
-                                                                          samples, rank, none);
-    return launched("guessing gates");
+    return launch_early("guessing gates", guess_gates<Threads>, job.selection.count, Threads, bytes,
+                        stream, job, limits, sampled, samples, rank, none);
 }
 
 /// A block for each query.

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "kernels/launch.hpp"
+#include "kernels/early_launch.cuh"
 #include "kernels/ordered_sum.cuh"
 #include "kernels/term_rows.cuh"
 
@@ -65,6 +65,8 @@ __device__ double distance_of(const TermScoreJob& job, std::uint32_t query, std:
 template <class T>
 __global__ __launch_bounds__(kThreads) void score_found(TermScoreJob job, std::uint32_t first) {
     __shared__ double sums[kWarps][OrderedSum::size];
+    let_next_begin();
+    wait_for_previous();
     const ListsView& lists = job.lists;
     const std::uint32_t query = job.selection[first + blockIdx.y];
     const std::size_t begin = std::size_t{query} * lists.capacity;
@@ -106,10 +108,10 @@ Status score_terms(const TermScoreJob& job, cudaStream_t stream) {
         const std::uint32_t queries = std::min(kMostQueries, job.selection.count - first);
         const std::uint32_t most = std::max(1u, blocks_for(job.lists.capacity, kWarps));
         const dim3 blocks(std::clamp(kBlocks / queries, 1u, most), queries);
-        with_term_type(job.items.type, [&](auto element) {
-            score_found<decltype(element)><<<blocks, kThreads, 0, stream>>>(job, first);
-        });
-        GPUTEXT_TRY(launched("scoring neighbours"));
+        GPUTEXT_TRY(with_term_type(job.items.type, [&](auto element) {
+            return launch_early("scoring neighbours", score_found<decltype(element)>, blocks,
+                                kThreads, 0, stream, job, first);
+        }));
     }
     return {};
 }

@@ -298,7 +298,9 @@ private:
         if (Status status = open(); !status.ok()) return status;
         cudaGetLastError();  // an earlier failure is not this job's
         Result<T> found = work(gpu::DeviceWork{stream_, memory});
-        const Status finished = cuda_status(cudaStreamSynchronize(stream_), "ending a job");
+        const Status computed = cuda_status(cudaStreamSynchronize(stream_), "ending a job");
+        const Status copied = cuda_status(cudaStreamSynchronize(ring_->stream()), "ending a job");
+        const Status& finished = computed.ok() ? copied : computed;
         if (finished.code() == ErrorCode::device_lost) return finished;
         if (!found.ok()) return found.status();
         if (!finished.ok()) return finished;

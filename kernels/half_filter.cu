@@ -1,7 +1,7 @@
 #include "kernels/half_filter.hpp"
 
+#include "kernels/early_launch.cuh"
 #include "kernels/half_product.cuh"
-#include "kernels/launch.hpp"
 
 namespace gputext::gpu {
 namespace {
@@ -45,6 +45,8 @@ __device__ float width_of_scores(const GateJob& job, std::uint32_t row, float ga
 }
 
 __global__ void gates_of_limits(GateJob job) {
+    let_next_begin();
+    wait_for_previous();
     const std::uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= job.rows) return;
     const float gate = gate_of_limit(job.space, job.queries.bounds[row], job.limits[row]);
@@ -84,6 +86,8 @@ __device__ unsigned middle_score(unsigned low, unsigned high, unsigned round) {
 template <unsigned Most, bool All>
 __global__ void gates_of_groups(GateJob job, const float* largest, std::uint32_t groups,
                                 std::uint32_t rank) {
+    let_next_begin();
+    wait_for_previous();
     constexpr unsigned kEach = Most / 32;
     const std::uint32_t row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (row >= job.rows) return;
@@ -154,24 +158,22 @@ Status run_half_filter(const HalfFilterDevice& device, const HalfFilterJob& job,
 }
 
 Status set_gates(const GateJob& job, cudaStream_t stream) {
-    gates_of_limits<<<blocks_for(job.rows, kThreads), kThreads, 0, stream>>>(job);
-    return launched("setting gates");
+    return launch_early("setting gates", gates_of_limits, blocks_for(job.rows, kThreads), kThreads,
+                        0, stream, job);
 }
 
 Status guess_gates(const GateJob& job, const float* largest, std::uint32_t rank,
                    cudaStream_t stream) {
-    gates_of_groups<kSampleGroups, false>
-        <<<blocks_for(std::size_t{job.rows} * 32, kThreads), kThreads, 0, stream>>>(
-            job, largest, kSampleGroups, rank);
-    return launched("guessing gates");
+    return launch_early("guessing gates", gates_of_groups<kSampleGroups, false>,
+                        blocks_for(std::size_t{job.rows} * 32, kThreads), kThreads, 0, stream, job,
+                        largest, kSampleGroups, rank);
 }
 
 Status find_gates(const GateJob& job, const float* largest, std::uint32_t groups,
                   std::uint32_t rank, cudaStream_t stream) {
-    gates_of_groups<kMostGroups, true>
-        <<<blocks_for(std::size_t{job.rows} * 32, kThreads), kThreads, 0, stream>>>(job, largest,
-                                                                                    groups, rank);
-    return launched("finding gates");
+    return launch_early("finding gates", gates_of_groups<kMostGroups, true>,
+                        blocks_for(std::size_t{job.rows} * 32, kThreads), kThreads, 0, stream, job,
+                        largest, groups, rank);
 }
 
 }  // namespace gputext::gpu

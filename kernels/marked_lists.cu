@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "kernels/early_launch.cuh"
 #include "kernels/exact_row.cuh"
 #include "kernels/half_product.cuh"
 #include "kernels/launch.hpp"
@@ -302,6 +303,8 @@ __global__ __launch_bounds__(kThreads, kBlocks<Of>) void keep_marked(const Lists
                                                                      unsigned long long* rescored) {
     extern __shared__ uint4 memory[];
     __shared__ Shared shared;
+    let_next_begin();
+    wait_for_previous();
     auto* const found =
         reinterpret_cast<std::uint16_t*>(reinterpret_cast<std::byte*>(memory) + layout.rows_bytes);
     const MarkedItems& marked = input.marked;
@@ -369,9 +372,8 @@ Status run(const ListsView& lists, const MergeInput& input, const QuerySelection
         const auto kernel =
             keep_marked<Of, std::remove_const_t<std::remove_pointer_t<decltype(element)>>>;
         GPUTEXT_TRY(allow_shared_bytes(kernel, bytes));
-        kernel<<<selection.count, kThreads, bytes, stream>>>(lists, input, selection, layout, open,
-                                                             rescored);
-        return launched("merging neighbours");
+        return launch_early("merging neighbours", kernel, selection.count, kThreads, bytes, stream,
+                            lists, input, selection, layout, open, rescored);
     });
 }
 

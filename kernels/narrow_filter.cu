@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <type_traits>
 
+#include "kernels/early_launch.cuh"
 #include "kernels/half_product.cuh"
 #include "kernels/launch.hpp"
 
@@ -155,6 +156,8 @@ template <unsigned Steps, Output To>
 __global__ __launch_bounds__(kThreads) void filter_narrow(const HalfFilterJob job,
                                                           std::uint32_t items_per_block) {
     extern __shared__ uint4 memory[];
+    let_next_begin();
+    wait_for_previous();
     auto& shared = *reinterpret_cast<Shared<Steps, To>*>(memory);
     const unsigned lane = threadIdx.x % 32;
     const unsigned warp = threadIdx.x / 32;
@@ -257,8 +260,8 @@ Status run(const HalfFilterDevice& device, const HalfFilterJob& job, cudaStream_
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
         "asking for shared memory"));
     const std::uint32_t each = items_of_block(device, items, groups, items_at_a_time<To>(job));
-    kernel<<<dim3(blocks_for(items, each), groups), kThreads, bytes, stream>>>(job, each);
-    return launched("filtering neighbours");
+    return launch_early("filtering neighbours", kernel, dim3(blocks_for(items, each), groups),
+                        kThreads, bytes, stream, job, each);
 }
 
 template <unsigned Steps>

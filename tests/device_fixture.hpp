@@ -7,12 +7,14 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "kernels/device_buffer.hpp"
 #include "kernels/device_documents.hpp"
+#include "kernels/upload_ring.hpp"
 #include "tests/device.hpp"
 
 namespace gputext::testing {
@@ -39,6 +41,27 @@ protected:
 
 private:
     cudaStream_t stream_ = nullptr;
+};
+
+/// With a ring for copies, too; works on the test's stream.
+class RingTest : public DeviceTest {
+protected:
+    explicit RingTest(std::size_t buffers = 4) : buffers_(buffers) {}
+
+    void SetUp() override {
+        DeviceTest::SetUp();
+        if (IsSkipped() || HasFatalFailure()) return;
+        work.stream = stream();
+        auto ring = gpu::UploadRing::create(buffers_);
+        ASSERT_TRUE(ring.ok());
+        ring_ = std::move(*ring);
+    }
+
+    gpu::UploadRing& ring() { return *ring_; }
+
+private:
+    const std::size_t buffers_;
+    std::unique_ptr<gpu::UploadRing> ring_;
 };
 
 /// What comes on the stream from now on waits for a while, as where another program has the device.

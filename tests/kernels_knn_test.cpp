@@ -41,17 +41,8 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 /// The CPU's operator, which its own test holds against a plain search, gives what is expected.
-class KnnOnDevice : public testing::DeviceTest {
+class KnnOnDevice : public testing::RingTest {
 protected:
-    void SetUp() override {
-        DeviceTest::SetUp();
-        if (IsSkipped() || HasFatalFailure()) return;
-        work.stream = stream();
-        auto ring = gpu::UploadRing::create(4);
-        ASSERT_TRUE(ring.ok());
-        ring_ = std::move(*ring);
-    }
-
     static Neighbours expected(const KnnParameters& parameters, const TypedRows& queries,
                                const TypedRows& items, const RowKeys& keys = {}) {
         Execution execution(8);
@@ -66,7 +57,7 @@ protected:
         Execution execution(4);
         counts = {};
         return gpu::nearest_neighbours(parameters, queries.vectors(), items.vectors(), keys, work,
-                                       *ring_, execution, &counts);
+                                       ring(), execution, &counts);
     }
 
     /// Whether a case of many is left out: under a checker, which makes the device slow, every
@@ -82,13 +73,10 @@ protected:
         queries_compared += queries.rows().size();
     }
 
-    gpu::UploadRing& ring() { return *ring_; }
-
     gpu::KnnCounts counts;
     std::uint64_t queries_compared = 0;
 
 private:
-    std::unique_ptr<gpu::UploadRing> ring_;
     unsigned cases_ = 0;
 };
 

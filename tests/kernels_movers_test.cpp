@@ -26,22 +26,13 @@ bool same_bits(float a, float b) {
            (std::isnan(a) && std::isnan(b));
 }
 
-class ModelsOnDevice : public testing::DeviceTest {
+class ModelsOnDevice : public testing::RingTest {
 protected:
-    void SetUp() override {
-        DeviceTest::SetUp();
-        if (IsSkipped() || HasFatalFailure()) return;
-        work.stream = stream();
-        auto ring = gpu::UploadRing::create(4);
-        ASSERT_TRUE(ring.ok());
-        ring_ = std::move(*ring);
-    }
-
     Status move(const MoversParameters& parameters, const WordVectors& vectors,
                 const TextPairs& pairs, std::vector<double>& distances) {
         Execution execution(8);
         distances.assign(pairs.size(), -1);
-        return gpu::word_movers_distances(parameters, vectors, pairs, work, *ring_, execution,
+        return gpu::word_movers_distances(parameters, vectors, pairs, work, ring(), execution,
                                           distances);
     }
 
@@ -69,7 +60,7 @@ protected:
         const auto wanted = sequence_probabilities(model, sequences, best_simd(), execution);
         ASSERT_TRUE(wanted.ok()) << wanted.status().message();
         Execution again(8);
-        const auto found = gpu::sequence_probabilities(model, sequences, work, *ring_, again);
+        const auto found = gpu::sequence_probabilities(model, sequences, work, ring(), again);
         ASSERT_TRUE(found.ok()) << found.status().message();
         ASSERT_EQ(found->tokens.size(), wanted->tokens.size());
         for (std::size_t i = 0; i < wanted->tokens.size(); ++i)
@@ -80,7 +71,6 @@ protected:
     }
 
     gpu::DeviceWork work{nullptr, std::size_t{4} << 30};
-    std::unique_ptr<gpu::UploadRing> ring_;
 };
 
 TEST_F(ModelsOnDevice, MoveWordsAsTheCpuDoes) {
@@ -137,11 +127,11 @@ TEST_F(ModelsOnDevice, MoveNothing) {
 
 TEST_F(ModelsOnDevice, DoNotFreeWhatIsBeingCopiedTo) {
     const RandomModel model(10, 4, 6);
-    testing::hold_up(ring_->stream());
+    testing::hold_up(ring().stream());
     std::vector<double> found;
     EXPECT_TRUE(move({}, model.view(), PackedPairs().view(), found).ok());
     EXPECT_EQ(cudaStreamSynchronize(work.stream), cudaSuccess);
-    EXPECT_EQ(cudaStreamQuery(ring_->stream()), cudaSuccess);
+    EXPECT_EQ(cudaStreamQuery(ring().stream()), cudaSuccess);
 }
 
 TEST_F(ModelsOnDevice, MoveWordsInParts) {
@@ -174,7 +164,7 @@ TEST_F(ModelsOnDevice, MoveNoWordsWhenStopped) {
     execution.request_stop();
     std::vector<double> found(200);
     EXPECT_EQ(
-        gpu::word_movers_distances({}, model.view(), pairs.view(), work, *ring_, execution, found)
+        gpu::word_movers_distances({}, model.view(), pairs.view(), work, ring(), execution, found)
             .code(),
         ErrorCode::cancelled);
 }
@@ -204,7 +194,7 @@ TEST_F(ModelsOnDevice, KnowSequencesInParts) {
     work.bytes -= 10'000;
     Execution execution(2);
     EXPECT_EQ(gpu::sequence_probabilities({vectors.view(), outputs.view()}, sequences.view(), work,
-                                          *ring_, execution)
+                                          ring(), execution)
                   .status()
                   .code(),
               ErrorCode::out_of_memory);

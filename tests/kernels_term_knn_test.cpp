@@ -128,17 +128,8 @@ private:
 };
 
 /// The CPU's operator, which its own test holds against a plain search, gives what is expected.
-class TermKnnOnDevice : public testing::DeviceTest {
+class TermKnnOnDevice : public testing::RingTest {
 protected:
-    void SetUp() override {
-        DeviceTest::SetUp();
-        if (IsSkipped() || HasFatalFailure()) return;
-        work.stream = stream();
-        auto ring = gpu::UploadRing::create(4);
-        ASSERT_TRUE(ring.ok());
-        ring_ = std::move(*ring);
-    }
-
     static std::vector<double> factors_of(const Texts& items, TermWeighting weighting) {
         Execution execution(1);
         const auto frequencies = document_frequencies(items.vectors(), execution);
@@ -151,7 +142,7 @@ protected:
         Execution execution(4);
         counts = {};
         return gpu::term_neighbours(parameters, factors, queries.vectors(), items.vectors(), keys,
-                                    work, *ring_, execution, &counts);
+                                    work, ring(), execution, &counts);
     }
 
     void expect_same(const TermKnnParameters& parameters, TermWeighting weighting,
@@ -166,12 +157,9 @@ protected:
         ASSERT_EQ(differing(*found, *wanted), 0u);
     }
 
-    gpu::UploadRing& ring() { return *ring_; }
-
     gpu::TermKnnCounts counts;
 
 private:
-    std::unique_ptr<gpu::UploadRing> ring_;
 };
 
 constexpr TermWeighting kWeightings[] = {TermWeighting::tf_idf, TermWeighting::given};

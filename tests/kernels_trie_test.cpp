@@ -55,19 +55,15 @@ private:
     std::vector<std::uint64_t> begins_;
 };
 
-class TrieOnDevice : public testing::DeviceTest {
+class TrieOnDevice : public testing::RingTest {
 protected:
     void SetUp() override {
-        DeviceTest::SetUp();
-        if (IsSkipped() || HasFatalFailure()) return;
-        work = {stream(), kPlenty};
-        auto ring = gpu::UploadRing::create(4);
-        ASSERT_TRUE(ring.ok());
-        ring_ = std::move(*ring);
+        RingTest::SetUp();
+        work.bytes = kPlenty;
     }
     void TearDown() override {
         tries.clear();
-        DeviceTest::TearDown();
+        RingTest::TearDown();
     }
 
     /// The host's.
@@ -113,12 +109,9 @@ protected:
         ASSERT_NO_FATAL_FAILURE(expect_looked_up(image_of(words, TrieStructure::xbw), asked));
     }
 
-    gpu::UploadRing& ring() { return *ring_; }
-
     gpu::ResidentTries tries{kPlenty};
 
 private:
-    std::unique_ptr<gpu::UploadRing> ring_;
 };
 
 TEST_F(TrieOnDevice, FewWords) {

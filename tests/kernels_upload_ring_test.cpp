@@ -15,21 +15,19 @@ namespace {
 
 using gpu::UploadRing;
 
-class UploadRingOnDevice : public testing::DeviceTest {
+class UploadRingOnDevice : public testing::RingTest {
 protected:
+    UploadRingOnDevice() : RingTest(2) {}
+
     void SetUp() override {
-        DeviceTest::SetUp();
+        RingTest::SetUp();
         if (IsSkipped() || HasFatalFailure()) return;
-        auto ring = UploadRing::create(2);
-        ASSERT_TRUE(ring.ok());
-        ring_ = std::move(*ring);
         ASSERT_TRUE(there_.allocate(5 * UploadRing::slice, stream()).ok());
         ASSERT_EQ(cudaStreamSynchronize(stream()), cudaSuccess);
     }
-
     void TearDown() override {
         there_.reset();
-        DeviceTest::TearDown();
+        RingTest::TearDown();
     }
 
     std::vector<std::uint8_t> random_bytes(std::size_t size) {
@@ -39,14 +37,13 @@ protected:
     }
 
     std::vector<std::uint8_t> copied_back(std::size_t size) {
-        EXPECT_EQ(cudaStreamSynchronize(ring_->stream()), cudaSuccess);
+        EXPECT_EQ(cudaStreamSynchronize(ring().stream()), cudaSuccess);
         std::vector<std::uint8_t> bytes(size);
         Execution execution(2);
-        EXPECT_TRUE(ring_->copy_back(bytes, there_.data(), stream(), execution).ok());
+        EXPECT_TRUE(ring().copy_back(bytes, there_.data(), stream(), execution).ok());
         return bytes;
     }
 
-    std::unique_ptr<UploadRing> ring_;
     DeviceBuffer<std::uint8_t> there_;
     testing::RandomStrings random_;
 };
@@ -57,7 +54,7 @@ TEST_F(UploadRingOnDevice, CopiesThereAndBack) {
           UploadRing::slice + 1, 4 * UploadRing::slice + 12345}) {
         const auto bytes = random_bytes(size);
         Execution execution(3);
-        ASSERT_TRUE(ring_->copy(there_.data(), bytes, execution).ok());
+        ASSERT_TRUE(ring().copy(there_.data(), bytes, execution).ok());
         EXPECT_TRUE(copied_back(size) == bytes) << size;
     }
 }
@@ -72,22 +69,22 @@ TEST_F(UploadRingOnDevice, PutsPiecesBehindOneAnother) {
         begin += size;
     }
     Execution execution(3);
-    ASSERT_TRUE(ring_->copy_pieces(there_.data(), pieces, execution).ok());
+    ASSERT_TRUE(ring().copy_pieces(there_.data(), pieces, execution).ok());
     EXPECT_TRUE(copied_back(bytes.size()) == bytes);
 }
 
 TEST_F(UploadRingOnDevice, LeavesNothingUnderWayAfterAnError) {
     const std::vector<std::uint8_t> bytes(5 * UploadRing::slice);
     Execution execution(1);
-    testing::hold_up(ring_->stream());
+    testing::hold_up(ring().stream());
     // There are two buffers: the third slice waits for the first, and its copy for more.
     std::thread stopping([&] {
         std::this_thread::sleep_for(std::chrono::milliseconds(50));
         execution.request_stop();
-        testing::hold_up(ring_->stream());
+        testing::hold_up(ring().stream());
     });
-    EXPECT_EQ(ring_->copy(there_.data(), bytes, execution).code(), ErrorCode::cancelled);
-    EXPECT_EQ(cudaStreamQuery(ring_->stream()), cudaSuccess);
+    EXPECT_EQ(ring().copy(there_.data(), bytes, execution).code(), ErrorCode::cancelled);
+    EXPECT_EQ(cudaStreamQuery(ring().stream()), cudaSuccess);
     stopping.join();
 }
 

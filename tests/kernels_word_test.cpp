@@ -194,24 +194,18 @@ TEST(WordProduct, BlocksHaveAPlaceForEachByte) {
 
 // ---- On a device ----
 
-class WordsOnDevice : public testing::DeviceTest {
+class WordsOnDevice : public testing::RingTest {
 protected:
     void SetUp() override {
-        DeviceTest::SetUp();
+        RingTest::SetUp();
         if (IsSkipped() || HasFatalFailure()) return;
-        work.stream = stream();
         // Memory that is freed stays with the process, as it does in gputextd.
         cudaMemPool_t pool;
         std::uint64_t all = UINT64_MAX;
         ASSERT_EQ(cudaDeviceGetDefaultMemPool(&pool, 0), cudaSuccess);
         ASSERT_EQ(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &all),
                   cudaSuccess);
-        auto ring = gpu::UploadRing::create(4);
-        ASSERT_TRUE(ring.ok());
-        ring_ = std::move(*ring);
     }
-
-    gpu::UploadRing& ring() { return *ring_; }
 
     void expect_counts(const CooccurrenceShape& shape, const Texts& texts) {
         Execution execution(4);
@@ -267,7 +261,6 @@ protected:
     gpu::WordTimes times;
 
 private:
-    std::unique_ptr<gpu::UploadRing> ring_;
 };
 
 TEST_F(WordsOnDevice, CountAsTheCpuDoes) {

@@ -47,22 +47,13 @@ TEST(WordTrainerBytes, GrowWithWhatIsAsked) {
 
 // ---- On a device ----
 
-class WordTrainerOnDevice : public testing::DeviceTest {
+class WordTrainerOnDevice : public testing::RingTest {
 protected:
-    void SetUp() override {
-        DeviceTest::SetUp();
-        if (IsSkipped() || HasFatalFailure()) return;
-        work.stream = stream();
-        auto ring = gpu::UploadRing::create(4);
-        ASSERT_TRUE(ring.ok());
-        ring_ = std::move(*ring);
-    }
-
     Result<std::unique_ptr<WordTrainer>> trainer(const TrainerParameters& parameters,
                                                  const WordSampling& sampling,
                                                  const TokenStream& tokens) {
         Execution execution(4);
-        return gpu::word_trainer(parameters, sampling, tokens, work, *ring_, execution);
+        return gpu::word_trainer(parameters, sampling, tokens, work, ring(), execution);
     }
 
     /// Trains on a device and on the CPU, all parts of all epochs, and holds one against the other.
@@ -128,10 +119,7 @@ protected:
         return count;
     }
 
-    gpu::UploadRing& ring() { return *ring_; }
-
 private:
-    std::unique_ptr<gpu::UploadRing> ring_;
 };
 
 constexpr WordModel kModels[] = {WordModel::skipgram, WordModel::cbow};

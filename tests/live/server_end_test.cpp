@@ -9,6 +9,13 @@ namespace {
 
 class ServerEnd : public DaemonTest {
 protected:
+    /// By the server, without a word or with an error of this state; or by gputextd, which may be
+    /// killed a moment before the session is, which then says so.
+    void expect_ended(Running& running, const std::string& sqlstate) {
+        const std::string state = running.wait();
+        EXPECT_TRUE(state == sqlstate || state == "38000" || state == "gone") << state;
+    }
+
     void expect_all_gone() {
         EXPECT_TRUE(server().ended()) << ::testing::PrintToString(server().processes());
         EXPECT_EQ(server().daemon_files(), 0u);
@@ -46,9 +53,7 @@ TEST_F(ServerEnd, FastShutdown) {
 TEST_F(ServerEnd, ImmediateShutdown) {
     const auto running = job_in_flight();
     server().signal_server(SIGQUIT);
-    const std::string state = running->wait();
-    // gputextd may end a moment before the session does, which then says so.
-    EXPECT_TRUE(state == "57P02" || state == "38000" || state == "gone") << state;
+    expect_ended(*running, "57P02");
     expect_all_gone();
     expect_next_server_works();
 }
@@ -68,8 +73,7 @@ TEST_F(ServerEnd, SmartShutdownWaitsForTheJob) {
 TEST_F(ServerEnd, PostmasterIsKilled) {
     const auto running = job_in_flight();
     server().signal_server(SIGKILL);
-    const std::string state = running->wait();
-    EXPECT_TRUE(state == "57P01" || state == "gone") << state;
+    expect_ended(*running, "57P01");
     expect_all_gone();
     expect_next_server_works();
 }
@@ -98,8 +102,7 @@ TEST_F(ServerEnd, SupervisorIsKilled) {
     const pid_t daemon = server().daemon();
     const auto running = job_in_flight();
     send_signal(server().supervisor(), SIGKILL);
-    const std::string state = running->wait();
-    EXPECT_TRUE(state == "57P02" || state == "gone") << state;
+    expect_ended(*running, "57P02");
     expect_others_replaced(daemon);
 }
 

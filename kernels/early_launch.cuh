@@ -1,8 +1,8 @@
 // kernels/early_launch.cuh - kernels that begin while the one before them on their stream ends
 //
 // Between two small kernels a device is idle for a microsecond or two. From compute capability 9.0
-// on a kernel can be brought to its multiprocessors meanwhile (programmatic dependent launch, CUDA
-// C++ Programming Guide, section 6.2.9); before it is launched as any other.
+// on a kernel can be brought to its multiprocessors meanwhile ("programmatic dependent launch" in
+// the CUDA C++ Programming Guide); before that version it is launched as any other.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// tests/device_fixture.hpp - what tests of kernels for documents share
+// tests/device_fixture.hpp - what tests of kernels share: streams, copies, documents
 
 #pragma once
 

@@ -4,9 +4,9 @@
 //
 //     threads (2), model (skipgram, cbow), dimensions (100), window (5), negative (5), epochs (5)
 //     learning_rate (0.05), sample (1e-4), min_count (5), seed (1), batch (4096), damping (0.5)
-//     farthest (0), farthest_from (half of the epochs, counted from 0), replicas (1), average_every (4194304)
-//     simd (the best: avx512, avx2, portable)
-//     out     a file to write the vectors to, in the text format of word2vec
+//     farthest (0), farthest_from (half of the epochs, counted from 0), replicas (1), average_every
+//     (4194304) simd (the best: avx512, avx2, portable) out     a file to write the vectors to, in
+//     the text format of word2vec
 
 #include <chrono>
 #include <cstdio>

@@ -74,9 +74,9 @@ struct Cooccurrences {
 /// Errors: invalid_argument for a bad shape, and for a stream whose words or positions are not as
 /// they have to be (checked), or of 2^32 words or more; cancelled; out_of_memory; invalid_argument
 /// when a count does not fit into 32 bits. O(tokens * window) time on the execution's threads. Of
-/// what counting_bytes() says, all but the answer and 28 bytes a word is kept within the limit: with
-/// less memory the occurrences of fewer words, or fewer columns, are counted at a time. Each thread
-/// takes at least 320 KiB.
+/// what counting_bytes() says, all but the answer and 28 bytes a word is kept within the limit:
+/// with less memory the occurrences of fewer words, or fewer columns, are counted at a time. Each
+/// thread takes at least 320 KiB.
 Result<Cooccurrences> count_cooccurrences(const CooccurrenceShape& shape, const TokenStream& tokens,
                                           std::size_t memory_limit, Execution& execution);
 

@@ -50,8 +50,7 @@ template <class Set, Score score>
             for (std::size_t v = 0; v < Set::vectors; ++v) {
                 const unsigned mask = Set::not_above(sums[q][v], gate);
                 if (mask == 0) continue;
-                const auto position =
-                    static_cast<std::uint32_t>(panel * columns + v * Set::width);
+                const auto position = static_cast<std::uint32_t>(panel * columns + v * Set::width);
                 std::size_t& count = passed.count[q];
                 Set::append(mask, sums[q][v], position, passed.scores[q] + count,
                             passed.positions[q] + count);

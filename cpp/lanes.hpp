@@ -29,7 +29,8 @@ struct Half {
 };
 
 /// W binary16 numbers as doubles. Exponent and fraction are put into binary32's places, whose
-/// exponents are 112 more; a number below binary16's normal ones is below binary32's here, and exact.
+/// exponents are 112 more; a number below binary16's normal ones is below binary32's here, and
+/// exact.
 template <std::size_t W>
 [[gnu::always_inline]] inline void load_halves(const Half* from, Vector<double, W>& to) {
     Vector<std::uint16_t, W> loaded;
@@ -63,8 +64,8 @@ template <std::size_t W, class T>
 template <std::size_t W>
 [[gnu::always_inline]] inline void clear_beyond(std::size_t count,
                                                 Vector<double, W> (&lanes)[kLanes / W]) {
-    alignas(64) static constexpr std::int64_t mask[2 * kLanes] = {
-        -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+    alignas(64) static constexpr std::int64_t mask[2 * kLanes] = {-1, -1, -1, -1, -1, -1, -1, -1,
+                                                                  -1, -1, -1, -1, -1, -1, -1, -1};
     for (std::size_t v = 0; v < kLanes / W; ++v) {
         Vector<std::int64_t, W> keep, bits;
         std::memcpy(&keep, mask + kLanes - count + v * W, sizeof keep);

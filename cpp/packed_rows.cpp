@@ -55,8 +55,7 @@ Status PackedRows<T>::order(const FilterSpace& space, FilterSpace::Side side,
     Status status = execution.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
         auto& [row, converted] = scratch[worker];
         for (std::size_t i = task * step; i < std::min(rows.size(), (task + 1) * step); ++i) {
-            const FilterRow bounds =
-                convert(space, side, vectors, rows[i], row, converted.data());
+            const FilterRow bounds = convert(space, side, vectors, rows[i], row, converted.data());
             const auto norm = std::bit_cast<std::uint32_t>(static_cast<float>(bounds.norm));
             keys[i] = std::uint64_t{norm} << 32 | static_cast<std::uint32_t>(i) * kScramble;
             if (bounds.norm == 0 && space.zero_rows_left_out()) keys[i] = left_out;

@@ -1,8 +1,8 @@
 // extension/inner_query.hpp - runs the query in a text argument and hands its rows on
 //
 // Read-only, under the caller's snapshot and rights, so that row-level security holds, and to its
-// end without a cursor, so that it may use parallel workers. Its first column is the row's id, where
-// rows have ids.
+// end without a cursor, so that it may use parallel workers. Its first column is the row's id,
+// where rows have ids.
 
 #pragma once
 
@@ -28,8 +28,8 @@ public:
     virtual void check_columns(TupleDesc columns) = 0;
     /// Whether a row with these nulls is left out: by default one whose second column is null.
     virtual bool left_out(const bool* nulls) const { return nulls[1]; }
-    /// A row whose id, if it has one, is not null and that is not left out. The values need not outlive the call,
-    /// nor does what is allocated during it.
+    /// A row whose id, if it has one, is not null and that is not left out. The values need not
+    /// outlive the call, nor does what is allocated during it.
     virtual void take_row(const Datum* values, const bool* nulls) = 0;
     /// How many rows were left out, at least one.
     virtual void report_nulls(int64 rows) = 0;

@@ -1,11 +1,11 @@
 // kernels/word_scores.hpp - what words share with those of a tile, and the most similar of them
 //
-// A block of threads has the sums of one word and a whole tile in shared memory. They begin with the
-// products of dense features (kernels/word_product.hpp) and have the others added from their lists;
-// words with very many features have these divided among blocks, whose sums are added up before.
-// What is above the word's gate, the similarity of the last of its nearest ones so far, is sorted
-// with these. The first gate of a word is the k-th largest of what the threads have each, which is
-// hardly below that of all. No other sum leaves the block.
+// A block of threads has the sums of one word and a whole tile in shared memory. They begin with
+// the products of dense features (kernels/word_product.hpp) and have the others added from their
+// lists; words with very many features have these divided among blocks, whose sums are added up
+// before. What is above the word's gate, the similarity of the last of its nearest ones so far, is
+// sorted with these. The first gate of a word is the k-th largest of what the threads have each,
+// which is hardly below that of all. No other sum leaves the block.
 
 #pragma once
 

@@ -100,7 +100,8 @@ Result<Neighbours> merged_search(const KnnParameters& parameters, const Vectors&
     if (!found.ok()) {
         // Rows are named as they were given; and more neighbours may have needed more memory.
         const ErrorCode code = found.status().code();
-        const bool again = code == ErrorCode::invalid_argument || code == ErrorCode::out_of_memory;
+        const bool again = code == ErrorCode::invalid_argument ||
+                           code == ErrorCode::out_of_memory || code == ErrorCode::memory_limit;
         return again ? search_all() : found.status();
     }
     const auto classes_of = [&](std::size_t query, std::vector<Candidate>& nearest) {

@@ -98,7 +98,7 @@
 namespace gputext {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x58545047;  // "GPTX" in memory
-inline constexpr std::uint16_t kProtocolVersion = 4;
+inline constexpr std::uint16_t kProtocolVersion = 5;
 inline constexpr std::size_t kMaxMessageSize = 65536;
 inline constexpr std::size_t kMaxDescriptors = 7;
 

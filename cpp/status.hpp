@@ -13,6 +13,7 @@ enum class ErrorCode {
     cancelled,         // the caller asked to stop; there is no answer
     invalid_argument,  // a parameter or an input text is outside what the header allows
     out_of_memory,     // the host's memory did not suffice
+    memory_limit,      // more memory would be needed than the caller allows; see memory_budget.hpp
     io_error,          // a file or memfd could not be grown, read or mapped
     device_error,      // a GPU or its driver failed; the CPU may still answer
     device_lost,       // the same, and no job can use it before this process has been replaced

@@ -10,6 +10,7 @@ int sqlstate_of(ErrorCode code) {
         case ErrorCode::invalid_argument:
             return ERRCODE_INVALID_PARAMETER_VALUE;
         case ErrorCode::out_of_memory:
+        case ErrorCode::memory_limit:
             return ERRCODE_OUT_OF_MEMORY;
         case ErrorCode::io_error:
             return ERRCODE_IO_ERROR;
@@ -34,8 +35,11 @@ bool interrupted(void*) {
 void raise_failure(const Failure& failure) {
     // Usually ends here for what is cancelled, with the words for the reason.
     if (failure.code == ErrorCode::cancelled) CHECK_FOR_INTERRUPTS();
+    const char* hint = failure.hint;
+    if (hint[0] == '\0' && failure.code == ErrorCode::memory_limit)
+        hint = "Raise gputext.host_memory_limit, or ask for less.";
     ereport(ERROR, (errcode(sqlstate_of(failure.code)), errmsg("%s", failure.message),
-                    failure.hint[0] != '\0' ? errhint("%s", failure.hint) : 0));
+                    hint[0] != '\0' ? errhint("%s", hint) : 0));
     pg_unreachable();
 }
 

@@ -21,7 +21,9 @@ public:
     MemoryFile(const MemoryFile&) = delete;
     MemoryFile& operator=(const MemoryFile&) = delete;
 
-    /// Amortised O(size). Errors: out_of_memory, io_error (no descriptor).
+    /// Amortised O(size). Takes memory for an eighth, and at most 16 MB, more than size(). Errors:
+    /// out_of_memory, also where the kernel does not overcommit memory; io_error (no descriptor).
+    /// After an error the bytes that were appended before are still there.
     Status append(std::span<const std::uint8_t> bytes);
 
     /// Ends the appending: from now on nobody can change the bytes or their number, so that another
@@ -39,13 +41,15 @@ public:
 
 private:
     Status create();
-    Status reserve(std::size_t wanted);
+    Status map(std::size_t wanted);
+    Status reserve_pages(std::size_t wanted);
     void unmap();
 
     int descriptor_ = -1;
     std::uint8_t* data_ = nullptr;
     std::size_t size_ = 0;
-    std::size_t capacity_ = 0;
+    std::size_t capacity_ = 0;  // mapped, and the size of the file until seal()
+    std::size_t reserved_ = 0;  // bytes from the begin whose pages the file has
 };
 
 }  // namespace gputext

@@ -4,9 +4,8 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <exception>
-#include <new>
 
+#include "cpp/exception_status.hpp"
 #include "cpp/memory_file.hpp"
 #include "cpp/stoppable.hpp"
 #include "cpp/trie_image.hpp"
@@ -29,13 +28,7 @@ Status broken_reply(const std::string& what) {
 /// What work() returns, or what it threw as a Status.
 template <class Return, class Work>
 Return guarded(Work&& work) noexcept {
-    try {
-        return work();
-    } catch (const std::bad_alloc&) {
-        return Status::out_of_memory();
-    } catch (const std::exception& error) {
-        return Status(ErrorCode::internal_error, error.what());
-    }
+    return status_or_exception([&]() -> Return { return work(); });
 }
 
 MaybeEvent some(DaemonEvent event) {

@@ -1,10 +1,9 @@
 #include "cpp/device_workers.hpp"
 
 #include <algorithm>
-#include <exception>
-#include <new>
 #include <optional>
 
+#include "cpp/exception_status.hpp"
 #include "cpp/memory_file.hpp"
 
 namespace gputext {
@@ -80,26 +79,15 @@ Status try_to_run(DaemonJob& job, Device& device, std::int32_t number, DeviceWor
     return status.ok() ? suffer_all(job, FaultPoint::before_reply) : status;
 }
 
-/// As above; what it may throw becomes a Status.
-Status guarded(const std::function<Status()>& step) noexcept {
-    try {
-        return step();
-    } catch (const std::bad_alloc&) {
-        return Status::out_of_memory();
-    } catch (const std::exception& error) {
-        return {ErrorCode::internal_error, error.what()};
-    }
-}
-
 }  // namespace
 
 void run_job(DaemonJob& job, Device& device, std::int32_t number, DeviceWorkers& workers) noexcept {
     const auto begin = DaemonJob::Clock::now();
     job.device = number;
-    job.status = guarded([&] { return try_to_run(job, device, number, workers); });
+    job.status = status_or_exception([&] { return try_to_run(job, device, number, workers); });
     job.files.clear();
     job.milliseconds = static_cast<std::uint64_t>(1000 * seconds_since(begin));
-    const Status replied = guarded([&]() -> Status {
+    const Status replied = status_or_exception([&]() -> Status {
         if (!job.status.ok()) {
             job.reply.descriptors.clear();
             job.reply.bytes = encode(error_reply(job.work->request_type(), job.status));
@@ -164,7 +152,7 @@ bool DeviceWorkers::stop(std::chrono::milliseconds patience) {
 }
 
 void DeviceWorkers::work(Device& device, std::int32_t number) {
-    [[maybe_unused]] const Status prepared = guarded([&] {
+    [[maybe_unused]] const Status prepared = status_or_exception([&] {
         device.prepare();
         return Status();
     });
@@ -224,7 +212,7 @@ Status DeviceWorkers::run_parts(DaemonJob& job, std::size_t parts, Device& devic
     }
     while (parted.next < parts) run_one_part(parted, device, number, job.execution, lock);
     if (parted.running > 0) {
-        [[maybe_unused]] const Status phase = guarded([&] {
+        [[maybe_unused]] const Status phase = status_or_exception([&] {
             job.execution.begin_phase("waiting for other devices", 0);
             return Status();
         });
@@ -260,7 +248,7 @@ void DeviceWorkers::run_one_part(PartedJob& parted, Device& device, std::int32_t
     parted.devices[number] = true;
     std::uint64_t retries = 0;
     lock.unlock();
-    Status status = guarded(
+    Status status = status_or_exception(
         [&] { return compute(parted.job, part, device, memory_limit_, execution, retries); });
     lock.lock();
     parted.retries += retries;

@@ -4,11 +4,11 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <exception>
 #include <mutex>
-#include <new>
-#include <system_error>
 #include <vector>
+
+#include "cpp/exception_status.hpp"
+#include "cpp/helper_threads.hpp"
 
 namespace gputext {
 namespace {
@@ -28,16 +28,6 @@ public:
 private:
     sigset_t before_;
 };
-
-Status call(const Execution::Body& body, std::size_t index, unsigned worker) noexcept {
-    try {
-        return body(index, worker);
-    } catch (const std::bad_alloc&) {
-        return Status::out_of_memory();
-    } catch (const std::exception& error) {
-        return {ErrorCode::internal_error, error.what()};
-    }
-}
 
 /// Nothing for the time before the first phase.
 void add_time(std::vector<PhaseTime>& times, const char* name, double seconds) {
@@ -104,7 +94,7 @@ Status Execution::parallel_for(std::size_t count, const Body& body) {
             if (failed.load(std::memory_order_relaxed) || stop_requested()) return;
             const std::size_t index = next.fetch_add(1, std::memory_order_relaxed);
             if (index >= count) return;
-            Status status = call(body, index, worker);
+            Status status = status_or_exception([&] { return body(index, worker); });
             if (!status.ok()) {
                 const std::lock_guard lock(mutex);
                 if (!failed.exchange(true)) first_error = std::move(status);
@@ -114,17 +104,11 @@ Status Execution::parallel_for(std::size_t count, const Body& body) {
         }
     };
 
-    std::vector<std::thread> helpers;
-    const auto wanted = static_cast<unsigned>(std::min<std::size_t>(threads_, count));
-    try {
-        helpers.reserve(wanted);
-        for (unsigned worker = 1; worker < wanted; ++worker)
-            helpers.push_back(start_thread_without_signals([&work, worker] { work(worker); }));
-    } catch (const std::system_error&) {
-        // The system gives no more threads: those that there are do it.
-    }
+    HelperThreads helpers;
+    const std::size_t wanted = std::min<std::size_t>(threads_, count);
+    if (wanted > 1) helpers.start(wanted - 1, work);
     work(0);
-    for (std::thread& helper : helpers) helper.join();
+    helpers.join();
 
     if (failed.load()) return first_error;
     if (stop_requested()) return Status::cancelled();

@@ -4,22 +4,13 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <exception>
 #include <new>
 #include <system_error>
 
+#include "cpp/exception_status.hpp"
+
 namespace gputext {
 namespace {
-
-Status run(const Job::Work& work, Execution& execution) noexcept {
-    try {
-        return work(execution);
-    } catch (const std::bad_alloc&) {
-        return Status::out_of_memory();
-    } catch (const std::exception& error) {
-        return {ErrorCode::internal_error, error.what()};
-    }
-}
 
 void signal_ready(int fd) {
     const std::uint64_t one = 1;
@@ -32,13 +23,19 @@ void signal_ready(int fd) {
 std::unique_ptr<Job> Job::start(unsigned threads, Work work) {
     const int fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (fd < 0) return nullptr;
-    std::unique_ptr<Job> job(new Job(threads, fd));
+    std::unique_ptr<Job> job(new (std::nothrow) Job(threads, fd));
+    if (job == nullptr) {
+        close(fd);
+        return nullptr;
+    }
     try {
         job->thread_ = start_thread_without_signals([self = job.get(), work = std::move(work)] {
-            self->status_ = run(work, self->execution_);
+            self->status_ = status_or_exception([&] { return work(self->execution_); });
             signal_ready(self->ready_fd_);
         });
     } catch (const std::system_error&) {
+        return nullptr;
+    } catch (const std::bad_alloc&) {
         return nullptr;
     }
     return job;

@@ -18,7 +18,7 @@ class Job {
 public:
     using Work = std::function<Status(Execution&)>;
 
-    /// Null when the system gives no file descriptor or no thread.
+    /// Null when the system gives no file descriptor, no thread or no memory.
     static std::unique_ptr<Job> start(unsigned threads, Work work);
     ~Job();
     Job(const Job&) = delete;

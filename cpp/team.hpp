@@ -5,11 +5,8 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <system_error>
-#include <thread>
-#include <vector>
 
-#include "cpp/execution.hpp"
+#include "cpp/helper_threads.hpp"
 
 namespace gputext {
 
@@ -20,18 +17,9 @@ public:
     using Work = std::function<void(unsigned thread)>;
 
     explicit Team(unsigned most) {
-        try {
-            others_.reserve(most);
-            for (unsigned thread = 1; thread < most; ++thread)
-                others_.push_back(start_thread_without_signals([this, thread] { wait(thread); }));
-        } catch (const std::system_error&) {
-            // Those that there are do it.
-        }
+        if (most > 1) others_.start(most - 1, wait_);
     }
-    ~Team() {
-        begin({});
-        for (std::thread& other : others_) other.join();
-    }
+    ~Team() { begin({}); }
     Team(const Team&) = delete;
     Team& operator=(const Team&) = delete;
 
@@ -41,8 +29,7 @@ public:
     void run(const Work& work) {
         begin(work);
         work(0);
-        for (std::thread& other : others_) other.join();
-        others_.clear();
+        others_.join();
     }
 
 private:
@@ -54,18 +41,23 @@ private:
         }
         begins_.notify_all();
     }
-    void wait(unsigned thread) {
-        std::unique_lock lock(mutex_);
-        begins_.wait(lock, [this] { return begun_; });
-        lock.unlock();
-        if (work_) work_(thread);
-    }
+    struct Wait {
+        Team& team;
+
+        void operator()(unsigned thread) const {
+            std::unique_lock lock(team.mutex_);
+            team.begins_.wait(lock, [this] { return team.begun_; });
+            lock.unlock();
+            if (team.work_) team.work_(thread);
+        }
+    };
 
     std::mutex mutex_;
     std::condition_variable begins_;
     bool begun_ = false;
     Work work_;
-    std::vector<std::thread> others_;
+    const Wait wait_{*this};
+    HelperThreads others_;  // last: they use what is above
 };
 
 }  // namespace gputext

@@ -4,9 +4,9 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <exception>
-#include <new>
 #include <string>
+
+#include "cpp/exception_status.hpp"
 
 namespace gputext {
 namespace {
@@ -30,18 +30,6 @@ std::uint32_t parts_of_epoch(const TrainingParameters& parameters, std::uint64_t
     if (parameters.shards == 1) return 1;
     const std::uint64_t shard = tokens / parameters.shards;
     return static_cast<std::uint32_t>(shard / parameters.average_every + 1);
-}
-
-/// An exception is an error like others: there may be threads that wait for what is at work.
-template <class Work>
-Status attempt(const Work& work) {
-    try {
-        return work();
-    } catch (const std::bad_alloc&) {
-        return Status::out_of_memory();
-    } catch (const std::exception& error) {
-        return {ErrorCode::internal_error, error.what()};
-    }
 }
 
 /// In how many lists the word is that is in the most of them.
@@ -191,7 +179,8 @@ Status Training::search_farthest(std::unique_lock<std::mutex>& lock, const Farth
     lock.unlock();
     std::vector<std::uint32_t> found;
     std::uint64_t lists = 0;
-    const Status status = attempt([&] {
+    // Other threads may wait for this one, whatever happens to it.
+    const Status status = status_or_exception([&] {
         Status searched = search(model_, execution, found);
         if (searched.ok()) lists = lists_of_hub(found, words_);
         return searched;
@@ -233,7 +222,7 @@ Status Training::train_shard(std::unique_lock<std::mutex>& lock, std::uint32_t s
     TrainingCount count;
     TrainingModel trained;
     held = 0;
-    const Status status = attempt([&] {
+    const Status status = status_or_exception([&] {
         Status done = load ? trainer.load(model_) : Status();
         for (; part.epoch < end && done.ok(); ++part.epoch)
             done = train_part(part, trainer, execution, count);

@@ -46,11 +46,14 @@ std::optional<double> similarity_of(const Vectors& a, const Vectors& b) {
 
 // ---- Of one vector and all items ----
 
+/// The type of the id that the query gets, which nobody sees.
+constexpr IdType kNumber{INT8OID, sizeof(int64), FLOAT8PASSBYVAL};
+
 /// What a call needs until its last row; dies with the call's memory context.
 class Work : public ScoredItems {
 public:
     Work(const IdType& id_type, std::size_t memory_limit)
-        : ScoredItems(id_type, memory_limit), query("query", id_type_of(INT8OID), memory_limit) {}
+        : ScoredItems(id_type, memory_limit), query("query", kNumber, memory_limit) {}
 
     VectorRows query;  // one row
 

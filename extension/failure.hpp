@@ -9,6 +9,11 @@
 
 #include "extension/postgres.hpp"
 
+extern "C" {
+#include "utils/palloc.h"
+#include "utils/resowner.h"
+}
+
 #include <cstring>
 #include <exception>
 #include <new>
@@ -37,9 +42,30 @@ inline void store_failure(Failure& failure, const Status& status) noexcept {
     copy_text(failure.hint, status.hint().c_str());
 }
 
+/// In a server with assertions, whatever of PostgreSQL allocates memory or looks something up fails
+/// while an object of this class lives.
+class WithoutPostgres {
+#ifdef USE_ASSERT_CHECKING
+public:
+    WithoutPostgres() {
+        CurrentMemoryContext = nullptr;
+        CurrentResourceOwner = nullptr;
+    }
+    ~WithoutPostgres() {
+        CurrentMemoryContext = context_;
+        CurrentResourceOwner = owner_;
+    }
+
+private:
+    MemoryContext context_ = CurrentMemoryContext;
+    ResourceOwner owner_ = CurrentResourceOwner;
+#endif
+};
+
 /// Calls `work`, which returns a Status and may throw; true when that is ok.
 template <class Work>
 bool attempt(Failure& failure, Work&& work) noexcept {
+    [[maybe_unused]] const WithoutPostgres border;
     try {
         const Status status = work();
         if (status.ok()) return true;

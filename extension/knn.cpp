@@ -97,7 +97,8 @@ Datum answer(FunctionCallInfo fcinfo, bool within, bool typed) {
     const Call call = read_call(fcinfo, within, typed);
     SetCall set(fcinfo, call.operation);
     // Both die with the call's memory context, the search first.
-    KnnRows* rows = make_owned<KnnRows>(set.context(), call.input, host_memory_limit());
+    KnnRows* rows = make_owned<KnnRows>(set.context(), call.input,
+                                        id_type_of(call.input.items.id_type), host_memory_limit());
     read_knn_rows(call.input, *rows);
     set.times().lap("reading rows");
     KnnSearch* search = rows->kind == RowKind::vectors

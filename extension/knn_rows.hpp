@@ -28,9 +28,10 @@ struct KnnInput {
 };
 
 struct KnnRows {
-    KnnRows(const KnnInput& input, std::size_t memory_limit)
-        : queries("query", id_type_of(input.queries.id_type), memory_limit),
-          items("item", id_type_of(input.items.id_type), memory_limit),
+    /// The ids of queries and items are of one type.
+    KnnRows(const KnnInput& input, const IdType& id_type, std::size_t memory_limit)
+        : queries("query", id_type, memory_limit),
+          items("item", id_type, memory_limit),
           terms(std::in_place, input.config) {}
 
     RowKind kind = RowKind::vectors;

@@ -16,7 +16,7 @@ extern "C" {
 namespace gputext {
 
 /// A new T that is destroyed when the context is reset or deleted, by an abort too. Raises an error
-/// when there is no memory.
+/// when there is no memory. The constructor is called inside attempt().
 template <class T, class... Arguments>
 T* make_owned(MemoryContext context, Arguments&&... arguments) {
     // Registered before there is anything to destroy, since registering may raise an error.

@@ -36,10 +36,8 @@ struct WeightedTerm {
 /// What a call needs until its last row; dies with the call's memory context.
 class Work final : public Computation {
 public:
-    Work(const Call& call, std::size_t memory_limit)
-        : items("item", id_type_of(call.items.id_type), memory_limit),
-          reader(call.config),
-          parameters_(call.parameters) {}
+    Work(const Call& call, const IdType& id_type, std::size_t memory_limit)
+        : items("item", id_type, memory_limit), reader(call.config), parameters_(call.parameters) {}
 
     VectorRows items;
     TermReader reader;
@@ -152,7 +150,8 @@ void put_row(Work& work, std::size_t row, SetCall& set) {
 Datum answer(FunctionCallInfo fcinfo, bool typed) {
     const Call call = read_call(fcinfo, typed);
     SetCall set(fcinfo, "tfidf");
-    Work* work = make_owned<Work>(set.context(), call, host_memory_limit());
+    Work* work =
+        make_owned<Work>(set.context(), call, id_type_of(call.items.id_type), host_memory_limit());
     TextReceiver receiver(*work);
     run_inner_query(call.items, receiver);
     work->items.finish();

@@ -45,9 +45,9 @@ struct Call {
 
 /// The rows of a call: ids and the numbers of their words. Dies with the call's memory context.
 struct EncodedRows {
-    EncodedRows(const Call& arguments, std::size_t memory_limit)
+    EncodedRows(const Call& arguments, const IdType& type, std::size_t memory_limit)
         : call(arguments),
-          id_type(id_type_of(arguments.query.id_type)),
+          id_type(type),
           ids(memory_limit),
           numbers(memory_limit),
           words(memory_limit) {}
@@ -221,7 +221,8 @@ Datum answer(FunctionCallInfo fcinfo, Rows kind, bool typed) {
     SetCall set(fcinfo, kind == Rows::words ? "trie_encode" : "trie_encode_documents");
     const OpenImage dictionary = open_trie_argument(fcinfo, 0, set.context());
     set.times().lap("opening the dictionary");
-    EncodedRows* rows = make_owned<EncodedRows>(set.context(), call, host_memory_limit());
+    EncodedRows* rows = make_owned<EncodedRows>(set.context(), call, id_type_of(call.query.id_type),
+                                                host_memory_limit());
     WordReceiver receiver(*rows);
     run_inner_query(call.query, receiver);
     rows->finish();

@@ -163,8 +163,8 @@ void PairReceiver::check_columns(TupleDesc columns) {
 /// What a call needs until its last row; dies with the call's memory context.
 class Work : public Computation {
 public:
-    Work(const Call& call, std::size_t memory_limit)
-        : model(memory_limit), pairs(id_type_of(call.pairs.id_type), memory_limit) {
+    Work(const Call& call, const IdType& id_type, std::size_t memory_limit)
+        : model(memory_limit), pairs(id_type, memory_limit) {
         parameters_.method = call.method;
         parameters_.memory_limit = memory_limit;
     }
@@ -231,7 +231,8 @@ Datum answer(FunctionCallInfo fcinfo, bool typed) {
     call.method = method_argument(fcinfo, typed ? 3 : 2);
 
     SetCall set(fcinfo, "word_movers_distance");
-    Work* work = make_owned<Work>(set.context(), call, host_memory_limit());
+    Work* work =
+        make_owned<Work>(set.context(), call, id_type_of(call.pairs.id_type), host_memory_limit());
     read_model(call.model, {}, work->model);
     PairReceiver receiver(work->model.vocabulary(), work->pairs);
     run_inner_query(call.pairs, receiver);

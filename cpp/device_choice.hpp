@@ -52,7 +52,7 @@ double trie_build_cpu_seconds(std::uint64_t words, std::uint64_t bytes, unsigned
 /// comparison's part grows with how often words share features, which nobody knows before.
 double word_similarity_cpu_seconds(std::uint64_t tokens, const CooccurrenceShape& shape,
                                    unsigned threads);
-/// Seconds for a thesaurus from counts of words.
+/// About what weighing and comparing takes when so many counts of words are given.
 double counted_similarity_cpu_seconds(std::uint64_t counts, unsigned threads);
 
 /// About what a training on so many tokens takes, of which half are left out of each epoch as

@@ -122,7 +122,7 @@ void print_join(const char* name, const std::vector<std::string_view>& texts) {
         check(join_documents(kThreshold, documents.view(), lengths, kMemory, execution, nullptr,
                              candidates));
     });
-    // Of the pairs that lengths allow, by classes: 16 minima and 16 sums of two 16-bit counts.
+    // For pairs that lengths allow, by classes: 16 minima and 16 sums of two 16-bit counts.
     std::vector<std::uint32_t> sorted = lengths;
     std::sort(sorted.begin(), sorted.end());
     double compatible = 0;

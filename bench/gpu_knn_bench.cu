@@ -83,7 +83,7 @@ struct Rows {
         look_at(distinct.vectors.rows * copies, dimensions);
     }
 
-    /// Of a file of float32, row by row.
+    /// Reads a file of float32, row by row.
     Rows(std::size_t rows, const std::string& path) {
         std::ifstream file(path, std::ios::binary | std::ios::ate);
         elements.resize(static_cast<std::size_t>(std::max<std::streamoff>(file.tellg(), 0)) /

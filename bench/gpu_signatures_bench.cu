@@ -24,8 +24,8 @@ using namespace gputext;
 
 namespace {
 
-// Of one H200: 132 multiprocessors of 64 32-bit operations a clock at 1.98 GHz; 1-bit products as
-// measured by a plain loop of mma.sync m16n8k256.
+// Rates of one H200: 132 multiprocessors of 64 32-bit operations a clock at 1.98 GHz; 1-bit
+// products as measured by a plain loop of mma.sync m16n8k256.
 constexpr double kOperations = 132 * 64 * 1.98e9;
 constexpr double kBitOperations = 5.7e15;
 constexpr double kMemory = 4.3e12;  // bytes/s, device memory

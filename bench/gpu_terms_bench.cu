@@ -128,7 +128,7 @@ struct Truth {
     std::vector<std::size_t> questions;
     Neighbours answers;
 
-    /// Of them, those answered otherwise, or with other bits.
+    /// Number of queries that were answered otherwise, or with other bits.
     std::size_t differing(const Neighbours& found, std::size_t k) const {
         std::size_t count = 0;
         for (std::size_t i = 0; i < questions.size(); ++i) {

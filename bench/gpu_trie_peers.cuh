@@ -58,7 +58,7 @@ __global__ void look_up_in_table(const std::uint32_t* table, const std::uint32_t
     }
 }
 
-/// Of sorted words.
+/// State transition table of sorted words.
 class TransitionTable {
 public:
     static constexpr std::uint64_t kMost = std::uint64_t{60} << 30;  // bytes

@@ -13,7 +13,7 @@
 
 namespace gputext::bench {
 
-/// The same numbers for the same seed everywhere: splitmix64.
+/// Gives the same numbers for the same seed everywhere: splitmix64.
 class SplitMix {
 public:
     explicit SplitMix(std::uint64_t seed) : state_(seed) {}

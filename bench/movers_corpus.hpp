@@ -45,7 +45,7 @@ struct Pairs {
     }
 };
 
-/// Of `least` to `words` different words on each side, none of which is on the other.
+/// Pairs with `least` to `words` different words on each side, none of which is on the other.
 inline Pairs random_pairs(std::size_t count, std::uint32_t words, std::uint32_t least) {
     Pairs pairs;
     std::mt19937 random(11);

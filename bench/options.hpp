@@ -8,7 +8,7 @@
 
 namespace gputext::bench {
 
-/// Those behind the program's first argument.
+/// Options that follow the program's first argument.
 class Options {
 public:
     Options(int count, char** arguments) {

@@ -34,8 +34,8 @@ struct TermShape {
     double exponent = 1;
     double shift = 10;
 
-    /// Of fewer documents of the same lengths, with a vocabulary that grows as the root of a text's
-    /// length (Heaps' law).
+    /// Shape with fewer documents of the same lengths, and a vocabulary that grows with the square
+    /// root of a text's length (Heaps' law).
     TermShape scaled(double factor) const {
         TermShape shape = *this;
         shape.documents = static_cast<std::size_t>(factor * static_cast<double>(documents));

@@ -156,7 +156,7 @@ private:
         const std::uint32_t token = number(at);
         const CodeWord word = type(at);
         if (token == fixed_word("(")) {
-            // Of a function's type, as in function<int(int)>.
+            // Parameters of a function type, as in function<int(int)>.
             const CodeWord before = type(at - 1);
             if (!is_name(before) && before != CodeWord::primitive && closes(number(at - 1)) == 0)
                 return open_.clear();

@@ -32,8 +32,8 @@ public:
             });
     }
 
-    /// Of the longest that the text begins with; its first letter has to be one of ASCII that
-    /// begins nothing else, and each of those is an operator.
+    /// Number of the longest operator that the text begins with; its first character must be an
+    /// ASCII character that begins nothing else, and each of these is an operator.
     std::uint32_t longest(std::string_view text) const {
         const auto& numbers = by_first_[static_cast<unsigned char>(text.front())];
         return *std::find_if(numbers.begin(), numbers.end(), [text](std::uint32_t number) {

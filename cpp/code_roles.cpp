@@ -427,7 +427,7 @@ private:
         return name->end;
     }
 
-    /// Those from a place among the pending ones on are parameters, or none.
+    /// Takes the pending declarations from a place on as parameters, or drops them.
     void keep_parameters(std::size_t from, bool indirect_too) {
         for (std::size_t i = from; i < pending_.size(); ++i) {
             const Pending& parameter = pending_[i];

@@ -265,7 +265,7 @@ consteval std::uint32_t fixed_word(std::string_view text) {
 /// A vocabulary of the fixed words alone.
 Vocabulary fixed_vocabulary();
 
-/// Of a word of such a vocabulary.
+/// Meaning of a word of such a vocabulary.
 CodeWord code_word(const Vocabulary& words, std::uint32_t number);
 
 /// CLASS, or CLASS_n with n pairs of brackets around types.

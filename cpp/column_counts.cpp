@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::size_t kMostCounters = std::size_t{1} << 26;
 
-/// Those of some of the rows, added to `counts`.
+/// Adds the counts of some of the rows to `counts`.
 Status count(const Vectors& vectors, std::span<const std::uint32_t> rows, Execution& execution,
              std::vector<std::uint32_t>& counts) {
     // Shifted by a sign, every zero has no bits.

@@ -15,8 +15,8 @@
 
 namespace gputext {
 
-/// Of two matrices of one row each, both dense or both sparse, of the same dimensions and checked
-/// by largest_magnitude(). Nothing when a row is all zeros.
+/// Similarity of two matrices of one row each: both dense or both sparse, of equal dimensions,
+/// checked by largest_magnitude(). Nothing when a row is all zeros.
 std::optional<double> cosine_similarity(const Vectors& a, const Vectors& b);
 
 /// For each item the similarity to the query, a matrix of one row; NaN for rows of zeros.

@@ -40,7 +40,7 @@ struct Trigger {
     std::uint32_t level;
 };
 
-/// Of the rolling hashes, those that end a piece at a level and above.
+/// Rolling hashes that end a piece at a level and above.
 struct TriggerMark {
     std::uint32_t ones = 0;
     [[gnu::always_inline]] bool operator()(std::uint32_t hash) const {

@@ -167,7 +167,7 @@ struct NearDuplicatesAnswer {
     Result<NearDuplicates> read(Stop stop = {}) const noexcept;
 };
 
-/// The same of a NeighboursRequest, a TermNeighboursRequest, and a WordSimilarityRequest.
+/// Answer to a NeighboursRequest, a TermNeighboursRequest or a WordSimilarityRequest.
 struct NeighboursAnswer {
     NeighboursReply summary;
     std::uint32_t items = 0;  // that the request had
@@ -176,7 +176,7 @@ struct NeighboursAnswer {
     Result<Neighbours> read(Stop stop = {}) const noexcept;
 };
 
-/// The same of an OutliersRequest, a SimilaritiesRequest and a WordMoversRequest: a number for each
+/// Answer to an OutliersRequest, a SimilaritiesRequest or a WordMoversRequest: a number for each
 /// item or pair.
 struct ScoresAnswer {
     ScoresReply summary;
@@ -185,7 +185,7 @@ struct ScoresAnswer {
     Result<std::vector<double>> read(Stop stop = {}) const noexcept;
 };
 
-/// The same of a WordLookupRequest: the code of each word.
+/// Answer to a WordLookupRequest: the code of each word.
 struct WordCodesAnswer {
     WordCodesReply summary;
     std::uint32_t dictionary_words = 0;  // of the request
@@ -194,7 +194,7 @@ struct WordCodesAnswer {
     Result<std::vector<std::uint32_t>> read(Stop stop = {}) const noexcept;
 };
 
-/// The same of a TrieBuildRequest: an image that is whole and has its checksum.
+/// Answer to a TrieBuildRequest: a complete image with its checksum.
 struct TrieImageAnswer {
     TrieImageReply summary;
     MappedFile file;
@@ -202,7 +202,7 @@ struct TrieImageAnswer {
     Result<std::vector<std::uint8_t>> read(Stop stop = {}) const noexcept;
 };
 
-/// The same of a TrainingRequest: finite numbers.
+/// Answer to a TrainingRequest: finite numbers.
 struct TrainingAnswer {
     TrainingReply summary;
     MappedFile file;
@@ -210,7 +210,7 @@ struct TrainingAnswer {
     Result<TrainingModel> read(Stop stop = {}) const noexcept;
 };
 
-/// The same of a SequenceProbabilityRequest.
+/// Answer to a SequenceProbabilityRequest.
 struct SequenceProbabilitiesAnswer {
     SequenceProbabilitiesReply summary;
     MappedFile file;
@@ -257,7 +257,7 @@ public:
     /// One job at a time. Copies extents and signatures into memory files. Errors: unavailable;
     /// cancelled; out_of_memory; io_error when the system gives no descriptor.
     Status submit(const NearDuplicatesRequest& request, Stop stop = {}) noexcept;
-    /// The same; copies keys and the begins of rows.
+    /// Submits a search; copies keys and the begins of rows.
     Status submit(const NeighboursRequest& request, Stop stop = {}) noexcept;
     Status submit(const TermNeighboursRequest& request, Stop stop = {}) noexcept;
     Status submit(const OutliersRequest& request, Stop stop = {}) noexcept;

@@ -74,17 +74,17 @@ public:
                                        std::uint64_t memory, Execution& execution,
                                        std::vector<double>& similarities);
 
-    // Those of cpp/trie.hpp; a broken dictionary is an error as open_trie()'s. A device may keep a
-    // dictionary that words were looked up in, known by its checksum and size, for as long as
-    // nothing else needs the memory.
+    // lookup_words() and build_trie() of cpp/trie.hpp; a broken dictionary is an error as in
+    // open_trie(). A device may keep a dictionary that words were looked up in, known by its
+    // checksum and size, as long as nothing else needs the memory.
     virtual Status lookup_words(std::span<const std::uint8_t> dictionary, const Words& words,
                                 std::uint64_t memory, Execution& execution,
                                 std::span<std::uint32_t> codes);
     virtual Status build_trie(TrieStructure structure, const Words& words, std::uint64_t memory,
                               Execution& execution, std::vector<std::uint8_t>& image);
 
-    // Those of cpp/cooccurrences.hpp and cpp/word_similarity.hpp in one: of texts, so that a device
-    // need not give the counts back in between, or of counts.
+    // Counting (cpp/cooccurrences.hpp) and comparing (cpp/word_similarity.hpp) in one call: from
+    // texts, so that a device need not return the counts in between, or from counts.
     virtual Status word_similarities(const SimilarityParameters& parameters,
                                      const WeightParameters& weights,
                                      const CooccurrenceShape& shape, const TokenStream& tokens,
@@ -102,8 +102,8 @@ public:
                                                               std::uint64_t memory,
                                                               Execution& execution);
 
-    // Those of cpp/word_movers.hpp, into as many distances as there are pairs, which
-    // check_text_pairs() has accepted, and of cpp/sequence_probability.hpp, of sequences that
+    // Distances of cpp/word_movers.hpp, one for each of the pairs, which check_text_pairs() has
+    // accepted, and probabilities of cpp/sequence_probability.hpp, for sequences that
     // check_sequences() has accepted.
     virtual Status word_movers_distances(const MoversParameters& parameters,
                                          const WordVectors& vectors, const TextPairs& pairs,

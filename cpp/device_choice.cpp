@@ -7,18 +7,18 @@
 namespace gputext {
 namespace {
 
-// Of one core of an AMD EPYC, from the table "Where the time goes" in docs/benchmarks.md, which
-// `bench/run thesis_job` measures: seconds for 200 MB, seconds for 2e8 pairs.
+// Measured on one core of an AMD EPYC, from the table "Where the time goes" in docs/benchmarks.md
+// (`bench/run thesis_job`): seconds for 200 MB, seconds for 2e8 pairs.
 constexpr double kCtphSecondsPerByte = (0.07 + 0.33 + 0.41) / 200e6;
 constexpr double kCtphGivenSecondsPerByte = (0.07 + 0.41) / 200e6;
 constexpr double kExactSecondsPerByte = (0.29 + 0.36 + 0.99) / 200e6;
 constexpr double kCtphSecondsPerPair = 0.10 / 2e8;
 constexpr double kExactSecondsPerPair = 0.12 / 2e8;
 
-// Of one core of an AMD EPYC, from gpu_knn with 20,000 items, 1,000 to 5,000 queries, 41 and 768
-// dimensions and the 10 nearest, and from cosine_similarities on the same: seconds for a pair and
-// for each of its dimensions by the filter; for a dimension without it, as for sparse vectors and
-// few queries; and for a number that is checked, hashed and packed, or only checked.
+// Measured on one core of an AMD EPYC, by gpu_knn with 20,000 items, 1,000 to 5,000 queries, 41 and
+// 768 dimensions and the 10 nearest, and by cosine_similarities on these items: seconds for a pair
+// and for each of its dimensions by the filter; for a dimension without the filter, as for sparse
+// vectors and few queries; and for a number that is checked, hashed and packed, or only checked.
 constexpr double kFilterSecondsPerPair = 5e-10;
 constexpr double kFilterSecondsPerElement = 1.3e-11;
 constexpr double kPlainSecondsPerElement = 1.7e-10;
@@ -26,41 +26,41 @@ constexpr double kPackSecondsPerElement = 6e-9;
 constexpr double kReadSecondsPerElement = 1e-9;
 constexpr double kSimilaritySecondsPerElement = 3e-10;
 
-// Of one core of an AMD EPYC, from `bench/run term_knn medline`: seconds for a term that a query
-// and an item share, for a pair's score, for an element of the items that is indexed, and for one
-// that a few queries read instead, each.
+// Measured on one core of an AMD EPYC, `bench/run term_knn medline`: seconds for a term that a
+// query and an item share, for a pair's score, for an element of the items that is indexed, and for
+// one that a few queries read instead, each.
 constexpr double kTermSecondsPerPosting = 7e-10;
 constexpr double kTermSecondsPerPair = 2.5e-10;
 constexpr double kIndexSecondsPerElement = 4.5e-8;
 constexpr double kTermScanSecondsPerElement = 1.2e-8;
 
-// Of one core of an AMD EPYC, from `bench/sql_trie`: seconds for a word of about ten bytes that is
-// looked up, and more of them each time that the dictionary is twice as large as what a cache
-// holds; and for a word of a dictionary that is built, and each of its bytes.
+// Measured on one core of an AMD EPYC, `bench/sql_trie`: seconds for looking up a word of about ten
+// bytes, and more for each doubling of the dictionary's size beyond what a cache holds; and for
+// each word of a dictionary that is built, and for each of its bytes.
 constexpr double kLookupSecondsPerWord = 1.1e-7;
 constexpr double kLookupSecondsPerDoubling = 1.5e-8;
 constexpr double kCachedDictionaryBytes = 1 << 20;
 constexpr double kBuildSecondsPerWord = 3e-7;
 constexpr double kBuildSecondsPerByte = 8e-9;
 
-// Of one core of an AMD EPYC, from `bench/run word_similarity` on 21 million English words: seconds
-// for a word and a place beside it that is counted; and for such a count, which is weighed and
-// compared.
+// Measured on one core of an AMD EPYC, `bench/run word_similarity` on 21 million English words:
+// seconds for counting a word and a place beside it; and for weighing and comparing such a
+// count.
 constexpr double kCountSecondsPerPlace = 1.5e-8;
 constexpr double kCompareSecondsPerPlace = 7.4e-8;
 constexpr double kCompareSecondsPerCount = 3.6e-7;
 
-// Of one core of an AMD EPYC, from word2vec() with 20 to 200 dimensions, of which half are here,
-// as about half of the words are not left out: seconds for a word and an epoch; and for an element
-// of the product of a context and an output, and of what follows from it.
+// Measured on one core of an AMD EPYC, by word2vec() with 20 to 200 dimensions, and halved, since
+// about half of the words are left out: seconds for a word in an epoch; and for an element of the
+// product of a context and an output, the updates included.
 constexpr double kTrainSecondsPerWord = 4e-7;
 constexpr double kTrainSecondsPerElement = 1.2e-10;
 // On a device, the seconds between two steps.
 constexpr double kDeviceSecondsPerStep = 2e-5;
 
-// Of one core of an AMD EPYC, from `bench/run word_movers`: seconds for two words whose distance is
-// taken, and for each dimension of it; for two between which masses may be carried; for a word
-// whose power is added after another, and each dimension of it; for a token that is looked up.
+// Measured on one core of an AMD EPYC, `bench/run word_movers`: seconds for the distance of two
+// words, and for each of its dimensions; for two words between which masses may be carried; for a
+// word's term in a softmax sum, and for each of its dimensions; for looking up a token.
 constexpr double kCostSeconds = 6e-9;
 constexpr double kCostSecondsPerDimension = 8e-11;
 constexpr double kCarrySeconds = 3.8e-8;
@@ -68,12 +68,12 @@ constexpr double kNextWordSeconds = 1.2e-8;
 constexpr double kNextWordSecondsPerDimension = 1.7e-10;
 constexpr double kNextTokenSeconds = 1.2e-7;
 
-// Of what one thread takes, the part that more threads do not share: 16 of them take a twelfth.
+// Part of one thread's time that further threads do not reduce: 16 threads take a twelfth.
 constexpr double kUnsharedPart = 0.03;
 
-// Of a device: connecting, launching, returning; and mapping, hashing and copying the input. From
-// `bench/sql_gpu` on an H200 beside 16 cores, where the medians of jobs of 10 to 20,000 documents
-// of 10 KB lie about this line, and both take the same time from 2,000 to 5,000 documents.
+// Costs of a device: connecting, launching, returning; and mapping, hashing and copying the input.
+// From `bench/sql_gpu` on an H200 with 16 cores, where the medians of jobs of 10 to 20,000
+// documents of 10 KB lie near this line, and both take the same time from 2,000 to 5,000 documents.
 constexpr double kDeviceSeconds = 0.005;
 constexpr double kDeviceSecondsPerByte = 1 / 4e9;
 

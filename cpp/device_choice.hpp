@@ -15,12 +15,12 @@
 
 namespace gputext {
 
-/// Of a job of any operator, before it runs.
+/// Size of a job of any operator, before it runs.
 struct JobSize {
     std::uint64_t rows = 0;
     std::uint64_t bytes = 0;  // of the input, which a device has to get
     double cpu_seconds = 0;   // as the operator estimates it
-    /// The same of a device, where its part does not only depend on the bytes.
+    /// Seconds that a device takes, where they depend on more than the bytes.
     double device_seconds = 0;
 };
 
@@ -52,7 +52,7 @@ double trie_build_cpu_seconds(std::uint64_t words, std::uint64_t bytes, unsigned
 /// comparison's part grows with how often words share features, which nobody knows before.
 double word_similarity_cpu_seconds(std::uint64_t tokens, const CooccurrenceShape& shape,
                                    unsigned threads);
-/// The same of counts of words.
+/// About what weighing and comparing takes when so many counts of words are given.
 double counted_similarity_cpu_seconds(std::uint64_t counts, unsigned threads);
 
 /// About what a training on so many tokens takes, of which half are left out of each epoch as

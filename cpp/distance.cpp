@@ -90,7 +90,7 @@ template <Term term, std::size_t W, class T>
             term == Term::product_and_square ? sum_of_lanes<W>(squares) : 0.0};
 }
 
-// The same loop, compiled for each instruction set.
+// The loop above, compiled for each instruction set.
 
 template <Term term, class T>
 [[gnu::optimize("O3")]] Distances::Sums dense_sums(const double* query, const std::byte* row,

@@ -53,7 +53,7 @@ public:
     /// NaN where there is none. O(dimensions), or O(stored elements) when sparse.
     double operator()(std::size_t item) const;
 
-    /// The same, or infinity at less cost where the distance is certainly above `limit`.
+    /// Distance to an item, or infinity, at less cost, where it is certainly above `limit`.
     double unless_beyond(double limit, std::size_t item) const;
 
     /// NaN where there is none. Metric cosine only.

@@ -52,7 +52,7 @@ struct Fault {
     unsigned count = 1;
 };
 
-/// Of "POINT:KIND" or "POINT:KIND:COUNT", named as above.
+/// Parses "POINT:KIND" or "POINT:KIND:COUNT", with the names above.
 Result<Fault> parse_fault(std::string_view text);
 
 /// Lets the fault happen if it is one of this point: returns late, never, or with the Status that

@@ -10,7 +10,7 @@
 namespace gputext {
 namespace {
 
-/// Of y = (x - c) s and of what T makes of it.
+/// Sizes of y = (x - c) s and of its error when rounded to T.
 struct Sums {
     double norm;      // of y^2 or |y|
     double residual;  // of (y - T(y))^2 or |y - T(y)|
@@ -53,7 +53,7 @@ template <class T, std::size_t W>
     return {sum_of_lanes<W>(norms), sum_of_lanes<W>(residuals)};
 }
 
-// The same loop, compiled for each instruction set.
+// The loop above, compiled for each instruction set.
 
 template <class T>
 [[gnu::optimize("O3")]] Sums convert_portable(bool squares, const double* row, const double* center,

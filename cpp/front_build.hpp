@@ -21,7 +21,7 @@ constexpr std::size_t kSampleBuckets = 3072;
 /// Every so many buckets, from the first on, one is in that sample. At least 1 bucket.
 std::size_t sample_step(std::size_t buckets);
 
-/// Of the words of those buckets, one bucket behind the other. When stopped, any.
+/// Symbol table chosen from the words of these buckets, bucket by bucket. When stopped, any table.
 SymbolTable front_symbols(std::span<const std::string_view> sample, Stop stop);
 
 /// Without longest, alphabet, text_bytes and checksum.

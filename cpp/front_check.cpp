@@ -33,7 +33,7 @@ private:
     const FrontLayout& layout_;
     const TrieHeader& header_;
 
-    // Of the bucket: what has not been read lies between them.
+    // Unread bytes of the bucket lie between the two.
     const std::uint8_t* at_ = nullptr;
     const std::uint8_t* end_ = nullptr;
 

@@ -34,7 +34,7 @@ std::uint8_t byte_of(std::uint64_t symbol, unsigned i) {
     return static_cast<std::uint8_t>(symbol >> 8 * i);
 }
 
-/// Of a word of the dictionary and one that is looked for, which have equal separators.
+/// Order of the bucket's first word and the word looked up, which have equal separators.
 Order order_of_first(const Bucket& bucket, std::string_view word) {
     const std::size_t length = FrontLayout::tail_length(bucket.first_length);
     const std::string_view tail = word.substr(std::min(word.size(), kSeparatorBytes));
@@ -132,8 +132,8 @@ void write_first(const FrontLayout& layout, std::uint32_t number, const Bucket& 
 
 // ---- Looking words up ----
 
-/// Of the word that shares its first `common` bytes with `word` and goes on with these codes;
-/// `common` becomes what they share altogether.
+/// Order of `word` and the word that shares its first `common` bytes and continues with these
+/// codes; `common` becomes the number of bytes that both share.
 Order FrontTrie::compare(const std::uint8_t* codes, std::uint32_t count, std::string_view word,
                          std::size_t& common) const {
     const SymbolTable& symbols = layout_.symbols;
@@ -229,7 +229,7 @@ Place FrontTrie::place_in(std::uint32_t number, std::string_view word, const Sep
     return {base + bucket.words, false};
 }
 
-/// Of at most kGroup words. The dictionary is not empty.
+/// Finds the codes of at most kGroup words. The dictionary is not empty.
 void FrontTrie::find(std::span<const std::string_view> words,
                      std::array<Place, kGroup>& places) const {
     std::array<Separator, kGroup> keys;

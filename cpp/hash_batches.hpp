@@ -33,7 +33,7 @@ template <class Mark>
     for (std::size_t i = 0; i < HashBatch::size; ++i) out.marked[i] = mark(out.hashes[i]);
 }
 
-// The same loops, compiled for each instruction set.
+// The loops above, compiled for each instruction set.
 
 template <class Mark>
 [[gnu::optimize("O3")]] void hash_batch(const std::uint8_t* at, Mark mark, HashBatch& out) {

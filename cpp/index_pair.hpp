@@ -26,7 +26,7 @@ class PairLists {
 public:
     explicit PairLists(unsigned threads) : lists_(threads) {}
 
-    /// Of two different positions, in any order.
+    /// Adds the pair of two different positions, in any order.
     void add(unsigned worker, std::uint32_t a, std::uint32_t b) {
         const auto [first, second] = std::minmax(a, b);
         lists_[worker].push_back(std::uint64_t{first} << 32 | second);

@@ -45,15 +45,15 @@ public:
         return 16 * rows + 12 * stored;
     }
 
-    /// Of those rows of the items that `rows` names; a row's position is the index into it. Hot
-    /// columns only where `negative` is false, in at most `hot_memory` bytes.
-    /// O(stored elements) time. Error: cancelled.
+    /// Indexes the rows of the items that `rows` names; a row's position is its index in `rows`.
+    /// Hot columns only where `negative` is false, in at most `hot_memory` bytes. O(stored
+    /// elements) time. Error: cancelled.
     Status build(const Vectors& items, const TermMatrix& weights,
                  std::span<const std::uint32_t> rows, bool negative, std::size_t hot_memory,
                  Execution& execution);
 
     std::size_t size() const { return squares_.size(); }
-    /// Of the row's weights, to the bit of cpp/distance.hpp.
+    /// Square of the row's weights, to the bit as in cpp/distance.hpp.
     double square(std::size_t position) const { return squares_[position]; }
 
     std::size_t tile_rows() const { return tile_rows_; }
@@ -76,12 +76,12 @@ public:
         return {Kind::none, 0};
     }
 
-    /// Of a hot term and a tile's rows, and zeros up to tile_rows().
+    /// Weights of a hot term in a tile's rows, with zeros up to tile_rows().
     const std::uint16_t* column(std::size_t tile, std::uint32_t hot) const {
         return tiles_[tile].columns.get() + hot * tile_rows_;
     }
 
-    /// Of a frequent term: rows of the tile, ascending, and their weights.
+    /// Postings of a frequent term: rows of the tile, ascending, and their weights.
     struct List {
         const std::uint16_t* rows;
         const float* weights;
@@ -93,7 +93,7 @@ public:
         return {of.rows.get() + begin, of.weights.get() + begin, of.begins[frequent + 1] - begin};
     }
 
-    /// Of a rare term, in the order of positions.
+    /// Posting of a rare term, in the order of positions.
     struct Posting {
         std::uint32_t position;
         float weight;

@@ -129,7 +129,7 @@ public:
     /// Adds the queries' nearest among these classes to search.nearest. Both are ascending.
     Status run(std::span<const std::uint32_t> queries, std::span<const std::uint32_t> classes) {
         Execution& execution = search_.execution;
-        // Those that escalated among earlier classes are searched again anyway.
+        // Queries that escalated among earlier classes are searched again anyway.
         std::sort(escalated_.begin(), escalated_.end());
         left_queries_.clear();
         std::set_difference(queries.begin(), queries.end(), escalated_.begin(), escalated_.end(),

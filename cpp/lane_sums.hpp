@@ -25,7 +25,7 @@ float lane_dot(const float* a, const float* b, std::size_t dimensions);
 /// The sum of (a[i] - b[i])^2, i < dimensions. O(dimensions).
 float lane_squared_distance(const float* a, const float* b, std::size_t dimensions);
 
-/// The same functions by one instruction set, for loops that call them often and for tests.
+/// These functions for one instruction set, for loops that call them often and for tests.
 using LaneSum = float (*)(const float* a, const float* b, std::size_t dimensions);
 LaneSum lane_dot_by(Simd simd);
 LaneSum lane_squared_distance_by(Simd simd);

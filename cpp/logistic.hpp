@@ -13,7 +13,7 @@
 
 namespace gputext {
 
-/// Of a finite number; of one that is not, something from 0 to 1.
+/// 1 / (1 + exp(-x)) for a finite number; some value from 0 to 1 for any other.
 inline float logistic(float x) {
     const float a = -std::fmin(std::fabs(x), 80.0f);
     const float n = std::rint(a * 0x1.715476p+0f);

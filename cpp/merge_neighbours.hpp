@@ -12,8 +12,8 @@
 
 namespace gputext {
 
-/// Of the same queries in each part. first_items: what an item's number in a part counts from; they
-/// ascend. The answer has the k nearest of all by distance and then by number, which are those of a
+/// Merges the neighbours that each part found for the same queries. first_items: the number of a
+/// part's first item, ascending. Keeps the k nearest by distance and then by number, as does a
 /// search in the whole collection where each part has its own k nearest; its counts are the parts'
 /// sums. O(neighbours * parts) time. Error: cancelled.
 Status merge_neighbours(std::span<const Neighbours> parts,

@@ -11,7 +11,7 @@
 
 namespace gputext {
 
-/// Of a number that is not above 0; 0 for those below -87. Compiled for an instruction set with
+/// exp(y) for y <= 0; 0 for y below -87. Compiled for an instruction set with
 /// fused operations where it is inlined into such a function.
 [[gnu::always_inline]] inline float natural_exp(float y) {
     // A sum with it has no fraction: it is rounded to an integer.

@@ -12,7 +12,7 @@
 
 namespace gputext {
 
-/// Of a normal number above 0.
+/// Natural logarithm of a normal number above 0.
 inline double natural_log(double x) {
     constexpr std::uint64_t kFraction = (std::uint64_t{1} << 52) - 1;
     // The bits of sqrt(2)'s fraction: mantissas above it belong to the next power of two.

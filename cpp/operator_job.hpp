@@ -24,7 +24,7 @@ class OperatorJob {
 public:
     virtual ~OperatorJob() = default;
 
-    /// Of the request, which may be asked for at any time and from any thread.
+    /// Name of the request's operation; may be called at any time and from any thread.
     virtual const char* operation() const = 0;
     virtual std::uint16_t request_type() const = 0;
     virtual const JobLimits& limits() const = 0;

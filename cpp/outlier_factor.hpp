@@ -58,7 +58,7 @@ Result<std::vector<double>> local_outlier_factors(const OutlierParameters& param
 using NeighbourSearch = std::function<Result<Neighbours>(const KnnParameters& parameters,
                                                          const Vectors& rows, const RowKeys& keys)>;
 
-/// The same with the neighbours from elsewhere, as from a device. Errors: also those of the search.
+/// Factors from neighbours found elsewhere, as on a device. Errors: also the search's.
 Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
                                                   const Vectors& items,
                                                   const NeighbourSearch& search,

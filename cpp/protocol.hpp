@@ -453,7 +453,7 @@ struct PackedSignature {
 };
 static_assert(sizeof(PackedSignature) == 16);
 
-/// Of no use once `stop` has said so.
+/// Packs signatures for a file. The result is of no use once `stop` has asked to stop.
 std::vector<std::uint8_t> pack_signatures(GivenSignatures signatures, Stop stop = {});
 
 /// The inverse, of a file for so many documents; invalid_argument for anything that pack_signatures
@@ -475,7 +475,7 @@ Status check_row_begins(std::span<const std::uint64_t> begins, std::uint64_t sto
 /// Ok when the words lie one after the other within so many bytes, and each is below 4 GB.
 Status check_word_begins(std::span<const std::uint64_t> begins, std::uint64_t bytes, Stop stop);
 
-/// Of the file of a reply. Null when no machine could hold it.
+/// Layout of a reply's file. Null when no machine could hold it.
 struct NeighboursLayout {
     std::uint64_t distances_begin;
     std::uint64_t items_begin;

@@ -78,7 +78,7 @@ struct Cuts {
     }
 };
 
-/// Of the hashes, those that cut at a level or above.
+/// Hashes that cut at a level or above.
 struct CutMark {
     int floor;
     [[gnu::always_inline]] bool operator()(std::uint32_t hash) const { return cuts(hash, floor); }

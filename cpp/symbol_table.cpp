@@ -20,7 +20,8 @@ std::uint64_t load(std::string_view text) {
     return word;
 }
 
-/// Of one to eight bytes, as a number whose order is that of the strings but for zeros behind them.
+/// A string of one to eight bytes as a number, whose order is the strings' except for trailing
+/// zeros.
 struct Piece {
     std::uint64_t bytes;  // the first one highest
     std::uint64_t count;

@@ -67,7 +67,7 @@ template <bool add>
     return count == 0;
 }
 
-// The same loops, compiled for each instruction set.
+// The loops above, compiled for each instruction set.
 
 [[gnu::optimize("O3")]] void all_columns(const std::uint16_t* const* columns, const float* weights,
                                          std::size_t count, std::size_t rows, float* scores) {

@@ -88,8 +88,8 @@ public:
     /// Scores a tile's items. A query's tiles ascend from the first that it was set for.
     void score(IndexedQuery& query, std::size_t tile);
 
-    /// Of the tile's items from row `from` on that share a term with the query, calls
-    /// keep({score, position}) for those that score at least `least`; keep() returns the least
+    /// Visits the tile's items from row `from` on that share a term with the query: calls
+    /// keep({score, position}) for each that scores at least `least`; keep() returns the least
     /// score from there on.
     template <class Keep>
     void gate(std::size_t tile, float least, Keep&& keep) const {

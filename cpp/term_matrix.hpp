@@ -99,7 +99,7 @@ public:
         return shared ? distance(products, item_square) : std::nan("");
     }
 
-    /// Of the products of the terms that they share, at least one.
+    /// Distance from the sum of products over the terms that both rows share, at least one.
     double distance(const ColumnSum& products, double item_square) const {
         const double cosine = products() / std::sqrt(square_ * item_square);
         return 1 - (cosine < -1 ? -1 : cosine > 1 ? 1 : cosine);

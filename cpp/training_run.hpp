@@ -25,8 +25,8 @@ struct TrainingInput {
     double sample = 1e-4;  // of word_sampling()
     TokenStream tokens;
     std::span<const std::uint64_t> counts;  // of each word; not all of them 0
-    /// Of the first words, that have been trained before: their vectors, row by row, and behind all
-    /// of these their outputs.
+    /// Vectors of the first words, which were trained before, row by row, followed by their
+    /// output vectors.
     std::span<const float> known;
 };
 

@@ -17,7 +17,7 @@ struct TrainingWindow {
     std::vector<std::uint32_t> outputs;  // the word itself first; none when there is no window
 };
 
-/// Of one shard in one epoch. The views live as long.
+/// Windows of one shard in one epoch. The views must live as long.
 class TrainingWindows {
 public:
     TrainingWindows(const TrainerParameters& parameters, const WordSampling& sampling,

@@ -39,7 +39,7 @@ std::size_t padded(std::size_t columns) {
     }
 }
 
-/// Of all open columns.
+/// Least distance among all open columns.
 [[gnu::always_inline]] inline std::uint32_t least_distance(
     const TransportSolver::Columns& columns) {
     const std::uint32_t* __restrict const distances = columns.distances;
@@ -296,7 +296,7 @@ Status TransportSolver::search(std::uint32_t row, std::size_t& end) {
     }
 }
 
-/// Those that carry something to the column, from which it may be taken back.
+/// Reaches the rows that carry something to the column, from which it may be taken back.
 Status TransportSolver::reach_rows(std::uint32_t column) {
     const Columns columns = searched();
     const std::uint32_t distance = distances_[column];

@@ -92,7 +92,7 @@ private:
     std::size_t row_words_ = 0;            // of a set of rows
     std::vector<std::uint32_t> supplies_, demands_;  // that are left; demands with the padding's
     std::vector<std::int32_t> u_, v_;
-    // Of one search:
+    // State of one search:
     std::vector<std::uint32_t> distances_, from_, closed_;
     std::vector<std::uint32_t> row_distances_, row_from_;  // of rows reached, by which column
     std::vector<std::uint32_t> reached_, scanned_;

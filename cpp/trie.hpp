@@ -63,7 +63,7 @@ public:
 
     /// Steps to the first or the next word; false behind the last one. O(bytes of the word).
     virtual bool next() = 0;
-    /// Of the word that next() stepped to; valid until it is called again.
+    /// Code of the word that next() stepped to; valid until next() is called again.
     std::uint32_t code() const { return code_; }
     std::string_view word() const { return word_; }
 

@@ -34,9 +34,9 @@ struct TrieHeader {
 };
 static_assert(sizeof(TrieHeader) == 64);
 
-/// Of all bytes but those of the checksum itself. A change within eight bytes that begin at a
-/// multiple of eight always changes it, any other one but for a chance of 2^-64. No protection
-/// against those who want to deceive.
+/// Checksum of all bytes except the checksum's own. A change within eight bytes that begin at a
+/// multiple of eight always changes it, any other change with a probability of 1 - 2^-64. It does
+/// not protect against an attacker.
 std::uint64_t trie_checksum(std::span<const std::uint8_t> image);
 
 /// The header of an image that begins with one, is as long as it says, and has its checksum.

@@ -36,7 +36,7 @@ private:
 /// Queries, items, and perhaps keys.
 class MappedSearch {
 public:
-    /// Of a SubmitNeighbours or a message with the same files.
+    /// Maps the files of a SubmitNeighbours, or of a message with the same files.
     template <class Submit>
     Status map(const Submit& request, std::span<const FileDescriptor> files, Stop stop) {
         Status status = queries_.map(request.queries, files, stop);

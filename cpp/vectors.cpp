@@ -77,7 +77,7 @@ template <class T>
     return magnitude_of(T{}, most);
 }
 
-// The same loops, compiled for each instruction set.
+// The loops above, compiled for each instruction set.
 
 template <class T>
 [[gnu::optimize("O3")]] void copy(const T* from, std::size_t count, double* out) {

@@ -47,8 +47,8 @@ public:
     std::size_t bytes() const;
 
 private:
-    /// Of a hash table with linear probing, at most two thirds full. The hash is kept so that a
-    /// longer table is filled, and nearly every other term passed, without a look at a term.
+    /// Slot of a hash table with linear probing, at most two thirds full. It keeps the hash, so
+    /// that a longer table is filled, and nearly every other term skipped, without comparing terms.
     struct Slot {
         std::uint32_t hash;
         std::uint32_t number;

@@ -66,7 +66,7 @@ public:
     /// loss, and as the steps of its phase the tokens of all epochs and shards.
     Status take_part(WordTrainer& trainer, const FarthestSearch& search, Execution& execution);
 
-    /// Of what has been trained; after take_part() of all.
+    /// The trained model; to be called after take_part() of all parts.
     const TrainingModel& model() const { return model_; }
     TrainingCount count() const;
     /// In how many of the lists that were searched for the most frequent farthest word was, of how

@@ -71,7 +71,7 @@ Status check_text_pairs(const TextPairs& pairs, std::size_t words, Stop stop);
 /// and invalid_argument for a longest vector below 2^-40 that is not zero.
 Result<int> movers_scale(const WordVectors& vectors, Execution& execution);
 
-/// Of a total cost T. NaN for a pair's total of 0.
+/// Distance from a total cost. NaN where the pair's total mass is 0.
 double movers_distance(std::uint64_t cost, std::uint32_t total, int scale);
 
 struct MoversParameters {

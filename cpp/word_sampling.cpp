@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kDraws = 0x1p32;
 
-/// Of a share of all draws, how many of 2^32 numbers from 0, less one; none at all is one.
+/// The last of the 2^32 numbers, counted from 0, that a share of all draws takes; at least 0.
 std::uint32_t last_of(double share) {
     if (!(share < 1)) return UINT32_MAX;
     const double numbers = share * kDraws;

@@ -25,7 +25,7 @@ struct WordSampling {
     std::vector<std::uint32_t> other;
 };
 
-/// Of words with these counts, at least one of them above 0. `sample` 0 keeps all. O(words).
+/// Sampling of words with these counts, at least one above 0. `sample` 0 keeps all. O(words).
 WordSampling word_sampling(std::span<const std::uint64_t> counts, double sample);
 
 /// The word that 64 random bits draw.

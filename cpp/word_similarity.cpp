@@ -53,7 +53,7 @@ std::uint64_t sum_of_row(WordMeasure measure, const WordFeatures& features, std:
     return sum;
 }
 
-/// Of what two words share and have; `shared` is above 0 and below 2^53, as the others are.
+/// Similarity from the shared sum and each word's own; all are above 0 and below 2^53.
 double similarity(WordMeasure measure, double shared, std::uint64_t a, std::uint64_t b) {
     if (measure == WordMeasure::lin) return shared / static_cast<double>(a + b);
     if (measure == WordMeasure::jaccard) return shared / (static_cast<double>(a + b) - shared);
@@ -151,7 +151,7 @@ private:
             for (std::uint32_t word = first; word < std::min(words, first + step); ++word) {
                 if (execution_.stop_requested()) return Status::cancelled();
                 const std::uint64_t sum = sum_of_row(parameters_.measure, features_, word);
-                // Of weights below 2^16, features below 2^32: only squares can.
+                // With weights below 2^16 and fewer than 2^32 features only squares can overflow.
                 if (sum >> 53 != 0)
                     return invalid("the squares of a word's weights add up to more than 2^53");
                 sums_[word] = sum;
@@ -175,7 +175,7 @@ private:
 
     /// What cpp/word_sums.hpp compares sums with. Floats are off by less than the last factor.
     float gate_of(double similarity) const {
-        // Of jaccard, sums are of pairs of ones: twice the shared features.
+        // With jaccard, sums add up pairs of ones: twice the number of shared features.
         const double gate = parameters_.measure == WordMeasure::jaccard
                                 ? 2 * similarity / (1 + similarity)
                                 : similarity;
@@ -231,7 +231,7 @@ private:
         return scratch;
     }
 
-    /// Of a tile that begins there: it has either only rows, or none.
+    /// End of the tile that begins there. A tile has either only rows, or none.
     std::uint32_t tile_end(std::uint32_t begin, std::uint32_t most) const {
         const std::uint32_t border = begin < rows_begin_ ? rows_begin_
                                      : begin < rows_end_ ? rows_end_

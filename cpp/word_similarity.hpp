@@ -30,7 +30,7 @@ enum class WordMeasure : std::uint8_t { lin, cosine, jaccard };
 struct SimilarityParameters {
     WordMeasure measure = WordMeasure::lin;
     std::uint32_t top_k = 20;  // at least 1
-    /// Of which words neighbours are wanted, first .. end - 1: the lists of others are empty.
+    /// Words whose neighbours are wanted, first .. end - 1: the lists of other words are empty.
     std::uint32_t first = 0, end = UINT32_MAX;
     /// Bytes that the CPU's search may take beside the features, the answer and
     /// similarity_bytes()'s few a word and a column. With less, lists of fewer words are made at a
@@ -52,8 +52,8 @@ struct Thesaurus {
 Result<Thesaurus> word_similarities(const SimilarityParameters& parameters,
                                     const WordFeatures& features, Execution& execution);
 
-/// Of two words by their numbers, in O(their features); 0 if they share none, or one has none. Of a
-/// word with features with itself: 1.
+/// Similarity of two words by their numbers, in O(their features); 0 if they share no feature. A
+/// word that has features and itself have 1.
 double pair_similarity(WordMeasure measure, const WordFeatures& features, std::uint32_t a,
                        std::uint32_t b);
 

@@ -43,8 +43,8 @@ struct SumKernels {
     /// Sets kBlockWords sums to those over the terms.
     void (*add_hot)(const std::uint32_t* cells, const HotTerm* terms, std::size_t count, Sum* sums);
 
-    /// Of 64 words, which have a sum of at least `gate` or their own gate, whichever is less, times
-    /// both sizes' sum or, for `passing_product`, product. In float.
+    /// Bit mask of the words among 64 whose sum is at least the lesser of `gate` and their own
+    /// gate, times the sum of both sizes or, for `passing_product`, their product. In float.
     using Passing = std::uint64_t (*)(const Sum* sums, const float* sizes, const float* gates,
                                       float size, float gate);
     Passing passing_sum, passing_product;

@@ -29,8 +29,8 @@ public:
         std::size_t hot_memory = 0;
     };
 
-    /// Of the words from `begin` to `end`, at most kMostWords; fewer than 2^32 features in all.
-    /// Reuses the memory of the tile that it was before. O(their features + all columns) time.
+    /// Indexes the words from `begin` to `end`, at most kMostWords, with fewer than 2^32 features.
+    /// Reuses the memory of the previous tile. O(their features + all columns) time.
     /// Error: cancelled.
     Status build(const WordFeatures& features, const Choice& choice, std::uint32_t begin,
                  std::uint32_t end, Execution& execution);
@@ -39,8 +39,8 @@ public:
     std::uint32_t end() const { return end_; }
     std::uint32_t size() const { return end_ - begin_; }
 
-    /// Of a feature that is not hot: for each word that has it, its number in the tile (low half)
-    /// and the weight (high half).
+    /// Postings of a feature that is not hot: for each word that has it, the word's number in the
+    /// tile (low half) and the weight (high half).
     std::span<const std::uint32_t> list(std::uint32_t column) const {
         return {postings_.data() + list_begins_[column],
                 postings_.data() + list_begins_[column + 1]};

@@ -72,7 +72,7 @@ public:
     const std::int32_t* sum(std::uint32_t row) const {
         return sums_.data() + slots_[row].number * size_;
     }
-    /// Those met whose number leaves this remainder by the number of owners.
+    /// Rows met so far that belong to an owner: row number modulo the number of owners.
     const std::vector<std::uint32_t>& rows_of(unsigned owner) const { return lists_[owner]; }
 
     void clear() {
@@ -308,7 +308,7 @@ private:
                         to.data() + word * parameters_.dimensions);
     }
 
-    /// Those of a shard's epoch are the same for all of its parts.
+    /// Finds a part's entries. All parts of a shard share the entries of an epoch.
     Status find_entries(const TrainingPart& part, Execution& execution) {
         if (found_ && found_shard_ == part.shard && found_epoch_ == part.epoch) return {};
         found_ = false;

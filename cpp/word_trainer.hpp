@@ -73,7 +73,7 @@ struct TrainerParameters {
     static constexpr std::uint32_t kBreak = UINT32_MAX;
     static constexpr int kFractionBits = 22;
     static constexpr float kMostStep = 1 << 28;  // in units of 2^-kFractionBits
-    // Of random_key().
+    // Values of `use` for random_key().
     static constexpr std::uint64_t kKeepUse = 1, kStartUse = 2, kWindowUse = std::uint64_t{1} << 32;
 
     WordModel model = WordModel::skipgram;

@@ -111,7 +111,7 @@ public:
         return parameters_.weight == WordWeight::count ? Status() : marginals_.add_up(execution);
     }
 
-    /// Of the counts of a word.
+    /// Weighs the counts of a word.
     void weigh_row(std::uint32_t word, std::uint16_t* weights) const {
         const std::uint64_t begin = counts_.begins[word], end = counts_.begins[word + 1];
         const bool ppmi = parameters_.weight == WordWeight::ppmi;

@@ -39,9 +39,9 @@ struct WeightParameters {
 
     WordWeight weight = WordWeight::lin;
     double discount = 0.95;  // from 0 to kMostDiscount
-    /// Of which neighbours there are features: those of the most frequent words, numbers 0 and up,
-    /// as many as make so many columns in all relations (rounded up to whole words); 0 for all.
-    /// Sums over all neighbours do not depend on it.
+    /// Number of columns that are kept as features, in all relations (rounded up to whole words):
+    /// those of the most frequent words, numbers 0 and up, as neighbours; 0 for all. Sums over all
+    /// neighbours do not depend on it.
     std::uint64_t features = 0;
 };
 

@@ -68,7 +68,7 @@ private:
     BitWriter payload_;
 };
 
-/// Of the children by a symbol whose parents are below `end`.
+/// Superblock of the children by a symbol whose parents are below `end`.
 XbwSuperblock PartMaker::next_superblock(std::uint32_t symbol, std::uint64_t end) {
     std::uint16_t blocks[kXbwBlocks] = {};
     std::uint32_t& next = next_[symbol];

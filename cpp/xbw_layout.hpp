@@ -131,7 +131,7 @@ struct XbwLayout {
 XbwLayout xbw_layout_of(const TrieHeader& header, const XbwNumbers& numbers);
 constexpr std::uint64_t kXbwMostPayload = std::uint64_t{1} << 29;
 
-/// Of an image whose header has been read: checks that the parts fill it, and nothing in them.
+/// Layout of an image whose header was checked. Checks that the parts fill it, not their contents.
 Result<XbwLayout> read_xbw_layout(std::span<const std::uint8_t> image);
 
 /// All values of 15 bits by class and then ascending: 64 KB.
@@ -139,7 +139,7 @@ extern const std::array<std::uint16_t, 1u << kXbwBlockBits> kXbwBlockValues;
 
 // ---- Classes of a superblock, 16 numbers of four bits ----
 
-/// Those of the blocks before block `v`, zeros for the others; v < 16.
+/// Classes of the blocks before block `v`, and zeros for the others; v < 16.
 constexpr std::uint64_t xbw_classes_before(std::uint64_t classes, std::uint32_t v) {
     return classes & ((std::uint64_t{1} << 4 * v) - 1);
 }
@@ -195,7 +195,7 @@ struct XbwImage {
     XbwSuperblock superblock(std::uint32_t stored) const {
         return load_at<XbwSuperblock>(superblock_address(stored));
     }
-    /// Of a class from 1 to 15, at that bit of the payload.
+    /// Bits of a block of class 1 to 15 that begins at that bit of the payload.
     std::uint32_t block(std::uint32_t bit, std::uint32_t k) const {
         const auto bits = load_at<std::uint32_t>(bytes + layout.payload + bit / 8) >> bit % 8;
         return kXbwBlockValues[kXbwClassBegins[k] + (bits & ((1u << kXbwWidths[k]) - 1))];

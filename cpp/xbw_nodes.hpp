@@ -23,12 +23,12 @@ struct XbwNodes {
     std::uint32_t longest = 0;
 };
 
-/// Of words in strict order. No tree is built: the last 64 / log2(symbols) bytes of all prefixes
-/// are sorted, and those that are equal by twice as many bytes in each further round, by the order
-/// of the prefixes that are shorter by so many (prefix doubling, as in Manber, Myers, "Suffix
-/// arrays", 1993). O(nodes log nodes) time a round, log2(longest) rounds at most, on the
-/// execution's threads; about 32 bytes a node. Errors: cancelled; invalid_argument for 2^32 - 1
-/// nodes or more.
+/// Numbers the nodes of the trie of words in strict order. No tree is built: all prefixes are
+/// sorted by their last 64 / log2(symbols) bytes, and equal ones by twice as many bytes in each
+/// further round, by the order of the prefixes that are shorter by so many (prefix doubling, as in
+/// Manber, Myers, "Suffix arrays", 1993). O(nodes log nodes) time a round, log2(longest) rounds at
+/// most, on the execution's threads; about 32 bytes a node. Errors: cancelled; invalid_argument for
+/// 2^32 - 1 nodes or more.
 Result<XbwNodes> number_xbw_nodes(std::span<const std::string_view> words, Execution& execution);
 
 }  // namespace gputext

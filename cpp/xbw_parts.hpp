@@ -35,8 +35,8 @@ struct CodeShortcuts {
     std::vector<std::uint32_t> targets;
 };
 
-/// Of the codes of all words in the order of nodes, a permutation. O(words) time and reads all over
-/// them; false when stopped.
+/// Shortcuts for the codes of all words in the order of nodes, a permutation. O(words) time, with
+/// reads at random places; false when stopped.
 bool find_shortcuts(std::span<const std::uint32_t> codes, CodeShortcuts& found, Stop stop);
 
 }  // namespace gputext

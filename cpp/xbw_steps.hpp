@@ -29,7 +29,7 @@ struct XbwSteps {
     XbwChild (*next_child)(const XbwImage& image, std::uint32_t node, std::uint32_t from);
     /// By the greatest symbol below `end`.
     XbwChild (*last_child)(const XbwImage& image, std::uint32_t node, std::uint32_t end);
-    /// Of a node to which this symbol leads. O(log(nodes)) reads.
+    /// Parent of a node to which this symbol leads. O(log(nodes)) reads.
     std::uint32_t (*parent)(const XbwImage& image, std::uint32_t node, std::uint32_t symbol);
     /// How many bits of these lines are set below bit i, and whether it is set itself.
     std::uint32_t (*rank)(const XbwImage& image, std::uint64_t lines, std::uint32_t i, bool& set);

@@ -28,8 +28,8 @@ struct Activity {
     SharedActivity shown;
 };
 
-/// Those of this session, the innermost last, which is the one that is shown. Operators in inner
-/// queries of each other beyond that many are not.
+/// Activities of this session, the innermost last; that one is shown. Operators nested deeper than
+/// this in each other's inner queries are not shown.
 Activity activities[8];
 int depth = 0;
 std::intptr_t last_number = 0;

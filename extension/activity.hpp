@@ -29,7 +29,7 @@ void begin_activity(const char* operation, MemoryContext context);
 /// Shows how far it is. May be called often: it does something only when a client wants to know.
 void show_step(const Step& step);
 
-/// The same for the rows of its inner query, as they come.
+/// Shows how many rows of the inner query were read.
 void show_rows(std::uint64_t rows, std::uint64_t bytes);
 
 }  // namespace gputext

@@ -38,7 +38,7 @@ public:
     }
     std::string_view token(std::size_t at) const { return code_.words.term(code_.tokens[at]); }
 
-    /// Of the tokens from a place to another, with the blanks.
+    /// Length of the tokens from one place to another, with the blanks between them.
     std::size_t length(std::size_t begin, std::size_t stop) const {
         std::size_t sum = stop - begin - 1;
         for (std::size_t at = begin; at < stop; ++at) sum += token(at).size();
@@ -50,7 +50,7 @@ private:
     const Unit unit_;
 };
 
-/// Of an array with these elements.
+/// Size of an array with these elements.
 std::size_t array_size(const Elements& elements) {
     std::size_t size = ARR_OVERHEAD_NONULLS(1), begin = 0;
     for (std::size_t element = 0; element < elements.count(); ++element) {

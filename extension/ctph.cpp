@@ -200,7 +200,7 @@ PGDLLEXPORT Datum gputext_ctph_hash_extended(PG_FUNCTION_ARGS) {
     return hash_any_extended(bytes.data(), static_cast<int>(bytes.size()), PG_GETARG_INT64(1));
 }
 
-/// Of a text or a bytea: both are hashed byte by byte.
+/// Takes a text or a bytea: both are hashed byte by byte.
 PGDLLEXPORT Datum gputext_ctph_signature(PG_FUNCTION_ARGS) {
     const varlena* document = PG_GETARG_VARLENA_PP(0);
     const std::size_t longest = signature_length(PG_GETARG_INT32(1));

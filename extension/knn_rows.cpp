@@ -75,7 +75,7 @@ private:
     pg_unreachable();
 }
 
-/// Of one inner query; `kind_` and what belongs to it.
+/// Sets `kind_` and the types of one inner query from its columns.
 void KnnReceiver::set_types(TupleDesc columns) {
     if (columns->natts != 2 && columns->natts != 3)
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),

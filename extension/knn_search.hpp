@@ -34,7 +34,7 @@ protected:
     KnnRows& rows_;
 };
 
-/// Of vectors, by any metric.
+/// Search among vectors, by any metric.
 class VectorSearch final : public KnnSearch {
 public:
     VectorSearch(KnnRows& rows, const KnnParameters& parameters)
@@ -48,7 +48,7 @@ private:
     KnnParameters parameters_;
 };
 
-/// Of texts, or of weights of terms.
+/// Search among texts, or among weights of terms.
 class TermSearch final : public KnnSearch {
 public:
     TermSearch(KnnRows& rows, const TermKnnParameters& parameters, const TermParameters& weighting)

@@ -64,7 +64,7 @@ private:
     std::vector<std::uint64_t> begins_;
     std::vector<std::uint32_t> lengths_;
     UnknownTokens unknown_;
-    // Of one sequence:
+    // State of one sequence:
     std::vector<std::uint32_t> numbers_;
     std::vector<std::uint8_t> flags_;
 };

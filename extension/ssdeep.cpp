@@ -16,7 +16,7 @@ extern "C" {
 PG_FUNCTION_INFO_V1(gputext_ssdeep_hash);
 PG_FUNCTION_INFO_V1(gputext_ssdeep_compare);
 
-/// Of a text or a bytea: both are hashed byte by byte.
+/// Takes a text or a bytea: both are hashed byte by byte.
 PGDLLEXPORT Datum gputext_ssdeep_hash(PG_FUNCTION_ARGS) {
     const varlena* document = PG_GETARG_VARLENA_PP(0);
     char signature[160];  // 10 digits, 64 and 32 letters, 2 colons

@@ -58,7 +58,7 @@ public:
     TokenReader(Oid config, std::size_t memory_limit) : config_(config), packed_(memory_limit) {}
 
     void read_text(const varlena* text);
-    /// Of type text[]; nulls keep their places.
+    /// Reads words of a text[]; nulls keep their places.
     void read_array(const ArrayType* words);
 
     std::size_t texts() const { return texts_; }
@@ -67,8 +67,8 @@ public:
     /// How often a word of the vocabulary occurs.
     std::uint64_t count(std::uint32_t number) const { return counts_[number]; }
 
-    /// Of the words that occur so often, so many of the most frequent; among equals those whose
-    /// bytes come first.
+    /// Chooses the `most` most frequent words among those that occur at least `min_count` times;
+    /// among equally frequent words, those whose bytes come first.
     void choose(std::uint64_t min_count, std::size_t most, ChosenWords& chosen) const;
 
     /// After the last text: appends their chosen words, numbered by their order. Gives the

@@ -146,7 +146,7 @@ char* bytes_as_text(const varlena* value) {
     return form;
 }
 
-/// Of the argument, of which only the first bytes are fetched.
+/// Statistics of the argument, of which only the first bytes are fetched.
 TrieStats stats_argument(FunctionCallInfo fcinfo) {
     const varlena* const begin = PG_DETOAST_DATUM_SLICE(PG_GETARG_DATUM(0), 0, sizeof(TrieHeader));
     TrieHeader header;

@@ -66,7 +66,7 @@ struct EncodedRows {
         return id_at(id_type,
                      ids.data() + (id_type.by_value ? row * sizeof(Datum) : id_begins[row]));
     }
-    /// Of that place among all rows' words.
+    /// Number of the word at that place among the words of all rows.
     std::uint32_t number(std::uint64_t place) const {
         return reinterpret_cast<const std::uint32_t*>(numbers.data())[place];
     }

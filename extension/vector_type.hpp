@@ -42,7 +42,7 @@ enum class VectorFault {
 /// Reads a value that is not null; `vector` holds only without a fault.
 VectorFault read_vector(const VectorType& type, Datum value, VectorValue& vector);
 
-/// The same for an array of numbers, which says its own type.
+/// Reads an array of numbers, which has its type with it.
 VectorFault read_array(Datum value, VectorType& type, VectorValue& vector);
 
 /// Raises the fault as an error about `whose`: "item 17".

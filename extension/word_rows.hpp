@@ -24,7 +24,7 @@ public:
     /// The number of the word.
     std::uint32_t add(std::string_view word);
     std::uint32_t size() const { return size_; }
-    /// Of all words, with where they begin.
+    /// Size of all words, and of the positions where they begin.
     std::uint64_t bytes() const { return bytes_.size() + begins_.size(); }
 
     /// Ends the adding; what follows is for then.

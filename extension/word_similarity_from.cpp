@@ -148,7 +148,7 @@ Datum answer(FunctionCallInfo fcinfo) {
     Failure failure;
     if (!attempt(failure, [&] { return counts->set_order(); })) raise_failure(failure);
     set.times().lap("reading rows");
-    // Of which positions there are, only the search learns.
+    // Only the search finds out which positions there are.
     check_thesaurus_memory(parameters, {static_cast<std::uint32_t>(counts->order.size()), 1});
     CountedSearch* search = make_owned<CountedSearch>(set.context(), counts->triples, counts->order,
                                                       weighting, parameters);

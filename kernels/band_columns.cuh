@@ -14,7 +14,7 @@ namespace gputext::device {
 inline constexpr unsigned kWarp = 32;
 inline constexpr unsigned kEveryLane = 0xffffffffu;
 
-// Of every lane. Before compute capability 8.0 there is no instruction for these.
+// Reductions over all lanes. Before compute capability 8.0 there is no instruction for them.
 
 template <class Number>
 __device__ inline Number warp_min(Number x) {

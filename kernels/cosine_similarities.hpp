@@ -1,7 +1,7 @@
 // kernels/cosine_similarities.hpp - cpp/cosine_similarity.hpp on a device, for dense vectors
 //
-// The same bits. Sixteen lanes take the definition's sixteen partial sums of an item: its elements
-// are read once, and summed in double precision faster than device memory delivers them.
+// Gives the CPU's bits. Sixteen lanes take the definition's sixteen partial sums of an item: its
+// elements are read once, and summed in double precision faster than device memory delivers them.
 
 #pragma once
 

@@ -28,7 +28,7 @@
 namespace gputext {
 namespace {
 
-/// Of the processors that the kernels are built for, as __CUDA_ARCH__: 900 is 9.0.
+/// Compute capabilities that the kernels are built for, as __CUDA_ARCH__: 900 is 9.0.
 constexpr int kArchitectures[] = {__CUDA_ARCH_LIST__};
 
 std::string version_text(int version, int major_unit, int minor_unit) {
@@ -278,7 +278,7 @@ public:
 private:
     /// Allocations are rounded up, and the driver takes a little now and then.
     static constexpr std::uint64_t kFreePartKept = 32;
-    /// Of the device's memory, what dictionaries that stay may take.
+    /// Divisor of the device's memory: the part that resident dictionaries may take.
     static constexpr std::uint64_t kPartForTries = 8;
 
     /// Calls the operator, which takes a DeviceWork and returns a Result, on this device; a second

@@ -11,7 +11,7 @@
 namespace gputext {
 
 /// A view of packed documents whose bytes lie on the device; whoever made it keeps the memory.
-/// The same bounds hold as for Documents. The extents are needed on both sides.
+/// The bounds of Documents hold. The extents are needed on both sides.
 struct DeviceDocuments {
     const std::uint8_t* bytes = nullptr;   // on the device
     const Extent* extents = nullptr;       // on the device

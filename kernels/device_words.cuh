@@ -69,7 +69,7 @@ __host__ __device__ inline std::uint64_t reversed_bytes(std::uint64_t number) {
 #endif
 }
 
-/// Of a number that is not 0.
+/// Position of the lowest bit that is set in a number other than 0.
 __host__ __device__ inline std::uint32_t lowest_bit(std::uint32_t number) {
 #ifdef __CUDA_ARCH__
     return static_cast<std::uint32_t>(__ffs(static_cast<int>(number)) - 1);

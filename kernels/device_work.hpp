@@ -8,8 +8,9 @@
 
 namespace gputext::gpu {
 
-/// Of the current device. An operator looks at its Execution between launches, none of which takes
-/// longer than some 50 ms, and does all its work on this one stream unless its header says more.
+/// Memory and stream of the current device for one operator. The operator looks at its Execution
+/// between launches, none of which takes longer than some 50 ms, and does all its work on this
+/// one stream unless its header says more.
 struct DeviceWork {
     cudaStream_t stream = nullptr;
     std::size_t bytes = 0;  // of device memory, at most

@@ -22,7 +22,7 @@ struct DirectFilterInput {
     DeviceQueries queries;
     DeviceRows items;
     std::uint32_t first_item;  // the number of the first of `items`
-    /// Of `items`, as row_squares gives them; for inner_product and cosine.
+    /// Squares of `items`, as row_squares gives them; for inner_product and cosine.
     const double* item_squares;
 };
 

@@ -93,7 +93,7 @@ struct ProductAndSquareTerms {
     }
 };
 
-/// Of N pairs that a half warp works on, the one that the calling lane has the result of.
+/// Number of the pair, among the N of a half warp, whose result the calling lane has.
 template <unsigned N>
 __device__ unsigned own_pair() {
     static_assert(kHalfWarp % N == 0);
@@ -213,7 +213,7 @@ struct ExactQuery {
     double square;  // cosine only
 };
 
-/// Of sums over rows that are scaled where they need it.
+/// Similarity from sums over rows that were scaled where they need it.
 __device__ inline double similarity_of(double products, double query_square, double square) {
     if (query_square == 0 || square == 0) return nan("");
     const double similarity = __ddiv_rn(products, __dsqrt_rn(__dmul_rn(query_square, square)));

@@ -54,7 +54,7 @@ __device__ void sums_of_row(const double2* query, const uint4* row, unsigned vec
     for (unsigned s = 0; s < Terms::sums; ++s) own[s] = sums[0][s];
 }
 
-/// Of float64 alone sums may be out of range: see cpp/distance.hpp.
+/// Only with float64 may sums be out of range: see cpp/distance.hpp.
 template <class T>
 inline constexpr bool needs_second_looks = std::is_same_v<T, double>;
 

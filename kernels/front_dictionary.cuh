@@ -35,7 +35,7 @@ struct BucketLine {
 };
 static_assert(sizeof(BucketLine) == 128);
 
-/// Of the parts of an image on a device.
+/// Pointers to the parts of an image on a device.
 struct FrontDictionary {
     const WordKey* separators = nullptr;
     const std::uint32_t* offsets = nullptr;
@@ -217,9 +217,9 @@ __host__ __device__ inline std::uint32_t FrontLookup::first_of(const std::uint8_
                : reinterpret_cast<const std::uint8_t*>(symbols_.bytes)[8 * code];
 }
 
-/// Of the word that shares its first `common` bytes with the one wanted and goes on with these
-/// codes; `common` becomes what they share altogether. `wanted` is wanted_from(common),
-/// before and afterwards.
+/// Order of the word wanted and the word that shares its first `common` bytes and continues with
+/// these codes; `common` becomes the number of bytes that both share. `wanted` is
+/// wanted_from(common), before and afterwards.
 __host__ __device__ inline FrontLookup::Order FrontLookup::compare(const std::uint8_t* codes,
                                                                    std::uint32_t count,
                                                                    std::uint64_t& wanted,

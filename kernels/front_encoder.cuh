@@ -80,8 +80,8 @@ __host__ __device__ inline std::uint32_t varint_bytes(std::uint32_t number) {
     return bytes;
 }
 
-/// Of a word that is not the first of its bucket: bytes shared with the one before it, bytes of
-/// codes, and bytes of what its head has no room for.
+/// Sizes of a word that is not the first of its bucket: bytes shared with the word before it,
+/// bytes of codes, and bytes of the excess for which its head has no room.
 struct WordSizes {
     std::uint32_t shared = 0, codes = 0, excess = 0;
 };

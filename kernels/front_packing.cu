@@ -40,7 +40,7 @@ __device__ std::uint32_t sum_before(std::uint32_t number, unsigned lane) {
     return sum - number;
 }
 
-// Of every lane. Before compute capability 8.0 there is no instruction for these.
+// Reductions over all lanes. Before compute capability 8.0 there is no instruction for them.
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
 template <class Combine>

@@ -15,7 +15,7 @@ namespace gputext::gpu {
 
 struct CodeTable;
 
-/// Of the words of a dictionary.
+/// Statistics of the words of a dictionary.
 struct WordStatistics {
     std::uint64_t text_bytes = 0;
     std::uint32_t longest = 0;
@@ -28,8 +28,8 @@ public:
     /// Device memory for so many words, without what write() fills.
     static std::size_t bytes(std::size_t words);
 
-    /// Of words that are not empty altogether; they, their order and the table have to live as long
-    /// as this. Errors of all functions: out_of_memory, device_error.
+    /// Measures words, of which at least one is not empty; they, their order and the table must
+    /// live as long as this object. Errors of all functions: out_of_memory, device_error.
     Status measure(const DeviceWords& words, const WordOrder& order, const CodeTable* table,
                    cudaStream_t stream);
 

@@ -72,13 +72,14 @@ struct GateJob {
 /// Gates that leave out only items beyond the limits.
 Status set_gates(const GateJob& job, cudaStream_t stream);
 
-/// The same, or a higher one that `rank` groups of samples reach, or a few more: the items that
-/// reach it may be fewer than the k nearest. `largest` as HalfFilterJob's, of kSampleGroups groups.
+/// As above, or higher gates that `rank` groups of samples, or a few more, reach: the items that
+/// reach one may be fewer than the k nearest. `largest` as in HalfFilterJob, of kSampleGroups
+/// groups.
 Status guess_gates(const GateJob& job, const float* largest, std::uint32_t rank,
                    cudaStream_t stream);
 
-/// The same of all items' largest scores, the first `groups` of kMostGroups: gates low enough for
-/// the `rank` nearest, but for items whose scores are infinite.
+/// As above, from the largest scores of all items, the first `groups` of kMostGroups: gates low
+/// enough for the `rank` nearest, except for items whose scores are infinite.
 Status find_gates(const GateJob& job, const float* largest, std::uint32_t groups,
                   std::uint32_t rank, cudaStream_t stream);
 

@@ -33,7 +33,7 @@ __device__ inline void multiply_halves(float (&sums)[4], const std::uint32_t (&a
 #endif
 }
 
-/// The same from other sums on, which stay what they are.
+/// multiply_halves() with a separate addend, which stays unchanged.
 __device__ inline void multiply_halves(float (&sums)[4], const std::uint32_t (&a)[4],
                                        std::uint32_t b0, std::uint32_t b1,
                                        const float (&starts)[4]) {
@@ -226,7 +226,7 @@ struct Largest {
     }
 };
 
-/// Of 128 items, which reach their gates, for 2 * Tiles rows of a lane: see MarkedItems.
+/// Marks which of 128 items reach their gates, for 2 * Tiles rows of a lane: see MarkedItems.
 template <unsigned Tiles>
 struct Marks {
     std::uint32_t signs[Tiles][2] = {};
@@ -258,7 +258,7 @@ Status run_narrow_filter(const HalfFilterDevice& device, const HalfFilterJob& jo
                          std::uint32_t padded, cudaStream_t stream);
 Status run_wide_filter(const HalfFilterDevice& device, const HalfFilterJob& job,
                        std::uint32_t padded, cudaStream_t stream);
-/// The same on compute capability 9.0.
+/// The filter for compute capability 9.0.
 Status run_hopper_filter(const HalfFilterJob& job, std::uint32_t padded, cudaStream_t stream);
 
 }  // namespace gputext::gpu

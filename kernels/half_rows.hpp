@@ -75,7 +75,7 @@ struct HalfItemBound {
     float unused;
 };
 
-/// Of a query: bounds of its norm and residual; what its limit becomes as a score.
+/// A query's bounds of norm and residual, and how its limit becomes a score.
 struct HalfQueryBound {
     double norm;
     double residual;

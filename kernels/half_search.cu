@@ -17,8 +17,8 @@ std::size_t padded_of(std::size_t dimensions) {
     return dimensions <= 64 ? (dimensions + 15) / 16 * 16 : (dimensions + 63) / 64 * 64;
 }
 
-/// Of the groups of samples, how many must reach a gate that the k nearest of all items reach but
-/// for one case in about a hundred thousand: how many of them are sampled follows Poisson's law.
+/// How many groups of samples must reach a gate, so that the k nearest of all items reach it except
+/// in about one case in a hundred thousand: how many of them are sampled follows Poisson's law.
 std::uint32_t rank_of_gate(double k, double samples, double items) {
     constexpr double groups = kSampleGroups;
     const double mean = k * samples / items;
@@ -26,8 +26,8 @@ std::uint32_t rank_of_gate(double k, double samples, double items) {
     return static_cast<std::uint32_t>(std::ceil(groups * (1 - std::pow(1 - 1 / groups, rank))));
 }
 
-/// Of few items a large part is found: to look at all scores twice costs less than lists of what a
-/// sample's gate lets pass.
+/// Among few items, a large part is found: looking at all scores twice then costs less than lists
+/// of the items that pass a sample's gate.
 std::size_t marks_words(const Vectors& items) {
     if (items.dimensions > MarkedItems::most_dimensions || items.rows > MarkedItems::most_items)
         return 0;
@@ -41,7 +41,7 @@ std::size_t copied_vectors(const Vectors& items) {
     return marks_words(items) == 0 || whole ? 0 : vectors;
 }
 
-/// Of items that are put into at most kMostGroups groups.
+/// Size of a group, where items are put into at most kMostGroups groups.
 std::uint32_t items_of_group(std::uint32_t items) {
     return (items + 16 * kMostGroups - 1) / (16 * kMostGroups) * 16;
 }

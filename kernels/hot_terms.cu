@@ -74,7 +74,7 @@ __device__ double rounded_part(double& part, double scale) {
     return taken;
 }
 
-/// The same for a half.
+/// Rounds a part to a half; gives what was lost.
 __device__ double rounded_half(double part, __half& half) {
     half = __double2half(part);
     return part - static_cast<double>(__half2float(half));

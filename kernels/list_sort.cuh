@@ -55,7 +55,7 @@ __device__ inline void sort_and_keep(const SharedList& list, unsigned total, con
     }
     sort(list, padded);
 
-    // Those without a distance are last.
+    // Entries without a distance are last.
     if (threadIdx.x == 0) size = 0;
     __syncthreads();
     for (unsigned i = threadIdx.x; i < min(total, lists.k); i += blockDim.x) {

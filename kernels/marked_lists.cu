@@ -21,7 +21,7 @@ constexpr unsigned kThreads = 128;
 constexpr unsigned kWarps = kThreads / 32;
 constexpr unsigned kPlaceBits = 8;
 constexpr unsigned kFew = 1 << kPlaceBits;  // found items, that are sorted sooner than others
-// Of a thread, four words each.
+// Vectors of four words that a thread reads.
 constexpr unsigned kMostVectors = MarkedItems::most_items / 128 / kThreads;
 
 /// Rows, before these a query's words, and after them a list to be sorted. Behind are numbers of
@@ -291,7 +291,7 @@ __device__ void sort_all(uint4* memory, unsigned total, const ListsView& lists, 
     sort_and_keep(list, total, lists, query, open);
 }
 
-// Of a multiprocessor, at least.
+// Blocks of a multiprocessor, at least.
 template <Metric Of>
 constexpr unsigned kBlocks = Of == Metric::cosine ? 5 : 8;
 

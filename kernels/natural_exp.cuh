@@ -8,7 +8,7 @@
 
 namespace gputext::gpu {
 
-/// Of a number that is not above 0; 0 for those below -87.
+/// exp(y) for y <= 0; 0 for y below -87.
 __device__ inline float natural_exp(float y) {
     constexpr float shift = 0x1.8p23f;
     const float z = y < -87 ? -87 : y;

@@ -8,7 +8,7 @@
 
 namespace gputext::gpu {
 
-/// Of a normal number above 0.
+/// Natural logarithm of a normal number above 0.
 __device__ inline double natural_log(double x) {
     constexpr std::uint64_t kFraction = (std::uint64_t{1} << 52) - 1;
     constexpr std::uint64_t kRootOfTwo = 0x6a09e667f3bcd;

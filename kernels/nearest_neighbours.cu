@@ -262,7 +262,7 @@ private:
             search_timer_.end();
             return {};
         }
-        // Of far more items than sampled ones, a gate would let too many pass.
+        // With far more items than sampled ones, a gate would let too many pass.
         std::uint32_t next = input.first_item;
         std::uint32_t step = kFirstRange;
         while (next < end) {

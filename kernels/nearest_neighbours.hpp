@@ -1,6 +1,6 @@
 // kernels/nearest_neighbours.hpp - cpp/knn.hpp on a device, for dense vectors
 //
-// The same answer, to the bit, at every size of memory. Queries are worked on a tile at a time, and
+// Gives the CPU's answer, to the bit, at every size of memory. Queries are worked on in tiles, and
 // for each tile the items in batches, if they do not fit. A filter of low precision with a proven
 // bound (kernels/half_rows.hpp) finds the few items that a query's k nearest must be among, beside
 // a threshold that a sample of the items suggests and the answer itself then proves, or, of few

@@ -98,7 +98,7 @@ struct MergeInput {
     const std::uint32_t* item_keys;  // of all items, or null; see DeviceQueries
     /// Twice the error of a query's scores, or null where scores do not help.
     const float* score_widths;
-    /// Of empty short lists: what was found, in place of what the lists have. Only where a block
+    /// For empty short lists: the items found, in place of the lists' contents. Only where a block
     /// may have shared_bytes_for_marks().
     MarkedItems marked = {};
 };
@@ -136,7 +136,7 @@ public:
     Status merge(const MergeInput& input, const QuerySelection& selection,
                  unsigned long long* rescored);
 
-    /// The same after somebody else has written the found items' keys: kNoDistance leaves one out.
+    /// Keeps the nearest after the caller has written the found items' keys; kNoDistance drops one.
     Status keep(const QuerySelection& selection);
 
     /// Writes the selected queries whose list overflowed, in any order, and makes these lists what

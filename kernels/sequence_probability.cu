@@ -115,7 +115,7 @@ __global__ __launch_bounds__(kThreads, 2) void dots_of_contexts(
     const std::size_t first_word = std::size_t{blockIdx.x} * kTile,
                       first_context = std::size_t{blockIdx.y} * kTile;
     const unsigned y = threadIdx.x / 16, x = threadIdx.x % 16;
-    // Of 2, 4 and 8 groups, waiting for as many more.
+    // Sums of 2, 4 and 8 groups, each waiting for as many more.
     Own two, four, all;
 #pragma unroll
     for (unsigned group = 0; group < kGroups; ++group) {

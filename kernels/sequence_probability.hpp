@@ -1,8 +1,8 @@
 // kernels/sequence_probability.hpp - cpp/sequence_probability.hpp on a device
 //
-// The same bits. Dots of a group of contexts with all words are a product of two matrices whose
-// sums are taken in the lanes' order; then each context's powers are summed; at last each token is
-// looked up, for which its dot is computed once more.
+// Gives the CPU's bits. Dots of a group of contexts with all words are a product of two matrices
+// whose sums are taken in the lanes' order; then each context's powers are summed; at last each
+// token is looked up, for which its dot is computed once more.
 
 #pragma once
 
@@ -27,7 +27,7 @@ class ResidentNextWords {
 public:
     /// Device memory of a model, beside that of a group of contexts.
     static std::uint64_t bytes(std::size_t words, std::size_t dimensions);
-    /// Of a group of at least one context.
+    /// Bytes for each context of a group.
     static std::uint64_t group_bytes(std::size_t words) { return words * sizeof(float); }
 
     /// Copies the model. Error: those of the ring, out_of_memory, device_error.

@@ -30,7 +30,7 @@ public:
     void end() {
         if (enabled_) spans_.back().second = record();
     }
-    /// Of all spans that have ended; the stream must have come so far.
+    /// Total time of all spans that have ended; the stream must have reached their ends.
     double milliseconds() const {
         double sum = 0;
         for (const auto& [begin, end] : spans_) {

@@ -228,7 +228,7 @@ __device__ void add_light(const TermFilterJob& job, std::uint32_t query, std::ui
     for (unsigned i = threadIdx.x; i < kTermTile / 4; i += kThreads) {
         int4 four = vectors[i];
         const uchar4 more = lengths[i];
-        // Those that do not reach it become what never does.
+        // Scores that do not reach the gate become one that never does.
         const auto kept = [=](int score, unsigned length) {
             return static_cast<unsigned>(score) + length * step >= least ? score : -1;
         };
@@ -344,7 +344,7 @@ __global__ __launch_bounds__(kWideThreads) void score_all(TermFilterJob job, uns
         if (sums[i] != 0) atomicAdd(&to[i], sums[i]);
 }
 
-/// Of scores that several blocks have added up.
+/// Looks at the scores that several blocks have added up.
 __global__ __launch_bounds__(kWideThreads) void look_at_scores(TermFilterJob job, int* scores,
                                                                float* largest) {
     let_next_begin();

@@ -51,7 +51,7 @@ inline constexpr std::uint32_t kTermGroups = 256;
 Status sample_terms(const TermFilterJob& job, std::uint32_t tiles, float* sampled,
                     cudaStream_t stream);
 
-/// The same filter for so few queries that their scores may be kept: kTermTile for each tile of
+/// The filter for so few queries that their scores may be kept: kTermTile for each tile of
 /// the index, query by query. Items of equal keys get 0. And the largest scores of groups of items,
 /// kWideGroups a tile. One launch.
 inline constexpr std::uint32_t kWideGroups = 32;

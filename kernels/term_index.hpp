@@ -39,7 +39,7 @@ struct TermIndex {
 
 class TermIndexMemory {
 public:
-    /// Of the index alone, without the items' rows.
+    /// Bytes of the index alone, without the items' rows.
     static std::size_t bytes(std::size_t tiles, std::size_t terms, std::size_t stored);
     static constexpr std::size_t kMostPostings = std::size_t{1} << 31;
 

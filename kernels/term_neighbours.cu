@@ -83,7 +83,7 @@ public:
         if (for_hot_ > 0 && !keep_scores) for_queries_ = tile;
     }
 
-    /// Of queries in all and at a time, and the memory for hot terms.
+    /// Plan of the hot terms: queries in all and at a time, and their memory.
     HotTermsMemory::Plan hot(std::size_t tile, std::size_t elements) const {
         return {queries_.rows, tile, elements, keep_scores ? 0 : for_hot_};
     }

@@ -1,6 +1,6 @@
 // kernels/term_neighbours.hpp - cpp/term_knn.hpp on a device
 //
-// The same answer, to the bit, at every size of memory. Items are indexed on the device
+// Gives the CPU's answer, to the bit, at every size of memory. Items are indexed on the device
 // (kernels/term_index.hpp), in as many parts as that needs, and queries are worked on a tile at a
 // time. A filter sums integers of low precision with a proven bound (kernels/term_queries.hpp,
 // kernels/term_filter.hpp) and finds the few items that a query's k nearest must be among, beside a

@@ -78,12 +78,12 @@ struct TermGates {
 /// Writes gates for limits by query.
 Status set_term_gates(const TermGates& job, const double* limits, cudaStream_t stream);
 
-/// The same, or higher gates, as the `rank`-th largest of `samples` scores by query suggests.
+/// As above, or higher gates, as the `rank`-th largest of `samples` scores by query suggests.
 Status guess_term_gates(const TermGates& job, const double* limits, const float* sampled,
                         std::uint32_t samples, std::uint32_t rank, cudaStream_t stream);
 
-/// The same, where so many items are known to reach the `rank`-th largest score: infinity where the
-/// gate were -infinity.
+/// As above, where enough items are known to reach the `rank`-th largest score: infinity where the
+/// gate would be -infinity.
 Status set_reached_gates(const TermGates& job, const double* limits, const float* reached,
                          std::uint32_t groups, std::uint32_t rank, cudaStream_t stream);
 

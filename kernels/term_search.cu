@@ -25,8 +25,8 @@ std::uint32_t sampled_tiles(std::size_t items) {
     return std::clamp(tiles_of(items) / kTilesForSample, 1u, kMostSampled);
 }
 
-/// Of the groups of samples, how many must reach a gate that the k nearest of all items reach but
-/// for one case in about a hundred thousand: how many of them are sampled follows Poisson's law.
+/// How many groups of samples must reach a gate, so that the k nearest of all items reach it except
+/// in about one case in a hundred thousand: how many of them are sampled follows Poisson's law.
 std::uint32_t rank_of_gate(double k, double samples, double items, double groups) {
     const double mean = k * samples / items;
     const double rank = mean + 4 * std::sqrt(mean) + 3;

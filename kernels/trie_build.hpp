@@ -1,6 +1,6 @@
 // kernels/trie_build.hpp - build_trie() of cpp/trie.hpp on a device
 //
-// The same image, byte for byte: words are sorted (kernels/word_order.hpp) and packed
+// Gives the CPU's image, byte for byte: words are sorted (kernels/word_order.hpp) and packed
 // (kernels/front_packing.hpp) on the device; the host chooses symbols and sums up the checksum.
 // What does not fit the memory, or has a word above kLongestPacked, is built by the host's threads.
 

@@ -39,7 +39,7 @@ public:
     /// whoever frees what they go to has to let its stream wait for that one first. After an error
     /// none is under way. Errors: cancelled, device_error.
     Status copy(std::uint8_t* to, std::span<const std::uint8_t> from, Execution& execution);
-    /// The same for pieces that are to lie one behind the other.
+    /// Copies pieces one behind the other.
     Status copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces, Execution& execution);
     /// The other way, behind what is on `stream`, by way of the same buffers. All has arrived when
     /// it returns.

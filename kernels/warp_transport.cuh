@@ -194,7 +194,8 @@ private:
             for (int c = 0; c < C; ++c)
                 if (!closed_[c]) nearest = min(nearest, distance_[c]);
             length_ = warp_min(nearest);
-            // Of this lane: 0 for none, 1 for a column at that distance, 2 if it lacks something.
+            // This lane's state: 0 for none, 1 for a column at that distance, 2 if it lacks
+            // something.
             int best = 0, mine = 0;
 #pragma unroll
             for (int c = 0; c < C; ++c) {
@@ -274,7 +275,7 @@ private:
     unsigned rows_, columns_, lane_;
     std::uint32_t supply_[C], demand_[C];
     std::int32_t u_[C], v_[C];
-    // Of one search:
+    // State of one search:
     std::uint32_t distance_[C], row_distance_[C];
     unsigned from_[C], row_from_[C];
     bool closed_[C], scanned_[C], reached_[C];

@@ -612,7 +612,8 @@ Status count_words(const CooccurrenceShape& shape, const TokenStream& tokens,
         GPUTEXT_TRY(counting.begin(chunk));
         for (std::uint64_t begin = 0; begin < size;) {
             const std::uint64_t end = std::min(size, begin + chunk);
-            // Those behind it that stand near its last one, and the one before, to be compared.
+            // Tokens behind the chunk that stand near its last one, and the token before, to be
+            // compared.
             std::uint64_t ahead = end;
             while (ahead < size &&
                    tokens.positions[ahead] - tokens.positions[end - 1] <= shape.window)

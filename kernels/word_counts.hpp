@@ -1,6 +1,6 @@
 // kernels/word_counts.hpp - cpp/cooccurrences.hpp on a device
 //
-// The same counts. Of the offsets only positive ones are looked for, one after the other: each
+// Gives the CPU's counts. Only positive offsets are looked for, one after the other: each
 // gives pairs of words as keys (kernels/word_keys.hpp), which are sorted and whose runs are
 // counted. Sorted again by the second word they are the opposite offset's. A row is its segments of
 // all offsets one behind the other. Tokens are taken in chunks whose keys fit into memory, and the
@@ -48,7 +48,7 @@ Status count_words(const CooccurrenceShape& shape, const DeviceTokens& tokens,
                    const DeviceWork& work, Execution& execution, CountRowsMemory& rows,
                    WordCountTimes* times = nullptr);
 
-/// The same of tokens on the host, which are copied a chunk at a time.
+/// Counts tokens on the host, which are copied a chunk at a time.
 Status count_words(const CooccurrenceShape& shape, const TokenStream& tokens,
                    const DeviceWork& work, UploadRing& ring, Execution& execution,
                    CountRowsMemory& rows, WordCountTimes* times = nullptr);

@@ -14,7 +14,7 @@
 namespace gputext::gpu {
 namespace {
 
-/// Of a chunk. All but the longest words fit the smallest one.
+/// Words of a chunk. All but the longest words fit the smallest chunk.
 constexpr std::size_t kMostWords = std::size_t{1} << 23, kLeastWords = std::size_t{1} << 12;
 constexpr std::size_t kBytesPerWord = 16;
 static_assert(kLeastWords * kBytesPerWord > kLongestOnDevice);
@@ -164,7 +164,7 @@ private:
         return too_long == 0 ? Status() : look_up_long(chunk);
     }
 
-    /// Those of a chunk's words that the device leaves out.
+    /// Looks up the words of a chunk that the device leaves out.
     Status look_up_long(const Chunk& chunk) {
         if (on_host_ == nullptr) {
             auto opened = trie_.stats().structure == TrieStructure::xbw ? open_xbw_trie(image_)

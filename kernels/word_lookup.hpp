@@ -1,7 +1,7 @@
 // kernels/word_lookup.hpp - lookup_words() of cpp/trie.hpp on a device
 //
-// The same codes. The dictionary stays on the device (kernels/resident_trie.hpp); words go there in
-// two chunks by turns, so that one is copied while the other is looked up. Words above
+// Gives the CPU's codes. The dictionary stays on the device (kernels/resident_trie.hpp); words go
+// there in two chunks by turns, so that one is copied while the other is looked up. Words above
 // kLongestOnDevice are looked up by the host.
 
 #pragma once

@@ -18,7 +18,7 @@ namespace gputext::gpu {
 #define GPUTEXT_MEASURE_BOTH
 #endif
 
-/// Of what two words share, above 0, and what each of them is.
+/// Score from the sum that two words share, above 0, and each word's own sum.
 template <WordMeasure Measure>
 GPUTEXT_MEASURE_BOTH inline double exact_similarity(std::uint64_t shared, std::uint64_t a,
                                                     std::uint64_t b) {
@@ -51,7 +51,7 @@ GPUTEXT_MEASURE_BOTH inline float rough_factor(float gate) {
 }
 template <WordMeasure Measure>
 GPUTEXT_MEASURE_BOTH inline float rough_sum(float a, float b) {
-    // Of a word without features it is not 0 either.
+    // For a word without features the product is not 0 either.
     if constexpr (Measure == WordMeasure::cosine) return a * b > 1 ? a * b : 1;
     return a + b;
 }

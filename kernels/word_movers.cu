@@ -152,7 +152,7 @@ constexpr std::size_t kPairsOfLaunch[kClasses] = {1 << 16, 1 << 14, 1 << 11, 1 <
 constexpr std::size_t kMostBatchPairs = std::size_t{1} << 19;
 constexpr std::size_t kMostBatchBytes = std::size_t{1} << 30;
 
-/// Of a pair, besides its masses.
+/// Bytes of a pair, besides its masses.
 constexpr std::size_t kPairBytes = 3 * sizeof(std::uint64_t) + sizeof(std::uint32_t);
 
 std::size_t larger_side(const TextPairs& pairs, std::size_t pair) {
@@ -249,7 +249,7 @@ private:
     StreamEvent event_;
     DeviceBuffer<float> model_;
     DeviceBuffer<std::uint32_t> counter_;
-    // Of a batch:
+    // State of a batch:
     DeviceBuffer<std::uint64_t> begins_, costs_;
     DeviceBuffer<WordMass> masses_;
     DeviceBuffer<std::uint32_t> lists_on_device_;

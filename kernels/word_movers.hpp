@@ -1,8 +1,8 @@
 // kernels/word_movers.hpp - cpp/word_movers.hpp on a device
 //
-// The same bits. A warp computes a pair, with its costs in shared memory: texts of at most
-// 160 different words that they do not share, on a device with less shared memory than an H200's of
-// fewer. Others are computed on the host.
+// Gives the CPU's bits. A warp computes a pair, with its costs in shared memory, where each text
+// has at most 160 different words that the other one lacks, or fewer on a device with less shared
+// memory than an H200. Other pairs are computed on the host.
 
 #pragma once
 

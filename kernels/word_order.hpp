@@ -33,8 +33,8 @@ struct WordOrder {
 /// Device memory that order_words() takes for a while, the order included.
 std::size_t word_order_bytes(std::size_t words);
 
-/// Of at most kMostOrderedWords. `host_words` are the same. O(bytes up to where words differ).
-/// Errors: cancelled, out_of_memory, device_error, device_lost.
+/// Sorts at most kMostOrderedWords words; `host_words` are their copy on the host. O(bytes up to
+/// where words differ). Errors: cancelled, out_of_memory, device_error, device_lost.
 Status order_words(const DeviceWords& words, const Words& host_words, cudaStream_t stream,
                    Execution& execution, WordOrder& order);
 

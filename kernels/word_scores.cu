@@ -49,7 +49,7 @@ struct NarrowSums {
     __device__ Value sum(std::uint32_t at) const { return sums[at]; }
 };
 
-/// Of 64 bits, in two halves: a sum of the lower ones that wraps around counts in the upper ones.
+/// Sums of 64 bits in two halves: where the lower half wraps around, 1 is added to the upper half.
 struct WideSums {
     using Value = unsigned long long;
 
@@ -393,7 +393,7 @@ Status launch(const WordIndex& index, const WordScoresJob& job, cudaStream_t str
             constexpr auto heavy = add_heavy<Measure, Sums>;
             const std::size_t sums = std::size_t{tile_room} * halves * 4;
             GPUTEXT_TRY(allow_shared_bytes(heavy, sums));
-            // Of the words of this launch alone, whose ranks follow one another.
+            // The words of this launch alone, whose ranks follow one another.
             const std::uint32_t rank = first->rank, ranks = (last - 1)->rank + 1 - rank;
             GPUTEXT_TRY(cuda_status(
                 cudaMemsetAsync(

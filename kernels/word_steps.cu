@@ -14,7 +14,7 @@ StepChoice choice_of(const StepJob& job) {
     return job.model == WordModel::skipgram ? skipgram_steps(elements) : cbow_steps(elements);
 }
 
-/// Of a block, for what each of its warps has.
+/// Shared memory of a block for the data of its warps.
 std::size_t bytes_of_warps(const StepJob& job, const StepChoice& choice, unsigned warps) {
     const bool at_once = job.model == WordModel::cbow || job.negative < choice.outputs;
     return at_once ? 0 : std::size_t{4} * warps * 2 * job.window * (1 + job.negative);

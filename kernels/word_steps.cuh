@@ -14,7 +14,7 @@
 
 namespace gputext::gpu {
 
-/// Of a step, -log of 2^-20, as the CPU has it.
+/// Largest loss that a step counts, -log of 2^-20, as on the CPU.
 constexpr float kMostLoss = 0x1.bb9d3cp+3f;
 
 /// Rows that a block has met and keeps in shared memory; others are spilled.
@@ -25,7 +25,7 @@ constexpr unsigned kListed = 2048;
 constexpr std::uint32_t kMostSlots = 256;
 constexpr std::uint64_t kMostProducts = std::uint64_t{1} << 28;
 
-/// Of so many frequent words no two have their counts in one line of the cache.
+/// Among so many frequent words no two have their counts in one line of the cache.
 constexpr std::uint32_t kCountSpread = 64;
 
 /// Outputs whose rows a warp has in registers at a time, rows of the context that are multiplied
@@ -156,7 +156,8 @@ public:
 
 private:
     __device__ std::uint32_t output_row(unsigned q) const { return job_.words + window_.output(q); }
-    /// Of each context and output, where the outputs do not fit in registers; behind the windows.
+    /// Steps of each context and output, where the outputs do not fit in registers; behind the
+    /// windows.
     __device__ float* later_steps() const {
         return reinterpret_cast<float*>(shared_slots +
                                         job_.slots * WindowSlot::size(job_.window, job_.negative)) +
@@ -537,7 +538,7 @@ __global__ __launch_bounds__((StepShape<Model, Elements>::kWarps * 32),
         if (step + 1 < job.end) find_windows(job, step + 1, 0);
         wait_alone(job, block, ++barriers);
         take_all_sums<Elements, StepShape<Model, Elements>::kApplied>(job, state);
-        // Those of the other parity have been looked at by all, in the step before.
+        // The counter of the other parity was read by all blocks in the step before.
         if (blockIdx.x == 0 && threadIdx.x == 0) job.sync->spilled[(step + 1) % 2] = 0;
         arrive(job);
         if (threadIdx.x == 0) block.begin(job, step + 1);

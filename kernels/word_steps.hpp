@@ -79,7 +79,7 @@ struct StepPlan {
     unsigned blocks = 0, warps = 0;  // of the launch, of a block
     std::size_t shared_bytes = 0;
 };
-/// Of the job only what is not on the device matters; `slots` is set. Errors: a device's.
+/// Plans the steps of a job. Only its members on the host matter; sets `slots`. Errors: a device's.
 Status plan_steps(StepJob& job, StepPlan& plan);
 
 /// Queues the steps. Errors: a device's.

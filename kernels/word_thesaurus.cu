@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kLeastForProduct = 1024;  // words
 constexpr std::uint32_t kLeastPart = 32;          // words whose neighbours are kept at a time
-/// Of a launch, some 20 ms.
+/// Work of a launch of some 20 ms.
 constexpr double kMostOperations = 2.5e13;  // of the tensor cores
 constexpr double kMostWork = 8e9;           // additions of postings
 constexpr std::uint64_t kSmallBuffers = std::uint64_t{1} << 20;
@@ -245,7 +245,7 @@ private:
         return cuda_status(cudaStreamSynchronize(stream_), "sorting similarities");
     }
 
-    /// Those of tile i with tile j, and the other way round.
+    /// Compares the words of tile i with those of tile j, and the other way round.
     Status compare(std::uint32_t i, Span own, std::uint32_t j, Span other) {
         const bool hot = index_.view().hot > 0;
         const void* sums = nullptr;
@@ -466,7 +466,7 @@ DeviceWork less(const DeviceWork& work, std::uint64_t bytes) {
     return {work.stream, work.bytes > bytes ? static_cast<std::size_t>(work.bytes - bytes) : 0};
 }
 
-/// Of counts on the device, which go as soon as they are weighed.
+/// Compares words by counts on the device, which are freed as soon as they are weighed.
 Status compare(const SimilarityParameters& parameters, const WeightParameters& weights,
                CountRowsMemory& counts, const DeviceWork& work, Execution& execution,
                Thesaurus& answer, WordTimes* times, const WordChoices& choices) {
@@ -484,7 +484,7 @@ Status compare(const SimilarityParameters& parameters, const WeightParameters& w
     return {};
 }
 
-/// Of something that has used the stream: nothing of it is there when its memory goes.
+/// Waits for the stream that an answer used, so that nothing runs when its memory is freed.
 template <class Answer>
 Result<Answer> finished(Status status, Answer&& answer, cudaStream_t stream) {
     const Status synchronized = cuda_status(cudaStreamSynchronize(stream), "comparing words");
@@ -497,7 +497,7 @@ Result<Answer> finished(Status status, Answer&& answer, cudaStream_t stream) {
 
 WordThesaurusBytes word_thesaurus_bytes(const SimilarityParameters& parameters,
                                         const FeatureRows& features) {
-    // Of words whose sums fit into 32 bits.
+    // Plan for words whose sums fit into 32 bits.
     const Plan plan = plan_search(parameters, features, 0, 0, {});
     return {plan.least, plan.good};
 }

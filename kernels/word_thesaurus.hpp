@@ -1,8 +1,8 @@
 // kernels/word_thesaurus.hpp - cpp/word_similarity.hpp on a device
 //
-// The same answer, to the bit, at every size of memory. Words are compared a pair of tiles at a
-// time: features of very many words by the tensor cores, once for both of a pair, the others by
-// lists, and the nearest words of each are kept in lists that what is less similar never enters
+// Gives the CPU's answer, to the bit, at every size of memory. Words are compared a pair of tiles
+// at a time: features of very many words by the tensor cores, once for both of a pair, the others
+// by lists, and the nearest words of each are kept in lists that what is less similar never enters
 // (kernels/word_index.hpp, kernels/word_product.hpp, kernels/word_scores.hpp). With less memory
 // fewer features are dense, or none; with still less the words whose neighbours are wanted are
 // divided.
@@ -56,7 +56,7 @@ Status word_similarities(const SimilarityParameters& parameters, const FeatureRo
                          const DeviceWork& work, Execution& execution, Thesaurus* answer,
                          WordTimes* times = nullptr, const WordChoices& choices = {});
 
-/// Of texts, and of counts. All of it in `work.bytes`.
+/// Thesaurus from texts, and from counts. Everything within `work.bytes`.
 Result<Thesaurus> word_similarities(const SimilarityParameters& parameters,
                                     const WeightParameters& weights, const CooccurrenceShape& shape,
                                     const TokenStream& tokens, const DeviceWork& work,

@@ -30,7 +30,7 @@ constexpr std::uint64_t kCopied = std::uint64_t{1} << 24;
 /// Rounding of the allocations, and small ones.
 constexpr std::uint64_t kSmallBuffers = std::uint64_t{1} << 20;
 
-/// Of everything whose size does not depend on the tokens.
+/// Bytes of everything whose size does not depend on the tokens.
 std::uint64_t model_bytes(const TrainerParameters& parameters, std::uint64_t words) {
     const std::uint64_t row = row_stride(parameters.dimensions) + sum_stride(parameters.dimensions);
     const std::uint64_t copied = std::min(kCopied, words * parameters.dimensions);

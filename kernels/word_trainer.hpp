@@ -1,8 +1,8 @@
 // kernels/word_trainer.hpp - cpp/word_trainer.hpp on a device
 //
-// The same bits. Entries of an epoch are made on the device (kernels/word_entries.hpp), and steps
-// run many in a launch (kernels/word_steps.hpp), each launch of some 10 ms, between which the stop
-// request is looked at.
+// Gives the CPU's bits. Entries of an epoch are made on the device (kernels/word_entries.hpp), and
+// steps run many in a launch (kernels/word_steps.hpp), each launch of some 10 ms, between which the
+// stop request is looked at.
 //
 // Memory: two rows and their sums for each word, 4 bytes an element each, of dimensions rounded up
 // to what a warp reads at once; 4 bytes a token of a shard, and 4 a token of all where memory

@@ -1,8 +1,8 @@
 // kernels/word_weights.hpp - cpp/word_weights.hpp on a device
 //
-// The same weights, to the bit: doubles in the order that the header gives, none of them fused.
-// Sums of counts that were made here come from the rows alone, since these are symmetric: what
-// stands before a word in all is what the word stands behind.
+// Gives the CPU's weights, to the bit: doubles in the order that the header gives, none of them
+// fused. Sums of counts that were made here come from the rows alone, since counts are symmetric:
+// the words before a word are those that it stands behind.
 
 #pragma once
 

@@ -16,7 +16,7 @@ namespace gputext::gpu {
 inline constexpr std::uint32_t kXbwValues = 1u << kXbwBlockBits;
 inline constexpr std::uint32_t kXbwTable = kXbwValues + 16;
 
-/// Of the parts of an image on a device.
+/// Pointers to the parts of an image on a device.
 struct XbwDictionary {
     const std::uint8_t* symbol_of = nullptr;  // of each byte
     const std::uint16_t* table = nullptr;     // of kXbwTable numbers

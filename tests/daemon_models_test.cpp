@@ -34,7 +34,7 @@ Filed filed(const WordVectors& vectors) {
     return Filed(std::span(vectors.elements, vectors.words * vectors.dimensions));
 }
 
-/// The same bits, and NaN for NaN.
+/// Expects equal bits, and NaN for NaN.
 template <class T>
 void expect_same(const std::vector<T>& a, const std::vector<T>& b) {
     ASSERT_EQ(a.size(), b.size());

@@ -94,7 +94,7 @@ protected:
         expect_good_answer(*connection, small_);
     }
 
-    /// Of the next connection; returns when the server knows.
+    /// Injects a fault into the next connection; returns when the server knows.
     void inject_at_accept(const std::string& kind) {
         const auto connection = connect();
         ASSERT_TRUE(connection->inject_fault("accept:" + kind).ok());

@@ -48,7 +48,7 @@ private:
     VectorFiles files_;
 };
 
-/// The same bits, and NaN for NaN.
+/// Expects equal bits, and NaN for NaN.
 void expect_same(const std::vector<double>& a, const std::vector<double>& b) {
     ASSERT_EQ(a.size(), b.size());
     for (std::size_t i = 0; i < a.size(); ++i)

@@ -82,7 +82,7 @@ TEST(DistinctRows, AreComparedAndNotOnlyHashed) {
 
 TEST(DistinctRows, AreEstimatedFromASample) {
     Execution execution(2);
-    // Of a hundred thousand rows the first `same` are equal, and others in runs of `copies`.
+    // Among a hundred thousand rows the first `same` are equal, and others in runs of `copies`.
     const auto estimate = [&](std::size_t rows, std::size_t same, std::size_t copies) {
         std::vector<std::int32_t> elements(rows);
         for (std::size_t row = same; row < rows; ++row)

@@ -92,7 +92,7 @@ protected:
         return wanted.pairs.size();
     }
 
-    /// Of device memory, the most that jobs have taken since the last call.
+    /// Most device memory that jobs have taken since the last call.
     static std::uint64_t most_used() {
         cudaMemPool_t pool = nullptr;
         std::uint64_t most = 0;
@@ -210,7 +210,7 @@ TEST_F(CudaDeviceTest, AnswersForManyCopies) {
 
 TEST_F(CudaDeviceTest, AnswersForHugeDocuments) {
     RandomStrings random;
-    // Of few letters, a signature would have next to none.
+    // With few letters, a signature would have next to none.
     std::string letters(128, '\0');
     std::iota(letters.begin(), letters.end(), '\0');
     const auto huge = random.string<std::string>(rounds(6) * std::size_t{1000000}, letters);
@@ -307,7 +307,7 @@ TEST_F(CudaDeviceTest, GoesOnAfterMemoryThatWasNotThere) {
     EXPECT_GT(expect_same(packed, parameters), 0u);
 }
 
-/// Of float32.
+/// Vectors with elements of type float32.
 Vectors vectors_of(const std::vector<float>& elements, std::size_t dimensions) {
     return {
         ElementType::float32, elements.size() / dimensions, dimensions, elements.data(), {}, {}};

@@ -41,7 +41,7 @@ public:
     }
     Texts(Texts&&) = default;
 
-    /// Of (term, weight), in any order, of which the last one of a term counts.
+    /// Adds a row of (term, weight), in any order; the last weight of a term counts.
     void add(std::vector<std::pair<std::uint32_t, double>> row) {
         std::stable_sort(row.begin(), row.end(),
                          [](const auto& a, const auto& b) { return a.first < b.first; });

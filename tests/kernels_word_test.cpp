@@ -101,7 +101,7 @@ WordFeatures features_of(const WeightParameters& weights, const Cooccurrences& c
     return std::move(*features);
 }
 
-/// Of two answers how many words' neighbours differ, or their bits.
+/// Number of words whose neighbours, or the bits of their similarities, differ in two answers.
 std::size_t differing(const Thesaurus& a, const Thesaurus& b) {
     if (a.begins.size() != b.begins.size()) return SIZE_MAX;
     std::size_t count = 0;

@@ -78,7 +78,7 @@ protected:
         ASSERT_TRUE(on_cpu.ok());
         TrainingModel start, found, expected;
         start_vectors(parameters, words, start);
-        // Those outputs that a training begins with are 0, and so would be the contexts' steps.
+        // The outputs that a training begins with are 0, and so would be the contexts' steps.
         for (std::size_t i = 0; i < start.outputs.size(); ++i)
             start.outputs[i] = static_cast<float>(mix_bits(i) >> 40) * 0x1p-26f - 0.125f;
         Execution execution(8);
@@ -249,7 +249,7 @@ TEST_F(WordTrainerOnDevice, RefusesWordsThatAreNone) {
     EXPECT_EQ(refused.status().code(), ErrorCode::invalid_argument);
 }
 
-// Of the last ones a step would take seconds.
+// With the last sizes, a step would take seconds.
 TEST_F(WordTrainerOnDevice, StopsSoon) {
     const RandomCorpus corpus(10, 20000, small() ? 20000 : 3000000, 1000);
     for (const std::uint32_t batch : {64u, 4096u, 1u << 20}) {

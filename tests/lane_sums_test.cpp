@@ -35,7 +35,7 @@ TEST(LaneSums, HaveTheSameBitsByEveryInstructionSet) {
     std::mt19937 random(5);
     std::uniform_int_distribution<std::uint32_t> bits;
     for (std::size_t dimensions = 0; dimensions < 200; ++dimensions) {
-        // Of all magnitudes, those below the normal numbers included.
+        // Numbers of all magnitudes, subnormal ones included.
         std::vector<float> a(dimensions), b(dimensions);
         const std::uint32_t exponent = dimensions % 5 == 0 ? 20u : 120u;
         for (auto* row : {&a, &b})

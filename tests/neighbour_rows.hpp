@@ -25,7 +25,7 @@ inline std::vector<std::vector<NeighbourRow>> rows_of(const Neighbours& neighbou
     return rows;
 }
 
-/// Of one query.
+/// Neighbours of one query.
 inline std::vector<NeighbourRow> rows_of(const PlainNeighbours& neighbours) {
     std::vector<NeighbourRow> rows;
     for (const auto& [item, distance] : neighbours)

@@ -134,7 +134,7 @@ TEST(OutlierFactors, AreThoseOfScikitLearn) {
     }
 }
 
-/// The same with rows 10 to 15 equal and rows 20 and 21; rows 0, 7, 10, 15, 20, 29.
+/// As above, with rows 10 to 15 equal and rows 20 and 21; rows 0, 7, 10, 15, 20, 29.
 TEST(OutlierFactors, OfCopiesAreThoseOfScikitLearn) {
     DoubleRows rows = thirty_points();
     for (int i = 11; i < 16; ++i) rows[i] = rows[10];

@@ -32,7 +32,7 @@ TEST(NaturalExp, IsThatOfTheLibraryNearly) {
 }
 
 TEST(NaturalExp, HasItsBits) {
-    // Of the definition, computed once more in Python with exact fractions, rounded.
+    // Values by the definition, computed once in Python with exact fractions, and rounded.
     const auto bits = [](float y) { return std::bit_cast<std::uint32_t>(natural_exp(y)); };
     EXPECT_EQ(bits(-0.5f), 0x3f1b4598u);
     EXPECT_EQ(bits(-1.0f), 0x3ebc5ab2u);

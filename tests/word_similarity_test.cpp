@@ -39,7 +39,7 @@ WordFeatures random_features(RandomStrings& random, const CooccurrenceShape& sha
     features.shape = shape;
     features.begins = {0};
     for (std::uint32_t word = 0; word < shape.words; ++word) {
-        // Of Zipf's law, too: some words have most features, some features most words.
+        // Zipf's law here, too: some words have most features, some features most words.
         const std::size_t rare = rarity * (1 + random.below(1 + word / 4));
         for (std::uint32_t column = 0; column < shape.columns(); ++column) {
             if (random.below(column % 7 == 0 ? std::max<std::size_t>(1, rare / 8) : rare) != 0)

@@ -28,7 +28,7 @@ inline std::vector<std::vector<std::uint8_t>> trie_seeds(TrieStructure structure
     return images;
 }
 
-/// Of all structures.
+/// Seeds for all structures.
 inline std::vector<std::vector<std::uint8_t>> trie_seeds() {
     std::vector<std::vector<std::uint8_t>> images;
     for (const TrieStructure structure : kTrieStructures)

@@ -30,7 +30,7 @@ inline std::vector<std::uint8_t> with_checksum(std::span<const std::uint8_t> byt
 /// An image that is accepted can be asked everything, and is a dictionary.
 inline void read_trie(std::span<const std::uint8_t> bytes) {
     static_cast<void>(validate_trie(bytes).ok());
-    // Of its exact size, so that a sanitizer sees what is read behind it.
+    // A vector of the exact size, so that a sanitizer sees reads behind its end.
     const std::vector<std::uint8_t> image = with_checksum(bytes);
     if (!validate_trie(image).ok()) return;
     const auto trie = open_trie(image);

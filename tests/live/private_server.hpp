@@ -66,7 +66,7 @@ inline pid_t parent_of(pid_t pid) {
     return name_end == std::string::npos ? 0 : std::atoi(stat.c_str() + name_end + 4);
 }
 
-/// Of all processes that work in this directory, those that the condition holds for.
+/// Processes that work in this directory and for which the condition holds.
 inline std::vector<pid_t> processes_in(const fs::path& directory,
                                        const std::function<bool(pid_t)>& condition) {
     std::vector<pid_t> found;
@@ -99,7 +99,8 @@ inline std::size_t sockets_of(pid_t pid) {
         all.begin(), all.end(), [](const auto& name) { return name.rfind("socket:", 0) == 0; }));
 }
 
-/// Of gputextd's socket: the one it listens on, and its ends of connections. A driver has others.
+/// Number of gputextd's sockets: the one it listens on, and its ends of connections. A driver has
+/// others.
 inline std::size_t daemon_sockets_of(pid_t pid) {
     std::istringstream lines(contents("/proc/net/unix"));
     std::vector<std::string> named;

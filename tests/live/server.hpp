@@ -88,7 +88,7 @@ public:
             return "gone";
         }
     }
-    /// Of the last sqlstate().
+    /// Message of the error of the last sqlstate().
     const std::string& message() const { return message_; }
 
 private:

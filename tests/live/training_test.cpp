@@ -120,7 +120,7 @@ TEST_F(TrainingOnDevice, SomeFailuresAreTheCpusAnswers) {
         "dimensions => 10, replicas => 2, initial => 'TABLE model') AS m";
     session().rows("SET gputext.device = cpu");
     const std::string expected = session().value(call);
-    // Of vectors nobody can see that they are wrong ones.
+    // Wrong vectors cannot be told from right ones.
     for (const char* fault :
          {"in_job:device_error", "before_reply:short_file", "in_job:out_of_memory:100"}) {
         session().rows("SET gputext.inject_fault = '" + std::string(fault) + "'");

@@ -1,4 +1,4 @@
-// bench/code_tokens_bench.cpp - source code as tokens: MB/s on one core
+// bench/code_tokens_bench.cpp - lexer of source code: MB/s on one core
 //
 // Argument: a file of source code. It is repeated up to 100 MB, which are read at once, too.
 

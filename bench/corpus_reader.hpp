@@ -1,4 +1,4 @@
-// bench/corpus_reader.hpp - the documents of a benchmark corpus in memory
+// bench/corpus_reader.hpp - reads the documents of a benchmark corpus
 
 #pragma once
 

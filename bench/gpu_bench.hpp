@@ -1,4 +1,4 @@
-// bench/gpu_bench.hpp - what the benchmarks on a GPU share
+// bench/gpu_bench.hpp - shared code of the benchmarks on a GPU
 
 #pragma once
 

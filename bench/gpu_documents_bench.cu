@@ -1,4 +1,4 @@
-// bench/gpu_documents_bench.cu - comparing documents on a device, beside what it could do at best
+// bench/gpu_documents_bench.cu - document comparison on one GPU: measured figure, floor and ratio
 //
 // Arguments: none, or a corpus's documents.bin, whose documents are joined and compared. One line a
 // figure: measured, floor, ratio. The floor of a verification: 10 operations for each 32 cells of

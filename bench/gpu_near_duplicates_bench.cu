@@ -1,5 +1,4 @@
-// bench/gpu_near_duplicates_bench.cu - the whole operator on a GPU as gputextd runs it, and where
-// its time goes
+// bench/gpu_near_duplicates_bench.cu - near_duplicates on a GPU as gputextd runs it: time by phase
 //
 // Arguments: none, or a corpus's documents.bin. For each mode: milliseconds of the first job and of
 // later ones, from the files of a request, mapped anew for each job, to the answer; those of the

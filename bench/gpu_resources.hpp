@@ -1,4 +1,4 @@
-// bench/gpu_resources.hpp - what the benchmarks on a GPU run on: one of each, for the whole program
+// bench/gpu_resources.hpp - device, stream and buffers of a GPU benchmark
 
 #pragma once
 

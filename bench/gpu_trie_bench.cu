@@ -1,4 +1,4 @@
-// bench/gpu_trie_bench.cu - dictionaries on one GPU: lookup, memory and construction, beside peers
+// bench/gpu_trie_bench.cu - dictionaries on one GPU: lookup, memory and construction, with peers
 //
 // usage: gpu_trie_bench FILE STAGE...
 //

@@ -1,4 +1,4 @@
-// bench/gpu_trie_peers.cuh - what dictionaries on a GPU are measured against
+// bench/gpu_trie_peers.cuh - peers of the dictionaries on a GPU: hash table, state transition table
 //
 // The state transition table of the paper's section 2.2.2: of every node the child by each symbol.
 // A hash table of words with linear probing, at most half full, eight bytes a slot: 32 bits of the

@@ -1,4 +1,4 @@
-// bench/gpu_word2vec_bench.cu - vectors of the words of a file, trained on one GPU
+// bench/gpu_word2vec_bench.cu - word2vec training on one GPU, on a file of words
 //
 // Arguments: the file, a line a text, and name=value for what bench/word2vec_bench.cpp says, but
 // threads and simd, and for

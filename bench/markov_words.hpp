@@ -1,4 +1,4 @@
-// bench/markov_words.hpp - as many words as wanted that resemble those of a list
+// bench/markov_words.hpp - generates words that resemble those of a list, by a Markov chain
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// bench/markov_words_bench.cpp - makes many words that look like those of a list
+// bench/markov_words_bench.cpp - prints generated words that resemble those of a list
 //
 // Arguments: a file with a word a line, of which what follows a tab is ignored, and how many words
 // to write. Each byte follows the three before it as often as in the different words of the list

@@ -1,5 +1,4 @@
-// bench/movers_corpus.hpp - what the benchmarks of Word Mover's Distances and of sequences'
-// probabilities run on: random models, pairs of texts, and mutants of small programs
+// bench/movers_corpus.hpp - random models, pairs of texts and mutants of programs for benchmarks
 
 #pragma once
 

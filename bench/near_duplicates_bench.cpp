@@ -1,4 +1,4 @@
-// bench/near_duplicates_bench.cpp - the whole operator on a corpus, and where its time goes
+// bench/near_duplicates_bench.cpp - near_duplicates on a corpus: time by phase
 //
 // Arguments: a corpus's documents.bin, ctph or exact, a threshold, the number of threads, and
 // optionally a file to write the pairs of ids to.

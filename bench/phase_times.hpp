@@ -1,4 +1,4 @@
-// bench/phase_times.hpp - how long an operator is in each of its phases
+// bench/phase_times.hpp - measures the phases of an operator
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// bench/signature_hash_bench.cpp - bytes a second of the two signatures, on one core
+// bench/signature_hash_bench.cpp - signatures: bytes a second on one core
 //
 // Arguments: a corpus's documents.bin.
 

@@ -1,4 +1,4 @@
-// bench/signature_join_bench.cpp - pairs of signatures a second of the exact join, on one core
+// bench/signature_join_bench.cpp - exact join of signatures: pairs a second on one core
 //
 // Arguments: a corpus's documents.bin, an edit rate, and a file to write the signatures to, one a
 // line, for peers to join.

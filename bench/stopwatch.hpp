@@ -1,4 +1,4 @@
-// bench/stopwatch.hpp - the processor time of this process
+// bench/stopwatch.hpp - processor time of this process
 
 #pragma once
 

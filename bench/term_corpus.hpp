@@ -1,4 +1,4 @@
-// bench/term_corpus.hpp - counts of terms in documents, of any size, from a seed
+// bench/term_corpus.hpp - generates counts of terms in documents, of any size, from a seed
 //
 // Zipf's law as it is measured (with Mandelbrot's shift), and capped, as stop words are left out:
 // the document frequency of term t is min(cap * N, A / (t + shift)^exponent), at least 1, with A

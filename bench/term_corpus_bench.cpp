@@ -1,4 +1,4 @@
-// bench/term_corpus_bench.cpp - a corpus of terms of the shapes of Amorim, 2019, and what is in it
+// bench/term_corpus_bench.cpp - statistics of a corpus of terms of the shapes of Amorim, 2019
 //
 // Arguments: the shape (medline, pubmed), threads, and optionally a factor of the size.
 

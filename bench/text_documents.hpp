@@ -1,4 +1,5 @@
-// bench/text_documents.hpp - documents that read like text, and versions of them, from a seed
+// bench/text_documents.hpp - generates documents that resemble texts, and versions of them, from a
+// seed
 
 #pragma once
 

@@ -1,5 +1,4 @@
-// bench/trie_bench.cpp - dictionaries: memory, and time of building, lookup and decoding, on one
-// core
+// bench/trie_bench.cpp - dictionaries: memory, and time to build, look up and decode, on one core
 //
 // Arguments: a file with a word a line, of which what follows a tab is ignored, and the word
 // `peers` to measure std::unordered_map, a sorted array and the state transition table besides.

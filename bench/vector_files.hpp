@@ -1,4 +1,4 @@
-// bench/vector_files.hpp - rows of floats for the benchmarks of vectors, ours and the peers'
+// bench/vector_files.hpp - files of float rows for the benchmarks of vectors
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// bench/word2vec_bench.cpp - vectors of the words of a file, trained on the CPU
+// bench/word2vec_bench.cpp - word2vec training on the CPU, on a file of words
 //
 // Arguments: the file, a line a text, and name=value for
 //

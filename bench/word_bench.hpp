@@ -1,5 +1,4 @@
-// bench/word_bench.hpp - what benchmarks of dictionaries have in common: words, and how they are
-// timed
+// bench/word_bench.hpp - shared code of the benchmarks of dictionaries: words and timing
 
 #pragma once
 

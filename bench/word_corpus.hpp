@@ -1,4 +1,4 @@
-// bench/word_corpus.hpp - a file of words as the stream that co-occurrences are counted in
+// bench/word_corpus.hpp - reads a file of words as the stream for counting co-occurrences
 
 #pragma once
 

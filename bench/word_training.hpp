@@ -1,4 +1,4 @@
-// bench/word_training.hpp - what benchmarks that train vectors of words have in common
+// bench/word_training.hpp - shared code of the benchmarks of word2vec
 
 #pragma once
 

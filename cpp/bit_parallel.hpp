@@ -1,4 +1,5 @@
-// cpp/bit_parallel.hpp - one block of a bit-parallel Levenshtein matrix, and its step to the right
+// cpp/bit_parallel.hpp - bit-parallel Levenshtein: one block of a column, and its step to the next
+// column
 //
 // Source: G. Myers 1999; the block form with a carry of -1, 0, +1 is Hyyro's of 2003.
 

@@ -1,4 +1,4 @@
-// cpp/characters.hpp - bytes of a text as characters, whatever encoding the server stores
+// cpp/characters.hpp - splits texts into characters, in any server encoding
 
 #pragma once
 

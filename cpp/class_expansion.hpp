@@ -1,4 +1,4 @@
-// cpp/class_expansion.hpp - from nearest classes of equal items to the nearest items
+// cpp/class_expansion.hpp - expands nearest classes of equal items into nearest items
 //
 // A search looks at each class once; which of its members are neighbours, in which order, and where
 // the k-th is reached, is found here, for the CPU's search and for those of devices.

@@ -1,4 +1,4 @@
-// cpp/code_brackets.hpp - which < and > of source code are brackets around types
+// cpp/code_brackets.hpp - finds the < and > of source code that are brackets around types
 
 #pragma once
 

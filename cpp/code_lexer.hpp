@@ -1,4 +1,4 @@
-// cpp/code_lexer.hpp - source code of the C family as tokens
+// cpp/code_lexer.hpp - lexer for the C family of languages
 //
 // Source: the 2019 thesis, section 6.3.1, "Defects4J Preprocessing", steps i to iv.
 

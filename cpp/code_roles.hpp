@@ -1,4 +1,4 @@
-// cpp/code_roles.hpp - what the names of source code are: variables of a type, classes, others
+// cpp/code_roles.hpp - roles of names in source code: variables of a type, classes, others
 //
 // Source: the 2019 thesis, section 6.3.1, "Defects4J Preprocessing", the steps for variables and
 // their types. It used regular expressions; here declarations are parsed, without knowing more of a

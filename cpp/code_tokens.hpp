@@ -1,4 +1,4 @@
-// cpp/code_tokens.hpp - source code of the C family without what its author chose
+// cpp/code_tokens.hpp - normalises source code of the C family: no comments, literals or names
 //
 // Source: the 2019 thesis, section 6.3.1, "Defects4J Preprocessing".
 

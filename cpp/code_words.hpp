@@ -1,4 +1,4 @@
-// cpp/code_words.hpp - the words and operators that C, C++, Java and C# give a meaning
+// cpp/code_words.hpp - keywords and operators of C, C++, Java and C#
 //
 // A token of source code is the number of its text in a Vocabulary that begins with the fixed words
 // below, so that what is known of a token is looked up by its number.

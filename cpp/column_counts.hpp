@@ -1,4 +1,4 @@
-// cpp/column_counts.hpp - how many rows of a sparse matrix have each column
+// cpp/column_counts.hpp - counts, for each column of a sparse matrix, the rows that have it
 
 #pragma once
 

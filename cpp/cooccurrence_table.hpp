@@ -1,4 +1,4 @@
-// cpp/cooccurrence_table.hpp - counts that were kept in a table, made rows again
+// cpp/cooccurrence_table.hpp - makes rows of co-occurrences from counts that were kept in a table
 
 #pragma once
 

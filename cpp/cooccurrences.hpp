@@ -1,4 +1,4 @@
-// cpp/cooccurrences.hpp - how often words stand near one another, and where
+// cpp/cooccurrences.hpp - counts co-occurrences of words by relative position
 //
 // A triple <word, offset, neighbour> says that the neighbour stands `offset` places behind the word
 // (before it, when negative), within a window and in the same text. Source: the 2015 thesis,

@@ -1,4 +1,4 @@
-// cpp/cosine_similarity.hpp - the cosine of one vector with every other
+// cpp/cosine_similarity.hpp - cosine similarity of one vector and many
 //
 // Source: the 2012 paper on document similarity, one document against many. In one pass over the
 // items: their products with the query and their squares together, as cpp/distance.hpp defines.

@@ -1,4 +1,4 @@
-// cpp/daemon_client.hpp - a process' connection to gputextd
+// cpp/daemon_client.hpp - client of gputextd, for a database session
 //
 // For a database session: it never blocks, starts no thread, raises no signal and lets no exception
 // out. Whatever gputextd sends, the worst outcome is a Status.

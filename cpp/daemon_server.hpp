@@ -1,4 +1,4 @@
-// cpp/daemon_server.hpp - gputextd's engine: connections, jobs, devices
+// cpp/daemon_server.hpp - server of gputextd: connections, jobs, devices
 //
 // One thread runs an event loop over all sockets: connections are many and mostly wait, their
 // messages are small, and a closed socket is seen at once whatever the devices do. The work is done

@@ -1,4 +1,4 @@
-// cpp/device.hpp - what gputextd runs jobs on
+// cpp/device.hpp - interface of a device that gputextd runs jobs on
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// cpp/device_choice.hpp - whether a job is large enough for a device to be faster than the CPU
+// cpp/device_choice.hpp - estimates whether a job is large enough to be faster on a device
 //
 // What gputext.device = auto asks. A device is worth it when it is faster by more than what it
 // takes to get there, which is a time that does not depend on the job, and one for each byte.

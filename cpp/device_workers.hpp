@@ -1,4 +1,4 @@
-// cpp/device_workers.hpp - the jobs of gputextd, and a thread for each device that runs them
+// cpp/device_workers.hpp - job queue of gputextd, with one thread for each device
 
 #pragma once
 

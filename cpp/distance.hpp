@@ -1,4 +1,4 @@
-// cpp/distance.hpp - the distance of two vectors, to the bit
+// cpp/distance.hpp - definition of the distances of two vectors, to the bit
 //
 // Whoever computes a distance, on whatever device, gets the bits that this page defines; order and
 // ties of every answer follow from them. a and b are rows of d elements, which are doubles exactly.

@@ -1,4 +1,4 @@
-// cpp/distance_filter.hpp - which of many pairs of rows may be near, in one pass at full speed
+// cpp/distance_filter.hpp - filters pairs of rows that may be near, by scores computed in tiles
 //
 // A score is a number that orders the items of one query about as their distances do, less being
 // nearer:

@@ -1,4 +1,5 @@
-// cpp/distance_filter_tile.hpp - the filter's inner loop, for cpp/distance_filter.cpp alone
+// cpp/distance_filter_tile.hpp - inner loop of the distance filter, for cpp/distance_filter.cpp
+// alone
 //
 // Included once for each instruction set, inside a namespace of its own and with
 // GPUTEXT_TILE_TARGET as the functions' attributes: what is inlined into a function must have its

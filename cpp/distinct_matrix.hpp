@@ -1,4 +1,4 @@
-// cpp/distinct_matrix.hpp - one row of each class of equal rows, as vectors to be searched
+// cpp/distinct_matrix.hpp - copies one row of each class of equal rows into a matrix to be searched
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// cpp/distinct_rows.hpp - rows of vectors with the same elements, each class of them once
+// cpp/distinct_rows.hpp - groups equal rows of vectors into classes
 //
 // Real tables repeat themselves: three rows of four in KDD Cup 99 have an equal before them. A
 // search among the distinct ones does that much less, and ties of copies cost nothing.

@@ -1,4 +1,4 @@
-// cpp/fake_device.hpp - a device without a GPU, for tests of all that lies around the kernels
+// cpp/fake_device.hpp - device that computes on the CPU, for tests of everything around the kernels
 
 #pragma once
 

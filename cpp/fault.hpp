@@ -1,4 +1,4 @@
-// cpp/fault.hpp - faults that tests ask gputextd for
+// cpp/fault.hpp - faults that tests can inject into gputextd
 
 #pragma once
 

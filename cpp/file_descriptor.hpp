@@ -1,4 +1,4 @@
-// cpp/file_descriptor.hpp - a file descriptor that is closed with its owner
+// cpp/file_descriptor.hpp - owner of a file descriptor
 
 #pragma once
 

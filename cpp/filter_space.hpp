@@ -1,4 +1,4 @@
-// cpp/filter_space.hpp - what a score of the filter says about a distance, with a proven bound
+// cpp/filter_space.hpp - maps distances to filter scores, with a proven error bound
 //
 // Rows are moved and scaled so that a product or a sum of magnitudes of low precision orders them
 // about as their distances do (cpp/distance_filter.hpp). With a' and b' the rows after that, in

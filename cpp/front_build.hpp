@@ -1,5 +1,4 @@
-// cpp/front_build.hpp - what all who build an image of cpp/front_trie.hpp have to do in the same
-// way
+// cpp/front_build.hpp - builder of front-coded dictionaries, shared by CPU and GPU
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// cpp/front_layout.hpp - where what lies in the image of cpp/front_trie.hpp
+// cpp/front_layout.hpp - byte layout of the image of cpp/front_trie.hpp
 
 #pragma once
 

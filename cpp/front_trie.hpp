@@ -1,4 +1,4 @@
-// cpp/front_trie.hpp - a dictionary as front-coded buckets of sorted words
+// cpp/front_trie.hpp - dictionary as front-coded buckets of sorted words
 //
 // Source: Witten, Moffat, Bell, "Managing Gigabytes", section 4.1 (front coding), with separators
 // as in a static B-tree's leaves; what is left of the words is compressed by cpp/symbol_table.hpp.

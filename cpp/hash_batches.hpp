@@ -1,4 +1,4 @@
-// cpp/hash_batches.hpp - the positions of a document at which pieces may end, found many at a time
+// cpp/hash_batches.hpp - finds the positions where pieces of a document may end, many at a time
 
 #pragma once
 

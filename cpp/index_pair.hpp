@@ -1,4 +1,4 @@
-// cpp/index_pair.hpp - pairs of positions in an input
+// cpp/index_pair.hpp - pairs of positions in an input, collected by several threads
 
 #pragma once
 

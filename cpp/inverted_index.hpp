@@ -1,4 +1,4 @@
-// cpp/inverted_index.hpp - for each term the items that have it, in tiles of items
+// cpp/inverted_index.hpp - inverted index: for each term the items that have it, in tiles of items
 //
 // A tile has so few items that the scores of all of them stay in a processor's first cache, and as
 // little of the index that several queries find it in the second or third. How a term is kept

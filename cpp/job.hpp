@@ -1,4 +1,4 @@
-// cpp/job.hpp - an operator running on threads of its own, waited for by a thread with other duties
+// cpp/job.hpp - runs an operator on its own threads while the calling thread does other work
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// cpp/knn.hpp - the nearest items of every query, exactly
+// cpp/knn.hpp - exact k nearest neighbours of many queries
 //
 // Source: Tian, Hua, Lu, 2015, K-nearest neighbours on a GPU (distances in tiles, filtered by a
 // threshold, few of them sorted). The answer is that of a plain search in double precision, to the

@@ -1,4 +1,4 @@
-// cpp/knn_search.hpp - the two ways to search for nearest items, for cpp/knn.cpp
+// cpp/knn_search.hpp - interface of the two searches of cpp/knn.cpp: filtered and plain
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// cpp/lane_sums.hpp - sums over two vectors of float, to the bit
+// cpp/lane_sums.hpp - sums of products over two vectors of float, defined to the bit
 //
 // A dot product or a squared distance has these bits wherever it is computed, on whatever device.
 // Every operation is of IEEE 754's binary32, rounds to nearest, ties to even, and keeps numbers

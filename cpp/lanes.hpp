@@ -1,4 +1,4 @@
-// cpp/lanes.hpp - sixteen doubles at a time, in vectors of as many as an instruction set has
+// cpp/lanes.hpp - sixteen doubles as the vectors of an instruction set
 //
 // In the compilers' own vector types, so that one source serves every instruction set: functions
 // here are inlined into one function a set, which has the target attribute. Vectors are passed by

@@ -1,4 +1,4 @@
-// cpp/letter_filter.hpp - which signatures share enough letters to be within a distance
+// cpp/letter_filter.hpp - filters signatures that share enough letters to be within a distance
 //
 // Two strings within distance k have max(|a|, |b|) - k letters in common, counted as a multiset.
 // Letter counts in unary, one bit a letter and count (word t has bit g when letter g occurs more

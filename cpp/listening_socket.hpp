@@ -1,4 +1,4 @@
-// cpp/listening_socket.hpp - the one socket that a gputextd listens on
+// cpp/listening_socket.hpp - the one listening socket of gputextd
 
 #pragma once
 

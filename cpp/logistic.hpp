@@ -1,4 +1,4 @@
-// cpp/logistic.hpp - 1 / (1 + e^-x) with the same bits everywhere
+// cpp/logistic.hpp - logistic function 1 / (1 + e^-x), with the same bits everywhere
 //
 // Defined by its operations of IEEE 754's binary32, rounded to nearest, fused where fma is written:
 // with a = -min(|x|, 80), n = a / ln 2 rounded to an integer and r = a - n ln 2 in two parts, e^a

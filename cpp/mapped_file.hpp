@@ -1,4 +1,4 @@
-// cpp/mapped_file.hpp - the bytes of a file that another process handed over
+// cpp/mapped_file.hpp - maps and checks a file that another process handed over
 
 #pragma once
 

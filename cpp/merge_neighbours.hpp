@@ -1,4 +1,4 @@
-// cpp/merge_neighbours.hpp - the nearest items of parts of a collection become those of all of it
+// cpp/merge_neighbours.hpp - merges the neighbours found in parts of a collection
 
 #pragma once
 

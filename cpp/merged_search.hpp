@@ -1,4 +1,4 @@
-// cpp/merged_search.hpp - another's search for neighbours, made to look at equal rows once
+// cpp/merged_search.hpp - kNN adaptor: searches distinct rows, then expands duplicates
 //
 // A search that knows nothing of copies, as a device's, finds each of them as near as the others,
 // and has to sort out which are the first. Here it is given the distinct rows alone, and its answer

@@ -1,4 +1,4 @@
-// cpp/natural_exp.hpp - an exponential with the same bits everywhere
+// cpp/natural_exp.hpp - exponential function with the same bits everywhere
 //
 // C libraries and devices differ in the last bits of exp(). This one is defined by its operations
 // of IEEE 754's binary32, rounded to nearest, ties to even: k = y * log2(e) rounded to an integer,

@@ -1,4 +1,4 @@
-// cpp/natural_log.hpp - a logarithm with the same bits everywhere
+// cpp/natural_log.hpp - natural logarithm with the same bits everywhere
 //
 // C libraries and devices differ in the last bit of log(). This one is defined by its operations of
 // IEEE 754's binary64, rounded to nearest and never fused: x = m * 2^e with m in [sqrt(1/2),

@@ -1,4 +1,4 @@
-// cpp/nearest_lists.hpp - the nearest items found so far, for each query
+// cpp/nearest_lists.hpp - lists of the nearest items found so far, one for each query
 
 #pragma once
 

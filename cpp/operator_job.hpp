@@ -1,4 +1,4 @@
-// cpp/operator_job.hpp - the jobs of gputextd: one kind for each operator
+// cpp/operator_job.hpp - jobs of gputextd: one class for each operator
 //
 // A job goes from the request's files to the reply's file. What is the same for all, the device,
 // its memory, faults, retries, errors, is in cpp/device_workers.hpp.

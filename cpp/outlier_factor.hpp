@@ -1,5 +1,5 @@
-// cpp/outlier_factor.hpp - local outlier factors: how much sparser it is around a row than around
-// its neighbours
+// cpp/outlier_factor.hpp - local outlier factors: density around the neighbours over density around
+// the row
 //
 // Source: Breunig, Kriegel, Ng, Sander, 2000, LOF: identifying density-based local outliers. With
 // the k-distance of p, the distance to its k-th nearest other row, and its neighbours N(p):

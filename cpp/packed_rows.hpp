@@ -1,4 +1,4 @@
-// cpp/packed_rows.hpp - rows as the filter reads them: converted, by norm, in panels
+// cpp/packed_rows.hpp - rows as the filter reads them: converted, sorted by norm, in panels
 
 #pragma once
 

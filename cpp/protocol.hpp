@@ -1,4 +1,4 @@
-// cpp/protocol.hpp - what a backend and gputextd say to each other: the whole wire format
+// cpp/protocol.hpp - wire format between a backend and gputextd
 //
 // The link is a Unix socket of type SOCK_SEQPACKET: one packet is one message, so nothing has to be
 // put together again, the kernel keeps the descriptors with the message that they belong to, and a

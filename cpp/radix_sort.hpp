@@ -1,4 +1,4 @@
-// cpp/radix_sort.hpp - sorts many integers in linear time, and can be stopped on the way
+// cpp/radix_sort.hpp - radix sort of integers in linear time, which can be stopped
 
 #pragma once
 

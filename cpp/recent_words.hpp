@@ -1,4 +1,4 @@
-// cpp/recent_words.hpp - the numbers of words that came not long ago
+// cpp/recent_words.hpp - cache of the numbers of recent words
 //
 // In a text few words make up most of it. A table of some of them, small enough for a core's cache,
 // finds those at once; a table of all words would take a wait for memory a word, also for the

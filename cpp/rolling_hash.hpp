@@ -1,4 +1,4 @@
-// cpp/rolling_hash.hpp - the rolling hash of spamsum, whose values cut a document into pieces
+// cpp/rolling_hash.hpp - rolling hash of spamsum, whose values cut a document into pieces
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// cpp/secret_hash.hpp - a hash of which nobody can make two inputs collide
+// cpp/secret_hash.hpp - keyed hash for which nobody can construct a collision
 //
 // Checksums that are stored can be made to fit by whoever writes what they are of. This hash has a
 // key that is drawn at random and never leaves the process: two different inputs, however they were

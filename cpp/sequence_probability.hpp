@@ -1,5 +1,5 @@
-// cpp/sequence_probability.hpp - how likely each token of a sequence is after the one before, by
-// the vectors of a model
+// cpp/sequence_probability.hpp - probability of each token of a sequence after the one before, by a
+// model
 //
 // Source: the thesis of 2019, equation 6-1. With v the vectors of words and w their output vectors,
 // token b follows token a with the softmax over the whole vocabulary

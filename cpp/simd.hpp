@@ -1,4 +1,4 @@
-// cpp/simd.hpp - the instruction sets that inner loops are written for, chosen at run time
+// cpp/simd.hpp - instruction sets of the inner loops, chosen at run time
 
 #pragma once
 

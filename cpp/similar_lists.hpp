@@ -1,4 +1,4 @@
-// cpp/similar_lists.hpp - for each word of some the nearest ones found until now, from any thread
+// cpp/similar_lists.hpp - lists of the most similar words found so far, filled by any thread
 
 #pragma once
 

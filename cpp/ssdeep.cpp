@@ -1,4 +1,4 @@
-// cpp/ssdeep.cpp - ssdeep's fuzzy hash and the score of two of them, bit for bit as libfuzzy 2.14
+// cpp/ssdeep.cpp - ssdeep's fuzzy hash and its score, bit for bit as in libfuzzy 2.14
 
 #include "cpp/ssdeep.hpp"
 

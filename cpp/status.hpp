@@ -1,4 +1,4 @@
-// cpp/status.hpp - how an operator says that it could not do what was asked
+// cpp/status.hpp - errors as values: Status and Result
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// cpp/stop.hpp - how a long computation learns that nobody wants its answer any more
+// cpp/stop.hpp - request to stop a long computation
 
 #pragma once
 

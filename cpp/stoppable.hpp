@@ -1,4 +1,4 @@
-// cpp/stoppable.hpp - simple steps that take long on huge inputs, ended early by a stop request
+// cpp/stoppable.hpp - loops over huge inputs that a stop request ends early
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// cpp/symbol_table.hpp - short strings as single bytes, by a table of the most useful pieces
+// cpp/symbol_table.hpp - compresses short strings with a table of frequent pieces
 //
 // Method: "FSST: Fast Random Access String Compression" (Boncz, Neumann, Leis; VLDB 2020). Every
 // string is compressed by itself, so that any of them can be read alone: a code stands for one to

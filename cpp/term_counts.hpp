@@ -1,4 +1,4 @@
-// cpp/term_counts.hpp - how often a text has each of its terms
+// cpp/term_counts.hpp - counts how often a text has each of its terms
 //
 // Collects the terms of one text after another, by their numbers, and gives each text's as a row of
 // sparse vectors wants them (cpp/vectors.hpp).

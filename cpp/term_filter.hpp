@@ -1,4 +1,4 @@
-// cpp/term_filter.hpp - scores of a query and all items of a tile, in float
+// cpp/term_filter.hpp - filter scores of a query and all items of a tile, in float
 //
 // What leaves items out. A score is the cosine but for an error that is proven below; who scores
 // less than the k-th best by more than two such errors is no neighbour.

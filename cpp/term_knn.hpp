@@ -1,4 +1,4 @@
-// cpp/term_knn.hpp - the nearest texts of every text, exactly
+// cpp/term_knn.hpp - exact k nearest texts of many texts, by tf-idf
 //
 // A row's weight of a term is its element times the term's factor (cpp/term_weights.hpp). Terms of
 // weight 0 count as none. A query and an item are neighbours only when they share a term, and their

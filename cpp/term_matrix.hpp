@@ -1,4 +1,4 @@
-// cpp/term_matrix.hpp - rows of weights of terms, and the distances of cpp/term_knn.hpp
+// cpp/term_matrix.hpp - sparse rows of weights of terms, and their distances
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// cpp/term_search.hpp - the two ways to search for the nearest texts, for cpp/term_knn.cpp
+// cpp/term_search.hpp - interface of the two searches of cpp/term_knn.cpp: indexed and plain
 
 #pragma once
 

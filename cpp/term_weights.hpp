@@ -1,4 +1,4 @@
-// cpp/term_weights.hpp - what the terms of texts weigh
+// cpp/term_weights.hpp - tf-idf weights of the terms of texts
 //
 // Texts are sparse vectors (cpp/vectors.hpp): a column is a term, an element how often the text has
 // it. A term's factor is computed from the items alone and weighs their terms and the queries'.

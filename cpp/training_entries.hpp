@@ -1,4 +1,4 @@
-// cpp/training_entries.hpp - the words of an epoch that are trained on
+// cpp/training_entries.hpp - words that an epoch trains on
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// cpp/training_random.hpp - random numbers of a training, by where they are used
+// cpp/training_random.hpp - random numbers of a training, as a function of where they are used
 //
 // Each number is a function of the seed and of the place that asks for it, so that any part of a
 // training draws the same ones wherever and in whatever order it is computed. The mixing function

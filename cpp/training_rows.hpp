@@ -1,4 +1,4 @@
-// cpp/training_rows.hpp - what a step of cpp/word_trainer.hpp does to rows of numbers
+// cpp/training_rows.hpp - arithmetic of a step of cpp/word_trainer.hpp on rows of numbers
 //
 // Rows have `size` elements, a multiple of kRowUnit, those behind the dimensions 0. Each function
 // gives the same bits by every instruction set.

@@ -1,5 +1,4 @@
-// cpp/training_run.hpp - a training of words from its input to its answer, as gputextd and a
-// session run it alike
+// cpp/training_run.hpp - word2vec training from input to answer, shared by gputextd and a session
 
 #pragma once
 

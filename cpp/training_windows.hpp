@@ -1,4 +1,4 @@
-// cpp/training_windows.hpp - which words a window of cpp/word_trainer.hpp has
+// cpp/training_windows.hpp - windows of words in a training of cpp/word_trainer.hpp
 
 #pragma once
 

@@ -1,4 +1,5 @@
-// cpp/transport.hpp - the least cost at which masses are carried from some places to others
+// cpp/transport.hpp - solver of the transport problem: least cost of carrying masses from rows to
+// columns
 //
 // Rows have supplies, columns demands, both above 0 and of the same sum; carrying one unit from row
 // i to column j costs c[i][j]. All are integers, so the least total is one integer whatever finds

@@ -1,4 +1,4 @@
-// cpp/trie.hpp - immutable dictionaries: the code of a word, the word of a code, ranges by prefix
+// cpp/trie.hpp - immutable dictionaries: words to codes, codes to words, ranges of codes by prefix
 //
 // A dictionary is one run of bytes, its image, that can be stored, sent and mapped: a header
 // (cpp/trie_image.hpp) and what its structure needs. Words are any bytes, the empty word too. Codes

@@ -1,4 +1,4 @@
-// cpp/trie_image.hpp - what every image of a dictionary begins with, and its checksum
+// cpp/trie_image.hpp - common header and checksum of dictionary images
 
 #pragma once
 

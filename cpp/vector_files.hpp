@@ -1,4 +1,5 @@
-// cpp/vector_files.hpp - vectors in the files of requests, and numbers in those of replies
+// cpp/vector_files.hpp - reads vectors from the files of requests, and writes numbers to those of
+// replies
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// cpp/vectors.hpp - the vectors of one job: a matrix of rows, dense or sparse
+// cpp/vectors.hpp - view of the vectors of one job: a matrix of rows, dense or sparse
 //
 // Every element, of whatever type, is a double exactly, and whatever is computed of vectors is
 // defined on those doubles: it does not depend on how a row is stored.

@@ -1,4 +1,4 @@
-// cpp/vocabulary.hpp - numbers for terms, and the terms of the numbers
+// cpp/vocabulary.hpp - hash table that numbers terms
 //
 // A term is any bytes. Terms are numbered from 0 in the order in which they came, so the numbers
 // depend on nothing but that.

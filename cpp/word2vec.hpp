@@ -1,4 +1,4 @@
-// cpp/word2vec.hpp - vectors of words from texts, from their first values to their last
+// cpp/word2vec.hpp - state of a word2vec training, from the first vectors to the last
 //
 // Epochs, shards that are trained apart and averaged, farthest words: what is the same for every
 // cpp/word_trainer.hpp. Between averages each shard is trained by whoever is free, so the result

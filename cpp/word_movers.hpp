@@ -1,5 +1,4 @@
-// cpp/word_movers.hpp - Word Mover's Distance: how far the words of one text are to be moved to
-// become those of another
+// cpp/word_movers.hpp - Word Mover's Distance of pairs of texts
 //
 // Source: Kusner, Sun, Kolkin, Weinberger, 2015, From word embeddings to document distances. Of two
 // texts as bags of words, with A and B tokens, and the vectors of their words. All is integers, so

@@ -1,4 +1,4 @@
-// cpp/word_sampling.hpp - which words of a text are trained on, and which ones they are told from
+// cpp/word_sampling.hpp - which words a training keeps, and how it draws negatives
 //
 // Frequent words are left out at random (Mikolov et al. 2013, section 2.3, in the form of
 // word2vec): a word whose share of all words is f stays with the probability sqrt(s / f) + s / f.

@@ -1,4 +1,4 @@
-// cpp/word_similarity.hpp - a thesaurus: for each word the words whose features are most like its
+// cpp/word_similarity.hpp - thesaurus: for each word the words with the most similar features
 //
 // With a[f] what feature f of a word weighs (cpp/word_weights.hpp), as integers, and sums over the
 // features that both words have:

@@ -1,4 +1,4 @@
-// cpp/word_sort.hpp - sorts many words by their bytes, on several threads
+// cpp/word_sort.hpp - sorts words by their bytes, on several threads
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// cpp/word_sums.hpp - the inner loops of cpp/word_similarity.cpp, for each instruction set
+// cpp/word_sums.hpp - inner loops of cpp/word_similarity.cpp, for each instruction set
 //
 // Sums over shared features, of one word with many: either of pairs a + b, in 32 bits, or of
 // products a * b, in doubles that are whole numbers below 2^53. Both are exact, so that the order

@@ -1,4 +1,4 @@
-// cpp/word_tile.hpp - some words, and for each feature those of them that have it
+// cpp/word_tile.hpp - inverted index over a tile of words: for each feature the words that have it
 //
 // Hot features, which many of the words have, are kept as cells of cpp/word_sums.hpp, in blocks of
 // kBlockWords words; all others as lists of words. A tile has so few words that sums with all of

@@ -1,4 +1,4 @@
-// cpp/word_trainer.hpp - trains vectors of words on the words around them
+// cpp/word_trainer.hpp - word2vec trainer, defined to the bit
 //
 // Source: Mikolov et al. 2013 (skip-gram and CBOW with negative sampling); the 2019 thesis, chapter
 // 5 (farthest words as negatives, replicas that are averaged). What is ours: steps are taken in

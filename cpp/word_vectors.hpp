@@ -1,4 +1,4 @@
-// cpp/word_vectors.hpp - the vectors of a model's words
+// cpp/word_vectors.hpp - view of the vectors of a model's words
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// cpp/word_weights.hpp - what a word's features weigh, to the bit
+// cpp/word_weights.hpp - weights of the features of words, defined to the bit
 //
 // With c the count of <word, relation, neighbour>, and * for the sum over all that are stored
 // (which need not be symmetric):

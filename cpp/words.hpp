@@ -1,4 +1,4 @@
-// cpp/words.hpp - many words, one behind the other
+// cpp/words.hpp - view of many words, one behind the other
 
 #pragma once
 

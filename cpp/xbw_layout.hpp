@@ -1,4 +1,4 @@
-// cpp/xbw_layout.hpp - where what lies in the image of cpp/xbw_trie.hpp, and how a step is taken
+// cpp/xbw_layout.hpp - byte layout of the image of cpp/xbw_trie.hpp, and the step from node to node
 //
 // Source: Hon, Ku, Shah, Thankachan, Vitter, "Faster compressed dictionary matching" (2013), in the
 // form that Wakatsuki, Keyaki, Miyazaki gave it for GPUs (2016, sections 2.2.3, 2.2.4 and 3.4). Not

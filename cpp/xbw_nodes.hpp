@@ -1,4 +1,4 @@
-// cpp/xbw_nodes.hpp - the nodes of a trie in the order of their prefixes read backwards
+// cpp/xbw_nodes.hpp - numbers the nodes of a trie in the order of their prefixes read backwards
 
 #pragma once
 

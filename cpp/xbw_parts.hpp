@@ -1,4 +1,5 @@
-// cpp/xbw_parts.hpp - parts of an image of cpp/xbw_layout.hpp that follow from others
+// cpp/xbw_parts.hpp - builds the parts of an image of cpp/xbw_layout.hpp that follow from other
+// parts
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// cpp/xbw_steps.hpp - from node to node in an image of cpp/xbw_layout.hpp
+// cpp/xbw_steps.hpp - navigation between the nodes of an image of cpp/xbw_layout.hpp
 
 #pragma once
 

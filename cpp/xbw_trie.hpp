@@ -1,4 +1,5 @@
-// cpp/xbw_trie.hpp - a dictionary as the paper's trie: cpp/xbw_layout.hpp has its source and image
+// cpp/xbw_trie.hpp - dictionary as a succinct trie (XBW): cpp/xbw_layout.hpp has its source and
+// image
 //
 // A lookup takes a step of three reads for each byte. The words' codes are beside the trie, as its
 // nodes are in another order; a decoded word is read from its node up to the root.

@@ -1,5 +1,5 @@
-// extension/activity.hpp - what this session's operators are at: for gputext_activity, and with
-// gputext.progress for the client
+// extension/activity.hpp - progress of this session's operators, for gputext_activity and
+// gputext.progress
 //
 // An operator whose inner query calls another one is shown again when that one has ended.
 

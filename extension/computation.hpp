@@ -1,4 +1,5 @@
-// extension/computation.hpp - what an operator computes from its rows, on a device or on the CPU
+// extension/computation.hpp - runs an operator on a device or on the CPU: choice, wait, fallback,
+// counters
 //
 // An operator says how it is computed on either. Everything else is the same for all: the choice,
 // the wait, what other sessions see of it, the counters, and the CPU where a device fails.

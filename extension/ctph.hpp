@@ -1,4 +1,4 @@
-// extension/ctph.hpp - the type ctph as it is stored
+// extension/ctph.hpp - stored form of the type ctph
 
 #pragma once
 

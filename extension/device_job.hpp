@@ -1,4 +1,4 @@
-// extension/device_job.hpp - one computation as a job of gputextd
+// extension/device_job.hpp - runs one computation as a job of gputextd
 
 #pragma once
 

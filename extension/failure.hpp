@@ -1,4 +1,4 @@
-// extension/failure.hpp - the border between C++ exceptions and PostgreSQL's long jumps
+// extension/failure.hpp - border between C++ exceptions and PostgreSQL's long jumps
 //
 // ereport(ERROR) jumps over C++ frames without running their destructors, and an exception must
 // never reach PostgreSQL. So a function here is one of two kinds. Those that call PostgreSQL hold

@@ -48,7 +48,7 @@ bool receive(TupleTableSlot* slot, DestReceiver* self) {
         ereport(
             ERROR,
             (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("an id of the inner query is null"),
-             errdetail("It is that of row %lld.", static_cast<long long>(destination->seen))));
+             errdetail("Row %lld has a null id.", static_cast<long long>(destination->seen))));
     if (destination->rows->left_out(slot->tts_isnull)) {
         ++destination->nulls;
         return true;

@@ -68,7 +68,8 @@ private:
                                second, format_type_be(TupleDescAttr(columns, 2)->atttypid)),
                         errdetail("%s", kWanted)));
     ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                    errmsg("the inner query gives neither vectors nor texts but %s", second),
+                    errmsg("the inner query gives neither vectors nor texts, but values of type %s",
+                           second),
                     errdetail("%s", kWanted),
                     errhint("Other types can be cast in the inner query, as in embedding::real[] "
                             "or body::text.")));

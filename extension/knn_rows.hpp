@@ -1,4 +1,5 @@
-// extension/knn_rows.hpp - the rows of the inner queries of gpu_knn, whatever they are
+// extension/knn_rows.hpp - reads the rows of gpu_knn's inner queries: vectors, texts or weights of
+// terms
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// extension/knn_search.hpp - the searches of gpu_knn, on a device or on the CPU
+// extension/knn_search.hpp - searches of gpu_knn, on a device or on the CPU
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// extension/known_tokens.hpp - reads arrays of tokens as the words of a model
+// extension/known_tokens.hpp - reads arrays of tokens as numbers of a model's words
 
 #pragma once
 

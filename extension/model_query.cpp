@@ -138,8 +138,8 @@ void ModelReceiver::find_columns(TupleDesc columns) {
     if (any_named || columns->natts != end - wanted)
         ereport(ERROR,
                 (errcode(ERRCODE_UNDEFINED_COLUMN), errmsg("the model has no column %s", missing),
-                 errdetail("Wanted are the columns word%s, vector%s, as word2vec gives them; "
-                           "others are not looked at.",
+                 errdetail("The query must give the columns word%s, vector%s, as word2vec does; "
+                           "other columns are ignored.",
                            wanted_.counts ? ", count" : "",
                            wanted_.output_vectors ? ", output_vector" : ""),
                  errhint("Columns can be named in the inner query, as in SELECT term AS "

@@ -49,7 +49,7 @@ Metric distance_argument(FunctionCallInfo fcinfo, int argument) {
     if (metric == Metric::inner_product)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("metric must be 'euclidean', 'cosine' or 'manhattan' here"),
-                        errdetail("An inner product is no distance.")));
+                        errdetail("The inner product is not a distance.")));
     return metric;
 }
 

@@ -1,4 +1,4 @@
-// extension/owned.hpp - C++ objects that live and die with a memory context
+// extension/owned.hpp - C++ objects owned by a memory context
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// extension/packed_rows.hpp - the rows of an inner query, packed for cpp/ to read
+// extension/packed_rows.hpp - packs the rows of an inner query into files for cpp/ to read
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// extension/parsed_pieces.hpp - the words of long texts, as the server's text search finds them
+// extension/parsed_pieces.hpp - parses long texts piece by piece with the server's text search
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// extension/row_ids.hpp - the ids of an inner query's rows, of any type
+// extension/row_ids.hpp - stores the ids of an inner query's rows, of any type
 
 #pragma once
 

@@ -21,8 +21,7 @@ TypeCacheEntry* functions_of(Oid type) {
         lookup_type_cache(type, TYPECACHE_EQ_OPR_FINFO | TYPECACHE_HASH_PROC_FINFO);
     if (!OidIsValid(entry->eq_opr_finfo.fn_oid) || !OidIsValid(entry->hash_proc_finfo.fn_oid))
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
-                        errmsg("ids of type %s cannot be told apart by exclude_self",
-                               format_type_be(type)),
+                        errmsg("exclude_self cannot compare ids of type %s", format_type_be(type)),
                         errdetail("The type has no default equality that can be hashed."),
                         errhint("Ids can be cast in the inner queries, as in id::text.")));
     return entry;
@@ -68,8 +67,9 @@ private:
 
 void allocate(std::size_t queries, std::size_t items, NumberedIds& numbers) {
     if (queries + items >= kNoRow)
-        ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                        errmsg("more than 4294967294 rows cannot be told apart by exclude_self")));
+        ereport(ERROR,
+                (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                 errmsg("exclude_self cannot compare the ids of more than 4294967294 rows")));
     Failure failure;
     if (!attempt(failure, [&]() -> Status {
             numbers.queries.resize(queries);

@@ -1,4 +1,4 @@
-// extension/row_keys.hpp - numbers for ids of any type: equal ones for ids that are equal
+// extension/row_keys.hpp - numbers ids of any type, equal ids alike
 //
 // Equal is what the type's default equality says, as = between the ids does: 1.0 and 1.00 of type
 // numeric are equal.

@@ -1,4 +1,5 @@
-// extension/scored_items.hpp - answers that are a number for each item of an inner query
+// extension/scored_items.hpp - shared code of functions that return a number for each item of an
+// inner query
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// extension/set_call.hpp - what functions that answer with a set of rows have in common
+// extension/set_call.hpp - shared code of functions that return a set of rows
 
 #pragma once
 

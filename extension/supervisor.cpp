@@ -152,7 +152,7 @@ void end_daemon() {
     if (ends_within(kTimeToEnd)) return;
     kill_daemon();
     if (ends_within(kTimeToDie)) return;
-    ereport(WARNING, (errmsg("gputextd, process %d, was killed and does not end",
+    ereport(WARNING, (errmsg("gputextd, process %d, was killed but has not ended",
                              static_cast<int>(process.pid))));
     probe.close();
     forget(process);

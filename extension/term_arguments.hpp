@@ -1,4 +1,4 @@
-// extension/term_arguments.hpp - arguments that functions of texts have in common
+// extension/term_arguments.hpp - arguments shared by the functions of texts
 
 #pragma once
 

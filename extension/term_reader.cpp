@@ -54,10 +54,11 @@ void raise_term_fault(TermFault fault, const char* whose) {
                             errmsg("a weight of %s is NaN or infinite", whose)));
         case TermFault::different_lengths:
             ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
-                            errmsg("%s has not as many weights as terms", whose)));
+                            errmsg("%s has different numbers of terms and weights", whose)));
         case TermFault::repeated:
-            ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION), errmsg("%s has a term twice", whose),
-                            errhint("A term's weights can be added up in the inner query.")));
+            ereport(ERROR,
+                    (errcode(ERRCODE_DATA_EXCEPTION), errmsg("%s has a term more than once", whose),
+                     errhint("A term's weights can be added up in the inner query.")));
         case TermFault::none:
             break;
     }

@@ -1,5 +1,4 @@
-// extension/term_reader.hpp - the terms of rows, as the server's text search finds them or the user
-// gives them
+// extension/term_reader.hpp - reads the terms of rows: parsed by the server's text search, or given
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// extension/term_rows.hpp - rows of terms: packed from the columns that an inner query gives
+// extension/term_rows.hpp - packs rows of terms from the columns of an inner query
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// extension/text_arguments.hpp - text and bytea values as cpp/ reads them
+// extension/text_arguments.hpp - text and bytea arguments as cpp/ reads them
 
 #pragma once
 

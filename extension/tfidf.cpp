@@ -112,7 +112,7 @@ void TextReceiver::check_columns(TupleDesc columns) {
     const std::optional<TermSource> source = term_source_of(columns);
     if (!source)
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg("the inner query gives no texts but %s",
+                        errmsg("the inner query gives no texts, but values of type %s",
                                format_type_be(TupleDescAttr(columns, 1)->atttypid)),
                         errdetail("%s", kWanted),
                         errhint("Other types can be cast in the inner query, as in body::text.")));

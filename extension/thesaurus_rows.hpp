@@ -1,4 +1,4 @@
-// extension/thesaurus_rows.hpp - rows of words and their neighbours, as the functions return them
+// extension/thesaurus_rows.hpp - returns words and their neighbours as rows
 
 #pragma once
 

@@ -1,5 +1,4 @@
-// extension/time_split.hpp - where a call's time went, for those who set client_min_messages to
-// debug1
+// extension/time_split.hpp - reports where a call's time went, at client_min_messages = debug1
 
 #pragma once
 

@@ -43,7 +43,7 @@ void TextReceiver::check_columns(TupleDesc columns) {
     array_ = type == TEXTARRAYOID || type == VARCHARARRAYOID;
     if (!array_ && !IsBinaryCoercible(type, TEXTOID))
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg("the inner query gives no texts but %s",
+                        errmsg("the inner query gives no texts, but values of type %s",
                                format_type_be(TupleDescAttr(columns, column_)->atttypid)),
                         errdetail("%s", kWanted),
                         errhint("Other types can be cast in the inner query, as in body::text.")));

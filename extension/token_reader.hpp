@@ -1,5 +1,5 @@
-// extension/token_reader.hpp - the words of texts in their order, for functions that look at which
-// words stand near one another
+// extension/token_reader.hpp - reads the words of texts in order, for functions of neighbouring
+// words
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// extension/training_words.hpp - the words of a training: those of the texts, and those that have
-// been trained before
+// extension/training_words.hpp - vocabulary of a training: the words of the texts and of an earlier
+// model
 
 #pragma once
 

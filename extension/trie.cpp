@@ -134,10 +134,11 @@ char* bytes_as_text(const varlena* value) {
     const auto image = image_of(value);
     const std::size_t size = kBytesFollow.size() + 2 * image.size() + 1;
     if (size > MaxAllocSize)
-        ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                        errmsg("a dictionary of %zu bytes is too large for a text with all of them",
-                               image.size()),
-                        errhint("COPY in binary format moves it.")));
+        ereport(ERROR,
+                (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                 errmsg("a dictionary of %zu bytes is too large for a text form with all its bytes",
+                        image.size()),
+                 errhint("COPY in binary format moves it.")));
     auto* const form = static_cast<char*>(palloc(size));
     std::memcpy(form, kBytesFollow.data(), kBytesFollow.size());
     hex_encode(reinterpret_cast<const char*>(image.data()), image.size(),
@@ -152,12 +153,12 @@ TrieStats stats_argument(FunctionCallInfo fcinfo) {
     TrieHeader header;
     if (VARSIZE_ANY_EXHDR(begin) < sizeof header)
         ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("a value of type trie is broken"),
-                        errdetail("In this value, it is shorter than a header.")));
+                        errdetail("In this value, there are fewer bytes than in a header.")));
     std::memcpy(&header, VARDATA_ANY(begin), sizeof header);
     if (std::memcmp(header.magic, TrieHeader::kMagic, sizeof header.magic) != 0 ||
         header.version != TrieHeader::kVersion)
         ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("a value of type trie is broken"),
-                        errdetail("In this value, it does not begin as one.")));
+                        errdetail("In this value, the header is not that of a dictionary.")));
     return stats_of(header);
 }
 
@@ -297,7 +298,7 @@ PGDLLEXPORT Datum gputext_trie_prefix(PG_FUNCTION_ARGS) {
     const int64 most = PG_ARGISNULL(2) ? int64{UINT32_MAX} : int64{PG_GETARG_INT32(2)};
     if (most < 0)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("max must not be negative, and is %d", PG_GETARG_INT32(2))));
+                        errmsg("max must be at least 0, not %d", PG_GETARG_INT32(2))));
     const Trie& trie = trie_argument(fcinfo, 0);
     const std::string_view prefix = view_of(PG_GETARG_VARLENA_PP(1));
     CodeRange range;

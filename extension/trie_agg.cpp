@@ -54,7 +54,7 @@ MemoryContext aggregate_context(FunctionCallInfo fcinfo) {
     MemoryContext context;
     if (!AggCheckCallContext(fcinfo, &context))
         ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                        errmsg("this function can only be called as part of trie_agg")));
+                        errmsg("this function can only be called by the aggregate trie_agg")));
     return context;
 }
 

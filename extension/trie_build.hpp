@@ -1,4 +1,4 @@
-// extension/trie_build.hpp - a dictionary built from its words, on a device or on the CPU
+// extension/trie_build.hpp - builds a dictionary from its words, on a device or on the CPU
 
 #pragma once
 

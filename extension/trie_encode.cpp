@@ -111,7 +111,7 @@ void WordReceiver::check_columns(TupleDesc columns) {
     // Not of char(n), whose blanks are no part of a word.
     if (!IsBinaryCoercible(base_type_of_column(columns, 1), TEXTOID))
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg("the inner query gives no texts but %s",
+                        errmsg("the inner query gives no texts, but values of type %s",
                                format_type_be(TupleDescAttr(columns, 1)->atttypid)),
                         errdetail("%s", wanted(rows)),
                         errhint("Other types can be cast in the inner query, as in body::text.")));

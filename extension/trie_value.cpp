@@ -106,7 +106,7 @@ varlena* new_trie_value(std::size_t size) {
     if (size > MaxAllocSize - VARHDRSZ)
         ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                         errmsg("a dictionary of %zu bytes is too large for a value", size),
-                        errdetail("A value may have 1 GB.")));
+                        errdetail("A value can have at most 1 GB.")));
     auto* const value = static_cast<varlena*>(palloc(size + VARHDRSZ));
     SET_VARSIZE(value, size + VARHDRSZ);
     return value;

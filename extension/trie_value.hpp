@@ -1,4 +1,4 @@
-// extension/trie_value.hpp - the type trie as it is stored, and dictionaries that stay open
+// extension/trie_value.hpp - stored form of the type trie, and dictionaries that stay open
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// extension/vector_arguments.hpp - arguments that functions of vectors have in common
+// extension/vector_arguments.hpp - arguments shared by the functions of vectors
 
 #pragma once
 

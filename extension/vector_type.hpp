@@ -1,4 +1,4 @@
-// extension/vector_type.hpp - the types of values that are vectors, and how they are read
+// extension/vector_type.hpp - recognises the types that are vectors, and reads their values
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// extension/waiting.hpp - how a session waits for what computes for it, and stays interruptible
+// extension/waiting.hpp - lets a session wait for a computation and stay interruptible
 
 #pragma once
 

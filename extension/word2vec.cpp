@@ -185,10 +185,8 @@ void put_rows(const TrainingWords& words, const TrainingModel& model, std::uint3
 /// Negatives that are always the same few words teach little.
 void report_hub(const Training::Hub& hub) {
     if (hub.of == 0) return;
-    ereport(
-        NOTICE,
-        (errmsg("the most frequent farthest word was among the farthest of %.1f %% of the words",
-                100 * static_cast<double>(hub.lists) / static_cast<double>(hub.of))));
+    ereport(NOTICE, (errmsg("a single word is among the farthest words of %.1f %% of the words",
+                            100 * static_cast<double>(hub.lists) / static_cast<double>(hub.of))));
 }
 
 Datum answer(FunctionCallInfo fcinfo) {

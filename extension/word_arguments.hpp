@@ -1,5 +1,4 @@
-// extension/word_arguments.hpp - arguments that functions of words and their neighbours have in
-// common; each raises an error for null and for what is out of range, where nothing else is said
+// extension/word_arguments.hpp - arguments of the functions of words, checked for null and range
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// extension/word_lookup.hpp - words looked up in a dictionary, on a device or on the CPU
+// extension/word_lookup.hpp - looks words up in a dictionary, on a device or on the CPU
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// extension/word_rows.hpp - the words that rows are made of, packed for cpp/ and devices to read
+// extension/word_rows.hpp - packs the words of rows for cpp/ and devices to read
 
 #pragma once
 

@@ -1,5 +1,4 @@
-// extension/word_search.hpp - what is computed of words and their neighbours, on a device or on the
-// CPU
+// extension/word_search.hpp - computes thesauri, on a device or on the CPU
 
 #pragma once
 

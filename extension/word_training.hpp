@@ -1,4 +1,4 @@
-// extension/word_training.hpp - vectors of words trained on texts, on a device or on the CPU
+// extension/word_training.hpp - trains word vectors on texts, on a device or on the CPU
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// gputextd/main.cpp - the program that owns the GPUs of a host: options, signals, log, exit
+// gputextd/main.cpp - main program of gputextd: options, signals, log, exit
 
 #include <fcntl.h>
 #include <getopt.h>

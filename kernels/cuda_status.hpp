@@ -1,4 +1,4 @@
-// kernels/cuda_status.hpp - errors of the CUDA runtime as Status
+// kernels/cuda_status.hpp - converts errors of the CUDA runtime to Status
 
 #pragma once
 

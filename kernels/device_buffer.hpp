@@ -1,4 +1,4 @@
-// kernels/device_buffer.hpp - memory on the current device, freed with its owner
+// kernels/device_buffer.hpp - owner of memory on the current device
 
 #pragma once
 

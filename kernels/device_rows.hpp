@@ -1,4 +1,4 @@
-// kernels/device_rows.hpp - dense vectors on a device, and a query's side of a distance there
+// kernels/device_rows.hpp - dense vectors on a device, and the queries' side of a distance there
 
 #pragma once
 

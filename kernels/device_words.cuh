@@ -1,4 +1,4 @@
-// kernels/device_words.cuh - words one behind the other on a device, and reads from any byte on
+// kernels/device_words.cuh - words one behind the other on a device, and unaligned reads from them
 //
 // What these functions read is aligned: up to 15 bytes before and behind what is wanted, which the
 // memory must have (kWordSlack).

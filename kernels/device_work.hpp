@@ -1,4 +1,4 @@
-// kernels/device_work.hpp - on which stream an operator runs, and how much memory it may take there
+// kernels/device_work.hpp - stream and memory that an operator may use on a device
 
 #pragma once
 

@@ -1,4 +1,5 @@
-// kernels/direct_filter.hpp - which items may be near a query, by differences in double precision
+// kernels/direct_filter.hpp - filters items that may be near a query, by differences in double
+// precision
 //
 // The filter for every metric and type of elements, and for rows of which a filter of lower
 // precision cannot tell much. It sums in any order and fused, so that its sums are those of

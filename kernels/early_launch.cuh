@@ -1,4 +1,5 @@
-// kernels/early_launch.cuh - kernels that begin while the one before them on their stream ends
+// kernels/early_launch.cuh - launches kernels that begin while the previous one on their stream
+// ends
 //
 // Between two small kernels a device is idle for a microsecond or two. From compute capability 9.0
 // on a kernel can be brought to its multiprocessors meanwhile ("programmatic dependent launch" in

@@ -1,4 +1,4 @@
-// kernels/exact_distance.cuh - the distances of cpp/distance.hpp on a device, to the bit
+// kernels/exact_distance.cuh - distances of cpp/distance.hpp by half warps, to the bit
 //
 // Sixteen lanes take the definition's sixteen partial sums of a pair; adding lanes j and j ^ 8,
 // then 4, 2, 1 is its tree. Operations are the intrinsics that round once and are never fused.

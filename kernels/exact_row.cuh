@@ -1,4 +1,4 @@
-// kernels/exact_row.cuh - the distances of cpp/distance.hpp by one thread a row, to the bit
+// kernels/exact_row.cuh - distances of cpp/distance.hpp by one thread a row, to the bit
 //
 // A thread keeps the definition's sixteen partial sums in registers and adds them as its tree does.
 // Rows of few dimensions cost less this way than in half warps (kernels/exact_distance.cuh), whose

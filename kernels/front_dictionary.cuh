@@ -1,4 +1,4 @@
-// kernels/front_dictionary.cuh - the code of a word in a dictionary of cpp/front_trie.hpp
+// kernels/front_dictionary.cuh - looks a word up in a dictionary of cpp/front_trie.hpp
 //
 // What FrontTrie::lookup does, by one thread and with few reads: most of the binary search is in a
 // sample of the separators that lies in shared memory, the bytes of a bucket are read by vectors of

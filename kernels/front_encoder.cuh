@@ -1,4 +1,5 @@
-// kernels/front_encoder.cuh - what each word of a bucket of cpp/front_trie.hpp takes, and writes
+// kernels/front_encoder.cuh - computes the sizes of the words of a bucket of cpp/front_trie.hpp,
+// and writes them
 //
 // One thread a word, one warp a bucket: where a thread writes, it knows from the sizes of the words
 // before its own.

@@ -1,4 +1,5 @@
-// kernels/front_packing.hpp - sorted words as the buckets of cpp/front_trie.hpp, on a device
+// kernels/front_packing.hpp - packs sorted words into the buckets of cpp/front_trie.hpp, on a
+// device
 
 #pragma once
 

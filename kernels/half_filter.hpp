@@ -1,4 +1,5 @@
-// kernels/half_filter.hpp - the filter in half precision: products of rows, compared as they arise
+// kernels/half_filter.hpp - distance filter in half precision: products of rows, compared as they
+// arise
 //
 // A score v + r of a query and an item (kernels/half_rows.hpp) lives in a register: it is compared
 // with the query's gate, and only the few that reach it are written, or a bit for each. Up to 64

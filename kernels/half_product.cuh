@@ -1,4 +1,5 @@
-// kernels/half_product.cuh - tensor core instructions on halves, and what filters share around them
+// kernels/half_product.cuh - tensor core products of halves, and helpers of the filters that use
+// them
 //
 // Fragments are as in the PTX manual for mma.m16n8k16: of a tile of 16 x 8 sums, a lane has those
 // of rows lane / 4 and lane / 4 + 8 and of columns lane % 4 * 2 and the next one.

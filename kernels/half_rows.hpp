@@ -1,4 +1,4 @@
-// kernels/half_rows.hpp - rows in half precision, and what their products say about distances
+// kernels/half_rows.hpp - rows in half precision, and the bounds of what their products say
 //
 // Rows are moved and scaled as in cpp/filter_space.hpp, and rounded to binary16. With a' and b' a
 // query and an item after that, in exact arithmetic, and a~ and b~ rounded, a score t that falls

@@ -1,4 +1,4 @@
-// kernels/half_search.hpp - what the filter in half precision keeps on the device, and its passes
+// kernels/half_search.hpp - passes of the filter in half precision, and its state on the device
 
 #pragma once
 

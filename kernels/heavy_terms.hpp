@@ -1,4 +1,4 @@
-// kernels/heavy_terms.hpp - terms of very many items that a filter need not look at
+// kernels/heavy_terms.hpp - terms of very many items that a filter replaces by a bound
 //
 // They are many of the postings, and weigh little: by Cauchy's inequality they add to a score at
 // most the product of the lengths of an item's and of a query's part that consists of them. A byte

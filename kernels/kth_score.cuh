@@ -1,4 +1,4 @@
-// kernels/kth_score.cuh - the k-th of a block's scores, or one that hardly more reach
+// kernels/kth_score.cuh - selects about the k-th best score of a block
 
 #pragma once
 

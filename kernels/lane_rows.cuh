@@ -1,4 +1,4 @@
-// kernels/lane_rows.cuh - rows of numbers that a warp has a lane's share of in registers each
+// kernels/lane_rows.cuh - rows of numbers in the registers of a warp, an equal share for each lane
 //
 // Lane l has the elements l, l + 32, ... of a row; see kernels/word_steps.hpp.
 

@@ -1,5 +1,5 @@
-// kernels/lane_sums.cuh - the sums of cpp/lane_sums.hpp on a device, to the bit: a warp's lanes are
-// the definition's
+// kernels/lane_sums.cuh - sums of cpp/lane_sums.hpp by a warp, to the bit: its lanes are the
+// definition's
 //
 // A lane beyond the last element adds 0 * 0, which changes at most the sign of a zero, and that
 // changes no sum that is not zero.

@@ -1,4 +1,4 @@
-// kernels/list_sort.cuh - a block sorts a query's list in shared memory, and keeps the nearest
+// kernels/list_sort.cuh - sorts a query's list in shared memory, by a block, and keeps the nearest
 //
 // Bitonic: O(log^2 size) steps. Called by all threads of a block.
 

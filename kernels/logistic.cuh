@@ -1,4 +1,4 @@
-// kernels/logistic.cuh - the logistic function of cpp/logistic.hpp on a device, to the bit
+// kernels/logistic.cuh - logistic function of cpp/logistic.hpp on a device, to the bit
 //
 // Operations are the intrinsics that round once, and are fused where that header says so.
 

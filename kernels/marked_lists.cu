@@ -1,4 +1,5 @@
-// kernels/marked_lists.cu - empty lists become the nearest of the items that were marked for them
+// kernels/marked_lists.cu - fills empty lists with the nearest of the items that were marked for
+// them
 //
 // A block for each query, which makes numbers of bits, copies 128 rows at a time to shared memory,
 // and lets each thread compute one row's distance. Where there are no more than 256, warps then

@@ -1,4 +1,4 @@
-// kernels/natural_exp.cuh - the exponential of cpp/natural_exp.hpp on a device, to the bit
+// kernels/natural_exp.cuh - exponential function of cpp/natural_exp.hpp on a device, to the bit
 //
 // Operations are the intrinsics that round once and are fused where that header says so.
 

@@ -1,4 +1,4 @@
-// kernels/natural_log.cuh - the logarithm of cpp/natural_log.hpp on a device, to the bit
+// kernels/natural_log.cuh - logarithm of cpp/natural_log.hpp on a device, to the bit
 //
 // Operations are the intrinsics that round once and are never fused.
 

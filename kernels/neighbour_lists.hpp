@@ -1,4 +1,5 @@
-// kernels/neighbour_lists.hpp - for each query the nearest items so far, and those just found
+// kernels/neighbour_lists.hpp - lists of each query's nearest items so far, and of the items just
+// found
 //
 // A list holds items that are kept, in order and with their distances, and behind them what a
 // filter found since. Merging scores what was found exactly, sorts, and keeps the k nearest by

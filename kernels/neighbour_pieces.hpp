@@ -1,4 +1,5 @@
-// kernels/neighbour_pieces.hpp - lists of neighbours from the device to the answer
+// kernels/neighbour_pieces.hpp - copies lists of neighbours from the device to the answer, in
+// pieces
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// kernels/neighbour_search.hpp - the search of a tile of queries among a batch of items
+// kernels/neighbour_search.hpp - searches a batch of items for a tile of queries
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// kernels/ordered_sum.cuh - the sums of cpp/distance.hpp over a sparse row's elements
+// kernels/ordered_sum.cuh - sums of cpp/distance.hpp over the elements of a sparse row
 //
 // The sixteen partial sums of a warp lie in shared memory. Lanes bring up to 32 terms at a time, by
 // ascending columns: those of one partial sum are added one after the other, in this order.

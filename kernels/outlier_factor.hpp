@@ -1,4 +1,4 @@
-// kernels/outlier_factor.hpp - cpp/outlier_factor.hpp with its neighbours from a device
+// kernels/outlier_factor.hpp - local outlier factors with neighbours found on a device
 
 #pragma once
 

@@ -1,5 +1,5 @@
-// kernels/quad_similarities.cuh - the cosine of one query with many rows of float, as fast as
-// memory
+// kernels/quad_similarities.cuh - cosine similarity of one query and many rows of float, at memory
+// speed
 //
 // A warp copies eight rows to shared memory, 512 bytes of each at a time and a few steps ahead, and
 // so reads whole lines of memory. There four lanes share a row: lane q takes elements 4 q to 4 q +

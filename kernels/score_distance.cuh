@@ -1,4 +1,4 @@
-// kernels/score_distance.cuh - a found item's key in a list, for the kernels that merge lists
+// kernels/score_distance.cuh - sort key of a found item, for the kernels that merge lists
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// kernels/stream_event.hpp - a stream that waits for what another one has to do
+// kernels/stream_event.hpp - lets a stream wait for the work of another stream
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// kernels/stream_timer.hpp - how long the device takes for what a stream has to do
+// kernels/stream_timer.hpp - measures the device time of a stream's work
 
 #pragma once
 

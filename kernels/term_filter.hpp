@@ -1,4 +1,4 @@
-// kernels/term_filter.hpp - the filter of a search of terms: scores from posting lists, in integers
+// kernels/term_filter.hpp - filter of the search for texts: integer scores from posting lists
 //
 // A block takes one query and one tile of items. It lays the tile's posting lists of the query's
 // terms end to end and gives each warp as many postings as the next one, whatever lists they are

@@ -1,4 +1,4 @@
-// kernels/term_index.hpp - an inverted index of items on a device
+// kernels/term_index.hpp - inverted index of items on a device
 //
 // Items are taken in tiles, so that the sums of a tile's items fit into a block's shared memory. A
 // tile has for each term a list of postings: four bytes with the item's number in the tile and what

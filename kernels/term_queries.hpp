@@ -1,4 +1,4 @@
-// kernels/term_queries.hpp - queries of terms on a device, and what their filter may miss
+// kernels/term_queries.hpp - queries of terms on a device, and the error bound of their filter
 //
 // A query's weights are parts of its length, as an item's in the index, rounded to larger integers.
 // With x and y an item's and a query's row of parts, x' and y' what they were rounded to, and R and

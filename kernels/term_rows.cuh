@@ -1,4 +1,4 @@
-// kernels/term_rows.cuh - the weights of rows of terms, for kernels
+// kernels/term_rows.cuh - weights of rows of terms, for kernels
 
 #pragma once
 

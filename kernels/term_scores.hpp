@@ -1,4 +1,4 @@
-// kernels/term_scores.hpp - exact distances of the items that a filter of terms found
+// kernels/term_scores.hpp - exact distances of the items that the filter of terms found
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// kernels/term_search.hpp - the search of a tile of queries among the items of an index
+// kernels/term_search.hpp - searches the items of an index for a tile of queries
 
 #pragma once
 

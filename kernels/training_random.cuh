@@ -1,4 +1,4 @@
-// kernels/training_random.cuh - the random numbers of cpp/training_random.hpp on a device
+// kernels/training_random.cuh - random numbers of cpp/training_random.hpp on a device
 
 #pragma once
 

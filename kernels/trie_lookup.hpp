@@ -1,4 +1,4 @@
-// kernels/trie_lookup.hpp - the codes of many words in a dictionary on a device
+// kernels/trie_lookup.hpp - looks many words up in a dictionary on a device
 //
 // One thread a word, in a persistent grid, of which each block keeps in shared memory what every
 // lookup reads. Of a dictionary of cpp/front_trie.hpp: a sample of the separators, for the first

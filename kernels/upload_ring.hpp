@@ -1,5 +1,4 @@
-// kernels/upload_ring.hpp - copies from pageable memory to the device, and back, at the speed of
-// the link
+// kernels/upload_ring.hpp - copies between pageable memory and the device at the speed of the link
 //
 // The driver's own copies from pageable memory reach half of what pinned memory does, and pinning a
 // caller's memory takes longer than copying it. Here threads copy slices into a few pinned

@@ -1,5 +1,5 @@
-// kernels/warp_transport.cuh - the least cost of cpp/transport.hpp by one warp, for at most 32 * C
-// rows and as many columns
+// kernels/warp_transport.cuh - solver of cpp/transport.hpp by one warp, for at most 32 * C rows and
+// columns
 //
 // Lane l has rows and columns l, l + 32 .. in its registers, and the warp its costs and what is
 // carried in shared memory. The same potentials and searches as the CPU's; in a tie a column that

@@ -1,4 +1,4 @@
-// kernels/word_entries.hpp - which tokens an epoch trains on, on a device
+// kernels/word_entries.hpp - finds the tokens that an epoch trains on, on a device
 //
 // The entries of cpp/word_trainer.hpp: a shard's tokens that stay, with a break before each text.
 // Each block of tokens counts its entries, the counts are added up, and each writes its own.

@@ -1,4 +1,4 @@
-// kernels/word_index.hpp - the features of words, the other way round: which words have a feature
+// kernels/word_index.hpp - inverted index of features: for each feature the words that have it
 //
 // Words are cut into tiles, whose sums fit into a processor's shared memory. Features of very many
 // words are dense columns for the tensor cores (kernels/word_product.hpp); of each other one, which

@@ -1,4 +1,4 @@
-// kernels/word_keys.hpp - pairs of words as integers, for sorting
+// kernels/word_keys.hpp - pairs of words as integers to be sorted
 //
 // A key is the first word, less where its range begins, above the second one. Sorted keys are in
 // the order of the first words and then of the second ones; sorted again by the lower bits alone,

@@ -1,4 +1,4 @@
-// kernels/word_measure.hpp - cpp/word_similarity.hpp's similarities on both sides
+// kernels/word_measure.hpp - similarity measures of cpp/word_similarity.hpp for host and device
 //
 // What two words share is one integer: the sum of a[f] + b[f], of a[f] * b[f], or of 1, over the
 // features that both have. A word alone is another: the sum of a[f], of a[f]^2, or of 1.

@@ -1,4 +1,4 @@
-// kernels/word_order.hpp - the order of many words on a device, without those that repeat one
+// kernels/word_order.hpp - sorts words on a device and drops repeated ones
 //
 // Words are sorted by seven bytes and how many of these they have (radix sort, eight passes). Only
 // words that are equal so far and longer are sorted again, by their next seven bytes and by the

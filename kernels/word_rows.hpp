@@ -1,5 +1,4 @@
-// kernels/word_rows.hpp - what words stand beside and what that weighs, as sparse rows on the
-// device
+// kernels/word_rows.hpp - co-occurrences of words and their weights as sparse rows on the device
 
 #pragma once
 

@@ -1,4 +1,5 @@
-// kernels/word_scores.hpp - what words share with those of a tile, and the most similar of them
+// kernels/word_scores.hpp - sums of shared features with a tile of words, and the most similar of
+// them
 //
 // A block of threads has the sums of one word and a whole tile in shared memory. They begin with
 // the products of dense features (kernels/word_product.hpp) and have the others added from their

@@ -1,4 +1,4 @@
-// kernels/word_sorts.hpp - all similarities of some words, sorted
+// kernels/word_sorts.hpp - sorts all similarities of some words
 
 #pragma once
 

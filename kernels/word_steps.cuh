@@ -1,5 +1,5 @@
-// kernels/word_steps.cuh - the kernel of kernels/word_steps.hpp, for a model and a number of
-// elements of a lane
+// kernels/word_steps.cuh - kernel of kernels/word_steps.hpp, for a model and a number of elements
+// of a lane
 
 #pragma once
 

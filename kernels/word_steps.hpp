@@ -1,4 +1,4 @@
-// kernels/word_steps.hpp - the steps of cpp/word_trainer.hpp on a device, many in one launch
+// kernels/word_steps.hpp - training steps of cpp/word_trainer.hpp on a device, many in one launch
 //
 // The blocks of a cooperative launch stay for all of its steps. In each, a warp takes a window: it
 // reads the window's rows, and adds to the rows' sums, in integers, by reductions in memory. When

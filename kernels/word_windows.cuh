@@ -1,4 +1,4 @@
-// kernels/word_windows.cuh - which words a window of cpp/word_trainer.hpp has, found by a thread
+// kernels/word_windows.cuh - windows of cpp/word_trainer.hpp, found by one thread
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// kernels/xbw_dictionary.cuh - the code of a word in a dictionary of cpp/xbw_layout.hpp
+// kernels/xbw_dictionary.cuh - looks a word up in a dictionary of cpp/xbw_layout.hpp
 //
 // Algorithm 2 of the paper (2016), one thread a word: a step of three reads for each byte, of which
 // that of a superblock is one vector.

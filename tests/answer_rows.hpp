@@ -1,4 +1,4 @@
-// tests/answer_rows.hpp - the pairs of an answer as SQL returns them
+// tests/answer_rows.hpp - pairs of an answer as SQL returns them
 
 #pragma once
 

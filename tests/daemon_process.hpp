@@ -1,4 +1,4 @@
-// tests/daemon_process.hpp - a gputextd of the test's own, and what its clients need
+// tests/daemon_process.hpp - starts a gputextd for a test, with clients for it
 
 #pragma once
 

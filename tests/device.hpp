@@ -1,4 +1,4 @@
-// tests/device.hpp - tests that need a GPU, and say so where there is none
+// tests/device.hpp - tests that need a GPU, and are skipped without one
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// tests/device_fixture.hpp - what tests of kernels share: streams, copies, documents
+// tests/device_fixture.hpp - fixture of the kernels' tests: streams, copies, documents
 
 #pragma once
 

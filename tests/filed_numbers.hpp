@@ -1,4 +1,4 @@
-// tests/filed_numbers.hpp - numbers in a sealed file, as jobs of gputextd have them
+// tests/filed_numbers.hpp - numbers in a sealed file, as gputextd's jobs read them
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// tests/neighbour_rows.hpp - answers with neighbours, to be compared to the bit
+// tests/neighbour_rows.hpp - answers with neighbours as rows, to be compared to the bit
 
 #pragma once
 

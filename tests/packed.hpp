@@ -1,4 +1,4 @@
-// tests/packed.hpp - random documents in one block of memory, as operators get them
+// tests/packed.hpp - random documents in one block of memory, as operators take them
 
 #pragma once
 

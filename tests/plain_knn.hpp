@@ -1,4 +1,4 @@
-// tests/plain_knn.hpp - distances and neighbours word by word as the headers define them
+// tests/plain_knn.hpp - reference implementation of distances and neighbours
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// tests/plain_training.hpp - cpp/word_trainer.hpp word by word, in the order in which it is written
+// tests/plain_training.hpp - reference implementation of cpp/word_trainer.hpp
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// tests/related_strings.hpp - signatures for the tests of their joins
+// tests/related_strings.hpp - related signatures, for the tests of signature joins
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// tests/text_rows.hpp - texts as sparse vectors, and random ones that are hard to compare
+// tests/text_rows.hpp - random texts as sparse vectors, some of them hard to compare
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// tests/token_sequences.hpp - sequences of tokens that a model knows
+// tests/token_sequences.hpp - random sequences of tokens that a model knows
 
 #pragma once
 

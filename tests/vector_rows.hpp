@@ -1,4 +1,4 @@
-// tests/vector_rows.hpp - rows of doubles as vectors of any type, and rows that are hard to compare
+// tests/vector_rows.hpp - random rows as vectors of any type, some of them hard to compare
 
 #pragma once
 

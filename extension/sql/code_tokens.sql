@@ -1,4 +1,4 @@
--- Source code without what its author chose
+-- Tokens and lines of source code, normalised
 
 CREATE FUNCTION code_tokens(source text) RETURNS text[]
     AS 'MODULE_PATHNAME', 'gputext_code_tokens' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;

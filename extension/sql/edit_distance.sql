@@ -18,11 +18,11 @@ COMMENT ON FUNCTION edit_distance(bytea, bytea, integer) IS 'Levenshtein distanc
 
 CREATE FUNCTION edit_rate(a text, b text) RETURNS double precision
     AS 'MODULE_PATHNAME', 'gputext_edit_rate_text' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
-COMMENT ON FUNCTION edit_rate(text, text) IS 'edit distance over the sum of both lengths, in characters';
+COMMENT ON FUNCTION edit_rate(text, text) IS 'edit distance divided by the sum of both lengths, in characters';
 
 CREATE FUNCTION edit_rate(a bytea, b bytea) RETURNS double precision
     AS 'MODULE_PATHNAME', 'gputext_edit_rate_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 1000;
-COMMENT ON FUNCTION edit_rate(bytea, bytea) IS 'edit distance over the sum of both lengths, in bytes';
+COMMENT ON FUNCTION edit_rate(bytea, bytea) IS 'edit distance divided by the sum of both lengths, in bytes';
 
 CREATE FUNCTION edit_rate(a ctph, b ctph) RETURNS double precision
     AS 'MODULE_PATHNAME', 'gputext_edit_rate_ctph' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;

@@ -1,4 +1,4 @@
--- What runs where
+-- Devices, activity and statistics
 
 CREATE FUNCTION gputext_devices(
     OUT device integer, OUT name text, OUT memory bigint, OUT driver text, OUT status text
@@ -14,7 +14,7 @@ CREATE FUNCTION gputext_activity(
     OUT seconds double precision, OUT started timestamp with time zone
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'gputext_activity' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 10;
-COMMENT ON FUNCTION gputext_activity() IS 'what the view gputext_activity shows';
+COMMENT ON FUNCTION gputext_activity() IS 'rows of the view gputext_activity';
 
 CREATE VIEW gputext_activity AS SELECT * FROM gputext_activity();
 COMMENT ON VIEW gputext_activity IS
@@ -28,9 +28,9 @@ CREATE FUNCTION gputext_stat(
     OUT since timestamp with time zone
 ) RETURNS record
     AS 'MODULE_PATHNAME', 'gputext_stat' LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION gputext_stat() IS 'what the view gputext_stat shows';
+COMMENT ON FUNCTION gputext_stat() IS 'row of the view gputext_stat';
 
 CREATE VIEW gputext_stat AS SELECT * FROM gputext_stat();
 COMMENT ON VIEW gputext_stat IS
-    'what all sessions have computed by gputext since the server started';
+    'totals of what gputext has computed in all sessions since the server started';
 GRANT SELECT ON gputext_stat TO PUBLIC;

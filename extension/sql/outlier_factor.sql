@@ -8,7 +8,7 @@ CREATE FUNCTION local_outlier_factor(
 ) RETURNS TABLE (id bigint, lof double precision)
     AS 'MODULE_PATHNAME', 'gputext_local_outlier_factor' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
 COMMENT ON FUNCTION local_outlier_factor(text, integer, text, text) IS
-    'how much sparser it is around each item of an inner query than around its k nearest neighbours';
+    'local outlier factor (LOF) of each item of an inner query: mean density at its k nearest neighbours over its own';
 
 CREATE FUNCTION local_outlier_factor(
     items text,
@@ -19,4 +19,4 @@ CREATE FUNCTION local_outlier_factor(
 ) RETURNS TABLE (id anyelement, lof double precision)
     AS 'MODULE_PATHNAME', 'gputext_local_outlier_factor_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
 COMMENT ON FUNCTION local_outlier_factor(text, anyelement, integer, text, text) IS
-    'how much sparser it is around each item of an inner query than around its k nearest neighbours, ids of the type of id_type';
+    'local outlier factor (LOF) of each item of an inner query: mean density at its k nearest neighbours over its own, ids of the type of id_type';

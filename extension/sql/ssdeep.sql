@@ -1,4 +1,4 @@
--- Signatures to be exchanged with ssdeep and tools that read its signatures
+-- Fuzzy hashes as the program ssdeep computes them
 
 CREATE FUNCTION ssdeep_hash(document text) RETURNS text
     AS 'MODULE_PATHNAME', 'gputext_ssdeep_hash' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100;
@@ -10,4 +10,4 @@ COMMENT ON FUNCTION ssdeep_hash(bytea) IS 'fuzzy hash of a document''s bytes, as
 
 CREATE FUNCTION ssdeep_compare(a text, b text) RETURNS integer
     AS 'MODULE_PATHNAME', 'gputext_ssdeep_compare' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION ssdeep_compare(text, text) IS 'likeness of two fuzzy hashes, 0 to 100, as ssdeep 2.14 scores it';
+COMMENT ON FUNCTION ssdeep_compare(text, text) IS 'similarity of two fuzzy hashes, 0 to 100, as ssdeep 2.14 scores it';

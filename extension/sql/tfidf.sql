@@ -1,4 +1,4 @@
--- Weights of the terms of texts
+-- Weights of the terms of texts (tf-idf)
 
 CREATE FUNCTION tfidf(
     items text,
@@ -7,7 +7,7 @@ CREATE FUNCTION tfidf(
 ) RETURNS TABLE (id bigint, term text, weight double precision)
     AS 'MODULE_PATHNAME', 'gputext_tfidf' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 100000;
 COMMENT ON FUNCTION tfidf(text, regconfig, integer) IS
-    'the terms of every text of an inner query and what they weigh: tf-idf';
+    'terms of every text of an inner query and their tf-idf weights';
 
 CREATE FUNCTION tfidf(
     items text,
@@ -17,4 +17,4 @@ CREATE FUNCTION tfidf(
 ) RETURNS TABLE (id anyelement, term text, weight double precision)
     AS 'MODULE_PATHNAME', 'gputext_tfidf_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 100000;
 COMMENT ON FUNCTION tfidf(text, anyelement, regconfig, integer) IS
-    'the terms of every text of an inner query and what they weigh: tf-idf, ids of the type of id_type';
+    'terms of every text of an inner query and their tf-idf weights, ids of the type of id_type';

@@ -36,13 +36,13 @@ COMMENT ON FUNCTION bytea(trie) IS 'the bytes of a dictionary';
 
 CREATE FUNCTION trie(image bytea) RETURNS trie
     AS 'MODULE_PATHNAME', 'gputext_trie_from_bytea' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100000;
-COMMENT ON FUNCTION trie(bytea) IS 'the dictionary of such bytes, all of which are checked';
+COMMENT ON FUNCTION trie(bytea) IS 'dictionary from its bytes, all of which are checked';
 
 CREATE CAST (trie AS bytea) WITH FUNCTION bytea(trie);
 COMMENT ON CAST (trie AS bytea) IS 'the bytes of a dictionary';
 
 CREATE CAST (bytea AS trie) WITH FUNCTION trie(bytea);
-COMMENT ON CAST (bytea AS trie) IS 'the dictionary of such bytes, all of which are checked';
+COMMENT ON CAST (bytea AS trie) IS 'dictionary from its bytes, all of which are checked';
 
 CREATE FUNCTION trie_agg_transition(internal, text) RETURNS internal
     AS 'MODULE_PATHNAME', 'gputext_trie_agg_transition' LANGUAGE C IMMUTABLE PARALLEL SAFE;
@@ -88,7 +88,7 @@ CREATE FUNCTION trie_stats(
 ) RETURNS record
     AS 'MODULE_PATHNAME', 'gputext_trie_stats' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION trie_stats(trie) IS
-    'what a dictionary is: its structure, words, bytes, different byte values in words, bytes of the longest';
+    'statistics of a dictionary: structure, words, bytes, bits per word, different byte values in words, bytes of the longest word';
 
 CREATE FUNCTION trie_lookup(dictionary trie, word text) RETURNS bigint
     AS 'MODULE_PATHNAME', 'gputext_trie_lookup' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
@@ -116,11 +116,11 @@ COMMENT ON FUNCTION trie_prefix(trie, text, integer) IS
 
 CREATE FUNCTION trie_prefixes_of(dictionary trie, document text) RETURNS TABLE (code bigint, word text)
     AS 'MODULE_PATHNAME', 'gputext_trie_prefixes_of' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100 ROWS 5;
-COMMENT ON FUNCTION trie_prefixes_of(trie, text) IS 'words that a text begins with, the shortest first';
+COMMENT ON FUNCTION trie_prefixes_of(trie, text) IS 'words of a dictionary that a text begins with, the shortest first';
 
 CREATE FUNCTION trie_words(dictionary trie) RETURNS TABLE (code bigint, word text)
     AS 'MODULE_PATHNAME', 'gputext_trie_words' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 100000 ROWS 100000;
-COMMENT ON FUNCTION trie_words(trie) IS 'all words in the order of their codes';
+COMMENT ON FUNCTION trie_words(trie) IS 'all words of a dictionary in the order of their codes';
 
 -- As for near-duplicates, each function comes with ids of type bigint, and with ids of the type of
 -- id_type, which follows the inner query.

@@ -1,4 +1,4 @@
--- Vectors of words, from texts
+-- Word embeddings
 
 CREATE FUNCTION word2vec(
     docs text,
@@ -21,4 +21,4 @@ CREATE FUNCTION word2vec(
 ) RETURNS TABLE (word text, count bigint, vector real[], output_vector real[])
     AS 'MODULE_PATHNAME', 'gputext_word2vec' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
 COMMENT ON FUNCTION word2vec(text, text, integer, integer, integer, text, integer, double precision, integer, double precision, bigint, regconfig, text, integer, integer, integer, integer) IS
-    'vectors of the words of the texts of an inner query, trained on the words beside them';
+    'word embeddings (word2vec) trained on the texts of an inner query';

@@ -1,4 +1,4 @@
--- Word Mover's Distance, and how likely sequences of tokens are, by models of words
+-- Word Mover's Distance, and probabilities of sequences of tokens
 
 CREATE FUNCTION word_movers_distance(
     model text,
@@ -7,7 +7,7 @@ CREATE FUNCTION word_movers_distance(
 ) RETURNS TABLE (id bigint, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_word_movers_distance' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
 COMMENT ON FUNCTION word_movers_distance(text, text, text) IS
-    'how far the words of one text of each pair have to be moved, in the vectors of a model, to become those of the other';
+    'Word Mover''s Distance of each pair of texts of an inner query, by the vectors of a model';
 
 CREATE FUNCTION word_movers_distance(
     model text,
@@ -17,16 +17,16 @@ CREATE FUNCTION word_movers_distance(
 ) RETURNS TABLE (id anyelement, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_word_movers_distance_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
 COMMENT ON FUNCTION word_movers_distance(text, text, anyelement, text) IS
-    'how far the words of one text of each pair have to be moved, in the vectors of a model, to become those of the other, ids of the type of id_type';
+    'Word Mover''s Distance of each pair of texts of an inner query, by the vectors of a model, ids of the type of id_type';
 
 CREATE FUNCTION sequence_probability(model text, sequences text)
     RETURNS TABLE (id bigint, probability double precision, token_probabilities real[])
     AS 'MODULE_PATHNAME', 'gputext_sequence_probability' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
 COMMENT ON FUNCTION sequence_probability(text, text) IS
-    'how likely each token of a sequence is after the one before, by the vectors of a model, and all of them on average';
+    'probability of each token of a sequence after the one before, by the vectors of a model, and their mean';
 
 CREATE FUNCTION sequence_probability(model text, sequences text, id_type anyelement)
     RETURNS TABLE (id anyelement, probability double precision, token_probabilities real[])
     AS 'MODULE_PATHNAME', 'gputext_sequence_probability_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
 COMMENT ON FUNCTION sequence_probability(text, text, anyelement) IS
-    'how likely each token of a sequence is after the one before, by the vectors of a model, and all of them on average, ids of the type of id_type';
+    'probability of each token of a sequence after the one before, by the vectors of a model, and their mean, ids of the type of id_type';

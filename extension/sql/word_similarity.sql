@@ -1,4 +1,4 @@
--- A thesaurus from texts: words whose neighbours are alike
+-- A thesaurus from texts
 
 CREATE FUNCTION word_similarity(
     docs text,
@@ -15,7 +15,7 @@ CREATE FUNCTION word_similarity(
 ) RETURNS TABLE (word text, neighbours text[], similarities real[])
     AS 'MODULE_PATHNAME', 'gputext_word_similarity' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
 COMMENT ON FUNCTION word_similarity(text, integer, integer, integer, integer, integer, text, text, boolean, double precision, regconfig) IS
-    'for every word of the texts of an inner query the words that stand among the same neighbours, most alike first';
+    'thesaurus: for every word of the texts of an inner query the most similar words, judged by the words beside them';
 
 CREATE FUNCTION word_similarity_pairs(
     docs text,
@@ -32,7 +32,7 @@ CREATE FUNCTION word_similarity_pairs(
 ) RETURNS TABLE (word text, neighbour text, rank integer, similarity real)
     AS 'MODULE_PATHNAME', 'gputext_word_similarity_pairs' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 200000;
 COMMENT ON FUNCTION word_similarity_pairs(text, integer, integer, integer, integer, integer, text, text, boolean, double precision, regconfig) IS
-    'the same as word_similarity, a row for every word and neighbour';
+    'word_similarity with a row for every word and neighbour';
 
 CREATE FUNCTION word_cooccurrences(
     docs text,
@@ -46,7 +46,7 @@ CREATE FUNCTION word_cooccurrences(
 ) RETURNS TABLE (word text, "position" integer, neighbour text, count bigint, weight real)
     AS 'MODULE_PATHNAME', 'gputext_word_cooccurrences' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000000;
 COMMENT ON FUNCTION word_cooccurrences(text, integer, integer, integer, text, boolean, double precision, regconfig) IS
-    'how often the words of the texts of an inner query stand near one another, where, and what that weighs';
+    'co-occurrences of the words of the texts of an inner query: counts and weights by relative position';
 
 CREATE FUNCTION word_similarity_from(
     cooccurrences text,
@@ -58,4 +58,4 @@ CREATE FUNCTION word_similarity_from(
 ) RETURNS TABLE (word text, neighbours text[], similarities real[])
     AS 'MODULE_PATHNAME', 'gputext_word_similarity_from' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
 COMMENT ON FUNCTION word_similarity_from(text, integer, integer, text, text, double precision) IS
-    'the same as word_similarity, from counts that word_cooccurrences gave and an inner query gives back';
+    'word_similarity from counts of word_cooccurrences that an inner query gives';

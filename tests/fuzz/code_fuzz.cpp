@@ -1,4 +1,4 @@
-// tests/fuzz/code_fuzz.cpp - libFuzzer on the reader of source code
+// tests/fuzz/code_fuzz.cpp - libFuzzer target: the lexer of source code
 
 #include "tests/fuzz/code_target.hpp"
 

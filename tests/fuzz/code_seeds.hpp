@@ -1,4 +1,4 @@
-// tests/fuzz/code_seeds.hpp - source code to begin with, some of everything that is looked at
+// tests/fuzz/code_seeds.hpp - seeds of the source code fuzzer
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// tests/fuzz/protocol_fuzz.cpp - libFuzzer on everything that reads what came over the link
+// tests/fuzz/protocol_fuzz.cpp - libFuzzer target: everything that reads bytes from the link
 
 #include "tests/fuzz/protocol_target.hpp"
 

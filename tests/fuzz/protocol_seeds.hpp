@@ -1,4 +1,4 @@
-// tests/fuzz/protocol_seeds.hpp - inputs of protocol_target.hpp to begin with: one of each kind
+// tests/fuzz/protocol_seeds.hpp - seeds of the protocol fuzzer: one message of each kind
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// tests/fuzz/protocol_target.hpp - everything that reads what came over the link, for any bytes
+// tests/fuzz/protocol_target.hpp - gives any bytes to everything that reads from the link
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// tests/fuzz/trie_fuzz.cpp - libFuzzer on the reader of dictionaries' images
+// tests/fuzz/trie_fuzz.cpp - libFuzzer target: the reader of dictionary images
 
 #include "tests/fuzz/trie_target.hpp"
 

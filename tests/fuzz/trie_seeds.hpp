@@ -1,4 +1,4 @@
-// tests/fuzz/trie_seeds.hpp - images of small dictionaries to begin with
+// tests/fuzz/trie_seeds.hpp - seeds of the dictionary fuzzer: images of small dictionaries
 
 #pragma once
 

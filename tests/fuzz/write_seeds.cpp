@@ -1,5 +1,4 @@
-// tests/fuzz/write_seeds.cpp - writes the seeds as files, for each fuzzer into the folder of its
-// name in the folder that is the argument
+// tests/fuzz/write_seeds.cpp - writes each fuzzer's seeds as files into the folder of its name
 
 #include <fstream>
 #include <string>

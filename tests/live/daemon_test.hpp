@@ -1,4 +1,4 @@
-// tests/live/daemon_test.hpp - jobs on devices, on a server of the test's own
+// tests/live/daemon_test.hpp - fixture of tests with jobs on devices, on a private server
 
 #pragma once
 

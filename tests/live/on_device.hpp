@@ -1,4 +1,4 @@
-// tests/live/on_device.hpp - tests of statements on devices
+// tests/live/on_device.hpp - fixture of tests of statements on devices
 //
 // The server has devices, with or without a GPU, and gputext.allow_faults is on.
 

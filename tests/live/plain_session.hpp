@@ -1,4 +1,4 @@
-// tests/live/plain_session.hpp - a session that tells when an answer arrives
+// tests/live/plain_session.hpp - session that reports when an answer arrives
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// tests/live/private_server.hpp - servers of a test's own, which it may kill, and their gputextd
+// tests/live/private_server.hpp - private servers that a test may kill, and their gputextd
 //
 // They run from the programs in GPUTEXT_PG_BIN. PostgreSQL refuses to run as root: then they run as
 // the user that GPUTEXT_DATA_DIRECTORY belongs to. A server goes with the process that made it.

@@ -1,4 +1,4 @@
-// tests/live/server.hpp - sessions of a running server, as a client and as /proc see them
+// tests/live/server.hpp - sessions of a running server, seen as a client and through /proc
 //
 // The environment leads to the server as scripts/check says it. Whoever runs the tests must be able
 // to read /proc/PID/fd of its processes: be root or the server's user.

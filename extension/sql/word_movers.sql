@@ -15,7 +15,8 @@ CREATE FUNCTION word_movers_distance(
     id_type anyelement,
     method text DEFAULT 'exact'
 ) RETURNS TABLE (id anyelement, distance double precision)
-    AS 'MODULE_PATHNAME', 'gputext_word_movers_distance_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+    AS 'MODULE_PATHNAME', 'gputext_word_movers_distance_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
+    SUPPORT gputext_id_type_support;
 COMMENT ON FUNCTION word_movers_distance(text, text, anyelement, text) IS
     'how far the words of one text of each pair have to be moved, in the vectors of a model, to become those of the other, ids of the type of id_type';
 
@@ -27,6 +28,7 @@ COMMENT ON FUNCTION sequence_probability(text, text) IS
 
 CREATE FUNCTION sequence_probability(model text, sequences text, id_type anyelement)
     RETURNS TABLE (id anyelement, probability double precision, token_probabilities real[])
-    AS 'MODULE_PATHNAME', 'gputext_sequence_probability_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+    AS 'MODULE_PATHNAME', 'gputext_sequence_probability_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
+    SUPPORT gputext_id_type_support;
 COMMENT ON FUNCTION sequence_probability(text, text, anyelement) IS
     'how likely each token of a sequence is after the one before, by the vectors of a model, and all of them on average, ids of the type of id_type';

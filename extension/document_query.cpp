@@ -34,12 +34,6 @@ bool is_ctph(Oid type) {
 }
 
 void check_types(TupleDesc columns) {
-    if (columns->natts != 2 && columns->natts != 3)
-        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg_plural("the inner query has %d column, not 2 or 3",
-                                      "the inner query has %d columns, not 2 or 3",
-                                      static_cast<unsigned long>(columns->natts), columns->natts),
-                        errdetail("%s", kWanted)));
     const Oid document = base_type_of_column(columns, 1);
     if (!is_text(document) && document != BYTEAOID)
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -59,11 +53,13 @@ public:
     DocumentReceiver(Oid id_type, DocumentRows& rows)
         : id_type_(id_type_of(id_type)), rows_(rows) {}
 
+    WantedColumns wanted_columns() const override { return {2, 3, kWanted}; }
     void check_columns(TupleDesc columns) override {
         check_types(columns);
         rows_.binary = base_type_of_column(columns, 1) == BYTEAOID;
         has_signatures_ = columns->natts == 3;
     }
+    bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool* nulls) override;
     void report_nulls(int64 rows) override {
         ereport(NOTICE,

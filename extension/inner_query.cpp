@@ -1,6 +1,7 @@
 #include "extension/inner_query.hpp"
 
 extern "C" {
+#include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "nodes/parsenodes.h"
 #include "tcop/cmdtag.h"
@@ -19,32 +20,77 @@ struct Destination {
     DestReceiver receiver;
     const InnerQuery* query;
     RowReceiver* rows;
+    Oid narrow_id_type;  // that ids widen to bigint from; InvalidOid where they stay as they are
     int64 seen;
     int64 nulls;
     MemoryContext row_context;  // for what one row needs
 };
 
-void check_id_column(TupleDesc columns, const InnerQuery& query) {
+/// "2", "2 or 3", "at least 4"
+const char* number_of(const WantedColumns& wanted) {
+    if (wanted.most == WantedColumns::kAnyColumns) return psprintf("at least %d", wanted.fewest);
+    return wanted.fewest == wanted.most ? psprintf("%d", wanted.fewest)
+                                        : psprintf("%d or %d", wanted.fewest, wanted.most);
+}
+
+void check_column_count(TupleDesc columns, const WantedColumns& wanted) {
+    if (columns->natts >= wanted.fewest && columns->natts <= wanted.most) return;
+    ereport(ERROR,
+            (errcode(ERRCODE_DATATYPE_MISMATCH),
+             errmsg_plural(
+                 "the inner query has %d column, not %s", "the inner query has %d columns, not %s",
+                 static_cast<unsigned long>(columns->natts), columns->natts, number_of(wanted)),
+             errdetail("%s", wanted.detail)));
+}
+
+bool widens_to_bigint(Oid type) {
+    return type == INT2OID || type == INT4OID || type == OIDOID;
+}
+
+/// The id as a bigint. Values of type oid have no sign.
+Datum widened(Datum id, Oid type) {
+    switch (type) {
+        case INT2OID:
+            return Int64GetDatum(DatumGetInt16(id));
+        case INT4OID:
+            return Int64GetDatum(DatumGetInt32(id));
+        case OIDOID:
+            return Int64GetDatum(DatumGetObjectId(id));
+        default:
+            return id;
+    }
+}
+
+/// The type that ids are to be widened from, InvalidOid for none. A domain's values are those of
+/// its base type.
+Oid check_id_column(TupleDesc columns, const InnerQuery& query) {
     const Oid found = TupleDescAttr(columns, 0)->atttypid;
-    if (found == query.id_type || !OidIsValid(query.id_type)) return;
+    if (found == query.id_type || !OidIsValid(query.id_type)) return InvalidOid;
+    if (query.id_type == INT8OID) {
+        const Oid base = base_type_of_column(columns, 0);
+        if (base == INT8OID) return InvalidOid;
+        if (widens_to_bigint(base)) return base;
+    }
     ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                     errmsg("the ids of the inner query are of type %s, not %s",
                            format_type_be(found), format_type_be(query.id_type)),
                     errhint("Add the argument id_type => NULL::%s %s.", format_type_be(found),
                             query.id_type_place)));
+    pg_unreachable();
 }
 
 void start(DestReceiver* self, int, TupleDesc columns) {
     auto* destination = reinterpret_cast<Destination*>(self);
+    check_column_count(columns, destination->rows->wanted_columns());
     destination->rows->check_columns(columns);
-    check_id_column(columns, *destination->query);
+    destination->narrow_id_type = check_id_column(columns, *destination->query);
 }
 
 bool receive(TupleTableSlot* slot, DestReceiver* self) {
     auto* destination = reinterpret_cast<Destination*>(self);
     slot_getallattrs(slot);
     ++destination->seen;
-    if (slot->tts_isnull[0] && OidIsValid(destination->query->id_type))
+    if (OidIsValid(destination->query->id_type) && slot->tts_isnull[0])
         ereport(
             ERROR,
             (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("an id of the inner query is null"),
@@ -53,9 +99,17 @@ bool receive(TupleTableSlot* slot, DestReceiver* self) {
         ++destination->nulls;
         return true;
     }
+    Datum id = 0;
+    const bool widens = OidIsValid(destination->narrow_id_type);
+    if (widens) {
+        // The slot belongs to the executor and is restored below.
+        id = slot->tts_values[0];
+        slot->tts_values[0] = widened(id, destination->narrow_id_type);
+    }
     MemoryContext before = MemoryContextSwitchTo(destination->row_context);
     destination->rows->take_row(slot->tts_values, slot->tts_isnull);
     MemoryContextSwitchTo(before);
+    if (widens) slot->tts_values[0] = id;
     MemoryContextReset(destination->row_context);
     return true;
 }

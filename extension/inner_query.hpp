@@ -2,7 +2,7 @@
 //
 // Read-only, under the caller's snapshot and rights, so that row-level security holds, and to its
 // end without a cursor, so that it may use parallel workers. Its first column is the row's id,
-// where rows have ids.
+// where rows have ids. Ids of the integer types widen to bigint where bigint is wanted.
 
 #pragma once
 
@@ -21,13 +21,25 @@ struct InnerQuery {
     const char* id_type_place = "behind the inner query";
 };
 
+/// The columns that a receiver takes.
+struct WantedColumns {
+    int fewest;          // at least 1
+    int most;            // kAnyColumns where those behind are not looked at
+    const char* detail;  // a sentence that says what they are, for errors
+
+    static constexpr int kAnyColumns = PG_INT32_MAX;
+};
+
 /// Takes in the rows of an inner query. Functions may raise errors.
 class RowReceiver {
 public:
+    /// Rows with fewer or more columns are refused before the other functions see them. A query
+    /// may well give rows without columns: SELECT FROM docs.
+    virtual WantedColumns wanted_columns() const = 0;
     /// Before the first row, even when there is none.
     virtual void check_columns(TupleDesc columns) = 0;
-    /// Whether a row with these nulls is left out: by default one whose second column is null.
-    virtual bool left_out(const bool* nulls) const { return nulls[1]; }
+    /// Whether a row with these nulls is left out.
+    virtual bool left_out(const bool* nulls) const = 0;
     /// A row whose id, if it has one, is not null and that is not left out. The values need not
     /// outlive the call, nor does what is allocated during it.
     virtual void take_row(const Datum* values, const bool* nulls) = 0;
@@ -38,8 +50,9 @@ protected:
     ~RowReceiver() = default;
 };
 
-/// Runs the query to its end. Raises an error for a null id, an id of another type, a query that
-/// writes or gives no rows, and whatever the receiver and the query itself raise.
+/// Runs the query to its end. Raises an error for a null id, an id of another type, too few or too
+/// many columns, a query that writes or gives no rows, and whatever the receiver and the query
+/// itself raise.
 void run_inner_query(const InnerQuery& query, RowReceiver& receiver);
 
 /// The type of a column, without the domains over it.

@@ -35,6 +35,7 @@ public:
     KnnReceiver(const KnnInput& input, KnnRows& rows, VectorRows& side)
         : input_(input), rows_(rows), side_(side) {}
 
+    WantedColumns wanted_columns() const override { return {2, 3, kWanted}; }
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool* nulls) const override {
         return kind_ == RowKind::vectors ? nulls[1] : terms_are_null(source_, nulls);
@@ -78,12 +79,6 @@ private:
 
 /// Sets `kind_` and the types of one inner query from its columns.
 void KnnReceiver::set_types(TupleDesc columns) {
-    if (columns->natts != 2 && columns->natts != 3)
-        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg_plural("the inner query has %d column, not 2 or 3",
-                                      "the inner query has %d columns, not 2 or 3",
-                                      static_cast<unsigned long>(columns->natts), columns->natts),
-                        errdetail("%s", kWanted)));
     const auto vector = columns->natts == 2 ? vector_type_of(base_type_of_column(columns, 1))
                                             : std::optional<VectorType>();
     if (vector) {

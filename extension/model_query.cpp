@@ -25,6 +25,9 @@ class ModelReceiver final : public RowReceiver {
 public:
     ModelReceiver(const ModelColumns& wanted, ModelRows& model) : wanted_(wanted), model_(model) {}
 
+    WantedColumns wanted_columns() const override {
+        return {1, WantedColumns::kAnyColumns, wanted_detail()};
+    }
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool*) const override { return false; }
     void take_row(const Datum* values, const bool* nulls) override;
@@ -36,6 +39,7 @@ private:
         VectorType type{};
     };
 
+    const char* wanted_detail() const;
     void find_columns(TupleDesc columns);
     void set_vector_column(TupleDesc columns, VectorColumn& vector) const;
     void append_vector(const VectorColumn& from, const Datum* values, const varlena* word,
@@ -98,6 +102,13 @@ int column_named(TupleDesc columns, const char* name) {
 
 // ---- Columns ----
 
+const char* ModelReceiver::wanted_detail() const {
+    return psprintf(
+        "The query must give the columns word%s, vector%s, as word2vec does; other columns are "
+        "ignored.",
+        wanted_.counts ? ", count" : "", wanted_.output_vectors ? ", output_vector" : "");
+}
+
 void ModelReceiver::check_columns(TupleDesc columns) {
     find_columns(columns);
     if (!IsBinaryCoercible(base_type_of_column(columns, word_), TEXTOID))
@@ -138,10 +149,7 @@ void ModelReceiver::find_columns(TupleDesc columns) {
     if (any_named || columns->natts != end - wanted)
         ereport(ERROR,
                 (errcode(ERRCODE_UNDEFINED_COLUMN), errmsg("the model has no column %s", missing),
-                 errdetail("The query must give the columns word%s, vector%s, as word2vec does; "
-                           "other columns are ignored.",
-                           wanted_.counts ? ", count" : "",
-                           wanted_.output_vectors ? ", output_vector" : ""),
+                 errdetail("%s", wanted_detail()),
                  errhint("Columns can be named in the inner query, as in SELECT term AS "
                          "word.")));
     int position = 0;

@@ -1,9 +1,5 @@
 #include "extension/postgres.hpp"
 
-extern "C" {
-#include "catalog/pg_type.h"
-}
-
 #include <cstring>
 
 #include "cpp/near_duplicates.hpp"
@@ -14,6 +10,7 @@ extern "C" {
 #include "extension/set_call.hpp"
 #include "extension/settings.hpp"
 #include "extension/text_arguments.hpp"
+#include "extension/vector_arguments.hpp"
 
 namespace gputext {
 namespace {
@@ -90,7 +87,7 @@ Call read_call(FunctionCallInfo fcinfo, Wanted wanted, bool typed) {
     const int first = typed ? 2 : 1;
     Call call{};
     call.wanted = wanted;
-    call.query.id_type = typed ? get_fn_expr_argtype(fcinfo->flinfo, 1) : INT8OID;
+    call.query.id_type = id_type_argument(fcinfo, 1, typed);
     call.query.sql = docs;
     call.parameters.threshold = threshold_argument(fcinfo, first);
     call.parameters.mode = mode_argument(fcinfo, first + 1);

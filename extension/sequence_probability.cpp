@@ -113,7 +113,9 @@ public:
     SequenceReceiver(const Vocabulary& vocabulary, SequenceRows& rows)
         : vocabulary_(vocabulary), rows_(rows) {}
 
+    WantedColumns wanted_columns() const override { return {2, 2, kWanted}; }
     void check_columns(TupleDesc columns) override;
+    bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool*) override {
         rows_.append(values[0], values[1], vocabulary_);
         show_rows(rows_.size(), rows_.bytes());
@@ -131,12 +133,6 @@ private:
 };
 
 void SequenceReceiver::check_columns(TupleDesc columns) {
-    if (columns->natts != 2)
-        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg_plural("the inner query has %d column, not 2",
-                                      "the inner query has %d columns, not 2",
-                                      static_cast<unsigned long>(columns->natts), columns->natts),
-                        errdetail("%s", kWanted)));
     if (!holds_tokens(columns, 1)) raise_no_tokens(columns, 1, kWanted);
 }
 

@@ -90,7 +90,9 @@ class TextReceiver final : public RowReceiver {
 public:
     explicit TextReceiver(Work& work) : work_(work) {}
 
+    WantedColumns wanted_columns() const override { return {2, 2, kWanted}; }
     void check_columns(TupleDesc columns) override;
+    bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool*) override {
         append_terms(source_, values, work_.reader, work_.items);
         show_rows(work_.items.size(), work_.items.bytes());
@@ -103,12 +105,6 @@ private:
 };
 
 void TextReceiver::check_columns(TupleDesc columns) {
-    if (columns->natts != 2)
-        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg_plural("the inner query has %d column, not 2",
-                                      "the inner query has %d columns, not 2",
-                                      static_cast<unsigned long>(columns->natts), columns->natts),
-                        errdetail("%s", kWanted)));
     const std::optional<TermSource> source = term_source_of(columns);
     if (!source)
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),

@@ -18,6 +18,7 @@ class TextReceiver final : public RowReceiver {
 public:
     explicit TextReceiver(TokenReader& reader) : reader_(reader) {}
 
+    WantedColumns wanted_columns() const override { return {1, 2, kWanted}; }
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool* nulls) const override { return nulls[column_]; }
     void take_row(const Datum* values, const bool*) override;
@@ -34,10 +35,6 @@ private:
 };
 
 void TextReceiver::check_columns(TupleDesc columns) {
-    if (columns->natts > 2)
-        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg("the inner query has %d columns, not one or two", columns->natts),
-                        errdetail("%s", kWanted)));
     column_ = columns->natts - 1;
     const Oid type = base_type_of_column(columns, column_);
     array_ = type == TEXTARRAYOID || type == VARCHARARRAYOID;

@@ -86,7 +86,9 @@ class WordReceiver final : public RowReceiver {
 public:
     explicit WordReceiver(EncodedRows& rows) : rows_(rows) {}
 
+    WantedColumns wanted_columns() const override { return {2, 2, wanted(rows_.call.rows)}; }
     void check_columns(TupleDesc columns) override;
+    bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool*) override;
     void report_nulls(int64 rows) override;
 
@@ -102,12 +104,6 @@ private:
 
 void WordReceiver::check_columns(TupleDesc columns) {
     const Rows rows = rows_.call.rows;
-    if (columns->natts != 2)
-        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg_plural("the inner query has %d column, not 2",
-                                      "the inner query has %d columns, not 2",
-                                      static_cast<unsigned long>(columns->natts), columns->natts),
-                        errdetail("%s", wanted(rows))));
     // Not of char(n), whose blanks are no part of a word.
     if (!IsBinaryCoercible(base_type_of_column(columns, 1), TEXTOID))
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),

@@ -44,7 +44,12 @@ std::size_t k_argument(FunctionCallInfo fcinfo, int argument) {
 }
 
 Oid id_type_argument(FunctionCallInfo fcinfo, int argument, bool typed) {
-    return typed ? get_fn_expr_argtype(fcinfo->flinfo, argument) : INT8OID;
+    if (!typed) return INT8OID;
+    const Oid type = get_fn_expr_argtype(fcinfo->flinfo, argument);
+    if (!OidIsValid(type))
+        ereport(ERROR, (errcode(ERRCODE_INDETERMINATE_DATATYPE),
+                        errmsg("could not determine the type of the argument id_type")));
+    return type;
 }
 
 }  // namespace gputext

@@ -28,7 +28,9 @@ class VectorReceiver final : public RowReceiver {
 public:
     explicit VectorReceiver(VectorRows& rows) : rows_(rows) {}
 
+    WantedColumns wanted_columns() const override { return {2, 2, kWanted}; }
     void check_columns(TupleDesc columns) override;
+    bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool* nulls) override;
     void report_nulls(int64 rows) override { report_null_vectors(rows); }
 
@@ -38,12 +40,6 @@ private:
 };
 
 void VectorReceiver::check_columns(TupleDesc columns) {
-    if (columns->natts != 2)
-        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg_plural("the inner query has %d column, not 2",
-                                      "the inner query has %d columns, not 2",
-                                      static_cast<unsigned long>(columns->natts), columns->natts),
-                        errdetail("%s", kWanted)));
     const std::optional<VectorType> type = vector_type_of(base_type_of_column(columns, 1));
     if (!type)
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),

@@ -3,6 +3,7 @@
 extern "C" {
 #include "access/htup_details.h"
 #include "catalog/dependency.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "commands/extension.h"
 #include "utils/array.h"
@@ -59,9 +60,14 @@ struct StoredSparse {  // sparsevec: columns from 0, ascending, and then the ele
     std::uint32_t columns[FLEXIBLE_ARRAY_MEMBER];
 };
 
-bool is_of_pgvector(Oid type) {
+/// Whether the type and the function that makes its values are both of the extension `vector`. Any
+/// role that owns the extension may add types to it, but only a superuser makes base types, which
+/// alone have an input function of the extension's.
+bool is_of_pgvector(Oid type, Oid input_function) {
     const Oid extension = getExtensionOfObject(TypeRelationId, type);
-    if (!OidIsValid(extension)) return false;
+    if (!OidIsValid(extension) ||
+        getExtensionOfObject(ProcedureRelationId, input_function) != extension)
+        return false;
     const char* const name = get_extension_name(extension);
     return name != nullptr && std::strcmp(name, "vector") == 0;
 }
@@ -78,8 +84,10 @@ std::optional<VectorType> pgvector_type_of(Oid type) {
     if (!HeapTupleIsValid(tuple)) return std::nullopt;
     const auto* row = reinterpret_cast<const FormData_pg_type*>(GETSTRUCT(tuple));
     const std::optional<VectorType> found = type_named(NameStr(row->typname));
+    const bool is_base_type = row->typtype == TYPTYPE_BASE && row->typlen == -1;
+    const Oid input_function = row->typinput;
     ReleaseSysCache(tuple);
-    return found && is_of_pgvector(type) ? found : std::nullopt;
+    return found && is_base_type && is_of_pgvector(type, input_function) ? found : std::nullopt;
 }
 
 VectorFault read_dense(Datum value, ElementType element, VectorValue& vector) {

@@ -17,8 +17,9 @@ struct VectorType {
     ElementType element;
 };
 
-/// None for a type that holds no vectors. pgvector's types are known by their names and by the
-/// extension that they belong to; nothing of pgvector is called.
+/// None for a type that holds no vectors. pgvector's types are known by their names, as base types
+/// of variable length, and by the extension that they and their input functions belong to; nothing
+/// of pgvector is called.
 std::optional<VectorType> vector_type_of(Oid type);
 
 /// One value's vector, in the memory that the value was read into.

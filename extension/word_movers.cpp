@@ -129,6 +129,7 @@ public:
     PairReceiver(const Vocabulary& vocabulary, PairRows& rows)
         : vocabulary_(vocabulary), rows_(rows) {}
 
+    WantedColumns wanted_columns() const override { return {3, 3, kWanted}; }
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool* nulls) const override { return nulls[1] || nulls[2]; }
     void take_row(const Datum* values, const bool*) override {
@@ -148,12 +149,6 @@ private:
 };
 
 void PairReceiver::check_columns(TupleDesc columns) {
-    if (columns->natts != 3)
-        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg_plural("the inner query has %d column, not 3",
-                                      "the inner query has %d columns, not 3",
-                                      static_cast<unsigned long>(columns->natts), columns->natts),
-                        errdetail("%s", kWanted)));
     for (const int column : {1, 2})
         if (!holds_tokens(columns, column)) raise_no_tokens(columns, column, kWanted);
 }

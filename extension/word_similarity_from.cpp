@@ -55,6 +55,9 @@ class CountReceiver final : public RowReceiver {
 public:
     explicit CountReceiver(Counts& counts) : counts_(counts) {}
 
+    WantedColumns wanted_columns() const override {
+        return {kColumns, WantedColumns::kAnyColumns, kWanted};
+    }
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool* nulls) const override {
         return std::any_of(nulls, nulls + kColumns, [](bool null) { return null; });
@@ -77,13 +80,6 @@ private:
 };
 
 void CountReceiver::check_columns(TupleDesc columns) {
-    if (columns->natts < kColumns)
-        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg_plural("the inner query has %d column, not %d",
-                                      "the inner query has %d columns, not %d",
-                                      static_cast<unsigned long>(columns->natts), columns->natts,
-                                      kColumns),
-                        errdetail("%s", kWanted)));
     const Oid count = base_type_of_column(columns, 3);
     narrow_count_ = count == INT4OID;
     const bool fits[kColumns] = {IsBinaryCoercible(base_type_of_column(columns, 0), TEXTOID),

@@ -40,7 +40,7 @@ SELECT * FROM near_duplicates('SELECT id, id / 0 FROM docs');
 
 -- Ids
 
-SELECT * FROM near_duplicates('SELECT id::int, body FROM docs');
+SELECT * FROM near_duplicates('SELECT id::float8, body FROM docs');
 SELECT * FROM near_duplicates('SELECT key, body FROM docs');
 SELECT * FROM near_duplicates('SELECT id, body FROM docs', id_type => NULL::text);
 SELECT * FROM near_duplicate_groups('SELECT ARRAY[id], body FROM docs');
@@ -49,8 +49,8 @@ SELECT * FROM near_duplicates('SELECT nullif(id, 2), body FROM docs ORDER BY id'
 SELECT * FROM near_duplicates('SELECT nullif(id, 2), nullif(body, body) FROM docs ORDER BY id');
 
 -- id_type is to stand right behind the inner query. PostgreSQL 15 takes the types of the result's
--- columns from the argument that stands there, whatever its name; so named elsewhere it is refused
--- where the result is read, unless both types are the same.
+-- columns from the argument that stands there, whatever its name; so elsewhere it is refused when
+-- the statement is planned, unless both types are the same.
 SELECT * FROM near_duplicates('SELECT key, body FROM docs', threshold => 0.1, id_type => NULL::text);
 SELECT * FROM near_duplicates(id_type => NULL::int, docs => 'SELECT id::int, body FROM docs');
 SELECT id1 FROM near_duplicates(id_type => NULL::int, docs => 'SELECT id::int, body FROM docs') ORDER BY id1;
@@ -60,6 +60,17 @@ SELECT * FROM misplaced;
 DROP VIEW misplaced;
 SELECT count(*) FROM near_duplicates('SELECT key, body FROM docs', threshold => 0.1, id_type => NULL::text);
 SELECT * FROM near_duplicates(id_type => NULL::text, docs => 'SELECT key, body FROM docs');
+EXPLAIN (COSTS OFF) SELECT * FROM near_duplicate_groups(threshold => 0.1, docs => 'SELECT key, body FROM docs', id_type => NULL::uuid);
+PREPARE misplaced AS SELECT * FROM docs, LATERAL near_duplicate_groups('SELECT key, body FROM docs', threshold => $1, id_type => NULL::text);
+EXECUTE misplaced(0.1);
+DEALLOCATE misplaced;
+SELECT * FROM tfidf('SELECT key, body FROM docs', config => 'english', id_type => NULL::text);
+SELECT * FROM cosine_similarities('{1,2}', id_type => NULL::text, items => 'SELECT key, ARRAY[1] FROM docs');
+SELECT * FROM cosine_similarities('{1,2}', id_type => NULL::uuid, items => 'SELECT key, ARRAY[1] FROM docs');
+SELECT * FROM (SELECT trie_agg(key) FROM docs) AS t(words), trie_encode_documents(words, 'SELECT key, body FROM docs', config => 'english', id_type => NULL::text);
+-- A list of arguments in the right order may have any names, and none.
+SELECT * FROM near_duplicates(docs => 'SELECT key, body FROM docs', id_type => NULL::text, mode => 'exact', threshold => 0.1);
+SELECT * FROM near_duplicates('SELECT key, body FROM docs', ''::text, 0.1);
 -- A number or null of a number's type without its name is the threshold.
 SELECT * FROM near_duplicates('SELECT id::int, body FROM docs', NULL::int);
 -- A null without a type has none to tell.

@@ -50,6 +50,11 @@ FROM pg_roles WHERE rolname = current_user;
 ALTER EXTENSION vector ADD TYPE vector;
 ALTER EXTENSION vector ADD TYPE halfvec;
 ALTER EXTENSION vector ADD TYPE sparsevec;
+-- Their input functions are the extension's, too.
+SELECT * FROM gpu_knn('SELECT id, dense FROM rows', 'SELECT id, dense FROM rows', 1);
+ALTER EXTENSION vector ADD FUNCTION vector_in(cstring);
+ALTER EXTENSION vector ADD FUNCTION halfvec_in(cstring);
+ALTER EXTENSION vector ADD FUNCTION sparsevec_in(cstring);
 
 -- Every type has the answer of real[], to the bit.
 CREATE FUNCTION answer(type1 text, type2 text, k integer, metric text) RETURNS SETOF record LANGUAGE sql AS
@@ -77,6 +82,26 @@ SELECT count(*), bool_and(item_id % 10 = query_id AND distance = 0) AS found_the
 FROM gpu_knn('SELECT id, sparse FROM long_rows', 'SELECT n * 10 + id, sparse FROM long_rows, generate_series(0, 99) AS n', 100, 'euclidean');
 RESET gputext.host_memory_limit;
 
+-- Types of those names that whoever owns the extension has added to it: none is a base type with an
+-- input function of the extension's, and the values of none are read.
+CREATE SCHEMA others;
+CREATE TYPE others.halfvec AS ENUM ('a');
+CREATE DOMAIN others.vector AS integer;
+CREATE TYPE others.sparsevec AS (a integer, b real);
+CREATE SCHEMA ranges;
+CREATE TYPE ranges.vector AS RANGE (subtype = integer);
+ALTER EXTENSION vector ADD TYPE others.halfvec;
+ALTER EXTENSION vector ADD DOMAIN others.vector;
+ALTER EXTENSION vector ADD TYPE others.sparsevec;
+ALTER EXTENSION vector ADD TYPE ranges.vector;
+SELECT * FROM gpu_knn('SELECT 1, ''a''::others.halfvec', 'SELECT 1, ''a''::others.halfvec', 1);
+SELECT * FROM gpu_knn('SELECT 1, 5::others.vector', 'SELECT 1, 5::others.vector', 1);
+SELECT * FROM gpu_knn('SELECT 1, (1, 2)::others.sparsevec', 'SELECT 1, (1, 2)::others.sparsevec', 1);
+SELECT * FROM local_outlier_factor('SELECT 1, ranges.vector(1, 5)', 1);
+SELECT * FROM cosine_similarities('{1,2}', 'SELECT 1, ''a''::others.halfvec');
+SELECT * FROM word_movers_distance('SELECT ''a'' AS word, ''a''::others.halfvec AS vector', 'SELECT 1, ''{a}''::text[], ''{a}''::text[]');
+SELECT * FROM word2vec('SELECT ''a''', initial => 'SELECT ''a'', 1, ''a''::others.halfvec, ''a''::others.halfvec');
+
 -- What is refused
 SELECT * FROM gpu_knn('SELECT id, sparse FROM rows', 'SELECT id, dense FROM rows', 1);
 SELECT * FROM gpu_knn('SELECT id, plain FROM rows', 'SELECT id, sparse FROM rows', 1);
@@ -98,5 +123,6 @@ DROP FUNCTION answer, as_vector, as_halfvec, as_sparsevec, half, machine;
 DROP DOMAIN embedding;
 SET client_min_messages = warning;
 DROP EXTENSION vector CASCADE;
+DROP SCHEMA others, ranges;
 RESET client_min_messages;
 SELECT count(*) FROM pg_type WHERE typname IN ('vector', 'halfvec', 'sparsevec');

@@ -107,7 +107,7 @@ SELECT * FROM word_movers_distance('TABLE nowhere', 'TABLE pairs');
 SELECT * FROM word_movers_distance('TABLE places', 'SELECT id, a FROM pairs');
 SELECT * FROM word_movers_distance('TABLE places', 'SELECT id, a, ''one two'' FROM pairs');
 SELECT * FROM word_movers_distance('TABLE places', 'SELECT id, ''{1}''::integer[], b FROM pairs');
-SELECT * FROM word_movers_distance('TABLE places', 'SELECT id::integer, a, b FROM pairs');
+SELECT * FROM word_movers_distance('TABLE places', 'SELECT id::text, a, b FROM pairs');
 SELECT * FROM word_movers_distance('TABLE places', 'SELECT nullif(id, 3), a, b FROM pairs');
 SELECT * FROM word_movers_distance('TABLE places', 'SELECT 17::bigint, array_fill(''one''::text, ARRAY[65536]), ''{two}''::text[]');
 SELECT * FROM word_movers_distance('TABLE places', 'SELECT 17::bigint, array_fill(''one''::text, ARRAY[65535]), ''{two}''::text[]');

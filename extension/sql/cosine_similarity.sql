@@ -30,6 +30,7 @@ COMMENT ON FUNCTION cosine_similarities(double precision[], text) IS
 
 CREATE FUNCTION cosine_similarities(query double precision[], items text, id_type anyelement)
     RETURNS TABLE (id anyelement, similarity double precision)
-    AS 'MODULE_PATHNAME', 'gputext_cosine_similarities_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+    AS 'MODULE_PATHNAME', 'gputext_cosine_similarities_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
+    SUPPORT gputext_id_type_support;
 COMMENT ON FUNCTION cosine_similarities(double precision[], text, anyelement) IS
     'cosine similarity of a vector and each item of an inner query, NULL when either is all zeros, ids of the type of id_type';

@@ -28,7 +28,8 @@ CREATE FUNCTION gpu_knn(
     config regconfig DEFAULT get_current_ts_config(),
     min_document_frequency integer DEFAULT 1
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
-    AS 'MODULE_PATHNAME', 'gputext_knn_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+    AS 'MODULE_PATHNAME', 'gputext_knn_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
+    SUPPORT gputext_id_type_support;
 COMMENT ON FUNCTION gpu_knn(text, text, anyelement, integer, text, boolean, regconfig, integer) IS
     'the k nearest items of every query, exactly, both given by inner queries, ids of the type of id_type';
 
@@ -55,6 +56,7 @@ CREATE FUNCTION gpu_knn_within(
     config regconfig DEFAULT get_current_ts_config(),
     min_document_frequency integer DEFAULT 1
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
-    AS 'MODULE_PATHNAME', 'gputext_knn_within_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+    AS 'MODULE_PATHNAME', 'gputext_knn_within_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
+    SUPPORT gputext_id_type_support;
 COMMENT ON FUNCTION gpu_knn_within(text, text, anyelement, double precision, text, boolean, regconfig, integer) IS
     'all items within a distance of every query, nearest first, both given by inner queries, ids of the type of id_type';

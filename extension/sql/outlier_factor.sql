@@ -17,6 +17,7 @@ CREATE FUNCTION local_outlier_factor(
     metric text DEFAULT 'euclidean',
     ties text DEFAULT 'sklearn'
 ) RETURNS TABLE (id anyelement, lof double precision)
-    AS 'MODULE_PATHNAME', 'gputext_local_outlier_factor_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+    AS 'MODULE_PATHNAME', 'gputext_local_outlier_factor_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
+    SUPPORT gputext_id_type_support;
 COMMENT ON FUNCTION local_outlier_factor(text, anyelement, integer, text, text) IS
     'local outlier factor (LOF) of each item of an inner query: mean density at its k nearest neighbours over its own, ids of the type of id_type';

@@ -15,6 +15,7 @@ CREATE FUNCTION tfidf(
     config regconfig DEFAULT get_current_ts_config(),
     min_document_frequency integer DEFAULT 1
 ) RETURNS TABLE (id anyelement, term text, weight double precision)
-    AS 'MODULE_PATHNAME', 'gputext_tfidf_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 100000;
+    AS 'MODULE_PATHNAME', 'gputext_tfidf_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 100000
+    SUPPORT gputext_id_type_support;
 COMMENT ON FUNCTION tfidf(text, anyelement, regconfig, integer) IS
     'terms of every text of an inner query and their tf-idf weights, ids of the type of id_type';

@@ -132,7 +132,8 @@ COMMENT ON FUNCTION trie_encode(trie, text) IS
 
 CREATE FUNCTION trie_encode(dictionary trie, words text, id_type anyelement)
     RETURNS TABLE (id anyelement, code bigint)
-    AS 'MODULE_PATHNAME', 'gputext_trie_encode_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 100000;
+    AS 'MODULE_PATHNAME', 'gputext_trie_encode_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 100000
+    SUPPORT gputext_id_type_support;
 COMMENT ON FUNCTION trie_encode(trie, text, anyelement) IS
     'code of every word of an inner query, NULL when the dictionary does not have it, ids of the type of id_type';
 
@@ -144,6 +145,7 @@ COMMENT ON FUNCTION trie_encode_documents(trie, text, regconfig) IS
 
 CREATE FUNCTION trie_encode_documents(dictionary trie, docs text, id_type anyelement, config regconfig DEFAULT 'pg_catalog.simple')
     RETURNS TABLE (id anyelement, codes bigint[])
-    AS 'MODULE_PATHNAME', 'gputext_trie_encode_documents_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+    AS 'MODULE_PATHNAME', 'gputext_trie_encode_documents_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
+    SUPPORT gputext_id_type_support;
 COMMENT ON FUNCTION trie_encode_documents(trie, text, anyelement, regconfig) IS
     'codes of the words of every text of an inner query, in their order, NULL for those that the dictionary does not have, ids of the type of id_type';

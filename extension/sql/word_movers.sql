@@ -15,7 +15,8 @@ CREATE FUNCTION word_movers_distance(
     id_type anyelement,
     method text DEFAULT 'exact'
 ) RETURNS TABLE (id anyelement, distance double precision)
-    AS 'MODULE_PATHNAME', 'gputext_word_movers_distance_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+    AS 'MODULE_PATHNAME', 'gputext_word_movers_distance_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
+    SUPPORT gputext_id_type_support;
 COMMENT ON FUNCTION word_movers_distance(text, text, anyelement, text) IS
     'Word Mover''s Distance of each pair of texts of an inner query, by the vectors of a model, ids of the type of id_type';
 
@@ -27,6 +28,7 @@ COMMENT ON FUNCTION sequence_probability(text, text) IS
 
 CREATE FUNCTION sequence_probability(model text, sequences text, id_type anyelement)
     RETURNS TABLE (id anyelement, probability double precision, token_probabilities real[])
-    AS 'MODULE_PATHNAME', 'gputext_sequence_probability_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+    AS 'MODULE_PATHNAME', 'gputext_sequence_probability_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
+    SUPPORT gputext_id_type_support;
 COMMENT ON FUNCTION sequence_probability(text, text, anyelement) IS
     'probability of each token of a sequence after the one before, by the vectors of a model, and their mean, ids of the type of id_type';

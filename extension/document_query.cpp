@@ -15,7 +15,8 @@ namespace gputext {
 namespace {
 
 const char* const kWanted =
-    "Wanted are an id, a document of type text or bytea, and optionally its signature of type "
+    "The inner query must give an id, a document of type text or bytea, and optionally its "
+    "signature of type "
     "ctph, in this order.";
 
 bool is_text(Oid type) {

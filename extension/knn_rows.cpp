@@ -13,7 +13,8 @@ namespace gputext {
 namespace {
 
 const char* const kWanted =
-    "Wanted are an id and a vector of type real[], double precision[], integer[], or pgvector's "
+    "The inner query must give an id and a vector of type real[], double precision[], integer[], "
+    "or pgvector's "
     "vector, halfvec or sparsevec; or an id and a text or tsvector; or an id, terms of type "
     "integer[] and their weights of type real[]; in this order.";
 

@@ -19,7 +19,8 @@ extern "C" {
 namespace gputext {
 namespace {
 
-const char* const kWanted = "Wanted are an id and a text or tsvector, in this order.";
+const char* const kWanted =
+    "The inner query must give an id and a text or tsvector, in this order.";
 
 /// What a call's arguments say.
 struct Call {

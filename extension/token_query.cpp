@@ -12,7 +12,8 @@ extern "C" {
 namespace gputext {
 namespace {
 
-const char* const kWanted = "Wanted is a text or an array of words, alone or behind an id.";
+const char* const kWanted =
+    "The inner query must give a text or an array of words, alone or behind an id.";
 
 class TextReceiver final : public RowReceiver {
 public:

@@ -32,8 +32,9 @@ namespace {
 enum class Rows { words, documents };
 
 const char* wanted(Rows rows) {
-    return rows == Rows::words ? "Wanted are an id and a word of type text, in this order."
-                               : "Wanted are an id and a text, in this order.";
+    return rows == Rows::words
+               ? "The inner query must give an id and a word of type text, in this order."
+               : "The inner query must give an id and a text, in this order.";
 }
 
 /// What a call's arguments say.

@@ -12,7 +12,8 @@ namespace gputext {
 namespace {
 
 const char* const kWanted =
-    "Wanted are an id and a vector of type real[], double precision[], integer[], or pgvector's "
+    "The inner query must give an id and a vector of type real[], double precision[], integer[], "
+    "or pgvector's "
     "vector, halfvec or sparsevec, in this order.";
 
 [[noreturn]] void raise_different_dimensions(const char* name, std::size_t dimensions,

@@ -26,7 +26,7 @@ namespace gputext {
 namespace {
 
 const char* const kWanted =
-    "Wanted are an id and two arrays of tokens of type text[], in this order.";
+    "The inner query must give an id and two arrays of tokens of type text[], in this order.";
 
 /// What a call's arguments say.
 struct Call {

@@ -26,8 +26,8 @@ namespace {
 constexpr int kColumns = 4;
 
 const char* const kWanted =
-    "Wanted are a word, a position (integer), a neighbour and a count (bigint), as "
-    "word_cooccurrences gives them; what follows is not looked at.";
+    "The inner query must give a word, a position (integer), a neighbour and a count (bigint), as "
+    "word_cooccurrences gives them; further columns are ignored.";
 
 /// The counts of a call; dies with the call's memory context.
 struct Counts {

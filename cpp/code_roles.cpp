@@ -327,7 +327,7 @@ private:
     /// Whether a literal stands there, so that the parenthesis before it has no parameters.
     bool has_value(std::size_t at) const { return type(at) == CodeWord::kind; }
 
-    /// Behind the ] of an array's size, or what comes first that is not looked at.
+    /// Place behind the ] of an array's size, or of the first token that is not looked at.
     std::size_t end_of_size(std::size_t at) const {
         int depth = 0;
         for (std::size_t place = at; place < at + kMostOfSize; ++place) {

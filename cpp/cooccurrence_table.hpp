@@ -27,10 +27,10 @@ Result<CooccurrenceShape> shape_of_triples(std::uint32_t words,
                                            std::span<const CountedTriple> triples,
                                            Execution& execution);
 
-/// The rows of triples in any order; those that are equal add up, and a count of 0 is as none.
+/// Rows from triples in any order. Counts of equal triples are added up, and counts of 0 ignored.
 /// Words are numbered anew by `order`, which names each of them once: order[i] becomes number i.
 /// O(n log n) time, 24 bytes a triple. Errors: invalid_argument for a count above 2^32 - 1, for
-/// words that there are not, and for another order; cancelled.
+/// unknown words, and for an invalid order; cancelled.
 Result<Cooccurrences> collect_triples(const CooccurrenceShape& shape,
                                       std::span<const std::uint32_t> order,
                                       std::span<const CountedTriple> triples, Execution& execution);

@@ -146,7 +146,7 @@ void set_limits(JobLimits& limits, const Request& request, std::size_t host_memo
     limits.device = request.device;
 }
 
-/// The files of queries, items and keys, and what all searches among items say.
+/// Files of queries, items and keys, and the request fields that all searches share.
 class SearchFiles {
 public:
     template <class Request, class Submit>
@@ -621,7 +621,7 @@ MaybeEvent DaemonConnection::receive_packet_or_none() {
     }
 }
 
-/// None for the hello, which is nobody else's business.
+/// No event for the hello, which the connection handles itself.
 MaybeEvent DaemonConnection::understand(Packet& packet) {
     Result<Message> message = decode(packet.bytes, packet.descriptors.size());
     if (message.status().code() == ErrorCode::unavailable)

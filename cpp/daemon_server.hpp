@@ -34,9 +34,9 @@ struct DaemonOptions {
 };
 
 enum class DaemonEnd {
-    told,          // one of the descriptors said so
+    told,          // one of the descriptors asked for it
     device_lost,   // a new process is needed to use a device again
-    out_of_memory  // for what all clients depend on; they see their connections closed
+    out_of_memory  // for the server itself; clients see their connections closed
 };
 
 class DaemonServer {
@@ -49,7 +49,7 @@ public:
     DaemonServer& operator=(const DaemonServer&) = delete;
 
     /// Serves until one of these descriptors is readable or closed at its other end, or a device is
-    /// lost. All clients have got an answer or an error then, and nobody listens any more.
+    /// lost. By then all clients have received an answer or an error, and the socket is closed.
     DaemonEnd run(std::span<const int> told_to_end);
 
     /// Stops the devices' threads; false when one of them has not ended after this time: then the

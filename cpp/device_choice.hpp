@@ -1,7 +1,7 @@
 // cpp/device_choice.hpp - estimates whether a job is large enough to be faster on a device
 //
-// What gputext.device = auto asks. A device is worth it when it is faster by more than what it
-// takes to get there, which is a time that does not depend on the job, and one for each byte.
+// Used by gputext.device = auto. A device pays when it saves more time than it takes to get there:
+// a constant time, and a time for each byte.
 
 #pragma once
 

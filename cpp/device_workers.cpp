@@ -240,7 +240,7 @@ bool DeviceWorkers::lend_hand(PartedJob& parted, Device& device, std::int32_t nu
     return lost;
 }
 
-/// The next part that nobody has taken, without the lock. An error ends the others, too.
+/// Runs the next part that no worker has taken, without the lock. An error ends all other parts.
 void DeviceWorkers::run_one_part(PartedJob& parted, Device& device, std::int32_t number,
                                  Execution& execution, std::unique_lock<std::mutex>& lock) {
     const std::size_t part = parted.next++;

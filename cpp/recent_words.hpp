@@ -1,9 +1,9 @@
 // cpp/recent_words.hpp - cache of the numbers of recent words
 //
-// In a text few words make up most of it. A table of some of them, small enough for a core's cache,
-// finds those at once; a table of all words would take a wait for memory a word, also for the
-// others, and their memory. What it forgets only costs that a word is numbered again; and where
-// next to no word comes again it is asked for some of the words only, to see whether that changes.
+// A few words make up most of a text. A table of recent words that fits a core's cache finds these
+// at once; a table of all words would wait for memory at each word, and take memory for all of
+// them. A forgotten word is just numbered again. Where words hardly repeat, only some of them are
+// looked up in the table, to see whether this changes.
 
 #pragma once
 
@@ -47,7 +47,8 @@ private:
         const Key key = key_of(word);
         Set& set = sets_[place_of(key)];
         if (set.entries[0].is(key)) return set.entries[0].number;
-        // What comes again moves to the front; what comes once never gets there, and goes next.
+        // A repeated word moves to the front; a word that comes once stays behind, and is replaced
+        // next.
         if (set.entries[1].is(key)) {
             std::swap(set.entries[0], set.entries[1]);
             return set.entries[0].number;

@@ -1,8 +1,8 @@
 // cpp/secret_hash.hpp - keyed hash for which nobody can construct a collision
 //
-// Checksums that are stored can be made to fit by whoever writes what they are of. This hash has a
-// key that is drawn at random and never leaves the process: two different inputs, however they were
-// made, have the same one with a probability below size / 2^61.
+// Whoever writes data can also make a stored checksum fit. This hash has a key that is drawn at
+// random and never leaves the process: two different inputs, however they were made, have equal
+// hashes with a probability below size / 2^61.
 //
 // Method: Carter, Wegman, "Universal classes of hash functions" (1979); polynomials over the
 // integers modulo 2^61 - 1, whose coefficients are the input's 32-bit numbers, at a secret place.

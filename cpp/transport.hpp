@@ -63,7 +63,7 @@ public:
     using Nearest = std::size_t (*)(const Columns& columns);
 
 private:
-    /// Counts costs that were looked at; whether nobody wants the answer any more.
+    /// Counts costs that were looked at; true when the computation should stop.
     bool stopped_after(std::size_t costs);
     Status set_potentials();
     void pad();

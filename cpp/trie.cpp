@@ -68,8 +68,8 @@ CodeRange Trie::prefix_range(std::string_view prefix) const {
     return {first, lower_bound(behind)};
 }
 
-/// From the longest down. The last word up to a text is the longest that it begins with; or else
-/// no longer one than what both share can be, as it would lie between them.
+/// Finds them from the longest down. The last word not above the text either is its longest prefix,
+/// or bounds it: a prefix longer than the bytes that both share would lie between them.
 void Trie::prefixes_of(std::string_view text, std::vector<PrefixWord>& found) const {
     found.clear();
     text = text.substr(0, stats_.longest);

@@ -252,7 +252,7 @@ void Training::end_round(std::uint32_t end) {
     search_ = State::open;
 }
 
-/// In the order of the shards, whoever has trained them.
+/// Averages in the order of the shards, whichever trainer had them.
 void Training::average() {
     if (trained_.size() == 1) {
         std::swap(model_, trained_[0]);

@@ -1,8 +1,8 @@
 // cpp/word2vec.hpp - state of a word2vec training, from the first vectors to the last
 //
-// Epochs, shards that are trained apart and averaged, farthest words: what is the same for every
-// cpp/word_trainer.hpp. Between averages each shard is trained by whoever is free, so the result
-// does not depend on how many trainers there are.
+// Runs the epochs, averages shards that are trained separately, and finds farthest words, with any
+// cpp/word_trainer.hpp. Between averages each shard is trained by any free trainer, so that the
+// result does not depend on the number of trainers.
 
 #pragma once
 

@@ -66,7 +66,7 @@ public:
         if (Status status = run_->prepare(); !status.ok()) return status;
         return std::min<std::size_t>(devices, request_.shards);
     }
-    /// A part is to take part: whoever comes first may do all.
+    /// A part joins the training; the first to come may do all of it.
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
         const auto trainer = [&](const TrainerParameters& parameters, const WordSampling& sampling,
                                  const TokenStream& tokens, Execution& on) {

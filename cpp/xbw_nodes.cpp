@@ -12,7 +12,7 @@ using Words = std::span<const std::string_view>;
 /// Words, nodes or entries of a task; and those of a loop between two looks at a stop request.
 constexpr std::size_t kTask = std::size_t{1} << 16;
 
-/// A node, and what it is sorted by. Until all are known to differ, only the order of keys counts.
+/// A node and its sort key. Until all keys differ, only their order matters.
 struct Entry {
     std::uint64_t key;
     std::uint32_t node;
@@ -33,8 +33,8 @@ std::uint32_t shared_length(std::string_view a, std::string_view b) {
                                       a.begin());
 }
 
-/// Nodes are numbered as they are met in the words at first: word i adds those of its prefixes that
-/// are longer than what it shares with the word before.
+/// Nodes are first numbered in the order of the words: word i adds its prefixes that are longer
+/// than the bytes that it shares with the word before.
 class Numbering {
 public:
     Numbering(Words words, Execution& execution) : words_(words), execution_(execution) {}

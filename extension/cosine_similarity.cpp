@@ -46,7 +46,7 @@ std::optional<double> similarity_of(const Vectors& a, const Vectors& b) {
 
 // ---- Of one vector and all items ----
 
-/// The type of the id that the query gets, which nobody sees.
+/// Type of the query's id, which is not returned.
 constexpr IdType kNumber{INT8OID, sizeof(int64), FLOAT8PASSBYVAL};
 
 /// What a call needs until its last row; dies with the call's memory context.

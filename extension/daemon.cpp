@@ -18,7 +18,7 @@ constexpr long kTimeToRegister = 10000;  // milliseconds
 constexpr int kMostRegistrations = 3;
 // For the supervisor to see that gputextd has died, or that it answers.
 constexpr long kTimeToNotice = 2000;  // milliseconds
-// For the supervisor to start another in place of one that answers nobody.
+// Time for the supervisor to replace a gputextd that does not answer.
 constexpr long kTimeToReplace = 20000;  // milliseconds
 
 long milliseconds_since(TimestampTz begin) {

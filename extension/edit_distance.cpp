@@ -15,7 +15,7 @@ struct Comparison {
     std::size_t lengths;  // of both together
 };
 
-/// The distance, or limit + 1 if it is above the limit; raises what goes wrong.
+/// The distance, or limit + 1 if it is above the limit; raises errors.
 Comparison compare(const varlena* a, const varlena* b, const CharacterLengths& characters,
                    std::size_t limit) {
     Comparison comparison{};

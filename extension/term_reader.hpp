@@ -56,8 +56,8 @@ public:
     TermFault read_weights(Datum terms, Datum weights);
 
     /// The row that was read last without a fault: terms in ascending order, their counts (int32)
-    /// or weights (float32). Valid until the next is read. How many terms there are nobody knows
-    /// yet; it has no dimensions.
+    /// or weights (float32). Valid until the next row is read. The row has no dimensions, since the
+    /// number of terms is not known yet.
     const VectorValue& row() const { return row_; }
 
 private:

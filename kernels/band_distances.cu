@@ -207,7 +207,7 @@ private:
             give_up(columns_);
     }
 
-    /// After the epoch: what lies above the next top block is one dearer a column from here on.
+    /// After the epoch: values above the next top block grow by one a column from here on.
     __device__ void leave_top_block() {
         if (!__any_sync(kEveryLane, busy_)) return;
         const bool leaves = busy_ && epoch_ >= lanes_ - 1;

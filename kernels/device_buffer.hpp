@@ -41,7 +41,7 @@ public:
         return {};
     }
 
-    /// The first elements; a buffer that is large enough stays what it is.
+    /// Copies into the first elements; a buffer that is large enough is not replaced.
     Status upload(std::span<const T> from, cudaStream_t stream) {
         if (from.size() > size_)
             if (Status status = allocate(from.size(), stream); !status.ok()) return status;

@@ -69,9 +69,9 @@ __device__ void store_row(float* row, unsigned lane, const float (&from)[Element
     }
 }
 
-/// Adds what all lanes have of each of Size numbers, by the tree of lane_dot(): of a power of two
-/// of them, 32 at most, lane l gets the total of number l / (32 / Size). Half of the numbers go to
-/// half of the lanes in each stage, so that a total costs about one exchange.
+/// Adds up each of Size numbers over all lanes, by the tree of lane_dot(). Size is a power of two,
+/// at most 32; lane l gets the total of number l / (32 / Size). In each stage half of the numbers
+/// go to half of the lanes, so that a total costs about one exchange.
 template <unsigned Size, unsigned Mask = 16>
 __device__ void add_across(float* numbers, unsigned lane) {
     if constexpr (Size > 1) {

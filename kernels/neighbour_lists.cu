@@ -130,7 +130,7 @@ Status NeighbourLists::take_failed(const QuerySelection& selection, const float*
     return count == 0 ? Status() : clear_failed();
 }
 
-/// Before it is needed, as whoever asks waits.
+/// Clears the count in advance, as its reader waits for it.
 Status NeighbourLists::clear_failed() {
     return cuda_status(cudaMemsetAsync(failed_count_.data(), 0, sizeof(std::uint32_t), stream_),
                        "clearing a count");

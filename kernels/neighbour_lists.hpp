@@ -1,10 +1,10 @@
 // kernels/neighbour_lists.hpp - lists of each query's nearest items so far, and of the items just
 // found
 //
-// A list holds items that are kept, in order and with their distances, and behind them what a
-// filter found since. Merging scores what was found exactly, sorts, and keeps the k nearest by
-// (distance, item). A list that a filter overflowed is left as it was before: whoever filled it
-// asks which these are and has the same items filtered again, fewer at a time.
+// A list holds the items kept so far, in order and with their distances, and behind them the items
+// that a filter has found since. Merging computes exact distances of the latter, sorts, and keeps
+// the k nearest by (distance, item). A list that a filter overflowed is left unchanged: the caller
+// asks for these lists, and filters the same items again, fewer at a time.
 
 #pragma once
 
@@ -141,7 +141,7 @@ public:
     Status keep(const QuerySelection& selection);
 
     /// Writes the selected queries whose list overflowed, in any order, and makes these lists what
-    /// they were before. Also takes back those of which proven[q] is below wanted[q], unless null.
+    /// they were before. Also takes back queries whose proven[q] is below wanted[q], unless null.
     /// Waits for the stream.
     Status take_failed(const QuerySelection& selection, const float* wanted, const float* proven,
                        std::uint32_t* failed, std::uint32_t& count);

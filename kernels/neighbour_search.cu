@@ -49,7 +49,7 @@ Status NeighbourSearch::search_directly(const DirectFilterInput& input,
         GPUTEXT_TRY(add_all_items(selection, begin, next, lists_.view(), stream_));
         GPUTEXT_TRY(merge(input, selection));
     }
-    // Twice as many each time: about k of them are nearer than what is kept.
+    // Twice as many items each time: about k of them are nearer than the items kept.
     while (next < end) {
         step = end - next > step && step < end / 2 ? 2 * step : end - next;
         const std::uint32_t last = end - next > step ? next + step : end;

@@ -59,7 +59,7 @@ Result<std::unique_ptr<ResidentTrie>> ResidentTrie::load(std::span<const std::ui
         GPUTEXT_TRY(trie->read_front(image, stream));
     StreamEvent ready;
     GPUTEXT_TRY(ready.create());
-    // Memory may be another's until the stream comes here.
+    // The memory may be in use by earlier work until the stream comes here.
     GPUTEXT_TRY(ready.hold(ring.stream(), stream));
     GPUTEXT_TRY(ring.copy(trie->image_.data(), image, execution));
     GPUTEXT_TRY(ready.hold(stream, ring.stream()));

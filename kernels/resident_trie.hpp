@@ -35,7 +35,7 @@ public:
                                                       UploadRing& ring, Execution& execution);
 
     const TrieStats& stats() const { return stats_; }
-    /// By the key of whoever loaded it.
+    /// Finds a dictionary by the key that it was loaded with.
     std::uint64_t hash() const { return hash_; }
     /// The one of the dictionary's structure.
     const FrontDictionary& front() const { return front_; }

@@ -61,7 +61,7 @@ private:
         const Bytes pieces[] = {
             {reinterpret_cast<const std::uint8_t*>(host_words_.begins), begins_bytes},
             {host_words_.bytes, text_bytes}};
-        // The memory may be another's until the stream comes here.
+        // The memory may be in use by earlier work until the stream comes here.
         GPUTEXT_TRY(ready_.hold(ring_.stream(), stream_));
         GPUTEXT_TRY(ring_.copy_pieces(text_.data(), pieces, execution_));
         GPUTEXT_TRY(ready_.hold(stream_, ring_.stream()));

@@ -33,10 +33,10 @@ public:
     UploadRing(const UploadRing&) = delete;
     UploadRing& operator=(const UploadRing&) = delete;
 
-    /// By the threads of `execution`, whose steps are slices; begins no phase. The last copies are
-    /// still under way on stream() when it returns, from the ring's memory, not from the caller's:
-    /// whoever frees what they go to has to let its stream wait for that one first. After an error
-    /// none is under way. Errors: cancelled, device_error.
+    /// Copies with the threads of `execution`, whose steps are slices; begins no phase. When it
+    /// returns, the last copies are still under way on stream(), from the ring's memory, not from
+    /// the caller's. Before the destination is freed, its stream must wait for stream(). After an
+    /// error no copy is under way. Errors: cancelled, device_error.
     Status copy(std::uint8_t* to, std::span<const std::uint8_t> from, Execution& execution);
     /// Copies pieces one behind the other.
     Status copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces, Execution& execution);

@@ -106,8 +106,8 @@ std::uint64_t WordEntries::bytes(bool resident) const {
     return entry_bytes(parameters_, tokens_.words.size(), texts_, resident);
 }
 
-/// Packs and copies some tokens at a time, by threads; they have arrived for what comes on the
-/// stream from now on.
+/// Packs and copies some tokens at a time, by threads; later work on the stream finds them on the
+/// device.
 Status WordEntries::copy_tokens(std::uint64_t begin, std::uint64_t end, std::uint32_t* to,
                                 Execution& execution) {
     Execution copying(execution.threads(), execution);  // whose steps nobody sees

@@ -17,7 +17,7 @@ constexpr unsigned kThreads = 256;
 constexpr std::uint32_t kNotHot = UINT32_MAX;
 constexpr std::uint32_t kHotOfBlock = 32768;  // dense columns that a block of threads fills
 
-/// A block for each word: what it is alone.
+/// A block for each word: its own sum, which the measures divide by.
 template <WordMeasure Measure>
 __global__ __launch_bounds__(kThreads) void measure_alone(FeatureRows features,
                                                           unsigned long long* words, float* rough,

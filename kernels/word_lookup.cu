@@ -94,7 +94,7 @@ public:
     Status run(const ChunkSize& size) {
         GPUTEXT_TRY(ready_.create());
         for (Place& place : places_) GPUTEXT_TRY(place.allocate(size, stream_));
-        // The places' memory may be another's until the stream comes here.
+        // The places' memory may be in use by earlier work until the stream comes here.
         GPUTEXT_TRY(ready_.hold(ring_.stream(), stream_));
         const Status status = look_up_all(chunks_of(words_, size));
         // Nor may another have it before the last copy has come.

@@ -34,7 +34,7 @@ struct DevicePairs {
 };
 
 /// Computes the costs of `pairs`, a list of numbers of class `words` of kMovedWords. `counter` is a
-/// number on the device that nobody else uses meanwhile.
+/// number on the device that nothing else uses meanwhile.
 Status run_word_movers(MoversMethod method, const DevicePairs& all, unsigned words,
                        std::span<const std::uint32_t> pairs_on_device, std::uint32_t* counter,
                        cudaStream_t stream);

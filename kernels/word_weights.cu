@@ -55,7 +55,7 @@ __global__ void mirror_columns(std::uint32_t words, std::uint32_t relations, Sum
     sums.of_columns[column] = sums.of_rows[neighbour * relations + (relations - 1 - relation)];
 }
 
-/// A thread for each count, of those that somebody gave.
+/// A thread for each count, where counts were given.
 __global__ void add_columns(CountRows counts, Sums sums) {
     const std::uint64_t at = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (at >= counts.stored) return;

@@ -122,7 +122,7 @@ private:
     FileDescriptor supervisor_;
 };
 
-/// Connects as soon as there is somebody to connect to.
+/// Connects as soon as a server listens.
 inline std::unique_ptr<DaemonConnection> connect_to(const std::string& socket) {
     std::unique_ptr<DaemonConnection> connection;
     EXPECT_TRUE(soon([&] {

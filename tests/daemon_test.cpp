@@ -72,7 +72,7 @@ protected:
     }
     std::unique_ptr<DaemonConnection> connect() { return connect_to(socket_); }
 
-    /// Sends a job that suffers this fault and returns what comes of it.
+    /// Sends a job that suffers this fault and returns its outcome.
     Result<NearDuplicatesAnswer> answer_with_fault(DaemonConnection& connection,
                                                    const std::string& fault) {
         EXPECT_TRUE(connection.inject_fault(fault).ok());

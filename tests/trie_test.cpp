@@ -206,7 +206,7 @@ TEST_P(TrieTest, WordsMaySharePrefixesOfAnyLength) {
             words.push_back(std::string(length, 'p') + std::to_string(i));
             words.push_back(std::string(length, 'q') +
                             std::string(static_cast<std::size_t>(i), 'r'));
-            // Shares all but its end with words that there are
+            // Shares all but its end with words of the dictionary
             absent.push_back(words.back() + "!");
             absent.push_back(std::string(length, 'p') + "x" + std::to_string(i));
         }

@@ -78,7 +78,7 @@ protected:
     }
 
     /// That a call on a device that fails is an error, or the CPU's answer where that may be.
-    /// `broken` is what a reply suffers: of numbers alone nobody could tell that they are wrong.
+    /// `broken` is the damage to a reply: wrong numbers alone could not be detected.
     void expect_failures_answered(const std::string& call, const std::string& expected,
                                   const std::string& broken = "wrong_answer") {
         for (const std::string& fault :

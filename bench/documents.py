@@ -48,7 +48,12 @@ def describe(corpus, documents, sources):
 
 def read_documents(corpus):
     """The bodies of a corpus as bytes, in the order of the ids 1..n."""
-    data = (BENCH_BUILD / corpus / "documents.bin").read_bytes()
+    return read_file(BENCH_BUILD / corpus / "documents.bin")
+
+
+def read_file(path):
+    """The bodies of a documents.bin as bytes, in the order of the ids 1..n."""
+    data = pathlib.Path(path).read_bytes()
     bodies = []
     position = 0
     while position < len(data):

@@ -1,7 +1,7 @@
 // bench/near_duplicates_bench.cpp - near_duplicates on a corpus: time by phase
 //
 // Arguments: a corpus's documents.bin, ctph or exact, a threshold, the number of threads, and
-// optionally a file to write the pairs of ids to.
+// optionally a file to write the pairs of ids and their edit rates to.
 
 #include <chrono>
 #include <cstdio>
@@ -48,10 +48,11 @@ int main(int count, char** arguments) {
         std::printf("  %-22s %7.3f s\n", phase.c_str(), time);
     if (count < 6) return 0;
     std::ofstream file(arguments[5]);
+    file.precision(17);
     std::vector<Neighbour> neighbours;
     for (std::uint32_t i = 0; i < answer->documents(); ++i) {
         answer->later_neighbours(i, neighbours);
         for (const Neighbour& neighbour : neighbours)
-            file << i + 1 << '\t' << neighbour.document + 1 << '\n';
+            file << i + 1 << '\t' << neighbour.document + 1 << '\t' << neighbour.edit_rate << '\n';
     }
 }

@@ -18,7 +18,6 @@
 #include <cstdlib>
 #include <fstream>
 #include <numeric>
-#include <sstream>
 #include <string>
 
 #include <sys/resource.h>
@@ -26,6 +25,7 @@
 #include "bench/options.hpp"
 #include "bench/stopwatch.hpp"
 #include "bench/word_corpus.hpp"
+#include "bench/word_judgements.hpp"
 #include "cpp/word_similarity.hpp"
 
 using namespace gputext;
@@ -70,56 +70,6 @@ auto best_of(int runs, unsigned threads, const char* what, Work work) {
         print_phases(execution);
     }
     return answer;
-}
-
-/// Ranks, those of equal values their mean.
-std::vector<double> ranks(const std::vector<double>& values) {
-    std::vector<std::size_t> order(values.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return values[a] < values[b]; });
-    std::vector<double> ranks(values.size());
-    for (std::size_t i = 0, end = 0; i < order.size(); i = end) {
-        while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
-        for (std::size_t j = i; j < end; ++j)
-            ranks[order[j]] = static_cast<double>(i + end - 1) / 2;
-    }
-    return ranks;
-}
-
-double correlation(const std::vector<double>& a, const std::vector<double>& b) {
-    const auto n = static_cast<double>(a.size());
-    const double mean_a = std::accumulate(a.begin(), a.end(), 0.0) / n;
-    const double mean_b = std::accumulate(b.begin(), b.end(), 0.0) / n;
-    double ab = 0, aa = 0, bb = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        ab += (a[i] - mean_a) * (b[i] - mean_b);
-        aa += (a[i] - mean_a) * (a[i] - mean_a);
-        bb += (b[i] - mean_b) * (b[i] - mean_b);
-    }
-    return ab / std::sqrt(aa * bb);
-}
-
-void print_quality(const std::string& gold, WordMeasure measure, const bench::WordCorpus& corpus,
-                   const WordFeatures& features) {
-    std::ifstream file(gold);
-    std::vector<double> wanted, found;
-    std::size_t pairs = 0;
-    for (std::string line; std::getline(file, line); ++pairs) {
-        std::istringstream words(line);
-        std::string a, b;
-        double judgement = 0;
-        words >> a >> b >> judgement;
-        for (std::string* word : {&a, &b})
-            for (char& letter : *word)
-                letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-        const std::uint32_t x = corpus.number_of(a), y = corpus.number_of(b);
-        if (x == UINT32_MAX || y == UINT32_MAX) continue;
-        wanted.push_back(judgement);
-        found.push_back(pair_similarity(measure, features, x, y));
-    }
-    std::printf("  Spearman %.3f of %zu of %zu pairs of %s\n",
-                correlation(ranks(wanted), ranks(found)), wanted.size(), pairs, gold.c_str());
 }
 
 /// The word with all others by lists of all features, with nothing tiled, hot or symmetric.
@@ -235,7 +185,12 @@ int main(int count, char** arguments) {
         squares += static_cast<double>(n) * static_cast<double>(n);
     std::printf("  %zu counts, %zu features, sum of squares of words a feature %.3g\n",
                 counts.stored(), features.columns.size(), squares);
-    if (!gold.empty()) print_quality(gold, parameters.measure, corpus, features);
+    if (!gold.empty()) {
+        const auto agreement =
+            bench::judge(bench::read_judgements(gold), parameters.measure, corpus, features);
+        std::printf("  Spearman %.3f of %zu of %zu pairs of %s\n", agreement.spearman,
+                    agreement.found, agreement.pairs, gold.c_str());
+    }
     if (runs == 0) return 0;
 
     const Thesaurus answer = best_of(runs, threads, "comparing", [&](Execution& execution) {

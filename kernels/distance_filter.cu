@@ -10,10 +10,13 @@ constexpr unsigned kBlock = kWarps * kWarp;
 constexpr int kRows = 128;  // of a strip
 constexpr int kParts = kRows / 32;
 constexpr int kChunk = 32;  // columns between two looks
-/// Texts beyond this length, or with more cells in their band, are compared by grams alone, so that
-/// no block works longer than tens of milliseconds on an item.
-constexpr std::uint32_t kMostStripText = 8192;
-constexpr std::uint64_t kMostStripCells = std::uint64_t{1} << 24;
+/// Longer texts are compared by grams alone.
+constexpr std::uint32_t kMostStripText = 1 << 14;
+/// Chunks of columns that a warp works through for a text, before it leaves what is still in
+/// question to verification: no block works longer than tens of milliseconds on an item.
+constexpr int kMostChunks = 6144;
+/// After so many strips a pair may be taken for a near one by what it cost so far.
+constexpr int kTellingStrips = 3;
 
 __device__ inline std::uint64_t now_nanoseconds() {
     std::uint64_t now;
@@ -98,7 +101,8 @@ private:
         if (now_nanoseconds() >= deadline) return UINT32_MAX;
         if (*static_cast<volatile std::uint32_t*>(output_.taken) >= items) return UINT32_MAX;
         const std::uint32_t at = atomicAdd(output_.taken, 1);
-        return at < items ? input_.items[at] : UINT32_MAX;
+        // The last ones have the longest texts.
+        return at < items ? input_.items[items - 1 - at] : UINT32_MAX;
     }
 
     __device__ void begin(std::uint32_t item) {
@@ -125,11 +129,8 @@ private:
         const bool folded = length_ > 0 && text_ < folded_.places;
         letters_ = folded ? folded_.letters + folded_.begins[text_] : nullptr;
         last_chunk_ = (length_ + kChunk - 1) / kChunk - 1;
-        const int limit = static_cast<int>(warp_max(alive_ ? pair_.limit : 0));
-        const bool strips =
-            folded && length_ <= static_cast<int>(kMostStripText) &&
-            static_cast<std::uint32_t>(last_chunk_ + 1) < chunk_count_ &&
-            static_cast<std::uint64_t>(length_) * (limit + kRows) <= kMostStripCells;
+        const bool strips = folded && length_ <= static_cast<int>(kMostStripText) &&
+                            static_cast<std::uint32_t>(last_chunk_ + 1) < chunk_count_;
         if (folded) look_at_grams(strips);
         look_at_strips(strips);
     }
@@ -206,14 +207,15 @@ private:
         const int last_column = alive_ ? (pair_.limit + length_ - pair_.rows) / 2 : 0;
         last_live_ = min(last_chunk_, static_cast<int>(warp_max(last_column)) / kChunk);
         top_ = 0;
+        int chunks_left = kMostChunks;
         for (int strip = 0;; ++strip) {
             const int begin = strip * kRows;
             // A path to the end of a shorter document does not leave the strip.
-            if (alive_ && pair_.rows < begin + kRows) finish_lane();
+            if (alive_ && (pair_.rows < begin + kRows || chunks_left < 0)) finish_lane();
             const bool works = wanted && __any_sync(kEveryLane, alive_);
             if (!__syncthreads_or(works)) break;
             fill_tables(begin);
-            if (works) run_strip(begin);
+            if (works) chunks_left -= run_strip(begin);
         }
     }
 
@@ -266,7 +268,8 @@ private:
         return max(0, max(at_first - columns, -(at_first + rows)));
     }
 
-    __device__ void run_strip(int begin) {
+    /// Returns how many chunks it took.
+    __device__ int run_strip(int begin) {
         LaneRows<kParts / 2> state;
         state.reset();
         int above = top_;          // value in the row above, at the chunk's first border
@@ -275,7 +278,8 @@ private:
         int first_live = -1, last_live = -1;
         int next_top = 0;
         bool lives = false;
-        int chunk = first_chunk_;
+        const int first = first_chunk_;
+        int chunk = first;
         for (; chunk <= last_chunk_; ++chunk) {
             const uint2 from_above =
                 chunk <= previous_end_ ? chunks_[chunk].steps[lane_] : uint2{~0u, 0};
@@ -308,9 +312,12 @@ private:
         last_live_ = last_live;
         top_ = next_top;
         alive_ = alive_ && lives;
-        // A pair whose edits so far foretell a distance within its limit is not worth more strips.
-        if (alive_ && 4ll * least * pair_.rows <= 3ll * pair_.limit * (begin + kRows))
+        // A pair whose edits so far foretell half of its limit is not worth more strips.
+        const int end = begin + kRows;
+        if (alive_ && end >= kTellingStrips * kRows &&
+            2ll * least * pair_.rows <= static_cast<long long>(pair_.limit) * end)
             finish_lane();
+        return previous_end_ + 1 - first;
     }
 
     /// A chunk's columns.

@@ -605,7 +605,7 @@ private:
 
     static constexpr const char* kComparing = "comparing documents";
     /// For as many warps as an H200 runs.
-    static constexpr std::size_t kMostScratch = std::size_t{1} << 29;
+    static constexpr std::size_t kMostScratch = std::size_t{1} << 30;
     /// What counts_ counts: pairs and words in question, items, items taken, pairs found.
     enum Count : unsigned { kPairs, kAny, kItems, kTaken, kFound, kCounts };
 

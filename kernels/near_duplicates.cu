@@ -22,6 +22,8 @@ constexpr std::uint32_t kNone = UINT32_MAX;
 constexpr std::size_t kStep = 1 << 12;       // documents or pairs of a thread's step
 constexpr std::size_t kLookAfter = 1 << 16;  // of a loop of few operations each
 constexpr std::size_t kMostPairs = 1 << 22;  // that are verified by one call
+/// Signatures of unrelated documents are often nearer than that.
+constexpr double kTellingRate = 0.5;
 /// Up to so many candidates of signatures, and so many a document, are verified.
 constexpr std::uint64_t kFewCandidates = 1 << 16;
 constexpr std::uint64_t kCandidatesPerDocument = 8;
@@ -239,9 +241,14 @@ private:
     // ---- Mode ctph ----
 
     /// Where signatures make too many pairs candidates, looking at the documents costs less: then
-    /// the signatures decide on the near pairs.
+    /// signatures decide on the near pairs alone.
     Status find_by_signature() {
         std::vector<Ctph> signatures(documents_.size());
+        if (signature_rate(parameters_.threshold) > kTellingRate) {
+            GPUTEXT_TRY(find_by_counts());
+            GPUTEXT_TRY(compute_near_signatures(signatures));
+            return keep_near_signatures(signatures);
+        }
         std::vector<IndexPair> candidates;
         GPUTEXT_TRY(compute_signatures(signatures));
         PairLimit limit{kFewCandidates + kCandidatesPerDocument * documents_.size()};
@@ -249,13 +256,47 @@ private:
                                     {work_.stream, bytes_left()}, execution_, candidates,
                                     FilterKernel::fitting, nullptr, &limit));
         if (limit.exceeded) {
-            signatures_ = std::move(signatures);
-            return find_by_counts();
+            GPUTEXT_TRY(find_by_counts());
+            return keep_near_signatures(signatures);
         }
         // All documents lie in one slot by their own numbers, if any.
         verifying_bytes_ = bytes_left();
         if (!slots_.numbers().empty()) return verify(candidates);
         return verify_in_groups(candidates);
+    }
+
+    /// Of the documents in near pairs, on the host: they are few, as a rule.
+    Status compute_near_signatures(std::vector<Ctph>& signatures) {
+        std::vector<std::uint8_t> near(signatures.size(), 0);
+        for (const NearPair& pair : pairs_) near[pair.first] = near[pair.second] = 1;
+        execution_.begin_phase("computing signatures", signatures.size());
+        return execution_.parallel_for(signatures.size(), [&](std::size_t i, unsigned) {
+            if (near[i] == 0) return Status();
+            if (const Ctph* given = documents_.signature(i)) {
+                signatures[i] = *given;
+                return Status();
+            }
+            Result<Ctph> signature = ctph_signature(
+                documents_.documents[i], parameters_.signature_length, execution_.stop());
+            if (!signature.ok()) return signature.status();
+            signatures[i] = std::move(*signature);
+            return Status();
+        });
+    }
+
+    /// Drops the pairs whose signatures are not near.
+    Status keep_near_signatures(const std::vector<Ctph>& signatures) {
+        const double rate = signature_rate(parameters_.threshold);
+        std::vector<std::uint8_t> near(pairs_.size());
+        execution_.begin_phase("comparing signatures", (pairs_.size() + kStep - 1) / kStep);
+        GPUTEXT_TRY(for_steps(pairs_.size(), [&](std::size_t i) {
+            near[i] = edit_rate(signatures[pairs_[i].first], signatures[pairs_[i].second]) < rate;
+        }));
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < pairs_.size(); ++i)
+            if (near[i] != 0) pairs_[kept++] = pairs_[i];
+        pairs_.resize(kept);
+        return {};
     }
 
     /// Refuses what cannot be verified later.
@@ -471,17 +512,10 @@ private:
             if (distances_[i] == kAboveLimit) continue;
             const auto [first, second] = std::minmax(slots_.numbers()[measured_[i].first],
                                                      slots_.numbers()[measured_[i].second]);
-            if (!signatures_are_near(first, second)) continue;
             pairs_.push_back(
                 {first, second,
                  edit_rate(distances_[i], lengths_of(measured_[i].first, measured_[i].second))});
         }
-    }
-
-    /// Where they have not been asked yet.
-    bool signatures_are_near(std::uint32_t first, std::uint32_t second) const {
-        return signatures_.empty() || edit_rate(signatures_[first], signatures_[second]) <
-                                          signature_rate(parameters_.threshold);
     }
 
     /// Of two places in the view.
@@ -507,7 +541,6 @@ private:
     std::vector<NearPair>& pairs_;
     DocumentSlots slots_;
     UploadRing& ring_;
-    std::vector<Ctph> signatures_;      // of all documents, if they are to decide on near pairs
     std::vector<std::uint32_t> place_;  // by document: in the view, while it is there
     Extent largest_[2] = {};
     std::size_t verifying_bytes_ = 0;

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "cpp/document_join.hpp"
 #include "cpp/edit_distance.hpp"
@@ -68,17 +69,26 @@ protected:
     /// Ascending.
     static std::vector<IndexPair> near_pairs(double threshold, const Documents& documents,
                                              std::span<const std::uint32_t> lengths) {
-        Execution execution(2);
+        Execution execution(std::max(2u, std::thread::hardware_concurrency()));
         std::vector<IndexPair> candidates;
         EXPECT_TRUE(
             join_documents(DocumentJoin{threshold}, documents, lengths, execution, candidates)
                 .ok());
-        std::erase_if(candidates, [&, distance = EditDistance()](const IndexPair& pair) mutable {
-            const std::size_t most = most_edits_below(
-                threshold, std::size_t{lengths[pair.first]} + lengths[pair.second]);
-            return *distance.of_texts(documents[pair.first], documents[pair.second],
-                                      documents.characters, most) > most;
-        });
+        std::vector<EditDistance> distance(execution.threads());
+        std::vector<std::uint8_t> near(candidates.size());
+        const auto compare = [&](std::size_t i, unsigned worker) {
+            const auto [a, b] = candidates[i];
+            const std::size_t most =
+                most_edits_below(threshold, std::size_t{lengths[a]} + lengths[b]);
+            near[i] = *distance[worker].of_texts(documents[a], documents[b], documents.characters,
+                                                 most) <= most;
+            return Status();
+        };
+        EXPECT_TRUE(execution.parallel_for(candidates.size(), compare).ok());
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < candidates.size(); ++i)
+            if (near[i] != 0) candidates[kept++] = candidates[i];
+        candidates.resize(kept);
         std::ranges::sort(candidates, {}, key);
         return candidates;
     }
@@ -111,7 +121,7 @@ TEST_F(DocumentJoins, OfFewDocuments) {
 
 TEST_F(DocumentJoins, OfVersions) {
     RandomStrings random;
-    add_families(random, small() ? 20 : 300, 1000, 120);
+    add_families(random, small() ? 20 : 150, 1000, 120);
     for (const double threshold : {0.01, 0.05, 0.15, 0.4}) EXPECT_GT(join(threshold).near, 0u);
 }
 
@@ -174,7 +184,7 @@ TEST_F(DocumentJoins, OfWhatIsAllAlike) {
 
 TEST_F(DocumentJoins, LeaveOutUnrelatedTexts) {
     RandomStrings random;
-    for (int i = 0; i < (small() ? 100 : 600); ++i)
+    for (int i = 0; i < (small() ? 100 : 400); ++i)
         texts_.push_back(random.string(700 + random.below(600), "etaoinshrdlu etaoinsh "));
     texts_.push_back(random.edited(texts_.front(), 150, "etaoin "));
     // By grams of four, by grams of three and the columns so far, by columns alone.
@@ -191,7 +201,7 @@ TEST_F(DocumentJoins, OfVersionsAtEachRate) {
     // too sharp would lose some.
     for (const double threshold : {0.04, 0.1, 0.16, 0.22, 0.3, 0.4}) {
         texts_.clear();
-        for (int i = 0; i < (small() ? 20 : 150); ++i) {
+        for (int i = 0; i < (small() ? 20 : 80); ++i) {
             texts_.push_back(random.string(130 + random.below(1500), "etaoinshrdlu cmfw"));
             const auto edits =
                 static_cast<std::size_t>(2 * threshold * static_cast<double>(texts_.back().size()));
@@ -206,7 +216,7 @@ TEST_F(DocumentJoins, OfVersionsAtEachRate) {
 
 TEST_F(DocumentJoins, OfMovedAndDroppedParts) {
     RandomStrings random;
-    for (int i = 0; i < (small() ? 20 : 120); ++i) {
+    for (int i = 0; i < (small() ? 20 : 60); ++i) {
         const std::string text = random.string(600 + random.below(1200), "etaoinshrdlu cmfw");
         const std::size_t at = random.below(text.size()), cut = random.below(text.size() / 3);
         texts_.push_back(text);

@@ -119,8 +119,12 @@ void print_join(const char* name, const std::vector<std::string_view>& texts) {
     Execution execution(1);
     std::vector<IndexPair> candidates;
     const double seconds = seconds_of([&] {
+        candidates.clear();
         check(join_documents(kThreshold, documents.view(), lengths, kMemory, execution, nullptr,
-                             candidates));
+                             [&](std::span<const IndexPair> some) {
+                                 candidates.insert(candidates.end(), some.begin(), some.end());
+                                 return Status();
+                             }));
     });
     // For pairs that lengths allow, by classes: 16 minima and 16 sums of two 16-bit counts.
     std::vector<std::uint32_t> sorted = lengths;

@@ -1,17 +1,22 @@
 // bench/gpu_near_duplicates_bench.cu - near_duplicates on a GPU as gputextd runs it: time by phase
 //
-// Arguments: none, or a corpus's documents.bin. For each mode: milliseconds of the first job and of
-// later ones, from the files of a request, mapped anew for each job, to the answer; those of the
-// phases of the median job; and those of the host's implementation on the same threads, whose
-// answer has to be the same one. Without a corpus: 20,000 documents of about 10 KB, generated.
+// Arguments: none, or a corpus's documents.bin and thresholds, 0.05 when there are none. For each
+// mode and threshold: milliseconds of the first job and of later ones, from the files of a request,
+// mapped anew for each job, to the answer; those of the phases of the median job; and those of the
+// host's implementation on the same threads, whose answer has to be the same one. With
+// GPUTEXT_BENCH_HOST=0 the host computes nothing, which may take it long, and the number after the
+// pairs, which depends on each of them, is left to compare. Without a corpus: 20,000 documents of
+// about 10 KB, generated.
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -30,7 +35,8 @@ namespace {
 
 constexpr std::uint64_t kSeed = 20261121;
 constexpr double kThreshold = 0.05;
-constexpr int kJobs = 15;
+constexpr std::size_t kJobs = 15;
+constexpr double kEnough = 4000;  // milliseconds of jobs
 
 using bench::check;
 
@@ -89,18 +95,19 @@ Job run(const Request& request, unsigned threads, Operator&& near_duplicates) {
 }
 
 Job run_on_device(const Request& request, unsigned threads, NearDuplicateMode mode,
-                  Device& device) {
+                  double threshold, Device& device) {
     return run(request, threads, [&](const Documents& documents, Execution& execution) {
         NearDuplicates answer;
-        check(device.near_duplicates({kThreshold, mode}, documents, {}, device.free_memory(),
+        check(device.near_duplicates({threshold, mode}, documents, {}, device.free_memory(),
                                      execution, answer));
         return answer;
     });
 }
 
-Job run_on_host(const Request& request, unsigned threads, NearDuplicateMode mode) {
+Job run_on_host(const Request& request, unsigned threads, NearDuplicateMode mode,
+                double threshold) {
     return run(request, threads, [&](const Documents& documents, Execution& execution) {
-        auto answer = near_duplicates({kThreshold, mode}, documents, {}, execution);
+        auto answer = near_duplicates({threshold, mode}, documents, {}, execution);
         check(answer.status());
         return std::move(*answer);
     });
@@ -112,28 +119,57 @@ bool same(const std::vector<NearPair>& a, const std::vector<NearPair>& b) {
     });
 }
 
-void bench_mode(const char* name, NearDuplicateMode mode, const Request& request, Device& device) {
+/// Differs, most likely, where a pair does.
+std::uint64_t mark_of(const std::vector<NearPair>& pairs) {
+    std::uint64_t mark = 0;
+    for (const NearPair& pair : pairs) {
+        mark = (mark ^ pair.first) * 0xff51afd7ed558ccdu;
+        mark = (mark ^ pair.second ^ std::bit_cast<std::uint64_t>(pair.edit_rate)) *
+               0xc4ceb9fe1a85ec53u;
+        mark ^= mark >> 32;
+    }
+    return mark;
+}
+
+bool uses_host() {
+    const char* wish = std::getenv("GPUTEXT_BENCH_HOST");
+    return wish == nullptr || std::string_view(wish) != "0";
+}
+
+void bench_mode(const char* name, NearDuplicateMode mode, double threshold, const Request& request,
+                Device& device) {
     const unsigned threads = std::max(1u, std::thread::hardware_concurrency());
+    const auto job = [&] { return run_on_device(request, threads, mode, threshold, device); };
     std::vector<Job> jobs;
-    const double first = run_on_device(request, threads, mode, device).milliseconds;
-    for (int i = 0; i < kJobs; ++i) jobs.push_back(run_on_device(request, threads, mode, device));
+    const double first = job().milliseconds;
+    double sum = 0;
+    while (jobs.empty() || (jobs.size() < kJobs && sum < kEnough)) {
+        jobs.push_back(job());
+        sum += jobs.back().milliseconds;
+    }
     const auto faster = [](const Job& a, const Job& b) { return a.milliseconds < b.milliseconds; };
     std::ranges::sort(jobs, faster);
     device.release_memory();
-    const double after_release = run_on_device(request, threads, mode, device).milliseconds;
-    Job host = run_on_host(request, threads, mode);
-    host = std::min(host, run_on_host(request, threads, mode), faster);
-    const Job& median = jobs[kJobs / 2];
+    const double after_release = job().milliseconds;
+    const Job& median = jobs[jobs.size() / 2];
     std::printf(
-        "%s: %zu near pairs of distinct documents%s; first job %.1f ms, then median %.1f ms, "
-        "best %.1f ms, worst %.1f ms, %.1f ms after memory was given back; host on %u threads "
-        "%.1f ms\n",
-        name, median.pairs.size(), same(median.pairs, host.pairs) ? "" : " (WRONG)", first,
-        median.milliseconds, jobs.front().milliseconds, jobs.back().milliseconds, after_release,
-        threads, host.milliseconds);
+        "%s, threshold %g: %zu near pairs of distinct documents (%016llx); first job %.1f ms, then "
+        "median of %zu %.1f ms, best %.1f ms, worst %.1f ms, %.1f ms after memory was given back",
+        name, threshold, median.pairs.size(),
+        static_cast<unsigned long long>(mark_of(median.pairs)), first, jobs.size(),
+        median.milliseconds, jobs.front().milliseconds, jobs.back().milliseconds, after_release);
+    if (uses_host()) {
+        Job host = run_on_host(request, threads, mode, threshold);
+        if (host.milliseconds < kEnough)
+            host = std::min(host, run_on_host(request, threads, mode, threshold), faster);
+        std::printf("; host on %u threads %.1f ms%s", threads, host.milliseconds,
+                    same(median.pairs, host.pairs) ? "" : " (WRONG)");
+    }
+    std::printf("\n");
     for (const auto& [phase, seconds] : median.phases)
         std::printf("  %-32s %7.2f ms\n", phase.empty() ? "(before and after)" : phase.c_str(),
                     seconds * 1e3);
+    std::fflush(stdout);
 }
 
 }  // namespace
@@ -150,8 +186,8 @@ int main(int count, char** arguments) {
                 milliseconds_since(begin) - listed);
     const auto few = bench::documents_with_versions(100, 1000, kSeed);
     const Request small(std::vector<std::string_view>(few.begin(), few.end()));
-    bench_mode("100 documents of 1 KB, ctph", NearDuplicateMode::ctph, small, device);
-    bench_mode("100 documents of 1 KB, exact", NearDuplicateMode::exact, small, device);
+    bench_mode("100 documents of 1 KB, ctph", NearDuplicateMode::ctph, kThreshold, small, device);
+    bench_mode("100 documents of 1 KB, exact", NearDuplicateMode::exact, kThreshold, small, device);
     std::optional<Request> request;
     if (count > 1) {
         const bench::Corpus corpus(arguments[1]);
@@ -161,6 +197,11 @@ int main(int count, char** arguments) {
         request.emplace(std::vector<std::string_view>(texts.begin(), texts.end()));
     }
     std::printf("%.1f MB\n", static_cast<double>(request->bytes()) / 1e6);
-    bench_mode("ctph", NearDuplicateMode::ctph, *request, device);
-    bench_mode("exact", NearDuplicateMode::exact, *request, device);
+    std::vector<double> thresholds;
+    for (int i = 2; i < count; ++i) thresholds.push_back(std::atof(arguments[i]));
+    if (thresholds.empty()) thresholds.push_back(kThreshold);
+    for (const double threshold : thresholds) {
+        bench_mode("ctph", NearDuplicateMode::ctph, threshold, *request, device);
+        bench_mode("exact", NearDuplicateMode::exact, threshold, *request, device);
+    }
 }

@@ -182,7 +182,15 @@ struct LaneRows {
     /// One column on. `in` is the step along the row above; returns that along the last row. With
     /// no match and no step, a column fresh from reset() stays as it is and hands on no step.
     __device__ RowStep advance(std::uint32_t (&equal)[kParts], RowStep in) {
-        const std::uint32_t in_down = in & 1;
+        std::uint32_t out_up, out_down;
+        advance(equal, in, in & 1, out_up, out_down);
+        return (out_up & kStepUp) | out_down >> 31;
+    }
+
+    /// The same with the step in two numbers: +1 in the highest bit of `in_up`, -1 as an `in_down`
+    /// of 1. The highest bits of what comes out are the step along the last row.
+    __device__ void advance(std::uint32_t (&equal)[kParts], std::uint32_t in_up,
+                            std::uint32_t in_down, std::uint32_t& out_up, std::uint32_t& out_down) {
         std::uint32_t vertical[kParts], horizontal[kParts], sum[kParts];
 #pragma unroll
         for (int i = 0; i < kParts; ++i) vertical[i] = equal[i] | down[i];
@@ -200,14 +208,15 @@ struct LaneRows {
 #pragma unroll
         for (int i = 0; i < kParts; ++i) {
             const std::uint32_t above_up =
-                __funnelshift_l(i == 0 ? in : right_up[i - 1], right_up[i], 1);
+                __funnelshift_l(i == 0 ? in_up : right_up[i - 1], right_up[i], 1);
             const std::uint32_t above_down =
                 i == 0 ? right_down[0] << 1 | in_down
                        : __funnelshift_l(right_down[i - 1], right_down[i], 1);
             up[i] = above_down | ~(vertical[i] | above_up);
             down[i] = above_up & vertical[i];
         }
-        return (right_up[kParts - 1] & kStepUp) | right_down[kParts - 1] >> 31;
+        out_up = right_up[kParts - 1];
+        out_down = right_down[kParts - 1];
     }
 
     /// The last row's value less that of the row above `first`; 0 for `first` beyond the rows.

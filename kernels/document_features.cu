@@ -48,10 +48,6 @@ struct DecodedDocuments {
     }
 };
 
-__device__ unsigned character_bin(std::uint32_t symbol) {
-    return symbol < 256 ? symbol : 128 + (symbol * 0x9e3779b1u >> 25);
-}
-
 __device__ unsigned trigram_bin(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
     return (((a * 0x01000193u + b) * 0x01000193u + c) * 0x9e3779b1u) >> 20;
 }

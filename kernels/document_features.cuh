@@ -23,6 +23,11 @@ struct alignas(16) FeatureCounts {
     std::uint64_t padding;
 };
 
+/// Where a character is counted.
+__device__ inline unsigned character_bin(std::uint32_t symbol) {
+    return symbol < 256 ? symbol : 128 + (symbol * 0x9e3779b1u >> 25);
+}
+
 /// A block of columns is looked at together.
 inline constexpr unsigned kColumnBlock = 256;
 inline constexpr unsigned kClassCount = CharacterClasses::classes;

@@ -1,14 +1,15 @@
 #include "kernels/document_join.hpp"
 
 #include <algorithm>
-#include <limits>
-#include <numeric>
+#include <array>
 
 #include "cpp/edit_distance.hpp"
 #include "cpp/radix_sort.hpp"
 #include "kernels/band_columns.cuh"
 #include "kernels/device_buffer.hpp"
+#include "kernels/distance_filter.cuh"
 #include "kernels/document_features.cuh"
+#include "kernels/folded_documents.cuh"
 #include "kernels/wide_characters.cuh"
 
 namespace gputext {
@@ -16,15 +17,20 @@ namespace {
 
 using namespace device;
 
-constexpr unsigned kRowBlock = 64;
 constexpr unsigned kThreads = kColumnBlock / 2;  // two columns each
-constexpr unsigned kRowsAtOnce = 16;             // between two looks at the hits
-constexpr unsigned kBlockHits = kRowsAtOnce * kColumnBlock;
+static_assert(kColumnBlock == kTileColumns && kColumnBlock % kGroup == 0);
 /// Up to this length no count is cut off, and the sums of classes fit 16 bits.
 constexpr std::uint32_t kShortLength = DocumentFeatures::most_characters;
-constexpr std::size_t kMostTiles = std::size_t{1} << 17;  // a launch: some milliseconds
-constexpr std::size_t kLeastHits = std::size_t{kRowBlock} * kColumnBlock;
-constexpr std::size_t kMostHits = std::size_t{1} << 23;
+constexpr std::size_t kLeastTiles = 16;  // a launch
+constexpr std::size_t kMostTiles = std::size_t{1} << 17;
+constexpr std::size_t kLeastRoom = std::size_t{1} << 12;  // for pairs
+constexpr std::size_t kMostRoom = std::size_t{1} << 23;
+constexpr std::size_t kBatch = std::size_t{1} << 20;  // pairs that are handed on together, at least
+constexpr std::uint64_t kLaunchTime = 15000000;       // nanoseconds
+/// From here on unrelated documents share more trigrams than the filter asks for.
+constexpr double kTrigramThreshold = 0.1;
+/// What comparing the features of a pair costs, in steps through a text's grams.
+constexpr std::uint64_t kPairCost = 256;
 
 /// Of the documents in order of length; rows and columns are ranges of places in that order.
 struct Order {
@@ -55,15 +61,12 @@ struct TileNumbers {
     std::uint32_t row_blocks;
 };
 
-/// A row and a column that may be near, counted from their ranges' begins.
-struct Hit {
-    std::uint32_t row, column;
-};
-
-struct Hits {
-    Hit* hits;
-    std::uint32_t* count;
-    std::uint32_t room;
+/// Which pairs of the tiles of a launch are in question, and how many.
+struct TileWords {
+    TilePlace* places;
+    std::uint32_t* words;
+    std::uint32_t* pairs;
+    std::uint32_t* any;  // words that are not 0
 };
 
 /// Not more than a near pair's characters in common and `allowance` of the shorter one make, for
@@ -96,63 +99,70 @@ __device__ std::uint32_t shared_classes(const std::uint32_t* row,
     return sum;
 }
 
-/// A block looks at kRowBlock rows and kColumnBlock columns.
+/// A block looks at a tile, a thread at two columns of it.
 class ClassBlock {
 public:
     struct Shared {
-        std::uint32_t rows[kRowBlock][kClassCount];  // twice in each word
-        std::uint32_t allowances[kRowBlock];
-        std::uint32_t hits[kBlockHits];
-        std::uint32_t hit_count;
-        std::uint32_t begin;  // of the block's hits among all
+        std::uint32_t rows[kTileRows][kClassCount];  // twice in each word
+        std::uint32_t allowances[kTileRows];
+        std::uint32_t ends[kTileRows];
     };
 
     __device__ ClassBlock(Shared& shared, const Order& order, const Side& rows, const Side& columns,
-                          std::uint32_t first_row, std::uint32_t first_column, const Hits& hits)
+                          std::uint32_t first_row, std::uint32_t first_column)
         : shared_(shared),
           order_(order),
           rows_(rows),
           columns_(columns),
           first_row_(first_row),
           first_column_(first_column),
-          column_(first_column + 2 * threadIdx.x),
-          hits_(hits) {}
+          column_(first_column + 2 * threadIdx.x) {}
 
-    __device__ void run() {
+    __device__ void run(const TileWords& tiles) {
         load_rows();
         load_columns();
+        __syncthreads();
         const std::uint32_t longest =
             min(columns_.range.end, columns_.range.begin + first_column_ + kColumnBlock) - 1;
         const bool all_short = order_.lengths[longest] <= kShortLength;
-        const std::uint32_t rows = min(kRowBlock, rows_.range.end - rows_.range.begin - first_row_);
-        for (std::uint32_t row = 0; row < rows; row += kRowsAtOnce) {
-            __syncthreads();
-            if (threadIdx.x == 0) shared_.hit_count = 0;
-            __syncthreads();
-            const std::uint32_t end = min(rows, row + kRowsAtOnce);
-            if (all_short)
-                look_short(row, end);
-            else
-                look_long(row, end);
-            __syncthreads();
-            hand_over();
+        const std::uint64_t possible[2] = {possible_rows(0), possible_rows(1)};
+        std::uint32_t* words = tiles.words + std::size_t{blockIdx.x} * kTileWords + 2 * threadIdx.x;
+        std::uint32_t pairs = 0, any = 0;
+        for (unsigned group = 0; group < kTileGroups; ++group) {
+            uint2 found = all_short ? look_short(group * kGroup) : look_long(group * kGroup);
+            found.x &= static_cast<std::uint32_t>(possible[0] >> group * kGroup);
+            found.y &= static_cast<std::uint32_t>(possible[1] >> group * kGroup);
+            *reinterpret_cast<uint2*>(words + group * kTileColumns) = found;
+            pairs += __popc(found.x) + __popc(found.y);
+            any += (found.x != 0) + (found.y != 0);
         }
+        pairs = warp_sum(pairs);
+        any = warp_sum(any);
+        if (threadIdx.x % kWarp == 0 && any > 0) {
+            atomicAdd(tiles.pairs, pairs);
+            atomicAdd(tiles.any, any);
+        }
+        if (threadIdx.x == 0)
+            tiles.places[blockIdx.x] = {rows_.range.begin + first_row_,
+                                        columns_.range.begin + first_column_};
     }
 
 private:
     __device__ void load_rows() {
-        for (unsigned i = threadIdx.x; i < kRowBlock * kClassCount; i += kThreads) {
-            const unsigned k = i / kRowBlock;
-            const unsigned row = i % kRowBlock;
+        for (unsigned i = threadIdx.x; i < kTileRows * kClassCount; i += kThreads) {
+            const unsigned k = i / kTileRows;
+            const unsigned row = i % kTileRows;
             const bool inside = first_row_ + row < rows_.stride;
             const std::uint32_t count =
                 inside ? rows_.classes[k * rows_.stride + first_row_ + row] : 0;
             shared_.rows[row][k] = count | count << 16;
         }
-        for (unsigned row = threadIdx.x; row < kRowBlock; row += kThreads) {
+        for (unsigned row = threadIdx.x; row < kTileRows; row += kThreads) {
             const std::uint32_t place = rows_.range.begin + first_row_ + row;
+            const bool inside = place < rows_.range.end;
             shared_.allowances[row] =
-                place < rows_.range.end ? allowance(order_.lengths[place], order_.threshold) : 0;
+                inside ? allowance(order_.lengths[place], order_.threshold) : 0;
+            shared_.ends[row] = inside ? order_.ends[place] : 0;
         }
     }
 
@@ -169,48 +179,52 @@ private:
         }
     }
 
-    __device__ void look_short(std::uint32_t row, std::uint32_t end) {
+    /// Bit by bit the rows before a column whose lengths allow its length: those from some row on,
+    /// since the ends ascend.
+    __device__ std::uint64_t possible_rows(unsigned i) const {
+        const std::uint32_t place = columns_.range.begin + column_ + i;
+        const std::uint32_t first = rows_.range.begin + first_row_;
+        if (place >= columns_.range.end || place <= first) return 0;
+        const std::uint32_t rows = min(min(kTileRows, rows_.range.end - first), place - first);
+        std::uint32_t begin = 0;
+        for (std::uint32_t end = rows; begin < end;) {
+            const std::uint32_t middle = (begin + end) / 2;
+            if (shared_.ends[middle] > place)
+                end = middle;
+            else
+                begin = middle + 1;
+        }
+        const std::uint64_t below = rows == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << rows) - 1;
+        return begin == 64 ? 0 : below >> begin << begin;
+    }
+
+    __device__ uint2 look_short(std::uint32_t first) const {
         const std::uint32_t both_wanted = wanted_[0] | wanted_[1] << 16;
-        for (; row < end; ++row) {
-            const std::uint32_t allowed = shared_.allowances[row];
+        uint2 found{0, 0};
+        for (std::uint32_t row = 0; row < kGroup; ++row) {
+            const std::uint32_t allowed = shared_.allowances[first + row];
             const std::uint32_t sums =
-                shared_classes(shared_.rows[row], classes_) + (allowed | allowed << 16);
+                shared_classes(shared_.rows[first + row], classes_) + (allowed | allowed << 16);
             const std::uint32_t missing = __vminu2(sums, both_wanted) ^ both_wanted;
-            if ((missing & 0xffff) == 0) add(row, 0);
-            if (missing >> 16 == 0) add(row, 1);
+            if ((missing & 0xffff) == 0) found.x |= 1u << row;
+            if (missing >> 16 == 0) found.y |= 1u << row;
         }
+        return found;
     }
 
-    __device__ void look_long(std::uint32_t row, std::uint32_t end) {
-        for (; row < end; ++row) {
-            for (unsigned i = 0; i < 2; ++i) {
-                const std::uint32_t sum = shared_classes(shared_.rows[row], classes_, 16 * i);
-                // Classes may be cut off at the largest value.
-                if (sum >= UINT16_MAX || sum + shared_.allowances[row] >= wanted_[i]) add(row, i);
-            }
-        }
+    __device__ uint2 look_long(std::uint32_t first) const {
+        return {look_long(first, 0), look_long(first, 1)};
     }
 
-    __device__ void add(std::uint32_t row, unsigned i) {
-        const std::uint32_t place = rows_.range.begin + first_row_ + row;
-        const std::uint32_t other = columns_.range.begin + column_ + i;
-        if (other <= place || other >= min(order_.ends[place], columns_.range.end)) return;
-        const std::uint32_t at = atomicAdd(&shared_.hit_count, 1);
-        shared_.hits[at] = row * kColumnBlock + (column_ + i - first_column_);
-    }
-
-    /// What does not fit is counted all the same.
-    __device__ void hand_over() {
-        const std::uint32_t count = shared_.hit_count;
-        if (count == 0) return;
-        if (threadIdx.x == 0) shared_.begin = atomicAdd(hits_.count, count);
-        __syncthreads();
-        for (std::uint32_t i = threadIdx.x; i < count; i += kThreads) {
-            const std::uint32_t at = shared_.begin + i;
-            if (at >= hits_.room) break;
-            const std::uint32_t hit = shared_.hits[i];
-            hits_.hits[at] = {first_row_ + hit / kColumnBlock, first_column_ + hit % kColumnBlock};
+    __device__ std::uint32_t look_long(std::uint32_t first, unsigned i) const {
+        std::uint32_t found = 0;
+        for (std::uint32_t row = 0; row < kGroup; ++row) {
+            const std::uint32_t sum = shared_classes(shared_.rows[first + row], classes_, 16 * i);
+            // Classes may be cut off at the largest value.
+            if (sum >= UINT16_MAX || sum + shared_.allowances[first + row] >= wanted_[i])
+                found |= 1u << row;
         }
+        return found;
     }
 
     Shared& shared_;
@@ -218,14 +232,13 @@ private:
     const Side& rows_;
     const Side& columns_;
     std::uint32_t first_row_, first_column_, column_;
-    const Hits& hits_;
     std::uint32_t classes_[kClassCount];
     std::uint32_t wanted_[2];
 };
 
 __global__ void __launch_bounds__(kThreads)
     compare_classes(Order order, Side rows, Side columns, TileNumbers numbers,
-                    std::uint64_t first_tile, Hits hits) {
+                    std::uint64_t first_tile, TileWords tiles) {
     __shared__ ClassBlock::Shared shared;
     const std::uint64_t tile = first_tile + blockIdx.x;
     std::uint32_t low = 0;
@@ -236,8 +249,8 @@ __global__ void __launch_bounds__(kThreads)
     }
     const auto column_block =
         numbers.first_columns[low] + static_cast<std::uint32_t>(tile - numbers.begins[low]);
-    ClassBlock(shared, order, rows, columns, low * kRowBlock, column_block * kColumnBlock, hits)
-        .run();
+    ClassBlock(shared, order, rows, columns, low * kTileRows, column_block * kColumnBlock)
+        .run(tiles);
 }
 
 __device__ std::uint32_t sum_of_halves(std::uint32_t x) {
@@ -277,65 +290,65 @@ __device__ bool share_enough(const FeatureCounts& a, const FeatureCounts& b, std
 
 constexpr unsigned kRefineThreads = 128;
 
-/// A warp a hit.
+/// A warp looks at the pairs of 32 columns and a group of rows, and keeps those that share enough.
 __global__ void __launch_bounds__(kRefineThreads)
-    refine_hits(Order order, Side rows, Side columns, const Hit* hits, std::uint32_t count,
-                IndexPair* pairs, std::uint32_t* pair_count) {
+    refine_words(Order order, Side rows, Side columns, TileWords tiles, std::uint32_t count) {
     const std::uint32_t i = (blockIdx.x * kRefineThreads + threadIdx.x) / kWarp;
     if (i >= count) return;
-    const Hit hit = hits[i];
-    const std::uint32_t row = rows.range.begin + hit.row;
-    const std::uint32_t column = columns.range.begin + hit.column;
-    const std::uint64_t longer = order.lengths[column];
-    const auto edits = static_cast<std::uint64_t>(
-                           order.threshold * static_cast<double>(order.lengths[row] + longer)) +
-                       1;
-    if (!share_enough(rows.counts[hit.row], columns.counts[hit.column], longer, edits)) return;
-    if (threadIdx.x % kWarp != 0) return;
-    const std::uint32_t a = order.documents[row];
-    const std::uint32_t b = order.documents[column];
-    pairs[atomicAdd(pair_count, 1)] = {min(a, b), max(a, b)};
+    const unsigned lane = threadIdx.x % kWarp;
+    std::uint32_t& word = tiles.words[std::size_t{i} * kWarp + lane];
+    std::uint32_t own = word;
+    if (__ballot_sync(kEveryLane, own != 0) == 0) return;
+    const TilePlace tile = tiles.places[i / (kTileWords / kWarp)];
+    const std::uint32_t in_tile = i % (kTileWords / kWarp) * kWarp;
+    const std::uint32_t first_row = tile.first_row + in_tile / kTileColumns * kGroup;
+    const std::uint32_t first_column = tile.first_column + in_tile % kTileColumns;
+    for (unsigned left = __ballot_sync(kEveryLane, own != 0); left != 0; left &= left - 1) {
+        const unsigned at = __ffs(static_cast<int>(left)) - 1;
+        const std::uint32_t column = first_column + at;
+        const std::uint64_t longer = order.lengths[column];
+        std::uint32_t kept = 0;
+        for (std::uint32_t bits = __shfl_sync(kEveryLane, own, at); bits != 0; bits &= bits - 1) {
+            const std::uint32_t row = first_row + __ffs(static_cast<int>(bits)) - 1;
+            const auto edits =
+                static_cast<std::uint64_t>(order.threshold *
+                                           static_cast<double>(order.lengths[row] + longer)) +
+                1;
+            if (share_enough(rows.counts[row - rows.range.begin],
+                             columns.counts[column - columns.range.begin], longer, edits))
+                kept |= bits & (~bits + 1);
+        }
+        if (lane == at) own = kept;
+    }
+    word = own;
 }
 
 class DeviceJoin {
 public:
     DeviceJoin(double threshold, const DeviceDocuments& documents,
                std::span<const std::uint32_t> lengths, std::size_t memory_limit,
-               Execution& execution, cudaStream_t stream)
+               Execution& execution, cudaStream_t stream, const TakeCandidates& take)
         : threshold_(threshold),
           documents_(documents),
           lengths_(lengths),
           memory_limit_(memory_limit),
           execution_(execution),
           stream_(stream),
-          found_(1) {}
+          take_(take) {}
 
-    Status run(std::vector<IndexPair>& candidates) {
-        for (const auto step : {&DeviceJoin::sort_by_length, &DeviceJoin::allocate})
+    Status run() {
+        for (const auto step : {&DeviceJoin::sort_by_length, &DeviceJoin::allocate,
+                                &DeviceJoin::fold, &DeviceJoin::join_all, &DeviceJoin::hand_on})
             if (Status status = (this->*step)(); !status.ok()) return status;
-        if (Status status = find_wide_documents(documents_, execution_, stream_, wide_);
-            !status.ok())
-            return status;
-        const auto all = static_cast<std::uint32_t>(order_.size());
-        const std::size_t tile = documents_a_tile();
-        for (std::size_t begin = 0; begin < all; begin += tile) {
-            const Range rows = range(begin, begin + tile, all);
-            if (Status status = compute(rows, row_features_); !status.ok()) return status;
-            if (Status status = join(rows, row_features_, rows); !status.ok()) return status;
-            const std::uint32_t last = ends_[rows.end - 1];
-            for (std::size_t from = rows.end; from < last; from += tile) {
-                const Range columns = range(from, from + tile, last);
-                if (Status status = compute(columns, column_features_); !status.ok()) return status;
-                if (Status status = join(rows, column_features_, columns); !status.ok())
-                    return status;
-            }
-        }
-        return found_.take(candidates, execution_.stop());
+        return {};
     }
 
     /// Beside the features: order, lengths and ends, and a row block's numbers.
     static constexpr std::size_t kOrderBytes = 4 * sizeof(std::uint32_t);
-    static constexpr std::size_t kHitBytes = sizeof(Hit) + sizeof(IndexPair);
+    static constexpr std::size_t kTileBytes =
+        kTileWords * sizeof(std::uint32_t) + kTileItems * sizeof(std::uint32_t) + sizeof(TilePlace);
+    static constexpr std::size_t kLeastBytes =
+        kLeastTiles * kTileBytes + kLeastRoom * sizeof(IndexPair);
 
 private:
     static Range range(std::size_t begin, std::size_t end, std::uint32_t all) {
@@ -353,6 +366,7 @@ private:
         for (std::size_t i = 0; i < keys.size(); ++i) {
             order_[i] = static_cast<std::uint32_t>(keys[i]);
             sorted_lengths_[i] = static_cast<std::uint32_t>(keys[i] >> 32);
+            sum_of_lengths_ += sorted_lengths_[i];
         }
         return find_ends();
     }
@@ -380,18 +394,70 @@ private:
         if (Status status = device_lengths_.upload(sorted_lengths_, stream_); !status.ok())
             return status;
         if (Status status = device_ends_.upload(ends_, stream_); !status.ok()) return status;
-        const std::size_t room = std::clamp(memory_limit_ / 8 / kHitBytes, kLeastHits, kMostHits);
-        if (Status status = hits_.allocate(room, stream_); !status.ok()) return status;
-        if (Status status = pairs_.allocate(room, stream_); !status.ok()) return status;
-        return counts_.allocate(2, stream_);
+        const std::size_t spare =
+            bytes_left(kLeastBytes + 2 * kColumnBlock * FeatureTile::kDocumentBytes);
+        const std::size_t tiles = std::min(kMostTiles, kLeastTiles + spare / 8 / kTileBytes);
+        room_ = static_cast<std::uint32_t>(
+            std::min(kMostRoom, kLeastRoom + spare / 8 / sizeof(IndexPair)));
+        if (Status status = tile_places_.allocate(tiles, stream_); !status.ok()) return status;
+        if (Status status = words_.allocate(tiles * kTileWords, stream_); !status.ok())
+            return status;
+        if (Status status = items_.allocate(tiles * kTileItems, stream_); !status.ok())
+            return status;
+        if (Status status = pairs_.allocate(room_, stream_); !status.ok()) return status;
+        if (Status status = counts_.allocate(kCounts, stream_); !status.ok()) return status;
+        return find_wide_documents(documents_, execution_, stream_, wide_);
+    }
+
+    /// What may still be allocated beside `more` bytes, and an eighth of all for decoding.
+    std::size_t bytes_left(std::size_t more) const {
+        const std::size_t used = order_.size() * kOrderBytes + tile_places_.size() * kTileBytes +
+                                 pairs_.size() * sizeof(IndexPair) + folded_bytes_ +
+                                 memory_limit_ / 8 + more;
+        return memory_limit_ - std::min(memory_limit_, used);
+    }
+
+    /// Where the memory suffices: without, more pairs are in question.
+    Status fold() {
+        const std::size_t spare = bytes_left(2 * kColumnBlock * FeatureTile::kDocumentBytes);
+        const std::size_t needed = FoldedDocuments::bytes_needed(sorted_lengths_);
+        const std::size_t scratch = std::min(spare / 8, kMostScratch);
+        folds_ = needed <= spare / 3;
+        if (folds_) {
+            execution_.begin_phase("counting characters", 1);
+            // A text has at most one missing gram in so many letters as a gram has.
+            const unsigned gram = 8 * threshold_ < 1 ? 4 : 3;
+            if (Status status = folded_.build(documents_, order_, sorted_lengths_, wide_, gram,
+                                              memory_limit_ / 8, execution_, stream_);
+                !status.ok())
+                return status;
+            folded_bytes_ = needed + scratch;
+        }
+        return filter_.plan(sorted_lengths_.back(), folds_ ? scratch : 0, room_, stream_);
+    }
+
+    Status join_all() {
+        const auto all = static_cast<std::uint32_t>(order_.size());
+        const std::size_t tile = documents_a_tile();
+        for (std::size_t begin = 0; begin < all; begin += tile) {
+            const Range rows = range(begin, begin + tile, all);
+            if (Status status = compute(rows, row_features_); !status.ok()) return status;
+            if (Status status = join(rows, row_features_, rows); !status.ok()) return status;
+            const std::uint32_t last = ends_[rows.end - 1];
+            for (std::size_t from = rows.end; from < last; from += tile) {
+                const Range columns = range(from, from + tile, last);
+                if (Status status = compute(columns, column_features_); !status.ok()) return status;
+                if (Status status = join(rows, column_features_, columns); !status.ok())
+                    return status;
+            }
+        }
+        return {};
     }
 
     /// The whole order where the features of all documents fit.
     std::size_t documents_a_tile() const {
-        const std::size_t used = order_.size() * kOrderBytes + hits_.size() * kHitBytes;
-        const std::size_t left = memory_limit_ - std::min(memory_limit_, used);
         const std::size_t affordable =
-            (left - left / 8) / FeatureTile::kDocumentBytes / kColumnBlock * kColumnBlock;
+            bytes_left(0) / FeatureTile::kDocumentBytes / kColumnBlock * kColumnBlock;
         if (affordable >= order_.size()) return order_.size();
         return std::max<std::size_t>(kColumnBlock, affordable / 2 / kColumnBlock * kColumnBlock);
     }
@@ -414,23 +480,15 @@ private:
         const Side row_side = side(row_features_, rows);
         const Side column_side = side(column_features, columns);
         const std::uint64_t all = begins_.back();
-        execution_.begin_phase("comparing counts", all);
-        std::size_t some = kMostTiles;
+        execution_.begin_phase(kComparing, all);
         for (std::uint64_t tile = 0; tile < all;) {
-            const auto tiles = static_cast<unsigned>(std::min<std::uint64_t>(some, all - tile));
-            std::uint32_t count = 0;
-            if (Status status = look_at_tiles(row_side, column_side, tile, tiles, count);
-                !status.ok())
+            const auto tiles =
+                static_cast<unsigned>(std::min<std::uint64_t>(tile_places_.size(), all - tile));
+            if (Status status = look_at_tiles(row_side, column_side, tile, tiles); !status.ok())
                 return status;
-            if (count > hits_.size()) {
-                // One tile's hits always fit.
-                some = std::max<std::size_t>(1, std::min<std::size_t>(tiles, some) / 2);
-                continue;
-            }
-            if (Status status = refine(row_side, column_side, count); !status.ok()) return status;
-            execution_.advance(tiles);
             tile += tiles;
-            if (count < hits_.size() / 4) some = std::min(kMostTiles, 2 * some);
+            if (Status status = filter(tile, all); !status.ok()) return status;
+            execution_.advance(tiles);
         }
         return {};
     }
@@ -438,8 +496,8 @@ private:
     void number_tiles(Range rows, Range columns) {
         begins_.assign(1, 0);
         first_columns_.clear();
-        for (std::uint32_t row = rows.begin; row < rows.end; row += kRowBlock) {
-            const std::uint32_t last_row = std::min(rows.end, row + kRowBlock) - 1;
+        for (std::uint32_t row = rows.begin; row < rows.end; row += kTileRows) {
+            const std::uint32_t last_row = std::min(rows.end, row + kTileRows) - 1;
             const std::uint32_t first = std::max(columns.begin, row + 1) - columns.begin;
             const std::uint32_t end = std::min(columns.end, ends_[last_row]);
             const std::uint32_t last = std::max(end, columns.begin) - columns.begin;
@@ -454,46 +512,102 @@ private:
         return {device_order_.data(), device_lengths_.data(), device_ends_.data(), threshold_};
     }
 
-    Status look_at_tiles(const Side& rows, const Side& columns, std::uint64_t tile, unsigned tiles,
-                         std::uint32_t& count) {
+    /// Leaves the numbers of the words in question in items_.
+    Status look_at_tiles(const Side& rows, const Side& columns, std::uint64_t tile,
+                         unsigned tiles) {
         const cudaError_t error =
-            cudaMemsetAsync(counts_.data(), 0, 2 * sizeof(std::uint32_t), stream_);
-        if (error != cudaSuccess) return cuda_status(error, "comparing counts");
+            cudaMemsetAsync(counts_.data(), 0, kCounts * sizeof(std::uint32_t), stream_);
+        if (error != cudaSuccess) return cuda_status(error, kComparing);
         const TileNumbers numbers{device_begins_.data(), device_first_columns_.data(),
                                   static_cast<std::uint32_t>(first_columns_.size())};
-        compare_classes<<<tiles, kThreads, 0, stream_>>>(
-            order(), rows, columns, numbers, tile,
-            Hits{hits_.data(), counts_.data(), static_cast<std::uint32_t>(hits_.size())});
-        return download(&count, counts_.data(), 1);
+        const TileWords words{tile_places_.data(), words_.data(), counts_.data() + kPairs,
+                              counts_.data() + kAny};
+        compare_classes<<<tiles, kThreads, 0, stream_>>>(order(), rows, columns, numbers, tile,
+                                                         words);
+        if (Status status = look(); !status.ok()) return status;
+        if (compares_features()) {
+            const std::uint32_t count = tiles * (kTileWords / kWarp);
+            constexpr unsigned warps = kRefineThreads / kWarp;
+            refine_words<<<(count + warps - 1) / warps, kRefineThreads, 0, stream_>>>(
+                order(), rows, columns, words, count);
+        }
+        return seen_[kAny] == 0 ? Status()
+                                : launch_item_search(words_.data(), tiles, items_.data(),
+                                                     counts_.data() + kItems, stream_);
     }
 
-    Status refine(const Side& rows, const Side& columns, std::uint32_t count) {
-        if (count == 0) return {};
-        constexpr unsigned warps = kRefineThreads / kWarp;
-        refine_hits<<<(count + warps - 1) / warps, kRefineThreads, 0, stream_>>>(
-            order(), rows, columns, hits_.data(), count, pairs_.data(), counts_.data() + 1);
-        std::uint32_t pairs = 0;
-        if (Status status = download(&pairs, counts_.data() + 1, 1); !status.ok()) return status;
-        host_pairs_.resize(pairs);
-        if (Status status = download(host_pairs_.data(), pairs_.data(), pairs); !status.ok())
-            return status;
-        for (const IndexPair& pair : host_pairs_) found_.add(0, pair.first, pair.second);
+    /// Whether that costs less than looking at the grams of each word's text at once, and may
+    /// exclude a pair.
+    bool compares_features() const {
+        if (seen_[kAny] == 0) return false;
+        if (!folds_) return true;
+        const std::uint64_t length = sum_of_lengths_ / order_.size();
+        return threshold_ < kTrigramThreshold && seen_[kPairs] * kPairCost < seen_[kAny] * length;
+    }
+
+    /// Filters the items of the tiles up to `tile` of `all`, and takes what they leave.
+    Status filter(std::uint64_t tile, std::uint64_t all) {
+        if (seen_[kAny] == 0) return {};
+        const FilterInput input{device_order_.data(),   device_lengths_.data(), threshold_,
+                                tile_places_.data(),    words_.data(),          items_.data(),
+                                counts_.data() + kItems};
+        const FilterOutput output{pairs_.data(), room_, counts_.data() + kFound,
+                                  counts_.data() + kTaken};
+        const FoldedView folded = folded_.view();
+        do {
+            cudaMemsetAsync(output.count, 0, sizeof *output.count, stream_);
+            if (Status status =
+                    filter_.launch(input, folds_ ? &folded : nullptr, output, kLaunchTime, stream_);
+                !status.ok())
+                return status;
+            if (Status status = look(); !status.ok()) return status;
+            if (Status status = fetch_pairs(tile, all); !status.ok()) return status;
+        } while (seen_[kTaken] < seen_[kItems]);
         return {};
     }
 
-    /// Waits for the stream and looks at the wish to stop.
-    template <class T>
-    Status download(T* to, const T* from, std::size_t count) {
-        if (Status status = cuda_status(cudaGetLastError(), "comparing counts"); !status.ok())
-            return status;
-        const cudaError_t error =
-            cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream_);
-        if (error != cudaSuccess) return cuda_status(error, "comparing counts");
-        if (Status status = cuda_status(cudaStreamSynchronize(stream_), "comparing counts");
+    Status fetch_pairs(std::uint64_t tile, std::uint64_t all) {
+        const std::size_t before = found_.size();
+        found_.resize(before + seen_[kFound]);
+        if (Status status = download(found_.data() + before, pairs_.data(), seen_[kFound]);
             !status.ok())
+            return status;
+        if (found_.size() < kBatch) return {};
+        if (Status status = hand_on(); !status.ok()) return status;
+        execution_.begin_phase(kComparing, all);
+        execution_.advance(tile);
+        return {};
+    }
+
+    Status hand_on() {
+        if (found_.empty()) return {};
+        const Status status = take_(found_);
+        found_.clear();
+        return status;
+    }
+
+    /// Waits for the stream and looks at the counters and the wish to stop.
+    Status look() {
+        if (Status status = cuda_status(cudaGetLastError(), kComparing); !status.ok())
+            return status;
+        if (Status status = download(seen_.data(), counts_.data(), kCounts); !status.ok())
             return status;
         return execution_.stop_requested() ? Status::cancelled() : Status();
     }
+
+    template <class T>
+    Status download(T* to, const T* from, std::size_t count) {
+        const cudaError_t error =
+            cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream_);
+        if (error != cudaSuccess) return cuda_status(error, kComparing);
+        return cuda_status(cudaStreamSynchronize(stream_), kComparing);
+    }
+
+    static constexpr const char* kComparing = "comparing documents";
+    /// For as many warps as an H200 runs.
+    static constexpr std::size_t kMostScratch = std::size_t{1} << 30;
+    /// What counts_ counts: pairs and words in question, items, items taken, pairs found.
+    enum Count : unsigned { kPairs, kAny, kItems, kTaken, kFound, kCounts };
 
     double threshold_;
     const DeviceDocuments& documents_;
@@ -501,21 +615,29 @@ private:
     std::size_t memory_limit_;
     Execution& execution_;
     cudaStream_t stream_;
+    const TakeCandidates& take_;
 
     std::vector<std::uint32_t> order_, sorted_lengths_, ends_;  // by place
-    std::vector<std::uint8_t> wide_;                            // by document
-    std::vector<std::uint64_t> begins_;                         // by row block, and the end
-    std::vector<std::uint32_t> first_columns_;                  // by row block
-    std::vector<IndexPair> host_pairs_;
-    PairLists found_;
+    std::uint64_t sum_of_lengths_ = 0;
+    std::vector<std::uint8_t> wide_;             // by document
+    std::vector<std::uint64_t> begins_;          // by row block, and the end
+    std::vector<std::uint32_t> first_columns_;   // by row block
+    std::vector<IndexPair> found_;               // not handed on yet
+    std::array<std::uint32_t, kCounts> seen_{};  // of counts_
+    std::uint32_t room_ = 0;                     // for pairs
+    bool folds_ = false;
+    std::size_t folded_bytes_ = 0;
 
     FeatureTile row_features_, column_features_;
+    FoldedDocuments folded_;
+    DistanceFilter filter_;
     DeviceBuffer<std::uint32_t> device_order_, device_lengths_, device_ends_;
     DeviceBuffer<std::uint64_t> device_begins_;
     DeviceBuffer<std::uint32_t> device_first_columns_;
-    DeviceBuffer<Hit> hits_;
+    DeviceBuffer<TilePlace> tile_places_;
+    DeviceBuffer<std::uint32_t> words_, items_;
     DeviceBuffer<IndexPair> pairs_;
-    DeviceBuffer<std::uint32_t> counts_;  // of hits, of pairs
+    DeviceBuffer<std::uint32_t> counts_;
 };
 
 }  // namespace
@@ -524,30 +646,19 @@ std::size_t least_document_join_bytes(const DeviceDocuments& documents) {
     std::uint64_t longest = 0;
     for (const Extent& extent : documents.host_extents) longest = std::max(longest, extent.size);
     const std::size_t decoded = documents.characters.all_single() ? 0 : longest * 4 + 64;
-    const std::size_t fixed = documents.size() * DeviceJoin::kOrderBytes +
-                              kLeastHits * DeviceJoin::kHitBytes +
+    const std::size_t fixed = documents.size() * DeviceJoin::kOrderBytes + DeviceJoin::kLeastBytes +
                               2 * kColumnBlock * FeatureTile::kDocumentBytes;
     return 8 * std::max(decoded, std::size_t{1} << 10) + fixed / 7 * 8;
 }
 
-std::size_t document_join_bytes(const DeviceDocuments& documents) {
-    const std::size_t features = (documents.size() + kColumnBlock) * FeatureTile::kDocumentBytes;
-    const std::size_t order = documents.size() * DeviceJoin::kOrderBytes;
-    const std::size_t all = (features + order) / 3 * 4;
-    return std::max(all + kLeastHits * DeviceJoin::kHitBytes, least_document_join_bytes(documents));
-}
-
 Status join_documents(double threshold, const DeviceDocuments& documents,
                       std::span<const std::uint32_t> lengths, std::size_t memory_limit,
-                      Execution& execution, cudaStream_t stream,
-                      std::vector<IndexPair>& candidates) try {
-    candidates.clear();
+                      Execution& execution, cudaStream_t stream, const TakeCandidates& take) try {
     if (!any_rate_below(threshold) || documents.size() == 0) return {};
     if (memory_limit < least_document_join_bytes(documents))
         return {ErrorCode::invalid_argument,
                 "too little device memory allowed to join these documents"};
-    return DeviceJoin(threshold, documents, lengths, memory_limit, execution, stream)
-        .run(candidates);
+    return DeviceJoin(threshold, documents, lengths, memory_limit, execution, stream, take).run();
 } catch (const std::bad_alloc&) {
     return Status::out_of_memory();
 }

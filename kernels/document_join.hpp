@@ -1,14 +1,14 @@
-// kernels/document_join.hpp - cpp/document_join.hpp on a device
+// kernels/document_join.hpp - candidates for all pairs of documents below an edit rate, on a device
 //
-// The filters are cpp/'s, in the same order: lengths, characters in common by classes, by
-// themselves, trigrams in common. The candidates are the same ones.
+// The filters of cpp/document_join.hpp, lengths, characters in common by classes, by themselves and
+// trigrams in common, as far as they pay, and then those of kernels/distance_filter.cuh.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
-#include <vector>
 
 #include "cpp/execution.hpp"
 #include "cpp/index_pair.hpp"
@@ -17,22 +17,24 @@
 
 namespace gputext {
 
-/// The fewest bytes of device memory, beside the documents, that join_documents can do with.
+/// The fewest bytes of device memory, beside the documents, that join_documents can do with. It
+/// uses all filters when it has 12 times the documents' size and computes features once, not once
+/// a tile, with 5 KB more for each document.
 std::size_t least_document_join_bytes(const DeviceDocuments& documents);
 
-/// Bytes with which features are computed once, 4.7 KB a document, and not once a tile.
-std::size_t document_join_bytes(const DeviceDocuments& documents);
+/// Takes some candidates: first < second, in no order. An error of its ends the join.
+using TakeCandidates = std::function<Status(std::span<const IndexPair>)>;
 
-/// Every pair of documents that the filters cannot exclude from having an edit rate below the
-/// threshold (0 to 0.5), ascending. `lengths` holds each document's number of characters. Waits
-/// for the stream. Time: O(sum of sizes) for each tile of features; about 20 lane operations for
-/// each pair of compatible length, 1 or 9 KB read for each of the few that their classes do not
-/// exclude. No launch takes longer than tens of milliseconds.
-/// Errors: cancelled; out_of_memory; device_error; invalid_argument when `memory_limit` is below
-/// least_document_join_bytes.
+/// Hands on every pair of documents that the filters cannot exclude from having an edit rate below
+/// the threshold (0 to 0.5), each once, up to some 9 million at a time. `lengths` holds each
+/// document's number of characters. Waits for the stream. Time: O(sum of sizes) for each tile of
+/// features; about 20 lane operations for each pair of compatible length; 3 operations a letter for
+/// each of those that their classes do not exclude, and 60 for each 128 cells that cannot be
+/// excluded otherwise. No launch takes longer than tens of milliseconds.
+/// Errors: cancelled; out_of_memory; device_error; those of `take`; invalid_argument when
+/// `memory_limit` is below least_document_join_bytes.
 Status join_documents(double threshold, const DeviceDocuments& documents,
                       std::span<const std::uint32_t> lengths, std::size_t memory_limit,
-                      Execution& execution, cudaStream_t stream,
-                      std::vector<IndexPair>& candidates);
+                      Execution& execution, cudaStream_t stream, const TakeCandidates& take);
 
 }  // namespace gputext

@@ -19,9 +19,14 @@ namespace gputext::gpu {
 namespace {
 
 constexpr std::uint32_t kNone = UINT32_MAX;
-constexpr std::size_t kStep = 1 << 12;                     // documents or pairs of a thread's step
-constexpr std::size_t kLookAfter = 1 << 16;                // of a loop of few operations each
-constexpr std::size_t kMostPairs = 1 << 22;                // that are verified by one call
+constexpr std::size_t kStep = 1 << 12;       // documents or pairs of a thread's step
+constexpr std::size_t kLookAfter = 1 << 16;  // of a loop of few operations each
+constexpr std::size_t kMostPairs = 1 << 22;  // that are verified by one call
+/// Signatures of unrelated documents are often nearer than that.
+constexpr double kTellingRate = 0.5;
+/// Up to so many candidates of signatures, and so many a document, are verified.
+constexpr std::uint64_t kFewCandidates = 1 << 16;
+constexpr std::uint64_t kCandidatesPerDocument = 8;
 constexpr std::uint64_t kPlenty = std::uint64_t{4} << 30;  // of memory to work with
 /// What operators take for each document beside what they say: where it lies, whether it is wide,
 /// its place among the decoded ones, and its part of the joins' tables.
@@ -80,14 +85,16 @@ public:
 private:
     // ---- Plans ----
 
-    /// What verifying takes at least, and, in mode exact, finding candidates.
+    /// What finding candidates and verifying them takes at least.
     std::uint64_t least_work(const Sizes& sizes) const {
         const DeviceDocuments largest{nullptr, nullptr, sizes.largest,
                                       documents_.documents.characters};
+        return least_verifying(largest) + least_document_join_bytes(largest) + kSlack;
+    }
+
+    static std::uint64_t least_verifying(const DeviceDocuments& largest) {
         const DocumentPair pair{0, 1, 0};
-        const std::uint64_t verifying = least_edit_distance_bytes(largest, {&pair, 1});
-        if (parameters_.mode == NearDuplicateMode::ctph) return verifying + kSlack;
-        return std::max<std::uint64_t>(verifying, least_document_join_bytes(largest)) + kSlack;
+        return least_edit_distance_bytes(largest, {&pair, 1});
     }
 
     /// All at once if that leaves room to work, else two groups at a time that leave half of the
@@ -169,6 +176,7 @@ private:
     // ---- Mode exact ----
 
     Status find_by_counts() {
+        if (!slots_.numbers().empty()) return join_view();
         std::vector<std::uint32_t> order = all_documents();
         Sizes sizes = sizes_of(order);
         Layout layout = layout_of(sizes, least_work(sizes));
@@ -200,28 +208,95 @@ private:
         std::vector<std::uint32_t> lengths(numbers.size());
         for (std::size_t i = 0; i < numbers.size(); ++i)
             lengths[i] = documents_.lengths[numbers[i]];
-        std::vector<IndexPair> candidates;
-        GPUTEXT_TRY(join_documents(parameters_.threshold, slots_.view(), lengths, bytes_left(),
-                                   execution_, work_.stream, candidates));
+        const DeviceDocuments view = slots_.view();
+        const std::size_t all = bytes_left();
+        const std::size_t joining = std::clamp(
+            all / 2, least_document_join_bytes(view),
+            std::max(least_document_join_bytes(view),
+                     all - std::min<std::size_t>(all, least_verifying(largest_of(view)))));
+        verifying_bytes_ = all - std::min(all, joining);
+        return join_documents(
+            parameters_.threshold, view, lengths, joining, execution_, work_.stream,
+            [this](std::span<const IndexPair> candidates) { return verify_across(candidates); });
+    }
+
+    /// The two largest of some documents, as documents.
+    DeviceDocuments largest_of(const DeviceDocuments& documents) {
+        Sizes sizes;
+        for (const Extent& extent : documents.host_extents) sizes.add(extent);
+        std::copy(std::begin(sizes.largest), std::end(sizes.largest), std::begin(largest_));
+        return {nullptr, nullptr, largest_, documents.characters};
+    }
+
+    /// Those candidates that are not of one slot where there are two.
+    Status verify_across(std::span<const IndexPair> candidates) {
         const std::size_t in_first = slots_.in_first();
-        if (in_first < numbers.size())
-            std::erase_if(candidates, [in_first](const IndexPair& pair) {
-                return pair.first >= in_first || pair.second < in_first;
-            });
-        return verify(candidates);
+        if (in_first == slots_.numbers().size()) return verify(candidates);
+        std::vector<IndexPair> across;
+        for (const IndexPair& pair : candidates)
+            if (pair.first < in_first && pair.second >= in_first) across.push_back(pair);
+        return verify(across);
     }
 
     // ---- Mode ctph ----
 
+    /// Where signatures make too many pairs candidates, looking at the documents costs less: then
+    /// signatures decide on the near pairs alone.
     Status find_by_signature() {
         std::vector<Ctph> signatures(documents_.size());
+        if (signature_rate(parameters_.threshold) > kTellingRate) {
+            GPUTEXT_TRY(find_by_counts());
+            GPUTEXT_TRY(compute_near_signatures(signatures));
+            return keep_near_signatures(signatures);
+        }
         std::vector<IndexPair> candidates;
         GPUTEXT_TRY(compute_signatures(signatures));
+        PairLimit limit{kFewCandidates + kCandidatesPerDocument * documents_.size()};
         GPUTEXT_TRY(join_signatures(signatures, signature_rate(parameters_.threshold),
-                                    {work_.stream, bytes_left()}, execution_, candidates));
+                                    {work_.stream, bytes_left()}, execution_, candidates,
+                                    FilterKernel::fitting, nullptr, &limit));
+        if (limit.exceeded) {
+            GPUTEXT_TRY(find_by_counts());
+            return keep_near_signatures(signatures);
+        }
         // All documents lie in one slot by their own numbers, if any.
+        verifying_bytes_ = bytes_left();
         if (!slots_.numbers().empty()) return verify(candidates);
         return verify_in_groups(candidates);
+    }
+
+    /// Of the documents in near pairs, on the host: they are few, as a rule.
+    Status compute_near_signatures(std::vector<Ctph>& signatures) {
+        std::vector<std::uint8_t> near(signatures.size(), 0);
+        for (const NearPair& pair : pairs_) near[pair.first] = near[pair.second] = 1;
+        execution_.begin_phase("computing signatures", signatures.size());
+        return execution_.parallel_for(signatures.size(), [&](std::size_t i, unsigned) {
+            if (near[i] == 0) return Status();
+            if (const Ctph* given = documents_.signature(i)) {
+                signatures[i] = *given;
+                return Status();
+            }
+            Result<Ctph> signature = ctph_signature(
+                documents_.documents[i], parameters_.signature_length, execution_.stop());
+            if (!signature.ok()) return signature.status();
+            signatures[i] = std::move(*signature);
+            return Status();
+        });
+    }
+
+    /// Drops the pairs whose signatures are not near.
+    Status keep_near_signatures(const std::vector<Ctph>& signatures) {
+        const double rate = signature_rate(parameters_.threshold);
+        std::vector<std::uint8_t> near(pairs_.size());
+        execution_.begin_phase("comparing signatures", (pairs_.size() + kStep - 1) / kStep);
+        GPUTEXT_TRY(for_steps(pairs_.size(), [&](std::size_t i) {
+            near[i] = edit_rate(signatures[pairs_[i].first], signatures[pairs_[i].second]) < rate;
+        }));
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < pairs_.size(); ++i)
+            if (near[i] != 0) pairs_[kept++] = pairs_[i];
+        pairs_.resize(kept);
+        return {};
     }
 
     /// Refuses what cannot be verified later.
@@ -389,6 +464,7 @@ private:
                 tile.push_back(candidates[static_cast<std::uint32_t>(keys[end])]);
             if (group != first_group) GPUTEXT_TRY(load_second(tile, group, group_of));
             for (IndexPair& pair : tile) pair = {place_[pair.first], place_[pair.second]};
+            verifying_bytes_ = bytes_left();
             GPUTEXT_TRY(verify(tile));
         }
         return {};
@@ -427,7 +503,7 @@ private:
                             static_cast<std::uint32_t>(most_edits_below(
                                 parameters_.threshold, lengths_of(first, second)))};
         }));
-        return edit_distances(slots_.view(), measured_, bytes_left(), execution_, work_.stream,
+        return edit_distances(slots_.view(), measured_, verifying_bytes_, execution_, work_.stream,
                               distances_);
     }
 
@@ -466,6 +542,8 @@ private:
     DocumentSlots slots_;
     UploadRing& ring_;
     std::vector<std::uint32_t> place_;  // by document: in the view, while it is there
+    Extent largest_[2] = {};
+    std::size_t verifying_bytes_ = 0;
     std::vector<DocumentPair> measured_;
     std::vector<std::uint32_t> distances_;
 };

@@ -52,6 +52,14 @@ Status PairSink::flush() {
     return cuda_status(cudaStreamSynchronize(stream_), "copying pairs from the device");
 }
 
+Status PairSink::size(std::uint64_t& pairs) const {
+    unsigned long long count = 0;
+    GPUTEXT_TRY(download_value(count_.data(), count, stream_, "counting pairs"));
+    pairs = count;
+    for (const std::vector<std::uint64_t>& some : flushed_) pairs += some.size();
+    return {};
+}
+
 Status PairSink::take(std::vector<IndexPair>& pairs, Stop stop) {
     GPUTEXT_TRY(flush());
     try {

@@ -28,6 +28,8 @@ public:
 
     /// Makes room for `more` pairs, which are at most the capacity. Waits for the stream.
     Status reserve(std::size_t more);
+    /// How many pairs there are, those counted twice that are there twice. Waits for the stream.
+    Status size(std::uint64_t& pairs) const;
     /// All pairs, ascending, each once; the sink is empty then. Errors: as PairLists::take.
     Status take(std::vector<IndexPair>& pairs, Stop stop);
 

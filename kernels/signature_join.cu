@@ -118,11 +118,12 @@ private:
 class Join {
 public:
     Join(const PackedParts& parts, double rate, const DeviceWork& work, Execution& execution,
-         JoinCounts& counts)
+         JoinCounts& counts, PairLimit& limit)
         : packed_(parts),
           work_(work),
           execution_(execution),
           counts_(counts),
+          limit_(limit),
           longest_(parts.longest()),
           depth_(letter_filter_depth(longest_)),
           most_edits_(most_edits_by_length(rate)) {}
@@ -140,6 +141,7 @@ public:
         counts_.filtered = plan.pairs;
         GPUTEXT_TRY(prepare(plan));
         GPUTEXT_TRY(run_tasks(plan));
+        if (limit_.exceeded) return {};
         execution_.begin_phase("sorting pairs", 1);
         return sink_.take(pairs, execution_.stop());
     }
@@ -199,6 +201,7 @@ private:
                 continue;
             }
             GPUTEXT_TRY(verify(found));
+            if (limit_.exceeded) return {};
             execution_.advance(end - begin);
             begin = end;
             step = next_step(step, ms, found, plan);
@@ -235,6 +238,9 @@ private:
         GPUTEXT_TRY(timer_.end(work_.stream));
         GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(work_.stream), "comparing signatures"));
         counts_.verify_ms += timer_.milliseconds();
+        std::uint64_t pairs = 0;
+        GPUTEXT_TRY(sink_.size(pairs));
+        limit_.exceeded = pairs > limit_.most;
         return {};
     }
 
@@ -242,6 +248,7 @@ private:
     DeviceWork work_;
     Execution& execution_;
     JoinCounts& counts_;
+    PairLimit& limit_;
     std::size_t longest_;
     std::size_t depth_;
     std::vector<std::uint16_t> most_edits_;
@@ -259,14 +266,16 @@ private:
 template <class Strings>
 Status join(std::span<const Strings> strings, double rate, const DeviceWork& work,
             Execution& execution, std::vector<IndexPair>& pairs, FilterKernel filter,
-            JoinCounts* counts) {
+            JoinCounts* counts, PairLimit* limit) {
     pairs.clear();
     JoinCounts unwanted;
+    PairLimit none{UINT64_MAX};
     if (!any_rate_below(rate) || strings.empty()) return {};
     try {
         PackedParts parts;
         GPUTEXT_TRY(pack_parts(strings, execution, parts));
-        Join join(parts, rate, work, execution, counts != nullptr ? *counts : unwanted);
+        Join join(parts, rate, work, execution, counts != nullptr ? *counts : unwanted,
+                  limit != nullptr ? *limit : none);
         return join.run(filter, pairs);
     } catch (const std::bad_alloc&) {
         return Status::out_of_memory();
@@ -287,14 +296,14 @@ JoinBytes join_bytes(std::size_t parts, std::size_t letters, std::size_t longest
 
 Status join_signatures(std::span<const Ctph> signatures, double rate, const DeviceWork& work,
                        Execution& execution, std::vector<IndexPair>& pairs, FilterKernel filter,
-                       JoinCounts* counts) {
-    return join(signatures, rate, work, execution, pairs, filter, counts);
+                       JoinCounts* counts, PairLimit* limit) {
+    return join(signatures, rate, work, execution, pairs, filter, counts, limit);
 }
 
 Status join_letters(std::span<const std::string_view> strings, double rate, const DeviceWork& work,
                     Execution& execution, std::vector<IndexPair>& pairs, FilterKernel filter,
                     JoinCounts* counts) {
-    return join(strings, rate, work, execution, pairs, filter, counts);
+    return join(strings, rate, work, execution, pairs, filter, counts, nullptr);
 }
 
 }  // namespace gputext::gpu

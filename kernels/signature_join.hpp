@@ -50,11 +50,19 @@ struct JoinCounts {
     double verify_ms = 0;
 };
 
-/// As gputext::join_signatures, on the current device.
-/// Errors: out_of_memory (of host or device), cancelled, device_error.
+/// How many pairs are wanted at most.
+struct PairLimit {
+    std::uint64_t most;
+    bool exceeded = false;
+};
+
+/// As gputext::join_signatures, on the current device. With a `limit` it ends soon after it has
+/// found more pairs than that, some of them perhaps twice, and says so there; `pairs` is empty
+/// then. Errors: out_of_memory (of host or device), cancelled, device_error.
 Status join_signatures(std::span<const Ctph> signatures, double rate, const DeviceWork& work,
                        Execution& execution, std::vector<IndexPair>& pairs,
-                       FilterKernel filter = FilterKernel::fitting, JoinCounts* counts = nullptr);
+                       FilterKernel filter = FilterKernel::fitting, JoinCounts* counts = nullptr,
+                       PairLimit* limit = nullptr);
 
 /// As gputext::join_letters, on the current device.
 Status join_letters(std::span<const std::string_view> strings, double rate, const DeviceWork& work,

@@ -208,6 +208,17 @@ TEST_F(CudaDeviceTest, AnswersForManyCopies) {
     for (const auto mode : kModes) EXPECT_GT(expect_same(packed, {0.05, mode}), 0u);
 }
 
+TEST_F(CudaDeviceTest, AnswersWhereAllDocumentsAreAlike) {
+    RandomStrings random;
+    // So many pairs have near signatures that mode ctph looks for near documents first.
+    std::vector<std::string> texts(1, random.string(600, "etaoin shrdlucmfwypvbgk"));
+    for (int i = 0; i < rounds(450); ++i) texts.push_back(random.edited(texts[0], 4, "etaoin"));
+    const Packed packed(texts);
+    for (const auto mode : kModes)
+        for (const double threshold : {0.03, 0.1, 0.2})
+            EXPECT_GT(expect_same(packed, {threshold, mode}), 0u);
+}
+
 TEST_F(CudaDeviceTest, AnswersForHugeDocuments) {
     RandomStrings random;
     // With few letters, a signature would have next to none.

@@ -105,6 +105,31 @@ TEST_F(SignatureJoinOnDevice, FindsAllPairsInLittleMemory) {
               ErrorCode::out_of_memory);
 }
 
+TEST_F(SignatureJoinOnDevice, EndsWherePairsAreTooMany) {
+    RandomStrings random;
+    std::vector<Ctph> signatures;
+    const std::string text = random.string(2000, "etaoinshrdlu ");
+    for (int i = 0; i < 300; ++i)
+        signatures.push_back(
+            *ctph_signature(bytes_of(random.edited(text, random.below(3), "etaoinshrdlu ")), 50));
+    Execution execution(2);
+    std::vector<IndexPair> all, pairs;
+    ASSERT_TRUE(gpu::join_signatures(signatures, 0.3, work, execution, all).ok());
+    ASSERT_GT(all.size(), 1000u);
+    gpu::PairLimit limit{all.size() / 2};
+    ASSERT_TRUE(gpu::join_signatures(signatures, 0.3, work, execution, pairs,
+                                     gpu::FilterKernel::fitting, nullptr, &limit)
+                    .ok());
+    EXPECT_TRUE(limit.exceeded);
+    EXPECT_TRUE(pairs.empty());
+    limit = {2 * all.size()};
+    ASSERT_TRUE(gpu::join_signatures(signatures, 0.3, work, execution, pairs,
+                                     gpu::FilterKernel::fitting, nullptr, &limit)
+                    .ok());
+    EXPECT_FALSE(limit.exceeded);
+    EXPECT_EQ(pairs, all);
+}
+
 TEST_F(SignatureJoinOnDevice, EndsWhenAskedToStop) {
     const std::vector<std::string> strings(1000, "ABC");
     Execution execution(1);

@@ -8,6 +8,9 @@
 #
 # GPUTEXT_CUDA_ARCHITECTURES chooses the GPUs to build for, in CMake's way: "80-real;90-real". By
 # default it is all that nvcc 13 knows. Without nvcc, gputext is built for the CPU alone.
+#
+# GPUTEXT_CPU_ONLY=1 builds and installs the extension without gputextd, the program that owns the GPUs,
+# which takes half of the time: every call then computes on the CPU.
 
 SCRIPT_GOALS = demo check dependencies
 
@@ -122,15 +125,23 @@ $(SQL_SCRIPT): Makefile extension/gputext.control $(SQL_PARTS:%=extension/sql/%)
 	mv $@.new $@
 
 .PHONY: gputextd install-gputextd uninstall-gputextd
+ifndef GPUTEXT_CPU_ONLY
 all: gputextd
 install: install-gputextd
+endif
 uninstall: uninstall-gputextd
+
+# The extension alone, without gputextd
+.PHONY: module
+module: $(MODULE_big)$(DLSUFFIX) $(SQL_SCRIPT)
 
 # CMake itself sees what has changed.
 DAEMON_OPTIONS = -DGPUTEXT_TESTS=OFF \
 	$(if $(GPUTEXT_CUDA_ARCHITECTURES),-D'GPUTEXT_CUDA_ARCHITECTURES=$(GPUTEXT_CUDA_ARCHITECTURES)')
-gputextd:
+.PHONY: configure-gputextd
+configure-gputextd:
 	@cmake -S . -B $(DAEMON_BUILD) --log-level=NOTICE $(DAEMON_OPTIONS) >/dev/null
+gputextd: configure-gputextd
 	+@cmake --build $(DAEMON_BUILD) --target gputextd $(if $(findstring s,$(firstword -$(MAKEFLAGS))),>/dev/null)
 
 install-gputextd: gputextd installdirs

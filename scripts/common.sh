@@ -48,3 +48,69 @@ export CCACHE_NOHASHDIR=1
 run_make() {
     make --no-print-directory -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" "$@"
 }
+
+# ---- Building with a word on how far it is ----
+
+# How many files the compiler still has to take for what run_make all builds.
+files_to_compile() {
+    local make=(make --no-print-directory PG_CONFIG="$PG_CONFIG")
+    # A dry run takes a file that is made anew each time for changed, so this one is made first.
+    "${make[@]}" -s build/pgxs/settings >/dev/null
+    "${make[@]}" -n -o build/pgxs/settings module | grep -c -- ' -c -o ' || true
+    if [[ -z ${GPUTEXT_CPU_ONLY:-} ]]; then
+        "${make[@]}" -s configure-gputextd >/dev/null
+        cmake --build build/gputextd --target gputextd -- -n | grep -c 'Building C[A-Z]* object' || true
+    fi
+}
+
+# show_progress TOTAL: reads make's output, in which each file that the compiler begins with has a line, and says how
+# many are done and how long the others will take at that speed: in one line at a terminal, else a line each tenth
+show_progress() {
+    local total=$1 begun=0 done_files=0 shown=0 start=$SECONDS line text
+    while IFS= read -r line; do
+        [[ $line == *' -c -o '* || $line =~ Building\ C[A-Z]*\ object ]] || continue
+        begun=$((begun + 1))
+        done_files=$((begun > JOBS ? begun - JOBS : 0))
+        ((done_files <= total)) || continue
+        text="    $done_files of $total files"
+        if ((done_files >= 5 || SECONDS - start >= 20)) && ((done_files > 0)); then
+            text+=", $(duration $(((SECONDS - start) * (total - done_files) / done_files))) left"
+        fi
+        if [[ -t 2 ]]; then
+            printf '\r%-60s' "$text" >&2
+        elif ((done_files * 10 >= (shown + 1) * total)); then
+            shown=$((done_files * 10 / total))
+            say "$text" >&2
+        fi
+    done
+    [[ ! -t 2 ]] || printf '\r%-60s\r' '' >&2
+}
+
+# duration SECONDS: as people say it
+duration() {
+    if (($1 < 90)); then
+        say "about $1 s"
+    else
+        say "about $((($1 + 30) / 60)) min"
+    fi
+}
+
+# build_extension: run_make all, on standard error what it does and how far it is. What the compilers say is kept in
+# build/build.log, and its end shown if they fail.
+JOBS=$(nproc)
+build_extension() {
+    local counts total start=$SECONDS
+    mkdir -p "$BUILD"
+    counts=$(files_to_compile)
+    total=$((${counts//$'\n'/+}))
+    if ((total == 0)); then
+        run_make all >&2
+        return
+    fi
+    say "Compiling $total files, $JOBS at a time. Each takes a processor 1 to 10 seconds, unless ccache knows it." >&2
+    if ! make --no-print-directory -j"$JOBS" PG_CONFIG="$PG_CONFIG" all 2>&1 | tee "$BUILD/build.log" | show_progress "$total"; then
+        grep -v -e ' -c -o ' -e '^\[' "$BUILD/build.log" | tail -n 40 >&2 || true
+        die "the build failed; all of its output is in build/build.log"
+    fi
+    say "Compiled $total files in $((SECONDS - start)) s." >&2
+}

@@ -1,4 +1,4 @@
-// cpp/document_filter.hpp - which documents share enough characters and trigrams to be near
+// cpp/document_filter.hpp - filters documents that share enough characters and trigrams to be near
 //
 // An edit destroys at most one character and three trigrams of a document, so documents within
 // distance k share max(|a|, |b|) - k characters and max(|a|, |b|) - 2 - 3k trigrams, counted as

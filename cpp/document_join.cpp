@@ -51,7 +51,7 @@ public:
     }
 
 private:
-    /// Of the documents of one range.
+    /// Features of the documents of one range.
     struct Features {
         std::vector<DocumentFeatures> documents;
         CharacterClasses classes;
@@ -116,7 +116,7 @@ private:
             for (std::size_t looks = 0; next < end; next += CharacterClasses::vector, ++looks) {
                 // A row of a million columns takes longer than a stop may wait.
                 if (looks % 4096 == 4095 && execution_.stop_requested()) return Status::cancelled();
-                // Of the columns together the first one, the shortest, has to share least.
+                // Among these columns the first document, the shortest, has to share least.
                 const std::size_t least =
                     length(next) - std::min(length(next), enough_edits(row, next));
                 const std::size_t count =

@@ -1,4 +1,5 @@
-// cpp/document_join.hpp - candidates for all pairs of documents below an edit rate, none missing
+// cpp/document_join.hpp - finds candidates for all pairs of documents below an edit rate, none
+// missing
 
 #pragma once
 

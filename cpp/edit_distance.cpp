@@ -31,7 +31,7 @@ std::size_t common_prefix(const Symbol* a, const Symbol* b, std::size_t most) {
     return at;
 }
 
-/// The same of strings that may be huge. Too short when `stop` ended it early.
+/// As above, for strings that may be huge. Too short when `stop` ended it early.
 template <class Symbol>
 std::size_t common_prefix(const Symbol* a, const Symbol* b, std::size_t most, Stop stop) {
     std::size_t at = 0;
@@ -261,7 +261,7 @@ private:
         return value + edits_to_end(i, j) > limit_;
     }
 
-    /// The same for all cells of a block whose last row has the value `last`. Values of
+    /// As above, for all cells of a block whose last row has the value `last`. Values of
     /// neighbouring rows differ by at most 1, as do their edits_to_end, which grow from the row on
     /// the last cell's diagonal both ways: the row nearest to that one has the smallest sum.
     bool hopeless_block(std::size_t block, std::ptrdiff_t last, std::size_t j) const {

@@ -40,7 +40,7 @@ public:
                                    std::span<const std::uint32_t> b, std::size_t limit = no_limit,
                                    Stop stop = {});
 
-    /// The same for two texts, in characters. Decodes only where a text is not narrow.
+    /// Distance of two texts, in characters. Decodes only where a text is not narrow.
     Result<std::size_t> of_texts(Bytes a, Bytes b, const CharacterLengths& lengths,
                                  std::size_t limit = no_limit, Stop stop = {});
 

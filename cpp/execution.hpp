@@ -1,4 +1,4 @@
-// cpp/execution.hpp - what an operator runs on: threads, progress, and the wish to stop
+// cpp/execution.hpp - threads, progress and stop request of an operator
 
 #pragma once
 
@@ -34,7 +34,7 @@ class Execution {
 public:
     /// `threads` is the most that work at once, the caller of parallel_for included; at least 1.
     explicit Execution(unsigned threads) : threads_(threads == 0 ? 1 : threads) {}
-    /// Of a part of what another one runs: it is stopped with that one, which has to live as long.
+    /// Execution of a part of `whole`; it stops together with `whole`, which must live as long.
     Execution(unsigned threads, const Execution& whole) : Execution(threads) { whole_ = &whole; }
 
     unsigned threads() const { return threads_; }
@@ -44,7 +44,7 @@ public:
         return stop_.load(std::memory_order_relaxed) ||
                (whole_ != nullptr && whole_->stop_requested());
     }
-    /// The same for functions that know no Execution.
+    /// Stop request for functions that do not take an Execution.
     Stop stop() const;
 
     /// Names what runs now and how many steps it has; `name` must live as long as the program.
@@ -62,7 +62,7 @@ public:
     /// 0 for what is not trained.
     std::uint32_t epoch() const { return epoch_.load(std::memory_order_relaxed); }
     double loss() const { return loss_.load(std::memory_order_relaxed); }
-    /// Of all phases until now, in the order of their first beginnings.
+    /// Times of all phases until now, in the order in which they first began.
     std::vector<PhaseTime> phase_times() const;
 
     /// Calls body(index, worker) once for every index below `count`, in about ascending order, on

@@ -1,5 +1,4 @@
-// cpp/memory_file.hpp - bytes that grow without being copied, in memory that a file descriptor
-// names
+// cpp/memory_file.hpp - growing file in memory, which a descriptor can hand to another process
 
 #pragma once
 

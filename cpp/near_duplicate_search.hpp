@@ -1,4 +1,4 @@
-// cpp/near_duplicate_search.hpp - near_duplicates around what a processor of its own may do
+// cpp/near_duplicate_search.hpp - steps of near_duplicates that CPU and GPU share
 //
 // Finding copies, counting lengths and making the answer is the host's work on every processor;
 // finding the pairs among documents without copies is left to a NearPairFinder. So all processors

@@ -1,4 +1,4 @@
-// cpp/near_duplicates.hpp - all pairs of documents with an edit rate below a threshold
+// cpp/near_duplicates.hpp - finds all pairs of documents with an edit rate below a threshold
 //
 // Source: the 2015 thesis, chapter 4. Mode ctph is its method, with signatures also compared at
 // neighbouring block sizes; mode exact finds every pair and needs no signature.
@@ -68,7 +68,7 @@ public:
     std::span<const std::uint32_t> first_copies() const { return first_copy_; }
     std::uint64_t near_pair_count() const { return near_.size() / 2; }
     std::vector<NearPair> near_pairs() const { return near_pairs_of(0, UINT32_MAX); }
-    /// Those with begin <= first < end.
+    /// Pairs with begin <= first < end.
     std::vector<NearPair> near_pairs_of(std::uint32_t begin, std::uint32_t end) const;
 
     /// The inverse, from arrays that nobody vouches for: whatever is in them, it returns an answer

@@ -1,4 +1,4 @@
-// cpp/signature_join.hpp - all pairs of signatures whose edit rate is below a threshold
+// cpp/signature_join.hpp - finds all pairs of signatures with an edit rate below a threshold
 //
 // Exact: the same pairs as comparing every signature with every other. Source of the task: the
 // 2015 thesis, algorithm CTPHBasedHomoDocsDetect (sections 4.3 and 4.4).
@@ -26,7 +26,7 @@ namespace gputext {
 Status join_signatures(std::span<const Ctph> signatures, double rate, Simd simd,
                        Execution& execution, std::vector<IndexPair>& pairs);
 
-/// The same for plain strings of signature letters, all comparable: every pair with
+/// Joins plain strings of signature letters, all of them comparable: every pair with
 /// distance / (sum of lengths) < rate, ascending. It is the inner join of join_signatures: sorted
 /// by length, filtered by common letters, then bit-parallel Levenshtein on what remains. Time:
 /// length-compatible pairs times 4 to 32 word operations (cpp/letter_filter.hpp), and about 2 *

@@ -1,4 +1,4 @@
-// cpp/team.hpp - threads that wait for one another, which needs their number to be known
+// cpp/team.hpp - a fixed number of threads that wait for one another
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// extension/daemon.hpp - a session's way to a gputextd that takes jobs
+// extension/daemon.hpp - connects a session to a gputextd that takes jobs
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// extension/daemon_log.hpp - gputextd's log lines on their way into PostgreSQL's log
+// extension/daemon_log.hpp - copies gputextd's log lines into PostgreSQL's log
 
 #pragma once
 

@@ -1,5 +1,4 @@
-// extension/daemon_probe.hpp - the supervisor's question to a gputextd that was started: which
-// devices?
+// extension/daemon_probe.hpp - asks a gputextd that was just started for its devices
 
 #pragma once
 

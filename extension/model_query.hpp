@@ -1,5 +1,4 @@
-// extension/model_query.hpp - reads a model of words, the relation that word2vec() returns: words
-// and their vectors
+// extension/model_query.hpp - reads a model of words, as word2vec() returns it, from an inner query
 
 #pragma once
 
@@ -28,10 +27,10 @@ public:
 
     const Vocabulary& vocabulary() const { return vocabulary_; }
     std::size_t words() const { return vocabulary_.size(); }
-    /// Of all vectors; 0 while there are no words.
+    /// Dimensions of all vectors; 0 while there are no words.
     std::size_t dimensions() const { return dimensions_; }
     std::uint64_t bytes() const { return vectors_.size() + output_vectors_.size(); }
-    /// Of each word, where ModelColumns asked for them.
+    /// Count of each word, where ModelColumns asked for counts.
     std::span<const std::uint64_t> counts() const { return counts_; }
 
     /// words() * dimensions() finite numbers, word by word; valid until share().

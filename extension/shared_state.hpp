@@ -41,7 +41,7 @@ struct SharedDevice {
     std::uint64_t memory;
 };
 
-/// Of gputextd. Read and written under SharedState::lock.
+/// State of gputextd. Read and written under SharedState::lock.
 struct SharedDaemon {
     DaemonPhase phase;
     pid_t supervisor;     // 0: none

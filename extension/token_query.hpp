@@ -1,5 +1,4 @@
-// extension/token_query.hpp - reads the texts of an inner query as the words that follow one
-// another
+// extension/token_query.hpp - reads the texts of an inner query as sequences of words
 
 #pragma once
 

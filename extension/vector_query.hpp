@@ -26,7 +26,7 @@ public:
           columns_(memory_limit),
           ids_(id_type, memory_limit) {}
 
-    /// Of which type all vectors are. Before any of the others.
+    /// Sets the type of all vectors. To be called before all other functions.
     void set_type(const VectorType& type);
     /// Raises an error when the vector is of another length than those before.
     void append(Datum id, const VectorValue& vector);
@@ -46,7 +46,7 @@ public:
     Datum id(std::size_t row) const { return ids_.at(row); }
     /// "item 17" for the row with the id 17. Allocates. May be called during the appending, too.
     const char* name_of(Datum id) const { return ids_.name_of(word_, id); }
-    /// Of the first row, when there is one; the same.
+    /// Name of the first row, when there is one, for error messages.
     const char* first_name() const { return first_name_.c_str(); }
 
     /// Makes the vectors readable for another process, which files() then lets it have.

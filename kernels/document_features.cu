@@ -152,7 +152,7 @@ public:
           execution_(execution),
           stream_(stream) {}
 
-    /// Of tasks whose documents are numbered as `host_documents` are.
+    /// Computes the features of tasks whose documents are numbered as in `host_documents`.
     template <class Source>
     Status count(Source source, std::span<const CountTask> tasks,
                  std::span<const std::uint64_t> sizes) {

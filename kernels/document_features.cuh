@@ -1,4 +1,5 @@
-// kernels/document_features.cuh - cpp/document_filter.hpp's features, made and compared on a device
+// kernels/document_features.cuh - computes and compares the features of cpp/document_filter.hpp on
+// a device
 
 #pragma once
 

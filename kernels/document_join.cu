@@ -32,7 +32,7 @@ constexpr double kTrigramThreshold = 0.1;
 /// What comparing the features of a pair costs, in steps through a text's grams.
 constexpr std::uint64_t kPairCost = 256;
 
-/// Of the documents in order of length; rows and columns are ranges of places in that order.
+/// Documents in order of length; rows and columns are ranges of places in that order.
 struct Order {
     const std::uint32_t* documents;
     const std::uint32_t* lengths;
@@ -88,7 +88,7 @@ __device__ std::uint32_t shared_classes(const std::uint32_t* row,
     return sum;
 }
 
-/// The same with 32 bits, of the lower or the upper column.
+/// As above with 32 bits, for the lower or the upper column.
 __device__ std::uint32_t shared_classes(const std::uint32_t* row,
                                         const std::uint32_t (&columns)[kClassCount],
                                         unsigned shift) {

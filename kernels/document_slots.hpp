@@ -1,4 +1,4 @@
-// kernels/document_slots.hpp - the documents that an operator works on, brought to the device
+// kernels/document_slots.hpp - copies the documents that an operator works on to the device
 //
 // All of them at once where memory allows, else a group of them in each of two slots, so that every
 // pair of documents is there together at some time.

@@ -109,7 +109,7 @@ private:
         return together <= all ? Layout() : Layout{{}, together};
     }
 
-    /// Of `bytes` for a group, as much for the documents' own bytes as is their share.
+    /// Limits of a group of `bytes`, in which the documents' own bytes get their share.
     static GroupLimits group_limits(const Sizes& sizes, std::uint64_t bytes) {
         const double share = static_cast<double>(sizes.bytes) / static_cast<double>(sizes.sum);
         const std::uint64_t own = std::max<std::uint64_t>(
@@ -228,7 +228,7 @@ private:
         return {nullptr, nullptr, largest_, documents.characters};
     }
 
-    /// Those candidates that are not of one slot where there are two.
+    /// Verifies the candidates whose documents are not in one slot, where there are two slots.
     Status verify_across(std::span<const IndexPair> candidates) {
         const std::size_t in_first = slots_.in_first();
         if (in_first == slots_.numbers().size()) return verify(candidates);
@@ -265,7 +265,7 @@ private:
         return verify_in_groups(candidates);
     }
 
-    /// Of the documents in near pairs, on the host: they are few, as a rule.
+    /// Computes the signatures of documents in near pairs on the host, since these are usually few.
     Status compute_near_signatures(std::vector<Ctph>& signatures) {
         std::vector<std::uint8_t> near(signatures.size(), 0);
         for (const NearPair& pair : pairs_) near[pair.first] = near[pair.second] = 1;
@@ -310,7 +310,7 @@ private:
         return layout.needed == 0 ? Status() : needs_more(layout.needed, work_.bytes);
     }
 
-    /// Of all documents. Leaves these on the device if they fit and most have to be hashed.
+    /// Computes all signatures. Leaves the documents on the device if they fit and most are hashed.
     Status compute_signatures(std::vector<Ctph>& signatures) {
         GPUTEXT_TRY(check_verification());
         std::vector<std::uint32_t> missing;
@@ -470,7 +470,7 @@ private:
         return {};
     }
 
-    /// Those documents of a group that are in the pairs.
+    /// Loads the documents of a group that are in the pairs.
     Status load_second(std::span<const IndexPair> pairs, std::uint32_t group,
                        std::span<const std::uint32_t> group_of) {
         std::vector<std::uint32_t> documents;
@@ -518,7 +518,7 @@ private:
         }
     }
 
-    /// Of two places in the view.
+    /// Sum of the lengths of two documents of the view.
     std::size_t lengths_of(std::uint32_t first, std::uint32_t second) const {
         return std::size_t{documents_.lengths[slots_.numbers()[first]]} +
                documents_.lengths[slots_.numbers()[second]];

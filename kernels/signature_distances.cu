@@ -202,7 +202,7 @@ private:
 }  // namespace
 
 std::size_t distances_bytes(std::size_t strings, std::size_t letters, std::size_t longest) {
-    // Of the tasks, the largest list is that of one layout, with the fewest patterns a task.
+    // The largest list of tasks is that of one layout, with the fewest patterns a task.
     const std::size_t tasks = (strings / 32 + 1) * (strings / kTextsPerTask + 1);
     return SortedParts::bytes_needed(strings, letters, longest, kDepth) + tasks * sizeof(SideTask) +
            kMostListed * sizeof(Candidate) + kLeastPairs * PairSink::bytes_per_pair;

@@ -1,4 +1,4 @@
-// kernels/signature_distances.hpp - all pairs of strings of signature letters, compared without a
+// kernels/signature_distances.hpp - compares all pairs of strings of signature letters without a
 // filter
 //
 // The oracle of the filtered join in large, and faster than it where the threshold is so high that

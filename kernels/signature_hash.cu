@@ -169,7 +169,7 @@ struct Chunk {
     }
 };
 
-/// Of the hash at a position, or that of a document's last byte.
+/// Level of the hash at a position, or of a document's last byte.
 __device__ unsigned level_at(const Batch& batch, const Extent& extent, std::int64_t position) {
     if (position + 1 == static_cast<std::int64_t>(extent.size)) return kEndLevel;
     const RollingHash hash(window_at(batch.bytes, extent.begin, extent.begin + position));

@@ -1,6 +1,7 @@
-// kernels/signature_hash.hpp - the signatures of cpp/ctph.hpp, of many documents on one device
+// kernels/signature_hash.hpp - computes the signatures of cpp/ctph.hpp for many documents on one
+// device
 //
-// The same level and letters as ctph_signature. The rolling hash at a position depends on seven
+// Gives the level and letters of ctph_signature. The rolling hash at a position depends on seven
 // bytes, so that positions are hashed side by side: a warp reads a tile of 16 KB, 32 bytes a lane
 // at a time. Documents are read twice. The first pass counts where pieces end at a block size
 // guessed to be two to four times too fine and above; where that was too coarse (few pieces, as in
@@ -41,7 +42,7 @@ struct PackedSignatures {
     Ctph operator[](std::size_t i) const;
 };
 
-/// The same on the device.
+/// Signatures on the device.
 struct DeviceSignatures {
     std::size_t pitch = 0;
     DeviceBuffer<std::uint8_t> levels;

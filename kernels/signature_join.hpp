@@ -1,9 +1,10 @@
 // kernels/signature_join.hpp - the joins of cpp/signature_join.hpp on one device
 //
-// The same pairs, bit for bit. Parts are sorted by block size and length; tiles of rows by columns
-// that the lengths allow are filtered by the letters in common (cpp/letter_filter.hpp), whose unary
-// counts of depth 4 are just one 1-bit matrix product of K = 256, deeper ones 2 to 8 of them; what
-// passes is compared by a bit-parallel distance, one pair a thread (kernels/bit_planes.cuh).
+// Gives the CPU's pairs, bit for bit. Parts are sorted by block size and length; tiles of rows by
+// columns that the lengths allow are filtered by the letters in common (cpp/letter_filter.hpp),
+// whose unary counts of depth 4 are just one 1-bit matrix product of K = 256, deeper ones 2 to 8 of
+// them; what passes is compared by a bit-parallel distance, one pair a thread
+// (kernels/bit_planes.cuh).
 //
 // Devices below compute capability 8.0 lack the AND product and count ones word by word.
 //

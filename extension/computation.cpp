@@ -29,6 +29,7 @@ struct Run {
     TimeSplit& times;
     JobSize size;
     std::unique_ptr<Job> job;
+    unsigned helpers = 0;  // threads of the job that were taken from the common number
     std::unique_ptr<DaemonConnection> connection;
 };
 
@@ -126,9 +127,28 @@ bool compute_on_device(Run& run) {
 
 // ---- On the CPU ----
 
+/// How many threads there are for the job: its own, and helpers as far as other sessions have left
+/// them.
+unsigned take_threads(Run& run) {
+    const unsigned wanted = cpu_threads();
+    run.helpers = take_helper_threads(wanted - 1, max_helper_threads());
+    if (run.helpers + 1 < wanted)
+        ereport(DEBUG1, (errmsg("computing on %u of %u threads", run.helpers + 1, wanted),
+                         errdetail("Other sessions compute on the rest of "
+                                   "gputext.max_helper_threads.")));
+    return run.helpers + 1;
+}
+
+/// Also one that still runs, which is stopped and waited for.
+void end_job(Run& run) {
+    run.job.reset();
+    give_helper_threads_back(run.helpers);
+    run.helpers = 0;
+}
+
 void compute_on_cpu(Run& run) {
     const TimestampTz begin = GetCurrentTimestamp();
-    const unsigned threads = cpu_threads();
+    const unsigned threads = take_threads(run);
     Failure failure;
     if (!attempt(failure, [&]() -> Status {
             run.job = Job::start(threads, [&computation = run.computation](Execution& execution) {
@@ -147,18 +167,17 @@ void compute_on_cpu(Run& run) {
         return {};
     });
     run.times.lap("on the CPU", phases.text);
-    run.job.reset();
+    end_job(run);
     add_to_counter(Counter::cpu_jobs);
     add_to_counter(
         Counter::cpu_milliseconds,
         static_cast<std::uint64_t>(TimestampDifferenceMilliseconds(begin, GetCurrentTimestamp())));
 }
 
-/// After an error, or when the session ends with a code. What computes is told to stop at once: its
-/// owner is destroyed later in the abort.
+/// After an error, or when the session ends with a code. Nothing computes any more when it returns.
 void abandon(int code, Datum argument) {
     auto* run = reinterpret_cast<Run*>(DatumGetPointer(argument));
-    if (run->job != nullptr) run->job->execution().request_stop();
+    end_job(*run);
     run->connection.reset();
     const bool cancelled = code != 0 || geterrcode() == ERRCODE_QUERY_CANCELED;
     add_to_counter(cancelled ? Counter::cancelled : Counter::failures);

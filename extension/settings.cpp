@@ -16,8 +16,11 @@ namespace gputext {
 namespace {
 
 constexpr int kMostThreads = 1024;
+constexpr int kMostHelperThreads = 65536;
 
 int cpu_threads_setting = 0;
+int max_cpu_threads_setting = 0;
+int max_helper_threads_setting = -1;
 int host_memory_limit_kb = 4 * 1024 * 1024;
 int device = static_cast<int>(DeviceSetting::automatic);
 int gpu_memory_limit_kb = 0;
@@ -36,14 +39,35 @@ const config_enum_entry kTrieOutputs[] = {{"summary", static_cast<int>(TrieOutpu
 int fake_devices_setting = 0;
 bool allow_faults_setting = false;
 
+/// That this process may run on.
+int usable_processors() {
+    cpu_set_t processors;
+    if (sched_getaffinity(0, sizeof processors, &processors) != 0) return 1;
+    return std::clamp(CPU_COUNT(&processors), 1, kMostThreads);
+}
+
 }  // namespace
 
 void define_settings() {
     DefineCustomIntVariable(
         "gputext.cpu_threads",
         "Sets the number of threads that a statement of gputext may compute on.",
-        "0 takes as many as there are processors.", &cpu_threads_setting, 0, 0, kMostThreads,
-        PGC_USERSET, 0, nullptr, nullptr, nullptr);
+        "0 takes as many as there are processors. gputext.max_cpu_threads bounds it.",
+        &cpu_threads_setting, 0, 0, kMostThreads, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "gputext.max_cpu_threads",
+        "Sets the maximum number of threads that a statement of gputext computes on, whatever "
+        "gputext.cpu_threads is.",
+        "0 takes as many as there are processors.", &max_cpu_threads_setting, 0, 0, kMostThreads,
+        PGC_SUSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "gputext.max_helper_threads",
+        "Sets the maximum number of threads of all sessions together that help statements of "
+        "gputext to compute.",
+        "Each statement computes on one thread beside them. -1 takes twice as many as there are "
+        "processors.",
+        &max_helper_threads_setting, -1, -1, kMostHelperThreads, PGC_SIGHUP, 0, nullptr, nullptr,
+        nullptr);
     DefineCustomIntVariable(
         "gputext.host_memory_limit",
         "Sets the memory that the rows of an inner query may take before they go to a temporary "
@@ -85,10 +109,14 @@ void define_settings() {
 }
 
 unsigned cpu_threads() {
-    if (cpu_threads_setting > 0) return static_cast<unsigned>(cpu_threads_setting);
-    cpu_set_t processors;
-    if (sched_getaffinity(0, sizeof processors, &processors) != 0) return 1;
-    return static_cast<unsigned>(std::clamp(CPU_COUNT(&processors), 1, kMostThreads));
+    const int most = max_cpu_threads_setting > 0 ? max_cpu_threads_setting : usable_processors();
+    const int wanted = cpu_threads_setting > 0 ? cpu_threads_setting : usable_processors();
+    return static_cast<unsigned>(std::min(wanted, most));
+}
+
+unsigned max_helper_threads() {
+    return static_cast<unsigned>(max_helper_threads_setting >= 0 ? max_helper_threads_setting
+                                                                 : 2 * usable_processors());
 }
 
 std::size_t host_memory_limit() {

@@ -12,8 +12,12 @@ namespace gputext {
 /// Called once, when the library is loaded.
 void define_settings();
 
-/// gputext.cpu_threads, with 0 replaced by the number of processors this process may run on.
+/// The threads that a statement may compute on: gputext.cpu_threads, with 0 replaced by the number
+/// of processors this process may run on, but at most gputext.max_cpu_threads.
 unsigned cpu_threads();
+
+/// gputext.max_helper_threads: the maximum for all sessions, for take_helper_threads().
+unsigned max_helper_threads();
 
 /// gputext.host_memory_limit in bytes.
 std::size_t host_memory_limit();

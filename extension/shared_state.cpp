@@ -7,6 +7,8 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include <algorithm>
+
 namespace gputext {
 namespace {
 
@@ -30,6 +32,7 @@ void initialize(SharedState* state, int tranche) {
     state->since = GetCurrentTimestamp();
     for (auto& counter : state->counters) pg_atomic_init_u64(&counter, 0);
     for (auto& counter : state->fallbacks) pg_atomic_init_u64(&counter, 0);
+    pg_atomic_init_u32(&state->helper_threads, 0);
     state->activities = MaxBackends;
 }
 
@@ -96,6 +99,20 @@ const char* name_of(Fallback reason) {
             break;
     }
     pg_unreachable();
+}
+
+unsigned take_helper_threads(unsigned wanted, unsigned most) {
+    pg_atomic_uint32* const threads = &shared_state()->helper_threads;
+    uint32 taken = pg_atomic_read_u32(threads);
+    for (;;) {
+        const unsigned take = std::min(wanted, taken < most ? most - taken : 0);
+        if (take == 0 || pg_atomic_compare_exchange_u32(threads, &taken, taken + take)) return take;
+    }
+}
+
+void give_helper_threads_back(unsigned threads) {
+    if (threads > 0)
+        pg_atomic_fetch_sub_u32(&shared_state()->helper_threads, static_cast<int32>(threads));
 }
 
 void add_to_counter(Counter counter, std::uint64_t amount) {

@@ -1,5 +1,5 @@
 // extension/shared_state.hpp - what sessions and the supervisor share: gputextd's state, running
-// jobs, counters
+// jobs, counters, the number of threads at work
 //
 // It lies in a dynamic segment that the first one to ask for it makes, since the library need not
 // be preloaded; only the segment's handle is in the main shared memory, of which the server has
@@ -50,7 +50,7 @@ struct SharedDaemon {
     bool doubted;         // a session got no answer from a daemon that is ready: ask it again
     TimestampTz changed_at;
     char why[512];
-    int devices;  // how many of the list hold
+    int devices;                // how many of the list hold
     SharedDevice device[kMaxDevices];
 };
 
@@ -104,7 +104,7 @@ struct SharedActivity {
 };
 
 /// To be raised with every change of what is shared and of what it means.
-inline constexpr int kSharedStateVersion = 2;
+inline constexpr int kSharedStateVersion = 3;
 
 struct SharedState {
     LWLock lock;
@@ -113,12 +113,18 @@ struct SharedState {
     TimestampTz since;  // of the counters
     pg_atomic_uint64 counters[static_cast<int>(Counter::count)];
     pg_atomic_uint64 fallbacks[static_cast<int>(Fallback::count)];
+    pg_atomic_uint32 helper_threads;  // that sessions have taken
     int activities;
     SharedActivity activity[FLEXIBLE_ARRAY_MEMBER];  // by backend id
 };
 
 /// Maps it into this process at the first call. Raises an error when there is no shared memory.
 SharedState* shared_state();
+
+/// Takes threads from those that all sessions share, of which there are `most`: as many of `wanted`
+/// as are left, perhaps none. Whoever takes them gives them back, however its work ends.
+unsigned take_helper_threads(unsigned wanted, unsigned most);
+void give_helper_threads_back(unsigned threads);
 
 void add_to_counter(Counter counter, std::uint64_t amount = 1);
 void count_fallback(Fallback reason);

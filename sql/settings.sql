@@ -10,6 +10,8 @@ SHOW gputext.cpu_threads;
 SET gputext.cpu_threads = -1;
 SET gputext.cpu_threads = 1025;
 SET gputext.cpu_threads = 'many';
+SET gputext.max_cpu_threads = 1025;
+SET gputext.max_helper_threads = 1;
 SET gputext.host_memory_limit = '1023kB';
 SET gputext.host_memory_limit = '-1';
 SET gputext.device = 'tpu';
@@ -23,6 +25,7 @@ SET gputext.missing = 1;
 CREATE ROLE regress_gputext_user;
 SET ROLE regress_gputext_user;
 SET gputext.inject_fault = 'in_job:crash';
+SET gputext.max_cpu_threads = 64;
 SET gputext.device = 'gpu';
 RESET gputext.device;
 RESET ROLE;
@@ -49,6 +52,14 @@ SELECT count(*) FROM near_duplicates('SELECT id, body FROM docs ORDER BY id');
 RESET temp_file_limit;
 SELECT count(*) AS files_left FROM pg_ls_tmpdir()
 WHERE name LIKE 'pgsql_tmp' || pg_backend_pid() || '.%';
+
+-- A superuser's maximum bounds the threads; the rows are the same.
+SET gputext.max_cpu_threads = 1;
+SET gputext.cpu_threads = 1024;
+SELECT count(*) FROM near_duplicates('SELECT id, body FROM docs ORDER BY id');
+RESET gputext.max_cpu_threads;
+SELECT count(*) FROM near_duplicates('SELECT id, body FROM docs ORDER BY id');
+SET gputext.cpu_threads = 2;
 
 -- A function may bring its own.
 CREATE FUNCTION count_pairs() RETURNS bigint LANGUAGE sql SET gputext.cpu_threads = 1

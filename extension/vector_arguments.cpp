@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
+#include "utils/builtins.h"
 }
 
 #include <cstring>
@@ -20,6 +21,24 @@ constexpr NamedMetric kMetrics[] = {{"euclidean", Metric::euclidean},
                                     {"cosine", Metric::cosine},
                                     {"inner_product", Metric::inner_product},
                                     {"manhattan", Metric::manhattan}};
+
+bool looks_like_type(const char* text) {
+    const std::size_t length = std::strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789_. []");
+    return length > 0 && text[length] == '\0';
+}
+
+/// The functions for ids of type bigint end in a parameter id_type, to which PostgreSQL gives a
+/// literal: it is of no type as yet, and that of a polymorphic parameter must have one.
+void refuse_type_name(FunctionCallInfo fcinfo, int argument) {
+    if (PG_ARGISNULL(argument)) return;
+    const char* const name = text_to_cstring(PG_GETARG_TEXT_PP(argument));
+    ereport(ERROR,
+            (errcode(ERRCODE_DATATYPE_MISMATCH),
+             errmsg("id_type must be a value of the type of the ids, not a literal: \"%s\"", name),
+             errhint("Write a null of that type right behind the inner query, as in "
+                     "id_type => NULL::%s.",
+                     looks_like_type(name) ? name : "uuid")));
+}
 
 }  // namespace
 
@@ -44,7 +63,10 @@ std::size_t k_argument(FunctionCallInfo fcinfo, int argument) {
 }
 
 Oid id_type_argument(FunctionCallInfo fcinfo, int argument, bool typed) {
-    if (!typed) return INT8OID;
+    if (!typed) {
+        refuse_type_name(fcinfo, PG_NARGS() - 1);
+        return INT8OID;
+    }
     const Oid type = get_fn_expr_argtype(fcinfo->flinfo, argument);
     if (!OidIsValid(type))
         ereport(ERROR, (errcode(ERRCODE_INDETERMINATE_DATATYPE),

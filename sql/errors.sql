@@ -73,8 +73,21 @@ SELECT * FROM near_duplicates(docs => 'SELECT key, body FROM docs', id_type => N
 SELECT * FROM near_duplicates('SELECT key, body FROM docs', ''::text, 0.1);
 -- A number or null of a number's type without its name is the threshold.
 SELECT * FROM near_duplicates('SELECT id::int, body FROM docs', NULL::int);
--- A null without a type has none to tell.
+-- A null without a type means bigint, and the name of a type is refused.
 SELECT * FROM near_duplicates('SELECT key, body FROM docs', id_type => NULL);
+SELECT * FROM near_duplicates('SELECT id, body FROM docs', id_type => NULL);
+SELECT * FROM near_duplicates('SELECT key, body FROM docs', id_type => 'text');
+SELECT * FROM near_duplicates(id_type => 'uuid', docs => 'SELECT key, body FROM docs');
+SELECT * FROM near_duplicate_groups('SELECT key, body FROM docs', threshold => 0.1, id_type => 'text');
+SELECT * FROM gpu_knn('SELECT 1, ARRAY[1]', 'SELECT 1, ARRAY[1]', k => 1, id_type => 'int4');
+SELECT * FROM gpu_knn_within('SELECT 1, ARRAY[1]', 'SELECT 1, ARRAY[1]', id_type => 'int4', radius => 1);
+SELECT * FROM tfidf('SELECT key, body FROM docs', id_type => 'text');
+SELECT * FROM cosine_similarities('{1,2}', 'SELECT key, ARRAY[1, 2] FROM docs', 'text');
+SELECT * FROM local_outlier_factor('SELECT key, ARRAY[1, 2] FROM docs', id_type => 'text', k => 1);
+SELECT * FROM trie_encode((SELECT trie_agg(key) FROM docs), 'SELECT key, body FROM docs', 'text');
+SELECT * FROM trie_encode_documents((SELECT trie_agg(key) FROM docs), 'SELECT key, body FROM docs', id_type => 'text');
+SELECT * FROM word_movers_distance('SELECT ''a'', ARRAY[1]', 'SELECT key, ARRAY[''a''], ARRAY[''a''] FROM docs', id_type => 'text');
+SELECT * FROM sequence_probability('SELECT ''a'', ARRAY[1], ARRAY[1]', 'SELECT key, ARRAY[''a''] FROM docs', 'text');
 
 -- Statements that are none, several or wrong
 

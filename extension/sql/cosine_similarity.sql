@@ -22,10 +22,10 @@ CREATE FUNCTION cosine_similarity(a numeric[], b numeric[]) RETURNS double preci
 COMMENT ON FUNCTION cosine_similarity(numeric[], numeric[]) IS
     'cosine of the angle between two vectors as double precision[], NULL when either is all zeros';
 
-CREATE FUNCTION cosine_similarities(query double precision[], items text)
+CREATE FUNCTION cosine_similarities(query double precision[], items text, id_type gputext_type_name DEFAULT NULL)
     RETURNS TABLE (id bigint, similarity double precision)
     AS 'MODULE_PATHNAME', 'gputext_cosine_similarities' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION cosine_similarities(double precision[], text) IS
+COMMENT ON FUNCTION cosine_similarities(double precision[], text, gputext_type_name) IS
     'cosine similarity of a vector and each item of an inner query, NULL when either is all zeros';
 
 CREATE FUNCTION cosine_similarities(query double precision[], items text, id_type anyelement)

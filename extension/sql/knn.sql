@@ -12,10 +12,11 @@ CREATE FUNCTION gpu_knn(
     metric text DEFAULT 'cosine',
     exclude_self boolean DEFAULT false,
     config regconfig DEFAULT get_current_ts_config(),
-    min_document_frequency integer DEFAULT 1
+    min_document_frequency integer DEFAULT 1,
+    id_type gputext_type_name DEFAULT NULL
 ) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_knn' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION gpu_knn(text, text, integer, text, boolean, regconfig, integer) IS
+COMMENT ON FUNCTION gpu_knn(text, text, integer, text, boolean, regconfig, integer, gputext_type_name) IS
     'the k nearest items of every query, exactly, both given by inner queries';
 
 CREATE FUNCTION gpu_knn(
@@ -40,10 +41,11 @@ CREATE FUNCTION gpu_knn_within(
     metric text DEFAULT 'cosine',
     exclude_self boolean DEFAULT false,
     config regconfig DEFAULT get_current_ts_config(),
-    min_document_frequency integer DEFAULT 1
+    min_document_frequency integer DEFAULT 1,
+    id_type gputext_type_name DEFAULT NULL
 ) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_knn_within' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION gpu_knn_within(text, text, double precision, text, boolean, regconfig, integer) IS
+COMMENT ON FUNCTION gpu_knn_within(text, text, double precision, text, boolean, regconfig, integer, gputext_type_name) IS
     'all items within a distance of every query, nearest first, both given by inner queries';
 
 CREATE FUNCTION gpu_knn_within(

@@ -4,10 +4,11 @@ CREATE FUNCTION local_outlier_factor(
     items text,
     k integer,
     metric text DEFAULT 'euclidean',
-    ties text DEFAULT 'sklearn'
+    ties text DEFAULT 'sklearn',
+    id_type gputext_type_name DEFAULT NULL
 ) RETURNS TABLE (id bigint, lof double precision)
     AS 'MODULE_PATHNAME', 'gputext_local_outlier_factor' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION local_outlier_factor(text, integer, text, text) IS
+COMMENT ON FUNCTION local_outlier_factor(text, integer, text, text, gputext_type_name) IS
     'local outlier factor (LOF) of each item of an inner query: mean density at its k nearest neighbours over its own';
 
 CREATE FUNCTION local_outlier_factor(

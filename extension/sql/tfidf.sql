@@ -3,10 +3,11 @@
 CREATE FUNCTION tfidf(
     items text,
     config regconfig DEFAULT get_current_ts_config(),
-    min_document_frequency integer DEFAULT 1
+    min_document_frequency integer DEFAULT 1,
+    id_type gputext_type_name DEFAULT NULL
 ) RETURNS TABLE (id bigint, term text, weight double precision)
     AS 'MODULE_PATHNAME', 'gputext_tfidf' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 100000;
-COMMENT ON FUNCTION tfidf(text, regconfig, integer) IS
+COMMENT ON FUNCTION tfidf(text, regconfig, integer, gputext_type_name) IS
     'terms of every text of an inner query and their tf-idf weights';
 
 CREATE FUNCTION tfidf(

@@ -125,9 +125,9 @@ COMMENT ON FUNCTION trie_words(trie) IS 'all words of a dictionary in the order 
 -- As for near-duplicates, each function comes with ids of type bigint, and with ids of the type of
 -- id_type, which follows the inner query.
 
-CREATE FUNCTION trie_encode(dictionary trie, words text) RETURNS TABLE (id bigint, code bigint)
+CREATE FUNCTION trie_encode(dictionary trie, words text, id_type gputext_type_name DEFAULT NULL) RETURNS TABLE (id bigint, code bigint)
     AS 'MODULE_PATHNAME', 'gputext_trie_encode' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 100000;
-COMMENT ON FUNCTION trie_encode(trie, text) IS
+COMMENT ON FUNCTION trie_encode(trie, text, gputext_type_name) IS
     'code of every word of an inner query, NULL when the dictionary does not have it';
 
 CREATE FUNCTION trie_encode(dictionary trie, words text, id_type anyelement)
@@ -137,10 +137,10 @@ CREATE FUNCTION trie_encode(dictionary trie, words text, id_type anyelement)
 COMMENT ON FUNCTION trie_encode(trie, text, anyelement) IS
     'code of every word of an inner query, NULL when the dictionary does not have it, ids of the type of id_type';
 
-CREATE FUNCTION trie_encode_documents(dictionary trie, docs text, config regconfig DEFAULT 'pg_catalog.simple')
+CREATE FUNCTION trie_encode_documents(dictionary trie, docs text, config regconfig DEFAULT 'pg_catalog.simple', id_type gputext_type_name DEFAULT NULL)
     RETURNS TABLE (id bigint, codes bigint[])
     AS 'MODULE_PATHNAME', 'gputext_trie_encode_documents' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION trie_encode_documents(trie, text, regconfig) IS
+COMMENT ON FUNCTION trie_encode_documents(trie, text, regconfig, gputext_type_name) IS
     'codes of the words of every text of an inner query, in their order, NULL for those that the dictionary does not have';
 
 CREATE FUNCTION trie_encode_documents(dictionary trie, docs text, id_type anyelement, config regconfig DEFAULT 'pg_catalog.simple')

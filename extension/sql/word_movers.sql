@@ -3,10 +3,11 @@
 CREATE FUNCTION word_movers_distance(
     model text,
     pairs text,
-    method text DEFAULT 'exact'
+    method text DEFAULT 'exact',
+    id_type gputext_type_name DEFAULT NULL
 ) RETURNS TABLE (id bigint, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_word_movers_distance' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION word_movers_distance(text, text, text) IS
+COMMENT ON FUNCTION word_movers_distance(text, text, text, gputext_type_name) IS
     'Word Mover''s Distance of each pair of texts of an inner query, by the vectors of a model';
 
 CREATE FUNCTION word_movers_distance(
@@ -20,10 +21,10 @@ CREATE FUNCTION word_movers_distance(
 COMMENT ON FUNCTION word_movers_distance(text, text, anyelement, text) IS
     'Word Mover''s Distance of each pair of texts of an inner query, by the vectors of a model, ids of the type of id_type';
 
-CREATE FUNCTION sequence_probability(model text, sequences text)
+CREATE FUNCTION sequence_probability(model text, sequences text, id_type gputext_type_name DEFAULT NULL)
     RETURNS TABLE (id bigint, probability double precision, token_probabilities real[])
     AS 'MODULE_PATHNAME', 'gputext_sequence_probability' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION sequence_probability(text, text) IS
+COMMENT ON FUNCTION sequence_probability(text, text, gputext_type_name) IS
     'probability of each token of a sequence after the one before, by the vectors of a model, and their mean';
 
 CREATE FUNCTION sequence_probability(model text, sequences text, id_type anyelement)

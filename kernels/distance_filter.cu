@@ -15,8 +15,15 @@ constexpr std::uint32_t kMostStripText = 1 << 14;
 /// Chunks of columns that a warp works through for a text, before it leaves what is still in
 /// question to verification: no block works longer than tens of milliseconds on an item.
 constexpr int kMostChunks = 6144;
-/// After so many strips a pair may be taken for a near one by what it cost so far.
-constexpr int kTellingStrips = 3;
+/// Unrelated texts lack more than one gram in so many letters, and cost more than one edit in so
+/// many rows; then no strip excludes a pair soon.
+constexpr int kLettersPerGram = 12;
+constexpr int kRowsPerEdit = 4;
+/// Rows after which this tells enough.
+constexpr int kTellingRows = 256;
+constexpr int kForetellingRows = 384;
+/// Verifying a pair costs about the square of its limit over so many chunks' work.
+constexpr long long kLimitSquarePerChunk = 30000;
 
 __device__ inline std::uint64_t now_nanoseconds() {
     std::uint64_t now;
@@ -164,6 +171,7 @@ private:
         taken_ = taken;
         if (keep) chunks_[last_chunk_ + 1].grams[lane_] = static_cast<std::uint16_t>(taken);
         alive_ = alive_ && taken <= pair_.limit;
+        if (alive_ && kLettersPerGram * taken <= length_) finish_lane();
     }
 
     /// The four letters from a place on, the first one lowest.
@@ -207,21 +215,31 @@ private:
         const int last_column = alive_ ? (pair_.limit + length_ - pair_.rows) / 2 : 0;
         last_live_ = min(last_chunk_, static_cast<int>(warp_max(last_column)) / kChunk);
         top_ = 0;
-        int chunks_left = kMostChunks;
+        int chunks = 0;
         for (int strip = 0;; ++strip) {
             const int begin = strip * kRows;
             // A path to the end of a shorter document does not leave the strip.
-            if (alive_ && (pair_.rows < begin + kRows || chunks_left < 0)) finish_lane();
+            if (alive_ && pair_.rows < begin + kRows) finish_lane();
+            if (chunks > worth()) finish_lane();
             const bool works = wanted && __any_sync(kEveryLane, alive_);
             if (!__syncthreads_or(works)) break;
             fill_tables(begin);
-            if (works) chunks_left -= run_strip(begin);
+            if (works) chunks += run_strip(begin);
         }
     }
 
-    /// The lane's pair is not excluded.
+    /// How many chunks of strips cost as much as verifying the pairs in question: when that is
+    /// spent these are left to verification, so that strips at most double its costs.
+    __device__ int worth() const {
+        const long long limit = static_cast<int>(warp_max(alive_ ? pair_.limit : 0));
+        const int pairs = __popc(__ballot_sync(kEveryLane, alive_));
+        const long long chunks = pairs * limit * limit / kLimitSquarePerChunk;
+        return static_cast<int>(min(chunks, static_cast<long long>(kMostChunks)));
+    }
+
+    /// The lane's pair, if it is in question, is not excluded.
     __device__ void finish_lane() {
-        near_ = true;
+        near_ |= alive_;
         alive_ = false;
     }
 
@@ -312,12 +330,16 @@ private:
         last_live_ = last_live;
         top_ = next_top;
         alive_ = alive_ && lives;
-        // A pair whose edits so far foretell half of its limit is not worth more strips.
-        const int end = begin + kRows;
-        if (alive_ && end >= kTellingStrips * kRows &&
-            2ll * least * pair_.rows <= static_cast<long long>(pair_.limit) * end)
-            finish_lane();
+        if (alive_ && looks_near(least, begin + kRows)) finish_lane();
         return previous_end_ + 1 - first;
+    }
+
+    /// Whether a pair is not worth more strips, by the least value after some rows: either it is
+    /// not that of unrelated texts, or it foretells a distance of half of the limit.
+    __device__ bool looks_near(int least, int rows) const {
+        if (rows >= kTellingRows && kRowsPerEdit * least <= rows) return true;
+        return rows >= kForetellingRows &&
+               2ll * least * pair_.rows <= static_cast<long long>(pair_.limit) * rows;
     }
 
     /// A chunk's columns.

@@ -64,17 +64,22 @@ files_to_compile() {
 }
 
 # show_progress TOTAL: reads make's output, in which each file that the compiler begins with has a line, and says how
-# many are done and how long the others will take at that speed: in one line at a terminal, else a line each tenth
+# many are done and how long the others will take at the speed of the last ones: in one line at a terminal, else a line
+# for each tenth
 show_progress() {
-    local total=$1 begun=0 done_files=0 shown=0 start=$SECONDS line text
+    local total=$1 begun=0 done_files=0 shown=0 line text recent
+    local times=("$SECONDS")    # when each file was done, from the start on
     while IFS= read -r line; do
         [[ $line == *' -c -o '* || $line =~ Building\ C[A-Z]*\ object ]] || continue
         begun=$((begun + 1))
         done_files=$((begun > JOBS ? begun - JOBS : 0))
-        ((done_files <= total)) || continue
+        ((done_files > 0 && done_files <= total)) || continue
+        times[done_files]=$SECONDS
         text="    $done_files of $total files"
-        if ((done_files >= 5 || SECONDS - start >= 20)) && ((done_files > 0)); then
-            text+=", $(duration $(((SECONDS - start) * (total - done_files) / done_files))) left"
+        # By the last files alone: files that ccache knows take no time, and come in runs.
+        recent=$((done_files < 20 ? done_files : 20))
+        if ((done_files >= 5 || SECONDS - times[0] >= 20)); then
+            text+=", $(duration $(((SECONDS - times[done_files - recent]) * (total - done_files) / recent))) left"
         fi
         if [[ -t 2 ]]; then
             printf '\r%-60s' "$text" >&2

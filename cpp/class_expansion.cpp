@@ -15,6 +15,14 @@ public:
     Expansion(const KnnParameters& parameters, const RowKeys& keys, const DistinctRows& distinct)
         : k_(parameters.k), ties_(parameters.include_ties), keys_(keys), distinct_(distinct) {}
 
+    /// As many neighbours as append() will append, or more.
+    std::size_t most_neighbours(std::span<const Candidate> classes) const {
+        std::size_t members = 0;
+        for (std::size_t i = 0; i < classes.size() && (ties_ || members < k_); ++i)
+            members += distinct_.members(classes[i].item_class).size();
+        return ties_ ? members : std::min(members, k_);
+    }
+
     /// Appends the nearest items, in order, given the nearest classes in theirs. False if stopped.
     bool append(std::size_t query, std::span<const Candidate> classes, Stop stop,
                 std::vector<std::uint32_t>& items, std::vector<double>& distances) {
@@ -59,13 +67,22 @@ private:
 struct Part {
     std::vector<std::uint32_t> items;
     std::vector<double> distances;
+
+    /// Room for neighbours here and in the answer.
+    Status reserve(std::size_t neighbours, MemoryBudget& budget) {
+        Status status = budget.take(neighbours * kBytesOfNeighbour, "the neighbours");
+        if (!status.ok()) return status;
+        items.reserve(neighbours);
+        distances.reserve(neighbours);
+        return {};
+    }
 };
 
 }  // namespace
 
 Status expand_classes(const KnnParameters& parameters, std::size_t queries, const RowKeys& keys,
                       const DistinctRows* distinct, const NearestClasses& classes_of,
-                      Execution& execution, Neighbours& answer) {
+                      MemoryBudget& budget, Execution& execution, Neighbours& answer) {
     const Stop stop = execution.stop();
     std::vector<Part> parts(queries);
     execution.begin_phase("ordering neighbours", queries);
@@ -75,6 +92,8 @@ Status expand_classes(const KnnParameters& parameters, std::size_t queries, cons
         if (!found.ok()) return found;
         Part& part = parts[query];
         if (distinct == nullptr) {
+            found = part.reserve(nearest.size(), budget);
+            if (!found.ok()) return found;
             for (const Candidate& candidate : nearest) {
                 part.items.push_back(candidate.item);
                 part.distances.push_back(candidate.distance);
@@ -82,6 +101,8 @@ Status expand_classes(const KnnParameters& parameters, std::size_t queries, cons
             return Status();
         }
         Expansion expansion(parameters, keys, *distinct);
+        found = part.reserve(expansion.most_neighbours(nearest), budget);
+        if (!found.ok()) return found;
         if (!expansion.append(query, nearest, stop, part.items, part.distances))
             return Status::cancelled();
         return Status();

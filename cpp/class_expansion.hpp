@@ -12,6 +12,7 @@
 #include "cpp/distinct_rows.hpp"
 #include "cpp/execution.hpp"
 #include "cpp/knn.hpp"
+#include "cpp/memory_budget.hpp"
 #include "cpp/nearest_lists.hpp"
 #include "cpp/status.hpp"
 
@@ -24,9 +25,10 @@ using NearestClasses = std::function<Status(std::size_t query, std::vector<Candi
 /// Fills in the neighbours of all queries: of parameters k and include_ties count, and the keys.
 /// The classes given for a query must hold those neighbours. Without `distinct` each item is a
 /// class of its own, given in order. O(neighbours), and sorting where several classes are at one
-/// distance; 28 bytes a neighbour. Errors: cancelled, and those of `classes_of`.
+/// distance. Takes kBytesOfNeighbour for each neighbour from the budget. Errors: cancelled,
+/// memory_limit, and those of `classes_of`.
 Status expand_classes(const KnnParameters& parameters, std::size_t queries, const RowKeys& keys,
                       const DistinctRows* distinct, const NearestClasses& classes_of,
-                      Execution& execution, Neighbours& answer);
+                      MemoryBudget& budget, Execution& execution, Neighbours& answer);
 
 }  // namespace gputext

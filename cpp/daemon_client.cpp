@@ -81,13 +81,11 @@ public:
         if (files.vectors.rows >= UINT32_MAX)
             return {ErrorCode::invalid_argument, "more than 4294967294 rows"};
         shape_ = shape_of(files.vectors);
-        descriptors_ = {files.elements};
-        if (!shape_.sparse) return {};
-        if (Status status = fill(begins_, bytes_of(files.vectors.row_begins), stop); !status.ok())
-            return status;
-        descriptors_.push_back(files.columns);
-        descriptors_.push_back(begins_.descriptor());
-        return {};
+        Status status = add(files.elements, elements_, bytes_of_elements(files.vectors), stop);
+        if (!status.ok() || !shape_.sparse) return status;
+        status = add(files.columns, columns_, bytes_of(files.vectors.columns), stop);
+        if (status.ok()) status = add(-1, begins_, bytes_of(files.vectors.row_begins), stop);
+        return status;
     }
 
     const MatrixShape& shape() const { return shape_; }
@@ -96,8 +94,21 @@ public:
     }
 
 private:
+    std::span<const std::uint8_t> bytes_of_elements(const Vectors& vectors) const {
+        return {static_cast<const std::uint8_t*>(vectors.elements),
+                shape_.stored * element_size(shape_.element)};
+    }
+
+    /// The file that is given, or else one with these bytes.
+    Status add(int given, MemoryFile& made, std::span<const std::uint8_t> bytes, Stop stop) {
+        if (given < 0)
+            if (Status status = fill(made, bytes, stop); !status.ok()) return status;
+        descriptors_.push_back(given < 0 ? made.descriptor() : given);
+        return {};
+    }
+
     MatrixShape shape_;
-    MemoryFile begins_;
+    MemoryFile elements_, columns_, begins_;
     std::vector<int> descriptors_;
 };
 

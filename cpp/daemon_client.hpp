@@ -45,7 +45,8 @@ struct NearDuplicatesRequest {
     GivenSignatures signatures;  // empty, or one a document
 };
 
-/// Vectors that lie in files: MemoryFiles after seal(), or plain files nobody changes.
+/// Vectors, and the files that hold them where there are any: MemoryFiles after seal(), or plain
+/// files nobody changes. Without files the vectors are copied into some by submit().
 struct VectorFiles {
     Vectors vectors;
     int elements = -1;  // vectors.elements and nothing else

@@ -33,7 +33,8 @@ Status run(const KnnParameters& parameters, const Vectors& given_queries,
     DistinctRows distinct;
     if (Status status = distinct.set(items, execution); !status.ok()) return status;
     const std::size_t k = std::min(parameters.k, distinct.size());
-    NearestLists nearest(queries.rows, k, parameters.radius, parameters.include_ties);
+    MemoryBudget budget(parameters.answer_limit);
+    NearestLists nearest(queries.rows, k, parameters.radius, parameters.include_ties, budget);
     KnnSearch search{parameters, queries, items, keys, distinct, nearest, execution};
     if (items.sparse() || queries.rows < kFewQueries ||
         !FilterSpace::holds(*largest_query, *largest_item, items.dimensions)) {
@@ -49,7 +50,8 @@ Status run(const KnnParameters& parameters, const Vectors& given_queries,
     const auto take = [&](std::size_t query, std::vector<Candidate>& classes) {
         return nearest.take(query, classes, execution.stop());
     };
-    return expand_classes(parameters, queries.rows, keys, &distinct, take, execution, answer);
+    return expand_classes(parameters, queries.rows, keys, &distinct, take, budget, execution,
+                          answer);
 }
 
 }  // namespace

@@ -32,9 +32,14 @@ struct KnnParameters {
     /// Bytes that the packed items may take; they are searched in as many parts as that needs.
     std::size_t memory_limit = std::size_t{1} << 30;
     Simd simd = best_simd();
+    /// Bytes that the neighbours may take until they are returned, kBytesOfNeighbour each.
+    std::size_t answer_limit = SIZE_MAX;
 
     static constexpr std::size_t all_items = SIZE_MAX;
 };
+
+/// A neighbour's part of the answer, twice: while it is put together, there are its parts as well.
+inline constexpr std::size_t kBytesOfNeighbour = 2 * (sizeof(std::uint32_t) + sizeof(double));
 
 /// A number for each query and each item. A query and an item with equal numbers are never
 /// neighbours: so a row is kept from being its own neighbour, by its id and not by its distance.
@@ -71,10 +76,12 @@ Status check_search(const KnnParameters& parameters, const Vectors& queries, con
 /// The neighbours of all queries. Cosine: rows of zeros have none and are none.
 /// Time: queries * distinct items * dimensions operations of the filter, and about k + 10 exact
 /// distances for each query; fewer than four queries and sparse rows are not filtered. Memory: the
-/// items once more as floats, up to memory_limit, the queries once more, 28 bytes a neighbour.
+/// items once more as floats, up to memory_limit, the queries once more, 16 MB a thread; and within
+/// answer_limit the neighbours, and the candidates for them.
 /// Errors: invalid_argument for k = 0, a radius that is NaN or -infinity, rows that are not finite
 /// (see largest_magnitude(); rows are named "query 3", "item 17"), different dimensions, keys that
-/// are not as many as the rows, dense beside sparse rows; cancelled; out_of_memory.
+/// are not as many as the rows, dense beside sparse rows; cancelled; out_of_memory;
+/// memory_limit where answer_limit does not suffice.
 Result<Neighbours> nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
                                       const Vectors& items, const RowKeys& keys,
                                       Execution& execution);

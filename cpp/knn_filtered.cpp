@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cmath>
 #include <iterator>
 #include <limits>
@@ -15,6 +16,9 @@ namespace gputext {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Bytes of candidates that each thread may have before they count.
+constexpr std::size_t kRoomOfThread = std::size_t{16} << 20;
 
 /// The least T that is not below a number.
 template <class T>
@@ -176,8 +180,9 @@ private:
         const bool by_radius = search_.parameters.radius < kInfinity;
         const std::size_t expected = by_radius ? std::min<std::size_t>(k, 1024) : k;
         capacity_ = std::min(4 * expected + 256, items_.size()) + filter_.items;
-        const std::size_t panel_bytes = filter_.queries * capacity_ * (sizeof(T) + 4);
-        block_panels_ = std::clamp<std::size_t>((std::size_t{16} << 20) / panel_bytes, 1, 16);
+        const std::size_t query_bytes = capacity_ * (sizeof(T) + sizeof(std::uint32_t));
+        const std::size_t panel_bytes = filter_.queries * query_bytes;
+        block_panels_ = std::clamp<std::size_t>(kRoomOfThread / panel_bytes, 1, 16);
 
         const std::size_t blocks = (queries_.panels() + block_panels_ - 1) / block_panels_;
         if (blocks == 0) return {};
@@ -185,12 +190,26 @@ private:
             (4 * execution.threads() + blocks - 1) / blocks, 1, items_.tiles().size());
         std::vector<Worker> workers(execution.threads(), Worker(search_.distances()));
         possible_.assign(parts > 1 ? parts * queries_.size() : 0, {});
+        // A panel of queries may need more than the room that a thread has anyhow.
+        const std::size_t used = std::min(filter_.queries, queries_.size()) * query_bytes;
+        Status status = take(std::min<std::size_t>(execution.threads(), blocks * parts) *
+                             (std::max(used, kRoomOfThread) - kRoomOfThread));
         execution.begin_phase("searching neighbours", blocks * parts);
-        Status status =
-            execution.parallel_for(blocks * parts, [&](std::size_t task, unsigned worker) {
+        if (status.ok())
+            status = execution.parallel_for(blocks * parts, [&](std::size_t task, unsigned worker) {
                 return run_block(task / parts, task % parts, parts, workers[worker]);
             });
-        return status.ok() && parts > 1 ? join_parts(parts, workers) : status;
+        if (status.ok() && parts > 1) status = join_parts(parts, workers);
+        possible_.clear();
+        search_.nearest.budget().give_back(taken_.exchange(0));
+        return status;
+    }
+
+    /// Counts bytes of candidates until all blocks are done.
+    Status take(std::size_t bytes) {
+        Status status = search_.nearest.budget().take(bytes, "candidates for neighbours");
+        if (status.ok()) taken_ += bytes;
+        return status;
     }
 
     /// Brings together what the parts of the items left of a query.
@@ -220,8 +239,10 @@ private:
                 if (stop()) return Status::cancelled();
                 const std::size_t first = (panel - begin) * filter_.queries;
                 const auto states = std::span(worker.states).subspan(first);
-                scan_tile(panel, states.first(std::min(states.size(), filter_.queries)),
-                          items_.tiles()[tile], worker);
+                Status status =
+                    scan_tile(panel, states.first(std::min(states.size(), filter_.queries)),
+                              items_.tiles()[tile], worker);
+                if (!status.ok()) return status;
             }
         }
         for (std::size_t i = 0; i < worker.states.size(); ++i) {
@@ -231,8 +252,9 @@ private:
             std::vector<Possible>& possible =
                 parts > 1 ? possible_[part * queries_.size() + position] : worker.possible;
             list_possible(state, possible);
-            if (parts > 1) continue;
-            if (Status status = decide(position, worker); !status.ok()) return status;
+            Status status =
+                parts > 1 ? take(possible.capacity() * sizeof(Possible)) : decide(position, worker);
+            if (!status.ok()) return status;
         }
         return {};
     }
@@ -277,8 +299,8 @@ private:
         return round_up<T>(most + std::fabs(most) * 0x1p-50);
     }
 
-    void scan_tile(std::size_t panel, std::span<QueryState<T>> states,
-                   const typename PackedRows<T>::Tile& tile, Worker& worker) {
+    Status scan_tile(std::size_t panel, std::span<QueryState<T>> states,
+                     const typename PackedRows<T>::Tile& tile, Worker& worker) {
         PassedScores<T> passed;
         bool any = false;
         for (std::size_t q = 0; q < filter_.queries; ++q) {
@@ -293,7 +315,7 @@ private:
             any = true;
             open(states[q], of_tile, q, passed);
         }
-        if (!any) return;
+        if (!any) return {};
         std::size_t at = tile.begin_panel;
         for (;;) {
             at = filter_.scan(queries_.panel(panel), items_.panel(0), items_.offsets(),
@@ -302,12 +324,14 @@ private:
             for (std::size_t q = 0; q < states.size(); ++q) {
                 if (passed.count[q] + filter_.items <= passed.capacity[q]) continue;
                 states[q].count = passed.count[q];
-                make_room(states[q], worker.upper_bounds);
+                Status status = make_room(states[q], worker.upper_bounds);
+                if (!status.ok()) return status;
                 open(states[q], bound(states[q], tile.bounds), q, passed);
             }
         }
         for (std::size_t q = 0; q < states.size(); ++q)
             if (passed.capacity[q] != SIZE_MAX) states[q].count = passed.count[q];
+        return {};
     }
 
     void open(QueryState<T>& state, const FilterSpace::Bound& bound, std::size_t q,
@@ -319,16 +343,20 @@ private:
         passed.capacity[q] = state.scores.size();
     }
 
-    void make_room(QueryState<T>& state, std::vector<double>& upper_bounds) {
+    Status make_room(QueryState<T>& state, std::vector<double>& upper_bounds) {
         const std::size_t undecided = keep_possible(state, upper_bounds);
         if (undecided > most_undecided_) {
             state.escalated = true;
             state.count = 0;
             escalate(state.query);
         } else if (state.count + filter_.items > state.scores.size() / 4 * 3) {
-            state.scores.resize(2 * state.scores.size());
-            state.positions.resize(state.scores.size());
+            const std::size_t more = state.scores.size();
+            if (Status status = take(more * (sizeof(T) + sizeof(std::uint32_t))); !status.ok())
+                return status;
+            state.scores.resize(2 * more);
+            state.positions.resize(2 * more);
         }
+        return {};
     }
 
     /// Lowers state.most to about the k-th smallest upper bound, never below it, and drops what is
@@ -454,6 +482,7 @@ private:
     std::size_t capacity_ = 0, block_panels_ = 1;
     /// Where the items are searched in parts: by part and position of the query.
     std::vector<std::vector<Possible>> possible_;
+    std::atomic<std::size_t> taken_{0};
     std::mutex mutex_;
     std::vector<std::uint32_t> escalated_;
 };

@@ -111,11 +111,12 @@ Result<Neighbours> merged_search(const KnnParameters& parameters, const Vectors&
                 {found->distances[i], distinct.firsts()[found->items[i]], found->items[i]});
         return Status();
     };
+    MemoryBudget budget(parameters.answer_limit);
     Neighbours answer;
     answer.rescored = found->rescored;
     answer.escalated = found->escalated;
-    Status status =
-        expand_classes(parameters, queries.rows, keys, &distinct, classes_of, execution, answer);
+    Status status = expand_classes(parameters, queries.rows, keys, &distinct, classes_of, budget,
+                                   execution, answer);
     if (!status.ok()) return status;
     return answer;
 }

@@ -44,11 +44,24 @@ Status NearestLists::cut(std::vector<Candidate>& list, Stop stop) const {
     return {};
 }
 
+/// A list that has no room grows by a half at least.
+Status NearestLists::make_room(std::vector<Candidate>& list, std::size_t more) {
+    const std::size_t wanted = list.size() + more, before = list.capacity();
+    if (wanted <= before) return {};
+    const std::size_t room = std::max(wanted, before + before / 2);
+    Status status = budget_.take((room - before) * sizeof(Candidate), "the neighbours");
+    if (status.ok()) list.reserve(room);
+    return status;
+}
+
 Status NearestLists::add(std::size_t query, std::vector<Candidate>& candidates, Stop stop) {
     std::erase_if(candidates, [this](const Candidate& c) { return !(c.distance <= radius_); });
+    if (candidates.size() > k_)
+        if (Status status = cut(candidates, stop); !status.ok()) return status;
     const std::lock_guard lock(mutexes_[query % mutexes_.size()]);
     std::vector<Candidate>& list = lists_[query];
     const bool sorted = list.empty();
+    if (Status status = make_room(list, candidates.size()); !status.ok()) return status;
     list.insert(list.end(), candidates.begin(), candidates.end());
     candidates.clear();
     if (list.size() < k_ || (!sorted && list.size() < k_ + k_ / 2)) return {};
@@ -60,6 +73,7 @@ Status NearestLists::add(std::size_t query, std::vector<Candidate>& candidates, 
 
 Status NearestLists::take(std::size_t query, std::vector<Candidate>& nearest, Stop stop) {
     nearest = std::move(lists_[query]);
+    budget_.give_back(nearest.capacity() * sizeof(Candidate));
     return cut(nearest, stop);
 }
 

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <vector>
 
+#include "cpp/memory_budget.hpp"
 #include "cpp/status.hpp"
 #include "cpp/stop.hpp"
 
@@ -25,31 +26,38 @@ struct Candidate {
     }
 };
 
-/// Lists that threads add to at once. Which candidates stay does not depend on their order.
+/// Lists that threads add to at once. Which candidates stay does not depend on their order. Their
+/// memory is taken from the budget, which outlives them.
 class NearestLists {
 public:
-    NearestLists(std::size_t queries, std::size_t k, double radius, bool include_ties)
+    NearestLists(std::size_t queries, std::size_t k, double radius, bool include_ties,
+                 MemoryBudget& budget)
         : k_(k),
           radius_(radius),
           include_ties_(include_ties),
+          budget_(budget),
           lists_(queries),
           limits_(queries, radius) {}
 
     std::size_t queries() const { return lists_.size(); }
     std::size_t k() const { return k_; }
+    MemoryBudget& budget() { return budget_; }
     /// Candidates farther than this need not be added: the radius, or less.
     double limit(std::size_t query) const;
-    /// Empties `candidates`.
+    /// Empties `candidates`. Errors: cancelled, memory_limit.
     Status add(std::size_t query, std::vector<Candidate>& candidates, Stop stop);
     /// The k nearest of all that were added, in order. To be called once a query, after all add().
+    /// Gives the memory of the query's list back to the budget.
     Status take(std::size_t query, std::vector<Candidate>& nearest, Stop stop);
 
 private:
+    Status make_room(std::vector<Candidate>& list, std::size_t more);
     Status cut(std::vector<Candidate>& list, Stop stop) const;
 
     std::size_t k_;
     double radius_;
     bool include_ties_;
+    MemoryBudget& budget_;
     std::vector<std::vector<Candidate>> lists_;
     std::vector<double> limits_;
     mutable std::array<std::mutex, 64> mutexes_;  // one for many queries

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "cpp/distinct_matrix.hpp"
+#include "cpp/memory_budget.hpp"
 
 namespace gputext {
 namespace {
@@ -164,6 +165,13 @@ private:
     std::vector<double> k_distance_, density_;
 };
 
+/// An error where so many neighbours, beside what is collected of them, would take too much.
+Status check_memory(const OutlierParameters& parameters, std::uint64_t neighbours) {
+    constexpr std::uint64_t each = kBytesOfNeighbour / 2 + sizeof(NearClass);
+    if (neighbours <= parameters.answer_limit / each) return {};
+    return over_memory_limit("the neighbours", neighbours * each, parameters.answer_limit);
+}
+
 }  // namespace
 
 KnnParameters knn_for_outliers(const OutlierParameters& parameters) {
@@ -173,12 +181,15 @@ KnnParameters knn_for_outliers(const OutlierParameters& parameters) {
     knn.include_ties = parameters.ties == TieRule::breunig;
     knn.memory_limit = parameters.memory_limit;
     knn.simd = parameters.simd;
+    knn.answer_limit = parameters.answer_limit;
     return knn;
 }
 
 Status outlier_factors_from(const OutlierParameters& parameters, const Vectors& items,
                             const DistinctRows& distinct, const Neighbours& of_distinct,
                             Execution& execution, std::vector<double>& factors) {
+    if (Status status = check_memory(parameters, of_distinct.items.size()); !status.ok())
+        return status;
     return Factors(parameters, items, distinct, of_distinct).run(execution, factors);
 }
 
@@ -204,6 +215,11 @@ Result<std::vector<double>> local_outlier_factors(const OutlierParameters& param
     DistinctMatrix matrix;
     if (Status status = matrix.set(items, distinct, execution); !status.ok()) return status;
 
+    // All but a row of zeros, of which there is one at most, have as many neighbours as are wanted.
+    const std::uint64_t rows = distinct.size() - std::min<std::size_t>(distinct.size(), 1);
+    const std::uint64_t of_each =
+        std::min<std::uint64_t>(parameters.k, rows - std::min<std::uint64_t>(rows, 1));
+    if (Status status = check_memory(parameters, rows * of_each); !status.ok()) return status;
     std::vector<std::uint32_t> own(distinct.size());
     std::iota(own.begin(), own.end(), 0u);
     const auto neighbours = search(knn_for_outliers(parameters), matrix.vectors(), {own, own});

@@ -44,13 +44,15 @@ struct OutlierParameters {
     TieRule ties = TieRule::sklearn;
     std::size_t memory_limit = std::size_t{1} << 30;  // as in KnnParameters
     Simd simd = best_simd();
+    /// Bytes that the neighbours may take: 28 each, of the k of each distinct row.
+    std::size_t answer_limit = SIZE_MAX;
 };
 
 /// A factor for each row, about 1 inside a cluster and more outside; NaN for a row that has no
 /// neighbours, as rows of zeros under cosine or a single row.
 /// Time and memory: of nearest_neighbours() among the distinct rows, with all ties under breunig.
 /// Errors: nearest_neighbours()'s, rows being named "item 17"; invalid_argument for k = 0 and for
-/// inner_product.
+/// inner_product; memory_limit, before the search where k alone says it.
 Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
                                                   const Vectors& items, Execution& execution);
 

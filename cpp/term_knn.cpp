@@ -25,7 +25,8 @@ Status search(const TermKnnParameters& parameters, std::span<const double> facto
     if (!plain)
         if (Status status = distinct.set(items, execution); !status.ok()) return status;
     const std::size_t k = std::min(parameters.k, plain ? items.rows : distinct.size());
-    NearestLists nearest(queries.rows, k, parameters.radius, false);
+    MemoryBudget budget(parameters.answer_limit);
+    NearestLists nearest(queries.rows, k, parameters.radius, false, budget);
     TermSearch search{parameters,   queries, items,   query_weights,
                       item_weights, keys,    nearest, execution};
     Status status = plain ? search_texts_plainly(search) : search_texts_indexed(search, distinct);
@@ -36,8 +37,8 @@ Status search(const TermKnnParameters& parameters, std::span<const double> facto
     const auto take = [&](std::size_t query, std::vector<Candidate>& classes) {
         return nearest.take(query, classes, execution.stop());
     };
-    return expand_classes(kept, queries.rows, keys, plain ? nullptr : &distinct, take, execution,
-                          answer);
+    return expand_classes(kept, queries.rows, keys, plain ? nullptr : &distinct, take, budget,
+                          execution, answer);
 }
 
 }  // namespace

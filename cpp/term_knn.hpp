@@ -33,6 +33,7 @@ struct TermKnnParameters {
     /// needs.
     std::size_t memory_limit = std::size_t{1} << 30;
     Simd simd = best_simd();
+    std::size_t answer_limit = SIZE_MAX;  // as in KnnParameters
 };
 
 /// What term_neighbours() refuses, but for what largest_magnitude() finds.
@@ -43,7 +44,7 @@ Status check_term_search(const TermKnnParameters& parameters, std::span<const do
 /// many dimensions as there are factors. Items may be some of a larger collection's: the factors
 /// are then the collection's, and the answers of its parts, merged by distance and order, are its
 /// own. Errors: invalid_argument as nearest_neighbours(), for dense rows, other types, and another
-/// number of factors; cancelled; out_of_memory.
+/// number of factors; cancelled; out_of_memory; memory_limit.
 Result<Neighbours> term_neighbours(const TermKnnParameters& parameters,
                                    std::span<const double> factors, const Vectors& queries,
                                    const Vectors& items, const RowKeys& keys, Execution& execution);

@@ -2,8 +2,10 @@
 #include <cstdint>
 #include <vector>
 
+#include "cpp/memory_budget.hpp"
 #include "cpp/merge_neighbours.hpp"
 #include "cpp/operator_job.hpp"
+#include "cpp/row_range.hpp"
 #include "cpp/term_knn.hpp"
 #include "cpp/term_weights.hpp"
 #include "cpp/vector_files.hpp"
@@ -18,27 +20,18 @@ constexpr std::size_t kLeastPart = std::size_t{1} << 20;
 class ItemPart {
 public:
     ItemPart(const Vectors& items, const RowKeys& keys, std::size_t begin, std::size_t end)
-        : first_(static_cast<std::uint32_t>(begin)), keys_(keys), vectors_(items) {
-        const std::uint64_t stored = items.row_begins[begin];
-        for (std::size_t row = begin; row <= end; ++row)
-            begins_.push_back(items.row_begins[row] - stored);
-        vectors_.rows = end - begin;
-        vectors_.elements = items.row_bytes(begin);
-        vectors_.columns = items.columns.subspan(stored, begins_.back());
-        vectors_.row_begins = begins_;
+        : first_(static_cast<std::uint32_t>(begin)), keys_(keys), rows_(items, begin, end) {
         if (!keys.items.empty()) keys_.items = keys.items.subspan(begin, end - begin);
     }
-    ItemPart(ItemPart&&) = default;
 
     std::uint32_t first() const { return first_; }
-    const Vectors& vectors() const { return vectors_; }
+    const Vectors& vectors() const { return rows_.vectors(); }
     const RowKeys& keys() const { return keys_; }
 
 private:
     std::uint32_t first_;
     RowKeys keys_;
-    std::vector<std::uint64_t> begins_;
-    Vectors vectors_;
+    RowRange rows_;
 };
 
 class TermNeighboursJob : public OperatorJob {
@@ -65,6 +58,7 @@ public:
     Result<std::size_t> prepare(std::size_t devices, Execution& execution) override {
         if (Status status = weigh_terms(execution); !status.ok()) return status;
         share_out(std::clamp<std::size_t>(request_.items.stored / kLeastPart, 1, devices));
+        parameters_.answer_limit = request_.host_memory_limit / answers_.size();
         return answers_.size();
     }
     Status run(std::size_t part, Device& device, std::uint64_t memory,
@@ -82,6 +76,7 @@ public:
         }
         std::vector<std::uint32_t> firsts;
         for (const ItemPart& part : parts_) firsts.push_back(part.first());
+        if (Status status = check_memory(); !status.ok()) return status;
         return merge_neighbours(answers_, firsts, parameters_.k, execution, answer_);
     }
     Status write(MemoryFile& file, Execution& execution) override {
@@ -103,6 +98,18 @@ private:
         factors_ = term_factors({request_.weighting, request_.min_document_frequency}, *frequencies,
                                 items.rows);
         return {};
+    }
+
+    /// While answers are merged there are those of the parts, and the whole one.
+    Status check_memory() const {
+        std::uint64_t found = 0;
+        for (const Neighbours& part : answers_) found += part.items.size();
+        const std::uint64_t rows = request_.queries.rows;
+        const std::uint64_t merged =
+            parameters_.k < found / std::max<std::uint64_t>(rows, 1) ? rows * parameters_.k : found;
+        const std::uint64_t bytes = kBytesOfNeighbour / 2 * found + kBytesOfNeighbour * merged;
+        if (bytes <= request_.host_memory_limit) return {};
+        return over_memory_limit("the neighbours", bytes, request_.host_memory_limit);
     }
 
     /// By elements: what a device does follows from them, and not from the number of items.

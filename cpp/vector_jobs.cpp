@@ -56,6 +56,7 @@ private:
         parameters.radius = request_.radius;
         parameters.include_ties = request_.include_ties;
         parameters.memory_limit = request_.host_memory_limit;
+        parameters.answer_limit = request_.host_memory_limit;
         return parameters;
     }
 
@@ -99,6 +100,7 @@ public:
         parameters.metric = request_.metric;
         parameters.ties = request_.ties;
         parameters.memory_limit = request_.host_memory_limit;
+        parameters.answer_limit = request_.host_memory_limit;
         return device.local_outlier_factors(parameters, items_.vectors(), memory, execution,
                                             scores_);
     }

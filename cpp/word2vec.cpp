@@ -283,7 +283,7 @@ std::uint64_t training_bytes(const TrainingParameters& parameters, std::uint64_t
     const std::uint64_t met = std::min<std::uint64_t>(2 * words, windows * rows_of_window);
     const std::uint64_t thread = 2 * words * 8 + 2 * met * (size + 2) * sizeof(std::int32_t);
     return model * (2 + parameters.shards) + 8 * tokens / parameters.shards + used * thread +
-           words * parameters.far_count * 2 * sizeof(std::uint32_t);
+           words * parameters.far_count * (2 * sizeof(std::uint32_t) + kBytesOfNeighbour);
 }
 
 }  // namespace gputext

@@ -76,6 +76,7 @@ public:
         const auto search = [&](KnnParameters parameters, const Vectors& queries,
                                 const Vectors& items, Execution& on, Neighbours& answer) {
             parameters.memory_limit = request_.host_memory_limit;
+            parameters.answer_limit = request_.host_memory_limit;
             return device.nearest_neighbours(parameters, queries, items, {},
                                              std::min(memory, device.free_memory()), on, answer);
         };

@@ -131,7 +131,8 @@ public:
           ring_(ring),
           execution_(execution),
           prepare_timer_(measure, work.stream),
-          search_timer_(measure, work.stream) {}
+          search_timer_(measure, work.stream),
+          budget_(parameters.answer_limit) {}
 
     Status run(Neighbours& answer, KnnCounts& counts) {
         answer.begins.assign(1, 0);
@@ -228,11 +229,11 @@ private:
         GPUTEXT_TRY(load_queries(begin, rows));
         GPUTEXT_TRY(lists_.reset(count, parameters_.radius));
         GPUTEXT_TRY(search_items(lists_));
-        if (plan_.shape.open) return pieces_.append_to(answer, rows, execution_);
-        if (!parameters_.include_ties) return append_kept(lists_, count, answer);
+        if (plan_.shape.open) return pieces_.append_to(answer, rows, budget_, execution_);
+        if (!parameters_.include_ties) return append_kept(lists_, count, budget_, answer);
         GPUTEXT_TRY(tied_.reset(count, lists_));
         GPUTEXT_TRY(search_items(tied_));
-        return pieces_.append_to(answer, rows, execution_);
+        return pieces_.append_to(answer, rows, budget_, execution_);
     }
 
     Status search_items(NeighbourLists& lists) {
@@ -277,7 +278,7 @@ private:
     }
 
     /// Takes what open lists hold.
-    Status take(NeighbourLists& lists) { return pieces_.take(lists, tile_.rows); }
+    Status take(NeighbourLists& lists) { return pieces_.take(lists, tile_.rows, budget_); }
 
     const KnnParameters& parameters_;
     const Vectors& queries_;
@@ -301,6 +302,7 @@ private:
     DeviceRows batch_;
     bool loaded_ = false;
     std::size_t loaded_begin_ = 0;
+    MemoryBudget budget_;
     NeighbourPieces pieces_;
     std::uint64_t escalated_ = 0;
 };

@@ -5,6 +5,7 @@
 #include <cub/device/device_scan.cuh>
 #include <new>
 
+#include "cpp/knn.hpp"
 #include "kernels/early_launch.cuh"
 #include "kernels/score_distance.cuh"
 
@@ -136,7 +137,8 @@ Status NeighbourLists::clear_failed() {
                        "clearing a count");
 }
 
-Status NeighbourLists::download(std::uint32_t queries, std::vector<std::uint64_t>& begins,
+Status NeighbourLists::download(std::uint32_t queries, MemoryBudget& budget,
+                                std::vector<std::uint64_t>& begins,
                                 std::vector<std::uint32_t>& items, std::vector<double>& distances) {
     begins.assign(std::size_t{queries} + 1, 0);
     items.clear();
@@ -158,6 +160,7 @@ Status NeighbourLists::download(std::uint32_t queries, std::vector<std::uint64_t
         "copying neighbours from the device"));
     GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "finding neighbours"));
     const std::size_t total = begins.back();
+    GPUTEXT_TRY(budget.take(total * kBytesOfNeighbour, "the neighbours"));
     try {
         items.resize(total);
         distances.resize(total);

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "cpp/distance.hpp"
+#include "cpp/memory_budget.hpp"
 #include "kernels/device_buffer.hpp"
 #include "kernels/device_rows.hpp"
 
@@ -147,8 +148,8 @@ public:
                        std::uint32_t* failed, std::uint32_t& count);
 
     /// Copies what is kept of all queries, query by query: `begins` has one element more than
-    /// there are queries. Waits for the stream.
-    Status download(std::uint32_t queries, std::vector<std::uint64_t>& begins,
+    /// there are queries. Takes kBytesOfNeighbour each from the budget. Waits for the stream.
+    Status download(std::uint32_t queries, MemoryBudget& budget, std::vector<std::uint64_t>& begins,
                     std::vector<std::uint32_t>& items, std::vector<double>& distances);
 
 private:

@@ -8,12 +8,13 @@
 
 namespace gputext::gpu {
 
-Status append_kept(NeighbourLists& lists, std::uint32_t queries, Neighbours& answer) {
+Status append_kept(NeighbourLists& lists, std::uint32_t queries, MemoryBudget& budget,
+                   Neighbours& answer) {
     try {
         std::vector<std::uint64_t> begins;
         std::vector<std::uint32_t> items;
         std::vector<double> distances;
-        GPUTEXT_TRY(lists.download(queries, begins, items, distances));
+        GPUTEXT_TRY(lists.download(queries, budget, begins, items, distances));
         if (answer.begins.size() == 1) {  // there are no earlier queries
             answer.begins = std::move(begins);
             answer.items = std::move(items);
@@ -30,10 +31,10 @@ Status append_kept(NeighbourLists& lists, std::uint32_t queries, Neighbours& ans
     return {};
 }
 
-Status NeighbourPieces::take(NeighbourLists& lists, std::uint32_t queries) {
+Status NeighbourPieces::take(NeighbourLists& lists, std::uint32_t queries, MemoryBudget& budget) {
     try {
         Piece& piece = pieces_.emplace_back();
-        GPUTEXT_TRY(lists.download(queries, piece.begins, piece.items, piece.distances));
+        GPUTEXT_TRY(lists.download(queries, budget, piece.begins, piece.items, piece.distances));
     } catch (const std::bad_alloc&) {
         return Status::out_of_memory();
     }
@@ -41,9 +42,13 @@ Status NeighbourPieces::take(NeighbourLists& lists, std::uint32_t queries) {
     return lists.forget_kept(queries);
 }
 
-Status NeighbourPieces::append_to(Neighbours& answer, std::size_t queries, Execution& execution) {
+Status NeighbourPieces::append_to(Neighbours& answer, std::size_t queries, MemoryBudget& budget,
+                                  Execution& execution) {
     try {
         using Neighbour = std::pair<double, std::uint32_t>;
+        std::size_t bytes = 0;
+        for (const Piece& piece : pieces_) bytes += piece.items.size() * sizeof(Neighbour);
+        GPUTEXT_TRY(budget.take(bytes, "the neighbours"));
         std::vector<std::vector<Neighbour>> sorted(queries);
         GPUTEXT_TRY(execution.parallel_for(queries, [&](std::size_t q, unsigned) {
             for (const Piece& piece : pieces_)
@@ -60,6 +65,7 @@ Status NeighbourPieces::append_to(Neighbours& answer, std::size_t queries, Execu
             }
             answer.begins.push_back(answer.items.size());
         }
+        budget.give_back(bytes);
     } catch (const std::bad_alloc&) {
         return Status::out_of_memory();
     }

@@ -9,22 +9,27 @@
 
 #include "cpp/execution.hpp"
 #include "cpp/knn.hpp"
+#include "cpp/memory_budget.hpp"
 #include "kernels/neighbour_lists.hpp"
 
 namespace gputext::gpu {
 
-/// What the lists of a tile of queries keep, behind the answer for earlier queries. Waits for the
-/// stream.
-Status append_kept(NeighbourLists& lists, std::uint32_t queries, Neighbours& answer);
+/// What the lists of a tile of queries keep, behind the answer for earlier queries. Takes
+/// kBytesOfNeighbour each from the budget. Waits for the stream.
+Status append_kept(NeighbourLists& lists, std::uint32_t queries, MemoryBudget& budget,
+                   Neighbours& answer);
 
 /// What open lists of a tile of queries held at several times.
 class NeighbourPieces {
 public:
-    /// Takes what they hold; empties them. Waits for the stream.
-    Status take(NeighbourLists& lists, std::uint32_t queries);
+    /// Takes what they hold, and kBytesOfNeighbour each from the budget; empties them. Waits for
+    /// the stream.
+    Status take(NeighbourLists& lists, std::uint32_t queries, MemoryBudget& budget);
 
-    /// All that was taken, in order, behind the answer for earlier queries; nothing is left.
-    Status append_to(Neighbours& answer, std::size_t queries, Execution& execution);
+    /// All that was taken, in order, behind the answer for earlier queries; nothing is left. Takes
+    /// 16 bytes for each neighbour from the budget while they are sorted.
+    Status append_to(Neighbours& answer, std::size_t queries, MemoryBudget& budget,
+                     Execution& execution);
 
 private:
     /// As Neighbours are packed.

@@ -150,7 +150,8 @@ public:
           ring_(ring),
           execution_(execution),
           index_timer_(measure, work.stream),
-          timers_(measure, work.stream) {}
+          timers_(measure, work.stream),
+          budget_(parameters.answer_limit) {}
 
     Status run(Neighbours& answer, TermKnnCounts& counts) {
         answer.begins.assign(1, 0);
@@ -189,8 +190,8 @@ private:
         may_guess_ = plan_.shape.is_short() && !plan_.shape.open && hot_plan_.bytes > 0;
         return search_.allocate(
             plan_.shape, static_cast<std::uint32_t>(tiles.rows), items_.rows, plan_.keep_scores,
-            [this] { return pieces_.take(search_.lists(), tile_.view().rows.rows); }, execution_,
-            timers_, stream_);
+            [this] { return pieces_.take(search_.lists(), tile_.view().rows.rows, budget_); },
+            execution_, timers_, stream_);
     }
 
     Status load_items(std::size_t begin, std::size_t end) {
@@ -234,8 +235,9 @@ private:
             GPUTEXT_TRY(execution_.checkpoint());
             first = last;
         }
-        if (plan_.shape.open) return pieces_.append_to(answer, end - begin, execution_);
-        return append_kept(search_.lists(), static_cast<std::uint32_t>(end - begin), answer);
+        if (plan_.shape.open) return pieces_.append_to(answer, end - begin, budget_, execution_);
+        return append_kept(search_.lists(), static_cast<std::uint32_t>(end - begin), budget_,
+                           answer);
     }
 
     const TermKnnParameters& parameters_;
@@ -259,6 +261,7 @@ private:
     HotTermsMemory::Plan hot_plan_{};
     bool may_guess_ = false;
     TermSearch search_;
+    MemoryBudget budget_;
     NeighbourPieces pieces_;
     bool loaded_ = false;
     std::size_t loaded_begin_ = 0;

@@ -348,6 +348,42 @@ TEST_F(GputextdVectors, KeepsToTheMemoryThatItIsGiven) {
     EXPECT_EQ(reply->summary.retries, 2u);
 }
 
+/// Neither tried again with less of the device's memory, nor kept from the next job.
+TEST_F(GputextdVectors, KeepsAnswersToTheHostsMemoryThatItIsGiven) {
+    const TypedRows rows(random_.rows(Shape::gaussian, 300, 8), ElementType::float32, 8);
+    const FiledVectors files(rows.vectors());
+    const auto expect_refused = [&](const auto& request) {
+        ASSERT_TRUE(connection_->submit(request).ok());
+        const auto reply = next<Failed>(*connection_);
+        ASSERT_TRUE(reply.ok());
+        EXPECT_EQ(reply->status.code(), ErrorCode::memory_limit) << reply->status.message();
+    };
+    NeighboursRequest request;
+    request.queries = request.items = files.files();
+    request.parameters = {.k = KnnParameters::all_items, .metric = Metric::euclidean};
+    request.parameters.memory_limit = 300 * 300 * kBytesOfNeighbour - 1;
+    expect_refused(request);
+    request.parameters.memory_limit *= 2;
+    expect_neighbours(request);
+    OutliersRequest outliers{{.k = 299}, files.files()};
+    outliers.parameters.memory_limit = 300 * 300 * kBytesOfNeighbour;
+    expect_refused(outliers);
+    outliers.parameters.memory_limit *= 2;
+    expect_scores(outliers);
+}
+
+/// As part of the rows of a file have none.
+TEST_F(GputextdVectors, AnswersForVectorsWithoutFiles) {
+    for (const Kind kind : kKinds) {
+        const TypedRows rows(random_.rows(Shape::grid, 50, 6), kind.type, 6, kind.sparse);
+        const FiledVectors files(rows.vectors());
+        NeighboursRequest request;
+        request.queries = {rows.vectors(), -1, -1};
+        request.items = files.files();
+        expect_neighbours(request);
+    }
+}
+
 TEST_F(GputextdVectors, SaysWhatItRuns) {
     const TypedRows rows(random_.rows(Shape::gaussian, 10, 4), ElementType::float32, 4);
     const FiledVectors files(rows.vectors());

@@ -267,6 +267,61 @@ TEST_P(KnnOnEach, TheFilterLeavesOutNearlyAll) {
     }
 }
 
+/// Of the filtered search, of plain ones, and of copies, which are candidates once.
+TEST(Knn, KeepsToItsAnswerLimit) {
+    RandomRows random;
+    constexpr std::size_t n = 600, d = 5;
+    const struct {
+        Shape shape;
+        std::size_t queries;
+        bool sparse;
+    } searches[] = {{Shape::gaussian, n, false},
+                    {Shape::gaussian, n, true},
+                    {Shape::gaussian, 3, false},
+                    {Shape::copies, n, false}};
+    for (const auto& [shape, count, sparse] : searches) {
+        const TypedRows items(random.rows(shape, n, d), ElementType::float32, d, sparse);
+        const TypedRows queries(random.rows(shape, count, d), ElementType::float32, d, sparse);
+        for (const std::size_t k : {KnnParameters::all_items, n / 2})
+            for (const double radius : {1e300, std::numeric_limits<double>::infinity()}) {
+                KnnParameters parameters{.k = k, .metric = Metric::euclidean, .radius = radius};
+                const std::size_t neighbours = count * std::min(k, n);
+                SCOPED_TRACE(std::to_string(count) + " queries, " + std::to_string(neighbours));
+                Execution execution(2);
+                const auto search = [&](std::size_t limit) {
+                    parameters.answer_limit = limit;
+                    return nearest_neighbours(parameters, queries.vectors(), items.vectors(), {},
+                                              execution);
+                };
+                const auto wanted = search(SIZE_MAX);
+                ASSERT_TRUE(wanted.ok());
+                ASSERT_EQ(wanted->items.size(), neighbours);
+                const auto within = search(2 * kBytesOfNeighbour * neighbours);
+                ASSERT_TRUE(within.ok()) << within.status().message();
+                EXPECT_EQ(rows_of(*within), rows_of(*wanted));
+                for (const std::size_t limit :
+                     {kBytesOfNeighbour * neighbours - 1, std::size_t{1000}, std::size_t{0}}) {
+                    const Status status = search(limit).status();
+                    EXPECT_EQ(status.code(), ErrorCode::memory_limit) << status.message();
+                    EXPECT_NE(status.message().find(" would take at least "), std::string::npos);
+                }
+            }
+    }
+}
+
+/// Lists are cut before they are kept: a search that looks at many items for few neighbours takes
+/// no more than these.
+TEST(Knn, TakesMemoryForItsNeighboursAlone) {
+    RandomRows random;
+    const TypedRows items(random.rows(Shape::gaussian, 5000, 4), ElementType::float32, 4, true);
+    Execution execution(2);
+    KnnParameters parameters{.k = 10, .metric = Metric::euclidean};
+    parameters.answer_limit = 5000 * 10 * 2 * kBytesOfNeighbour;
+    const auto answer =
+        nearest_neighbours(parameters, items.vectors(), items.vectors(), {}, execution);
+    EXPECT_TRUE(answer.ok()) << answer.status().message();
+}
+
 TEST(Knn, EmptyTablesHaveNoNeighbours) {
     const TypedRows none({}, ElementType::float32, 0), some({{1, 2}}, ElementType::float32, 2);
     Execution execution(2);

@@ -171,6 +171,36 @@ TEST(OutlierFactors, OfRowsWithoutNeighboursAreNone) {
     EXPECT_TRUE(std::isfinite(factors[2]));
 }
 
+/// The neighbours' memory is known before they are searched, and is no more than that.
+TEST(OutlierFactors, KeepToTheAnswerLimit) {
+    RandomRows random;
+    constexpr std::size_t n = 400;
+    const TypedRows rows(random.rows(Shape::gaussian, n, 3), ElementType::float64, 3);
+    OutlierParameters parameters{.k = n - 1};
+    Execution execution(2);
+    const auto wanted = local_outlier_factors(parameters, rows.vectors(), execution);
+    ASSERT_TRUE(wanted.ok());
+    bool searched = false;
+    const NeighbourSearch search = [&](const KnnParameters& knn, const Vectors& of,
+                                       const RowKeys& keys) {
+        searched = true;
+        return nearest_neighbours(knn, of, of, keys, execution);
+    };
+    parameters.answer_limit = 48 * n * (n - 1);
+    const auto within = local_outlier_factors(parameters, rows.vectors(), search, execution);
+    ASSERT_TRUE(within.ok()) << within.status().message();
+    EXPECT_EQ(*within, *wanted);
+    EXPECT_TRUE(searched);
+    searched = false;
+    parameters.answer_limit = 28 * (n - 1) * (n - 2) - 1;
+    const Status status =
+        local_outlier_factors(parameters, rows.vectors(), search, execution).status();
+    EXPECT_EQ(status.code(), ErrorCode::memory_limit);
+    EXPECT_EQ(status.message(),
+              "the neighbours would take at least 4343 kB, more than the memory limit of 4343 kB");
+    EXPECT_FALSE(searched);
+}
+
 TEST(OutlierFactors, RefuseWhatHasNoDistance) {
     const TypedRows rows({{1}, {2}}, ElementType::float32, 1);
     Execution execution(1);

@@ -234,6 +234,34 @@ TEST(TermKnn, ManyCopiesCostLittle) {
         for (std::size_t i = 0; i < 4; ++i) ASSERT_EQ((*answer).items[4 * q + i], q % 3 + 3 * i);
 }
 
+TEST(TermKnn, KeepsToItsAnswerLimit) {
+    constexpr std::size_t n = 500;
+    PlainTexts texts;  // each shares a term with each
+    for (std::size_t i = 0; i < n; ++i)
+        texts.push_back({{static_cast<std::uint32_t>(i), 1 + i % 5}, {n, 2}});
+    const TextRows items(texts, ElementType::int32, n + 1);
+    const std::vector<double> factors(n + 1, 1);
+    for (const std::size_t queries : {std::size_t{3}, n}) {
+        texts.resize(queries);
+        const TextRows asked(texts, ElementType::int32, n + 1);
+        Execution execution(2);
+        const auto search = [&](std::size_t limit) {
+            TermKnnParameters parameters{.k = KnnParameters::all_items};
+            parameters.answer_limit = limit;
+            return term_neighbours(parameters, factors, asked.vectors(), items.vectors(), {},
+                                   execution);
+        };
+        const std::size_t bytes = queries * n * kBytesOfNeighbour;
+        const auto within = search(2 * bytes);
+        ASSERT_TRUE(within.ok()) << within.status().message();
+        EXPECT_EQ(within->items.size(), queries * n);
+        for (const std::size_t limit : {bytes - 1, std::size_t{100}})
+            EXPECT_EQ(search(limit).status().code(), ErrorCode::memory_limit);
+        for (std::size_t i = queries; i < n; ++i)
+            texts.push_back({{static_cast<std::uint32_t>(i), 1 + i % 5}, {n, 2}});
+    }
+}
+
 TEST(TermKnn, EmptyTablesHaveNoNeighbours) {
     const TextRows none({}, ElementType::int32, 0), some({{{0, 1.0}}}, ElementType::int32, 2),
         empty({{}, {}}, ElementType::int32, 2);

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "cpp/memory_budget.hpp"
 #include "cpp/stoppable.hpp"
 
 namespace gputext {
@@ -74,10 +75,11 @@ struct Rows {
 class Counting {
 public:
     Counting(const CooccurrenceShape& shape, const TokenStream& tokens, std::size_t memory_limit,
-             Execution& execution)
+             std::size_t answer_limit, Execution& execution)
         : shape_(shape),
           tokens_(tokens),
           memory_limit_(memory_limit),
+          budget_(answer_limit),
           execution_(execution),
           scratch_(execution.threads()) {
         const auto window = static_cast<std::int32_t>(shape.window);
@@ -237,6 +239,8 @@ private:
                         !status.ok())
                         return status;
                     sizes[word + 1] = scratch.columns.size() - before;
+                    Status counted = budget_.take(sizes[word + 1] * kBytesOfTriple, "the counts");
+                    if (!counted.ok()) return counted;
                 }
                 rows.columns.assign(scratch.columns.begin(), scratch.columns.end());
                 rows.counts.assign(scratch.counts.begin(), scratch.counts.end());
@@ -316,6 +320,7 @@ private:
     const CooccurrenceShape shape_;
     const TokenStream tokens_;
     const std::size_t memory_limit_;
+    MemoryBudget budget_;  // of the counts
     Execution& execution_;
     std::vector<std::uint64_t> relation_begins_;  // by offset + window: its first column
     std::vector<std::uint32_t> frequencies_;      // by word
@@ -342,10 +347,12 @@ Status check_shape(const CooccurrenceShape& shape) {
 }
 
 Result<Cooccurrences> count_cooccurrences(const CooccurrenceShape& shape, const TokenStream& tokens,
-                                          std::size_t memory_limit, Execution& execution) try {
+                                          std::size_t memory_limit, Execution& execution,
+                                          std::size_t answer_limit) try {
     if (Status status = check_shape(shape); !status.ok()) return status;
     Cooccurrences answer;
-    if (Status status = Counting(shape, tokens, memory_limit, execution).run(answer); !status.ok())
+    if (Status status = Counting(shape, tokens, memory_limit, answer_limit, execution).run(answer);
+        !status.ok())
         return status;
     return answer;
 } catch (const std::bad_alloc&) {

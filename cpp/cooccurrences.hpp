@@ -55,6 +55,9 @@ struct CooccurrenceShape {
     std::uint64_t columns() const { return std::uint64_t{relations()} * words; }
 };
 
+/// A column and a count, and what a weight of them takes later.
+inline constexpr std::size_t kBytesOfTriple = 16;
+
 /// Error: invalid_argument.
 Status check_shape(const CooccurrenceShape& shape);
 
@@ -76,9 +79,11 @@ struct Cooccurrences {
 /// when a count does not fit into 32 bits. O(tokens * window) time on the execution's threads. Of
 /// what counting_bytes() says, all but the answer and 28 bytes a word is kept within the limit:
 /// with less memory the occurrences of fewer words, or fewer columns, are counted at a time. Each
-/// thread takes at least 320 KiB.
+/// thread takes at least 320 KiB. Error: also memory_limit, for counts that with weights of their
+/// own, kBytesOfTriple each, would take more than the answer limit.
 Result<Cooccurrences> count_cooccurrences(const CooccurrenceShape& shape, const TokenStream& tokens,
-                                          std::size_t memory_limit, Execution& execution);
+                                          std::size_t memory_limit, Execution& execution,
+                                          std::size_t answer_limit = SIZE_MAX);
 
 /// Bytes that counting takes at most on one thread, the answer included, where no words have
 /// variants; other threads take up to 20 MiB each.

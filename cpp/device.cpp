@@ -62,7 +62,8 @@ Status Device::word_similarities(const SimilarityParameters& parameters,
                                  const WeightParameters& weights, const CooccurrenceShape& shape,
                                  const TokenStream& tokens, std::uint64_t memory,
                                  Execution& execution, Thesaurus& answer) {
-    const auto counts = gputext::count_cooccurrences(shape, tokens, memory, execution);
+    const auto counts =
+        gputext::count_cooccurrences(shape, tokens, memory, execution, parameters.memory_limit);
     if (!counts.ok()) return counts.status();
     return Device::word_similarities(parameters, weights, *counts, memory, execution, answer);
 }

@@ -35,7 +35,8 @@ Status compare(const WeightParameters& weighting, const SimilarityParameters& pa
 }  // namespace
 
 Status CooccurrenceCount::compute(Execution& execution) {
-    auto found = count_cooccurrences(shape_, tokens_.view(), host_memory_limit(), execution);
+    auto found = count_cooccurrences(shape_, tokens_.view(), host_memory_limit(), execution,
+                                     host_memory_limit());
     if (!found.ok()) return found.status();
     counts = std::move(*found);
     auto weighed = weigh_counts(weighting_, counts, execution);
@@ -71,8 +72,8 @@ Status WordSearch::take(const DaemonEvent& event, Stop stop) {
 }
 
 Status WordSearch::compute(Execution& execution) {
-    const auto counts =
-        count_cooccurrences(shape_, tokens_.view(), parameters_.memory_limit, execution);
+    const auto counts = count_cooccurrences(shape_, tokens_.view(), parameters_.memory_limit,
+                                            execution, parameters_.memory_limit);
     if (!counts.ok()) return counts.status();
     return compare(weighting_, parameters_, *counts, execution, answer);
 }

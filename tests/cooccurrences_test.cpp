@@ -181,6 +181,23 @@ TEST(Cooccurrences, RefuseCountsAbove32Bits) {
               "two words stand near one another more than 4294967295 times");
 }
 
+TEST(Cooccurrences, KeepToTheAnswerLimit) {
+    RandomStrings random;
+    const CooccurrenceShape shape{.words = 500, .window = 20};
+    const PlainStream stream = random_stream(random, shape, 20000);
+    const Cooccurrences wanted = count(shape, stream);
+    const std::size_t bytes = wanted.stored() * kBytesOfTriple;
+    Execution execution(2);
+    const auto within = count_cooccurrences(shape, stream.view(), kMuch, execution, bytes);
+    ASSERT_TRUE(within.ok()) << within.status().message();
+    EXPECT_EQ(within->columns, wanted.columns);
+    EXPECT_EQ(within->counts, wanted.counts);
+    const auto above = count_cooccurrences(shape, stream.view(), kMuch, execution, bytes - 1);
+    EXPECT_EQ(above.status().code(), ErrorCode::memory_limit);
+    EXPECT_EQ(above.status().message().find("the counts would take at least "), 0u)
+        << above.status().message();
+}
+
 TEST(Cooccurrences, StopSoonAtAnyTime) {
     using Clock = std::chrono::steady_clock;
     RandomStrings random;

@@ -93,7 +93,7 @@ TEST_F(ThesaurusOnDevice, AnswersDoNotDependOnTheNumberOfDevices) {
 TEST_F(ThesaurusOnDevice, AnswersAreThoseOfTheCpuFromTemporaryFiles) {
     make_texts(10'000, 30, 2000);
     session().rows("SET gputext.host_memory_limit = '2MB'");
-    expect_same("word_similarity('SELECT body FROM texts', 5, vocabulary => 500)");
+    expect_same("word_similarity('SELECT body FROM texts', 5, vocabulary => 100)");
     expect_same("word_similarity_from('TABLE counts', 5)");
     expect_nothing_left(session().pid(), "spilling");
 }

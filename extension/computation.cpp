@@ -117,6 +117,10 @@ bool compute_on_device(Run& run) {
             count_device_job(result);
             return true;
         }
+        if (result.end == JobEnd::failed && run.computation.copes_with(result.failure.code)) {
+            run.times.lap("on a device");
+            return true;
+        }
         if (result.end == JobEnd::failed || again) {
             do_without(result.failure);
             return false;

@@ -37,6 +37,9 @@ public:
     virtual Status submit(DaemonConnection& connection, Stop stop) = 0;
     /// Takes in the event that answers the job.
     virtual Status take(const DaemonEvent& answer, Stop stop) = 0;
+    /// Whether the computation goes on by itself after a job that failed so: neither the CPU takes
+    /// over then, nor is it an error.
+    virtual bool copes_with([[maybe_unused]] ErrorCode failure) { return false; }
 };
 
 /// Computes it where gputext.device says, and returns when that is done. Raises an error when it

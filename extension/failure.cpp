@@ -37,7 +37,7 @@ void raise_failure(const Failure& failure) {
     if (failure.code == ErrorCode::cancelled) CHECK_FOR_INTERRUPTS();
     const char* hint = failure.hint;
     if (hint[0] == '\0' && failure.code == ErrorCode::memory_limit)
-        hint = "Raise gputext.host_memory_limit, or ask for less.";
+        hint = "Raise gputext.host_memory_limit, up to gputext.max_host_memory, or ask for less.";
     ereport(ERROR, (errcode(sqlstate_of(failure.code)), errmsg("%s", failure.message),
                     hint[0] != '\0' ? errhint("%s", hint) : 0));
     pg_unreachable();

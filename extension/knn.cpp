@@ -59,6 +59,7 @@ KnnSearch* new_vector_search(const Call& call, KnnRows& rows, MemoryContext cont
     parameters.radius = call.radius;
     parameters.metric = call.input.metric;
     parameters.memory_limit = host_memory_limit();
+    parameters.answer_limit = host_memory_limit();
     return make_owned<VectorSearch>(context, rows, parameters);
 }
 
@@ -67,6 +68,7 @@ KnnSearch* new_term_search(const Call& call, KnnRows& rows, MemoryContext contex
     parameters.k = call.k;
     parameters.radius = call.radius;
     parameters.memory_limit = host_memory_limit();
+    parameters.answer_limit = host_memory_limit();
     TermParameters weighting;
     weighting.weighting =
         rows.kind == RowKind::texts ? TermWeighting::tf_idf : TermWeighting::given;
@@ -74,11 +76,13 @@ KnnSearch* new_term_search(const Call& call, KnnRows& rows, MemoryContext contex
     return make_owned<TermSearch>(context, rows, parameters, weighting);
 }
 
-void put_neighbours(const KnnRows& rows, const Neighbours& answer, SetCall& set) {
+void put_neighbours(const KnnRows& rows, const KnnSearch& search, SetCall& set) {
+    const Neighbours& answer = search.answer;
     bool nulls[4] = {};
-    for (std::size_t query = 0; query < rows.queries.size(); ++query) {
+    for (std::size_t number = 0; number + 1 < answer.begins.size(); ++number) {
         CHECK_FOR_INTERRUPTS();
-        const std::uint64_t begin = answer.begins[query], end = answer.begins[query + 1];
+        const std::size_t query = search.first_query() + number;
+        const std::uint64_t begin = answer.begins[number], end = answer.begins[number + 1];
         if (end - begin > PG_INT32_MAX)
             ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                             errmsg("%s has more than %d neighbours",
@@ -104,8 +108,11 @@ Datum answer(FunctionCallInfo fcinfo, bool within, bool typed) {
     KnnSearch* search = rows->kind == RowKind::vectors
                             ? new_vector_search(call, *rows, set.context())
                             : new_term_search(call, *rows, set.context());
-    run_computation(*search, set.times(), set.context());
-    put_neighbours(*rows, search->answer, set);
+    while (search->next_block()) {
+        do run_computation(*search, set.times(), set.context());
+        while (search->block_was_too_large());
+        put_neighbours(*rows, *search, set);
+    }
     rows->queries.release();
     rows->items.release();
     set.end();

@@ -4,7 +4,10 @@
 
 #include "extension/postgres.hpp"
 
+#include <optional>
+
 #include "cpp/knn.hpp"
+#include "cpp/row_range.hpp"
 #include "cpp/term_knn.hpp"
 #include "cpp/term_weights.hpp"
 #include "extension/computation.hpp"
@@ -12,13 +15,24 @@
 
 namespace gputext {
 
-/// What all of them have in common.
+/// What all of them have in common. Queries are searched in blocks whose neighbours fit into the
+/// memory limit; a block of one query that does not is an error.
 class KnnSearch : public Computation {
 public:
-    Neighbours answer;
+    Neighbours answer;  // of the block's queries
 
+    /// Begins the first block, or the next one. False where there are no more queries.
+    bool next_block();
+    /// After run_computation(): whether the block has been made smaller, since its neighbours do
+    /// not fit into the limit, and is to be computed again.
+    bool block_was_too_large();
+    /// The first query of the block.
+    std::size_t first_query() const { return begin_; }
+
+    bool copes_with(ErrorCode failure) override;
     void prepare_for_device() override {
-        rows_.queries.share();
+        // A part of the queries is copied, and lies where sharing would move them from.
+        if (!block_) rows_.queries.share();
         rows_.items.share();
     }
     Status take(const DaemonEvent& event, Stop stop) override {
@@ -26,19 +40,31 @@ public:
     }
 
 protected:
-    explicit KnnSearch(KnnRows& rows) : rows_(rows) {}
+    KnnSearch(KnnRows& rows, std::size_t k, std::size_t memory_limit);
 
     Status keep(Result<Neighbours> found);
     JobSize size_at(double cpu_seconds) const;
 
+    Vectors queries() const { return block_ ? block_->vectors() : rows_.queries.view(); }
+    VectorFiles query_files() const;
+    RowKeys keys() const;
+
     KnnRows& rows_;
+
+private:
+    void begin_block();
+
+    std::size_t begin_ = 0, end_ = 0;  // of the block
+    std::size_t most_queries_;         // of a block
+    std::optional<RowRange> block_;    // none where the block is all queries
+    bool too_large_ = false;
 };
 
 /// Search among vectors, by any metric.
 class VectorSearch final : public KnnSearch {
 public:
     VectorSearch(KnnRows& rows, const KnnParameters& parameters)
-        : KnnSearch(rows), parameters_(parameters) {}
+        : KnnSearch(rows, parameters.k, parameters.answer_limit), parameters_(parameters) {}
 
     JobSize size() const override;
     Status compute(Execution& execution) override;
@@ -52,7 +78,9 @@ private:
 class TermSearch final : public KnnSearch {
 public:
     TermSearch(KnnRows& rows, const TermKnnParameters& parameters, const TermParameters& weighting)
-        : KnnSearch(rows), parameters_(parameters), weighting_(weighting) {}
+        : KnnSearch(rows, parameters.k, parameters.answer_limit),
+          parameters_(parameters),
+          weighting_(weighting) {}
 
     JobSize size() const override;
     Status compute(Execution& execution) override;

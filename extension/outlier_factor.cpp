@@ -72,6 +72,7 @@ Call read_call(FunctionCallInfo fcinfo, bool typed) {
     call.parameters.metric = distance_argument(fcinfo, first + 1);
     call.parameters.ties = ties_argument(fcinfo, first + 2);
     call.parameters.memory_limit = host_memory_limit();
+    call.parameters.answer_limit = host_memory_limit();
     return call;
 }
 

@@ -1,10 +1,12 @@
 #include "extension/postgres.hpp"
 
 extern "C" {
+#include "access/parallel.h"
 #include "utils/guc.h"
 }
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <climits>
@@ -22,6 +24,7 @@ int cpu_threads_setting = 0;
 int max_cpu_threads_setting = 0;
 int max_helper_threads_setting = -1;
 int host_memory_limit_kb = 4 * 1024 * 1024;
+int max_host_memory_kb = 0;
 int device = static_cast<int>(DeviceSetting::automatic);
 int gpu_memory_limit_kb = 0;
 bool progress = false;
@@ -46,6 +49,28 @@ int usable_processors() {
     return std::clamp(CPU_COUNT(&processors), 1, kMostThreads);
 }
 
+/// gputext.max_host_memory in kB, with 0 replaced by half of the machine's memory.
+int most_host_memory_kb() {
+    if (max_host_memory_kb > 0) return max_host_memory_kb;
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || page <= 0) return MAX_KILOBYTES;
+    const std::uint64_t half = static_cast<std::uint64_t>(pages) * page / 1024 / 2;
+    return static_cast<int>(std::clamp<std::uint64_t>(half, 1024, MAX_KILOBYTES));
+}
+
+/// Only a SET is refused. Values from elsewhere may be there before the maximum is known, and count
+/// as the maximum.
+bool check_host_memory_limit(int* limit_kb, void**, GucSource source) {
+    if (source < PGC_S_INTERACTIVE || source == PGC_S_TEST || InitializingParallelWorker)
+        return true;
+    const int most = most_host_memory_kb();
+    if (*limit_kb <= most) return true;
+    GUC_check_errmsg("gputext.host_memory_limit must not be above gputext.max_host_memory");
+    GUC_check_errdetail("%d kB are wanted, and the maximum is %d kB.", *limit_kb, most);
+    GUC_check_errhint("A superuser may raise gputext.max_host_memory.");
+    return false;
+}
+
 }  // namespace
 
 void define_settings() {
@@ -68,12 +93,18 @@ void define_settings() {
         "processors.",
         &max_helper_threads_setting, -1, -1, kMostHelperThreads, PGC_SIGHUP, 0, nullptr, nullptr,
         nullptr);
+    DefineCustomIntVariable("gputext.max_host_memory",
+                            "Sets the most that gputext.host_memory_limit may be set to.",
+                            "0 is half of the machine's memory.", &max_host_memory_kb, 0, 0,
+                            MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB, nullptr, nullptr, nullptr);
     DefineCustomIntVariable(
         "gputext.host_memory_limit",
         "Sets the memory that the rows of an inner query may take before they go to a temporary "
         "file.",
-        "What is computed from the rows may take as much again.", &host_memory_limit_kb,
-        4 * 1024 * 1024, 1024, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, nullptr, nullptr, nullptr);
+        "What is computed from the rows may take as much again. At most gputext.max_host_memory "
+        "counts.",
+        &host_memory_limit_kb, 4 * 1024 * 1024, 1024, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB,
+        check_host_memory_limit, nullptr, nullptr);
     DefineCustomEnumVariable(
         "gputext.device", "Sets where a statement of gputext computes.",
         "auto takes a GPU for jobs that are large enough to gain by it, and the CPU where there is "
@@ -120,7 +151,7 @@ unsigned max_helper_threads() {
 }
 
 std::size_t host_memory_limit() {
-    return static_cast<std::size_t>(host_memory_limit_kb) * 1024;
+    return static_cast<std::size_t>(std::min(host_memory_limit_kb, most_host_memory_kb())) * 1024;
 }
 
 DeviceSetting device_setting() {

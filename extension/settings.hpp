@@ -19,7 +19,7 @@ unsigned cpu_threads();
 /// gputext.max_helper_threads: the maximum for all sessions, for take_helper_threads().
 unsigned max_helper_threads();
 
-/// gputext.host_memory_limit in bytes.
+/// gputext.host_memory_limit in bytes, at most gputext.max_host_memory.
 std::size_t host_memory_limit();
 
 /// gputext.device: where a statement computes.

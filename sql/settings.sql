@@ -31,6 +31,47 @@ RESET gputext.device;
 RESET ROLE;
 DROP ROLE regress_gputext_user;
 
+-- How far the memory limit may be raised is a superuser's. Lowered later, the maximum counts.
+SET gputext.max_host_memory = '8GB';
+SET gputext.host_memory_limit = '8GB';
+SET gputext.host_memory_limit = '8193MB';
+SHOW gputext.host_memory_limit;
+CREATE ROLE regress_gputext_user;
+SET ROLE regress_gputext_user;
+SET gputext.max_host_memory = '1TB';
+SET gputext.host_memory_limit = '1TB';
+SELECT set_config('gputext.host_memory_limit', '1TB', false);
+SHOW gputext.host_memory_limit;
+RESET ROLE;
+DROP ROLE regress_gputext_user;
+CREATE TABLE points AS SELECT i AS id, ARRAY[i]::real[] AS place FROM generate_series(1, 400) AS i;
+SET gputext.max_host_memory = '1MB';
+SHOW gputext.host_memory_limit;
+SELECT count(*) FROM local_outlier_factor('SELECT id::bigint, place FROM points', k => 399);
+RESET gputext.max_host_memory;
+SELECT count(*) FROM local_outlier_factor('SELECT id::bigint, place FROM points', k => 399);
+RESET gputext.host_memory_limit;
+DROP TABLE points;
+
+-- Neighbours beyond the limit are searched for in parts, with the same answer.
+CREATE TABLE places AS
+SELECT i::bigint AS id, ARRAY[i % 97, i % 89, i % 7]::real[] AS place FROM generate_series(1, 500) AS i;
+CREATE TABLE at_once AS
+SELECT * FROM gpu_knn_within('SELECT * FROM places', 'SELECT * FROM places', 'Infinity', metric => 'euclidean');
+CREATE TABLE nearest_at_once AS
+SELECT * FROM gpu_knn('SELECT * FROM places', 'SELECT * FROM places', 300, metric => 'euclidean', exclude_self => true);
+SET gputext.host_memory_limit = '1MB';
+CREATE TABLE in_parts AS
+SELECT * FROM gpu_knn_within('SELECT * FROM places', 'SELECT * FROM places', 'Infinity', metric => 'euclidean');
+CREATE TABLE nearest_in_parts AS
+SELECT * FROM gpu_knn('SELECT * FROM places', 'SELECT * FROM places', 300, metric => 'euclidean', exclude_self => true);
+RESET gputext.host_memory_limit;
+SELECT count(*) FROM at_once;
+SELECT count(*) FROM nearest_at_once;
+SELECT count(*) AS differences FROM (TABLE at_once EXCEPT TABLE in_parts UNION ALL (TABLE in_parts EXCEPT TABLE at_once)) AS d;
+SELECT count(*) AS differences FROM (TABLE nearest_at_once EXCEPT TABLE nearest_in_parts UNION ALL (TABLE nearest_in_parts EXCEPT TABLE nearest_at_once)) AS d;
+DROP TABLE places, at_once, in_parts, nearest_at_once, nearest_in_parts;
+
 -- 3 MB of documents, which do not fit into 1 MB of memory: they go to a temporary file, and the
 -- answer is the same.
 CREATE TABLE docs AS

@@ -22,7 +22,7 @@ namespace gputext {
 /// a tile, with 5 KB more for each document.
 std::size_t least_document_join_bytes(const DeviceDocuments& documents);
 
-/// Takes some candidates: first < second, in no order. An error of its ends the join.
+/// Takes some candidates: first < second, ascending. An error of its ends the join.
 using TakeCandidates = std::function<Status(std::span<const IndexPair>)>;
 
 /// Hands on every pair of documents that the filters cannot exclude from having an edit rate below

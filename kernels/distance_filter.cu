@@ -23,7 +23,7 @@ constexpr int kRowsPerEdit = 4;
 constexpr int kTellingRows = 256;
 constexpr int kForetellingRows = 384;
 /// Verifying a pair costs about the square of its limit over so many chunks' work.
-constexpr long long kLimitSquarePerChunk = 8000;
+constexpr long long kLimitSquarePerChunk = 30000;
 
 __device__ inline std::uint64_t now_nanoseconds() {
     std::uint64_t now;

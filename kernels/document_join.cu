@@ -24,7 +24,7 @@ constexpr std::uint32_t kShortLength = DocumentFeatures::most_characters;
 constexpr std::size_t kLeastTiles = 16;  // a launch
 constexpr std::size_t kMostTiles = std::size_t{1} << 17;
 constexpr std::size_t kLeastRoom = std::size_t{1} << 12;  // for pairs
-constexpr std::size_t kMostRoom = std::size_t{1} << 23;
+constexpr std::size_t kMostRoom = std::size_t{1} << 20;
 constexpr std::size_t kBatch = std::size_t{1} << 20;  // pairs that are handed on together, at least
 constexpr std::uint64_t kLaunchTime = 15000000;       // nanoseconds
 /// From here on unrelated documents share more trigrams than the filter asks for.

@@ -24,13 +24,15 @@ constexpr std::uint32_t kShortLength = DocumentFeatures::most_characters;
 constexpr std::size_t kLeastTiles = 16;  // a launch
 constexpr std::size_t kMostTiles = std::size_t{1} << 17;
 constexpr std::size_t kLeastRoom = std::size_t{1} << 12;  // for pairs
-constexpr std::size_t kMostRoom = std::size_t{1} << 23;
+constexpr std::size_t kMostRoom = std::size_t{1} << 20;
 constexpr std::size_t kBatch = std::size_t{1} << 20;  // pairs that are handed on together, at least
 constexpr std::uint64_t kLaunchTime = 15000000;       // nanoseconds
 /// From here on unrelated documents share more trigrams than the filter asks for.
 constexpr double kTrigramThreshold = 0.1;
 /// What comparing the features of a pair costs, in steps through a text's grams.
 constexpr std::uint64_t kPairCost = 256;
+/// Up to so many pairs a document are near ones, as a rule, when their features are alike.
+constexpr std::uint64_t kFewRefined = 4;
 
 /// Documents in order of length; rows and columns are ranges of places in that order.
 struct Order {
@@ -292,7 +294,8 @@ constexpr unsigned kRefineThreads = 128;
 
 /// A warp looks at the pairs of 32 columns and a group of rows, and keeps those that share enough.
 __global__ void __launch_bounds__(kRefineThreads)
-    refine_words(Order order, Side rows, Side columns, TileWords tiles, std::uint32_t count) {
+    refine_words(Order order, Side rows, Side columns, TileWords tiles, std::uint32_t count,
+                 std::uint32_t* left_in_question) {
     const std::uint32_t i = (blockIdx.x * kRefineThreads + threadIdx.x) / kWarp;
     if (i >= count) return;
     const unsigned lane = threadIdx.x % kWarp;
@@ -321,6 +324,8 @@ __global__ void __launch_bounds__(kRefineThreads)
         if (lane == at) own = kept;
     }
     word = own;
+    const std::uint32_t pairs = warp_sum(__popc(own));
+    if (lane == 0 && pairs > 0) atomicAdd(left_in_question, pairs);
 }
 
 class DeviceJoin {
@@ -337,8 +342,9 @@ public:
           take_(take) {}
 
     Status run() {
-        for (const auto step : {&DeviceJoin::sort_by_length, &DeviceJoin::allocate,
-                                &DeviceJoin::fold, &DeviceJoin::join_all, &DeviceJoin::hand_on})
+        for (const auto step :
+             {&DeviceJoin::sort_by_length, &DeviceJoin::allocate, &DeviceJoin::plan_folding,
+              &DeviceJoin::join_all, &DeviceJoin::hand_on})
             if (Status status = (this->*step)(); !status.ok()) return status;
         return {};
     }
@@ -417,23 +423,26 @@ private:
         return memory_limit_ - std::min(memory_limit_, used);
     }
 
-    /// Where the memory suffices: without, more pairs are in question.
-    Status fold() {
+    /// Whether the memory suffices for folded documents: without, more pairs are in question.
+    Status plan_folding() {
         const std::size_t spare = bytes_left(2 * kColumnBlock * FeatureTile::kDocumentBytes);
         const std::size_t needed = FoldedDocuments::bytes_needed(sorted_lengths_);
-        const std::size_t scratch = std::min(spare / 8, kMostScratch);
-        folds_ = needed <= spare / 3;
-        if (folds_) {
-            execution_.begin_phase("counting characters", 1);
-            // A text has at most one missing gram in so many letters as a gram has.
-            const unsigned gram = 8 * threshold_ < 1 ? 4 : 3;
-            if (Status status = folded_.build(documents_, order_, sorted_lengths_, wide_, gram,
-                                              memory_limit_ / 8, execution_, stream_);
-                !status.ok())
-                return status;
-            folded_bytes_ = needed + scratch;
-        }
-        return filter_.plan(sorted_lengths_.back(), folds_ ? scratch : 0, room_, stream_);
+        scratch_ = std::min(spare / 8, kMostScratch);
+        may_fold_ = needed <= spare / 3;
+        if (may_fold_) folded_bytes_ = needed + scratch_;
+        return filter_.plan(sorted_lengths_.back(), 0, room_, stream_);
+    }
+
+    /// When they are needed first.
+    Status fold() {
+        folded_already_ = true;
+        // A text has at most one missing gram in so many letters as a gram has.
+        const unsigned gram = 8 * threshold_ < 1 ? 4 : 3;
+        if (Status status = folded_.build(documents_, order_, sorted_lengths_, wide_, gram,
+                                          memory_limit_ / 8, execution_, stream_);
+            !status.ok())
+            return status;
+        return filter_.plan(sorted_lengths_.back(), scratch_, room_, stream_);
     }
 
     Status join_all() {
@@ -525,22 +534,27 @@ private:
         compare_classes<<<tiles, kThreads, 0, stream_>>>(order(), rows, columns, numbers, tile,
                                                          words);
         if (Status status = look(); !status.ok()) return status;
+        lists_all_ = !may_fold_;
         if (compares_features()) {
             const std::uint32_t count = tiles * (kTileWords / kWarp);
             constexpr unsigned warps = kRefineThreads / kWarp;
             refine_words<<<(count + warps - 1) / warps, kRefineThreads, 0, stream_>>>(
-                order(), rows, columns, words, count);
+                order(), rows, columns, words, count, counts_.data() + kRefined);
+            if (Status status = look(); !status.ok()) return status;
+            lists_all_ = lists_all_ || seen_[kRefined] < kFewRefined * order_.size();
         }
-        return seen_[kAny] == 0 ? Status()
-                                : launch_item_search(words_.data(), tiles, items_.data(),
-                                                     counts_.data() + kItems, stream_);
+        if (seen_[kAny] == 0) return {};
+        if (!lists_all_ && !folded_already_)
+            if (Status status = fold(); !status.ok()) return status;
+        return launch_item_search(words_.data(), tiles, items_.data(), counts_.data() + kItems,
+                                  stream_);
     }
 
     /// Whether that costs less than looking at the grams of each word's text at once, and may
     /// exclude a pair.
     bool compares_features() const {
         if (seen_[kAny] == 0) return false;
-        if (!folds_) return true;
+        if (!may_fold_) return true;
         const std::uint64_t length = sum_of_lengths_ / order_.size();
         return threshold_ < kTrigramThreshold && seen_[kPairs] * kPairCost < seen_[kAny] * length;
     }
@@ -556,8 +570,8 @@ private:
         const FoldedView folded = folded_.view();
         do {
             cudaMemsetAsync(output.count, 0, sizeof *output.count, stream_);
-            if (Status status =
-                    filter_.launch(input, folds_ ? &folded : nullptr, output, kLaunchTime, stream_);
+            if (Status status = filter_.launch(input, lists_all_ ? nullptr : &folded, output,
+                                               kLaunchTime, stream_);
                 !status.ok())
                 return status;
             if (Status status = look(); !status.ok()) return status;
@@ -579,8 +593,16 @@ private:
         return {};
     }
 
+    /// In ascending order, so that near pairs need not be sorted when they come at once.
     Status hand_on() {
         if (found_.empty()) return {};
+        std::vector<std::uint64_t> keys(found_.size());
+        for (std::size_t i = 0; i < keys.size(); ++i)
+            keys[i] = std::uint64_t{found_[i].first} << 32 | found_[i].second;
+        if (!radix_sort(keys, execution_.stop())) return Status::cancelled();
+        for (std::size_t i = 0; i < keys.size(); ++i)
+            found_[i] = {static_cast<std::uint32_t>(keys[i] >> 32),
+                         static_cast<std::uint32_t>(keys[i])};
         const Status status = take_(found_);
         found_.clear();
         return status;
@@ -606,8 +628,9 @@ private:
     static constexpr const char* kComparing = "comparing documents";
     /// For as many warps as an H200 runs.
     static constexpr std::size_t kMostScratch = std::size_t{1} << 30;
-    /// What counts_ counts: pairs and words in question, items, items taken, pairs found.
-    enum Count : unsigned { kPairs, kAny, kItems, kTaken, kFound, kCounts };
+    /// What counts_ counts: pairs and words in question, pairs whose features leave them there,
+    /// items, items taken, pairs found.
+    enum Count : unsigned { kPairs, kAny, kRefined, kItems, kTaken, kFound, kCounts };
 
     double threshold_;
     const DeviceDocuments& documents_;
@@ -625,8 +648,10 @@ private:
     std::vector<IndexPair> found_;               // not handed on yet
     std::array<std::uint32_t, kCounts> seen_{};  // of counts_
     std::uint32_t room_ = 0;                     // for pairs
-    bool folds_ = false;
-    std::size_t folded_bytes_ = 0;
+    bool may_fold_ = false;
+    bool folded_already_ = false;
+    bool lists_all_ = false;  // pairs in question of this launch: they need no other filter
+    std::size_t folded_bytes_ = 0, scratch_ = 0;
 
     FeatureTile row_features_, column_features_;
     FoldedDocuments folded_;

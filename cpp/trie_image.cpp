@@ -56,10 +56,10 @@ std::uint64_t trie_checksum(std::span<const std::uint8_t> image) {
 
 Result<TrieHeader> read_trie_header(std::span<const std::uint8_t> image) {
     TrieHeader header;
-    if (image.size() < sizeof header) return broken_trie("it is shorter than a header");
+    if (image.size() < sizeof header) return broken_trie("it has fewer bytes than a header");
     std::memcpy(&header, image.data(), sizeof header);
     if (std::memcmp(header.magic, TrieHeader::kMagic, sizeof header.magic) != 0)
-        return broken_trie("it does not begin as one");
+        return broken_trie("its header is not that of a dictionary");
     if (header.version != TrieHeader::kVersion)
         return Status{ErrorCode::invalid_argument,
                       "its version is " + std::to_string(header.version) +

@@ -153,12 +153,12 @@ TrieStats stats_argument(FunctionCallInfo fcinfo) {
     TrieHeader header;
     if (VARSIZE_ANY_EXHDR(begin) < sizeof header)
         ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("a value of type trie is broken"),
-                        errdetail("In this value, there are fewer bytes than in a header.")));
+                        errdetail("In this value, it has fewer bytes than a header.")));
     std::memcpy(&header, VARDATA_ANY(begin), sizeof header);
     if (std::memcmp(header.magic, TrieHeader::kMagic, sizeof header.magic) != 0 ||
         header.version != TrieHeader::kVersion)
         ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED), errmsg("a value of type trie is broken"),
-                        errdetail("In this value, the header is not that of a dictionary.")));
+                        errdetail("In this value, its header is not that of a dictionary.")));
     return stats_of(header);
 }
 

@@ -369,9 +369,9 @@ TEST_P(TrieTest, ImagesWithAFittingChecksumAreRefusedOrDictionaries) {
 
 TEST_P(TrieTest, RefusesWhatIsNoImage) {
     const Status none = open_trie({}).status();
-    EXPECT_EQ(none.message(), "it is shorter than a header");
+    EXPECT_EQ(none.message(), "it has fewer bytes than a header");
     const std::vector<std::uint8_t> zeros(1000);
-    EXPECT_EQ(open_trie(zeros).status().message(), "it does not begin as one");
+    EXPECT_EQ(open_trie(zeros).status().message(), "its header is not that of a dictionary");
     std::vector<std::uint8_t> image = image_of({"a", "b"});
     image[8] = 2;
     EXPECT_EQ(open_trie(image).status().message(), "its version is 2, and the one known is 1");

@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
+#include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 }
 
@@ -28,9 +29,12 @@ bool looks_like_type(const char* text) {
 }
 
 /// The functions for ids of type bigint end in a parameter id_type, to which PostgreSQL gives a
-/// literal: it is of no type as yet, and that of a polymorphic parameter must have one.
+/// literal: it is of no type as yet, and that of a polymorphic parameter must have one. A database
+/// where the extension was created by an earlier build may lack the parameter.
 void refuse_type_name(FunctionCallInfo fcinfo, int argument) {
     if (PG_ARGISNULL(argument)) return;
+    const Oid type = get_fn_expr_argtype(fcinfo->flinfo, argument);
+    if (!OidIsValid(type) || type == TEXTOID || TypeCategory(type) != TYPCATEGORY_STRING) return;
     const char* const name = text_to_cstring(PG_GETARG_TEXT_PP(argument));
     ereport(ERROR,
             (errcode(ERRCODE_DATATYPE_MISMATCH),

@@ -5,8 +5,38 @@
 #include "extension/set_call.hpp"
 
 namespace gputext {
+namespace {
 
-WordMeasure measure_argument(FunctionCallInfo fcinfo, int argument) {
+// What agrees best with people's judgement: docs/word-similarity.md has the figures.
+constexpr WordPreset kPresets[] = {
+    {"default", 5, WordMeasure::cosine, WordWeight::lin, false, 0.85},
+    // Equations 3.7 and 3.8 of the 2015 thesis
+    {"thesis", 3, WordMeasure::lin, WordWeight::lin, true, 0},
+};
+
+}  // namespace
+
+const WordPreset& preset_argument(FunctionCallInfo fcinfo, int argument) {
+    const char* const name = text_argument(fcinfo, argument, "preset");
+    for (const WordPreset& preset : kPresets)
+        if (std::strcmp(name, preset.name) == 0) return preset;
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("preset must be 'default' or 'thesis', not \"%s\"", name)));
+    pg_unreachable();
+}
+
+std::uint32_t window_argument(FunctionCallInfo fcinfo, int argument, const WordPreset& preset) {
+    if (PG_ARGISNULL(argument)) return preset.window;
+    const std::uint32_t window = count_argument(fcinfo, argument, "window_size");
+    if (window > CooccurrenceShape::kMostWindow)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("window_size must be at most %u, not %u",
+                               CooccurrenceShape::kMostWindow, window)));
+    return window;
+}
+
+WordMeasure measure_argument(FunctionCallInfo fcinfo, int argument, const WordPreset& preset) {
+    if (PG_ARGISNULL(argument)) return preset.measure;
     const char* const name = text_argument(fcinfo, argument, "measure");
     if (std::strcmp(name, "lin") == 0) return WordMeasure::lin;
     if (std::strcmp(name, "cosine") == 0) return WordMeasure::cosine;
@@ -16,7 +46,8 @@ WordMeasure measure_argument(FunctionCallInfo fcinfo, int argument) {
     pg_unreachable();
 }
 
-WordWeight weight_argument(FunctionCallInfo fcinfo, int argument) {
+WordWeight weight_argument(FunctionCallInfo fcinfo, int argument, const WordPreset& preset) {
+    if (PG_ARGISNULL(argument)) return preset.weight;
     const char* const name = text_argument(fcinfo, argument, "weight");
     if (std::strcmp(name, "lin") == 0) return WordWeight::lin;
     if (std::strcmp(name, "ppmi") == 0) return WordWeight::ppmi;
@@ -26,8 +57,12 @@ WordWeight weight_argument(FunctionCallInfo fcinfo, int argument) {
     pg_unreachable();
 }
 
-double discount_argument(FunctionCallInfo fcinfo, int argument) {
-    refuse_null(fcinfo, argument, "discount");
+bool positions_argument(FunctionCallInfo fcinfo, int argument, const WordPreset& preset) {
+    return PG_ARGISNULL(argument) ? preset.positions : PG_GETARG_BOOL(argument);
+}
+
+double discount_argument(FunctionCallInfo fcinfo, int argument, const WordPreset& preset) {
+    if (PG_ARGISNULL(argument)) return preset.discount;
     const double discount = PG_GETARG_FLOAT8(argument);
     if (!(discount >= 0 && discount <= WeightParameters::kMostDiscount))
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -47,11 +82,6 @@ std::uint32_t count_argument(FunctionCallInfo fcinfo, int argument, const char* 
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("%s must be at least 1, not %d", name, count)));
     return static_cast<std::uint32_t>(count);
-}
-
-bool bool_argument(FunctionCallInfo fcinfo, int argument, const char* name) {
-    refuse_null(fcinfo, argument, name);
-    return PG_GETARG_BOOL(argument);
 }
 
 }  // namespace gputext

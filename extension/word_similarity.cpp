@@ -32,15 +32,6 @@ struct Texts {
     TokenRows tokens;
 };
 
-std::uint32_t window_argument(FunctionCallInfo fcinfo, int argument) {
-    const std::uint32_t window = count_argument(fcinfo, argument, "window_size");
-    if (window > CooccurrenceShape::kMostWindow)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("window_size must be at most %u, not %u",
-                               CooccurrenceShape::kMostWindow, window)));
-    return window;
-}
-
 /// Raises an error for more columns than there are numbers.
 void check_columns(const CooccurrenceShape& shape) {
     Failure failure;
@@ -60,7 +51,7 @@ void read_texts(const TextCall& call, Texts& texts, CooccurrenceShape& shape, Se
 }
 
 /// A thesaurus, as rows that `put` makes of it. Arguments: docs, top_k, window_size, vocabulary,
-/// min_count, features, measure, weight, positions, discount, config.
+/// min_count, features, measure, weight, positions, discount, config, preset.
 template <class Put>
 Datum answer_thesaurus(FunctionCallInfo fcinfo, const char* operation, Put put) {
     TextCall call{};
@@ -68,14 +59,15 @@ Datum answer_thesaurus(FunctionCallInfo fcinfo, const char* operation, Put put) 
     SimilarityParameters parameters;
     parameters.top_k = count_argument(fcinfo, 1, "top_k");
     parameters.memory_limit = host_memory_limit();
-    call.shape.window = window_argument(fcinfo, 2);
+    const WordPreset& preset = preset_argument(fcinfo, 11);
+    call.shape.window = window_argument(fcinfo, 2, preset);
     call.vocabulary = count_argument(fcinfo, 3, "vocabulary");
     call.min_count = count_argument(fcinfo, 4, "min_count");
     call.weighting.features = features_argument(fcinfo, 5);
-    parameters.measure = measure_argument(fcinfo, 6);
-    call.weighting.weight = weight_argument(fcinfo, 7);
-    call.shape.positions = bool_argument(fcinfo, 8, "positions");
-    call.weighting.discount = discount_argument(fcinfo, 9);
+    parameters.measure = measure_argument(fcinfo, 6, preset);
+    call.weighting.weight = weight_argument(fcinfo, 7, preset);
+    call.shape.positions = positions_argument(fcinfo, 8, preset);
+    call.weighting.discount = discount_argument(fcinfo, 9, preset);
     call.config = config_argument(fcinfo, 10);
 
     SetCall set(fcinfo, operation);
@@ -92,16 +84,18 @@ Datum answer_thesaurus(FunctionCallInfo fcinfo, const char* operation, Put put) 
     PG_RETURN_NULL();
 }
 
-/// Arguments: docs, window_size, vocabulary, min_count, weight, positions, discount, config.
+/// Arguments: docs, window_size, vocabulary, min_count, weight, positions, discount, config,
+/// preset.
 Datum answer_cooccurrences(FunctionCallInfo fcinfo) {
     TextCall call{};
     call.docs = text_argument(fcinfo, 0, "docs");
-    call.shape.window = window_argument(fcinfo, 1);
+    const WordPreset& preset = preset_argument(fcinfo, 8);
+    call.shape.window = window_argument(fcinfo, 1, preset);
     call.vocabulary = count_argument(fcinfo, 2, "vocabulary");
     call.min_count = count_argument(fcinfo, 3, "min_count");
-    call.weighting.weight = weight_argument(fcinfo, 4);
-    call.shape.positions = bool_argument(fcinfo, 5, "positions");
-    call.weighting.discount = discount_argument(fcinfo, 6);
+    call.weighting.weight = weight_argument(fcinfo, 4, preset);
+    call.shape.positions = positions_argument(fcinfo, 5, preset);
+    call.weighting.discount = discount_argument(fcinfo, 6, preset);
     call.config = config_argument(fcinfo, 7);
 
     SetCall set(fcinfo, "word_cooccurrences");

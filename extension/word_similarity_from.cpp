@@ -124,7 +124,7 @@ void CountReceiver::take_row(const Datum* values, const bool*) {
     show_rows(++rows_, counts_.triples.size());
 }
 
-/// Arguments: cooccurrences, top_k, features, measure, weight, discount.
+/// Arguments: cooccurrences, top_k, features, measure, weight, discount, preset.
 Datum answer(FunctionCallInfo fcinfo) {
     const char* const query = text_argument(fcinfo, 0, "cooccurrences");
     SimilarityParameters parameters;
@@ -132,9 +132,10 @@ Datum answer(FunctionCallInfo fcinfo) {
     parameters.memory_limit = host_memory_limit();
     WeightParameters weighting;
     weighting.features = features_argument(fcinfo, 2);
-    parameters.measure = measure_argument(fcinfo, 3);
-    weighting.weight = weight_argument(fcinfo, 4);
-    weighting.discount = discount_argument(fcinfo, 5);
+    const WordPreset& preset = preset_argument(fcinfo, 6);
+    parameters.measure = measure_argument(fcinfo, 3, preset);
+    weighting.weight = weight_argument(fcinfo, 4, preset);
+    weighting.discount = discount_argument(fcinfo, 5, preset);
 
     SetCall set(fcinfo, "word_similarity_from");
     Counts* counts = make_owned<Counts>(set.context(), host_memory_limit());

@@ -102,8 +102,7 @@ SELECT p.* FROM dictionary, trie_prefix(words, 'licen', max => 5) AS p;
 \timing on
 \set ECHO queries
 CREATE TABLE thesaurus AS
-SELECT * FROM word_similarity('SELECT body FROM documents WHERE id IN (SELECT group_id FROM groups)',
-                              5, measure => 'cosine');
+SELECT * FROM word_similarity('SELECT body FROM documents WHERE id IN (SELECT group_id FROM groups)', 5);
 
 \set ECHO none
 \timing off

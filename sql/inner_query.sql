@@ -56,7 +56,7 @@ SELECT DISTINCT substr(outcome(call, 'SELECT ' || :'ones'), 1, 5) AS sqlstate FR
 CREATE TABLE dropped (a integer, b text, c integer);
 INSERT INTO dropped VALUES (1, 'to be', 3);
 ALTER TABLE dropped DROP a, DROP c;
-SELECT * FROM word_cooccurrences('TABLE dropped', min_count => 1) ORDER BY word, position;
+SELECT * FROM word_cooccurrences('TABLE dropped', min_count => 1, preset => 'thesis') ORDER BY word, position;
 ALTER TABLE dropped DROP b;
 SELECT * FROM word_cooccurrences('TABLE dropped', min_count => 1);
 CREATE TABLE dropped_id (a integer, id bigint, b text, body text);

@@ -8,21 +8,21 @@ INSERT INTO stories VALUES
     (5, 'The child drinks milk and eats meat.');
 
 SELECT word, neighbours, similarities
-FROM word_similarity('SELECT id, body FROM stories', 2, min_count => 2, discount => 0)
+FROM word_similarity('SELECT id, body FROM stories', 2, min_count => 2, preset => 'thesis')
 WHERE word IN ('cat', 'drinks', 'milk');
 
 SELECT position, neighbour, count, weight
-FROM word_cooccurrences('SELECT id, body FROM stories', min_count => 2, discount => 0)
+FROM word_cooccurrences('SELECT id, body FROM stories', min_count => 2, preset => 'thesis')
 WHERE word = 'drinks' ORDER BY weight DESC, neighbour LIMIT 3;
 
 CREATE TABLE counts AS
 SELECT word, position, neighbour, count
-FROM word_cooccurrences('SELECT body FROM stories WHERE id <= 3', min_count => 1);
+FROM word_cooccurrences('SELECT body FROM stories WHERE id <= 3', min_count => 1, preset => 'thesis');
 
 INSERT INTO counts
 SELECT word, position, neighbour, count
-FROM word_cooccurrences('SELECT body FROM stories WHERE id > 3', min_count => 1);
+FROM word_cooccurrences('SELECT body FROM stories WHERE id > 3', min_count => 1, preset => 'thesis');
 
-SELECT neighbours FROM word_similarity_from('TABLE counts', 3, discount => 0) WHERE word = 'milk';
+SELECT neighbours FROM word_similarity_from('TABLE counts', 3, preset => 'thesis') WHERE word = 'milk';
 
 DROP TABLE stories, counts;

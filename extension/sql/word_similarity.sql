@@ -1,61 +1,67 @@
 -- A thesaurus from texts
+--
+-- A preset names values for window_size, measure, weight, positions and discount where they are null.
 
 CREATE FUNCTION word_similarity(
     docs text,
     top_k integer DEFAULT 20,
-    window_size integer DEFAULT 3,
+    window_size integer DEFAULT NULL,
     vocabulary integer DEFAULT 100000,
     min_count integer DEFAULT 5,
     features integer DEFAULT NULL,
-    measure text DEFAULT 'lin',
-    weight text DEFAULT 'lin',
-    positions boolean DEFAULT true,
-    discount double precision DEFAULT 0.95,
-    config regconfig DEFAULT 'pg_catalog.simple'
+    measure text DEFAULT NULL,
+    weight text DEFAULT NULL,
+    positions boolean DEFAULT NULL,
+    discount double precision DEFAULT NULL,
+    config regconfig DEFAULT 'pg_catalog.simple',
+    preset text DEFAULT 'default'
 ) RETURNS TABLE (word text, neighbours text[], similarities real[])
     AS 'MODULE_PATHNAME', 'gputext_word_similarity' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION word_similarity(text, integer, integer, integer, integer, integer, text, text, boolean, double precision, regconfig) IS
+COMMENT ON FUNCTION word_similarity(text, integer, integer, integer, integer, integer, text, text, boolean, double precision, regconfig, text) IS
     'thesaurus: for every word of the texts of an inner query the most similar words, judged by the words beside them';
 
 CREATE FUNCTION word_similarity_pairs(
     docs text,
     top_k integer DEFAULT 20,
-    window_size integer DEFAULT 3,
+    window_size integer DEFAULT NULL,
     vocabulary integer DEFAULT 100000,
     min_count integer DEFAULT 5,
     features integer DEFAULT NULL,
-    measure text DEFAULT 'lin',
-    weight text DEFAULT 'lin',
-    positions boolean DEFAULT true,
-    discount double precision DEFAULT 0.95,
-    config regconfig DEFAULT 'pg_catalog.simple'
+    measure text DEFAULT NULL,
+    weight text DEFAULT NULL,
+    positions boolean DEFAULT NULL,
+    discount double precision DEFAULT NULL,
+    config regconfig DEFAULT 'pg_catalog.simple',
+    preset text DEFAULT 'default'
 ) RETURNS TABLE (word text, neighbour text, rank integer, similarity real)
     AS 'MODULE_PATHNAME', 'gputext_word_similarity_pairs' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 200000;
-COMMENT ON FUNCTION word_similarity_pairs(text, integer, integer, integer, integer, integer, text, text, boolean, double precision, regconfig) IS
+COMMENT ON FUNCTION word_similarity_pairs(text, integer, integer, integer, integer, integer, text, text, boolean, double precision, regconfig, text) IS
     'word_similarity with a row for every word and neighbour';
 
 CREATE FUNCTION word_cooccurrences(
     docs text,
-    window_size integer DEFAULT 3,
+    window_size integer DEFAULT NULL,
     vocabulary integer DEFAULT 100000,
     min_count integer DEFAULT 5,
-    weight text DEFAULT 'lin',
-    positions boolean DEFAULT true,
-    discount double precision DEFAULT 0.95,
-    config regconfig DEFAULT 'pg_catalog.simple'
+    weight text DEFAULT NULL,
+    positions boolean DEFAULT NULL,
+    discount double precision DEFAULT NULL,
+    config regconfig DEFAULT 'pg_catalog.simple',
+    preset text DEFAULT 'default'
 ) RETURNS TABLE (word text, "position" integer, neighbour text, count bigint, weight real)
     AS 'MODULE_PATHNAME', 'gputext_word_cooccurrences' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000000;
-COMMENT ON FUNCTION word_cooccurrences(text, integer, integer, integer, text, boolean, double precision, regconfig) IS
+COMMENT ON FUNCTION word_cooccurrences(text, integer, integer, integer, text, boolean, double precision, regconfig, text) IS
     'co-occurrences of the words of the texts of an inner query: counts and weights by relative position';
 
 CREATE FUNCTION word_similarity_from(
     cooccurrences text,
     top_k integer DEFAULT 20,
     features integer DEFAULT NULL,
-    measure text DEFAULT 'lin',
-    weight text DEFAULT 'lin',
-    discount double precision DEFAULT 0.95
+    measure text DEFAULT NULL,
+    weight text DEFAULT NULL,
+    discount double precision DEFAULT NULL,
+    preset text DEFAULT 'default'
 ) RETURNS TABLE (word text, neighbours text[], similarities real[])
     AS 'MODULE_PATHNAME', 'gputext_word_similarity_from' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION word_similarity_from(text, integer, integer, text, text, double precision) IS
+COMMENT ON FUNCTION word_similarity_from(text, integer, integer, text, text, double precision, text) IS
     'word_similarity from counts of word_cooccurrences that an inner query gives';

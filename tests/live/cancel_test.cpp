@@ -59,11 +59,11 @@ std::string neighbours_of(int queries, int items, const std::string& arguments) 
 }
 
 /// A thesaurus of that many texts of four words each.
-std::string thesaurus_of(int texts, const std::string& arguments = "") {
+std::string thesaurus_of(int texts, const std::string& arguments = ", discount => 0.95") {
     return "SELECT count(*) FROM word_similarity($$SELECT ARRAY['w' || i * 7919 % 20011, 'w' || i "
            "% "
            "13, 'w' || i * i % 3001, 'w' || i % 499] FROM generate_series(1::bigint, " +
-           std::to_string(texts) + ") i$$, min_count => 1" + arguments + ")";
+           std::to_string(texts) + ") i$$, min_count => 1, preset => 'thesis'" + arguments + ")";
 }
 
 /// SQL for a text of about that many million bytes, quickly made. It is no constant: the planner

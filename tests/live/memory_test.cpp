@@ -124,11 +124,11 @@ TEST_F(MemoryLimit, CountsOfWordsAreRefused) {
     session().rows("GRANT SELECT ON texts TO PUBLIC");
     expect_refused(
         "SELECT count(*) FROM word_cooccurrences('SELECT body FROM texts', 100, "
-        "min_count => 1)",
+        "min_count => 1, preset => 'thesis')",
         "the counts");
     expect_refused(
         "SELECT count(*) FROM word_similarity('SELECT body FROM texts', 5, "
-        "window_size => 100, min_count => 1)",
+        "window_size => 100, min_count => 1, preset => 'thesis')",
         "the counts");
 }
 

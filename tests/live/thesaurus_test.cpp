@@ -36,7 +36,7 @@ protected:
         session().rows("SET gputext.device = cpu");
         session().rows(
             "CREATE TABLE counts AS SELECT * FROM word_cooccurrences('SELECT body FROM texts', "
-            "min_count => 2)");
+            "min_count => 2, positions => true)");
     }
 
     void expect_same(const std::string& call) {
@@ -53,7 +53,7 @@ protected:
                                 (below(2) == 0 ? ", features => 100" : "");
         const std::string many = ", " + std::to_string(1 + below(50)) + ", ";
         expect_same("word_similarity('SELECT id, body FROM texts'" + many + how +
-                    ", min_count => 2, vocabulary => 500, window_size => " +
+                    ", min_count => 2, vocabulary => 500, positions => true, window_size => " +
                     std::to_string(1 + below(5)) + ")");
         expect_same("word_similarity_pairs('SELECT body FROM texts'" + many + how +
                     ", positions => false)");

@@ -6,6 +6,7 @@
 #include "cpp/front_build.hpp"
 #include "cpp/front_layout.hpp"
 #include "cpp/front_trie.hpp"
+#include "cpp/stoppable.hpp"
 
 namespace gputext {
 namespace {
@@ -51,7 +52,8 @@ class BucketWriter {
 public:
     explicit BucketWriter(const SymbolTable& symbols) : encoder_(symbols) {}
 
-    void append(Words words, std::string& out);
+    /// False when stopped, after some of it.
+    bool append(Words words, std::string& out, Stop stop);
 
 private:
     void put_excess(std::size_t number) {
@@ -69,32 +71,43 @@ private:
     std::string heads_, codes_, excess_;
 };
 
-void BucketWriter::append(Words words, std::string& out) {
+bool BucketWriter::append(Words words, std::string& out, Stop stop) {
     heads_.clear();
     codes_.clear();
     excess_.clear();
     const std::string_view first = words[0];
     if (first.size() >= kMostFirst) put_excess(first.size() - kMostFirst);
     for (std::size_t i = 1; i < words.size(); ++i) {
+        if (stop()) return false;
         const std::size_t shared = shared_length(words[i - 1], words[i]);
         const std::size_t before = codes_.size();
-        encoder_.append(words[i].substr(shared), codes_);
+        if (!encoder_.append(words[i].substr(shared), codes_, stop)) return false;
         const unsigned upper = head_of(shared);
         heads_.push_back(static_cast<char>(upper << 4 | head_of(codes_.size() - before - 1)));
     }
+    const std::string_view rest = first.substr(std::min(first.size(), kSeparatorBytes));
+    // So that it does not grow step by step, copying all each time.
+    if (rest.size() + codes_.size() > kLookEvery)
+        out.reserve(out.size() + heads_.size() + rest.size() + codes_.size() + excess_.size() + 1);
     out.push_back(static_cast<char>(std::min<std::size_t>(first.size(), kMostFirst)));
     out += heads_;
-    out += first.substr(std::min(first.size(), kSeparatorBytes));
-    out += codes_;
+    if (!stoppable_append(out, rest, stop) || !stoppable_append(out, codes_, stop)) return false;
     out.append(excess_.rbegin(), excess_.rend());
+    return true;
 }
 
-void count_words(Words words, Part& part) {
-    for (const std::string_view word : words) {
-        for (const char byte : word) part.alphabet.set(static_cast<std::uint8_t>(byte));
+/// False when stopped.
+bool count_words(Words words, Part& part, Stop stop) {
+    for (std::string_view word : words) {
         part.text_bytes += word.size();
         part.longest = std::max<std::uint64_t>(part.longest, word.size());
+        for (; !word.empty(); word.remove_prefix(std::min(kLookEvery, word.size()))) {
+            if (word.size() > kLookEvery && stop()) return false;
+            for (const char byte : word.substr(0, kLookEvery))
+                part.alphabet.set(static_cast<std::uint8_t>(byte));
+        }
     }
+    return true;
 }
 
 Result<std::vector<Part>> make_parts(Words words, std::size_t buckets, const SymbolTable& symbols,
@@ -108,8 +121,9 @@ Result<std::vector<Part>> make_parts(Words words, std::size_t buckets, const Sym
         for (std::size_t bucket = task * kTaskBuckets; bucket < end; ++bucket) {
             const std::size_t before = part.bytes.size();
             const Words own = bucket_of(words, bucket);
-            writer.append(own, part.bytes);
-            count_words(own, part);
+            if (!writer.append(own, part.bytes, execution.stop()) ||
+                !count_words(own, part, execution.stop()))
+                return Status::cancelled();
             if (part.bytes.size() - before > UINT32_MAX)
                 return {ErrorCode::invalid_argument, "the words of a dictionary are too long"};
             part.sizes.push_back(static_cast<std::uint32_t>(part.bytes.size() - before));
@@ -143,8 +157,9 @@ TrieHeader header_of(Words words, const SymbolTable& symbols, const std::vector<
     return header;
 }
 
-std::vector<std::uint8_t> assemble(TrieHeader header, Words words, std::size_t buckets,
-                                   const SymbolTable& symbols, std::vector<Part>& parts) {
+Result<std::vector<std::uint8_t>> assemble(TrieHeader header, Words words, std::size_t buckets,
+                                           const SymbolTable& symbols, std::vector<Part>& parts,
+                                           Stop stop) {
     std::vector<std::uint8_t> image;
     image.reserve(header.bytes);
     put(image, header);
@@ -160,7 +175,7 @@ std::vector<std::uint8_t> assemble(TrieHeader header, Words words, std::size_t b
     image.resize(FrontPlaces(header).buckets);
     write_symbols(symbols, image.data() + FrontPlaces(header).symbols);
     for (Part& part : parts) {
-        image.insert(image.end(), part.bytes.begin(), part.bytes.end());
+        if (!stoppable_append(image, part.bytes, stop)) return Status::cancelled();
         part.bytes = {};
     }
     header.checksum = trie_checksum(image);
@@ -223,7 +238,7 @@ Result<std::vector<std::uint8_t>> build_front_trie(std::span<const std::string_v
     }
     if (Status status = check_front_size(payload, longest); !status.ok()) return status;
     const TrieHeader header = header_of(words, symbols, *parts);
-    return assemble(header, words, buckets, symbols, *parts);
+    return assemble(header, words, buckets, symbols, *parts, execution.stop());
 }
 
 }  // namespace gputext

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <string_view>
 #include <vector>
 
 #include "cpp/stop.hpp"
@@ -23,6 +24,18 @@ bool stoppable_assign(std::vector<T>& vector, std::size_t size, const T& value, 
     while (vector.size() < size) {
         if (stop()) return false;
         vector.resize(vector.size() + std::min(step, size - vector.size()), value);
+    }
+    return true;
+}
+
+/// Appends the bytes. Returns false when stopped, after some of them.
+template <class Container>
+bool stoppable_append(Container& container, std::string_view bytes, Stop stop) {
+    while (!bytes.empty()) {
+        if (bytes.size() > kLookEvery && stop()) return false;
+        const std::string_view part = bytes.substr(0, kLookEvery);
+        container.insert(container.end(), part.begin(), part.end());
+        bytes.remove_prefix(part.size());
     }
     return true;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "cpp/stoppable.hpp"
+
 namespace gputext {
 namespace {
 
@@ -147,13 +149,18 @@ std::uint8_t SymbolEncoder::code_at(std::string_view text) const {
     return SymbolTable::kEscape;
 }
 
-void SymbolEncoder::append(std::string_view text, std::string& codes) const {
+bool SymbolEncoder::append(std::string_view text, std::string& codes, Stop stop) const {
     while (!text.empty()) {
-        const std::uint8_t code = code_at(text);
-        codes.push_back(static_cast<char>(code));
-        if (code == SymbolTable::kEscape) codes.push_back(text[0]);
-        text.remove_prefix(code == SymbolTable::kEscape ? 1 : table_.lengths[code]);
+        if (stop()) return false;
+        const std::size_t rest = text.size() - std::min(text.size(), kLookEvery);
+        while (text.size() > rest) {
+            const std::uint8_t code = code_at(text);
+            codes.push_back(static_cast<char>(code));
+            if (code == SymbolTable::kEscape) codes.push_back(text[0]);
+            text.remove_prefix(code == SymbolTable::kEscape ? 1 : table_.lengths[code]);
+        }
     }
+    return true;
 }
 
 }  // namespace gputext

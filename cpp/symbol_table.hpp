@@ -47,8 +47,8 @@ public:
 
     /// The code of the longest symbol that `text`, which is not empty, begins with, or kEscape.
     std::uint8_t code_at(std::string_view text) const;
-    /// Appends the codes of `text`.
-    void append(std::string_view text, std::string& codes) const;
+    /// Appends the codes of `text`; false when stopped, after some of them.
+    bool append(std::string_view text, std::string& codes, Stop stop = {}) const;
 
 private:
     struct Symbol {

@@ -1,7 +1,10 @@
 #include "cpp/vocabulary.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <stdexcept>
+
+#include "cpp/stoppable.hpp"
 
 namespace gputext {
 namespace {
@@ -39,7 +42,20 @@ void Vocabulary::lengthen() {
     slots_.swap(longer);
 }
 
-std::uint32_t Vocabulary::add(std::string_view term) {
+/// Adds its bytes to those of all terms; false when stopped.
+bool Vocabulary::append(std::string_view term, Stop stop) {
+    characters_.resize(ends_.back());  // without what a call that threw or was stopped left
+    if (term.size() > characters_.capacity() - characters_.size() &&
+        characters_.size() + term.size() > kLookEvery) {
+        std::vector<char> longer;
+        longer.reserve(characters_.size() + std::max(characters_.size(), term.size()));
+        if (!stoppable_append(longer, {characters_.data(), characters_.size()}, stop)) return false;
+        characters_.swap(longer);
+    }
+    return stoppable_append(characters_, term, stop);
+}
+
+std::uint32_t Vocabulary::add(std::string_view term, Stop stop) {
     const std::uint32_t hash = hash_of(term);
     std::size_t at = slot_of(term, hash);
     if (slots_[at].number != kNone) return slots_[at].number;
@@ -49,8 +65,7 @@ std::uint32_t Vocabulary::add(std::string_view term) {
         lengthen();
         at = slot_of(term, hash);
     }
-    characters_.resize(ends_.back());  // without what a call that threw left
-    characters_.insert(characters_.end(), term.begin(), term.end());
+    if (!append(term, stop)) return kNone;
     ends_.push_back(characters_.size());
     slots_[at] = {hash, number};
     return number;

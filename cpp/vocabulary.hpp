@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cpp/stop.hpp"
 #include "cpp/words.hpp"
 
 namespace gputext {
@@ -26,8 +27,9 @@ public:
     std::uint32_t size() const { return static_cast<std::uint32_t>(ends_.size() - 1); }
 
     /// The term's number, which is size() when it is new. Amortised O(bytes). Throws
-    /// std::length_error for the term 2^32 - 1.
-    std::uint32_t add(std::string_view term);
+    /// std::length_error for the term 2^32 - 1. A term of many millions of bytes may be stopped: it
+    /// is not added then, and the result is kNone.
+    std::uint32_t add(std::string_view term, Stop stop = {});
 
     /// The term's number, or kNone.
     std::uint32_t find(std::string_view term) const;
@@ -56,6 +58,7 @@ private:
 
     std::size_t slot_of(std::string_view term, std::uint32_t hash) const;
     void lengthen();
+    bool append(std::string_view term, Stop stop);
 
     std::vector<char> characters_;     // of all terms, one behind the other
     std::vector<std::uint64_t> ends_;  // of term n: [ends_[n], ends_[n + 1])

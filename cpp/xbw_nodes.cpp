@@ -142,6 +142,7 @@ Status Numbering::add_nodes() {
             parents_[node] = parent;
             keys_[node] = (symbol + std::uint64_t{1}) << top | keys_[parent] >> key_bits_;
             ancestors_[node] = at + 1 > key_symbols_ ? path[at + 1 - key_symbols_] : 0;
+            if (node % kTask == 0 && execution_.stop_requested()) return Status::cancelled();
         }
         nodes_.word_nodes[i] = path[word.size()];
         if (node - looked < kTask && i % kTask != 0) continue;

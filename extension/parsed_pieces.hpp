@@ -12,8 +12,10 @@ extern "C" {
 
 namespace gputext {
 
-/// Where the piece of about 1 MB ends that begins there: behind a line or else a word of its second
-/// half.
+/// Where the piece of about 1 MB ends that begins there: behind a line, or else behind a blank. A
+/// piece without any is cut at about 2 MB, behind a character that ends a word if there is one near
+/// that place. If there is none, the word at that place has more than the 2047 bytes that
+/// to_tsvector() takes, and so do both parts of it.
 std::size_t end_of_piece(std::string_view text, std::size_t begin);
 
 /// The words of a piece in their order, as to_tsvector() finds them, in memory of the current

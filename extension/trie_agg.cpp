@@ -79,8 +79,8 @@ PGDLLEXPORT Datum gputext_trie_agg_transition(PG_FUNCTION_ARGS) {
     const std::string_view word = view_of(PG_GETARG_VARLENA_PP(1));
     Failure failure;
     if (!attempt(failure, [&]() -> Status {
-            words->add(word);
-            return {};
+            const bool added = words->add(word, stop_on_interrupt()) != Vocabulary::kNone;
+            return added ? Status() : Status::cancelled();
         }))
         raise_failure(failure);
     PG_RETURN_POINTER(words);

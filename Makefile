@@ -104,6 +104,15 @@ COMPILE_cpp = $(CXX) $(GPUTEXT_CXXFLAGS) $(filter-out -I%,$(CPPFLAGS)) -I.
 COMPILE_extension = $(CXX) $(GPUTEXT_CXXFLAGS) -isystem $(includedir_server) \
 	-D'PGDLLEXPORT=__attribute__((visibility("default")))' $(CPPFLAGS)
 
+# The release that the module and gputextd compare.
+RELEASE = build/pgxs/generated/release.hpp
+$(RELEASE): $(wildcard cpp/*.?pp gputextd/*.?pp kernels/*.cu kernels/*.cuh kernels/*.hpp) \
+		extension/gputext.control scripts/write-release
+	@$(MKDIR_P) $(@D)
+	@scripts/write-release $@
+	@touch $@
+build/pgxs/extension/release.o: $(RELEASE)
+
 # Another compiler, other flags or a source more or less: build again.
 SETTINGS = $(OBJS) | $(COMPILE_cpp) | $(COMPILE_extension) | $(LINK.shared) $(LDFLAGS) $(SHLIB_LINK)
 build/pgxs/settings: FORCE

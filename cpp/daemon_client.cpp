@@ -632,12 +632,14 @@ MaybeEvent DaemonConnection::receive_packet_or_none() {
     }
 }
 
-/// No event for the hello, which the connection handles itself.
+/// No event for the hello, which the connection keeps.
 MaybeEvent DaemonConnection::understand(Packet& packet) {
     Result<Message> message = decode(packet.bytes, packet.descriptors.size());
-    if (message.status().code() == ErrorCode::unavailable)
+    if (message.status().code() == ErrorCode::unavailable) {
+        other_protocol_ = true;
         return Status(ErrorCode::unavailable, "gputextd speaks " + message.status().message(),
                       "It is of another release of gputext: restart the server.");
+    }
     if (!message.ok()) return broken_reply(message.status().message());
     if (auto* error = std::get_if<ErrorReply>(&*message)) {
         const bool of_job = submits_job(error->request);
@@ -646,8 +648,10 @@ MaybeEvent DaemonConnection::understand(Packet& packet) {
             Failed{{error->code, std::move(error->message), std::move(error->hint)}, of_job});
     }
     if (!greeted_) {
-        greeted_ = std::holds_alternative<Hello>(*message);
-        if (!greeted_) return broken_reply("a message before the hello");
+        const auto* const hello = std::get_if<Hello>(&*message);
+        if (hello == nullptr) return broken_reply("a message before the hello");
+        release_ = hello->release;
+        greeted_ = true;
         return std::optional<DaemonEvent>();
     }
     if (const auto* reply = std::get_if<NearDuplicatesReply>(&*message))

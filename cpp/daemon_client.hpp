@@ -251,6 +251,11 @@ public:
     /// Whether gputextd has answered the hello. It reads nothing else before, so that a job sent on
     /// a connection that ends without it has not been looked at.
     bool greeted() const { return greeted_; }
+    /// What gputextd said in its hello: see Hello. Empty before.
+    const std::string& release() const { return release_; }
+    /// Whether receive() has ended with an error since gputextd speaks another version of the
+    /// protocol.
+    bool other_protocol() const { return other_protocol_; }
 
     // Each of these sends one message. An error that is unavailable means that the connection is of
     // no use any more; what the server may have said about it is still to be received.
@@ -324,6 +329,8 @@ private:
 
     FileDescriptor socket_;
     bool greeted_ = false;
+    bool other_protocol_ = false;
+    std::string release_;
     bool ended_ = false;  // receive() has returned an error
     Expected expected_;
 };

@@ -113,7 +113,8 @@ inline constexpr std::size_t kMaxPhases = 64;
 struct Hello {
     static constexpr std::uint16_t type = 1;
     std::uint32_t pid = 0;
-    std::string release;  // of the program that speaks, for people
+    /// Of the server: its version and a digest of its sources. A client has none.
+    std::string release;
 };
 
 /// What every job says, whatever its operator.

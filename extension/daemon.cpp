@@ -7,6 +7,7 @@ extern "C" {
 #include "utils/wait_event.h"
 }
 
+#include "extension/release.hpp"
 #include "extension/supervisor.hpp"
 
 namespace gputext {
@@ -32,11 +33,45 @@ void doubt(SharedDaemon& daemon) {
     SetLatch(daemon.latch);
 }
 
-DaemonAccess ready(pid_t daemon) {
+bool of_this_release(const SharedDaemon& daemon) {
+    return strcmp(daemon.release, module_release()) == 0;
+}
+
+/// Which of the two is older, as far as the files on disk tell it.
+void describe_difference(const SharedDaemon& daemon, DaemonAccess& access) {
+    char(&text)[sizeof access.difference] = access.difference;
+    if (daemon.replaced)
+        snprintf(text, sizeof text,
+                 "gputextd (%s) is older than this session's gputext (%s), and is replaced when it "
+                 "has no more jobs",
+                 daemon.release, module_release());
+    else if (module_is_replaced())
+        snprintf(
+            text, sizeof text,
+            "this session's gputext (%s) is older than gputextd (%s): connect anew, or restart "
+            "the server where it preloads gputext",
+            module_release(), daemon.release);
+    else
+        snprintf(text, sizeof text,
+                 "gputextd (%s) and this session's gputext (%s) were not built from the same "
+                 "sources: install both of one build",
+                 daemon.release, module_release());
+}
+
+DaemonAccess ready(const SharedDaemon& daemon) {
     DaemonAccess access{};
     access.ready = true;
-    access.daemon = daemon;
+    access.daemon = daemon.daemon;
+    if (!of_this_release(daemon)) describe_difference(daemon, access);
     return access;
+}
+
+/// Once for each gputextd.
+void warn_of_difference(const DaemonAccess& access) {
+    static pid_t warned_of = 0;
+    if (access.difference[0] == '\0' || warned_of == access.daemon) return;
+    warned_of = access.daemon;
+    ereport(WARNING, (errmsg("%s", access.difference)));
 }
 
 DaemonAccess refused(Fallback reason, const char* message, const char* why, const char* hint) {
@@ -77,11 +112,14 @@ private:
     bool decide_locked(SharedDaemon& daemon, DaemonAccess& access) {
         switch (daemon.phase) {
             case DaemonPhase::ready:
-                if (daemon.daemon != doubted_ || daemon.changed_at > begin_) {
-                    access = ready(daemon.daemon);
+                if (daemon.changed_at > begin_ ||
+                    (daemon.daemon != doubted_ && of_this_release(daemon)) ||
+                    (daemon.daemon != doubted_ && milliseconds_since(begin_) > kTimeToNotice)) {
+                    access = ready(daemon);
                     return true;
                 }
                 doubt(daemon);
+                if (daemon.daemon != doubted_) return false;
                 return late(want_ == Want::device ? kTimeToReplace : kTimeToNotice,
                             "gputextd takes no connections", "", access);
             case DaemonPhase::absent:
@@ -100,18 +138,33 @@ private:
             case DaemonPhase::no_devices:
                 if (look_again(daemon)) return !register_supervisor(daemon, access);
                 access = refused(Fallback::no_device, "there is no GPU to use", daemon.why, "");
+                add_next_look(daemon, access);
                 return true;
             case DaemonPhase::failed:
                 if (look_again(daemon)) return !register_supervisor(daemon, access);
                 access = refused(Fallback::not_ready, "gputextd cannot be started", daemon.why, "");
+                add_next_look(daemon, access);
                 return true;
         }
         pg_unreachable();
     }
 
     /// What was found before this approach may have changed since.
-    bool look_again(const SharedDaemon& daemon) const {
-        return want_ == Want::device && daemon.changed_at < begin_;
+    bool look_again(SharedDaemon& daemon) const {
+        if (want_ != Want::device || daemon.changed_at >= begin_) return false;
+        const bool reloaded = PgReloadTime > daemon.changed_at;
+        if (reloaded) daemon.looks_in_vain = 0;
+        return reloaded || daemon.look_again_at <= begin_;
+    }
+
+    /// Tells who wanted a look when there will be one.
+    void add_next_look(const SharedDaemon& daemon, DaemonAccess& access) const {
+        if (want_ != Want::device || daemon.changed_at >= begin_) return;
+        const std::size_t used = strlen(access.message);
+        snprintf(access.message + used, sizeof access.message - used,
+                 " (looked for %ld s ago, and again in %ld s or after a reload)",
+                 milliseconds_since(daemon.changed_at) / 1000,
+                 TimestampDifferenceMilliseconds(begin_, daemon.look_again_at) / 1000 + 1);
     }
 
     bool late(long patience, const char* message, const char* why, DaemonAccess& access) const {
@@ -151,7 +204,9 @@ private:
 }  // namespace
 
 DaemonAccess reach_daemon(Want want, pid_t doubted) {
-    return Approach(want, doubted).run();
+    const DaemonAccess access = Approach(want, doubted).run();
+    warn_of_difference(access);
+    return access;
 }
 
 void doubt_daemon() {

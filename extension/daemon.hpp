@@ -25,12 +25,16 @@ struct DaemonAccess {
     Fallback reason;
     char message[600];
     char hint[200];
+    char difference[300];  // ready: how its release is another one than this session's, or nothing
 };
 
 /// Starts the supervisor if there is none, and waits until gputextd is ready or is known not to
 /// become so: when it was not running about a second, at most kDaemonPatience. Serves interrupts
 /// meanwhile. `doubted` is a process that was said to be ready and then did not answer: it is ready
-/// when it has answered the supervisor since; if it does not, it is replaced.
+/// when it has answered the supervisor since; if it does not, it is replaced. So is one of another
+/// release than this session's, if its program was replaced on disk and it has no jobs; else the
+/// session is warned of it once. Devices that were not found are looked for again ever later, and
+/// at once after a reload of the configuration.
 DaemonAccess reach_daemon(Want want, pid_t doubted = 0);
 
 /// Lets the supervisor see whether gputextd answers, and replace it if not.

@@ -43,23 +43,30 @@ DaemonProbe::State DaemonProbe::advance(pid_t daemon) noexcept {
 void DaemonProbe::connect(pid_t daemon) {
     auto connection = DaemonConnection::connect(kDaemonSocket);
     if (!connection.ok() || !is_of(**connection, daemon)) return;
-    if ((*connection)->ask_devices().ok()) connection_ = std::move(*connection);
+    if ((*connection)->ask_devices().ok() && (*connection)->ask_activity().ok())
+        connection_ = std::move(*connection);
 }
 
 void DaemonProbe::receive() {
     for (;;) {
         Result<std::optional<DaemonEvent>> event = connection_->receive();
-        if (!event.ok()) return connection_.reset();
+        if (!event.ok()) {
+            if (connection_->other_protocol()) state_ = State::other_protocol;
+            return connection_.reset();
+        }
         if (!event->has_value()) return;
-        if (auto* list = std::get_if<DeviceList>(&**event)) {
-            answer_ = std::move(*list);
+        if (auto* list = std::get_if<DeviceList>(&**event)) answer_ = std::move(*list);
+        if (const auto* list = std::get_if<ActivityList>(&**event)) {  // the last answer
+            jobs_ = list->jobs.size();
+            release_ = connection_->release();
             state_ = State::answered;
             return;
         }
     }
 }
 
-void DaemonProbe::copy_devices(SharedDaemon& daemon) const {
+void DaemonProbe::copy_answer(SharedDaemon& daemon) const {
+    strlcpy(daemon.release, release_.c_str(), sizeof daemon.release);
     daemon.devices = std::min(devices(), static_cast<int>(kMaxDevices));
     for (int i = 0; i < daemon.devices; ++i) {
         const DeviceInfo& info = answer_.devices[i];

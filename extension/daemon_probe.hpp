@@ -1,10 +1,11 @@
-// extension/daemon_probe.hpp - asks a gputextd that was just started for its devices
+// extension/daemon_probe.hpp - asks a running gputextd for its release, its devices and its jobs
 
 #pragma once
 
 #include <sys/types.h>
 
 #include <memory>
+#include <string>
 
 #include "cpp/daemon_client.hpp"
 #include "extension/shared_state.hpp"
@@ -14,7 +15,12 @@ namespace gputext {
 /// Never blocks, raises no error, lets no exception out.
 class DaemonProbe {
 public:
-    enum class State { over, asking, answered };
+    enum class State {
+        over,
+        asking,
+        answered,
+        other_protocol  // it is of a release that cannot be understood
+    };
 
     void open();
     void close();
@@ -26,7 +32,8 @@ public:
     // Once it has answered:
     int devices() const { return static_cast<int>(answer_.devices.size()); }
     const char* why_none() const { return answer_.why_none.c_str(); }
-    void copy_devices(SharedDaemon& daemon) const;
+    std::size_t jobs() const { return jobs_; }  // that wait or run
+    void copy_answer(SharedDaemon& daemon) const;
 
 private:
     void connect(pid_t daemon);
@@ -34,7 +41,9 @@ private:
 
     State state_ = State::over;
     std::unique_ptr<DaemonConnection> connection_;
+    std::string release_;
     DeviceList answer_;
+    std::size_t jobs_ = 0;
 };
 
 }  // namespace gputext

@@ -1,6 +1,5 @@
 #include "extension/daemon_process.hpp"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -35,10 +34,8 @@ struct CommandLine {
 
 /// The directory that this library was loaded from has gputextd, too.
 void find_program(char (&program)[MAXPGPATH]) {
-    Dl_info library;
-    if (dladdr(reinterpret_cast<const void*>(&start_daemon_process), &library) == 0)
+    if (!find_module(program))
         ereport(ERROR, (errmsg("could not find the directory of gputext's library")));
-    strlcpy(program, library.dli_fname, sizeof program);
     get_parent_directory(program);
     join_path_components(program, program, "gputextd");
 }
@@ -122,6 +119,12 @@ bool arrange_descriptors(int lifeline, int log) {
 }
 
 }  // namespace
+
+FileIdentity daemon_program() {
+    char program[MAXPGPATH];
+    find_program(program);
+    return access(program, X_OK) == 0 ? identity_of(program) : FileIdentity();
+}
 
 DaemonProcess start_daemon_process(const DaemonSettings& settings) {
     CommandLine line;

@@ -4,6 +4,8 @@
 
 #include <sys/types.h>
 
+#include "extension/file_identity.hpp"
+
 namespace gputext {
 
 struct DaemonSettings {
@@ -27,6 +29,9 @@ struct DaemonProcess {
 DaemonProcess start_daemon_process(const DaemonSettings& settings);
 
 inline constexpr int kCannotRun = 127;
+
+/// The program that it would run: nothing while there is none that is executable.
+FileIdentity daemon_program();
 
 /// Asks it to end, without waiting for that.
 void ask_to_end(DaemonProcess& process);

@@ -12,10 +12,13 @@ extern "C" {
 namespace gputext {
 namespace {
 
-void put_row(ReturnSetInfo* result, int number, const SharedDevice& device) {
+void put_row(ReturnSetInfo* result, int number, const SharedDevice& device,
+             const DaemonAccess& access) {
+    const char* status = "ready";
+    if (access.difference[0] != '\0') status = psprintf("ready; %s", access.difference);
     Datum values[] = {Int32GetDatum(number), CStringGetTextDatum(device.name),
                       Int64GetDatum(static_cast<int64>(device.memory)),
-                      CStringGetTextDatum(device.driver), CStringGetTextDatum("ready")};
+                      CStringGetTextDatum(device.driver), CStringGetTextDatum(status)};
     bool nulls[lengthof(values)] = {};
     tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
@@ -54,7 +57,7 @@ PGDLLEXPORT Datum gputext_devices(PG_FUNCTION_ARGS) {
         PG_RETURN_NULL();
     }
     const SharedDaemon* daemon = copy_daemon();
-    for (int i = 0; i < daemon->devices; ++i) put_row(result, i, daemon->device[i]);
+    for (int i = 0; i < daemon->devices; ++i) put_row(result, i, daemon->device[i], access);
     PG_RETURN_NULL();
 }
 }

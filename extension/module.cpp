@@ -1,6 +1,7 @@
 #include "extension/postgres.hpp"
 
 #include "extension/daemon.hpp"
+#include "extension/release.hpp"
 #include "extension/settings.hpp"
 
 extern "C" {
@@ -10,6 +11,7 @@ PGDLLEXPORT void _PG_init(void);
 
 void _PG_init(void) {
     gputext::define_settings();
+    gputext::remember_module_file();
     gputext::preload_supervisor();
 }
 }

@@ -50,6 +50,10 @@ struct SharedDaemon {
     bool doubted;         // a session got no answer from a daemon that is ready: ask it again
     TimestampTz changed_at;
     char why[512];
+    int looks_in_vain;          // for devices, or for a program that can be run, one after another
+    TimestampTz look_again_at;  // after such a look, not before
+    char release[kMaxName];     // of the daemon that is ready, as in Hello
+    bool replaced;              // its program on disk is another one than that which runs
     int devices;                // how many of the list hold
     SharedDevice device[kMaxDevices];
 };

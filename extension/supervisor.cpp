@@ -33,7 +33,10 @@ constexpr TimestampTz kTimeToEnd = 3000;          // milliseconds, before it is 
 constexpr TimestampTz kTimeToDie = 5000;   // milliseconds, when killed; drivers can hold it up
 constexpr TimestampTz kForgiving = 60000;  // milliseconds that it runs until its past is forgotten
 constexpr int kForgiven = 5;               // ends before it has to wait
-constexpr TimestampTz kLongestWait = 60000;  // milliseconds
+constexpr TimestampTz kLongestWait = 60000;    // milliseconds
+constexpr int kLooksAtOnce = 3;                // for devices, in vain, before sessions have to wait
+constexpr TimestampTz kLongestPause = 300000;  // milliseconds between two such looks
+constexpr long kLookForIdleness = 1000;        // milliseconds, when its program was replaced
 
 // All of the supervisor's life is one function's in one process.
 DaemonProcess process;
@@ -43,7 +46,21 @@ char last_end[512];  // of gputextd by itself: why
 
 // ---- What the sessions see ----
 
-void set_phase(DaemonPhase phase, const char* why = "") {
+/// How long sessions have to do with what is known, after so many looks that found no device.
+TimestampTz pause_after(int looks) {
+    if (looks < kLooksAtOnce) return 0;
+    return std::min(kLongestPause, TimestampTz{1000} << std::min(looks - kLooksAtOnce, 9));
+}
+
+/// Under the lock.
+void count_look(SharedDaemon& daemon) {
+    if (daemon.phase == DaemonPhase::ready) daemon.looks_in_vain = 0;
+    if (daemon.phase != DaemonPhase::no_devices && daemon.phase != DaemonPhase::failed) return;
+    daemon.look_again_at =
+        TimestampTzPlusMilliseconds(daemon.changed_at, pause_after(++daemon.looks_in_vain));
+}
+
+void set_phase(DaemonPhase phase, const char* why = "", bool replaced = false) {
     SharedState* state = shared_state();
     LWLockAcquire(&state->lock, LW_EXCLUSIVE);
     SharedDaemon& daemon = state->daemon;
@@ -52,7 +69,9 @@ void set_phase(DaemonPhase phase, const char* why = "") {
     daemon.doubted = false;
     daemon.changed_at = GetCurrentTimestamp();
     strlcpy(daemon.why, why, sizeof daemon.why);
-    if (phase == DaemonPhase::ready) probe.copy_devices(daemon);
+    daemon.replaced = replaced;
+    count_look(daemon);
+    if (phase == DaemonPhase::ready) probe.copy_answer(daemon);
     LWLockRelease(&state->lock);
     ConditionVariableBroadcast(&state->changed);
 }
@@ -199,47 +218,102 @@ bool is_doubted() {
     return doubted;
 }
 
-/// When gputextd was asked for its devices, and how long it may take to say them.
-struct Question {
-    TimestampTz asked;
-    TimestampTz patience;
+/// What is known of the gputextd that runs.
+class Acquaintance {
+public:
+    Acquaintance() : program_(daemon_program()) {}
+
+    /// Which devices it has, and whether it is busy.
+    void ask(TimestampTz patience) {
+        probe.open();
+        asked_ = GetCurrentTimestamp();
+        patience_ = patience;
+    }
+
+    /// Asks again when a session doubts that it is the right one, or that it answers at all; and
+    /// while it is to be replaced as soon as it has no job.
+    void ask_again_if_need_be() {
+        if (probe.asking()) return;
+        const bool waits = replaced_ && milliseconds_since(asked_) >= kLookForIdleness;
+        if (waits || is_doubted()) ask(kTimeToAnswerAgain);
+    }
+
+    /// Milliseconds until there is something to do without an event.
+    long patience() const {
+        if (probe.asking()) return kProbeEvery;
+        return replaced_ ? kLookForIdleness : -1;
+    }
+
+    enum class Finding {
+        none,  // as yet, or that sessions may go on with it
+        no_devices,
+        other_release,  // one that this supervisor does not understand
+        to_be_replaced  // its program on disk is another one, and it has no job
+    };
+
+    /// Takes in its answer, if there is one.
+    Finding advance() {
+        switch (probe.advance(process.pid)) {
+            case DaemonProbe::State::asking:
+                if (milliseconds_since(asked_) > patience_) {
+                    ereport(WARNING, (errmsg("gputextd does not answer and is killed")));
+                    probe.close();
+                    kill_daemon();
+                }
+                return Finding::none;
+            case DaemonProbe::State::answered:
+                probe.close();
+                return understand();
+            case DaemonProbe::State::other_protocol:
+                probe.close();
+                return Finding::other_release;
+            case DaemonProbe::State::over:
+                return Finding::none;
+        }
+        return Finding::none;
+    }
+
+private:
+    Finding understand() {
+        if (probe.devices() == 0) return Finding::no_devices;
+        const FileIdentity now = daemon_program();
+        replaced_ = now.exists && !(now == program_);
+        if (replaced_ && probe.jobs() == 0) return Finding::to_be_replaced;
+        set_phase(DaemonPhase::ready, "", replaced_);
+        return Finding::none;
+    }
+
+    FileIdentity program_;  // when it was started
+    TimestampTz asked_ = 0;
+    TimestampTz patience_ = 0;
+    bool replaced_ = false;
 };
 
-Question ask_for_devices(TimestampTz patience) {
-    probe.open();
-    return {GetCurrentTimestamp(), patience};
-}
-
-/// Waits for its devices. True when it has none and is to go.
-bool found_no_devices(const Question& question) {
-    switch (probe.advance(process.pid)) {
-        case DaemonProbe::State::asking:
-            if (milliseconds_since(question.asked) > question.patience) {
-                ereport(WARNING, (errmsg("gputextd does not answer and is killed")));
-                probe.close();
-                kill_daemon();
-            }
-            return false;
-        case DaemonProbe::State::answered:
-            probe.close();
-            if (probe.devices() == 0) return true;
-            set_phase(DaemonPhase::ready);
-            return false;
-        case DaemonProbe::State::over:
-            return false;
-    }
-    return false;
+/// Ends a gputextd that is of no use. The supervisor leaves, too: the next job starts another one,
+/// by the library that is installed then.
+void end_useless_daemon(Acquaintance::Finding finding) {
+    end_daemon();
+    if (finding == Acquaintance::Finding::no_devices)
+        set_phase(DaemonPhase::no_devices, probe.why_none());
+    if (finding == Acquaintance::Finding::other_release)
+        set_phase(DaemonPhase::failed,
+                  "the program that is installed is of another release than the server has loaded: "
+                  "restart the server");
+    if (finding == Acquaintance::Finding::to_be_replaced)
+        ereport(LOG, (errmsg("gputextd has ended since another program was installed: the next job "
+                             "starts that one")));
 }
 
 /// From its start to its end.
 Next run_daemon(bool& ended_by_itself) {
     const DaemonSettings settings = daemon_settings();
     daemon_log.start_over();
+    Acquaintance daemon;  // before the start: what is installed later is another program
     process = start_daemon_process(settings);
-    Question question = ask_for_devices(kTimeToAnswer);
+    daemon.ask(kTimeToAnswer);
     set_phase(DaemonPhase::starting);
     for (;;) {
-        wait_for_events(probe.asking() ? kProbeEvery : -1);
+        wait_for_events(daemon.patience());
         if (told_to_end()) {
             end_daemon();
             return Next::leave;
@@ -255,10 +329,10 @@ Next run_daemon(bool& ended_by_itself) {
             set_phase(DaemonPhase::failed, last_end);
             return Next::leave;
         }
-        if (!probe.asking() && is_doubted()) question = ask_for_devices(kTimeToAnswerAgain);
-        if (probe.asking() && found_no_devices(question)) {
-            end_daemon();
-            set_phase(DaemonPhase::no_devices, probe.why_none());
+        daemon.ask_again_if_need_be();
+        const auto finding = daemon.advance();
+        if (finding != Acquaintance::Finding::none) {
+            end_useless_daemon(finding);
             return Next::leave;
         }
     }

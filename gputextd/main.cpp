@@ -22,6 +22,7 @@
 #include "cpp/daemon_server.hpp"
 #include "cpp/fake_device.hpp"
 #include "cpp/protocol.hpp"
+#include "release.hpp"  // made by scripts/write-release
 #ifdef GPUTEXT_CUDA
 #include "kernels/cuda_device.hpp"
 #endif
@@ -129,7 +130,7 @@ Options parse_options(int count, char** arguments) {
         if (which == fakes) number(options.fake_devices);
         if (which == faults) options.allow_faults = true;
         if (which == version) {
-            std::printf("gputextd %s, protocol %d\n", GPUTEXT_VERSION, kProtocolVersion);
+            std::printf("gputextd %s, protocol %d\n", GPUTEXT_RELEASE, kProtocolVersion);
             std::exit(kEnded);
         }
         if (which == help) {
@@ -190,7 +191,7 @@ void find_devices(const Options& options, DaemonOptions& daemon) {
 DaemonOptions daemon_options(const Options& options, const Log& log) {
     DaemonOptions daemon;
     daemon.socket_path = options.socket;
-    daemon.release = GPUTEXT_VERSION;
+    daemon.release = GPUTEXT_RELEASE;
     daemon.memory_limit = options.memory_limit;
     daemon.allow_faults = options.allow_faults;
     daemon.log = log;

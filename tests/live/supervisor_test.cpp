@@ -1,6 +1,9 @@
 // The supervisor and what it can meet: no program to run, one that keeps ending or does not answer,
 // no devices, no place for itself, other settings. And what gputextd gets from it.
 
+#include <cmath>
+#include <cstdio>
+
 #include "tests/live/daemon_test.hpp"
 
 namespace gputext::live {
@@ -31,8 +34,44 @@ protected:
         fs::permissions(folder() / "gputextd", static_cast<fs::perms>(executable ? 0755 : 0644));
     }
     void install_program() {
-        fs::copy_file(installed() / "gputextd", folder() / "gputextd",
-                      fs::copy_options::overwrite_existing);
+        fs::remove(folder() / "gputextd");  // a program that runs is not written
+        fs::copy_file(installed() / "gputextd", folder() / "gputextd");
+    }
+
+    /// The same one, which says that it was built from other sources.
+    void install_older_program() {
+        install_program();
+        std::string program = contents(folder() / "gputextd");
+        const std::string release = release_of_program();
+        const std::string digest = release.substr(release.find('+') + 1);
+        ASSERT_EQ(digest.size(), 16u) << release;
+        const std::size_t at = program.find(release);
+        ASSERT_NE(at, std::string::npos);
+        program.replace(at + release.size() - digest.size(), digest.size(), "0123456789abcdef");
+        fs::remove(folder() / "gputextd");
+        std::ofstream(folder() / "gputextd", std::ios::binary) << program;
+        fs::permissions(folder() / "gputextd", static_cast<fs::perms>(0755));
+    }
+
+    /// As it says it: "gputextd VERSION+DIGEST, protocol NUMBER".
+    std::string release_of_program() {
+        const std::string command = (installed() / "gputextd").string() + " --version";
+        const std::unique_ptr<FILE, int (*)(FILE*)> output(popen(command.c_str(), "r"), pclose);
+        char line[200] = "";
+        if (output == nullptr || std::fgets(line, sizeof line, output.get()) == nullptr) return "";
+        const std::string text = line;
+        return text.substr(text.find(' ') + 1, text.find(',') - text.find(' ') - 1);
+    }
+
+    long occurrences(const std::string& words, std::size_t logged) {
+        const std::string log = server().log();
+        long count = 0;
+        for (std::size_t at = logged; (at = log.find(words, at)) != std::string::npos; ++at)
+            ++count;
+        return count;
+    }
+    long looks_since(std::size_t logged) {
+        return occurrences("gputextd is ready, number of devices: 0", logged);
     }
 
     /// From here on the supervisor runs what is in the folder: nothing, as yet.
@@ -132,6 +171,102 @@ TEST_F(Supervisor, WithoutDevicesSaysSo) {
     set_system("gputext.fake_devices", "2");
     expect_job_on_device();
     expect_others_untouched();
+}
+
+TEST_F(Supervisor, LooksForDevicesLessAndLessOften) {
+    use_folder();
+    put_program("#!/bin/sh\nCUDA_VISIBLE_DEVICES= exec " + (installed() / "gputextd").string() +
+                " \"$@\"\n");
+    set_system("gputext.fake_devices", "0");
+    const std::string look =
+        "SELECT count(*) FROM gputext_devices() WHERE device IS NULL AND "
+        "status LIKE 'there is no GPU to use: %'";
+    const std::string known =
+        look + " AND status LIKE '% s ago, and again in % s or after a reload)'";
+    const auto begin = Clock::now();
+    const std::size_t logged = server().log().size();
+    long answers_from_memory = 0;
+    for (int call = 0; call < 200; ++call) {
+        EXPECT_EQ(session().value(look), "1");
+        answers_from_memory += std::stol(session().value(known));
+    }
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
+    // Three at once, then after 1, 2, 4 seconds and so on.
+    const long most = 3 + 1 + static_cast<long>(std::log2(seconds + 1));
+    EXPECT_GE(looks_since(logged), 3);
+    EXPECT_LE(looks_since(logged), most) << seconds << " s";
+    EXPECT_GE(answers_from_memory, 200 - most);
+    // A job that has to have a device gets the same answer; a reload begins anew.
+    expect_error_of_a_gpu("s ago, and again in ", "With gputext.device set to auto or cpu");
+    const std::size_t reloaded = server().log().size();
+    set_system("work_mem", "5MB");
+    EXPECT_EQ(session().value(look), "1");
+    EXPECT_EQ(looks_since(reloaded), 1);
+    set_system("gputext.fake_devices", "2");
+    expect_job_on_device();
+    expect_others_untouched();
+}
+
+// ---- A gputextd of another release ----
+
+TEST_F(Supervisor, TakesUpAProgramThatIsInstalledWhileItRuns) {
+    use_folder();
+    install_older_program();
+    const std::size_t logged = server().log().size();
+    expect_job_on_device();
+    // Neither is newer, as far as the files say it.
+    EXPECT_EQ(occurrences("were not built from the same sources", logged), 1);
+    EXPECT_EQ(session().value("SELECT count(*) FROM gputext_devices() WHERE status LIKE "
+                              "'ready; gputextd (%'"),
+              session().value("SELECT count(*) FROM gputext_devices()"));
+    expect_job_on_device();
+    EXPECT_EQ(occurrences("were not built from the same sources", logged), 1) << "again";
+    const pid_t before = server().daemon();
+    install_program();
+    expect_job_on_device();
+    EXPECT_FALSE(alive(before));
+    EXPECT_EQ(occurrences("another program was installed", logged), 1);
+    EXPECT_EQ(session().value("SELECT count(*) FROM gputext_devices() WHERE status <> 'ready'"),
+              "0");
+    expect_recovered();
+}
+
+TEST_F(Supervisor, LetsJobsEndBeforeItTakesUpAnotherProgram) {
+    use_folder();
+    install_older_program();
+    expect_job_on_device();
+    const auto running = job_in_flight();
+    const pid_t before = server().daemon();
+    const std::size_t logged = server().log().size();
+    install_program();
+    Session late(server().connection());
+    late.rows("SET gputext.device = gpu");
+    EXPECT_EQ(late.value(kJob), kAnswer);
+    EXPECT_EQ(occurrences("is older than this session's gputext", logged), 1);
+    EXPECT_EQ(server().daemon(), before);
+    EXPECT_FALSE(running->done());
+    other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
+    EXPECT_EQ(running->wait(), "57014");
+    // Without any other job.
+    EXPECT_TRUE(eventually([&] { return !alive(before); }));
+    expect_recovered();
+    EXPECT_EQ(occurrences("is older than this session's gputext", logged), 1);
+}
+
+TEST_F(Supervisor, SaysThatTheSessionIsTheOlderOne) {
+    use_folder();
+    install_older_program();
+    // Loaded before another file takes its place.
+    connect_session();
+    session().rows("SELECT edit_distance('a', 'b')");
+    fs::copy_file(installed() / "gputext.so", installed() / "gputext.so.new");
+    fs::rename(installed() / "gputext.so.new", installed() / "gputext.so");
+    const std::size_t logged = server().log().size();
+    expect_job_on_device();
+    EXPECT_EQ(occurrences("this session's gputext", logged), 1);
+    EXPECT_EQ(occurrences("connect anew, or restart", logged), 1);
+    install_program();
+    expect_recovered();
 }
 
 // ---- A gputextd that does not work ----

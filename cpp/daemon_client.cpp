@@ -632,7 +632,7 @@ MaybeEvent DaemonConnection::receive_packet_or_none() {
     }
 }
 
-/// No event for the hello, which is kept.
+/// No event for the hello, which the connection keeps.
 MaybeEvent DaemonConnection::understand(Packet& packet) {
     Result<Message> message = decode(packet.bytes, packet.descriptors.size());
     if (message.status().code() == ErrorCode::unavailable) {

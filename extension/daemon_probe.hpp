@@ -1,5 +1,4 @@
-// extension/daemon_probe.hpp - the supervisor's questions to a gputextd that was started: of which
-// release is it, which devices has it, and how many jobs?
+// extension/daemon_probe.hpp - asks a running gputextd for its release, its devices and its jobs
 
 #pragma once
 

@@ -113,7 +113,7 @@ inline constexpr std::size_t kMaxPhases = 64;
 struct Hello {
     static constexpr std::uint16_t type = 1;
     std::uint32_t pid = 0;
-    /// Of the server: its version and a digest of its sources. A client has none.
+    /// The server's version and a digest of its sources. Empty from a client.
     std::string release;
 };
 

@@ -14,7 +14,7 @@ namespace {
 /// Bytes of a text that are parsed at once: the parser looks for no cancel, and what it gives for
 /// one text is to stay below the 1 GB of an allocation.
 constexpr std::size_t kPiece = std::size_t{1} << 20;
-/// The same where there is no blank to end it at.
+/// Size of a piece where there is no blank to end it at.
 constexpr std::size_t kLongestPiece = 2 * kPiece;
 /// So far around the end of such a piece a better place is looked for. Longer than any word that
 /// to_tsvector() does not ignore, which is what makes a cut harmless where there is none: both

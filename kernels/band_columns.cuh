@@ -187,7 +187,7 @@ struct LaneRows {
         return (out_up & kStepUp) | out_down >> 31;
     }
 
-    /// The same with the step in two numbers: +1 in the highest bit of `in_up`, -1 as an `in_down`
+    /// Advances with the step in two numbers: +1 in the highest bit of `in_up`, -1 as an `in_down`
     /// of 1. The highest bits of what comes out are the step along the last row.
     __device__ void advance(std::uint32_t (&equal)[kParts], std::uint32_t in_up,
                             std::uint32_t in_down, std::uint32_t& out_up, std::uint32_t& out_down) {

@@ -135,8 +135,8 @@ private:
     /// The column that the newest block meets at this epoch's first step.
     __device__ int first_column() const { return kRows * epoch_ - slack_ + 1; }
 
-    /// Those that any lane of the group meets in this epoch. Lane by lane each column is one on
-    /// with every block up.
+    /// Loads the codes that any lane of the group meets in this epoch. Lane by lane each column is
+    /// one on with every block up.
     __device__ void load_codes() {
         if (!busy_) return;
         const int first = first_column();
@@ -195,7 +195,7 @@ private:
         return value;
     }
 
-    /// Of pairs that have met their last column.
+    /// Finishes pairs that have met their last column.
     __device__ void finish(bool ended) {
         const int value = value_of_last_row();
         if (!ended || epoch_ - age_ != last_block_) return;
@@ -272,7 +272,7 @@ private:
     bool usable_;
     bool busy_ = false;
 
-    // Of the group's pair.
+    // State of the group's pair.
     PairTask pair_{};
     std::uint32_t task_ = 0;
     int rows_ = 0, columns_ = 0, limit_ = 0, slack_ = 0;
@@ -280,7 +280,7 @@ private:
     int epoch_ = 0, opened_ = 0, top_age_ = 0;
     int base_value_ = 0, base_column_ = 0;  // of the row above the top block
 
-    // Of the lane.
+    // State of the lane.
     LaneRows<kWords> state_{};
     RowStep step_ = 0;
     int age_ = 0;     // epochs since the lane's block was opened

@@ -419,7 +419,7 @@ private:
     std::uint32_t chunk_count_;
     unsigned lane_, warp_;
 
-    // Of the warp.
+    // State of the warp.
     std::uint32_t text_ = 0, group_ = 0;  // a place; a group of places
     const std::uint8_t* letters_ = nullptr;
     int length_ = 0;                       // of the text
@@ -427,7 +427,7 @@ private:
     int first_chunk_ = 0, last_live_ = 0;  // that a path may come through from the strip above
     int previous_end_ = 0;                 // last chunk of the strip above
 
-    // Of the lane.
+    // State of the lane.
     std::uint32_t place_ = 0;
     LanePair pair_{};
     bool alive_ = false;  // in question

@@ -53,7 +53,7 @@ __device__ inline std::uint32_t power_of(std::uint32_t exponent) {
     return power;
 }
 
-/// Of the powers below that of the exponent.
+/// Sum of all powers with smaller exponents.
 __device__ inline std::uint32_t sum_of_powers(std::uint32_t exponent) {
     std::uint32_t sum = 0;
     for (int t = 3; t >= 0; --t) {

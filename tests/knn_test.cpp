@@ -267,7 +267,7 @@ TEST_P(KnnOnEach, TheFilterLeavesOutNearlyAll) {
     }
 }
 
-/// Of the filtered search, of plain ones, and of copies, which are candidates once.
+/// The filtered search, plain searches, and copies, which are candidates once.
 TEST(Knn, KeepsToItsAnswerLimit) {
     RandomRows random;
     constexpr std::size_t n = 600, d = 5;

@@ -24,7 +24,7 @@ std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
     return value == nullptr || *value == '\0' ? otherwise : std::stoull(value);
 }
 
-/// The same numbers from the same seed with every library.
+/// Gives the same numbers for the same seed with every library.
 class Dice {
 public:
     explicit Dice(std::uint64_t seed) : engine_(seed) {}
@@ -331,7 +331,7 @@ private:
     // ---- Inner queries ----
 
     std::string random_type() {
-        // Those that functions look for come as often as all others.
+        // Types that functions look for come as often as all others.
         static const Types likely = {
             "text",   "text",    "text[]",   "real[]", "double precision[]", "integer[]", "bigint",
             "bytea",  "integer", "tsvector", "ctph",   "varchar[]",          "real",      "oid",

@@ -38,7 +38,7 @@ protected:
         fs::copy_file(installed() / "gputextd", folder() / "gputextd");
     }
 
-    /// The same one, which says that it was built from other sources.
+    /// Installs the program changed so that it says that it was built from other sources.
     void install_older_program() {
         install_program();
         std::string program = contents(folder() / "gputextd");

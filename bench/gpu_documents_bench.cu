@@ -134,7 +134,7 @@ void print_join(const char* name, const std::vector<std::string_view>& texts) {
     for (std::size_t i = 0; i < sorted.size(); ++i) {
         while (end < sorted.size() &&
                sorted[end] - sorted[i] <=
-                   most_edits_below(kThreshold, std::size_t{sorted[end]} + sorted[i]))
+                   most_edits_within(kThreshold, std::size_t{sorted[end]} + sorted[i]))
             ++end;
         compatible += static_cast<double>(end - i - 1);
     }
@@ -148,7 +148,7 @@ void print_join(const char* name, const std::vector<std::string_view>& texts) {
     for (const auto [a, b] : candidates)
         pairs.push_back({a, b,
                          static_cast<std::uint32_t>(
-                             most_edits_below(kThreshold, std::size_t{lengths[a]} + lengths[b]))});
+                             most_edits_within(kThreshold, std::size_t{lengths[a]} + lengths[b]))});
     print_verification(name, documents, pairs);
 }
 
@@ -169,7 +169,7 @@ void bench_versions(const char* name,
         strings.push_back(texts.version(strings.back(), edits(texts)));
         const std::size_t sum = strings[2 * i].size() + strings[2 * i + 1].size();
         pairs.push_back(
-            {2 * i, 2 * i + 1, static_cast<std::uint32_t>(most_edits_below(kThreshold, sum))});
+            {2 * i, 2 * i + 1, static_cast<std::uint32_t>(most_edits_within(kThreshold, sum))});
     }
     std::vector<DocumentPair> all;
     for (std::size_t i = 0; i < repeats; ++i) all.insert(all.end(), pairs.begin(), pairs.end());

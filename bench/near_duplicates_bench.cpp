@@ -3,6 +3,8 @@
 // Arguments: a corpus's documents.bin, ctph or exact, a threshold, the number of threads, and
 // optionally a file to write the pairs of ids and their edit rates to.
 
+#include <sys/resource.h>
+
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -16,9 +18,21 @@
 using namespace gputext;
 using Clock = std::chrono::steady_clock;
 
+/// Of all threads of this process.
+static double processor_seconds() {
+    rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    const auto seconds = [](const timeval& time) {
+        return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+    };
+    return seconds(usage.ru_utime) + seconds(usage.ru_stime);
+}
+
 int main(int count, char** arguments) {
     if (count < 5)
-        return std::fprintf(stderr, "wanted: documents.bin mode threshold threads [pairs.tsv]\n"),
+        return std::fprintf(
+                   stderr,
+                   "wanted: documents.bin mode threshold threads [pairs.tsv [megabytes]]\n"),
                2;
     const bench::Corpus corpus(arguments[1]);
     std::vector<Extent> extents;
@@ -32,21 +46,25 @@ int main(int count, char** arguments) {
     parameters.mode = std::strcmp(arguments[2], "exact") == 0 ? NearDuplicateMode::exact
                                                               : NearDuplicateMode::ctph;
     parameters.threshold = std::atof(arguments[3]);
+    if (count > 6) parameters.memory_limit = std::strtoull(arguments[6], nullptr, 10) << 20;
     Execution execution(static_cast<unsigned>(std::atoi(arguments[4])));
 
     bench::PhaseTimes phases(execution);
     const auto start = Clock::now();
+    const double busy_before = processor_seconds();
     const auto answer = near_duplicates(parameters, documents, {}, execution);
     const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+    const double busy = processor_seconds() - busy_before;
     const auto& by_phase = phases.stop();
     if (!answer.ok()) return std::fprintf(stderr, "%s\n", answer.status().message().c_str()), 1;
 
-    std::printf("%s %s: %zu documents, %.1f MB, %.3f s, %llu pairs\n", arguments[2], arguments[3],
-                documents.size(), static_cast<double>(corpus.bytes()) / 1e6, seconds,
+    std::printf("%s %s: %zu documents, %.1f MB, %.3f s, %.2f processor s, %llu pairs\n",
+                arguments[2], arguments[3], documents.size(),
+                static_cast<double>(corpus.bytes()) / 1e6, seconds, busy,
                 static_cast<unsigned long long>(answer->pairs()));
     for (const auto& [phase, time] : by_phase)
         std::printf("  %-22s %7.3f s\n", phase.c_str(), time);
-    if (count < 6) return 0;
+    if (count < 6 || std::strcmp(arguments[5], "-") == 0) return 0;
     std::ofstream file(arguments[5]);
     file.precision(17);
     std::vector<Neighbour> neighbours;

@@ -218,7 +218,7 @@ Result<NearDuplicates> NearDuplicatesAnswer::read(Stop stop) const noexcept {
         const auto layout = reply_layout(summary.documents, summary.pairs);
         if (!layout || layout->size != file.bytes().size()) return broken_reply("a wrong size");
         auto answer = NearDuplicates::from_parts(
-            summary.copies_are_near, file.array<std::uint32_t>(0, summary.documents),
+            file.array<std::uint32_t>(0, summary.documents),
             file.array<NearPair>(layout->pairs_begin, summary.pairs), stop);
         if (answer.status().code() == ErrorCode::invalid_argument)
             return broken_reply(answer.status().message());

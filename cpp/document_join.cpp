@@ -71,7 +71,7 @@ private:
 
     std::size_t length(std::size_t place) const { return lengths_[order_[place]]; }
 
-    /// At least as many as make an edit rate below the threshold, without its divisions.
+    /// At least as many as the threshold allows, without its divisions.
     std::size_t enough_edits(std::size_t a, std::size_t b) const {
         const auto sum = static_cast<double>(length(a) + length(b));
         return static_cast<std::size_t>(parameters_.threshold * sum) + 1;
@@ -83,7 +83,7 @@ private:
         const auto comparable = [&](std::uint32_t other) {
             const std::size_t longer = lengths_[other];
             return longer - length(place) <=
-                   most_edits_below(parameters_.threshold, longer + length(place));
+                   most_edits_within(parameters_.threshold, longer + length(place));
         };
         const auto begin = order_.begin() + static_cast<std::ptrdiff_t>(place);
         return static_cast<std::size_t>(std::partition_point(begin, order_.end(), comparable) -
@@ -153,7 +153,6 @@ Status join_documents(const DocumentJoin& parameters, const Documents& documents
                       std::span<const std::uint32_t> lengths, Execution& execution,
                       std::vector<IndexPair>& candidates) {
     candidates.clear();
-    if (!any_rate_below(parameters.threshold)) return {};
     return Join(parameters, documents, lengths, execution).run(candidates);
 }
 

@@ -1,4 +1,4 @@
-// cpp/document_join.hpp - finds candidates for all pairs of documents below an edit rate, none
+// cpp/document_join.hpp - finds candidates for all pairs of documents within an edit rate, none
 // missing
 
 #pragma once
@@ -24,8 +24,8 @@ struct DocumentJoin {
     Simd simd = best_simd();
 };
 
-/// Every pair of documents that the filters cannot exclude from having an edit rate below the
-/// threshold, ascending: a superset of the true pairs, half as many again on source files.
+/// Every pair of documents that the filters cannot exclude from having an edit rate of at most
+/// the threshold, ascending: a superset of the true pairs, half as many again on source files.
 /// `lengths` holds each document's number of characters. Filters, in this order: lengths,
 /// characters in common by classes, by themselves, trigrams in common (cpp/document_filter.hpp).
 /// Time: O(sum of sizes) for each tile of features; 16 word operations for each pair of compatible

@@ -448,10 +448,10 @@ double edit_rate(std::size_t distance, std::size_t sum_of_lengths) {
     return static_cast<double>(distance) / static_cast<double>(sum_of_lengths);
 }
 
-std::size_t most_edits_below(double threshold, std::size_t sum_of_lengths) {
+std::size_t most_edits_within(double threshold, std::size_t sum_of_lengths) {
     auto edits = static_cast<std::size_t>(threshold * static_cast<double>(sum_of_lengths));
-    while (edits > 0 && !(edit_rate(edits, sum_of_lengths) < threshold)) --edits;
-    while (edits < sum_of_lengths && edit_rate(edits + 1, sum_of_lengths) < threshold) ++edits;
+    while (edits > 0 && edit_rate(edits, sum_of_lengths) > threshold) --edits;
+    while (edits < sum_of_lengths && edit_rate(edits + 1, sum_of_lengths) <= threshold) ++edits;
     return edits;
 }
 

@@ -52,13 +52,8 @@ private:
 /// distance / sum_of_lengths; 0 for two empty strings.
 double edit_rate(std::size_t distance, std::size_t sum_of_lengths);
 
-/// Whether any distance, even 0, has a rate below the threshold; false for a threshold of 0.
-inline bool any_rate_below(double threshold) {
-    return threshold > 0;
-}
-
-/// The largest distance whose edit_rate is below the threshold, as the division rounds it.
-/// Requires threshold > 0.
-std::size_t most_edits_below(double threshold, std::size_t sum_of_lengths);
+/// The largest distance whose edit_rate is at most the threshold, as the division rounds it.
+/// Requires threshold >= 0.
+std::size_t most_edits_within(double threshold, std::size_t sum_of_lengths);
 
 }  // namespace gputext

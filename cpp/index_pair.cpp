@@ -6,8 +6,8 @@ namespace gputext {
 
 Status PairLists::take(std::vector<IndexPair>& pairs, Stop stop) {
     std::vector<std::uint64_t> all;
-    for (std::vector<std::uint64_t>& list : lists_) {
-        all.insert(all.end(), list.begin(), list.end());
+    for (List& list : lists_) {
+        all.insert(all.end(), list.pairs.begin(), list.pairs.end());
         list = {};
     }
     if (!radix_sort(all, stop)) return Status::cancelled();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <compare>
 #include <cstdint>
 #include <span>
@@ -24,19 +25,36 @@ struct IndexPair {
 /// Pairs found by several threads, each into a list of its own. Kept as first << 32 | second.
 class PairLists {
 public:
-    explicit PairLists(unsigned threads) : lists_(threads) {}
+    /// More than `most` pairs are not wanted.
+    explicit PairLists(unsigned threads, std::uint64_t most = UINT64_MAX)
+        : lists_(threads), most_(most) {}
 
     /// Adds the pair of two different positions, in any order.
     void add(unsigned worker, std::uint32_t a, std::uint32_t b) {
         const auto [first, second] = std::minmax(a, b);
-        lists_[worker].push_back(std::uint64_t{first} << 32 | second);
+        lists_[worker].pairs.push_back(std::uint64_t{first} << 32 | second);
+    }
+
+    /// Whether there are more than are wanted. Cheap enough to be asked every few hundred pairs.
+    bool too_many(unsigned worker) {
+        List& list = lists_[worker];
+        const std::size_t added = list.pairs.size() - list.counted;
+        if (added > 0) count_.fetch_add(added, std::memory_order_relaxed);
+        list.counted = list.pairs.size();
+        return count_.load(std::memory_order_relaxed) > most_;
     }
 
     /// All of them, ascending, each once; the lists are empty then. Error: cancelled.
     Status take(std::vector<IndexPair>& pairs, Stop stop);
 
 private:
-    std::vector<std::vector<std::uint64_t>> lists_;
+    struct List {
+        std::vector<std::uint64_t> pairs;
+        std::size_t counted = 0;
+    };
+    std::vector<List> lists_;
+    const std::uint64_t most_;
+    std::atomic<std::uint64_t> count_{0};
 };
 
 }  // namespace gputext

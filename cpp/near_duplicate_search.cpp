@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -75,7 +76,6 @@ public:
           execution_(execution) {}
 
     Result<NearDuplicates> run() {
-        answer_.copies_are_near_ = any_rate_below(parameters_.threshold);
         for (const auto step :
              {&NearDuplicateSearch::read_documents, &NearDuplicateSearch::find_copies,
               &NearDuplicateSearch::select_first_copies, &NearDuplicateSearch::find_pairs,
@@ -177,7 +177,8 @@ private:
     }
 
     Status find_pairs() {
-        if (!any_rate_below(parameters_.threshold)) return {};
+        // Documents with different bytes are at least one edit apart.
+        if (parameters_.threshold == 0) return {};
         const DistinctDocuments documents{
             {documents_.bytes, extents_, documents_.characters}, lengths_, signatures_};
         return finder_.find(parameters_, documents, execution_, pairs_);
@@ -239,7 +240,7 @@ Result<NearDuplicates> search_near_duplicates(const NearDuplicateParameters& par
 
 double signature_rate(double threshold) {
     // The thesis's factor: edits weigh more on a signature than on its document.
-    return std::min(1.0, 3 * threshold);
+    return std::min(std::nextafter(1.0, 0.0), 3 * threshold);
 }
 
 }  // namespace gputext

@@ -52,7 +52,8 @@ Result<NearDuplicates> search_near_duplicates(const NearDuplicateParameters& par
                                               GivenSignatures signatures, NearPairFinder& finder,
                                               Execution& execution);
 
-/// The edit rate below which two signatures make their documents candidates in mode ctph.
+/// The largest edit rate of two signatures that makes their documents candidates in mode ctph;
+/// below 1, the rate of signatures that cannot be compared.
 double signature_rate(double threshold);
 
 }  // namespace gputext

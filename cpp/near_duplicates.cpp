@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "cpp/components.hpp"
-#include "cpp/document_join.hpp"
 #include "cpp/edit_distance.hpp"
+#include "cpp/exact_search.hpp"
 #include "cpp/near_duplicate_search.hpp"
 #include "cpp/signature_join.hpp"
 #include "cpp/stoppable.hpp"
@@ -13,78 +13,133 @@
 namespace gputext {
 namespace {
 
-/// On the host's processors.
-class HostPairFinder : public NearPairFinder {
+/// Above it comparing signatures costs more than comparing the documents: their letters exclude few
+/// pairs.
+constexpr double kTellingRate = 0.2;
+/// Up to so many candidates of signatures, and so many a document, are verified one by one.
+constexpr std::uint64_t kFewCandidates = 1 << 16;
+constexpr std::uint64_t kCandidatesPerDocument = 8;
+/// What a candidate takes while candidates are sorted.
+constexpr std::size_t kCandidateBytes = 32;
+
+/// One search on the host's processors.
+class HostSearch {
 public:
-    Status find(const NearDuplicateParameters& parameters, const DistinctDocuments& documents,
-                Execution& execution, std::vector<NearPair>& pairs) override {
+    HostSearch(const NearDuplicateParameters& parameters, const DistinctDocuments& documents,
+               Execution& execution, std::vector<NearPair>& pairs)
+        : parameters_(parameters), documents_(documents), execution_(execution), pairs_(pairs) {}
+
+    /// Where signatures make too many pairs candidates, looking at the documents costs less: then
+    /// signatures decide on the near pairs alone.
+    Status run() {
+        if (parameters_.mode == NearDuplicateMode::exact) return find_exact();
+        const double rate = signature_rate(parameters_.threshold);
+        bool too_many = rate > kTellingRate;
         std::vector<IndexPair> candidates;
-        Status status = parameters.mode == NearDuplicateMode::ctph
-                            ? find_by_signature(parameters, documents, execution, candidates)
-                            : find_by_counts(parameters, documents, execution, candidates);
-        if (!status.ok()) return status;
-        return verify(parameters.threshold, documents, candidates, execution, pairs);
+        if (!too_many) {
+            const std::vector<std::uint8_t> all(documents_.size(), 1);
+            Status status = compute_signatures(all);
+            if (!status.ok()) return status;
+            const std::uint64_t most =
+                std::min<std::uint64_t>(kFewCandidates + kCandidatesPerDocument * documents_.size(),
+                                        parameters_.memory_limit / kCandidateBytes);
+            status = join_signatures(signatures_, rate, parameters_.simd, execution_, candidates,
+                                     most, &too_many);
+            if (!status.ok()) return status;
+        }
+        return too_many ? find_exact_with_near_signatures() : verify(candidates);
     }
 
 private:
-    static Status find_by_counts(const NearDuplicateParameters& parameters,
-                                 const DistinctDocuments& documents, Execution& execution,
-                                 std::vector<IndexPair>& candidates) {
-        const DocumentJoin join{parameters.threshold, parameters.memory_limit, parameters.simd};
-        return join_documents(join, documents.documents, documents.lengths, execution, candidates);
+    Status find_exact() { return find_exact_pairs(parameters_, documents_, execution_, pairs_); }
+
+    Status find_exact_with_near_signatures() {
+        if (Status status = find_exact(); !status.ok()) return status;
+        if (signatures_.empty()) {
+            std::vector<std::uint8_t> wanted(documents_.size(), 0);
+            for (const NearPair& pair : pairs_) wanted[pair.first] = wanted[pair.second] = 1;
+            if (Status status = compute_signatures(wanted); !status.ok()) return status;
+        }
+        constexpr std::size_t step = 1 << 12;
+        std::vector<std::uint8_t> near(pairs_.size());
+        execution_.begin_phase("comparing signatures", (pairs_.size() + step - 1) / step);
+        Status status = execution_.parallel_for(
+            (pairs_.size() + step - 1) / step, [&](std::size_t i, unsigned) {
+                const std::size_t end = std::min(pairs_.size(), (i + 1) * step);
+                for (std::size_t pair = i * step; pair < end; ++pair)
+                    near[pair] = edit_rate(signatures_[pairs_[pair].first],
+                                           signatures_[pairs_[pair].second]) <=
+                                 signature_rate(parameters_.threshold);
+                return Status();
+            });
+        if (!status.ok()) return status;
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < pairs_.size(); ++i)
+            if (near[i] != 0) pairs_[kept++] = pairs_[i];
+        pairs_.resize(kept);
+        return {};
     }
 
-    static Status find_by_signature(const NearDuplicateParameters& parameters,
-                                    const DistinctDocuments& documents, Execution& execution,
-                                    std::vector<IndexPair>& candidates) {
-        std::vector<Ctph> signatures(documents.size());
-        execution.begin_phase("computing signatures", documents.size());
-        Status status = execution.parallel_for(documents.size(), [&](std::size_t i, unsigned) {
-            if (const Ctph* given = documents.signature(i)) {
-                signatures[i] = *given;
+    /// Of the wanted documents.
+    Status compute_signatures(const std::vector<std::uint8_t>& wanted) {
+        signatures_.resize(documents_.size());
+        execution_.begin_phase("computing signatures", documents_.size());
+        return execution_.parallel_for(documents_.size(), [&](std::size_t i, unsigned) {
+            if (wanted[i] == 0) return Status();
+            if (const Ctph* given = documents_.signature(i)) {
+                signatures_[i] = *given;
                 return Status();
             }
-            Result<Ctph> signature = ctph_signature(documents.documents[i],
-                                                    parameters.signature_length, execution.stop());
+            Result<Ctph> signature = ctph_signature(
+                documents_.documents[i], parameters_.signature_length, execution_.stop());
             if (!signature.ok()) return signature.status();
-            signatures[i] = std::move(*signature);
+            signatures_[i] = std::move(*signature);
             return Status();
         });
-        if (!status.ok()) return status;
-        return join_signatures(signatures, signature_rate(parameters.threshold), parameters.simd,
-                               execution, candidates);
     }
 
-    /// Keeps those candidates whose edit rate is below the threshold.
-    static Status verify(double threshold, const DistinctDocuments& documents,
-                         std::span<const IndexPair> candidates, Execution& execution,
-                         std::vector<NearPair>& pairs) {
+    /// Keeps those candidates whose edit rate is at most the threshold.
+    Status verify(std::span<const IndexPair> candidates) {
         constexpr double far = 1;
         std::vector<double> rates;
-        if (!stoppable_assign(rates, candidates.size(), far, execution.stop()))
+        if (!stoppable_assign(rates, candidates.size(), far, execution_.stop()))
             return Status::cancelled();
-        std::vector<EditDistance> edit_distance(execution.threads());
-        execution.begin_phase("verifying candidates", candidates.size());
+        std::vector<EditDistance> edit_distance(execution_.threads());
+        execution_.begin_phase("verifying candidates", candidates.size());
         Status status =
-            execution.parallel_for(candidates.size(), [&](std::size_t i, unsigned worker) {
+            execution_.parallel_for(candidates.size(), [&](std::size_t i, unsigned worker) {
                 const auto [first, second] = candidates[i];
                 const std::size_t lengths =
-                    std::size_t{documents.lengths[first]} + documents.lengths[second];
-                const std::size_t most = most_edits_below(threshold, lengths);
+                    std::size_t{documents_.lengths[first]} + documents_.lengths[second];
+                const std::size_t most = most_edits_within(parameters_.threshold, lengths);
                 const Result<std::size_t> distance = edit_distance[worker].of_texts(
-                    documents.documents[first], documents.documents[second],
-                    documents.documents.characters, most, execution.stop());
+                    documents_.documents[first], documents_.documents[second],
+                    documents_.documents.characters, most, execution_.stop());
                 if (!distance.ok()) return distance.status();
                 if (*distance <= most) rates[i] = edit_rate(*distance, lengths);
                 return Status();
             });
         if (!status.ok()) return status;
         for (std::size_t i = 0; i < candidates.size(); ++i) {
-            if (i % 65536 == 0 && execution.stop_requested()) return Status::cancelled();
+            if (i % 65536 == 0 && execution_.stop_requested()) return Status::cancelled();
             if (rates[i] != far)
-                pairs.push_back({candidates[i].first, candidates[i].second, rates[i]});
+                pairs_.push_back({candidates[i].first, candidates[i].second, rates[i]});
         }
         return {};
+    }
+
+    const NearDuplicateParameters& parameters_;
+    const DistinctDocuments& documents_;
+    Execution& execution_;
+    std::vector<NearPair>& pairs_;
+    std::vector<Ctph> signatures_;
+};
+
+class HostPairFinder : public NearPairFinder {
+public:
+    Status find(const NearDuplicateParameters& parameters, const DistinctDocuments& documents,
+                Execution& execution, std::vector<NearPair>& pairs) override {
+        return HostSearch(parameters, documents, execution, pairs).run();
     }
 };
 
@@ -129,8 +184,7 @@ std::vector<NearPair> NearDuplicates::near_pairs_of(std::uint32_t begin, std::ui
     return pairs;
 }
 
-Result<NearDuplicates> NearDuplicates::from_parts(bool copies_are_near,
-                                                  std::span<const std::uint32_t> first_copies,
+Result<NearDuplicates> NearDuplicates::from_parts(std::span<const std::uint32_t> first_copies,
                                                   std::span<const NearPair> pairs, Stop stop) {
     const auto broken = [](const char* message) {
         return Status(ErrorCode::invalid_argument, message);
@@ -156,7 +210,6 @@ Result<NearDuplicates> NearDuplicates::from_parts(bool copies_are_near,
     }
 
     NearDuplicates answer;
-    answer.copies_are_near_ = copies_are_near;
     answer.first_copy_.assign(first_copies.begin(), first_copies.end());
     answer.collect_members();
     if (!answer.collect_pairs(pairs, stop)) return Status::cancelled();
@@ -171,7 +224,6 @@ std::span<const std::uint32_t> NearDuplicates::copies(std::uint32_t first_copy) 
 void NearDuplicates::later_neighbours(std::uint32_t document,
                                       std::vector<Neighbour>& neighbours) const {
     neighbours.clear();
-    if (!copies_are_near_) return;
     const std::uint32_t first = first_copy_[document];
     const auto add_later = [&](std::uint32_t other, double rate) {
         const auto members = copies(other);
@@ -187,7 +239,6 @@ void NearDuplicates::later_neighbours(std::uint32_t document,
 }
 
 std::uint64_t NearDuplicates::pairs() const {
-    if (!copies_are_near_) return 0;
     std::uint64_t count = 0;
     for (std::uint32_t first = 0; first < first_copy_.size(); ++first) {
         if (first_copy_[first] != first) continue;
@@ -201,7 +252,7 @@ std::uint64_t NearDuplicates::pairs() const {
 
 Result<std::vector<std::uint32_t>> NearDuplicates::components(Stop stop) const {
     Components components(first_copy_.size());
-    for (std::uint32_t i = 0; copies_are_near_ && i < first_copy_.size(); ++i) {
+    for (std::uint32_t i = 0; i < first_copy_.size(); ++i) {
         if (i % 65536 == 0 && stop()) return Status::cancelled();
         components.join(i, first_copy_[i]);
         for (std::uint64_t n = near_begin_[i]; n < near_begin_[i + 1]; ++n)

@@ -1,4 +1,4 @@
-// cpp/near_duplicates.hpp - finds all pairs of documents with an edit rate below a threshold
+// cpp/near_duplicates.hpp - finds all pairs of documents with an edit rate of at most a threshold
 //
 // Source: the 2015 thesis, chapter 4. Mode ctph is its method, with signatures also compared at
 // neighbouring block sizes; mode exact finds every pair and needs no signature.
@@ -20,12 +20,12 @@
 namespace gputext {
 
 enum class NearDuplicateMode {
-    ctph,  // pairs whose signatures' edit rate is below 3 * threshold, verified on the documents
+    ctph,  // pairs whose signatures' edit rate is at most 3 * threshold, verified on the documents
     exact  // every pair, found by filters that lose none, verified on the documents
 };
 
 struct NearDuplicateParameters {
-    double threshold = 0.05;  // 0 <= threshold < 0.5; pairs strictly below it are found
+    double threshold = 0.05;  // 0 <= threshold < 0.5; pairs with at most this rate are found
     NearDuplicateMode mode = NearDuplicateMode::ctph;
     std::size_t signature_length = 100;  // 1 to Ctph::max_length; mode ctph only
     /// Bytes that mode exact's features may take (cpp/document_join.hpp).
@@ -39,7 +39,7 @@ struct Neighbour {
     double edit_rate;
 };
 
-/// Two documents with an edit rate below the threshold.
+/// Two documents with an edit rate of at most the threshold.
 struct NearPair {
     std::uint32_t first;
     std::uint32_t second;
@@ -61,10 +61,9 @@ public:
 
     std::size_t documents() const { return first_copy_.size(); }
 
-    /// The answer as plain arrays, for another process: whether copies are near each other, for
-    /// each document the first one with the same bytes, and the pairs of such first ones that are
-    /// near each other: first < second, ascending, each once.
-    bool copies_are_near() const { return copies_are_near_; }
+    /// The answer as plain arrays, for another process: for each document the first one with the
+    /// same bytes, and the pairs of such first ones that are near each other: first < second,
+    /// ascending, each once.
     std::span<const std::uint32_t> first_copies() const { return first_copy_; }
     std::uint64_t near_pair_count() const { return near_.size() / 2; }
     std::vector<NearPair> near_pairs() const { return near_pairs_of(0, UINT32_MAX); }
@@ -73,8 +72,7 @@ public:
 
     /// The inverse, from arrays that nobody vouches for: whatever is in them, it returns an answer
     /// that is safe to ask, or invalid_argument. O(documents + pairs). Error: cancelled.
-    static Result<NearDuplicates> from_parts(bool copies_are_near,
-                                             std::span<const std::uint32_t> first_copies,
+    static Result<NearDuplicates> from_parts(std::span<const std::uint32_t> first_copies,
                                              std::span<const NearPair> pairs, Stop stop = {});
 
 private:
@@ -84,7 +82,6 @@ private:
     void collect_members();
     bool collect_pairs(std::span<const NearPair> pairs, Stop stop);
 
-    bool copies_are_near_ = false;           // as at any threshold above 0
     std::vector<std::uint32_t> first_copy_;  // by document: the first one with the same bytes
     // Members of the classes, ascending, and where those of a first copy begin.
     std::vector<std::uint32_t> members_;

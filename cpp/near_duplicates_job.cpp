@@ -25,7 +25,7 @@ public:
     Status write(MemoryFile& file, Execution& execution) override;
     Message reply(const JobReport& report) const override {
         return NearDuplicatesReply{report, static_cast<std::uint32_t>(answer_.documents()),
-                                   answer_.near_pair_count(), answer_.copies_are_near()};
+                                   answer_.near_pair_count()};
     }
 
 private:

@@ -258,7 +258,6 @@ void fields(Archive& archive, auto& message) {
     } else if constexpr (std::is_same_v<T, NearDuplicatesReply>) {
         archive.number(message.documents);
         archive.number(message.pairs);
-        archive.flag(message.copies_are_near);
         fields_of_report(archive, message);
     } else if constexpr (std::is_same_v<T, NeighboursReply>) {
         archive.number(message.queries);

@@ -160,7 +160,6 @@ struct NearDuplicatesReply : JobReport {
     static constexpr std::uint16_t type = 4;
     std::uint32_t documents = 0;
     std::uint64_t pairs = 0;
-    bool copies_are_near = false;
 };
 
 struct ErrorReply {

@@ -58,7 +58,7 @@ public:
             set_least_common(length(begin), from, to, least);
             for (std::size_t row = begin; row < end && row + 1 < to; ++row) {
                 // All columns may have to be verified.
-                if (stop()) return;
+                if (stop() || pairs.too_many(worker)) return;
                 const std::size_t after_row = std::max(from, row + 1);
                 std::array<std::uint64_t, LetterCounts::max_depth> words;
                 counts_.copy_column(row, words.data());
@@ -80,7 +80,7 @@ private:
     std::size_t length(std::size_t entry) const { return entries_[entry].letters.size(); }
 
     std::size_t most_edits(std::size_t a_length, std::size_t b_length) const {
-        return most_edits_below(rate_, a_length + b_length);
+        return most_edits_within(rate_, a_length + b_length);
     }
 
     /// The first entry too long to be within the rate of one of `row_length`, which is no longer.
@@ -117,7 +117,7 @@ private:
         const SignaturePattern pattern(entries_[row].letters);
         for (const std::uint32_t column : columns) {
             const std::size_t distance = pattern.distance(entries_[column].letters);
-            if (edit_rate(distance, length(row) + length(column)) < rate_)
+            if (edit_rate(distance, length(row) + length(column)) <= rate_)
                 pairs.add(worker, entries_[row].index, entries_[column].index);
         }
     }
@@ -165,9 +165,9 @@ Status set_features(std::span<Join> joins, Execution& execution) {
 
 /// Joins each list of entries with itself.
 Status run_joins(std::vector<std::vector<Entry>> lists, double rate, Simd simd,
-                 Execution& execution, std::vector<IndexPair>& pairs) {
+                 Execution& execution, std::vector<IndexPair>& pairs,
+                 std::uint64_t most = UINT64_MAX, bool* too_many = nullptr) {
     pairs.clear();
-    if (!any_rate_below(rate)) return {};
     std::vector<Join> joins;
     joins.reserve(lists.size());
     for (std::vector<Entry>& list : lists) {
@@ -182,20 +182,25 @@ Status run_joins(std::vector<std::vector<Entry>> lists, double rate, Simd simd,
         for (std::size_t block = 0; block < blocks; ++block) tasks.push_back({&join, block});
     }
     // Two signatures of one block size may be found at that size and at the next.
-    PairLists found(execution.threads());
+    PairLists found(execution.threads(), most);
     execution.begin_phase("comparing signatures", tasks.size());
     Status status = execution.parallel_for(tasks.size(), [&](std::size_t i, unsigned worker) {
         tasks[i].join->run_block(tasks[i].number, worker, execution.stop(), found);
         return Status();
     });
     if (!status.ok()) return status;
+    if (found.too_many(0)) {
+        *too_many = true;
+        return {};
+    }
     return found.take(pairs, execution.stop());
 }
 
 }  // namespace
 
 Status join_signatures(std::span<const Ctph> signatures, double rate, Simd simd,
-                       Execution& execution, std::vector<IndexPair>& pairs) {
+                       Execution& execution, std::vector<IndexPair>& pairs, std::uint64_t most,
+                       bool* too_many) {
     std::vector<std::vector<Entry>> by_level(Ctph::max_level + 2);
     for (std::size_t i = 0; i < signatures.size(); ++i) {
         const Ctph& signature = signatures[i];
@@ -203,7 +208,7 @@ Status join_signatures(std::span<const Ctph> signatures, double rate, Simd simd,
         by_level[signature.level].push_back({signature.first(), index});
         by_level[signature.level + 1u].push_back({signature.second(), index});
     }
-    return run_joins(std::move(by_level), rate, simd, execution, pairs);
+    return run_joins(std::move(by_level), rate, simd, execution, pairs, most, too_many);
 }
 
 Status join_letters(std::span<const std::string_view> strings, double rate, Simd simd,

@@ -392,7 +392,7 @@ private:
     }
 
     bool comparable(std::size_t shorter, std::size_t longer) const {
-        return longer - shorter <= most_edits_below(threshold_, longer + shorter);
+        return longer - shorter <= most_edits_within(threshold_, longer + shorter);
     }
 
     Status allocate() {
@@ -679,7 +679,7 @@ std::size_t least_document_join_bytes(const DeviceDocuments& documents) {
 Status join_documents(double threshold, const DeviceDocuments& documents,
                       std::span<const std::uint32_t> lengths, std::size_t memory_limit,
                       Execution& execution, cudaStream_t stream, const TakeCandidates& take) try {
-    if (!any_rate_below(threshold) || documents.size() == 0) return {};
+    if (documents.size() == 0) return {};
     if (memory_limit < least_document_join_bytes(documents))
         return {ErrorCode::invalid_argument,
                 "too little device memory allowed to join these documents"};

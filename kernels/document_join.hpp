@@ -25,8 +25,8 @@ std::size_t least_document_join_bytes(const DeviceDocuments& documents);
 /// Takes some candidates: first < second, ascending. An error of its ends the join.
 using TakeCandidates = std::function<Status(std::span<const IndexPair>)>;
 
-/// Hands on every pair of documents that the filters cannot exclude from having an edit rate below
-/// the threshold (0 to 0.5), each once, up to some 2 million at a time. `lengths` holds each
+/// Hands on every pair of documents that the filters cannot exclude from having an edit rate of at
+/// most the threshold (0 to 0.5), each once, up to some 2 million at a time. `lengths` holds each
 /// document's number of characters. Waits for the stream. Time: O(sum of sizes) for each tile of
 /// features; about 20 lane operations for each pair of compatible length; 3 operations a letter for
 /// each of those that their classes do not exclude, and 60 for each 128 cells that cannot be

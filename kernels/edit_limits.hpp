@@ -10,12 +10,12 @@
 
 namespace gputext::gpu {
 
-/// most_edits_below for every sum of two lengths of signature parts: the same division as the CPU's
-/// test, so that no device has to divide. Requires any_rate_below(rate).
+/// most_edits_within for every sum of two lengths of signature parts: the same division as the
+/// CPU's test, so that no device has to divide.
 inline std::vector<std::uint16_t> most_edits_by_length(double rate) {
     std::vector<std::uint16_t> most(2 * Ctph::max_length + 1);
     for (std::size_t sum = 0; sum < most.size(); ++sum)
-        most[sum] = static_cast<std::uint16_t>(most_edits_below(rate, sum));
+        most[sum] = static_cast<std::uint16_t>(most_edits_within(rate, sum));
     return most;
 }
 

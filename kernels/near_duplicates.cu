@@ -142,7 +142,7 @@ private:
     bool comparable(std::uint32_t a, std::uint32_t b) const {
         const auto [shorter, longer] = std::minmax(documents_.lengths[a], documents_.lengths[b]);
         return longer - shorter <=
-               most_edits_below(parameters_.threshold, std::size_t{longer} + shorter);
+               most_edits_within(parameters_.threshold, std::size_t{longer} + shorter);
     }
 
     /// The documents that another one's length allows to be near, by length.
@@ -290,7 +290,7 @@ private:
         std::vector<std::uint8_t> near(pairs_.size());
         execution_.begin_phase("comparing signatures", (pairs_.size() + kStep - 1) / kStep);
         GPUTEXT_TRY(for_steps(pairs_.size(), [&](std::size_t i) {
-            near[i] = edit_rate(signatures[pairs_[i].first], signatures[pairs_[i].second]) < rate;
+            near[i] = edit_rate(signatures[pairs_[i].first], signatures[pairs_[i].second]) <= rate;
         }));
         std::size_t kept = 0;
         for (std::size_t i = 0; i < pairs_.size(); ++i)
@@ -483,7 +483,7 @@ private:
         return slots_.load(1, documents, execution_);
     }
 
-    /// Keeps those pairs of places in the view whose edit rate is below the threshold.
+    /// Keeps those pairs of places in the view whose edit rate is at most the threshold.
     Status verify(std::span<const IndexPair> candidates) {
         while (!candidates.empty()) {
             const auto some = candidates.first(std::min(kMostPairs, candidates.size()));
@@ -500,7 +500,7 @@ private:
         GPUTEXT_TRY(for_steps(candidates.size(), [&](std::size_t i) {
             const auto [first, second] = candidates[i];
             measured_[i] = {first, second,
-                            static_cast<std::uint32_t>(most_edits_below(
+                            static_cast<std::uint32_t>(most_edits_within(
                                 parameters_.threshold, lengths_of(first, second)))};
         }));
         return edit_distances(slots_.view(), measured_, verifying_bytes_, execution_, work_.stream,

@@ -213,7 +213,7 @@ Status find_pairs_within(std::span<const std::string_view> strings, double rate,
                          std::vector<IndexPair>& pairs, std::uint64_t* checksum) {
     pairs.clear();
     if (checksum != nullptr) *checksum = 0;
-    if (!any_rate_below(rate) || strings.empty()) return {};
+    if (strings.empty()) return {};
     try {
         PackedParts parts;
         GPUTEXT_TRY(pack_parts(strings, execution, parts));

@@ -32,7 +32,7 @@ namespace gputext::gpu {
 /// Bytes of device memory that find_pairs_within takes at least.
 std::size_t distances_bytes(std::size_t strings, std::size_t letters, std::size_t longest);
 
-/// Every pair with distance / (sum of lengths) < rate, ascending: as join_letters. Strings are of
+/// Every pair with distance / (sum of lengths) <= rate, ascending: as join_letters. Strings are of
 /// at most Ctph::max_length letters. O(n^2 * length) whatever the rate. When `checksum` is not
 /// null, it becomes the sum of distance_mark (kernels/pair_verifier.hpp) over all pairs, so that
 /// every distance counts. Errors: out_of_memory, cancelled, device_error.

@@ -270,7 +270,7 @@ Status join(std::span<const Strings> strings, double rate, const DeviceWork& wor
     pairs.clear();
     JoinCounts unwanted;
     PairLimit none{UINT64_MAX};
-    if (!any_rate_below(rate) || strings.empty()) return {};
+    if (strings.empty()) return {};
     try {
         PackedParts parts;
         GPUTEXT_TRY(pack_parts(strings, execution, parts));

@@ -39,12 +39,12 @@ SELECT * FROM near_duplicate_groups('SELECT id, NULL FROM docs WHERE id = 4');
 SELECT * FROM near_duplicates('SELECT id, '''' FROM docs WHERE id < 4', mode => 'exact');
 SELECT id1, id2 FROM near_duplicates('SELECT id, left(body, 0) FROM docs WHERE id < 4 ORDER BY id');
 
--- A rate must be below the threshold: one edit in 10 + 10 letters is a rate of 0.05. Nothing is
--- below 0, not even equal documents.
+-- A rate is at most the threshold: one edit in 10 + 10 letters is a rate of 0.05. A threshold of 0
+-- finds equal documents.
 CREATE TABLE edges (id bigint, body text);
 INSERT INTO edges VALUES (1, 'abcdefghij'), (2, 'abcdefghiX'), (3, 'abcdefghij');
+SELECT id1, id2, edit_rate FROM near_duplicates('TABLE edges', 0.049999999999999, 'exact');
 SELECT id1, id2, edit_rate FROM near_duplicates('TABLE edges', 0.05, 'exact');
-SELECT id1, id2, edit_rate FROM near_duplicates('TABLE edges', 0.050000000000001, 'exact');
 SELECT * FROM near_duplicates('TABLE edges', 0);
 SELECT * FROM near_duplicates('TABLE edges', 0, 'exact');
 SELECT * FROM near_duplicate_groups('TABLE edges', 0);
@@ -52,8 +52,8 @@ SELECT id1, id2 FROM near_duplicates('TABLE edges', 1e-300);
 SELECT count(*) FROM near_duplicates('TABLE edges', 0.4999999, 'exact');
 
 -- Both modes against their definitions: 280 documents, 7 versions each of 40, some of them equal.
--- Mode exact gives every pair below the threshold, mode ctph those of them whose signatures' edit
--- rate is below three times the threshold, and below 1, the rate where nothing can be compared.
+-- Mode exact gives every pair within the threshold, mode ctph those of them whose signatures' edit
+-- rate is within three times the threshold, and below 1, the rate where nothing can be compared.
 CREATE TABLE versions AS
 SELECT row_number() OVER (ORDER BY version, base) AS id, base, version,
        (SELECT string_agg(CASE WHEN (word + base) % 20 < version % 6 THEN 'é' || version % 6
@@ -78,11 +78,11 @@ LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY
     WITH expected AS MATERIALIZED (
-        SELECT * FROM truth t WHERE t.edit_rate < compare_with_truth.threshold
+        SELECT * FROM truth t WHERE t.edit_rate <= compare_with_truth.threshold
     ), by_ctph AS MATERIALIZED (
-        SELECT * FROM expected WHERE signature_rate < least(3 * compare_with_truth.threshold, 1)
+        SELECT * FROM expected WHERE signature_rate <= 3 * compare_with_truth.threshold AND signature_rate < 1
     ), by_short AS MATERIALIZED (
-        SELECT * FROM expected WHERE short_signature_rate < least(3 * compare_with_truth.threshold, 1)
+        SELECT * FROM expected WHERE short_signature_rate <= 3 * compare_with_truth.threshold AND short_signature_rate < 1
     ), exact AS MATERIALIZED (
         SELECT * FROM near_duplicates('SELECT id, body FROM versions ORDER BY id',
                                       compare_with_truth.threshold, 'exact')
@@ -134,8 +134,8 @@ LEFT JOIN one_thread p ON p.ordinality = a.ordinality - 1;
 
 -- Groups are the connected components of the pairs: each named by its first document.
 WITH RECURSIVE edges AS (
-    SELECT id1 AS a, id2 AS b FROM truth WHERE edit_rate < 0.03
-    UNION ALL SELECT id2, id1 FROM truth WHERE edit_rate < 0.03
+    SELECT id1 AS a, id2 AS b FROM truth WHERE edit_rate <= 0.03
+    UNION ALL SELECT id2, id1 FROM truth WHERE edit_rate <= 0.03
 ), reached(id, other) AS (
     SELECT id, id FROM versions
     UNION SELECT r.id, e.b FROM reached r JOIN edges e ON e.a = r.other

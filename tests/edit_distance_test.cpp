@@ -111,13 +111,14 @@ TEST(EditRate, IsTheDistanceOverBothLengths) {
     EXPECT_EQ(edit_rate(3, 13), 3.0 / 13);
 }
 
-TEST(EditRate, MostEditsBelowAgreesWithTheDivision) {
-    for (const double threshold : {1e-9, 0.01, 0.05, 0.07, 0.1, 0.15, 0.3, 1.0 / 3, 0.49999, 1.0}) {
+TEST(EditRate, MostEditsWithinAgreesWithTheDivision) {
+    for (const double threshold :
+         {0.0, 1e-9, 0.01, 0.05, 0.07, 0.1, 0.15, 0.3, 1.0 / 3, 0.49999, 1.0}) {
         for (std::size_t sum = 0; sum < 3000; ++sum) {
-            const std::size_t most = most_edits_below(threshold, sum);
-            ASSERT_LT(edit_rate(most, sum), threshold) << threshold << " " << sum;
+            const std::size_t most = most_edits_within(threshold, sum);
+            ASSERT_LE(edit_rate(most, sum), threshold) << threshold << " " << sum;
             if (sum == 0) continue;
-            ASSERT_GE(edit_rate(most + 1, sum), threshold) << threshold << " " << sum;
+            ASSERT_GT(edit_rate(most + 1, sum), threshold) << threshold << " " << sum;
         }
     }
 }

@@ -36,11 +36,9 @@ constexpr NearDuplicateMode kModes[] = {NearDuplicateMode::ctph, NearDuplicateMo
 struct Answer {
     std::vector<std::uint32_t> first_copies;
     std::vector<std::tuple<std::uint32_t, std::uint32_t, double>> pairs;
-    bool copies_are_near;
 
     explicit Answer(const NearDuplicates& answer)
-        : first_copies(answer.first_copies().begin(), answer.first_copies().end()),
-          copies_are_near(answer.copies_are_near()) {
+        : first_copies(answer.first_copies().begin(), answer.first_copies().end()) {
         for (const NearPair& pair : answer.near_pairs())
             pairs.emplace_back(pair.first, pair.second, pair.edit_rate);
     }

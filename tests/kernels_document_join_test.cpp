@@ -79,7 +79,7 @@ protected:
         const auto compare = [&](std::size_t i, unsigned worker) {
             const auto [a, b] = candidates[i];
             const std::size_t most =
-                most_edits_below(threshold, std::size_t{lengths[a]} + lengths[b]);
+                most_edits_within(threshold, std::size_t{lengths[a]} + lengths[b]);
             near[i] = *distance[worker].of_texts(documents[a], documents[b], documents.characters,
                                                  most) <= most;
             return Status();

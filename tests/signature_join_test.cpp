@@ -76,7 +76,7 @@ TEST_P(OnEachInstructionSet, JoinOfLettersEqualsBruteForce) {
             std::vector<IndexPair> expected;
             for (std::uint32_t i = 0; i < strings.size(); ++i)
                 for (std::uint32_t j = i + 1; j < strings.size(); ++j)
-                    if (edit_rate(distances[i][j], strings[i].size() + strings[j].size()) < rate)
+                    if (edit_rate(distances[i][j], strings[i].size() + strings[j].size()) <= rate)
                         expected.push_back({i, j});
             Execution execution(3);
             std::vector<IndexPair> pairs;
@@ -101,7 +101,7 @@ TEST_P(OnEachInstructionSet, JoinOfSignaturesEqualsComparingEachPair) {
         std::vector<IndexPair> expected;
         for (std::uint32_t i = 0; i < signatures.size(); ++i)
             for (std::uint32_t j = i + 1; j < signatures.size(); ++j)
-                if (edit_rate(signatures[i], signatures[j]) < rate) expected.push_back({i, j});
+                if (edit_rate(signatures[i], signatures[j]) <= rate) expected.push_back({i, j});
         ASSERT_FALSE(expected.empty());
         Execution execution(2);
         std::vector<IndexPair> pairs;

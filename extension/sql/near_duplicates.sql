@@ -41,7 +41,7 @@ CREATE FUNCTION near_duplicates(
 ) RETURNS TABLE (id1 bigint, id2 bigint, edit_rate double precision)
     AS 'MODULE_PATHNAME', 'gputext_near_duplicates' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000;
 COMMENT ON FUNCTION near_duplicates(text, double precision, text, integer, gputext_type_name) IS
-    'pairs of documents of an inner query with an edit rate below the threshold';
+    'pairs of documents of an inner query with an edit rate of at most the threshold';
 
 CREATE FUNCTION near_duplicates(
     docs text,
@@ -53,7 +53,7 @@ CREATE FUNCTION near_duplicates(
     AS 'MODULE_PATHNAME', 'gputext_near_duplicates_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000
     SUPPORT gputext_id_type_support;
 COMMENT ON FUNCTION near_duplicates(text, anyelement, double precision, text, integer) IS
-    'pairs of documents of an inner query with an edit rate below the threshold, ids of the type of id_type';
+    'pairs of documents of an inner query with an edit rate of at most the threshold, ids of the type of id_type';
 
 CREATE FUNCTION near_duplicate_groups(
     docs text,

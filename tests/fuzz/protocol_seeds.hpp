@@ -107,7 +107,7 @@ inline std::vector<Message> sample_messages() {
             with_signatures,
             Progress{"computing signatures", 5, 10, 0, 0, 0},
             Progress{"training", 5, 10, 0, 3, 2.5},
-            NearDuplicatesReply{report, 7, 3, true},
+            NearDuplicatesReply{report, 7, 3},
             neighbours,
             within,
             texts,

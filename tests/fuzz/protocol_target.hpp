@@ -56,7 +56,7 @@ inline void read_answer(std::span<const std::uint8_t> bytes, std::size_t documen
     const auto first_copies =
         array_of<std::uint32_t>(bytes.first(documents * sizeof(std::uint32_t)));
     const auto pairs = array_of<NearPair>(bytes.subspan(documents * sizeof(std::uint32_t)));
-    const auto answer = NearDuplicates::from_parts(true, first_copies, pairs);
+    const auto answer = NearDuplicates::from_parts(first_copies, pairs);
     if (!answer.ok()) return;
     std::uint64_t count = 0;
     std::vector<Neighbour> neighbours;

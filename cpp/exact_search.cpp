@@ -1,0 +1,349 @@
+#include "cpp/exact_search.hpp"
+
+#include <algorithm>
+#include <bit>
+
+#include "cpp/edit_distance.hpp"
+#include "cpp/gram_filter.hpp"
+#include "cpp/lane_distance.hpp"
+#include "cpp/memory_budget.hpp"
+#include "cpp/radix_sort.hpp"
+#include "cpp/stoppable.hpp"
+
+namespace gputext {
+namespace {
+
+/// A range of places in the order of length.
+struct Range {
+    std::size_t begin, end;
+    std::size_t size() const { return end - begin; }
+};
+
+/// A document, folded, where the order of length has put it.
+struct Place {
+    const std::uint8_t* symbols;
+    std::uint32_t size;
+    std::uint32_t document;
+};
+
+/// Rows to be compared with a tile of columns.
+struct Task {
+    Range rows, columns;
+    unsigned gram;  // length of the grams that are compared
+};
+
+class Search {
+public:
+    Search(const NearDuplicateParameters& parameters, const DistinctDocuments& documents,
+           Execution& execution)
+        : parameters_(parameters),
+          documents_(documents),
+          execution_(execution),
+          budget_(parameters.memory_limit) {
+        for (unsigned i = 0; i < execution.threads(); ++i) workers_.emplace_back(parameters.simd);
+    }
+
+    Status run(std::vector<NearPair>& pairs, ExactSearchCounts* counts) {
+        Status status = folded_.fold(documents_.documents, documents_.lengths, execution_);
+        if (!status.ok()) return status;
+        if (!sort_by_length()) return Status::cancelled();
+        const std::vector<Task> tasks = make_tasks();
+        execution_.begin_phase("comparing documents", tasks.size());
+        status = execution_.parallel_for(tasks.size(), [&](std::size_t i, unsigned worker) {
+            return run_task(tasks[i], workers_[worker]);
+        });
+        if (!status.ok()) return status;
+        pairs.clear();
+        for (Worker& worker : workers_) {
+            pairs.insert(pairs.end(), worker.found.begin(), worker.found.end());
+            worker.found = {};
+            if (counts == nullptr) continue;
+            counts->comparable += worker.counts.comparable;
+            counts->by_grams += worker.counts.by_grams;
+            counts->verified += worker.counts.verified;
+        }
+        return {};
+    }
+
+private:
+    static constexpr std::size_t kSamples = 12;
+    /// What a pair takes until it is part of the answer.
+    static constexpr std::size_t kPairBytes = 48;
+    static constexpr std::size_t kPairsAtOnce = 256;
+    /// Fewer are faster compared one by one.
+    static constexpr std::size_t kFewCandidates = 3;
+
+    /// What a thread has of its own.
+    struct Worker {
+        explicit Worker(Simd simd) : tile(simd), lane_distance(simd) {}
+
+        GramTile tile;
+        EditDistance edit_distance;
+        LaneDistance lane_distance;
+        std::vector<std::size_t> candidates;
+        std::vector<std::uint32_t> rest;
+        std::vector<Bytes> columns;
+        std::vector<NearPair> found;
+        std::size_t room = 0;  // pairs whose memory has been taken from the budget
+        ExactSearchCounts counts;
+    };
+
+    /// False if stopped.
+    bool sort_by_length() {
+        std::vector<std::uint64_t> keys(documents_.size());
+        for (std::size_t i = 0; i < keys.size(); ++i)
+            keys[i] = std::uint64_t{documents_.lengths[i]} << 32 | i;
+        if (!radix_sort(keys, execution_.stop())) return false;
+        places_.resize(keys.size());
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+            const auto document = static_cast<std::uint32_t>(keys[i]);
+            const Bytes folded = folded_[document];
+            places_[i] = {folded.data(), static_cast<std::uint32_t>(folded.size()), document};
+        }
+        return true;
+    }
+
+    std::size_t length(std::size_t place) const { return places_[place].size; }
+    Bytes folded(std::size_t place) const { return {places_[place].symbols, places_[place].size}; }
+
+    std::size_t most_edits(std::size_t a, std::size_t b) const {
+        return most_edits_within(parameters_.threshold, length(a) + length(b));
+    }
+
+    /// Whether the lengths at two places, the second one no shorter, allow the rate. Whether one is
+    /// too long changes once along the order, since a threshold is below 1.
+    bool comparable(std::size_t shorter, std::size_t longer) const {
+        return length(longer) - length(shorter) <= most_edits(shorter, longer);
+    }
+
+    /// The first row that is comparable with this column.
+    std::size_t first_comparable(std::size_t column) const {
+        Range range{0, column};
+        while (range.size() > 0) {
+            const std::size_t middle = range.begin + range.size() / 2;
+            if (comparable(middle, column))
+                range.end = middle;
+            else
+                range.begin = middle + 1;
+        }
+        return range.begin;
+    }
+
+    /// Tiles of documents of about a length, and rows enough to pay for a tile's table.
+    std::vector<Task> make_tasks() {
+        std::vector<Task> tasks;
+        unsigned gram = GramTile::shortest_gram;
+        std::size_t chosen_for = 0;  // characters
+        const std::size_t all = places_.size();
+        std::uint64_t work = 0;
+        for (std::size_t begin = 0; begin < all;) {
+            std::size_t end = begin + 1;
+            while (end < all && end - begin < GramTile::most_columns &&
+                   length(end) <= length(begin) + length(begin) / 8 + 8)
+                ++end;
+            Task task{{first_comparable(begin), end}, {begin, end}, gram};
+            // Windows grow with the documents, and the grams that are rare in them.
+            if (length(end - 1) > chosen_for + chosen_for / 2) {
+                gram = task.gram = choose_gram(task, workers_.front());
+                chosen_for = length(end - 1);
+            }
+            tasks.push_back(task);
+            work += tasks.back().rows.size();
+            begin = end;
+        }
+        const std::size_t most_rows =
+            std::max<std::size_t>(4096, work / (16 * execution_.threads()));
+        std::vector<Task> parts;
+        for (const Task& task : tasks) {
+            const std::size_t count = (task.rows.size() + most_rows - 1) / most_rows;
+            for (std::size_t i = 0; i < count; ++i)
+                parts.push_back({{task.rows.begin + task.rows.size() * i / count,
+                                  task.rows.begin + task.rows.size() * (i + 1) / count},
+                                 task.columns,
+                                 task.gram});
+        }
+        return parts;
+    }
+
+    /// The gram length that tells the task's documents apart best, by a few of them.
+    unsigned choose_gram(const Task& task, Worker& worker) const {
+        const std::size_t longest = length(task.columns.end - 1);
+        const std::size_t edits = most_edits_within(parameters_.threshold, 2 * longest);
+        std::vector<Bytes> columns;
+        const auto samples_of = [](Range range) { return std::min(kSamples, range.size()); };
+        const std::size_t column_samples = samples_of(task.columns);
+        for (std::size_t i = 0; i < column_samples; ++i)
+            columns.push_back(
+                folded(task.columns.begin + task.columns.size() * i / column_samples));
+        const std::size_t row_samples = samples_of(task.rows);
+        unsigned best = GramTile::shortest_gram;
+        std::uint64_t best_sum = 0;
+        for (unsigned gram = GramTile::shortest_gram; gram <= GramTile::longest_gram; ++gram) {
+            if (!worker.tile.build(columns, gram, longest, edits, table_bytes(), execution_.stop()))
+                return best;
+            std::uint64_t sum = 0;
+            for (std::size_t i = 0; i < row_samples; ++i)
+                sum += worker.tile.sum_of_least_edits(
+                    folded(task.rows.begin + task.rows.size() * i / row_samples),
+                    execution_.stop());
+            // Longer ones are worse still.
+            if (sum <= best_sum) break;
+            best_sum = sum;
+            best = gram;
+        }
+        return best;
+    }
+
+    std::size_t table_bytes() const {
+        return std::min<std::size_t>(std::size_t{1} << 24,
+                                     parameters_.memory_limit / 2 / execution_.threads());
+    }
+
+    /// Rows lie anywhere in memory, and their ends are looked at first.
+    void prefetch_end(std::size_t row) const {
+        if (row >= places_.size()) return;
+        const Place& place = places_[row];
+        for (std::size_t back = 0; back < std::min<std::size_t>(place.size, 192); back += 64)
+            __builtin_prefetch(place.symbols + place.size - 1 - back);
+    }
+
+    Status run_task(const Task& task, Worker& worker) const {
+        const std::size_t longest = length(task.columns.end - 1);
+        const std::size_t edits = most_edits_within(parameters_.threshold, 2 * longest);
+        const unsigned gram = task.gram;
+        worker.columns.clear();
+        for (std::size_t c = task.columns.begin; c < task.columns.end; ++c)
+            worker.columns.push_back(folded(c));
+        if (!worker.tile.build(worker.columns, gram, longest, edits, table_bytes(),
+                               execution_.stop()))
+            return Status::cancelled();
+        std::size_t end = task.columns.begin;
+        for (std::size_t row = task.rows.begin; row < task.rows.end; ++row) {
+            if (execution_.stop_requested()) return Status::cancelled();
+            prefetch_end(row + 6);
+            while (end < task.columns.end && (end <= row || comparable(row, end))) ++end;
+            const Range columns{std::max(task.columns.begin, row + 1), end};
+            if (columns.begin >= columns.end) continue;
+            if (Status status = run_row(task, row, columns, worker); !status.ok()) return status;
+        }
+        return {};
+    }
+
+    static GramTile::Mask columns_below(std::size_t end) {
+        GramTile::Mask mask{};
+        for (std::size_t word = 0; word < mask.size() && 64 * word < end; ++word)
+            mask[word] = end - 64 * word >= 64 ? ~std::uint64_t{0}
+                                               : (std::uint64_t{1} << (end - 64 * word)) - 1;
+        return mask;
+    }
+
+    Status run_row(const Task& task, std::size_t row, Range columns, Worker& worker) const {
+        GramTile::Mask mask = columns_below(columns.end - task.columns.begin);
+        const GramTile::Mask before = columns_below(columns.begin - task.columns.begin);
+        for (std::size_t word = 0; word < mask.size(); ++word) mask[word] &= ~before[word];
+        worker.counts.comparable += columns.size();
+        mask = worker.tile.may_be_within(folded(row), most_edits(row, columns.end - 1), mask,
+                                         execution_.stop());
+        worker.candidates.clear();
+        for (std::size_t word = 0; word < mask.size(); ++word)
+            for (std::uint64_t bits = mask[word]; bits != 0; bits &= bits - 1)
+                worker.candidates.push_back(64 * word +
+                                            static_cast<std::size_t>(std::countr_zero(bits)));
+        worker.counts.by_grams += worker.candidates.size();
+        return compare(row, task.columns.begin, worker);
+    }
+
+    /// Of the row's candidates, columns of the tile, those that are near it.
+    Status compare(std::size_t row, std::size_t tile_begin, Worker& worker) const {
+        const std::span<const std::size_t> candidates = worker.candidates;
+        const bool side_by_side = candidates.size() >= kFewCandidates && length(row) > 0 &&
+                                  length(row) <= LaneDistance::longest_pattern;
+        if (side_by_side) worker.lane_distance.set_pattern(folded(row));
+        for (std::size_t begin = 0; begin < candidates.size();) {
+            const std::size_t count = std::min(LaneDistance::lanes, candidates.size() - begin);
+            const auto some = candidates.subspan(begin, count);
+            begin += count;
+            if (!side_by_side || count < kFewCandidates) {
+                for (const std::size_t column : some) {
+                    Status status = verify(row, tile_begin + column, worker);
+                    if (!status.ok()) return status;
+                }
+                continue;
+            }
+            if (Status status = compare_some(row, some, tile_begin, worker); !status.ok())
+                return status;
+        }
+        return {};
+    }
+
+    Status compare_some(std::size_t row, std::span<const std::size_t> columns,
+                        std::size_t tile_begin, Worker& worker) const {
+        const std::size_t steps =
+            (length(row) + LaneDistance::rest_step - 1) / LaneDistance::rest_step + 1;
+        worker.rest.assign(steps * LaneDistance::lanes, 0);
+        std::array<LaneDistance::Text, LaneDistance::lanes> texts;
+        for (std::size_t lane = 0; lane < columns.size(); ++lane) {
+            const std::size_t column = tile_begin + columns[lane];
+            texts[lane] = {folded(column), most_edits(row, column)};
+            for (std::size_t step = 0; step < steps; ++step)
+                worker.rest[step * LaneDistance::lanes + lane] = static_cast<std::uint32_t>(
+                    worker.tile.least_edits_from(columns[lane], step * LaneDistance::rest_step));
+        }
+        const auto distances = worker.lane_distance(std::span(texts).first(columns.size()),
+                                                    worker.rest, execution_.stop());
+        if (execution_.stop_requested()) return Status::cancelled();
+        for (std::size_t lane = 0; lane < columns.size(); ++lane) {
+            if (distances[lane] == LaneDistance::far) continue;
+            const std::size_t column = tile_begin + columns[lane];
+            // The folded documents' distance is that of the documents, or a bound.
+            const bool exact = folded_.is_narrow(places_[row].document) &&
+                               folded_.is_narrow(places_[column].document);
+            Status status =
+                exact ? add(row, column, distances[lane], worker) : verify(row, column, worker);
+            if (!status.ok()) return status;
+        }
+        return {};
+    }
+
+    Status add(std::size_t row, std::size_t column, std::size_t distance, Worker& worker) const {
+        if (worker.found.size() == worker.room) {
+            Status status = budget_.take(kPairsAtOnce * kPairBytes, "the pairs");
+            if (!status.ok()) return status;
+            worker.room += kPairsAtOnce;
+        }
+        const auto [first, second] = std::minmax(places_[row].document, places_[column].document);
+        worker.found.push_back({first, second, edit_rate(distance, length(row) + length(column))});
+        return {};
+    }
+
+    Status verify(std::size_t row, std::size_t column, Worker& worker) const {
+        const std::size_t most = most_edits(row, column);
+        const auto [first, second] = std::minmax(places_[row].document, places_[column].document);
+        ++worker.counts.verified;
+        const Result<std::size_t> distance =
+            worker.edit_distance.of_texts(documents_.documents[first], documents_.documents[second],
+                                          documents_.documents.characters, most, execution_.stop());
+        if (!distance.ok()) return distance.status();
+        if (*distance <= most) return add(row, column, *distance, worker);
+        return {};
+    }
+
+    const NearDuplicateParameters& parameters_;
+    const DistinctDocuments& documents_;
+    Execution& execution_;
+    mutable MemoryBudget budget_;
+    FoldedDocuments folded_;
+    std::vector<Place> places_;  // documents in the order of length
+    std::vector<Worker> workers_;
+};
+
+}  // namespace
+
+Status find_exact_pairs(const NearDuplicateParameters& parameters,
+                        const DistinctDocuments& documents, Execution& execution,
+                        std::vector<NearPair>& pairs, ExactSearchCounts* counts) {
+    if (documents.size() == 0) return {};
+    return Search(parameters, documents, execution).run(pairs, counts);
+}
+
+}  // namespace gputext

@@ -7,7 +7,8 @@
 # goals never install into it: scripts/cluster keeps a private server under build/.
 #
 # GPUTEXT_CUDA_ARCHITECTURES chooses the GPUs to build for, in CMake's way: "80-real;90-real". By
-# default it is all that nvcc 13 knows. Without nvcc, gputext is built for the CPU alone.
+# default it is all that nvcc 13 knows. Without nvcc, or with GPUTEXT_KERNELS=no, gputext is built for
+# the CPU alone.
 #
 # GPUTEXT_CPU_ONLY=1 builds and installs the extension without gputextd, the program that owns the GPUs,
 # which takes half of the time: every call then computes on the CPU.
@@ -146,7 +147,8 @@ module: $(MODULE_big)$(DLSUFFIX) $(SQL_SCRIPT)
 
 # CMake itself sees what has changed.
 DAEMON_OPTIONS = -DGPUTEXT_TESTS=OFF \
-	$(if $(GPUTEXT_CUDA_ARCHITECTURES),-D'GPUTEXT_CUDA_ARCHITECTURES=$(GPUTEXT_CUDA_ARCHITECTURES)')
+	$(if $(GPUTEXT_CUDA_ARCHITECTURES),-D'GPUTEXT_CUDA_ARCHITECTURES=$(GPUTEXT_CUDA_ARCHITECTURES)') \
+	$(if $(filter no,$(GPUTEXT_KERNELS)),-DCMAKE_CUDA_COMPILER=NOTFOUND)
 .PHONY: configure-gputextd
 configure-gputextd:
 	@cmake -S . -B $(DAEMON_BUILD) --log-level=NOTICE $(DAEMON_OPTIONS) >/dev/null

@@ -18,6 +18,7 @@
 
 #include "bench/gpu_resources.hpp"
 #include "bench/term_corpus.hpp"
+#include "cpp/memory_budget.hpp"
 #include "cpp/term_knn.hpp"
 #include "cpp/term_weights.hpp"
 #include "kernels/term_neighbours.hpp"
@@ -35,6 +36,7 @@ namespace {
 
 constexpr double kMemory = 4.3e12;  // bytes/s, device memory
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr std::size_t kUnlimited = std::numeric_limits<std::size_t>::max();  // bytes
 
 /// A corpus on the device.
 struct Resident {
@@ -167,8 +169,9 @@ void measure_batch(Resident& corpus, const Vectors& questions, std::size_t k, do
     check(session.search.counts(rescored, found));
     const double per_query = static_cast<double>(found) / n;
     Neighbours answer;
-    check(session.search.lists().download(static_cast<std::uint32_t>(questions.rows), answer.begins,
-                                          answer.items, answer.distances));
+    MemoryBudget budget(kUnlimited);
+    check(session.search.lists().download(static_cast<std::uint32_t>(questions.rows), budget,
+                                          answer.begins, answer.items, answer.distances));
     std::printf(
         "batch of %zu, k = %zu: %.3f us a query (sample %.3f, filter %.3f, score %.3f, sort %.3f, "
         "again %.3f); %.3g postings/s; found %.1f, rescored %.1f, 1 of %.0f scores; escalated "
@@ -202,7 +205,8 @@ void measure_single(Resident& corpus, const Vectors& all, std::size_t k) {
         std::vector<std::uint64_t> begins;
         std::vector<std::uint32_t> items;
         std::vector<double> distances;
-        check(session.search.lists().download(1, begins, items, distances));
+        MemoryBudget budget(kUnlimited);
+        check(session.search.lists().download(1, budget, begins, items, distances));
         elapsed.push_back(clock.seconds());
     }
     std::ranges::sort(device);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <random>
 
+#include "cpp/memory_budget.hpp"
 #include "cpp/term_knn.hpp"
 #include "cpp/term_weights.hpp"
 #include "kernels/term_index.hpp"
@@ -346,9 +347,11 @@ TEST_F(TermKnnOnDevice, FrequentTermsGiveTheSameAnswer) {
                     ASSERT_TRUE(search.begin(tile.view(), 100, INFINITY).ok());
                     ASSERT_TRUE(search.search(index.view(), products, heavy.view(), 0).ok());
                     Neighbours found;
-                    ASSERT_TRUE(search.lists()
-                                    .download(150, found.begins, found.items, found.distances)
-                                    .ok());
+                    MemoryBudget budget(std::size_t{1} << 30);
+                    ASSERT_TRUE(
+                        search.lists()
+                            .download(150, budget, found.begins, found.items, found.distances)
+                            .ok());
                     ASSERT_EQ(differing(found, *wanted), 0u) << products.padded;
                 }
             }

@@ -95,13 +95,14 @@ protected:
         }
     }
 
-    /// The rows of a call, after checking that a device, or the CPU, has made them.
+    /// The rows of a call, after checking that a device, or the CPU, has made them: in one job, or
+    /// in several where its answer is more than the memory limit.
     std::string rows_on(const std::string& device, const std::string& call) {
         session().rows("SET gputext.device = " + device);
         const std::string counted = device == "gpu" ? "gpu_jobs" : "cpu_jobs";
         const long before = counter(counted);
         const std::string rows = session().table("SELECT * FROM " + call);
-        EXPECT_EQ(counter(counted), before + 1) << call;
+        EXPECT_GT(counter(counted), before) << call;
         return rows;
     }
 };

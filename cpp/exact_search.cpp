@@ -5,6 +5,7 @@
 
 #include "cpp/edit_distance.hpp"
 #include "cpp/gram_filter.hpp"
+#include "cpp/gram_index.hpp"
 #include "cpp/lane_distance.hpp"
 #include "cpp/memory_budget.hpp"
 #include "cpp/radix_sort.hpp"
@@ -13,18 +14,8 @@
 namespace gputext {
 namespace {
 
-/// A range of places in the order of length.
-struct Range {
-    std::size_t begin, end;
-    std::size_t size() const { return end - begin; }
-};
-
-/// A document, folded, where the order of length has put it.
-struct Place {
-    const std::uint8_t* symbols;
-    std::uint32_t size;
-    std::uint32_t document;
-};
+using Range = PlaceRange;
+using Place = PlacedDocument;
 
 /// Rows to be compared with a tile of columns.
 struct Task {
@@ -35,10 +26,11 @@ struct Task {
 class Search {
 public:
     Search(const NearDuplicateParameters& parameters, const DistinctDocuments& documents,
-           Execution& execution)
+           Execution& execution, ExactMethod method)
         : parameters_(parameters),
           documents_(documents),
           execution_(execution),
+          method_(method),
           budget_(parameters.memory_limit) {
         for (unsigned i = 0; i < execution.threads(); ++i) workers_.emplace_back(parameters.simd);
     }
@@ -47,7 +39,9 @@ public:
         Status status = folded_.fold(documents_.documents, documents_.lengths, execution_);
         if (!status.ok()) return status;
         if (!sort_by_length()) return Status::cancelled();
-        const std::vector<Task> tasks = make_tasks();
+        std::vector<Range> rest;
+        if (status = join_by_index(rest); !status.ok()) return status;
+        const std::vector<Task> tasks = make_tasks(rest);
         execution_.begin_phase("comparing documents", tasks.size());
         status = execution_.parallel_for(tasks.size(), [&](std::size_t i, unsigned worker) {
             return run_task(tasks[i], workers_[worker]);
@@ -60,6 +54,8 @@ public:
             if (counts == nullptr) continue;
             counts->comparable += worker.counts.comparable;
             counts->by_grams += worker.counts.by_grams;
+            counts->hits += worker.probe.hit_count;
+            counts->confirmed += worker.counts.confirmed;
             counts->verified += worker.counts.verified;
         }
         return {};
@@ -72,12 +68,23 @@ private:
     static constexpr std::size_t kPairsAtOnce = 256;
     /// Fewer are faster compared one by one.
     static constexpr std::size_t kFewCandidates = 3;
+    /// An index of fewer does not pay.
+    static constexpr std::size_t kFewColumns = 4096;
+    static constexpr std::size_t kRowsAtOnce = 64;
+    static constexpr std::size_t kSampledRows = 1024;
+    /// Longer documents are few, and their grams would take much memory.
+    static constexpr std::size_t kLongestIndexed = std::size_t{1} << 16;
+    static constexpr std::size_t kLeastIndexBytes = std::size_t{1} << 24;
+    /// Measured nanoseconds of a row's character: to walk along a tile, to put it into an index's
+    /// counts and choices, to look up its gram. And of an entry with that gram.
+    static constexpr double kTileTime = 3.5, kBuildTime = 20, kProbeTime = 20, kHitTime = 20;
 
     /// What a thread has of its own.
     struct Worker {
         explicit Worker(Simd simd) : tile(simd), lane_distance(simd) {}
 
         GramTile tile;
+        GramIndex::Probe probe;
         EditDistance edit_distance;
         LaneDistance lane_distance;
         std::vector<std::size_t> candidates;
@@ -129,28 +136,148 @@ private:
         return range.begin;
     }
 
-    /// Tiles of documents of about a length, and rows enough to pay for a tile's table.
-    std::vector<Task> make_tasks() {
-        std::vector<Task> tasks;
-        unsigned gram = GramTile::shortest_gram;
-        std::size_t chosen_for = 0;  // characters
-        const std::size_t all = places_.size();
-        std::uint64_t work = 0;
-        for (std::size_t begin = 0; begin < all;) {
-            std::size_t end = begin + 1;
-            while (end < all && end - begin < GramTile::most_columns &&
-                   length(end) <= length(begin) + length(begin) / 8 + 8)
-                ++end;
-            Task task{{first_comparable(begin), end}, {begin, end}, gram};
-            // Windows grow with the documents, and the grams that are rare in them.
-            if (length(end - 1) > chosen_for + chosen_for / 2) {
-                gram = task.gram = choose_gram(task, workers_.front());
-                chosen_for = length(end - 1);
-            }
-            tasks.push_back(task);
-            work += tasks.back().rows.size();
-            begin = end;
+    /// Finds the pairs whose longer document lies in a range where an index is faster than tiles.
+    /// The other ranges are added to `rest`, neighbouring ones as one.
+    Status join_by_index(std::vector<Range>& rest) {
+        for (std::size_t begin = 0; begin < places_.size();) {
+            const Range columns{begin, end_of_class(begin)};
+            begin = columns.end;
+            bool joined = false;
+            if (may_be_indexed(columns))
+                if (Status status = try_index(columns, joined); !status.ok()) return status;
+            if (joined) continue;
+            if (!rest.empty() && rest.back().end == columns.begin)
+                rest.back().end = columns.end;
+            else
+                rest.push_back(columns);
         }
+        return {};
+    }
+
+    std::size_t index_bytes() const { return parameters_.memory_limit / 4; }
+
+    /// Documents of about a length whose index fits into its memory, or one document.
+    std::size_t end_of_class(std::size_t begin) const {
+        const auto grams_of = [&](std::size_t place) {
+            return most_edits_within(parameters_.threshold, 2 * length(place)) + 1;
+        };
+        std::size_t end = begin + 1;
+        // While an index is made, its entries exist twice.
+        for (std::size_t grams = grams_of(begin);
+             end < places_.size() && length(end) <= length(begin) + length(begin) / 4 + 8; ++end) {
+            grams += grams_of(end);
+            if (2 * GramIndex::bytes_of(grams) > index_bytes()) break;
+        }
+        return end;
+    }
+
+    bool may_be_indexed(Range columns) const {
+        if (method_ == ExactMethod::tiles || length(columns.end - 1) > kLongestIndexed ||
+            GramIndex::gram_length(places_, columns, parameters_.threshold) == 0)
+            return false;
+        return method_ == ExactMethod::index ||
+               (columns.size() >= kFewColumns && index_bytes() >= kLeastIndexBytes &&
+                index_may_be_faster(columns));
+    }
+
+    /// Some of the rows that are compared with the columns.
+    std::vector<std::size_t> sample_rows(Range columns) const {
+        const Range rows{first_comparable(columns.begin), columns.end};
+        const std::size_t samples = std::min<std::size_t>(rows.size(), kSampledRows);
+        std::vector<std::size_t> sample(samples);
+        for (std::size_t i = 0; i < samples; ++i)
+            sample[i] = rows.begin + rows.size() * i / samples;
+        return sample;
+    }
+
+    /// Nanoseconds that tiles would take for a row.
+    double tile_time(std::size_t row, Range columns) const {
+        const std::size_t begin = std::max(row + 1, columns.begin);
+        const std::size_t end = end_of_comparable(row, columns);
+        if (begin >= end) return 0;
+        const double tiles =
+            1 + static_cast<double>(end - begin) / static_cast<double>(GramTile::most_columns);
+        return static_cast<double>(length(row)) * tiles * kTileTime;
+    }
+
+    /// Whether tiles take longer than to make an index and to look up grams that it does not have.
+    bool index_may_be_faster(Range columns) const {
+        double by_tiles = 0, by_index = 0;
+        for (const std::size_t row : sample_rows(columns)) {
+            by_tiles += tile_time(row, columns);
+            by_index += static_cast<double>(length(row)) * (kBuildTime + kProbeTime);
+        }
+        return by_index < by_tiles;
+    }
+
+    /// Whether tiles take longer than the entries that the index has.
+    bool index_is_faster(const GramIndex& index, Range columns) {
+        double by_tiles = 0, by_index = 0;
+        for (const std::size_t row : sample_rows(columns)) {
+            if (execution_.stop_requested()) return true;
+            const std::size_t end = end_of_comparable(row, columns);
+            if (std::max(row + 1, columns.begin) >= end) continue;
+            by_tiles += tile_time(row, columns);
+            const std::uint64_t hits =
+                index.count_hits(row, most_edits(row, end - 1), workers_.front().probe);
+            by_index += static_cast<double>(length(row)) * kProbeTime +
+                        static_cast<double>(hits) * kHitTime;
+        }
+        return by_index < by_tiles;
+    }
+
+    /// Whether an index found the range's pairs, or would take longer than tiles.
+    Status try_index(Range columns, bool& joined) {
+        const Range rows{first_comparable(columns.begin), columns.end};
+        GramIndex index;
+        Status status = index.build(places_, columns, rows, parameters_.threshold, execution_);
+        if (!status.ok()) return status;
+        joined = method_ == ExactMethod::index || index_is_faster(index, columns);
+        if (!joined) return {};
+        const std::size_t tasks = (rows.size() + kRowsAtOnce - 1) / kRowsAtOnce;
+        execution_.begin_phase("comparing documents", tasks);
+        return execution_.parallel_for(tasks, [&](std::size_t i, unsigned worker) {
+            const std::size_t begin = rows.begin + i * kRowsAtOnce;
+            const Range some{begin, std::min(begin + kRowsAtOnce, rows.end)};
+            return probe_rows(index, some, columns, workers_[worker]);
+        });
+    }
+
+    /// The end of the columns that are comparable with a row.
+    std::size_t end_of_comparable(std::size_t row, Range columns) const {
+        Range range{std::max(row + 1, columns.begin), columns.end};
+        while (range.begin < range.end) {
+            const std::size_t middle = range.begin + range.size() / 2;
+            if (comparable(row, middle))
+                range.begin = middle + 1;
+            else
+                range.end = middle;
+        }
+        return range.end;
+    }
+
+    /// Verifies what the index finds for the rows.
+    Status probe_rows(const GramIndex& index, Range rows, Range columns, Worker& worker) const {
+        std::size_t end = end_of_comparable(rows.begin, columns);
+        for (std::size_t row = rows.begin; row < rows.end; ++row) {
+            if (execution_.stop_requested()) return Status::cancelled();
+            while (end < columns.end && (end <= row || comparable(row, end))) ++end;
+            if (std::max(row + 1, columns.begin) >= end) continue;
+            const auto candidates = index.candidates(row, end, most_edits(row, end - 1),
+                                                     worker.probe, execution_.stop());
+            if (execution_.stop_requested()) return Status::cancelled();
+            worker.counts.confirmed += candidates.size();
+            for (const std::uint32_t column : candidates)
+                if (Status status = verify(row, column, worker); !status.ok()) return status;
+        }
+        return {};
+    }
+
+    /// Tiles of documents of about a length, and rows enough to pay for a tile's table.
+    std::vector<Task> make_tasks(std::span<const Range> ranges) {
+        std::vector<Task> tasks;
+        std::uint64_t work = 0;
+        for (const Range& range : ranges) add_tiles(range, tasks, work);
         const std::size_t most_rows =
             std::max<std::size_t>(4096, work / (16 * execution_.threads()));
         std::vector<Task> parts;
@@ -163,6 +290,26 @@ private:
                                  task.gram});
         }
         return parts;
+    }
+
+    void add_tiles(Range range, std::vector<Task>& tasks, std::uint64_t& work) {
+        unsigned gram = GramTile::shortest_gram;
+        std::size_t chosen_for = 0;  // characters
+        for (std::size_t begin = range.begin; begin < range.end;) {
+            std::size_t end = begin + 1;
+            while (end < range.end && end - begin < GramTile::most_columns &&
+                   length(end) <= length(begin) + length(begin) / 8 + 8)
+                ++end;
+            Task task{{first_comparable(begin), end}, {begin, end}, gram};
+            // Windows grow with the documents, and the grams that are rare in them.
+            if (length(end - 1) > chosen_for + chosen_for / 2) {
+                gram = task.gram = choose_gram(task, workers_.front());
+                chosen_for = length(end - 1);
+            }
+            tasks.push_back(task);
+            work += task.rows.size();
+            begin = end;
+        }
     }
 
     /// The gram length that tells the task's documents apart best, by a few of them.
@@ -331,6 +478,7 @@ private:
     const NearDuplicateParameters& parameters_;
     const DistinctDocuments& documents_;
     Execution& execution_;
+    const ExactMethod method_;
     mutable MemoryBudget budget_;
     FoldedDocuments folded_;
     std::vector<Place> places_;  // documents in the order of length
@@ -341,9 +489,10 @@ private:
 
 Status find_exact_pairs(const NearDuplicateParameters& parameters,
                         const DistinctDocuments& documents, Execution& execution,
-                        std::vector<NearPair>& pairs, ExactSearchCounts* counts) {
+                        std::vector<NearPair>& pairs, ExactSearchCounts* counts,
+                        ExactMethod method) {
     if (documents.size() == 0) return {};
-    return Search(parameters, documents, execution).run(pairs, counts);
+    return Search(parameters, documents, execution, method).run(pairs, counts);
 }
 
 }  // namespace gputext

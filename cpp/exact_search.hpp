@@ -16,18 +16,30 @@ namespace gputext {
 
 /// How many pairs came how far, for measurements.
 struct ExactSearchCounts {
-    std::uint64_t comparable = 0;  // pairs whose lengths allow the rate
+    std::uint64_t comparable = 0;  // pairs whose lengths allow the rate, compared by tiles
     std::uint64_t by_grams = 0;    // that their grams do not exclude (cpp/gram_filter.hpp)
+    std::uint64_t hits = 0;        // grams in common that the index found (cpp/gram_index.hpp)
+    std::uint64_t confirmed = 0;   // pairs that the index made candidates
     std::uint64_t verified = 0;    // whose distance was computed
 };
 
+/// How candidates are found. The pairs are the same.
+enum class ExactMethod {
+    estimated,  // for each range of lengths what is estimated to be faster
+    tiles,      // each pair of comparable length is looked at (cpp/gram_filter.hpp)
+    index       // an index of grams, wherever documents are long enough (cpp/gram_index.hpp)
+};
+
 /// Every pair with an edit rate of at most the threshold, in no particular order, into `pairs`.
-/// Documents are compared in order of length, in tiles of 512; nothing is kept of pairs that are
-/// not found. Time: about 3 operations of 512 bits for each character of a document and each tile
-/// of comparable length, fewer where all are told apart soon; then what the verification takes.
+/// Documents are compared in order of length; nothing is kept of pairs that are not found. Time by
+/// tiles of 512 documents: about 3 operations of 512 bits for each character of a document and each
+/// tile of comparable length, fewer where all are told apart soon. Time by an index: linear in the
+/// characters, and the number of rare grams that two documents have in common at about the same
+/// place. Then what the verification takes. An index takes at most a fourth of the memory limit.
 /// Errors: cancelled, out_of_memory.
 Status find_exact_pairs(const NearDuplicateParameters& parameters,
                         const DistinctDocuments& documents, Execution& execution,
-                        std::vector<NearPair>& pairs, ExactSearchCounts* counts = nullptr);
+                        std::vector<NearPair>& pairs, ExactSearchCounts* counts = nullptr,
+                        ExactMethod method = ExactMethod::estimated);
 
 }  // namespace gputext

@@ -6,6 +6,7 @@
 
 #include "cpp/edit_distance.hpp"
 #include "cpp/gram_filter.hpp"
+#include "cpp/gram_index.hpp"
 #include "cpp/lane_distance.hpp"
 #include "tests/packed.hpp"
 #include "tests/random_strings.hpp"
@@ -191,7 +192,8 @@ TEST_P(ExactSearchOnEach, LanesGiveTheDistance) {
 using Pair = std::tuple<std::uint32_t, std::uint32_t, double>;
 
 std::vector<Pair> pairs_found(const Packed& packed, const NearDuplicateParameters& parameters,
-                              unsigned threads) {
+                              unsigned threads, ExactMethod method = ExactMethod::estimated,
+                              ExactSearchCounts* counts = nullptr) {
     std::vector<std::uint32_t> lengths;
     const Documents& documents = packed.documents();
     for (std::size_t i = 0; i < documents.size(); ++i)
@@ -199,7 +201,8 @@ std::vector<Pair> pairs_found(const Packed& packed, const NearDuplicateParameter
             static_cast<std::uint32_t>(count_characters(documents[i], documents.characters)));
     Execution execution(threads);
     std::vector<NearPair> pairs;
-    const Status status = find_exact_pairs(parameters, {documents, lengths, {}}, execution, pairs);
+    const Status status =
+        find_exact_pairs(parameters, {documents, lengths, {}}, execution, pairs, counts, method);
     EXPECT_TRUE(status.ok()) << status.message();
     std::vector<Pair> found;
     for (const NearPair& pair : pairs) {
@@ -240,7 +243,7 @@ TEST_P(ExactSearchOnEach, FindsEveryPair) {
                 all.emplace_back(i, j,
                                  edit_rate(plain_edit_distance(symbols[i], symbols[j]),
                                            symbols[i].size() + symbols[j].size()));
-        for (const double threshold : {0.0, 0.01, 0.05, 0.1, 0.2, 0.33, 0.49}) {
+        for (const double threshold : {0.0, 0.005, 0.01, 0.05, 0.1, 0.2, 0.33, 0.49}) {
             std::vector<Pair> expected = all;
             std::erase_if(expected, [&](const Pair& p) { return std::get<2>(p) > threshold; });
             NearDuplicateParameters parameters{threshold, NearDuplicateMode::exact};
@@ -250,9 +253,71 @@ TEST_P(ExactSearchOnEach, FindsEveryPair) {
             for (const auto& [memory, threads] :
                  {std::pair(little, 3u), std::pair(std::size_t{1} << 30, 1u)}) {
                 parameters.memory_limit = memory;
-                ASSERT_EQ(pairs_found(packed, parameters, threads), expected)
-                    << "corpus " << corpus << ", threshold " << threshold;
+                for (const ExactMethod method :
+                     {ExactMethod::estimated, ExactMethod::tiles, ExactMethod::index})
+                    ASSERT_EQ(pairs_found(packed, parameters, threads, method), expected)
+                        << "corpus " << corpus << ", threshold " << threshold << ", method "
+                        << static_cast<int>(method);
             }
+        }
+    }
+}
+
+TEST(GramIndex, HasAGramOfEachChunk) {
+    RandomStrings random;
+    for (int round = 0; round < 20; ++round) {
+        const double threshold = 0.005 * static_cast<double>(random.below(30));
+        std::vector<std::string> texts = related_texts(random, 60, 40 + random.below(300));
+        std::erase_if(texts, [](const std::string& text) { return text.size() < 20; });
+        std::sort(texts.begin(), texts.end(),
+                  [](const auto& a, const auto& b) { return a.size() < b.size(); });
+        std::vector<PlacedDocument> places;
+        for (const std::string& text : texts)
+            places.push_back({bytes_of(text).data(), static_cast<std::uint32_t>(text.size()), 0});
+        const PlaceRange all{0, places.size()};
+        const std::size_t gram = GramIndex::gram_length(places, all, threshold);
+        if (gram == 0) continue;
+        GramIndex index;
+        Execution execution(2);
+        ASSERT_TRUE(index.build(places, all, all, threshold, execution).ok());
+        ASSERT_EQ(index.gram(), gram);
+        std::vector<std::vector<std::size_t>> begins(texts.size());
+        for (const GramIndex::Entry& entry : index.entries()) {
+            const std::size_t at = entry.at - (texts.back().size() - texts[entry.column].size());
+            ASSERT_EQ(at % 2, 0u);
+            begins[entry.column].push_back(at / 2);
+        }
+        for (std::size_t i = 0; i < texts.size(); ++i) {
+            std::sort(begins[i].begin(), begins[i].end());
+            ASSERT_EQ(begins[i].size(), most_edits_within(threshold, 2 * texts[i].size()) + 1);
+            for (std::size_t c = 0; c + 1 < begins[i].size(); ++c)
+                ASSERT_GE(begins[i][c + 1] - begins[i][c], gram);
+            ASSERT_LE(begins[i].back() + gram, texts[i].size());
+        }
+    }
+}
+
+TEST(ExactSearch, TakesAnIndexWhereItIsFaster) {
+    RandomStrings random;
+    const std::size_t count = kSanitized ? 3000 : 24000;
+    // Random texts share few grams. Texts of nearly one letter share all of them.
+    for (const bool indexed : {true, false}) {
+        std::vector<std::string> texts;
+        while (texts.size() < count) {
+            std::string text = indexed ? random.string(100, "etaoinshrdlu") : std::string(100, 'a');
+            if (!indexed)
+                for (int i = 0; i < 30; ++i) text[random.below(100)] = 'b';
+            texts.push_back(text);
+            if (texts.size() % 50 == 0) texts.push_back(random.edited(text, 6, "etaoin"));
+        }
+        const Packed packed(texts);
+        const NearDuplicateParameters parameters{0.04, NearDuplicateMode::exact};
+        const auto expected = pairs_found(packed, parameters, 2, ExactMethod::tiles);
+        ExactSearchCounts counts;
+        ASSERT_EQ(pairs_found(packed, parameters, 2, ExactMethod::estimated, &counts), expected);
+        EXPECT_GE(expected.size(), count / 60);
+        if (!kSanitized) {
+            EXPECT_EQ(counts.hits > 0, indexed);
         }
     }
 }
@@ -287,8 +352,11 @@ TEST(ExactSearch, EndsWhenAskedToStop) {
     Execution execution(2);
     execution.request_stop();
     std::vector<NearPair> pairs;
-    EXPECT_EQ(find_exact_pairs({}, {packed.documents(), lengths, {}}, execution, pairs).code(),
-              ErrorCode::cancelled);
+    for (const ExactMethod method : {ExactMethod::estimated, ExactMethod::index})
+        EXPECT_EQ(find_exact_pairs({}, {packed.documents(), lengths, {}}, execution, pairs, nullptr,
+                                   method)
+                      .code(),
+                  ErrorCode::cancelled);
 }
 
 }  // namespace

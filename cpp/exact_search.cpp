@@ -66,6 +66,8 @@ private:
     /// What a pair takes until it is part of the answer.
     static constexpr std::size_t kPairBytes = 48;
     static constexpr std::size_t kPairsAtOnce = 256;
+    /// Of a tile's documents together, or one document: what a thread takes while it makes a table.
+    static constexpr std::size_t kTileCharacters = std::size_t{1} << 23;
     /// Fewer are faster compared one by one.
     static constexpr std::size_t kFewCandidates = 3;
     /// An index of fewer does not pay.
@@ -297,10 +299,19 @@ private:
         std::size_t chosen_for = 0;  // characters
         for (std::size_t begin = range.begin; begin < range.end;) {
             std::size_t end = begin + 1;
-            while (end < range.end && end - begin < GramTile::most_columns &&
-                   length(end) <= length(begin) + length(begin) / 8 + 8)
-                ++end;
+            for (std::size_t characters = length(begin);
+                 end < range.end && end - begin < GramTile::most_columns &&
+                 length(end) <= length(begin) + length(begin) / 8 + 8;
+                 ++end) {
+                characters += length(end);
+                if (characters > kTileCharacters) break;
+            }
             Task task{{first_comparable(begin), end}, {begin, end}, gram};
+            if (task.rows.size() == 1) {
+                // A document that is comparable with no shorter one.
+                begin = end;
+                continue;
+            }
             // Windows grow with the documents, and the grams that are rare in them.
             if (length(end - 1) > chosen_for + chosen_for / 2) {
                 gram = task.gram = choose_gram(task, workers_.front());

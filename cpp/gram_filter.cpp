@@ -122,15 +122,20 @@ Status FoldedDocuments::fold(const Documents& documents, std::span<const std::ui
     });
 }
 
-/// The bins of all of a document's grams; room for fifteen more is written to.
-void GramTile::compute_bins(Bytes document, std::uint16_t* bins) const {
+/// The bins of all of a document's grams; room for fifteen more is written to. False if stopped.
+bool GramTile::compute_bins(Bytes document, std::uint16_t* bins, Stop stop) const {
     const auto compute = [&]<unsigned Q>() {
-        hash_range<Q>(document, 0, document.size() - Q + 1, bin_bits_,
-                      [&](std::size_t place, const Vector<std::uint32_t, kHashed>& hashed) {
-                          const auto narrow =
-                              __builtin_convertvector(hashed, Vector<std::uint16_t, kHashed>);
-                          std::memcpy(bins + place, &narrow, sizeof narrow);
-                      });
+        const std::size_t grams = document.size() - Q + 1;
+        for (std::size_t begin = 0; begin < grams; begin += kLookEvery) {
+            if (stop()) return false;
+            hash_range<Q>(document, begin, std::min(grams, begin + kLookEvery), bin_bits_,
+                          [&](std::size_t place, const Vector<std::uint32_t, kHashed>& hashed) {
+                              const auto narrow =
+                                  __builtin_convertvector(hashed, Vector<std::uint16_t, kHashed>);
+                              std::memcpy(bins + place, &narrow, sizeof narrow);
+                          });
+        }
+        return true;
     };
     switch (gram_) {
         case 2:
@@ -181,11 +186,11 @@ bool GramTile::build(std::span<const Bytes> columns, unsigned gram, std::size_t 
         total += column.size() < gram ? 0 : column.size() - gram + 1;
     }
     begins.push_back(total);
-    std::vector<std::uint16_t> bins(total + kHashed);
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-        if (stop()) return false;
-        if (begins[c] < begins[c + 1]) compute_bins(columns[c], bins.data() + begins[c]);
-    }
+    std::vector<std::uint16_t> bins;
+    if (!stoppable_assign(bins, total + kHashed, std::uint16_t{0}, stop)) return false;
+    for (std::size_t c = 0; c < columns.size(); ++c)
+        if (begins[c] < begins[c + 1] && !compute_bins(columns[c], bins.data() + begins[c], stop))
+            return false;
     // Block by block, whose part of the table then stays in the cache.
     const std::size_t width = std::size_t{1} << block_bits_;
     for (std::size_t block = 0; block < blocks_; ++block) {
@@ -204,7 +209,10 @@ bool GramTile::build(std::span<const Bytes> columns, unsigned gram, std::size_t 
             if (high < offset) continue;
             const std::size_t first = low > offset ? (low - offset + 1) / 2 : 0;
             const std::size_t end = std::min(count, (high - offset) / 2 + 1);
-            for (std::size_t i = first; i < end; ++i) to[bins[begins[c] + i] * row_words_] |= bit;
+            for (std::size_t i = first; i < end; ++i) {
+                if (i % kLookEvery == 0 && stop()) return false;
+                to[bins[begins[c] + i] * row_words_] |= bit;
+            }
         }
     }
     return true;
@@ -400,7 +408,9 @@ GramTile::Mask GramTile::may_be_within(Bytes row, std::size_t edits, const Mask&
                                        Stop stop) {
     const std::size_t padding = kGroups * gram_;
     row_grams_ = row.size() < gram_ ? 0 : row.size() - gram_ + 1;
-    if (row_places_.size() < padding + row_grams_) row_places_.resize(padding + row_grams_);
+    if (row_places_.size() < padding + row_grams_ &&
+        !stoppable_assign(row_places_, padding + row_grams_, std::uint32_t{0}, stop))
+        return {};
     // Where a step reaches beyond the row's begin all columns have what is looked for.
     std::fill_n(row_places_.begin(), padding, static_cast<std::uint32_t>(blocks_ << bin_bits_));
     std::size_t places_begin = row_grams_;
@@ -446,6 +456,7 @@ std::uint64_t GramTile::sum_of_least_edits(Bytes row, Stop stop) {
     Mask wanted;
     wanted.fill(~std::uint64_t{0});
     may_be_within(row, row.size() + 1, wanted, stop);
+    if (stop()) return 0;
     std::uint64_t sum = 0;
     for (std::size_t column = 0; column < columns_; ++column) sum += least_edits_from(column, 0);
     return sum;

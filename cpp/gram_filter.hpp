@@ -62,7 +62,8 @@ public:
 
     /// Makes the table: documents of at most `longest` characters, at most 512, to be compared with
     /// documents no longer than that, with at most `most_edits` edits. The table takes at most
-    /// `memory` bytes, or the 64 KB that it needs. False if stopped.
+    /// `memory` bytes, or the 64 KB that it needs; while it is made, 2 bytes a character of the
+    /// columns more are taken, and then 4 bytes a character of the longest row. False if stopped.
     bool build(std::span<const Bytes> columns, unsigned gram, std::size_t longest,
                std::size_t most_edits, std::size_t memory, Stop stop);
 
@@ -82,7 +83,7 @@ private:
     struct Walk;
     struct Walker;
 
-    void compute_bins(Bytes document, std::uint16_t* bins) const;
+    bool compute_bins(Bytes document, std::uint16_t* bins, Stop stop) const;
 
     Simd simd_;
     unsigned gram_ = 2;

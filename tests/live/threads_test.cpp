@@ -10,10 +10,13 @@
 namespace gputext::live {
 namespace {
 
-/// Runs for minutes.
-const std::string kLong =
-    "SELECT count(*) FROM near_duplicates($$SELECT i::bigint, md5(i::text) "
-    "FROM generate_series(1, 300000) i$$, mode => 'exact')";
+/// Nearly all pairs of such documents differ by a little more than the threshold allows, so that
+/// their distances have to be computed: runs for minutes.
+const std::string kFarDocuments =
+    "near_duplicates($$SELECT i::bigint, string_agg(md5(i || '.' || j), '') "
+    "FROM generate_series(1, 10000) i, generate_series(1, 40) j GROUP BY i$$, "
+    "threshold => 0.3, mode => 'exact')";
+const std::string kLong = "SELECT count(*) FROM " + kFarDocuments;
 const std::string kShort =
     "SELECT count(*) FROM near_duplicates($$SELECT i::bigint, md5((i / 2)::text) "
     "FROM generate_series(2, 2001) i$$)";
@@ -151,12 +154,11 @@ TEST_F(Threads, OfAllSessionsHaveAMaximum) {
 
     {
         Running cancelled(*sessions[2],
-                          "DO $do$BEGIN PERFORM * FROM near_duplicates($$SELECT "
-                          "i::bigint, md5(i::text) FROM generate_series(1, 300000) "
-                          "i$$, mode => 'exact'); PERFORM pg_sleep(600); "
-                          "EXCEPTION WHEN query_canceled THEN "
-                          "PERFORM set_config('gputext_test.caught', 'yes', false); "
-                          "END$do$");
+                          "DO $do$BEGIN PERFORM * FROM " + kFarDocuments +
+                              "; PERFORM pg_sleep(600); "
+                              "EXCEPTION WHEN query_canceled THEN "
+                              "PERFORM set_config('gputext_test.caught', 'yes', false); "
+                              "END$do$");
         ASSERT_TRUE(eventually([&] { return threads_of(sessions[2]->pid()) >= kOwn + kHelpers; }));
         other().rows("SELECT pg_cancel_backend(" + std::to_string(sessions[2]->pid()) + ")");
         EXPECT_EQ(cancelled.wait(), "ok");

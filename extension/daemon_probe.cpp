@@ -31,6 +31,7 @@ void DaemonProbe::close() {
 }
 
 DaemonProbe::State DaemonProbe::advance(pid_t daemon) noexcept {
+    if (!asking()) return state_;
     Failure ignored;  // it is tried again
     attempt(ignored, [&]() -> Status {
         if (connection_ == nullptr) connect(daemon);

@@ -26,7 +26,7 @@ public:
     void close();
     bool asking() const { return state_ == State::asking; }
 
-    /// One try more to connect to that process, or to receive its answer.
+    /// While it asks: one try more to connect to that process, or to receive its answer.
     State advance(pid_t daemon) noexcept;
 
     // Once it has answered:

@@ -45,12 +45,17 @@ std::string pairs_of(const std::string& query, const std::string& arguments = ""
     return "SELECT count(*) FROM near_duplicates($$" + query + "$$" + arguments + ")";
 }
 
+/// The rows i = 1 to count, one at a time. A function in FROM would write all of them to a
+/// temporary file first, and PostgreSQL hears of no cancel while it removes a file of gigabytes.
+std::string numbers(int count) {
+    return "(SELECT generate_series(1::bigint, " + std::to_string(count) + ") AS i) AS numbers";
+}
+
 /// A query for that many vectors of 16 random elements.
 std::string vectors(int count) {
     std::string elements = "random()";
     for (int i = 1; i < 16; ++i) elements += ", random()";
-    return "SELECT i::bigint, ARRAY[" + elements + "]::real[] FROM generate_series(1, " +
-           std::to_string(count) + ") i";
+    return "SELECT i::bigint, ARRAY[" + elements + "]::real[] FROM " + numbers(count);
 }
 
 std::string neighbours_of(int queries, int items, const std::string& arguments) {
@@ -62,8 +67,8 @@ std::string neighbours_of(int queries, int items, const std::string& arguments) 
 std::string thesaurus_of(int texts, const std::string& arguments = ", discount => 0.95") {
     return "SELECT count(*) FROM word_similarity($$SELECT ARRAY['w' || i * 7919 % 20011, 'w' || i "
            "% "
-           "13, 'w' || i * i % 3001, 'w' || i % 499] FROM generate_series(1::bigint, " +
-           std::to_string(texts) + ") i$$, min_count => 1, preset => 'thesis'" + arguments + ")";
+           "13, 'w' || i * i % 3001, 'w' || i % 499] FROM " +
+           numbers(texts) + "$$, min_count => 1, preset => 'thesis'" + arguments + ")";
 }
 
 /// SQL for a text of about that many million bytes, quickly made. It is no constant: the planner
@@ -200,6 +205,9 @@ protected:
     void connect() {
         plain_ = std::make_unique<PlainSession>();
         plain().run("SET search_path = " + schema() + ", public");
+        // PostgreSQL hears of no cancel while it loads and runs its compiler of expressions, which
+        // it takes for queries of so many rows.
+        plain().run("SET jit = off");
         if (*GetParam().settings != '\0') plain().run(GetParam().settings);
     }
 

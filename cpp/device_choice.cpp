@@ -7,14 +7,6 @@
 namespace gputext {
 namespace {
 
-// Measured on one core of an AMD EPYC, from the table "Where the time goes" in docs/benchmarks.md
-// (`bench/run thesis_job`): seconds for 200 MB, seconds for 2e8 pairs.
-constexpr double kCtphSecondsPerByte = (0.07 + 0.33 + 0.41) / 200e6;
-constexpr double kCtphGivenSecondsPerByte = (0.07 + 0.41) / 200e6;
-constexpr double kExactSecondsPerByte = (0.29 + 0.36 + 0.99) / 200e6;
-constexpr double kCtphSecondsPerPair = 0.10 / 2e8;
-constexpr double kExactSecondsPerPair = 0.12 / 2e8;
-
 // Measured on one core of an AMD EPYC, by gpu_knn with 20,000 items, 1,000 to 5,000 queries, 41 and
 // 768 dimensions and the 10 nearest, and by cosine_similarities on these items: seconds for a pair
 // and for each of its dimensions by the filter; for a dimension without the filter, as for sparse
@@ -124,17 +116,9 @@ bool worth_a_device(const JobSize& size) {
     return size.cpu_seconds > overhead;
 }
 
-double near_duplicates_cpu_seconds(NearDuplicateMode mode, std::uint64_t documents,
-                                   std::uint64_t bytes, bool signatures_given, unsigned threads) {
-    const bool exact = mode == NearDuplicateMode::exact;
-    const double per_byte = exact              ? kExactSecondsPerByte
-                            : signatures_given ? kCtphGivenSecondsPerByte
-                                               : kCtphSecondsPerByte;
-    const auto count = static_cast<double>(documents);
-    const double pairs = std::max(0.0, count * (count - 1) / 2);
-    const double seconds = per_byte * static_cast<double>(bytes) +
-                           (exact ? kExactSecondsPerPair : kCtphSecondsPerPair) * pairs;
-    return shared_by(seconds, threads);
+double near_duplicates_cpu_seconds(NearDuplicateMode mode, const NearDuplicateSeconds& seconds,
+                                   unsigned threads) {
+    return shared_by(mode == NearDuplicateMode::exact ? seconds.exact : seconds.ctph, threads);
 }
 
 double knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned threads) {

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "cpp/cooccurrences.hpp"
-#include "cpp/near_duplicates.hpp"
+#include "cpp/near_duplicate_cost.hpp"
 #include "cpp/vectors.hpp"
 #include "cpp/word_movers.hpp"
 #include "cpp/word_trainer.hpp"
@@ -26,10 +26,9 @@ struct JobSize {
 
 bool worth_a_device(const JobSize& size);
 
-/// About what near_duplicates() takes on so many threads, from rates on source files of 10 KB.
-/// Documents without likeness take less, those that are all alike much more.
-double near_duplicates_cpu_seconds(NearDuplicateMode mode, std::uint64_t documents,
-                                   std::uint64_t bytes, bool signatures_given, unsigned threads);
+/// About what near_duplicates() takes on so many threads, by cpp/near_duplicate_cost.hpp.
+double near_duplicates_cpu_seconds(NearDuplicateMode mode, const NearDuplicateSeconds& seconds,
+                                   unsigned threads);
 
 /// About what nearest_neighbours() takes on so many threads, from rates on random vectors. A search
 /// for many neighbours, or whose filter leaves little out, takes more.

@@ -6,6 +6,7 @@
 #include "cpp/components.hpp"
 #include "cpp/edit_distance.hpp"
 #include "cpp/exact_search.hpp"
+#include "cpp/near_duplicate_cost.hpp"
 #include "cpp/near_duplicate_search.hpp"
 #include "cpp/signature_join.hpp"
 #include "cpp/stoppable.hpp"
@@ -13,9 +14,6 @@
 namespace gputext {
 namespace {
 
-/// Above it comparing signatures costs more than comparing the documents: their letters exclude few
-/// pairs.
-constexpr double kTellingRate = 0.2;
 /// Up to so many candidates of signatures, and so many a document, are verified one by one.
 constexpr std::uint64_t kFewCandidates = 1 << 16;
 constexpr std::uint64_t kCandidatesPerDocument = 8;
@@ -33,8 +31,10 @@ public:
     /// signatures decide on the near pairs alone.
     Status run() {
         if (parameters_.mode == NearDuplicateMode::exact) return find_exact();
-        const double rate = signature_rate(parameters_.threshold);
-        bool too_many = rate > kTellingRate;
+        bool too_many =
+            estimate_near_duplicates(documents_.documents.extents, parameters_.threshold,
+                                     !documents_.signatures.empty())
+                .documents_first;
         std::vector<IndexPair> candidates;
         if (!too_many) {
             const std::vector<std::uint8_t> all(documents_.size(), 1);
@@ -43,8 +43,8 @@ public:
             const std::uint64_t most =
                 std::min<std::uint64_t>(kFewCandidates + kCandidatesPerDocument * documents_.size(),
                                         parameters_.memory_limit / kCandidateBytes);
-            status = join_signatures(signatures_, rate, parameters_.simd, execution_, candidates,
-                                     most, &too_many);
+            status = join_signatures(signatures_, signature_rate(parameters_.threshold),
+                                     parameters_.simd, execution_, candidates, most, &too_many);
             if (!status.ok()) return status;
         }
         return too_many ? find_exact_with_near_signatures() : verify(candidates);

@@ -1,8 +1,9 @@
 #include "extension/postgres.hpp"
 
 #include <cstring>
+#include <optional>
 
-#include "cpp/near_duplicates.hpp"
+#include "cpp/near_duplicate_cost.hpp"
 #include "extension/computation.hpp"
 #include "extension/ctph.hpp"
 #include "extension/document_query.hpp"
@@ -22,6 +23,7 @@ struct Call {
     Wanted wanted;
     InnerQuery query;
     NearDuplicateParameters parameters;
+    bool chooses_mode;  // mode auto: that of the parameters is set when the documents are known
 };
 
 /// What a call needs until its last row; dies with the call's memory context.
@@ -34,6 +36,9 @@ public:
     std::vector<Neighbour> neighbours;
     std::vector<std::uint32_t> components;
     std::vector<std::int64_t> component_sizes;
+
+    /// When all rows are read.
+    void estimate();
 
     JobSize size() const override;
     Status compute(Execution& execution) override;
@@ -48,7 +53,8 @@ private:
     Status keep(Result<NearDuplicates> result, Stop stop);
 
     Call call_;
-    FileDescriptor bytes_file_;  // for a device
+    NearDuplicateSeconds seconds_;  // that it is estimated to take
+    FileDescriptor bytes_file_;     // for a device
 };
 
 /// A null id type of a number's type, given without its name, is taken for the threshold.
@@ -67,12 +73,14 @@ double threshold_argument(FunctionCallInfo fcinfo, int argument) {
     return threshold;
 }
 
-NearDuplicateMode mode_argument(FunctionCallInfo fcinfo, int argument) {
+/// None for auto.
+std::optional<NearDuplicateMode> mode_argument(FunctionCallInfo fcinfo, int argument) {
     const char* const mode = text_argument(fcinfo, argument, "mode");
+    if (std::strcmp(mode, "auto") == 0) return std::nullopt;
     if (std::strcmp(mode, "ctph") == 0) return NearDuplicateMode::ctph;
     if (std::strcmp(mode, "exact") == 0) return NearDuplicateMode::exact;
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                    errmsg("mode must be 'ctph' or 'exact', not \"%s\"", mode)));
+                    errmsg("mode must be 'auto', 'exact' or 'ctph', not \"%s\"", mode)));
     pg_unreachable();
 }
 
@@ -90,17 +98,32 @@ Call read_call(FunctionCallInfo fcinfo, Wanted wanted, bool typed) {
     call.query.id_type = id_type_argument(fcinfo, 1, typed);
     call.query.sql = docs;
     call.parameters.threshold = threshold_argument(fcinfo, first);
-    call.parameters.mode = mode_argument(fcinfo, first + 1);
+    const std::optional<NearDuplicateMode> mode = mode_argument(fcinfo, first + 1);
+    call.parameters.mode = mode.value_or(NearDuplicateMode::exact);
+    call.chooses_mode = !mode;
     call.parameters.signature_length = max_length_argument(fcinfo, first + 2);
     call.parameters.memory_limit = host_memory_limit();
     return call;
 }
 
+void Work::estimate() {
+    const bool signatures_given = !rows.signatures.empty();
+    seconds_ = estimate_near_duplicates(rows.extents, call_.parameters.threshold, signatures_given);
+    if (!call_.chooses_mode) return;
+    call_.parameters.mode = choose_mode(seconds_, signatures_given);
+    ereport(DEBUG1,
+            (errmsg("mode %s chosen for near_duplicates",
+                    call_.parameters.mode == NearDuplicateMode::exact ? "exact" : "ctph"),
+             signatures_given
+                 ? errdetail("The inner query gives signatures.")
+                 : errdetail("Mode exact is estimated to take %.3g s on one processor, mode ctph "
+                             "%.3g s.",
+                             seconds_.exact, seconds_.ctph)));
+}
+
 JobSize Work::size() const {
-    return {
-        rows.extents.size(), rows.bytes.size(),
-        near_duplicates_cpu_seconds(call_.parameters.mode, rows.extents.size(), rows.bytes.size(),
-                                    !rows.signatures.empty(), cpu_threads())};
+    return {rows.extents.size(), rows.bytes.size(),
+            near_duplicates_cpu_seconds(call_.parameters.mode, seconds_, cpu_threads())};
 }
 
 Status Work::compute(Execution& execution) {
@@ -142,6 +165,7 @@ Work* compare_documents(const Call& call, SetCall& set) {
     Work* work = make_owned<Work>(set.context(), call, host_memory_limit());
     run_document_query(call.query, work->rows);
     set.times().lap("reading rows");
+    work->estimate();
     run_computation(*work, set.times(), set.context());
     return work;
 }

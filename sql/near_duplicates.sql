@@ -88,7 +88,7 @@ BEGIN
                                       compare_with_truth.threshold, 'exact')
     ), ctph AS MATERIALIZED (
         SELECT * FROM near_duplicates('SELECT id, body FROM versions ORDER BY id',
-                                      compare_with_truth.threshold)
+                                      compare_with_truth.threshold, 'ctph')
     ), given AS MATERIALIZED (
         SELECT * FROM near_duplicates('SELECT id, body, signature FROM versions ORDER BY id',
                                       compare_with_truth.threshold, 'ctph', 12)
@@ -118,6 +118,16 @@ END $$;
 SELECT t AS threshold, c.* FROM (VALUES (0), (0.001), (0.01), (0.05), (0.1), (0.2), (0.35)) AS v(t),
      compare_with_truth(t) c
 ORDER BY t;
+
+-- By default the mode is chosen: exact for so few documents, and ctph where signatures are given
+SELECT t AS threshold,
+       (SELECT array_agg((id1, id2, edit_rate)) FROM near_duplicates('SELECT id, body FROM versions', t)) IS NOT DISTINCT FROM
+       (SELECT array_agg((id1, id2, edit_rate)) FROM near_duplicates('SELECT id, body FROM versions', t, 'exact')) AS as_exact,
+       (SELECT array_agg((id1, id2, edit_rate)) FROM near_duplicates('SELECT id, body, signature FROM versions', t, 'auto')) IS NOT DISTINCT FROM
+       (SELECT array_agg((id1, id2, edit_rate)) FROM near_duplicates('SELECT id, body, signature FROM versions', t, 'ctph')) AS as_ctph,
+       (SELECT array_agg(g) FROM near_duplicate_groups('SELECT id, body FROM versions', t) g) IS NOT DISTINCT FROM
+       (SELECT array_agg(g) FROM near_duplicate_groups('SELECT id, body FROM versions', t, 'exact') g) AS groups_as_exact
+FROM (VALUES (0.05), (0.1), (0.2)) AS v(t);
 
 -- Whatever the number of threads, the rows and their order are the same.
 SET gputext.cpu_threads = 1;

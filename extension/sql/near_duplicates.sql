@@ -35,7 +35,7 @@ COMMENT ON TYPE gputext_type_name IS 'the name of a type in place of a value of 
 CREATE FUNCTION near_duplicates(
     docs text,
     threshold double precision DEFAULT 0.05,
-    mode text DEFAULT 'ctph',
+    mode text DEFAULT 'auto',
     max_length integer DEFAULT 100,
     id_type gputext_type_name DEFAULT NULL
 ) RETURNS TABLE (id1 bigint, id2 bigint, edit_rate double precision)
@@ -47,7 +47,7 @@ CREATE FUNCTION near_duplicates(
     docs text,
     id_type anyelement,
     threshold double precision DEFAULT 0.05,
-    mode text DEFAULT 'ctph',
+    mode text DEFAULT 'auto',
     max_length integer DEFAULT 100
 ) RETURNS TABLE (id1 anyelement, id2 anyelement, edit_rate double precision)
     AS 'MODULE_PATHNAME', 'gputext_near_duplicates_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000
@@ -58,7 +58,7 @@ COMMENT ON FUNCTION near_duplicates(text, anyelement, double precision, text, in
 CREATE FUNCTION near_duplicate_groups(
     docs text,
     threshold double precision DEFAULT 0.05,
-    mode text DEFAULT 'ctph',
+    mode text DEFAULT 'auto',
     max_length integer DEFAULT 100,
     id_type gputext_type_name DEFAULT NULL
 ) RETURNS TABLE (id bigint, group_id bigint, group_size bigint)
@@ -70,7 +70,7 @@ CREATE FUNCTION near_duplicate_groups(
     docs text,
     id_type anyelement,
     threshold double precision DEFAULT 0.05,
-    mode text DEFAULT 'ctph',
+    mode text DEFAULT 'auto',
     max_length integer DEFAULT 100
 ) RETURNS TABLE (id anyelement, group_id anyelement, group_size bigint)
     AS 'MODULE_PATHNAME', 'gputext_near_duplicate_groups_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000

@@ -87,6 +87,13 @@ const char* const kLongPair = R"(
                       ORDER BY i) AS body
     FROM generate_series(1, 160000) i, generate_series(1, 2) version GROUP BY version)";
 
+// Documents so long and so few that mode ctph compares signatures first, each with each.
+const char* const kSignedTexts = R"(
+    CREATE TABLE signed_texts AS
+    SELECT id, body, ctph_signature(body) AS signature
+    FROM (SELECT i::bigint AS id, string_agg(md5(i || '.' || j), '') AS body
+          FROM generate_series(1, 20000) i, generate_series(1, 64) j GROUP BY i) AS texts)";
+
 const std::string kLongPairs = "FROM long_pair a, long_pair b WHERE a.id = 1 AND b.id = 2";
 
 std::vector<Stage> stages() {
@@ -104,8 +111,8 @@ std::vector<Stage> stages() {
         {"packing_into_a_file", "SET gputext.host_memory_limit = '1MB'",
          pairs_of("SELECT i::bigint, " + huge(100) + " FROM generate_series(1, 20) i"), is_spilling,
          300, 12, 0.4},
-        {"hashing_a_huge_document", "", pairs_of("SELECT 1::bigint, " + huge(400)), is_computing,
-         500, 8, 0.9},
+        {"hashing_a_huge_document", "",
+         pairs_of("SELECT 1::bigint, " + huge(400), ", mode => 'ctph'"), is_computing, 500, 8, 0.9},
         {"comparing_huge_copies", "",
          pairs_of("SELECT i::bigint, " + huge(1) + " FROM generate_series(1, 1000) i"),
          is_computing, 250, 8, 1.1},
@@ -116,9 +123,9 @@ std::vector<Stage> stages() {
          pairs_of("SELECT 1::bigint, " + huge(100, "äöüß€éèê"), ", mode => 'exact'"), is_computing,
          700, 12, 1.0},
         {"comparing_signatures", "",
-         pairs_of("SELECT i::bigint, md5(i::text) FROM generate_series(1, 150000) i"), is_computing,
+         pairs_of("SELECT id, body, signature FROM signed_texts", ", mode => 'ctph'"), is_computing,
          300, 12},
-        {"comparing_like_signatures", "",
+        {"comparing_like_documents", "",
          pairs_of("SELECT i::bigint, left(md5(i::text), 6) FROM generate_series(1, 300000) i",
                   ", threshold => 0.3"),
          is_computing, 300, 12},
@@ -199,6 +206,7 @@ protected:
         LiveTest::SetUp();
         if (HasFatalFailure()) return;
         if (GetParam().sql.find("long_pair") != std::string::npos) session().rows(kLongPair);
+        if (GetParam().sql.find("signed_texts") != std::string::npos) session().rows(kSignedTexts);
         connect();
     }
 

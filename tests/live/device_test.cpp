@@ -235,12 +235,13 @@ TEST_F(Statements, ActivityShowsTheScanAndTheCpu) {
         other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
         EXPECT_EQ(job.wait(), "57014");
     }
-    Running job(session(),
-                "SELECT count(*) FROM near_duplicates("
-                "'SELECT i::bigint, md5(i::text) FROM generate_series(1, 150000) i')");
+    Running job(
+        session(),
+        "SELECT count(*) FROM near_duplicates("
+        "'SELECT i::bigint, md5(i::text) FROM generate_series(1, 15000) i', threshold => 0.3)");
     EXPECT_TRUE(eventually([&] {
         return activity(session(), "phase, device, rows, done < total") ==
-               "comparing signatures|cpu|150000|t\n";
+               "comparing documents|cpu|15000|t\n";
     })) << activity(session(), "phase, device, rows, done, total");
     other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
     EXPECT_EQ(job.wait(), "57014");
@@ -296,12 +297,30 @@ TEST_F(Statements, ProgressTellsOfTheScanAndTheCpu) {
     const auto cpu = notices_of(
         {"SET gputext.progress = on", "SET gputext.device = cpu", "SET gputext.cpu_threads = 1"},
         "SELECT count(*) FROM near_duplicates("
-        "'SELECT i::bigint, md5(i::text) FROM generate_series(1, 20000) i')");
+        "'SELECT i::bigint, md5(i::text) FROM generate_series(1, 8000) i', threshold => 0.3)");
     EXPECT_GE(count_matches(cpu,
-                            "INFO:  near_duplicates: comparing signatures, [0-9]+ %"
+                            "INFO:  near_duplicates: comparing documents, [0-9]+ %"
                             "(, about [0-9]+ (s|min) left)? \\(CPU\\)"),
               1u)
         << ::testing::PrintToString(cpu);
+}
+
+TEST_F(Statements, TheChosenModeIsADebugMessage) {
+    const auto chosen = [](const std::string& arguments) {
+        const auto lines = notices_of({"SET client_min_messages = debug1"},
+                                      "SELECT * FROM near_duplicates(" + arguments + ")");
+        return std::pair(
+            count_matches(
+                lines,
+                "DEBUG:  mode exact chosen for near_duplicates\nDETAIL:  Mode exact is "
+                "estimated to take [0-9.e-]+ s on one processor, mode ctph [0-9.e-]+ s[.]"),
+            count_matches(lines,
+                          "DEBUG:  mode ctph chosen for near_duplicates\nDETAIL:  The inner query "
+                          "gives signatures[.]"));
+    };
+    EXPECT_EQ(chosen("'SELECT 1, ''text'''"), std::pair(1ul, 0ul));
+    EXPECT_EQ(chosen("'SELECT 1, ''text'', ctph_signature(''text'')'"), std::pair(0ul, 1ul));
+    EXPECT_EQ(chosen("'SELECT 1, ''text''', mode => 'exact'"), std::pair(0ul, 0ul));
 }
 
 // ---- Costs ----

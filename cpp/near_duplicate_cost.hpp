@@ -1,0 +1,34 @@
+// cpp/near_duplicate_cost.hpp - estimates what the modes of near_duplicates take, and chooses one
+//
+// The choice decides which pairs are found. It therefore depends on the documents' sizes, the
+// threshold and the given signatures alone: not on threads, instruction sets or devices.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "cpp/documents.hpp"
+#include "cpp/near_duplicates.hpp"
+
+namespace gputext {
+
+/// Seconds of one processor.
+struct NearDuplicateSeconds {
+    double ctph = 0;
+    double exact = 0;
+    /// Mode ctph takes less if it compares the documents first, as mode exact does, and then the
+    /// signatures of the pairs that are near.
+    bool documents_first = false;
+};
+
+/// From rates measured on an AMD EPYC with AVX-512. Documents that are much alike take longer, in
+/// both modes. O(documents).
+NearDuplicateSeconds estimate_near_duplicates(std::span<const Extent> documents, double threshold,
+                                              bool signatures_given);
+
+/// Mode exact, but where it takes more than ten seconds and more than twice what mode ctph takes;
+/// and mode ctph where signatures are given, since they are given to be used.
+NearDuplicateMode choose_mode(const NearDuplicateSeconds& seconds, bool signatures_given);
+
+}  // namespace gputext

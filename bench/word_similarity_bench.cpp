@@ -22,6 +22,7 @@
 
 #include <sys/resource.h>
 
+#include "bench/expect.hpp"
 #include "bench/options.hpp"
 #include "bench/stopwatch.hpp"
 #include "bench/word_corpus.hpp"
@@ -29,16 +30,10 @@
 #include "cpp/word_similarity.hpp"
 
 using namespace gputext;
+using bench::expect;
 using bench::Options;
 
 namespace {
-
-template <class T>
-T expect(Result<T> result) {
-    if (result.ok()) return std::move(*result);
-    std::fprintf(stderr, "%s\n", result.status().message().c_str());
-    std::exit(1);
-}
 
 double now() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())

@@ -22,6 +22,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/expect.hpp"
 #include "bench/options.hpp"
 #include "bench/stopwatch.hpp"
 #include "bench/word_corpus.hpp"
@@ -29,15 +30,9 @@
 #include "cpp/word_similarity.hpp"
 
 using namespace gputext;
+using bench::expect;
 
 namespace {
-
-template <class T>
-T expect(Result<T> result) {
-    if (result.ok()) return std::move(*result);
-    std::fprintf(stderr, "%s\n", result.status().message().c_str());
-    std::exit(1);
-}
 
 struct Variant {
     CooccurrenceShape shape;  // but for the number of words

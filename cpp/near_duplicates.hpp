@@ -28,7 +28,7 @@ struct NearDuplicateParameters {
     double threshold = 0.05;  // 0 <= threshold < 0.5; pairs with at most this rate are found
     NearDuplicateMode mode = NearDuplicateMode::ctph;
     std::size_t signature_length = 100;  // 1 to Ctph::max_length; mode ctph only
-    /// Bytes that mode exact's features may take (cpp/document_join.hpp).
+    /// Bytes that mode exact's index and pairs may take (cpp/exact_search.hpp).
     std::size_t memory_limit = std::size_t{1} << 30;
     Simd simd = best_simd();
 };
@@ -94,9 +94,9 @@ private:
 /// Signatures that the caller already has: empty, or one a document, absent where there is none.
 using GivenSignatures = std::span<const std::optional<Ctph>>;
 
-/// Time: hashing O(bytes), the join (cpp/signature_join.hpp or cpp/document_join.hpp), and about
+/// Time: hashing O(bytes), the join (cpp/signature_join.hpp or cpp/exact_search.hpp), and about
 /// size * threshold * size / 32 word steps for each candidate that has to be verified in full.
-/// Memory: 40 bytes and a signature (250 bytes) a document, features in mode exact, the pairs.
+/// Memory: 40 bytes and a signature (250 bytes) a document, an index in mode exact, the pairs.
 /// Errors: invalid_argument for parameters out of range; cancelled; out_of_memory.
 Result<NearDuplicates> near_duplicates(const NearDuplicateParameters& parameters,
                                        const Documents& documents, GivenSignatures signatures,

@@ -20,7 +20,7 @@ using namespace device;
 constexpr unsigned kThreads = kColumnBlock / 2;  // two columns each
 static_assert(kColumnBlock == kTileColumns && kColumnBlock % kGroup == 0);
 /// Up to this length no count is cut off, and the sums of classes fit 16 bits.
-constexpr std::uint32_t kShortLength = DocumentFeatures::most_characters;
+constexpr std::uint32_t kShortLength = kMostCharacters;
 constexpr std::size_t kLeastTiles = 16;  // a launch
 constexpr std::size_t kMostTiles = std::size_t{1} << 17;
 constexpr std::size_t kLeastRoom = std::size_t{1} << 12;  // for pairs
@@ -259,7 +259,7 @@ __device__ std::uint32_t sum_of_halves(std::uint32_t x) {
     return (x & 0xffff) + (x >> 16);
 }
 
-/// By a warp: cpp's may_be_within.
+/// By a warp: whether two documents share as much as they must (kernels/document_features.cuh).
 __device__ bool share_enough(const FeatureCounts& a, const FeatureCounts& b, std::uint64_t longer,
                              std::uint64_t edits) {
     const unsigned lane = threadIdx.x % kWarp;
@@ -426,7 +426,7 @@ private:
     /// Whether the memory suffices for folded documents: without, more pairs are in question.
     Status plan_folding() {
         const std::size_t spare = bytes_left(2 * kColumnBlock * FeatureTile::kDocumentBytes);
-        const std::size_t needed = FoldedDocuments::bytes_needed(sorted_lengths_);
+        const std::size_t needed = DeviceFoldedDocuments::bytes_needed(sorted_lengths_);
         scratch_ = std::min(spare / 8, kMostScratch);
         may_fold_ = needed <= spare / 3;
         if (may_fold_) folded_bytes_ = needed + scratch_;
@@ -654,7 +654,7 @@ private:
     std::size_t folded_bytes_ = 0, scratch_ = 0;
 
     FeatureTile row_features_, column_features_;
-    FoldedDocuments folded_;
+    DeviceFoldedDocuments folded_;
     DistanceFilter filter_;
     DeviceBuffer<std::uint32_t> device_order_, device_lengths_, device_ends_;
     DeviceBuffer<std::uint64_t> device_begins_;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "cpp/document_filter.hpp"
 #include "kernels/band_columns.cuh"
 #include "kernels/document_features.cuh"
 #include "kernels/wide_characters.cuh"
@@ -93,7 +92,7 @@ __global__ void fill_gram_sets(FoldedView view, const std::uint32_t* lengths, st
 
 }  // namespace
 
-std::size_t FoldedDocuments::bytes_needed(std::span<const std::uint32_t> lengths) {
+std::size_t DeviceFoldedDocuments::bytes_needed(std::span<const std::uint32_t> lengths) {
     const std::size_t places = folded(lengths);
     std::size_t bytes = kLetterPadding;
     for (std::size_t place = 0; place < places; ++place)
@@ -107,7 +106,7 @@ std::size_t FoldedDocuments::bytes_needed(std::span<const std::uint32_t> lengths
     return bytes;
 }
 
-void FoldedDocuments::plan(std::span<const std::uint32_t> lengths) {
+void DeviceFoldedDocuments::plan(std::span<const std::uint32_t> lengths) {
     begins_.assign(1, 0);
     set_begins_.assign(1, 0);
     set_bits_.clear();
@@ -120,12 +119,12 @@ void FoldedDocuments::plan(std::span<const std::uint32_t> lengths) {
     }
 }
 
-Status FoldedDocuments::build(const DeviceDocuments& documents,
-                              std::span<const std::uint32_t> order,
-                              std::span<const std::uint32_t> lengths,
-                              std::span<const std::uint8_t> wide, unsigned gram,
-                              std::size_t decode_limit, const Execution& execution,
-                              cudaStream_t stream) {
+Status DeviceFoldedDocuments::build(const DeviceDocuments& documents,
+                                    std::span<const std::uint32_t> order,
+                                    std::span<const std::uint32_t> lengths,
+                                    std::span<const std::uint8_t> wide, unsigned gram,
+                                    std::size_t decode_limit, const Execution& execution,
+                                    cudaStream_t stream) {
     stream_ = stream;
     gram_ = gram;
     lengths = lengths.first(folded(lengths));
@@ -150,9 +149,9 @@ Status FoldedDocuments::build(const DeviceDocuments& documents,
     return execution.stop_requested() ? Status::cancelled() : Status();
 }
 
-Status FoldedDocuments::copy_narrow(const DeviceDocuments& documents,
-                                    std::span<const std::uint32_t> order,
-                                    std::span<const std::uint8_t> wide) {
+Status DeviceFoldedDocuments::copy_narrow(const DeviceDocuments& documents,
+                                          std::span<const std::uint32_t> order,
+                                          std::span<const std::uint8_t> wide) {
     std::vector<NarrowTask> tasks;
     for (std::size_t place = 0; place < order.size(); ++place) {
         const Extent extent = documents.host_extents[order[place]];
@@ -170,10 +169,10 @@ Status FoldedDocuments::copy_narrow(const DeviceDocuments& documents,
     return cuda_status(cudaGetLastError(), "folding documents");
 }
 
-Status FoldedDocuments::fold_wide(const DeviceDocuments& documents,
-                                  std::span<const std::uint32_t> order,
-                                  std::span<const std::uint8_t> wide, std::size_t decode_limit,
-                                  const Execution& execution) {
+Status DeviceFoldedDocuments::fold_wide(const DeviceDocuments& documents,
+                                        std::span<const std::uint32_t> order,
+                                        std::span<const std::uint8_t> wide,
+                                        std::size_t decode_limit, const Execution& execution) {
     std::vector<std::uint32_t> places;
     std::size_t bytes = 0;
     for (std::uint32_t place = 0; place < order.size(); ++place) {
@@ -192,10 +191,10 @@ Status FoldedDocuments::fold_wide(const DeviceDocuments& documents,
     return places.empty() ? Status() : fold_some(documents, order, places, execution);
 }
 
-Status FoldedDocuments::fold_some(const DeviceDocuments& documents,
-                                  std::span<const std::uint32_t> order,
-                                  std::span<const std::uint32_t> places,
-                                  const Execution& execution) {
+Status DeviceFoldedDocuments::fold_some(const DeviceDocuments& documents,
+                                        std::span<const std::uint32_t> order,
+                                        std::span<const std::uint32_t> places,
+                                        const Execution& execution) {
     std::uint64_t bytes = 0, longest = 0;
     for (const std::uint32_t place : places) {
         bytes += documents.host_extents[order[place]].size;
@@ -228,7 +227,7 @@ Status FoldedDocuments::fold_some(const DeviceDocuments& documents,
     return cuda_status(cudaGetLastError(), "folding documents");
 }
 
-Status FoldedDocuments::fill_sets() {
+Status DeviceFoldedDocuments::fill_sets() {
     fill_gram_sets<<<blocks_for(begins_.size() - 1), kBlock, 0, stream_>>>(
         view(), device_lengths_.data(), sets_.data());
     if (Status status = cuda_status(cudaGetLastError(), "folding documents"); !status.ok())
@@ -236,7 +235,7 @@ Status FoldedDocuments::fill_sets() {
     return cuda_status(cudaStreamSynchronize(stream_), "folding documents");
 }
 
-FoldedView FoldedDocuments::view() const {
+FoldedView DeviceFoldedDocuments::view() const {
     return {letters_.data(),
             device_begins_.data(),
             sets_.data(),

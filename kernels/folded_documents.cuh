@@ -42,7 +42,7 @@ __device__ inline std::uint32_t gram_bin(std::uint32_t letters, unsigned gram, u
     return letters * 0x9e3779b1u >> (32 - bits);
 }
 
-class FoldedDocuments {
+class DeviceFoldedDocuments {
 public:
     /// Device memory for documents of these ascending lengths, but for those that are decoded.
     static std::size_t bytes_needed(std::span<const std::uint32_t> lengths);

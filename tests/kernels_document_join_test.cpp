@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "cpp/document_join.hpp"
-#include "cpp/edit_distance.hpp"
+#include "cpp/exact_search.hpp"
 #include "tests/device_fixture.hpp"
 #include "tests/random_strings.hpp"
 
@@ -69,28 +68,15 @@ protected:
     /// Ascending.
     static std::vector<IndexPair> near_pairs(double threshold, const Documents& documents,
                                              std::span<const std::uint32_t> lengths) {
+        NearDuplicateParameters parameters;
+        parameters.threshold = threshold;
         Execution execution(std::max(2u, std::thread::hardware_concurrency()));
-        std::vector<IndexPair> candidates;
-        EXPECT_TRUE(
-            join_documents(DocumentJoin{threshold}, documents, lengths, execution, candidates)
-                .ok());
-        std::vector<EditDistance> distance(execution.threads());
-        std::vector<std::uint8_t> near(candidates.size());
-        const auto compare = [&](std::size_t i, unsigned worker) {
-            const auto [a, b] = candidates[i];
-            const std::size_t most =
-                most_edits_within(threshold, std::size_t{lengths[a]} + lengths[b]);
-            near[i] = *distance[worker].of_texts(documents[a], documents[b], documents.characters,
-                                                 most) <= most;
-            return Status();
-        };
-        EXPECT_TRUE(execution.parallel_for(candidates.size(), compare).ok());
-        std::size_t kept = 0;
-        for (std::size_t i = 0; i < candidates.size(); ++i)
-            if (near[i] != 0) candidates[kept++] = candidates[i];
-        candidates.resize(kept);
-        std::ranges::sort(candidates, {}, key);
-        return candidates;
+        std::vector<NearPair> found;
+        EXPECT_TRUE(find_exact_pairs(parameters, {documents, lengths, {}}, execution, found).ok());
+        std::vector<IndexPair> near;
+        for (const NearPair& pair : found) near.push_back({pair.first, pair.second});
+        std::ranges::sort(near, {}, key);
+        return near;
     }
 
     /// Families of versions of about a length.

@@ -54,7 +54,7 @@ public:
             if (counts == nullptr) continue;
             counts->comparable += worker.counts.comparable;
             counts->by_grams += worker.counts.by_grams;
-            counts->hits += worker.probe.hit_count;
+            counts->hits += worker.probe.hits();
             counts->confirmed += worker.counts.confirmed;
             counts->verified += worker.counts.verified;
         }
@@ -72,14 +72,13 @@ private:
     static constexpr std::size_t kFewCandidates = 3;
     /// An index of fewer does not pay.
     static constexpr std::size_t kFewColumns = 4096;
-    static constexpr std::size_t kRowsAtOnce = 64;
+    /// What a thread takes for the grams of the rows that it looks up together.
+    static constexpr std::size_t kProbeBytes = std::size_t{20} << 20;
     static constexpr std::size_t kSampledRows = 1024;
-    /// Longer documents are few, and their grams would take much memory.
-    static constexpr std::size_t kLongestIndexed = std::size_t{1} << 16;
     static constexpr std::size_t kLeastIndexBytes = std::size_t{1} << 24;
-    /// Measured nanoseconds of a row's character: to walk along a tile, to put it into an index's
-    /// counts and choices, to look up its gram. And of an entry with that gram.
-    static constexpr double kTileTime = 3.5, kBuildTime = 20, kProbeTime = 20, kHitTime = 20;
+    /// Measured nanoseconds for a row's character: to walk along a tile, to choose it for an index,
+    /// to look up its gram; and for an entry in that gram's bucket.
+    static constexpr double kTileTime = 3.5, kBuildTime = 15, kProbeTime = 15, kEntryTime = 15;
 
     /// What a thread has of its own.
     struct Worker {
@@ -87,6 +86,7 @@ private:
 
         GramTile tile;
         GramIndex::Probe probe;
+        std::vector<GramIndex::Query> queries;
         EditDistance edit_distance;
         LaneDistance lane_distance;
         std::vector<std::size_t> candidates;
@@ -156,25 +156,29 @@ private:
         return {};
     }
 
-    std::size_t index_bytes() const { return parameters_.memory_limit / 4; }
+    /// Numbers of an index's grams have 32 bits.
+    std::size_t index_bytes() const {
+        return std::min(parameters_.memory_limit / 4, std::size_t{1} << 36);
+    }
 
     /// Documents of about a length whose index fits into its memory, or one document.
     std::size_t end_of_class(std::size_t begin) const {
         const auto grams_of = [&](std::size_t place) {
-            return most_edits_within(parameters_.threshold, 2 * length(place)) + 1;
+            return GramIndex::count_chunks(length(place), parameters_.threshold);
         };
         std::size_t end = begin + 1;
-        // While an index is made, its entries exist twice.
         for (std::size_t grams = grams_of(begin);
-             end < places_.size() && length(end) <= length(begin) + length(begin) / 4 + 8; ++end) {
+             end < places_.size() && end - begin < GramIndex::most_columns &&
+             length(end) <= length(begin) + length(begin) / 4 + 8;
+             ++end) {
             grams += grams_of(end);
-            if (2 * GramIndex::bytes_of(grams) > index_bytes()) break;
+            if (GramIndex::bytes_of(grams) > index_bytes()) break;
         }
         return end;
     }
 
     bool may_be_indexed(Range columns) const {
-        if (method_ == ExactMethod::tiles || length(columns.end - 1) > kLongestIndexed ||
+        if (method_ == ExactMethod::tiles ||
             GramIndex::gram_length(places_, columns, parameters_.threshold) == 0)
             return false;
         return method_ == ExactMethod::index ||
@@ -220,10 +224,11 @@ private:
             const std::size_t end = end_of_comparable(row, columns);
             if (std::max(row + 1, columns.begin) >= end) continue;
             by_tiles += tile_time(row, columns);
-            const std::uint64_t hits =
-                index.count_hits(row, most_edits(row, end - 1), workers_.front().probe);
+            const GramIndex::Query query = query_of(row, columns);
+            const std::uint64_t entries =
+                index.count_entries({&query, 1}, workers_.front().probe, execution_.stop());
             by_index += static_cast<double>(length(row)) * kProbeTime +
-                        static_cast<double>(hits) * kHitTime;
+                        static_cast<double>(entries) * kEntryTime;
         }
         return by_index < by_tiles;
     }
@@ -236,12 +241,10 @@ private:
         if (!status.ok()) return status;
         joined = method_ == ExactMethod::index || index_is_faster(index, columns);
         if (!joined) return {};
-        const std::size_t tasks = (rows.size() + kRowsAtOnce - 1) / kRowsAtOnce;
-        execution_.begin_phase("comparing documents", tasks);
-        return execution_.parallel_for(tasks, [&](std::size_t i, unsigned worker) {
-            const std::size_t begin = rows.begin + i * kRowsAtOnce;
-            const Range some{begin, std::min(begin + kRowsAtOnce, rows.end)};
-            return probe_rows(index, some, columns, workers_[worker]);
+        const std::vector<Range> parts = parts_of_rows(rows);
+        execution_.begin_phase("comparing documents", parts.size());
+        return execution_.parallel_for(parts.size(), [&](std::size_t i, unsigned worker) {
+            return probe_rows(index, parts[i], columns, workers_[worker]);
         });
     }
 
@@ -258,19 +261,53 @@ private:
         return range.end;
     }
 
+    GramIndex::Query query_of(std::size_t row, Range columns) const {
+        const std::size_t end = end_of_comparable(row, columns);
+        return {static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(end),
+                static_cast<std::uint32_t>(end > row ? most_edits(row, end - 1) : 0)};
+    }
+
+    /// Rows that are looked up together, and take a bounded part of the memory.
+    std::vector<Range> parts_of_rows(Range rows) const {
+        const std::size_t symbols =
+            std::min(kProbeBytes, parameters_.memory_limit / 8 / execution_.threads()) /
+            GramIndex::probe_bytes;
+        std::vector<Range> parts;
+        std::size_t taken = symbols;
+        for (std::size_t row = rows.begin; row < rows.end; ++row) {
+            taken += length(row);
+            if (taken >= symbols || parts.back().size() == GramIndex::most_queries) {
+                parts.push_back({row, row});
+                taken = length(row);
+            }
+            ++parts.back().end;
+        }
+        return parts;
+    }
+
     /// Verifies what the index finds for the rows.
     Status probe_rows(const GramIndex& index, Range rows, Range columns, Worker& worker) const {
-        std::size_t end = end_of_comparable(rows.begin, columns);
+        worker.queries.clear();
         for (std::size_t row = rows.begin; row < rows.end; ++row) {
+            const GramIndex::Query query = query_of(row, columns);
+            if (query.end > std::max(row + 1, columns.begin)) worker.queries.push_back(query);
+        }
+        return probe(index, worker.queries, worker);
+    }
+
+    Status probe(const GramIndex& index, std::span<const GramIndex::Query> queries,
+                 Worker& worker) const {
+        const auto candidates = index.candidates(queries, worker.probe, execution_.stop());
+        if (execution_.stop_requested()) return Status::cancelled();
+        if (!candidates) {
+            const std::size_t half = queries.size() / 2;
+            Status status = probe(index, queries.first(half), worker);
+            return status.ok() ? probe(index, queries.subspan(half), worker) : status;
+        }
+        worker.counts.confirmed += candidates->size();
+        for (const auto& [row, column] : *candidates) {
             if (execution_.stop_requested()) return Status::cancelled();
-            while (end < columns.end && (end <= row || comparable(row, end))) ++end;
-            if (std::max(row + 1, columns.begin) >= end) continue;
-            const auto candidates = index.candidates(row, end, most_edits(row, end - 1),
-                                                     worker.probe, execution_.stop());
-            if (execution_.stop_requested()) return Status::cancelled();
-            worker.counts.confirmed += candidates.size();
-            for (const std::uint32_t column : candidates)
-                if (Status status = verify(row, column, worker); !status.ok()) return status;
+            if (Status status = verify(row, column, worker); !status.ok()) return status;
         }
         return {};
     }

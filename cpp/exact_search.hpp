@@ -35,8 +35,8 @@ enum class ExactMethod {
 /// tiles of 512 documents: about 3 operations of 512 bits for each character of a document and each
 /// tile of comparable length, fewer where all are told apart soon. Time by an index: linear in the
 /// characters, and the number of rare grams that two documents have in common at about the same
-/// place. Then what the verification takes. An index takes at most a fourth of the memory limit.
-/// Errors: cancelled, out_of_memory.
+/// place. Then what the verification takes. An index takes at most a fourth of the memory limit,
+/// and what is looked up in it at once an eighth. Errors: cancelled, out_of_memory.
 Status find_exact_pairs(const NearDuplicateParameters& parameters,
                         const DistinctDocuments& documents, Execution& execution,
                         std::vector<NearPair>& pairs, ExactSearchCounts* counts = nullptr,

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <tuple>
 
 #include "cpp/edit_distance.hpp"
@@ -263,36 +264,131 @@ TEST_P(ExactSearchOnEach, FindsEveryPair) {
     }
 }
 
+/// In the order of length.
+std::vector<PlacedDocument> places_of(std::vector<std::string>& texts) {
+    std::sort(texts.begin(), texts.end(),
+              [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    std::vector<PlacedDocument> places;
+    for (const std::string& text : texts)
+        places.push_back({bytes_of(text).data(), static_cast<std::uint32_t>(text.size()), 0});
+    return places;
+}
+
 TEST(GramIndex, HasAGramOfEachChunk) {
     RandomStrings random;
     for (int round = 0; round < 20; ++round) {
         const double threshold = 0.005 * static_cast<double>(random.below(30));
-        std::vector<std::string> texts = related_texts(random, 60, 40 + random.below(300));
+        // Grams of long texts are chosen in parts.
+        const std::size_t longest = 40 + random.below(round % 4 == 0 ? 3000 : 300);
+        std::vector<std::string> texts = related_texts(random, 60, longest);
         std::erase_if(texts, [](const std::string& text) { return text.size() < 20; });
-        std::sort(texts.begin(), texts.end(),
-                  [](const auto& a, const auto& b) { return a.size() < b.size(); });
-        std::vector<PlacedDocument> places;
-        for (const std::string& text : texts)
-            places.push_back({bytes_of(text).data(), static_cast<std::uint32_t>(text.size()), 0});
+        const std::vector<PlacedDocument> places = places_of(texts);
         const PlaceRange all{0, places.size()};
         const std::size_t gram = GramIndex::gram_length(places, all, threshold);
         if (gram == 0) continue;
-        GramIndex index;
-        Execution execution(2);
-        ASSERT_TRUE(index.build(places, all, all, threshold, execution).ok());
-        ASSERT_EQ(index.gram(), gram);
-        std::vector<std::vector<std::size_t>> begins(texts.size());
-        for (const GramIndex::Entry& entry : index.entries()) {
-            const std::size_t at = entry.at - (texts.back().size() - texts[entry.column].size());
-            ASSERT_EQ(at % 2, 0u);
-            begins[entry.column].push_back(at / 2);
+        for (const unsigned threads : {1u, 3u}) {
+            GramIndex index;
+            Execution execution(threads);
+            ASSERT_TRUE(index.build(places, all, all, threshold, execution).ok());
+            ASSERT_EQ(index.gram(), gram);
+            std::vector<std::vector<std::size_t>> begins(texts.size());
+            for (const GramIndex::Entry& entry : index.entries()) {
+                const std::size_t at =
+                    entry.at() - (texts.back().size() - texts[entry.column()].size());
+                ASSERT_EQ(at % 2, 0u);
+                begins[entry.column()].push_back(at / 2);
+            }
+            for (std::size_t i = 0; i < texts.size(); ++i) {
+                std::sort(begins[i].begin(), begins[i].end());
+                const Chunks chunks = index.chunks(i);
+                ASSERT_EQ(chunks.count(), most_edits_within(threshold, 2 * texts[i].size()) + 1);
+                ASSERT_EQ(begins[i].size(), chunks.count());
+                ASSERT_EQ(chunks.begin(0), 0u);
+                ASSERT_EQ(chunks.begin(chunks.count()), texts[i].size());
+                for (std::size_t c = 0; c < chunks.count(); ++c) {
+                    ASSERT_EQ(begins[i][c], chunks.gram(c));
+                    ASSERT_GE(chunks.gram(c), chunks.begin(c));
+                    ASSERT_LE(chunks.gram(c) + gram, chunks.begin(c + 1));
+                }
+            }
         }
-        for (std::size_t i = 0; i < texts.size(); ++i) {
-            std::sort(begins[i].begin(), begins[i].end());
-            ASSERT_EQ(begins[i].size(), most_edits_within(threshold, 2 * texts[i].size()) + 1);
-            for (std::size_t c = 0; c + 1 < begins[i].size(); ++c)
-                ASSERT_GE(begins[i][c + 1] - begins[i][c], gram);
-            ASSERT_LE(begins[i].back() + gram, texts[i].size());
+    }
+}
+
+TEST(GramIndex, ChoosesTheRarestGrams) {
+    RandomStrings random;
+    // Texts of common words, with two rare ones side by side.
+    std::vector<std::string> texts;
+    const std::string rare_letters = "BCDFGJKLMPQVXYZ";
+    for (int i = 0; i < 500; ++i) {
+        std::string text;
+        while (text.size() < 120) text += "and then there was nothing left of it ";
+        text.resize(120);
+        text.replace(random.below(97), 24, random.string(24, rare_letters));
+        texts.push_back(text);
+    }
+    const double threshold = 1.5 / 240;  // 1 edit, so 2 chunks
+    const std::vector<PlacedDocument> places = places_of(texts);
+    const PlaceRange all{0, places.size()};
+    GramIndex index;
+    Execution execution(2);
+    ASSERT_TRUE(index.build(places, all, all, threshold, execution).ok());
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        const Chunks chunks = index.chunks(i);
+        ASSERT_EQ(chunks.count(), 2u);
+        // They may share a few symbols with the words around.
+        EXPECT_GE(chunks.gram(0) + index.gram(), texts[i].find_first_of(rare_letters));
+        EXPECT_LE(chunks.gram(1), texts[i].find_last_of(rare_letters));
+    }
+}
+
+TEST(GramIndex, SeesAnEditBehindAGram) {
+    RandomStrings random;
+    std::size_t near = 0;
+    for (int round = 0; round < 2000; ++round) {
+        const std::string next = random.string(8, "acgt");
+        const std::string row = random.edited(next, random.below(2), "acgt") + "................";
+        GramIndex::Entry entry(1, 0, 0);
+        // Without symbols behind the gram nothing is known.
+        EXPECT_TRUE(entry.is_near_next(bytes_of(row).data()));
+        std::uint64_t symbols;
+        std::memcpy(&symbols, next.data(), sizeof symbols);
+        entry.set_next(symbols);
+        ASSERT_TRUE(entry.is_near_next(bytes_of(row).data())) << next << " | " << row;
+        const std::string other = random.string(16, "ACGT");
+        near += entry.is_near_next(bytes_of(other).data());
+    }
+    EXPECT_LT(near, 200u);
+}
+
+TEST(ExactSearch, FindsByAnIndexWhatTilesFind) {
+    RandomStrings random;
+    // Long texts, and so many near ones that a few rows have too many candidates to keep them.
+    for (const bool near : {false, true}) {
+        const std::string_view letters = "etaoinshrdlu ";
+        std::vector<std::string> texts;
+        if (near) {
+            const std::string text = random.string(60, letters);
+            while (texts.size() < 900)
+                texts.push_back(random.edited(text, 1 + random.below(3), letters));
+        } else {
+            while (texts.size() < (kSanitized ? 60 : 300)) {
+                const std::string text = random.string(random.below(5000), letters);
+                for (int version = 0; version < 4; ++version)
+                    texts.push_back(
+                        random.edited(text, random.below(1 + text.size() / 8), letters));
+            }
+        }
+        const Packed packed(texts);
+        for (const double threshold : {0.01, 0.04, 0.1}) {
+            const NearDuplicateParameters parameters{threshold, NearDuplicateMode::exact};
+            const auto expected = pairs_found(packed, parameters, 2, ExactMethod::tiles);
+            ExactSearchCounts counts;
+            ASSERT_EQ(pairs_found(packed, parameters, 2, ExactMethod::index, &counts), expected);
+            EXPECT_GT(counts.confirmed, 0u);
+            if (near && threshold == 0.1) {
+                EXPECT_GT(expected.size(), texts.size() * texts.size() / 4);
+            }
         }
     }
 }

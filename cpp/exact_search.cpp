@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "cpp/document_filter.hpp"
+#include "cpp/document_join.hpp"
 #include "cpp/edit_distance.hpp"
 #include "cpp/gram_filter.hpp"
 #include "cpp/gram_index.hpp"
@@ -39,8 +41,10 @@ public:
         Status status = folded_.fold(documents_.documents, documents_.lengths, execution_);
         if (!status.ok()) return status;
         if (!sort_by_length()) return Status::cancelled();
+        Range columns{0, places_.size()};
+        if (status = join_by_counts(columns); !status.ok()) return status;
         std::vector<Range> rest;
-        if (status = join_by_index(rest); !status.ok()) return status;
+        if (status = join_by_index(columns.end, rest); !status.ok()) return status;
         const std::vector<Task> tasks = make_tasks(rest);
         execution_.begin_phase("comparing documents", tasks.size());
         status = execution_.parallel_for(tasks.size(), [&](std::size_t i, unsigned worker) {
@@ -55,6 +59,7 @@ public:
             counts->comparable += worker.counts.comparable;
             counts->by_grams += worker.counts.by_grams;
             counts->hits += worker.probe.hits();
+            counts->counted += worker.counts.counted;
             counts->confirmed += worker.counts.confirmed;
             counts->verified += worker.counts.verified;
         }
@@ -70,6 +75,15 @@ private:
     static constexpr std::size_t kTileCharacters = std::size_t{1} << 23;
     /// Fewer are faster compared one by one.
     static constexpr std::size_t kFewCandidates = 3;
+    /// Above this threshold documents share too little for their counts to exclude many pairs.
+    static constexpr double kMostCountedThreshold = 0.066;
+    /// In characters. Shorter documents are compared faster than their counts are.
+    static constexpr std::size_t kLeastCounted = 1000;
+    static constexpr std::size_t kLeastTile = 1024;
+    /// Up to so many candidates of counts, and so many a document, are verified one by one.
+    static constexpr std::uint64_t kFewCounted = 1 << 16, kCountedPerDocument = 8;
+    /// What a candidate takes while candidates are sorted.
+    static constexpr std::size_t kCountedBytes = 32;
     /// An index of fewer does not pay.
     static constexpr std::size_t kFewColumns = 4096;
     /// What a thread takes for the grams of the rows that it looks up together.
@@ -138,11 +152,59 @@ private:
         return range.begin;
     }
 
+    /// Finds the pairs whose longer document is a long one, and leaves the other documents in
+    /// `columns`; none, and leaves all of them, where counts exclude too few pairs.
+    Status join_by_counts(Range& columns) {
+        const bool wanted =
+            method_ == ExactMethod::counts ||
+            (method_ == ExactMethod::estimated && parameters_.threshold <= kMostCountedThreshold);
+        Range longs = columns;
+        while (longs.begin < longs.end && length(longs.begin) < kLeastCounted) ++longs.begin;
+        if (!wanted || longs.size() == 0) return {};
+        const Range rows{first_comparable(longs.begin), longs.end};
+        const std::size_t memory = parameters_.memory_limit / 4;
+        // In smaller tiles, computing features again and again takes longer than grams do.
+        if (memory < kLeastTile * sizeof(DocumentFeatures)) return {};
+        std::vector<IndexPair> candidates;
+        bool too_many = false;
+        Status status = count(rows, memory, candidates, too_many);
+        if (!status.ok() || too_many) return status;
+        execution_.begin_phase("verifying candidates", candidates.size());
+        status = execution_.parallel_for(candidates.size(), [&](std::size_t i, unsigned worker) {
+            // The documents were handed over in the order of length.
+            const std::size_t row = rows.begin + candidates[i].first;
+            const std::size_t column = rows.begin + candidates[i].second;
+            if (column < longs.begin) return Status();
+            ++workers_[worker].counts.counted;
+            return verify(row, column, workers_[worker]);
+        });
+        columns.end = longs.begin;
+        return status;
+    }
+
+    /// The pairs of documents that their counts do not exclude, by their places among the rows.
+    Status count(Range rows, std::size_t memory, std::vector<IndexPair>& candidates,
+                 bool& too_many) {
+        std::vector<Extent> extents(rows.size());
+        std::vector<std::uint32_t> lengths(rows.size());
+        for (std::size_t i = 0; i < rows.size(); ++i) {
+            extents[i] = documents_.documents.extents[places_[rows.begin + i].document];
+            lengths[i] = places_[rows.begin + i].size;
+        }
+        const std::uint64_t most =
+            std::min<std::uint64_t>(kFewCounted + kCountedPerDocument * rows.size(),
+                                    parameters_.memory_limit / 4 / kCountedBytes);
+        const DocumentJoin join{parameters_.threshold, memory, parameters_.simd};
+        return join_documents(
+            join, {documents_.documents.bytes, extents, documents_.documents.characters}, lengths,
+            execution_, candidates, most, &too_many);
+    }
+
     /// Finds the pairs whose longer document lies in a range where an index is faster than tiles.
-    /// The other ranges are added to `rest`, neighbouring ones as one.
-    Status join_by_index(std::vector<Range>& rest) {
-        for (std::size_t begin = 0; begin < places_.size();) {
-            const Range columns{begin, end_of_class(begin)};
+    /// The other ranges, up to `last`, are added to `rest`, neighbouring ones as one.
+    Status join_by_index(std::size_t last, std::vector<Range>& rest) {
+        for (std::size_t begin = 0; begin < last;) {
+            const Range columns{begin, std::min(last, end_of_class(begin))};
             begin = columns.end;
             bool joined = false;
             if (may_be_indexed(columns))

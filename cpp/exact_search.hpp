@@ -19,6 +19,7 @@ struct ExactSearchCounts {
     std::uint64_t comparable = 0;  // pairs whose lengths allow the rate, compared by tiles
     std::uint64_t by_grams = 0;    // that their grams do not exclude (cpp/gram_filter.hpp)
     std::uint64_t hits = 0;        // grams in common that the index found (cpp/gram_index.hpp)
+    std::uint64_t counted = 0;     // candidates of counts (cpp/document_join.hpp)
     std::uint64_t confirmed = 0;   // pairs that the index made candidates
     std::uint64_t verified = 0;    // whose distance was computed
 };
@@ -26,6 +27,7 @@ struct ExactSearchCounts {
 /// How candidates are found. The pairs are the same.
 enum class ExactMethod {
     estimated,  // for each range of lengths what is estimated to be faster
+    counts,     // the characters and trigrams of long documents, if they exclude nearly all pairs
     tiles,      // each pair of comparable length is looked at (cpp/gram_filter.hpp)
     index       // an index of grams, wherever documents are long enough (cpp/gram_index.hpp)
 };

@@ -13,16 +13,20 @@ namespace {
 // Measured by `bench/run near_duplicates FILE.bin MODE THRESHOLD` on 1,000 to 317,295 documents of
 // 120 to 9,200 bytes, at thresholds of 0.02 to 0.06.
 //
-// Mode exact: seconds for a byte, for a byte beside each further tile of 512 documents of
+// Mode exact, long documents: seconds for a byte whose counts are compared, and for a pair of
+// documents of comparable length.
+constexpr double kCountSecondsPerByte = 6e-9;
+constexpr double kCountSecondsPerPair = 5e-9;
+constexpr double kLeastCounted = 1000;
+constexpr double kMostCountedThreshold = 0.066;
+// Mode exact otherwise: seconds for a byte, for a byte beside each further tile of 512 documents of
 // comparable length, and for a byte that an index looks up, which grows with the threshold.
 constexpr double kExactSecondsPerByte = 2.2e-8;
 constexpr double kTileSecondsPerByte = 4e-9;
 constexpr double kTileDocuments = 512;
-constexpr double kIndexSecondsPerByte = 5e-9;
-constexpr double kIndexSecondsPerByteAndThreshold = 1.5e-6;
-/// No index is made of fewer documents of a size, or of longer ones (cpp/exact_search.cpp).
+constexpr double kIndexSecondsPerByteAndThreshold = 9e-7;
+/// No index is made of fewer documents of a size (cpp/exact_search.cpp).
 constexpr double kLeastIndexed = 4096;
-constexpr double kLongestIndexed = 65536;
 // Mode ctph: seconds for a byte that is hashed, or only verified, and for a pair of signatures of
 // documents of comparable length.
 constexpr double kHashSecondsPerByte = 3e-9;
@@ -31,9 +35,6 @@ constexpr double kSecondsPerPair = 4e-9;
 /// Signatures of a larger rate exclude few pairs: to compare them takes longer than to compare the
 /// documents.
 constexpr double kTellingRate = 0.2;
-
-constexpr double kMostSeconds = 10;
-constexpr double kMostRatio = 2;
 
 /// Documents by size: 64 bins for each power of two, so that the sizes of a bin are within 1.6 %.
 class Sizes {
@@ -87,12 +88,14 @@ private:
     std::array<Bin, kBins> bins_{};
 };
 
-/// For each byte of a document with so many comparable ones.
-double exact_seconds_per_byte(double size, double comparable, double threshold) {
-    const double tiles = kTileSecondsPerByte * comparable / kTileDocuments;
-    if (comparable < kLeastIndexed || size > kLongestIndexed) return kExactSecondsPerByte + tiles;
-    const double index = kIndexSecondsPerByte + kIndexSecondsPerByteAndThreshold * threshold;
-    return kExactSecondsPerByte + std::min(tiles, index);
+/// Of a document with so many comparable ones.
+double exact_seconds(double size, double comparable, double threshold) {
+    if (size >= kLeastCounted && threshold <= kMostCountedThreshold)
+        return kCountSecondsPerByte * size + kCountSecondsPerPair * comparable;
+    double per_byte = kTileSecondsPerByte * comparable / kTileDocuments;
+    if (comparable >= kLeastIndexed)
+        per_byte = std::min(per_byte, kIndexSecondsPerByteAndThreshold * threshold);
+    return (kExactSecondsPerByte + per_byte) * size;
 }
 
 }  // namespace
@@ -103,19 +106,13 @@ NearDuplicateSeconds estimate_near_duplicates(std::span<const Extent> documents,
     NearDuplicateSeconds seconds;
     Sizes(documents).each(threshold, [&](const Sizes::Bin& bin, double comparable) {
         const double size = bin.bytes / bin.documents;
-        seconds.exact += bin.bytes * exact_seconds_per_byte(size, comparable, threshold);
-        seconds.ctph += bin.bytes * ctph_per_byte + kSecondsPerPair * bin.documents * comparable;
+        seconds.exact += bin.documents * exact_seconds(size, comparable, threshold);
+        seconds.ctph += bin.documents * (ctph_per_byte * size + kSecondsPerPair * comparable);
     });
     seconds.documents_first =
         signature_rate(threshold) > kTellingRate || seconds.exact < seconds.ctph;
     if (seconds.documents_first) seconds.ctph = seconds.exact;
     return seconds;
-}
-
-NearDuplicateMode choose_mode(const NearDuplicateSeconds& seconds, bool signatures_given) {
-    if (signatures_given) return NearDuplicateMode::ctph;
-    const bool costly = seconds.exact > kMostSeconds && seconds.exact > kMostRatio * seconds.ctph;
-    return costly ? NearDuplicateMode::ctph : NearDuplicateMode::exact;
 }
 
 }  // namespace gputext

@@ -1,7 +1,4 @@
-// cpp/near_duplicate_cost.hpp - estimates what the modes of near_duplicates take, and chooses one
-//
-// The choice decides which pairs are found. It therefore depends on the documents' sizes, the
-// threshold and the given signatures alone: not on threads, instruction sets or devices.
+// cpp/near_duplicate_cost.hpp - estimates what the modes of near_duplicates take on the CPU
 
 #pragma once
 
@@ -26,9 +23,5 @@ struct NearDuplicateSeconds {
 /// both modes. O(documents).
 NearDuplicateSeconds estimate_near_duplicates(std::span<const Extent> documents, double threshold,
                                               bool signatures_given);
-
-/// Mode exact, but where it takes more than ten seconds and more than twice what mode ctph takes;
-/// and mode ctph where signatures are given, since they are given to be used.
-NearDuplicateMode choose_mode(const NearDuplicateSeconds& seconds, bool signatures_given);
 
 }  // namespace gputext

@@ -110,15 +110,12 @@ void Work::estimate() {
     const bool signatures_given = !rows.signatures.empty();
     seconds_ = estimate_near_duplicates(rows.extents, call_.parameters.threshold, signatures_given);
     if (!call_.chooses_mode) return;
-    call_.parameters.mode = choose_mode(seconds_, signatures_given);
-    ereport(DEBUG1,
-            (errmsg("mode %s chosen for near_duplicates",
-                    call_.parameters.mode == NearDuplicateMode::exact ? "exact" : "ctph"),
-             signatures_given
-                 ? errdetail("The inner query gives signatures.")
-                 : errdetail("Mode exact is estimated to take %.3g s on one processor, mode ctph "
-                             "%.3g s.",
-                             seconds_.exact, seconds_.ctph)));
+    if (signatures_given) call_.parameters.mode = NearDuplicateMode::ctph;
+    ereport(DEBUG1, (signatures_given ? errmsg("mode ctph chosen, since signatures are given")
+                                      : errmsg("mode exact chosen, since no signatures are given"),
+                     errdetail("Mode exact is estimated to take %.3g s on one processor, mode ctph "
+                               "%.3g s.",
+                               seconds_.exact, seconds_.ctph)));
 }
 
 JobSize Work::size() const {

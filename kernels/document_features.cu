@@ -10,6 +10,8 @@ namespace {
 
 constexpr unsigned kBlock = 256;
 constexpr std::uint32_t kPart = 1u << 20;  // symbols that a block counts
+constexpr unsigned kCharacterBins = DocumentFeatures::character_bins;
+constexpr unsigned kTrigramBins = DocumentFeatures::trigram_bins;
 
 /// How often each bin is met.
 struct Histogram {
@@ -83,13 +85,13 @@ __device__ void store_features(const Histogram& histogram, FeatureCounts& counts
     __syncthreads();
     for (unsigned bin = threadIdx.x; bin < kCharacterBins; bin += kBlock) {
         const std::uint32_t count = histogram.characters[bin];
-        const std::uint32_t kept = min(count, std::uint32_t{kMostCharacters});
+        const std::uint32_t kept = min(count, std::uint32_t{DocumentFeatures::most_characters});
         counts.characters[bin] = static_cast<std::uint16_t>(kept);
         if (count > kept) atomicAdd(&excess[0], count - kept);
     }
     for (unsigned bin = threadIdx.x; bin < kTrigramBins; bin += kBlock) {
         const std::uint32_t count = histogram.trigrams[bin];
-        const std::uint32_t kept = min(count, std::uint32_t{kMostTrigrams});
+        const std::uint32_t kept = min(count, std::uint32_t{DocumentFeatures::most_trigrams});
         counts.trigrams[bin] = static_cast<std::uint8_t>(kept);
         if (count > kept) atomicAdd(&excess[1], count - kept);
     }

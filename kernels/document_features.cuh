@@ -1,10 +1,5 @@
-// kernels/document_features.cuh - counts documents' characters and trigrams on a device
-//
-// An edit destroys at most one character and three trigrams of a document, so documents within
-// distance k share max(|a|, |b|) - k characters and max(|a|, |b|) - 2 - 3k trigrams, counted as
-// multisets. Hashing characters or trigrams into bins, and stopping a bin's count at its largest
-// value with the rest kept aside, can only make that number look larger: no pair is lost.
-// (Ukkonen 1992; Gravano et al. 2001.)
+// kernels/document_features.cuh - computes and compares the features of cpp/document_filter.hpp on
+// a device
 
 #pragma once
 
@@ -13,37 +8,30 @@
 #include <span>
 #include <vector>
 
+#include "cpp/document_filter.hpp"
 #include "cpp/execution.hpp"
 #include "kernels/device_buffer.hpp"
 #include "kernels/device_documents.hpp"
 
 namespace gputext::device {
 
-inline constexpr unsigned kCharacterBins = 256;
-inline constexpr unsigned kTrigramBins = 4096;
-/// The largest counts of a bin. What is above is excess.
-inline constexpr std::uint16_t kMostCharacters = INT16_MAX;
-inline constexpr std::uint8_t kMostTrigrams = UINT8_MAX;
-
-/// The features of one document.
+/// The features of one document, as in cpp/.
 struct alignas(16) FeatureCounts {
-    std::uint16_t characters[kCharacterBins];
-    std::uint8_t trigrams[kTrigramBins];
+    std::uint16_t characters[DocumentFeatures::character_bins];
+    std::uint8_t trigrams[DocumentFeatures::trigram_bins];
     std::uint32_t character_excess;
     std::uint32_t trigram_excess;
     std::uint64_t padding;
 };
 
-/// Where a character is counted. Characters below 0x80 have a bin each; the others share the upper
-/// half, where single-byte characters again have one each.
+/// Where a character is counted.
 __device__ inline unsigned character_bin(std::uint32_t symbol) {
     return symbol < 256 ? symbol : 128 + (symbol * 0x9e3779b1u >> 25);
 }
 
 /// A block of columns is looked at together.
 inline constexpr unsigned kColumnBlock = 256;
-/// Characters are also counted in a few classes of bins, for a first and cheapest look at pairs.
-inline constexpr unsigned kClassCount = 16;
+inline constexpr unsigned kClassCount = CharacterClasses::classes;
 
 /// Features of a range of documents, and their classes: class k of document c at
 /// classes[k * stride + c].

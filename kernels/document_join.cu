@@ -20,7 +20,7 @@ using namespace device;
 constexpr unsigned kThreads = kColumnBlock / 2;  // two columns each
 static_assert(kColumnBlock == kTileColumns && kColumnBlock % kGroup == 0);
 /// Up to this length no count is cut off, and the sums of classes fit 16 bits.
-constexpr std::uint32_t kShortLength = kMostCharacters;
+constexpr std::uint32_t kShortLength = DocumentFeatures::most_characters;
 constexpr std::size_t kLeastTiles = 16;  // a launch
 constexpr std::size_t kMostTiles = std::size_t{1} << 17;
 constexpr std::size_t kLeastRoom = std::size_t{1} << 12;  // for pairs
@@ -259,7 +259,7 @@ __device__ std::uint32_t sum_of_halves(std::uint32_t x) {
     return (x & 0xffff) + (x >> 16);
 }
 
-/// By a warp: whether two documents share as much as they must (kernels/document_features.cuh).
+/// By a warp: cpp's may_be_within.
 __device__ bool share_enough(const FeatureCounts& a, const FeatureCounts& b, std::uint64_t longer,
                              std::uint64_t edits) {
     const unsigned lane = threadIdx.x % kWarp;

@@ -1,8 +1,7 @@
 // kernels/document_join.hpp - candidates for all pairs of documents below an edit rate, on a device
 //
-// The filters are lengths, characters in common by classes, by themselves and trigrams in common
-// (kernels/document_features.cuh), as far as they pay, and then those of
-// kernels/distance_filter.cuh.
+// The filters of cpp/document_join.hpp, lengths, characters in common by classes, by themselves and
+// trigrams in common, as far as they pay, and then those of kernels/distance_filter.cuh.
 
 #pragma once
 

@@ -4,6 +4,8 @@
 
 #include <tuple>
 
+#include "cpp/document_filter.hpp"
+#include "cpp/document_join.hpp"
 #include "cpp/edit_distance.hpp"
 #include "tests/answer_rows.hpp"
 #include "tests/packed.hpp"
@@ -103,6 +105,31 @@ TEST_P(NearDuplicatesOnEach, CtphModeFindsThePairsWithNearSignatures) {
             for (std::size_t i = 0; i < signatures.size(); i += 3)
                 signatures[i] = *ctph_signature(bytes_of(texts[i]), length);
         }
+    }
+}
+
+TEST_P(NearDuplicatesOnEach, SharedCountsAreNeverBelowTheTruth) {
+    RandomStrings random;
+    const auto shared = shared_features(GetParam());
+    const auto lengths = CharacterLengths::utf8();
+    for (int round = 0; round < 60; ++round) {
+        // Long runs of one character and of one trigram overflow the bins' counts.
+        auto a = random.string(random.below(3000), "ab");
+        a.append(round % 5 == 0 ? 70000 : random.below(2000), 'x');
+        const auto b = random.edited(a, random.below(40), "abc");
+        auto features_a = std::make_unique<DocumentFeatures>();
+        auto features_b = std::make_unique<DocumentFeatures>();
+        ASSERT_TRUE(features_a->set(bytes_of(a), lengths));
+        ASSERT_TRUE(features_b->set(bytes_of(b), lengths));
+        const std::size_t edits = *EditDistance()(bytes_of(a), bytes_of(b));
+        const std::size_t longer = std::max(a.size(), b.size());
+        ASSERT_GE(shared.characters(*features_a, *features_b) + edits, longer);
+        ASSERT_GE(shared.trigrams(*features_a, *features_b) + 3 * edits + 2, longer);
+        const auto portable = shared_features(Simd::portable);
+        ASSERT_EQ(shared.characters(*features_a, *features_b),
+                  portable.characters(*features_a, *features_b));
+        ASSERT_EQ(shared.trigrams(*features_a, *features_b),
+                  portable.trigrams(*features_a, *features_b));
     }
 }
 

@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "cpp/ctph.hpp"
+#include "cpp/document_filter.hpp"
 #include "cpp/edit_distance.hpp"
 #include "cpp/radix_sort.hpp"
 #include "cpp/ssdeep.hpp"
@@ -90,13 +91,17 @@ TEST(Looks, OfSignaturesAreOften) {
 }
 
 TEST(Looks, OfCountingAreOften) {
+    const std::string plain(kSize, 'a');
     const std::string text = wide(kSize / 4);
     const CharacterLengths utf8 = CharacterLengths::utf8();
     std::vector<std::uint32_t> symbols;
+    DocumentFeatures features;
     EXPECT_LT(gap_of([&](Stop stop) { (void)count_characters(bytes_of(text), utf8, stop); }),
               kMost);
     EXPECT_LT(gap_of([&](Stop stop) { decode_characters(bytes_of(text), utf8, symbols, stop); }),
               kMost);
+    EXPECT_LT(gap_of([&](Stop stop) { (void)features.set(bytes_of(plain), utf8, stop); }), kMost);
+    EXPECT_LT(gap_of([&](Stop stop) { (void)features.set(bytes_of(text), utf8, stop); }), kMost);
 }
 
 TEST(Looks, OfEditDistancesAreOften) {

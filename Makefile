@@ -102,7 +102,8 @@ COMPILE_cpp = $(CXX) $(GPUTEXT_CXXFLAGS) $(filter-out -I%,$(CPPFLAGS)) -I.
 
 # PostgreSQL's headers are system headers to us: our own code keeps all its warnings, theirs give
 # none. PostgreSQL 15 leaves PGDLLEXPORT empty here, as it exports everything by default.
-COMPILE_extension = $(CXX) $(GPUTEXT_CXXFLAGS) -isystem $(includedir_server) \
+# EXTENSION_CXXFLAGS is for scripts/check-server.
+COMPILE_extension = $(CXX) $(GPUTEXT_CXXFLAGS) $(EXTENSION_CXXFLAGS) -isystem $(includedir_server) \
 	-D'PGDLLEXPORT=__attribute__((visibility("default")))' $(CPPFLAGS)
 
 # The release that the module and gputextd compare.

@@ -230,8 +230,8 @@ private:
     }
 
     static fs::path bin() { return environment("GPUTEXT_PG_BIN"); }
-    /// As scripts/cluster does: what GPUTEXT_SERVER_WRAPPER names starts what GPUTEXT_POSTGRES
-    /// does.
+    /// Path of the program that starts a server: that of postgres, or GPUTEXT_SERVER_WRAPPER, whose
+    /// program finds the path of postgres in GPUTEXT_POSTGRES.
     static std::string program() {
         const std::string postgres = bin() / "postgres";
         setenv("GPUTEXT_POSTGRES", postgres.c_str(), 1);

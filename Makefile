@@ -43,7 +43,7 @@ SQL_PARTS = ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql knn.sql tf
 	word_movers.sql code_tokens.sql operation.sql
 
 # The regression tests: sql/NAME.sql and expected/NAME.out.
-REGRESS = inner_query ctph edit_distance ssdeep near_duplicates knn knn_errors text_knn tfidf pgvector \
+REGRESS = inner_query ctph edit_distance ssdeep near_duplicates knn knn_errors text_knn large_texts tfidf pgvector \
 	cosine_similarity outlier trie trie_encode trie_examples vector_examples text_examples errors settings device encodings \
 	word_similarity word_examples word2vec word2vec_examples word_movers sequence_probability \
 	model_examples code_tokens program_repair beside_contrib catalog
@@ -102,7 +102,8 @@ COMPILE_cpp = $(CXX) $(GPUTEXT_CXXFLAGS) $(filter-out -I%,$(CPPFLAGS)) -I.
 
 # PostgreSQL's headers are system headers to us: our own code keeps all its warnings, theirs give
 # none. PostgreSQL 15 leaves PGDLLEXPORT empty here, as it exports everything by default.
-COMPILE_extension = $(CXX) $(GPUTEXT_CXXFLAGS) -isystem $(includedir_server) \
+# EXTENSION_CXXFLAGS is for scripts/check-server.
+COMPILE_extension = $(CXX) $(GPUTEXT_CXXFLAGS) $(EXTENSION_CXXFLAGS) -isystem $(includedir_server) \
 	-D'PGDLLEXPORT=__attribute__((visibility("default")))' $(CPPFLAGS)
 
 # The release that the module and gputextd compare.

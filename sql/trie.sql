@@ -146,10 +146,22 @@ SELECT trie_agg(word, CASE word WHEN 'bb' THEN 'front' ELSE 'xbw' END ORDER BY w
 SELECT trie_node(dictionary, 'ba') FROM dictionaries WHERE name = 'small';
 \set VERBOSITY sqlstate
 SELECT trie_agg(1);
-SELECT trie_agg_transition(NULL, 'a');
-SELECT trie_agg_transition(NULL, 'a', 'xbw');
-SELECT trie_agg_final(NULL);
 \set VERBOSITY default
+-- Minor releases of PostgreSQL refuse a literal of type internal with different errors.
+DO $$
+DECLARE
+    call text;
+BEGIN
+    FOREACH call IN ARRAY ARRAY['trie_agg_transition(NULL, ''a'')', 'trie_agg_transition(NULL, ''a'', ''xbw'')',
+                                'trie_agg_final(NULL)'] LOOP
+        BEGIN
+            EXECUTE 'SELECT ' || call;
+            RAISE NOTICE '% was called', call;
+        EXCEPTION WHEN undefined_function OR feature_not_supported THEN
+            RAISE NOTICE '% is refused', call;
+        END;
+    END LOOP;
+END $$;
 SELECT ''::bytea::trie;
 SELECT '\x00'::bytea::trie;
 SELECT repeat('x', 1000)::bytea::trie;

@@ -171,7 +171,7 @@ public:
 
     /// Returns when it takes connections.
     void start() {
-        pid_ = spawn({bin() / "postgres", "-D", data()}, SIGQUIT);
+        pid_ = spawn({program(), "-D", data()}, SIGQUIT);
         const std::string where = connection().text;
         const bool answers =
             eventually([&] { return !alive(pid_) || PQping(where.c_str()) == PQPING_OK; }, 60s);
@@ -230,6 +230,14 @@ private:
     }
 
     static fs::path bin() { return environment("GPUTEXT_PG_BIN"); }
+    /// Path of the program that starts a server: that of postgres, or GPUTEXT_SERVER_WRAPPER, whose
+    /// program finds the path of postgres in GPUTEXT_POSTGRES.
+    static std::string program() {
+        const std::string postgres = bin() / "postgres";
+        setenv("GPUTEXT_POSTGRES", postgres.c_str(), 1);
+        const char* const wrapper = std::getenv("GPUTEXT_SERVER_WRAPPER");
+        return wrapper == nullptr ? postgres : wrapper;
+    }
 
     static User server_user() {
         if (geteuid() != 0) return {geteuid(), getegid()};

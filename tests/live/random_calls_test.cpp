@@ -571,7 +571,7 @@ private:
 
 bool reports_crash(const std::string& log) {
     for (const char* sign : {"terminated by signal", "PANIC:", "abnormal", "exited with exit code",
-                             "TRAP:", "was killed"})
+                             "TRAP:", "was killed", "runtime error:"})
         if (log.find(sign) != std::string::npos) return true;
     return false;
 }

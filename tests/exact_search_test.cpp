@@ -361,6 +361,55 @@ TEST(GramIndex, SeesAnEditBehindAGram) {
     EXPECT_LT(near, 200u);
 }
 
+TEST(ExactSearch, FindsByCountsWhatTilesFind) {
+    RandomStrings random;
+    for (const bool wide : {false, true}) {
+        std::vector<std::string> texts;
+        while (texts.size() < (kSanitized ? 40 : 120)) {
+            // Around the least length whose counts are compared, and beyond what a bin holds.
+            std::string text = random.string(700 + random.below(1500), "etaoinshrdlu ");
+            if (random.below(8) == 0) text.append(random.below(40000), 'x');
+            for (int version = 0; version < 4; ++version) {
+                texts.push_back(wide ? utf8_of(std::u32string(text.begin(), text.end()) + U"漢字")
+                                     : text);
+                text = random.edited(text, random.below(1 + text.size() / 8), "etaoinshrdlu ");
+            }
+        }
+        const Packed packed(texts);
+        for (const double threshold : {0.001, 0.03, 0.066, 0.2}) {
+            NearDuplicateParameters parameters{threshold, NearDuplicateMode::exact};
+            const auto expected = pairs_found(packed, parameters, 2, ExactMethod::tiles);
+            EXPECT_GT(expected.size(), 0u);
+            // All features at once, and in tiles.
+            for (const std::size_t memory_limit : {std::size_t{1} << 30, std::size_t{24} << 20}) {
+                parameters.memory_limit = memory_limit;
+                ExactSearchCounts counts;
+                ASSERT_EQ(pairs_found(packed, parameters, 3, ExactMethod::counts, &counts),
+                          expected)
+                    << threshold;
+                EXPECT_GT(counts.counted, 0u);
+            }
+        }
+    }
+}
+
+// Counts exclude no pair of texts that are all alike: then they are not kept, and tiles compare
+// all.
+TEST(ExactSearch, LeavesCountsThatExcludeTooLittle) {
+    RandomStrings random;
+    const std::string text = random.string(1200, "etaoinshrdlu ");
+    std::vector<std::string> texts;
+    while (texts.size() < 450) texts.push_back(random.edited(text, 8, "etaoinshrdlu "));
+    const Packed packed(texts);
+    const NearDuplicateParameters parameters{0.02, NearDuplicateMode::exact};
+    ExactSearchCounts counts;
+    const auto found = pairs_found(packed, parameters, 2, ExactMethod::estimated, &counts);
+    EXPECT_EQ(counts.counted, 0u);
+    EXPECT_GT(counts.comparable, 0u);
+    EXPECT_EQ(found, pairs_found(packed, parameters, 1, ExactMethod::tiles));
+    EXPECT_GT(found.size(), 65536 + 8 * texts.size());
+}
+
 TEST(ExactSearch, FindsByAnIndexWhatTilesFind) {
     RandomStrings random;
     // Long texts, and so many near ones that a few rows have too many candidates to keep them.

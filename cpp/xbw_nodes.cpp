@@ -1,8 +1,11 @@
 #include "cpp/xbw_nodes.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <bitset>
+
+#include "cpp/stoppable.hpp"
 
 namespace gputext {
 namespace {
@@ -27,10 +30,51 @@ std::size_t tasks_of(std::size_t size) {
     return (size + kTask - 1) / kTask;
 }
 
-std::uint32_t shared_length(std::string_view a, std::string_view b) {
+/// Of no use once `stop` has said so.
+std::uint32_t shared_length(std::string_view a, std::string_view b, Stop stop) {
     const std::size_t size = std::min(a.size(), b.size());
-    return static_cast<std::uint32_t>(std::mismatch(a.begin(), a.begin() + size, b.begin()).first -
-                                      a.begin());
+    std::size_t at = 0;
+    while (at < size) {
+        const std::size_t end = std::min(size, at + kLookEvery);
+        const auto differs = std::mismatch(a.begin() + at, a.begin() + end, b.begin() + at).first;
+        at = static_cast<std::size_t>(differs - a.begin());
+        if (at < end || stop()) break;
+    }
+    return static_cast<std::uint32_t>(at);
+}
+
+bool less(const Entry& a, const Entry& b) {
+    return a.key < b.key;
+}
+
+/// Sorts by key. Pieces are parted in three, for most keys are often the same, until they are
+/// small. False if stopped.
+bool sort_entries(std::span<Entry> entries, Stop stop) {
+    while (entries.size() > kTask) {
+        // Nine keys at equal distances: the median parts what is in order, too.
+        std::array<std::uint64_t, 9> keys;
+        for (std::size_t i = 0; i < keys.size(); ++i)
+            keys[i] = entries[(2 * i + 1) * entries.size() / (2 * keys.size())].key;
+        std::ranges::nth_element(keys, keys.begin() + 4);
+        const std::uint64_t pivot = keys[4];
+        std::size_t below = 0, above = entries.size();
+        for (std::size_t at = 0, steps = 0; at < above; ++steps) {
+            if (steps % kTask == 0 && stop()) return false;
+            if (entries[at].key < pivot)
+                std::swap(entries[below++], entries[at++]);
+            else if (entries[at].key > pivot)
+                std::swap(entries[at], entries[--above]);
+            else
+                ++at;
+        }
+        // The smaller part first, so that calls are at most log2(size) deep.
+        std::span<Entry> smaller = entries.first(below), larger = entries.subspan(above);
+        if (smaller.size() > larger.size()) std::swap(smaller, larger);
+        if (!sort_entries(smaller, stop)) return false;
+        entries = larger;
+    }
+    std::sort(entries.begin(), entries.end(), less);
+    return true;
 }
 
 /// Nodes are first numbered in the order of the words: word i adds its prefixes that are longer
@@ -58,7 +102,13 @@ private:
             return {};
         });
     }
-    void rank_and_split(Tie all, std::vector<Tie>& ties);
+    bool rank_and_split(Tie all, std::vector<Tie>& ties);
+    /// The vector becomes so many zeros; cancelled when stopped.
+    template <class T>
+    Status make_zeros(std::vector<T>& vector, std::size_t size) {
+        return stoppable_assign(vector, size, T{}, execution_.stop()) ? Status()
+                                                                      : Status::cancelled();
+    }
 
     Words words_;
     Execution& execution_;
@@ -86,9 +136,13 @@ Status Numbering::look_at_words() {
             const std::string_view word = words_[i];
             if (word.size() >= UINT32_MAX - 8)
                 return {ErrorCode::invalid_argument, "the words of a dictionary are too long"};
-            shared_[i] = i == 0 ? 0 : shared_length(words_[i - 1], word);
-            for (const char byte : word.substr(shared_[i]))
-                alphabets[task].set(static_cast<std::uint8_t>(byte));
+            shared_[i] = i == 0 ? 0 : shared_length(words_[i - 1], word, execution_.stop());
+            for (std::size_t at = shared_[i]; at < word.size(); at += kLookEvery) {
+                for (const char byte : word.substr(at, kLookEvery))
+                    alphabets[task].set(static_cast<std::uint8_t>(byte));
+                if (word.size() > kLookEvery && execution_.stop_requested())
+                    return Status::cancelled();
+            }
             added[task] += word.size() - shared_[i];
             bytes[task] += word.size();
             longest[task] = std::max<std::uint64_t>(longest[task], word.size());
@@ -123,11 +177,13 @@ Status Numbering::add_nodes() {
     key_bits_ = static_cast<unsigned>(std::bit_width(symbols));
     key_symbols_ = 64 / key_bits_;
     const unsigned top = (key_symbols_ - 1) * key_bits_;
-    keys_.resize(count_);
-    parents_.resize(count_);
-    ancestors_.resize(count_);
+    Status status = make_zeros(keys_, count_);
+    if (status.ok()) status = make_zeros(parents_, count_);
+    if (status.ok()) status = make_zeros(ancestors_, count_);
+    if (!status.ok()) return status;
     nodes_.word_nodes.resize(words_.size());
-    std::vector<std::uint32_t> path(std::size_t{nodes_.longest} + 1);
+    std::vector<std::uint32_t> path;
+    if (status = make_zeros(path, std::size_t{nodes_.longest} + 1); !status.ok()) return status;
     std::vector<std::uint32_t> counts(symbols);
     std::uint32_t node = 0;
     execution_.begin_phase("making nodes", words_.size());
@@ -160,9 +216,12 @@ Status Numbering::sort_keys() {
     const unsigned used = key_symbols_ * key_bits_;
     const unsigned cut = std::min(16u, used), shift = used - cut;
     std::vector<std::size_t> begins((std::size_t{1} << cut) + 1);
-    for (std::size_t node = 1; node < count_; ++node) ++begins[(keys_[node] >> shift) + 1];
+    for (std::size_t node = 1; node < count_; ++node) {
+        if (node % kLookEvery == 0 && execution_.stop_requested()) return Status::cancelled();
+        ++begins[(keys_[node] >> shift) + 1];
+    }
     for (std::size_t i = 1; i < begins.size(); ++i) begins[i] += begins[i - 1];
-    entries_.resize(count_ - 1);
+    if (Status status = make_zeros(entries_, count_ - 1); !status.ok()) return status;
     execution_.begin_phase("cutting nodes", count_);
     std::vector<std::size_t> next(begins.begin(), begins.end() - 1);
     for (std::size_t node = 1; node < count_; ++node) {
@@ -171,7 +230,7 @@ Status Numbering::sort_keys() {
         entries_[next[keys_[node] >> shift]++] = {keys_[node], static_cast<std::uint32_t>(node)};
     }
     keys_ = {};
-    numbers_.resize(count_);
+    if (Status status = make_zeros(numbers_, count_); !status.ok()) return status;
 
     std::vector<Tie> pieces;
     for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
@@ -184,15 +243,16 @@ Status Numbering::sort_keys() {
     return {};
 }
 
-/// Numbers entries that are in order, and adds those that are equal to `ties`.
-void Numbering::rank_and_split(Tie all, std::vector<Tie>& ties) {
+/// Numbers entries that are in order, and adds those that are equal to `ties`. False if stopped.
+bool Numbering::rank_and_split(Tie all, std::vector<Tie>& ties) {
     for (std::size_t begin = all.begin, end; begin < all.end; begin = end) {
-        end = begin + 1;
-        while (end < all.end && entries_[end].key == entries_[begin].key) ++end;
-        for (std::size_t i = begin; i < end; ++i)
-            numbers_[entries_[i].node] = static_cast<std::uint32_t>(begin + 1);
+        for (end = begin; end < all.end && entries_[end].key == entries_[begin].key; ++end) {
+            numbers_[entries_[end].node] = static_cast<std::uint32_t>(begin + 1);
+            if (end % kTask == 0 && execution_.stop_requested()) return false;
+        }
         if (end - begin > 1) ties.push_back({begin, end});
     }
+    return true;
 }
 
 /// Sorts the entries within each of the ties by their keys.
@@ -205,10 +265,9 @@ Status Numbering::refine() {
         const std::size_t end = (task + 1) * ties_.size() / tasks;
         for (std::size_t i = begin; i < end; ++i) {
             const Tie tie = ties_[i];
-            std::sort(entries_.begin() + static_cast<std::ptrdiff_t>(tie.begin),
-                      entries_.begin() + static_cast<std::ptrdiff_t>(tie.end),
-                      [](const Entry& a, const Entry& b) { return a.key < b.key; });
-            rank_and_split(tie, left[task]);
+            const auto entries = std::span(entries_).subspan(tie.begin, tie.end - tie.begin);
+            if (!sort_entries(entries, execution_.stop()) || !rank_and_split(tie, left[task]))
+                return Status::cancelled();
         }
         return {};
     });
@@ -219,17 +278,19 @@ Status Numbering::refine() {
 }
 
 Status Numbering::double_ancestors() {
-    std::vector<std::uint32_t> doubled(count_);
-    Status status = for_all("doubling prefixes", count_, [&](std::size_t node) {
-        doubled[node] = ancestors_[ancestors_[node]];
-    });
+    std::vector<std::uint32_t> doubled;
+    Status status = make_zeros(doubled, count_);
+    if (!status.ok()) return status;
+    status = for_all("doubling prefixes", count_,
+                     [&](std::size_t node) { doubled[node] = ancestors_[ancestors_[node]]; });
     ancestors_.swap(doubled);
     return status;
 }
 
 Status Numbering::finish() {
-    nodes_.parents.resize(count_);
-    Status status = for_all("numbering nodes", count_ - 1, [&](std::size_t i) {
+    Status status = make_zeros(nodes_.parents, count_);
+    if (!status.ok()) return status;
+    status = for_all("numbering nodes", count_ - 1, [&](std::size_t i) {
         nodes_.parents[i + 1] = numbers_[parents_[entries_[i].node]];
     });
     if (!status.ok()) return status;
@@ -252,8 +313,10 @@ Result<XbwNodes> Numbering::run() {
     while (status.ok() && !ties_.empty()) {
         // All keys before any number changes.
         status = for_all("comparing nodes", ties_.size(), [&](std::size_t tie) {
-            for (std::size_t i = ties_[tie].begin; i < ties_[tie].end; ++i)
+            for (std::size_t i = ties_[tie].begin; i < ties_[tie].end; ++i) {
+                if (i % kTask == 0 && execution_.stop_requested()) return;
                 entries_[i].key = numbers_[ancestors_[entries_[i].node]];
+            }
         });
         if (status.ok()) status = refine();
         if (status.ok() && !ties_.empty()) status = double_ancestors();

@@ -33,6 +33,7 @@ public:
           documents_(documents),
           execution_(execution),
           method_(method),
+          shared_(shared_features(parameters.simd)),
           budget_(parameters.memory_limit) {
         for (unsigned i = 0; i < execution.threads(); ++i) workers_.emplace_back(parameters.simd);
     }
@@ -45,6 +46,7 @@ public:
         if (status = join_by_counts(columns); !status.ok()) return status;
         std::vector<Range> rest;
         if (status = join_by_index(columns.end, rest); !status.ok()) return status;
+        if (status = count_long_documents(columns.end); !status.ok()) return status;
         const std::vector<Task> tasks = make_tasks(rest);
         execution_.begin_phase("comparing documents", tasks.size());
         status = execution_.parallel_for(tasks.size(), [&](std::size_t i, unsigned worker) {
@@ -80,6 +82,10 @@ private:
     /// In characters. Shorter documents are compared faster than their counts are.
     static constexpr std::size_t kLeastCounted = 1000;
     static constexpr std::size_t kLeastTile = 1024;
+    /// Documents so long share so many grams that counts are worth a look before them, up to this
+    /// threshold.
+    static constexpr std::size_t kLeastFiltered = 4096;
+    static constexpr double kMostFilteredThreshold = 0.12;
     /// Up to so many candidates of counts, and so many a document, are verified one by one.
     static constexpr std::uint64_t kFewCounted = 1 << 16, kCountedPerDocument = 8;
     /// What a candidate takes while candidates are sorted.
@@ -198,6 +204,40 @@ private:
         return join_documents(
             join, {documents_.documents.bytes, extents, documents_.documents.characters}, lengths,
             execution_, candidates, most, &too_many);
+    }
+
+    /// Counts the characters and trigrams of long documents, up to the place `last`, for tiles.
+    Status count_long_documents(std::size_t last) {
+        if (parameters_.threshold > kMostFilteredThreshold) return {};
+        std::size_t begin = last;
+        while (begin > 0 && length(begin - 1) >= kLeastFiltered) --begin;
+        if ((last - begin) * sizeof(DocumentFeatures) > parameters_.memory_limit / 4) return {};
+        if (!stoppable_assign(features_, last - begin, {}, execution_.stop()))
+            return Status::cancelled();
+        features_begin_ = begin;
+        execution_.begin_phase("counting characters", features_.size());
+        return execution_.parallel_for(features_.size(), [&](std::size_t i, unsigned) {
+            return features_[i].set(folded(features_begin_ + i), CharacterLengths::single_byte(),
+                                    execution_.stop())
+                       ? Status()
+                       : Status::cancelled();
+        });
+    }
+
+    /// Those of a tile's columns that their counts do not exclude from being near the row.
+    GramTile::Mask may_be_near(std::size_t row, std::size_t tile_begin, GramTile::Mask mask) const {
+        if (row < features_begin_ || row - features_begin_ >= features_.size()) return mask;
+        for (std::size_t word = 0; word < mask.size(); ++word) {
+            for (std::uint64_t bits = mask[word]; bits != 0; bits &= bits - 1) {
+                const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
+                const std::size_t column = tile_begin + 64 * word + bit;
+                if (!gputext::may_be_within(shared_, features_[row - features_begin_],
+                                            features_[column - features_begin_], length(column),
+                                            most_edits(row, column)))
+                    mask[word] &= ~(std::uint64_t{1} << bit);
+            }
+        }
+        return mask;
     }
 
     /// Finds the pairs whose longer document lies in a range where an index is faster than tiles.
@@ -499,6 +539,8 @@ private:
         const GramTile::Mask before = columns_below(columns.begin - task.columns.begin);
         for (std::size_t word = 0; word < mask.size(); ++word) mask[word] &= ~before[word];
         worker.counts.comparable += columns.size();
+        mask = may_be_near(row, task.columns.begin, mask);
+        if (std::ranges::all_of(mask, [](std::uint64_t word) { return word == 0; })) return {};
         mask = worker.tile.may_be_within(folded(row), most_edits(row, columns.end - 1), mask,
                                          execution_.stop());
         worker.candidates.clear();
@@ -589,9 +631,12 @@ private:
     const DistinctDocuments& documents_;
     Execution& execution_;
     const ExactMethod method_;
+    const SharedFeatures shared_;
     mutable MemoryBudget budget_;
     FoldedDocuments folded_;
     std::vector<Place> places_;  // documents in the order of length
+    std::size_t features_begin_ = 0;
+    std::vector<DocumentFeatures> features_;  // of the places from features_begin_ on
     std::vector<Worker> workers_;
 };
 

@@ -361,6 +361,35 @@ TEST(GramIndex, SeesAnEditBehindAGram) {
     EXPECT_LT(near, 200u);
 }
 
+// Tiles look at counts first where documents are long.
+TEST(ExactSearch, FindsLongDocumentsWithinEachRate) {
+    RandomStrings random;
+    std::vector<std::string> texts;
+    while (texts.size() < (kSanitized ? 16 : 40)) {
+        std::string text = random.string(4000 + random.below(300), "etaoinshrdlu ");
+        for (int version = 0; version < 8; ++version) {
+            texts.push_back(text);
+            text = random.edited(text, 80 + random.below(160), "etaoinshrdlu ");
+        }
+    }
+    const Packed packed(texts);
+    for (const double threshold : {0.05, 0.08, 0.12}) {
+        std::vector<Pair> expected;
+        for (std::uint32_t i = 0; i < texts.size(); ++i)
+            for (std::uint32_t j = i + 1; j < texts.size(); ++j) {
+                const std::size_t distance =
+                    *EditDistance()(bytes_of(texts[i]), bytes_of(texts[j]));
+                const double rate = edit_rate(distance, texts[i].size() + texts[j].size());
+                if (rate <= threshold) expected.emplace_back(i, j, rate);
+            }
+        EXPECT_GT(expected.size(), texts.size());
+        for (const ExactMethod method : {ExactMethod::tiles, ExactMethod::estimated})
+            EXPECT_EQ(pairs_found(packed, {threshold, NearDuplicateMode::exact}, 2, method),
+                      expected)
+                << threshold;
+    }
+}
+
 TEST(ExactSearch, FindsByCountsWhatTilesFind) {
     RandomStrings random;
     for (const bool wide : {false, true}) {

@@ -77,10 +77,7 @@ private:
     static constexpr std::size_t kTileCharacters = std::size_t{1} << 23;
     /// Fewer are faster compared one by one.
     static constexpr std::size_t kFewCandidates = 3;
-    /// Above this threshold documents share too little for their counts to exclude many pairs.
-    static constexpr double kMostCountedThreshold = 0.066;
-    /// In characters. Shorter documents are compared faster than their counts are.
-    static constexpr std::size_t kLeastCounted = 1000;
+    /// Documents whose features are computed together, at least.
     static constexpr std::size_t kLeastTile = 1024;
     /// Documents so long share so many grams that counts are worth a look before them, up to this
     /// threshold.
@@ -90,8 +87,6 @@ private:
     static constexpr std::uint64_t kFewCounted = 1 << 16, kCountedPerDocument = 8;
     /// What a candidate takes while candidates are sorted.
     static constexpr std::size_t kCountedBytes = 32;
-    /// An index of fewer does not pay.
-    static constexpr std::size_t kFewColumns = 4096;
     /// What a thread takes for the grams of the rows that it looks up together.
     static constexpr std::size_t kProbeBytes = std::size_t{20} << 20;
     static constexpr std::size_t kSampledRows = 1024;
@@ -284,7 +279,7 @@ private:
             GramIndex::gram_length(places_, columns, parameters_.threshold) == 0)
             return false;
         return method_ == ExactMethod::index ||
-               (columns.size() >= kFewColumns && index_bytes() >= kLeastIndexBytes &&
+               (columns.size() >= kLeastIndexed && index_bytes() >= kLeastIndexBytes &&
                 index_may_be_faster(columns));
     }
 

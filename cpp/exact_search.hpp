@@ -24,6 +24,14 @@ struct ExactSearchCounts {
     std::uint64_t verified = 0;    // whose distance was computed
 };
 
+/// Counts are compared up to this threshold, above which documents share too little for their
+/// counts to exclude many pairs, and from this length on, in characters. Shorter documents are
+/// compared faster than their counts are.
+inline constexpr double kMostCountedThreshold = 0.066;
+inline constexpr std::size_t kLeastCounted = 1000;
+/// An index of fewer documents does not pay.
+inline constexpr std::size_t kLeastIndexed = 4096;
+
 /// How candidates are found. The pairs are the same.
 enum class ExactMethod {
     estimated,  // for each range of lengths what is estimated to be faster
@@ -34,11 +42,12 @@ enum class ExactMethod {
 
 /// Every pair with an edit rate of at most the threshold, in no particular order, into `pairs`.
 /// Documents are compared in order of length; nothing is kept of pairs that are not found. Time by
-/// tiles of 512 documents: about 3 operations of 512 bits for each character of a document and each
-/// tile of comparable length, fewer where all are told apart soon. Time by an index: linear in the
-/// characters, and the number of rare grams that two documents have in common at about the same
-/// place. Then what the verification takes. An index takes at most a fourth of the memory limit,
-/// and what is looked up in it at once an eighth. Errors: cancelled, out_of_memory.
+/// counts: cpp/document_join.hpp. Time by tiles of 512 documents: about 3 operations of 512 bits
+/// for each character of a document and each tile of comparable length, fewer where all are told
+/// apart soon. Time by an index: linear in the characters, and the number of rare grams that two
+/// documents have in common at about the same place. Then what the verification takes. Counts take
+/// at most a fourth of the memory limit, and their candidates as much; an index takes at most a
+/// fourth, and what is looked up in it at once an eighth. Errors: cancelled, out_of_memory.
 Status find_exact_pairs(const NearDuplicateParameters& parameters,
                         const DistinctDocuments& documents, Execution& execution,
                         std::vector<NearPair>& pairs, ExactSearchCounts* counts = nullptr,

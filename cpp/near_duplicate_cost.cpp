@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 
+#include "cpp/exact_search.hpp"
 #include "cpp/near_duplicate_search.hpp"
 
 namespace gputext {
@@ -17,16 +18,12 @@ namespace {
 // documents of comparable length.
 constexpr double kCountSecondsPerByte = 6e-9;
 constexpr double kCountSecondsPerPair = 5e-9;
-constexpr double kLeastCounted = 1000;
-constexpr double kMostCountedThreshold = 0.066;
 // Mode exact otherwise: seconds for a byte, for a byte beside each further tile of 512 documents of
 // comparable length, and for a byte that an index looks up, which grows with the threshold.
 constexpr double kExactSecondsPerByte = 2.2e-8;
 constexpr double kTileSecondsPerByte = 4e-9;
 constexpr double kTileDocuments = 512;
 constexpr double kIndexSecondsPerByteAndThreshold = 9e-7;
-/// No index is made of fewer documents of a size (cpp/exact_search.cpp).
-constexpr double kLeastIndexed = 4096;
 // Mode ctph: seconds for a byte that is hashed, or only verified, and for a pair of signatures of
 // documents of comparable length.
 constexpr double kHashSecondsPerByte = 3e-9;

@@ -53,10 +53,8 @@ TEST_F(Cleanup, NothingIsLeftAfterAnErrorThatIsCaught) {
 
 TEST_F(Cleanup, NothingIsLeftAfterACancelThatIsCaught) {
     session().rows("BEGIN");
-    Running statement(session(),
-                      "DO $do$BEGIN PERFORM * FROM near_duplicates($$SELECT i::bigint, "
-                      "md5(i::text) FROM generate_series(1, 100000) i$$);"
-                      "EXCEPTION WHEN query_canceled THEN NULL; END$do$");
+    Running statement(session(), "DO $do$BEGIN PERFORM * FROM " + kFarDocuments +
+                                     "; EXCEPTION WHEN query_canceled THEN NULL; END$do$");
     ASSERT_TRUE(eventually([&] { return threads_of(session().pid()) > 1; }));
     other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
     ASSERT_EQ(statement.wait(), "ok");
@@ -97,9 +95,7 @@ TEST_F(Cleanup, CallsOfOneTransactionDoNotPileUpFiles) {
 
 TEST_F(Cleanup, MemoryIsGivenBackAfterCancelsAndErrors) {
     const auto cancel_one = [&] {
-        Running statement(session(),
-                          "SELECT count(*) FROM near_duplicates($$SELECT i::bigint, "
-                          "md5(i::text) FROM generate_series(1, 100000) i$$)");
+        Running statement(session(), "SELECT count(*) FROM " + kFarDocuments);
         ASSERT_TRUE(eventually([&] { return threads_of(session().pid()) > 1; }));
         std::this_thread::sleep_for(100ms);
         other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
@@ -109,7 +105,7 @@ TEST_F(Cleanup, MemoryIsGivenBackAfterCancelsAndErrors) {
     for (int i = 0; i < 2; ++i) cancel_one();
     const long before = resident_of(session().pid());
     for (int i = 0; i < 6; ++i) cancel_one();
-    // One statement's rows and signatures alone are some 30 MB.
+    // The documents of one statement alone are 13 MB.
     EXPECT_LT(resident_of(session().pid()), before + 20000);
 }
 

@@ -223,6 +223,13 @@ inline void expect_nothing_left(int pid, const std::string& after) {
 
 // ---- The fixture ----
 
+/// Nearly all pairs of such documents differ by a little more than the threshold allows, so that
+/// their distances have to be computed: runs for minutes.
+inline const std::string kFarDocuments =
+    "near_duplicates($$SELECT i::bigint, string_agg(md5(i || '.' || j), '') "
+    "FROM generate_series(1, 10000) i, generate_series(1, 40) j GROUP BY i$$, "
+    "threshold => 0.3, mode => 'exact')";
+
 /// Each test has two sessions and a schema of its own, first in their search paths.
 class LiveTest : public ::testing::Test {
 protected:

@@ -10,12 +10,6 @@
 namespace gputext::live {
 namespace {
 
-/// Nearly all pairs of such documents differ by a little more than the threshold allows, so that
-/// their distances have to be computed: runs for minutes.
-const std::string kFarDocuments =
-    "near_duplicates($$SELECT i::bigint, string_agg(md5(i || '.' || j), '') "
-    "FROM generate_series(1, 10000) i, generate_series(1, 40) j GROUP BY i$$, "
-    "threshold => 0.3, mode => 'exact')";
 const std::string kLong = "SELECT count(*) FROM " + kFarDocuments;
 const std::string kShort =
     "SELECT count(*) FROM near_duplicates($$SELECT i::bigint, md5((i / 2)::text) "

@@ -235,13 +235,10 @@ TEST_F(Statements, ActivityShowsTheScanAndTheCpu) {
         other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
         EXPECT_EQ(job.wait(), "57014");
     }
-    Running job(
-        session(),
-        "SELECT count(*) FROM near_duplicates("
-        "'SELECT i::bigint, md5(i::text) FROM generate_series(1, 15000) i', threshold => 0.3)");
+    Running job(session(), "SELECT count(*) FROM " + kFarDocuments);
     EXPECT_TRUE(eventually([&] {
         return activity(session(), "phase, device, rows, done < total") ==
-               "comparing documents|cpu|15000|t\n";
+               "comparing documents|cpu|10000|t\n";
     })) << activity(session(), "phase, device, rows, done, total");
     other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
     EXPECT_EQ(job.wait(), "57014");

@@ -58,12 +58,8 @@ VERSION_LINE = s/^default_version *= *'\(.*\)'.*/\1/p
 EXTVERSION := $(shell sed -n "$(VERSION_LINE)" extension/gputext.control)
 SQL_SCRIPT = extension/gputext--$(EXTVERSION).sql
 
-# What only gputextd needs of cpp/ stays out of the module.
-DAEMON_SOURCES = $(addprefix cpp/,daemon_server.cpp device.cpp device_workers.cpp fake_device.cpp \
-	fault.cpp listening_socket.cpp merged_search.cpp near_duplicates_job.cpp operator_job.cpp \
-	secret_hash.cpp sequence_probability_job.cpp term_neighbours_job.cpp vector_files.cpp \
-	vector_jobs.cpp word2vec_job.cpp word_jobs.cpp word_movers_job.cpp word_similarity_job.cpp)
-SOURCES := $(filter-out $(DAEMON_SOURCES),$(sort $(wildcard cpp/*.cpp extension/*.cpp)))
+# What only gputextd needs lies in cpp/daemon and stays out of the module.
+SOURCES := $(filter-out cpp/daemon/%,$(shell find cpp extension -name '*.cpp' | LC_ALL=C sort))
 
 # PGXS installs and removes the control file by its last name and is content with a folder before it.
 EXTENSION = extension/gputext
@@ -93,7 +89,7 @@ $(error gputext is for PostgreSQL 15, and "$(PG_CONFIG)" is of PostgreSQL $(MAJO
 endif
 
 CCACHE := $(shell command -v ccache)
-# Without contraction distances have the same bits wherever they are computed (cpp/distance.hpp).
+# Without contraction distances have the same bits wherever they are computed (cpp/knn/distance.hpp).
 GPUTEXT_CXXFLAGS = $(CXXFLAGS) -std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Werror -pthread \
 	-fvisibility=hidden -fvisibility-inlines-hidden
 
@@ -108,12 +104,12 @@ COMPILE_extension = $(CXX) $(GPUTEXT_CXXFLAGS) $(EXTENSION_CXXFLAGS) -isystem $(
 
 # The release that the module and gputextd compare.
 RELEASE = build/pgxs/generated/release.hpp
-$(RELEASE): $(wildcard cpp/*.?pp gputextd/*.?pp kernels/*.cu kernels/*.cuh kernels/*.hpp) \
+$(RELEASE): $(shell find cpp gputextd kernels -name '*.?pp' -o -name '*.cu' -o -name '*.cuh') \
 		extension/gputext.control scripts/write-release
 	@$(MKDIR_P) $(@D)
 	@scripts/write-release $@
 	@touch $@
-build/pgxs/extension/release.o: $(RELEASE)
+build/pgxs/extension/server/release.o: $(RELEASE)
 
 # Another compiler, other flags or a source more or less: build again.
 SETTINGS = $(OBJS) | $(COMPILE_cpp) | $(COMPILE_extension) | $(LINK.shared) $(LDFLAGS) $(SHLIB_LINK)

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "bench/stopwatch.hpp"
-#include "cpp/code_tokens.hpp"
+#include "cpp/code/code_tokens.hpp"
 
 using namespace gputext;
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "cpp/status.hpp"
+#include "cpp/base/status.hpp"
 
 namespace gputext::bench {
 

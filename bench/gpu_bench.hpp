@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "cpp/status.hpp"
+#include "cpp/base/status.hpp"
 
 namespace gputext::bench {
 

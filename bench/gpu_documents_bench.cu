@@ -16,10 +16,10 @@
 #include "bench/corpus_reader.hpp"
 #include "bench/gpu_bench.hpp"
 #include "bench/text_documents.hpp"
-#include "cpp/edit_distance.hpp"
-#include "kernels/device_buffer.hpp"
-#include "kernels/document_join.hpp"
-#include "kernels/edit_distances.hpp"
+#include "cpp/documents/edit_distance.hpp"
+#include "kernels/base/device_buffer.hpp"
+#include "kernels/documents/detail/edit_distance.hpp"
+#include "kernels/documents/detail/exact_join.hpp"
 
 using namespace gputext;
 

@@ -20,16 +20,16 @@
 #include <vector>
 
 #include "bench/gpu_resources.hpp"
-#include "cpp/cosine_similarity.hpp"
-#include "cpp/knn.hpp"
-#include "cpp/merged_search.hpp"
-#include "cpp/outlier_factor.hpp"
-#include "kernels/cosine_similarities.hpp"
-#include "kernels/cuda_status.hpp"
-#include "kernels/device_buffer.hpp"
-#include "kernels/nearest_neighbours.hpp"
-#include "kernels/outlier_factor.hpp"
-#include "kernels/stream_timer.hpp"
+#include "cpp/knn/cosine_similarity.hpp"
+#include "cpp/knn/knn.hpp"
+#include "cpp/knn/merged_search.hpp"
+#include "cpp/knn/outlier_factor.hpp"
+#include "kernels/base/cuda_status.hpp"
+#include "kernels/base/device_buffer.hpp"
+#include "kernels/base/stream_timer.hpp"
+#include "kernels/knn/cosine_similarity.hpp"
+#include "kernels/knn/knn.hpp"
+#include "kernels/knn/outlier_factor.hpp"
 
 using namespace gputext;
 

@@ -19,11 +19,11 @@
 
 #include "bench/gpu_resources.hpp"
 #include "bench/movers_corpus.hpp"
-#include "cpp/sequence_probability.hpp"
-#include "cpp/word_movers.hpp"
-#include "kernels/sequence_probability.hpp"
-#include "kernels/stream_timer.hpp"
-#include "kernels/word_movers.hpp"
+#include "cpp/embeddings/sequence_probability.hpp"
+#include "cpp/embeddings/word_movers.hpp"
+#include "kernels/base/stream_timer.hpp"
+#include "kernels/embeddings/sequence_probability.hpp"
+#include "kernels/embeddings/word_movers.hpp"
 
 using namespace gputext;
 using namespace gputext::bench;

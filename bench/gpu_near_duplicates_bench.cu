@@ -24,9 +24,9 @@
 #include "bench/gpu_bench.hpp"
 #include "bench/phase_times.hpp"
 #include "bench/text_documents.hpp"
-#include "cpp/mapped_file.hpp"
-#include "cpp/memory_file.hpp"
-#include "cpp/near_duplicates.hpp"
+#include "cpp/documents/near_duplicates.hpp"
+#include "cpp/link/mapped_file.hpp"
+#include "cpp/link/memory_file.hpp"
 #include "kernels/cuda_device.hpp"
 
 using namespace gputext;

@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "bench/gpu_bench.hpp"
-#include "cpp/execution.hpp"
-#include "kernels/cuda_status.hpp"
-#include "kernels/upload_ring.hpp"
+#include "cpp/base/execution.hpp"
+#include "kernels/base/cuda_status.hpp"
+#include "kernels/base/upload_ring.hpp"
 
 namespace gputext::bench {
 

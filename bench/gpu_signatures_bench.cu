@@ -14,11 +14,11 @@
 
 #include "bench/corpus_reader.hpp"
 #include "bench/gpu_resources.hpp"
-#include "cpp/ctph.hpp"
-#include "cpp/signature_join.hpp"
-#include "kernels/signature_distances.hpp"
-#include "kernels/signature_hash.hpp"
-#include "kernels/signature_join.hpp"
+#include "cpp/documents/ctph.hpp"
+#include "cpp/documents/detail/signature_join.hpp"
+#include "kernels/documents/detail/signature_distances.hpp"
+#include "kernels/documents/detail/signature_hash.hpp"
+#include "kernels/documents/detail/signature_join.hpp"
 
 using namespace gputext;
 

@@ -18,11 +18,11 @@
 
 #include "bench/gpu_resources.hpp"
 #include "bench/term_corpus.hpp"
-#include "cpp/memory_budget.hpp"
-#include "cpp/term_knn.hpp"
-#include "cpp/term_weights.hpp"
-#include "kernels/term_neighbours.hpp"
-#include "kernels/term_search.hpp"
+#include "cpp/base/memory_budget.hpp"
+#include "cpp/terms/knn.hpp"
+#include "cpp/terms/tfidf.hpp"
+#include "kernels/terms/detail/search.hpp"
+#include "kernels/terms/knn.hpp"
 
 using namespace gputext;
 using bench::check;

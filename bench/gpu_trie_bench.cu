@@ -29,11 +29,11 @@
 #include "bench/gpu_trie_peers.cuh"
 #include "bench/markov_words.hpp"
 #include "bench/word_bench.hpp"
-#include "kernels/resident_trie.hpp"
-#include "kernels/stream_timer.hpp"
-#include "kernels/trie_build.hpp"
-#include "kernels/trie_lookup.hpp"
-#include "kernels/word_lookup.hpp"
+#include "kernels/base/stream_timer.hpp"
+#include "kernels/trie/detail/trie_lookup.hpp"
+#include "kernels/trie/resident_trie.hpp"
+#include "kernels/trie/trie_build.hpp"
+#include "kernels/trie/word_lookup.hpp"
 
 using namespace gputext;
 using bench::check;

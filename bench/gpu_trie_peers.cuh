@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "bench/gpu_bench.hpp"
-#include "cpp/words.hpp"
-#include "kernels/device_buffer.hpp"
-#include "kernels/device_words.cuh"
-#include "kernels/launch.hpp"
+#include "cpp/base/words.hpp"
+#include "kernels/base/device_buffer.hpp"
+#include "kernels/base/launch.hpp"
+#include "kernels/trie/detail/device_words.cuh"
 
 namespace gputext::bench {
 

@@ -22,9 +22,9 @@
 
 #include "bench/gpu_resources.hpp"
 #include "bench/word_training.hpp"
-#include "cpp/knn.hpp"
-#include "kernels/nearest_neighbours.hpp"
-#include "kernels/word_trainer.hpp"
+#include "cpp/knn/knn.hpp"
+#include "kernels/embeddings/trainer.hpp"
+#include "kernels/knn/knn.hpp"
 
 using namespace gputext;
 using bench::check;

@@ -32,12 +32,12 @@
 
 #include "bench/gpu_resources.hpp"
 #include "bench/word_corpus.hpp"
-#include "cpp/word_similarity.hpp"
-#include "kernels/launch.hpp"
-#include "kernels/stream_timer.hpp"
-#include "kernels/word_counts.hpp"
-#include "kernels/word_thesaurus.hpp"
-#include "kernels/word_weights.hpp"
+#include "cpp/thesaurus/word_similarity.hpp"
+#include "kernels/base/launch.hpp"
+#include "kernels/base/stream_timer.hpp"
+#include "kernels/thesaurus/detail/cooccurrences.hpp"
+#include "kernels/thesaurus/detail/feature_weights.hpp"
+#include "kernels/thesaurus/word_similarity.hpp"
 
 using namespace gputext;
 using bench::check;

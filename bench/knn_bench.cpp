@@ -14,7 +14,7 @@
 #include "bench/phase_times.hpp"
 #include "bench/stopwatch.hpp"
 #include "bench/vector_files.hpp"
-#include "cpp/knn.hpp"
+#include "cpp/knn/knn.hpp"
 
 using namespace gputext;
 

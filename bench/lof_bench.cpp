@@ -11,7 +11,7 @@
 
 #include "bench/stopwatch.hpp"
 #include "bench/vector_files.hpp"
-#include "cpp/outlier_factor.hpp"
+#include "cpp/knn/outlier_factor.hpp"
 
 using namespace gputext;
 

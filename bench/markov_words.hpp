@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "cpp/execution.hpp"
-#include "cpp/words.hpp"
+#include "cpp/base/execution.hpp"
+#include "cpp/base/words.hpp"
 
 namespace gputext::bench {
 

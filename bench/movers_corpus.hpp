@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "cpp/word_movers.hpp"
+#include "cpp/embeddings/word_movers.hpp"
 
 namespace gputext::bench {
 

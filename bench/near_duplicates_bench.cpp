@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "bench/corpus_reader.hpp"
-#include "cpp/near_duplicates.hpp"
+#include "cpp/documents/near_duplicates.hpp"
 
 using namespace gputext;
 using Clock = std::chrono::steady_clock;

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "cpp/execution.hpp"
+#include "cpp/base/execution.hpp"
 
 namespace gputext::bench {
 

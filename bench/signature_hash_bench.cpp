@@ -8,8 +8,8 @@
 
 #include "bench/corpus_reader.hpp"
 #include "bench/stopwatch.hpp"
-#include "cpp/ctph.hpp"
-#include "cpp/ssdeep.hpp"
+#include "cpp/documents/ctph.hpp"
+#include "cpp/documents/ssdeep.hpp"
 
 using namespace gputext;
 

@@ -9,8 +9,8 @@
 
 #include "bench/corpus_reader.hpp"
 #include "bench/stopwatch.hpp"
-#include "cpp/ctph.hpp"
-#include "cpp/signature_join.hpp"
+#include "cpp/documents/ctph.hpp"
+#include "cpp/documents/detail/signature_join.hpp"
 
 using namespace gputext;
 

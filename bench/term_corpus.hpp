@@ -23,8 +23,8 @@
 #include <span>
 #include <vector>
 
-#include "cpp/execution.hpp"
-#include "cpp/vectors.hpp"
+#include "cpp/base/execution.hpp"
+#include "cpp/base/vectors.hpp"
 
 namespace gputext::bench {
 

@@ -7,7 +7,7 @@
 #include <cstdlib>
 
 #include "bench/term_corpus.hpp"
-#include "cpp/term_weights.hpp"
+#include "cpp/terms/tfidf.hpp"
 
 using namespace gputext;
 

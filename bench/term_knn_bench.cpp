@@ -14,8 +14,8 @@
 
 #include "bench/stopwatch.hpp"
 #include "bench/term_corpus.hpp"
-#include "cpp/term_knn.hpp"
-#include "cpp/term_weights.hpp"
+#include "cpp/terms/knn.hpp"
+#include "cpp/terms/tfidf.hpp"
 
 using namespace gputext;
 

@@ -3,7 +3,7 @@
 // Arguments: documents.bin (bench/README.md), threads, queries, k, and optionally
 // min_document_frequency. Words are what lies between bytes that are no letters of ASCII, in lower
 // case. The queries are documents at equal distances, each kept from itself. Brute force computes
-// every distance in double precision as cpp/term_knn.hpp defines it, by code of its own, and sorts
+// every distance in double precision as cpp/terms/knn.hpp defines it, by code of its own, and sorts
 // all of them.
 
 #include <algorithm>
@@ -19,8 +19,8 @@
 
 #include "bench/corpus_reader.hpp"
 #include "bench/term_corpus.hpp"
-#include "cpp/term_knn.hpp"
-#include "cpp/term_weights.hpp"
+#include "cpp/terms/knn.hpp"
+#include "cpp/terms/tfidf.hpp"
 
 using namespace gputext;
 

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "bench/word_bench.hpp"
-#include "cpp/trie.hpp"
-#include "cpp/xbw_layout.hpp"
-#include "cpp/xbw_nodes.hpp"
+#include "cpp/trie/detail/xbw_layout.hpp"
+#include "cpp/trie/detail/xbw_nodes.hpp"
+#include "cpp/trie/trie.hpp"
 
 using namespace gputext;
 

@@ -11,7 +11,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "cpp/cooccurrences.hpp"
+#include "cpp/thesaurus/cooccurrences.hpp"
 
 namespace gputext::bench {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "bench/word_corpus.hpp"
-#include "cpp/word_similarity.hpp"
+#include "cpp/thesaurus/word_similarity.hpp"
 
 namespace gputext::bench {
 

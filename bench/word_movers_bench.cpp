@@ -11,8 +11,8 @@
 #include <cstdlib>
 
 #include "bench/movers_corpus.hpp"
-#include "cpp/sequence_probability.hpp"
-#include "cpp/word_movers.hpp"
+#include "cpp/embeddings/sequence_probability.hpp"
+#include "cpp/embeddings/word_movers.hpp"
 
 using namespace gputext;
 

@@ -27,7 +27,7 @@
 #include "bench/stopwatch.hpp"
 #include "bench/word_corpus.hpp"
 #include "bench/word_judgements.hpp"
-#include "cpp/word_similarity.hpp"
+#include "cpp/thesaurus/word_similarity.hpp"
 
 using namespace gputext;
 using bench::expect;

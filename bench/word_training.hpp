@@ -9,7 +9,7 @@
 
 #include "bench/options.hpp"
 #include "bench/word_corpus.hpp"
-#include "cpp/word2vec.hpp"
+#include "cpp/embeddings/word2vec.hpp"
 
 namespace gputext::bench {
 

@@ -19,9 +19,9 @@
 #include <thread>
 #include <vector>
 
-#include "cpp/daemon_server.hpp"
-#include "cpp/fake_device.hpp"
-#include "cpp/protocol.hpp"
+#include "cpp/daemon/fake_device.hpp"
+#include "cpp/daemon/server.hpp"
+#include "cpp/link/protocol.hpp"
 #include "release.hpp"  // made by scripts/write-release
 #ifdef GPUTEXT_CUDA
 #include "kernels/cuda_device.hpp"

@@ -9,21 +9,21 @@
 #include <thread>
 #include <variant>
 
-#include "cpp/merged_search.hpp"
-#include "kernels/cosine_similarities.hpp"
-#include "kernels/launch.hpp"
-#include "kernels/near_duplicates.hpp"
-#include "kernels/nearest_neighbours.hpp"
-#include "kernels/outlier_factor.hpp"
-#include "kernels/resident_trie.hpp"
-#include "kernels/sequence_probability.hpp"
-#include "kernels/term_neighbours.hpp"
-#include "kernels/trie_build.hpp"
-#include "kernels/upload_ring.hpp"
-#include "kernels/word_lookup.hpp"
-#include "kernels/word_movers.hpp"
-#include "kernels/word_thesaurus.hpp"
-#include "kernels/word_trainer.hpp"
+#include "cpp/knn/merged_search.hpp"
+#include "kernels/base/launch.hpp"
+#include "kernels/base/upload_ring.hpp"
+#include "kernels/documents/near_duplicates.hpp"
+#include "kernels/embeddings/sequence_probability.hpp"
+#include "kernels/embeddings/trainer.hpp"
+#include "kernels/embeddings/word_movers.hpp"
+#include "kernels/knn/cosine_similarity.hpp"
+#include "kernels/knn/knn.hpp"
+#include "kernels/knn/outlier_factor.hpp"
+#include "kernels/terms/knn.hpp"
+#include "kernels/thesaurus/word_similarity.hpp"
+#include "kernels/trie/resident_trie.hpp"
+#include "kernels/trie/trie_build.hpp"
+#include "kernels/trie/word_lookup.hpp"
 
 namespace gputext {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cpp/device.hpp"
+#include "cpp/daemon/device.hpp"
 
 namespace gputext {
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "bench/word_bench.hpp"
-#include "cpp/xbw_nodes.hpp"
+#include "cpp/trie/detail/xbw_nodes.hpp"
 
 using namespace gputext;
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "cpp/code_tokens.hpp"
+#include "cpp/code/code_tokens.hpp"
 
 namespace gputext::testing {
 

@@ -5,10 +5,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "cpp/fault.hpp"
-#include "cpp/protocol.hpp"
-#include "cpp/sequence_probability.hpp"
-#include "cpp/word_movers.hpp"
+#include "cpp/daemon/fault.hpp"
+#include "cpp/embeddings/sequence_probability.hpp"
+#include "cpp/embeddings/word_movers.hpp"
+#include "cpp/link/protocol.hpp"
 
 namespace gputext::testing {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cpp/trie.hpp"
+#include "cpp/trie/trie.hpp"
 
 namespace gputext::testing {
 

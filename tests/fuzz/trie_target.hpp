@@ -5,8 +5,8 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "cpp/trie.hpp"
-#include "cpp/trie_image.hpp"
+#include "cpp/trie/image.hpp"
+#include "cpp/trie/trie.hpp"
 
 namespace gputext::testing {
 

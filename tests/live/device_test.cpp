@@ -8,7 +8,7 @@
 #include <regex>
 
 #include "tests/live/on_device.hpp"
-#include "tests/random_strings.hpp"
+#include "tests/support/random_strings.hpp"
 
 namespace gputext::live {
 namespace {

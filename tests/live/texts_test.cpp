@@ -7,7 +7,7 @@
 
 #include "tests/live/on_device.hpp"
 #include "tests/live/private_server.hpp"
-#include "tests/random_strings.hpp"
+#include "tests/support/random_strings.hpp"
 
 namespace gputext::live {
 namespace {

@@ -6,7 +6,7 @@
 #include <iterator>
 
 #include "tests/live/on_device.hpp"
-#include "tests/random_strings.hpp"
+#include "tests/support/random_strings.hpp"
 
 namespace gputext::live {
 namespace {

@@ -1,0 +1,118 @@
+#include "cpp/base/execution.hpp"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <mutex>
+#include <vector>
+
+#include "cpp/base/exception_status.hpp"
+#include "cpp/base/helper_threads.hpp"
+
+namespace gputext {
+namespace {
+
+/// Blocks every signal on this thread, and so on threads that it starts, until destroyed.
+class SignalsBlocked {
+public:
+    SignalsBlocked() {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+private:
+    sigset_t before_;
+};
+
+/// Nothing for the time before the first phase.
+void add_time(std::vector<PhaseTime>& times, const char* name, double seconds) {
+    if (*name == '\0') return;
+    const auto same = std::find_if(times.begin(), times.end(),
+                                   [&](const auto& time) { return time.name == name; });
+    if (same != times.end())
+        same->seconds += seconds;
+    else
+        times.push_back({name, seconds});
+}
+
+}  // namespace
+
+std::thread start_thread_without_signals(std::function<void()> body) {
+    const SignalsBlocked blocked;
+    return std::thread(std::move(body));
+}
+
+Stop Execution::stop() const {
+    return {[](void* context) { return static_cast<const Execution*>(context)->stop_requested(); },
+            const_cast<Execution*>(this)};
+}
+
+void Execution::begin_phase(const char* name, std::uint64_t steps) {
+    end_phase(Clock::now());
+    phase_.store(name, std::memory_order_relaxed);
+    done_.store(0, std::memory_order_relaxed);
+    total_.store(steps, std::memory_order_relaxed);
+}
+
+void Execution::show_training(std::uint32_t epoch, double loss) {
+    loss_.store(loss, std::memory_order_relaxed);
+    epoch_.store(epoch, std::memory_order_relaxed);
+}
+
+/// Adds the time of the phase that runs to those of its name.
+void Execution::end_phase(Clock::time_point now) {
+    const std::lock_guard lock(times_mutex_);
+    add_time(times_, phase(), std::chrono::duration<double>(now - phase_begin_).count());
+    phase_begin_ = now;
+}
+
+std::vector<PhaseTime> Execution::phase_times() const {
+    const std::lock_guard lock(times_mutex_);
+    std::vector<PhaseTime> times = times_;
+    add_time(times, phase(), std::chrono::duration<double>(Clock::now() - phase_begin_).count());
+    return times;
+}
+
+Status Execution::checkpoint(std::uint64_t steps) {
+    advance(steps);
+    return stop_requested() ? Status::cancelled() : Status();
+}
+
+Status Execution::parallel_for(std::size_t count, const Body& body) {
+    std::atomic<std::size_t> next{0};
+    std::atomic<bool> failed{false};
+    std::mutex mutex;
+    Status first_error;
+
+    const auto work = [&](unsigned worker) {
+        for (;;) {
+            if (failed.load(std::memory_order_relaxed) || stop_requested()) return;
+            const std::size_t index = next.fetch_add(1, std::memory_order_relaxed);
+            if (index >= count) return;
+            Status status = status_or_exception([&] { return body(index, worker); });
+            if (!status.ok()) {
+                const std::lock_guard lock(mutex);
+                if (!failed.exchange(true)) first_error = std::move(status);
+                return;
+            }
+            done_.fetch_add(1, std::memory_order_relaxed);
+        }
+    };
+
+    HelperThreads helpers;
+    const std::size_t wanted = std::min<std::size_t>(threads_, count);
+    if (wanted > 1) helpers.start(wanted - 1, work);
+    work(0);
+    helpers.join();
+
+    if (failed.load()) return first_error;
+    if (stop_requested()) return Status::cancelled();
+    return {};
+}
+
+}  // namespace gputext

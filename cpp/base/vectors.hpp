@@ -1,0 +1,70 @@
+// cpp/base/vectors.hpp - view of the vectors of one job: a matrix of rows, dense or sparse
+//
+// Every element, of whatever type, is a double exactly, and whatever is computed of vectors is
+// defined on those doubles: it does not depend on how a row is stored.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "cpp/base/execution.hpp"
+#include "cpp/base/status.hpp"
+
+namespace gputext {
+
+/// IEEE 754 binary16 (pgvector's halfvec), binary32 (real, vector, sparsevec), binary64, and int.
+enum class ElementType : std::uint8_t { float16, float32, float64, int32 };
+
+std::size_t element_size(ElementType type);
+
+/// A view: whoever made it keeps the memory. At most 2^32 - 2 rows, of one length; rows are
+/// numbered from 0 in input order. Elements are aligned as their type wants.
+struct Vectors {
+    ElementType type = ElementType::float32;
+    std::size_t rows = 0;
+    std::size_t dimensions = 0;
+    /// Dense: rows * dimensions elements, row by row. Sparse: the elements that are not zero.
+    const void* elements = nullptr;
+    /// Sparse only: row r has the elements [row_begins[r], row_begins[r + 1]) in the columns of the
+    /// same positions, which ascend strictly within a row. A dense matrix has no row_begins.
+    std::span<const std::uint64_t> row_begins;
+    std::span<const std::uint32_t> columns;
+
+    bool sparse() const { return !row_begins.empty(); }
+    /// The row's elements that are stored: their number, and the first one's position.
+    std::size_t stored(std::size_t row) const {
+        return sparse() ? row_begins[row + 1] - row_begins[row] : dimensions;
+    }
+    std::size_t begin(std::size_t row) const {
+        return sparse() ? row_begins[row] : row * dimensions;
+    }
+    /// Elements that are stored for a row on average, rounded down; of at least one row.
+    std::size_t average_stored() const {
+        return sparse() ? (row_begins[rows] - row_begins[0]) / rows : dimensions;
+    }
+    const std::byte* row_bytes(std::size_t row) const {
+        return static_cast<const std::byte*>(elements) + begin(row) * element_size(type);
+    }
+};
+
+/// Copies the elements at positions [begin, begin + count) of the matrix, as doubles.
+void copy_elements(const Vectors& vectors, std::size_t begin, std::size_t count, double* out);
+
+/// Whether all of a row's elements are zero.
+bool zero_row(const Vectors& vectors, std::size_t row);
+
+/// Whether rows of both can be compared by a metric of cpp/knn/distance.hpp: of the same
+/// dimensions, both dense or both sparse, and sparse ones of type float32. Error: invalid_argument.
+Status check_comparable(const Vectors& queries, const Vectors& items);
+
+/// The largest magnitude of an element, 0 where there is none. Errors: invalid_argument for the
+/// first row with NaN or infinity, with columns out of order or beyond the dimensions, for
+/// row_begins that do not ascend, for sparse rows of neither float32 nor int32, and for too many
+/// rows; cancelled. The messages name a row as `row_name` and its number: "item 17 ...".
+/// O(elements).
+Result<double> largest_magnitude(const Vectors& vectors, const char* row_name,
+                                 Execution& execution);
+
+}  // namespace gputext

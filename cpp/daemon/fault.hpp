@@ -1,0 +1,65 @@
+// cpp/daemon/fault.hpp - faults that tests can inject into gputextd
+
+#pragma once
+
+#include <string_view>
+
+#include "cpp/base/execution.hpp"
+#include "cpp/base/status.hpp"
+#include "cpp/link/message_socket.hpp"
+
+namespace gputext {
+
+enum class FaultPoint {
+    accept,       // of the next connection, whoever makes it
+    before_job,   // a device has taken the job and read nothing of it
+    in_job,       // on the device, once for each time that the job is tried
+    before_reply  // the reply is ready
+};
+
+enum class FaultKind {
+    none,
+    // At any point:
+    crash,  // by a segmentation fault
+    abort,
+    hang,   // until the job is cancelled; at accept, nothing of the connection is ever read
+    stuck,  // for ever: only a kill ends it
+    // At any but accept:
+    slow,  // steps of 10 ms, for `count` milliseconds; the job's progress shows them
+    // before_job and in_job, `count` times:
+    out_of_memory,
+    device_error,
+    device_lost,
+    // accept and before_reply:
+    no_reply,  // the connection is closed instead
+    wrong_magic,
+    wrong_version,
+    wrong_length,
+    // before_reply:
+    wrong_counts,  // more pairs than there are
+    wrong_answer,  // classes of copies that are none
+    short_file,    // truncated
+    unsealed_file,
+    no_file,
+    too_many_files
+};
+
+/// What a job or connection suffers. Each point's faults are for the next job of the connection
+/// that asked for them, or for the next connection.
+struct Fault {
+    FaultPoint point = FaultPoint::accept;
+    FaultKind kind = FaultKind::none;
+    unsigned count = 1;
+};
+
+/// Parses "POINT:KIND" or "POINT:KIND:COUNT", with the names above.
+Result<Fault> parse_fault(std::string_view text);
+
+/// Lets the fault happen if it is one of this point: returns late, never, or with the Status that
+/// the step returns instead of doing its work; counts down.
+Status suffer(Fault& fault, FaultPoint point, Execution& execution);
+
+/// Makes a reply what the fault says. An empty packet stands for none.
+void break_reply(const Fault& fault, Packet& reply);
+
+}  // namespace gputext

@@ -1,0 +1,58 @@
+// cpp/documents/detail/exact_search.hpp - all pairs of documents within an edit rate
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cpp/base/execution.hpp"
+#include "cpp/base/simd.hpp"
+#include "cpp/base/status.hpp"
+#include "cpp/documents/detail/near_duplicate_search.hpp"
+#include "cpp/documents/near_duplicates.hpp"
+
+namespace gputext {
+
+/// How many pairs came how far, for measurements.
+struct ExactSearchCounts {
+    std::uint64_t comparable = 0;  // pairs whose lengths allow the rate, compared by tiles
+    std::uint64_t by_grams = 0;    // that their grams do not exclude (gram_filter.hpp)
+    std::uint64_t hits = 0;        // grams in common that the index found (gram_index.hpp)
+    std::uint64_t counted = 0;     // candidates of counts (cpp/documents/detail/count_join.hpp)
+    std::uint64_t confirmed = 0;   // pairs that the index made candidates
+    std::uint64_t verified = 0;    // whose distance was computed
+};
+
+/// Counts are compared up to this threshold, above which documents share too little for their
+/// counts to exclude many pairs, and from this length on, in characters. Shorter documents are
+/// compared faster than their counts are.
+inline constexpr double kMostCountedThreshold = 0.066;
+inline constexpr std::size_t kLeastCounted = 1000;
+/// An index of fewer documents does not pay.
+inline constexpr std::size_t kLeastIndexed = 4096;
+
+/// How candidates are found. The pairs are the same.
+enum class ExactMethod {
+    estimated,  // for each range of lengths what is estimated to be faster
+    counts,     // the characters and trigrams of long documents, if they exclude nearly all pairs
+    tiles,  // each pair of comparable length is looked at (cpp/documents/detail/gram_filter.hpp)
+    index   // an index of grams, wherever documents are long enough
+            // (cpp/documents/detail/gram_index.hpp)
+};
+
+/// Every pair with an edit rate of at most the threshold, in no particular order, into `pairs`.
+/// Documents are compared in order of length; nothing is kept of pairs that are not found. Time by
+/// counts: cpp/documents/detail/count_join.hpp. Time by tiles of 512 documents: about 3 operations
+/// of 512 bits for each character of a document and each tile of comparable length, fewer where all
+/// are told apart soon. Time by an index: linear in the characters, and the number of rare grams
+/// that two documents have in common at about the same place. Then what the verification takes.
+/// Counts take at most a fourth of the memory limit, and their candidates as much; an index takes
+/// at most a fourth, and what is looked up in it at once an eighth. Errors: cancelled,
+/// out_of_memory.
+Status find_exact_pairs(const NearDuplicateParameters& parameters,
+                        const DistinctDocuments& documents, Execution& execution,
+                        std::vector<NearPair>& pairs, ExactSearchCounts* counts = nullptr,
+                        ExactMethod method = ExactMethod::estimated);
+
+}  // namespace gputext

@@ -1,0 +1,246 @@
+#include "cpp/documents/detail/near_duplicate_search.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <string>
+
+#include "cpp/base/stoppable.hpp"
+#include "cpp/documents/edit_distance.hpp"
+
+namespace gputext {
+namespace {
+
+constexpr std::uint32_t kNone = UINT32_MAX;
+
+// What the next two return is of no use once `stop` has said so.
+
+/// Any hash does: documents with equal hashes are compared.
+std::uint64_t hash_bytes(Bytes document, Stop stop) {
+    std::uint64_t hash = document.size() * 0x9e3779b97f4a7c15u;
+    const auto mix = [&hash](std::uint64_t word) {
+        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    };
+    for (std::size_t at = 0; at < document.size() && !stop();) {
+        const std::size_t part_end = std::min(document.size(), at + kLookEvery);
+        for (; at + 8 <= part_end; at += 8) {
+            std::uint64_t word;
+            std::memcpy(&word, document.data() + at, sizeof word);
+            mix(word);
+        }
+        for (; at < part_end; ++at) mix(document[at]);
+    }
+    return hash;
+}
+
+bool equal_bytes(Bytes a, Bytes b, Stop stop) {
+    if (a.size() != b.size()) return false;
+    for (std::size_t at = 0; at < a.size() && !stop(); at += kLookEvery) {
+        const std::size_t part = std::min(kLookEvery, a.size() - at);
+        if (std::memcmp(a.data() + at, b.data() + at, part) != 0) return false;
+    }
+    return true;
+}
+
+/// Neighbouring documents that are one thread's step: some hundred kilobytes, or a large one.
+std::vector<std::uint32_t> step_begins(std::span<const Extent> extents) {
+    constexpr std::uint64_t most_bytes = 1 << 18;
+    constexpr std::uint32_t most_documents = 1 << 12;
+    std::vector<std::uint32_t> begins;
+    std::uint64_t bytes = 0;
+    for (std::uint32_t i = 0; i < extents.size(); ++i) {
+        if (begins.empty() || bytes > most_bytes || i - begins.back() == most_documents) {
+            begins.push_back(i);
+            bytes = 0;
+        }
+        bytes += extents[i].size;
+    }
+    begins.push_back(static_cast<std::uint32_t>(extents.size()));
+    return begins;
+}
+
+}  // namespace
+
+/// One run of the operator: fills a NearDuplicates step by step.
+class NearDuplicateSearch {
+public:
+    NearDuplicateSearch(const NearDuplicateParameters& parameters, const Documents& documents,
+                        GivenSignatures signatures, NearPairFinder& finder, Execution& execution)
+        : parameters_(parameters),
+          documents_(documents),
+          given_signatures_(signatures),
+          finder_(finder),
+          execution_(execution) {}
+
+    Result<NearDuplicates> run() {
+        for (const auto step :
+             {&NearDuplicateSearch::read_documents, &NearDuplicateSearch::find_copies,
+              &NearDuplicateSearch::select_first_copies, &NearDuplicateSearch::find_pairs,
+              &NearDuplicateSearch::collect}) {
+            if (Status status = (this->*step)(); !status.ok()) return status;
+        }
+        return std::move(answer_);
+    }
+
+private:
+    using DocumentStep = std::function<void(std::uint32_t document)>;
+
+    /// Does the step for each document, by all threads.
+    Status for_each_document(const char* phase, const DocumentStep& step) {
+        if (steps_.empty()) steps_ = step_begins(documents_.extents);
+        execution_.begin_phase(phase, steps_.size() - 1);
+        return execution_.parallel_for(steps_.size() - 1, [&](std::size_t i, unsigned) {
+            for (std::uint32_t document = steps_[i]; document < steps_[i + 1]; ++document) {
+                if (execution_.stop_requested()) return Status::cancelled();
+                step(document);
+            }
+            return Status();
+        });
+    }
+
+    /// Hash and length together, so that memory is read once.
+    Status read_documents() {
+        hashes_.resize(documents_.size());
+        lengths_.resize(documents_.size());
+        return for_each_document("hashing documents", [this](std::uint32_t i) {
+            hashes_[i] = hash_bytes(documents_[i], execution_.stop());
+            lengths_[i] = static_cast<std::uint32_t>(
+                count_characters(documents_[i], documents_.characters, execution_.stop()));
+        });
+    }
+
+    /// Fills first_copy_ and the classes' members.
+    Status find_copies() {
+        std::vector<std::uint32_t>& first = answer_.first_copy_;
+        if (!find_equal_hashes()) return Status::cancelled();
+        std::vector<std::uint8_t> differs(first.size(), 0);
+        Status status = for_each_document("comparing copies", [&](std::uint32_t i) {
+            differs[i] = first[i] != i &&
+                         !equal_bytes(documents_[first[i]], documents_[i], execution_.stop());
+        });
+        if (!status.ok()) return status;
+        if (!separate(differs)) return Status::cancelled();
+        answer_.collect_members();
+        return {};
+    }
+
+    /// first_copy_ becomes the first document with the same hash. False if stopped.
+    bool find_equal_hashes() {
+        std::vector<std::uint32_t>& first = answer_.first_copy_;
+        first.resize(hashes_.size());
+        // Open addressing. Documents come in input order, so a hash is entered by its first one.
+        std::vector<std::uint32_t> table(std::bit_ceil(2 * hashes_.size() + 1), kNone);
+        const std::size_t mask = table.size() - 1;
+        for (std::uint32_t i = 0; i < hashes_.size(); ++i) {
+            if (i % 65536 == 0 && execution_.stop_requested()) return false;
+            std::size_t at = hashes_[i] & mask;
+            while (table[at] != kNone && hashes_[table[at]] != hashes_[i]) at = (at + 1) & mask;
+            if (table[at] == kNone) table[at] = i;
+            first[i] = table[at];
+        }
+        return true;
+    }
+
+    /// Finds the first copies of documents that differ from the first one with their hash. There
+    /// are none but in a text that was made so. False if stopped.
+    bool separate(const std::vector<std::uint8_t>& differs) {
+        std::vector<std::uint32_t> firsts;
+        for (std::uint32_t i = 0; i < differs.size(); ++i) {
+            if (differs[i] == 0) continue;
+            if (execution_.stop_requested()) return false;
+            const auto copy = std::ranges::find_if(firsts, [&](std::uint32_t other) {
+                return hashes_[other] == hashes_[i] &&
+                       equal_bytes(documents_[other], documents_[i], execution_.stop());
+            });
+            answer_.first_copy_[i] = copy == firsts.end() ? i : *copy;
+            if (copy == firsts.end()) firsts.push_back(i);
+        }
+        return true;
+    }
+
+    /// From here on only first copies are looked at: distinct_ numbers them.
+    Status select_first_copies() {
+        hashes_ = {};
+        for (std::uint32_t i = 0; i < answer_.first_copy_.size(); ++i) {
+            if (answer_.first_copy_[i] != i) continue;
+            lengths_[distinct_.size()] = lengths_[i];
+            extents_.push_back(documents_.extents[i]);
+            if (!given_signatures_.empty())
+                signatures_.push_back(given_signatures_[i] ? &*given_signatures_[i] : nullptr);
+            distinct_.push_back(i);
+        }
+        lengths_.resize(distinct_.size());
+        return execution_.stop_requested() ? Status::cancelled() : Status();
+    }
+
+    Status find_pairs() {
+        // Documents with different bytes are at least one edit apart.
+        if (parameters_.threshold == 0) return {};
+        const DistinctDocuments documents{
+            {documents_.bytes, extents_, documents_.characters}, lengths_, signatures_};
+        return finder_.find(parameters_, documents, execution_, pairs_);
+    }
+
+    /// Stores the pairs by first copy, both ways.
+    Status collect() {
+        bool ascending = true;
+        for (std::size_t i = 0; i < pairs_.size(); ++i) {
+            if (i % 65536 == 0 && execution_.stop_requested()) return Status::cancelled();
+            NearPair& pair = pairs_[i];
+            pair.first = distinct_[pair.first];
+            pair.second = distinct_[pair.second];
+            const auto place = [](const NearPair& p) { return std::pair(p.first, p.second); };
+            ascending &= i == 0 || place(pairs_[i - 1]) < place(pair);
+        }
+        if (!answer_.collect_pairs(pairs_, execution_.stop())) return Status::cancelled();
+        return ascending ? Status() : sort_neighbours();
+    }
+
+    Status sort_neighbours() {
+        return for_each_document("sorting pairs", [this](std::uint32_t i) {
+            const auto begin = answer_.near_.begin();
+            std::sort(
+                begin + static_cast<std::ptrdiff_t>(answer_.near_begin_[i]),
+                begin + static_cast<std::ptrdiff_t>(answer_.near_begin_[i + 1]),
+                [](const Neighbour& a, const Neighbour& b) { return a.document < b.document; });
+        });
+    }
+
+    const NearDuplicateParameters& parameters_;
+    const Documents& documents_;
+    GivenSignatures given_signatures_;
+    NearPairFinder& finder_;
+    Execution& execution_;
+    NearDuplicates answer_;
+    std::vector<std::uint32_t> steps_;
+    std::vector<std::uint64_t> hashes_;
+    std::vector<std::uint32_t> distinct_;  // documents that are first copies
+    std::vector<std::uint32_t> lengths_;   // of all documents; later of those, as the next two
+    std::vector<Extent> extents_;
+    std::vector<const Ctph*> signatures_;
+    std::vector<NearPair> pairs_;
+};
+
+Result<NearDuplicates> search_near_duplicates(const NearDuplicateParameters& parameters,
+                                              const Documents& documents,
+                                              GivenSignatures signatures, NearPairFinder& finder,
+                                              Execution& execution) {
+    if (!(parameters.threshold >= 0 && parameters.threshold < 0.5))
+        return Status(ErrorCode::invalid_argument, "threshold must be at least 0 and below 0.5");
+    if (parameters.signature_length < 1 || parameters.signature_length > Ctph::max_length)
+        return Status(ErrorCode::invalid_argument,
+                      "signature length must be between 1 and " + std::to_string(Ctph::max_length));
+    if (documents.size() >= UINT32_MAX)
+        return Status(ErrorCode::invalid_argument, "more than 4294967294 documents");
+    return NearDuplicateSearch(parameters, documents, signatures, finder, execution).run();
+}
+
+double signature_rate(double threshold) {
+    // The thesis's factor: edits weigh more on a signature than on its document.
+    return std::min(std::nextafter(1.0, 0.0), 3 * threshold);
+}
+
+}  // namespace gputext

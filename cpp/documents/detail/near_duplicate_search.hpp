@@ -1,0 +1,59 @@
+// cpp/documents/detail/near_duplicate_search.hpp - steps of near_duplicates that CPU and GPU share
+//
+// Finding copies, counting lengths and making the answer is the host's work on every processor;
+// finding the pairs among documents without copies is left to a NearPairFinder. So all processors
+// give the same answer if their finders find the same pairs.
+
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cpp/base/execution.hpp"
+#include "cpp/base/status.hpp"
+#include "cpp/documents/ctph.hpp"
+#include "cpp/documents/documents.hpp"
+#include "cpp/documents/near_duplicates.hpp"
+
+namespace gputext {
+
+/// Documents of which no two have the same bytes.
+struct DistinctDocuments {
+    Documents documents;
+    std::span<const std::uint32_t> lengths;   // of each, in characters
+    std::span<const Ctph* const> signatures;  // of each that the caller has, else null; or empty
+
+    std::size_t size() const { return documents.size(); }
+    const Ctph* signature(std::size_t i) const {
+        return signatures.empty() ? nullptr : signatures[i];
+    }
+};
+
+class NearPairFinder {
+public:
+    NearPairFinder() = default;
+    virtual ~NearPairFinder() = default;
+    NearPairFinder(const NearPairFinder&) = delete;
+    NearPairFinder& operator=(const NearPairFinder&) = delete;
+
+    /// All pairs that the mode finds, by their positions, first < second, each once, in any order.
+    /// The parameters are within their ranges and the threshold is above 0. Errors: cancelled,
+    /// out_of_memory, and the processor's own.
+    virtual Status find(const NearDuplicateParameters& parameters,
+                        const DistinctDocuments& documents, Execution& execution,
+                        std::vector<NearPair>& pairs) = 0;
+};
+
+/// As near_duplicates. Time beside the finder's: O(bytes + pairs), on the execution's threads.
+/// Memory: 40 bytes a document and 48 a pair. Errors: near_duplicates', and the finder's.
+Result<NearDuplicates> search_near_duplicates(const NearDuplicateParameters& parameters,
+                                              const Documents& documents,
+                                              GivenSignatures signatures, NearPairFinder& finder,
+                                              Execution& execution);
+
+/// The largest edit rate of two signatures that makes their documents candidates in mode ctph;
+/// below 1, the rate of signatures that cannot be compared.
+double signature_rate(double threshold);
+
+}  // namespace gputext

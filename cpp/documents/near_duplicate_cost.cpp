@@ -1,0 +1,115 @@
+#include "cpp/documents/near_duplicate_cost.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstddef>
+
+#include "cpp/documents/detail/exact_search.hpp"
+#include "cpp/documents/detail/near_duplicate_search.hpp"
+
+namespace gputext {
+namespace {
+
+// Measured by `bench/run near_duplicates FILE.bin MODE THRESHOLD` on 1,000 to 317,295 documents of
+// 120 to 9,200 bytes, at thresholds of 0.02 to 0.06.
+//
+// Mode exact, long documents: seconds for a byte whose counts are compared, and for a pair of
+// documents of comparable length.
+constexpr double kCountSecondsPerByte = 6e-9;
+constexpr double kCountSecondsPerPair = 5e-9;
+// Mode exact otherwise: seconds for a byte, for a byte beside each further tile of 512 documents of
+// comparable length, and for a byte that an index looks up, which grows with the threshold.
+constexpr double kExactSecondsPerByte = 2.2e-8;
+constexpr double kTileSecondsPerByte = 4e-9;
+constexpr double kTileDocuments = 512;
+constexpr double kIndexSecondsPerByteAndThreshold = 9e-7;
+// Mode ctph: seconds for a byte that is hashed, or only verified, and for a pair of signatures of
+// documents of comparable length.
+constexpr double kHashSecondsPerByte = 3e-9;
+constexpr double kVerifySecondsPerByte = 1e-9;
+constexpr double kSecondsPerPair = 4e-9;
+/// Signatures of a larger rate exclude few pairs: to compare them takes longer than to compare the
+/// documents.
+constexpr double kTellingRate = 0.2;
+
+/// Documents by size: 64 bins for each power of two, so that the sizes of a bin are within 1.6 %.
+class Sizes {
+public:
+    struct Bin {
+        double documents = 0;
+        double bytes = 0;
+    };
+
+    explicit Sizes(std::span<const Extent> documents) {
+        for (const Extent& document : documents) {
+            Bin& bin = bins_[bin_of(document.size)];
+            ++bin.documents;
+            bin.bytes += static_cast<double>(document.size);
+        }
+    }
+
+    /// Calls function(bin, documents that are as long or longer and near enough in size).
+    template <class Function>
+    void each(double threshold, Function&& function) const {
+        const double ratio = (1 + threshold) / (1 - threshold);
+        std::size_t end = 0;
+        double comparable = 0;  // in the bins from this one to `end`
+        for (std::size_t i = 0; i < bins_.size(); ++i) {
+            if (end < i) end = i, comparable = 0;
+            for (; end < bins_.size() && (end == i || least(end) <= least(i) * ratio); ++end)
+                comparable += bins_[end].documents;
+            if (bins_[i].documents > 0) function(bins_[i], comparable - bins_[i].documents / 2);
+            comparable -= bins_[i].documents;
+        }
+    }
+
+private:
+    static constexpr unsigned kSteps = 6;  // bits of a size behind its highest one that tell bins
+    static constexpr std::size_t kBins = std::size_t{33} << kSteps;
+
+    static std::size_t bin_of(std::uint64_t size) {
+        const std::uint64_t scaled = (std::min<std::uint64_t>(size, UINT32_MAX) + 1) << kSteps;
+        const auto power = static_cast<unsigned>(std::bit_width(scaled)) - 1 - kSteps;
+        return std::min(kBins - 1,
+                        std::size_t{power} << kSteps | ((scaled >> power) & ((1u << kSteps) - 1)));
+    }
+
+    /// The least size of a bin, and one more.
+    static double least(std::size_t bin) {
+        const auto mantissa = static_cast<double>((1u << kSteps) | (bin & ((1u << kSteps) - 1)));
+        return mantissa * static_cast<double>(std::uint64_t{1} << (bin >> kSteps)) /
+               static_cast<double>(1u << kSteps);
+    }
+
+    std::array<Bin, kBins> bins_{};
+};
+
+/// Of a document with so many comparable ones.
+double exact_seconds(double size, double comparable, double threshold) {
+    if (size >= kLeastCounted && threshold <= kMostCountedThreshold)
+        return kCountSecondsPerByte * size + kCountSecondsPerPair * comparable;
+    double per_byte = kTileSecondsPerByte * comparable / kTileDocuments;
+    if (comparable >= kLeastIndexed)
+        per_byte = std::min(per_byte, kIndexSecondsPerByteAndThreshold * threshold);
+    return (kExactSecondsPerByte + per_byte) * size;
+}
+
+}  // namespace
+
+NearDuplicateSeconds estimate_near_duplicates(std::span<const Extent> documents, double threshold,
+                                              bool signatures_given) {
+    const double ctph_per_byte = signatures_given ? kVerifySecondsPerByte : kHashSecondsPerByte;
+    NearDuplicateSeconds seconds;
+    Sizes(documents).each(threshold, [&](const Sizes::Bin& bin, double comparable) {
+        const double size = bin.bytes / bin.documents;
+        seconds.exact += bin.documents * exact_seconds(size, comparable, threshold);
+        seconds.ctph += bin.documents * (ctph_per_byte * size + kSecondsPerPair * comparable);
+    });
+    seconds.documents_first =
+        signature_rate(threshold) > kTellingRate || seconds.exact < seconds.ctph;
+    if (seconds.documents_first) seconds.ctph = seconds.exact;
+    return seconds;
+}
+
+}  // namespace gputext

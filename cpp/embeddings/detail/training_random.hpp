@@ -1,0 +1,40 @@
+// cpp/embeddings/detail/training_random.hpp - random numbers of a training, as a function of where
+// they are used
+//
+// Each number is a function of the seed and of the place that asks for it, so that any part of a
+// training draws the same ones wherever and in whatever order it is computed. The mixing function
+// is the finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
+// generators, 2014).
+
+#pragma once
+
+#include <cstdint>
+
+namespace gputext {
+
+inline constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
+
+constexpr std::uint64_t mix_bits(std::uint64_t x) {
+    x ^= x >> 30;
+    x *= 0xbf58476d1ce4e5b9;
+    x ^= x >> 27;
+    x *= 0x94d049bb133111eb;
+    return x ^ x >> 31;
+}
+
+/// What numbers are drawn for: one key for each use.
+constexpr std::uint64_t random_key(std::uint64_t seed, std::uint64_t use, std::uint64_t of) {
+    return mix_bits(mix_bits(mix_bits(seed + kGolden) + use + kGolden) + of + kGolden);
+}
+
+/// The number at a place.
+constexpr std::uint64_t random_bits(std::uint64_t key, std::uint64_t place) {
+    return mix_bits(key + (place + 1) * kGolden);
+}
+
+/// One of `count` numbers from 0, of 32 random bits.
+constexpr std::uint32_t random_below(std::uint32_t bits, std::uint32_t count) {
+    return static_cast<std::uint32_t>(std::uint64_t{bits} * count >> 32);
+}
+
+}  // namespace gputext

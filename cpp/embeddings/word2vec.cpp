@@ -1,0 +1,289 @@
+#include "cpp/embeddings/word2vec.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <string>
+
+#include "cpp/base/exception_status.hpp"
+
+namespace gputext {
+namespace {
+
+const char* const kPhase = "training";
+
+/// How long a thread that has nothing to do waits before it looks at the stop request.
+constexpr std::chrono::milliseconds kLook{10};
+
+Status refused(std::string message, std::string hint = {}) {
+    return {ErrorCode::invalid_argument, std::move(message), std::move(hint)};
+}
+
+/// Below 2^53 with so many bits, so exact in double.
+float start_value(std::uint64_t bits, std::uint32_t dimensions) {
+    const double within = static_cast<double>(bits >> 40) * 0x1p-24 - 0.5;
+    return static_cast<float>(within / dimensions);
+}
+
+std::uint32_t parts_of_epoch(const TrainingParameters& parameters, std::uint64_t tokens) {
+    if (parameters.shards == 1) return 1;
+    const std::uint64_t shard = tokens / parameters.shards;
+    return static_cast<std::uint32_t>(shard / parameters.average_every + 1);
+}
+
+/// In how many lists the word is that is in the most of them.
+std::uint64_t lists_of_hub(std::span<const std::uint32_t> farthest, std::uint64_t words) {
+    std::vector<std::uint32_t> lists(words);
+    for (const std::uint32_t word : farthest) ++lists[word];
+    return *std::max_element(lists.begin(), lists.end());
+}
+
+Status train_part(const TrainingPart& part, WordTrainer& trainer, Execution& execution,
+                  TrainingCount& count) {
+    TrainingCount own;
+    Status status = trainer.train(part, execution, own);
+    if (status.ok() && own.steps > 0)
+        execution.show_training(part.epoch + 1, own.loss / static_cast<double>(own.steps));
+    count.add(own);
+    return status;
+}
+
+}  // namespace
+
+Status check_training(const TrainingParameters& p, std::uint64_t words) {
+    const auto range = [](const char* name, std::uint64_t value, std::uint64_t most) -> Status {
+        if (value >= 1 && value <= most) return {};
+        return refused(std::string(name) + " must be from 1 to " + std::to_string(most) + ", not " +
+                       std::to_string(value));
+    };
+    Status status = range("dimensions", p.dimensions, TrainerParameters::kMostDimensions);
+    if (status.ok()) status = range("window_size", p.window, TrainerParameters::kMostWindow);
+    if (status.ok()) status = range("negative", p.negative, TrainerParameters::kMostNegative);
+    if (status.ok()) status = range("epochs", p.epochs, TrainingParameters::kMostEpochs);
+    if (status.ok()) status = range("replicas", p.shards, TrainingParameters::kMostShards);
+    if (status.ok()) status = range("batch", p.batch, TrainingParameters::kMostBatch);
+    if (!status.ok()) return status;
+    if (!(p.learning_rate > 0 && p.learning_rate <= 1))
+        return refused("learning_rate must be above 0 and at most 1");
+    if (words == 0) return refused("there are no words to train on");
+    if (words > TrainingParameters::kMostWords)
+        return refused("there are " + std::to_string(words) + " words, more than " +
+                       std::to_string(TrainingParameters::kMostWords));
+    if (p.far_count >= words && p.far_count > 0)
+        return refused("there are only " + std::to_string(words) + " words, of which each has " +
+                       "fewer than " + std::to_string(p.far_count) + " farthest ones");
+    return {};
+}
+
+void start_vectors(const TrainingParameters& parameters, std::uint64_t words,
+                   TrainingModel& model) {
+    const std::size_t size = words * parameters.dimensions;
+    const std::size_t known = model.vectors.size();
+    const std::uint64_t key = random_key(parameters.seed, TrainerParameters::kStartUse, 0);
+    model.vectors.resize(size);
+    for (std::size_t i = known; i < size; ++i)
+        model.vectors[i] = start_value(random_bits(key, i), parameters.dimensions);
+    model.outputs.resize(size, 0.0f);
+}
+
+FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSearch nearest) {
+    return [dimensions = parameters.dimensions, k = parameters.far_count,
+            nearest = std::move(nearest)](const TrainingModel& model, Execution& execution,
+                                          std::vector<std::uint32_t>& farthest) -> Status {
+        std::vector<float> negated(model.vectors.size());
+        std::transform(model.vectors.begin(), model.vectors.end(), negated.begin(),
+                       [](float element) { return -element; });
+        Vectors items;
+        items.rows = model.vectors.size() / dimensions;
+        items.dimensions = dimensions;
+        items.elements = model.vectors.data();
+        Vectors queries = items;
+        queries.elements = negated.data();
+        KnnParameters search;
+        search.k = k;
+        Neighbours found;
+        if (Status status = nearest(search, queries, items, execution, found); !status.ok())
+            return status;
+        farthest.resize(items.rows * k);
+        for (std::size_t word = 0; word < items.rows; ++word) {
+            const auto list = farthest.begin() + static_cast<std::ptrdiff_t>(word * k);
+            std::fill_n(list, k, static_cast<std::uint32_t>(word));
+            std::copy(found.items.begin() + static_cast<std::ptrdiff_t>(found.begins[word]),
+                      found.items.begin() + static_cast<std::ptrdiff_t>(found.begins[word + 1]),
+                      list);
+        }
+        return {};
+    };
+}
+
+Status nearest_on_cpu(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+                      Execution& execution, Neighbours& answer) {
+    auto found = nearest_neighbours(parameters, queries, items, {}, execution);
+    if (found.ok()) answer = std::move(*found);
+    return found.status();
+}
+
+FarthestSearch farthest_search_on_cpu(const TrainingParameters& parameters) {
+    return farthest_search(parameters, nearest_on_cpu);
+}
+
+Training::Training(const TrainingParameters& parameters, std::uint64_t words, std::uint64_t tokens,
+                   TrainingModel model)
+    : parameters_(parameters),
+      words_(words),
+      tokens_(tokens * parameters.epochs),
+      parts_(parts_of_epoch(parameters, tokens)),
+      model_(std::move(model)),
+      states_(parameters.shards, State::open),
+      trained_(parameters.shards) {}
+
+TrainingCount Training::count() const {
+    const std::lock_guard lock(mutex_);
+    return count_;
+}
+
+Training::Hub Training::hub() const {
+    const std::lock_guard lock(mutex_);
+    return hub_;
+}
+
+Status Training::take_part(WordTrainer& trainer, const FarthestSearch& search,
+                           Execution& execution) {
+    std::uint64_t held = 0;  // which version of the model the trainer has
+    std::unique_lock lock(mutex_);
+    while (!finished()) {
+        if (execution.stop_requested()) return Status::cancelled();
+        Status status;
+        if (const bool needed = search_needed(); needed && search_ == State::open) {
+            status = search_farthest(lock, search, execution);
+        } else if (const auto open = std::find(states_.begin(), states_.end(), State::open);
+                   open != states_.end() && !(needed && search_ == State::running)) {
+            const auto shard = static_cast<std::uint32_t>(open - states_.begin());
+            status = train_shard(lock, shard, trainer, held, execution);
+        } else {
+            changed_.wait_for(lock, kLook);
+        }
+        if (!status.ok()) return status;
+    }
+    return {};
+}
+
+bool Training::search_needed() const {
+    return parameters_.far_count > 0 && epoch_ >= parameters_.farthest_from;
+}
+
+Status Training::search_farthest(std::unique_lock<std::mutex>& lock, const FarthestSearch& search,
+                                 Execution& execution) {
+    search_ = State::running;
+    lock.unlock();
+    std::vector<std::uint32_t> found;
+    std::uint64_t lists = 0;
+    // Other threads may wait for this one, whatever happens to it.
+    const Status status = status_or_exception([&] {
+        Status searched = search(model_, execution, found);
+        if (searched.ok()) lists = lists_of_hub(found, words_);
+        return searched;
+    });
+    lock.lock();
+    search_ = status.ok() ? State::done : State::open;
+    if (status.ok()) {
+        farthest_ = std::move(found);
+        hub_.lists += lists;
+        hub_.of += words_;
+    }
+    changed_.notify_all();
+    return status;
+}
+
+/// What others have done until now counts, too; a search has had phases of its own.
+void Training::show(Execution& execution) const {
+    if (std::strcmp(execution.phase(), kPhase) != 0) execution.begin_phase(kPhase, tokens_);
+    if (count_.tokens > execution.done()) execution.advance(count_.tokens - execution.done());
+    execution.show_training(epoch_ + 1, execution.loss());
+}
+
+std::uint32_t Training::end_of_round() const {
+    if (states_.size() > 1 || search_needed()) return epoch_ + 1;
+    return parameters_.far_count == 0 ? parameters_.epochs
+                                      : std::min(parameters_.farthest_from, parameters_.epochs);
+}
+
+/// Nobody writes the model or the lists while a shard is open or running.
+Status Training::train_shard(std::unique_lock<std::mutex>& lock, std::uint32_t shard,
+                             WordTrainer& trainer, std::uint64_t& held, Execution& execution) {
+    states_[shard] = State::running;
+    TrainingPart part{epoch_, shard, part_, parts_, {}};
+    if (search_needed()) part.farthest = farthest_;
+    const std::uint32_t end = end_of_round();
+    const bool load = held != version_;
+    show(execution);
+    lock.unlock();
+    TrainingCount count;
+    TrainingModel trained;
+    held = 0;
+    const Status status = status_or_exception([&] {
+        Status done = load ? trainer.load(model_) : Status();
+        for (; part.epoch < end && done.ok(); ++part.epoch)
+            done = train_part(part, trainer, execution, count);
+        return done.ok() ? trainer.store(trained) : done;
+    });
+    lock.lock();
+    states_[shard] = status.ok() ? State::done : State::open;
+    if (status.ok()) {
+        count_.add(count);
+        trained_[shard] = std::move(trained);
+        if (std::all_of(states_.begin(), states_.end(),
+                        [](State state) { return state == State::done; }))
+            end_round(end);
+        if (states_.size() == 1) held = version_;  // an average is of others, too
+    }
+    changed_.notify_all();
+    return status;
+}
+
+void Training::end_round(std::uint32_t end) {
+    average();
+    ++version_;
+    std::fill(states_.begin(), states_.end(), State::open);
+    if (++part_ < parts_) return;
+    part_ = 0;
+    epoch_ = end;
+    search_ = State::open;
+}
+
+/// Averages in the order of the shards, whichever trainer had them.
+void Training::average() {
+    if (trained_.size() == 1) {
+        std::swap(model_, trained_[0]);
+        return;
+    }
+    const auto mean = [this](std::vector<float> TrainingModel::*rows) {
+        const auto count = static_cast<float>(trained_.size());
+        std::vector<float>& means = model_.*rows;
+        for (std::size_t i = 0; i < means.size(); ++i) {
+            float sum = 0;
+            for (const TrainingModel& one : trained_) sum += (one.*rows)[i];
+            means[i] = sum / count;
+        }
+    };
+    mean(&TrainingModel::vectors);
+    mean(&TrainingModel::outputs);
+}
+
+std::uint64_t training_bytes(const TrainingParameters& parameters, std::uint64_t words,
+                             std::uint64_t tokens, unsigned threads) {
+    const std::uint64_t size = (parameters.dimensions + 31) / 32 * 32;
+    const std::uint64_t model = 2 * words * size * sizeof(float);
+    // The model, the trainer's, one of each shard; the entries, with a break for every word at
+    // most; what each thread has met in a step.
+    const std::uint64_t rows_of_window = 2 * parameters.window + 1 + parameters.negative;
+    const std::uint64_t used = trainer_threads(parameters.batch, threads);
+    const std::uint64_t windows = (parameters.batch + used - 1) / used;
+    const std::uint64_t met = std::min<std::uint64_t>(2 * words, windows * rows_of_window);
+    const std::uint64_t thread = 2 * words * 8 + 2 * met * (size + 2) * sizeof(std::int32_t);
+    return model * (2 + parameters.shards) + 8 * tokens / parameters.shards + used * thread +
+           words * parameters.far_count * (2 * sizeof(std::uint32_t) + kBytesOfNeighbour);
+}
+
+}  // namespace gputext

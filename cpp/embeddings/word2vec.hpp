@@ -1,0 +1,116 @@
+// cpp/embeddings/word2vec.hpp - state of a word2vec training, from the first vectors to the last
+//
+// Runs the epochs, averages shards that are trained separately, and finds farthest words, with any
+// cpp/embeddings/trainer.hpp. Between averages each shard is trained by any free trainer, so that
+// the result does not depend on the number of trainers.
+
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "cpp/base/execution.hpp"
+#include "cpp/base/status.hpp"
+#include "cpp/embeddings/trainer.hpp"
+#include "cpp/knn/knn.hpp"
+
+namespace gputext {
+
+struct TrainingParameters : TrainerParameters {
+    static constexpr std::uint32_t kMostEpochs = 100000, kMostShards = 64, kMostBatch = 1 << 20;
+    static constexpr std::uint64_t kMostWords = (std::uint64_t{1} << 31) - 1;
+
+    std::uint32_t far_count = 0;      // farthest words of each word as negatives; 0: none
+    std::uint32_t farthest_from = 0;  // the epoch, from 0, that they are used from
+    /// Tokens of a shard after which the shards are averaged, with more than one; at the end of an
+    /// epoch in any case.
+    std::uint64_t average_every = std::uint64_t{1} << 22;
+};
+
+/// Error: invalid_argument.
+Status check_training(const TrainingParameters& parameters, std::uint64_t words);
+
+/// The first values: vectors at random within 0.5 / dimensions of 0, outputs 0. Those of `known`,
+/// row by row up to its end, stay as they are.
+void start_vectors(const TrainingParameters& parameters, std::uint64_t words, TrainingModel& model);
+
+/// Finds far_count words for each word.
+using FarthestSearch = std::function<Status(const TrainingModel& model, Execution& execution,
+                                            std::vector<std::uint32_t>& farthest)>;
+/// nearest_neighbours() of cpp/knn/knn.hpp, wherever it is computed.
+using NearestSearch =
+    std::function<Status(const KnnParameters& parameters, const Vectors& queries,
+                         const Vectors& items, Execution& execution, Neighbours& answer)>;
+
+/// The words with the smallest cosine of their vectors, ties by number: those that an exact search
+/// finds nearest to the negated vector. A word without so many stands in for those that lack.
+FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSearch nearest);
+/// A NearestSearch.
+Status nearest_on_cpu(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+                      Execution& execution, Neighbours& answer);
+FarthestSearch farthest_search_on_cpu(const TrainingParameters& parameters);
+
+/// A training that several threads may take part in, each with a trainer of its own.
+class Training {
+public:
+    Training(const TrainingParameters& parameters, std::uint64_t words, std::uint64_t tokens,
+             TrainingModel model);
+
+    /// Takes part until there is nothing left to do that others have not begun, or what they have
+    /// begun has ended. One alone does all. Fails with the first error of this thread's own
+    /// trainer, whose unfinished part another takes then, or the next call. Shows the epoch and the
+    /// loss, and as the steps of its phase the tokens of all epochs and shards.
+    Status take_part(WordTrainer& trainer, const FarthestSearch& search, Execution& execution);
+
+    /// The trained model; to be called after take_part() of all parts.
+    const TrainingModel& model() const { return model_; }
+    TrainingCount count() const;
+    /// In how many of the lists that were searched for the most frequent farthest word was, of how
+    /// many: few words are far from very many. 0 of 0 without farthest words.
+    struct Hub {
+        std::uint64_t lists = 0, of = 0;
+    };
+    Hub hub() const;
+
+private:
+    enum class State : std::uint8_t { open, running, done };
+
+    bool finished() const { return epoch_ == parameters_.epochs; }
+    bool search_needed() const;
+    void show(Execution& execution) const;
+    Status search_farthest(std::unique_lock<std::mutex>& lock, const FarthestSearch& search,
+                           Execution& execution);
+    Status train_shard(std::unique_lock<std::mutex>& lock, std::uint32_t shard,
+                       WordTrainer& trainer, std::uint64_t& held, Execution& execution);
+    /// A round ends where the model is needed: for an average, a search, or the end.
+    std::uint32_t end_of_round() const;
+    void end_round(std::uint32_t end);
+    void average();
+
+    const TrainingParameters parameters_;
+    const std::uint64_t words_;
+    const std::uint64_t tokens_;  // of all epochs
+    const std::uint32_t parts_;   // of an epoch, between averages
+
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    TrainingModel model_;
+    std::uint64_t version_ = 1;  // of the model
+    std::uint32_t epoch_ = 0, part_ = 0;
+    std::vector<State> states_;           // of the shards in this part of the epoch
+    std::vector<TrainingModel> trained_;  // their models, where there are several
+    State search_ = State::open;          // of this epoch
+    std::vector<std::uint32_t> farthest_;
+    TrainingCount count_;
+    Hub hub_;
+};
+
+/// Bytes of memory that a training on the CPU takes beside the tokens, at most.
+std::uint64_t training_bytes(const TrainingParameters& parameters, std::uint64_t words,
+                             std::uint64_t tokens, unsigned threads);
+
+}  // namespace gputext

@@ -1,0 +1,524 @@
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cmath>
+#include <iterator>
+#include <limits>
+#include <mutex>
+#include <numeric>
+
+#include "cpp/base/stoppable.hpp"
+#include "cpp/knn/detail/distance_filter.hpp"
+#include "cpp/knn/detail/row_panels.hpp"
+#include "cpp/knn/detail/searches.hpp"
+
+namespace gputext {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Bytes of candidates that each thread may have before they count.
+constexpr std::size_t kRoomOfThread = std::size_t{16} << 20;
+
+/// The least T that is not below a number.
+template <class T>
+T round_up(double number) {
+    const T rounded = static_cast<T>(number);
+    return rounded < number ? std::nextafter(rounded, std::numeric_limits<T>::infinity()) : rounded;
+}
+
+/// The least and the greatest of some numbers. Several at a time, as each step waits for the one
+/// before.
+std::pair<double, double> extent(std::span<const double> numbers) {
+    constexpr std::size_t lanes = 4;
+    double least[lanes], most[lanes];
+    std::fill_n(least, lanes, numbers[0]);
+    std::fill_n(most, lanes, numbers[0]);
+    const auto add = [&](std::size_t lane, double number) {
+        least[lane] = number < least[lane] ? number : least[lane];
+        most[lane] = number > most[lane] ? number : most[lane];
+    };
+    std::size_t i = 0;
+    for (; i + lanes <= numbers.size(); i += lanes)
+        for (std::size_t lane = 0; lane < lanes; ++lane) add(lane, numbers[i + lane]);
+    for (; i < numbers.size(); ++i) add(0, numbers[i]);
+    return {*std::min_element(least, least + lanes), *std::max_element(most, most + lanes)};
+}
+
+/// A number not below the k-th smallest, and seldom far above it. By counting in intervals of equal
+/// width: much faster than a selection, which is left to numbers that crowd in one interval.
+double about_smallest(std::size_t k, std::vector<double>& numbers) {
+    constexpr std::size_t intervals = 256;
+    const auto [from, to] = extent(numbers);
+    const double scale = intervals / (to - from);
+    if (scale > 0 && scale < kInfinity) {
+        std::array<std::uint32_t, intervals + 1> counts{};
+        for (const double number : numbers)
+            ++counts[static_cast<std::size_t>((number - from) * scale)];
+        std::size_t interval = 0, below = counts[0];
+        while (below < k) below += counts[++interval];
+        // The next interval's begin may be rounded; a number counted here is below the one after.
+        const double end = from + static_cast<double>(interval + 2) / scale;
+        if (below + counts[std::min(interval + 1, intervals)] <= k + k / 2 + 32) return end;
+    }
+    const auto kth = numbers.begin() + static_cast<std::ptrdiff_t>(k - 1);
+    std::nth_element(numbers.begin(), kth, numbers.end());
+    return *kth;
+}
+
+template <class T>
+[[gnu::optimize("O3")]] void set_upper_bounds(std::span<const T> scores,
+                                              const FilterSpace::Bound& bound, double* bounds) {
+    const double factor = 1 + bound.relative, summand = bound.absolute;
+    for (std::size_t i = 0; i < scores.size(); ++i) bounds[i] = scores[i] * factor + summand;
+}
+
+/// Items that passed, [begin, end), and where those of them go that are kept.
+struct Run {
+    std::size_t begin, end, to;
+};
+
+/// Moves the items whose score is not above `highest`; returns where the last of them ends.
+template <class T>
+[[gnu::optimize("O3")]] std::size_t keep_up_to(T highest, const Run& run, T* __restrict scores,
+                                               std::uint32_t* __restrict positions) {
+    std::size_t to = run.to;
+    for (std::size_t i = run.begin; i < run.end; ++i) {
+        const T score = scores[i];
+        scores[to] = score;
+        positions[to] = positions[i];
+        to += score <= highest;
+    }
+    return to;
+}
+
+template <class T>
+[[gnu::optimize("O3")]] std::size_t count_above(T least, std::span<const T> scores) {
+    std::size_t count = 0;
+    for (const T score : scores) count += score > least;
+    return count;
+}
+
+/// A query on its way through the items.
+template <class T>
+struct QueryState {
+    std::uint32_t query;
+    FilterRow bounds;
+    /// An upper bound of the score t (cpp/knn/detail/filter_space.hpp) of whatever can be an
+    /// answer.
+    double most;
+    bool escalated = false;
+    /// Items that passed: scores, and positions in tile after tile.
+    std::vector<T> scores;
+    std::vector<std::uint32_t> positions;
+    std::size_t count = 0;
+};
+
+/// A class that may be among a query's nearest, with the bounds of its score t.
+struct Possible {
+    double least, most;
+    std::uint32_t item_class;
+};
+
+/// Filters some queries and items in T.
+template <class T>
+class FilterPass {
+public:
+    /// A query escalates when its bound leaves more than so many items undecided.
+    FilterPass(KnnSearch& search, const FilterSpace& space, std::size_t most_undecided)
+        : search_(search),
+          space_(space),
+          filter_(distance_filter<T>(space.score(), search.parameters.simd)),
+          most_undecided_(most_undecided) {}
+
+    /// Adds the queries' nearest among these classes to search.nearest. Both are ascending.
+    Status run(std::span<const std::uint32_t> queries, std::span<const std::uint32_t> classes) {
+        Execution& execution = search_.execution;
+        // Queries that escalated among earlier classes are searched again anyway.
+        std::sort(escalated_.begin(), escalated_.end());
+        left_queries_.clear();
+        std::set_difference(queries.begin(), queries.end(), escalated_.begin(), escalated_.end(),
+                            std::back_inserter(left_queries_));
+        classes_of_ = classes;
+        std::vector<std::uint32_t> rows(classes.size());
+        for (std::size_t i = 0; i < rows.size(); ++i)
+            rows[i] = search_.distinct.firsts()[classes[i]];
+        Status status = items_.pack(space_, FilterSpace::Side::item, search_.items, rows,
+                                    filter_.items, execution);
+        if (!status.ok()) return status;
+        status = queries_.pack(space_, FilterSpace::Side::query, search_.queries, left_queries_,
+                               filter_.queries, execution);
+        if (!status.ok() || items_.size() == 0) return status;
+        return run_blocks();
+    }
+
+    /// Queries that escalated in any run, each once.
+    std::vector<std::uint32_t> escalated() {
+        std::sort(escalated_.begin(), escalated_.end());
+        escalated_.erase(std::unique(escalated_.begin(), escalated_.end()), escalated_.end());
+        return std::move(escalated_);
+    }
+
+private:
+    using States = std::vector<QueryState<T>>;
+
+    /// One thread's memory.
+    struct Worker {
+        explicit Worker(Distances of) : distances(std::move(of)) {}
+
+        Distances distances;
+        States states;
+        std::vector<double> upper_bounds;
+        std::vector<std::size_t> tiles;
+        std::vector<Possible> possible;
+        std::vector<Candidate> candidates;
+    };
+
+    /// Blocks of queries, and where these are few, parts of the items.
+    Status run_blocks() {
+        Execution& execution = search_.execution;
+        const std::size_t k = std::min(search_.nearest.k(), items_.size());
+        const bool by_radius = search_.parameters.radius < kInfinity;
+        const std::size_t expected = by_radius ? std::min<std::size_t>(k, 1024) : k;
+        capacity_ = std::min(4 * expected + 256, items_.size()) + filter_.items;
+        const std::size_t query_bytes = capacity_ * (sizeof(T) + sizeof(std::uint32_t));
+        const std::size_t panel_bytes = filter_.queries * query_bytes;
+        block_panels_ = std::clamp<std::size_t>(kRoomOfThread / panel_bytes, 1, 16);
+
+        const std::size_t blocks = (queries_.panels() + block_panels_ - 1) / block_panels_;
+        if (blocks == 0) return {};
+        const std::size_t parts = std::clamp<std::size_t>(
+            (4 * execution.threads() + blocks - 1) / blocks, 1, items_.tiles().size());
+        std::vector<Worker> workers(execution.threads(), Worker(search_.distances()));
+        possible_.assign(parts > 1 ? parts * queries_.size() : 0, {});
+        // A panel of queries may need more than the room that a thread has anyhow.
+        const std::size_t used = std::min(filter_.queries, queries_.size()) * query_bytes;
+        Status status = take(std::min<std::size_t>(execution.threads(), blocks * parts) *
+                             (std::max(used, kRoomOfThread) - kRoomOfThread));
+        execution.begin_phase("searching neighbours", blocks * parts);
+        if (status.ok())
+            status = execution.parallel_for(blocks * parts, [&](std::size_t task, unsigned worker) {
+                return run_block(task / parts, task % parts, parts, workers[worker]);
+            });
+        if (status.ok() && parts > 1) status = join_parts(parts, workers);
+        possible_.clear();
+        search_.nearest.budget().give_back(taken_.exchange(0));
+        return status;
+    }
+
+    /// Counts bytes of candidates until all blocks are done.
+    Status take(std::size_t bytes) {
+        Status status = search_.nearest.budget().take(bytes, "candidates for neighbours");
+        if (status.ok()) taken_ += bytes;
+        return status;
+    }
+
+    /// Brings together what the parts of the items left of a query.
+    Status join_parts(std::size_t parts, std::vector<Worker>& workers) {
+        search_.execution.begin_phase("computing distances", queries_.size());
+        return search_.execution.parallel_for(
+            queries_.size(), [&](std::size_t position, unsigned worker) {
+                std::vector<Possible>& possible = workers[worker].possible;
+                possible.clear();
+                for (std::size_t part = 0; part < parts; ++part) {
+                    const auto& found = possible_[part * queries_.size() + position];
+                    possible.insert(possible.end(), found.begin(), found.end());
+                }
+                return decide(position, workers[worker]);
+            });
+    }
+
+    Status run_block(std::size_t block, std::size_t part, std::size_t parts, Worker& worker) {
+        const Stop stop = search_.execution.stop();
+        const std::size_t begin = block * block_panels_;
+        const std::size_t end = std::min(queries_.panels(), begin + block_panels_);
+        begin_states(begin * filter_.queries, std::min(queries_.size(), end * filter_.queries),
+                     worker.states);
+        order_tiles(worker.states, part, parts, worker.tiles);
+        for (const std::size_t tile : worker.tiles) {
+            for (std::size_t panel = begin; panel < end; ++panel) {
+                if (stop()) return Status::cancelled();
+                const std::size_t first = (panel - begin) * filter_.queries;
+                const auto states = std::span(worker.states).subspan(first);
+                Status status =
+                    scan_tile(panel, states.first(std::min(states.size(), filter_.queries)),
+                              items_.tiles()[tile], worker);
+                if (!status.ok()) return status;
+            }
+        }
+        for (std::size_t i = 0; i < worker.states.size(); ++i) {
+            const std::size_t position = begin * filter_.queries + i;
+            QueryState<T>& state = worker.states[i];
+            keep_possible(state, worker.upper_bounds);
+            std::vector<Possible>& possible =
+                parts > 1 ? possible_[part * queries_.size() + position] : worker.possible;
+            list_possible(state, possible);
+            Status status =
+                parts > 1 ? take(possible.capacity() * sizeof(Possible)) : decide(position, worker);
+            if (!status.ok()) return status;
+        }
+        return {};
+    }
+
+    void begin_states(std::size_t begin, std::size_t end, States& states) const {
+        states.resize(end - begin);
+        for (std::size_t position = begin; position < end; ++position) {
+            QueryState<T>& state = states[position - begin];
+            state.query = left_queries_[queries_.entry(position)];
+            state.bounds = queries_.bounds(position);
+            state.most = space_.most_of(state.bounds, search_.nearest.limit(state.query));
+            state.escalated = false;
+            state.count = 0;
+            state.scores.resize(std::max(state.scores.size(), capacity_));
+            state.positions.resize(state.scores.size());
+        }
+    }
+
+    /// Every parts-th tile, those first that have the nearest to the block's middle query.
+    void order_tiles(const States& states, std::size_t part, std::size_t parts,
+                     std::vector<std::size_t>& order) const {
+        const auto tiles = items_.tiles();
+        const FilterRow& middle = states[states.size() / 2].bounds;
+        std::vector<double> least(tiles.size());
+        order.clear();
+        for (std::size_t tile = part; tile < tiles.size(); tile += parts) {
+            least[tile] = space_.least_of(middle, tiles[tile].bounds);
+            order.push_back(tile);
+        }
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::size_t a, std::size_t b) { return least[a] < least[b]; });
+    }
+
+    FilterSpace::Bound bound(const QueryState<T>& state, const FilterRow& items) const {
+        return space_.template bound<T>(state.bounds, items);
+    }
+
+    /// Scores above it cannot be an answer's.
+    T gate(const QueryState<T>& state, const FilterSpace::Bound& bound) const {
+        if (state.escalated) return -std::numeric_limits<T>::infinity();
+        const double most = (state.most + bound.absolute) / (1 - bound.relative);
+        return round_up<T>(most + std::fabs(most) * 0x1p-50);
+    }
+
+    Status scan_tile(std::size_t panel, std::span<QueryState<T>> states,
+                     const typename PackedRows<T>::Tile& tile, Worker& worker) {
+        PassedScores<T> passed;
+        bool any = false;
+        for (std::size_t q = 0; q < filter_.queries; ++q) {
+            passed.gate[q] = -std::numeric_limits<T>::infinity();
+            passed.count[q] = 0;
+            passed.capacity[q] = SIZE_MAX;
+            if (q >= states.size() || states[q].escalated) continue;
+            const FilterSpace::Bound of_tile = bound(states[q], tile.bounds);
+            // By the norms alone the tile may be too far.
+            if (space_.least_of(states[q].bounds, tile.bounds) - of_tile.absolute > states[q].most)
+                continue;
+            any = true;
+            open(states[q], of_tile, q, passed);
+        }
+        if (!any) return {};
+        std::size_t at = tile.begin_panel;
+        for (;;) {
+            at = filter_.scan(queries_.panel(panel), items_.panel(0), items_.offsets(),
+                              search_.items.dimensions, at, tile.end_panel, passed);
+            if (at == tile.end_panel) break;
+            for (std::size_t q = 0; q < states.size(); ++q) {
+                if (passed.count[q] + filter_.items <= passed.capacity[q]) continue;
+                states[q].count = passed.count[q];
+                Status status = make_room(states[q], worker.upper_bounds);
+                if (!status.ok()) return status;
+                open(states[q], bound(states[q], tile.bounds), q, passed);
+            }
+        }
+        for (std::size_t q = 0; q < states.size(); ++q)
+            if (passed.capacity[q] != SIZE_MAX) states[q].count = passed.count[q];
+        return {};
+    }
+
+    void open(QueryState<T>& state, const FilterSpace::Bound& bound, std::size_t q,
+              PassedScores<T>& passed) const {
+        passed.gate[q] = gate(state, bound);
+        passed.scores[q] = state.scores.data();
+        passed.positions[q] = state.positions.data();
+        passed.count[q] = state.count;
+        passed.capacity[q] = state.scores.size();
+    }
+
+    Status make_room(QueryState<T>& state, std::vector<double>& upper_bounds) {
+        const std::size_t undecided = keep_possible(state, upper_bounds);
+        if (undecided > most_undecided_) {
+            state.escalated = true;
+            state.count = 0;
+            escalate(state.query);
+        } else if (state.count + filter_.items > state.scores.size() / 4 * 3) {
+            const std::size_t more = state.scores.size();
+            if (Status status = take(more * (sizeof(T) + sizeof(std::uint32_t))); !status.ok())
+                return status;
+            state.scores.resize(2 * more);
+            state.positions.resize(2 * more);
+        }
+        return {};
+    }
+
+    /// Lowers state.most to about the k-th smallest upper bound, never below it, and drops what is
+    /// certainly above. Returns how many stay that are not certainly below.
+    std::size_t keep_possible(QueryState<T>& state, std::vector<double>& upper_bounds) const {
+        if (!search_.keys.queries.empty()) drop_own(state);
+        upper_bounds.resize(state.count);
+        for_each_run(state, [&](std::size_t begin, std::size_t end, const auto& bound) {
+            const auto scores = std::span(state.scores).subspan(begin, end - begin);
+            set_upper_bounds<T>(scores, bound, upper_bounds.data() + begin);
+        });
+        if (state.count >= search_.nearest.k())
+            state.most = std::min(state.most, about_smallest(search_.nearest.k(), upper_bounds));
+        std::size_t kept = 0, undecided = 0;
+        for_each_run(state, [&](std::size_t begin, std::size_t end, const auto& bound) {
+            const Run run{begin, end, kept};
+            kept = keep_up_to(gate(state, bound), run, state.scores.data(), state.positions.data());
+            const T decided = static_cast<T>((state.most - bound.absolute) / (1 + bound.relative));
+            undecided +=
+                count_above<T>(decided, std::span(state.scores).subspan(run.to, kept - run.to));
+        });
+        state.count = kept;
+        return undecided;
+    }
+
+    /// Drops what the query's key excludes: it must not count as one of the k nearest.
+    void drop_own(QueryState<T>& state) const {
+        std::size_t kept = 0;
+        for (std::size_t i = 0; i < state.count; ++i) {
+            const std::uint32_t item_class = class_at(state.positions[i]);
+            if (search_.first_item(state.query, item_class) == KnnSearch::no_item) continue;
+            state.scores[kept] = state.scores[i];
+            state.positions[kept++] = state.positions[i];
+        }
+        state.count = kept;
+    }
+
+    std::uint32_t class_at(std::size_t position) const {
+        return classes_of_[items_.entry(position)];
+    }
+
+    /// Calls visit(begin, end, bound) for each run of what passed that lies in one tile.
+    template <class Visit>
+    void for_each_run(const QueryState<T>& state, Visit&& visit) const {
+        for (std::size_t begin = 0, end = 0; begin < state.count; begin = end) {
+            const std::size_t tile = items_.tile_of(state.positions[begin]);
+            const std::size_t tile_end = (tile + 1) * items_.tile_rows();
+            while (end < state.count && state.positions[end] < tile_end &&
+                   state.positions[end] >= tile_end - items_.tile_rows())
+                ++end;
+            visit(begin, end, bound(state, items_.tiles()[tile].bounds));
+        }
+    }
+
+    void list_possible(const QueryState<T>& state, std::vector<Possible>& possible) const {
+        possible.clear();
+        possible.reserve(state.count);
+        for_each_run(state, [&](std::size_t begin, std::size_t end, const auto& bound) {
+            for (std::size_t i = begin; i < end; ++i)
+                possible.push_back({bound.least(state.scores[i]), bound.most(state.scores[i]),
+                                    class_at(state.positions[i])});
+        });
+    }
+
+    /// Computes the distances of what worker.possible lists of a query, or escalates it.
+    Status decide(std::size_t position, Worker& worker) {
+        const std::uint32_t query = left_queries_[queries_.entry(position)];
+        std::vector<Possible>& possible = worker.possible;
+        const std::size_t k = search_.nearest.k();
+        if (possible.size() >= k) {
+            const auto kth = possible.begin() + static_cast<std::ptrdiff_t>(k - 1);
+            std::nth_element(possible.begin(), kth, possible.end(),
+                             [](const Possible& a, const Possible& b) { return a.most < b.most; });
+            const double most = kth->most;
+            std::erase_if(possible, [most](const Possible& p) { return p.least > most; });
+            const auto undecided = std::count_if(possible.begin(), possible.end(),
+                                                 [most](const auto& p) { return p.most > most; });
+            if (static_cast<std::size_t>(undecided) > most_undecided_) {
+                escalate(query);
+                return {};
+            }
+        }
+        return rescore(query, worker);
+    }
+
+    Status rescore(std::uint32_t query, Worker& worker) {
+        const Stop stop = search_.execution.stop();
+        worker.distances.set_query(query);
+        const double limit = search_.nearest.limit(query);
+        const std::size_t look_every =
+            std::max<std::size_t>(1, (kLookEvery / 4) / (search_.items.dimensions + 16));
+        constexpr std::size_t ahead = 8;  // rows are anywhere in memory
+        for (std::size_t i = 0; i < worker.possible.size(); ++i) {
+            if (i % look_every == 0 && stop()) return Status::cancelled();
+            if (i + ahead < worker.possible.size())
+                prefetch_row(worker.possible[i + ahead].item_class);
+            search_.rescore(query, worker.possible[i].item_class, limit, worker.distances,
+                            worker.candidates);
+        }
+        search_.rescored += worker.possible.size();
+        return search_.nearest.add(query, worker.candidates, stop);
+    }
+
+    void prefetch_row(std::uint32_t item_class) const {
+        const std::byte* row = search_.items.row_bytes(search_.distinct.firsts()[item_class]);
+        const std::size_t bytes = search_.items.dimensions * element_size(search_.items.type);
+        for (std::size_t at = 0; at < std::min<std::size_t>(bytes, 256); at += 64)
+            __builtin_prefetch(row + at);
+    }
+
+    void escalate(std::uint32_t query) {
+        const std::lock_guard lock(mutex_);
+        escalated_.push_back(query);
+    }
+
+    KnnSearch& search_;
+    const FilterSpace& space_;
+    DistanceFilter<T> filter_;
+    std::size_t most_undecided_;
+    std::vector<std::uint32_t> left_queries_;
+    std::span<const std::uint32_t> classes_of_;
+    PackedRows<T> queries_, items_;
+    std::size_t capacity_ = 0, block_panels_ = 1;
+    /// Where the items are searched in parts: by part and position of the query.
+    std::vector<std::vector<Possible>> possible_;
+    std::atomic<std::size_t> taken_{0};
+    std::mutex mutex_;
+    std::vector<std::uint32_t> escalated_;
+};
+
+/// Runs a pass over all classes, as many at a time as the memory allows.
+template <class T>
+Result<std::vector<std::uint32_t>> run_pass(KnnSearch& search, const FilterSpace& space,
+                                            std::span<const std::uint32_t> queries,
+                                            std::span<const std::uint32_t> classes,
+                                            std::size_t most_undecided) {
+    FilterPass<T> pass(search, space, most_undecided);
+    if (queries.empty()) return pass.escalated();
+    const std::size_t bytes = PackedRows<T>::bytes_of_row(search.items.dimensions);
+    const std::size_t step = std::max<std::size_t>(1024, search.parameters.memory_limit / bytes);
+    for (std::size_t begin = 0; begin < classes.size(); begin += step) {
+        const std::size_t count = std::min(step, classes.size() - begin);
+        if (Status status = pass.run(queries, classes.subspan(begin, count)); !status.ok())
+            return status;
+    }
+    return pass.escalated();
+}
+
+}  // namespace
+
+Result<std::uint64_t> search_filtered(KnnSearch& search, const FilterSpace& space) {
+    std::vector<std::uint32_t> queries(search.queries.rows), classes(search.distinct.size());
+    std::iota(queries.begin(), queries.end(), 0u);
+    std::iota(classes.begin(), classes.end(), 0u);
+    // Beyond that, exact distances of all that is undecided would take longer than another pass.
+    const std::size_t most_undecided = 1024 + classes.size() / 16;
+    auto escalated = run_pass<float>(search, space, queries, classes, most_undecided);
+    if (!escalated.ok()) return escalated.status();
+    const auto left = run_pass<double>(search, space, *escalated, classes, SIZE_MAX);
+    if (!left.ok()) return left.status();
+    return escalated->size();
+}
+
+}  // namespace gputext

@@ -1,0 +1,197 @@
+#include "cpp/knn/distinct_rows.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstring>
+#include <numeric>
+#include <random>
+
+#include "cpp/base/stoppable.hpp"
+
+namespace gputext {
+namespace {
+
+constexpr std::uint32_t kEmpty = UINT32_MAX;
+
+/// A row's bytes: of its elements and, when sparse, of their columns.
+struct RowBytes {
+    std::span<const std::byte> elements, columns;
+
+    RowBytes(const Vectors& vectors, std::size_t row) {
+        const std::size_t count = vectors.stored(row);
+        elements = {vectors.row_bytes(row), count * element_size(vectors.type)};
+        if (vectors.sparse())
+            columns = std::as_bytes(vectors.columns.subspan(vectors.begin(row), count));
+    }
+};
+
+/// Any hash does: rows with equal hashes are compared. Four words at a time, as each step waits for
+/// the one before.
+std::uint64_t hash_bytes(std::span<const std::byte> bytes, std::uint64_t seed) {
+    constexpr std::size_t words = 4;
+    std::uint64_t hash[words] = {seed, seed + 1, seed + 2, seed + 3};
+    const auto mix = [&hash](const std::byte* at) {
+        for (std::size_t i = 0; i < words; ++i) {
+            std::uint64_t word;
+            std::memcpy(&word, at + i * sizeof word, sizeof word);
+            hash[i] = std::rotl((hash[i] ^ word) * 0x9e3779b97f4a7c15u, 29);
+        }
+    };
+    constexpr std::size_t step = words * sizeof(std::uint64_t);
+    std::size_t at = 0;
+    for (; at + step <= bytes.size(); at += step) mix(bytes.data() + at);
+    std::byte rest[step] = {};
+    if (at < bytes.size()) {
+        std::memcpy(rest, bytes.data() + at, bytes.size() - at);
+        mix(rest);
+    }
+    std::uint64_t all = bytes.size();
+    for (const std::uint64_t part : hash) {
+        all = (all ^ part) * 0xff51afd7ed558ccdu;
+        all ^= all >> 32;
+    }
+    return all;
+}
+
+std::uint64_t hash_row(const Vectors& vectors, std::size_t row) {
+    const RowBytes bytes(vectors, row);
+    return hash_bytes(bytes.columns, hash_bytes(bytes.elements, 0));
+}
+
+bool equal_rows(const Vectors& vectors, std::size_t a, std::size_t b) {
+    const auto equal = [](std::span<const std::byte> x, std::span<const std::byte> y) {
+        return x.size() == y.size() &&
+               (x.empty() || std::memcmp(x.data(), y.data(), x.size()) == 0);
+    };
+    const RowBytes of_a(vectors, a), of_b(vectors, b);
+    return equal(of_a.elements, of_b.elements) && equal(of_a.columns, of_b.columns);
+}
+
+/// Rows whose hashes tell about all.
+constexpr std::size_t kSample = 2048;
+constexpr std::size_t kFewPairs = 8;
+
+/// How often each of a few numbers came.
+class Tally {
+public:
+    explicit Tally(std::size_t most)
+        : numbers_(std::bit_ceil(2 * most + 1)), counts_(numbers_.size()) {}
+
+    /// How often it came before.
+    std::size_t add(std::uint64_t number) {
+        std::size_t at = (number * 0x9e3779b97f4a7c15u >> 32) & (numbers_.size() - 1);
+        while (counts_[at] > 0 && numbers_[at] != number) at = (at + 1) & (numbers_.size() - 1);
+        numbers_[at] = number;
+        return counts_[at]++;
+    }
+
+private:
+    std::vector<std::uint64_t> numbers_;
+    std::vector<std::uint32_t> counts_;
+};
+
+/// Numbers of rows anywhere in the matrix, none of them twice: all where there are few.
+std::vector<std::size_t> sample_of(std::size_t rows) {
+    std::vector<std::size_t> sample(std::min(rows, kSample));
+    std::iota(sample.begin(), sample.end(), std::size_t{0});
+    if (rows <= kSample) return sample;
+    // Not at even steps: copies may lie side by side, or at even steps themselves.
+    std::mt19937_64 generator(rows);
+    Tally taken(sample.size());
+    for (std::size_t& row : sample) {
+        do row = generator() % rows;
+        while (taken.add(row) > 0);
+    }
+    return sample;
+}
+
+}  // namespace
+
+Result<double> mean_class_size(const Vectors& vectors, Execution& execution) {
+    const std::vector<std::size_t> sample = sample_of(vectors.rows);
+    std::vector<std::uint64_t> hashes(sample.size());
+    const std::size_t step = std::max<std::size_t>(1, (kLookEvery / 8) / (vectors.dimensions + 1));
+    const std::size_t tasks = (sample.size() + step - 1) / step;
+    execution.begin_phase("looking for equal vectors", tasks);
+    Status status = execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
+        for (std::size_t i = task * step; i < std::min(sample.size(), (task + 1) * step); ++i)
+            hashes[i] = hash_row(vectors, sample[i]);
+        return Status();
+    });
+    if (!status.ok()) return status;
+    Tally seen(hashes.size());
+    std::size_t pairs = 0;
+    for (const std::uint64_t hash : hashes) pairs += seen.add(hash);
+    if (pairs < kFewPairs) return 1.0;
+    const auto sampled = static_cast<double>(sample.size());
+    return 1 + 2 * static_cast<double>(pairs) * static_cast<double>(vectors.rows - 1) /
+                   (sampled * (sampled - 1));
+}
+
+Status DistinctRows::number(std::span<const std::uint64_t> hashes, const Vectors* compared,
+                            Execution& execution) {
+    const std::size_t rows = hashes.size();
+    // Open addressing. Rows come in input order, so a class is entered by its first one.
+    std::vector<std::uint32_t> table(std::bit_ceil(2 * rows + 1), kEmpty);
+    const std::size_t mask = table.size() - 1;
+    class_.resize(rows);
+    firsts_.clear();
+    for (std::size_t row = 0; row < rows; ++row) {
+        if (row % (kLookEvery / 256) == 0 && execution.stop_requested()) return Status::cancelled();
+        const auto is_in = [&](std::uint32_t of) {
+            const std::size_t first = firsts_[of];
+            return hashes[first] == hashes[row] &&
+                   (compared == nullptr || equal_rows(*compared, first, row));
+        };
+        std::size_t at = hashes[row] & mask;
+        while (table[at] != kEmpty && !is_in(table[at])) at = (at + 1) & mask;
+        if (table[at] == kEmpty) {
+            table[at] = static_cast<std::uint32_t>(firsts_.size());
+            firsts_.push_back(static_cast<std::uint32_t>(row));
+        }
+        class_[row] = table[at];
+    }
+    return {};
+}
+
+Status DistinctRows::set(const Vectors& vectors, Execution& execution) {
+    const std::size_t rows = vectors.rows;
+    std::vector<std::uint64_t> hashes(rows);
+    const std::size_t step =
+        rows == 0 ? 1 : std::max<std::size_t>(1, (kLookEvery / 8) / (vectors.average_stored() + 1));
+    const std::size_t tasks = (rows + step - 1) / step;
+    execution.begin_phase("hashing vectors", tasks);
+    Status status = execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
+        for (std::size_t row = task * step; row < std::min(rows, (task + 1) * step); ++row)
+            hashes[row] = hash_row(vectors, row);
+        return Status();
+    });
+    if (!status.ok()) return status;
+
+    // Rows are compared by all threads at once, for which equal hashes are first taken to mean
+    // equal rows. They hardly ever do not.
+    status = number(hashes, nullptr, execution);
+    if (!status.ok()) return status;
+    std::atomic<bool> other{false};
+    execution.begin_phase("comparing vectors", tasks);
+    status = execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
+        for (std::size_t row = task * step; row < std::min(rows, (task + 1) * step); ++row)
+            if (const std::size_t first = firsts_[class_[row]];
+                first != row && !equal_rows(vectors, first, row))
+                other = true;
+        return Status();
+    });
+    if (status.ok() && other) status = number(hashes, &vectors, execution);
+    if (!status.ok()) return status;
+
+    begins_.assign(firsts_.size() + 1, 0);
+    for (const std::uint32_t of : class_) ++begins_[of + 1];
+    std::partial_sum(begins_.begin(), begins_.end(), begins_.begin());
+    members_.resize(rows);
+    std::vector<std::uint32_t> next(begins_.begin(), begins_.end() - 1);
+    for (std::uint32_t row = 0; row < rows; ++row) members_[next[class_[row]]++] = row;
+    return {};
+}
+
+}  // namespace gputext

@@ -1,0 +1,91 @@
+#include "cpp/knn/knn.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "cpp/knn/class_expansion.hpp"
+#include "cpp/knn/detail/filter_space.hpp"
+#include "cpp/knn/detail/searches.hpp"
+#include "cpp/knn/distinct_rows.hpp"
+#include "cpp/knn/nearest_lists.hpp"
+
+namespace gputext {
+namespace {
+
+/// Fewer queries than these would be ready before the items were packed.
+constexpr std::size_t kFewQueries = 4;
+
+Status run(const KnnParameters& parameters, const Vectors& given_queries,
+           const Vectors& given_items, const RowKeys& keys, Execution& execution,
+           Neighbours& answer) {
+    answer.begins.assign(given_queries.rows + 1, 0);
+    const auto largest_query = largest_magnitude(given_queries, "query", execution);
+    if (!largest_query.ok()) return largest_query.status();
+    const auto largest_item = largest_magnitude(given_items, "item", execution);
+    if (!largest_item.ok()) return largest_item.status();
+    if (given_queries.rows == 0 || given_items.rows == 0) return {};
+    FewerColumns fewer;
+    if (Status status = fewer.set(given_queries, given_items, execution.stop()); !status.ok())
+        return status;
+    const Vectors &queries = fewer.queries(), &items = fewer.items();
+
+    DistinctRows distinct;
+    if (Status status = distinct.set(items, execution); !status.ok()) return status;
+    const std::size_t k = std::min(parameters.k, distinct.size());
+    MemoryBudget budget(parameters.answer_limit);
+    NearestLists nearest(queries.rows, k, parameters.radius, parameters.include_ties, budget);
+    KnnSearch search{parameters, queries, items, keys, distinct, nearest, execution};
+    if (items.sparse() || queries.rows < kFewQueries ||
+        !FilterSpace::holds(*largest_query, *largest_item, items.dimensions)) {
+        if (Status status = search_plainly(search); !status.ok()) return status;
+    } else {
+        const FilterSpace space(parameters.metric, items, *largest_query, *largest_item,
+                                parameters.simd);
+        const auto escalated = search_filtered(search, space);
+        if (!escalated.ok()) return escalated.status();
+        answer.escalated = *escalated;
+    }
+    answer.rescored = search.rescored;
+    const auto take = [&](std::size_t query, std::vector<Candidate>& classes) {
+        return nearest.take(query, classes, execution.stop());
+    };
+    return expand_classes(parameters, queries.rows, keys, &distinct, take, budget, execution,
+                          answer);
+}
+
+}  // namespace
+
+Status check_options(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+                     const RowKeys& keys) {
+    const auto invalid = [](std::string message) {
+        return Status(ErrorCode::invalid_argument, std::move(message));
+    };
+    if (parameters.k == 0) return invalid("k must be at least 1");
+    if (!(parameters.radius > -std::numeric_limits<double>::infinity()))
+        return invalid("the radius must be a number");
+    if (keys.queries.empty() && keys.items.empty()) return {};
+    if (keys.queries.size() != queries.rows || keys.items.size() != items.rows)
+        return invalid("there must be a key for each query and each item");
+    return {};
+}
+
+Status check_search(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+                    const RowKeys& keys) {
+    Status status = check_options(parameters, queries, items, keys);
+    if (status.ok() && queries.rows > 0 && items.rows > 0)
+        status = check_comparable(queries, items);
+    return status;
+}
+
+Result<Neighbours> nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
+                                      const Vectors& items, const RowKeys& keys,
+                                      Execution& execution) {
+    if (Status status = check_search(parameters, queries, items, keys); !status.ok()) return status;
+    Neighbours answer;
+    Status status = run(parameters, queries, items, keys, execution, answer);
+    if (!status.ok()) return status;
+    return answer;
+}
+
+}  // namespace gputext

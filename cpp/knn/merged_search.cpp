@@ -1,0 +1,143 @@
+#include "cpp/knn/merged_search.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cpp/knn/class_expansion.hpp"
+#include "cpp/knn/distinct_matrix.hpp"
+#include "cpp/knn/distinct_rows.hpp"
+
+namespace gputext {
+namespace {
+
+// Nanoseconds, about: what a GPU takes for a query and an item that is as near as many others, for
+// any other, and what a core of its host takes to find the class of a row, and for each byte of it.
+constexpr double kTie = 0.5;
+constexpr double kPair = 1.0 / 300;
+constexpr double kRow = 40;
+constexpr double kByte = 0.3;
+
+/// More neighbours than this, and twice as many as wanted, would cost more than copies do.
+constexpr std::size_t kFewNeighbours = 128;
+
+/// Queries are merged where about half of them need not be searched.
+constexpr double kRepeatedQueries = 2;
+
+double time_saved(const Vectors& queries, const Vectors& items, double mean_class) {
+    const double others = static_cast<double>(items.rows) * (1 - 1 / mean_class);
+    return static_cast<double>(queries.rows) * ((mean_class - 1) * kTie + others * kPair);
+}
+
+/// At least as many as there are items of any one key; that many where keys are numbers below twice
+/// the number of items.
+std::size_t most_of_one_key(std::span<const std::uint32_t> keys) {
+    std::vector<std::uint32_t> counts(std::bit_ceil(2 * keys.size() + 1));
+    std::uint32_t most = 0;
+    for (const std::uint32_t key : keys) most = std::max(most, ++counts[key & (counts.size() - 1)]);
+    return most;
+}
+
+/// A matrix' distinct rows, or all of them.
+struct MergedRows {
+    DistinctRows distinct;
+    DistinctMatrix matrix;
+
+    Status set(const Vectors& vectors, Execution& execution) {
+        Status status = distinct.set(vectors, execution);
+        if (status.ok()) status = matrix.set(vectors, distinct, execution);
+        return status;
+    }
+};
+
+/// Queries that repeat themselves have the same nearest classes.
+class MergedQueries {
+public:
+    Status set(const Vectors& queries, Execution& execution) {
+        vectors_ = queries;
+        const auto mean_class = mean_class_size(queries, execution);
+        if (!mean_class.ok()) return mean_class.status();
+        if (*mean_class < kRepeatedQueries) return {};
+        if (Status status = rows_.set(queries, execution); !status.ok()) return status;
+        vectors_ = rows_.matrix.vectors();
+        return {};
+    }
+
+    const Vectors& vectors() const { return vectors_; }
+    /// Where a query of those given is among the vectors.
+    std::size_t row_of(std::size_t query) const {
+        return rows_.distinct.size() == 0 ? query : rows_.distinct.classes()[query];
+    }
+
+private:
+    MergedRows rows_;
+    Vectors vectors_;
+};
+
+}  // namespace
+
+Result<Neighbours> merged_search(const KnnParameters& parameters, const Vectors& queries,
+                                 const Vectors& items, const RowKeys& keys,
+                                 const KnnFunction& search, Execution& execution) {
+    if (Status status = check_search(parameters, queries, items, keys); !status.ok()) return status;
+    const auto search_all = [&] { return search(parameters, queries, items, keys); };
+    if (items.sparse() || items.rows == 0 || queries.rows == 0) return search_all();
+    MergedRows merged;
+    if (Status status = merged.set(items, execution); !status.ok()) return status;
+    const DistinctRows& distinct = merged.distinct;
+    KnnParameters for_classes = parameters;
+    for_classes.k = distinct.size();
+    const std::size_t more = most_of_one_key(keys.items);
+    if (parameters.k < for_classes.k && more < for_classes.k - parameters.k)
+        for_classes.k = parameters.k + more;
+    if (for_classes.k > kFewNeighbours && for_classes.k / 2 > parameters.k) return search_all();
+    MergedQueries asked;
+    if (Status status = asked.set(queries, execution); !status.ok()) return status;
+
+    const auto found = search(for_classes, asked.vectors(), merged.matrix.vectors(), {});
+    if (!found.ok()) {
+        // Rows are named as they were given; and more neighbours may have needed more memory.
+        const ErrorCode code = found.status().code();
+        const bool again = code == ErrorCode::invalid_argument ||
+                           code == ErrorCode::out_of_memory || code == ErrorCode::memory_limit;
+        return again ? search_all() : found.status();
+    }
+    const auto classes_of = [&](std::size_t query, std::vector<Candidate>& nearest) {
+        const std::size_t row = asked.row_of(query);
+        for (auto i = found->begins[row]; i < found->begins[row + 1]; ++i)
+            nearest.push_back(
+                {found->distances[i], distinct.firsts()[found->items[i]], found->items[i]});
+        return Status();
+    };
+    MemoryBudget budget(parameters.answer_limit);
+    Neighbours answer;
+    answer.rescored = found->rescored;
+    answer.escalated = found->escalated;
+    Status status = expand_classes(parameters, queries.rows, keys, &distinct, classes_of, budget,
+                                   execution, answer);
+    if (!status.ok()) return status;
+    return answer;
+}
+
+bool merging_pays(const Vectors& queries, const Vectors& items, Execution& execution) {
+    if (items.sparse() || items.rows == 0) return false;
+    const auto rows = static_cast<double>(items.rows);
+    const double bytes = rows * static_cast<double>(items.dimensions * element_size(items.type));
+    const double time = rows * kRow + bytes * kByte / execution.threads();
+    // With few queries not even if all items were equal.
+    if (time_saved(queries, items, rows) < time) return false;
+    const auto mean_class = mean_class_size(items, execution);
+    return mean_class.ok() && time_saved(queries, items, *mean_class) >= time;
+}
+
+Result<Neighbours> search_merging_copies(const KnnParameters& parameters, const Vectors& queries,
+                                         const Vectors& items, const RowKeys& keys,
+                                         const KnnFunction& search, Execution& execution) {
+    if (Status status = check_search(parameters, queries, items, keys); !status.ok()) return status;
+    if (!merging_pays(queries, items, execution)) return search(parameters, queries, items, keys);
+    return merged_search(parameters, queries, items, keys, search, execution);
+}
+
+}  // namespace gputext

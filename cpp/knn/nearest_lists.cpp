@@ -1,0 +1,80 @@
+#include "cpp/knn/nearest_lists.hpp"
+
+#include <algorithm>
+
+namespace gputext {
+namespace {
+
+/// Sorts in pieces of a few milliseconds. False if stopped.
+bool stoppable_sort(std::vector<Candidate>& list, Stop stop) {
+    constexpr std::size_t piece = std::size_t{1} << 15;
+    const auto at = [&list](std::size_t i) {
+        return list.begin() + static_cast<std::ptrdiff_t>(std::min(i, list.size()));
+    };
+    for (std::size_t begin = 0; begin < list.size(); begin += piece) {
+        if (begin > 0 && stop()) return false;
+        std::sort(at(begin), at(begin + piece));
+    }
+    for (std::size_t width = piece; width < list.size(); width *= 2) {
+        for (std::size_t begin = 0; begin < list.size(); begin += 2 * width) {
+            if (stop()) return false;
+            std::inplace_merge(at(begin), at(begin + width), at(begin + 2 * width));
+        }
+    }
+    return true;
+}
+
+}  // namespace
+
+double NearestLists::limit(std::size_t query) const {
+    const std::lock_guard lock(mutexes_[query % mutexes_.size()]);
+    return limits_[query];
+}
+
+/// Sorts and keeps the k nearest, each once: a query may be searched again in higher precision.
+Status NearestLists::cut(std::vector<Candidate>& list, Stop stop) const {
+    if (!stoppable_sort(list, stop)) return Status::cancelled();
+    const auto same = [](const Candidate& a, const Candidate& b) { return a.item == b.item; };
+    list.erase(std::unique(list.begin(), list.end(), same), list.end());
+    if (list.size() <= k_) return {};
+    auto end = list.begin() + static_cast<std::ptrdiff_t>(k_);
+    const double last = end[-1].distance;
+    while (include_ties_ && end != list.end() && end->distance == last) ++end;
+    list.erase(end, list.end());
+    return {};
+}
+
+/// A list that has no room grows by a half at least.
+Status NearestLists::make_room(std::vector<Candidate>& list, std::size_t more) {
+    const std::size_t wanted = list.size() + more, before = list.capacity();
+    if (wanted <= before) return {};
+    const std::size_t room = std::max(wanted, before + before / 2);
+    Status status = budget_.take((room - before) * sizeof(Candidate), "the neighbours");
+    if (status.ok()) list.reserve(room);
+    return status;
+}
+
+Status NearestLists::add(std::size_t query, std::vector<Candidate>& candidates, Stop stop) {
+    std::erase_if(candidates, [this](const Candidate& c) { return !(c.distance <= radius_); });
+    if (candidates.size() > k_)
+        if (Status status = cut(candidates, stop); !status.ok()) return status;
+    const std::lock_guard lock(mutexes_[query % mutexes_.size()]);
+    std::vector<Candidate>& list = lists_[query];
+    const bool sorted = list.empty();
+    if (Status status = make_room(list, candidates.size()); !status.ok()) return status;
+    list.insert(list.end(), candidates.begin(), candidates.end());
+    candidates.clear();
+    if (list.size() < k_ || (!sorted && list.size() < k_ + k_ / 2)) return {};
+    if (Status status = cut(list, stop); !status.ok()) return status;
+    if (list.size() < k_) return {};
+    limits_[query] = std::min(limits_[query], list[k_ - 1].distance);
+    return {};
+}
+
+Status NearestLists::take(std::size_t query, std::vector<Candidate>& nearest, Stop stop) {
+    nearest = std::move(lists_[query]);
+    budget_.give_back(nearest.capacity() * sizeof(Candidate));
+    return cut(nearest, stop);
+}
+
+}  // namespace gputext

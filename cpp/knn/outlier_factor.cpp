@@ -1,0 +1,234 @@
+#include "cpp/knn/outlier_factor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <numeric>
+
+#include "cpp/base/memory_budget.hpp"
+#include "cpp/knn/distinct_matrix.hpp"
+
+namespace gputext {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+/// Some members of a class, all at one distance.
+struct NearClass {
+    std::uint32_t item_class;
+    std::uint32_t count;
+    double distance;
+};
+
+/// Calls body(class) for all classes, many of them a step.
+template <class Body>
+Status for_each_class(std::size_t classes, const char* phase, Execution& execution, Body&& body) {
+    constexpr std::size_t step = 256;
+    const std::size_t tasks = (classes + step - 1) / step;
+    execution.begin_phase(phase, tasks);
+    return execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
+        for (std::size_t c = task * step; c < std::min(classes, (task + 1) * step); ++c) body(c);
+        return Status();
+    });
+}
+
+/// All members of a class have the same neighbours but for themselves, and so the same factor:
+/// everything is computed by class.
+class Factors {
+public:
+    Factors(const OutlierParameters& parameters, const Vectors& items, const DistinctRows& distinct,
+            const Neighbours& of_distinct)
+        : k_(parameters.k),
+          all_ties_(parameters.ties == TieRule::breunig),
+          zero_rows_left_out_(parameters.metric == Metric::cosine),
+          items_(items),
+          distinct_(distinct),
+          found_(of_distinct),
+          near_(std::make_unique_for_overwrite<NearClass[]>(of_distinct.items.size() +
+                                                            distinct.size())),
+          near_sizes_(distinct.size()),
+          k_distance_(distinct.size(), kNone),
+          density_(distinct.size(), kNone) {}
+
+    Status run(Execution& execution, std::vector<double>& factors) {
+        const std::size_t classes = distinct_.size();
+        Status status = for_each_class(classes, "counting neighbours", execution,
+                                       [this](std::size_t c) { collect(c); });
+        if (!status.ok()) return status;
+        status = for_each_class(classes, "computing densities", execution,
+                                [this](std::size_t c) { density_[c] = density(c); });
+        if (!status.ok()) return status;
+        std::vector<double> of_class(classes);
+        status = for_each_class(classes, "computing factors", execution,
+                                [&](std::size_t c) { of_class[c] = factor(c); });
+        if (!status.ok()) return status;
+        factors.resize(distinct_.classes().size());
+        for (std::size_t row = 0; row < factors.size(); ++row)
+            factors[row] = of_class[distinct_.classes()[row]];
+        return {};
+    }
+
+private:
+    /// What was collected for a class.
+    std::span<const NearClass> near(std::size_t c) const {
+        return {near_.get() + found_.begins[c] + c, near_sizes_[c]};
+    }
+
+    /// Fills near(c) and k_distance_: the other members of the class, then those of others.
+    void collect(std::size_t c) {
+        NearClass* const near = near_.get() + found_.begins[c] + c;
+        std::size_t count = 0;
+        const auto add = [&](std::uint32_t item_class, std::size_t members, double distance) {
+            if (members == 0) return;
+            near[near_sizes_[c]++] = {item_class, static_cast<std::uint32_t>(members), distance};
+            if (count < k_) k_distance_[c] = distance;
+            count += members;
+        };
+        const auto begin = found_.begins[c], end = found_.begins[c + 1];
+        const std::size_t others = distinct_.members(c).size() - 1;
+        if (zero_rows_left_out_ && begin == end && zero_row(items_, distinct_.firsts()[c])) return;
+        add(static_cast<std::uint32_t>(c), all_ties_ ? others : std::min(others, k_), 0);
+        for (auto i = begin; i < end;) {
+            if (count >= k_ && !(all_ties_ && found_.distances[i] == k_distance_[c])) break;
+            auto group_end = i;
+            while (group_end < end && found_.distances[group_end] == found_.distances[i])
+                ++group_end;
+            const auto group = std::span(found_.items).subspan(i, group_end - i);
+            const std::size_t most = all_ties_ ? SIZE_MAX : k_ - count;
+            // Nearly all groups are of one, for which no memory need be taken.
+            if (group.size() == 1) {
+                add(group[0], std::min(distinct_.members(group[0]).size(), most),
+                    found_.distances[i]);
+            } else {
+                for (const auto& [item_class, members] : members_of(group, most))
+                    add(item_class, members, found_.distances[i]);
+            }
+            i = group_end;
+        }
+    }
+
+    using Members = std::vector<std::pair<std::uint32_t, std::size_t>>;
+
+    /// How many of each class are among the first `most` rows of the classes together.
+    Members members_of(std::span<const std::uint32_t> classes, std::size_t most) const {
+        Members members;
+        std::size_t all = 0;
+        for (const std::uint32_t c : classes) {
+            members.emplace_back(c, distinct_.members(c).size());
+            all += members.back().second;
+        }
+        if (all <= most) return members;
+        std::vector<std::pair<std::uint32_t, std::size_t>> rows;  // and the place of their class
+        for (std::size_t place = 0; place < classes.size(); ++place) {
+            const auto of = distinct_.members(classes[place]);
+            for (const std::uint32_t row : of.first(std::min(of.size(), most)))
+                rows.emplace_back(row, place);
+            members[place].second = 0;
+        }
+        const auto end = rows.begin() + static_cast<std::ptrdiff_t>(most);
+        std::nth_element(rows.begin(), end, rows.end());
+        for (auto row = rows.begin(); row != end; ++row) ++members[row->second].second;
+        return members;
+    }
+
+    double density(std::size_t c) const {
+        double sum = 0, count = 0;
+        for (const NearClass& other : near(c)) {
+            sum += other.count * std::max(k_distance_[other.item_class], other.distance);
+            count += other.count;
+        }
+        if (count == 0) return kNone;
+        if (!all_ties_) return 1 / (sum / count + 1e-10);
+        return sum > 0 ? count / sum : kInfinity;
+    }
+
+    double factor(std::size_t c) const {
+        if (all_ties_ && density_[c] == kInfinity) return 1;
+        double sum = 0, count = 0;
+        for (const NearClass& other : near(c)) {
+            sum += other.count * (density_[other.item_class] / density_[c]);
+            count += other.count;
+        }
+        return count == 0 ? kNone : sum / count;
+    }
+
+    std::size_t k_;
+    bool all_ties_;
+    bool zero_rows_left_out_;
+    const Vectors& items_;
+    const DistinctRows& distinct_;
+    const Neighbours& found_;
+    std::unique_ptr<NearClass[]> near_;  // of a class no more than were found for it, and itself
+    std::vector<std::uint32_t> near_sizes_;
+    std::vector<double> k_distance_, density_;
+};
+
+/// An error where so many neighbours, beside what is collected of them, would take too much.
+Status check_memory(const OutlierParameters& parameters, std::uint64_t neighbours) {
+    constexpr std::uint64_t each = kBytesOfNeighbour / 2 + sizeof(NearClass);
+    if (neighbours <= parameters.answer_limit / each) return {};
+    return over_memory_limit("the neighbours", neighbours * each, parameters.answer_limit);
+}
+
+}  // namespace
+
+KnnParameters knn_for_outliers(const OutlierParameters& parameters) {
+    KnnParameters knn;
+    knn.k = parameters.k;
+    knn.metric = parameters.metric;
+    knn.include_ties = parameters.ties == TieRule::breunig;
+    knn.memory_limit = parameters.memory_limit;
+    knn.simd = parameters.simd;
+    knn.answer_limit = parameters.answer_limit;
+    return knn;
+}
+
+Status outlier_factors_from(const OutlierParameters& parameters, const Vectors& items,
+                            const DistinctRows& distinct, const Neighbours& of_distinct,
+                            Execution& execution, std::vector<double>& factors) {
+    if (Status status = check_memory(parameters, of_distinct.items.size()); !status.ok())
+        return status;
+    return Factors(parameters, items, distinct, of_distinct).run(execution, factors);
+}
+
+Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
+                                                  const Vectors& items, Execution& execution) {
+    const auto search = [&](const KnnParameters& knn, const Vectors& rows, const RowKeys& keys) {
+        return nearest_neighbours(knn, rows, rows, keys, execution);
+    };
+    return local_outlier_factors(parameters, items, search, execution);
+}
+
+Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
+                                                  const Vectors& items,
+                                                  const NeighbourSearch& search,
+                                                  Execution& execution) {
+    if (parameters.k == 0) return Status(ErrorCode::invalid_argument, "k must be at least 1");
+    if (parameters.metric == Metric::inner_product)
+        return Status(ErrorCode::invalid_argument, "an inner product is no distance");
+    const auto largest = largest_magnitude(items, "item", execution);
+    if (!largest.ok()) return largest.status();
+    DistinctRows distinct;
+    if (Status status = distinct.set(items, execution); !status.ok()) return status;
+    DistinctMatrix matrix;
+    if (Status status = matrix.set(items, distinct, execution); !status.ok()) return status;
+
+    // All but a row of zeros, of which there is one at most, have as many neighbours as are wanted.
+    const std::uint64_t rows = distinct.size() - std::min<std::size_t>(distinct.size(), 1);
+    const std::uint64_t of_each =
+        std::min<std::uint64_t>(parameters.k, rows - std::min<std::uint64_t>(rows, 1));
+    if (Status status = check_memory(parameters, rows * of_each); !status.ok()) return status;
+    std::vector<std::uint32_t> own(distinct.size());
+    std::iota(own.begin(), own.end(), 0u);
+    const auto neighbours = search(knn_for_outliers(parameters), matrix.vectors(), {own, own});
+    if (!neighbours.ok()) return neighbours.status();
+    std::vector<double> factors;
+    Status status =
+        outlier_factors_from(parameters, items, distinct, *neighbours, execution, factors);
+    if (!status.ok()) return status;
+    return factors;
+}
+
+}  // namespace gputext

@@ -1,0 +1,48 @@
+// cpp/link/mapped_file.hpp - maps and checks a file that another process handed over
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "cpp/base/status.hpp"
+
+namespace gputext {
+
+enum class Trust {
+    sealed,         // a memfd whose size and bytes nobody can change: reading it never faults
+    sealed_or_disk  // that, or a plain file, which its owner promises to leave as it is
+};
+
+/// A file of exactly the expected size, mapped for reading. The descriptor may be closed then.
+class MappedFile {
+public:
+    MappedFile() = default;
+    ~MappedFile();
+    MappedFile(MappedFile&& other) noexcept { swap(other); }
+    MappedFile& operator=(MappedFile&& other) noexcept {
+        swap(other);
+        return *this;
+    }
+
+    /// Errors: invalid_argument when seals, kind or size are not as said; out_of_memory.
+    static Result<MappedFile> map(int descriptor, std::uint64_t size, Trust trust);
+
+    std::span<const std::uint8_t> bytes() const { return {data_, size_}; }
+
+    /// `count` values of T from byte `begin` on, which has T's alignment. Requires that they are
+    /// within the file.
+    template <class T>
+    std::span<const T> array(std::size_t begin, std::size_t count) const {
+        return {reinterpret_cast<const T*>(data_ + begin), count};
+    }
+
+private:
+    void swap(MappedFile& other) noexcept;
+
+    const std::uint8_t* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+}  // namespace gputext

@@ -1,0 +1,54 @@
+// cpp/link/memory_file.hpp - growing file in memory, which a descriptor can hand to another process
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "cpp/base/status.hpp"
+#include "cpp/link/file_descriptor.hpp"
+
+namespace gputext {
+
+/// An anonymous file in memory (memfd), mapped and appended to. Its memory belongs to no allocator,
+/// so no limit of one applies, and it can be handed to another process by its descriptor.
+class MemoryFile {
+public:
+    MemoryFile() = default;
+    ~MemoryFile();
+    MemoryFile(const MemoryFile&) = delete;
+    MemoryFile& operator=(const MemoryFile&) = delete;
+
+    /// Amortised O(size). Takes memory for an eighth, and at most 16 MB, more than size(). Errors:
+    /// out_of_memory, also where the kernel does not overcommit memory; io_error (no descriptor).
+    /// After an error the bytes that were appended before are still there.
+    Status append(std::span<const std::uint8_t> bytes);
+
+    /// Ends the appending: from now on nobody can change the bytes or their number, so that another
+    /// process can trust the descriptor. There is one even when nothing was appended. Moves data().
+    /// Errors: out_of_memory, io_error.
+    Status seal();
+
+    /// Valid until the next append or seal.
+    const std::uint8_t* data() const { return data_; }
+    std::size_t size() const { return size_; }
+    int descriptor() const { return descriptor_; }
+
+    /// Hands the file over; this one is empty then.
+    FileDescriptor release_descriptor();
+
+private:
+    Status create();
+    Status map(std::size_t wanted);
+    Status reserve_pages(std::size_t wanted);
+    void unmap();
+
+    int descriptor_ = -1;
+    std::uint8_t* data_ = nullptr;
+    std::size_t size_ = 0;
+    std::size_t capacity_ = 0;  // mapped, and the size of the file until seal()
+    std::size_t reserved_ = 0;  // bytes from the begin whose pages the file has
+};
+
+}  // namespace gputext

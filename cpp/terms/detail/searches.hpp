@@ -1,0 +1,41 @@
+// cpp/terms/detail/searches.hpp - interface of the two searches of cpp/terms/knn.cpp: indexed and
+// plain
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cpp/base/execution.hpp"
+#include "cpp/knn/distinct_rows.hpp"
+#include "cpp/knn/nearest_lists.hpp"
+#include "cpp/terms/detail/matrix.hpp"
+#include "cpp/terms/knn.hpp"
+
+namespace gputext {
+
+/// What is searched. Whoever made it keeps what it points to.
+struct TermSearch {
+    const TermKnnParameters& parameters;
+    const Vectors& queries;
+    const Vectors& items;
+    const TermMatrix& query_weights;
+    const TermMatrix& item_weights;
+    const RowKeys& keys;
+    NearestLists& nearest;
+    Execution& execution;
+    std::atomic<std::uint64_t> rescored{0};
+};
+
+/// Computes every distance, reading the items once: for so few queries that an index would not pay.
+/// Adds items, each of its own class, to search.nearest. O(stored elements of the items * queries).
+/// Error: cancelled.
+Status search_texts_plainly(TermSearch& search);
+
+/// Filters with an inverted index of the classes' first items, in as many parts as the memory limit
+/// needs. Adds classes to search.nearest. Error: cancelled.
+Status search_texts_indexed(TermSearch& search, const DistinctRows& distinct);
+
+}  // namespace gputext

@@ -1,0 +1,84 @@
+#include "cpp/terms/knn.hpp"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "cpp/knn/class_expansion.hpp"
+#include "cpp/knn/distinct_rows.hpp"
+#include "cpp/knn/nearest_lists.hpp"
+#include "cpp/terms/detail/searches.hpp"
+
+namespace gputext {
+namespace {
+
+/// Fewer queries than these are ready before the items would be indexed.
+constexpr std::size_t kFewQueries = 8;
+
+Status search(const TermKnnParameters& parameters, std::span<const double> factors,
+              const Vectors& queries, const Vectors& items, const RowKeys& keys,
+              Execution& execution, Neighbours& answer) {
+    const TermMatrix query_weights(queries, factors), item_weights(items, factors);
+    DistinctRows distinct;
+    const bool plain = queries.rows < kFewQueries;
+    if (!plain)
+        if (Status status = distinct.set(items, execution); !status.ok()) return status;
+    const std::size_t k = std::min(parameters.k, plain ? items.rows : distinct.size());
+    MemoryBudget budget(parameters.answer_limit);
+    NearestLists nearest(queries.rows, k, parameters.radius, false, budget);
+    TermSearch search{parameters,   queries, items,   query_weights,
+                      item_weights, keys,    nearest, execution};
+    Status status = plain ? search_texts_plainly(search) : search_texts_indexed(search, distinct);
+    if (!status.ok()) return status;
+    answer.rescored = search.rescored;
+    KnnParameters kept;
+    kept.k = parameters.k;
+    const auto take = [&](std::size_t query, std::vector<Candidate>& classes) {
+        return nearest.take(query, classes, execution.stop());
+    };
+    return expand_classes(kept, queries.rows, keys, plain ? nullptr : &distinct, take, budget,
+                          execution, answer);
+}
+
+}  // namespace
+
+Status check_term_search(const TermKnnParameters& parameters, std::span<const double> factors,
+                         const Vectors& queries, const Vectors& items, const RowKeys& keys) {
+    KnnParameters plain;
+    plain.k = parameters.k;
+    plain.radius = parameters.radius;
+    if (Status status = check_options(plain, queries, items, keys); !status.ok()) return status;
+    const auto invalid = [](std::string message) {
+        return Status(ErrorCode::invalid_argument, std::move(message));
+    };
+    for (const Vectors* rows : {&queries, &items}) {
+        if (rows->rows == 0) continue;
+        if (!rows->sparse()) return invalid("texts must be sparse vectors");
+        if (rows->type != ElementType::float32 && rows->type != ElementType::int32)
+            return invalid("the elements of texts must be float or int");
+        if (rows->dimensions != factors.size())
+            return invalid("there must be a factor for each term");
+    }
+    return {};
+}
+
+Result<Neighbours> term_neighbours(const TermKnnParameters& parameters,
+                                   std::span<const double> factors, const Vectors& queries,
+                                   const Vectors& items, const RowKeys& keys,
+                                   Execution& execution) {
+    if (Status status = check_term_search(parameters, factors, queries, items, keys); !status.ok())
+        return status;
+    if (auto largest = largest_magnitude(queries, "query", execution); !largest.ok())
+        return largest.status();
+    if (auto largest = largest_magnitude(items, "item", execution); !largest.ok())
+        return largest.status();
+    Neighbours answer;
+    answer.begins.assign(queries.rows + 1, 0);
+    if (queries.rows == 0 || items.rows == 0) return answer;
+    Status status = search(parameters, factors, queries, items, keys, execution, answer);
+    if (!status.ok()) return status;
+    return answer;
+}
+
+}  // namespace gputext

@@ -1,0 +1,462 @@
+// Words are compared with a tile of words after the other (cpp/thesaurus/detail/feature_tile.hpp),
+// in blocks of words that a thread takes. Both words of a pair are wanted as a rule, so each is
+// compared only with those before it, and offered to the lists of both. More frequent words have
+// lower numbers as a rule, so that the words of a block have few features and those of a tile many,
+// which are hot.
+
+#include "cpp/thesaurus/word_similarity.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <new>
+#include <string>
+#include <type_traits>
+#include <utility>
+
+#include "cpp/base/stoppable.hpp"
+#include "cpp/thesaurus/detail/feature_sums.hpp"
+#include "cpp/thesaurus/detail/feature_tile.hpp"
+#include "cpp/thesaurus/detail/similar_lists.hpp"
+
+namespace gputext {
+namespace {
+
+/// Words that a thread compares with a tile at a time, each block of the tile with all of them.
+constexpr std::size_t kRowsOfTask = 128;
+constexpr std::size_t kTasksOfThread = 4;
+
+/// The least of a tile and of lists, of however little memory there is.
+constexpr std::uint32_t kLeastWords = 256, kLeastLists = 64;
+
+/// Words whose sums are looked at at once.
+constexpr std::uint32_t kPassing = 64;
+
+/// A gate of lists that are not full: any sum above 0 passes it.
+constexpr float kOpen = 1e-35f;
+constexpr float kShut = std::numeric_limits<float>::infinity();
+
+Status invalid(std::string message) {
+    return {ErrorCode::invalid_argument, std::move(message)};
+}
+
+/// What a measure needs to know of each word.
+std::uint64_t sum_of_row(WordMeasure measure, const WordFeatures& features, std::uint32_t word) {
+    const std::uint64_t begin = features.begins[word], end = features.begins[word + 1];
+    if (measure == WordMeasure::jaccard) return end - begin;
+    std::uint64_t sum = 0;
+    for (auto i = begin; i < end; ++i) {
+        const std::uint64_t weight = features.weights[i];
+        sum += measure == WordMeasure::lin ? weight : weight * weight;
+    }
+    return sum;
+}
+
+/// Similarity from the shared sum and each word's own; all are above 0 and below 2^53.
+double similarity(WordMeasure measure, double shared, std::uint64_t a, std::uint64_t b) {
+    if (measure == WordMeasure::lin) return shared / static_cast<double>(a + b);
+    if (measure == WordMeasure::jaccard) return shared / (static_cast<double>(a + b) - shared);
+    return shared / std::sqrt(static_cast<double>(a) * static_cast<double>(b));
+}
+
+Status check(const SimilarityParameters& parameters, const WordFeatures& features) {
+    if (parameters.top_k < 1) return invalid("top_k must be at least 1");
+    if (Status status = check_shape(features.shape); !status.ok()) return status;
+    if (features.begins.size() != std::size_t{features.shape.words} + 1 ||
+        features.begins.front() != 0 || features.begins.back() != features.columns.size() ||
+        features.weights.size() != features.columns.size())
+        return invalid("there must be a row of features for each word");
+    return {};
+}
+
+class SimilaritySearch {
+public:
+    SimilaritySearch(const SimilarityParameters& parameters, const WordFeatures& features,
+                     Execution& execution)
+        : parameters_(parameters), features_(features), execution_(execution) {}
+
+    Status run(Thesaurus& answer) {
+        if (Status status = add_up(); !status.ok()) return status;
+        const std::uint32_t words = features_.shape.words;
+        if (!stoppable_assign(answer.begins, std::size_t{words} + 1, std::uint64_t{0},
+                              execution_.stop()))
+            return Status::cancelled();
+        const std::uint32_t end = std::min(parameters_.end, words);
+        const std::uint32_t first = std::min(parameters_.first, end);
+        if (words < 2) return {};
+        k_ = std::min(parameters_.top_k, words - 1);
+        const std::size_t lists = std::max<std::size_t>(
+            kLeastLists, parameters_.memory_limit / 2 / SimilarLists::bytes_of_list(k_));
+        for (std::uint64_t row = first; row < end; row += lists) {
+            rows_begin_ = static_cast<std::uint32_t>(row);
+            rows_end_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(end, row + lists));
+            Status status = parameters_.measure == WordMeasure::cosine ? find_by<Products>()
+                            : sums_fit_32_bits_                        ? find_by<Pairs>()
+                                                                       : find_by<WidePairs>();
+            if (status.ok()) status = append(answer);
+            if (!status.ok()) return status;
+        }
+        for (std::size_t word = 0; word < words; ++word)
+            answer.begins[word + 1] += answer.begins[word];
+        return {};
+    }
+
+private:
+    // How features that are shared are added up.
+    struct Pairs {
+        using Sum = std::uint32_t;
+        static constexpr bool products = false;
+        static SumKernels<Sum> kernels(Simd simd) { return pair_kernels(simd); }
+        static Sum both(std::uint32_t a, std::uint32_t b) { return a + b; }
+    };
+    struct WidePairs {
+        using Sum = double;
+        static constexpr bool products = false;
+        static SumKernels<Sum> kernels(Simd simd) {
+            SumKernels<Sum> kernels = product_kernels(simd);
+            kernels.hot_part = 0;  // there are no wide cells
+            return kernels;
+        }
+        static Sum both(std::uint32_t a, std::uint32_t b) { return a + b; }
+    };
+    struct Products {
+        using Sum = double;
+        static constexpr bool products = true;
+        static SumKernels<Sum> kernels(Simd simd) { return product_kernels(simd); }
+        static Sum both(std::uint32_t a, std::uint32_t b) {
+            return static_cast<double>(std::uint64_t{a} * b);
+        }
+    };
+
+    template <class Adding>
+    struct Scratch {
+        std::unique_ptr<typename Adding::Sum[]> sums;  // of each row of a task with the tile
+        std::vector<HotTerm> terms;                    // of these rows
+        std::size_t term_ends[kRowsOfTask];
+        std::vector<float> gates;  // of the tile
+    };
+
+    /// What each word's features add up to.
+    Status add_up() {
+        const std::uint32_t words = features_.shape.words;
+        if (!stoppable_assign(sums_, words, std::uint64_t{0}, execution_.stop()) ||
+            !stoppable_assign(sizes_, std::size_t{words} + kPassing, 0.0f, execution_.stop()))
+            return Status::cancelled();
+        constexpr std::uint32_t step = 256;
+        const std::size_t tasks = (words + step - 1) / step;
+        execution_.begin_phase("adding up weights", tasks);
+        Status status = execution_.parallel_for(tasks, [&](std::size_t task, unsigned) {
+            const auto first = static_cast<std::uint32_t>(task * step);
+            for (std::uint32_t word = first; word < std::min(words, first + step); ++word) {
+                if (execution_.stop_requested()) return Status::cancelled();
+                const std::uint64_t sum = sum_of_row(parameters_.measure, features_, word);
+                // With weights below 2^16 and fewer than 2^32 features only squares can overflow.
+                if (sum >> 53 != 0)
+                    return invalid("the squares of a word's weights add up to more than 2^53");
+                sums_[word] = sum;
+                sizes_[word] = parameters_.measure == WordMeasure::cosine
+                                   ? static_cast<float>(std::sqrt(static_cast<double>(sum)))
+                                   : static_cast<float>(sum);
+            }
+            return Status();
+        });
+        if (!status.ok()) return status;
+        std::uint64_t largest = 0, second = 0;
+        for (const std::uint64_t sum : sums_)
+            if (sum > second) {
+                second = std::min(sum, largest);
+                largest = std::max(sum, largest);
+            }
+        // No two words share more.
+        sums_fit_32_bits_ = (largest + second) >> 32 == 0;
+        return {};
+    }
+
+    /// What cpp/thesaurus/detail/feature_sums.hpp compares sums with. Floats are off by less than
+    /// the last factor.
+    float gate_of(double similarity) const {
+        // With jaccard, sums add up pairs of ones: twice the number of shared features.
+        const double gate = parameters_.measure == WordMeasure::jaccard
+                                ? 2 * similarity / (1 + similarity)
+                                : similarity;
+        return std::max(kOpen, static_cast<float>(gate * (1 - 0x1p-19)));
+    }
+
+    template <class Adding>
+    Status find_by() {
+        const auto kernels = Adding::kernels(parameters_.simd);
+        lists_ = std::make_unique<SimilarLists>(rows_end_ - rows_begin_, k_, kOpen);
+        const unsigned threads = execution_.threads();
+        std::vector<std::unique_ptr<Scratch<Adding>>> scratch(threads);
+        // What lists leave: half for the scratch of threads, half for a tile.
+        const std::size_t memory = parameters_.memory_limit / 8;
+        const std::size_t fitting =
+            memory / threads / (kRowsOfTask * (sizeof(typename Adding::Sum) + 4));
+        const auto most = static_cast<std::uint32_t>(
+            std::clamp<std::size_t>(fitting, kLeastWords, WordTile::kMostWords));
+
+        const WordTile::Choice choice{Adding::products, parameters_.measure == WordMeasure::jaccard,
+                                      kernels.hot_part, memory};
+        for (std::uint32_t begin = 0; begin < features_.shape.words;) {
+            const std::uint32_t end = tile_end(begin, most);
+            const bool among_rows = begin >= rows_begin_ && begin < rows_end_;
+            if (Status status = tile_.build(features_, choice, begin, end, execution_);
+                !status.ok())
+                return status;
+            const std::uint32_t first = among_rows ? begin + 1 : rows_begin_;
+            const std::size_t rows = rows_end_ - std::min(first, rows_end_);
+            const std::size_t each =
+                std::clamp<std::size_t>(rows / (kTasksOfThread * threads), 1, kRowsOfTask);
+            const std::size_t tasks = (rows + each - 1) / each;
+            execution_.begin_phase("comparing words", tasks);
+            Status status = execution_.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
+                if (!scratch[worker]) scratch[worker] = make_scratch<Adding>(most);
+                const auto from = static_cast<std::uint32_t>(first + task * each);
+                const auto to =
+                    static_cast<std::uint32_t>(std::min<std::size_t>(rows_end_, from + each));
+                return compare<Adding>(kernels, from, to, *scratch[worker]);
+            });
+            if (!status.ok()) return status;
+            begin = end;
+        }
+        return {};
+    }
+
+    template <class Adding>
+    static std::unique_ptr<Scratch<Adding>> make_scratch(std::size_t tile_words) {
+        auto scratch = std::make_unique<Scratch<Adding>>();
+        const std::size_t words = (tile_words + kBlockWords - 1) / kBlockWords * kBlockWords;
+        scratch->sums = std::make_unique_for_overwrite<typename Adding::Sum[]>(kRowsOfTask * words);
+        scratch->gates.resize(words);
+        return scratch;
+    }
+
+    /// End of the tile that begins there. A tile has either only rows, or none.
+    std::uint32_t tile_end(std::uint32_t begin, std::uint32_t most) const {
+        const std::uint32_t border = begin < rows_begin_ ? rows_begin_
+                                     : begin < rows_end_ ? rows_end_
+                                                         : features_.shape.words;
+        const std::uint64_t postings = parameters_.memory_limit / 8 / sizeof(std::uint32_t);
+        std::uint32_t end = begin + 1;
+        while (end < border && end - begin < most) {
+            const std::uint64_t with = features_.begins[end + 1] - features_.begins[begin];
+            if (with > UINT32_MAX || (with > postings && end - begin >= kLeastWords)) break;
+            ++end;
+        }
+        return end;
+    }
+
+    template <class Adding>
+    Status compare(const SumKernels<typename Adding::Sum>& kernels, std::uint32_t from,
+                   std::uint32_t to, Scratch<Adding>& scratch) {
+        const std::size_t words = (tile_.size() + kBlockWords - 1) / kBlockWords * kBlockWords;
+        const bool among_rows = tile_.begin() >= rows_begin_ && tile_.begin() < rows_end_;
+        // Only words before a row's.
+        const auto words_of = [&](std::uint32_t row) {
+            return among_rows ? std::min(tile_.size(), row - tile_.begin()) : tile_.size();
+        };
+        for (std::uint32_t i = 0; i < tile_.size(); ++i)
+            scratch.gates[i] = among_rows ? lists_->gate(tile_.begin() + i - rows_begin_) : kShut;
+        std::fill(scratch.gates.begin() + tile_.size(), scratch.gates.end(), kShut);
+
+        if (tile_.any_hot()) {
+            find_hot<Adding>(from, to, scratch);
+            for (std::size_t block = 0; block * kBlockWords < words; ++block) {
+                if (execution_.stop_requested()) return Status::cancelled();
+                for (std::uint32_t row = from; row < to; ++row) {
+                    if (block * kBlockWords >= words_of(row)) continue;
+                    const std::size_t begin = row == from ? 0 : scratch.term_ends[row - from - 1];
+                    kernels.add_hot(
+                        tile_.block(block), scratch.terms.data() + begin,
+                        scratch.term_ends[row - from] - begin,
+                        scratch.sums.get() + (row - from) * words + block * kBlockWords);
+                }
+            }
+        } else {
+            std::fill_n(scratch.sums.get(), (to - from) * words, typename Adding::Sum{0});
+        }
+        for (std::uint32_t row = from; row < to; ++row) {
+            typename Adding::Sum* const sums = scratch.sums.get() + (row - from) * words;
+            if (Status status = add_lists<Adding>(row, sums); !status.ok()) return status;
+            offer<Adding>(kernels, row, words_of(row), sums, scratch.gates);
+        }
+        return {};
+    }
+
+    /// The hot features of some rows.
+    template <class Adding>
+    void find_hot(std::uint32_t from, std::uint32_t to, Scratch<Adding>& scratch) const {
+        scratch.terms.clear();
+        for (std::uint32_t row = from; row < to; ++row) {
+            for (auto i = features_.begins[row]; i < features_.begins[row + 1]; ++i) {
+                const WordTile::Hot* const hot = tile_.hot(features_.columns[i]);
+                if (hot == nullptr) continue;
+                const std::uint32_t weight = weight_of<Adding>(i);
+                if constexpr (Adding::products) {
+                    scratch.terms.push_back({hot->first, weight});
+                } else {
+                    std::uint32_t part = std::min(weight, kMostPairWeight);
+                    scratch.terms.push_back({hot->first, pair_factor(true, part)});
+                    for (std::uint32_t left = weight - part; left > 0; left -= part) {
+                        part = std::min(left, kMostPairWeight);
+                        scratch.terms.push_back({hot->first, pair_factor(false, part)});
+                    }
+                    for (std::uint32_t c = 1; c < hot->columns; ++c)
+                        scratch.terms.push_back({hot->first + c, pair_factor(true, 0)});
+                }
+            }
+            scratch.term_ends[row - from] = scratch.terms.size();
+        }
+    }
+
+    template <class Adding>
+    std::uint32_t weight_of(std::uint64_t i) const {
+        if constexpr (Adding::products) return features_.weights[i];
+        return parameters_.measure == WordMeasure::jaccard ? 1 : features_.weights[i];
+    }
+
+    /// Adds what the row shares with the tile's words of features that are not hot.
+    template <class Adding>
+    Status add_lists(std::uint32_t row, typename Adding::Sum* sums) const {
+        const std::uint64_t end = features_.begins[row + 1];
+        const std::uint32_t* const columns = features_.columns.data();
+        std::size_t since_look = 0;
+        constexpr std::uint64_t ahead = 8;
+        for (std::uint64_t i = features_.begins[row]; i < end; ++i) {
+            if (i + ahead < end) tile_.prefetch(columns[i + ahead]);
+            const auto list = tile_.list(columns[i]);
+            const std::uint32_t weight = weight_of<Adding>(i);
+            for (const std::uint32_t posting : list)
+                sums[posting & 0xffff] += Adding::both(weight, posting >> 16);
+            since_look += list.size() + 1;
+            if (since_look < kLookEvery) continue;
+            since_look = 0;
+            if (execution_.stop_requested()) return Status::cancelled();
+        }
+        return execution_.stop_requested() ? Status::cancelled() : Status();
+    }
+
+    /// Offers the row to the tile's first words, and them to it.
+    template <class Adding>
+    void offer(const SumKernels<typename Adding::Sum>& kernels, std::uint32_t row,
+               std::uint32_t words, const typename Adding::Sum* sums, std::vector<float>& gates) {
+        const auto passing = Adding::products ? kernels.passing_product : kernels.passing_sum;
+        const auto gate = [this](double similarity) { return gate_of(similarity); };
+        float row_gate = lists_->gate(row - rows_begin_);
+        for (std::uint32_t first = 0; first < words; first += kPassing) {
+            std::uint64_t bits = passing(sums + first, sizes_.data() + tile_.begin() + first,
+                                         gates.data() + first, sizes_[row], row_gate);
+            if (words - first < kPassing) bits &= (std::uint64_t{1} << (words - first)) - 1;
+            for (; bits != 0; bits &= bits - 1) {
+                const auto i = first + static_cast<std::uint32_t>(std::countr_zero(bits));
+                if (sums[i] == 0) continue;
+                const std::uint32_t other = tile_.begin() + i;
+                auto shared = static_cast<double>(sums[i]);
+                if (parameters_.measure == WordMeasure::jaccard) shared /= 2;
+                const double value =
+                    similarity(parameters_.measure, shared, sums_[row], sums_[other]);
+                // Which of the two gates it passed.
+                const float size = sizes_[other];
+                const float sum = static_cast<float>(sums[i]);
+                const float both = Adding::products ? size * sizes_[row] : size + sizes_[row];
+                if (sum >= row_gate * both)
+                    row_gate = lists_->offer(row - rows_begin_, {value, other}, gate);
+                if (sum >= gates[i] * both)
+                    gates[i] = lists_->offer(other - rows_begin_, {value, row}, gate);
+            }
+        }
+    }
+
+    /// The rows' lists.
+    Status append(Thesaurus& answer) {
+        const std::size_t rows = rows_end_ - rows_begin_;
+        constexpr std::size_t step = 256;
+        const std::size_t tasks = (rows + step - 1) / step;
+        execution_.begin_phase("sorting lists", tasks);
+        Status status = execution_.parallel_for(tasks, [&](std::size_t task, unsigned) {
+            for (std::size_t row = task * step; row < std::min(rows, (task + 1) * step); ++row) {
+                if (execution_.stop_requested()) return Status::cancelled();
+                lists_->sort(row);
+            }
+            return Status();
+        });
+        if (!status.ok()) return status;
+        std::size_t size = answer.neighbours.size();
+        for (std::size_t row = 0; row < rows; ++row) size += lists_->size(row);
+        if (answer.neighbours.capacity() < size) {
+            answer.neighbours.reserve(std::max(size, 2 * answer.neighbours.size()));
+            answer.similarities.reserve(std::max(size, 2 * answer.similarities.size()));
+        }
+        for (std::size_t row = 0; row < rows; ++row) {
+            if (row % step == 0 && execution_.stop_requested()) return Status::cancelled();
+            const SimilarWord* const list = lists_->list(row);
+            for (std::size_t i = 0; i < lists_->size(row); ++i) {
+                answer.neighbours.push_back(list[i].word);
+                answer.similarities.push_back(list[i].similarity);
+            }
+            answer.begins[rows_begin_ + row + 1] = lists_->size(row);
+        }
+        return {};
+    }
+
+    const SimilarityParameters parameters_;
+    const WordFeatures& features_;
+    Execution& execution_;
+    std::uint32_t k_ = 1;
+    std::vector<std::uint64_t> sums_;  // by word
+    std::vector<float> sizes_;         // their sums or, of products, roots; some more behind
+    bool sums_fit_32_bits_ = false;
+    std::uint32_t rows_begin_ = 0, rows_end_ = 0;
+    std::unique_ptr<SimilarLists> lists_;
+    WordTile tile_;
+};
+
+}  // namespace
+
+double pair_similarity(WordMeasure measure, const WordFeatures& features, std::uint32_t a,
+                       std::uint32_t b) {
+    std::uint64_t shared = 0;
+    auto i = features.begins[a], j = features.begins[b];
+    while (i < features.begins[a + 1] && j < features.begins[b + 1]) {
+        if (features.columns[i] < features.columns[j]) {
+            ++i;
+        } else if (features.columns[i] > features.columns[j]) {
+            ++j;
+        } else {
+            const std::uint64_t x = features.weights[i++], y = features.weights[j++];
+            shared += measure == WordMeasure::lin      ? x + y
+                      : measure == WordMeasure::cosine ? x * y
+                                                       : 1;
+        }
+    }
+    if (shared == 0) return 0;
+    return similarity(measure, static_cast<double>(shared), sum_of_row(measure, features, a),
+                      sum_of_row(measure, features, b));
+}
+
+Result<Thesaurus> word_similarities(const SimilarityParameters& parameters,
+                                    const WordFeatures& features, Execution& execution) try {
+    if (Status status = check(parameters, features); !status.ok()) return status;
+    Thesaurus answer;
+    if (Status status = SimilaritySearch(parameters, features, execution).run(answer); !status.ok())
+        return status;
+    return answer;
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory();
+}
+
+std::uint64_t similarity_bytes(const SimilarityParameters& parameters,
+                               const CooccurrenceShape& shape, std::uint64_t stored) {
+    const std::uint64_t words = shape.words;
+    const std::uint64_t end = std::min<std::uint64_t>(parameters.end, words);
+    const std::uint64_t rows = end - std::min<std::uint64_t>(parameters.first, end);
+    const std::uint64_t k = std::min<std::uint64_t>(parameters.top_k, words);
+    const std::uint64_t lists = rows * SimilarLists::bytes_of_list(k);
+    const std::uint64_t half = parameters.memory_limit / 2;
+    return 12 * rows * k + 20 * words + 6 * shape.columns() + std::min(lists, half) +
+           std::min<std::uint64_t>(half, 64 * stored + (std::uint64_t{1} << 22));
+}
+
+}  // namespace gputext

@@ -1,0 +1,90 @@
+// extension/base/failure.hpp - border between C++ exceptions and PostgreSQL's long jumps
+//
+// ereport(ERROR) jumps over C++ frames without running their destructors, and an exception must
+// never reach PostgreSQL. So a function here is one of two kinds. Those that call PostgreSQL hold
+// only what needs no destructor. Those that call cpp/ do so inside attempt(), call nothing of
+// PostgreSQL, and what they learn of an error is plain memory that the first kind then raises.
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "utils/palloc.h"
+#include "utils/resowner.h"
+}
+
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "cpp/base/status.hpp"
+#include "cpp/base/stop.hpp"
+
+namespace gputext {
+
+struct Failure {
+    ErrorCode code = ErrorCode::ok;
+    char message[500] = "";
+    char hint[200] = "";
+};
+
+/// Cuts off what does not fit.
+template <std::size_t Size>
+void copy_text(char (&to)[Size], const char* from) noexcept {
+    std::strncpy(to, from, Size - 1);
+    to[Size - 1] = '\0';
+}
+
+inline void store_failure(Failure& failure, const Status& status) noexcept {
+    failure.code = status.code();
+    copy_text(failure.message, status.message().c_str());
+    copy_text(failure.hint, status.hint().c_str());
+}
+
+/// In a server with assertions, whatever of PostgreSQL allocates memory or looks something up fails
+/// while an object of this class lives.
+class WithoutPostgres {
+#ifdef USE_ASSERT_CHECKING
+public:
+    WithoutPostgres() {
+        CurrentMemoryContext = nullptr;
+        CurrentResourceOwner = nullptr;
+    }
+    ~WithoutPostgres() {
+        CurrentMemoryContext = context_;
+        CurrentResourceOwner = owner_;
+    }
+
+private:
+    MemoryContext context_ = CurrentMemoryContext;
+    ResourceOwner owner_ = CurrentResourceOwner;
+#endif
+};
+
+/// Calls `work`, which returns a Status and may throw; true when that is ok.
+template <class Work>
+bool attempt(Failure& failure, Work&& work) noexcept {
+    [[maybe_unused]] const WithoutPostgres border;
+    try {
+        const Status status = work();
+        if (status.ok()) return true;
+        store_failure(failure, status);
+    } catch (const std::bad_alloc&) {
+        failure.code = ErrorCode::out_of_memory;
+        copy_text(failure.message, "out of memory");
+    } catch (const std::exception& error) {
+        failure.code = ErrorCode::internal_error;
+        copy_text(failure.message, error.what());
+    }
+    return false;
+}
+
+/// Raises the failure as an ERROR with its SQLSTATE; a cancelled one as what cancelled it.
+[[noreturn]] void raise_failure(const Failure& failure);
+
+/// Says stop when the session has been cancelled, timed out or terminated, for computations on the
+/// session's own thread: they end with ErrorCode::cancelled, and raise_failure does the rest.
+Stop stop_on_interrupt();
+
+}  // namespace gputext

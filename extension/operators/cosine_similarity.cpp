@@ -1,0 +1,126 @@
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+}
+
+#include "cpp/knn/cosine_similarity.hpp"
+
+#include <optional>
+
+#include "extension/base/failure.hpp"
+#include "extension/base/owned.hpp"
+#include "extension/operators/scored_items.hpp"
+#include "extension/rows/set_call.hpp"
+#include "extension/rows/vector_arguments.hpp"
+#include "extension/rows/vector_query.hpp"
+#include "extension/rows/vector_type.hpp"
+#include "extension/server/computation.hpp"
+#include "extension/server/settings.hpp"
+
+namespace gputext {
+namespace {
+
+// ---- Of two vectors ----
+
+/// An argument that is an array of numbers, as a matrix of one row.
+Vectors vector_argument(FunctionCallInfo fcinfo, int argument, const char* name) {
+    VectorType type;
+    VectorValue vector;
+    const VectorFault fault = read_array(PG_GETARG_DATUM(argument), type, vector);
+    if (fault != VectorFault::none) raise_vector_fault(fault, name);
+    return {type.element, 1, vector.dimensions, vector.elements, {}, {}};
+}
+
+/// Nothing when one of them is zero.
+std::optional<double> similarity_of(const Vectors& a, const Vectors& b) {
+    std::optional<double> similarity;
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            similarity = cosine_similarity(a, b);
+            return {};
+        }))
+        raise_failure(failure);
+    return similarity;
+}
+
+// ---- Of one vector and all items ----
+
+/// Type of the query's id, which is not returned.
+constexpr IdType kNumber{INT8OID, sizeof(int64), FLOAT8PASSBYVAL};
+
+/// What a call needs until its last row; dies with the call's memory context.
+class Work : public ScoredItems {
+public:
+    Work(const IdType& id_type, std::size_t memory_limit)
+        : ScoredItems(id_type, memory_limit), query("query", kNumber, memory_limit) {}
+
+    VectorRows query;  // one row
+
+    void check() const override { check_same_dimensions(query, items, "the query"); }
+    JobSize size() const override {
+        return {items.size(), items.bytes(), similarities_cpu_seconds(items.view(), cpu_threads())};
+    }
+    Status compute(Execution& execution) override {
+        return keep(cosine_similarities(query.view(), items.view(), best_simd(), execution));
+    }
+    void prepare_for_device() override {
+        query.share();
+        items.share();
+    }
+    Status submit(DaemonConnection& connection, Stop stop) override {
+        return connection.submit(
+            SimilaritiesRequest{query.files(), items.files(), gpu_memory_limit(), -1}, stop);
+    }
+};
+
+void set_query(FunctionCallInfo fcinfo, VectorRows& query) {
+    refuse_null(fcinfo, 0, "query");
+    VectorType type;
+    VectorValue vector;
+    const VectorFault fault = read_array(PG_GETARG_DATUM(0), type, vector);
+    if (fault != VectorFault::none) raise_vector_fault(fault, "the query");
+    query.set_type(type);
+    query.append(Int64GetDatum(0), vector);
+    query.finish();
+}
+
+/// Arguments: query, items, id_type where there is one.
+Datum answer(FunctionCallInfo fcinfo, bool typed) {
+    InnerQuery query{text_argument(fcinfo, 1, "items"), id_type_argument(fcinfo, 2, typed)};
+    SetCall set(fcinfo, "cosine_similarities");
+    Work* work = make_owned<Work>(set.context(), id_type_of(query.id_type), host_memory_limit());
+    set_query(fcinfo, work->query);
+    return answer_with_scores(query, *work, set);
+}
+
+}  // namespace
+}  // namespace gputext
+
+using namespace gputext;
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_cosine_similarity);
+PG_FUNCTION_INFO_V1(gputext_cosine_similarities);
+PG_FUNCTION_INFO_V1(gputext_cosine_similarities_typed);
+
+PGDLLEXPORT Datum gputext_cosine_similarity(PG_FUNCTION_ARGS) {
+    const Vectors a = vector_argument(fcinfo, 0, "argument a");
+    const Vectors b = vector_argument(fcinfo, 1, "argument b");
+    if (a.dimensions != b.dimensions)
+        ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
+                        errmsg("the vectors have different numbers of elements: %zu and %zu",
+                               a.dimensions, b.dimensions)));
+    const std::optional<double> similarity = similarity_of(a, b);
+    if (!similarity) PG_RETURN_NULL();
+    PG_RETURN_FLOAT8(*similarity);
+}
+
+PGDLLEXPORT Datum gputext_cosine_similarities(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, false);
+}
+
+PGDLLEXPORT Datum gputext_cosine_similarities_typed(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, true);
+}
+}

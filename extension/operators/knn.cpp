@@ -1,0 +1,148 @@
+#include "extension/base/postgres.hpp"
+
+#include "cpp/knn/knn.hpp"
+
+#include <cmath>
+
+#include "extension/base/owned.hpp"
+#include "extension/operators/knn_rows.hpp"
+#include "extension/operators/knn_search.hpp"
+#include "extension/rows/set_call.hpp"
+#include "extension/rows/term_arguments.hpp"
+#include "extension/rows/vector_arguments.hpp"
+#include "extension/server/settings.hpp"
+
+namespace gputext {
+namespace {
+
+/// What a call's arguments say.
+struct Call {
+    const char* operation;
+    KnnInput input;
+    std::size_t k;
+    double radius;
+};
+
+double radius_argument(FunctionCallInfo fcinfo, int argument) {
+    refuse_null(fcinfo, argument, "radius");
+    const double radius = PG_GETARG_FLOAT8(argument);
+    if (std::isnan(radius) || radius == -INFINITY)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("radius must be a number, not %g", radius)));
+    return radius;
+}
+
+/// Arguments: queries, items, id_type where there is one, k or radius, metric, exclude_self,
+/// config, min_document_frequency.
+Call read_call(FunctionCallInfo fcinfo, bool within, bool typed) {
+    const int first = typed ? 3 : 2;
+    Call call{};
+    KnnInput& input = call.input;
+    call.operation = within ? "gpu_knn_within" : "gpu_knn";
+    input.queries.sql = text_argument(fcinfo, 0, "queries");
+    input.items.sql = text_argument(fcinfo, 1, "items");
+    input.queries.id_type = input.items.id_type = id_type_argument(fcinfo, 2, typed);
+    input.queries.id_type_place = input.items.id_type_place = "behind the inner queries";
+    call.k = within ? KnnParameters::all_items : k_argument(fcinfo, first);
+    call.radius = within ? radius_argument(fcinfo, first) : INFINITY;
+    input.metric = metric_argument(fcinfo, first + 1);
+    refuse_null(fcinfo, first + 2, "exclude_self");
+    input.exclude_self = PG_GETARG_BOOL(first + 2);
+    input.config = config_argument(fcinfo, first + 3);
+    input.min_document_frequency = min_document_frequency_argument(fcinfo, first + 4);
+    return call;
+}
+
+KnnSearch* new_vector_search(const Call& call, KnnRows& rows, MemoryContext context) {
+    KnnParameters parameters;
+    parameters.k = call.k;
+    parameters.radius = call.radius;
+    parameters.metric = call.input.metric;
+    parameters.memory_limit = host_memory_limit();
+    parameters.answer_limit = host_memory_limit();
+    return make_owned<VectorSearch>(context, rows, parameters);
+}
+
+KnnSearch* new_term_search(const Call& call, KnnRows& rows, MemoryContext context) {
+    TermKnnParameters parameters;
+    parameters.k = call.k;
+    parameters.radius = call.radius;
+    parameters.memory_limit = host_memory_limit();
+    parameters.answer_limit = host_memory_limit();
+    TermParameters weighting;
+    weighting.weighting =
+        rows.kind == RowKind::texts ? TermWeighting::tf_idf : TermWeighting::given;
+    weighting.min_document_frequency = call.input.min_document_frequency;
+    return make_owned<TermSearch>(context, rows, parameters, weighting);
+}
+
+void put_neighbours(const KnnRows& rows, const KnnSearch& search, SetCall& set) {
+    const Neighbours& answer = search.answer;
+    bool nulls[4] = {};
+    for (std::size_t number = 0; number + 1 < answer.begins.size(); ++number) {
+        CHECK_FOR_INTERRUPTS();
+        const std::size_t query = search.first_query() + number;
+        const std::uint64_t begin = answer.begins[number], end = answer.begins[number + 1];
+        if (end - begin > PG_INT32_MAX)
+            ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                            errmsg("%s has more than %d neighbours",
+                                   rows.queries.name_of(rows.queries.id(query)), PG_INT32_MAX)));
+        for (std::uint64_t i = begin; i < end; ++i) {
+            if ((i - begin) % 1024 == 1023) CHECK_FOR_INTERRUPTS();
+            Datum values[4] = {rows.queries.id(query), rows.items.id(answer.items[i]),
+                               Int32GetDatum(static_cast<int32>(i - begin + 1)),
+                               Float8GetDatum(answer.distances[i])};
+            set.put(values, nulls);
+        }
+    }
+}
+
+Datum answer(FunctionCallInfo fcinfo, bool within, bool typed) {
+    const Call call = read_call(fcinfo, within, typed);
+    SetCall set(fcinfo, call.operation);
+    // Both die with the call's memory context, the search first.
+    KnnRows* rows = make_owned<KnnRows>(set.context(), call.input,
+                                        id_type_of(call.input.items.id_type), host_memory_limit());
+    read_knn_rows(call.input, *rows);
+    set.times().lap("reading rows");
+    KnnSearch* search = rows->kind == RowKind::vectors
+                            ? new_vector_search(call, *rows, set.context())
+                            : new_term_search(call, *rows, set.context());
+    while (search->next_block()) {
+        do run_computation(*search, set.times(), set.context());
+        while (search->block_was_too_large());
+        put_neighbours(*rows, *search, set);
+    }
+    rows->queries.release();
+    rows->items.release();
+    set.end();
+    PG_RETURN_NULL();
+}
+
+}  // namespace
+}  // namespace gputext
+
+using namespace gputext;
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_knn);
+PG_FUNCTION_INFO_V1(gputext_knn_typed);
+PG_FUNCTION_INFO_V1(gputext_knn_within);
+PG_FUNCTION_INFO_V1(gputext_knn_within_typed);
+
+PGDLLEXPORT Datum gputext_knn(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, false, false);
+}
+
+PGDLLEXPORT Datum gputext_knn_typed(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, false, true);
+}
+
+PGDLLEXPORT Datum gputext_knn_within(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, true, false);
+}
+
+PGDLLEXPORT Datum gputext_knn_within_typed(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, true, true);
+}
+}

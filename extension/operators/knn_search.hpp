@@ -1,0 +1,94 @@
+// extension/operators/knn_search.hpp - searches of gpu_knn, on a device or on the CPU
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+#include <optional>
+
+#include "cpp/base/row_range.hpp"
+#include "cpp/knn/knn.hpp"
+#include "cpp/terms/knn.hpp"
+#include "cpp/terms/tfidf.hpp"
+#include "extension/operators/knn_rows.hpp"
+#include "extension/server/computation.hpp"
+
+namespace gputext {
+
+/// What all of them have in common. Queries are searched in blocks whose neighbours fit into the
+/// memory limit; a block of one query that does not is an error.
+class KnnSearch : public Computation {
+public:
+    Neighbours answer;  // of the block's queries
+
+    /// Begins the first block, or the next one. False where there are no more queries.
+    bool next_block();
+    /// After run_computation(): whether the block has been made smaller, since its neighbours do
+    /// not fit into the limit, and is to be computed again.
+    bool block_was_too_large();
+    /// The first query of the block.
+    std::size_t first_query() const { return begin_; }
+
+    bool copes_with(ErrorCode failure) override;
+    void prepare_for_device() override {
+        // A part of the queries is copied, and lies where sharing would move them from.
+        if (!block_) rows_.queries.share();
+        rows_.items.share();
+    }
+    Status take(const DaemonEvent& event, Stop stop) override {
+        return keep(std::get<NeighboursAnswer>(event).read(stop));
+    }
+
+protected:
+    KnnSearch(KnnRows& rows, std::size_t k, std::size_t memory_limit);
+
+    Status keep(Result<Neighbours> found);
+    JobSize size_at(double cpu_seconds) const;
+
+    Vectors queries() const { return block_ ? block_->vectors() : rows_.queries.view(); }
+    VectorFiles query_files() const;
+    RowKeys keys() const;
+
+    KnnRows& rows_;
+
+private:
+    void begin_block();
+
+    std::size_t begin_ = 0, end_ = 0;  // of the block
+    std::size_t most_queries_;         // of a block
+    std::optional<RowRange> block_;    // none where the block is all queries
+    bool too_large_ = false;
+};
+
+/// Search among vectors, by any metric.
+class VectorSearch final : public KnnSearch {
+public:
+    VectorSearch(KnnRows& rows, const KnnParameters& parameters)
+        : KnnSearch(rows, parameters.k, parameters.answer_limit), parameters_(parameters) {}
+
+    JobSize size() const override;
+    Status compute(Execution& execution) override;
+    Status submit(DaemonConnection& connection, Stop stop) override;
+
+private:
+    KnnParameters parameters_;
+};
+
+/// Search among texts, or among weights of terms.
+class TermSearch final : public KnnSearch {
+public:
+    TermSearch(KnnRows& rows, const TermKnnParameters& parameters, const TermParameters& weighting)
+        : KnnSearch(rows, parameters.k, parameters.answer_limit),
+          parameters_(parameters),
+          weighting_(weighting) {}
+
+    JobSize size() const override;
+    Status compute(Execution& execution) override;
+    Status submit(DaemonConnection& connection, Stop stop) override;
+
+private:
+    TermKnnParameters parameters_;
+    TermParameters weighting_;
+};
+
+}  // namespace gputext

@@ -1,0 +1,246 @@
+#include "extension/base/postgres.hpp"
+
+#include <cstring>
+#include <optional>
+
+#include "cpp/documents/near_duplicate_cost.hpp"
+#include "extension/base/owned.hpp"
+#include "extension/rows/ctph.hpp"
+#include "extension/rows/document_query.hpp"
+#include "extension/rows/set_call.hpp"
+#include "extension/rows/text_arguments.hpp"
+#include "extension/rows/vector_arguments.hpp"
+#include "extension/server/computation.hpp"
+#include "extension/server/settings.hpp"
+
+namespace gputext {
+namespace {
+
+enum class Wanted { pairs, groups };
+
+/// What a call's arguments say.
+struct Call {
+    Wanted wanted;
+    InnerQuery query;
+    NearDuplicateParameters parameters;
+    bool chooses_mode;  // mode auto: that of the parameters is set when the documents are known
+};
+
+/// What a call needs until its last row; dies with the call's memory context.
+class Work : public Computation {
+public:
+    Work(const Call& call, std::size_t memory_limit) : rows(memory_limit), call_(call) {}
+
+    DocumentRows rows;
+    NearDuplicates answer;
+    std::vector<Neighbour> neighbours;
+    std::vector<std::uint32_t> components;
+    std::vector<std::int64_t> component_sizes;
+
+    /// When all rows are read.
+    void estimate();
+
+    JobSize size() const override;
+    Status compute(Execution& execution) override;
+    void prepare_for_device() override { bytes_file_ = rows.bytes.share(); }
+    Status submit(DaemonConnection& connection, Stop stop) override;
+    Status take(const DaemonEvent& answer, Stop stop) override;
+
+private:
+    CharacterLengths characters() const {
+        return rows.binary ? CharacterLengths::single_byte() : database_characters();
+    }
+    Status keep(Result<NearDuplicates> result, Stop stop);
+
+    Call call_;
+    NearDuplicateSeconds seconds_;  // that it is estimated to take
+    FileDescriptor bytes_file_;     // for a device
+};
+
+/// A null id type of a number's type, given without its name, is taken for the threshold.
+double threshold_argument(FunctionCallInfo fcinfo, int argument) {
+    if (PG_ARGISNULL(argument))
+        ereport(ERROR,
+                (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("threshold must not be null"),
+                 errhint("The type of the ids is given by its name, as in "
+                         "id_type => NULL::integer.")));
+    const double threshold = PG_GETARG_FLOAT8(argument);
+    if (!(threshold >= 0 && threshold < 0.5))
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("threshold must be at least 0 and below 0.5, not %g", threshold),
+                        errdetail("It is an edit rate: the edit distance of two documents over the "
+                                  "sum of their lengths.")));
+    return threshold;
+}
+
+/// None for auto.
+std::optional<NearDuplicateMode> mode_argument(FunctionCallInfo fcinfo, int argument) {
+    const char* const mode = text_argument(fcinfo, argument, "mode");
+    if (std::strcmp(mode, "auto") == 0) return std::nullopt;
+    if (std::strcmp(mode, "ctph") == 0) return NearDuplicateMode::ctph;
+    if (std::strcmp(mode, "exact") == 0) return NearDuplicateMode::exact;
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("mode must be 'auto', 'exact' or 'ctph', not \"%s\"", mode)));
+    pg_unreachable();
+}
+
+std::size_t max_length_argument(FunctionCallInfo fcinfo, int argument) {
+    refuse_null(fcinfo, argument, "max_length");
+    return signature_length(PG_GETARG_INT32(argument));
+}
+
+/// Arguments: docs, id_type where there is one, threshold, mode, max_length.
+Call read_call(FunctionCallInfo fcinfo, Wanted wanted, bool typed) {
+    const char* const docs = text_argument(fcinfo, 0, "docs");
+    const int first = typed ? 2 : 1;
+    Call call{};
+    call.wanted = wanted;
+    call.query.id_type = id_type_argument(fcinfo, 1, typed);
+    call.query.sql = docs;
+    call.parameters.threshold = threshold_argument(fcinfo, first);
+    const std::optional<NearDuplicateMode> mode = mode_argument(fcinfo, first + 1);
+    call.parameters.mode = mode.value_or(NearDuplicateMode::exact);
+    call.chooses_mode = !mode;
+    call.parameters.signature_length = max_length_argument(fcinfo, first + 2);
+    call.parameters.memory_limit = host_memory_limit();
+    return call;
+}
+
+void Work::estimate() {
+    const bool signatures_given = !rows.signatures.empty();
+    seconds_ = estimate_near_duplicates(rows.extents, call_.parameters.threshold, signatures_given);
+    if (!call_.chooses_mode) return;
+    if (signatures_given) call_.parameters.mode = NearDuplicateMode::ctph;
+    ereport(DEBUG1, (signatures_given ? errmsg("mode ctph chosen, since signatures are given")
+                                      : errmsg("mode exact chosen, since no signatures are given"),
+                     errdetail("Mode exact is estimated to take %.3g s on one processor, mode ctph "
+                               "%.3g s.",
+                               seconds_.exact, seconds_.ctph)));
+}
+
+JobSize Work::size() const {
+    return {rows.extents.size(), rows.bytes.size(),
+            near_duplicates_cpu_seconds(call_.parameters.mode, seconds_, cpu_threads())};
+}
+
+Status Work::compute(Execution& execution) {
+    const Documents documents{rows.bytes.data(), rows.extents, characters()};
+    return keep(near_duplicates(call_.parameters, documents, rows.signatures, execution),
+                execution.stop());
+}
+
+Status Work::submit(DaemonConnection& connection, Stop stop) {
+    NearDuplicatesRequest request;
+    request.parameters = call_.parameters;
+    request.device_memory_limit = gpu_memory_limit();
+    request.bytes_descriptor = bytes_file_.get();
+    request.bytes_size = rows.bytes.size();
+    request.extents = rows.extents;
+    request.characters = characters();
+    request.signatures = rows.signatures;
+    return connection.submit(request, stop);
+}
+
+Status Work::take(const DaemonEvent& event, Stop stop) {
+    return keep(std::get<NearDuplicatesAnswer>(event).read(stop), stop);
+}
+
+Status Work::keep(Result<NearDuplicates> result, Stop stop) {
+    if (!result.ok()) return result.status();
+    answer = std::move(*result);
+    if (call_.wanted == Wanted::pairs) return {};
+    Result<std::vector<std::uint32_t>> found = answer.components(stop);
+    if (!found.ok()) return found.status();
+    components = std::move(*found);
+    component_sizes.resize(components.size());
+    for (const std::uint32_t first : components) ++component_sizes[first];
+    return {};
+}
+
+/// Reads the documents and compares them; the answer is in the returned work.
+Work* compare_documents(const Call& call, SetCall& set) {
+    Work* work = make_owned<Work>(set.context(), call, host_memory_limit());
+    run_document_query(call.query, work->rows);
+    set.times().lap("reading rows");
+    work->estimate();
+    run_computation(*work, set.times(), set.context());
+    return work;
+}
+
+Datum id_of(const Work* work, const IdType& type, std::uint32_t document) {
+    return id_at(type, work->rows.bytes.data() + work->rows.id_begins[document]);
+}
+
+void put_pairs(Work* work, const IdType& type, SetCall& set) {
+    const std::size_t count = work->answer.documents();
+    bool nulls[3] = {};
+    for (std::uint32_t document = 0; document < count; ++document) {
+        Failure failure;
+        if (!attempt(failure, [&]() -> Status {
+                work->answer.later_neighbours(document, work->neighbours);
+                return {};
+            }))
+            raise_failure(failure);
+        CHECK_FOR_INTERRUPTS();
+        for (std::size_t i = 0; i < work->neighbours.size(); ++i) {
+            const Neighbour& neighbour = work->neighbours[i];
+            if (i % 1024 == 1023) CHECK_FOR_INTERRUPTS();
+            Datum values[3] = {id_of(work, type, document), id_of(work, type, neighbour.document),
+                               Float8GetDatum(neighbour.edit_rate)};
+            set.put(values, nulls);
+        }
+    }
+}
+
+void put_groups(Work* work, const IdType& type, SetCall& set) {
+    bool nulls[3] = {};
+    for (std::uint32_t document = 0; document < work->components.size(); ++document) {
+        if (document % 1024 == 0) CHECK_FOR_INTERRUPTS();
+        const std::uint32_t first = work->components[document];
+        Datum values[3] = {id_of(work, type, document), id_of(work, type, first),
+                           Int64GetDatum(work->component_sizes[first])};
+        set.put(values, nulls);
+    }
+}
+
+Datum answer(FunctionCallInfo fcinfo, Wanted wanted, bool typed) {
+    const Call call = read_call(fcinfo, wanted, typed);
+    SetCall set(fcinfo, "near_duplicates");
+    Work* work = compare_documents(call, set);
+    const IdType id_type = id_type_of(call.query.id_type);
+    if (wanted == Wanted::pairs)
+        put_pairs(work, id_type, set);
+    else
+        put_groups(work, id_type, set);
+    work->rows.bytes.release();
+    set.end();
+    PG_RETURN_NULL();
+}
+
+}  // namespace
+}  // namespace gputext
+
+using namespace gputext;
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_near_duplicates);
+PG_FUNCTION_INFO_V1(gputext_near_duplicates_typed);
+PG_FUNCTION_INFO_V1(gputext_near_duplicate_groups);
+PG_FUNCTION_INFO_V1(gputext_near_duplicate_groups_typed);
+
+PGDLLEXPORT Datum gputext_near_duplicates(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, Wanted::pairs, false);
+}
+
+PGDLLEXPORT Datum gputext_near_duplicates_typed(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, Wanted::pairs, true);
+}
+
+PGDLLEXPORT Datum gputext_near_duplicate_groups(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, Wanted::groups, false);
+}
+
+PGDLLEXPORT Datum gputext_near_duplicate_groups_typed(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, Wanted::groups, true);
+}
+}

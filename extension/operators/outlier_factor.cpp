@@ -1,0 +1,103 @@
+#include "extension/base/postgres.hpp"
+
+#include "cpp/knn/outlier_factor.hpp"
+
+#include <cstring>
+
+#include "extension/base/owned.hpp"
+#include "extension/operators/scored_items.hpp"
+#include "extension/rows/set_call.hpp"
+#include "extension/rows/vector_arguments.hpp"
+#include "extension/rows/vector_query.hpp"
+#include "extension/server/computation.hpp"
+#include "extension/server/settings.hpp"
+
+namespace gputext {
+namespace {
+
+/// What a call's arguments say.
+struct Call {
+    InnerQuery items;
+    OutlierParameters parameters;
+};
+
+/// What a call needs until its last row; dies with the call's memory context.
+class Work : public ScoredItems {
+public:
+    Work(const Call& call, const IdType& id_type, std::size_t memory_limit)
+        : ScoredItems(id_type, memory_limit), parameters_(call.parameters) {}
+
+    JobSize size() const override {
+        const Vectors vectors = items.view();
+        return {items.size(), items.bytes(), knn_cpu_seconds(vectors, vectors, cpu_threads())};
+    }
+    Status compute(Execution& execution) override {
+        return keep(local_outlier_factors(parameters_, items.view(), execution));
+    }
+    void prepare_for_device() override { items.share(); }
+    Status submit(DaemonConnection& connection, Stop stop) override {
+        return connection.submit(
+            OutliersRequest{parameters_, items.files(), gpu_memory_limit(), -1}, stop);
+    }
+
+private:
+    OutlierParameters parameters_;
+};
+
+Metric distance_argument(FunctionCallInfo fcinfo, int argument) {
+    const Metric metric = metric_argument(fcinfo, argument);
+    if (metric == Metric::inner_product)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("metric must be 'euclidean', 'cosine' or 'manhattan' here"),
+                        errdetail("The inner product is not a distance.")));
+    return metric;
+}
+
+TieRule ties_argument(FunctionCallInfo fcinfo, int argument) {
+    const char* const ties = text_argument(fcinfo, argument, "ties");
+    if (std::strcmp(ties, "sklearn") == 0) return TieRule::sklearn;
+    if (std::strcmp(ties, "breunig") == 0) return TieRule::breunig;
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("ties must be 'sklearn' or 'breunig', not \"%s\"", ties)));
+    pg_unreachable();
+}
+
+/// Arguments: items, id_type where there is one, k, metric, ties.
+Call read_call(FunctionCallInfo fcinfo, bool typed) {
+    const int first = typed ? 2 : 1;
+    Call call{};
+    call.items.sql = text_argument(fcinfo, 0, "items");
+    call.items.id_type = id_type_argument(fcinfo, 1, typed);
+    call.parameters.k = k_argument(fcinfo, first);
+    call.parameters.metric = distance_argument(fcinfo, first + 1);
+    call.parameters.ties = ties_argument(fcinfo, first + 2);
+    call.parameters.memory_limit = host_memory_limit();
+    call.parameters.answer_limit = host_memory_limit();
+    return call;
+}
+
+Datum answer(FunctionCallInfo fcinfo, bool typed) {
+    const Call call = read_call(fcinfo, typed);
+    SetCall set(fcinfo, "local_outlier_factor");
+    Work* work =
+        make_owned<Work>(set.context(), call, id_type_of(call.items.id_type), host_memory_limit());
+    return answer_with_scores(call.items, *work, set);
+}
+
+}  // namespace
+}  // namespace gputext
+
+using namespace gputext;
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_local_outlier_factor);
+PG_FUNCTION_INFO_V1(gputext_local_outlier_factor_typed);
+
+PGDLLEXPORT Datum gputext_local_outlier_factor(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, false);
+}
+
+PGDLLEXPORT Datum gputext_local_outlier_factor_typed(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, true);
+}
+}

@@ -1,0 +1,29 @@
+#include "extension/operators/scored_items.hpp"
+
+#include <cmath>
+
+namespace gputext {
+
+Status ScoredItems::keep(Result<std::vector<double>> found) {
+    if (!found.ok()) return found.status();
+    scores = std::move(*found);
+    return {};
+}
+
+Datum answer_with_scores(const InnerQuery& query, ScoredItems& work, SetCall& set) {
+    run_vector_query(query, work.items);
+    work.check();
+    set.times().lap("reading rows");
+    run_computation(work, set.times(), set.context());
+    for (std::size_t row = 0; row < work.items.size(); ++row) {
+        if (row % 1024 == 0) CHECK_FOR_INTERRUPTS();
+        Datum values[2] = {work.items.id(row), Float8GetDatum(work.scores[row])};
+        bool nulls[2] = {false, std::isnan(work.scores[row])};
+        set.put(values, nulls);
+    }
+    work.items.release();
+    set.end();
+    return static_cast<Datum>(0);
+}
+
+}  // namespace gputext

@@ -1,0 +1,180 @@
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "utils/builtins.h"
+}
+
+#include <algorithm>
+
+#include "cpp/terms/tfidf.hpp"
+#include "extension/base/owned.hpp"
+#include "extension/rows/set_call.hpp"
+#include "extension/rows/term_arguments.hpp"
+#include "extension/rows/term_rows.hpp"
+#include "extension/rows/vector_arguments.hpp"
+#include "extension/server/activity.hpp"
+#include "extension/server/computation.hpp"
+#include "extension/server/settings.hpp"
+
+namespace gputext {
+namespace {
+
+const char* const kWanted =
+    "The inner query must give an id and a text or tsvector, in this order.";
+
+/// What a call's arguments say.
+struct Call {
+    InnerQuery items;
+    Oid config;
+    TermParameters parameters;
+};
+
+struct WeightedTerm {
+    double weight;
+    std::uint32_t term;
+};
+
+/// What a call needs until its last row; dies with the call's memory context.
+class Work final : public Computation {
+public:
+    Work(const Call& call, const IdType& id_type, std::size_t memory_limit)
+        : items("item", id_type, memory_limit), reader(call.config), parameters_(call.parameters) {}
+
+    VectorRows items;
+    TermReader reader;
+    std::vector<double> factors;      // of the terms
+    std::vector<WeightedTerm> terms;  // of the row on its way
+
+    JobSize size() const override { return {items.size(), items.bytes(), 0}; }
+    Status compute(Execution& execution) override;
+    // Counting takes less than sending.
+    bool has_device_job() const override { return false; }
+    void prepare_for_device() override {}
+    Status submit(DaemonConnection&, Stop) override { return {}; }
+    Status take(const DaemonEvent&, Stop) override { return {}; }
+
+    /// Fills `terms` with those of a row that weigh something, the heaviest first, and of one
+    /// weight in the order of their bytes.
+    Status weigh(std::size_t row);
+
+private:
+    TermParameters parameters_;
+};
+
+Status Work::compute(Execution& execution) {
+    const Vectors vectors = items.view();
+    const auto frequencies = document_frequencies(vectors, execution);
+    if (!frequencies.ok()) return frequencies.status();
+    factors = term_factors(parameters_, *frequencies, vectors.rows);
+    return {};
+}
+
+Status Work::weigh(std::size_t row) {
+    const Vectors vectors = items.view();
+    const std::size_t begin = vectors.begin(row);
+    terms.clear();
+    for (std::size_t i = begin; i < begin + vectors.stored(row); ++i) {
+        double count;
+        copy_elements(vectors, i, 1, &count);
+        const double weight = count * factors[vectors.columns[i]];
+        if (weight != 0) terms.push_back({weight, vectors.columns[i]});
+    }
+    const Vocabulary& vocabulary = reader.vocabulary();
+    std::sort(terms.begin(), terms.end(), [&](const WeightedTerm& a, const WeightedTerm& b) {
+        return a.weight != b.weight ? a.weight > b.weight
+                                    : vocabulary.term(a.term) < vocabulary.term(b.term);
+    });
+    return {};
+}
+
+class TextReceiver final : public RowReceiver {
+public:
+    explicit TextReceiver(Work& work) : work_(work) {}
+
+    WantedColumns wanted_columns() const override { return {2, 2, kWanted}; }
+    void check_columns(TupleDesc columns) override;
+    bool left_out(const bool* nulls) const override { return nulls[1]; }
+    void take_row(const Datum* values, const bool*) override {
+        append_terms(source_, values, work_.reader, work_.items);
+        show_rows(work_.items.size(), work_.items.bytes());
+    }
+    void report_nulls(int64 rows) override { report_null_terms(source_, rows); }
+
+private:
+    Work& work_;
+    TermSource source_{};
+};
+
+void TextReceiver::check_columns(TupleDesc columns) {
+    const std::optional<TermSource> source = term_source_of(columns);
+    if (!source)
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("the inner query gives no texts, but values of type %s",
+                               format_type_be(TupleDescAttr(columns, 1)->atttypid)),
+                        errdetail("%s", kWanted),
+                        errhint("Other types can be cast in the inner query, as in body::text.")));
+    source_ = *source;
+    set_term_type(source_, work_.items);
+}
+
+/// Arguments: items, id_type where there is one, config, min_document_frequency.
+Call read_call(FunctionCallInfo fcinfo, bool typed) {
+    const int first = typed ? 2 : 1;
+    Call call{};
+    call.items.sql = text_argument(fcinfo, 0, "items");
+    call.items.id_type = id_type_argument(fcinfo, 1, typed);
+    call.config = config_argument(fcinfo, first);
+    call.parameters.weighting = TermWeighting::tf_idf;
+    call.parameters.min_document_frequency = min_document_frequency_argument(fcinfo, first + 1);
+    return call;
+}
+
+void put_row(Work& work, std::size_t row, SetCall& set) {
+    Failure failure;
+    if (!attempt(failure, [&] { return work.weigh(row); })) raise_failure(failure);
+    CHECK_FOR_INTERRUPTS();
+    bool nulls[3] = {};
+    for (const WeightedTerm& weighted : work.terms) {
+        const std::string_view term = work.reader.vocabulary().term(weighted.term);
+        text* const name = cstring_to_text_with_len(term.data(), static_cast<int>(term.size()));
+        Datum values[3] = {work.items.id(row), PointerGetDatum(name),
+                           Float8GetDatum(weighted.weight)};
+        set.put(values, nulls);
+        pfree(name);
+    }
+}
+
+Datum answer(FunctionCallInfo fcinfo, bool typed) {
+    const Call call = read_call(fcinfo, typed);
+    SetCall set(fcinfo, "tfidf");
+    Work* work =
+        make_owned<Work>(set.context(), call, id_type_of(call.items.id_type), host_memory_limit());
+    TextReceiver receiver(*work);
+    run_inner_query(call.items, receiver);
+    work->items.finish();
+    work->items.set_dimensions(work->reader.vocabulary().size());
+    set.times().lap("reading rows");
+    run_computation(*work, set.times(), set.context());
+    for (std::size_t row = 0; row < work->items.size(); ++row) put_row(*work, row, set);
+    work->items.release();
+    set.end();
+    PG_RETURN_NULL();
+}
+
+}  // namespace
+}  // namespace gputext
+
+using namespace gputext;
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_tfidf);
+PG_FUNCTION_INFO_V1(gputext_tfidf_typed);
+
+PGDLLEXPORT Datum gputext_tfidf(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, false);
+}
+
+PGDLLEXPORT Datum gputext_tfidf_typed(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, true);
+}
+}

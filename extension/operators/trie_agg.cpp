@@ -1,0 +1,106 @@
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "lib/stringinfo.h"
+#include "utils/memutils.h"
+}
+
+#include <cstring>
+
+#include "cpp/base/vocabulary.hpp"
+#include "extension/base/failure.hpp"
+#include "extension/base/owned.hpp"
+#include "extension/operators/trie_build.hpp"
+#include "extension/rows/text_arguments.hpp"
+#include "extension/rows/trie_value.hpp"
+#include "extension/server/activity.hpp"
+#include "extension/server/time_split.hpp"
+
+namespace gputext {
+namespace {
+
+/// The state of the aggregate: words that come again take no more memory.
+struct Gathered : Vocabulary {
+    TrieStructure structure = TrieStructure::front;
+};
+
+TrieStructure structure_argument(std::string_view name) {
+    if (const auto structure = structure_named(name)) return *structure;
+    StringInfoData names;
+    initStringInfo(&names);
+    for (const TrieStructure structure : kTrieStructures)
+        appendStringInfo(&names, "%s%s", names.len == 0 ? "" : ", ", name_of(structure));
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("there is no structure of dictionaries named \"%.*s\"",
+                           static_cast<int>(name.size()), name.data()),
+                    errhint("The structures are: %s.", names.data)));
+}
+
+/// The transition function's third argument, where it has one; it has to be the same in all rows.
+void choose_structure(FunctionCallInfo fcinfo, Gathered* words) {
+    if (PG_NARGS() < 3) return;
+    if (PG_ARGISNULL(2))
+        ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                        errmsg("the structure of a dictionary must not be null")));
+    const TrieStructure structure = structure_argument(view_of(PG_GETARG_VARLENA_PP(2)));
+    if (words->size() > 0 && structure != words->structure)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("a dictionary has one structure, and not both %s and %s",
+                               name_of(words->structure), name_of(structure))));
+    words->structure = structure;
+}
+
+MemoryContext aggregate_context(FunctionCallInfo fcinfo) {
+    MemoryContext context;
+    if (!AggCheckCallContext(fcinfo, &context))
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("this function can only be called by the aggregate trie_agg")));
+    return context;
+}
+
+}  // namespace
+}  // namespace gputext
+
+using namespace gputext;
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_trie_agg_transition);
+PG_FUNCTION_INFO_V1(gputext_trie_agg_final);
+
+PGDLLEXPORT Datum gputext_trie_agg_transition(PG_FUNCTION_ARGS) {
+    MemoryContext context = aggregate_context(fcinfo);
+    auto* words = PG_ARGISNULL(0) ? nullptr : reinterpret_cast<Gathered*>(PG_GETARG_POINTER(0));
+    if (PG_ARGISNULL(1)) {
+        if (words == nullptr) PG_RETURN_NULL();
+        PG_RETURN_POINTER(words);
+    }
+    if (words == nullptr) words = make_owned<Gathered>(context);
+    choose_structure(fcinfo, words);
+    const std::string_view word = view_of(PG_GETARG_VARLENA_PP(1));
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            const bool added = words->add(word, stop_on_interrupt()) != Vocabulary::kNone;
+            return added ? Status() : Status::cancelled();
+        }))
+        raise_failure(failure);
+    PG_RETURN_POINTER(words);
+}
+
+PGDLLEXPORT Datum gputext_trie_agg_final(PG_FUNCTION_ARGS) {
+    MemoryContext context = aggregate_context(fcinfo);
+    if (PG_ARGISNULL(0)) PG_RETURN_NULL();
+    const auto& words = *reinterpret_cast<const Gathered*>(PG_GETARG_POINTER(0));
+    // Ends before the words do.
+    MemoryContext own = AllocSetContextCreate(context, "gputext trie_agg", ALLOCSET_SMALL_SIZES);
+    begin_activity("trie_agg", own);
+    TimeSplit times;
+    TrieBuild* const build = make_owned<TrieBuild>(own, words.structure, words);
+    run_computation(*build, times, own);
+    varlena* const value = new_trie_value(build->image.size());
+    std::memcpy(VARDATA(value), build->image.data(), build->image.size());
+    times.lap("making the value");
+    times.report("trie_agg");
+    MemoryContextDelete(own);
+    PG_RETURN_POINTER(value);
+}
+}

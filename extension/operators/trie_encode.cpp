@@ -1,0 +1,266 @@
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "parser/parse_coerce.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+}
+
+#include <vector>
+
+#include "cpp/trie/trie.hpp"
+#include "extension/base/owned.hpp"
+#include "extension/operators/word_lookup.hpp"
+#include "extension/rows/inner_query.hpp"
+#include "extension/rows/packed_rows.hpp"
+#include "extension/rows/parsed_pieces.hpp"
+#include "extension/rows/set_call.hpp"
+#include "extension/rows/term_arguments.hpp"
+#include "extension/rows/text_arguments.hpp"
+#include "extension/rows/trie_value.hpp"
+#include "extension/rows/vector_arguments.hpp"
+#include "extension/rows/word_rows.hpp"
+#include "extension/server/activity.hpp"
+#include "extension/server/computation.hpp"
+#include "extension/server/settings.hpp"
+
+namespace gputext {
+namespace {
+
+/// What the rows of the inner query are.
+enum class Rows { words, documents };
+
+const char* wanted(Rows rows) {
+    return rows == Rows::words
+               ? "The inner query must give an id and a word of type text, in this order."
+               : "The inner query must give an id and a text, in this order.";
+}
+
+/// What a call's arguments say.
+struct Call {
+    Rows rows;
+    InnerQuery query;
+    Oid config;  // of documents
+};
+
+/// The rows of a call: ids and the numbers of their words. Dies with the call's memory context.
+struct EncodedRows {
+    EncodedRows(const Call& arguments, const IdType& type, std::size_t memory_limit)
+        : call(arguments),
+          id_type(type),
+          ids(memory_limit),
+          numbers(memory_limit),
+          words(memory_limit) {}
+
+    const Call call;
+    const IdType id_type;
+    std::size_t size = 0;
+    PackedBytes ids;
+    std::vector<std::uint64_t> id_begins;  // in ids; none for ids that are packed by value
+    PackedBytes numbers;                   // u32 of each word of all rows
+    std::vector<std::uint64_t> ends;       // of each document's numbers; none for words
+    WordRows words;
+
+    std::uint64_t bytes() const { return ids.size() + numbers.size() + words.bytes(); }
+    Datum id(std::size_t row) const {
+        return id_at(id_type,
+                     ids.data() + (id_type.by_value ? row * sizeof(Datum) : id_begins[row]));
+    }
+    /// Number of the word at that place among the words of all rows.
+    std::uint32_t number(std::uint64_t place) const {
+        return reinterpret_cast<const std::uint32_t*>(numbers.data())[place];
+    }
+    void finish() {
+        ids.finish();
+        numbers.finish();
+        words.finish();
+    }
+    void release() {
+        ids.release();
+        numbers.release();
+        words.release();
+    }
+};
+
+class WordReceiver final : public RowReceiver {
+public:
+    explicit WordReceiver(EncodedRows& rows) : rows_(rows) {}
+
+    WantedColumns wanted_columns() const override { return {2, 2, wanted(rows_.call.rows)}; }
+    void check_columns(TupleDesc columns) override;
+    bool left_out(const bool* nulls) const override { return nulls[1]; }
+    void take_row(const Datum* values, const bool*) override;
+    void report_nulls(int64 rows) override;
+
+private:
+    void add_word(std::string_view word) {
+        const std::uint32_t number = rows_.words.add(word);
+        rows_.numbers.append(&number, sizeof number);
+    }
+    void add_document(std::string_view text);
+
+    EncodedRows& rows_;
+};
+
+void WordReceiver::check_columns(TupleDesc columns) {
+    const Rows rows = rows_.call.rows;
+    // Not of char(n), whose blanks are no part of a word.
+    if (!IsBinaryCoercible(base_type_of_column(columns, 1), TEXTOID))
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("the inner query gives no texts, but values of type %s",
+                               format_type_be(TupleDescAttr(columns, 1)->atttypid)),
+                        errdetail("%s", wanted(rows)),
+                        errhint("Other types can be cast in the inner query, as in body::text.")));
+}
+
+/// In a memory context that is reset behind each piece.
+void WordReceiver::add_document(std::string_view text) {
+    MemoryContext context =
+        AllocSetContextCreate(CurrentMemoryContext, "gputext piece", ALLOCSET_DEFAULT_SIZES);
+    MemoryContext before = MemoryContextSwitchTo(context);
+    for (std::size_t begin = 0; begin < text.size();) {
+        CHECK_FOR_INTERRUPTS();
+        const std::size_t end = end_of_piece(text, begin);
+        const ParsedText parsed = parse_piece(rows_.call.config, text.substr(begin, end - begin));
+        for (int32 i = 0; i < parsed.curwords; ++i)
+            if (!seen_at_position(parsed.words, i))
+                add_word({parsed.words[i].word, parsed.words[i].len});
+        MemoryContextReset(context);
+        begin = end;
+    }
+    MemoryContextSwitchTo(before);
+    MemoryContextDelete(context);
+}
+
+void WordReceiver::take_row(const Datum* values, const bool*) {
+    const varlena* const text = PG_DETOAST_DATUM_PACKED(values[1]);
+    const bool words = rows_.call.rows == Rows::words;
+    if (words)
+        add_word(view_of(text));
+    else
+        add_document(view_of(text));
+    const std::size_t id_begin = append_id(rows_.ids, rows_.id_type, values[0]);
+    ++rows_.size;
+    Failure failure;
+    if ((!words || !rows_.id_type.by_value) && !attempt(failure, [&]() -> Status {
+            if (!rows_.id_type.by_value) rows_.id_begins.push_back(id_begin);
+            if (!words) rows_.ends.push_back(rows_.numbers.size() / sizeof(std::uint32_t));
+            return {};
+        }))
+        raise_failure(failure);
+    show_rows(rows_.size, rows_.bytes());
+}
+
+void WordReceiver::report_nulls(int64 rows) {
+    const auto count = static_cast<long long>(rows);
+    const auto plural = static_cast<unsigned long>(rows);
+    if (rows_.call.rows == Rows::words)
+        ereport(NOTICE, (errmsg_plural("skipped %lld word that is null",
+                                       "skipped %lld words that are null", plural, count)));
+    else
+        ereport(NOTICE, (errmsg_plural("skipped %lld text that is null",
+                                       "skipped %lld texts that are null", plural, count)));
+}
+
+/// Arguments: dictionary, the inner query, id_type where there is one, config for documents.
+Call read_call(FunctionCallInfo fcinfo, Rows rows, bool typed) {
+    refuse_null(fcinfo, 0, "dictionary");
+    Call call{};
+    call.rows = rows;
+    call.query.sql = text_argument(fcinfo, 1, rows == Rows::words ? "words" : "docs");
+    call.query.id_type = id_type_argument(fcinfo, 2, typed);
+    if (rows == Rows::documents) call.config = config_argument(fcinfo, typed ? 3 : 2);
+    return call;
+}
+
+/// The codes of the words from one place to another among all rows' words.
+Datum code_array(const EncodedRows& rows, const WordLookup& lookup, std::uint64_t begin,
+                 std::uint64_t end) {
+    const std::uint64_t count = end - begin;
+    if (count > MaxAllocSize / sizeof(Datum))
+        ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                        errmsg("a text has %llu words, more than an array can hold",
+                               static_cast<unsigned long long>(count))));
+    if (count == 0) return PointerGetDatum(construct_empty_array(INT8OID));
+    auto* const values = static_cast<Datum*>(palloc(count * sizeof(Datum)));
+    auto* const nulls = static_cast<bool*>(palloc(count * sizeof(bool)));
+    for (std::uint64_t i = 0; i < count; ++i) {
+        const std::uint32_t code = lookup.codes[rows.number(begin + i)];
+        nulls[i] = code == Trie::kNone;
+        values[i] = Int64GetDatum(code);
+    }
+    int size = static_cast<int>(count), lower_bound = 1;
+    ArrayType* const array = construct_md_array(values, nulls, 1, &size, &lower_bound, INT8OID,
+                                                sizeof(int64), FLOAT8PASSBYVAL, TYPALIGN_DOUBLE);
+    pfree(values);
+    pfree(nulls);
+    return PointerGetDatum(array);
+}
+
+void put_row(const EncodedRows& rows, const WordLookup& lookup, std::size_t row, SetCall& set) {
+    bool nulls[2] = {};
+    Datum values[2] = {rows.id(row), 0};
+    if (rows.call.rows == Rows::words) {
+        const std::uint32_t code = lookup.codes[rows.number(row)];
+        nulls[1] = code == Trie::kNone;
+        values[1] = Int64GetDatum(code);
+        set.put(values, nulls);
+    } else {
+        values[1] = code_array(rows, lookup, row == 0 ? 0 : rows.ends[row - 1], rows.ends[row]);
+        set.put(values, nulls);
+        pfree(DatumGetPointer(values[1]));
+    }
+}
+
+Datum answer(FunctionCallInfo fcinfo, Rows kind, bool typed) {
+    const Call call = read_call(fcinfo, kind, typed);
+    SetCall set(fcinfo, kind == Rows::words ? "trie_encode" : "trie_encode_documents");
+    const OpenImage dictionary = open_trie_argument(fcinfo, 0, set.context());
+    set.times().lap("opening the dictionary");
+    EncodedRows* rows = make_owned<EncodedRows>(set.context(), call, id_type_of(call.query.id_type),
+                                                host_memory_limit());
+    WordReceiver receiver(*rows);
+    run_inner_query(call.query, receiver);
+    rows->finish();
+    set.times().lap("reading rows");
+    // Behind the rows, so that it ends before they do.
+    WordLookup* lookup = make_owned<WordLookup>(set.context(), dictionary.image, *dictionary.trie,
+                                                rows->words, rows->size);
+    run_computation(*lookup, set.times(), set.context());
+    for (std::size_t row = 0; row < rows->size; ++row) {
+        if (row % 1024 == 0) CHECK_FOR_INTERRUPTS();
+        put_row(*rows, *lookup, row, set);
+    }
+    rows->release();
+    set.end();
+    PG_RETURN_NULL();
+}
+
+}  // namespace
+}  // namespace gputext
+
+using namespace gputext;
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_trie_encode);
+PG_FUNCTION_INFO_V1(gputext_trie_encode_typed);
+PG_FUNCTION_INFO_V1(gputext_trie_encode_documents);
+PG_FUNCTION_INFO_V1(gputext_trie_encode_documents_typed);
+
+PGDLLEXPORT Datum gputext_trie_encode(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, Rows::words, false);
+}
+
+PGDLLEXPORT Datum gputext_trie_encode_typed(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, Rows::words, true);
+}
+
+PGDLLEXPORT Datum gputext_trie_encode_documents(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, Rows::documents, false);
+}
+
+PGDLLEXPORT Datum gputext_trie_encode_documents_typed(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, Rows::documents, true);
+}
+}

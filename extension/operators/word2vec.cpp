@@ -1,0 +1,219 @@
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+}
+
+#include <algorithm>
+#include <cstring>
+
+#include "extension/base/failure.hpp"
+#include "extension/base/owned.hpp"
+#include "extension/operators/word2vec_training.hpp"
+#include "extension/rows/set_call.hpp"
+#include "extension/rows/term_arguments.hpp"
+#include "extension/rows/token_query.hpp"
+#include "extension/rows/training_vocabulary.hpp"
+#include "extension/rows/word_arguments.hpp"
+#include "extension/server/settings.hpp"
+
+namespace gputext {
+namespace {
+
+/// What a call's arguments say.
+struct Call {
+    const char* docs;
+    const char* initial;  // null without
+    std::uint32_t min_count;
+    double sample;
+    Oid config;
+    bool own_batch;  // else by the size of the texts
+    TrainingParameters parameters;
+};
+
+// ---- Arguments ----
+
+WordModel model_argument(FunctionCallInfo fcinfo, int argument) {
+    const char* const name = text_argument(fcinfo, argument, "model");
+    if (std::strcmp(name, "skipgram") == 0) return WordModel::skipgram;
+    if (std::strcmp(name, "cbow") == 0) return WordModel::cbow;
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("model must be 'skipgram' or 'cbow', not \"%s\"", name)));
+    pg_unreachable();
+}
+
+bool farthest_argument(FunctionCallInfo fcinfo, int argument) {
+    const char* const name = text_argument(fcinfo, argument, "sampling");
+    if (std::strcmp(name, "farthest") == 0) return true;
+    if (std::strcmp(name, "unigram") == 0) return false;
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("sampling must be 'unigram' or 'farthest', not \"%s\"", name)));
+    pg_unreachable();
+}
+
+double sample_argument(FunctionCallInfo fcinfo, int argument) {
+    refuse_null(fcinfo, argument, "sample");
+    const double sample = PG_GETARG_FLOAT8(argument);
+    if (!(sample >= 0 && sample <= 1))
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("sample must be from 0 to 1, not %g", sample)));
+    return sample;
+}
+
+/// By the model where it is null.
+float learning_rate_argument(FunctionCallInfo fcinfo, int argument, WordModel model) {
+    return PG_ARGISNULL(argument) ? usual_learning_rate(model)
+                                  : static_cast<float>(PG_GETARG_FLOAT8(argument));
+}
+
+/// From 0; the second half where it is null.
+std::uint32_t farthest_from_argument(FunctionCallInfo fcinfo, int argument, std::uint32_t epochs) {
+    if (PG_ARGISNULL(argument)) return epochs / 2;
+    const std::uint32_t epoch = count_argument(fcinfo, argument, "farthest_from_epoch");
+    if (epoch > epochs)
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                 errmsg("farthest_from_epoch must be at most epochs, %u, not %u", epochs, epoch)));
+    return epoch - 1;
+}
+
+/// docs, model, dimensions, window_size, negative, sampling, min_count, sample, epochs,
+/// learning_rate, seed, config, initial, farthest, farthest_from_epoch, replicas, batch.
+void read_arguments(FunctionCallInfo fcinfo, Call& call) {
+    TrainingParameters& parameters = call.parameters;
+    call.docs = text_argument(fcinfo, 0, "docs");
+    parameters.model = model_argument(fcinfo, 1);
+    parameters.dimensions = count_argument(fcinfo, 2, "dimensions");
+    parameters.window = count_argument(fcinfo, 3, "window_size");
+    parameters.negative = count_argument(fcinfo, 4, "negative");
+    const bool farthest = farthest_argument(fcinfo, 5);
+    call.min_count = count_argument(fcinfo, 6, "min_count");
+    call.sample = sample_argument(fcinfo, 7);
+    parameters.epochs = count_argument(fcinfo, 8, "epochs");
+    parameters.learning_rate = learning_rate_argument(fcinfo, 9, parameters.model);
+    refuse_null(fcinfo, 10, "seed");
+    parameters.seed = static_cast<std::uint64_t>(PG_GETARG_INT64(10));
+    call.config = config_argument(fcinfo, 11);
+    call.initial = PG_ARGISNULL(12) ? nullptr : text_argument(fcinfo, 12, "initial");
+    const std::uint32_t far_count = count_argument(fcinfo, 13, "farthest");
+    parameters.far_count = farthest ? far_count : 0;
+    parameters.farthest_from = farthest_from_argument(fcinfo, 14, parameters.epochs);
+    parameters.shards = count_argument(fcinfo, 15, "replicas");
+    call.own_batch = !PG_ARGISNULL(16);
+    if (call.own_batch) parameters.batch = count_argument(fcinfo, 16, "batch");
+    Failure failure;
+    if (!attempt(failure,
+                 [&] { return check_training(parameters, TrainingParameters::kMostWords); }))
+        raise_failure(failure);
+}
+
+// ---- Words ----
+
+void read_initial(const Call& call, TrainingWords& words) {
+    read_model(call.initial, {true, true}, words.model);
+    const std::size_t dimensions = words.model.dimensions();
+    if (words.model.words() > 0 && dimensions != call.parameters.dimensions)
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                 errmsg("the vectors of initial have %zu dimensions, not %u", dimensions,
+                        call.parameters.dimensions),
+                 errhint("With dimensions => %zu training goes on from there.", dimensions)));
+}
+
+[[noreturn]] void raise_no_words(const Call& call, const TrainingWords& words) {
+    if (words.reader.vocabulary().size() == 0)
+        ereport(ERROR, (errcode(ERRCODE_NO_DATA_FOUND), errmsg("the texts have no words")));
+    ereport(ERROR, (errcode(ERRCODE_NO_DATA_FOUND),
+                    errmsg("no word occurs %u times in the texts", call.min_count),
+                    errhint("A smaller min_count keeps more of their %u different words.",
+                            words.reader.vocabulary().size())));
+    pg_unreachable();
+}
+
+/// Reads the model to go on from and the texts, and numbers their words.
+void read_words(Call& call, TrainingWords& words, SetCall& set) {
+    if (call.initial != nullptr) read_initial(call, words);
+    read_tokens(call.docs, words.reader);
+    set.times().lap("reading rows");
+    words.choose(call.min_count);
+    set.times().lap("numbering words");
+    if (words.tokens.size() == 0) raise_no_words(call, words);
+    TrainingParameters& parameters = call.parameters;
+    parameters.far_count = std::min(parameters.far_count, words.size() - 1);
+    if (!call.own_batch) parameters.batch = usual_batch(words.tokens.size(), parameters.shards);
+}
+
+// ---- Rows ----
+
+/// An array of so many zeros, to be filled for one row after the other.
+ArrayType* new_real_array(std::uint32_t size) {
+    Datum* const zeros = static_cast<Datum*>(palloc0(size * sizeof(Datum)));
+    return construct_array(zeros, static_cast<int>(size), FLOAT4OID, sizeof(float4), true,
+                           TYPALIGN_INT);
+}
+
+void put_rows(const TrainingWords& words, const TrainingModel& model, std::uint32_t dimensions,
+              SetCall& set) {
+    auto* order = make_owned<std::vector<std::uint32_t>>(set.context());
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            *order = words.by_frequency();
+            return {};
+        }))
+        raise_failure(failure);
+    ArrayType* const vector = new_real_array(dimensions);
+    ArrayType* const output = new_real_array(dimensions);
+    const std::size_t bytes = dimensions * sizeof(float);
+    bool nulls[4] = {};
+    for (const std::uint32_t number : *order) {
+        CHECK_FOR_INTERRUPTS();
+        const std::string_view word = words.word(number);
+        const std::size_t begin = std::size_t{number} * dimensions;
+        std::memcpy(ARR_DATA_PTR(vector), model.vectors.data() + begin, bytes);
+        std::memcpy(ARR_DATA_PTR(output), model.outputs.data() + begin, bytes);
+        text* const name = cstring_to_text_with_len(word.data(), static_cast<int>(word.size()));
+        Datum values[4] = {PointerGetDatum(name),
+                           Int64GetDatum(static_cast<int64>(words.chosen.counts[number])),
+                           PointerGetDatum(vector), PointerGetDatum(output)};
+        set.put(values, nulls);
+        pfree(name);
+    }
+}
+
+/// Negatives that are always the same few words teach little.
+void report_hub(const Training::Hub& hub) {
+    if (hub.of == 0) return;
+    ereport(NOTICE, (errmsg("a single word is among the farthest words of %.1f %% of the words",
+                            100 * static_cast<double>(hub.lists) / static_cast<double>(hub.of))));
+}
+
+Datum answer(FunctionCallInfo fcinfo) {
+    Call call{};
+    read_arguments(fcinfo, call);
+    SetCall set(fcinfo, "word2vec");
+    auto* words = make_owned<TrainingWords>(set.context(), call.config, host_memory_limit());
+    read_words(call, *words, set);
+    check_training_memory(call.parameters, words->size(), words->tokens.size());
+    auto* training = make_owned<WordTraining>(set.context(), call.parameters, call.sample, *words);
+    run_computation(*training, set.times(), set.context());
+    put_rows(*words, training->model, call.parameters.dimensions, set);
+    report_hub(training->hub);
+    words->release();
+    set.end();
+    PG_RETURN_NULL();
+}
+
+}  // namespace
+}  // namespace gputext
+
+using namespace gputext;
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_word2vec);
+
+PGDLLEXPORT Datum gputext_word2vec(PG_FUNCTION_ARGS) {
+    return answer(fcinfo);
+}
+}

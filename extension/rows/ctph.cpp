@@ -1,0 +1,232 @@
+#include "extension/rows/ctph.hpp"
+
+extern "C" {
+#include "common/hashfn.h"
+#include "libpq/pqformat.h"
+}
+
+#include <cstring>
+
+#include "extension/base/failure.hpp"
+#include "extension/rows/text_arguments.hpp"
+
+namespace gputext {
+
+std::size_t signature_length(int32 max_length) {
+    if (max_length < 1 || max_length > static_cast<int32>(Ctph::max_length))
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("max_length must be between 1 and %d, not %d",
+                               static_cast<int>(Ctph::max_length), max_length)));
+    return static_cast<std::size_t>(max_length);
+}
+
+}  // namespace gputext
+
+using namespace gputext;
+
+namespace {
+
+/// Longest text form: a block size of 10 digits, two parts, two colons.
+constexpr std::size_t kMostText = 10 + 2 * Ctph::max_length + 2;
+
+/// A signature in memory that an ereport may jump over.
+struct PlainCtph {
+    uint8 level;
+    uint16 first_length;
+    std::size_t letters_size;
+    char letters[2 * Ctph::max_length];
+};
+
+void store(PlainCtph& plain, const Ctph& signature) noexcept {
+    plain.level = signature.level;
+    plain.first_length = signature.first_length;
+    plain.letters_size = signature.letters.size();
+    std::memcpy(plain.letters, signature.letters.data(), plain.letters_size);
+}
+
+StoredCtph* make_ctph(const PlainCtph& plain) {
+    const std::size_t size = offsetof(StoredCtph, letters) + plain.letters_size;
+    auto* stored = static_cast<StoredCtph*>(palloc0(size));
+    SET_VARSIZE(stored, size);
+    stored->level = plain.level;
+    stored->first_length = plain.first_length;
+    std::memcpy(stored->letters, plain.letters, plain.letters_size);
+    return stored;
+}
+
+int compare_arguments(FunctionCallInfo fcinfo) {
+    const StoredCtph* a = ctph_argument(PG_GETARG_DATUM(0));
+    const StoredCtph* b = ctph_argument(PG_GETARG_DATUM(1));
+    int order = 0;
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            order = compare_ctph(read_ctph(*a), read_ctph(*b));
+            return {};
+        }))
+        raise_failure(failure);
+    PG_FREE_IF_COPY(const_cast<StoredCtph*>(a), 0);
+    PG_FREE_IF_COPY(const_cast<StoredCtph*>(b), 1);
+    return order;
+}
+
+/// What is hashed and what must be equal: all behind the length word.
+Bytes payload(const StoredCtph* stored) {
+    return {reinterpret_cast<const std::uint8_t*>(VARDATA(stored)), VARSIZE(stored) - VARHDRSZ};
+}
+
+}  // namespace
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_ctph_in);
+PG_FUNCTION_INFO_V1(gputext_ctph_out);
+PG_FUNCTION_INFO_V1(gputext_ctph_recv);
+PG_FUNCTION_INFO_V1(gputext_ctph_send);
+PG_FUNCTION_INFO_V1(gputext_ctph_eq);
+PG_FUNCTION_INFO_V1(gputext_ctph_ne);
+PG_FUNCTION_INFO_V1(gputext_ctph_lt);
+PG_FUNCTION_INFO_V1(gputext_ctph_le);
+PG_FUNCTION_INFO_V1(gputext_ctph_gt);
+PG_FUNCTION_INFO_V1(gputext_ctph_ge);
+PG_FUNCTION_INFO_V1(gputext_ctph_cmp);
+PG_FUNCTION_INFO_V1(gputext_ctph_hash);
+PG_FUNCTION_INFO_V1(gputext_ctph_hash_extended);
+PG_FUNCTION_INFO_V1(gputext_ctph_signature);
+PG_FUNCTION_INFO_V1(gputext_edit_rate_ctph);
+
+PGDLLEXPORT Datum gputext_ctph_in(PG_FUNCTION_ARGS) {
+    const char* text = PG_GETARG_CSTRING(0);
+    PlainCtph plain;
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            const Result<Ctph> signature = parse_ctph(text);
+            if (!signature.ok()) return signature.status();
+            store(plain, *signature);
+            return {};
+        }))
+        ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+                        errmsg("invalid input syntax for type ctph: \"%s\"", text),
+                        errdetail("In this text, %s.", failure.message)));
+    PG_RETURN_POINTER(make_ctph(plain));
+}
+
+PGDLLEXPORT Datum gputext_ctph_out(PG_FUNCTION_ARGS) {
+    const StoredCtph* stored = ctph_argument(PG_GETARG_DATUM(0));
+    auto* text = static_cast<char*>(palloc(kMostText + 1));
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            const std::string formatted = format_ctph(read_ctph(*stored));
+            std::memcpy(text, formatted.c_str(), formatted.size() + 1);
+            return {};
+        }))
+        raise_failure(failure);
+    PG_RETURN_CSTRING(text);
+}
+
+/// Binary form: level (int8), length of the first part (int16), then the letters of both.
+PGDLLEXPORT Datum gputext_ctph_recv(PG_FUNCTION_ARGS) {
+    auto* message = reinterpret_cast<StringInfo>(PG_GETARG_POINTER(0));
+    PlainCtph plain;
+    // pq_getmsgint() would take this for a defect of the protocol and not of the value.
+    if (message->len - message->cursor < 3)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+                        errmsg("invalid binary value of type ctph"),
+                        errdetail("It has fewer than 3 bytes.")));
+    plain.level = static_cast<uint8>(pq_getmsgbyte(message));
+    plain.first_length = static_cast<uint16>(pq_getmsgint(message, 2));
+    const int size = message->len - message->cursor;
+    if (size > static_cast<int>(sizeof plain.letters))
+        ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+                        errmsg("invalid binary value of type ctph"),
+                        errdetail("It has %d letters, and may have %d.", size,
+                                  static_cast<int>(sizeof plain.letters))));
+    plain.letters_size = static_cast<std::size_t>(size);
+    pq_copymsgbytes(message, plain.letters, size);
+    Failure failure;
+    if (!attempt(failure, [&] {
+            return check_ctph(
+                {plain.level, plain.first_length, std::string(plain.letters, plain.letters_size)});
+        }))
+        ereport(ERROR, (errcode(ERRCODE_INVALID_BINARY_REPRESENTATION),
+                        errmsg("invalid binary value of type ctph"),
+                        errdetail("In this value, %s.", failure.message)));
+    PG_RETURN_POINTER(make_ctph(plain));
+}
+
+PGDLLEXPORT Datum gputext_ctph_send(PG_FUNCTION_ARGS) {
+    const StoredCtph* stored = ctph_argument(PG_GETARG_DATUM(0));
+    StringInfoData message;
+    pq_begintypsend(&message);
+    pq_sendint8(&message, stored->level);
+    pq_sendint16(&message, stored->first_length);
+    pq_sendbytes(&message, stored->letters, static_cast<int>(stored->letters_size()));
+    PG_RETURN_BYTEA_P(pq_endtypsend(&message));
+}
+
+PGDLLEXPORT Datum gputext_ctph_eq(PG_FUNCTION_ARGS) {
+    PG_RETURN_BOOL(compare_arguments(fcinfo) == 0);
+}
+
+PGDLLEXPORT Datum gputext_ctph_ne(PG_FUNCTION_ARGS) {
+    PG_RETURN_BOOL(compare_arguments(fcinfo) != 0);
+}
+
+PGDLLEXPORT Datum gputext_ctph_lt(PG_FUNCTION_ARGS) {
+    PG_RETURN_BOOL(compare_arguments(fcinfo) < 0);
+}
+
+PGDLLEXPORT Datum gputext_ctph_le(PG_FUNCTION_ARGS) {
+    PG_RETURN_BOOL(compare_arguments(fcinfo) <= 0);
+}
+
+PGDLLEXPORT Datum gputext_ctph_gt(PG_FUNCTION_ARGS) {
+    PG_RETURN_BOOL(compare_arguments(fcinfo) > 0);
+}
+
+PGDLLEXPORT Datum gputext_ctph_ge(PG_FUNCTION_ARGS) {
+    PG_RETURN_BOOL(compare_arguments(fcinfo) >= 0);
+}
+
+PGDLLEXPORT Datum gputext_ctph_cmp(PG_FUNCTION_ARGS) {
+    PG_RETURN_INT32(compare_arguments(fcinfo));
+}
+
+PGDLLEXPORT Datum gputext_ctph_hash(PG_FUNCTION_ARGS) {
+    const Bytes bytes = payload(ctph_argument(PG_GETARG_DATUM(0)));
+    return hash_any(bytes.data(), static_cast<int>(bytes.size()));
+}
+
+PGDLLEXPORT Datum gputext_ctph_hash_extended(PG_FUNCTION_ARGS) {
+    const Bytes bytes = payload(ctph_argument(PG_GETARG_DATUM(0)));
+    return hash_any_extended(bytes.data(), static_cast<int>(bytes.size()), PG_GETARG_INT64(1));
+}
+
+/// Takes a text or a bytea: both are hashed byte by byte.
+PGDLLEXPORT Datum gputext_ctph_signature(PG_FUNCTION_ARGS) {
+    const varlena* document = PG_GETARG_VARLENA_PP(0);
+    const std::size_t longest = signature_length(PG_GETARG_INT32(1));
+    PlainCtph plain;
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            const Result<Ctph> signature =
+                ctph_signature(bytes_of(document), longest, stop_on_interrupt());
+            if (!signature.ok()) return signature.status();
+            store(plain, *signature);
+            return {};
+        }))
+        raise_failure(failure);
+    PG_RETURN_POINTER(make_ctph(plain));
+}
+
+PGDLLEXPORT Datum gputext_edit_rate_ctph(PG_FUNCTION_ARGS) {
+    const StoredCtph* a = ctph_argument(PG_GETARG_DATUM(0));
+    const StoredCtph* b = ctph_argument(PG_GETARG_DATUM(1));
+    double rate = 0;
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            rate = edit_rate(read_ctph(*a), read_ctph(*b));
+            return {};
+        }))
+        raise_failure(failure);
+    PG_RETURN_FLOAT8(rate);
+}
+}

@@ -1,0 +1,105 @@
+#include "extension/rows/document_query.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+}
+
+#include "extension/base/failure.hpp"
+#include "extension/rows/ctph.hpp"
+#include "extension/rows/text_arguments.hpp"
+#include "extension/server/activity.hpp"
+
+namespace gputext {
+namespace {
+
+const char* const kWanted =
+    "The inner query must give an id, a document of type text or bytea, and optionally its "
+    "signature of type "
+    "ctph, in this order.";
+
+bool is_text(Oid type) {
+    return type == TEXTOID || type == VARCHAROID;
+}
+
+/// The type is found by its functions, since it may lie in any schema, and others of its name too.
+bool is_ctph(Oid type) {
+    Oid input_function;
+    Oid io_parameter;
+    if (!OidIsValid(type) || get_typtype(type) != TYPTYPE_BASE) return false;
+    getTypeInputInfo(type, &input_function, &io_parameter);
+    FmgrInfo info;
+    fmgr_info(input_function, &info);
+    return info.fn_addr == gputext_ctph_in;
+}
+
+void check_types(TupleDesc columns) {
+    const Oid document = base_type_of_column(columns, 1);
+    if (!is_text(document) && document != BYTEAOID)
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("the documents of the inner query are of type %s, not text or bytea",
+                               format_type_be(TupleDescAttr(columns, 1)->atttypid)),
+                        errdetail("%s", kWanted),
+                        errhint("Other types can be cast in the inner query, as in body::text.")));
+    if (columns->natts == 3 && !is_ctph(base_type_of_column(columns, 2)))
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("the signatures of the inner query are of type %s, not ctph",
+                               format_type_be(TupleDescAttr(columns, 2)->atttypid)),
+                        errdetail("%s", kWanted)));
+}
+
+class DocumentReceiver : public RowReceiver {
+public:
+    DocumentReceiver(Oid id_type, DocumentRows& rows)
+        : id_type_(id_type_of(id_type)), rows_(rows) {}
+
+    WantedColumns wanted_columns() const override { return {2, 3, kWanted}; }
+    void check_columns(TupleDesc columns) override {
+        check_types(columns);
+        rows_.binary = base_type_of_column(columns, 1) == BYTEAOID;
+        has_signatures_ = columns->natts == 3;
+    }
+    bool left_out(const bool* nulls) const override { return nulls[1]; }
+    void take_row(const Datum* values, const bool* nulls) override;
+    void report_nulls(int64 rows) override {
+        ereport(NOTICE,
+                (errmsg_plural("skipped %lld document that is null",
+                               "skipped %lld documents that are null",
+                               static_cast<unsigned long>(rows), static_cast<long long>(rows))));
+    }
+
+private:
+    IdType id_type_;
+    DocumentRows& rows_;
+    bool has_signatures_ = false;
+};
+
+void DocumentReceiver::take_row(const Datum* values, const bool* nulls) {
+    const std::size_t id_begin = append_id(rows_.bytes, id_type_, values[0]);
+    const varlena* document = PG_DETOAST_DATUM_PACKED(values[1]);
+    const Bytes bytes = bytes_of(document);
+    const Extent extent{rows_.bytes.size(), bytes.size()};
+    rows_.bytes.append(bytes.data(), bytes.size());
+    const StoredCtph* signature = has_signatures_ && !nulls[2] ? ctph_argument(values[2]) : nullptr;
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            rows_.id_begins.push_back(id_begin);
+            rows_.extents.push_back(extent);
+            if (has_signatures_) rows_.signatures.emplace_back();
+            if (signature != nullptr) rows_.signatures.back() = read_ctph(*signature);
+            return {};
+        }))
+        raise_failure(failure);
+    show_rows(rows_.extents.size(), rows_.bytes.size());
+}
+
+}  // namespace
+
+void run_document_query(const InnerQuery& query, DocumentRows& rows) {
+    DocumentReceiver receiver(query.id_type, rows);
+    run_inner_query(query, receiver);
+    rows.bytes.finish();
+}
+
+}  // namespace gputext

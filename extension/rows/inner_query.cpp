@@ -1,0 +1,191 @@
+#include "extension/rows/inner_query.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "executor/spi.h"
+#include "nodes/parsenodes.h"
+#include "tcop/cmdtag.h"
+#include "tcop/dest.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/plancache.h"
+}
+
+namespace gputext {
+namespace {
+
+/// Takes the rows as the executor makes them. The executor knows the first member only.
+struct Destination {
+    DestReceiver receiver;
+    const InnerQuery* query;
+    RowReceiver* rows;
+    Oid narrow_id_type;  // that ids widen to bigint from; InvalidOid where they stay as they are
+    int64 seen;
+    int64 nulls;
+    MemoryContext row_context;  // for what one row needs
+};
+
+/// "2", "2 or 3", "at least 4"
+const char* number_of(const WantedColumns& wanted) {
+    if (wanted.most == WantedColumns::kAnyColumns) return psprintf("at least %d", wanted.fewest);
+    return wanted.fewest == wanted.most ? psprintf("%d", wanted.fewest)
+                                        : psprintf("%d or %d", wanted.fewest, wanted.most);
+}
+
+void check_column_count(TupleDesc columns, const WantedColumns& wanted) {
+    if (columns->natts >= wanted.fewest && columns->natts <= wanted.most) return;
+    ereport(ERROR,
+            (errcode(ERRCODE_DATATYPE_MISMATCH),
+             errmsg_plural(
+                 "the inner query has %d column, not %s", "the inner query has %d columns, not %s",
+                 static_cast<unsigned long>(columns->natts), columns->natts, number_of(wanted)),
+             errdetail("%s", wanted.detail)));
+}
+
+bool widens_to_bigint(Oid type) {
+    return type == INT2OID || type == INT4OID || type == OIDOID;
+}
+
+/// The id as a bigint. Values of type oid have no sign.
+Datum widened(Datum id, Oid type) {
+    switch (type) {
+        case INT2OID:
+            return Int64GetDatum(DatumGetInt16(id));
+        case INT4OID:
+            return Int64GetDatum(DatumGetInt32(id));
+        case OIDOID:
+            return Int64GetDatum(DatumGetObjectId(id));
+        default:
+            return id;
+    }
+}
+
+/// The type that ids are to be widened from, InvalidOid for none. A domain's values are those of
+/// its base type.
+Oid check_id_column(TupleDesc columns, const InnerQuery& query) {
+    const Oid found = TupleDescAttr(columns, 0)->atttypid;
+    if (found == query.id_type || !OidIsValid(query.id_type)) return InvalidOid;
+    if (query.id_type == INT8OID) {
+        const Oid base = base_type_of_column(columns, 0);
+        if (base == INT8OID) return InvalidOid;
+        if (widens_to_bigint(base)) return base;
+    }
+    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                    errmsg("the ids of the inner query are of type %s, not %s",
+                           format_type_be(found), format_type_be(query.id_type)),
+                    errhint("Add the argument id_type => NULL::%s %s.", format_type_be(found),
+                            query.id_type_place)));
+    pg_unreachable();
+}
+
+void start(DestReceiver* self, int, TupleDesc columns) {
+    auto* destination = reinterpret_cast<Destination*>(self);
+    check_column_count(columns, destination->rows->wanted_columns());
+    destination->rows->check_columns(columns);
+    destination->narrow_id_type = check_id_column(columns, *destination->query);
+}
+
+bool receive(TupleTableSlot* slot, DestReceiver* self) {
+    auto* destination = reinterpret_cast<Destination*>(self);
+    slot_getallattrs(slot);
+    ++destination->seen;
+    if (OidIsValid(destination->query->id_type) && slot->tts_isnull[0])
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("an id of the inner query is null"),
+             errdetail("Row %lld has a null id.", static_cast<long long>(destination->seen))));
+    if (destination->rows->left_out(slot->tts_isnull)) {
+        ++destination->nulls;
+        return true;
+    }
+    Datum id = 0;
+    const bool widens = OidIsValid(destination->narrow_id_type);
+    if (widens) {
+        // The slot belongs to the executor and is restored below.
+        id = slot->tts_values[0];
+        slot->tts_values[0] = widened(id, destination->narrow_id_type);
+    }
+    MemoryContext before = MemoryContextSwitchTo(destination->row_context);
+    destination->rows->take_row(slot->tts_values, slot->tts_isnull);
+    MemoryContextSwitchTo(before);
+    if (widens) slot->tts_values[0] = id;
+    MemoryContextReset(destination->row_context);
+    return true;
+}
+
+void shut_down(DestReceiver*) {}
+
+/// Refuses all but a statement that reads, before any of it runs. Functions that it calls may still
+/// write, as they may below a stable function.
+void check_statement(SPIPlanPtr plan, const char* sql) {
+    const List* statements = SPI_plan_get_plan_sources(plan);
+    if (list_length(statements) != 1)
+        ereport(ERROR, (errcode(ERRCODE_SYNTAX_ERROR),
+                        list_length(statements) == 0
+                            ? errmsg("the inner query is empty")
+                            : errmsg("the inner query must be a single statement, not %d",
+                                     list_length(statements)),
+                        errcontext("SQL statement \"%s\"", sql)));
+    const auto* statement = static_cast<const CachedPlanSource*>(linitial(statements));
+    const char* refused = nullptr;
+    if (statement->commandTag != CMDTAG_SELECT) {
+        refused = GetCommandTagName(statement->commandTag);
+    } else {
+        const auto* query = static_cast<const Query*>(linitial(statement->query_list));
+        if (query->commandType != CMD_SELECT) refused = "SELECT INTO";
+        if (query->hasModifyingCTE) refused = "WITH that changes data";
+        if (query->rowMarks != NIL) refused = "locking of rows";
+    }
+    if (refused != nullptr)
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("%s is not allowed in the inner query", refused),
+                        errdetail("It may be a SELECT, VALUES or TABLE that only reads."),
+                        errcontext("SQL statement \"%s\"", sql)));
+}
+
+[[noreturn]] void raise_spi_error(int result, const char* sql) {
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("could not run the inner query: %s", SPI_result_code_string(result)),
+                    errcontext("SQL statement \"%s\"", sql)));
+    pg_unreachable();
+}
+
+}  // namespace
+
+Oid base_type_of_column(TupleDesc columns, int column) {
+    return getBaseType(TupleDescAttr(columns, column)->atttypid);
+}
+
+void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
+    Destination destination{};
+    destination.receiver.receiveSlot = receive;
+    destination.receiver.rStartup = start;
+    destination.receiver.rShutdown = shut_down;
+    destination.receiver.rDestroy = shut_down;
+    destination.receiver.mydest = DestNone;
+    destination.query = &query;
+    destination.rows = &receiver;
+    destination.row_context =
+        AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES);
+
+    SPI_connect();
+    SPIPrepareOptions preparation{};
+    preparation.cursorOptions = CURSOR_OPT_PARALLEL_OK;
+    SPIPlanPtr plan = SPI_prepare_extended(query.sql, &preparation);
+    if (plan == nullptr) raise_spi_error(SPI_result, query.sql);
+    check_statement(plan, query.sql);
+
+    SPIExecuteOptions options{};
+    options.read_only = true;
+    options.must_return_tuples = true;
+    options.dest = &destination.receiver;
+    const int result = SPI_execute_plan_extended(plan, &options);
+    if (result < 0) raise_spi_error(result, query.sql);
+    SPI_finish();
+
+    MemoryContextDelete(destination.row_context);
+    if (destination.nulls > 0) receiver.report_nulls(destination.nulls);
+}
+
+}  // namespace gputext

@@ -1,0 +1,61 @@
+// extension/rows/inner_query.hpp - runs the query in a text argument and hands its rows on
+//
+// Read-only, under the caller's snapshot and rights, so that row-level security holds, and to its
+// end without a cursor, so that it may use parallel workers. Its first column is the row's id,
+// where rows have ids. Ids of the integer types widen to bigint where bigint is wanted.
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "access/tupdesc.h"
+}
+
+namespace gputext {
+
+struct InnerQuery {
+    const char* sql;
+    Oid id_type;  // InvalidOid where rows have none
+    /// Where the argument id_type would stand, for those who need it.
+    const char* id_type_place = "behind the inner query";
+};
+
+/// The columns that a receiver takes.
+struct WantedColumns {
+    int fewest;          // at least 1
+    int most;            // kAnyColumns where those behind are not looked at
+    const char* detail;  // a sentence that says what they are, for errors
+
+    static constexpr int kAnyColumns = PG_INT32_MAX;
+};
+
+/// Takes in the rows of an inner query. Functions may raise errors.
+class RowReceiver {
+public:
+    /// Rows with fewer or more columns are refused before the other functions see them. A query
+    /// may well give rows without columns: SELECT FROM docs.
+    virtual WantedColumns wanted_columns() const = 0;
+    /// Before the first row, even when there is none.
+    virtual void check_columns(TupleDesc columns) = 0;
+    /// Whether a row with these nulls is left out.
+    virtual bool left_out(const bool* nulls) const = 0;
+    /// A row whose id, if it has one, is not null and that is not left out. The values need not
+    /// outlive the call, nor does what is allocated during it.
+    virtual void take_row(const Datum* values, const bool* nulls) = 0;
+    /// How many rows were left out, at least one.
+    virtual void report_nulls(int64 rows) = 0;
+
+protected:
+    ~RowReceiver() = default;
+};
+
+/// Runs the query to its end. Raises an error for a null id, an id of another type, too few or too
+/// many columns, a query that writes or gives no rows, and whatever the receiver and the query
+/// itself raise.
+void run_inner_query(const InnerQuery& query, RowReceiver& receiver);
+
+/// The type of a column, without the domains over it.
+Oid base_type_of_column(TupleDesc columns, int column);
+
+}  // namespace gputext

@@ -1,0 +1,40 @@
+#include "extension/rows/row_ids.hpp"
+
+extern "C" {
+#include "mb/pg_wchar.h"
+#include "utils/lsyscache.h"
+}
+
+#include <cstring>
+
+#include "extension/base/failure.hpp"
+
+namespace gputext {
+namespace {
+
+/// Bytes of an id in a message; what is longer is cut.
+constexpr int kLongestName = 200;
+
+}  // namespace
+
+void RowIds::append(Datum id) {
+    const std::size_t begin = append_id(bytes_, type_, id);
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            begins_.push_back(begin);
+            return {};
+        }))
+        raise_failure(failure);
+}
+
+const char* RowIds::name_of(const char* word, Datum id) const {
+    Oid output;
+    bool is_varlena;
+    getTypeOutputInfo(type_.oid, &output, &is_varlena);
+    char* const text = OidOutputFunctionCall(output, id);
+    const int length = static_cast<int>(std::strlen(text));
+    if (length <= kLongestName) return psprintf("%s %s", word, text);
+    return psprintf("%s %.*s...", word, pg_mbcliplen(text, length, kLongestName), text);
+}
+
+}  // namespace gputext

@@ -1,0 +1,29 @@
+// extension/rows/row_keys.hpp - numbers ids of any type, equal ids alike
+//
+// Equal is what the type's default equality says, as = between the ids does: 1.0 and 1.00 of type
+// numeric are equal.
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+#include <cstdint>
+#include <vector>
+
+#include "extension/rows/vector_query.hpp"
+
+namespace gputext {
+
+struct NumberedIds {
+    std::vector<std::uint32_t> queries, items;
+
+    // Used meanwhile:
+    std::vector<std::uint32_t> hashes;  // of the queries' ids, then the items'
+    std::vector<std::uint32_t> table;   // rows with different ids, by hash
+};
+
+/// Numbers the ids of both, which are of one type, into `numbers`, which a memory context owns.
+/// Raises an error when the type has no equality or no hash function.
+void number_ids(const VectorRows& queries, const VectorRows& items, NumberedIds& numbers);
+
+}  // namespace gputext

@@ -1,0 +1,47 @@
+#include "extension/rows/set_call.hpp"
+
+extern "C" {
+#include "utils/builtins.h"
+#include "utils/memutils.h"
+}
+
+#include "extension/server/activity.hpp"
+
+namespace gputext {
+
+void refuse_null(FunctionCallInfo fcinfo, int argument, const char* name) {
+    if (PG_ARGISNULL(argument))
+        ereport(ERROR,
+                (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s must not be null", name)));
+}
+
+const char* text_argument(FunctionCallInfo fcinfo, int argument, const char* name) {
+    refuse_null(fcinfo, argument, name);
+    return text_to_cstring(PG_GETARG_TEXT_PP(argument));
+}
+
+/// Makes the call's result, too, in the memory that outlives the call.
+MemoryContext SetCall::new_context(FunctionCallInfo fcinfo) {
+    InitMaterializedSRF(fcinfo, 0);
+    MemoryContext context =
+        AllocSetContextCreate(CurrentMemoryContext, "gputext job", ALLOCSET_DEFAULT_SIZES);
+    MemoryContextSwitchTo(context);
+    return context;
+}
+
+SetCall::SetCall(FunctionCallInfo fcinfo, const char* operation)
+    : operation_(operation),
+      result_(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo)),
+      before_(CurrentMemoryContext),
+      context_(new_context(fcinfo)) {
+    begin_activity(operation, context_);
+}
+
+void SetCall::end() {
+    times_.lap("returning rows");
+    times_.report(operation_);
+    MemoryContextSwitchTo(before_);
+    MemoryContextDelete(context_);
+}
+
+}  // namespace gputext

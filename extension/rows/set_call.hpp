@@ -1,0 +1,47 @@
+// extension/rows/set_call.hpp - shared code of functions that return a set of rows
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "funcapi.h"
+#include "utils/tuplestore.h"
+}
+
+#include "extension/server/time_split.hpp"
+
+namespace gputext {
+
+/// Raises an error when the argument is null.
+void refuse_null(FunctionCallInfo fcinfo, int argument, const char* name);
+
+/// The text argument, which must not be null.
+const char* text_argument(FunctionCallInfo fcinfo, int argument, const char* name);
+
+/// One call: from here on it is shown in gputext_activity, and has a memory context that ends with
+/// it.
+class SetCall {
+public:
+    SetCall(FunctionCallInfo fcinfo, const char* operation);
+
+    MemoryContext context() const { return context_; }
+    TimeSplit& times() { return times_; }
+    void put(Datum* values, bool* nulls) {
+        tuplestore_putvalues(result_->setResult, result_->setDesc, values, nulls);
+    }
+
+    /// After the last row: tells where the time went, and gives the memory back.
+    void end();
+
+private:
+    static MemoryContext new_context(FunctionCallInfo fcinfo);
+
+    const char* operation_;
+    ReturnSetInfo* result_;
+    MemoryContext before_;
+    MemoryContext context_;
+    TimeSplit times_;
+};
+
+}  // namespace gputext

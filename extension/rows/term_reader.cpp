@@ -1,0 +1,196 @@
+#include "extension/rows/term_reader.hpp"
+
+extern "C" {
+#include "utils/memutils.h"
+}
+
+#include <algorithm>
+
+#include "extension/base/failure.hpp"
+#include "extension/rows/parsed_pieces.hpp"
+#include "extension/rows/text_arguments.hpp"
+
+namespace gputext {
+namespace {
+
+// ---- Weights ----
+
+TermFault fault_of(VectorFault fault) {
+    switch (fault) {
+        case VectorFault::none:
+        case VectorFault::empty:  // a row without terms
+            return TermFault::none;
+        case VectorFault::several_dimensions:
+            return TermFault::several_dimensions;
+        case VectorFault::null_element:
+            return TermFault::null_element;
+        default:
+            return TermFault::not_finite;
+    }
+}
+
+template <class Number>
+std::string_view bytes_of_number(const Number& number) {
+    return {reinterpret_cast<const char*>(&number), sizeof number};
+}
+
+}  // namespace
+
+void raise_term_fault(TermFault fault, const char* whose) {
+    switch (fault) {
+        case TermFault::too_often:
+            ereport(ERROR,
+                    (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                     errmsg("the text of %s has a term more than %d times", whose, PG_INT32_MAX)));
+        case TermFault::several_dimensions:
+            ereport(ERROR, (errcode(ERRCODE_ARRAY_SUBSCRIPT_ERROR),
+                            errmsg("the terms or weights of %s are an array of several dimensions",
+                                   whose)));
+        case TermFault::null_element:
+            ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                            errmsg("a term or weight of %s is null", whose)));
+        case TermFault::not_finite:
+            ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
+                            errmsg("a weight of %s is NaN or infinite", whose)));
+        case TermFault::different_lengths:
+            ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
+                            errmsg("%s has different numbers of terms and weights", whose)));
+        case TermFault::repeated:
+            ereport(ERROR,
+                    (errcode(ERRCODE_DATA_EXCEPTION), errmsg("%s has a term more than once", whose),
+                     errhint("A term's weights can be added up in the inner query.")));
+        case TermFault::none:
+            break;
+    }
+    pg_unreachable();
+}
+
+std::optional<std::uint32_t> TermReader::number_of(std::string_view term) {
+    if (!closed_) return vocabulary_.add(term);
+    const std::uint32_t number = vocabulary_.find(term);
+    return number == Vocabulary::kNone ? std::nullopt : std::optional(number);
+}
+
+void TermReader::end_counted_row() {
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            counts_.end_text();
+            return {};
+        }))
+        raise_failure(failure);
+    row_ = {0, counts_.terms().size(), counts_.counts().data(), counts_.terms().data()};
+}
+
+/// So that a text and its tsvector have the same answers, to the last bit, its new terms are
+/// numbered when all of them are known.
+bool TermReader::count(const ParsedText& parsed) {
+    new_.clear();
+    for (int32 i = 0; i < parsed.curwords; ++i) {
+        if (seen_at_position(parsed.words, i)) continue;
+        const std::string_view term(parsed.words[i].word, parsed.words[i].len);
+        const std::uint32_t number = vocabulary_.find(term);
+        if (number == Vocabulary::kNone)
+            new_.push_back(term);
+        else if (!counts_.add(number))
+            return false;
+    }
+    if (closed_) return true;
+    std::sort(new_.begin(), new_.end());
+    for (const std::string_view term : new_)
+        if (!counts_.add(vocabulary_.add(term))) return false;
+    return true;
+}
+
+/// In a memory context of its own.
+TermFault TermReader::count_pieces(std::string_view text) {
+    for (std::size_t begin = 0; begin < text.size();) {
+        CHECK_FOR_INTERRUPTS();
+        const std::size_t end = end_of_piece(text, begin);
+        const ParsedText parsed = parse_piece(config_, text.substr(begin, end - begin));
+        bool fits = true;
+        Failure failure;
+        if (!attempt(failure, [&]() -> Status {
+                fits = count(parsed);
+                return {};
+            }))
+            raise_failure(failure);
+        if (!fits) return TermFault::too_often;
+        MemoryContextReset(CurrentMemoryContext);
+        begin = end;
+    }
+    return TermFault::none;
+}
+
+TermFault TermReader::read_text(const varlena* text) {
+    MemoryContext context =
+        AllocSetContextCreate(CurrentMemoryContext, "gputext piece", ALLOCSET_DEFAULT_SIZES);
+    MemoryContext before = MemoryContextSwitchTo(context);
+    const TermFault fault = count_pieces(view_of(text));
+    MemoryContextSwitchTo(before);
+    MemoryContextDelete(context);
+    if (fault == TermFault::none) end_counted_row();
+    return fault;
+}
+
+TermFault TermReader::read_tsvector(TSVector vector) {
+    bool fits = true;
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            const char* const lexemes = STRPTR(vector);
+            for (const WordEntry *entry = ARRPTR(vector), *end = entry + vector->size;
+                 entry != end && fits; ++entry) {
+                const auto term = number_of({lexemes + entry->pos, entry->len});
+                if (term) fits = counts_.add(*term, std::max(1, int{POSDATALEN(vector, entry)}));
+            }
+            return {};
+        }))
+        raise_failure(failure);
+    if (!fits) return TermFault::too_often;
+    end_counted_row();
+    return TermFault::none;
+}
+
+TermFault TermReader::read_weights(Datum terms, Datum weights) {
+    static constexpr VectorType kTerms{VectorType::Form::array, ElementType::int32};
+    static constexpr VectorType kWeights{VectorType::Form::array, ElementType::float32};
+    VectorValue ids, values;
+    if (TermFault fault = fault_of(read_vector(kTerms, terms, ids)); fault != TermFault::none)
+        return fault;
+    if (TermFault fault = fault_of(read_vector(kWeights, weights, values));
+        fault != TermFault::none)
+        return fault;
+    if (ids.stored != values.stored) return TermFault::different_lengths;
+    bool repeated = false;
+    Failure failure;
+    if (!attempt(failure, [&]() -> Status {
+            given_.clear();
+            numbered_.clear();
+            for (std::size_t i = 0; i < ids.stored; ++i)
+                given_.emplace_back(static_cast<const std::int32_t*>(ids.elements)[i],
+                                    static_cast<const float*>(values.elements)[i]);
+            // Numbers that depend on the terms alone, not on their order in the array
+            std::sort(given_.begin(), given_.end());
+            const auto same_term = [](const auto& a, const auto& b) { return a.first == b.first; };
+            repeated = std::adjacent_find(given_.begin(), given_.end(), same_term) != given_.end();
+            if (repeated) return {};
+            for (const auto& [id, weight] : given_) {
+                if (weight == 0) continue;
+                if (const auto term = number_of(bytes_of_number(id)))
+                    numbered_.emplace_back(*term, weight);
+            }
+            std::sort(numbered_.begin(), numbered_.end());
+            terms_.clear();
+            weights_.clear();
+            for (const auto& [term, weight] : numbered_) {
+                terms_.push_back(term);
+                weights_.push_back(weight);
+            }
+            return {};
+        }))
+        raise_failure(failure);
+    if (repeated) return TermFault::repeated;
+    row_ = {0, terms_.size(), weights_.data(), terms_.data()};
+    return TermFault::none;
+}
+
+}  // namespace gputext

@@ -1,0 +1,16 @@
+// extension/rows/token_query.hpp - reads the texts of an inner query as sequences of words
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+#include "extension/rows/token_reader.hpp"
+
+namespace gputext {
+
+/// Runs the query, which gives a text or an array of words (text[]) in its only column, or behind
+/// an id, at which nobody looks. Texts that are null are left out, with a notice. Raises an error
+/// for other columns.
+void read_tokens(const char* sql, TokenReader& reader);
+
+}  // namespace gputext

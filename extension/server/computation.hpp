@@ -1,0 +1,49 @@
+// extension/server/computation.hpp - runs an operator on a device or on the CPU: choice, wait,
+// fallback, counters
+//
+// An operator says how it is computed on either. Everything else is the same for all: the choice,
+// the wait, what other sessions see of it, the counters, and the CPU where a device fails.
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+#include "cpp/base/execution.hpp"
+#include "cpp/base/status.hpp"
+#include "cpp/base/stop.hpp"
+#include "cpp/link/client.hpp"
+#include "cpp/link/device_choice.hpp"
+#include "extension/server/time_split.hpp"
+
+namespace gputext {
+
+/// Only prepare_for_device() calls PostgreSQL, and may raise an error.
+class Computation {
+public:
+    virtual ~Computation() = default;
+
+    virtual JobSize size() const = 0;
+
+    /// On the CPU. Called on a thread of its own.
+    virtual Status compute(Execution& execution) = 0;
+
+    // On a device; compute() may still follow.
+
+    /// Whether there is a job to send, wherever gputext.device says to compute it.
+    virtual bool has_device_job() const { return true; }
+    /// Makes the input readable for another process.
+    virtual void prepare_for_device() = 0;
+    /// Sends the job.
+    virtual Status submit(DaemonConnection& connection, Stop stop) = 0;
+    /// Takes in the event that answers the job.
+    virtual Status take(const DaemonEvent& answer, Stop stop) = 0;
+    /// Whether the computation goes on by itself after a job that failed so: neither the CPU takes
+    /// over then, nor is it an error.
+    virtual bool copes_with([[maybe_unused]] ErrorCode failure) { return false; }
+};
+
+/// Computes it where gputext.device says, and returns when that is done. Raises an error when it
+/// cannot be done there. The context is to end before the computation does.
+void run_computation(Computation& computation, TimeSplit& times, MemoryContext context);
+
+}  // namespace gputext

@@ -1,0 +1,42 @@
+// extension/server/daemon_process.hpp - gputextd as a child process
+
+#pragma once
+
+#include <sys/types.h>
+
+#include "extension/server/file_identity.hpp"
+
+namespace gputext {
+
+struct DaemonSettings {
+    int fake_devices;
+    bool allow_faults;
+
+    bool operator==(const DaemonSettings&) const = default;
+};
+
+/// A gputextd that was started. Plain memory: whoever has it ends it.
+struct DaemonProcess {
+    pid_t pid = 0;      // 0: there is none
+    int log = -1;       // its lines, without blocking
+    int lifeline = -1;  // it ends when this is closed
+};
+
+/// Runs the gputextd that was installed beside this library, in a session of its own, with default
+/// signals, no descriptors but those it needs, the standard error of the server, and the wish to be
+/// killed first when memory runs out. It reports its own failure to start on the log, and ends with
+/// kCannotRun then. Raises an error when the system gives no process or descriptor.
+DaemonProcess start_daemon_process(const DaemonSettings& settings);
+
+inline constexpr int kCannotRun = 127;
+
+/// The program that it would run: nothing while there is none that is executable.
+FileIdentity daemon_program();
+
+/// Asks it to end, without waiting for that.
+void ask_to_end(DaemonProcess& process);
+
+/// Closes what is left after it has ended.
+void forget(DaemonProcess& process);
+
+}  // namespace gputext

@@ -1,0 +1,17 @@
+#include "extension/base/postgres.hpp"
+
+#include "extension/server/daemon.hpp"
+#include "extension/server/release.hpp"
+#include "extension/server/settings.hpp"
+
+extern "C" {
+PG_MODULE_MAGIC;
+
+PGDLLEXPORT void _PG_init(void);
+
+void _PG_init(void) {
+    gputext::define_settings();
+    gputext::remember_module_file();
+    gputext::preload_supervisor();
+}
+}

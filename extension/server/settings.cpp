@@ -1,0 +1,181 @@
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "access/parallel.h"
+#include "utils/guc.h"
+}
+
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "cpp/link/protocol.hpp"
+#include "extension/server/settings.hpp"
+
+namespace gputext {
+namespace {
+
+constexpr int kMostThreads = 1024;
+constexpr int kMostHelperThreads = 65536;
+
+int cpu_threads_setting = 0;
+int max_cpu_threads_setting = 0;
+int max_helper_threads_setting = -1;
+int host_memory_limit_kb = 4 * 1024 * 1024;
+int max_host_memory_kb = 0;
+int device = static_cast<int>(DeviceSetting::automatic);
+int gpu_memory_limit_kb = 0;
+bool progress = false;
+char* fault = nullptr;
+
+const config_enum_entry kDevices[] = {{"auto", static_cast<int>(DeviceSetting::automatic), false},
+                                      {"gpu", static_cast<int>(DeviceSetting::gpu), false},
+                                      {"cpu", static_cast<int>(DeviceSetting::cpu), false},
+                                      {nullptr, 0, false}};
+enum class TrieOutput { summary, bytes };
+int trie_output = static_cast<int>(TrieOutput::summary);
+const config_enum_entry kTrieOutputs[] = {{"summary", static_cast<int>(TrieOutput::summary), false},
+                                          {"bytes", static_cast<int>(TrieOutput::bytes), false},
+                                          {nullptr, 0, false}};
+int fake_devices_setting = 0;
+bool allow_faults_setting = false;
+
+/// That this process may run on.
+int usable_processors() {
+    cpu_set_t processors;
+    if (sched_getaffinity(0, sizeof processors, &processors) != 0) return 1;
+    return std::clamp(CPU_COUNT(&processors), 1, kMostThreads);
+}
+
+/// gputext.max_host_memory in kB, with 0 replaced by half of the machine's memory.
+int most_host_memory_kb() {
+    if (max_host_memory_kb > 0) return max_host_memory_kb;
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || page <= 0) return MAX_KILOBYTES;
+    const std::uint64_t half = static_cast<std::uint64_t>(pages) * page / 1024 / 2;
+    return static_cast<int>(std::clamp<std::uint64_t>(half, 1024, MAX_KILOBYTES));
+}
+
+/// Only a SET is refused. Values from elsewhere may be there before the maximum is known, and count
+/// as the maximum.
+bool check_host_memory_limit(int* limit_kb, void**, GucSource source) {
+    if (source < PGC_S_INTERACTIVE || source == PGC_S_TEST || InitializingParallelWorker)
+        return true;
+    const int most = most_host_memory_kb();
+    if (*limit_kb <= most) return true;
+    GUC_check_errmsg("gputext.host_memory_limit must not be above gputext.max_host_memory");
+    GUC_check_errdetail("%d kB are wanted, and the maximum is %d kB.", *limit_kb, most);
+    GUC_check_errhint("A superuser may raise gputext.max_host_memory.");
+    return false;
+}
+
+}  // namespace
+
+void define_settings() {
+    DefineCustomIntVariable(
+        "gputext.cpu_threads",
+        "Sets the number of threads that a statement of gputext may compute on.",
+        "0 takes as many as there are processors. gputext.max_cpu_threads bounds it.",
+        &cpu_threads_setting, 0, 0, kMostThreads, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "gputext.max_cpu_threads",
+        "Sets the maximum number of threads that a statement of gputext computes on, whatever "
+        "gputext.cpu_threads is.",
+        "0 takes as many as there are processors.", &max_cpu_threads_setting, 0, 0, kMostThreads,
+        PGC_SUSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "gputext.max_helper_threads",
+        "Sets the maximum number of threads of all sessions together that help statements of "
+        "gputext to compute.",
+        "Each statement computes on one thread beside them. -1 takes twice as many as there are "
+        "processors.",
+        &max_helper_threads_setting, -1, -1, kMostHelperThreads, PGC_SIGHUP, 0, nullptr, nullptr,
+        nullptr);
+    DefineCustomIntVariable("gputext.max_host_memory",
+                            "Sets the most that gputext.host_memory_limit may be set to.",
+                            "0 is half of the machine's memory.", &max_host_memory_kb, 0, 0,
+                            MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "gputext.host_memory_limit",
+        "Sets the memory that the rows of an inner query may take before they go to a temporary "
+        "file.",
+        "What is computed from the rows may take as much again. At most gputext.max_host_memory "
+        "counts.",
+        &host_memory_limit_kb, 4 * 1024 * 1024, 1024, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB,
+        check_host_memory_limit, nullptr, nullptr);
+    DefineCustomEnumVariable(
+        "gputext.device", "Sets where a statement of gputext computes.",
+        "auto takes a GPU for jobs that are large enough to gain by it, and the CPU where there is "
+        "no GPU; gpu fails there.",
+        &device, device, kDevices, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable("gputext.gpu_memory_limit",
+                            "Sets the memory of a GPU that a statement of gputext may take.",
+                            "0 takes as much as is free.", &gpu_memory_limit_kb, 0, 0,
+                            MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, nullptr, nullptr, nullptr);
+    DefineCustomBoolVariable(
+        "gputext.progress",
+        "Sends the client a line a second that says how far a running statement of gputext is.",
+        nullptr, &progress, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomEnumVariable(
+        "gputext.trie_output", "Sets what the text form of a dictionary is.",
+        "summary is a line about it; bytes is all of it, to be read back, as pg_dump wants it.",
+        &trie_output, trie_output, kTrieOutputs, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomStringVariable(
+        "gputext.inject_fault", "For tests: the fault that each job asks gputextd for.",
+        "POINT:KIND or POINT:KIND:COUNT. gputextd refuses it unless gputext.allow_faults is on.",
+        &fault, "", PGC_SUSET, GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "gputext.fake_devices",
+        "Sets the number of devices without a GPU that gputextd presents in place of its GPUs.",
+        "For tests. 0 leaves gputextd its GPUs.", &fake_devices_setting, 0, 0,
+        static_cast<int>(kMaxDevices), PGC_SIGHUP, GUC_SUPERUSER_ONLY | GUC_NOT_IN_SAMPLE, nullptr,
+        nullptr, nullptr);
+    DefineCustomBoolVariable("gputext.allow_faults",
+                             "Lets superusers ask gputextd for faults to happen.", "For tests.",
+                             &allow_faults_setting, false, PGC_SIGHUP,
+                             GUC_SUPERUSER_ONLY | GUC_NOT_IN_SAMPLE, nullptr, nullptr, nullptr);
+    MarkGUCPrefixReserved("gputext");
+}
+
+unsigned cpu_threads() {
+    const int most = max_cpu_threads_setting > 0 ? max_cpu_threads_setting : usable_processors();
+    const int wanted = cpu_threads_setting > 0 ? cpu_threads_setting : usable_processors();
+    return static_cast<unsigned>(std::min(wanted, most));
+}
+
+unsigned max_helper_threads() {
+    return static_cast<unsigned>(max_helper_threads_setting >= 0 ? max_helper_threads_setting
+                                                                 : 2 * usable_processors());
+}
+
+std::size_t host_memory_limit() {
+    return static_cast<std::size_t>(std::min(host_memory_limit_kb, most_host_memory_kb())) * 1024;
+}
+
+DeviceSetting device_setting() {
+    return static_cast<DeviceSetting>(device);
+}
+
+std::uint64_t gpu_memory_limit() {
+    return static_cast<std::uint64_t>(gpu_memory_limit_kb) * 1024;
+}
+
+bool progress_wanted() {
+    return progress;
+}
+
+bool whole_tries_wanted() {
+    return trie_output == static_cast<int>(TrieOutput::bytes);
+}
+
+const char* injected_fault() {
+    return fault;
+}
+
+DaemonSettings daemon_settings() {
+    return {fake_devices_setting, allow_faults_setting};
+}
+
+}  // namespace gputext

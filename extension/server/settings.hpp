@@ -1,0 +1,48 @@
+// extension/server/settings.hpp - the settings gputext.*
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "extension/server/daemon_process.hpp"
+
+namespace gputext {
+
+/// Called once, when the library is loaded.
+void define_settings();
+
+/// The threads that a statement may compute on: gputext.cpu_threads, with 0 replaced by the number
+/// of processors this process may run on, but at most gputext.max_cpu_threads.
+unsigned cpu_threads();
+
+/// gputext.max_helper_threads: the maximum for all sessions, for take_helper_threads().
+unsigned max_helper_threads();
+
+/// gputext.host_memory_limit in bytes, at most gputext.max_host_memory.
+std::size_t host_memory_limit();
+
+/// gputext.device: where a statement computes.
+enum class DeviceSetting {
+    automatic,  // on a device where that is faster, else, and where a device fails, on the CPU
+    gpu,        // on a device, or not at all
+    cpu
+};
+DeviceSetting device_setting();
+
+/// gputext.gpu_memory_limit in bytes; 0 is as much as a device gives.
+std::uint64_t gpu_memory_limit();
+
+/// gputext.progress: whether a running statement tells the client how far it is.
+bool progress_wanted();
+
+/// gputext.trie_output: whether the text form of a dictionary is all of it, or its summary.
+bool whole_tries_wanted();
+
+/// gputext.inject_fault, empty for none: what each job asks gputextd for (cpp/daemon/fault.hpp).
+const char* injected_fault();
+
+/// gputext.fake_devices and gputext.allow_faults, for tests.
+DaemonSettings daemon_settings();
+
+}  // namespace gputext

@@ -1,0 +1,75 @@
+// kernels/base/device_buffer.hpp - owner of memory on the current device
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include "kernels/base/cuda_status.hpp"
+
+namespace gputext {
+
+/// An array of T on the device, of any trivially copyable type. Allocated and freed on a stream, so
+/// that neither waits for the device.
+template <class T>
+class DeviceBuffer {
+public:
+    DeviceBuffer() = default;
+    ~DeviceBuffer() { reset(); }
+    DeviceBuffer(DeviceBuffer&& other) noexcept { swap(other); }
+    DeviceBuffer& operator=(DeviceBuffer&& other) noexcept {
+        swap(other);
+        return *this;
+    }
+
+    /// Replaces the buffer by one of `size` elements, not initialised.
+    Status allocate(std::size_t size, cudaStream_t stream) {
+        reset();
+        stream_ = stream;
+        void* data = nullptr;
+        if (size == 0) return {};
+        const cudaError_t error = cudaMallocAsync(&data, size * sizeof(T), stream);
+        if (error != cudaSuccess) {
+            cudaGetLastError();  // a failed allocation leaves the context usable
+            return cuda_status(error, "allocating device memory");
+        }
+        data_ = static_cast<T*>(data);
+        size_ = size;
+        return {};
+    }
+
+    /// Copies into the first elements; a buffer that is large enough is not replaced.
+    Status upload(std::span<const T> from, cudaStream_t stream) {
+        if (from.size() > size_)
+            if (Status status = allocate(from.size(), stream); !status.ok()) return status;
+        if (from.empty()) return {};
+        return cuda_status(
+            cudaMemcpyAsync(data_, from.data(), from.size_bytes(), cudaMemcpyHostToDevice, stream),
+            "copying to the device");
+    }
+
+    void reset() {
+        if (data_ != nullptr) cudaFreeAsync(data_, stream_);
+        data_ = nullptr;
+        size_ = 0;
+    }
+
+    T* data() const { return data_; }
+    std::size_t size() const { return size_; }
+
+private:
+    void swap(DeviceBuffer& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        std::swap(stream_, other.stream_);
+    }
+
+    T* data_ = nullptr;
+    std::size_t size_ = 0;
+    cudaStream_t stream_ = nullptr;
+};
+
+}  // namespace gputext

@@ -1,0 +1,57 @@
+// kernels/base/launch.hpp - small helpers around kernel launches and CUB's calls
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/base/cuda_status.hpp"
+#include "kernels/base/device_buffer.hpp"
+
+/// Returns from the calling function with the Status of `expression` unless it is ok.
+#define GPUTEXT_TRY(expression)                                                               \
+    do {                                                                                      \
+        if (::gputext::Status try_status = (expression); !try_status.ok()) return try_status; \
+    } while (false)
+
+namespace gputext::gpu {
+
+/// Blocks of `threads` that cover `size` items.
+inline unsigned blocks_for(std::size_t size, unsigned threads) {
+    return static_cast<unsigned>((size + threads - 1) / threads);
+}
+
+/// Whether the launch just before was accepted.
+inline Status launched(const char* operation) {
+    return cuda_status(cudaGetLastError(), operation);
+}
+
+/// Lets a kernel have so much dynamic shared memory.
+template <class Kernel>
+Status allow_shared_bytes(Kernel* kernel, std::size_t bytes) {
+    if (bytes <= 32 << 10) return {};
+    return cuda_status(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                            static_cast<int>(bytes)),
+                       "asking for shared memory");
+}
+
+/// Calls a CUB algorithm twice, as it wants it: for the size of its scratch memory, and to run.
+template <class Call>
+Status with_scratch(DeviceBuffer<std::uint8_t>& scratch, cudaStream_t stream, Call&& call) {
+    std::size_t bytes = 0;
+    GPUTEXT_TRY(cuda_status(call(nullptr, bytes), "planning a device algorithm"));
+    if (bytes > scratch.size()) GPUTEXT_TRY(scratch.allocate(bytes, stream));
+    return cuda_status(call(scratch.data(), bytes), "running a device algorithm");
+}
+
+/// One value from the device; waits for the stream.
+template <class T>
+Status download_value(const T* from, T& value, cudaStream_t stream, const char* operation) {
+    GPUTEXT_TRY(cuda_status(
+        cudaMemcpyAsync(&value, from, sizeof value, cudaMemcpyDeviceToHost, stream), operation));
+    return cuda_status(cudaStreamSynchronize(stream), operation);
+}
+
+}  // namespace gputext::gpu

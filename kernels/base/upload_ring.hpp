@@ -1,0 +1,74 @@
+// kernels/base/upload_ring.hpp - copies between pageable memory and the device at the speed of the
+// link
+//
+// The driver's own copies from pageable memory reach half of what pinned memory does, and pinning a
+// caller's memory takes longer than copying it. Here threads copy slices into a few pinned
+// buffers, from where the device takes them.
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "cpp/base/characters.hpp"
+#include "cpp/base/execution.hpp"
+#include "cpp/base/status.hpp"
+
+namespace gputext::gpu {
+
+/// Pinned buffers and a stream for copies to the current device, kept between jobs. One job
+/// uses it at a time.
+class UploadRing {
+public:
+    static constexpr std::size_t slice = std::size_t{1} << 22;  // bytes of one buffer
+
+    /// Half as many buffers again as threads that copy keep all of them busy.
+    static Result<std::unique_ptr<UploadRing>> create(std::size_t buffers);
+    ~UploadRing();
+    UploadRing(const UploadRing&) = delete;
+    UploadRing& operator=(const UploadRing&) = delete;
+
+    /// Copies with the threads of `execution`, whose steps are slices; begins no phase. When it
+    /// returns, the last copies are still under way on stream(), from the ring's memory, not from
+    /// the caller's. Before the destination is freed, its stream must wait for stream(). After an
+    /// error no copy is under way. Errors: cancelled, device_error.
+    Status copy(std::uint8_t* to, std::span<const std::uint8_t> from, Execution& execution);
+    /// Copies pieces one behind the other.
+    Status copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces, Execution& execution);
+    /// The other way, behind what is on `stream`, by way of the same buffers. All has arrived when
+    /// it returns.
+    Status copy_back(std::span<std::uint8_t> to, const std::uint8_t* from, cudaStream_t stream,
+                     Execution& execution);
+
+    cudaStream_t stream() const { return stream_; }
+
+private:
+    struct Buffer {
+        void* data = nullptr;
+        cudaEvent_t copied = nullptr;
+    };
+
+    UploadRing() = default;
+    Status allocate(std::size_t buffers);
+    Status copy_slice(const Buffer& buffer, std::uint8_t* to, std::span<const Bytes> pieces,
+                      std::size_t skipped, std::size_t size);
+    Status copy_slice_back(const Buffer& buffer, std::span<std::uint8_t> to,
+                           const std::uint8_t* from, cudaStream_t stream);
+    std::size_t take();
+    void give_back(std::size_t buffer);
+
+    int device_ = 0;
+    cudaStream_t stream_ = nullptr;
+    std::vector<Buffer> buffers_;
+    std::mutex mutex_;
+    std::condition_variable given_back_;
+    std::vector<std::size_t> free_;  // the longest unused first
+};
+
+}  // namespace gputext::gpu

@@ -1,0 +1,309 @@
+#include <algorithm>
+#include <new>
+#include <string>
+
+#include "cpp/documents/detail/letter_filter.hpp"
+#include "kernels/base/launch.hpp"
+#include "kernels/documents/detail/edit_limits.hpp"
+#include "kernels/documents/detail/letter_product.hpp"
+#include "kernels/documents/detail/pair_sink.hpp"
+#include "kernels/documents/detail/pair_verifier.hpp"
+#include "kernels/documents/detail/signature_join.hpp"
+#include "kernels/documents/detail/signature_parts.hpp"
+
+namespace gputext::gpu {
+namespace {
+
+constexpr std::size_t kMostTileRows = 512;
+constexpr std::size_t kLeastColumns = 256;  // of a task
+constexpr std::size_t kMostColumns = 1 << 14;
+constexpr std::size_t kMostCandidates = 1 << 26;
+constexpr double kLaunchMs = 20;  // what a launch is made to take
+constexpr std::size_t kBytesPerCandidate = sizeof(Candidate) + PairSink::bytes_per_pair;
+
+/// Tasks of all tiles, sized such that one of them never finds more than there is room for.
+struct Plan {
+    std::vector<FilterTile> tiles;
+    std::uint32_t columns_per_task;
+    std::size_t candidates;  // capacity
+    std::uint32_t tasks = 0;
+    std::size_t tile_rows;
+    std::uint64_t pairs = 0;
+
+    Plan(std::size_t rows, std::size_t bytes) : tile_rows(rows) {
+        candidates = std::min(bytes / kBytesPerCandidate, kMostCandidates);
+        columns_per_task = kMostColumns;
+        while (columns_per_task > kLeastColumns && columns_per_task * tile_rows > candidates)
+            columns_per_task /= 2;
+    }
+
+    /// Where the columns end that may be within the rate of a row of run `run`.
+    static std::uint32_t end_of_comparable(std::span<const PartRun> runs, std::size_t run,
+                                           std::span<const std::uint16_t> most_edits) {
+        std::size_t last = run;
+        for (std::size_t r = run + 1; r < runs.size() && runs[r].group == runs[run].group; ++r) {
+            const unsigned difference = runs[r].length - runs[run].length;
+            if (difference <= most_edits[runs[r].length + runs[run].length]) last = r;
+        }
+        return runs[last].end;
+    }
+
+    void add_runs(std::span<const PartRun> runs, std::span<const std::uint16_t> most_edits) {
+        std::vector<std::uint32_t> ends(runs.size());
+        for (std::size_t r = 0; r < runs.size(); ++r)
+            ends[r] = end_of_comparable(runs, r, most_edits);
+        std::size_t run = 0;
+        while (run < runs.size()) {
+            std::size_t after = run;  // of the group
+            while (after < runs.size() && runs[after].group == runs[run].group) ++after;
+            add_group(runs.subspan(run, after - run), std::span(ends).subspan(run, after - run));
+            run = after;
+        }
+    }
+
+private:
+    void add_group(std::span<const PartRun> runs, std::span<const std::uint32_t> ends) {
+        std::size_t run = 0;
+        const std::uint32_t end = runs.back().end;
+        for (std::uint32_t row = runs.front().begin; row < end;) {
+            while (runs[run].end <= row) ++run;
+            FilterTile tile;
+            tile.rows_begin = row;
+            tile.rows_end = std::min(end, row + static_cast<std::uint32_t>(tile_rows));
+            tile.shortest_row = runs[run].length;
+            tile.columns_end = 0;
+            std::size_t last = run;
+            for (; last < runs.size() && runs[last].begin < tile.rows_end; ++last) {
+                tile.columns_end = std::max(tile.columns_end, ends[last]);
+                tile.longest_row = runs[last].length;
+            }
+            tile.first_task = tasks;
+            tiles.push_back(tile);
+            const std::uint32_t columns = tile.columns_end - tile.rows_begin;
+            tasks += (columns + columns_per_task - 1) / columns_per_task;
+            pairs += std::uint64_t{tile.rows_end - tile.rows_begin} * columns;
+            row = tile.rows_end;
+        }
+    }
+};
+
+/// The time between two points of a stream.
+class StreamTimer {
+public:
+    ~StreamTimer() {
+        for (const cudaEvent_t event : events_)
+            if (event != nullptr) cudaEventDestroy(event);
+    }
+    Status create() {
+        for (cudaEvent_t& event : events_)
+            GPUTEXT_TRY(cuda_status(cudaEventCreate(&event), "creating an event"));
+        return {};
+    }
+    Status begin(cudaStream_t stream) { return record(events_[0], stream); }
+    Status end(cudaStream_t stream) { return record(events_[1], stream); }
+    /// Requires that the stream was waited for.
+    double milliseconds() const {
+        float ms = 0;
+        return cudaEventElapsedTime(&ms, events_[0], events_[1]) == cudaSuccess ? ms : 0;
+    }
+
+private:
+    static Status record(cudaEvent_t event, cudaStream_t stream) {
+        return cuda_status(cudaEventRecord(event, stream), "recording an event");
+    }
+
+    cudaEvent_t events_[2] = {};
+};
+
+class Join {
+public:
+    Join(const PackedParts& parts, double rate, const DeviceWork& work, Execution& execution,
+         JoinCounts& counts, PairLimit& limit)
+        : packed_(parts),
+          work_(work),
+          execution_(execution),
+          counts_(counts),
+          limit_(limit),
+          longest_(parts.longest()),
+          depth_(letter_filter_depth(longest_)),
+          most_edits_(most_edits_by_length(rate)) {}
+
+    Status run(FilterKernel filter, std::vector<IndexPair>& pairs) {
+        GPUTEXT_TRY(choose(filter));
+        const JoinBytes bytes = join_bytes(packed_.size(), packed_.letters.size(), longest_);
+        if (work_.bytes < bytes.least) return too_little(bytes);
+        execution_.begin_phase("sorting signatures", 1);
+        GPUTEXT_TRY(parts_.build(packed_, depth_, work_.stream));
+        const std::size_t parts_bytes =
+            SortedParts::bytes_needed(packed_.size(), packed_.letters.size(), longest_, depth_);
+        Plan plan(filter_tile_rows(depth_, bit_product_), work_.bytes - parts_bytes);
+        plan.add_runs(parts_.runs(), most_edits_);
+        counts_.filtered = plan.pairs;
+        GPUTEXT_TRY(prepare(plan));
+        GPUTEXT_TRY(run_tasks(plan));
+        if (limit_.exceeded) return {};
+        execution_.begin_phase("sorting pairs", 1);
+        return sink_.take(pairs, execution_.stop());
+    }
+
+private:
+    Status choose(FilterKernel filter) {
+        bool has = false;
+        GPUTEXT_TRY(has_bit_product(has));
+        if (filter == FilterKernel::matrix_product && !has)
+            return {ErrorCode::device_error, "the device lacks products of bit matrices"};
+        bit_product_ = has && filter != FilterKernel::count_ones;
+        return {};
+    }
+
+    Status too_little(const JoinBytes& bytes) const {
+        return {ErrorCode::out_of_memory,
+                "joining " + std::to_string(packed_.size()) + " signature parts needs " +
+                    std::to_string(bytes.least) + " bytes of device memory, and may take " +
+                    std::to_string(work_.bytes)};
+    }
+
+    Status prepare(const Plan& plan) {
+        GPUTEXT_TRY(timer_.create());
+        GPUTEXT_TRY(tiles_.upload(plan.tiles, work_.stream));
+        GPUTEXT_TRY(edits_.upload(most_edits_, work_.stream));
+        GPUTEXT_TRY(found_.allocate(1, work_.stream));
+        GPUTEXT_TRY(candidates_.allocate(plan.candidates, work_.stream));
+        GPUTEXT_TRY(sink_.allocate(plan.candidates, work_.stream));
+        job_ = {parts_.view(),         tiles_.data(), static_cast<std::uint32_t>(plan.tiles.size()),
+                plan.columns_per_task, edits_.data(), candidates_.data(),
+                plan.candidates,       found_.data()};
+        return {};
+    }
+
+    /// Tasks that are a safe first launch on a slow device.
+    std::uint32_t first_step(const Plan& plan) const {
+        const double pairs = bit_product_ ? 2e10 : 5e8;
+        const double task = static_cast<double>(plan.tile_rows * plan.columns_per_task);
+        return static_cast<std::uint32_t>(
+            std::clamp(4 * pairs / task / static_cast<double>(depth_), 1.0, 1e6));
+    }
+
+    Status run_tasks(const Plan& plan) {
+        execution_.begin_phase("comparing signatures", plan.tasks);
+        std::uint32_t step = first_step(plan);
+        for (std::uint32_t begin = 0; begin < plan.tasks;) {
+            if (execution_.stop_requested()) return Status::cancelled();
+            const std::uint32_t end = begin + std::min(step, plan.tasks - begin);
+            unsigned long long found = 0;
+            GPUTEXT_TRY(filter_tasks(begin, end, found));
+            const double ms = timer_.milliseconds();
+            counts_.filter_ms += ms;
+            if (found > plan.candidates) {
+                // A single task always fits.
+                step = std::max(1u, (end - begin) / 2);
+                ++counts_.repeated;
+                continue;
+            }
+            GPUTEXT_TRY(verify(found));
+            if (limit_.exceeded) return {};
+            execution_.advance(end - begin);
+            begin = end;
+            step = next_step(step, ms, found, plan);
+        }
+        return {};
+    }
+
+    /// Longer launches while they are short and leave room, shorter ones when they are long.
+    static std::uint32_t next_step(std::uint32_t step, double ms, unsigned long long found,
+                                   const Plan& plan) {
+        double factor = std::clamp(kLaunchMs / std::max(ms, 0.01), 0.25, 8.0);
+        const double room = static_cast<double>(plan.candidates);
+        factor = std::min(factor, 0.7 * room / std::max<double>(static_cast<double>(found), 1));
+        return static_cast<std::uint32_t>(std::clamp(step * factor, 1.0, 1e9));
+    }
+
+    Status filter_tasks(std::uint32_t begin, std::uint32_t end, unsigned long long& found) {
+        GPUTEXT_TRY(
+            cuda_status(cudaMemsetAsync(found_.data(), 0, sizeof(unsigned long long), work_.stream),
+                        "clearing a count"));
+        GPUTEXT_TRY(timer_.begin(work_.stream));
+        GPUTEXT_TRY(run_filter(job_, depth_, bit_product_, begin, end, work_.stream));
+        GPUTEXT_TRY(timer_.end(work_.stream));
+        return download_value(found_.data(), found, work_.stream, "filtering pairs by letters");
+    }
+
+    Status verify(unsigned long long found) {
+        counts_.candidates += found;
+        if (found == 0) return {};
+        GPUTEXT_TRY(sink_.reserve(found));
+        GPUTEXT_TRY(timer_.begin(work_.stream));
+        GPUTEXT_TRY(verify_pairs(job_.parts, edits_.data(), candidates_.data(), found, longest_,
+                                 execution_, sink_, nullptr, work_.stream));
+        GPUTEXT_TRY(timer_.end(work_.stream));
+        GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(work_.stream), "comparing signatures"));
+        counts_.verify_ms += timer_.milliseconds();
+        std::uint64_t pairs = 0;
+        GPUTEXT_TRY(sink_.size(pairs));
+        limit_.exceeded = pairs > limit_.most;
+        return {};
+    }
+
+    const PackedParts& packed_;
+    DeviceWork work_;
+    Execution& execution_;
+    JoinCounts& counts_;
+    PairLimit& limit_;
+    std::size_t longest_;
+    std::size_t depth_;
+    std::vector<std::uint16_t> most_edits_;
+    bool bit_product_ = false;
+    SortedParts parts_;
+    DeviceBuffer<FilterTile> tiles_;
+    DeviceBuffer<std::uint16_t> edits_;
+    DeviceBuffer<unsigned long long> found_;
+    DeviceBuffer<Candidate> candidates_;
+    PairSink sink_;
+    StreamTimer timer_;
+    FilterJob job_ = {};
+};
+
+template <class Strings>
+Status join(std::span<const Strings> strings, double rate, const DeviceWork& work,
+            Execution& execution, std::vector<IndexPair>& pairs, FilterKernel filter,
+            JoinCounts* counts, PairLimit* limit) {
+    pairs.clear();
+    JoinCounts unwanted;
+    PairLimit none{UINT64_MAX};
+    if (strings.empty()) return {};
+    try {
+        PackedParts parts;
+        GPUTEXT_TRY(pack_parts(strings, execution, parts));
+        Join join(parts, rate, work, execution, counts != nullptr ? *counts : unwanted,
+                  limit != nullptr ? *limit : none);
+        return join.run(filter, pairs);
+    } catch (const std::bad_alloc&) {
+        return Status::out_of_memory();
+    }
+}
+
+}  // namespace
+
+JoinBytes join_bytes(std::size_t parts, std::size_t letters, std::size_t longest) {
+    const std::size_t sorted =
+        SortedParts::bytes_needed(parts, letters, longest, letter_filter_depth(longest));
+    const std::size_t tiles = parts / 128 * sizeof(FilterTile) + (std::size_t{1} << 20);
+    const std::size_t pairs = std::min(kMostCandidates, parts * parts);
+    const std::size_t least = kMostTileRows * kLeastColumns;
+    return {sorted + tiles + least * kBytesPerCandidate,
+            sorted + tiles + std::max(least, pairs) * kBytesPerCandidate};
+}
+
+Status join_signatures(std::span<const Ctph> signatures, double rate, const DeviceWork& work,
+                       Execution& execution, std::vector<IndexPair>& pairs, FilterKernel filter,
+                       JoinCounts* counts, PairLimit* limit) {
+    return join(signatures, rate, work, execution, pairs, filter, counts, limit);
+}
+
+Status join_letters(std::span<const std::string_view> strings, double rate, const DeviceWork& work,
+                    Execution& execution, std::vector<IndexPair>& pairs, FilterKernel filter,
+                    JoinCounts* counts) {
+    return join(strings, rate, work, execution, pairs, filter, counts, nullptr);
+}
+
+}  // namespace gputext::gpu

@@ -1,0 +1,27 @@
+// kernels/documents/near_duplicates.hpp - cpp/documents/near_duplicates.hpp on a device
+//
+// The host finds copies and makes the answer (cpp/documents/detail/near_duplicate_search.hpp). The
+// documents are copied to the device once and stay there for all steps if they fit; else they
+// stream through it to be hashed, and pairs are searched and verified a group of documents beside
+// another at a time (kernels/documents/detail/document_slots.hpp).
+
+#pragma once
+
+#include <cstddef>
+
+#include "cpp/documents/near_duplicates.hpp"
+#include "kernels/base/device_work.hpp"
+#include "kernels/base/upload_ring.hpp"
+
+namespace gputext::gpu {
+
+/// As gputext::near_duplicates, on the current device, in `work.bytes` of its memory; the host's
+/// share is that of the execution's threads. The ring serves nothing else meanwhile.
+/// Errors: the operator's; out_of_memory, with the bytes needed when it is sure before it begins
+/// that `work.bytes` do not suffice; device_error, device_lost.
+Result<NearDuplicates> near_duplicates(const NearDuplicateParameters& parameters,
+                                       const Documents& documents, GivenSignatures signatures,
+                                       const DeviceWork& work, UploadRing& ring,
+                                       Execution& execution);
+
+}  // namespace gputext::gpu

@@ -1,0 +1,179 @@
+#include "kernels/knn/detail/fp16_filter.hpp"
+
+#include "kernels/base/early_launch.cuh"
+#include "kernels/knn/detail/fp16_product.cuh"
+
+namespace gputext::gpu {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+/// At most the score of items as far as the limit.
+__device__ float gate_of_limit(const HalfSpace& space, const HalfQueryBound& query, double limit) {
+    if (!isfinite(query.norm)) return -INFINITY;
+    if (space.metric == Metric::cosine && query.norm == 0) return INFINITY;  // it has no neighbours
+    const double norm_square = query.norm * query.norm;
+    double t = 0;
+    switch (space.metric) {
+        case Metric::euclidean: {
+            const double scaled = limit * query.scale;
+            t = (query.least_norm * query.least_norm * (1 - 0x1p-48) -
+                 scaled * scaled * (1 + 0x1p-48)) /
+                2;
+            break;
+        }
+        case Metric::cosine:
+            t = 1 - limit;
+            break;
+        default:
+            t = -limit * query.scale;
+    }
+    t -= fabs(t) * (0x1p-48 + space.sum_error) + 2 * space.double_error * norm_square + 0x1p-100;
+    return isnan(t) ? -INFINITY : __double2float_rd(t);
+}
+
+/// How much more than its t a score may be: twice r with the largest bounds of any item.
+__device__ float width_of_scores(const GateJob& job, std::uint32_t row, float gate) {
+    const float2 group = job.queries.groups[row / kGroupQueries];
+    const double error = job.space.sum_error + 4 * job.space.double_error;
+    const double per_norm = job.largest[0];
+    const double norm = job.largest[1];
+    const double query_norm = group.x;
+    const double r = query_norm * per_norm + group.y * norm +
+                     error * (norm * norm + query_norm * query_norm + query_norm * norm);
+    return __double2float_ru(2.001 * r + fabs(static_cast<double>(gate)) * 0x1p-20 + 0x1p-90);
+}
+
+__global__ void gates_of_limits(GateJob job) {
+    let_next_begin();
+    wait_for_previous();
+    const std::uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= job.rows) return;
+    const float gate = gate_of_limit(job.space, job.queries.bounds[row], job.limits[row]);
+    job.gates[row] = gate;
+    if (job.widths != nullptr) job.widths[row] = width_of_scores(job, row, gate);
+}
+
+__device__ unsigned ordered_float(float value) {
+    const unsigned bits = __float_as_uint(value);
+    return bits >> 31 ? ~bits : bits | 0x80000000u;
+}
+__device__ float float_of_ordered(unsigned ordered) {
+    return __uint_as_float(ordered >> 31 ? ordered & 0x7fffffffu : ~ordered);
+}
+
+__device__ unsigned sum_of_warp(unsigned value) {
+#if __CUDA_ARCH__ >= 800
+    return __reduce_add_sync(~0u, value);
+#else
+    for (unsigned distance = 16; distance > 0; distance /= 2)
+        value += __shfl_xor_sync(~0u, value, distance);
+    return value;
+#endif
+}
+
+/// Between two scores: in the middle of values at first, which are close together, and later in the
+/// middle of their bits, so that the end is near whatever they are.
+__device__ unsigned middle_score(unsigned low, unsigned high, unsigned round) {
+    constexpr unsigned kByValue = 12;
+    const unsigned value =
+        ordered_float(0.5f * float_of_ordered(low) + 0.5f * float_of_ordered(high));
+    return round < kByValue && value > low && value < high ? value : low + (high - low) / 2;
+}
+
+/// A warp for each query finds by bisection a score that `rank` groups or a few more reach.
+/// `All`: groups of all items.
+template <unsigned Most, bool All>
+__global__ void gates_of_groups(GateJob job, const float* largest, std::uint32_t groups,
+                                std::uint32_t rank) {
+    let_next_begin();
+    wait_for_previous();
+    constexpr unsigned kEach = Most / 32;
+    const std::uint32_t row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
+    if (row >= job.rows) return;
+    unsigned values[kEach];
+    unsigned low = UINT32_MAX;
+    unsigned high = 0;
+#pragma unroll
+    for (unsigned i = 0; i < kEach; ++i) {
+        const unsigned group = 32 * i + threadIdx.x % 32;
+        values[i] = 0;
+        if (group >= groups) continue;
+        values[i] = ordered_float(largest[std::size_t{row} * Most + group]);
+        low = min(low, values[i]);
+        high = max(high, values[i]);
+    }
+#pragma unroll
+    for (unsigned distance = 16; distance > 0; distance /= 2) {
+        low = min(low, __shfl_xor_sync(~0u, low, distance));
+        high = max(high, __shfl_xor_sync(~0u, high, distance));
+    }
+    for (unsigned round = 0; high - low > 1; ++round) {
+        const unsigned middle = middle_score(low, high, round);
+        unsigned reached = 0;
+#pragma unroll
+        for (unsigned i = 0; i < kEach; ++i) reached += values[i] >= middle;
+        reached = sum_of_warp(reached);
+        if (reached >= rank)
+            low = middle;
+        else
+            high = middle;
+        if (reached >= rank && reached <= rank + rank / (All ? 32 : 16)) break;
+    }
+    if (threadIdx.x % 32 != 0) return;
+    const float proven = gate_of_limit(job.space, job.queries.bounds[row], job.limits[row]);
+    float gate = float_of_ordered(low);
+    const float width = width_of_scores(job, row, gate);
+    if constexpr (All) gate = __fsub_rd(gate, width);
+    if (!(fabsf(gate) < INFINITY) || gate < proven) gate = proven;
+    job.gates[row] = gate;
+    job.widths[row] = width;
+}
+
+}  // namespace
+
+Status HalfFilterDevice::look() {
+    int device = 0;
+    int major = 0;
+    int minor = 0;
+    GPUTEXT_TRY(cuda_status(cudaGetDevice(&device), "asking for the device"));
+    const auto ask = [device](int& value, cudaDeviceAttr which) {
+        return cuda_status(cudaDeviceGetAttribute(&value, which, device),
+                           "asking for the device's properties");
+    };
+    GPUTEXT_TRY(ask(major, cudaDevAttrComputeCapabilityMajor));
+    GPUTEXT_TRY(ask(minor, cudaDevAttrComputeCapabilityMinor));
+    GPUTEXT_TRY(ask(processors, cudaDevAttrMultiProcessorCount));
+    GPUTEXT_TRY(ask(shared_bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin));
+    capability = 10 * major + minor;
+    return {};
+}
+
+Status run_half_filter(const HalfFilterDevice& device, const HalfFilterJob& job,
+                       std::uint32_t padded, cudaStream_t stream) {
+    if (job.rows == 0 || job.begin == job.end) return {};
+    if (padded <= 64) return run_narrow_filter(device, job, padded, stream);
+    return device.capability == 90 ? run_hopper_filter(job, padded, stream)
+                                   : run_wide_filter(device, job, padded, stream);
+}
+
+Status set_gates(const GateJob& job, cudaStream_t stream) {
+    return launch_early("setting gates", gates_of_limits, blocks_for(job.rows, kThreads), kThreads,
+                        0, stream, job);
+}
+
+Status guess_gates(const GateJob& job, const float* largest, std::uint32_t rank,
+                   cudaStream_t stream) {
+    return launch_early("guessing gates", gates_of_groups<kSampleGroups, false>,
+                        blocks_for(std::size_t{job.rows} * 32, kThreads), kThreads, 0, stream, job,
+                        largest, kSampleGroups, rank);
+}
+
+Status find_gates(const GateJob& job, const float* largest, std::uint32_t groups,
+                  std::uint32_t rank, cudaStream_t stream) {
+    return launch_early("finding gates", gates_of_groups<kMostGroups, true>,
+                        blocks_for(std::size_t{job.rows} * 32, kThreads), kThreads, 0, stream, job,
+                        largest, groups, rank);
+}
+
+}  // namespace gputext::gpu

@@ -1,0 +1,87 @@
+// kernels/knn/detail/fp16_filter.hpp - distance filter in half precision: products of rows,
+// compared as they arise
+//
+// A score v + r of a query and an item (kernels/knn/detail/fp16_rows.hpp) lives in a register: it
+// is compared with the query's gate, and only the few that reach it are written, or a bit for each.
+// Up to 64 dimensions a warp keeps 64 queries in registers and lets all items pass by; above,
+// blocks multiply tiles of 128 queries by 256 items from shared memory. Compute capability 8.0 or
+// higher; 7.5 up to 64 dimensions.
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "cpp/base/status.hpp"
+#include "kernels/knn/detail/fp16_rows.hpp"
+#include "kernels/knn/neighbour_lists.hpp"
+
+namespace gputext::gpu {
+
+struct HalfFilterJob {
+    HalfQueries queries;
+    std::uint32_t rows;  // of queries
+    const float* gates;  // by query
+    HalfItems items;     // the first of them has the number first_item
+    std::uint32_t first_item;
+    std::uint32_t begin;  // numbers of the items that are filtered
+    std::uint32_t end;
+    ListsView lists;
+    /// Null unless, in place of lists, the largest scores of groups of items are wanted: of
+    /// `groups` groups of group_items items each, query by query. group_items is a multiple of 16.
+    /// Groups behind the last item are left as they are.
+    float* largest;
+    std::uint32_t groups;
+    std::uint32_t group_items;
+    /// Null unless, in place of lists, items are marked: MarkedItems::words_of(end - begin) words a
+    /// query, as MarkedItems has them. Only up to 64 dimensions.
+    std::uint32_t* marks;
+};
+
+inline constexpr std::uint32_t kSampleGroups = 256;
+inline constexpr std::uint32_t kMostGroups = 512;
+
+/// What the current device can do.
+struct HalfFilterDevice {
+    int capability = 0;  // 90 is 9.0
+    int processors = 0;
+    int shared_bytes = 0;  // of a block, at most
+
+    Status look();
+    bool can_filter(std::uint32_t padded) const {
+        return capability >= 80 || (capability >= 75 && padded <= 64);
+    }
+};
+
+/// Adds items to the lists of the queries whose gates they reach, with their scores. One launch:
+/// 2 * rows * (end - begin) * padded operations.
+Status run_half_filter(const HalfFilterDevice& device, const HalfFilterJob& job,
+                       std::uint32_t padded, cudaStream_t stream);
+
+/// What becomes of a query's limit before the filter, and after.
+struct GateJob {
+    HalfSpace space;
+    HalfQueries queries;
+    std::uint32_t rows;
+    const double* limits;
+    const float* largest;  // HalfItems::largest
+    float* gates;
+    float* widths;  // bounds of what a score may exceed t by, or null
+};
+
+/// Gates that leave out only items beyond the limits.
+Status set_gates(const GateJob& job, cudaStream_t stream);
+
+/// As above, or higher gates that `rank` groups of samples, or a few more, reach: the items that
+/// reach one may be fewer than the k nearest. `largest` as in HalfFilterJob, of kSampleGroups
+/// groups.
+Status guess_gates(const GateJob& job, const float* largest, std::uint32_t rank,
+                   cudaStream_t stream);
+
+/// As above, from the largest scores of all items, the first `groups` of kMostGroups: gates low
+/// enough for the `rank` nearest, except for items whose scores are infinite.
+Status find_gates(const GateJob& job, const float* largest, std::uint32_t groups,
+                  std::uint32_t rank, cudaStream_t stream);
+
+}  // namespace gputext::gpu

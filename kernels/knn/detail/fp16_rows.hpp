@@ -1,0 +1,111 @@
+// kernels/knn/detail/fp16_rows.hpp - rows in half precision, and the bounds of what their products
+// say
+//
+// Rows are moved and scaled as in cpp/knn/detail/filter_space.hpp, and rounded to binary16. With a'
+// and b' a query and an item after that, in exact arithmetic, and a~ and b~ rounded, a score t that
+// falls strictly with the distance D is
+//
+//   euclidean      a' = (a - c) s, b' = (b - c) s   t = (|a'|^2 - (s D)^2) / 2 = a' b' - |b'|^2 / 2
+//   cosine         a' = a / |a|, b' = b / |b|       t = 1 - D                  = a' b'
+//   inner_product  a' = a s_q, b' = b s_i           t = - s_q s_i D            = a' b'
+//
+// The tensor cores compute v = a~ b~ - offset in binary32. With N a bound of a row's norm, before
+// and after rounding, R = |a' - a~| its residual and H = |b'|^2 / 2 or 0,
+//
+//   |v - t| <= r = G (H + Nq Ni) + Rq Ni + Nq Ri + E (Nq + Ni)^2 + tiny
+//
+// where E = (d / 16 + 32) 2^-50 bounds the error of D itself, as in
+// cpp/knn/detail/filter_space.hpp, and G = (d + 32) 2^-22 that of the products' sum. Tensor cores
+// take sums of b = 4 (compute capability 7), 8 or 16 products and the sum so far; each is cut, not
+// rounded, below 2^-23 of the largest (Fasi, Higham, Mikaitis, Pranesh, Numerical behavior of
+// NVIDIA tensor cores, 2021), which is below the sum of all magnitudes M <= H + Nq Ni: (b + 2) / b
+// * d * 2^-23 M at most, for b = 4 three quarters of G. The rest is far more than the few roundings
+// of what is added to a product.
+//
+// An item is left out for a query when v + r < T, with T at most the t of a distance within which
+// there are k items; what is added to v depends on the item and on bounds that 256 queries share.
+// A row that binary16 cannot hold gets no bound: such an item always passes, and such a query
+// lets every item pass.
+
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/base/device_buffer.hpp"
+#include "kernels/knn/detail/device_rows.hpp"
+
+namespace gputext::gpu {
+
+inline constexpr std::uint32_t kGroupQueries = 256;  // that share bounds
+
+/// How rows are moved and scaled, with the numbers that bound what is lost. Passed to kernels.
+struct HalfSpace {
+    Metric metric = Metric::euclidean;
+    std::uint32_t dimensions = 0;
+    std::uint32_t padded = 0;        // elements of a row: zeros behind the dimensions
+    const double* center = nullptr;  // on the device; euclidean only
+    double item_scale = 1;
+    double sum_error = 0;     // G
+    double double_error = 0;  // E
+};
+
+/// Chooses center and scale by looking at about a hundred of the items.
+class HalfSpaceChoice {
+public:
+    /// Whether half precision can help with such vectors at all.
+    static bool usable(Metric metric, const Vectors& items, double largest);
+
+    /// Errors: out_of_memory, device_error.
+    Status choose(Metric metric, const Vectors& items, cudaStream_t stream);
+    const HalfSpace& space() const { return space_; }
+
+private:
+    HalfSpace space_;
+    std::vector<double> host_center_;  // until it is copied
+    DeviceBuffer<double> center_;
+};
+
+/// What is added to an item's product for a query: per_norm * norm + per_residual * residual -
+/// offset, which is -(H - r's own terms). Rounded to the safe side.
+struct HalfItemBound {
+    float offset;
+    float per_norm;
+    float per_residual;
+    float unused;
+};
+
+/// A query's bounds of norm and residual, and how its limit becomes a score.
+struct HalfQueryBound {
+    double norm;
+    double residual;
+    double least_norm;
+    double scale;  // of distances
+};
+
+struct HalfItems {
+    const __half* rows = nullptr;
+    const HalfItemBound* bounds = nullptr;
+    const float* largest = nullptr;  // per_norm and per_residual of any item that has a bound
+};
+
+struct HalfQueries {
+    const __half* rows = nullptr;
+    const HalfQueryBound* bounds = nullptr;
+    const float2* groups = nullptr;  // largest norm and residual of 256 queries
+};
+
+/// Items of `from` to rows of halves. `largest` is overwritten. O(elements).
+Status convert_items(const HalfSpace& space, const DeviceRows& from, __half* rows,
+                     HalfItemBound* bounds, float* largest, cudaStream_t stream);
+Status convert_queries(const HalfSpace& space, const DeviceQueries& from, __half* rows,
+                       HalfQueryBound* bounds, float2* groups, cudaStream_t stream);
+
+/// Copies every stride-th row and its bound: rows n * stride / of.
+Status sample_items(const HalfSpace& space, const HalfItems& from, std::uint32_t items,
+                    std::uint32_t samples, __half* rows, HalfItemBound* bounds,
+                    cudaStream_t stream);
+
+}  // namespace gputext::gpu

@@ -1,0 +1,39 @@
+// kernels/knn/detail/score_distance.cuh - sort key of a found item, for the kernels that merge
+// lists
+
+#pragma once
+
+#include "kernels/knn/exact_distance.cuh"
+#include "kernels/knn/neighbour_lists.hpp"
+
+namespace gputext::gpu {
+
+/// The ordered distance of a query and the lane's own of N items, or kNoDistance where it is not to
+/// be kept. Called by half warps.
+template <class T, unsigned N>
+__device__ std::uint64_t key_of_item(const MergeInput& input, std::uint32_t query,
+                                     const std::uint32_t (&items)[N], double limit,
+                                     unsigned lanes) {
+    const DeviceQueries& queries = input.queries;
+    const std::uint32_t dimensions = queries.dimensions;
+    const ExactQuery exact{queries.elements + std::size_t{query} * dimensions,
+                           queries.squares[query]};
+    const T* rows[N];
+    std::uint32_t own = items[0];
+#pragma unroll
+    for (unsigned n = 0; n < N; ++n) {
+        rows[n] = static_cast<const T*>(input.items.elements) +
+                  std::size_t{items[n] - input.first_item} * dimensions;
+        if (n == own_pair<N>()) own = items[n];
+    }
+    const double distance = exact_distance(input.metric, exact, rows, dimensions, lanes);
+    const bool excluded = queries.keys != nullptr && queries.keys[query] == input.item_keys[own];
+    if (excluded || !(distance <= limit)) return kNoDistance;
+    return ordered_bits(static_cast<std::uint64_t>(__double_as_longlong(distance)));
+}
+
+__device__ inline double distance_of_key(std::uint64_t key) {
+    return __longlong_as_double(static_cast<long long>(bits_of_ordered(key)));
+}
+
+}  // namespace gputext::gpu

@@ -1,0 +1,59 @@
+// kernels/knn/detail/search.hpp - searches a batch of items for a tile of queries
+
+#pragma once
+
+#include <functional>
+
+#include "cpp/base/execution.hpp"
+#include "kernels/base/stream_timer.hpp"
+#include "kernels/knn/detail/direct_filter.hpp"
+#include "kernels/knn/detail/fp16_search.hpp"
+#include "kernels/knn/neighbour_lists.hpp"
+
+namespace gputext::gpu {
+
+/// Brings the lists of a tile of queries up to date with a batch of items, all on the device.
+class NeighbourSearch {
+public:
+    /// `item_keys` of all items, or null. `taken` is called whenever open lists hold items that
+    /// the caller must take away.
+    NeighbourSearch(NeighbourLists& lists, const std::uint32_t* item_keys,
+                    unsigned long long* rescored, std::function<Status()> taken,
+                    Execution& execution, cudaStream_t stream)
+        : lists_(lists),
+          item_keys_(item_keys),
+          rescored_(rescored),
+          taken_(std::move(taken)),
+          execution_(execution),
+          stream_(stream) {}
+
+    /// By the filter in half precision, which was given the same queries and items, and by
+    /// differences where that fails; returns for how many queries it did. `timer` measures what
+    /// the device does.
+    Status search(const DirectFilterInput& input, HalfSearch& half, std::uint32_t begin,
+                  std::uint32_t end, bool lists_are_empty, StreamTimer& timer,
+                  std::uint64_t& escalated);
+
+    /// By differences in double precision, the items [begin, end) of the batch: for all queries, or
+    /// those that a first filter failed for. `lists_are_empty`: nothing was searched before.
+    /// Errors: cancelled, out_of_memory, device_error.
+    Status search_directly(const DirectFilterInput& input, const QuerySelection& selection,
+                           std::uint32_t begin, std::uint32_t end, bool lists_are_empty);
+
+private:
+    Status search_range(const DirectFilterInput& input, const QuerySelection& selection,
+                        std::uint32_t begin, std::uint32_t end);
+    Status filter(const DirectFilterInput& input, const QuerySelection& selection,
+                  std::uint32_t begin, std::uint32_t end);
+    Status merge(const DirectFilterInput& input, const QuerySelection& selection,
+                 const float* score_widths = nullptr, const MarkedItems& marked = {});
+
+    NeighbourLists& lists_;
+    const std::uint32_t* item_keys_;
+    unsigned long long* rescored_;
+    std::function<Status()> taken_;
+    Execution& execution_;
+    cudaStream_t stream_;
+};
+
+}  // namespace gputext::gpu

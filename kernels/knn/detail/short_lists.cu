@@ -1,0 +1,147 @@
+#include <algorithm>
+
+#include "kernels/base/early_launch.cuh"
+#include "kernels/base/launch.hpp"
+#include "kernels/knn/detail/list_sort.cuh"
+#include "kernels/knn/detail/score_distance.cuh"
+#include "kernels/knn/kth_score.cuh"
+#include "kernels/knn/neighbour_lists.hpp"
+
+namespace gputext::gpu {
+namespace {
+
+constexpr unsigned kThreads = 128;
+constexpr unsigned kHalfWarps = kThreads / kHalfWarp;
+constexpr unsigned kAtOnce = 4;  // items of a half warp
+constexpr unsigned kMostThreads = 1024;
+constexpr std::uint32_t kFewQueries = 128;
+
+/// A block for each query: found items have keys already.
+__global__ __launch_bounds__(kMostThreads) void keep_scored(ListsView lists,
+                                                            QuerySelection selection, bool open) {
+    extern __shared__ std::uint64_t memory[];
+    __shared__ unsigned size;
+    let_next_begin();
+    wait_for_previous();
+    const SharedList list{memory, reinterpret_cast<std::uint32_t*>(memory + lists.capacity)};
+    const std::uint32_t query = selection[blockIdx.x];
+    const std::size_t begin = std::size_t{query} * lists.capacity;
+    const std::uint32_t count = lists.counts[query];
+    if (count > lists.capacity || count == lists.kept[query]) return;
+    if (threadIdx.x == 0) size = 0;
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
+        const std::uint64_t key = lists.keys[begin + i];
+        if (key == kNoDistance) continue;
+        const unsigned at = atomicAdd(&size, 1u);
+        list.keys[at] = key;
+        list.items[at] = lists.items[begin + i];
+    }
+    __syncthreads();
+    sort_and_keep(list, size, lists, query, open);
+}
+
+/// The least score of a list's found items that may be among the k nearest.
+__device__ float least_useful_score(const ListsView& lists, const MergeInput& input,
+                                    std::uint32_t query, unsigned size, unsigned* shared) {
+    const std::size_t begin = std::size_t{query} * lists.capacity;
+    const float width = input.score_widths[query];
+    for (unsigned i = threadIdx.x; i < size; i += kThreads) {
+        const bool excluded = input.queries.keys != nullptr &&
+                              input.queries.keys[query] == input.item_keys[lists.items[begin + i]];
+        shared[i] = excluded ? 0 : ordered_float(lists.scores[begin + i]);
+    }
+    __syncthreads();
+    const unsigned kth = about_kth_score<kThreads>(shared, size, lists.k);
+    __syncthreads();
+    if (kth == 0) return -INFINITY;
+    return __fsub_rd(float_of_ordered(kth), width);
+}
+
+/// What was found for a query, into shared memory behind what is kept, without what the scores tell
+/// is not needed. By the block; `size` is as many as there are then.
+__device__ void take_found(const ListsView& lists, const MergeInput& input, std::uint32_t query,
+                           const SharedList& list, unsigned& size) {
+    const std::size_t begin = std::size_t{query} * lists.capacity;
+    const std::uint32_t count = lists.counts[query];
+    const std::uint32_t kept = lists.kept[query];
+    float least = -INFINITY;
+    if (input.score_widths != nullptr && kept == 0 && count > lists.k)
+        least =
+            least_useful_score(lists, input, query, count, reinterpret_cast<unsigned*>(list.keys));
+    if (threadIdx.x == 0) size = kept;
+    __syncthreads();
+    for (unsigned i = threadIdx.x; i < count; i += kThreads) {
+        const std::uint32_t item = lists.items[begin + i];
+        if (i < kept) {
+            list.items[i] = item;
+            list.keys[i] = lists.keys[begin + i];
+        } else if (lists.scores == nullptr || !(lists.scores[begin + i] < least)) {
+            list.items[atomicAdd(&size, 1u)] = item;
+        }
+    }
+    __syncthreads();
+}
+
+/// A block for each query.
+template <class T>
+__global__ __launch_bounds__(kThreads) void merge_lists(ListsView lists, MergeInput input,
+                                                        QuerySelection selection, bool open,
+                                                        unsigned long long* rescored) {
+    extern __shared__ std::uint64_t memory[];
+    __shared__ unsigned size;
+    const SharedList list{memory, reinterpret_cast<std::uint32_t*>(memory + lists.capacity)};
+    const std::uint32_t query = selection[blockIdx.x];
+    const std::uint32_t kept = lists.kept[query];
+    const std::uint32_t count = lists.counts[query];
+    if (count > lists.capacity || count == kept) return;
+    take_found(lists, input, query, list, size);
+    const unsigned total = size;
+    if (total == 0) return;
+    const unsigned lanes = half_warp_lanes();
+    const double limit = lists.limits[query];
+    for (unsigned base = kept + threadIdx.x / kHalfWarp; base < total;
+         base += kAtOnce * kHalfWarps) {
+        std::uint32_t items[kAtOnce];
+#pragma unroll
+        for (unsigned n = 0; n < kAtOnce; ++n)
+            items[n] = list.items[min(base + n * kHalfWarps, total - 1)];
+        const std::uint64_t key = key_of_item<T>(input, query, items, limit, lanes);
+        const unsigned own = base + own_pair<kAtOnce>() * kHalfWarps;
+        if (threadIdx.x % (kHalfWarp / kAtOnce) == 0 && own < total) list.keys[own] = key;
+    }
+    sort_and_keep(list, total, lists, query, open);
+    if (threadIdx.x == 0) atomicAdd(rescored, static_cast<unsigned long long>(total - kept));
+}
+
+std::size_t list_bytes(std::uint32_t capacity) {
+    return capacity * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
+}
+
+}  // namespace
+
+Status NeighbourLists::merge_short(const MergeInput& input, const QuerySelection& selection,
+                                   unsigned long long* rescored) {
+    const std::size_t bytes = list_bytes(shape_.capacity);
+    return with_element_type(input.items.type, [&](auto element) {
+        const auto kernel =
+            merge_lists<std::remove_const_t<std::remove_pointer_t<decltype(element)>>>;
+        GPUTEXT_TRY(allow_shared_bytes(kernel, bytes));
+        kernel<<<selection.count, kThreads, bytes, stream_>>>(view(), input, selection, shape_.open,
+                                                              rescored);
+        return launched("merging neighbours");
+    });
+}
+
+Status NeighbourLists::keep_short(const QuerySelection& selection) {
+    const std::size_t bytes = list_bytes(shape_.capacity);
+    GPUTEXT_TRY(allow_shared_bytes(keep_scored, bytes));
+    // Few blocks have all multiprocessors to themselves.
+    const unsigned threads = selection.count > kFewQueries
+                                 ? kThreads
+                                 : std::clamp(shape_.capacity / 4, kThreads, kMostThreads);
+    return launch_early("keeping neighbours", keep_scored, selection.count, threads, bytes, stream_,
+                        view(), selection, shape_.open);
+}
+
+}  // namespace gputext::gpu

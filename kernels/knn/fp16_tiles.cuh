@@ -1,0 +1,72 @@
+// kernels/knn/fp16_tiles.cuh - products of halves by blocks of 256 threads, from tiles in shared
+// memory
+//
+// A block multiplies 128 rows by some columns, 64 dimensions at a time. Its warps are two below
+// each other, and four beside each other. Compute capability 8.0 or higher.
+
+#pragma once
+
+#include "kernels/knn/detail/fp16_product.cuh"
+
+namespace gputext::gpu::half_tiles {
+
+inline constexpr unsigned kThreads = 256;
+inline constexpr unsigned kRows = 128;  // queries of a block
+inline constexpr unsigned kDepth = 64;  // dimensions in shared memory at a time
+
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
+
+inline constexpr unsigned kVectors = kDepth / 8;
+inline constexpr unsigned kTiles = 4;  // of 16 queries, of a warp
+inline constexpr unsigned kWarpRows = 16 * kTiles;
+
+__device__ inline unsigned place_of(unsigned row, unsigned vector) {
+    return row * kDepth + (vector ^ row % 8) * 8;
+}
+
+/// Copies dimensions [depth, depth + 64) of `Rows` rows from `first` on, or zeros from `end` on.
+template <unsigned Rows>
+__device__ void fetch_rows(const __half* from, std::uint32_t padded, std::uint32_t first,
+                           std::uint32_t end, std::uint32_t depth, __half* to) {
+#pragma unroll
+    for (unsigned v = 0; v < Rows * kVectors / kThreads; ++v) {
+        const unsigned row = (v * kThreads + threadIdx.x) / kVectors;
+        const unsigned vector = threadIdx.x % kVectors;
+        const bool valid = first + row < end;
+        const std::size_t at = valid ? std::size_t{first + row} * padded : 0;
+        copy_vector(to + place_of(row, vector), from + at + depth + 8 * vector, valid);
+    }
+}
+
+/// The fragments of one step of sixteen dimensions, of a warp.
+template <unsigned Eights>
+struct Fragments {
+    std::uint32_t queries[kTiles][4];
+    std::uint32_t items[Eights][2];
+
+    __device__ void load(const __half* query_stage, const __half* item_stage, unsigned warp_row,
+                         unsigned warp_column, unsigned step) {
+        const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+        for (unsigned t = 0; t < kTiles; ++t) {
+            const unsigned row = warp_row + 16 * t + lane % 16;
+            load_matrices(queries[t],
+                          shared_address(query_stage + place_of(row, 2 * step + lane / 16)));
+        }
+#pragma unroll
+        for (unsigned n = 0; n < Eights; n += 2) {
+            const unsigned column = warp_column + 8 * n + lane % 8 + lane / 16 * 8;
+            std::uint32_t four[4];
+            load_matrices(four,
+                          shared_address(item_stage + place_of(column, 2 * step + lane / 8 % 2)));
+            items[n][0] = four[0];
+            items[n][1] = four[1];
+            items[n + 1][0] = four[2];
+            items[n + 1][1] = four[3];
+        }
+    }
+};
+
+#endif
+
+}  // namespace gputext::gpu::half_tiles

@@ -1,0 +1,52 @@
+// kernels/knn/knn.hpp - cpp/knn/knn.hpp on a device, for dense vectors
+//
+// Gives the CPU's answer, to the bit, at every size of memory. Queries are worked on in tiles, and
+// for each tile the items in batches, if they do not fit. A filter of low precision with a proven
+// bound (kernels/knn/detail/fp16_rows.hpp) finds the few items that a query's k nearest must be
+// among, beside a threshold that a sample of the items suggests and the answer itself then proves,
+// or, of few items of few dimensions, one that the largest scores of all groups of items give
+// (kernels/knn/detail/fp16_search.hpp); what it finds is scored exactly and sorted
+// (kernels/knn/neighbour_lists.hpp). Queries for which the bound is too
+// wide, or the sample misled, are filtered again by differences in double precision
+// (kernels/knn/detail/direct_filter.hpp), a few items at a time if these are all equally near.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cpp/base/execution.hpp"
+#include "cpp/knn/knn.hpp"
+#include "kernels/base/device_work.hpp"
+#include "kernels/base/upload_ring.hpp"
+
+namespace gputext::gpu {
+
+/// What a search did, for those who measure.
+struct KnnCounts {
+    double prepare_ms = 0;  // on the device: converting items and queries
+    double search_ms = 0;   // on the device: from the first filter to the sorted lists
+    std::uint64_t escalated = 0;
+    std::uint64_t rescored = 0;
+};
+
+/// The fewest bytes of device memory that nearest_neighbours can do with: one query beside a few
+/// items. With `good` nothing has to be done twice or copied twice.
+struct KnnBytes {
+    std::size_t least;
+    std::size_t good;
+};
+KnnBytes nearest_neighbours_bytes(const KnnParameters& parameters, const Vectors& queries,
+                                  const Vectors& items);
+
+/// As gputext::nearest_neighbours, on the current device, in `work.bytes` of its memory; of the
+/// parameters, memory_limit and simd are the CPU's and mean nothing here. Dense vectors only. The
+/// ring serves nothing else meanwhile.
+/// Errors: the operator's; invalid_argument for sparse vectors; out_of_memory, which says how much
+/// is needed; device_error, device_lost.
+Result<Neighbours> nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
+                                      const Vectors& items, const RowKeys& keys,
+                                      const DeviceWork& work, UploadRing& ring,
+                                      Execution& execution, KnnCounts* counts = nullptr);
+
+}  // namespace gputext::gpu

@@ -1,0 +1,189 @@
+#include "kernels/knn/neighbour_lists.hpp"
+
+#include <thrust/iterator/transform_iterator.h>
+
+#include <cub/device/device_scan.cuh>
+#include <new>
+
+#include "cpp/knn/knn.hpp"
+#include "kernels/base/early_launch.cuh"
+#include "kernels/knn/detail/score_distance.cuh"
+
+namespace gputext::gpu {
+namespace {
+
+constexpr unsigned kThreads = 256;
+
+/// Limits become another list's, if there is one, else the radius.
+__global__ void clear_lists(ListsView lists, std::uint32_t queries, const double* limits,
+                            double radius) {
+    let_next_begin();
+    const std::uint32_t query = blockIdx.x * blockDim.x + threadIdx.x;
+    if (query >= queries) return;
+    lists.counts[query] = 0;
+    lists.kept[query] = 0;
+    lists.limits[query] = limits != nullptr ? limits[query] : radius;
+}
+
+__global__ void select_failed(ListsView lists, QuerySelection selection, const float* wanted,
+                              const float* proven, double radius, std::uint32_t* failed,
+                              std::uint32_t* count) {
+    wait_for_previous();
+    const std::uint32_t selected = blockIdx.x * blockDim.x + threadIdx.x;
+    if (selected >= selection.count) return;
+    const std::uint32_t query = selection[selected];
+    const bool overflowed = lists.counts[query] > lists.capacity;
+    const bool unproven = wanted != nullptr && proven[query] < wanted[query];
+    if (!overflowed && !unproven) return;
+    if (!overflowed) {
+        // Nothing was kept before a score was guessed.
+        lists.kept[query] = 0;
+        lists.limits[query] = radius;
+    }
+    lists.counts[query] = lists.kept[query];
+    failed[atomicAdd(count, 1u)] = query;
+}
+
+struct Widened {
+    __device__ std::uint64_t operator()(std::uint32_t value) const { return value; }
+};
+
+/// A block for each query.
+__global__ void gather_kept(ListsView lists, const std::uint64_t* begins, std::uint32_t* items,
+                            double* distances) {
+    const std::uint32_t query = blockIdx.x;
+    const std::size_t from = std::size_t{query} * lists.capacity;
+    for (std::uint32_t i = threadIdx.x; i < lists.kept[query]; i += blockDim.x) {
+        items[begins[query] + i] = lists.items[from + i];
+        distances[begins[query] + i] = distance_of_key(lists.keys[from + i]);
+    }
+}
+
+}  // namespace
+
+std::size_t NeighbourLists::bytes_per_query(const Shape& shape) {
+    const std::size_t entry = sizeof(std::uint32_t) + sizeof(std::uint64_t);
+    // Found, kept and gathered; CUB sorts into a second place and takes some space by list.
+    const std::size_t entries = shape.capacity * (shape.is_short() ? 1 : 2) + shape.capacity;
+    return entries * entry + (shape.scored ? shape.capacity * sizeof(float) : 0) + 64;
+}
+
+Status NeighbourLists::allocate(const Shape& shape, std::uint32_t queries, cudaStream_t stream) {
+    shape_ = shape;
+    stream_ = stream;
+    const std::size_t entries = std::size_t{queries} * shape.capacity;
+    GPUTEXT_TRY(items_.allocate(entries, stream));
+    GPUTEXT_TRY(keys_.allocate(entries, stream));
+    if (!shape.is_short()) {
+        GPUTEXT_TRY(sorted_items_.allocate(entries, stream));
+        GPUTEXT_TRY(sorted_keys_.allocate(entries, stream));
+    }
+    if (shape.scored) GPUTEXT_TRY(scores_.allocate(entries, stream));
+    GPUTEXT_TRY(counts_.allocate(queries, stream));
+    GPUTEXT_TRY(kept_.allocate(queries, stream));
+    GPUTEXT_TRY(limits_.allocate(queries, stream));
+    GPUTEXT_TRY(failed_count_.allocate(1, stream));
+    return clear_failed();
+}
+
+Status NeighbourLists::reset(std::uint32_t queries, double radius) {
+    radius_ = radius;
+    clear_lists<<<blocks_for(queries, kThreads), kThreads, 0, stream_>>>(view(), queries, nullptr,
+                                                                         radius);
+    return launched("clearing lists of neighbours");
+}
+
+Status NeighbourLists::reset(std::uint32_t queries, const NeighbourLists& other) {
+    clear_lists<<<blocks_for(queries, kThreads), kThreads, 0, stream_>>>(view(), queries,
+                                                                         other.limits_.data(), 0);
+    return launched("clearing lists of neighbours");
+}
+
+Status NeighbourLists::forget_kept(std::uint32_t queries) {
+    return reset(queries, *this);
+}
+
+ListsView NeighbourLists::view() const {
+    return {shape_.k,     shape_.capacity, items_.data(),  counts_.data(),
+            kept_.data(), keys_.data(),    limits_.data(), scores_.data()};
+}
+
+Status NeighbourLists::merge(const MergeInput& input, const QuerySelection& selection,
+                             unsigned long long* rescored) {
+    if (selection.count == 0) return {};
+    if (input.marked.words != nullptr) return merge_marked(input, selection, rescored);
+    return shape_.is_short() ? merge_short(input, selection, rescored)
+                             : merge_long(input, selection, rescored);
+}
+
+Status NeighbourLists::keep(const QuerySelection& selection) {
+    if (selection.count == 0) return {};
+    return shape_.is_short() ? keep_short(selection) : keep_long(selection);
+}
+
+Status NeighbourLists::take_failed(const QuerySelection& selection, const float* wanted,
+                                   const float* proven, std::uint32_t* failed,
+                                   std::uint32_t& count) {
+    GPUTEXT_TRY(launch_early("looking for lists that overflowed", select_failed,
+                             blocks_for(selection.count, kThreads), kThreads, 0, stream_, view(),
+                             selection, wanted, proven, radius_, failed, failed_count_.data()));
+    GPUTEXT_TRY(download_value(failed_count_.data(), count, stream_, "merging neighbours"));
+    return count == 0 ? Status() : clear_failed();
+}
+
+/// Clears the count in advance, as its reader waits for it.
+Status NeighbourLists::clear_failed() {
+    return cuda_status(cudaMemsetAsync(failed_count_.data(), 0, sizeof(std::uint32_t), stream_),
+                       "clearing a count");
+}
+
+Status NeighbourLists::download(std::uint32_t queries, MemoryBudget& budget,
+                                std::vector<std::uint64_t>& begins,
+                                std::vector<std::uint32_t>& items, std::vector<double>& distances) {
+    begins.assign(std::size_t{queries} + 1, 0);
+    items.clear();
+    distances.clear();
+    if (queries == 0) return {};
+    DeviceBuffer<std::uint64_t> device_begins;
+    GPUTEXT_TRY(device_begins.allocate(std::size_t{queries} + 1, stream_));
+    GPUTEXT_TRY(cuda_status(
+        cudaMemsetAsync(device_begins.data(), 0, sizeof(std::uint64_t), stream_), "clearing"));
+    GPUTEXT_TRY(with_scratch(scratch_, stream_, [&](void* space, std::size_t& bytes) {
+        const auto sizes = thrust::make_transform_iterator(
+            static_cast<const std::uint32_t*>(kept_.data()), Widened());
+        return cub::DeviceScan::InclusiveSum(space, bytes, sizes, device_begins.data() + 1,
+                                             static_cast<int>(queries), stream_);
+    }));
+    GPUTEXT_TRY(cuda_status(
+        cudaMemcpyAsync(begins.data(), device_begins.data(), begins.size() * sizeof begins[0],
+                        cudaMemcpyDeviceToHost, stream_),
+        "copying neighbours from the device"));
+    GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "finding neighbours"));
+    const std::size_t total = begins.back();
+    GPUTEXT_TRY(budget.take(total * kBytesOfNeighbour, "the neighbours"));
+    try {
+        items.resize(total);
+        distances.resize(total);
+    } catch (const std::bad_alloc&) {
+        return Status::out_of_memory();
+    }
+    if (total == 0) return {};
+    DeviceBuffer<std::uint32_t> device_items;
+    DeviceBuffer<double> device_distances;
+    GPUTEXT_TRY(device_items.allocate(total, stream_));
+    GPUTEXT_TRY(device_distances.allocate(total, stream_));
+    gather_kept<<<queries, 128, 0, stream_>>>(view(), device_begins.data(), device_items.data(),
+                                              device_distances.data());
+    GPUTEXT_TRY(launched("gathering neighbours"));
+    GPUTEXT_TRY(
+        cuda_status(cudaMemcpyAsync(items.data(), device_items.data(), total * sizeof items[0],
+                                    cudaMemcpyDeviceToHost, stream_),
+                    "copying neighbours from the device"));
+    GPUTEXT_TRY(
+        cuda_status(cudaMemcpyAsync(distances.data(), device_distances.data(),
+                                    total * sizeof distances[0], cudaMemcpyDeviceToHost, stream_),
+                    "copying neighbours from the device"));
+    return cuda_status(cudaStreamSynchronize(stream_), "copying neighbours from the device");
+}
+
+}  // namespace gputext::gpu

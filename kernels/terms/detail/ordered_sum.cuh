@@ -1,0 +1,53 @@
+// kernels/terms/detail/ordered_sum.cuh - sums of cpp/knn/distance.hpp over the elements of a sparse
+// row
+//
+// The sixteen partial sums of a warp lie in shared memory. Lanes bring up to 32 terms at a time, by
+// ascending columns: those of one partial sum are added one after the other, in this order.
+
+#pragma once
+
+#include <cstdint>
+
+namespace gputext::gpu {
+
+/// By whole warps, as all functions.
+class OrderedSum {
+public:
+    static constexpr unsigned size = 16;
+
+    /// `sums`: of this warp alone.
+    __device__ explicit OrderedSum(double* sums) : sums_(sums) {
+        __syncwarp();
+        if (threadIdx.x % 32 < size) sums_[threadIdx.x % 32] = 0;
+        __syncwarp();
+    }
+
+    /// A lane's term, if it has one; its column is above those of the lanes before it.
+    __device__ void add(bool has, std::uint32_t column, double term) {
+        const unsigned lanes = __ballot_sync(~0u, has);
+        if (lanes == 0) return;
+        const unsigned partial = column % size;
+        unsigned turn = 0;
+        if (has) {
+            const unsigned lane = threadIdx.x % 32;
+            turn = __popc(__match_any_sync(lanes, partial) & ((1u << lane) - 1));
+        }
+        for (unsigned now = 0; __any_sync(~0u, has && turn >= now); ++now) {
+            if (has && turn == now) sums_[partial] = __dadd_rn(sums_[partial], term);
+            __syncwarp();
+        }
+    }
+
+    __device__ double total() const {
+        double sum = sums_[threadIdx.x % size];
+#pragma unroll
+        for (unsigned distance = size / 2; distance > 0; distance /= 2)
+            sum = __dadd_rn(sum, __shfl_xor_sync(~0u, sum, distance));
+        return sum;
+    }
+
+private:
+    double* sums_;
+};
+
+}  // namespace gputext::gpu

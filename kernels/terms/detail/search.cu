@@ -1,0 +1,297 @@
+#include "kernels/terms/detail/search.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+#include "kernels/base/launch.hpp"
+
+namespace gputext::gpu {
+namespace {
+
+constexpr std::uint32_t kMostGuessedK = 1024;
+constexpr std::uint32_t kTilesForSample = 20;  // one of so many is sampled
+constexpr std::uint32_t kMostSampled = 32;
+constexpr double kLittleWork = 1e9;  // postings: some milliseconds
+constexpr std::size_t kFewQueries = 8;
+constexpr std::size_t kMostWideGroups = 32768;
+
+std::uint32_t tiles_of(std::size_t items) {
+    return static_cast<std::uint32_t>((items + kTermTile - 1) / kTermTile);
+}
+
+std::uint32_t sampled_tiles(std::size_t items) {
+    return std::clamp(tiles_of(items) / kTilesForSample, 1u, kMostSampled);
+}
+
+/// How many groups of samples must reach a gate, so that the k nearest of all items reach it except
+/// in about one case in a hundred thousand: how many of them are sampled follows Poisson's law.
+std::uint32_t rank_of_gate(double k, double samples, double items, double groups) {
+    const double mean = k * samples / items;
+    const double rank = mean + 4 * std::sqrt(mean) + 3;
+    return static_cast<std::uint32_t>(std::ceil(groups * (1 - std::pow(1 - 1 / groups, rank))));
+}
+
+}  // namespace
+
+NeighbourLists::Shape TermSearch::shape_of(std::size_t k, double radius, std::size_t items) {
+    constexpr std::uint32_t kShort = NeighbourLists::kShort;
+    const bool open = k >= items && radius < std::numeric_limits<double>::infinity();
+    if (open) return {kShort, kShort, false, true};
+    const std::size_t kept = std::min(k, items);
+    const auto short_k = static_cast<std::uint32_t>(kept);
+    if (kept <= kMostGuessedK)
+        return {short_k, std::clamp(32 * std::bit_ceil(short_k), 1024u, kShort), true, false};
+    const std::size_t capacity = std::min(items, kept + std::max<std::size_t>(kept / 2, 4096));
+    return {short_k, static_cast<std::uint32_t>(std::max<std::size_t>(capacity, kShort + 1)), true,
+            false};
+}
+
+std::size_t TermSearch::bytes_per_query(const NeighbourLists::Shape& shape, std::size_t items) {
+    return NeighbourLists::bytes_per_query(shape) +
+           (3 + sampled_tiles(items) * kTermGroups) * sizeof(float) +
+           34 * sizeof(std::uint32_t);  // failed queries, at every depth
+}
+
+std::size_t TermSearch::bytes_for_scores(const NeighbourLists::Shape& shape, std::size_t queries,
+                                         std::size_t items) {
+    const std::size_t groups = std::size_t{tiles_of(items)} * kWideGroups;
+    if (shape.open || !shape.is_short() || queries > kFewQueries || groups > kMostWideGroups ||
+        4 * std::size_t{shape.k} > groups)
+        return 0;
+    return queries * (tiles_of(items) * kTermTile * sizeof(int) + groups * sizeof(float));
+}
+
+Status TermSearch::allocate(const NeighbourLists::Shape& shape, std::uint32_t queries,
+                            std::size_t items, bool keep_scores, std::function<Status()> taken,
+                            Execution& execution, TermTimers& timers, cudaStream_t stream) {
+    execution_ = &execution;
+    timers_ = &timers;
+    stream_ = stream;
+    taken_ = std::move(taken);
+    GPUTEXT_TRY(lists_.allocate(shape, queries, stream));
+    GPUTEXT_TRY(gates_.allocate(queries, stream));
+    GPUTEXT_TRY(proven_.allocate(queries, stream));
+    GPUTEXT_TRY(least_.allocate(queries, stream));
+    GPUTEXT_TRY(failed_.allocate(queries, stream));
+    // A large number: gates from scores that are kept are proven, but for infinite ones.
+    GPUTEXT_TRY(cuda_status(cudaMemsetAsync(proven_.data(), 0x7f, queries * sizeof(float), stream),
+                            "clearing"));
+    std::size_t samples = sampled_tiles(items) * kTermGroups;
+    if (keep_scores && bytes_for_scores(shape, queries, items) > 0) {
+        samples = std::max<std::size_t>(samples, tiles_of(items) * kWideGroups);
+        GPUTEXT_TRY(scores_.allocate(std::size_t{queries} * tiles_of(items) * kTermTile, stream));
+    }
+    GPUTEXT_TRY(sampled_.allocate(queries * samples, stream));
+    GPUTEXT_TRY(counters_.allocate(3, stream));
+    return cuda_status(cudaMemsetAsync(counters_.data(), 0, 3 * sizeof(unsigned long long), stream),
+                       "clearing counts");
+}
+
+Status TermSearch::begin(const TermQueries& queries, std::uint32_t most_terms, double radius) {
+    queries_ = queries;
+    most_terms_ = most_terms;
+    return lists_.reset(queries.rows.rows, radius);
+}
+
+Status TermSearch::counts(std::uint64_t& rescored, std::uint64_t& found) {
+    unsigned long long counts[2];
+    GPUTEXT_TRY(cuda_status(cudaMemcpyAsync(counts, counters_.data() + 1, sizeof counts,
+                                            cudaMemcpyDeviceToHost, stream_),
+                            "counting distances"));
+    GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "counting distances"));
+    rescored = counts[0];
+    found = counts[1];
+    return {};
+}
+
+/// By all terms' postings.
+TermFilterJob TermSearch::job(const QuerySelection& selection, std::uint32_t begin,
+                              std::uint32_t end) const {
+    TermFilterJob job{};
+    job.index = index_;
+    job.queries = queries_;
+    job.selection = selection;
+    job.most_terms = most_terms_;
+    job.gates = gates_.data();
+    job.first_item = first_item_;
+    job.begin = begin;
+    job.end = end;
+    job.lists = lists_.view();
+    return job;
+}
+
+/// For all queries, by products of the hot terms if there are any.
+TermFilterJob TermSearch::hot_job(std::uint32_t begin, std::uint32_t end) const {
+    TermFilterJob job = this->job({nullptr, queries_.rows.rows}, begin, end);
+    job.hot = hot_;
+    job.hot_queries = hot_queries_.view();
+    job.hot_scores = hot_queries_.scores();
+    job.heavy = heavy_;
+    job.light = light_queries_.view();
+    return job;
+}
+
+TermGates TermSearch::gates(const QuerySelection& selection, float* to) const {
+    return {queries_, selection, {queries_.residuals, index_.residual}, to};
+}
+
+TermGates TermSearch::hot_gates(float* to) const {
+    TermGates gates = this->gates({nullptr, queries_.rows.rows}, to);
+    if (hot_.padded > 0) gates.error = hot_error(hot_, hot_queries_.view());
+    return gates;
+}
+
+/// How many postings the queries touch, about: at most every term's in every item.
+Status TermSearch::measure_work() {
+    work_ = static_cast<double>(queries_.rows.stored) * index_.items.rows;
+    if (work_ <= kLittleWork) return {};
+    GPUTEXT_TRY(cuda_status(
+        cudaMemsetAsync(counters_.data(), 0, sizeof(unsigned long long), stream_), "clearing"));
+    GPUTEXT_TRY(
+        count_term_work(job({nullptr, queries_.rows.rows}, 0, 0), counters_.data(), stream_));
+    unsigned long long work = 0;
+    GPUTEXT_TRY(download_value(counters_.data(), work, stream_, "counting postings"));
+    work_ = static_cast<double>(work);
+    return {};
+}
+
+Status TermSearch::search(const TermIndex& index, const HotTerms& hot, const HeavyTerms& heavy,
+                          std::uint32_t first_item) {
+    index_ = index;
+    hot_ = hot;
+    heavy_ = hot.padded > 0 ? HeavyTerms() : heavy;
+    first_item_ = first_item;
+    const QuerySelection all{nullptr, queries_.rows.rows};
+    const std::uint32_t end = first_item + index.items.rows;
+    if (all.count == 0 || index.items.rows == 0) return {};
+    const NeighbourLists::Shape& shape = lists_.shape();
+    const bool first = first_item == 0;
+    if (first && scores_.size() > 0) return search_by_scores(first_item, end);
+    GPUTEXT_TRY(measure_work());
+    if (shape.open || !first) return search_range(all, first_item, end);
+    if (shape.is_short() && 8 * std::size_t{shape.k} <= index.items.rows)
+        return search_by_guess(first_item, end);
+    return search_directly(all, first_item, end, true);
+}
+
+Status TermSearch::search_by_guess(std::uint32_t begin, std::uint32_t end) {
+    if (hot_.padded > 0) GPUTEXT_TRY(hot_queries_.load(hot_, queries_, stream_));
+    if (heavy_.frequencies != nullptr) GPUTEXT_TRY(light_queries_.load(heavy_, queries_, stream_));
+    GPUTEXT_TRY(guess());
+    timers_->filter.begin();
+    GPUTEXT_TRY(run_term_filter(hot_job(begin, end), work_, execution_->stop(), stream_));
+    timers_->filter.end();
+    GPUTEXT_TRY(score_and_keep(hot_gates(gates_.data()), true));
+    GPUTEXT_TRY(set_term_gates(hot_gates(proven_.data()), lists_.view().limits, stream_));
+    return search_failed(begin, end);
+}
+
+/// Gates from a sample.
+Status TermSearch::guess() {
+    const std::size_t items = index_.items.rows;
+    const std::uint32_t tiles = sampled_tiles(items);
+    timers_->sample.begin();
+    GPUTEXT_TRY(sample_terms(hot_job(0, 0), tiles, sampled_.data(), stream_));
+    const std::uint32_t groups = tiles * kTermGroups;
+    const double samples = std::min<double>(tiles * kTermTile, static_cast<double>(items));
+    const std::uint32_t rank =
+        rank_of_gate(lists_.shape().k + 1.0, samples, static_cast<double>(items), groups);
+    GPUTEXT_TRY(guess_term_gates(hot_gates(gates_.data()), lists_.view().limits, sampled_.data(),
+                                 groups, rank, stream_));
+    timers_->sample.end();
+    return {};
+}
+
+/// For few queries: sums only once, and finds gates in the sums themselves.
+Status TermSearch::search_by_scores(std::uint32_t begin, std::uint32_t end) {
+    const TermFilterJob all = job({nullptr, queries_.rows.rows}, begin, end);
+    work_ = static_cast<double>(queries_.rows.stored) * index_.items.rows;
+    timers_->filter.begin();
+    GPUTEXT_TRY(score_all_terms(all, scores_.data(), sampled_.data(), stream_));
+    GPUTEXT_TRY(set_reached_gates(gates(all.selection, gates_.data()), lists_.view().limits,
+                                  sampled_.data(), index_.tiles * kWideGroups, lists_.shape().k,
+                                  stream_));
+    GPUTEXT_TRY(filter_scores(all, scores_.data(), stream_));
+    timers_->filter.end();
+    GPUTEXT_TRY(score_and_keep(gates(all.selection, gates_.data()), false));
+    return search_failed(begin, end);
+}
+
+/// Searches for those queries again whose lists overflowed, or whose gates are above what is
+/// proven.
+Status TermSearch::search_failed(std::uint32_t begin, std::uint32_t end) {
+    const QuerySelection all{nullptr, queries_.rows.rows};
+    std::uint32_t count = 0;
+    GPUTEXT_TRY(lists_.take_failed(all, gates_.data(), proven_.data(), failed_.data(), count));
+    if (count == 0) return {};
+    escalated_ += count;
+    timers_->again.begin();
+    GPUTEXT_TRY(search_directly({failed_.data(), count}, begin, end, true));
+    timers_->again.end();
+    return {};
+}
+
+/// Scores what was found by the gates, and keeps the nearest. `any_k`: see find_least_scores().
+Status TermSearch::score_and_keep(const TermGates& gates, bool any_k) {
+    const ListsView view = lists_.view();
+    timers_->score.begin();
+    if (any_k) GPUTEXT_TRY(find_least_scores(gates, view, least_.data(), stream_));
+    TermScoreJob scores{queries_,      index_.items, first_item_, gates.selection, nullptr, view,
+                        gates_.data(), {},           {},          nullptr,         nullptr};
+    scores.rescored = counters_.data() + 1;
+    scores.found = counters_.data() + 2;
+    if (any_k) {
+        scores.least = least_.data();
+        scores.heavy = heavy_;
+        scores.light = light_queries_.view();
+    }
+    GPUTEXT_TRY(score_terms(scores, stream_));
+    timers_->score.end();
+    timers_->sort.begin();
+    GPUTEXT_TRY(lists_.keep(gates.selection));
+    timers_->sort.end();
+    return execution_->checkpoint(0);
+}
+
+/// With gates that nothing is left out by: of few items at first, whose distances bound the
+/// others'.
+Status TermSearch::search_directly(const QuerySelection& selection, std::uint32_t begin,
+                                   std::uint32_t end, bool lists_are_empty) {
+    std::uint32_t next = begin;
+    std::uint32_t step = lists_are_empty ? std::max(lists_.shape().capacity, kTermTile) : end;
+    while (next < end) {
+        const std::uint32_t last = end - next > step + step / 2 ? next + step : end;
+        GPUTEXT_TRY(search_range(selection, next, last));
+        next = last;
+        step = std::min(2 * step, 1u << 30);
+    }
+    return {};
+}
+
+Status TermSearch::search_range(const QuerySelection& selection, std::uint32_t begin,
+                                std::uint32_t end) {
+    const TermGates gates = this->gates(selection, gates_.data());
+    GPUTEXT_TRY(set_term_gates(gates, lists_.view().limits, stream_));
+    timers_->filter.begin();
+    GPUTEXT_TRY(run_term_filter(job(selection, begin, end),
+                                work_ * selection.count / queries_.rows.rows, execution_->stop(),
+                                stream_));
+    timers_->filter.end();
+    GPUTEXT_TRY(score_and_keep(gates, false));
+    DeviceBuffer<std::uint32_t> failed;
+    std::uint32_t count = 0;
+    // As many as there is room for never overflow.
+    if (end - begin > lists_.shape().room()) {
+        GPUTEXT_TRY(failed.allocate(selection.count, stream_));
+        GPUTEXT_TRY(lists_.take_failed(selection, nullptr, nullptr, failed.data(), count));
+    }
+    if (lists_.shape().open) GPUTEXT_TRY(taken_());
+    if (count == 0) return {};
+    const std::uint32_t middle = begin + (end - begin) / 2;
+    GPUTEXT_TRY(search_range({failed.data(), count}, begin, middle));
+    return search_range({failed.data(), count}, middle, end);
+}
+
+}  // namespace gputext::gpu

@@ -1,0 +1,62 @@
+// kernels/terms/knn.hpp - cpp/terms/knn.hpp on a device
+//
+// Gives the CPU's answer, to the bit, at every size of memory. Items are indexed on the device
+// (kernels/terms/detail/index.hpp), in as many parts as that needs, and queries are worked on a
+// tile at a time. A filter sums integers of low precision with a proven bound
+// (kernels/terms/detail/queries.hpp, kernels/terms/detail/filter.hpp) and finds the few items that
+// a query's k nearest must be among, beside a threshold that a sample of the items suggests and the
+// answer itself then proves; what it finds is scored exactly (kernels/terms/detail/scores.hpp) and
+// sorted.
+//
+// Terms of very many items are summed by the tensor cores where queries are many and texts are long
+// (kernels/terms/detail/dense_terms.hpp), or left to a bound where they weigh little
+// (kernels/terms/detail/bounded_terms.hpp). Of few queries the scores are kept, and the threshold
+// is found in them.
+//
+// Queries that the sample misled, or whose bound is too wide, are searched again without a guess, a
+// few items at a time if these are all equally near. So are all queries of which more than 1024
+// neighbours or all within a radius are wanted, and the items behind the first part.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "cpp/base/execution.hpp"
+#include "cpp/terms/knn.hpp"
+#include "kernels/base/device_work.hpp"
+#include "kernels/base/upload_ring.hpp"
+
+namespace gputext::gpu {
+
+/// What a search did, for those who measure.
+struct TermKnnCounts {
+    double index_ms = 0;  // on the device: weighing and indexing the items
+    double sample_ms = 0, filter_ms = 0, score_ms = 0, sort_ms = 0;
+    double again_ms = 0;  // for queries that were searched again; in the four before, too
+    std::uint64_t found = 0;
+    std::uint64_t rescored = 0;
+    std::uint64_t escalated = 0;
+};
+
+/// The fewest bytes of device memory that term_neighbours() can do with: one query beside one tile
+/// of items. With `good` nothing has to be done twice or copied twice.
+struct TermKnnBytes {
+    std::size_t least;
+    std::size_t good;
+};
+TermKnnBytes term_neighbours_bytes(const TermKnnParameters& parameters, const Vectors& queries,
+                                   const Vectors& items);
+
+/// As gputext::term_neighbours, on the current device, in `work.bytes` of its memory; of the
+/// parameters, memory_limit and simd are the CPU's and mean nothing here. The ring serves nothing
+/// else meanwhile.
+/// Errors: the operator's; out_of_memory, which says how much is needed; device_error, device_lost.
+Result<Neighbours> term_neighbours(const TermKnnParameters& parameters,
+                                   std::span<const double> factors, const Vectors& queries,
+                                   const Vectors& items, const RowKeys& keys,
+                                   const DeviceWork& work, UploadRing& ring, Execution& execution,
+                                   TermKnnCounts* counts = nullptr);
+
+}  // namespace gputext::gpu

@@ -1,0 +1,405 @@
+// Products of matrices of bytes on compute capability 9.0, with its own instructions. Built
+// for 9.0a.
+//
+// Two blocks of threads form a cluster and compute 256 x 256 sums: each has 128 rows of its own,
+// and the 256 right rows are copied once for both. One warp copies, two groups of four multiply.
+
+#include <algorithm>
+
+#include "kernels/base/launch.hpp"
+#include "kernels/thesaurus/detail/byte_product.hpp"
+
+namespace gputext::gpu {
+namespace {
+
+constexpr unsigned kCluster = 2;
+constexpr unsigned kConsumers = 8;  // warps that multiply
+constexpr unsigned kThreads = 32 * (kConsumers + 1);
+constexpr unsigned kStages = 4;
+constexpr unsigned kStageBytes = 3 * kBlockBytes;  // one block of left rows, two of right ones
+constexpr unsigned kGroup = 8;                     // right tiles that are worked on side by side
+
+struct Shared {
+    std::uint8_t stages[kStages][kStageBytes];
+    unsigned long long full[kStages], empty[kStages];
+};
+constexpr int kSharedBytes = sizeof(Shared) + 1024;  // aligned to 1024
+
+/// The tiles of 256 x 256 of a job, in an order in which neighbours share rows. A product with
+/// itself has some below its diagonal, which are left out.
+struct Tiles {
+    std::uint32_t left, right;
+    bool symmetric;
+
+    __host__ __device__ std::uint32_t rows_of_group(std::uint32_t group) const {
+        const std::uint32_t rows = (group + 1) * kGroup;
+        return symmetric && rows < left ? rows : left;
+    }
+    __host__ __device__ std::uint32_t width_of_group(std::uint32_t group) const {
+        const std::uint32_t rest = right - group * kGroup;
+        return rest < kGroup ? rest : kGroup;
+    }
+    __host__ __device__ std::uint32_t groups() const { return (right + kGroup - 1) / kGroup; }
+    __host__ __device__ std::uint32_t size() const {
+        std::uint32_t sum = 0;
+        for (std::uint32_t g = 0; g < groups(); ++g) sum += rows_of_group(g) * width_of_group(g);
+        return sum;
+    }
+};
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+
+/// Where a tile is. False for those left out.
+__device__ bool find_tile(const Tiles& tiles, std::uint32_t number, std::uint32_t& row,
+                          std::uint32_t& column) {
+    std::uint32_t group = 0;
+    for (;; ++group) {
+        const std::uint32_t size = tiles.rows_of_group(group) * tiles.width_of_group(group);
+        if (number < size) break;
+        number -= size;
+    }
+    row = number / tiles.width_of_group(group);
+    column = group * kGroup + number % tiles.width_of_group(group);
+    return !tiles.symmetric || column >= row;
+}
+
+__device__ std::uint32_t shared_place(const void* at) {
+    return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
+}
+
+__device__ void init_barrier(unsigned long long* barrier, unsigned arrivals) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_place(barrier)),
+                 "r"(arrivals)
+                 : "memory");
+}
+__device__ void expect_bytes(unsigned long long* barrier, unsigned bytes) {
+    asm volatile(
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_place(barrier)),
+        "r"(bytes)
+        : "memory");
+}
+__device__ void wait_for(unsigned long long* barrier, unsigned parity) {
+    asm volatile(
+        "{\n"
+        ".reg .pred done;\n"
+        "again:\n"
+        "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+        "@done bra over;\n"
+        "bra again;\n"
+        "over:\n"
+        "}" ::"r"(shared_place(barrier)),
+        "r"(parity)
+        : "memory");
+}
+/// At the same barrier of another block of the cluster.
+__device__ void arrive_at(unsigned long long* barrier, unsigned block) {
+    asm volatile(
+        "{\n"
+        ".reg .b32 remote;\n"
+        "mapa.shared::cluster.u32 remote, %0, %1;\n"
+        "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
+        "}" ::"r"(shared_place(barrier)),
+        "r"(block)
+        : "memory");
+}
+__device__ void copy_block(void* to, const void* from, unsigned long long* barrier) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
+            "r"(shared_place(to)),
+        "l"(from), "r"(kBlockBytes), "r"(shared_place(barrier))
+        : "memory");
+}
+/// To all blocks of the cluster.
+__device__ void copy_block_to_all(void* to, const void* from, unsigned long long* barrier) {
+    asm volatile(
+        "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
+        "[%0], [%1], %2, [%3], %4;" ::"r"(shared_place(to)),
+        "l"(from), "r"(kBlockBytes), "r"(shared_place(barrier)),
+        "h"(static_cast<std::uint16_t>((1u << kCluster) - 1))
+        : "memory");
+}
+__device__ unsigned rank_in_cluster() {
+    unsigned rank;
+    asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    return rank;
+}
+__device__ void wait_for_cluster() {
+    asm volatile(
+        "barrier.cluster.arrive.release.aligned;\n"
+        "barrier.cluster.wait.acquire.aligned;" ::
+            : "memory");
+}
+
+/// Names a matrix of rows of 128 bytes, eight of which are 1024 bytes from the next eight.
+__device__ std::uint64_t descriptor_of(const std::uint8_t* matrix) {
+    constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62;
+    constexpr std::uint64_t kEightRows = std::uint64_t{1024 >> 4} << 32;
+    constexpr std::uint64_t kUnused = std::uint64_t{1} << 16;
+    return kSwizzle128 | kEightRows | kUnused | (shared_place(matrix) & 0x3ffff) >> 4;
+}
+
+using Sums = std::uint32_t[32][4];
+
+/// sums += left * right^T for 64 rows, 256 columns and 32 bytes of each, by a warp group, which
+/// goes on before it is done.
+__device__ __forceinline__ void begin_product(Sums& sums, std::uint64_t left, std::uint64_t right) {
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n256k32.s32.u8.u8 {"
+        "%0, %1, %2, %3, %4, %5, %6, %7, "
+        "%8, %9, %10, %11, %12, %13, %14, %15, "
+        "%16, %17, %18, %19, %20, %21, %22, %23, "
+        "%24, %25, %26, %27, %28, %29, %30, %31, "
+        "%32, %33, %34, %35, %36, %37, %38, %39, "
+        "%40, %41, %42, %43, %44, %45, %46, %47, "
+        "%48, %49, %50, %51, %52, %53, %54, %55, "
+        "%56, %57, %58, %59, %60, %61, %62, %63, "
+        "%64, %65, %66, %67, %68, %69, %70, %71, "
+        "%72, %73, %74, %75, %76, %77, %78, %79, "
+        "%80, %81, %82, %83, %84, %85, %86, %87, "
+        "%88, %89, %90, %91, %92, %93, %94, %95, "
+        "%96, %97, %98, %99, %100, %101, %102, %103, "
+        "%104, %105, %106, %107, %108, %109, %110, %111, "
+        "%112, %113, %114, %115, %116, %117, %118, %119, "
+        "%120, %121, %122, %123, %124, %125, %126, %127"
+        "}, %128, %129, 1;"
+        : "+r"(sums[0][0]), "+r"(sums[0][1]), "+r"(sums[0][2]), "+r"(sums[0][3]), "+r"(sums[1][0]),
+          "+r"(sums[1][1]), "+r"(sums[1][2]), "+r"(sums[1][3]), "+r"(sums[2][0]), "+r"(sums[2][1]),
+          "+r"(sums[2][2]), "+r"(sums[2][3]), "+r"(sums[3][0]), "+r"(sums[3][1]), "+r"(sums[3][2]),
+          "+r"(sums[3][3]), "+r"(sums[4][0]), "+r"(sums[4][1]), "+r"(sums[4][2]), "+r"(sums[4][3]),
+          "+r"(sums[5][0]), "+r"(sums[5][1]), "+r"(sums[5][2]), "+r"(sums[5][3]), "+r"(sums[6][0]),
+          "+r"(sums[6][1]), "+r"(sums[6][2]), "+r"(sums[6][3]), "+r"(sums[7][0]), "+r"(sums[7][1]),
+          "+r"(sums[7][2]), "+r"(sums[7][3]), "+r"(sums[8][0]), "+r"(sums[8][1]), "+r"(sums[8][2]),
+          "+r"(sums[8][3]), "+r"(sums[9][0]), "+r"(sums[9][1]), "+r"(sums[9][2]), "+r"(sums[9][3]),
+          "+r"(sums[10][0]), "+r"(sums[10][1]), "+r"(sums[10][2]), "+r"(sums[10][3]),
+          "+r"(sums[11][0]), "+r"(sums[11][1]), "+r"(sums[11][2]), "+r"(sums[11][3]),
+          "+r"(sums[12][0]), "+r"(sums[12][1]), "+r"(sums[12][2]), "+r"(sums[12][3]),
+          "+r"(sums[13][0]), "+r"(sums[13][1]), "+r"(sums[13][2]), "+r"(sums[13][3]),
+          "+r"(sums[14][0]), "+r"(sums[14][1]), "+r"(sums[14][2]), "+r"(sums[14][3]),
+          "+r"(sums[15][0]), "+r"(sums[15][1]), "+r"(sums[15][2]), "+r"(sums[15][3]),
+          "+r"(sums[16][0]), "+r"(sums[16][1]), "+r"(sums[16][2]), "+r"(sums[16][3]),
+          "+r"(sums[17][0]), "+r"(sums[17][1]), "+r"(sums[17][2]), "+r"(sums[17][3]),
+          "+r"(sums[18][0]), "+r"(sums[18][1]), "+r"(sums[18][2]), "+r"(sums[18][3]),
+          "+r"(sums[19][0]), "+r"(sums[19][1]), "+r"(sums[19][2]), "+r"(sums[19][3]),
+          "+r"(sums[20][0]), "+r"(sums[20][1]), "+r"(sums[20][2]), "+r"(sums[20][3]),
+          "+r"(sums[21][0]), "+r"(sums[21][1]), "+r"(sums[21][2]), "+r"(sums[21][3]),
+          "+r"(sums[22][0]), "+r"(sums[22][1]), "+r"(sums[22][2]), "+r"(sums[22][3]),
+          "+r"(sums[23][0]), "+r"(sums[23][1]), "+r"(sums[23][2]), "+r"(sums[23][3]),
+          "+r"(sums[24][0]), "+r"(sums[24][1]), "+r"(sums[24][2]), "+r"(sums[24][3]),
+          "+r"(sums[25][0]), "+r"(sums[25][1]), "+r"(sums[25][2]), "+r"(sums[25][3]),
+          "+r"(sums[26][0]), "+r"(sums[26][1]), "+r"(sums[26][2]), "+r"(sums[26][3]),
+          "+r"(sums[27][0]), "+r"(sums[27][1]), "+r"(sums[27][2]), "+r"(sums[27][3]),
+          "+r"(sums[28][0]), "+r"(sums[28][1]), "+r"(sums[28][2]), "+r"(sums[28][3]),
+          "+r"(sums[29][0]), "+r"(sums[29][1]), "+r"(sums[29][2]), "+r"(sums[29][3]),
+          "+r"(sums[30][0]), "+r"(sums[30][1]), "+r"(sums[30][2]), "+r"(sums[30][3]),
+          "+r"(sums[31][0]), "+r"(sums[31][1]), "+r"(sums[31][2]), "+r"(sums[31][3])
+        : "l"(left), "l"(right));
+}
+__device__ void begin_products() {
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ void end_of_products() {
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+/// Until all but the last `Ahead` groups of products are done.
+template <int Ahead>
+__device__ void wait_for_products() {
+    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Ahead) : "memory");
+}
+
+/// Which stage is next, and how often all of them have been used.
+struct Place {
+    unsigned stage = 0, parity = 0;
+
+    __device__ void advance() {
+        if (++stage < kStages) return;
+        stage = 0;
+        parity ^= 1;
+    }
+};
+
+__device__ void copy_tile(const WordProductJob& job, Shared& shared, unsigned rank,
+                          std::uint32_t row, std::uint32_t column, Place& place) {
+    const std::size_t stride = std::size_t{job.column_blocks} * kBlockBytes;  // of 128 rows
+    for (unsigned s = 0; s < job.count; ++s) {
+        const std::uint8_t* left = job.segments[s].left + (std::size_t{row} * 2 + rank) * stride;
+        const std::uint8_t* right =
+            job.segments[s].right + (std::size_t{column} * 2 + rank) * stride;
+        for (std::uint32_t block = 0; block < job.column_blocks; ++block) {
+            wait_for(&shared.empty[place.stage], place.parity ^ 1);
+            unsigned long long* const full = &shared.full[place.stage];
+            std::uint8_t* const to = shared.stages[place.stage];
+            expect_bytes(full, kStageBytes);
+            copy_block(to, left + std::size_t{block} * kBlockBytes, full);
+            copy_block_to_all(to + (1 + rank) * kBlockBytes,
+                              right + std::size_t{block} * kBlockBytes, full);
+            place.advance();
+        }
+    }
+}
+
+__device__ void release_stage(Shared& shared, unsigned stage) {
+    if (threadIdx.x % 32 < kCluster) arrive_at(&shared.empty[stage], threadIdx.x % 32);
+}
+
+/// Adds the products of so many stages.
+__device__ __forceinline__ void multiply_stages(Shared& shared, Sums& sums, std::uint32_t count,
+                                                Place& place) {
+    const unsigned group = threadIdx.x / 128;
+    unsigned last = 0;
+    for (std::uint32_t i = 0; i < count; ++i) {
+        wait_for(&shared.full[place.stage], place.parity);
+        const std::uint64_t left =
+            descriptor_of(shared.stages[place.stage] + group * (kBlockBytes / 2));
+        const std::uint64_t right = descriptor_of(shared.stages[place.stage] + kBlockBytes);
+        begin_products();
+#pragma unroll
+        for (unsigned k = 0; k < 4; ++k) begin_product(sums, left + 2 * k, right + 2 * k);
+        end_of_products();
+        wait_for_products<1>();
+        if (i > 0) release_stage(shared, last);
+        last = place.stage;
+        place.advance();
+    }
+    wait_for_products<0>();
+    if (count > 0) release_stage(shared, last);
+}
+
+__device__ __forceinline__ void multiply_tile(const WordProductJob& job, Shared& shared, Sums& sums,
+                                              Place& place) {
+#pragma unroll
+    for (unsigned n = 0; n < 32; ++n)
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i) sums[n][i] = 0;
+    multiply_stages(shared, sums, job.upper * job.column_blocks, place);
+#pragma unroll
+    for (unsigned n = 0; n < 32; ++n)
+#pragma unroll
+        for (unsigned i = 0; i < 4; ++i) sums[n][i] <<= 8;
+    multiply_stages(shared, sums, (job.count - job.upper) * job.column_blocks, place);
+}
+
+template <bool Wide>
+__device__ void store_tile(const WordProductJob& job, const Sums& sums, std::uint32_t first_row,
+                           std::uint32_t first_column) {
+    const unsigned lane = threadIdx.x % 32;
+#pragma unroll
+    for (unsigned n = 0; n < 32; ++n)
+#pragma unroll
+        for (unsigned half = 0; half < 2; ++half) {
+            const std::size_t row = first_row + 8 * half + lane / 4;
+            const std::size_t column = first_column + 8 * n + lane % 4 * 2;
+            const std::uint32_t a = sums[n][2 * half], b = sums[n][2 * half + 1];
+            if constexpr (Wide) {
+                auto* const to = reinterpret_cast<ulonglong2*>(
+                    static_cast<unsigned long long*>(job.sums) + row * job.stride + column);
+                ulonglong2 both{static_cast<unsigned long long>(a) << job.shift,
+                                static_cast<unsigned long long>(b) << job.shift};
+                if (job.add) {
+                    const ulonglong2 there = *to;
+                    both.x += there.x;
+                    both.y += there.y;
+                }
+                *to = both;
+                // On the diagonal of a product with itself there is nothing to mirror.
+                if (job.mirrored == nullptr ||
+                    (job.symmetric && first_row / 256 == first_column / 256))
+                    continue;
+                auto* const other = static_cast<unsigned long long*>(job.mirrored);
+                other[column * job.mirrored_stride + row] = both.x;
+                other[(column + 1) * job.mirrored_stride + row] = both.y;
+            } else {
+                auto* const to = static_cast<std::uint32_t*>(job.sums);
+                *reinterpret_cast<uint2*>(to + row * job.stride + column) = {a, b};
+                if (job.mirrored == nullptr) continue;
+                auto* const other = static_cast<std::uint32_t*>(job.mirrored);
+                other[column * job.mirrored_stride + row] = a;
+                other[(column + 1) * job.mirrored_stride + row] = b;
+            }
+        }
+}
+
+#endif
+
+// What else it is compiled for has none.
+#if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900
+#define GPUTEXT_IN_CLUSTERS __cluster_dims__(kCluster, 1, 1)
+#else
+#define GPUTEXT_IN_CLUSTERS
+#endif
+
+template <bool Wide>
+__global__ GPUTEXT_IN_CLUSTERS __launch_bounds__(kThreads, 1) void multiply_words(
+    const __grid_constant__ WordProductJob job, const Tiles tiles, std::uint32_t count) {
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    extern __shared__ uint4 memory[];
+    auto& shared = *reinterpret_cast<Shared*>((reinterpret_cast<std::uintptr_t>(memory) + 1023) &
+                                              ~std::uintptr_t{1023});
+    const unsigned rank = rank_in_cluster();
+    if (threadIdx.x == 0) {
+        for (unsigned stage = 0; stage < kStages; ++stage) {
+            init_barrier(&shared.full[stage], 1);
+            init_barrier(&shared.empty[stage], kConsumers * kCluster);
+        }
+        asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    }
+    __syncthreads();
+    wait_for_cluster();
+    const unsigned clusters = gridDim.x / kCluster;
+    const unsigned warp = threadIdx.x / 32;
+    Place place;
+    std::uint32_t row, column;
+    if (warp == kConsumers) {
+        if (threadIdx.x % 32 == 0)
+            for (std::uint32_t tile = blockIdx.x / kCluster; tile < count; tile += clusters)
+                if (find_tile(tiles, tile, row, column))
+                    copy_tile(job, shared, rank, row, column, place);
+        __syncwarp();
+    } else {
+        Sums sums;
+        for (std::uint32_t tile = blockIdx.x / kCluster; tile < count; tile += clusters) {
+            if (!find_tile(tiles, tile, row, column)) continue;
+            multiply_tile(job, shared, sums, place);
+            store_tile<Wide>(job, sums, row * 256 + rank * 128 + warp * 16, column * 256);
+        }
+    }
+    // A block whose neighbour still copies for it, or still arrives at its barriers, stays.
+    wait_for_cluster();
+#else
+    __trap();  // never chosen
+#endif
+}
+
+template <bool Wide>
+Status run(const WordProductJob& job, cudaStream_t stream) {
+    constexpr auto kernel = multiply_words<Wide>;
+    GPUTEXT_TRY(cuda_status(
+        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes),
+        "asking for shared memory"));
+    int device = 0, processors = 0;
+    GPUTEXT_TRY(cuda_status(cudaGetDevice(&device), "asking for the device"));
+    GPUTEXT_TRY(
+        cuda_status(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device),
+                    "asking for the device"));
+    const Tiles tiles{job.left_rows / kProductTile, job.right_rows / kProductTile, job.symmetric};
+    const std::uint32_t count = tiles.size();
+    if (count == 0 || job.column_blocks == 0) return {};
+    const unsigned clusters = std::min<unsigned>(count, processors / kCluster);
+    kernel<<<clusters * kCluster, kThreads, kSharedBytes, stream>>>(job, tiles, count);
+    return launched("multiplying frequent features");
+}
+
+}  // namespace
+
+bool has_word_product() {
+    int device = 0, major = 0;
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) ==
+               cudaSuccess &&
+           major == 9;
+}
+
+Status run_word_product(const WordProductJob& job, cudaStream_t stream) {
+    return job.wide ? run<true>(job, stream) : run<false>(job, stream);
+}
+
+}  // namespace gputext::gpu

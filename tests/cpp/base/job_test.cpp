@@ -1,0 +1,115 @@
+#include "cpp/base/job.hpp"
+
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+
+#include <chrono>
+#include <set>
+#include <stdexcept>
+
+namespace gputext {
+namespace {
+
+bool ready(const Job& job, int milliseconds) {
+    pollfd fd{job.ready_fd(), POLLIN, 0};
+    return poll(&fd, 1, milliseconds) == 1;
+}
+
+TEST(Job, BecomesReadyAndHandsOverItsStatus) {
+    const auto job =
+        Job::start(1, [](Execution&) { return Status(ErrorCode::invalid_argument, "as asked"); });
+    ASSERT_NE(job, nullptr);
+    EXPECT_TRUE(ready(*job, 10000));
+    EXPECT_EQ(job->wait().code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(job->wait().message(), "as asked");
+}
+
+TEST(Job, TurnsExceptionsIntoStatuses) {
+    const auto no_memory = Job::start(1, [](Execution&) -> Status { throw std::bad_alloc(); });
+    EXPECT_EQ(no_memory->wait().code(), ErrorCode::out_of_memory);
+    const auto defect = Job::start(1, [](Execution&) -> Status { throw std::logic_error("oops"); });
+    EXPECT_EQ(defect->wait().code(), ErrorCode::internal_error);
+}
+
+TEST(Job, StopsSoonAfterItIsDestroyed) {
+    std::atomic<bool> stopped{false};
+    {
+        const auto job = Job::start(2, [&](Execution& execution) {
+            Status status = execution.parallel_for(1u << 30, [](std::size_t, unsigned) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                return Status();
+            });
+            stopped = status.code() == ErrorCode::cancelled;
+            return status;
+        });
+        EXPECT_FALSE(ready(*job, 30));
+    }
+    EXPECT_TRUE(stopped);
+}
+
+TEST(Execution, AddsUpTheTimesOfPhases) {
+    Execution execution(1);
+    EXPECT_TRUE(execution.phase_times().empty());
+    execution.begin_phase("first", 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    execution.begin_phase("second", 1);
+    execution.begin_phase("first", 1);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    const auto times = execution.phase_times();
+    ASSERT_EQ(times.size(), 2u);
+    EXPECT_EQ(times[0].name, "first");
+    EXPECT_EQ(times[1].name, "second");
+    EXPECT_GE(times[0].seconds, 0.04);
+    EXPECT_LT(times[1].seconds, times[0].seconds);
+}
+
+TEST(Execution, VisitsEachIndexOnceOnSeveralThreads) {
+    Execution execution(4);
+    execution.begin_phase("visiting", 5000);
+    std::vector<std::atomic<int>> visits(5000);
+    std::vector<int> by_worker(4);
+    ASSERT_TRUE(execution
+                    .parallel_for(visits.size(),
+                                  [&](std::size_t i, unsigned worker) {
+                                      ++visits[i];
+                                      ++by_worker[worker];
+                                      return Status();
+                                  })
+                    .ok());
+    for (const auto& count : visits) ASSERT_EQ(count, 1);
+    EXPECT_EQ(by_worker[0] + by_worker[1] + by_worker[2] + by_worker[3], 5000);
+    EXPECT_EQ(execution.done(), 5000u);
+    EXPECT_EQ(execution.total(), 5000u);
+    EXPECT_STREQ(execution.phase(), "visiting");
+}
+
+TEST(Execution, EndsWithTheFirstError) {
+    Execution execution(3);
+    std::atomic<int> calls{0};
+    const Status status = execution.parallel_for(100000, [&](std::size_t i, unsigned) {
+        ++calls;
+        return i == 50 ? Status(ErrorCode::io_error, "fifty") : Status();
+    });
+    EXPECT_EQ(status.message(), "fifty");
+    EXPECT_LT(calls, 100000);
+}
+
+TEST(Execution, BlocksSignalsOnItsThreads) {
+    // A thread that took the signal would end this program.
+    std::atomic<bool> blocked{false};
+    std::thread thread = start_thread_without_signals([&] {
+        sigset_t mask;
+        pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+        blocked = sigismember(&mask, SIGINT) == 1 && sigismember(&mask, SIGTERM) == 1 &&
+                  sigismember(&mask, SIGUSR1) == 1 && sigismember(&mask, SIGALRM) == 1;
+    });
+    thread.join();
+    EXPECT_TRUE(blocked);
+    sigset_t mine;
+    pthread_sigmask(SIG_BLOCK, nullptr, &mine);
+    EXPECT_EQ(sigismember(&mine, SIGINT), 0);
+}
+
+}  // namespace
+}  // namespace gputext

@@ -1,0 +1,31 @@
+#include "cpp/base/radix_sort.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/random_strings.hpp"
+
+namespace gputext {
+namespace {
+
+TEST(RadixSort, EqualsTheLibrarysSort) {
+    testing::RandomStrings random;
+    for (int round = 0; round < 300; ++round) {
+        // Few distinct bytes make some passes empty, one value all of them.
+        const unsigned bits = static_cast<unsigned>(1 + random.below(63));
+        std::vector<std::uint64_t> keys(random.below(2000));
+        for (auto& key : keys)
+            key = random.below(std::size_t{1} << bits) << random.below(64 - bits);
+        auto expected = keys;
+        std::sort(expected.begin(), expected.end());
+        ASSERT_TRUE(radix_sort(keys, {}));
+        ASSERT_EQ(keys, expected);
+    }
+}
+
+TEST(RadixSort, StopsWhenAsked) {
+    std::vector<std::uint64_t> keys(100, 1);
+    EXPECT_FALSE(radix_sort(keys, {[](void*) { return true; }, nullptr}));
+}
+
+}  // namespace
+}  // namespace gputext

@@ -1,0 +1,75 @@
+#include "cpp/knn/merge_neighbours.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/random_strings.hpp"
+
+namespace gputext {
+namespace {
+
+using testing::RandomStrings;
+
+/// The k nearest of items [begin, end) for each query, of few distances, so that many are equal.
+Neighbours nearest(const std::vector<std::vector<double>>& distances, std::size_t begin,
+                   std::size_t end, std::size_t k) {
+    Neighbours answer;
+    answer.begins.push_back(0);
+    answer.rescored = end - begin;
+    for (const auto& row : distances) {
+        std::vector<std::uint32_t> items;
+        for (std::size_t i = begin; i < end; ++i)
+            if (row[i] < 5) items.push_back(static_cast<std::uint32_t>(i - begin));
+        std::stable_sort(items.begin(), items.end(), [&](std::uint32_t a, std::uint32_t b) {
+            return row[begin + a] < row[begin + b];
+        });
+        items.resize(std::min(k, items.size()));
+        for (const std::uint32_t item : items) {
+            answer.items.push_back(item);
+            answer.distances.push_back(row[begin + item]);
+        }
+        answer.begins.push_back(answer.items.size());
+    }
+    return answer;
+}
+
+TEST(MergeNeighbours, IsASearchInTheWhole) {
+    RandomStrings random;
+    Execution execution(1);
+    for (int round = 0; round < 2000; ++round) {
+        const std::size_t n = random.below(40), queries = random.below(6);
+        std::vector<std::vector<double>> distances(queries, std::vector<double>(n));
+        for (auto& row : distances)
+            for (double& distance : row) distance = static_cast<double>(random.below(6));
+        const std::size_t k =
+            random.below(8) == 0 ? KnnParameters::all_items : 1 + random.below(n + 2);
+        std::vector<std::uint32_t> firsts{0};
+        for (std::size_t part = random.below(4); part > 0; --part)
+            firsts.push_back(static_cast<std::uint32_t>(random.below(n + 1)));
+        std::sort(firsts.begin(), firsts.end());
+        std::vector<Neighbours> parts;
+        for (std::size_t part = 0; part < firsts.size(); ++part)
+            parts.push_back(nearest(distances, firsts[part],
+                                    part + 1 < firsts.size() ? firsts[part + 1] : n, k));
+        Neighbours merged;
+        ASSERT_TRUE(merge_neighbours(parts, firsts, k, execution, merged).ok());
+        const Neighbours wanted = nearest(distances, 0, n, k);
+        ASSERT_EQ(merged.begins, wanted.begins);
+        ASSERT_EQ(merged.items, wanted.items);
+        ASSERT_EQ(merged.distances, wanted.distances);
+        ASSERT_EQ(merged.rescored, wanted.rescored);
+    }
+}
+
+TEST(MergeNeighbours, CanBeStopped) {
+    const std::vector<Neighbours> parts(2, nearest({{1, 2, 3}}, 0, 3, 3));
+    const std::vector<std::uint32_t> firsts{0, 3};
+    Execution execution(1);
+    execution.request_stop();
+    Neighbours merged;
+    EXPECT_EQ(merge_neighbours(parts, firsts, 3, execution, merged).code(), ErrorCode::cancelled);
+}
+
+}  // namespace
+}  // namespace gputext

@@ -1,0 +1,193 @@
+// gputextd as a process of its own, and jobs by models of words: every answer, and what it refuses.
+
+#include <algorithm>
+#include <cmath>
+
+#include "cpp/link/client.hpp"
+#include "cpp/link/memory_file.hpp"
+#include "tests/support/daemon_process.hpp"
+#include "tests/support/text_pairs.hpp"
+#include "tests/support/token_sequences.hpp"
+
+namespace gputext {
+namespace {
+
+using namespace testing;
+
+/// Numbers in a sealed file.
+class Filed {
+public:
+    template <class T>
+    explicit Filed(std::span<const T> numbers) {
+        const auto* const bytes = reinterpret_cast<const std::uint8_t*>(numbers.data());
+        EXPECT_TRUE(file_.append({bytes, numbers.size_bytes()}).ok());
+        EXPECT_TRUE(file_.seal().ok());
+    }
+
+    int descriptor() const { return file_.descriptor(); }
+
+private:
+    MemoryFile file_;
+};
+
+Filed filed(const WordVectors& vectors) {
+    return Filed(std::span(vectors.elements, vectors.words * vectors.dimensions));
+}
+
+/// Expects equal bits, and NaN for NaN.
+template <class T>
+void expect_same(const std::vector<T>& a, const std::vector<T>& b) {
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i)
+        ASSERT_TRUE(a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) << i;
+}
+
+class GputextdModels : public ::testing::TestWithParam<int> {
+protected:
+    GputextdModels()
+        : daemon_(socket_, {"--fake-devices=" + std::to_string(GetParam()), "--allow-faults"}) {
+        connection_ = connect_to(socket_);
+    }
+
+    template <class Answer, class Request>
+    auto answer(const Request& request) {
+        using Read = decltype(std::declval<Answer>().read());
+        const Status sent = connection_->submit(request);
+        EXPECT_TRUE(sent.ok()) << sent.message();
+        const auto reply = next<Answer>(*connection_);
+        if (!reply.ok()) return Read(reply.status());
+        const std::string& names = reply->summary.device_name;
+        devices_ = 1 + std::count(names.begin(), names.end(), ',');
+        return reply->read();
+    }
+
+    void expect_distances(const RandomModel& model, const PackedPairs& pairs, MoversMethod method) {
+        const Filed elements = filed(model.view()), masses(pairs.view().masses);
+        WordMoversRequest request;
+        request.parameters.method = method;
+        request.vectors = model.view();
+        request.elements = elements.descriptor();
+        request.pairs = pairs.view();
+        request.masses = masses.descriptor();
+        const auto found = answer<ScoresAnswer>(request);
+        ASSERT_TRUE(found.ok()) << found.status().message();
+        Execution execution(2);
+        const auto expected =
+            word_movers_distances(request.parameters, model.view(), pairs.view(), execution);
+        ASSERT_TRUE(expected.ok());
+        expect_same(*found, *expected);
+    }
+
+    Folder folder_;
+    std::string socket_ = folder_ / "socket";
+    DaemonProcess daemon_;
+    std::unique_ptr<DaemonConnection> connection_;
+    std::ptrdiff_t devices_ = 0;
+};
+
+INSTANTIATE_TEST_SUITE_P(Fake, GputextdModels, ::testing::Values(1, 2, 4));
+
+TEST_P(GputextdModels, MovesWordsAsTheCpuDoes) {
+    const RandomModel model(100, 20, 1);
+    for (const std::size_t pairs : {0, 1, 300})
+        for (const MoversMethod method : {MoversMethod::exact, MoversMethod::relaxed})
+            ASSERT_NO_FATAL_FAILURE(
+                expect_distances(model, random_pairs(pairs, 100, 30, 2), method));
+}
+
+TEST_P(GputextdModels, SharesManyPairsAmongDevices) {
+    const RandomModel model(50, 4, 1);
+    PackedPairs pairs;
+    std::mt19937 random(3);
+    for (int i = 0; i < (4 << 16) + 3; ++i)
+        pairs.append({static_cast<std::uint32_t>(random() % 50)},
+                     {static_cast<std::uint32_t>(random() % 50)});
+    // The first device is late, so that the others have begun.
+    ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
+    expect_distances(model, pairs, MoversMethod::exact);
+    EXPECT_EQ(devices_, GetParam());
+}
+
+TEST_P(GputextdModels, KnowsSequencesAsTheCpuDoes) {
+    const RandomModel vectors(80, 20, 1, 0.5f), outputs(80, 20, 2, 0.5f);
+    for (const std::size_t sequences : {0, 1, 500}) {
+        const PackedSequences made = random_sequences(sequences, 80, 30, 4);
+        const Filed elements = filed(vectors.view()), more = filed(outputs.view()),
+                    tokens(made.view().tokens);
+        SequenceProbabilityRequest request;
+        request.model = {vectors.view(), outputs.view()};
+        request.elements = elements.descriptor();
+        request.output_elements = more.descriptor();
+        request.sequences = made.view();
+        request.tokens = tokens.descriptor();
+        const auto found = answer<SequenceProbabilitiesAnswer>(request);
+        ASSERT_TRUE(found.ok()) << found.status().message();
+        Execution execution(2);
+        const auto expected =
+            sequence_probabilities(request.model, made.view(), best_simd(), execution);
+        ASSERT_TRUE(expected.ok());
+        ASSERT_NO_FATAL_FAILURE(expect_same(found->sequences, expected->sequences));
+        ASSERT_NO_FATAL_FAILURE(expect_same(found->tokens, expected->tokens));
+    }
+}
+
+TEST_P(GputextdModels, RefusesWhatIsNone) {
+    const RandomModel model(10, 4, 1);
+    const Filed elements = filed(model.view());
+    const std::vector<std::uint64_t> begins{0, 1, 2};
+    const std::vector<std::uint32_t> totals{2};
+    const std::vector<WordMass> good{{1, 2}, {2, 2}}, unknown{{1, 2}, {10, 2}},
+        uneven{{1, 2}, {2, 1}};
+    const auto code = [&](const std::vector<WordMass>& masses, std::size_t words) {
+        const Filed file{std::span(masses)};
+        WordMoversRequest request;
+        request.vectors = model.view();
+        request.vectors.words = words;
+        request.elements = elements.descriptor();
+        request.pairs = {begins, masses, totals};
+        request.masses = file.descriptor();
+        return answer<ScoresAnswer>(request).status().code();
+    };
+    EXPECT_EQ(code(good, 10), ErrorCode::ok);
+    EXPECT_EQ(code(unknown, 10), ErrorCode::invalid_argument);
+    EXPECT_EQ(code(uneven, 10), ErrorCode::invalid_argument);
+    EXPECT_EQ(code(good, 11), ErrorCode::invalid_argument);  // the file is too short
+
+    const auto code_of_tokens = [&](const std::vector<std::uint32_t>& tokens) {
+        const Filed file{std::span(tokens)};
+        SequenceProbabilityRequest request;
+        request.model = {model.view(), model.view()};
+        request.elements = request.output_elements = elements.descriptor();
+        request.sequences = {begins, tokens};
+        request.tokens = file.descriptor();
+        return answer<SequenceProbabilitiesAnswer>(request).status().code();
+    };
+    EXPECT_EQ(code_of_tokens({3, 9}), ErrorCode::ok);
+    EXPECT_EQ(code_of_tokens({3, 10}), ErrorCode::invalid_argument);
+    EXPECT_EQ(code_of_tokens({3, 9, 1}), ErrorCode::invalid_argument);
+}
+
+TEST_P(GputextdModels, GivesWayToACancel) {
+    const RandomModel model(4000, 4, 1);
+    PackedPairs pairs;
+    std::vector<std::uint32_t> first, second;
+    for (std::uint32_t i = 0; i < 2000; ++i) first.push_back(i), second.push_back(2000 + i);
+    for (int i = 0; i < 4; ++i) pairs.append(first, second);
+    const Filed elements = filed(model.view()), masses(pairs.view().masses);
+    WordMoversRequest request;
+    request.vectors = model.view();
+    request.elements = elements.descriptor();
+    request.pairs = pairs.view();
+    request.masses = masses.descriptor();
+    ASSERT_TRUE(connection_->submit(request).ok());
+    std::this_thread::sleep_for(milliseconds(200));
+    connection_.reset();
+    // The device is free again at once.
+    connection_ = connect_to(socket_);
+    const auto begin = Clock::now();
+    expect_distances(RandomModel(10, 4, 1), random_pairs(10, 10, 5, 2), MoversMethod::exact);
+    EXPECT_LT(Clock::now() - begin, milliseconds(500));
+}
+
+}  // namespace
+}  // namespace gputext

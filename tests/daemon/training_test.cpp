@@ -1,0 +1,254 @@
+// gputextd as a process of its own, and trainings of words' vectors: every answer, and what it
+// refuses.
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "cpp/embeddings/training_run.hpp"
+#include "cpp/link/client.hpp"
+#include "tests/support/daemon_process.hpp"
+#include "tests/support/filed_numbers.hpp"
+#include "tests/support/random_strings.hpp"
+
+namespace gputext {
+namespace {
+
+using namespace testing;
+
+/// Texts of words of which low numbers come often, and what of them goes into files.
+struct Corpus {
+    Corpus(RandomStrings& random, std::size_t tokens, std::uint32_t vocabulary)
+        : counts(vocabulary) {
+        std::uint32_t position = 1;
+        for (std::size_t i = 0; i < tokens; ++i) {
+            words.push_back(static_cast<std::uint32_t>(random.below(1 + random.below(vocabulary))));
+            positions.push_back(position);
+            ++counts[words.back()];
+            position += random.below(20) == 0 ? 101 : 1;
+        }
+    }
+
+    TokenStream view() const { return {words, positions}; }
+
+    std::vector<std::uint32_t> words, positions;
+    std::vector<std::uint64_t> counts;
+};
+
+class GputextdTraining : public ::testing::TestWithParam<int> {
+protected:
+    GputextdTraining()
+        : daemon_(socket_, {"--fake-devices=" + std::to_string(GetParam()), "--allow-faults"}) {
+        connection_ = connect_to(socket_);
+    }
+
+    static TrainingParameters little() {
+        TrainingParameters parameters;
+        parameters.dimensions = 12;
+        parameters.window = 3;
+        parameters.negative = 3;
+        parameters.epochs = 3;
+        parameters.batch = 20;
+        parameters.learning_rate = 0.05f;
+        return parameters;
+    }
+
+    TrainingRequest request_of(const TrainingParameters& parameters) const {
+        TrainingRequest request;
+        request.parameters = parameters;
+        request.sample = 0.01;
+        request.tokens = corpus_.words.size();
+        request.words = words_.descriptor();
+        request.positions = positions_.descriptor();
+        request.counts = corpus_.counts;
+        request.host_memory_limit = std::uint64_t{1} << 30;
+        return request;
+    }
+
+    Result<TrainingModel> answer(const TrainingRequest& request) {
+        const Status sent = connection_->submit(request);
+        EXPECT_TRUE(sent.ok()) << sent.message();
+        const auto reply = next<TrainingAnswer>(*connection_);
+        if (!reply.ok()) return reply.status();
+        const std::string& names = reply->summary.device_name;
+        devices_ = 1 + std::count(names.begin(), names.end(), ',');
+        summary_ = reply->summary;
+        return reply->read();
+    }
+    ErrorCode code(const TrainingRequest& request) { return answer(request).status().code(); }
+
+    /// That of a session's own threads.
+    void expect_as_on_cpu(const TrainingRequest& request, std::span<const float> known = {}) {
+        TrainingRun run(
+            {request.parameters, request.sample, corpus_.view(), corpus_.counts, known});
+        Execution execution(2);
+        ASSERT_TRUE(run.prepare().ok());
+        const Status status = run.run_on_cpu(execution);
+        ASSERT_TRUE(status.ok()) << status.message();
+        const auto found = answer(request);
+        ASSERT_TRUE(found.ok()) << found.status().message();
+        EXPECT_TRUE(found->vectors == run.model().vectors);
+        EXPECT_TRUE(found->outputs == run.model().outputs);
+        EXPECT_EQ(summary_.hub_lists, run.hub().lists);
+        EXPECT_EQ(summary_.hub_of, run.hub().of);
+    }
+
+    std::vector<RunningJob> running_jobs(DaemonConnection& watcher) {
+        EXPECT_TRUE(watcher.ask_activity().ok());
+        const auto activity = next<ActivityList>(watcher);
+        return activity.ok() ? activity->jobs : std::vector<RunningJob>();
+    }
+
+    Folder folder_;
+    std::string socket_ = folder_ / "socket";
+    DaemonProcess daemon_;
+    std::unique_ptr<DaemonConnection> connection_;
+    RandomStrings random_;
+    const Corpus corpus_{random_, 5000, 100};
+    const FiledNumbers<std::uint32_t> words_{corpus_.words}, positions_{corpus_.positions};
+    std::ptrdiff_t devices_ = 0;
+    TrainingReply summary_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Fake, GputextdTraining, ::testing::Values(1, 2, 4));
+
+TEST_P(GputextdTraining, IsThatOfTheCpu) {
+    for (const WordModel model : {WordModel::skipgram, WordModel::cbow})
+        for (const std::uint32_t shards : {1u, 3u})
+            for (const std::uint32_t far_count : {0u, 4u}) {
+                TrainingParameters parameters = little();
+                parameters.model = model;
+                parameters.shards = shards;
+                parameters.far_count = far_count;
+                parameters.farthest_from = 1;
+                parameters.average_every = 500;
+                parameters.seed = random_.below(1000);
+                ASSERT_NO_FATAL_FAILURE(expect_as_on_cpu(request_of(parameters)));
+                EXPECT_EQ(summary_.hub_of > 0, far_count > 0);
+            }
+}
+
+TEST_P(GputextdTraining, IsSharedByDevices) {
+    for (const std::uint32_t shards : {1u, 2u, 5u}) {
+        TrainingParameters parameters = little();
+        parameters.shards = shards;
+        parameters.epochs = 20;
+        parameters.average_every = 200;
+        // The first device is late, so that the others have begun.
+        ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
+        TrainingRequest request = request_of(parameters);
+        ASSERT_NO_FATAL_FAILURE(expect_as_on_cpu(request));
+        EXPECT_EQ(devices_, std::min<std::ptrdiff_t>(GetParam(), shards));
+        request.device = GetParam() - 1;
+        ASSERT_NO_FATAL_FAILURE(expect_as_on_cpu(request));
+        EXPECT_EQ(devices_, 1);
+    }
+}
+
+TEST_P(GputextdTraining, GoesOnFromKnownVectors) {
+    std::vector<float> known;
+    for (int i = 0; i < 2 * 40 * 12; ++i)
+        known.push_back(static_cast<float>(random_.below(1000)) / 1000 - 0.5f);
+    const FiledNumbers file(known);
+    TrainingRequest request = request_of(little());
+    request.known_words = 40;
+    request.known = file.descriptor();
+    expect_as_on_cpu(request, known);
+}
+
+TEST_P(GputextdTraining, RefusesWhatIsNone) {
+    const TrainingRequest good = request_of(little());
+    const auto refused = [&](auto change) {
+        TrainingRequest request = good;
+        change(request);
+        return code(request) == ErrorCode::invalid_argument;
+    };
+    EXPECT_TRUE(refused([](auto& r) { r.parameters.dimensions = 0; }));
+    EXPECT_TRUE(refused([](auto& r) { r.parameters.window = 101; }));
+    EXPECT_TRUE(refused([](auto& r) { r.parameters.negative = 65; }));
+    EXPECT_TRUE(refused([](auto& r) { r.parameters.epochs = 0; }));
+    EXPECT_TRUE(refused([](auto& r) { r.parameters.shards = 0; }));
+    EXPECT_TRUE(refused([](auto& r) { r.parameters.batch = 0; }));
+    EXPECT_TRUE(refused([](auto& r) { r.parameters.learning_rate = 0; }));
+    EXPECT_TRUE(refused([](auto& r) { r.parameters.far_count = 100; }));
+    EXPECT_TRUE(refused([](auto& r) { r.parameters.damping = -1; }));
+    EXPECT_TRUE(refused([](auto& r) { r.parameters.average_every = 0; }));
+    EXPECT_TRUE(refused([](auto& r) { r.counts = r.counts.first(50); }));
+    const std::vector<std::uint64_t> none(100);
+    EXPECT_TRUE(refused([&](auto& r) { r.counts = none; }));
+    EXPECT_TRUE(refused([](auto& r) { r.counts = {}; }));
+    std::vector<float> broken(2 * 12, std::numeric_limits<float>::quiet_NaN());
+    const FiledNumbers file(broken), too_many(std::vector<float>(2 * 101 * 12));
+    EXPECT_TRUE(refused([&](auto& r) { r.known = file.descriptor(), r.known_words = 1; }));
+    EXPECT_FALSE(refused([](auto&) {}));
+    EXPECT_FALSE(answer([&] {
+                     TrainingRequest request = good;
+                     ++request.tokens;
+                     return request;
+                 }())
+                     .ok());
+    connection_ = connect_to(socket_);
+    TrainingRequest request = good;
+    request.known = too_many.descriptor();
+    request.known_words = 101;
+    EXPECT_FALSE(answer(request).ok());
+}
+
+TEST_P(GputextdTraining, BrokenRepliesAreErrorsOfTheirClients) {
+    for (const char* fault : {"no_reply", "wrong_magic", "wrong_length", "wrong_counts",
+                              "short_file", "unsealed_file", "no_file", "too_many_files"}) {
+        connection_ = connect_to(socket_);
+        ASSERT_TRUE(connection_->inject_fault(std::string("before_reply:") + fault).ok());
+        EXPECT_EQ(code(request_of(little())), ErrorCode::unavailable) << fault;
+    }
+    connection_ = connect_to(socket_);
+    expect_as_on_cpu(request_of(little()));
+}
+
+TEST_P(GputextdTraining, FailuresOfTheDeviceAreErrorsOfTheJob) {
+    TrainingParameters parameters = little();
+    parameters.shards = 4;
+    const TrainingRequest request = request_of(parameters);
+    for (const auto& [fault, error] : {std::pair{"in_job:device_error", ErrorCode::device_error},
+                                       {"in_job:out_of_memory:100", ErrorCode::out_of_memory}}) {
+        ASSERT_TRUE(connection_->inject_fault("in_job:slow:50").ok());
+        ASSERT_TRUE(connection_->inject_fault(fault).ok());
+        EXPECT_EQ(code(request), error);
+        ASSERT_NO_FATAL_FAILURE(expect_as_on_cpu(request));
+    }
+    ASSERT_TRUE(connection_->inject_fault("in_job:out_of_memory:2").ok());
+    ASSERT_NO_FATAL_FAILURE(expect_as_on_cpu(request));
+    EXPECT_EQ(summary_.retries, 2u);
+}
+
+TEST_P(GputextdTraining, SaysHowFarItIsAndEndsWhenItIsCancelled) {
+    const auto watcher = connect_to(socket_);
+    for (const std::uint32_t shards : {1u, 4u}) {
+        TrainingParameters parameters = little();
+        parameters.epochs = 100'000;
+        parameters.shards = shards;
+        parameters.far_count = 2;
+        parameters.farthest_from = 1000;
+        ASSERT_TRUE(connection_->submit(request_of(parameters)).ok());
+        RunningJob job;
+        ASSERT_TRUE(soon([&] {
+            const auto jobs = running_jobs(*watcher);
+            if (!jobs.empty()) job = jobs[0];
+            return job.epoch > 2;
+        }));
+        EXPECT_EQ(job.operation, "word2vec");
+        EXPECT_EQ(job.rows, 5000u);
+        EXPECT_EQ(job.bytes, 2 * 5000 * 4 + 100 * 8);
+        EXPECT_EQ(job.phase, "training");
+        EXPECT_EQ(job.total, 5000u * 100'000);
+        EXPECT_GE(job.done, 2 * 5000u);
+        EXPECT_TRUE(job.loss > 0.1 && job.loss < 1) << job.loss;
+        connection_ = connect_to(socket_);
+        EXPECT_TRUE(
+            soon([&] { return running_jobs(*watcher).empty(); }, std::chrono::milliseconds(1000)));
+        ASSERT_NO_FATAL_FAILURE(expect_as_on_cpu(request_of(little())));
+    }
+}
+
+}  // namespace
+}  // namespace gputext

@@ -1,0 +1,485 @@
+// gputextd as a process of its own, and jobs on vectors: every answer, and what it refuses.
+
+#include <algorithm>
+#include <chrono>
+#include <numeric>
+#include <thread>
+
+#include "bench/term_corpus.hpp"
+#include "cpp/knn/cosine_similarity.hpp"
+#include "cpp/link/client.hpp"
+#include "cpp/link/memory_file.hpp"
+#include "tests/support/daemon_process.hpp"
+#include "tests/support/text_rows.hpp"
+#include "tests/support/vector_rows.hpp"
+
+namespace gputext {
+namespace {
+
+using namespace testing;
+
+std::span<const std::uint8_t> bytes_at(const void* data, std::size_t size) {
+    return {static_cast<const std::uint8_t*>(data), size};
+}
+
+/// Vectors in sealed files.
+class FiledVectors {
+public:
+    explicit FiledVectors(const Vectors& vectors) {
+        files_.vectors = vectors;
+        const std::size_t stored =
+            vectors.sparse() ? vectors.row_begins.back() : vectors.rows * vectors.dimensions;
+        EXPECT_TRUE(
+            elements_.append(bytes_at(vectors.elements, stored * element_size(vectors.type))).ok());
+        EXPECT_TRUE(elements_.seal().ok());
+        files_.elements = elements_.descriptor();
+        if (!vectors.sparse()) return;
+        EXPECT_TRUE(
+            columns_.append(bytes_at(vectors.columns.data(), vectors.columns.size_bytes())).ok());
+        EXPECT_TRUE(columns_.seal().ok());
+        files_.columns = columns_.descriptor();
+    }
+    FiledVectors(const FiledVectors&) = delete;
+
+    const VectorFiles& files() const { return files_; }
+
+private:
+    MemoryFile elements_, columns_;
+    VectorFiles files_;
+};
+
+/// Expects equal bits, and NaN for NaN.
+void expect_same(const std::vector<double>& a, const std::vector<double>& b) {
+    ASSERT_EQ(a.size(), b.size());
+    for (std::size_t i = 0; i < a.size(); ++i)
+        EXPECT_TRUE(a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) << i;
+}
+
+void expect_same(const Neighbours& a, const Neighbours& b) {
+    EXPECT_EQ(a.begins, b.begins);
+    EXPECT_EQ(a.items, b.items);
+    EXPECT_EQ(a.distances, b.distances);
+}
+
+class GputextdVectors : public ::testing::Test {
+protected:
+    explicit GputextdVectors(int devices = 1)
+        : daemon_(socket_, {"--fake-devices=" + std::to_string(devices), "--allow-faults"}) {
+        connection_ = connect_to(socket_);
+    }
+
+    template <class Answer, class Request>
+    auto answer(const Request& request) {
+        using Read = decltype(std::declval<Answer>().read());
+        EXPECT_TRUE(connection_->submit(request).ok());
+        const auto reply = next<Answer>(*connection_);
+        return reply.ok() ? reply->read() : Read(reply.status());
+    }
+
+    void expect_neighbours(const NeighboursRequest& request) {
+        Execution execution(2);
+        const auto expected = nearest_neighbours(request.parameters, request.queries.vectors,
+                                                 request.items.vectors, request.keys, execution);
+        const auto found = answer<NeighboursAnswer>(request);
+        ASSERT_TRUE(expected.ok() && found.ok()) << found.status().message();
+        expect_same(*found, *expected);
+    }
+
+    static Neighbours computed_here(const TermNeighboursRequest& request) {
+        Execution execution(2);
+        const Vectors &queries = request.queries.vectors, &items = request.items.vectors;
+        const auto factors =
+            term_factors(request.terms, *document_frequencies(items, execution), items.rows);
+        auto expected =
+            term_neighbours(request.parameters, factors, queries, items, request.keys, execution);
+        EXPECT_TRUE(expected.ok()) << expected.status().message();
+        return std::move(*expected);
+    }
+
+    void expect_neighbours(const TermNeighboursRequest& request) {
+        const auto found = answer<NeighboursAnswer>(request);
+        ASSERT_TRUE(found.ok()) << found.status().message();
+        expect_same(*found, computed_here(request));
+    }
+
+    void expect_scores(const OutliersRequest& request) {
+        Execution execution(2);
+        const auto expected =
+            local_outlier_factors(request.parameters, request.items.vectors, execution);
+        const auto found = answer<ScoresAnswer>(request);
+        ASSERT_TRUE(expected.ok() && found.ok()) << found.status().message();
+        expect_same(*found, *expected);
+    }
+
+    void expect_scores(const SimilaritiesRequest& request) {
+        Execution execution(2);
+        const auto expected = cosine_similarities(request.query.vectors, request.items.vectors,
+                                                  best_simd(), execution);
+        const auto found = answer<ScoresAnswer>(request);
+        ASSERT_TRUE(expected.ok() && found.ok()) << found.status().message();
+        expect_same(*found, *expected);
+    }
+
+    Folder folder_;
+    std::string socket_ = folder_ / "socket";
+    DaemonProcess daemon_;
+    std::unique_ptr<DaemonConnection> connection_;
+    RandomRows random_;
+};
+
+struct Kind {
+    ElementType type;
+    bool sparse;
+};
+constexpr Kind kKinds[] = {{ElementType::float16, false},
+                           {ElementType::float32, false},
+                           {ElementType::float64, false},
+                           {ElementType::int32, false},
+                           {ElementType::float32, true}};
+
+TEST_F(GputextdVectors, AnswersAsTheOperatorsDo) {
+    for (const Kind kind : kKinds)
+        for (const Shape shape : {Shape::gaussian, Shape::grid, Shape::copies, Shape::sparse}) {
+            const std::size_t d = 1 + random_.below(40);
+            const TypedRows queries(random_.rows(shape, 30, d), kind.type, d, kind.sparse);
+            const TypedRows items(random_.rows(shape, 200, d), kind.type, d, kind.sparse);
+            const FiledVectors query_files(queries.vectors()), item_files(items.vectors());
+            NeighboursRequest neighbours;
+            neighbours.queries = query_files.files();
+            neighbours.items = item_files.files();
+            std::vector<std::uint32_t> query_keys(30), item_keys(200);
+            for (auto& key : query_keys) key = static_cast<std::uint32_t>(random_.below(50));
+            for (auto& key : item_keys) key = static_cast<std::uint32_t>(random_.below(50));
+            for (const Metric metric :
+                 {Metric::euclidean, Metric::cosine, Metric::inner_product, Metric::manhattan}) {
+                neighbours.parameters = {.k = 1 + random_.below(20), .metric = metric};
+                neighbours.keys = {};
+                expect_neighbours(neighbours);
+                neighbours.parameters.include_ties = true;
+                neighbours.keys = {query_keys, item_keys};
+                expect_neighbours(neighbours);
+                neighbours.parameters.k = KnnParameters::all_items;
+                neighbours.parameters.radius = 3;
+                expect_neighbours(neighbours);
+                if (metric == Metric::inner_product) continue;
+                for (const TieRule ties : {TieRule::sklearn, TieRule::breunig})
+                    expect_scores(OutliersRequest{{.k = 5, .metric = metric, .ties = ties},
+                                                  item_files.files()});
+            }
+            const TypedRows one(random_.rows(shape, 1, d), kind.type, d, kind.sparse);
+            const FiledVectors one_file(one.vectors());
+            expect_scores(SimilaritiesRequest{one_file.files(), item_files.files()});
+        }
+}
+
+TEST_F(GputextdVectors, AnswersTextsAsTheOperatorDoes) {
+    RandomTexts random;
+    for (const TextShape shape : kAllTextShapes)
+        for (const std::size_t n : {0, 1, 300}) {
+            const ElementType type = of_counts(shape) ? ElementType::int32 : ElementType::float32;
+            const TextRows queries(random.texts(shape, 40, 200), type, 200);
+            const TextRows items(random.texts(shape, n, 200), type, 200);
+            const FiledVectors query_files(queries.vectors()), item_files(items.vectors());
+            std::vector<std::uint32_t> query_keys(40), item_keys(n);
+            for (auto& key : query_keys) key = static_cast<std::uint32_t>(random.below(50));
+            for (auto& key : item_keys) key = static_cast<std::uint32_t>(random.below(50));
+            TermNeighboursRequest request;
+            request.queries = query_files.files();
+            request.items = item_files.files();
+            for (const TermWeighting weighting : {TermWeighting::given, TermWeighting::tf_idf}) {
+                request.terms.weighting = weighting;
+                request.parameters = {.k = 1 + random.below(20)};
+                request.keys = {};
+                expect_neighbours(request);
+                request.terms.min_document_frequency = 2;
+                request.keys = {query_keys, item_keys};
+                expect_neighbours(request);
+                request.parameters = {.k = KnnParameters::all_items, .radius = 0.5};
+                expect_neighbours(request);
+            }
+        }
+}
+
+TEST_F(GputextdVectors, RefusesTextsThatAreWrong) {
+    RandomTexts random;
+    const TextRows rows(random.texts(TextShape::zipf, 20, 50), ElementType::int32, 50);
+    const FiledVectors files(rows.vectors());
+    TermNeighboursRequest good;
+    good.queries = good.items = files.files();
+    auto request = good;
+    request.parameters.k = 0;
+    EXPECT_EQ(answer<NeighboursAnswer>(request).status().message(), "k must be at least 1");
+    request = good;
+    std::vector<std::uint32_t> columns(rows.vectors().columns.begin(),
+                                       rows.vectors().columns.end());
+    columns[0] = 50;
+    const FiledVectors beyond(
+        {ElementType::int32, 20, 50, rows.vectors().elements, rows.vectors().row_begins, columns});
+    request.items = beyond.files();
+    EXPECT_EQ(answer<NeighboursAnswer>(request).status().code(), ErrorCode::invalid_argument);
+    request = good;
+    request.queries = beyond.files();
+    EXPECT_EQ(answer<NeighboursAnswer>(request).status().code(), ErrorCode::invalid_argument);
+    expect_neighbours(good);
+    ASSERT_TRUE(connection_->inject_fault("in_job:out_of_memory:2").ok());
+    ASSERT_TRUE(connection_->submit(good).ok());
+    const auto reply = next<NeighboursAnswer>(*connection_);
+    ASSERT_TRUE(reply.ok());
+    EXPECT_EQ(reply->summary.retries, 2u);
+}
+
+/// As many elements as four devices are worth.
+class GputextdDevices : public GputextdVectors, public ::testing::WithParamInterface<int> {
+protected:
+    GputextdDevices() : GputextdVectors(GetParam()) {
+        request_.parameters.k = 20;
+        request_.queries = query_files_.files();
+        request_.items = item_files_.files();
+        request_.keys = {questions_.rows(), numbers_};
+    }
+
+    NeighboursAnswer expect_report(unsigned devices, const TermNeighboursRequest& request) {
+        EXPECT_TRUE(connection_->submit(request).ok());
+        auto reply = next<NeighboursAnswer>(*connection_);
+        EXPECT_TRUE(reply.ok()) << reply.status().message();
+        if (!reply.ok()) return {};
+        const std::string& names = reply->summary.device_name;
+        EXPECT_EQ(std::count(names.begin(), names.end(), ',') + 1, devices) << names;
+        const auto found = reply->read();
+        EXPECT_TRUE(found.ok());
+        if (found.ok()) expect_same(*found, expected_);
+        return std::move(*reply);
+    }
+
+    static constexpr bench::TermShape kShape{120'000, 20'000, (std::size_t{4} << 20) + 1000};
+    bench::TermCorpus corpus_{kShape, 2};
+    bench::TermRows questions_ = bench::TermRows::spread(corpus_.vectors(), 100);
+    std::vector<std::uint32_t> numbers_ = std::vector<std::uint32_t>(kShape.documents);
+    FiledVectors query_files_{questions_.vectors()}, item_files_{corpus_.vectors()};
+    TermNeighboursRequest request_;
+    Neighbours expected_ = [&] {
+        TermNeighboursRequest request;
+        request.parameters.k = 20;
+        request.queries.vectors = questions_.vectors();
+        request.items.vectors = corpus_.vectors();
+        std::iota(numbers_.begin(), numbers_.end(), 0u);
+        request.keys = {questions_.rows(), numbers_};
+        return computed_here(request);
+    }();
+};
+
+INSTANTIATE_TEST_SUITE_P(Fake, GputextdDevices, ::testing::Values(1, 2, 4));
+
+TEST_P(GputextdDevices, ShareOutTheItemsOfALargeSearch) {
+    const auto devices = static_cast<unsigned>(GetParam());
+    // The first device is late, so that the others have begun.
+    ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
+    expect_report(devices, request_);
+    ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
+    ASSERT_TRUE(connection_->inject_fault("in_job:out_of_memory:2").ok());
+    EXPECT_EQ(expect_report(devices, request_).summary.retries, 2u);
+}
+
+TEST_P(GputextdDevices, RunAJobThatNamesOneOnThatOne) {
+    auto request = request_;
+    request.device = GetParam() - 1;
+    const NeighboursAnswer answer = expect_report(1, request);
+    EXPECT_EQ(answer.summary.device, request.device);
+    EXPECT_EQ(answer.summary.device_name, "fake device " + std::to_string(request.device));
+}
+
+TEST_P(GputextdDevices, DoNotShareOutASmallSearch) {
+    const FiledVectors few(questions_.vectors());
+    auto request = request_;
+    request.items = few.files();
+    request.keys = {};
+    ASSERT_TRUE(connection_->submit(request).ok());
+    const auto reply = next<NeighboursAnswer>(*connection_);
+    ASSERT_TRUE(reply.ok());
+    EXPECT_EQ(reply->summary.device_name.find(','), std::string::npos);
+    expect_same(*reply->read(), computed_here(request));
+}
+
+TEST_P(GputextdDevices, EndTogetherWhenOneFailsOrAllAreCancelled) {
+    ASSERT_TRUE(connection_->inject_fault("in_job:slow:50").ok());
+    ASSERT_TRUE(connection_->inject_fault("in_job:device_error").ok());
+    EXPECT_EQ(answer<NeighboursAnswer>(request_).status().code(), ErrorCode::device_error);
+    auto request = request_;
+    request.parameters.k = KnnParameters::all_items;
+    for (const int after : {20, 100, 300}) {
+        const auto cancelled = connect_to(socket_);
+        ASSERT_TRUE(cancelled->submit(request).ok());
+        std::this_thread::sleep_for(std::chrono::milliseconds(after));
+    }
+    expect_report(static_cast<unsigned>(GetParam()), [&] {
+        EXPECT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
+        return request_;
+    }());
+}
+
+TEST_F(GputextdVectors, AnswersForNoRows) {
+    for (const Kind kind : kKinds) {
+        const TypedRows some(random_.rows(Shape::gaussian, 3, 4), kind.type, 4, kind.sparse);
+        const TypedRows none({}, kind.type, 4, kind.sparse);
+        const FiledVectors some_files(some.vectors()), none_files(none.vectors());
+        NeighboursRequest request;
+        request.queries = none_files.files();
+        request.items = some_files.files();
+        expect_neighbours(request);
+        std::swap(request.queries, request.items);
+        expect_neighbours(request);
+        expect_scores(OutliersRequest{{}, none_files.files()});
+    }
+}
+
+TEST_F(GputextdVectors, KeepsToTheMemoryThatItIsGiven) {
+    const TypedRows queries(random_.rows(Shape::clusters, 20, 32), ElementType::float32, 32);
+    const TypedRows items(random_.rows(Shape::clusters, 5000, 32), ElementType::float32, 32);
+    const FiledVectors query_files(queries.vectors()), item_files(items.vectors());
+    NeighboursRequest request;
+    request.queries = query_files.files();
+    request.items = item_files.files();
+    request.device_memory_limit = 5000 * 32 * 4 / 4;
+    expect_neighbours(request);
+    ASSERT_TRUE(connection_->inject_fault("in_job:out_of_memory:2").ok());
+    ASSERT_TRUE(connection_->submit(request).ok());
+    const auto reply = next<NeighboursAnswer>(*connection_);
+    ASSERT_TRUE(reply.ok());
+    EXPECT_EQ(reply->summary.retries, 2u);
+}
+
+/// Neither tried again with less of the device's memory, nor kept from the next job.
+TEST_F(GputextdVectors, KeepsAnswersToTheHostsMemoryThatItIsGiven) {
+    const TypedRows rows(random_.rows(Shape::gaussian, 300, 8), ElementType::float32, 8);
+    const FiledVectors files(rows.vectors());
+    const auto expect_refused = [&](const auto& request) {
+        ASSERT_TRUE(connection_->submit(request).ok());
+        const auto reply = next<Failed>(*connection_);
+        ASSERT_TRUE(reply.ok());
+        EXPECT_EQ(reply->status.code(), ErrorCode::memory_limit) << reply->status.message();
+    };
+    NeighboursRequest request;
+    request.queries = request.items = files.files();
+    request.parameters = {.k = KnnParameters::all_items, .metric = Metric::euclidean};
+    request.parameters.memory_limit = 300 * 300 * kBytesOfNeighbour - 1;
+    expect_refused(request);
+    request.parameters.memory_limit *= 2;
+    expect_neighbours(request);
+    OutliersRequest outliers{{.k = 299}, files.files()};
+    outliers.parameters.memory_limit = 300 * 300 * kBytesOfNeighbour;
+    expect_refused(outliers);
+    outliers.parameters.memory_limit *= 2;
+    expect_scores(outliers);
+}
+
+/// As part of the rows of a file have none.
+TEST_F(GputextdVectors, AnswersForVectorsWithoutFiles) {
+    for (const Kind kind : kKinds) {
+        const TypedRows rows(random_.rows(Shape::grid, 50, 6), kind.type, 6, kind.sparse);
+        const FiledVectors files(rows.vectors());
+        NeighboursRequest request;
+        request.queries = {rows.vectors(), -1, -1};
+        request.items = files.files();
+        expect_neighbours(request);
+    }
+}
+
+TEST_F(GputextdVectors, SaysWhatItRuns) {
+    const TypedRows rows(random_.rows(Shape::gaussian, 10, 4), ElementType::float32, 4);
+    const FiledVectors files(rows.vectors());
+    const auto watcher = connect_to(socket_);
+    ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
+    NeighboursRequest request;
+    request.queries = request.items = files.files();
+    ASSERT_TRUE(connection_->submit(request).ok());
+    std::vector<RunningJob> jobs;
+    ASSERT_TRUE(soon([&] {
+        EXPECT_TRUE(watcher->ask_activity().ok());
+        const auto activity = next<ActivityList>(*watcher);
+        if (activity.ok()) jobs = activity->jobs;
+        return !jobs.empty();
+    }));
+    EXPECT_EQ(jobs[0].operation, "nearest_neighbours");
+    EXPECT_EQ(jobs[0].rows, 20u);
+    EXPECT_EQ(jobs[0].bytes, 2u * 10 * 4 * sizeof(float));
+    EXPECT_TRUE(next<NeighboursAnswer>(*connection_).ok());
+}
+
+TEST_F(GputextdVectors, RefusesParametersAndFilesThatAreWrong) {
+    const TypedRows dense(random_.rows(Shape::gaussian, 10, 4), ElementType::float32, 4);
+    const TypedRows sparse(random_.rows(Shape::sparse, 10, 4), ElementType::float32, 4, true);
+    const FiledVectors dense_files(dense.vectors()), sparse_files(sparse.vectors());
+    NeighboursRequest good;
+    good.queries = good.items = dense_files.files();
+    const auto code_of = [&](const NeighboursRequest& request) {
+        return answer<NeighboursAnswer>(request).status().code();
+    };
+    auto request = good;
+    request.parameters.k = 0;
+    EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
+    request = good;
+    request.parameters.radius = std::nan("");
+    EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
+    request = good;
+    request.items = sparse_files.files();
+    EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
+    request = good;
+    request.items.vectors.rows = 11;  // more than the file holds
+    EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
+    request = good;
+    request.items.vectors.dimensions = 2;
+    request.items.vectors.rows = 20;
+    EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
+    const std::vector<std::uint32_t> keys(10);
+    request = good;
+    request.keys = {keys, std::span(keys).first(9)};
+    EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
+
+    request = good;
+    request.queries = request.items = sparse_files.files();
+    EXPECT_EQ(code_of(request), ErrorCode::ok);
+    std::vector<std::uint64_t> begins(sparse.vectors().row_begins.begin(),
+                                      sparse.vectors().row_begins.end());
+    std::swap(begins[3], begins[9]);
+    begins[3] += begins[3] == begins[9];
+    request.items.vectors.row_begins = begins;
+    EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
+    std::swap(request.items.elements, request.items.columns);
+    EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
+
+    const float infinite[] = {1, 2, 3, INFINITY};
+    const FiledVectors infinite_file({ElementType::float32, 1, 4, infinite, {}, {}});
+    EXPECT_EQ(answer<ScoresAnswer>(OutliersRequest{{}, infinite_file.files()}).status().message(),
+              "item 0 has an element that is not a finite number");
+    EXPECT_EQ(answer<ScoresAnswer>(OutliersRequest{{.k = 0}, dense_files.files()}).status().code(),
+              ErrorCode::invalid_argument);
+    EXPECT_EQ(answer<ScoresAnswer>(SimilaritiesRequest{dense_files.files(), dense_files.files()})
+                  .status()
+                  .code(),
+              ErrorCode::invalid_argument);
+    expect_neighbours(good);
+}
+
+TEST_F(GputextdVectors, BrokenRepliesAreErrorsOfTheirClients) {
+    const TypedRows rows(random_.rows(Shape::gaussian, 10, 4), ElementType::float32, 4);
+    const FiledVectors files(rows.vectors());
+    NeighboursRequest neighbours;
+    neighbours.queries = neighbours.items = files.files();
+    const OutliersRequest outliers{{}, files.files()};
+    for (const char* fault : {"no_reply", "wrong_magic", "wrong_length", "wrong_counts",
+                              "short_file", "unsealed_file", "no_file", "too_many_files"})
+        for (const bool scores : {false, true}) {
+            connection_ = connect_to(socket_);
+            ASSERT_TRUE(connection_->inject_fault(std::string("before_reply:") + fault).ok());
+            const Status status = scores ? answer<ScoresAnswer>(outliers).status()
+                                         : answer<NeighboursAnswer>(neighbours).status();
+            EXPECT_EQ(status.code(), ErrorCode::unavailable) << fault;
+        }
+    connection_ = connect_to(socket_);
+    ASSERT_TRUE(connection_->inject_fault("before_reply:wrong_answer").ok());
+    EXPECT_EQ(answer<NeighboursAnswer>(neighbours).status().code(), ErrorCode::unavailable);
+    expect_neighbours(neighbours);
+}
+
+}  // namespace
+}  // namespace gputext

@@ -1,0 +1,163 @@
+// tests/support/daemon_process.hpp - starts a gputextd for a test, with clients for it
+
+#pragma once
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "cpp/link/client.hpp"
+
+namespace gputext::testing {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+/// True as soon as the condition holds; false when it does not within this time.
+inline bool soon(const std::function<bool()>& condition,
+                 milliseconds patience = milliseconds(5000)) {
+    for (const auto end = Clock::now() + patience; Clock::now() < end;) {
+        if (condition()) return true;
+        std::this_thread::sleep_for(milliseconds(1));
+    }
+    return condition();
+}
+
+inline std::size_t open_descriptors(pid_t pid) {
+    std::size_t count = 0;
+    for ([[maybe_unused]] const auto& entry :
+         std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fd"))
+        ++count;
+    return count;
+}
+
+/// A folder that goes with its owner.
+class Folder {
+public:
+    Folder() {
+        char name[] = "/tmp/gputextd-test-XXXXXX";
+        path_ = mkdtemp(name);
+    }
+    ~Folder() { std::filesystem::remove_all(path_); }
+    Folder(const Folder&) = delete;
+
+    std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+    bool empty() const { return std::filesystem::is_empty(path_); }
+
+private:
+    std::string path_;
+};
+
+/// The program, run as the supervisor runs it; killed with its owner.
+class DaemonProcess {
+public:
+    using Arguments = std::vector<std::string>;
+
+    DaemonProcess(const std::string& socket, Arguments arguments) {
+        int ends[2];
+        EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+        supervisor_ = FileDescriptor(ends[1]);
+        arguments.insert(arguments.begin(), {"gputextd", "--socket=" + socket, "--threads=2"});
+        arguments.push_back("--supervisor-fd=" + std::to_string(ends[0]));
+        pid_ = fork();
+        if (pid_ == 0) run(ends[0], arguments);
+        close(ends[0]);
+    }
+    ~DaemonProcess() {
+        if (pid_ <= 0) return;
+        kill(pid_, SIGKILL);
+        waitpid(pid_, nullptr, 0);
+    }
+    DaemonProcess(const DaemonProcess&) = delete;
+
+    pid_t pid() const { return pid_; }
+    void send_signal(int number) const { kill(pid_, number); }
+    void close_supervisor_pipe() { supervisor_.reset(); }
+
+    /// What waitpid says, or none when it does not end within five seconds.
+    std::optional<int> wait() {
+        int status = 0;
+        if (!soon([&] { return waitpid(pid_, &status, WNOHANG) == pid_; })) return std::nullopt;
+        pid_ = -1;
+        return status;
+    }
+    /// The exit code, or -1 when it was another end.
+    int exit_code() {
+        const auto status = wait();
+        return status && WIFEXITED(*status) ? WEXITSTATUS(*status) : -1;
+    }
+    int ending_signal() {
+        const auto status = wait();
+        return status && WIFSIGNALED(*status) ? WTERMSIG(*status) : -1;
+    }
+
+private:
+    [[noreturn]] static void run(int supervisor, const Arguments& arguments) {
+        fcntl(supervisor, F_SETFD, 0);
+        umask(0);
+        if (std::getenv("GPUTEXT_TEST_LOG") == nullptr)
+            dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+        std::vector<char*> pointers;
+        for (const std::string& argument : arguments)
+            pointers.push_back(const_cast<char*>(argument.c_str()));
+        pointers.push_back(nullptr);
+        execv(GPUTEXTD, pointers.data());
+        _exit(127);
+    }
+
+    pid_t pid_ = -1;
+    FileDescriptor supervisor_;
+};
+
+/// Connects as soon as a server listens.
+inline std::unique_ptr<DaemonConnection> connect_to(const std::string& socket) {
+    std::unique_ptr<DaemonConnection> connection;
+    EXPECT_TRUE(soon([&] {
+        auto result = DaemonConnection::connect(socket);
+        if (result.ok()) connection = std::move(*result);
+        return result.ok();
+    }));
+    return connection;
+}
+
+inline bool readable(const DaemonConnection& connection, milliseconds patience) {
+    pollfd fd{connection.fd(), POLLIN, 0};
+    return poll(&fd, 1, static_cast<int>(patience.count())) == 1;
+}
+
+/// The next event that is no progress.
+inline Result<DaemonEvent> next_event(DaemonConnection& connection) {
+    for (const auto end = Clock::now() + std::chrono::seconds(15); Clock::now() < end;) {
+        readable(connection, milliseconds(100));
+        auto event = connection.receive();
+        if (!event.ok()) return event.status();
+        if (event->has_value() && !std::holds_alternative<Progress>(**event))
+            return std::move(**event);
+    }
+    return Status(ErrorCode::internal_error, "no event for a long time");
+}
+
+/// The next event, which is to be of this kind.
+template <class Event>
+Result<Event> next(DaemonConnection& connection) {
+    auto event = next_event(connection);
+    if (!event.ok()) return event.status();
+    if (auto* wanted = std::get_if<Event>(&*event)) return std::move(*wanted);
+    if (auto* failed = std::get_if<Failed>(&*event)) return failed->status;
+    return Status(ErrorCode::internal_error, "an event of another kind");
+}
+
+}  // namespace gputext::testing

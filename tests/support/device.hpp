@@ -1,0 +1,34 @@
+// tests/support/device.hpp - tests that need a GPU, and are skipped without one
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "kernels/base/device_work.hpp"
+
+namespace gputext::testing {
+
+/// Skips each test where no GPU can be used; with GPUTEXT_REQUIRE_GPU set, fails it instead.
+class OnDevice : public ::testing::Test {
+protected:
+    void SetUp() override {
+        int devices = 0;
+        const cudaError_t error = cudaGetDeviceCount(&devices);
+        if (error == cudaSuccess && devices > 0) return;
+        if (std::getenv("GPUTEXT_REQUIRE_GPU") != nullptr)
+            FAIL() << "no GPU: " << cudaGetErrorString(error);
+        GTEST_SKIP() << "no GPU: " << cudaGetErrorString(error);
+    }
+
+    gpu::DeviceWork work{nullptr, std::size_t{4} << 30};
+};
+
+/// Rounds of a random test: fewer under a checker that makes the device slow.
+inline int rounds(int wanted) {
+    return std::getenv("GPUTEXT_TEST_SMALL") != nullptr ? (wanted + 9) / 10 : wanted;
+}
+
+}  // namespace gputext::testing

@@ -40,13 +40,10 @@ else
 # The parts of the installation script, in the order in which PostgreSQL is to read them.
 SQL_PARTS = ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql knn.sql tfidf.sql \
 	cosine_similarity.sql outlier_factor.sql trie.sql word_similarity.sql word2vec.sql \
-	word_movers.sql code_tokens.sql operation.sql
+	word_movers.sql sequence_probability.sql code_tokens.sql operation.sql
 
 # The regression tests: sql/NAME.sql and expected/NAME.out.
-REGRESS = inner_query ctph edit_distance ssdeep near_duplicates knn knn_errors text_knn large_texts tfidf pgvector \
-	cosine_similarity outlier trie trie_encode trie_examples vector_examples text_examples errors settings device encodings \
-	word_similarity word_examples word2vec word2vec_examples word_movers sequence_probability \
-	model_examples code_tokens program_repair beside_contrib catalog
+REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
 
 # Each of them finds the extension in its database, so any of them runs alone.
 REGRESS_OPTS = --load-extension=gputext

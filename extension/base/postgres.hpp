@@ -1,4 +1,4 @@
-// extension/postgres.hpp - PostgreSQL's headers, included first by every file of extension/
+// extension/base/postgres.hpp - PostgreSQL's headers, included first by every file of extension/
 
 #pragma once
 

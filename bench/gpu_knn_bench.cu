@@ -120,7 +120,7 @@ std::size_t differing(const KnnParameters& parameters, const Rows& queries, cons
                       const Neighbours& found, std::size_t checked) {
     Vectors some = queries.vectors;
     some.rows = std::min(checked, some.rows);
-    const auto wanted = nearest_neighbours(parameters, some, items.vectors, {}, every_core());
+    const auto wanted = knn(parameters, some, items.vectors, {}, every_core());
     check(wanted.status());
     std::size_t differ = 0;
     for (std::size_t q = 0; q < some.rows; ++q) {
@@ -146,10 +146,9 @@ void measure_knn(const char* what, const Rows& items, const Rows& queries, std::
     Neighbours answer;
     for (int pass = 0; pass < passes; ++pass) {
         gpu::KnnCounts counts;
-        const auto search = [&](const KnnParameters& knn, const Vectors& of, const Vectors& among,
-                                const RowKeys& keys) {
-            return gpu::nearest_neighbours(knn, of, among, keys, device_work(), ring(),
-                                           every_core(), &counts);
+        const auto search = [&](const KnnParameters& wanted, const Vectors& of,
+                                const Vectors& among, const RowKeys& keys) {
+            return gpu::knn(wanted, of, among, keys, device_work(), ring(), every_core(), &counts);
         };
         const Clock clock;
         auto found = merging ? search_merging_copies(parameters, queries.vectors, items.vectors, {},

@@ -45,8 +45,8 @@ struct Resident {
     DeviceBuffer<double> factors_on_device;
     gpu::TermRowsMemory rows;
     gpu::TermIndexMemory index;
-    gpu::HotTermsMemory hot;
-    gpu::HeavyTermsMemory heavy;
+    gpu::DenseTermsMemory dense;
+    gpu::BoundedTermsMemory bounded;
 
     Resident(const Vectors& from, std::span<const std::uint32_t> frequencies, std::size_t queries,
              std::size_t elements)
@@ -66,17 +66,17 @@ struct Resident {
             timer.begin();
             check(index.build(rows.view()));
             timer.end();
-            gpu::StreamTimer hot_timer(true, stream());
-            hot_timer.begin();
-            check(hot.build(index.view(), {100000, queries, elements, std::size_t{16} << 30},
-                            stream()));
-            if (hot.view().padded == 0) check(heavy.build(index.view(), stream()));
-            hot_timer.end();
+            gpu::StreamTimer dense_timer(true, stream());
+            dense_timer.begin();
+            check(dense.build(index.view(), {100000, queries, elements, std::size_t{16} << 30},
+                              stream()));
+            if (dense.view().padded == 0) check(bounded.build(index.view(), stream()));
+            dense_timer.end();
             wait();
             std::printf(
                 "index: copied and weighed in %.1f ms, indexed in %.2f ms, %u columns of "
-                "hot terms in %.2f ms; %.2f GB of lists\n",
-                loaded * 1e3, timer.milliseconds(), hot.view().padded, hot_timer.milliseconds(),
+                "dense terms in %.2f ms; %.2f GB of lists\n",
+                loaded * 1e3, timer.milliseconds(), dense.view().padded, dense_timer.milliseconds(),
                 1e-9 * static_cast<double>(
                            gpu::TermIndexMemory::bytes(tiles, items.dimensions, stored)));
         }
@@ -118,7 +118,7 @@ struct Session {
         gpu::StreamTimer timer(true, stream());
         timer.begin();
         check(search.begin(queries.view(), terms, kInfinity));
-        check(search.search(corpus.index.view(), corpus.hot.view(), corpus.heavy.view(), 0));
+        check(search.search(corpus.index.view(), corpus.dense.view(), corpus.bounded.view(), 0));
         timer.end();
         wait();
         return timer.milliseconds();
@@ -200,8 +200,8 @@ void measure_single(Resident& corpus, const Vectors& all, std::size_t k) {
         check(session.queries.load(question, 0, 1, {}, corpus.factors_on_device.data(), ring(),
                                    every_core()));
         check(session.search.begin(session.queries.view(), session.terms, kInfinity));
-        check(
-            session.search.search(corpus.index.view(), corpus.hot.view(), corpus.heavy.view(), 0));
+        check(session.search.search(corpus.index.view(), corpus.dense.view(), corpus.bounded.view(),
+                                    0));
         std::vector<std::uint64_t> begins;
         std::vector<std::uint32_t> items;
         std::vector<double> distances;
@@ -228,8 +228,8 @@ void measure_whole(const std::vector<double>& factors, const Vectors& items,
     for (int pass = 0; pass < 3; ++pass) {
         const Clock clock;
         auto found =
-            gpu::term_neighbours({.k = k}, factors, questions, items, {},
-                                 {stream(), std::size_t{60} << 30}, ring(), every_core(), &counts);
+            gpu::term_knn({.k = k}, factors, questions, items, {},
+                          {stream(), std::size_t{60} << 30}, ring(), every_core(), &counts);
         best = std::min(best, clock.seconds());
         check(found.status());
         answer = std::move(*found);
@@ -290,8 +290,8 @@ int main(int argc, char** argv) {
         }
         const bench::TermRows some(items, rows);
         const Clock cpu_clock;
-        auto expected = term_neighbours({.k = 512, .memory_limit = std::size_t{32} << 30}, factors,
-                                        some.vectors(), items, {}, every_core());
+        auto expected = term_knn({.k = 512, .memory_limit = std::size_t{32} << 30}, factors,
+                                 some.vectors(), items, {}, every_core());
         check(expected.status());
         truth.answers = std::move(*expected);
         std::printf("the CPU: %zu questions, k = 512, in %.1f s on %u threads\n", checked,

@@ -285,7 +285,7 @@ void measure_lookup(const LookupStage& stage, const OwnWords& sorted) {
         if (front)
             for (const bool lines : {true, false}) {
                 // Without them every word of a bucket is read, of the image alone.
-                gpu::FrontDictionary dictionary = front->front();
+                gpu::FrontCodedDictionary dictionary = front->front();
                 if (!lines) dictionary.lines = nullptr;
                 measure(lines ? "front" : "front, image",
                         static_cast<double>(lines ? front->bytes() : front->stats().bytes), [&] {

@@ -82,15 +82,14 @@ Measured train(const TrainingParameters& parameters, const bench::WordCorpus& co
     TrainingModel model;
     start_vectors(parameters, words, model);
     Training training(parameters, words, corpus.stream().words.size(), std::move(model));
-    const FarthestSearch search =
-        farthest_search(parameters,
-                        [](const KnnParameters& knn, const Vectors& queries, const Vectors& items,
-                           Execution& execution, Neighbours& answer) -> Status {
-                            auto found = gpu::nearest_neighbours(knn, queries, items, {}, work(),
-                                                                 bench::ring(), execution);
-                            if (found.ok()) answer = std::move(*found);
-                            return found.status();
-                        });
+    const FarthestSearch search = farthest_search(
+        parameters,
+        [](const KnnParameters& wanted, const Vectors& queries, const Vectors& items,
+           Execution& execution, Neighbours& answer) -> Status {
+            auto found = gpu::knn(wanted, queries, items, {}, work(), bench::ring(), execution);
+            if (found.ok()) answer = std::move(*found);
+            return found.status();
+        });
     const Clock clock;
     check(training.take_part(timed, search, every_core()));
     measured.whole = clock.seconds();

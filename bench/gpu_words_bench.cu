@@ -96,7 +96,7 @@ Texts read_texts(const std::string& name) {
 void measure_counting(const CooccurrenceShape& shape, const gpu::DeviceTokens& tokens,
                       std::uint64_t places, gpu::CountRowsMemory& rows) {
     double best = 1e300;
-    gpu::WordCountTimes times;
+    gpu::CooccurrenceTimes times;
     for (int pass = 0; pass < 5; ++pass) {
         rows = {};
         gpu::StreamTimer timer(true, stream());
@@ -146,14 +146,14 @@ double measure_search(const char* what, const SimilarityParameters& parameters,
     std::printf(
         "%s: %u words, %llu features, top %u: %.2f ms; index %.2f, products %.2f (%u dense "
         "columns, %.3g operations at %.3g/s, floor %.2f), lists and nearest %.2f (%.3g additions "
-        "at %.3g/s, floor %.2f); %u heavy words, %u tiles\n",
+        "at %.3g/s, floor %.2f); %u divided words, %u tiles\n",
         what, features.shape.words, static_cast<unsigned long long>(features.stored),
-        parameters.top_k, best, times.index_ms, times.product_ms, times.hot,
+        parameters.top_k, best, times.index_ms, times.product_ms, times.dense,
         times.product_operations,
         times.product_ms > 0 ? times.product_operations / times.product_ms * 1e3 : 0.0,
         times.product_operations / kProducts * 1e3, times.score_ms, additions,
         times.score_ms > 0 ? additions / times.score_ms * 1e3 : 0.0, additions / kAdditions * 1e3,
-        times.heavy, times.tiles);
+        times.divided, times.tiles);
     std::fflush(stdout);
     return best;
 }
@@ -222,7 +222,7 @@ void measure_corpus(const char* name, bool cpu, const char* directory) {
     measure_search("cosine", {.measure = WordMeasure::cosine, .top_k = kTop}, features.view, {}, 1);
     for (const double share : {0.03, 0.065})
         measure_search(("lin, dense from " + std::to_string(share)).c_str(), {.top_k = kTop},
-                       features.view, {.hot_share = share}, 1);
+                       features.view, {.dense_share = share}, 1);
     if (directory != nullptr) write_features(directory, features.view);
 
     const TokenStream stream_of{texts.words, texts.positions};
@@ -346,7 +346,7 @@ void measure_dense(std::uint32_t words, std::uint32_t columns, double share) {
     generate(words, std::vector<double>(columns, share), features);
     const std::string what =
         "dense, " + std::to_string(columns) + " columns, share " + std::to_string(share);
-    measure_search(what.c_str(), {.top_k = kTop}, features.view, {.hot_share = 1e-9}, 1);
+    measure_search(what.c_str(), {.top_k = kTop}, features.view, {.dense_share = 1e-9}, 1);
 }
 
 void measure_sparse(std::uint32_t words, double wanted, std::uint32_t columns,
@@ -368,7 +368,7 @@ void measure_sparse(std::uint32_t words, double wanted, std::uint32_t columns,
     if (directory != nullptr) write_features(directory, features.view);
     for (const double share : {0.0, 0.06})
         measure_search(share == 0 ? "sparse" : ("sparse, from " + std::to_string(share)).c_str(),
-                       {.top_k = kTop}, features.view, {.hot_share = share}, 1);
+                       {.top_k = kTop}, features.view, {.dense_share = share}, 1);
 }
 
 }  // namespace

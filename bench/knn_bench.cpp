@@ -51,7 +51,7 @@ int main(int count, char** arguments) {
         bench::PhaseTimes times(execution);
         const bench::Stopwatch stopwatch;
         const auto start = std::chrono::steady_clock::now();
-        auto result = nearest_neighbours(parameters, query_rows, item_rows, {}, execution);
+        auto result = knn(parameters, query_rows, item_rows, {}, execution);
         const double seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         processor = std::min(processor, stopwatch.seconds());

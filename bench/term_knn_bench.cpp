@@ -71,7 +71,7 @@ int main(int count, char** arguments) {
         const auto frequencies = document_frequencies(items, execution);
         factors = term_factors({}, *frequencies, items.rows);
         weighing = std::min(weighing, since(start));
-        auto result = term_neighbours(parameters, factors, queries, items, keys, execution);
+        auto result = term_knn(parameters, factors, queries, items, keys, execution);
         const double seconds = since(start);
         processor = std::min(processor, stopwatch.seconds());
         if (!result.ok()) return std::fprintf(stderr, "%s\n", result.status().message().c_str()), 1;

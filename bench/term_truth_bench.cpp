@@ -138,8 +138,8 @@ int main(int count, char** arguments) {
     auto start = Clock::now();
     const auto factors =
         term_factors(weighting, *document_frequencies(items, execution), items.rows);
-    const auto answer = term_neighbours(parameters, factors, questions.vectors(), items,
-                                        {questions.rows(), numbers}, execution);
+    const auto answer = term_knn(parameters, factors, questions.vectors(), items,
+                                 {questions.rows(), numbers}, execution);
     const double ours = seconds(start);
     if (!answer.ok()) return std::fprintf(stderr, "%s\n", answer.status().message().c_str()), 1;
 

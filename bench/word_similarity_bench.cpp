@@ -67,7 +67,7 @@ auto best_of(int runs, unsigned threads, const char* what, Work work) {
     return answer;
 }
 
-/// The word with all others by lists of all features, with nothing tiled, hot or symmetric.
+/// The word with all others by lists of all features, with nothing tiled, dense or symmetric.
 Thesaurus plain_index(std::uint32_t top_k, WordMeasure measure, const WordFeatures& features,
                       Execution& execution) {
     struct Posting {

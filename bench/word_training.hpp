@@ -21,7 +21,7 @@ inline TrainingParameters training_parameters(const Options& options) {
     p.window = options.whole("window", p.window);
     p.negative = options.whole("negative", p.negative);
     p.epochs = options.whole("epochs", p.epochs);
-    p.shards = options.whole("replicas", p.shards);
+    p.replicas = options.whole("replicas", p.replicas);
     p.average_every = options.whole("average_every", p.average_every);
     p.batch = options.whole("batch", p.batch);
     p.learning_rate = static_cast<float>(options.number("learning_rate", p.learning_rate));

@@ -150,28 +150,26 @@ public:
 
     // Sparse vectors that are not texts are computed on the host's threads.
 
-    Status nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
-                              const Vectors& items, const RowKeys& keys, std::uint64_t memory,
-                              Execution& execution, Neighbours& answer) override {
+    Status knn(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+               const RowKeys& keys, std::uint64_t memory, Execution& execution,
+               Neighbours& answer) override {
         if (queries.sparse() || items.sparse())
-            return Device::nearest_neighbours(parameters, queries, items, keys, memory, execution,
-                                              answer);
+            return Device::knn(parameters, queries, items, keys, memory, execution, answer);
         return run(answer, memory, [&](const gpu::DeviceWork& work) {
-            const auto search = [&](const KnnParameters& knn, const Vectors& of,
+            const auto search = [&](const KnnParameters& wanted, const Vectors& of,
                                     const Vectors& among, const RowKeys& own) {
-                return gpu::nearest_neighbours(knn, of, among, own, work, *ring_, execution);
+                return gpu::knn(wanted, of, among, own, work, *ring_, execution);
             };
             return search_merging_copies(parameters, queries, items, keys, search, execution);
         });
     }
 
-    Status term_neighbours(const TermKnnParameters& parameters, std::span<const double> factors,
-                           const Vectors& queries, const Vectors& items, const RowKeys& keys,
-                           std::uint64_t memory, Execution& execution,
-                           Neighbours& answer) override {
+    Status term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
+                    const Vectors& queries, const Vectors& items, const RowKeys& keys,
+                    std::uint64_t memory, Execution& execution, Neighbours& answer) override {
         return run(answer, memory, [&](const gpu::DeviceWork& work) {
-            return gpu::term_neighbours(parameters, factors, queries, items, keys, work, *ring_,
-                                        execution);
+            return gpu::term_knn(parameters, factors, queries, items, keys, work, *ring_,
+                                 execution);
         });
     }
 

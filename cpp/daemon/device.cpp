@@ -17,20 +17,20 @@ Status keep(Result<Answer> found, Answer& answer) {
 
 }  // namespace
 
-Status Device::nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
-                                  const Vectors& items, const RowKeys& keys, std::uint64_t memory,
-                                  Execution& execution, Neighbours& answer) {
+Status Device::knn(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+                   const RowKeys& keys, std::uint64_t memory, Execution& execution,
+                   Neighbours& answer) {
     KnnParameters within = parameters;
     within.memory_limit = std::min<std::uint64_t>(parameters.memory_limit, memory);
-    return keep(gputext::nearest_neighbours(within, queries, items, keys, execution), answer);
+    return keep(gputext::knn(within, queries, items, keys, execution), answer);
 }
 
-Status Device::term_neighbours(const TermKnnParameters& parameters, std::span<const double> factors,
-                               const Vectors& queries, const Vectors& items, const RowKeys& keys,
-                               std::uint64_t memory, Execution& execution, Neighbours& answer) {
+Status Device::term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
+                        const Vectors& queries, const Vectors& items, const RowKeys& keys,
+                        std::uint64_t memory, Execution& execution, Neighbours& answer) {
     TermKnnParameters within = parameters;
     within.memory_limit = std::min<std::uint64_t>(parameters.memory_limit, memory);
-    return keep(gputext::term_neighbours(within, factors, queries, items, keys, execution), answer);
+    return keep(gputext::term_knn(within, factors, queries, items, keys, execution), answer);
 }
 
 Status Device::local_outlier_factors(const OutlierParameters& parameters, const Vectors& items,

@@ -59,14 +59,12 @@ public:
     // The operators of cpp/knn/knn.hpp, cpp/terms/knn.hpp, cpp/knn/outlier_factor.hpp and
     // cpp/knn/cosine_similarity.hpp, with the same answers and all else as above. What a device
     // does not override is computed on the host's threads.
-    virtual Status nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
-                                      const Vectors& items, const RowKeys& keys,
-                                      std::uint64_t memory, Execution& execution,
-                                      Neighbours& answer);
-    virtual Status term_neighbours(const TermKnnParameters& parameters,
-                                   std::span<const double> factors, const Vectors& queries,
-                                   const Vectors& items, const RowKeys& keys, std::uint64_t memory,
-                                   Execution& execution, Neighbours& answer);
+    virtual Status knn(const KnnParameters& parameters, const Vectors& queries,
+                       const Vectors& items, const RowKeys& keys, std::uint64_t memory,
+                       Execution& execution, Neighbours& answer);
+    virtual Status term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
+                            const Vectors& queries, const Vectors& items, const RowKeys& keys,
+                            std::uint64_t memory, Execution& execution, Neighbours& answer);
     virtual Status local_outlier_factors(const OutlierParameters& parameters, const Vectors& items,
                                          std::uint64_t memory, Execution& execution,
                                          std::vector<double>& factors);

@@ -8,8 +8,9 @@ std::unique_ptr<OperatorJob> operator_job(const Message& message) {
     if (const auto* submit = std::get_if<SubmitNeighbours>(&message))
         return neighbours_job(*submit);
     if (const auto* submit = std::get_if<SubmitTermNeighbours>(&message))
-        return term_neighbours_job(*submit);
-    if (const auto* submit = std::get_if<SubmitOutliers>(&message)) return outliers_job(*submit);
+        return term_knn_job(*submit);
+    if (const auto* submit = std::get_if<SubmitOutliers>(&message))
+        return outlier_factor_job(*submit);
     if (const auto* submit = std::get_if<SubmitSimilarities>(&message))
         return similarities_job(*submit);
     if (const auto* submit = std::get_if<SubmitWordLookup>(&message))

@@ -57,8 +57,8 @@ std::unique_ptr<OperatorJob> operator_job(const Message& message);
 // The kinds.
 std::unique_ptr<OperatorJob> near_duplicates_job(const SubmitNearDuplicates& request);
 std::unique_ptr<OperatorJob> neighbours_job(const SubmitNeighbours& request);
-std::unique_ptr<OperatorJob> term_neighbours_job(const SubmitTermNeighbours& request);
-std::unique_ptr<OperatorJob> outliers_job(const SubmitOutliers& request);
+std::unique_ptr<OperatorJob> term_knn_job(const SubmitTermNeighbours& request);
+std::unique_ptr<OperatorJob> outlier_factor_job(const SubmitOutliers& request);
 std::unique_ptr<OperatorJob> similarities_job(const SubmitSimilarities& request);
 std::unique_ptr<OperatorJob> word_similarity_job(const SubmitWordSimilarity& request);
 std::unique_ptr<OperatorJob> word_lookup_job(const SubmitWordLookup& request);

@@ -34,15 +34,15 @@ private:
     RowRange rows_;
 };
 
-class TermNeighboursJob : public OperatorJob {
+class TermKnnJob : public OperatorJob {
 public:
-    explicit TermNeighboursJob(const SubmitTermNeighbours& request) : request_(request) {
+    explicit TermKnnJob(const SubmitTermNeighbours& request) : request_(request) {
         parameters_.k = request.k;
         parameters_.radius = request.radius;
         parameters_.memory_limit = request.host_memory_limit;
     }
 
-    const char* operation() const override { return "term_neighbours"; }
+    const char* operation() const override { return "term_knn"; }
     std::uint16_t request_type() const override { return SubmitTermNeighbours::type; }
     const JobLimits& limits() const override { return request_; }
     std::uint64_t rows() const override {
@@ -64,10 +64,10 @@ public:
     Status run(std::size_t part, Device& device, std::uint64_t memory,
                Execution& execution) override {
         const bool whole = parts_.empty();
-        return device.term_neighbours(parameters_, factors_, search_.queries(),
-                                      whole ? search_.items() : parts_[part].vectors(),
-                                      whole ? search_.keys() : parts_[part].keys(), memory,
-                                      execution, answers_[part]);
+        return device.term_knn(parameters_, factors_, search_.queries(),
+                               whole ? search_.items() : parts_[part].vectors(),
+                               whole ? search_.keys() : parts_[part].keys(), memory, execution,
+                               answers_[part]);
     }
     Status merge(Execution& execution) override {
         if (parts_.empty()) {
@@ -84,8 +84,8 @@ public:
         return append_neighbours(file, answer_, execution.stop());
     }
     Message reply(const JobReport& report) const override {
-        return NeighboursReply{report, request_.queries.rows, answer_.items.size(),
-                               answer_.rescored, answer_.escalated};
+        return KnnReply{report, request_.queries.rows, answer_.items.size(), answer_.rescored,
+                        answer_.escalated};
     }
 
 private:
@@ -139,8 +139,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<OperatorJob> term_neighbours_job(const SubmitTermNeighbours& request) {
-    return std::make_unique<TermNeighboursJob>(request);
+std::unique_ptr<OperatorJob> term_knn_job(const SubmitTermNeighbours& request) {
+    return std::make_unique<TermKnnJob>(request);
 }
 
 }  // namespace gputext

@@ -20,11 +20,11 @@ protected:
     const Request request_;
 };
 
-class NeighboursJob : public VectorJob<SubmitNeighbours> {
+class KnnJob : public VectorJob<SubmitNeighbours> {
 public:
     using VectorJob::VectorJob;
 
-    const char* operation() const override { return "nearest_neighbours"; }
+    const char* operation() const override { return "knn"; }
     std::uint64_t rows() const override {
         return std::uint64_t{request_.queries.rows} + request_.items.rows;
     }
@@ -36,16 +36,16 @@ public:
         return search_.map(request_, files, execution.stop());
     }
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
-        return device.nearest_neighbours(parameters(), search_.queries(), search_.items(),
-                                         search_.keys(), memory, execution, answer_);
+        return device.knn(parameters(), search_.queries(), search_.items(), search_.keys(), memory,
+                          execution, answer_);
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning neighbours", 0);
         return append_neighbours(file, answer_, execution.stop());
     }
     Message reply(const JobReport& report) const override {
-        return NeighboursReply{report, request_.queries.rows, answer_.items.size(),
-                               answer_.rescored, answer_.escalated};
+        return KnnReply{report, request_.queries.rows, answer_.items.size(), answer_.rescored,
+                        answer_.escalated};
     }
 
 private:
@@ -83,7 +83,7 @@ protected:
     std::vector<double> scores_;
 };
 
-class OutliersJob : public ScoresJob<SubmitOutliers> {
+class OutlierFactorJob : public ScoresJob<SubmitOutliers> {
 public:
     using ScoresJob::ScoresJob;
 
@@ -130,11 +130,11 @@ private:
 }  // namespace
 
 std::unique_ptr<OperatorJob> neighbours_job(const SubmitNeighbours& request) {
-    return std::make_unique<NeighboursJob>(request);
+    return std::make_unique<KnnJob>(request);
 }
 
-std::unique_ptr<OperatorJob> outliers_job(const SubmitOutliers& request) {
-    return std::make_unique<OutliersJob>(request);
+std::unique_ptr<OperatorJob> outlier_factor_job(const SubmitOutliers& request) {
+    return std::make_unique<OutlierFactorJob>(request);
 }
 
 std::unique_ptr<OperatorJob> similarities_job(const SubmitSimilarities& request) {

@@ -16,7 +16,7 @@ TrainingParameters parameters_of(const SubmitTraining& request) {
     parameters.window = request.window;
     parameters.negative = request.negative;
     parameters.epochs = request.epochs;
-    parameters.shards = request.shards;
+    parameters.replicas = request.replicas;
     parameters.batch = request.batch;
     parameters.learning_rate = request.learning_rate;
     parameters.damping = request.damping;
@@ -53,7 +53,7 @@ public:
                 map_file(files[3], known_floats() * sizeof(float), Trust::sealed_or_disk, known_);
         return status;
     }
-    /// Shards are what several devices can work on at once.
+    /// Replicas are what several devices can work on at once.
     Result<std::size_t> prepare(std::size_t devices, Execution&) override {
         TrainingInput input;
         input.parameters = parameters_of(request_);
@@ -64,7 +64,7 @@ public:
         if (request_.known > 0) input.known = known_.array<float>(0, known_floats());
         run_.emplace(input);
         if (Status status = run_->prepare(); !status.ok()) return status;
-        return std::min<std::size_t>(devices, request_.shards);
+        return std::min<std::size_t>(devices, request_.replicas);
     }
     /// A part joins the training; the first to come may do all of it.
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
@@ -77,8 +77,8 @@ public:
                                 const Vectors& items, Execution& on, Neighbours& answer) {
             parameters.memory_limit = request_.host_memory_limit;
             parameters.answer_limit = request_.host_memory_limit;
-            return device.nearest_neighbours(parameters, queries, items, {},
-                                             std::min(memory, device.free_memory()), on, answer);
+            return device.knn(parameters, queries, items, {},
+                              std::min(memory, device.free_memory()), on, answer);
         };
         return run_->take_part(trainer, search, execution);
     }

@@ -77,7 +77,7 @@ public:
         return status;
     }
     Message reply(const JobReport& report) const override {
-        return NeighboursReply{report, request_.words, answer_.neighbours.size(), 0, 0};
+        return KnnReply{report, request_.words, answer_.neighbours.size(), 0, 0};
     }
 
 private:

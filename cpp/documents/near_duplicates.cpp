@@ -222,7 +222,7 @@ std::span<const std::uint32_t> NearDuplicates::copies(std::uint32_t first_copy) 
 }
 
 void NearDuplicates::later_neighbours(std::uint32_t document,
-                                      std::vector<Neighbour>& neighbours) const {
+                                      std::vector<NearDuplicate>& neighbours) const {
     neighbours.clear();
     const std::uint32_t first = first_copy_[document];
     const auto add_later = [&](std::uint32_t other, double rate) {
@@ -234,8 +234,9 @@ void NearDuplicates::later_neighbours(std::uint32_t document,
     add_later(first, 0);
     for (std::uint64_t i = near_begin_[first]; i < near_begin_[first + 1]; ++i)
         add_later(near_[i].document, near_[i].edit_rate);
-    std::sort(neighbours.begin(), neighbours.end(),
-              [](const Neighbour& a, const Neighbour& b) { return a.document < b.document; });
+    std::sort(
+        neighbours.begin(), neighbours.end(),
+        [](const NearDuplicate& a, const NearDuplicate& b) { return a.document < b.document; });
 }
 
 std::uint64_t NearDuplicates::pairs() const {

@@ -35,7 +35,7 @@ struct NearDuplicateParameters {
 };
 
 /// A document near another one, which the context names.
-struct Neighbour {
+struct NearDuplicate {
     std::uint32_t document;
     double edit_rate;
 };
@@ -52,7 +52,7 @@ struct NearPair {
 class NearDuplicates {
 public:
     /// Documents after `document` in input order that are near it, ascending.
-    void later_neighbours(std::uint32_t document, std::vector<Neighbour>& neighbours) const;
+    void later_neighbours(std::uint32_t document, std::vector<NearDuplicate>& neighbours) const;
 
     /// Number of pairs that later_neighbours gives over all documents.
     std::uint64_t pairs() const;
@@ -88,7 +88,7 @@ private:
     std::vector<std::uint32_t> members_;
     std::vector<std::uint64_t> members_begin_;
     // Neighbours of first copies, both ways, ascending.
-    std::vector<Neighbour> near_;
+    std::vector<NearDuplicate> near_;
     std::vector<std::uint64_t> near_begin_;
 };
 

@@ -275,7 +275,7 @@ public:
     Status train(const TrainingPart& part, Execution& execution, TrainingCount& count) override {
         if (Status status = find_entries(part, execution); !status.ok()) return status;
         const TrainingSteps steps(entries_.size(), parameters_.batch);
-        const auto range = shard_range(parameters_, tokens_.words.size(), part.shard);
+        const auto range = replica_range(parameters_, tokens_.words.size(), part.replica);
         const std::size_t begin = steps.begin(part.part, part.parts);
         const std::size_t end = steps.begin(part.part + 1, part.parts);
         const std::size_t tokens = range.end - range.first;
@@ -308,15 +308,15 @@ private:
                         to.data() + word * parameters_.dimensions);
     }
 
-    /// Finds a part's entries. All parts of a shard share the entries of an epoch.
+    /// Finds a part's entries. All parts of a replica share the entries of an epoch.
     Status find_entries(const TrainingPart& part, Execution& execution) {
-        if (found_ && found_shard_ == part.shard && found_epoch_ == part.epoch) return {};
+        if (found_ && found_shard_ == part.replica && found_epoch_ == part.epoch) return {};
         found_ = false;
-        Status status = training_entries(parameters_, sampling_, tokens_, part.shard, part.epoch,
+        Status status = training_entries(parameters_, sampling_, tokens_, part.replica, part.epoch,
                                          execution, entries_);
         if (!status.ok()) return status;
         found_ = true;
-        found_shard_ = part.shard;
+        found_shard_ = part.replica;
         found_epoch_ = part.epoch;
         return {};
     }
@@ -373,7 +373,7 @@ void CpuWordTrainer::take_sums(unsigned owner, float rate) {
 Status CpuWordTrainer::run_steps(const TrainingPart& part, const TrainingSteps& steps,
                                  std::size_t begin, std::size_t end, std::size_t part_tokens,
                                  Execution& execution, TrainingCount& count) {
-    const TrainingWindows windows(parameters_, sampling_, entries_, part.farthest, part.shard,
+    const TrainingWindows windows(parameters_, sampling_, entries_, part.farthest, part.replica,
                                   part.epoch);
     const std::size_t streams = std::min(steps.streams, entries_.size());
     Team team(trainer_threads(streams, execution.threads()));

@@ -5,22 +5,23 @@
 // batches whose sums are of integers, so the result depends on the parameters and the seed alone,
 // not on threads, devices or time.
 //
-// One epoch of one shard, which is part `shard` of `shards` of the tokens, cut at token
-// tokens * shard / shards:
+// One epoch of one replica, which is part `replica` of `replicas` of the tokens, cut at token
+// tokens * replica / replicas:
 //
-//   entries    the shard's tokens that stay, in their order, with a break (kBreak) before the first
-//              token of each text but the shard's first token. Token i of all tokens stays when the
-//              upper 32 bits of random_bits(random_key(seed, kKeepUse, epoch), i) are at most
+//   entries    the replica's tokens that stay, in their order, with a break (kBreak) before the
+//   first
+//              token of each text but the replica's first token. Token i of all tokens stays when
+//              the upper 32 bits of random_bits(random_key(seed, kKeepUse, epoch), i) are at most
 //              keep[word]. A text ends where positions are more than
 //              CooccurrenceShape::kMostWindow apart.
 //   streams    `batch` of them, S: with L = ceil(entries / S), stream s has the entries s L ..
 //              s L + L - 1, and step t of the epoch has the windows around the entries s L + t of
 //              all streams; there are L steps. Neighbouring windows are so never in one step, and
 //              a step has a sample of all the texts.
-//   window     of entry j, a word w: base = random_bits(random_key(seed, kWindowUse + shard,
+//   window     of entry j, a word w: base = random_bits(random_key(seed, kWindowUse + replica,
 //              epoch), j); b = 1 + random_below(base >> 32, window_size); the context is the words
 //              c[0] .. c[m-1] of the entries from j - b to j + b but j, ascending, as far as the
-//              next break or end of the shard to either side. With m = 0 there is no window.
+//              next break or end of the replica to either side. With m = 0 there is no window.
 //   outputs    o[0] = w, whose label is 1, and for q = 1 .. negative, with label 0, the word drawn
 //              with bits_q = random_bits(base, q): draw_word(bits_q), or with farthest words, where
 //              random_bits(base, negative + q) has its uppermost bit set, far[w * far_count +
@@ -81,7 +82,7 @@ struct TrainerParameters {
     std::uint32_t window = 5;        // 1 .. kMostWindow
     std::uint32_t negative = 5;      // 1 .. kMostNegative
     std::uint32_t epochs = 5;        // at least 1
-    std::uint32_t shards = 1;        // at least 1
+    std::uint32_t replicas = 1;      // at least 1
     std::uint32_t batch = 4096;      // at least 1
     float learning_rate = 0.05f;
     float damping = 0.5f;
@@ -110,10 +111,10 @@ struct TrainingCount {
 };
 
 /// What to train on: the steps part L * part / parts .. L * (part + 1) / parts - 1 of an epoch of a
-/// shard.
+/// replica.
 struct TrainingPart {
     std::uint32_t epoch = 0;
-    std::uint32_t shard = 0;
+    std::uint32_t replica = 0;
     std::uint32_t part = 0, parts = 1;
     std::span<const std::uint32_t> farthest;  // far_count for each word, or none
 };

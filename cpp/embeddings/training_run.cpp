@@ -60,10 +60,10 @@ float usual_learning_rate(WordModel model) {
     return model == WordModel::cbow ? 0.075f : TrainerParameters().learning_rate;
 }
 
-std::uint32_t usual_batch(std::uint64_t tokens, std::uint32_t shards) {
-    const std::uint64_t of_shard = tokens / std::max(1u, shards);
+std::uint32_t usual_batch(std::uint64_t tokens, std::uint32_t replicas) {
+    const std::uint64_t of_replica = tokens / std::max(1u, replicas);
     return static_cast<std::uint32_t>(
-        std::clamp(of_shard / kStepsOfEpoch, kLeastBatch, kMostBatch));
+        std::clamp(of_replica / kStepsOfEpoch, kLeastBatch, kMostBatch));
 }
 
 }  // namespace gputext

@@ -64,8 +64,8 @@ private:
 /// What is usual for a model.
 float usual_learning_rate(WordModel model);
 
-/// How many windows a step of a training on so many tokens should have: few enough that each shard
-/// takes some thousand steps an epoch, and at most as many as keep a device busy.
-std::uint32_t usual_batch(std::uint64_t tokens, std::uint32_t shards);
+/// How many windows a step of a training on so many tokens should have: few enough that each
+/// replica takes some thousand steps an epoch, and at most as many as keep a device busy.
+std::uint32_t usual_batch(std::uint64_t tokens, std::uint32_t replicas);
 
 }  // namespace gputext

@@ -27,9 +27,9 @@ float start_value(std::uint64_t bits, std::uint32_t dimensions) {
 }
 
 std::uint32_t parts_of_epoch(const TrainingParameters& parameters, std::uint64_t tokens) {
-    if (parameters.shards == 1) return 1;
-    const std::uint64_t shard = tokens / parameters.shards;
-    return static_cast<std::uint32_t>(shard / parameters.average_every + 1);
+    if (parameters.replicas == 1) return 1;
+    const std::uint64_t replica = tokens / parameters.replicas;
+    return static_cast<std::uint32_t>(replica / parameters.average_every + 1);
 }
 
 /// In how many lists the word is that is in the most of them.
@@ -61,7 +61,7 @@ Status check_training(const TrainingParameters& p, std::uint64_t words) {
     if (status.ok()) status = range("window_size", p.window, TrainerParameters::kMostWindow);
     if (status.ok()) status = range("negative", p.negative, TrainerParameters::kMostNegative);
     if (status.ok()) status = range("epochs", p.epochs, TrainingParameters::kMostEpochs);
-    if (status.ok()) status = range("replicas", p.shards, TrainingParameters::kMostShards);
+    if (status.ok()) status = range("replicas", p.replicas, TrainingParameters::kMostReplicas);
     if (status.ok()) status = range("batch", p.batch, TrainingParameters::kMostBatch);
     if (!status.ok()) return status;
     if (!(p.learning_rate > 0 && p.learning_rate <= 1))
@@ -119,7 +119,7 @@ FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSear
 
 Status nearest_on_cpu(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
                       Execution& execution, Neighbours& answer) {
-    auto found = nearest_neighbours(parameters, queries, items, {}, execution);
+    auto found = knn(parameters, queries, items, {}, execution);
     if (found.ok()) answer = std::move(*found);
     return found.status();
 }
@@ -135,8 +135,8 @@ Training::Training(const TrainingParameters& parameters, std::uint64_t words, st
       tokens_(tokens * parameters.epochs),
       parts_(parts_of_epoch(parameters, tokens)),
       model_(std::move(model)),
-      states_(parameters.shards, State::open),
-      trained_(parameters.shards) {}
+      states_(parameters.replicas, State::open),
+      trained_(parameters.replicas) {}
 
 TrainingCount Training::count() const {
     const std::lock_guard lock(mutex_);
@@ -159,8 +159,8 @@ Status Training::take_part(WordTrainer& trainer, const FarthestSearch& search,
             status = search_farthest(lock, search, execution);
         } else if (const auto open = std::find(states_.begin(), states_.end(), State::open);
                    open != states_.end() && !(needed && search_ == State::running)) {
-            const auto shard = static_cast<std::uint32_t>(open - states_.begin());
-            status = train_shard(lock, shard, trainer, held, execution);
+            const auto replica = static_cast<std::uint32_t>(open - states_.begin());
+            status = train_replica(lock, replica, trainer, held, execution);
         } else {
             changed_.wait_for(lock, kLook);
         }
@@ -209,11 +209,11 @@ std::uint32_t Training::end_of_round() const {
                                       : std::min(parameters_.farthest_from, parameters_.epochs);
 }
 
-/// Nobody writes the model or the lists while a shard is open or running.
-Status Training::train_shard(std::unique_lock<std::mutex>& lock, std::uint32_t shard,
-                             WordTrainer& trainer, std::uint64_t& held, Execution& execution) {
-    states_[shard] = State::running;
-    TrainingPart part{epoch_, shard, part_, parts_, {}};
+/// Nobody writes the model or the lists while a replica is open or running.
+Status Training::train_replica(std::unique_lock<std::mutex>& lock, std::uint32_t replica,
+                               WordTrainer& trainer, std::uint64_t& held, Execution& execution) {
+    states_[replica] = State::running;
+    TrainingPart part{epoch_, replica, part_, parts_, {}};
     if (search_needed()) part.farthest = farthest_;
     const std::uint32_t end = end_of_round();
     const bool load = held != version_;
@@ -229,10 +229,10 @@ Status Training::train_shard(std::unique_lock<std::mutex>& lock, std::uint32_t s
         return done.ok() ? trainer.store(trained) : done;
     });
     lock.lock();
-    states_[shard] = status.ok() ? State::done : State::open;
+    states_[replica] = status.ok() ? State::done : State::open;
     if (status.ok()) {
         count_.add(count);
-        trained_[shard] = std::move(trained);
+        trained_[replica] = std::move(trained);
         if (std::all_of(states_.begin(), states_.end(),
                         [](State state) { return state == State::done; }))
             end_round(end);
@@ -252,7 +252,7 @@ void Training::end_round(std::uint32_t end) {
     search_ = State::open;
 }
 
-/// Averages in the order of the shards, whichever trainer had them.
+/// Averages in the order of the replicas, whichever trainer had them.
 void Training::average() {
     if (trained_.size() == 1) {
         std::swap(model_, trained_[0]);
@@ -275,14 +275,14 @@ std::uint64_t training_bytes(const TrainingParameters& parameters, std::uint64_t
                              std::uint64_t tokens, unsigned threads) {
     const std::uint64_t size = (parameters.dimensions + 31) / 32 * 32;
     const std::uint64_t model = 2 * words * size * sizeof(float);
-    // The model, the trainer's, one of each shard; the entries, with a break for every word at
+    // The model, the trainer's, one of each replica; the entries, with a break for every word at
     // most; what each thread has met in a step.
     const std::uint64_t rows_of_window = 2 * parameters.window + 1 + parameters.negative;
     const std::uint64_t used = trainer_threads(parameters.batch, threads);
     const std::uint64_t windows = (parameters.batch + used - 1) / used;
     const std::uint64_t met = std::min<std::uint64_t>(2 * words, windows * rows_of_window);
     const std::uint64_t thread = 2 * words * 8 + 2 * met * (size + 2) * sizeof(std::int32_t);
-    return model * (2 + parameters.shards) + 8 * tokens / parameters.shards + used * thread +
+    return model * (2 + parameters.replicas) + 8 * tokens / parameters.replicas + used * thread +
            words * parameters.far_count * (2 * sizeof(std::uint32_t) + kBytesOfNeighbour);
 }
 

@@ -1,8 +1,8 @@
 // cpp/embeddings/word2vec.hpp - state of a word2vec training, from the first vectors to the last
 //
-// Runs the epochs, averages shards that are trained separately, and finds farthest words, with any
-// cpp/embeddings/trainer.hpp. Between averages each shard is trained by any free trainer, so that
-// the result does not depend on the number of trainers.
+// Runs the epochs, averages replicas that are trained separately, and finds farthest words, with
+// any cpp/embeddings/trainer.hpp. Between averages each replica is trained by any free trainer, so
+// that the result does not depend on the number of trainers.
 
 #pragma once
 
@@ -21,13 +21,13 @@
 namespace gputext {
 
 struct TrainingParameters : TrainerParameters {
-    static constexpr std::uint32_t kMostEpochs = 100000, kMostShards = 64, kMostBatch = 1 << 20;
+    static constexpr std::uint32_t kMostEpochs = 100000, kMostReplicas = 64, kMostBatch = 1 << 20;
     static constexpr std::uint64_t kMostWords = (std::uint64_t{1} << 31) - 1;
 
     std::uint32_t far_count = 0;      // farthest words of each word as negatives; 0: none
     std::uint32_t farthest_from = 0;  // the epoch, from 0, that they are used from
-    /// Tokens of a shard after which the shards are averaged, with more than one; at the end of an
-    /// epoch in any case.
+    /// Tokens of a replica after which the replicas are averaged, with more than one; at the end of
+    /// an epoch in any case.
     std::uint64_t average_every = std::uint64_t{1} << 22;
 };
 
@@ -41,7 +41,7 @@ void start_vectors(const TrainingParameters& parameters, std::uint64_t words, Tr
 /// Finds far_count words for each word.
 using FarthestSearch = std::function<Status(const TrainingModel& model, Execution& execution,
                                             std::vector<std::uint32_t>& farthest)>;
-/// nearest_neighbours() of cpp/knn/knn.hpp, wherever it is computed.
+/// knn() of cpp/knn/knn.hpp, wherever it is computed.
 using NearestSearch =
     std::function<Status(const KnnParameters& parameters, const Vectors& queries,
                          const Vectors& items, Execution& execution, Neighbours& answer)>;
@@ -63,7 +63,7 @@ public:
     /// Takes part until there is nothing left to do that others have not begun, or what they have
     /// begun has ended. One alone does all. Fails with the first error of this thread's own
     /// trainer, whose unfinished part another takes then, or the next call. Shows the epoch and the
-    /// loss, and as the steps of its phase the tokens of all epochs and shards.
+    /// loss, and as the steps of its phase the tokens of all epochs and replicas.
     Status take_part(WordTrainer& trainer, const FarthestSearch& search, Execution& execution);
 
     /// The trained model; to be called after take_part() of all parts.
@@ -84,8 +84,8 @@ private:
     void show(Execution& execution) const;
     Status search_farthest(std::unique_lock<std::mutex>& lock, const FarthestSearch& search,
                            Execution& execution);
-    Status train_shard(std::unique_lock<std::mutex>& lock, std::uint32_t shard,
-                       WordTrainer& trainer, std::uint64_t& held, Execution& execution);
+    Status train_replica(std::unique_lock<std::mutex>& lock, std::uint32_t replica,
+                         WordTrainer& trainer, std::uint64_t& held, Execution& execution);
     /// A round ends where the model is needed: for an average, a search, or the end.
     std::uint32_t end_of_round() const;
     void end_round(std::uint32_t end);
@@ -101,7 +101,7 @@ private:
     TrainingModel model_;
     std::uint64_t version_ = 1;  // of the model
     std::uint32_t epoch_ = 0, part_ = 0;
-    std::vector<State> states_;           // of the shards in this part of the epoch
+    std::vector<State> states_;           // of the replicas in this part of the epoch
     std::vector<TrainingModel> trained_;  // their models, where there are several
     State search_ = State::open;          // of this epoch
     std::vector<std::uint32_t> farthest_;

@@ -35,7 +35,7 @@ Status run(const KnnParameters& parameters, const Vectors& given_queries,
     const std::size_t k = std::min(parameters.k, distinct.size());
     MemoryBudget budget(parameters.answer_limit);
     NearestLists nearest(queries.rows, k, parameters.radius, parameters.include_ties, budget);
-    KnnSearch search{parameters, queries, items, keys, distinct, nearest, execution};
+    KnnProblem search{parameters, queries, items, keys, distinct, nearest, execution};
     if (items.sparse() || queries.rows < kFewQueries ||
         !FilterSpace::holds(*largest_query, *largest_item, items.dimensions)) {
         if (Status status = search_plainly(search); !status.ok()) return status;
@@ -78,9 +78,8 @@ Status check_search(const KnnParameters& parameters, const Vectors& queries, con
     return status;
 }
 
-Result<Neighbours> nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
-                                      const Vectors& items, const RowKeys& keys,
-                                      Execution& execution) {
+Result<Neighbours> knn(const KnnParameters& parameters, const Vectors& queries,
+                       const Vectors& items, const RowKeys& keys, Execution& execution) {
     if (Status status = check_search(parameters, queries, items, keys); !status.ok()) return status;
     Neighbours answer;
     Status status = run(parameters, queries, items, keys, execution, answer);

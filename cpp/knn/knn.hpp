@@ -70,7 +70,7 @@ struct Neighbours {
 Status check_options(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
                      const RowKeys& keys);
 
-/// What nearest_neighbours() refuses, but for elements that are not finite.
+/// What knn() refuses, but for elements that are not finite.
 Status check_search(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
                     const RowKeys& keys);
 
@@ -83,8 +83,7 @@ Status check_search(const KnnParameters& parameters, const Vectors& queries, con
 /// (see largest_magnitude(); rows are named "query 3", "item 17"), different dimensions, keys that
 /// are not as many as the rows, dense beside sparse rows; cancelled; out_of_memory;
 /// memory_limit where answer_limit does not suffice.
-Result<Neighbours> nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
-                                      const Vectors& items, const RowKeys& keys,
-                                      Execution& execution);
+Result<Neighbours> knn(const KnnParameters& parameters, const Vectors& queries,
+                       const Vectors& items, const RowKeys& keys, Execution& execution);
 
 }  // namespace gputext

@@ -23,7 +23,7 @@
 
 namespace gputext {
 
-/// As nearest_neighbours(), the keys being none or given.
+/// As knn(), the keys being none or given.
 using KnnFunction =
     std::function<Result<Neighbours>(const KnnParameters& parameters, const Vectors& queries,
                                      const Vectors& items, const RowKeys& keys)>;

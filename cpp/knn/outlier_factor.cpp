@@ -195,8 +195,8 @@ Status outlier_factors_from(const OutlierParameters& parameters, const Vectors& 
 
 Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
                                                   const Vectors& items, Execution& execution) {
-    const auto search = [&](const KnnParameters& knn, const Vectors& rows, const RowKeys& keys) {
-        return nearest_neighbours(knn, rows, rows, keys, execution);
+    const auto search = [&](const KnnParameters& wanted, const Vectors& rows, const RowKeys& keys) {
+        return knn(wanted, rows, rows, keys, execution);
     };
     return local_outlier_factors(parameters, items, search, execution);
 }

@@ -50,13 +50,13 @@ struct OutlierParameters {
 
 /// A factor for each row, about 1 inside a cluster and more outside; NaN for a row that has no
 /// neighbours, as rows of zeros under cosine or a single row.
-/// Time and memory: of nearest_neighbours() among the distinct rows, with all ties under breunig.
-/// Errors: nearest_neighbours()'s, rows being named "item 17"; invalid_argument for k = 0 and for
+/// Time and memory: of knn() among the distinct rows, with all ties under breunig.
+/// Errors: knn()'s, rows being named "item 17"; invalid_argument for k = 0 and for
 /// inner_product; memory_limit, before the search where k alone says it.
 Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
                                                   const Vectors& items, Execution& execution);
 
-/// How nearest_neighbours() is computed, of rows among themselves.
+/// How knn() is computed, of rows among themselves.
 using NeighbourSearch = std::function<Result<Neighbours>(const KnnParameters& parameters,
                                                          const Vectors& rows, const RowKeys& keys)>;
 

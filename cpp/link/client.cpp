@@ -226,7 +226,7 @@ Result<NearDuplicates> NearDuplicatesAnswer::read(Stop stop) const noexcept {
     });
 }
 
-Result<Neighbours> NeighboursAnswer::read(Stop stop) const noexcept {
+Result<Neighbours> KnnAnswer::read(Stop stop) const noexcept {
     return guarded<Result<Neighbours>>([&]() -> Result<Neighbours> {
         auto answer =
             unpack_neighbours(file.bytes(), summary.queries, items, summary.neighbours, stop);
@@ -361,15 +361,15 @@ Status DaemonConnection::submit(const NearDuplicatesRequest& request, Stop stop)
     return guarded<Status>([&] { return send_job(request, stop); });
 }
 
-Status DaemonConnection::submit(const NeighboursRequest& request, Stop stop) noexcept {
+Status DaemonConnection::submit(const KnnRequest& request, Stop stop) noexcept {
     return guarded<Status>([&] { return send_job(request, stop); });
 }
 
-Status DaemonConnection::submit(const TermNeighboursRequest& request, Stop stop) noexcept {
+Status DaemonConnection::submit(const TermKnnRequest& request, Stop stop) noexcept {
     return guarded<Status>([&] { return send_job(request, stop); });
 }
 
-Status DaemonConnection::submit(const OutliersRequest& request, Stop stop) noexcept {
+Status DaemonConnection::submit(const OutlierFactorRequest& request, Stop stop) noexcept {
     return guarded<Status>([&] { return send_job(request, stop); });
 }
 
@@ -427,27 +427,27 @@ Status DaemonConnection::send_job(const NearDuplicatesRequest& request, Stop sto
     return send_job(message, files, {NearDuplicatesReply::type, message.documents, 0});
 }
 
-Status DaemonConnection::send_job(const NeighboursRequest& request, Stop stop) {
+Status DaemonConnection::send_job(const KnnRequest& request, Stop stop) {
     SearchFiles files;
     SubmitNeighbours message;
     if (Status status = files.set(request, message, stop); !status.ok()) return status;
     message.metric = request.parameters.metric;
     message.include_ties = request.parameters.include_ties;
     return send_job(message, files.descriptors(),
-                    {NeighboursReply::type, message.queries.rows, message.items.rows});
+                    {KnnReply::type, message.queries.rows, message.items.rows});
 }
 
-Status DaemonConnection::send_job(const TermNeighboursRequest& request, Stop stop) {
+Status DaemonConnection::send_job(const TermKnnRequest& request, Stop stop) {
     SearchFiles files;
     SubmitTermNeighbours message;
     if (Status status = files.set(request, message, stop); !status.ok()) return status;
     message.weighting = request.terms.weighting;
     message.min_document_frequency = request.terms.min_document_frequency;
     return send_job(message, files.descriptors(),
-                    {NeighboursReply::type, message.queries.rows, message.items.rows});
+                    {KnnReply::type, message.queries.rows, message.items.rows});
 }
 
-Status DaemonConnection::send_job(const OutliersRequest& request, Stop stop) {
+Status DaemonConnection::send_job(const OutlierFactorRequest& request, Stop stop) {
     MatrixFiles items;
     if (Status status = items.set(request.items, stop); !status.ok()) return status;
     SubmitOutliers message;
@@ -521,7 +521,7 @@ Status DaemonConnection::send_job(const WordSimilarityRequest& request, Stop sto
     message.measure = request.parameters.measure;
     message.top_k = request.parameters.top_k;
     set_limits(message, request, request.parameters.memory_limit);
-    return send_job(message, files, {NeighboursReply::type, message.words, message.words});
+    return send_job(message, files, {KnnReply::type, message.words, message.words});
 }
 
 Status DaemonConnection::send_job(const TrainingRequest& request, Stop stop) {
@@ -539,7 +539,7 @@ Status DaemonConnection::send_job(const TrainingRequest& request, Stop stop) {
     message.window = parameters.window;
     message.negative = parameters.negative;
     message.epochs = parameters.epochs;
-    message.shards = parameters.shards;
+    message.replicas = parameters.replicas;
     message.batch = parameters.batch;
     message.learning_rate = parameters.learning_rate;
     message.damping = parameters.damping;
@@ -656,8 +656,7 @@ MaybeEvent DaemonConnection::understand(Packet& packet) {
     }
     if (const auto* reply = std::get_if<NearDuplicatesReply>(&*message))
         return take_answer(*reply, packet);
-    if (const auto* reply = std::get_if<NeighboursReply>(&*message))
-        return take_answer(*reply, packet);
+    if (const auto* reply = std::get_if<KnnReply>(&*message)) return take_answer(*reply, packet);
     if (const auto* reply = std::get_if<ScoresReply>(&*message)) return take_answer(*reply, packet);
     if (const auto* reply = std::get_if<WordCodesReply>(&*message))
         return take_answer(*reply, packet);
@@ -692,13 +691,13 @@ MaybeEvent DaemonConnection::take_answer(const NearDuplicatesReply& reply, const
     return some(NearDuplicatesAnswer{reply, std::move(*file)});
 }
 
-MaybeEvent DaemonConnection::take_answer(const NeighboursReply& reply, const Packet& packet) {
+MaybeEvent DaemonConnection::take_answer(const KnnReply& reply, const Packet& packet) {
     if (Status status = check_answer(reply.type, reply.queries); !status.ok()) return status;
     const auto layout = neighbours_layout(reply.queries, reply.neighbours);
     if (!layout) return broken_reply("an answer of impossible size");
     auto file = map_answer(packet, layout->size);
     if (!file.ok()) return file.status();
-    return some(NeighboursAnswer{reply, expected_.items, std::move(*file)});
+    return some(KnnAnswer{reply, expected_.items, std::move(*file)});
 }
 
 MaybeEvent DaemonConnection::take_answer(const ScoresReply& reply, const Packet& packet) {

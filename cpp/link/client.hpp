@@ -53,7 +53,7 @@ struct VectorFiles {
     int columns = -1;   // vectors.columns and nothing else; sparse vectors only
 };
 
-struct NeighboursRequest {
+struct KnnRequest {
     KnnParameters parameters;
     VectorFiles queries;
     VectorFiles items;
@@ -63,7 +63,7 @@ struct NeighboursRequest {
 };
 
 /// Texts, as the counts or weights of their terms.
-struct TermNeighboursRequest {
+struct TermKnnRequest {
     TermParameters terms;
     TermKnnParameters parameters;
     VectorFiles queries;
@@ -73,7 +73,7 @@ struct TermNeighboursRequest {
     std::int32_t device = -1;
 };
 
-struct OutliersRequest {
+struct OutlierFactorRequest {
     OutlierParameters parameters;
     VectorFiles items;
     std::uint64_t device_memory_limit = 0;
@@ -168,17 +168,17 @@ struct NearDuplicatesAnswer {
     Result<NearDuplicates> read(Stop stop = {}) const noexcept;
 };
 
-/// Answer to a NeighboursRequest, a TermNeighboursRequest or a WordSimilarityRequest.
-struct NeighboursAnswer {
-    NeighboursReply summary;
+/// Answer to a KnnRequest, a TermKnnRequest or a WordSimilarityRequest.
+struct KnnAnswer {
+    KnnReply summary;
     std::uint32_t items = 0;  // that the request had
     MappedFile file;
 
     Result<Neighbours> read(Stop stop = {}) const noexcept;
 };
 
-/// Answer to an OutliersRequest, a SimilaritiesRequest or a WordMoversRequest: a number for each
-/// item or pair.
+/// Answer to an OutlierFactorRequest, a SimilaritiesRequest or a WordMoversRequest: a number for
+/// each item or pair.
 struct ScoresAnswer {
     ScoresReply summary;
     MappedFile file;
@@ -226,7 +226,7 @@ struct Failed {
 };
 
 using DaemonEvent =
-    std::variant<Progress, NearDuplicatesAnswer, NeighboursAnswer, ScoresAnswer, WordCodesAnswer,
+    std::variant<Progress, NearDuplicatesAnswer, KnnAnswer, ScoresAnswer, WordCodesAnswer,
                  TrieImageAnswer, TrainingAnswer, SequenceProbabilitiesAnswer, Failed, DeviceList,
                  ActivityList, CounterValues>;
 
@@ -264,9 +264,9 @@ public:
     /// cancelled; out_of_memory; io_error when the system gives no descriptor.
     Status submit(const NearDuplicatesRequest& request, Stop stop = {}) noexcept;
     /// Submits a search; copies keys and the begins of rows.
-    Status submit(const NeighboursRequest& request, Stop stop = {}) noexcept;
-    Status submit(const TermNeighboursRequest& request, Stop stop = {}) noexcept;
-    Status submit(const OutliersRequest& request, Stop stop = {}) noexcept;
+    Status submit(const KnnRequest& request, Stop stop = {}) noexcept;
+    Status submit(const TermKnnRequest& request, Stop stop = {}) noexcept;
+    Status submit(const OutlierFactorRequest& request, Stop stop = {}) noexcept;
     Status submit(const SimilaritiesRequest& request, Stop stop = {}) noexcept;
     /// Copies the dictionary, and the words where they lie in no files.
     Status submit(const WordLookupRequest& request, Stop stop = {}) noexcept;
@@ -300,9 +300,9 @@ private:
     Status send(const Message& message, std::span<const int> descriptors = {});
     Status send_job(const Message& message, std::span<const int> descriptors, Expected expected);
     Status send_job(const NearDuplicatesRequest& request, Stop stop);
-    Status send_job(const NeighboursRequest& request, Stop stop);
-    Status send_job(const TermNeighboursRequest& request, Stop stop);
-    Status send_job(const OutliersRequest& request, Stop stop);
+    Status send_job(const KnnRequest& request, Stop stop);
+    Status send_job(const TermKnnRequest& request, Stop stop);
+    Status send_job(const OutlierFactorRequest& request, Stop stop);
     Status send_job(const SimilaritiesRequest& request, Stop stop);
     Status send_job(const WordLookupRequest& request, Stop stop);
     Status send_job(const TrieBuildRequest& request, Stop stop);
@@ -315,8 +315,7 @@ private:
     Status check_answer(std::uint16_t type, std::uint32_t rows);
     Result<std::optional<DaemonEvent>> take_answer(const NearDuplicatesReply& reply,
                                                    const Packet& packet);
-    Result<std::optional<DaemonEvent>> take_answer(const NeighboursReply& reply,
-                                                   const Packet& packet);
+    Result<std::optional<DaemonEvent>> take_answer(const KnnReply& reply, const Packet& packet);
     Result<std::optional<DaemonEvent>> take_answer(const ScoresReply& reply, const Packet& packet);
     Result<std::optional<DaemonEvent>> take_answer(const WordCodesReply& reply,
                                                    const Packet& packet);

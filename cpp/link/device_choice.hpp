@@ -30,11 +30,11 @@ bool worth_a_device(const JobSize& size);
 double near_duplicates_cpu_seconds(NearDuplicateMode mode, const NearDuplicateSeconds& seconds,
                                    unsigned threads);
 
-/// About what nearest_neighbours() takes on so many threads, from rates on random vectors. A search
+/// About what knn() takes on so many threads, from rates on random vectors. A search
 /// for many neighbours, or whose filter leaves little out, takes more.
 double knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned threads);
 
-/// About what term_neighbours() takes on so many threads, by the number of times that a query and
+/// About what term_knn() takes on so many threads, by the number of times that a query and
 /// an item share a term, which is estimated from some of both. O(1): about a million elements are
 /// read.
 double term_knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned threads);

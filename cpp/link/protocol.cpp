@@ -226,7 +226,7 @@ void fields(Archive& archive, auto& message) {
         archive.number(message.window);
         archive.number(message.negative);
         archive.number(message.epochs);
-        archive.number(message.shards);
+        archive.number(message.replicas);
         archive.number(message.batch);
         archive.number(message.learning_rate);
         archive.number(message.damping);
@@ -259,7 +259,7 @@ void fields(Archive& archive, auto& message) {
         archive.number(message.documents);
         archive.number(message.pairs);
         fields_of_report(archive, message);
-    } else if constexpr (std::is_same_v<T, NeighboursReply>) {
+    } else if constexpr (std::is_same_v<T, KnnReply>) {
         archive.number(message.queries);
         archive.number(message.neighbours);
         archive.number(message.rescored);

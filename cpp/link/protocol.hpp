@@ -30,7 +30,7 @@
 //                            NearPair[pairs], in a sealed memfd
 //     SubmitNeighbours       the matrix of the queries; that of the items;
 //                            with keys: u32[queries] and u32[items], in a sealed memfd
-//     NeighboursReply        u64 begins[queries + 1], double distances[neighbours],
+//     KnnReply        u64 begins[queries + 1], double distances[neighbours],
 //                            u32 items[neighbours], in a sealed memfd
 //     SubmitTermNeighbours   as SubmitNeighbours
 //     SubmitOutliers         the matrix of the items
@@ -263,7 +263,7 @@ struct SubmitNeighbours : JobLimits {
     bool include_ties = false;
 };
 
-struct NeighboursReply : JobReport {
+struct KnnReply : JobReport {
     static constexpr std::uint16_t type = 14;
     std::uint32_t queries = 0;
     std::uint64_t neighbours = 0;
@@ -291,7 +291,7 @@ struct ScoresReply : JobReport {
     std::uint32_t rows = 0;
 };
 
-/// Texts: sparse matrices of float32 or int32, answered by a NeighboursReply.
+/// Texts: sparse matrices of float32 or int32, answered by a KnnReply.
 struct SubmitTermNeighbours : JobLimits {
     static constexpr std::uint16_t type = 18;
     MatrixShape queries;
@@ -341,7 +341,7 @@ struct TrieImageReply : JobReport {
 };
 
 /// The neighbours of words by what stands beside them in texts, or by counts of that; answered by a
-/// NeighboursReply, whose distances are similarities.
+/// KnnReply, whose distances are similarities.
 struct SubmitWordSimilarity : JobLimits {
     static constexpr std::uint16_t type = 23;
     std::uint32_t words = 0;  // of the vocabulary
@@ -370,7 +370,7 @@ struct SubmitTraining : JobLimits {
     std::uint32_t window = 1;
     std::uint32_t negative = 1;
     std::uint32_t epochs = 1;
-    std::uint32_t shards = 1;
+    std::uint32_t replicas = 1;
     std::uint32_t batch = 1;
     float learning_rate = 0;
     float damping = 0;
@@ -420,7 +420,7 @@ struct SequenceProbabilitiesReply : JobReport {
 using Message =
     std::variant<Hello, SubmitNearDuplicates, Progress, NearDuplicatesReply, ErrorReply, AskDevices,
                  DeviceList, AskActivity, ActivityList, AskCounters, CounterValues, InjectFault,
-                 SubmitNeighbours, NeighboursReply, SubmitOutliers, SubmitSimilarities, ScoresReply,
+                 SubmitNeighbours, KnnReply, SubmitOutliers, SubmitSimilarities, ScoresReply,
                  SubmitTermNeighbours, SubmitWordLookup, WordCodesReply, SubmitTrieBuild,
                  TrieImageReply, SubmitWordSimilarity, SubmitTraining, TrainingReply,
                  SubmitWordMovers, SubmitSequenceProbabilities, SequenceProbabilitiesReply>;

@@ -27,8 +27,8 @@ Status search(const TermKnnParameters& parameters, std::span<const double> facto
     const std::size_t k = std::min(parameters.k, plain ? items.rows : distinct.size());
     MemoryBudget budget(parameters.answer_limit);
     NearestLists nearest(queries.rows, k, parameters.radius, false, budget);
-    TermSearch search{parameters,   queries, items,   query_weights,
-                      item_weights, keys,    nearest, execution};
+    TermKnnProblem search{parameters,   queries, items,   query_weights,
+                          item_weights, keys,    nearest, execution};
     Status status = plain ? search_texts_plainly(search) : search_texts_indexed(search, distinct);
     if (!status.ok()) return status;
     answer.rescored = search.rescored;
@@ -63,10 +63,9 @@ Status check_term_search(const TermKnnParameters& parameters, std::span<const do
     return {};
 }
 
-Result<Neighbours> term_neighbours(const TermKnnParameters& parameters,
-                                   std::span<const double> factors, const Vectors& queries,
-                                   const Vectors& items, const RowKeys& keys,
-                                   Execution& execution) {
+Result<Neighbours> term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
+                            const Vectors& queries, const Vectors& items, const RowKeys& keys,
+                            Execution& execution) {
     if (Status status = check_term_search(parameters, factors, queries, items, keys); !status.ok())
         return status;
     if (auto largest = largest_magnitude(queries, "query", execution); !largest.ok())

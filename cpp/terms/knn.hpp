@@ -36,17 +36,17 @@ struct TermKnnParameters {
     std::size_t answer_limit = SIZE_MAX;  // as in KnnParameters
 };
 
-/// What term_neighbours() refuses, but for what largest_magnitude() finds.
+/// What term_knn() refuses, but for what largest_magnitude() finds.
 Status check_term_search(const TermKnnParameters& parameters, std::span<const double> factors,
                          const Vectors& queries, const Vectors& items, const RowKeys& keys);
 
 /// The neighbours of all queries. Both matrices are sparse, of type float32 or int32, and have as
 /// many dimensions as there are factors. Items may be some of a larger collection's: the factors
 /// are then the collection's, and the answers of its parts, merged by distance and order, are its
-/// own. Errors: invalid_argument as nearest_neighbours(), for dense rows, other types, and another
+/// own. Errors: invalid_argument as knn(), for dense rows, other types, and another
 /// number of factors; cancelled; out_of_memory; memory_limit.
-Result<Neighbours> term_neighbours(const TermKnnParameters& parameters,
-                                   std::span<const double> factors, const Vectors& queries,
-                                   const Vectors& items, const RowKeys& keys, Execution& execution);
+Result<Neighbours> term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
+                            const Vectors& queries, const Vectors& items, const RowKeys& keys,
+                            Execution& execution);
 
 }  // namespace gputext

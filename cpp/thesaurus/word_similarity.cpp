@@ -2,7 +2,7 @@
 // in blocks of words that a thread takes. Both words of a pair are wanted as a rule, so each is
 // compared only with those before it, and offered to the lists of both. More frequent words have
 // lower numbers as a rule, so that the words of a block have few features and those of a tile many,
-// which are hot.
+// which are dense.
 
 #include "cpp/thesaurus/word_similarity.hpp"
 
@@ -116,7 +116,7 @@ private:
         static constexpr bool products = false;
         static SumKernels<Sum> kernels(Simd simd) {
             SumKernels<Sum> kernels = product_kernels(simd);
-            kernels.hot_part = 0;  // there are no wide cells
+            kernels.dense_part = 0;  // there are no wide cells
             return kernels;
         }
         static Sum both(std::uint32_t a, std::uint32_t b) { return a + b; }
@@ -133,7 +133,7 @@ private:
     template <class Adding>
     struct Scratch {
         std::unique_ptr<typename Adding::Sum[]> sums;  // of each row of a task with the tile
-        std::vector<HotTerm> terms;                    // of these rows
+        std::vector<DenseTerm> terms;                  // of these rows
         std::size_t term_ends[kRowsOfTask];
         std::vector<float> gates;  // of the tile
     };
@@ -198,7 +198,7 @@ private:
             std::clamp<std::size_t>(fitting, kLeastWords, WordTile::kMostWords));
 
         const WordTile::Choice choice{Adding::products, parameters_.measure == WordMeasure::jaccard,
-                                      kernels.hot_part, memory};
+                                      kernels.dense_part, memory};
         for (std::uint32_t begin = 0; begin < features_.shape.words;) {
             const std::uint32_t end = tile_end(begin, most);
             const bool among_rows = begin >= rows_begin_ && begin < rows_end_;
@@ -261,14 +261,14 @@ private:
             scratch.gates[i] = among_rows ? lists_->gate(tile_.begin() + i - rows_begin_) : kShut;
         std::fill(scratch.gates.begin() + tile_.size(), scratch.gates.end(), kShut);
 
-        if (tile_.any_hot()) {
-            find_hot<Adding>(from, to, scratch);
+        if (tile_.any_dense()) {
+            find_dense<Adding>(from, to, scratch);
             for (std::size_t block = 0; block * kBlockWords < words; ++block) {
                 if (execution_.stop_requested()) return Status::cancelled();
                 for (std::uint32_t row = from; row < to; ++row) {
                     if (block * kBlockWords >= words_of(row)) continue;
                     const std::size_t begin = row == from ? 0 : scratch.term_ends[row - from - 1];
-                    kernels.add_hot(
+                    kernels.add_dense(
                         tile_.block(block), scratch.terms.data() + begin,
                         scratch.term_ends[row - from] - begin,
                         scratch.sums.get() + (row - from) * words + block * kBlockWords);
@@ -285,26 +285,26 @@ private:
         return {};
     }
 
-    /// The hot features of some rows.
+    /// The dense features of some rows.
     template <class Adding>
-    void find_hot(std::uint32_t from, std::uint32_t to, Scratch<Adding>& scratch) const {
+    void find_dense(std::uint32_t from, std::uint32_t to, Scratch<Adding>& scratch) const {
         scratch.terms.clear();
         for (std::uint32_t row = from; row < to; ++row) {
             for (auto i = features_.begins[row]; i < features_.begins[row + 1]; ++i) {
-                const WordTile::Hot* const hot = tile_.hot(features_.columns[i]);
-                if (hot == nullptr) continue;
+                const WordTile::Dense* const dense = tile_.dense(features_.columns[i]);
+                if (dense == nullptr) continue;
                 const std::uint32_t weight = weight_of<Adding>(i);
                 if constexpr (Adding::products) {
-                    scratch.terms.push_back({hot->first, weight});
+                    scratch.terms.push_back({dense->first, weight});
                 } else {
                     std::uint32_t part = std::min(weight, kMostPairWeight);
-                    scratch.terms.push_back({hot->first, pair_factor(true, part)});
+                    scratch.terms.push_back({dense->first, pair_factor(true, part)});
                     for (std::uint32_t left = weight - part; left > 0; left -= part) {
                         part = std::min(left, kMostPairWeight);
-                        scratch.terms.push_back({hot->first, pair_factor(false, part)});
+                        scratch.terms.push_back({dense->first, pair_factor(false, part)});
                     }
-                    for (std::uint32_t c = 1; c < hot->columns; ++c)
-                        scratch.terms.push_back({hot->first + c, pair_factor(true, 0)});
+                    for (std::uint32_t c = 1; c < dense->columns; ++c)
+                        scratch.terms.push_back({dense->first + c, pair_factor(true, 0)});
                 }
             }
             scratch.term_ends[row - from] = scratch.terms.size();
@@ -317,7 +317,7 @@ private:
         return parameters_.measure == WordMeasure::jaccard ? 1 : features_.weights[i];
     }
 
-    /// Adds what the row shares with the tile's words of features that are not hot.
+    /// Adds what the row shares with the tile's words of features that are not dense.
     template <class Adding>
     Status add_lists(std::uint32_t row, typename Adding::Sum* sums) const {
         const std::uint64_t end = features_.begins[row + 1];

@@ -50,9 +50,9 @@ std::optional<double> similarity_of(const Vectors& a, const Vectors& b) {
 constexpr IdType kNumber{INT8OID, sizeof(int64), FLOAT8PASSBYVAL};
 
 /// What a call needs until its last row; dies with the call's memory context.
-class Work : public ScoredItems {
+class CosineSimilarityComputation : public ScoredItems {
 public:
-    Work(const IdType& id_type, std::size_t memory_limit)
+    CosineSimilarityComputation(const IdType& id_type, std::size_t memory_limit)
         : ScoredItems(id_type, memory_limit), query("query", kNumber, memory_limit) {}
 
     VectorRows query;  // one row
@@ -89,7 +89,8 @@ void set_query(FunctionCallInfo fcinfo, VectorRows& query) {
 Datum answer(FunctionCallInfo fcinfo, bool typed) {
     InnerQuery query{text_argument(fcinfo, 1, "items"), id_type_argument(fcinfo, 2, typed)};
     SetCall set(fcinfo, "cosine_similarities");
-    Work* work = make_owned<Work>(set.context(), id_type_of(query.id_type), host_memory_limit());
+    CosineSimilarityComputation* work = make_owned<CosineSimilarityComputation>(
+        set.context(), id_type_of(query.id_type), host_memory_limit());
     set_query(fcinfo, work->query);
     return answer_with_scores(query, *work, set);
 }

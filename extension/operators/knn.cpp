@@ -16,7 +16,7 @@ namespace gputext {
 namespace {
 
 /// What a call's arguments say.
-struct Call {
+struct KnnArguments {
     const char* operation;
     KnnInput input;
     std::size_t k;
@@ -34,49 +34,51 @@ double radius_argument(FunctionCallInfo fcinfo, int argument) {
 
 /// Arguments: queries, items, id_type where there is one, k or radius, metric, exclude_self,
 /// config, min_document_frequency.
-Call read_call(FunctionCallInfo fcinfo, bool within, bool typed) {
+KnnArguments read_arguments(FunctionCallInfo fcinfo, bool within, bool typed) {
     const int first = typed ? 3 : 2;
-    Call call{};
-    KnnInput& input = call.input;
-    call.operation = within ? "gpu_knn_within" : "gpu_knn";
+    KnnArguments arguments{};
+    KnnInput& input = arguments.input;
+    arguments.operation = within ? "gpu_knn_within" : "gpu_knn";
     input.queries.sql = text_argument(fcinfo, 0, "queries");
     input.items.sql = text_argument(fcinfo, 1, "items");
     input.queries.id_type = input.items.id_type = id_type_argument(fcinfo, 2, typed);
     input.queries.id_type_place = input.items.id_type_place = "behind the inner queries";
-    call.k = within ? KnnParameters::all_items : k_argument(fcinfo, first);
-    call.radius = within ? radius_argument(fcinfo, first) : INFINITY;
+    arguments.k = within ? KnnParameters::all_items : k_argument(fcinfo, first);
+    arguments.radius = within ? radius_argument(fcinfo, first) : INFINITY;
     input.metric = metric_argument(fcinfo, first + 1);
     refuse_null(fcinfo, first + 2, "exclude_self");
     input.exclude_self = PG_GETARG_BOOL(first + 2);
     input.config = config_argument(fcinfo, first + 3);
     input.min_document_frequency = min_document_frequency_argument(fcinfo, first + 4);
-    return call;
+    return arguments;
 }
 
-KnnSearch* new_vector_search(const Call& call, KnnRows& rows, MemoryContext context) {
+KnnComputation* new_vector_search(const KnnArguments& arguments, KnnRows& rows,
+                                  MemoryContext context) {
     KnnParameters parameters;
-    parameters.k = call.k;
-    parameters.radius = call.radius;
-    parameters.metric = call.input.metric;
+    parameters.k = arguments.k;
+    parameters.radius = arguments.radius;
+    parameters.metric = arguments.input.metric;
     parameters.memory_limit = host_memory_limit();
     parameters.answer_limit = host_memory_limit();
-    return make_owned<VectorSearch>(context, rows, parameters);
+    return make_owned<VectorKnnComputation>(context, rows, parameters);
 }
 
-KnnSearch* new_term_search(const Call& call, KnnRows& rows, MemoryContext context) {
+KnnComputation* new_term_search(const KnnArguments& arguments, KnnRows& rows,
+                                MemoryContext context) {
     TermKnnParameters parameters;
-    parameters.k = call.k;
-    parameters.radius = call.radius;
+    parameters.k = arguments.k;
+    parameters.radius = arguments.radius;
     parameters.memory_limit = host_memory_limit();
     parameters.answer_limit = host_memory_limit();
     TermParameters weighting;
     weighting.weighting =
         rows.kind == RowKind::texts ? TermWeighting::tf_idf : TermWeighting::given;
-    weighting.min_document_frequency = call.input.min_document_frequency;
-    return make_owned<TermSearch>(context, rows, parameters, weighting);
+    weighting.min_document_frequency = arguments.input.min_document_frequency;
+    return make_owned<TermKnnComputation>(context, rows, parameters, weighting);
 }
 
-void put_neighbours(const KnnRows& rows, const KnnSearch& search, SetCall& set) {
+void put_neighbours(const KnnRows& rows, const KnnComputation& search, SetCall& set) {
     const Neighbours& answer = search.answer;
     bool nulls[4] = {};
     for (std::size_t number = 0; number + 1 < answer.begins.size(); ++number) {
@@ -98,16 +100,17 @@ void put_neighbours(const KnnRows& rows, const KnnSearch& search, SetCall& set) 
 }
 
 Datum answer(FunctionCallInfo fcinfo, bool within, bool typed) {
-    const Call call = read_call(fcinfo, within, typed);
-    SetCall set(fcinfo, call.operation);
+    const KnnArguments arguments = read_arguments(fcinfo, within, typed);
+    SetCall set(fcinfo, arguments.operation);
     // Both die with the call's memory context, the search first.
-    KnnRows* rows = make_owned<KnnRows>(set.context(), call.input,
-                                        id_type_of(call.input.items.id_type), host_memory_limit());
-    read_knn_rows(call.input, *rows);
+    KnnRows* rows =
+        make_owned<KnnRows>(set.context(), arguments.input,
+                            id_type_of(arguments.input.items.id_type), host_memory_limit());
+    read_knn_rows(arguments.input, *rows);
     set.times().lap("reading rows");
-    KnnSearch* search = rows->kind == RowKind::vectors
-                            ? new_vector_search(call, *rows, set.context())
-                            : new_term_search(call, *rows, set.context());
+    KnnComputation* search = rows->kind == RowKind::vectors
+                                 ? new_vector_search(arguments, *rows, set.context())
+                                 : new_term_search(arguments, *rows, set.context());
     while (search->next_block()) {
         do run_computation(*search, set.times(), set.context());
         while (search->block_was_too_large());

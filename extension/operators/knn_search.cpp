@@ -31,10 +31,10 @@ std::size_t queries_at_once(const KnnRows& rows, std::size_t k, std::size_t memo
 
 }  // namespace
 
-KnnSearch::KnnSearch(KnnRows& rows, std::size_t k, std::size_t memory_limit)
+KnnComputation::KnnComputation(KnnRows& rows, std::size_t k, std::size_t memory_limit)
     : rows_(rows), most_queries_(queries_at_once(rows, k, memory_limit)) {}
 
-bool KnnSearch::next_block() {
+bool KnnComputation::next_block() {
     const std::size_t queries = rows_.queries.size();
     // Without queries there is still an empty answer to compute, once, for what it checks.
     if (end_ == queries && (queries > 0 || !answer.begins.empty())) return false;
@@ -43,7 +43,7 @@ bool KnnSearch::next_block() {
     return true;
 }
 
-void KnnSearch::begin_block() {
+void KnnComputation::begin_block() {
     const std::size_t queries = rows_.queries.size();
     end_ = std::min(queries, begin_ + most_queries_);
     answer = {};
@@ -57,37 +57,37 @@ void KnnSearch::begin_block() {
         raise_failure(failure);
 }
 
-bool KnnSearch::block_was_too_large() {
+bool KnnComputation::block_was_too_large() {
     if (!std::exchange(too_large_, false)) return false;
     most_queries_ = std::max<std::size_t>(1, (end_ - begin_) / kShrinking);
     begin_block();
     return true;
 }
 
-bool KnnSearch::copes_with(ErrorCode failure) {
+bool KnnComputation::copes_with(ErrorCode failure) {
     too_large_ = failure == ErrorCode::memory_limit && end_ - begin_ > 1;
     return too_large_;
 }
 
-VectorFiles KnnSearch::query_files() const {
+VectorFiles KnnComputation::query_files() const {
     if (!block_) return rows_.queries.files();
     return {block_->vectors(), -1, -1};
 }
 
-RowKeys KnnSearch::keys() const {
+RowKeys KnnComputation::keys() const {
     RowKeys keys = rows_.keys();
     if (!keys.queries.empty()) keys.queries = keys.queries.subspan(begin_, end_ - begin_);
     return keys;
 }
 
-Status KnnSearch::keep(Result<Neighbours> found) {
+Status KnnComputation::keep(Result<Neighbours> found) {
     if (!found.ok() && copes_with(found.status().code())) return {};
     if (!found.ok()) return found.status();
     answer = std::move(*found);
     return {};
 }
 
-JobSize KnnSearch::size_at(double cpu_seconds) const {
+JobSize KnnComputation::size_at(double cpu_seconds) const {
     const std::uint64_t query_bytes =
         block_ ? rows_.queries.bytes() / rows_.queries.size() * (end_ - begin_)
                : rows_.queries.bytes();
@@ -96,16 +96,16 @@ JobSize KnnSearch::size_at(double cpu_seconds) const {
 
 // ---- Vectors ----
 
-JobSize VectorSearch::size() const {
+JobSize VectorKnnComputation::size() const {
     return size_at(knn_cpu_seconds(queries(), rows_.items.view(), cpu_threads()));
 }
 
-Status VectorSearch::compute(Execution& execution) {
-    return keep(nearest_neighbours(parameters_, queries(), rows_.items.view(), keys(), execution));
+Status VectorKnnComputation::compute(Execution& execution) {
+    return keep(knn(parameters_, queries(), rows_.items.view(), keys(), execution));
 }
 
-Status VectorSearch::submit(DaemonConnection& connection, Stop stop) {
-    NeighboursRequest request;
+Status VectorKnnComputation::submit(DaemonConnection& connection, Stop stop) {
+    KnnRequest request;
     request.parameters = parameters_;
     request.queries = query_files();
     request.items = rows_.items.files();
@@ -116,20 +116,20 @@ Status VectorSearch::submit(DaemonConnection& connection, Stop stop) {
 
 // ---- Terms ----
 
-JobSize TermSearch::size() const {
+JobSize TermKnnComputation::size() const {
     return size_at(term_knn_cpu_seconds(queries(), rows_.items.view(), cpu_threads()));
 }
 
-Status TermSearch::compute(Execution& execution) {
+Status TermKnnComputation::compute(Execution& execution) {
     const Vectors items = rows_.items.view();
     const auto frequencies = document_frequencies(items, execution);
     if (!frequencies.ok()) return frequencies.status();
     const std::vector<double> factors = term_factors(weighting_, *frequencies, items.rows);
-    return keep(term_neighbours(parameters_, factors, queries(), items, keys(), execution));
+    return keep(term_knn(parameters_, factors, queries(), items, keys(), execution));
 }
 
-Status TermSearch::submit(DaemonConnection& connection, Stop stop) {
-    TermNeighboursRequest request;
+Status TermKnnComputation::submit(DaemonConnection& connection, Stop stop) {
+    TermKnnRequest request;
     request.terms = weighting_;
     request.parameters = parameters_;
     request.queries = query_files();

@@ -17,7 +17,7 @@ namespace gputext {
 
 /// What all of them have in common. Queries are searched in blocks whose neighbours fit into the
 /// memory limit; a block of one query that does not is an error.
-class KnnSearch : public Computation {
+class KnnComputation : public Computation {
 public:
     Neighbours answer;  // of the block's queries
 
@@ -36,11 +36,11 @@ public:
         rows_.items.share();
     }
     Status take(const DaemonEvent& event, Stop stop) override {
-        return keep(std::get<NeighboursAnswer>(event).read(stop));
+        return keep(std::get<KnnAnswer>(event).read(stop));
     }
 
 protected:
-    KnnSearch(KnnRows& rows, std::size_t k, std::size_t memory_limit);
+    KnnComputation(KnnRows& rows, std::size_t k, std::size_t memory_limit);
 
     Status keep(Result<Neighbours> found);
     JobSize size_at(double cpu_seconds) const;
@@ -61,10 +61,10 @@ private:
 };
 
 /// Search among vectors, by any metric.
-class VectorSearch final : public KnnSearch {
+class VectorKnnComputation final : public KnnComputation {
 public:
-    VectorSearch(KnnRows& rows, const KnnParameters& parameters)
-        : KnnSearch(rows, parameters.k, parameters.answer_limit), parameters_(parameters) {}
+    VectorKnnComputation(KnnRows& rows, const KnnParameters& parameters)
+        : KnnComputation(rows, parameters.k, parameters.answer_limit), parameters_(parameters) {}
 
     JobSize size() const override;
     Status compute(Execution& execution) override;
@@ -75,10 +75,11 @@ private:
 };
 
 /// Search among texts, or among weights of terms.
-class TermSearch final : public KnnSearch {
+class TermKnnComputation final : public KnnComputation {
 public:
-    TermSearch(KnnRows& rows, const TermKnnParameters& parameters, const TermParameters& weighting)
-        : KnnSearch(rows, parameters.k, parameters.answer_limit),
+    TermKnnComputation(KnnRows& rows, const TermKnnParameters& parameters,
+                       const TermParameters& weighting)
+        : KnnComputation(rows, parameters.k, parameters.answer_limit),
           parameters_(parameters),
           weighting_(weighting) {}
 

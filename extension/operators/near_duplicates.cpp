@@ -16,24 +16,25 @@
 namespace gputext {
 namespace {
 
-enum class Wanted { pairs, groups };
+enum class NearDuplicateForm { pairs, groups };
 
 /// What a call's arguments say.
-struct Call {
-    Wanted wanted;
+struct NearDuplicatesArguments {
+    NearDuplicateForm form;
     InnerQuery query;
     NearDuplicateParameters parameters;
     bool chooses_mode;  // mode auto: that of the parameters is set when the documents are known
 };
 
 /// What a call needs until its last row; dies with the call's memory context.
-class Work : public Computation {
+class NearDuplicatesComputation : public Computation {
 public:
-    Work(const Call& call, std::size_t memory_limit) : rows(memory_limit), call_(call) {}
+    NearDuplicatesComputation(const NearDuplicatesArguments& arguments, std::size_t memory_limit)
+        : rows(memory_limit), arguments_(arguments) {}
 
     DocumentRows rows;
     NearDuplicates answer;
-    std::vector<Neighbour> neighbours;
+    std::vector<NearDuplicate> neighbours;
     std::vector<std::uint32_t> components;
     std::vector<std::int64_t> component_sizes;
 
@@ -52,7 +53,7 @@ private:
     }
     Status keep(Result<NearDuplicates> result, Stop stop);
 
-    Call call_;
+    NearDuplicatesArguments arguments_;
     NearDuplicateSeconds seconds_;  // that it is estimated to take
     FileDescriptor bytes_file_;     // for a device
 };
@@ -90,27 +91,29 @@ std::size_t max_length_argument(FunctionCallInfo fcinfo, int argument) {
 }
 
 /// Arguments: docs, id_type where there is one, threshold, mode, max_length.
-Call read_call(FunctionCallInfo fcinfo, Wanted wanted, bool typed) {
+NearDuplicatesArguments read_arguments(FunctionCallInfo fcinfo, NearDuplicateForm form,
+                                       bool typed) {
     const char* const docs = text_argument(fcinfo, 0, "docs");
     const int first = typed ? 2 : 1;
-    Call call{};
-    call.wanted = wanted;
-    call.query.id_type = id_type_argument(fcinfo, 1, typed);
-    call.query.sql = docs;
-    call.parameters.threshold = threshold_argument(fcinfo, first);
+    NearDuplicatesArguments arguments{};
+    arguments.form = form;
+    arguments.query.id_type = id_type_argument(fcinfo, 1, typed);
+    arguments.query.sql = docs;
+    arguments.parameters.threshold = threshold_argument(fcinfo, first);
     const std::optional<NearDuplicateMode> mode = mode_argument(fcinfo, first + 1);
-    call.parameters.mode = mode.value_or(NearDuplicateMode::exact);
-    call.chooses_mode = !mode;
-    call.parameters.signature_length = max_length_argument(fcinfo, first + 2);
-    call.parameters.memory_limit = host_memory_limit();
-    return call;
+    arguments.parameters.mode = mode.value_or(NearDuplicateMode::exact);
+    arguments.chooses_mode = !mode;
+    arguments.parameters.signature_length = max_length_argument(fcinfo, first + 2);
+    arguments.parameters.memory_limit = host_memory_limit();
+    return arguments;
 }
 
-void Work::estimate() {
+void NearDuplicatesComputation::estimate() {
     const bool signatures_given = !rows.signatures.empty();
-    seconds_ = estimate_near_duplicates(rows.extents, call_.parameters.threshold, signatures_given);
-    if (!call_.chooses_mode) return;
-    if (signatures_given) call_.parameters.mode = NearDuplicateMode::ctph;
+    seconds_ =
+        estimate_near_duplicates(rows.extents, arguments_.parameters.threshold, signatures_given);
+    if (!arguments_.chooses_mode) return;
+    if (signatures_given) arguments_.parameters.mode = NearDuplicateMode::ctph;
     ereport(DEBUG1, (signatures_given ? errmsg("mode ctph chosen, since signatures are given")
                                       : errmsg("mode exact chosen, since no signatures are given"),
                      errdetail("Mode exact is estimated to take %.3g s on one processor, mode ctph "
@@ -118,20 +121,20 @@ void Work::estimate() {
                                seconds_.exact, seconds_.ctph)));
 }
 
-JobSize Work::size() const {
+JobSize NearDuplicatesComputation::size() const {
     return {rows.extents.size(), rows.bytes.size(),
-            near_duplicates_cpu_seconds(call_.parameters.mode, seconds_, cpu_threads())};
+            near_duplicates_cpu_seconds(arguments_.parameters.mode, seconds_, cpu_threads())};
 }
 
-Status Work::compute(Execution& execution) {
+Status NearDuplicatesComputation::compute(Execution& execution) {
     const Documents documents{rows.bytes.data(), rows.extents, characters()};
-    return keep(near_duplicates(call_.parameters, documents, rows.signatures, execution),
+    return keep(near_duplicates(arguments_.parameters, documents, rows.signatures, execution),
                 execution.stop());
 }
 
-Status Work::submit(DaemonConnection& connection, Stop stop) {
+Status NearDuplicatesComputation::submit(DaemonConnection& connection, Stop stop) {
     NearDuplicatesRequest request;
-    request.parameters = call_.parameters;
+    request.parameters = arguments_.parameters;
     request.device_memory_limit = gpu_memory_limit();
     request.bytes_descriptor = bytes_file_.get();
     request.bytes_size = rows.bytes.size();
@@ -141,14 +144,14 @@ Status Work::submit(DaemonConnection& connection, Stop stop) {
     return connection.submit(request, stop);
 }
 
-Status Work::take(const DaemonEvent& event, Stop stop) {
+Status NearDuplicatesComputation::take(const DaemonEvent& event, Stop stop) {
     return keep(std::get<NearDuplicatesAnswer>(event).read(stop), stop);
 }
 
-Status Work::keep(Result<NearDuplicates> result, Stop stop) {
+Status NearDuplicatesComputation::keep(Result<NearDuplicates> result, Stop stop) {
     if (!result.ok()) return result.status();
     answer = std::move(*result);
-    if (call_.wanted == Wanted::pairs) return {};
+    if (arguments_.form == NearDuplicateForm::pairs) return {};
     Result<std::vector<std::uint32_t>> found = answer.components(stop);
     if (!found.ok()) return found.status();
     components = std::move(*found);
@@ -158,20 +161,22 @@ Status Work::keep(Result<NearDuplicates> result, Stop stop) {
 }
 
 /// Reads the documents and compares them; the answer is in the returned work.
-Work* compare_documents(const Call& call, SetCall& set) {
-    Work* work = make_owned<Work>(set.context(), call, host_memory_limit());
-    run_document_query(call.query, work->rows);
+NearDuplicatesComputation* compare_documents(const NearDuplicatesArguments& arguments,
+                                             SetCall& set) {
+    NearDuplicatesComputation* work =
+        make_owned<NearDuplicatesComputation>(set.context(), arguments, host_memory_limit());
+    run_document_query(arguments.query, work->rows);
     set.times().lap("reading rows");
     work->estimate();
     run_computation(*work, set.times(), set.context());
     return work;
 }
 
-Datum id_of(const Work* work, const IdType& type, std::uint32_t document) {
+Datum id_of(const NearDuplicatesComputation* work, const IdType& type, std::uint32_t document) {
     return id_at(type, work->rows.bytes.data() + work->rows.id_begins[document]);
 }
 
-void put_pairs(Work* work, const IdType& type, SetCall& set) {
+void put_pairs(NearDuplicatesComputation* work, const IdType& type, SetCall& set) {
     const std::size_t count = work->answer.documents();
     bool nulls[3] = {};
     for (std::uint32_t document = 0; document < count; ++document) {
@@ -183,7 +188,7 @@ void put_pairs(Work* work, const IdType& type, SetCall& set) {
             raise_failure(failure);
         CHECK_FOR_INTERRUPTS();
         for (std::size_t i = 0; i < work->neighbours.size(); ++i) {
-            const Neighbour& neighbour = work->neighbours[i];
+            const NearDuplicate& neighbour = work->neighbours[i];
             if (i % 1024 == 1023) CHECK_FOR_INTERRUPTS();
             Datum values[3] = {id_of(work, type, document), id_of(work, type, neighbour.document),
                                Float8GetDatum(neighbour.edit_rate)};
@@ -192,7 +197,7 @@ void put_pairs(Work* work, const IdType& type, SetCall& set) {
     }
 }
 
-void put_groups(Work* work, const IdType& type, SetCall& set) {
+void put_groups(NearDuplicatesComputation* work, const IdType& type, SetCall& set) {
     bool nulls[3] = {};
     for (std::uint32_t document = 0; document < work->components.size(); ++document) {
         if (document % 1024 == 0) CHECK_FOR_INTERRUPTS();
@@ -203,12 +208,12 @@ void put_groups(Work* work, const IdType& type, SetCall& set) {
     }
 }
 
-Datum answer(FunctionCallInfo fcinfo, Wanted wanted, bool typed) {
-    const Call call = read_call(fcinfo, wanted, typed);
+Datum answer(FunctionCallInfo fcinfo, NearDuplicateForm form, bool typed) {
+    const NearDuplicatesArguments arguments = read_arguments(fcinfo, form, typed);
     SetCall set(fcinfo, "near_duplicates");
-    Work* work = compare_documents(call, set);
-    const IdType id_type = id_type_of(call.query.id_type);
-    if (wanted == Wanted::pairs)
+    NearDuplicatesComputation* work = compare_documents(arguments, set);
+    const IdType id_type = id_type_of(arguments.query.id_type);
+    if (form == NearDuplicateForm::pairs)
         put_pairs(work, id_type, set);
     else
         put_groups(work, id_type, set);
@@ -229,18 +234,18 @@ PG_FUNCTION_INFO_V1(gputext_near_duplicate_groups);
 PG_FUNCTION_INFO_V1(gputext_near_duplicate_groups_typed);
 
 PGDLLEXPORT Datum gputext_near_duplicates(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, Wanted::pairs, false);
+    return answer(fcinfo, NearDuplicateForm::pairs, false);
 }
 
 PGDLLEXPORT Datum gputext_near_duplicates_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, Wanted::pairs, true);
+    return answer(fcinfo, NearDuplicateForm::pairs, true);
 }
 
 PGDLLEXPORT Datum gputext_near_duplicate_groups(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, Wanted::groups, false);
+    return answer(fcinfo, NearDuplicateForm::groups, false);
 }
 
 PGDLLEXPORT Datum gputext_near_duplicate_groups_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, Wanted::groups, true);
+    return answer(fcinfo, NearDuplicateForm::groups, true);
 }
 }

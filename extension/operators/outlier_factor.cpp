@@ -16,16 +16,17 @@ namespace gputext {
 namespace {
 
 /// What a call's arguments say.
-struct Call {
+struct OutlierFactorArguments {
     InnerQuery items;
     OutlierParameters parameters;
 };
 
 /// What a call needs until its last row; dies with the call's memory context.
-class Work : public ScoredItems {
+class OutlierFactorComputation : public ScoredItems {
 public:
-    Work(const Call& call, const IdType& id_type, std::size_t memory_limit)
-        : ScoredItems(id_type, memory_limit), parameters_(call.parameters) {}
+    OutlierFactorComputation(const OutlierFactorArguments& arguments, const IdType& id_type,
+                             std::size_t memory_limit)
+        : ScoredItems(id_type, memory_limit), parameters_(arguments.parameters) {}
 
     JobSize size() const override {
         const Vectors vectors = items.view();
@@ -37,7 +38,7 @@ public:
     void prepare_for_device() override { items.share(); }
     Status submit(DaemonConnection& connection, Stop stop) override {
         return connection.submit(
-            OutliersRequest{parameters_, items.files(), gpu_memory_limit(), -1}, stop);
+            OutlierFactorRequest{parameters_, items.files(), gpu_memory_limit(), -1}, stop);
     }
 
 private:
@@ -63,25 +64,25 @@ TieRule ties_argument(FunctionCallInfo fcinfo, int argument) {
 }
 
 /// Arguments: items, id_type where there is one, k, metric, ties.
-Call read_call(FunctionCallInfo fcinfo, bool typed) {
+OutlierFactorArguments read_arguments(FunctionCallInfo fcinfo, bool typed) {
     const int first = typed ? 2 : 1;
-    Call call{};
-    call.items.sql = text_argument(fcinfo, 0, "items");
-    call.items.id_type = id_type_argument(fcinfo, 1, typed);
-    call.parameters.k = k_argument(fcinfo, first);
-    call.parameters.metric = distance_argument(fcinfo, first + 1);
-    call.parameters.ties = ties_argument(fcinfo, first + 2);
-    call.parameters.memory_limit = host_memory_limit();
-    call.parameters.answer_limit = host_memory_limit();
-    return call;
+    OutlierFactorArguments arguments{};
+    arguments.items.sql = text_argument(fcinfo, 0, "items");
+    arguments.items.id_type = id_type_argument(fcinfo, 1, typed);
+    arguments.parameters.k = k_argument(fcinfo, first);
+    arguments.parameters.metric = distance_argument(fcinfo, first + 1);
+    arguments.parameters.ties = ties_argument(fcinfo, first + 2);
+    arguments.parameters.memory_limit = host_memory_limit();
+    arguments.parameters.answer_limit = host_memory_limit();
+    return arguments;
 }
 
 Datum answer(FunctionCallInfo fcinfo, bool typed) {
-    const Call call = read_call(fcinfo, typed);
+    const OutlierFactorArguments arguments = read_arguments(fcinfo, typed);
     SetCall set(fcinfo, "local_outlier_factor");
-    Work* work =
-        make_owned<Work>(set.context(), call, id_type_of(call.items.id_type), host_memory_limit());
-    return answer_with_scores(call.items, *work, set);
+    OutlierFactorComputation* work = make_owned<OutlierFactorComputation>(
+        set.context(), arguments, id_type_of(arguments.items.id_type), host_memory_limit());
+    return answer_with_scores(arguments.items, *work, set);
 }
 
 }  // namespace

@@ -139,9 +139,9 @@ void SequenceReceiver::check_columns(TupleDesc columns) {
 // ---- The computation ----
 
 /// What a call needs until its last row; dies with the call's memory context.
-class Work : public Computation {
+class SequenceProbabilityComputation : public Computation {
 public:
-    Work(const IdType& id_type, std::size_t memory_limit)
+    SequenceProbabilityComputation(const IdType& id_type, std::size_t memory_limit)
         : model(memory_limit), sequences(id_type, memory_limit) {}
 
     ModelRows model;
@@ -208,7 +208,7 @@ Datum token_array(const std::uint8_t* known, std::uint32_t length, const float* 
                                               sizeof(float4), true, TYPALIGN_INT));
 }
 
-void put_rows(const Work& work, SetCall& set) {
+void put_rows(const SequenceProbabilityComputation& work, SetCall& set) {
     MemoryContext context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES);
     MemoryContext before = MemoryContextSwitchTo(context);
@@ -236,8 +236,8 @@ Datum answer(FunctionCallInfo fcinfo, bool typed) {
                                id_type_argument(fcinfo, 2, typed)};
 
     SetCall set(fcinfo, "sequence_probability");
-    Work* work =
-        make_owned<Work>(set.context(), id_type_of(sequences.id_type), host_memory_limit());
+    SequenceProbabilityComputation* work = make_owned<SequenceProbabilityComputation>(
+        set.context(), id_type_of(sequences.id_type), host_memory_limit());
     ModelColumns columns;
     columns.output_vectors = true;
     read_model(model, columns, work->model);

@@ -23,7 +23,7 @@ const char* const kWanted =
     "The inner query must give an id and a text or tsvector, in this order.";
 
 /// What a call's arguments say.
-struct Call {
+struct TfidfArguments {
     InnerQuery items;
     Oid config;
     TermParameters parameters;
@@ -35,10 +35,13 @@ struct WeightedTerm {
 };
 
 /// What a call needs until its last row; dies with the call's memory context.
-class Work final : public Computation {
+class TfidfComputation final : public Computation {
 public:
-    Work(const Call& call, const IdType& id_type, std::size_t memory_limit)
-        : items("item", id_type, memory_limit), reader(call.config), parameters_(call.parameters) {}
+    TfidfComputation(const TfidfArguments& arguments, const IdType& id_type,
+                     std::size_t memory_limit)
+        : items("item", id_type, memory_limit),
+          reader(arguments.config),
+          parameters_(arguments.parameters) {}
 
     VectorRows items;
     TermReader reader;
@@ -61,7 +64,7 @@ private:
     TermParameters parameters_;
 };
 
-Status Work::compute(Execution& execution) {
+Status TfidfComputation::compute(Execution& execution) {
     const Vectors vectors = items.view();
     const auto frequencies = document_frequencies(vectors, execution);
     if (!frequencies.ok()) return frequencies.status();
@@ -69,7 +72,7 @@ Status Work::compute(Execution& execution) {
     return {};
 }
 
-Status Work::weigh(std::size_t row) {
+Status TfidfComputation::weigh(std::size_t row) {
     const Vectors vectors = items.view();
     const std::size_t begin = vectors.begin(row);
     terms.clear();
@@ -89,7 +92,7 @@ Status Work::weigh(std::size_t row) {
 
 class TextReceiver final : public RowReceiver {
 public:
-    explicit TextReceiver(Work& work) : work_(work) {}
+    explicit TextReceiver(TfidfComputation& work) : work_(work) {}
 
     WantedColumns wanted_columns() const override { return {2, 2, kWanted}; }
     void check_columns(TupleDesc columns) override;
@@ -101,7 +104,7 @@ public:
     void report_nulls(int64 rows) override { report_null_terms(source_, rows); }
 
 private:
-    Work& work_;
+    TfidfComputation& work_;
     TermSource source_{};
 };
 
@@ -118,18 +121,19 @@ void TextReceiver::check_columns(TupleDesc columns) {
 }
 
 /// Arguments: items, id_type where there is one, config, min_document_frequency.
-Call read_call(FunctionCallInfo fcinfo, bool typed) {
+TfidfArguments read_arguments(FunctionCallInfo fcinfo, bool typed) {
     const int first = typed ? 2 : 1;
-    Call call{};
-    call.items.sql = text_argument(fcinfo, 0, "items");
-    call.items.id_type = id_type_argument(fcinfo, 1, typed);
-    call.config = config_argument(fcinfo, first);
-    call.parameters.weighting = TermWeighting::tf_idf;
-    call.parameters.min_document_frequency = min_document_frequency_argument(fcinfo, first + 1);
-    return call;
+    TfidfArguments arguments{};
+    arguments.items.sql = text_argument(fcinfo, 0, "items");
+    arguments.items.id_type = id_type_argument(fcinfo, 1, typed);
+    arguments.config = config_argument(fcinfo, first);
+    arguments.parameters.weighting = TermWeighting::tf_idf;
+    arguments.parameters.min_document_frequency =
+        min_document_frequency_argument(fcinfo, first + 1);
+    return arguments;
 }
 
-void put_row(Work& work, std::size_t row, SetCall& set) {
+void put_row(TfidfComputation& work, std::size_t row, SetCall& set) {
     Failure failure;
     if (!attempt(failure, [&] { return work.weigh(row); })) raise_failure(failure);
     CHECK_FOR_INTERRUPTS();
@@ -145,12 +149,12 @@ void put_row(Work& work, std::size_t row, SetCall& set) {
 }
 
 Datum answer(FunctionCallInfo fcinfo, bool typed) {
-    const Call call = read_call(fcinfo, typed);
+    const TfidfArguments arguments = read_arguments(fcinfo, typed);
     SetCall set(fcinfo, "tfidf");
-    Work* work =
-        make_owned<Work>(set.context(), call, id_type_of(call.items.id_type), host_memory_limit());
+    TfidfComputation* work = make_owned<TfidfComputation>(
+        set.context(), arguments, id_type_of(arguments.items.id_type), host_memory_limit());
     TextReceiver receiver(*work);
-    run_inner_query(call.items, receiver);
+    run_inner_query(arguments.items, receiver);
     work->items.finish();
     work->items.set_dimensions(work->reader.vocabulary().size());
     set.times().lap("reading rows");

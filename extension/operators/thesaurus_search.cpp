@@ -19,7 +19,7 @@ Status keep_thesaurus(Result<Thesaurus> found, Thesaurus& answer) {
 }
 
 Status take_thesaurus(const DaemonEvent& event, Stop stop, Thesaurus& answer) {
-    auto read = std::get<NeighboursAnswer>(event).read(stop);
+    auto read = std::get<KnnAnswer>(event).read(stop);
     if (!read.ok()) return read.status();
     answer = {std::move(read->begins), std::move(read->items), std::move(read->distances)};
     return {};

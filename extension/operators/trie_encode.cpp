@@ -38,7 +38,7 @@ const char* wanted(Rows rows) {
 }
 
 /// What a call's arguments say.
-struct Call {
+struct TrieEncodeArguments {
     Rows rows;
     InnerQuery query;
     Oid config;  // of documents
@@ -46,14 +46,14 @@ struct Call {
 
 /// The rows of a call: ids and the numbers of their words. Dies with the call's memory context.
 struct EncodedRows {
-    EncodedRows(const Call& arguments, const IdType& type, std::size_t memory_limit)
-        : call(arguments),
+    EncodedRows(const TrieEncodeArguments& given, const IdType& type, std::size_t memory_limit)
+        : arguments(given),
           id_type(type),
           ids(memory_limit),
           numbers(memory_limit),
           words(memory_limit) {}
 
-    const Call call;
+    const TrieEncodeArguments arguments;
     const IdType id_type;
     std::size_t size = 0;
     PackedBytes ids;
@@ -87,7 +87,7 @@ class WordReceiver final : public RowReceiver {
 public:
     explicit WordReceiver(EncodedRows& rows) : rows_(rows) {}
 
-    WantedColumns wanted_columns() const override { return {2, 2, wanted(rows_.call.rows)}; }
+    WantedColumns wanted_columns() const override { return {2, 2, wanted(rows_.arguments.rows)}; }
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool*) override;
@@ -104,7 +104,7 @@ private:
 };
 
 void WordReceiver::check_columns(TupleDesc columns) {
-    const Rows rows = rows_.call.rows;
+    const Rows rows = rows_.arguments.rows;
     // Not of char(n), whose blanks are no part of a word.
     if (!IsBinaryCoercible(base_type_of_column(columns, 1), TEXTOID))
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -122,7 +122,8 @@ void WordReceiver::add_document(std::string_view text) {
     for (std::size_t begin = 0; begin < text.size();) {
         CHECK_FOR_INTERRUPTS();
         const std::size_t end = end_of_piece(text, begin);
-        const ParsedText parsed = parse_piece(rows_.call.config, text.substr(begin, end - begin));
+        const ParsedText parsed =
+            parse_piece(rows_.arguments.config, text.substr(begin, end - begin));
         for (int32 i = 0; i < parsed.curwords; ++i)
             if (!seen_at_position(parsed.words, i))
                 add_word({parsed.words[i].word, parsed.words[i].len});
@@ -135,7 +136,7 @@ void WordReceiver::add_document(std::string_view text) {
 
 void WordReceiver::take_row(const Datum* values, const bool*) {
     const varlena* const text = PG_DETOAST_DATUM_PACKED(values[1]);
-    const bool words = rows_.call.rows == Rows::words;
+    const bool words = rows_.arguments.rows == Rows::words;
     if (words)
         add_word(view_of(text));
     else
@@ -155,7 +156,7 @@ void WordReceiver::take_row(const Datum* values, const bool*) {
 void WordReceiver::report_nulls(int64 rows) {
     const auto count = static_cast<long long>(rows);
     const auto plural = static_cast<unsigned long>(rows);
-    if (rows_.call.rows == Rows::words)
+    if (rows_.arguments.rows == Rows::words)
         ereport(NOTICE, (errmsg_plural("skipped %lld word that is null",
                                        "skipped %lld words that are null", plural, count)));
     else
@@ -164,14 +165,14 @@ void WordReceiver::report_nulls(int64 rows) {
 }
 
 /// Arguments: dictionary, the inner query, id_type where there is one, config for documents.
-Call read_call(FunctionCallInfo fcinfo, Rows rows, bool typed) {
+TrieEncodeArguments read_arguments(FunctionCallInfo fcinfo, Rows rows, bool typed) {
     refuse_null(fcinfo, 0, "dictionary");
-    Call call{};
-    call.rows = rows;
-    call.query.sql = text_argument(fcinfo, 1, rows == Rows::words ? "words" : "docs");
-    call.query.id_type = id_type_argument(fcinfo, 2, typed);
-    if (rows == Rows::documents) call.config = config_argument(fcinfo, typed ? 3 : 2);
-    return call;
+    TrieEncodeArguments arguments{};
+    arguments.rows = rows;
+    arguments.query.sql = text_argument(fcinfo, 1, rows == Rows::words ? "words" : "docs");
+    arguments.query.id_type = id_type_argument(fcinfo, 2, typed);
+    if (rows == Rows::documents) arguments.config = config_argument(fcinfo, typed ? 3 : 2);
+    return arguments;
 }
 
 /// The codes of the words from one place to another among all rows' words.
@@ -201,7 +202,7 @@ Datum code_array(const EncodedRows& rows, const WordLookup& lookup, std::uint64_
 void put_row(const EncodedRows& rows, const WordLookup& lookup, std::size_t row, SetCall& set) {
     bool nulls[2] = {};
     Datum values[2] = {rows.id(row), 0};
-    if (rows.call.rows == Rows::words) {
+    if (rows.arguments.rows == Rows::words) {
         const std::uint32_t code = lookup.codes[rows.number(row)];
         nulls[1] = code == Trie::kNone;
         values[1] = Int64GetDatum(code);
@@ -214,14 +215,14 @@ void put_row(const EncodedRows& rows, const WordLookup& lookup, std::size_t row,
 }
 
 Datum answer(FunctionCallInfo fcinfo, Rows kind, bool typed) {
-    const Call call = read_call(fcinfo, kind, typed);
+    const TrieEncodeArguments arguments = read_arguments(fcinfo, kind, typed);
     SetCall set(fcinfo, kind == Rows::words ? "trie_encode" : "trie_encode_documents");
     const OpenImage dictionary = open_trie_argument(fcinfo, 0, set.context());
     set.times().lap("opening the dictionary");
-    EncodedRows* rows = make_owned<EncodedRows>(set.context(), call, id_type_of(call.query.id_type),
-                                                host_memory_limit());
+    EncodedRows* rows = make_owned<EncodedRows>(
+        set.context(), arguments, id_type_of(arguments.query.id_type), host_memory_limit());
     WordReceiver receiver(*rows);
-    run_inner_query(call.query, receiver);
+    run_inner_query(arguments.query, receiver);
     rows->finish();
     set.times().lap("reading rows");
     // Behind the rows, so that it ends before they do.

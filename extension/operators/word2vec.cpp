@@ -23,7 +23,7 @@ namespace gputext {
 namespace {
 
 /// What a call's arguments say.
-struct Call {
+struct Word2VecArguments {
     const char* docs;
     const char* initial;  // null without
     std::uint32_t min_count;
@@ -81,28 +81,28 @@ std::uint32_t farthest_from_argument(FunctionCallInfo fcinfo, int argument, std:
 
 /// docs, model, dimensions, window_size, negative, sampling, min_count, sample, epochs,
 /// learning_rate, seed, config, initial, farthest, farthest_from_epoch, replicas, batch.
-void read_arguments(FunctionCallInfo fcinfo, Call& call) {
-    TrainingParameters& parameters = call.parameters;
-    call.docs = text_argument(fcinfo, 0, "docs");
+void read_arguments(FunctionCallInfo fcinfo, Word2VecArguments& arguments) {
+    TrainingParameters& parameters = arguments.parameters;
+    arguments.docs = text_argument(fcinfo, 0, "docs");
     parameters.model = model_argument(fcinfo, 1);
     parameters.dimensions = count_argument(fcinfo, 2, "dimensions");
     parameters.window = count_argument(fcinfo, 3, "window_size");
     parameters.negative = count_argument(fcinfo, 4, "negative");
     const bool farthest = farthest_argument(fcinfo, 5);
-    call.min_count = count_argument(fcinfo, 6, "min_count");
-    call.sample = sample_argument(fcinfo, 7);
+    arguments.min_count = count_argument(fcinfo, 6, "min_count");
+    arguments.sample = sample_argument(fcinfo, 7);
     parameters.epochs = count_argument(fcinfo, 8, "epochs");
     parameters.learning_rate = learning_rate_argument(fcinfo, 9, parameters.model);
     refuse_null(fcinfo, 10, "seed");
     parameters.seed = static_cast<std::uint64_t>(PG_GETARG_INT64(10));
-    call.config = config_argument(fcinfo, 11);
-    call.initial = PG_ARGISNULL(12) ? nullptr : text_argument(fcinfo, 12, "initial");
+    arguments.config = config_argument(fcinfo, 11);
+    arguments.initial = PG_ARGISNULL(12) ? nullptr : text_argument(fcinfo, 12, "initial");
     const std::uint32_t far_count = count_argument(fcinfo, 13, "farthest");
     parameters.far_count = farthest ? far_count : 0;
     parameters.farthest_from = farthest_from_argument(fcinfo, 14, parameters.epochs);
-    parameters.shards = count_argument(fcinfo, 15, "replicas");
-    call.own_batch = !PG_ARGISNULL(16);
-    if (call.own_batch) parameters.batch = count_argument(fcinfo, 16, "batch");
+    parameters.replicas = count_argument(fcinfo, 15, "replicas");
+    arguments.own_batch = !PG_ARGISNULL(16);
+    if (arguments.own_batch) parameters.batch = count_argument(fcinfo, 16, "batch");
     Failure failure;
     if (!attempt(failure,
                  [&] { return check_training(parameters, TrainingParameters::kMostWords); }))
@@ -111,38 +111,39 @@ void read_arguments(FunctionCallInfo fcinfo, Call& call) {
 
 // ---- Words ----
 
-void read_initial(const Call& call, TrainingWords& words) {
-    read_model(call.initial, {true, true}, words.model);
+void read_initial(const Word2VecArguments& arguments, TrainingWords& words) {
+    read_model(arguments.initial, {true, true}, words.model);
     const std::size_t dimensions = words.model.dimensions();
-    if (words.model.words() > 0 && dimensions != call.parameters.dimensions)
+    if (words.model.words() > 0 && dimensions != arguments.parameters.dimensions)
         ereport(ERROR,
                 (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                  errmsg("the vectors of initial have %zu dimensions, not %u", dimensions,
-                        call.parameters.dimensions),
+                        arguments.parameters.dimensions),
                  errhint("With dimensions => %zu training goes on from there.", dimensions)));
 }
 
-[[noreturn]] void raise_no_words(const Call& call, const TrainingWords& words) {
+[[noreturn]] void raise_no_words(const Word2VecArguments& arguments, const TrainingWords& words) {
     if (words.reader.vocabulary().size() == 0)
         ereport(ERROR, (errcode(ERRCODE_NO_DATA_FOUND), errmsg("the texts have no words")));
     ereport(ERROR, (errcode(ERRCODE_NO_DATA_FOUND),
-                    errmsg("no word occurs %u times in the texts", call.min_count),
+                    errmsg("no word occurs %u times in the texts", arguments.min_count),
                     errhint("A smaller min_count keeps more of their %u different words.",
                             words.reader.vocabulary().size())));
     pg_unreachable();
 }
 
 /// Reads the model to go on from and the texts, and numbers their words.
-void read_words(Call& call, TrainingWords& words, SetCall& set) {
-    if (call.initial != nullptr) read_initial(call, words);
-    read_tokens(call.docs, words.reader);
+void read_words(Word2VecArguments& arguments, TrainingWords& words, SetCall& set) {
+    if (arguments.initial != nullptr) read_initial(arguments, words);
+    read_tokens(arguments.docs, words.reader);
     set.times().lap("reading rows");
-    words.choose(call.min_count);
+    words.choose(arguments.min_count);
     set.times().lap("numbering words");
-    if (words.tokens.size() == 0) raise_no_words(call, words);
-    TrainingParameters& parameters = call.parameters;
+    if (words.tokens.size() == 0) raise_no_words(arguments, words);
+    TrainingParameters& parameters = arguments.parameters;
     parameters.far_count = std::min(parameters.far_count, words.size() - 1);
-    if (!call.own_batch) parameters.batch = usual_batch(words.tokens.size(), parameters.shards);
+    if (!arguments.own_batch)
+        parameters.batch = usual_batch(words.tokens.size(), parameters.replicas);
 }
 
 // ---- Rows ----
@@ -190,15 +191,16 @@ void report_hub(const Training::Hub& hub) {
 }
 
 Datum answer(FunctionCallInfo fcinfo) {
-    Call call{};
-    read_arguments(fcinfo, call);
+    Word2VecArguments arguments{};
+    read_arguments(fcinfo, arguments);
     SetCall set(fcinfo, "word2vec");
-    auto* words = make_owned<TrainingWords>(set.context(), call.config, host_memory_limit());
-    read_words(call, *words, set);
-    check_training_memory(call.parameters, words->size(), words->tokens.size());
-    auto* training = make_owned<WordTraining>(set.context(), call.parameters, call.sample, *words);
+    auto* words = make_owned<TrainingWords>(set.context(), arguments.config, host_memory_limit());
+    read_words(arguments, *words, set);
+    check_training_memory(arguments.parameters, words->size(), words->tokens.size());
+    auto* training =
+        make_owned<WordTraining>(set.context(), arguments.parameters, arguments.sample, *words);
     run_computation(*training, set.times(), set.context());
-    put_rows(*words, training->model, call.parameters.dimensions, set);
+    put_rows(*words, training->model, arguments.parameters.dimensions, set);
     report_hub(training->hub);
     words->release();
     set.end();

@@ -29,7 +29,7 @@ const char* const kWanted =
     "The inner query must give an id and two arrays of tokens of type text[], in this order.";
 
 /// What a call's arguments say.
-struct Call {
+struct WordMoversArguments {
     const char* model;
     InnerQuery pairs;
     MoversMethod method;
@@ -156,11 +156,12 @@ void PairReceiver::check_columns(TupleDesc columns) {
 // ---- The computation ----
 
 /// What a call needs until its last row; dies with the call's memory context.
-class Work : public Computation {
+class WordMoversComputation : public Computation {
 public:
-    Work(const Call& call, const IdType& id_type, std::size_t memory_limit)
+    WordMoversComputation(const WordMoversArguments& arguments, const IdType& id_type,
+                          std::size_t memory_limit)
         : model(memory_limit), pairs(id_type, memory_limit) {
-        parameters_.method = call.method;
+        parameters_.method = arguments.method;
         parameters_.memory_limit = memory_limit;
     }
 
@@ -219,18 +220,18 @@ MoversMethod method_argument(FunctionCallInfo fcinfo, int argument) {
 
 /// Arguments: model, pairs, id_type where there is one, method.
 Datum answer(FunctionCallInfo fcinfo, bool typed) {
-    Call call{};
-    call.model = text_argument(fcinfo, 0, "model");
-    call.pairs.sql = text_argument(fcinfo, 1, "pairs");
-    call.pairs.id_type = id_type_argument(fcinfo, 2, typed);
-    call.method = method_argument(fcinfo, typed ? 3 : 2);
+    WordMoversArguments arguments{};
+    arguments.model = text_argument(fcinfo, 0, "model");
+    arguments.pairs.sql = text_argument(fcinfo, 1, "pairs");
+    arguments.pairs.id_type = id_type_argument(fcinfo, 2, typed);
+    arguments.method = method_argument(fcinfo, typed ? 3 : 2);
 
     SetCall set(fcinfo, "word_movers_distance");
-    Work* work =
-        make_owned<Work>(set.context(), call, id_type_of(call.pairs.id_type), host_memory_limit());
-    read_model(call.model, {}, work->model);
+    WordMoversComputation* work = make_owned<WordMoversComputation>(
+        set.context(), arguments, id_type_of(arguments.pairs.id_type), host_memory_limit());
+    read_model(arguments.model, {}, work->model);
     PairReceiver receiver(work->model.vocabulary(), work->pairs);
-    run_inner_query(call.pairs, receiver);
+    run_inner_query(arguments.pairs, receiver);
     work->pairs.finish();
     set.times().lap("reading rows");
     run_computation(*work, set.times(), set.context());

@@ -223,14 +223,14 @@ private:
         StreamTimer entries_timer(times_ != nullptr, work_.stream);
         StreamTimer steps_timer(times_ != nullptr, work_.stream);
         entries_timer.begin();
-        GPUTEXT_TRY(entries_.make(keep_.data(), part.epoch, part.shard, execution));
+        GPUTEXT_TRY(entries_.make(keep_.data(), part.epoch, part.replica, execution));
         entries_timer.end();
         GPUTEXT_TRY(upload_farthest(part));
         const TrainingSteps steps(entries_.size(), parameters_.batch);
         job_.entries = entries_.data();
         job_.entry_count = entries_.size();
         job_.window_key =
-            random_key(parameters_.seed, TrainerParameters::kWindowUse + part.shard, part.epoch);
+            random_key(parameters_.seed, TrainerParameters::kWindowUse + part.replica, part.epoch);
         job_.epoch = part.epoch;
         job_.length = steps.length;
         if (steps.length > 0)
@@ -238,7 +238,7 @@ private:
                 static_cast<std::uint32_t>((entries_.size() + steps.length - 1) / steps.length);
         const std::uint64_t begin = steps.begin(part.part, part.parts);
         const std::uint64_t end = steps.begin(part.part + 1, part.parts);
-        const ShardRange range = shard_range(parameters_, tokens_.words.size(), part.shard);
+        const ReplicaRange range = replica_range(parameters_, tokens_.words.size(), part.replica);
         const std::uint64_t tokens = range.end - range.first;
         const std::uint64_t part_tokens =
             tokens * (part.part + 1) / part.parts - tokens * part.part / part.parts;

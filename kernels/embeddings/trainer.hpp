@@ -6,7 +6,7 @@
 // request is looked at.
 //
 // Memory: two rows and their sums for each word, 4 bytes an element each, of dimensions rounded up
-// to what a warp reads at once; 4 bytes a token of a shard, and 4 a token of all where memory
+// to what a warp reads at once; 4 bytes a token of a replica, and 4 a token of all where memory
 // suffices, else they are copied anew for each epoch; some numbers for each word.
 
 #pragma once

@@ -45,7 +45,7 @@ Status run_quads(const DeviceQueries& query, const DeviceRows& items, double* si
         items.dimensions % kQuad != 0 ||
         reinterpret_cast<std::uintptr_t>(elements) % sizeof(float4) != 0)
         return {};
-    HalfFilterDevice device;
+    Fp16FilterDevice device;
     GPUTEXT_TRY(device.look());
     if (device.capability < 80 || device.shared_bytes < kBytes) return {};
     done = true;

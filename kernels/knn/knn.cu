@@ -83,7 +83,7 @@ struct Plan {
 
     /// Where half precision can help: takes more memory for the same number of rows.
     void use_half(std::size_t memory, const Vectors& queries, const Vectors& items) {
-        const HalfSearch::Bytes more = HalfSearch::bytes(items);
+        const Fp16Search::Bytes more = Fp16Search::bytes(items);
         Plan with = *this;
         with.half = true;
         with.shape.scored = !shape.open;
@@ -93,7 +93,7 @@ struct Plan {
                           NeighbourLists::bytes_per_query(shape);
         const std::size_t least =
             with.fixed + std::min<std::size_t>(queries.rows, kGroupQueries) * with.per_query +
-            HalfSearch::kLeastItems * with.per_item;
+            Fp16Search::kLeastItems * with.per_item;
         if (memory >= least) *this = with;
     }
 
@@ -119,7 +119,7 @@ struct Plan {
 class Knn {
 public:
     Knn(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
-        const RowKeys& keys, const Plan& plan, const HalfFilterDevice& device,
+        const RowKeys& keys, const Plan& plan, const Fp16FilterDevice& device,
         const DeviceWork& work, UploadRing& ring, Execution& execution, bool measure)
         : parameters_(parameters),
           queries_(queries),
@@ -255,7 +255,7 @@ private:
 
     Status search_batch(NeighbourSearch& search, const DirectFilterInput& input, std::uint32_t end,
                         bool is_first, bool open) {
-        const bool small = is_first && end - input.first_item < HalfSearch::kLeastItems;
+        const bool small = is_first && end - input.first_item < Fp16Search::kLeastItems;
         if (!plan_.half || (small && !open)) {
             search_timer_.begin();
             GPUTEXT_TRY(search.search_directly(input, {nullptr, tile_.rows}, input.first_item, end,
@@ -285,7 +285,7 @@ private:
     const Vectors& items_;
     const RowKeys& keys_;
     const Plan& plan_;
-    const HalfFilterDevice& device_;
+    const Fp16FilterDevice& device_;
     cudaStream_t stream_;
     UploadRing& ring_;
     Execution& execution_;
@@ -293,7 +293,7 @@ private:
 
     StreamEvent event_;
     NeighbourLists lists_, tied_;
-    HalfSearch half_;
+    Fp16Search half_;
     DeviceBuffer<std::uint8_t> raw_queries_, item_elements_;
     DeviceBuffer<double> query_elements_, query_squares_, item_squares_;
     DeviceBuffer<std::uint32_t> query_keys_, item_keys_;
@@ -309,12 +309,12 @@ private:
 
 /// Whether the filter in half precision is worth its preparation, and holds.
 bool half_helps(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
-                double largest, const HalfFilterDevice& device, const Plan& plan) {
+                double largest, const Fp16FilterDevice& device, const Plan& plan) {
     constexpr std::size_t kFewQueries = 16;
     const std::size_t padded = (items.dimensions + 15) / 16 * 16;
-    return HalfSpaceChoice::usable(parameters.metric, items, largest) &&
+    return Fp16SpaceChoice::usable(parameters.metric, items, largest) &&
            device.can_filter(static_cast<std::uint32_t>(padded)) && queries.rows > kFewQueries &&
-           items.rows >= HalfSearch::kLeastItems && plan.shape.is_short() &&
+           items.rows >= Fp16Search::kLeastItems && plan.shape.is_short() &&
            (plan.shape.open || 8 * parameters.k <= items.rows);
 }
 
@@ -335,7 +335,7 @@ Status run(const KnnParameters& parameters, const Vectors& queries, const Vector
         return {ErrorCode::out_of_memory, "finding neighbours takes " + std::to_string(least) +
                                               " bytes of device memory, and " +
                                               std::to_string(work.bytes) + " may be taken"};
-    HalfFilterDevice device;
+    Fp16FilterDevice device;
     GPUTEXT_TRY(device.look());
     if (half_helps(parameters, queries, items, *largest_item, device, plan))
         plan.use_half(work.bytes, queries, items);
@@ -346,15 +346,13 @@ Status run(const KnnParameters& parameters, const Vectors& queries, const Vector
 
 }  // namespace
 
-KnnBytes nearest_neighbours_bytes(const KnnParameters& parameters, const Vectors& queries,
-                                  const Vectors& items) {
+KnnBytes knn_bytes(const KnnParameters& parameters, const Vectors& queries, const Vectors& items) {
     return Plan(parameters, queries, items).bytes(queries, items);
 }
 
-Result<Neighbours> nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
-                                      const Vectors& items, const RowKeys& keys,
-                                      const DeviceWork& work, UploadRing& ring,
-                                      Execution& execution, KnnCounts* counts) {
+Result<Neighbours> knn(const KnnParameters& parameters, const Vectors& queries,
+                       const Vectors& items, const RowKeys& keys, const DeviceWork& work,
+                       UploadRing& ring, Execution& execution, KnnCounts* counts) {
     Neighbours answer;
     KnnCounts uncounted;
     Status status = run(parameters, queries, items, keys, work, ring, execution, answer,

@@ -30,23 +30,21 @@ struct KnnCounts {
     std::uint64_t rescored = 0;
 };
 
-/// The fewest bytes of device memory that nearest_neighbours can do with: one query beside a few
+/// The fewest bytes of device memory that knn can do with: one query beside a few
 /// items. With `good` nothing has to be done twice or copied twice.
 struct KnnBytes {
     std::size_t least;
     std::size_t good;
 };
-KnnBytes nearest_neighbours_bytes(const KnnParameters& parameters, const Vectors& queries,
-                                  const Vectors& items);
+KnnBytes knn_bytes(const KnnParameters& parameters, const Vectors& queries, const Vectors& items);
 
-/// As gputext::nearest_neighbours, on the current device, in `work.bytes` of its memory; of the
+/// As gputext::knn, on the current device, in `work.bytes` of its memory; of the
 /// parameters, memory_limit and simd are the CPU's and mean nothing here. Dense vectors only. The
 /// ring serves nothing else meanwhile.
 /// Errors: the operator's; invalid_argument for sparse vectors; out_of_memory, which says how much
 /// is needed; device_error, device_lost.
-Result<Neighbours> nearest_neighbours(const KnnParameters& parameters, const Vectors& queries,
-                                      const Vectors& items, const RowKeys& keys,
-                                      const DeviceWork& work, UploadRing& ring,
-                                      Execution& execution, KnnCounts* counts = nullptr);
+Result<Neighbours> knn(const KnnParameters& parameters, const Vectors& queries,
+                       const Vectors& items, const RowKeys& keys, const DeviceWork& work,
+                       UploadRing& ring, Execution& execution, KnnCounts* counts = nullptr);
 
 }  // namespace gputext::gpu

@@ -12,7 +12,7 @@ namespace gputext::gpu {
 
 /// As gputext::local_outlier_factors, the neighbours searched on the current device in `work.bytes`
 /// of its memory; what remains is O(neighbours), and the host's. Dense vectors only. The ring
-/// serves nothing else meanwhile. Errors: the operator's, and those of gpu::nearest_neighbours.
+/// serves nothing else meanwhile. Errors: the operator's, and those of gpu::knn.
 Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
                                                   const Vectors& items, const DeviceWork& work,
                                                   UploadRing& ring, Execution& execution);

@@ -79,13 +79,13 @@ public:
         const std::size_t taken = all_items + tile;
         keep_scores = scores > 0 && for_items_ == all_items && available >= taken + scores;
         if (keep_scores) for_queries_ = tile;
-        for_hot_ = for_items_ == all_items && available > taken ? available - taken : 0;
-        if (for_hot_ > 0 && !keep_scores) for_queries_ = tile;
+        for_dense_ = for_items_ == all_items && available > taken ? available - taken : 0;
+        if (for_dense_ > 0 && !keep_scores) for_queries_ = tile;
     }
 
-    /// Plan of the hot terms: queries in all and at a time, and their memory.
-    HotTermsMemory::Plan hot(std::size_t tile, std::size_t elements) const {
-        return {queries_.rows, tile, elements, keep_scores ? 0 : for_hot_};
+    /// Plan of the dense terms: queries in all and at a time, and their memory.
+    DenseTermsMemory::Plan dense(std::size_t tile, std::size_t elements) const {
+        return {queries_.rows, tile, elements, keep_scores ? 0 : for_dense_};
     }
 
     /// Where a tile of queries from `begin` on ends.
@@ -116,7 +116,7 @@ private:
     const Vectors& items_;
     std::size_t fixed_;  // with the factors
     std::size_t per_query_;
-    std::size_t for_queries_ = 0, for_items_ = 0, for_hot_ = 0;
+    std::size_t for_queries_ = 0, for_items_ = 0, for_dense_ = 0;
 };
 
 /// The most rows and elements of a division, and of how many parts it is.
@@ -186,8 +186,8 @@ private:
         GPUTEXT_TRY(part_.allocate(parts.rows, parts.elements, stream_));
         GPUTEXT_TRY(index_.allocate((parts.rows + kTermTile - 1) / kTermTile, items_.dimensions,
                                     parts.elements, stream_));
-        hot_plan_ = plan_.hot(tiles.rows, tiles.elements);
-        may_guess_ = plan_.shape.is_short() && !plan_.shape.open && hot_plan_.bytes > 0;
+        dense_plan_ = plan_.dense(tiles.rows, tiles.elements);
+        may_guess_ = plan_.shape.is_short() && !plan_.shape.open && dense_plan_.bytes > 0;
         return search_.allocate(
             plan_.shape, static_cast<std::uint32_t>(tiles.rows), items_.rows, plan_.keep_scores,
             [this] { return pieces_.take(search_.lists(), tile_.view().rows.rows, budget_); },
@@ -209,14 +209,15 @@ private:
 
     Status look_at_frequent_terms() {
         constexpr std::size_t kManyQueries = 64;
-        GPUTEXT_TRY(hot_.build(index_.view(), hot_plan_, stream_));
-        heavy_.clear();
-        const std::size_t bytes = HeavyTermsMemory::bytes(index_.view()) +
-                                  hot_plan_.tile * LightQueriesMemory::bytes_per_row +
-                                  hot_plan_.tile_elements * LightQueriesMemory::bytes_per_element;
-        if (hot_.view().padded > 0 || hot_plan_.queries < kManyQueries || bytes > hot_plan_.bytes)
+        GPUTEXT_TRY(dense_.build(index_.view(), dense_plan_, stream_));
+        bounded_.clear();
+        const std::size_t bytes = BoundedTermsMemory::bytes(index_.view()) +
+                                  dense_plan_.tile * LightQueriesMemory::bytes_per_row +
+                                  dense_plan_.tile_elements * LightQueriesMemory::bytes_per_element;
+        if (dense_.view().padded > 0 || dense_plan_.queries < kManyQueries ||
+            bytes > dense_plan_.bytes)
             return {};
-        return heavy_.build(index_.view(), stream_);
+        return bounded_.build(index_.view(), stream_);
     }
 
     Status search_tile(std::size_t begin, std::size_t end, Neighbours& answer) {
@@ -230,7 +231,7 @@ private:
         for (std::size_t first = 0; first < items_.rows;) {
             const std::size_t last = plan_.end_of_items(first);
             GPUTEXT_TRY(load_items(first, last));
-            GPUTEXT_TRY(search_.search(index_.view(), hot_.view(), heavy_.view(),
+            GPUTEXT_TRY(search_.search(index_.view(), dense_.view(), bounded_.view(),
                                        static_cast<std::uint32_t>(first)));
             GPUTEXT_TRY(execution_.checkpoint());
             first = last;
@@ -256,9 +257,9 @@ private:
     TermQueriesMemory tile_;
     TermRowsMemory part_;
     TermIndexMemory index_;
-    HotTermsMemory hot_;
-    HeavyTermsMemory heavy_;
-    HotTermsMemory::Plan hot_plan_{};
+    DenseTermsMemory dense_;
+    BoundedTermsMemory bounded_;
+    DenseTermsMemory::Plan dense_plan_{};
     bool may_guess_ = false;
     TermSearch search_;
     MemoryBudget budget_;
@@ -291,16 +292,15 @@ Status run(const TermKnnParameters& parameters, std::span<const double> factors,
 
 }  // namespace
 
-TermKnnBytes term_neighbours_bytes(const TermKnnParameters& parameters, const Vectors& queries,
-                                   const Vectors& items) {
+TermKnnBytes term_knn_bytes(const TermKnnParameters& parameters, const Vectors& queries,
+                            const Vectors& items) {
     return Plan(parameters, queries, items).bytes();
 }
 
-Result<Neighbours> term_neighbours(const TermKnnParameters& parameters,
-                                   std::span<const double> factors, const Vectors& queries,
-                                   const Vectors& items, const RowKeys& keys,
-                                   const DeviceWork& work, UploadRing& ring, Execution& execution,
-                                   TermKnnCounts* counts) {
+Result<Neighbours> term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
+                            const Vectors& queries, const Vectors& items, const RowKeys& keys,
+                            const DeviceWork& work, UploadRing& ring, Execution& execution,
+                            TermKnnCounts* counts) {
     Neighbours answer;
     TermKnnCounts uncounted;
     Status status = run(parameters, factors, queries, items, keys, work, ring, execution, answer,

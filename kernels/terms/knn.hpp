@@ -40,23 +40,22 @@ struct TermKnnCounts {
     std::uint64_t escalated = 0;
 };
 
-/// The fewest bytes of device memory that term_neighbours() can do with: one query beside one tile
+/// The fewest bytes of device memory that term_knn() can do with: one query beside one tile
 /// of items. With `good` nothing has to be done twice or copied twice.
 struct TermKnnBytes {
     std::size_t least;
     std::size_t good;
 };
-TermKnnBytes term_neighbours_bytes(const TermKnnParameters& parameters, const Vectors& queries,
-                                   const Vectors& items);
+TermKnnBytes term_knn_bytes(const TermKnnParameters& parameters, const Vectors& queries,
+                            const Vectors& items);
 
-/// As gputext::term_neighbours, on the current device, in `work.bytes` of its memory; of the
+/// As gputext::term_knn, on the current device, in `work.bytes` of its memory; of the
 /// parameters, memory_limit and simd are the CPU's and mean nothing here. The ring serves nothing
 /// else meanwhile.
 /// Errors: the operator's; out_of_memory, which says how much is needed; device_error, device_lost.
-Result<Neighbours> term_neighbours(const TermKnnParameters& parameters,
-                                   std::span<const double> factors, const Vectors& queries,
-                                   const Vectors& items, const RowKeys& keys,
-                                   const DeviceWork& work, UploadRing& ring, Execution& execution,
-                                   TermKnnCounts* counts = nullptr);
+Result<Neighbours> term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
+                            const Vectors& queries, const Vectors& items, const RowKeys& keys,
+                            const DeviceWork& work, UploadRing& ring, Execution& execution,
+                            TermKnnCounts* counts = nullptr);
 
 }  // namespace gputext::gpu

@@ -60,8 +60,9 @@ struct Plan {
         return all ? AllSimilarities::bytes_of_row(words)
                    : NearestWordsMemory::bytes_of_word(top_k);
     }
-    std::uint64_t heavy_bytes() const {
-        return std::uint64_t{kMostHeavy} * index.padded * (wide ? 8 : 4) + (std::uint64_t{8} << 20);
+    std::uint64_t divided_bytes() const {
+        return std::uint64_t{kMostDivided} * index.padded * (wide ? 8 : 4) +
+               (std::uint64_t{8} << 20);
     }
     std::uint64_t scratch() const {
         return 2 * std::uint64_t{index.padded} * index.padded * (wide ? 8 : 4);
@@ -80,7 +81,7 @@ void cut_words(Plan& plan, std::uint32_t tile) {
 }
 
 /// Dense columns that fit into so many bytes beside their products, and are multiplied soon enough.
-std::uint32_t most_hot(const Plan& plan, WordMeasure measure, std::uint64_t bytes) {
+std::uint32_t most_dense(const Plan& plan, WordMeasure measure, std::uint64_t bytes) {
     if (bytes <= plan.scratch()) return 0;
     const unsigned matrices = measure == WordMeasure::lin      ? 3
                               : measure == WordMeasure::cosine ? 2
@@ -105,10 +106,10 @@ Plan plan_search(const SimilarityParameters& parameters, const FeatureRows& feat
     plan.wide = plan.all || parameters.measure == WordMeasure::cosine ||
                 (parameters.measure == WordMeasure::lin && largest > UINT32_MAX / 2);
     plan.index.measure = parameters.measure;
-    if (choices.hot_share > 0) plan.index.hot_share = choices.hot_share;
+    if (choices.dense_share > 0) plan.index.dense_share = choices.dense_share;
     const std::uint32_t rows = plan.end - plan.first;
     const bool product = !plan.all && !choices.no_product && has_word_product() &&
-                         (plan.words >= kLeastForProduct || choices.hot_share > 0);
+                         (plan.words >= kLeastForProduct || choices.dense_share > 0);
     const std::uint32_t largest_tile = most_tile_words(plan.wide);
     const std::uint32_t tile =
         choices.tile > 0 ? std::min(choices.tile, largest_tile) : largest_tile;
@@ -126,10 +127,10 @@ Plan plan_search(const SimilarityParameters& parameters, const FeatureRows& feat
          plan.all ? std::max<std::uint64_t>(1, AllSimilarities::kMostElements / plan.words)
                   : rows}));
     if (plan.part < rows) return plan;
-    const std::uint64_t for_heavy = plan.heavy_bytes() + std::uint64_t{4} * plan.words;
-    if (!plan.all && for_rows >= rows * of_row + for_heavy) {
-        plan.index.most_heavy = kMostHeavy;
-        plan.index.heavy_features = choices.heavy;
+    const std::uint64_t for_divided = plan.divided_bytes() + std::uint64_t{4} * plan.words;
+    if (!plan.all && for_rows >= rows * of_row + for_divided) {
+        plan.index.most_divided = kMostDivided;
+        plan.index.divided_from = choices.divided;
     }
     if (!product) return plan;
     // Smaller tiles have smaller products.
@@ -140,11 +141,11 @@ Plan plan_search(const SimilarityParameters& parameters, const FeatureRows& feat
         bytes = WordIndexMemory::bytes(features, with.index.tiles(), with.index.padded, 0,
                                        parameters.measure);
         const std::uint64_t taken = bytes.kept + rows * of_row + kSmallBuffers +
-                                    (plan.index.most_heavy > 0 ? for_heavy : 0);
-        with.index.most_hot = memory > taken && memory >= bytes.making + kSmallBuffers
-                                  ? most_hot(with, parameters.measure, memory - taken)
-                                  : 0;
-        if (with.index.most_hot >= 1024 || (with.index.most_hot > 0 && smaller <= 4096))
+                                    (plan.index.most_divided > 0 ? for_divided : 0);
+        with.index.most_dense = memory > taken && memory >= bytes.making + kSmallBuffers
+                                    ? most_dense(with, parameters.measure, memory - taken)
+                                    : 0;
+        if (with.index.most_dense >= 1024 || (with.index.most_dense > 0 && smaller <= 4096))
             return with;
         if (smaller <= 4096) return plan;
         smaller /= 2;
@@ -184,15 +185,16 @@ public:
             GPUTEXT_TRY(all_.allocate(plan_.part, plan_.words, stream_));
         else
             GPUTEXT_TRY(nearest_.allocate(plan_.part, plan_.top_k, stream_));
-        if (index_.view().hot > 0) {
+        if (index_.view().dense > 0) {
             const std::size_t size =
                 std::size_t{plan_.index.padded} * plan_.index.padded * (plan_.wide ? 2 : 1);
             GPUTEXT_TRY(sums_.allocate(size, stream_));
             GPUTEXT_TRY(mirrored_.allocate(size, stream_));
         }
-        if (index_.heavy() > 0)
-            GPUTEXT_TRY(heavy_sums_.allocate(
-                std::size_t{index_.heavy()} * plan_.index.padded * (plan_.wide ? 2 : 1), stream_));
+        if (index_.divided() > 0)
+            GPUTEXT_TRY(divided_sums_.allocate(
+                std::size_t{index_.divided()} * plan_.index.padded * (plan_.wide ? 2 : 1),
+                stream_));
         parts_ = parts;
         if (answer != nullptr) GPUTEXT_TRY(begin_answer(*answer));
         for (std::uint32_t part = 0; part < parts; ++part) {
@@ -213,8 +215,8 @@ public:
         times.score_ms = score_timer_.milliseconds();
         times.sort_ms = sort_timer_.milliseconds();
         times.facts = index_.facts();
-        times.hot = index_.view().hot;
-        times.heavy = index_.heavy();
+        times.dense = index_.view().dense;
+        times.divided = index_.divided();
         times.tiles = plan_.index.tiles();
         times.parts = parts_;
         times.product_operations = operations_;
@@ -247,10 +249,10 @@ private:
 
     /// Compares the words of tile i with those of tile j, and the other way round.
     Status compare(std::uint32_t i, Span own, std::uint32_t j, Span other) {
-        const bool hot = index_.view().hot > 0;
+        const bool dense = index_.view().dense > 0;
         const void* sums = nullptr;
         const void* mirrored = nullptr;
-        if (hot) {
+        if (dense) {
             if (i == j || own.empty()) {
                 // Rows are those of tile j alone.
                 GPUTEXT_TRY(multiply(j, i, sums_.data(), i == j ? sums_.data() : nullptr));
@@ -332,7 +334,7 @@ private:
     }
 
     /// Words beside a tile, in launches of at most some 20 ms, unless few words have most features.
-    Status score(std::uint32_t rows_tile, Span rows, std::uint32_t tile, const void* hot) {
+    Status score(std::uint32_t rows_tile, Span rows, std::uint32_t tile, const void* dense) {
         if (rows.empty()) return {};
         const double work = index_.facts().cold_work / plan_.words / plan_.index.tiles();
         const auto at_once =
@@ -343,16 +345,16 @@ private:
         job.tile = tile;
         job.tile_first = tile_begin(tile);
         job.tile_words = tile_end(tile) - tile_begin(tile);
-        job.hot = hot;
-        job.hot_stride = plan_.index.padded;
-        job.hot_first = tile_begin(rows_tile);
+        job.dense = dense;
+        job.dense_stride = plan_.index.padded;
+        job.dense_first = tile_begin(rows_tile);
         if (plan_.all) {
             job.all_stride = plan_.words;
         } else {
             job.nearest = nearest_.view;
-            job.heavy_sums = heavy_sums_.data();
-            job.heavy_stride = plan_.index.padded;
-            job.heavy_parts = index_.heavy_parts();
+            job.divided_sums = divided_sums_.data();
+            job.divided_stride = plan_.index.padded;
+            job.word_parts = index_.word_parts();
         }
         for (std::uint32_t first = rows.begin; first < rows.end;) {
             job.first = first;
@@ -442,7 +444,7 @@ private:
     cudaStream_t stream_;
     Execution& execution_;
     StreamTimer index_timer_, product_timer_, score_timer_, sort_timer_;
-    DeviceBuffer<std::uint32_t> sums_, mirrored_, heavy_sums_;
+    DeviceBuffer<std::uint32_t> sums_, mirrored_, divided_sums_;
     NearestWordsMemory nearest_;
     AllSimilarities all_;
     std::uint32_t part_begin_ = 0, parts_ = 0;
@@ -495,8 +497,8 @@ Result<Answer> finished(Status status, Answer&& answer, cudaStream_t stream) {
 
 }  // namespace
 
-WordThesaurusBytes word_thesaurus_bytes(const SimilarityParameters& parameters,
-                                        const FeatureRows& features) {
+WordSimilarityBytes word_similarity_bytes(const SimilarityParameters& parameters,
+                                          const FeatureRows& features) {
     // Plan for words whose sums fit into 32 bits.
     const Plan plan = plan_search(parameters, features, 0, 0, {});
     return {plan.least, plan.good};

@@ -26,27 +26,27 @@ namespace gputext::gpu {
 /// For those who measure, on the device.
 struct WordTimes {
     double weigh_ms = 0, index_ms = 0, product_ms = 0, score_ms = 0, sort_ms = 0;
-    WordCountTimes count;
+    CooccurrenceTimes count;
     WordIndexFacts facts;
-    std::uint32_t hot = 0, heavy = 0, tiles = 0, parts = 0;
+    std::uint32_t dense = 0, divided = 0, tiles = 0, parts = 0;
     double product_operations = 0;  // multiplications and additions of dense features
     std::uint64_t stored = 0;       // features
 };
 
 /// What is chosen by itself, but for tests and those who measure.
 struct WordChoices {
-    double hot_share = 0;     // from which share of the words on a feature is dense; 0: by itself
-    std::uint32_t tile = 0;   // words of a tile at most; 0: by itself
-    bool no_product = false;  // no dense features
-    std::uint64_t heavy = 0;  // features from which on a word's are divided; 0: by itself
+    double dense_share = 0;     // from which share of the words on a feature is dense; 0: by itself
+    std::uint32_t tile = 0;     // words of a tile at most; 0: by itself
+    bool no_product = false;    // no dense features
+    std::uint64_t divided = 0;  // features from which on a word's are divided; 0: by itself
 };
 
 /// The fewest bytes of device memory, beside the features; and with which nothing is done twice.
-struct WordThesaurusBytes {
+struct WordSimilarityBytes {
     std::uint64_t least, good;
 };
-WordThesaurusBytes word_thesaurus_bytes(const SimilarityParameters& parameters,
-                                        const FeatureRows& features);
+WordSimilarityBytes word_similarity_bytes(const SimilarityParameters& parameters,
+                                          const FeatureRows& features);
 
 /// As gputext::word_similarities, on the current device, in `work.bytes` of its memory beside the
 /// features; of the parameters, memory_limit and simd are the CPU's and mean nothing here. With

@@ -71,7 +71,7 @@ Result<std::unique_ptr<ResidentTrie>> ResidentTrie::load(std::span<const std::ui
 }
 
 Status ResidentTrie::read_front(std::span<const std::uint8_t> image, cudaStream_t stream) {
-    const Result<FrontLayout> layout = read_front_layout(image);
+    const Result<FrontCodedLayout> layout = read_front_layout(image);
     if (!layout.ok()) return layout.status();
     GPUTEXT_TRY(symbols_.upload({&layout->symbols, 1}, stream));
     GPUTEXT_TRY(lines_.allocate(layout->bucket_count, stream));

@@ -38,7 +38,7 @@ public:
     /// Finds a dictionary by the key that it was loaded with.
     std::uint64_t hash() const { return hash_; }
     /// The one of the dictionary's structure.
-    const FrontDictionary& front() const { return front_; }
+    const FrontCodedDictionary& front() const { return front_; }
     const XbwDictionary& xbw() const { return xbw_; }
     std::size_t bytes() const { return bytes_; }
 
@@ -54,7 +54,7 @@ private:
     DeviceBuffer<SymbolTable> symbols_;
     DeviceBuffer<BucketLine> lines_;
     DeviceBuffer<std::uint16_t> table_;
-    FrontDictionary front_;
+    FrontCodedDictionary front_;
     XbwDictionary xbw_;
 };
 

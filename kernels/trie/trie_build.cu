@@ -28,9 +28,9 @@ __global__ void find_longest(DeviceWords words, unsigned long long* longest) {
     if (threadIdx.x % 32 == 0) atomicMax(longest, own);
 }
 
-class FrontBuild {
+class FrontCodedBuild {
 public:
-    FrontBuild(const Words& words, cudaStream_t stream, UploadRing& ring, Execution& execution)
+    FrontCodedBuild(const Words& words, cudaStream_t stream, UploadRing& ring, Execution& execution)
         : host_words_(words), stream_(stream), ring_(ring), execution_(execution) {}
 
     /// Nothing when the host has to do it.
@@ -42,7 +42,7 @@ public:
         GPUTEXT_TRY(order_words(words_, host_words_, stream_, execution_, order_));
         GPUTEXT_TRY(choose_symbols());
         execution_.begin_phase("packing words", 0);
-        FrontPacking packing;
+        FrontCodedPacking packing;
         GPUTEXT_TRY(packing.measure(words_, order_, table_.data(), stream_));
         GPUTEXT_TRY(check_front_size(packing.payload(), longest));
         GPUTEXT_TRY(execution_.checkpoint());
@@ -101,20 +101,20 @@ private:
                        std::min<std::size_t>(kBucketWords, order_.count - last_begin));
         std::vector<std::string_view> sample;
         for (const std::uint32_t number : numbers) sample.push_back(host_words_[number]);
-        symbols_ = front_symbols(sample, execution_.stop());
+        symbols_ = front_coded_symbols(sample, execution_.stop());
         const CodeTable table = code_table_of(symbols_);
         GPUTEXT_TRY(table_.upload({&table, 1}, stream_));
         GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "choosing symbols"));
         return execution_.checkpoint();
     }
 
-    Status make_image(FrontPacking& packing, std::vector<std::uint8_t>& image) {
-        TrieHeader header = front_header(order_.count, symbols_, packing.payload());
+    Status make_image(FrontCodedPacking& packing, std::vector<std::uint8_t>& image) {
+        TrieHeader header = front_coded_header(order_.count, symbols_, packing.payload());
         header.longest = packing.statistics().longest;
         header.text_bytes = packing.statistics().text_bytes;
         for (const std::uint32_t bits : packing.statistics().alphabet)
             header.alphabet += static_cast<std::uint32_t>(std::popcount(bits));
-        const FrontPlaces places(header);
+        const FrontCodedPlaces places(header);
         DeviceBuffer<std::uint8_t> on_device;
         GPUTEXT_TRY(on_device.allocate(header.bytes, stream_));
         GPUTEXT_TRY(packing.write(on_device.data() + places.separators,
@@ -154,9 +154,9 @@ std::size_t build_bytes(const Words& words) {
     // a bucket a separator and an offset.
     const std::uint64_t image = 2 * words.byte_count() + 4 * words.size();
     return given + kSmallBuffers +
-           std::max<std::uint64_t>(
-               word_order_bytes(words.size()),
-               words.size() * sizeof(std::uint32_t) + FrontPacking::bytes(words.size()) + image);
+           std::max<std::uint64_t>(word_order_bytes(words.size()),
+                                   words.size() * sizeof(std::uint32_t) +
+                                       FrontCodedPacking::bytes(words.size()) + image);
 }
 
 Result<std::vector<std::uint8_t>> build_trie(TrieStructure structure, const Words& words,
@@ -165,7 +165,7 @@ Result<std::vector<std::uint8_t>> build_trie(TrieStructure structure, const Word
     if (structure == TrieStructure::front && words.size() > 0 &&
         words.size() <= kMostOrderedWords && build_bytes(words) <= work.bytes) {
         std::optional<std::vector<std::uint8_t>> image;
-        GPUTEXT_TRY(FrontBuild(words, work.stream, ring, execution).run(image));
+        GPUTEXT_TRY(FrontCodedBuild(words, work.stream, ring, execution).run(image));
         if (image) return std::move(*image);
     }
     return gputext::build_trie(structure, words, execution);

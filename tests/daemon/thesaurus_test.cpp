@@ -44,7 +44,7 @@ protected:
     Result<Neighbours> answer(const WordSimilarityRequest& request) {
         const Status sent = connection_->submit(request);
         EXPECT_TRUE(sent.ok()) << sent.message();
-        const auto reply = next<NeighboursAnswer>(*connection_);
+        const auto reply = next<KnnAnswer>(*connection_);
         if (!reply.ok()) return reply.status();
         const std::string& names = reply->summary.device_name;
         devices_ = 1 + std::count(names.begin(), names.end(), ',');

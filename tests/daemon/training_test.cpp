@@ -114,11 +114,11 @@ INSTANTIATE_TEST_SUITE_P(Fake, GputextdTraining, ::testing::Values(1, 2, 4));
 
 TEST_P(GputextdTraining, IsThatOfTheCpu) {
     for (const WordModel model : {WordModel::skipgram, WordModel::cbow})
-        for (const std::uint32_t shards : {1u, 3u})
+        for (const std::uint32_t replicas : {1u, 3u})
             for (const std::uint32_t far_count : {0u, 4u}) {
                 TrainingParameters parameters = little();
                 parameters.model = model;
-                parameters.shards = shards;
+                parameters.replicas = replicas;
                 parameters.far_count = far_count;
                 parameters.farthest_from = 1;
                 parameters.average_every = 500;
@@ -129,16 +129,16 @@ TEST_P(GputextdTraining, IsThatOfTheCpu) {
 }
 
 TEST_P(GputextdTraining, IsSharedByDevices) {
-    for (const std::uint32_t shards : {1u, 2u, 5u}) {
+    for (const std::uint32_t replicas : {1u, 2u, 5u}) {
         TrainingParameters parameters = little();
-        parameters.shards = shards;
+        parameters.replicas = replicas;
         parameters.epochs = 20;
         parameters.average_every = 200;
         // The first device is late, so that the others have begun.
         ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
         TrainingRequest request = request_of(parameters);
         ASSERT_NO_FATAL_FAILURE(expect_as_on_cpu(request));
-        EXPECT_EQ(devices_, std::min<std::ptrdiff_t>(GetParam(), shards));
+        EXPECT_EQ(devices_, std::min<std::ptrdiff_t>(GetParam(), replicas));
         request.device = GetParam() - 1;
         ASSERT_NO_FATAL_FAILURE(expect_as_on_cpu(request));
         EXPECT_EQ(devices_, 1);
@@ -167,7 +167,7 @@ TEST_P(GputextdTraining, RefusesWhatIsNone) {
     EXPECT_TRUE(refused([](auto& r) { r.parameters.window = 101; }));
     EXPECT_TRUE(refused([](auto& r) { r.parameters.negative = 65; }));
     EXPECT_TRUE(refused([](auto& r) { r.parameters.epochs = 0; }));
-    EXPECT_TRUE(refused([](auto& r) { r.parameters.shards = 0; }));
+    EXPECT_TRUE(refused([](auto& r) { r.parameters.replicas = 0; }));
     EXPECT_TRUE(refused([](auto& r) { r.parameters.batch = 0; }));
     EXPECT_TRUE(refused([](auto& r) { r.parameters.learning_rate = 0; }));
     EXPECT_TRUE(refused([](auto& r) { r.parameters.far_count = 100; }));
@@ -207,7 +207,7 @@ TEST_P(GputextdTraining, BrokenRepliesAreErrorsOfTheirClients) {
 
 TEST_P(GputextdTraining, FailuresOfTheDeviceAreErrorsOfTheJob) {
     TrainingParameters parameters = little();
-    parameters.shards = 4;
+    parameters.replicas = 4;
     const TrainingRequest request = request_of(parameters);
     for (const auto& [fault, error] : {std::pair{"in_job:device_error", ErrorCode::device_error},
                                        {"in_job:out_of_memory:100", ErrorCode::out_of_memory}}) {
@@ -223,10 +223,10 @@ TEST_P(GputextdTraining, FailuresOfTheDeviceAreErrorsOfTheJob) {
 
 TEST_P(GputextdTraining, SaysHowFarItIsAndEndsWhenItIsCancelled) {
     const auto watcher = connect_to(socket_);
-    for (const std::uint32_t shards : {1u, 4u}) {
+    for (const std::uint32_t replicas : {1u, 4u}) {
         TrainingParameters parameters = little();
         parameters.epochs = 100'000;
-        parameters.shards = shards;
+        parameters.replicas = replicas;
         parameters.far_count = 2;
         parameters.farthest_from = 1000;
         ASSERT_TRUE(connection_->submit(request_of(parameters)).ok());

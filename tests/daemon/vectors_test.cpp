@@ -76,33 +76,33 @@ protected:
         return reply.ok() ? reply->read() : Read(reply.status());
     }
 
-    void expect_neighbours(const NeighboursRequest& request) {
+    void expect_neighbours(const KnnRequest& request) {
         Execution execution(2);
-        const auto expected = nearest_neighbours(request.parameters, request.queries.vectors,
-                                                 request.items.vectors, request.keys, execution);
-        const auto found = answer<NeighboursAnswer>(request);
+        const auto expected = knn(request.parameters, request.queries.vectors,
+                                  request.items.vectors, request.keys, execution);
+        const auto found = answer<KnnAnswer>(request);
         ASSERT_TRUE(expected.ok() && found.ok()) << found.status().message();
         expect_same(*found, *expected);
     }
 
-    static Neighbours computed_here(const TermNeighboursRequest& request) {
+    static Neighbours computed_here(const TermKnnRequest& request) {
         Execution execution(2);
         const Vectors &queries = request.queries.vectors, &items = request.items.vectors;
         const auto factors =
             term_factors(request.terms, *document_frequencies(items, execution), items.rows);
         auto expected =
-            term_neighbours(request.parameters, factors, queries, items, request.keys, execution);
+            term_knn(request.parameters, factors, queries, items, request.keys, execution);
         EXPECT_TRUE(expected.ok()) << expected.status().message();
         return std::move(*expected);
     }
 
-    void expect_neighbours(const TermNeighboursRequest& request) {
-        const auto found = answer<NeighboursAnswer>(request);
+    void expect_neighbours(const TermKnnRequest& request) {
+        const auto found = answer<KnnAnswer>(request);
         ASSERT_TRUE(found.ok()) << found.status().message();
         expect_same(*found, computed_here(request));
     }
 
-    void expect_scores(const OutliersRequest& request) {
+    void expect_scores(const OutlierFactorRequest& request) {
         Execution execution(2);
         const auto expected =
             local_outlier_factors(request.parameters, request.items.vectors, execution);
@@ -144,7 +144,7 @@ TEST_F(GputextdVectors, AnswersAsTheOperatorsDo) {
             const TypedRows queries(random_.rows(shape, 30, d), kind.type, d, kind.sparse);
             const TypedRows items(random_.rows(shape, 200, d), kind.type, d, kind.sparse);
             const FiledVectors query_files(queries.vectors()), item_files(items.vectors());
-            NeighboursRequest neighbours;
+            KnnRequest neighbours;
             neighbours.queries = query_files.files();
             neighbours.items = item_files.files();
             std::vector<std::uint32_t> query_keys(30), item_keys(200);
@@ -163,8 +163,8 @@ TEST_F(GputextdVectors, AnswersAsTheOperatorsDo) {
                 expect_neighbours(neighbours);
                 if (metric == Metric::inner_product) continue;
                 for (const TieRule ties : {TieRule::sklearn, TieRule::breunig})
-                    expect_scores(OutliersRequest{{.k = 5, .metric = metric, .ties = ties},
-                                                  item_files.files()});
+                    expect_scores(OutlierFactorRequest{{.k = 5, .metric = metric, .ties = ties},
+                                                       item_files.files()});
             }
             const TypedRows one(random_.rows(shape, 1, d), kind.type, d, kind.sparse);
             const FiledVectors one_file(one.vectors());
@@ -183,7 +183,7 @@ TEST_F(GputextdVectors, AnswersTextsAsTheOperatorDoes) {
             std::vector<std::uint32_t> query_keys(40), item_keys(n);
             for (auto& key : query_keys) key = static_cast<std::uint32_t>(random.below(50));
             for (auto& key : item_keys) key = static_cast<std::uint32_t>(random.below(50));
-            TermNeighboursRequest request;
+            TermKnnRequest request;
             request.queries = query_files.files();
             request.items = item_files.files();
             for (const TermWeighting weighting : {TermWeighting::given, TermWeighting::tf_idf}) {
@@ -204,11 +204,11 @@ TEST_F(GputextdVectors, RefusesTextsThatAreWrong) {
     RandomTexts random;
     const TextRows rows(random.texts(TextShape::zipf, 20, 50), ElementType::int32, 50);
     const FiledVectors files(rows.vectors());
-    TermNeighboursRequest good;
+    TermKnnRequest good;
     good.queries = good.items = files.files();
     auto request = good;
     request.parameters.k = 0;
-    EXPECT_EQ(answer<NeighboursAnswer>(request).status().message(), "k must be at least 1");
+    EXPECT_EQ(answer<KnnAnswer>(request).status().message(), "k must be at least 1");
     request = good;
     std::vector<std::uint32_t> columns(rows.vectors().columns.begin(),
                                        rows.vectors().columns.end());
@@ -216,14 +216,14 @@ TEST_F(GputextdVectors, RefusesTextsThatAreWrong) {
     const FiledVectors beyond(
         {ElementType::int32, 20, 50, rows.vectors().elements, rows.vectors().row_begins, columns});
     request.items = beyond.files();
-    EXPECT_EQ(answer<NeighboursAnswer>(request).status().code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(answer<KnnAnswer>(request).status().code(), ErrorCode::invalid_argument);
     request = good;
     request.queries = beyond.files();
-    EXPECT_EQ(answer<NeighboursAnswer>(request).status().code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(answer<KnnAnswer>(request).status().code(), ErrorCode::invalid_argument);
     expect_neighbours(good);
     ASSERT_TRUE(connection_->inject_fault("in_job:out_of_memory:2").ok());
     ASSERT_TRUE(connection_->submit(good).ok());
-    const auto reply = next<NeighboursAnswer>(*connection_);
+    const auto reply = next<KnnAnswer>(*connection_);
     ASSERT_TRUE(reply.ok());
     EXPECT_EQ(reply->summary.retries, 2u);
 }
@@ -238,9 +238,9 @@ protected:
         request_.keys = {questions_.rows(), numbers_};
     }
 
-    NeighboursAnswer expect_report(unsigned devices, const TermNeighboursRequest& request) {
+    KnnAnswer expect_report(unsigned devices, const TermKnnRequest& request) {
         EXPECT_TRUE(connection_->submit(request).ok());
-        auto reply = next<NeighboursAnswer>(*connection_);
+        auto reply = next<KnnAnswer>(*connection_);
         EXPECT_TRUE(reply.ok()) << reply.status().message();
         if (!reply.ok()) return {};
         const std::string& names = reply->summary.device_name;
@@ -256,9 +256,9 @@ protected:
     bench::TermRows questions_ = bench::TermRows::spread(corpus_.vectors(), 100);
     std::vector<std::uint32_t> numbers_ = std::vector<std::uint32_t>(kShape.documents);
     FiledVectors query_files_{questions_.vectors()}, item_files_{corpus_.vectors()};
-    TermNeighboursRequest request_;
+    TermKnnRequest request_;
     Neighbours expected_ = [&] {
-        TermNeighboursRequest request;
+        TermKnnRequest request;
         request.parameters.k = 20;
         request.queries.vectors = questions_.vectors();
         request.items.vectors = corpus_.vectors();
@@ -283,7 +283,7 @@ TEST_P(GputextdDevices, ShareOutTheItemsOfALargeSearch) {
 TEST_P(GputextdDevices, RunAJobThatNamesOneOnThatOne) {
     auto request = request_;
     request.device = GetParam() - 1;
-    const NeighboursAnswer answer = expect_report(1, request);
+    const KnnAnswer answer = expect_report(1, request);
     EXPECT_EQ(answer.summary.device, request.device);
     EXPECT_EQ(answer.summary.device_name, "fake device " + std::to_string(request.device));
 }
@@ -294,7 +294,7 @@ TEST_P(GputextdDevices, DoNotShareOutASmallSearch) {
     request.items = few.files();
     request.keys = {};
     ASSERT_TRUE(connection_->submit(request).ok());
-    const auto reply = next<NeighboursAnswer>(*connection_);
+    const auto reply = next<KnnAnswer>(*connection_);
     ASSERT_TRUE(reply.ok());
     EXPECT_EQ(reply->summary.device_name.find(','), std::string::npos);
     expect_same(*reply->read(), computed_here(request));
@@ -303,7 +303,7 @@ TEST_P(GputextdDevices, DoNotShareOutASmallSearch) {
 TEST_P(GputextdDevices, EndTogetherWhenOneFailsOrAllAreCancelled) {
     ASSERT_TRUE(connection_->inject_fault("in_job:slow:50").ok());
     ASSERT_TRUE(connection_->inject_fault("in_job:device_error").ok());
-    EXPECT_EQ(answer<NeighboursAnswer>(request_).status().code(), ErrorCode::device_error);
+    EXPECT_EQ(answer<KnnAnswer>(request_).status().code(), ErrorCode::device_error);
     auto request = request_;
     request.parameters.k = KnnParameters::all_items;
     for (const int after : {20, 100, 300}) {
@@ -322,13 +322,13 @@ TEST_F(GputextdVectors, AnswersForNoRows) {
         const TypedRows some(random_.rows(Shape::gaussian, 3, 4), kind.type, 4, kind.sparse);
         const TypedRows none({}, kind.type, 4, kind.sparse);
         const FiledVectors some_files(some.vectors()), none_files(none.vectors());
-        NeighboursRequest request;
+        KnnRequest request;
         request.queries = none_files.files();
         request.items = some_files.files();
         expect_neighbours(request);
         std::swap(request.queries, request.items);
         expect_neighbours(request);
-        expect_scores(OutliersRequest{{}, none_files.files()});
+        expect_scores(OutlierFactorRequest{{}, none_files.files()});
     }
 }
 
@@ -336,14 +336,14 @@ TEST_F(GputextdVectors, KeepsToTheMemoryThatItIsGiven) {
     const TypedRows queries(random_.rows(Shape::clusters, 20, 32), ElementType::float32, 32);
     const TypedRows items(random_.rows(Shape::clusters, 5000, 32), ElementType::float32, 32);
     const FiledVectors query_files(queries.vectors()), item_files(items.vectors());
-    NeighboursRequest request;
+    KnnRequest request;
     request.queries = query_files.files();
     request.items = item_files.files();
     request.device_memory_limit = 5000 * 32 * 4 / 4;
     expect_neighbours(request);
     ASSERT_TRUE(connection_->inject_fault("in_job:out_of_memory:2").ok());
     ASSERT_TRUE(connection_->submit(request).ok());
-    const auto reply = next<NeighboursAnswer>(*connection_);
+    const auto reply = next<KnnAnswer>(*connection_);
     ASSERT_TRUE(reply.ok());
     EXPECT_EQ(reply->summary.retries, 2u);
 }
@@ -358,14 +358,14 @@ TEST_F(GputextdVectors, KeepsAnswersToTheHostsMemoryThatItIsGiven) {
         ASSERT_TRUE(reply.ok());
         EXPECT_EQ(reply->status.code(), ErrorCode::memory_limit) << reply->status.message();
     };
-    NeighboursRequest request;
+    KnnRequest request;
     request.queries = request.items = files.files();
     request.parameters = {.k = KnnParameters::all_items, .metric = Metric::euclidean};
     request.parameters.memory_limit = 300 * 300 * kBytesOfNeighbour - 1;
     expect_refused(request);
     request.parameters.memory_limit *= 2;
     expect_neighbours(request);
-    OutliersRequest outliers{{.k = 299}, files.files()};
+    OutlierFactorRequest outliers{{.k = 299}, files.files()};
     outliers.parameters.memory_limit = 300 * 300 * kBytesOfNeighbour;
     expect_refused(outliers);
     outliers.parameters.memory_limit *= 2;
@@ -377,7 +377,7 @@ TEST_F(GputextdVectors, AnswersForVectorsWithoutFiles) {
     for (const Kind kind : kKinds) {
         const TypedRows rows(random_.rows(Shape::grid, 50, 6), kind.type, 6, kind.sparse);
         const FiledVectors files(rows.vectors());
-        NeighboursRequest request;
+        KnnRequest request;
         request.queries = {rows.vectors(), -1, -1};
         request.items = files.files();
         expect_neighbours(request);
@@ -389,7 +389,7 @@ TEST_F(GputextdVectors, SaysWhatItRuns) {
     const FiledVectors files(rows.vectors());
     const auto watcher = connect_to(socket_);
     ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
-    NeighboursRequest request;
+    KnnRequest request;
     request.queries = request.items = files.files();
     ASSERT_TRUE(connection_->submit(request).ok());
     std::vector<RunningJob> jobs;
@@ -399,20 +399,20 @@ TEST_F(GputextdVectors, SaysWhatItRuns) {
         if (activity.ok()) jobs = activity->jobs;
         return !jobs.empty();
     }));
-    EXPECT_EQ(jobs[0].operation, "nearest_neighbours");
+    EXPECT_EQ(jobs[0].operation, "knn");
     EXPECT_EQ(jobs[0].rows, 20u);
     EXPECT_EQ(jobs[0].bytes, 2u * 10 * 4 * sizeof(float));
-    EXPECT_TRUE(next<NeighboursAnswer>(*connection_).ok());
+    EXPECT_TRUE(next<KnnAnswer>(*connection_).ok());
 }
 
 TEST_F(GputextdVectors, RefusesParametersAndFilesThatAreWrong) {
     const TypedRows dense(random_.rows(Shape::gaussian, 10, 4), ElementType::float32, 4);
     const TypedRows sparse(random_.rows(Shape::sparse, 10, 4), ElementType::float32, 4, true);
     const FiledVectors dense_files(dense.vectors()), sparse_files(sparse.vectors());
-    NeighboursRequest good;
+    KnnRequest good;
     good.queries = good.items = dense_files.files();
-    const auto code_of = [&](const NeighboursRequest& request) {
-        return answer<NeighboursAnswer>(request).status().code();
+    const auto code_of = [&](const KnnRequest& request) {
+        return answer<KnnAnswer>(request).status().code();
     };
     auto request = good;
     request.parameters.k = 0;
@@ -449,10 +449,12 @@ TEST_F(GputextdVectors, RefusesParametersAndFilesThatAreWrong) {
 
     const float infinite[] = {1, 2, 3, INFINITY};
     const FiledVectors infinite_file({ElementType::float32, 1, 4, infinite, {}, {}});
-    EXPECT_EQ(answer<ScoresAnswer>(OutliersRequest{{}, infinite_file.files()}).status().message(),
-              "item 0 has an element that is not a finite number");
-    EXPECT_EQ(answer<ScoresAnswer>(OutliersRequest{{.k = 0}, dense_files.files()}).status().code(),
-              ErrorCode::invalid_argument);
+    EXPECT_EQ(
+        answer<ScoresAnswer>(OutlierFactorRequest{{}, infinite_file.files()}).status().message(),
+        "item 0 has an element that is not a finite number");
+    EXPECT_EQ(
+        answer<ScoresAnswer>(OutlierFactorRequest{{.k = 0}, dense_files.files()}).status().code(),
+        ErrorCode::invalid_argument);
     EXPECT_EQ(answer<ScoresAnswer>(SimilaritiesRequest{dense_files.files(), dense_files.files()})
                   .status()
                   .code(),
@@ -463,21 +465,21 @@ TEST_F(GputextdVectors, RefusesParametersAndFilesThatAreWrong) {
 TEST_F(GputextdVectors, BrokenRepliesAreErrorsOfTheirClients) {
     const TypedRows rows(random_.rows(Shape::gaussian, 10, 4), ElementType::float32, 4);
     const FiledVectors files(rows.vectors());
-    NeighboursRequest neighbours;
+    KnnRequest neighbours;
     neighbours.queries = neighbours.items = files.files();
-    const OutliersRequest outliers{{}, files.files()};
+    const OutlierFactorRequest outliers{{}, files.files()};
     for (const char* fault : {"no_reply", "wrong_magic", "wrong_length", "wrong_counts",
                               "short_file", "unsealed_file", "no_file", "too_many_files"})
         for (const bool scores : {false, true}) {
             connection_ = connect_to(socket_);
             ASSERT_TRUE(connection_->inject_fault(std::string("before_reply:") + fault).ok());
             const Status status = scores ? answer<ScoresAnswer>(outliers).status()
-                                         : answer<NeighboursAnswer>(neighbours).status();
+                                         : answer<KnnAnswer>(neighbours).status();
             EXPECT_EQ(status.code(), ErrorCode::unavailable) << fault;
         }
     connection_ = connect_to(socket_);
     ASSERT_TRUE(connection_->inject_fault("before_reply:wrong_answer").ok());
-    EXPECT_EQ(answer<NeighboursAnswer>(neighbours).status().code(), ErrorCode::unavailable);
+    EXPECT_EQ(answer<KnnAnswer>(neighbours).status().code(), ErrorCode::unavailable);
     expect_neighbours(neighbours);
 }
 

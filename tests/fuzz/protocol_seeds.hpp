@@ -122,7 +122,7 @@ inline std::vector<Message> sample_messages() {
             TrainingReply{report, 100, 16, 30, 100},
             movers,
             sequences,
-            NeighboursReply{report, 7, 70, 90, 1},
+            KnnReply{report, 7, 70, 90, 1},
             ScoresReply{report, 9},
             WordCodesReply{report, 30},
             TrieImageReply{report, 1000, 5000},

@@ -59,7 +59,7 @@ inline void read_answer(std::span<const std::uint8_t> bytes, std::size_t documen
     const auto answer = NearDuplicates::from_parts(first_copies, pairs);
     if (!answer.ok()) return;
     std::uint64_t count = 0;
-    std::vector<Neighbour> neighbours;
+    std::vector<NearDuplicate> neighbours;
     for (std::uint32_t i = 0; i < documents; ++i) {
         answer->later_neighbours(i, neighbours);
         count += neighbours.size();

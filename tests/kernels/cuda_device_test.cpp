@@ -341,10 +341,10 @@ TEST_F(CudaDeviceTest, NeighboursOfManyCopiesAreTheHosts) {
             const KnnParameters parameters{.k = 10, .metric = Metric::euclidean};
             Execution execution(4);
             Neighbours answer;
-            const Status status = device_->nearest_neighbours(
-                parameters, items, items, keys, device_->free_memory(), execution, answer);
+            const Status status = device_->knn(parameters, items, items, keys,
+                                               device_->free_memory(), execution, answer);
             ASSERT_TRUE(status.ok()) << status.message();
-            const auto wanted = nearest_neighbours(parameters, items, items, keys, execution);
+            const auto wanted = knn(parameters, items, items, keys, execution);
             EXPECT_EQ(answer.begins, wanted->begins);
             EXPECT_EQ(answer.items, wanted->items);
             EXPECT_EQ(answer.distances, wanted->distances);

@@ -17,10 +17,10 @@ using Row = std::tuple<std::uint32_t, std::uint32_t, double>;
 
 inline std::vector<Row> rows(const NearDuplicates& answer) {
     std::vector<Row> result;
-    std::vector<Neighbour> neighbours;
+    std::vector<NearDuplicate> neighbours;
     for (std::uint32_t i = 0; i < answer.documents(); ++i) {
         answer.later_neighbours(i, neighbours);
-        for (const Neighbour& neighbour : neighbours)
+        for (const NearDuplicate& neighbour : neighbours)
             result.emplace_back(i, neighbour.document, neighbour.edit_rate);
     }
     EXPECT_EQ(answer.pairs(), result.size());

@@ -21,7 +21,7 @@ public:
         : p_(parameters), sampling_(sampling), tokens_(tokens), model_(model) {}
 
     void train(const TrainingPart& part) {
-        find_entries(part.shard, part.epoch);
+        find_entries(part.replica, part.epoch);
         const std::size_t length = (entries_.size() + p_.batch - 1) / p_.batch;
         const std::size_t first = length * part.part / part.parts;
         const std::size_t end = length * (part.part + 1) / part.parts;
@@ -44,10 +44,10 @@ private:
         std::uint32_t count = 0;
     };
 
-    void find_entries(std::uint32_t shard, std::uint32_t epoch) {
+    void find_entries(std::uint32_t replica, std::uint32_t epoch) {
         entries_.clear();
-        const std::size_t first = tokens_.words.size() * shard / p_.shards;
-        const std::size_t end = tokens_.words.size() * (shard + 1) / p_.shards;
+        const std::size_t first = tokens_.words.size() * replica / p_.replicas;
+        const std::size_t end = tokens_.words.size() * (replica + 1) / p_.replicas;
         const std::uint64_t key = random_key(p_.seed, 1, epoch);
         for (std::size_t i = first; i < end; ++i) {
             if (i != first && tokens_.positions[i] - tokens_.positions[i - 1] > 100)
@@ -61,7 +61,7 @@ private:
         const std::uint32_t word = entries_[j];
         if (word == UINT32_MAX) return;
         const std::uint64_t key =
-            random_key(p_.seed, (std::uint64_t{1} << 32) + part.shard, part.epoch);
+            random_key(p_.seed, (std::uint64_t{1} << 32) + part.replica, part.epoch);
         const std::uint64_t base = random_bits(key, j);
         const std::size_t b = 1 + ((base >> 32) * p_.window >> 32);
         std::vector<std::uint32_t> before, context, outputs{word};

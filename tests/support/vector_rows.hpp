@@ -26,7 +26,7 @@ inline double value_of_half(std::uint16_t bits) {
 }
 
 /// A binary16 near a number, at most 65504.
-inline std::uint16_t half_near(double value) {
+inline std::uint16_t fp16_near(double value) {
     std::uint16_t best = 0;
     const double magnitude = std::min(std::fabs(value), 65504.0);
     for (std::uint32_t step = 1u << 14; step > 0; step /= 2)
@@ -73,7 +73,7 @@ private:
     double append(double value, bool sparse) {
         switch (vectors_.type) {
             case ElementType::float16: {
-                const std::uint16_t half = half_near(value);
+                const std::uint16_t half = fp16_near(value);
                 append_bytes(half);
                 return value_of_half(half);
             }

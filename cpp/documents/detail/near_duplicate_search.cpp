@@ -202,10 +202,11 @@ private:
     Status sort_neighbours() {
         return for_each_document("sorting pairs", [this](std::uint32_t i) {
             const auto begin = answer_.near_.begin();
-            std::sort(
-                begin + static_cast<std::ptrdiff_t>(answer_.near_begin_[i]),
-                begin + static_cast<std::ptrdiff_t>(answer_.near_begin_[i + 1]),
-                [](const Neighbour& a, const Neighbour& b) { return a.document < b.document; });
+            std::sort(begin + static_cast<std::ptrdiff_t>(answer_.near_begin_[i]),
+                      begin + static_cast<std::ptrdiff_t>(answer_.near_begin_[i + 1]),
+                      [](const NearDuplicate& a, const NearDuplicate& b) {
+                          return a.document < b.document;
+                      });
         });
     }
 

@@ -8,20 +8,20 @@ namespace {
 /// Tokens that one thread looks at in one go.
 constexpr std::size_t kPiece = std::size_t{1} << 16;
 
-/// Calls put() with each entry of the tokens first .. end - 1, which are not the shard's first.
+/// Calls put() with each entry of the tokens first .. end - 1, which are not the replica's first.
 class EntryWalk {
 public:
     EntryWalk(const TrainerParameters& parameters, const WordSampling& sampling,
-              const TokenStream& tokens, std::size_t shard_first, std::uint32_t epoch)
+              const TokenStream& tokens, std::size_t replica_first, std::uint32_t epoch)
         : sampling_(sampling),
           tokens_(tokens),
-          shard_first_(shard_first),
+          replica_first_(replica_first),
           key_(random_key(parameters.seed, TrainerParameters::kKeepUse, epoch)) {}
 
     template <class Put>
     void operator()(std::size_t first, std::size_t end, Put put) const {
         for (std::size_t i = first; i < end; ++i) {
-            if (i > shard_first_ &&
+            if (i > replica_first_ &&
                 tokens_.positions[i] - tokens_.positions[i - 1] > CooccurrenceShape::kMostWindow)
                 put(TrainerParameters::kBreak);
             const std::uint32_t word = tokens_.words[i];
@@ -33,21 +33,21 @@ public:
 private:
     const WordSampling& sampling_;
     const TokenStream& tokens_;
-    const std::size_t shard_first_;
+    const std::size_t replica_first_;
     const std::uint64_t key_;
 };
 
 }  // namespace
 
-ShardRange shard_range(const TrainerParameters& parameters, std::size_t tokens,
-                       std::uint32_t shard) {
-    return {tokens * shard / parameters.shards, tokens * (shard + 1) / parameters.shards};
+ReplicaRange replica_range(const TrainerParameters& parameters, std::size_t tokens,
+                           std::uint32_t replica) {
+    return {tokens * replica / parameters.replicas, tokens * (replica + 1) / parameters.replicas};
 }
 
 Status training_entries(const TrainerParameters& parameters, const WordSampling& sampling,
-                        const TokenStream& tokens, std::uint32_t shard, std::uint32_t epoch,
+                        const TokenStream& tokens, std::uint32_t replica, std::uint32_t epoch,
                         Execution& execution, std::vector<std::uint32_t>& entries) {
-    const auto [first, end] = shard_range(parameters, tokens.words.size(), shard);
+    const auto [first, end] = replica_range(parameters, tokens.words.size(), replica);
     const EntryWalk walk(parameters, sampling, tokens, first, epoch);
     const std::size_t pieces = (end - first + kPiece - 1) / kPiece;
     const auto bounds = [first = first, end = end](std::size_t piece) {

@@ -18,19 +18,19 @@ struct TrainingWindow {
     std::vector<std::uint32_t> outputs;  // the word itself first; none when there is no window
 };
 
-/// Windows of one shard in one epoch. The views must live as long.
+/// Windows of one replica in one epoch. The views must live as long.
 class TrainingWindows {
 public:
     TrainingWindows(const TrainerParameters& parameters, const WordSampling& sampling,
                     std::span<const std::uint32_t> entries, std::span<const std::uint32_t> farthest,
-                    std::uint32_t shard, std::uint32_t epoch)
+                    std::uint32_t replica, std::uint32_t epoch)
         : sampling_(sampling),
           entries_(entries),
           farthest_(farthest),
           far_count_(static_cast<std::uint32_t>(farthest.size() / sampling.keep.size())),
           window_(parameters.window),
           negative_(parameters.negative),
-          key_(random_key(parameters.seed, TrainerParameters::kWindowUse + shard, epoch)) {}
+          key_(random_key(parameters.seed, TrainerParameters::kWindowUse + replica, epoch)) {}
 
     /// The window around an entry, O(window + negative).
     void find(std::size_t entry, TrainingWindow& window) const {

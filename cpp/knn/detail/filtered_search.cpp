@@ -125,7 +125,7 @@ template <class T>
 class FilterPass {
 public:
     /// A query escalates when its bound leaves more than so many items undecided.
-    FilterPass(KnnSearch& search, const FilterSpace& space, std::size_t most_undecided)
+    FilterPass(KnnProblem& search, const FilterSpace& space, std::size_t most_undecided)
         : search_(search),
           space_(space),
           filter_(distance_filter<T>(space.score(), search.parameters.simd)),
@@ -388,7 +388,7 @@ private:
         std::size_t kept = 0;
         for (std::size_t i = 0; i < state.count; ++i) {
             const std::uint32_t item_class = class_at(state.positions[i]);
-            if (search_.first_item(state.query, item_class) == KnnSearch::no_item) continue;
+            if (search_.first_item(state.query, item_class) == KnnProblem::no_item) continue;
             state.scores[kept] = state.scores[i];
             state.positions[kept++] = state.positions[i];
         }
@@ -473,7 +473,7 @@ private:
         escalated_.push_back(query);
     }
 
-    KnnSearch& search_;
+    KnnProblem& search_;
     const FilterSpace& space_;
     DistanceFilter<T> filter_;
     std::size_t most_undecided_;
@@ -490,7 +490,7 @@ private:
 
 /// Runs a pass over all classes, as many at a time as the memory allows.
 template <class T>
-Result<std::vector<std::uint32_t>> run_pass(KnnSearch& search, const FilterSpace& space,
+Result<std::vector<std::uint32_t>> run_pass(KnnProblem& search, const FilterSpace& space,
                                             std::span<const std::uint32_t> queries,
                                             std::span<const std::uint32_t> classes,
                                             std::size_t most_undecided) {
@@ -508,7 +508,7 @@ Result<std::vector<std::uint32_t>> run_pass(KnnSearch& search, const FilterSpace
 
 }  // namespace
 
-Result<std::uint64_t> search_filtered(KnnSearch& search, const FilterSpace& space) {
+Result<std::uint64_t> search_filtered(KnnProblem& search, const FilterSpace& space) {
     std::vector<std::uint32_t> queries(search.queries.rows), classes(search.distinct.size());
     std::iota(queries.begin(), queries.end(), 0u);
     std::iota(classes.begin(), classes.end(), 0u);

@@ -9,7 +9,7 @@ namespace {
 /// A query among some of the classes.
 class PlainTask {
 public:
-    PlainTask(KnnSearch& search, std::uint32_t query, Distances& distances)
+    PlainTask(KnnProblem& search, std::uint32_t query, Distances& distances)
         : search_(search), query_(query), distances_(distances) {
         distances_.set_query(query);
     }
@@ -39,7 +39,7 @@ private:
         return limit;
     }
 
-    KnnSearch& search_;
+    KnnProblem& search_;
     std::uint32_t query_;
     Distances& distances_;
     std::vector<Candidate> candidates_;
@@ -47,7 +47,7 @@ private:
 
 }  // namespace
 
-Status search_plainly(KnnSearch& search) {
+Status search_plainly(KnnProblem& search) {
     const std::size_t classes = search.distinct.size(), queries = search.queries.rows;
     if (classes == 0 || queries == 0) return {};
     // Parts only where the queries alone are too few for all threads, and of a millisecond or more.

@@ -19,7 +19,7 @@
 namespace gputext {
 
 /// What is searched: queries among classes of equal items. Whoever made it keeps what it points to.
-struct KnnSearch {
+struct KnnProblem {
     const KnnParameters& parameters;
     const Vectors& queries;
     const Vectors& items;
@@ -50,10 +50,10 @@ struct KnnSearch {
 };
 
 /// Computes every distance. Adds to search.nearest. Error: cancelled.
-Status search_plainly(KnnSearch& search);
+Status search_plainly(KnnProblem& search);
 
 /// Filters in float, and in double those queries for which that leaves too many items; returns how
 /// many these were. Adds to search.nearest. Error: cancelled.
-Result<std::uint64_t> search_filtered(KnnSearch& search, const FilterSpace& space);
+Result<std::uint64_t> search_filtered(KnnProblem& search, const FilterSpace& space);
 
 }  // namespace gputext

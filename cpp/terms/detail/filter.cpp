@@ -117,12 +117,13 @@ TermFilter::None none_for(Simd simd) {
 
 }  // namespace
 
-ScoreBound::ScoreBound(std::size_t terms, double hot_weights, bool negative) : negative_(negative) {
+ScoreBound::ScoreBound(std::size_t terms, double dense_weights, bool negative)
+    : negative_(negative) {
     const double u = (static_cast<double>(terms) + 8) * 0x1p-24;
     // So many terms that a sum of floats says nothing.
     relative_ = u < 0.5 ? u / (1 - u) : std::numeric_limits<double>::infinity();
     absolute_ = static_cast<double>(terms + 1) * 0x1p-38 +
-                hot_weights * (1 + 0x1p-20) * InvertedIndex::hot_unit;
+                dense_weights * (1 + 0x1p-20) * InvertedIndex::dense_unit;
 }
 
 double ScoreBound::cosine_at_least(double score) const {
@@ -143,13 +144,13 @@ float ScoreBound::least_within(double distance) const {
 
 void IndexedQuery::set(const TermMatrix& queries, std::size_t row, double square,
                        const InvertedIndex& index, std::size_t first_tile, bool negative) {
-    hot_.clear();
-    hot_weights_.clear();
+    dense_.clear();
+    dense_weights_.clear();
     frequent_.clear();
     rare_.clear();
     const double norm = std::sqrt(square);
     const auto first = static_cast<std::uint32_t>(first_tile * index.tile_rows());
-    double hot_weights = 0;
+    double dense_weights = 0;
     std::size_t terms = 0;
     queries.each(row, [&](std::uint32_t term, double weight) {
         const auto [kind, number] = index.place(term);
@@ -158,10 +159,10 @@ void IndexedQuery::set(const TermMatrix& queries, std::size_t row, double square
         auto unit = static_cast<float>(weight / norm);
         if (std::fabs(unit) < InvertedIndex::least_weight)
             unit = std::copysign(InvertedIndex::least_weight, unit);
-        if (kind == InvertedIndex::Kind::hot) {
-            hot_.push_back(number);
-            hot_weights_.push_back(unit * static_cast<float>(InvertedIndex::hot_unit));
-            hot_weights += unit;
+        if (kind == InvertedIndex::Kind::dense) {
+            dense_.push_back(number);
+            dense_weights_.push_back(unit * static_cast<float>(InvertedIndex::dense_unit));
+            dense_weights += unit;
         } else if (kind == InvertedIndex::Kind::frequent) {
             frequent_.push_back({number, unit});
         } else {
@@ -171,7 +172,7 @@ void IndexedQuery::set(const TermMatrix& queries, std::size_t row, double square
             if (begin != all.end()) rare_.push_back({&*begin, all.data() + all.size(), unit});
         }
     });
-    bound_ = ScoreBound(terms, hot_weights, negative);
+    bound_ = ScoreBound(terms, dense_weights, negative);
 }
 
 TermFilter::TermFilter(const InvertedIndex& index, bool negative, Simd simd)
@@ -189,12 +190,13 @@ bool TermFilter::touched(float score) const {
 void TermFilter::score(IndexedQuery& query, std::size_t tile) {
     const std::size_t rows = index_.tile_rows();
     float* const scores = scores_.get();
-    if (query.hot_.empty()) {
+    if (query.dense_.empty()) {
         std::fill_n(scores, rows, negative_ ? -0.0f : 0.0f);
     } else {
         columns_.clear();
-        for (const std::uint32_t hot : query.hot_) columns_.push_back(index_.column(tile, hot));
-        add_columns_(columns_.data(), query.hot_weights_.data(), columns_.size(), rows, scores);
+        for (const std::uint32_t dense : query.dense_)
+            columns_.push_back(index_.column(tile, dense));
+        add_columns_(columns_.data(), query.dense_weights_.data(), columns_.size(), rows, scores);
     }
     // Lists lie anywhere in the tile's part of the index: ask for all before the first is read.
     lists_.clear();

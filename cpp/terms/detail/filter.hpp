@@ -8,9 +8,9 @@
 // stored with a relative error of u, or is raised to 2^-40; the products of m terms and their sum,
 // in whatever order, have a relative error of (m + 2) u / (1 - (m + 2) u) each. So the score lies
 // within R * sum |a b| + A of the cosine, where R = (m + 8) u / (1 - (m + 8) u) for the m terms of
-// the query, and A = m * 2^-38 + the query's hot weights * the error of a hot unit. A also covers
-// the rounding of the distance in double precision. Where no weight is negative, sum |a b| is the
-// cosine itself.
+// the query, and A = m * 2^-38 + the query's dense weights * the error of a dense unit. A also
+// covers the rounding of the distance in double precision. Where no weight is negative, sum |a b|
+// is the cosine itself.
 
 #pragma once
 
@@ -30,7 +30,7 @@ namespace gputext {
 class ScoreBound {
 public:
     ScoreBound() = default;
-    ScoreBound(std::size_t terms, double hot_weights, bool negative);
+    ScoreBound(std::size_t terms, double dense_weights, bool negative);
 
     /// The least score of an item whose cosine is at least as high as that of an item of this score
     /// may be.
@@ -55,7 +55,7 @@ public:
 
     const ScoreBound& bound() const { return bound_; }
     /// Whether it shares no term with any item.
-    bool empty() const { return hot_.empty() && frequent_.empty() && rare_.empty(); }
+    bool empty() const { return dense_.empty() && frequent_.empty() && rare_.empty(); }
 
 private:
     friend class TermFilter;
@@ -67,8 +67,8 @@ private:
         const InvertedIndex::Posting *at, *end;  // advances with the tiles
         float weight;
     };
-    std::vector<std::uint32_t> hot_;
-    std::vector<float> hot_weights_;  // times the unit
+    std::vector<std::uint32_t> dense_;
+    std::vector<float> dense_weights_;  // times the unit
     std::vector<Term> frequent_;
     std::vector<RareTerm> rare_;
     ScoreBound bound_;

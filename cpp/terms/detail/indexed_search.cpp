@@ -64,7 +64,7 @@ struct Scratch {
 
 class PartSearch {
 public:
-    PartSearch(TermSearch& search, const DistinctRows& distinct, const Part& part,
+    PartSearch(TermKnnProblem& search, const DistinctRows& distinct, const Part& part,
                std::span<const double> query_squares, bool negative)
         : search_(search),
           distinct_(distinct),
@@ -176,7 +176,7 @@ private:
         return kNoItem;
     }
 
-    TermSearch& search_;
+    TermKnnProblem& search_;
     const DistinctRows& distinct_;
     const Part& part_;
     std::span<const double> squares_;
@@ -186,8 +186,9 @@ private:
 };
 
 /// As many classes from `begin` on as half of the memory holds, at least one: the other half is for
-/// hot terms.
-std::size_t end_of_part(const TermSearch& search, const DistinctRows& distinct, std::size_t begin) {
+/// dense terms.
+std::size_t end_of_part(const TermKnnProblem& search, const DistinctRows& distinct,
+                        std::size_t begin) {
     std::size_t stored = 0, end = begin;
     do {
         stored += search.items.stored(distinct.firsts()[end++]);
@@ -200,7 +201,7 @@ std::size_t end_of_part(const TermSearch& search, const DistinctRows& distinct, 
 
 }  // namespace
 
-Status search_texts_indexed(TermSearch& search, const DistinctRows& distinct) {
+Status search_texts_indexed(TermKnnProblem& search, const DistinctRows& distinct) {
     Execution& execution = search.execution;
     const Vectors& queries = search.queries;
     auto negative = any_negative(queries, search.query_weights.factors(), execution);

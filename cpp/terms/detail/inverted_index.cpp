@@ -16,16 +16,16 @@ namespace {
 constexpr std::size_t kTileBytes = std::size_t{1} << 21;
 constexpr std::size_t kLeastTileRows = 1024;
 
-/// Terms that at least one item of so many has are hot: about as many elements of a column are
+/// Terms that at least one item of so many has are dense: about as many elements of a column are
 /// added while one posting is.
-constexpr std::size_t kHotPart = 16;
+constexpr std::size_t kDensePart = 16;
 
 /// Terms of fewer postings a tile are rare: then looking up where a tile's postings begin would
 /// take longer than adding them.
 constexpr std::size_t kFrequentInTile = 2;
 
-std::uint16_t hot_weight(double weight) {
-    const double units = std::nearbyint(weight / InvertedIndex::hot_unit);
+std::uint16_t dense_weight(double weight) {
+    const double units = std::nearbyint(weight / InvertedIndex::dense_unit);
     return static_cast<std::uint16_t>(std::clamp(units, 1.0, 65535.0));
 }
 
@@ -55,7 +55,7 @@ private:
 
 Status InvertedIndex::build(const Vectors& items, const TermMatrix& weights,
                             std::span<const std::uint32_t> rows, bool negative,
-                            std::size_t hot_memory, Execution& execution) {
+                            std::size_t dense_memory, Execution& execution) {
     std::size_t stored = 0;
     for (const std::uint32_t row : rows) stored += items.stored(row);
     if (Status status = weigh(weights, rows, execution); !status.ok()) return status;
@@ -64,7 +64,7 @@ Status InvertedIndex::build(const Vectors& items, const TermMatrix& weights,
     execution.begin_phase("counting terms", rows.size());
     auto frequencies = column_counts(items, rows, execution);
     if (!frequencies.ok()) return frequencies.status();
-    place_terms(*frequencies, weights.factors(), negative, hot_memory);
+    place_terms(*frequencies, weights.factors(), negative, dense_memory);
     postings_ = std::make_unique_for_overwrite<Posting[]>(rare_begins_.back());
     rare_ends_.assign(rare_begins_.begin(), rare_begins_.end() - 1);
 
@@ -100,26 +100,27 @@ void InvertedIndex::choose_tiles(std::size_t stored) {
 
 void InvertedIndex::place_terms(std::vector<std::uint32_t>& frequencies,
                                 std::span<const double> factors, bool negative,
-                                std::size_t hot_memory) {
+                                std::size_t dense_memory) {
     for (std::size_t term = 0; term < factors.size(); ++term)
         if (factors[term] == 0) frequencies[term] = 0;
 
-    // The most frequent ones of the hot terms that there is memory for.
-    std::vector<std::uint32_t> hot;
+    // The most frequent ones of the dense terms that there is memory for.
+    std::vector<std::uint32_t> dense;
     for (std::uint32_t term = 0; term < factors.size() && !negative; ++term)
-        if (frequencies[term] > 0 && frequencies[term] >= size() / kHotPart) hot.push_back(term);
-    const std::size_t most = hot_memory / (sizeof(std::uint16_t) * tile_rows_ * tiles() + 1);
-    if (hot.size() > most) {
+        if (frequencies[term] > 0 && frequencies[term] >= size() / kDensePart)
+            dense.push_back(term);
+    const std::size_t most = dense_memory / (sizeof(std::uint16_t) * tile_rows_ * tiles() + 1);
+    if (dense.size() > most) {
         const auto more = [&](std::uint32_t a, std::uint32_t b) {
             return frequencies[a] != frequencies[b] ? frequencies[a] > frequencies[b] : a < b;
         };
-        const auto end = hot.begin() + static_cast<std::ptrdiff_t>(most);
-        std::nth_element(hot.begin(), end, hot.end(), more);
-        hot.erase(end, hot.end());
+        const auto end = dense.begin() + static_cast<std::ptrdiff_t>(most);
+        std::nth_element(dense.begin(), end, dense.end(), more);
+        dense.erase(end, dense.end());
     }
     slots_.assign(factors.size(), kNoSlot);
-    hot_ = 0;
-    for (const std::uint32_t term : hot) slots_[term] = hot_++;
+    dense_ = 0;
+    for (const std::uint32_t term : dense) slots_[term] = dense_++;
 
     const auto without_slot = [&](std::size_t term) {
         return frequencies[term] > 0 && slots_[term] == kNoSlot;
@@ -127,11 +128,11 @@ void InvertedIndex::place_terms(std::vector<std::uint32_t>& frequencies,
     const std::size_t least = kFrequentInTile * tiles();
     frequent_ = 0;
     for (std::size_t term = 0; term < factors.size(); ++term)
-        if (without_slot(term) && frequencies[term] >= least) slots_[term] = hot_ + frequent_++;
+        if (without_slot(term) && frequencies[term] >= least) slots_[term] = dense_ + frequent_++;
     rare_begins_.assign(1, 0);
     for (std::size_t term = 0; term < factors.size(); ++term) {
         if (!without_slot(term)) continue;
-        slots_[term] = static_cast<std::uint32_t>(hot_ + frequent_ + rare_begins_.size() - 1);
+        slots_[term] = static_cast<std::uint32_t>(dense_ + frequent_ + rare_begins_.size() - 1);
         rare_begins_.push_back(rare_begins_.back() + frequencies[term]);
     }
 }
@@ -154,14 +155,14 @@ Status InvertedIndex::fill_tile(const TermMatrix& weights, std::span<const std::
 
     to.rows = std::make_unique_for_overwrite<std::uint16_t[]>(to.begins.back());
     to.weights = std::make_unique_for_overwrite<float[]>(to.begins.back());
-    to.columns = std::make_unique<std::uint16_t[]>(hot_ * tile_rows_);
+    to.columns = std::make_unique<std::uint16_t[]>(dense_ * tile_rows_);
     std::vector<std::uint32_t> next(to.begins.begin(), to.begins.end() - 1);
     for (std::size_t i = 0; i < count; ++i) {
         const double norm = std::sqrt(squares_[first + i]);
         weights.each(rows[first + i], [&](std::uint32_t term, double weight) {
             const Place at = place(term);
-            if (at.kind == Kind::hot) {
-                to.columns[at.number * tile_rows_ + i] = hot_weight(weight / norm);
+            if (at.kind == Kind::dense) {
+                to.columns[at.number * tile_rows_ + i] = dense_weight(weight / norm);
             } else if (at.kind == Kind::frequent) {
                 const std::uint32_t place = next[at.number]++;
                 to.rows[place] = static_cast<std::uint16_t>(i);

@@ -5,7 +5,7 @@
 // little of the index that several queries find it in the second or third. How a term is kept
 // depends on how many items have it:
 //
-//     hot       a number for every item of a tile: adding whole columns takes no positions. Only
+//     dense       a number for every item of a tile: adding whole columns takes no positions. Only
 //               where no weight is negative, as an item without the term gets + 0 then.
 //     frequent  the positions in a tile, and the weights; and where each term's begin in the tile
 //     rare      one list for all tiles, in the order of items: most tiles have none
@@ -31,9 +31,9 @@ namespace gputext {
 
 class InvertedIndex {
 public:
-    /// A hot weight is a whole number of these, above its value by less than one of them or below
+    /// A dense weight is a whole number of these, above its value by less than one of them or below
     /// it by at most half of one.
-    static constexpr double hot_unit = 1.0 / 65535;
+    static constexpr double dense_unit = 1.0 / 65535;
     /// No other weight is stored as less than this, in magnitude.
     static constexpr float least_weight = 0x1p-40f;
     /// A tile has a multiple of row_step rows, those behind the last item included.
@@ -41,16 +41,16 @@ public:
     static constexpr std::size_t most_tile_rows = 8192;
 
     /// Bytes that the index of so many rows and elements takes at most, besides 24 bytes a term;
-    /// hot terms take what is left of the limit.
+    /// dense terms take what is left of the limit.
     static std::size_t bytes_for(std::size_t rows, std::size_t stored) {
         return 16 * rows + 12 * stored;
     }
 
     /// Indexes the rows of the items that `rows` names; a row's position is its index in `rows`.
-    /// Hot columns only where `negative` is false, in at most `hot_memory` bytes. O(stored
+    /// Dense columns only where `negative` is false, in at most `dense_memory` bytes. O(stored
     /// elements) time. Error: cancelled.
     Status build(const Vectors& items, const TermMatrix& weights,
-                 std::span<const std::uint32_t> rows, bool negative, std::size_t hot_memory,
+                 std::span<const std::uint32_t> rows, bool negative, std::size_t dense_memory,
                  Execution& execution);
 
     std::size_t size() const { return squares_.size(); }
@@ -64,22 +64,22 @@ public:
         return std::min(tile_rows_, size() - tile * tile_rows_);
     }
 
-    enum class Kind { none, hot, frequent, rare };
+    enum class Kind { none, dense, frequent, rare };
     struct Place {
         Kind kind;
         std::uint32_t number;  // among the terms of a kind
     };
     Place place(std::uint32_t term) const {
         const std::uint32_t slot = slots_[term];
-        if (slot < hot_) return {Kind::hot, slot};
-        if (slot < hot_ + frequent_) return {Kind::frequent, slot - hot_};
-        if (slot != kNoSlot) return {Kind::rare, slot - hot_ - frequent_};
+        if (slot < dense_) return {Kind::dense, slot};
+        if (slot < dense_ + frequent_) return {Kind::frequent, slot - dense_};
+        if (slot != kNoSlot) return {Kind::rare, slot - dense_ - frequent_};
         return {Kind::none, 0};
     }
 
-    /// Weights of a hot term in a tile's rows, with zeros up to tile_rows().
-    const std::uint16_t* column(std::size_t tile, std::uint32_t hot) const {
-        return tiles_[tile].columns.get() + hot * tile_rows_;
+    /// Weights of a dense term in a tile's rows, with zeros up to tile_rows().
+    const std::uint16_t* column(std::size_t tile, std::uint32_t dense) const {
+        return tiles_[tile].columns.get() + dense * tile_rows_;
     }
 
     /// Postings of a frequent term: rows of the tile, ascending, and their weights.
@@ -117,15 +117,15 @@ private:
                  Execution& execution);
     void choose_tiles(std::size_t stored);
     void place_terms(std::vector<std::uint32_t>& frequencies, std::span<const double> factors,
-                     bool negative, std::size_t hot_memory);
+                     bool negative, std::size_t dense_memory);
     Status fill_tile(const TermMatrix& weights, std::span<const std::uint32_t> rows,
                      std::size_t tile, Stop stop);
     Status sort_rare(Execution& execution);
 
     std::vector<double> squares_;
     std::size_t tile_rows_ = 1;
-    std::vector<std::uint32_t> slots_;  // by term: hot ones, then frequent ones, then rare ones
-    std::uint32_t hot_ = 0, frequent_ = 0;
+    std::vector<std::uint32_t> slots_;  // by term: dense ones, then frequent ones, then rare ones
+    std::uint32_t dense_ = 0, frequent_ = 0;
     std::vector<Tile> tiles_;
     std::vector<std::uint64_t> rare_begins_, rare_ends_;  // of postings_, by rare term
     std::unique_ptr<Posting[]> postings_;

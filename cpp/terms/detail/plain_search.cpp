@@ -5,7 +5,7 @@
 
 namespace gputext {
 
-Status search_texts_plainly(TermSearch& search) {
+Status search_texts_plainly(TermKnnProblem& search) {
     const std::size_t queries = search.query_weights.rows(), items = search.items.rows;
     std::vector<QueryTerms> terms(queries);
     for (std::size_t query = 0; query < queries; ++query)

@@ -17,7 +17,7 @@
 namespace gputext {
 
 /// What is searched. Whoever made it keeps what it points to.
-struct TermSearch {
+struct TermKnnProblem {
     const TermKnnParameters& parameters;
     const Vectors& queries;
     const Vectors& items;
@@ -32,10 +32,10 @@ struct TermSearch {
 /// Computes every distance, reading the items once: for so few queries that an index would not pay.
 /// Adds items, each of its own class, to search.nearest. O(stored elements of the items * queries).
 /// Error: cancelled.
-Status search_texts_plainly(TermSearch& search);
+Status search_texts_plainly(TermKnnProblem& search);
 
 /// Filters with an inverted index of the classes' first items, in as many parts as the memory limit
 /// needs. Adds classes to search.nearest. Error: cancelled.
-Status search_texts_indexed(TermSearch& search, const DistinctRows& distinct);
+Status search_texts_indexed(TermKnnProblem& search, const DistinctRows& distinct);
 
 }  // namespace gputext

@@ -14,7 +14,7 @@
 namespace gputext {
 namespace {
 
-[[gnu::optimize("O3")]] void pairs_portable(const std::uint32_t* cells, const HotTerm* terms,
+[[gnu::optimize("O3")]] void pairs_portable(const std::uint32_t* cells, const DenseTerm* terms,
                                             std::size_t count, std::uint32_t* __restrict sums) {
     std::fill_n(sums, kBlockWords, 0u);
     for (std::size_t t = 0; t < count; ++t) {
@@ -25,7 +25,7 @@ namespace {
     }
 }
 
-[[gnu::optimize("O3")]] void products_portable(const std::uint32_t* cells, const HotTerm* terms,
+[[gnu::optimize("O3")]] void products_portable(const std::uint32_t* cells, const DenseTerm* terms,
                                                std::size_t count, double* __restrict sums) {
     std::fill_n(sums, kBlockWords, 0.0);
     for (std::size_t t = 0; t < count; ++t) {
@@ -55,7 +55,8 @@ std::uint64_t passing_portable(const Sum* sums, const float* sizes, const float*
 #define GPUTEXT_TARGET_VNNI __attribute__((target("avx512f,avx512bw,avx512vl,avx512vnni")))
 
 [[gnu::optimize("O3")]] GPUTEXT_TARGET_VNNI void pairs_vnni(const std::uint32_t* cells,
-                                                            const HotTerm* terms, std::size_t count,
+                                                            const DenseTerm* terms,
+                                                            std::size_t count,
                                                             std::uint32_t* sums) {
     constexpr std::size_t n = kBlockWords / 16;
     __m512i all[n];
@@ -70,7 +71,7 @@ std::uint64_t passing_portable(const Sum* sums, const float* sizes, const float*
 }
 
 [[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX512 void pairs_avx512(const std::uint32_t* cells,
-                                                                const HotTerm* terms,
+                                                                const DenseTerm* terms,
                                                                 std::size_t count,
                                                                 std::uint32_t* sums) {
     constexpr std::size_t n = kBlockWords / 16;
@@ -87,7 +88,8 @@ std::uint64_t passing_portable(const Sum* sums, const float* sizes, const float*
 }
 
 [[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX2 void pairs_avx2(const std::uint32_t* cells,
-                                                            const HotTerm* terms, std::size_t count,
+                                                            const DenseTerm* terms,
+                                                            std::size_t count,
                                                             std::uint32_t* sums) {
     constexpr std::size_t n = 8, words = 8 * n;  // that registers suffice for
     for (std::size_t first = 0; first < kBlockWords; first += words) {
@@ -110,7 +112,7 @@ std::uint64_t passing_portable(const Sum* sums, const float* sizes, const float*
 // difference.
 
 [[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX512 void products_avx512(const std::uint32_t* cells,
-                                                                   const HotTerm* terms,
+                                                                   const DenseTerm* terms,
                                                                    std::size_t count,
                                                                    double* sums) {
     constexpr std::size_t n = kBlockWords / 8;
@@ -128,7 +130,7 @@ std::uint64_t passing_portable(const Sum* sums, const float* sizes, const float*
 }
 
 [[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX2 void products_avx2(const std::uint32_t* cells,
-                                                               const HotTerm* terms,
+                                                               const DenseTerm* terms,
                                                                std::size_t count, double* sums) {
     constexpr std::size_t n = 8, words = 4 * n;  // that registers suffice for
     for (std::size_t first = 0; first < kBlockWords; first += words) {
@@ -209,7 +211,7 @@ template <bool product, class Sum>
 
 }  // namespace
 
-// What makes a feature hot is about where adding a block takes as long as adding its words one by
+// What makes a feature dense is about where adding a block takes as long as adding its words one by
 // one does, measured.
 
 SumKernels<std::uint32_t> pair_kernels(Simd simd, bool vnni) {

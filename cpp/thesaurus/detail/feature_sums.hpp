@@ -5,8 +5,9 @@
 // products a * b, in doubles that are whole numbers below 2^53. Both are exact, so that the order
 // and the instructions make no difference.
 //
-// Features that many words of a tile have are hot: a cell for every word, of kBlockWords words one
-// behind the other. A word's sums with a block are kept in registers while its hot features go by.
+// Features that many words of a tile have are dense: a cell for every word, of kBlockWords words
+// one behind the other. A word's sums with a block are kept in registers while its dense features
+// go by.
 //
 //     pairs     a cell is the weight (low half) and whether there is one, 1 or 0 (high half), both
 //               of 16 bits and signed; a term's factor is 1 or 0, and the word's weight. Their
@@ -24,8 +25,8 @@ namespace gputext {
 
 inline constexpr std::size_t kBlockWords = 128;
 
-/// A hot feature of a word.
-struct HotTerm {
+/// A dense feature of a word.
+struct DenseTerm {
     std::uint32_t column;  // of the block
     std::uint32_t factor;
 };
@@ -42,7 +43,8 @@ inline std::uint32_t pair_factor(bool has, std::uint32_t weight) {
 template <class Sum>
 struct SumKernels {
     /// Sets kBlockWords sums to those over the terms.
-    void (*add_hot)(const std::uint32_t* cells, const HotTerm* terms, std::size_t count, Sum* sums);
+    void (*add_dense)(const std::uint32_t* cells, const DenseTerm* terms, std::size_t count,
+                      Sum* sums);
 
     /// Bit mask of the words among 64 whose sum is at least the lesser of `gate` and their own
     /// gate, times the sum of both sizes or, for `passing_product`, their product. In float.
@@ -50,8 +52,8 @@ struct SumKernels {
                                       float size, float gate);
     Passing passing_sum, passing_product;
 
-    /// One in so many words of a tile with a feature makes it hot.
-    std::size_t hot_part;
+    /// One in so many words of a tile with a feature makes it dense.
+    std::size_t dense_part;
 };
 
 /// `vnni`: with AVX-512's dot products, if there are any.

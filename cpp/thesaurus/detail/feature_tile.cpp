@@ -8,7 +8,7 @@ namespace gputext {
 namespace {
 
 /// More cells a word than these, and a block of words leaves a processor's second cache.
-constexpr std::size_t kMostHot = 2000;
+constexpr std::size_t kMostDense = 2000;
 
 /// Ranges of columns for each thread.
 constexpr std::size_t kRangesOfThread = 4;
@@ -41,7 +41,7 @@ Status WordTile::build(const WordFeatures& features, const Choice& choice, std::
     const std::uint64_t columns = features.shape.columns();
     if (list_begins_.size() != columns + 1)
         if (!stoppable_assign(list_begins_, columns + 1, 0u, execution.stop()) ||
-            !stoppable_assign(hot_of_, columns, std::uint16_t{0}, execution.stop()))
+            !stoppable_assign(dense_of_, columns, std::uint16_t{0}, execution.stop()))
             return Status::cancelled();
 
     std::vector<ColumnRange> ranges(kRangesOfThread * execution.threads());
@@ -55,7 +55,7 @@ Status WordTile::build(const WordFeatures& features, const Choice& choice, std::
         return count(features, choice, ranges[range], execution.stop());
     });
     if (!status.ok()) return status;
-    choose_hot(choice, ranges);
+    choose_dense(choice, ranges);
     std::uint64_t postings = 0;
     for (ColumnRange& range : ranges) {
         const std::uint64_t before = postings;
@@ -73,17 +73,17 @@ Status WordTile::build(const WordFeatures& features, const Choice& choice, std::
     });
     if (!status.ok()) return status;
 
-    hot_columns_ = 0;
-    for (Hot& hot : hot_) {
-        hot.first = static_cast<std::uint32_t>(hot_columns_);
-        hot_columns_ += hot.columns;
+    dense_columns_ = 0;
+    for (Dense& dense : dense_) {
+        dense.first = static_cast<std::uint32_t>(dense_columns_);
+        dense_columns_ += dense.columns;
     }
-    const std::size_t cells = blocks * hot_columns_ * kBlockWords;
+    const std::size_t cells = blocks * dense_columns_ * kBlockWords;
     if (cells_.size() < cells) {
         cells_ = {};
         if (!stoppable_assign(cells_, cells, 0u, execution.stop())) return Status::cancelled();
     }
-    if (!any_hot()) return {};
+    if (!any_dense()) return {};
     return execution.parallel_for(blocks, [&](std::size_t block, unsigned) {
         return fill_block(features, choice, block, execution.stop());
     });
@@ -94,63 +94,63 @@ Status WordTile::count(const WordFeatures& features, const Choice& choice, Colum
                        Stop stop) {
     std::fill(list_begins_.begin() + static_cast<std::ptrdiff_t>(range.begin),
               list_begins_.begin() + static_cast<std::ptrdiff_t>(range.end), 0u);
-    std::fill(hot_of_.begin() + static_cast<std::ptrdiff_t>(range.begin),
-              hot_of_.begin() + static_cast<std::ptrdiff_t>(range.end), std::uint16_t{0});
+    std::fill(dense_of_.begin() + static_cast<std::ptrdiff_t>(range.begin),
+              dense_of_.begin() + static_cast<std::ptrdiff_t>(range.end), std::uint16_t{0});
     Status status = each_of(features, range, stop, [&](std::uint32_t, std::uint64_t i) {
         ++list_begins_[features.columns[i]];
         ++range.postings;
     });
-    if (choice.hot_part == 0 || !status.ok()) return status;
-    const std::size_t least = std::max<std::size_t>(1, size() / choice.hot_part);
+    if (choice.dense_part == 0 || !status.ok()) return status;
+    const std::size_t least = std::max<std::size_t>(1, size() / choice.dense_part);
     for (std::uint64_t column = range.begin; column < range.end; ++column)
         if (list_begins_[column] >= least)
             range.frequent.push_back(static_cast<std::uint32_t>(column));
     return status;
 }
 
-/// The most frequent ones of the features that may be hot, as many as there is memory for.
-void WordTile::choose_hot(const Choice& choice, std::span<ColumnRange> ranges) {
-    hot_.clear();
-    std::vector<std::uint32_t> hot;
+/// The most frequent ones of the features that may be dense, as many as there is memory for.
+void WordTile::choose_dense(const Choice& choice, std::span<ColumnRange> ranges) {
+    dense_.clear();
+    std::vector<std::uint32_t> dense;
     for (const ColumnRange& range : ranges)
-        hot.insert(hot.end(), range.frequent.begin(), range.frequent.end());
-    const std::size_t most =
-        std::min(kMostHot, choice.hot_memory / (sizeof(std::uint32_t) * (size() + kBlockWords)));
-    if (hot.size() > most) {
-        const auto end = hot.begin() + static_cast<std::ptrdiff_t>(most);
-        std::nth_element(hot.begin(), end, hot.end(), [&](std::uint32_t a, std::uint32_t b) {
+        dense.insert(dense.end(), range.frequent.begin(), range.frequent.end());
+    const std::size_t most = std::min(
+        kMostDense, choice.dense_memory / (sizeof(std::uint32_t) * (size() + kBlockWords)));
+    if (dense.size() > most) {
+        const auto end = dense.begin() + static_cast<std::ptrdiff_t>(most);
+        std::nth_element(dense.begin(), end, dense.end(), [&](std::uint32_t a, std::uint32_t b) {
             return list_begins_[a] != list_begins_[b] ? list_begins_[a] > list_begins_[b] : a < b;
         });
-        hot.resize(most);
-        std::sort(hot.begin(), hot.end());
+        dense.resize(most);
+        std::sort(dense.begin(), dense.end());
     }
     std::size_t range = 0;
-    for (const std::uint32_t column : hot) {
+    for (const std::uint32_t column : dense) {
         while (column >= ranges[range].end) ++range;
         ranges[range].postings -= list_begins_[column];
-        hot_.push_back({0, 1});
-        hot_of_[column] = static_cast<std::uint16_t>(hot_.size());
+        dense_.push_back({0, 1});
+        dense_of_[column] = static_cast<std::uint16_t>(dense_.size());
     }
 }
 
-/// Makes list_begins_ of the counts, and for hot features columns enough for their weights.
+/// Makes list_begins_ of the counts, and for dense features columns enough for their weights.
 Status WordTile::fill_lists(const WordFeatures& features, const Choice& choice,
                             const ColumnRange& range, Stop stop) {
     // First where each list ends; filled from behind, begins are left.
     auto next = static_cast<std::uint32_t>(range.postings);
     for (std::uint64_t column = range.begin; column < range.end; ++column) {
-        const std::uint32_t words = hot_of_[column] == 0 ? list_begins_[column] : 0;
+        const std::uint32_t words = dense_of_[column] == 0 ? list_begins_[column] : 0;
         list_begins_[column] = next;
         next += words;
     }
     Status status = each_of(features, range, stop, [&](std::uint32_t word, std::uint64_t i) {
         const std::uint32_t column = features.columns[i];
         const std::uint32_t weight = choice.ones ? 1 : features.weights[i];
-        if (hot_of_[column] == 0)
+        if (dense_of_[column] == 0)
             postings_[list_begins_[column]++] = (word - begin_) | weight << 16;
         else if (!choice.products && weight > kMostPairWeight)
-            hot_[hot_of_[column] - 1].columns =
-                std::max(hot_[hot_of_[column] - 1].columns,
+            dense_[dense_of_[column] - 1].columns =
+                std::max(dense_[dense_of_[column] - 1].columns,
                          (weight + kMostPairWeight - 1) / kMostPairWeight);
     });
     // Each has become the next one's begin.
@@ -162,14 +162,14 @@ Status WordTile::fill_lists(const WordFeatures& features, const Choice& choice,
 
 Status WordTile::fill_block(const WordFeatures& features, const Choice& choice, std::size_t block,
                             Stop stop) {
-    std::uint32_t* const cells = cells_.data() + block * hot_columns_ * kBlockWords;
-    std::fill_n(cells, hot_columns_ * kBlockWords, 0u);
+    std::uint32_t* const cells = cells_.data() + block * dense_columns_ * kBlockWords;
+    std::fill_n(cells, dense_columns_ * kBlockWords, 0u);
     const auto first = static_cast<std::uint32_t>(begin_ + block * kBlockWords);
     for (std::uint32_t word = first; word < std::min<std::uint64_t>(first + kBlockWords, end_);
          ++word) {
         if (stop()) return Status::cancelled();
         for (auto i = features.begins[word]; i < features.begins[word + 1]; ++i) {
-            const Hot* const its = hot(features.columns[i]);
+            const Dense* const its = dense(features.columns[i]);
             if (its == nullptr) continue;
             const std::uint32_t weight = choice.ones ? 1 : features.weights[i];
             std::uint32_t* cell = cells + its->first * kBlockWords + (word - first);

@@ -1,7 +1,7 @@
 // cpp/thesaurus/detail/feature_tile.hpp - inverted index over a tile of words: for each feature the
 // words that have it
 //
-// Hot features, which many of the words have, are kept as cells of
+// Dense features, which many of the words have, are kept as cells of
 // cpp/thesaurus/detail/feature_sums.hpp, in blocks of kBlockWords words; all others as lists of
 // words. A tile has so few words that sums with all of them stay in a processor's first cache.
 
@@ -24,10 +24,10 @@ public:
     static constexpr std::uint32_t kMostWords = 4096;
 
     struct Choice {
-        bool products = false;     // which cells
-        bool ones = false;         // instead of all weights
-        std::size_t hot_part = 0;  // one in so many words with a feature makes it hot; 0: none
-        std::size_t hot_memory = 0;
+        bool products = false;       // which cells
+        bool ones = false;           // instead of all weights
+        std::size_t dense_part = 0;  // one in so many words with a feature makes it dense; 0: none
+        std::size_t dense_memory = 0;
     };
 
     /// Indexes the words from `begin` to `end`, at most kMostWords, with fewer than 2^32 features.
@@ -40,7 +40,7 @@ public:
     std::uint32_t end() const { return end_; }
     std::uint32_t size() const { return end_ - begin_; }
 
-    /// Postings of a feature that is not hot: for each word that has it, the word's number in the
+    /// Postings of a feature that is not dense: for each word that has it, the word's number in the
     /// tile (low half) and the weight (high half).
     std::span<const std::uint32_t> list(std::uint32_t column) const {
         return {postings_.data() + list_begins_[column],
@@ -48,32 +48,32 @@ public:
     }
     void prefetch(std::uint32_t column) const { __builtin_prefetch(&list_begins_[column]); }
 
-    /// Columns of cells: first, first + 1, .. for a hot feature. With pairs, the first one has the
-    /// weights up to kMostPairWeight, others what is above, without saying which words have it.
-    struct Hot {
+    /// Columns of cells: first, first + 1, .. for a dense feature. With pairs, the first one has
+    /// the weights up to kMostPairWeight, others what is above, without saying which words have it.
+    struct Dense {
         std::uint32_t first, columns;
     };
-    bool any_hot() const { return hot_columns_ > 0; }
-    /// Null for a feature that is not hot.
-    const Hot* hot(std::uint32_t column) const {
-        return hot_of_[column] == 0 ? nullptr : &hot_[hot_of_[column] - 1];
+    bool any_dense() const { return dense_columns_ > 0; }
+    /// Null for a feature that is not dense.
+    const Dense* dense(std::uint32_t column) const {
+        return dense_of_[column] == 0 ? nullptr : &dense_[dense_of_[column] - 1];
     }
     const std::uint32_t* block(std::size_t block) const {
-        return cells_.data() + block * hot_columns_ * kBlockWords;
+        return cells_.data() + block * dense_columns_ * kBlockWords;
     }
 
 private:
     struct ColumnRange {
         std::uint64_t begin, end;
         std::uint64_t postings = 0;
-        std::vector<std::uint32_t> frequent;  // columns that may be hot
+        std::vector<std::uint32_t> frequent;  // columns that may be dense
     };
 
     template <class Take>
     Status each_of(const WordFeatures& features, const ColumnRange& range, Stop stop,
                    Take&& take) const;
     Status count(const WordFeatures& features, const Choice& choice, ColumnRange& range, Stop stop);
-    void choose_hot(const Choice& choice, std::span<ColumnRange> ranges);
+    void choose_dense(const Choice& choice, std::span<ColumnRange> ranges);
     Status fill_lists(const WordFeatures& features, const Choice& choice, const ColumnRange& range,
                       Stop stop);
     Status fill_block(const WordFeatures& features, const Choice& choice, std::size_t block,
@@ -82,9 +82,9 @@ private:
     std::uint32_t begin_ = 0, end_ = 0;
     std::vector<std::uint32_t> list_begins_;  // by column
     std::vector<std::uint32_t> postings_;
-    std::vector<std::uint16_t> hot_of_;  // by column: 1 + the number of a hot feature, or 0
-    std::vector<Hot> hot_;
-    std::size_t hot_columns_ = 0;
+    std::vector<std::uint16_t> dense_of_;  // by column: 1 + the number of a dense feature, or 0
+    std::vector<Dense> dense_;
+    std::size_t dense_columns_ = 0;
     std::vector<std::uint32_t> cells_;
 };
 

@@ -36,7 +36,7 @@ std::uint8_t byte_of(std::uint64_t symbol, unsigned i) {
 
 /// Order of the bucket's first word and the word looked up, which have equal separators.
 Order order_of_first(const Bucket& bucket, std::string_view word) {
-    const std::size_t length = FrontLayout::tail_length(bucket.first_length);
+    const std::size_t length = FrontCodedLayout::tail_length(bucket.first_length);
     const std::string_view tail = word.substr(std::min(word.size(), kSeparatorBytes));
     const int order = std::memcmp(bucket.tail, tail.data(), std::min(length, tail.size()));
     if (order != 0) return order < 0 ? Order::before : Order::behind;
@@ -56,11 +56,11 @@ std::size_t common_length(const std::uint8_t* a, const char* b, std::size_t size
     return at;
 }
 
-class FrontTrie;
+class FrontCodedTrie;
 
-class FrontCursor final : public TrieCursor {
+class FrontCodedCursor final : public TrieCursor {
 public:
-    FrontCursor(const FrontLayout& layout, std::uint32_t longest, CodeRange range)
+    FrontCodedCursor(const FrontCodedLayout& layout, std::uint32_t longest, CodeRange range)
         : layout_(layout), range_(range), characters_(longest + Trie::kSlack, '\0') {}
 
     bool next() override;
@@ -69,16 +69,16 @@ private:
     void step();
     void begin_bucket(std::uint32_t number);
 
-    const FrontLayout& layout_;
+    const FrontCodedLayout& layout_;
     CodeRange range_;
     std::string characters_;
     Bucket bucket_{};
     bool begun_ = false;
 };
 
-class FrontTrie final : public Trie {
+class FrontCodedTrie final : public Trie {
 public:
-    FrontTrie(FrontLayout layout, const TrieStats& stats) : layout_(std::move(layout)) {
+    FrontCodedTrie(FrontCodedLayout layout, const TrieStats& stats) : layout_(std::move(layout)) {
         stats_ = stats;
     }
 
@@ -87,7 +87,7 @@ public:
     std::uint32_t lower_bound(std::string_view word) const override;
     std::size_t decode(std::uint32_t code, char* out) const override;
     std::unique_ptr<TrieCursor> cursor(CodeRange range) const override {
-        return std::make_unique<FrontCursor>(layout_, stats_.longest, range);
+        return std::make_unique<FrontCodedCursor>(layout_, stats_.longest, range);
     }
 
 private:
@@ -97,7 +97,7 @@ private:
     Order compare(const std::uint8_t* codes, std::uint32_t count, std::string_view word,
                   std::size_t& common) const;
 
-    FrontLayout layout_;
+    FrontCodedLayout layout_;
 };
 
 /// Writes what codes stand for, and up to seven bytes behind it; returns its end.
@@ -115,7 +115,7 @@ char* expand(const SymbolTable& symbols, const std::uint8_t* codes, std::uint32_
 }
 
 /// Writes the first `length` bytes of a bucket's first word, and perhaps some behind them.
-void write_first(const FrontLayout& layout, std::uint32_t number, const Bucket& bucket,
+void write_first(const FrontCodedLayout& layout, std::uint32_t number, const Bucket& bucket,
                  std::size_t length, char* out) {
     const Separator separator = layout.separator(number);
     const std::uint64_t parts[2] = {__builtin_bswap64(separator.high),
@@ -134,8 +134,8 @@ void write_first(const FrontLayout& layout, std::uint32_t number, const Bucket& 
 
 /// Order of `word` and the word that shares its first `common` bytes and continues with these
 /// codes; `common` becomes the number of bytes that both share.
-Order FrontTrie::compare(const std::uint8_t* codes, std::uint32_t count, std::string_view word,
-                         std::size_t& common) const {
+Order FrontCodedTrie::compare(const std::uint8_t* codes, std::uint32_t count, std::string_view word,
+                              std::size_t& common) const {
     const SymbolTable& symbols = layout_.symbols;
     for (const std::uint8_t* const end = codes + count; codes != end; ++codes) {
         const bool escaped = *codes == SymbolTable::kEscape;
@@ -166,8 +166,8 @@ Order FrontTrie::compare(const std::uint8_t* codes, std::uint32_t count, std::st
 
 /// Makes `bucket`, which is the last one with a separator up to the key, the last one whose first
 /// word is not behind `word`; false when there is none. Many buckets may have one separator.
-bool FrontTrie::step_back(std::uint32_t& bucket, std::string_view word,
-                          const Separator& key) const {
+bool FrontCodedTrie::step_back(std::uint32_t& bucket, std::string_view word,
+                               const Separator& key) const {
     const auto fits = [&](std::uint32_t number) {
         const Separator separator = layout_.separator(number);
         if (separator != key) return separator <= key;
@@ -192,7 +192,8 @@ bool FrontTrie::step_back(std::uint32_t& bucket, std::string_view word,
 }
 
 /// In the last bucket whose separator is not above the key, which is the word's.
-Place FrontTrie::place_in(std::uint32_t number, std::string_view word, const Separator& key) const {
+Place FrontCodedTrie::place_in(std::uint32_t number, std::string_view word,
+                               const Separator& key) const {
     const Separator separator = layout_.separator(number);
     if (!(separator <= key)) return {0, false};
     if (separator == key && !step_back(number, word, key)) return {0, false};
@@ -207,9 +208,9 @@ Place FrontTrie::place_in(std::uint32_t number, std::string_view word, const Sep
             ? 8 + static_cast<std::size_t>(std::countl_zero(first.low ^ key.low)) / 8
             : kSeparatorBytes;
     if (common == kSeparatorBytes && word.size() > kSeparatorBytes)
-        common += common_length(
-            bucket.tail, word.data() + kSeparatorBytes,
-            std::min(FrontLayout::tail_length(bucket.first_length), word.size() - kSeparatorBytes));
+        common += common_length(bucket.tail, word.data() + kSeparatorBytes,
+                                std::min(FrontCodedLayout::tail_length(bucket.first_length),
+                                         word.size() - kSeparatorBytes));
     common = std::min({common, word.size(), std::size_t{bucket.first_length}});
     if (common == word.size() && common == bucket.first_length) return {base, true};
 
@@ -230,8 +231,8 @@ Place FrontTrie::place_in(std::uint32_t number, std::string_view word, const Sep
 }
 
 /// Finds the codes of at most kGroup words. The dictionary is not empty.
-void FrontTrie::find(std::span<const std::string_view> words,
-                     std::array<Place, kGroup>& places) const {
+void FrontCodedTrie::find(std::span<const std::string_view> words,
+                          std::array<Place, kGroup>& places) const {
     std::array<Separator, kGroup> keys;
     std::array<std::uint32_t, kGroup> buckets{};
     const std::size_t size = words.size();
@@ -252,8 +253,8 @@ void FrontTrie::find(std::span<const std::string_view> words,
     for (std::size_t i = 0; i < size; ++i) places[i] = place_in(buckets[i], words[i], keys[i]);
 }
 
-void FrontTrie::lookup(std::span<const std::string_view> words,
-                       std::span<std::uint32_t> codes) const {
+void FrontCodedTrie::lookup(std::span<const std::string_view> words,
+                            std::span<std::uint32_t> codes) const {
     std::array<Place, kGroup> places;
     for (std::size_t begin = 0; begin < words.size(); begin += kGroup) {
         const std::size_t size = std::min(kGroup, words.size() - begin);
@@ -266,7 +267,7 @@ void FrontTrie::lookup(std::span<const std::string_view> words,
     }
 }
 
-std::uint32_t FrontTrie::lower_bound(std::string_view word) const {
+std::uint32_t FrontCodedTrie::lower_bound(std::string_view word) const {
     if (layout_.words == 0) return 0;
     std::array<Place, kGroup> places;
     find({&word, 1}, places);
@@ -276,7 +277,7 @@ std::uint32_t FrontTrie::lower_bound(std::string_view word) const {
 // ---- Reading words ----
 
 /// Only those words of the bucket are expanded of which the word has some bytes.
-std::size_t FrontTrie::decode(std::uint32_t code, char* out) const {
+std::size_t FrontCodedTrie::decode(std::uint32_t code, char* out) const {
     struct Entry {
         const std::uint8_t* codes;
         std::uint32_t shared, count;
@@ -313,14 +314,14 @@ std::size_t FrontTrie::decode(std::uint32_t code, char* out) const {
     return static_cast<std::size_t>(end - out);
 }
 
-void FrontCursor::begin_bucket(std::uint32_t number) {
+void FrontCodedCursor::begin_bucket(std::uint32_t number) {
     bucket_ = layout_.bucket(number);
     write_first(layout_, number, bucket_, bucket_.first_length, characters_.data());
     word_ = {characters_.data(), bucket_.first_length};
 }
 
 /// To the next word of the bucket.
-void FrontCursor::step() {
+void FrontCodedCursor::step() {
     const std::uint8_t head = *bucket_.heads++;
     const std::uint32_t shared = bucket_.shared_of(head);
     const std::uint32_t count = bucket_.codes_of(head);
@@ -329,7 +330,7 @@ void FrontCursor::step() {
     word_ = {characters_.data(), static_cast<std::size_t>(end - characters_.data())};
 }
 
-bool FrontCursor::next() {
+bool FrontCodedCursor::next() {
     if (range_.first >= range_.end) return false;
     code_ = range_.first++;
     if (code_ % kBucketWords == 0) {
@@ -347,10 +348,10 @@ bool FrontCursor::next() {
 }  // namespace
 
 Result<std::unique_ptr<Trie>> open_front_trie(std::span<const std::uint8_t> image) {
-    Result<FrontLayout> layout = read_front_layout(image);
+    Result<FrontCodedLayout> layout = read_front_layout(image);
     if (!layout.ok()) return layout.status();
     const TrieStats stats = stats_of(load<TrieHeader>(image.data()));
-    return std::unique_ptr<Trie>(std::make_unique<FrontTrie>(std::move(*layout), stats));
+    return std::unique_ptr<Trie>(std::make_unique<FrontCodedTrie>(std::move(*layout), stats));
 }
 
 }  // namespace gputext

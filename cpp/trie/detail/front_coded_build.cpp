@@ -45,7 +45,7 @@ SymbolTable symbols_for(Words words, std::size_t buckets, Stop stop) {
         const Words own = bucket_of(words, bucket);
         sample.insert(sample.end(), own.begin(), own.end());
     }
-    return front_symbols(sample, stop);
+    return front_coded_symbols(sample, stop);
 }
 
 class BucketWriter {
@@ -150,7 +150,7 @@ TrieHeader header_of(Words words, const SymbolTable& symbols, const std::vector<
         longest = std::max(longest, part.longest);
         payload += part.bytes.size();
     }
-    TrieHeader header = front_header(words.size(), symbols, payload);
+    TrieHeader header = front_coded_header(words.size(), symbols, payload);
     header.longest = static_cast<std::uint32_t>(longest);
     header.alphabet = static_cast<std::uint32_t>(alphabet.count());
     header.text_bytes = text_bytes;
@@ -172,8 +172,8 @@ Result<std::vector<std::uint8_t>> assemble(TrieHeader header, Words words, std::
             offset += size;
         }
     put(image, offset);
-    image.resize(FrontPlaces(header).buckets);
-    write_symbols(symbols, image.data() + FrontPlaces(header).symbols);
+    image.resize(FrontCodedPlaces(header).buckets);
+    write_symbols(symbols, image.data() + FrontCodedPlaces(header).symbols);
     for (Part& part : parts) {
         if (!stoppable_append(image, part.bytes, stop)) return Status::cancelled();
         part.bytes = {};
@@ -189,7 +189,7 @@ std::size_t sample_step(std::size_t buckets) {
     return (buckets + kSampleBuckets - 1) / kSampleBuckets;
 }
 
-SymbolTable front_symbols(std::span<const std::string_view> sample, Stop stop) {
+SymbolTable front_coded_symbols(std::span<const std::string_view> sample, Stop stop) {
     std::vector<std::string> rests;
     for (std::size_t i = 0; i < sample.size(); ++i)
         if (i % kBucketWords != 0)
@@ -198,7 +198,8 @@ SymbolTable front_symbols(std::span<const std::string_view> sample, Stop stop) {
     return choose_symbols(rests, stop);
 }
 
-TrieHeader front_header(std::size_t words, const SymbolTable& symbols, std::uint64_t payload) {
+TrieHeader front_coded_header(std::size_t words, const SymbolTable& symbols,
+                              std::uint64_t payload) {
     TrieHeader header{};
     std::memcpy(header.magic, TrieHeader::kMagic, sizeof header.magic);
     header.version = TrieHeader::kVersion;
@@ -206,7 +207,7 @@ TrieHeader front_header(std::size_t words, const SymbolTable& symbols, std::uint
     header.words = static_cast<std::uint32_t>(words);
     header.symbols = symbols.size;
     for (const std::uint8_t length : symbols.lengths) header.symbol_bytes += length;
-    header.bytes = FrontPlaces(header).buckets + payload;
+    header.bytes = FrontCodedPlaces(header).buckets + payload;
     return header;
 }
 

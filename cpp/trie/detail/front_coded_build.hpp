@@ -22,17 +22,17 @@ constexpr std::size_t kSampleBuckets = 3072;
 std::size_t sample_step(std::size_t buckets);
 
 /// Symbol table chosen from the words of these buckets, bucket by bucket. When stopped, any table.
-SymbolTable front_symbols(std::span<const std::string_view> sample, Stop stop);
+SymbolTable front_coded_symbols(std::span<const std::string_view> sample, Stop stop);
 
 /// Without longest, alphabet, text_bytes and checksum.
-TrieHeader front_header(std::size_t words, const SymbolTable& symbols, std::uint64_t payload);
+TrieHeader front_coded_header(std::size_t words, const SymbolTable& symbols, std::uint64_t payload);
 
 /// Where the parts of an image begin.
-struct FrontPlaces {
+struct FrontCodedPlaces {
     std::size_t separators, offsets, symbols, buckets;
 
     /// The words, symbols and their bytes are known.
-    explicit FrontPlaces(const TrieHeader& header) {
+    explicit FrontCodedPlaces(const TrieHeader& header) {
         const std::size_t count = (std::size_t{header.words} + kBucketWords - 1) / kBucketWords;
         separators = sizeof header;
         offsets = separators + count * kSeparatorBytes;

@@ -16,7 +16,7 @@ constexpr std::uint32_t kLookEveryBuckets = 1024;
 /// Goes through all words, reading nothing before it is known to lie in its bucket.
 class Checker {
 public:
-    Checker(const FrontLayout& layout, const TrieHeader& header)
+    Checker(const FrontCodedLayout& layout, const TrieHeader& header)
         : layout_(layout), header_(header) {}
 
     Status check(Stop stop);
@@ -30,7 +30,7 @@ private:
     bool read_excess(std::uint64_t& number);
     bool expand(std::uint64_t count);
 
-    const FrontLayout& layout_;
+    const FrontCodedLayout& layout_;
     const TrieHeader& header_;
 
     // Unread bytes of the bucket lie between the two.
@@ -95,7 +95,7 @@ Status Checker::check_first(std::uint32_t number) {
     if (length == kMostFirst && !read_excess(length))
         return broken_trie("the length of a word is wrong");
     const std::uint32_t others = layout_.words_of(number) - 1;
-    const std::uint64_t tail = FrontLayout::tail_length(length);
+    const std::uint64_t tail = FrontCodedLayout::tail_length(length);
     if (others + tail > static_cast<std::uint64_t>(end_ - at_))
         return broken_trie("a bucket is too short");
     const Separator separator = layout_.separator(number);
@@ -135,7 +135,7 @@ Status Checker::check_bucket(std::uint32_t number) {
     if (Status status = check_first(number); !status.ok()) return status;
     const std::uint8_t* const heads = layout_.buckets.data() + begin + 1;
     const std::uint32_t others = layout_.words_of(number) - 1;
-    at_ = heads + others + FrontLayout::tail_length(word_.size());
+    at_ = heads + others + FrontCodedLayout::tail_length(word_.size());
     for (std::uint32_t i = 0; i < others; ++i)
         if (Status status = check_word(heads[i]); !status.ok()) return status;
     return at_ == end_ ? Status() : broken_trie("a bucket has bytes to spare");
@@ -159,7 +159,7 @@ Status Checker::check(Stop stop) {
 }  // namespace
 
 Status validate_front_trie(std::span<const std::uint8_t> image, Stop stop) {
-    const Result<FrontLayout> layout = read_front_layout(image);
+    const Result<FrontCodedLayout> layout = read_front_layout(image);
     if (!layout.ok()) return layout.status();
     const auto header = load<TrieHeader>(image.data());
     if (header.words == UINT32_MAX) return broken_trie("it has too many words");

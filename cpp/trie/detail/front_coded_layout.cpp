@@ -2,9 +2,9 @@
 
 namespace gputext {
 
-Result<FrontLayout> read_front_layout(std::span<const std::uint8_t> image) {
+Result<FrontCodedLayout> read_front_layout(std::span<const std::uint8_t> image) {
     const auto header = load<TrieHeader>(image.data());
-    FrontLayout layout;
+    FrontCodedLayout layout;
     layout.words = header.words;
     layout.bucket_count =
         static_cast<std::uint32_t>((std::uint64_t{header.words} + kBucketWords - 1) / kBucketWords);

@@ -73,7 +73,7 @@ struct Bucket {
 };
 
 /// The parts of an image, and the symbols, unpacked.
-struct FrontLayout {
+struct FrontCodedLayout {
     std::uint32_t words = 0;
     std::uint32_t bucket_count = 0;
     const std::uint8_t* separators = nullptr;
@@ -106,6 +106,6 @@ struct FrontLayout {
 };
 
 /// Checks that the parts fill the image, and the symbols; nothing in the buckets.
-Result<FrontLayout> read_front_layout(std::span<const std::uint8_t> image);
+Result<FrontCodedLayout> read_front_layout(std::span<const std::uint8_t> image);
 
 }  // namespace gputext

@@ -32,7 +32,7 @@ struct EntryJob {
     const std::uint32_t* tokens;
     std::uint64_t first;  // the number of the first of them in all
     std::uint64_t size;
-    std::uint64_t shard_first;  // no break before this one
+    std::uint64_t replica_first;  // no break before this one
     std::uint64_t key;
     const std::uint32_t* keep;
 };
@@ -46,7 +46,7 @@ __device__ void each_entry(const EntryJob& job, Put put) {
         const std::uint64_t at = begin + i;
         if (at >= job.size) return;
         const std::uint32_t token = job.tokens[at], word = token & ~WordEntries::kBegins;
-        if (token != word && job.first + at != job.shard_first) put(TrainerParameters::kBreak);
+        if (token != word && job.first + at != job.replica_first) put(TrainerParameters::kBreak);
         const std::uint64_t bits = random_bits(job.key, job.first + at);
         if (static_cast<std::uint32_t>(bits >> 32) <= job.keep[word]) put(word);
     }
@@ -98,8 +98,8 @@ Status WordEntries::measure(std::uint32_t words, Execution& execution) {
 }
 
 std::uint64_t WordEntries::chunk() const {
-    const std::uint64_t shard = tokens_.words.size() / parameters_.shards + 1;
-    return std::min(shard, resident_ ? kMostChunk : kCopied);
+    const std::uint64_t replica = tokens_.words.size() / parameters_.replicas + 1;
+    return std::min(replica, resident_ ? kMostChunk : kCopied);
 }
 
 std::uint64_t WordEntries::bytes(bool resident) const {
@@ -146,24 +146,24 @@ Status WordEntries::copy_packed(std::uint64_t begin, std::uint64_t end, std::uin
 
 Status WordEntries::open(bool resident, Execution& execution) {
     resident_ = resident;
-    const std::uint64_t tokens = tokens_.words.size(), shard = tokens / parameters_.shards + 1;
+    const std::uint64_t tokens = tokens_.words.size(), replica = tokens / parameters_.replicas + 1;
     GPUTEXT_TRY(on_device_.allocate(resident ? tokens : chunk(), stream_));
     GPUTEXT_TRY(begins_.allocate(chunk() / kTokensOfBlock + 2, stream_));
-    GPUTEXT_TRY(entries_.allocate(shard + std::min(shard, texts_), stream_));
+    GPUTEXT_TRY(entries_.allocate(replica + std::min(replica, texts_), stream_));
     if (!resident || tokens == 0) return {};
     GPUTEXT_TRY(copy_tokens(0, tokens, on_device_.data(), execution));
     packed_ = {};
     return {};
 }
 
-Status WordEntries::make(const std::uint32_t* keep, std::uint32_t epoch, std::uint32_t shard,
+Status WordEntries::make(const std::uint32_t* keep, std::uint32_t epoch, std::uint32_t replica,
                          Execution& execution) {
-    if (made_ && epoch_ == epoch && shard_ == shard) return {};
+    if (made_ && epoch_ == epoch && replica_ == replica) return {};
     made_ = false;
     size_ = 0;
-    const ShardRange range = shard_range(parameters_, tokens_.words.size(), shard);
+    const ReplicaRange range = replica_range(parameters_, tokens_.words.size(), replica);
     EntryJob job{};
-    job.shard_first = range.first;
+    job.replica_first = range.first;
     job.key = random_key(parameters_.seed, TrainerParameters::kKeepUse, epoch);
     job.keep = keep;
     for (job.first = range.first; job.first < range.end; job.first += job.size) {
@@ -190,16 +190,16 @@ Status WordEntries::make(const std::uint32_t* keep, std::uint32_t epoch, std::ui
     }
     made_ = true;
     epoch_ = epoch;
-    shard_ = shard;
+    replica_ = replica;
     return {};
 }
 
 std::uint64_t entry_bytes(const TrainerParameters& parameters, std::uint64_t tokens,
                           std::uint64_t texts, bool resident) {
-    const std::uint64_t shard = tokens / parameters.shards + 1;
-    const std::uint64_t kept = resident ? tokens : std::min(shard, kCopied);
-    const std::uint64_t blocks = std::min(shard, kMostChunk) / kTokensOfBlock + 2;
-    return 4 * (kept + blocks + shard + std::min(shard, texts)) + kScratch;
+    const std::uint64_t replica = tokens / parameters.replicas + 1;
+    const std::uint64_t kept = resident ? tokens : std::min(replica, kCopied);
+    const std::uint64_t blocks = std::min(replica, kMostChunk) / kTokensOfBlock + 2;
+    return 4 * (kept + blocks + replica + std::min(replica, texts)) + kScratch;
 }
 
 }  // namespace gputext::gpu

@@ -1,7 +1,7 @@
 // kernels/embeddings/detail/training_entries.hpp - finds the tokens that an epoch trains on, on a
 // device
 //
-// The entries of cpp/embeddings/trainer.hpp: a shard's tokens that stay, with a break before each
+// The entries of cpp/embeddings/trainer.hpp: a replica's tokens that stay, with a break before each
 // text. Each block of tokens counts its entries, the counts are added up, and each writes its own.
 
 #pragma once
@@ -16,8 +16,8 @@
 
 namespace gputext::gpu {
 
-/// The entries of one shard in one epoch, and the tokens that they are made of: on the device, or,
-/// where memory is short, copied there some at a time whenever entries are made.
+/// The entries of one replica in one epoch, and the tokens that they are made of: on the device,
+/// or, where memory is short, copied there some at a time whenever entries are made.
 class WordEntries {
 public:
     /// A word's number and a bit that says whether a text begins with it.
@@ -38,7 +38,7 @@ public:
 
     /// Makes the entries, unless they are there; `keep` is on the device, of each word. Waits for
     /// the stream. Errors as before.
-    Status make(const std::uint32_t* keep, std::uint32_t epoch, std::uint32_t shard,
+    Status make(const std::uint32_t* keep, std::uint32_t epoch, std::uint32_t replica,
                 Execution& execution);
 
     const std::uint32_t* data() const { return entries_.data(); }
@@ -65,7 +65,7 @@ private:
     DeviceBuffer<std::uint32_t> entries_;
     std::uint64_t size_ = 0;
     bool made_ = false;
-    std::uint32_t epoch_ = 0, shard_ = 0;  // that they are of
+    std::uint32_t epoch_ = 0, replica_ = 0;  // that they are of
 };
 
 /// Device memory of the entries of so many tokens and texts.

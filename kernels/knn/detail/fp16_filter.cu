@@ -9,7 +9,7 @@ namespace {
 constexpr unsigned kThreads = 256;
 
 /// At most the score of items as far as the limit.
-__device__ float gate_of_limit(const HalfSpace& space, const HalfQueryBound& query, double limit) {
+__device__ float gate_of_limit(const Fp16Space& space, const Fp16QueryBound& query, double limit) {
     if (!isfinite(query.norm)) return -INFINITY;
     if (space.metric == Metric::cosine && query.norm == 0) return INFINITY;  // it has no neighbours
     const double norm_square = query.norm * query.norm;
@@ -132,7 +132,7 @@ __global__ void gates_of_groups(GateJob job, const float* largest, std::uint32_t
 
 }  // namespace
 
-Status HalfFilterDevice::look() {
+Status Fp16FilterDevice::look() {
     int device = 0;
     int major = 0;
     int minor = 0;
@@ -149,7 +149,7 @@ Status HalfFilterDevice::look() {
     return {};
 }
 
-Status run_half_filter(const HalfFilterDevice& device, const HalfFilterJob& job,
+Status run_half_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                        std::uint32_t padded, cudaStream_t stream) {
     if (job.rows == 0 || job.begin == job.end) return {};
     if (padded <= 64) return run_narrow_filter(device, job, padded, stream);

@@ -19,11 +19,11 @@
 
 namespace gputext::gpu {
 
-struct HalfFilterJob {
-    HalfQueries queries;
+struct Fp16FilterJob {
+    Fp16Queries queries;
     std::uint32_t rows;  // of queries
     const float* gates;  // by query
-    HalfItems items;     // the first of them has the number first_item
+    Fp16Items items;     // the first of them has the number first_item
     std::uint32_t first_item;
     std::uint32_t begin;  // numbers of the items that are filtered
     std::uint32_t end;
@@ -43,7 +43,7 @@ inline constexpr std::uint32_t kSampleGroups = 256;
 inline constexpr std::uint32_t kMostGroups = 512;
 
 /// What the current device can do.
-struct HalfFilterDevice {
+struct Fp16FilterDevice {
     int capability = 0;  // 90 is 9.0
     int processors = 0;
     int shared_bytes = 0;  // of a block, at most
@@ -56,16 +56,16 @@ struct HalfFilterDevice {
 
 /// Adds items to the lists of the queries whose gates they reach, with their scores. One launch:
 /// 2 * rows * (end - begin) * padded operations.
-Status run_half_filter(const HalfFilterDevice& device, const HalfFilterJob& job,
+Status run_half_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                        std::uint32_t padded, cudaStream_t stream);
 
 /// What becomes of a query's limit before the filter, and after.
 struct GateJob {
-    HalfSpace space;
-    HalfQueries queries;
+    Fp16Space space;
+    Fp16Queries queries;
     std::uint32_t rows;
     const double* limits;
-    const float* largest;  // HalfItems::largest
+    const float* largest;  // Fp16Items::largest
     float* gates;
     float* widths;  // bounds of what a score may exceed t by, or null
 };
@@ -74,7 +74,7 @@ struct GateJob {
 Status set_gates(const GateJob& job, cudaStream_t stream);
 
 /// As above, or higher gates that `rank` groups of samples, or a few more, reach: the items that
-/// reach one may be fewer than the k nearest. `largest` as in HalfFilterJob, of kSampleGroups
+/// reach one may be fewer than the k nearest. `largest` as in Fp16FilterJob, of kSampleGroups
 /// groups.
 Status guess_gates(const GateJob& job, const float* largest, std::uint32_t rank,
                    cudaStream_t stream);

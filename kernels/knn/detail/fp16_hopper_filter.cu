@@ -128,7 +128,7 @@ __device__ void wait_for_products() {
 
 /// As filter_wide of kernels/knn/detail/fp16_wide_filter.cu, but for the products.
 template <bool Sample>
-__global__ __launch_bounds__(kThreads, 1) void filter_hopper(const HalfFilterJob job,
+__global__ __launch_bounds__(kThreads, 1) void filter_hopper(const Fp16FilterJob job,
                                                              std::uint32_t padded,
                                                              std::uint32_t query_tiles) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
@@ -153,7 +153,7 @@ __global__ __launch_bounds__(kThreads, 1) void filter_hopper(const HalfFilterJob
     }
     const auto bound_at = [&](std::uint32_t item) {
         return item < end ? job.items.bounds[item - job.first_item]
-                          : HalfItemBound{INFINITY, 0, 0, 0};
+                          : Fp16ItemBound{INFINITY, 0, 0, 0};
     };
     shared.starts[0][threadIdx.x] = start_of_item(bound_at(begin + threadIdx.x), group);
 
@@ -184,7 +184,7 @@ __global__ __launch_bounds__(kThreads, 1) void filter_hopper(const HalfFilterJob
     unsigned parity = 0;  // of the tile
     for (std::uint32_t first = begin; first < end; first += kColumns, parity ^= 1) {
         __syncthreads();
-        const HalfItemBound next_bound = bound_at(first + kColumns + threadIdx.x);
+        const Fp16ItemBound next_bound = bound_at(first + kColumns + threadIdx.x);
         float sums[kEights][1][4];
 #pragma unroll
         for (unsigned n = 0; n < kEights; ++n) {
@@ -237,7 +237,7 @@ __global__ __launch_bounds__(kThreads, 1) void filter_hopper(const HalfFilterJob
 }
 
 template <bool Sample>
-Status run(const HalfFilterJob& job, std::uint32_t padded, cudaStream_t stream) {
+Status run(const Fp16FilterJob& job, std::uint32_t padded, cudaStream_t stream) {
     constexpr auto kernel = filter_hopper<Sample>;
     GPUTEXT_TRY(cuda_status(
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes),
@@ -250,7 +250,7 @@ Status run(const HalfFilterJob& job, std::uint32_t padded, cudaStream_t stream) 
 
 }  // namespace
 
-Status run_hopper_filter(const HalfFilterJob& job, std::uint32_t padded, cudaStream_t stream) {
+Status run_hopper_filter(const Fp16FilterJob& job, std::uint32_t padded, cudaStream_t stream) {
     if (job.largest != nullptr) return run<true>(job, padded, stream);
     return run<false>(job, padded, stream);
 }

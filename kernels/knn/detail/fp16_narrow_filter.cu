@@ -17,7 +17,7 @@ constexpr unsigned kStage = 64;  // items in shared memory at a time
 constexpr unsigned kFound = 768;
 static_assert(kBlockRows == kGroupQueries);
 
-/// What becomes of scores: see HalfFilterJob.
+/// What becomes of scores: see Fp16FilterJob.
 enum class Output { lists, largest, marks };
 
 /// Rows of items 16 bytes apart from what would be the same banks.
@@ -31,7 +31,7 @@ struct Shared {
 };
 
 template <unsigned Steps, Output To>
-__device__ void fetch_stage(const HalfFilterJob& job, std::uint32_t first,
+__device__ void fetch_stage(const Fp16FilterJob& job, std::uint32_t first,
                             Shared<Steps, To>& shared, unsigned stage) {
     constexpr unsigned kVectors = 2 * Steps;  // of a row
     const std::uint32_t left = first < job.end ? min(job.end - first, kStage) * kVectors : 0;
@@ -46,7 +46,7 @@ __device__ void fetch_stage(const HalfFilterJob& job, std::uint32_t first,
 }
 
 /// The start of the calling thread's item of a stage.
-__device__ float fetch_start(const HalfFilterJob& job, std::uint32_t first, float2 group) {
+__device__ float fetch_start(const Fp16FilterJob& job, std::uint32_t first, float2 group) {
     const std::uint32_t item = first + threadIdx.x;
     if (threadIdx.x >= kStage || item >= job.end) return -INFINITY;
     return start_of_item(job.items.bounds[item - job.first_item], group);
@@ -76,7 +76,7 @@ __device__ void load_items(const Shared<Steps, To>& shared, unsigned stage, unsi
 
 /// How many items a block takes at a time: those whose scores have one place to go.
 template <Output To>
-__host__ __device__ std::uint32_t items_at_a_time(const HalfFilterJob& job) {
+__host__ __device__ std::uint32_t items_at_a_time(const Fp16FilterJob& job) {
     switch (To) {
         case Output::largest:
             return 4 * job.group_items;
@@ -96,7 +96,7 @@ class Sink<Output::lists> {
 public:
     using Memory = FoundMemory<kFound, kTiles>;
 
-    __device__ Sink(Memory& memory, const HalfFilterJob& job, std::uint32_t first_row,
+    __device__ Sink(Memory& memory, const Fp16FilterJob& job, std::uint32_t first_row,
                     std::uint32_t first_item)
         : finder_(memory, job, first_row, first_item), begin_(first_item) {}
     __device__ void add(const float (*sums)[4], std::uint32_t item) {
@@ -114,7 +114,7 @@ template <>
 class Sink<Output::largest> {
 public:
     template <class Nothing>
-    __device__ Sink(Nothing&, const HalfFilterJob& job, std::uint32_t first_row, std::uint32_t)
+    __device__ Sink(Nothing&, const Fp16FilterJob& job, std::uint32_t first_row, std::uint32_t)
         : job_(job), first_row_(first_row) {}
     __device__ void add(const float (*sums)[4], std::uint32_t) { largest_.add(sums); }
     __device__ void end_stage(std::uint32_t first) {
@@ -126,7 +126,7 @@ public:
     __device__ void end() {}
 
 private:
-    const HalfFilterJob& job_;
+    const Fp16FilterJob& job_;
     std::uint32_t first_row_;
     Largest<kTiles> largest_;
 };
@@ -135,7 +135,7 @@ template <>
 class Sink<Output::marks> {
 public:
     template <class Nothing>
-    __device__ Sink(Nothing&, const HalfFilterJob& job, std::uint32_t first_row, std::uint32_t)
+    __device__ Sink(Nothing&, const Fp16FilterJob& job, std::uint32_t first_row, std::uint32_t)
         : job_(job), first_row_(first_row) {}
     __device__ void add(const float (*sums)[4], std::uint32_t) { marks_.add(sums); }
     __device__ void end_stage(std::uint32_t first) {
@@ -146,14 +146,14 @@ public:
     __device__ void end() {}
 
 private:
-    const HalfFilterJob& job_;
+    const Fp16FilterJob& job_;
     std::uint32_t first_row_;
     Marks<kTiles> marks_;
 };
 
 /// Each warp multiplies 64 queries, held in registers, with the block's items.
 template <unsigned Steps, Output To>
-__global__ __launch_bounds__(kThreads) void filter_narrow(const HalfFilterJob job,
+__global__ __launch_bounds__(kThreads) void filter_narrow(const Fp16FilterJob job,
                                                           std::uint32_t items_per_block) {
     extern __shared__ uint4 memory[];
     let_next_begin();
@@ -239,7 +239,7 @@ __global__ __launch_bounds__(kThreads) void filter_narrow(const HalfFilterJob jo
 }
 
 /// So many that the blocks fill the device a few times over; whole times `at_a_time`.
-std::uint32_t items_of_block(const HalfFilterDevice& device, std::uint32_t items,
+std::uint32_t items_of_block(const Fp16FilterDevice& device, std::uint32_t items,
                              std::uint32_t groups, std::uint32_t at_a_time) {
     constexpr std::uint32_t kBlocksPerProcessor = 12;
     constexpr std::uint32_t kLeast = 256;
@@ -251,7 +251,7 @@ std::uint32_t items_of_block(const HalfFilterDevice& device, std::uint32_t items
 }
 
 template <unsigned Steps, Output To>
-Status run(const HalfFilterDevice& device, const HalfFilterJob& job, cudaStream_t stream) {
+Status run(const Fp16FilterDevice& device, const Fp16FilterJob& job, cudaStream_t stream) {
     const std::uint32_t items = job.end - job.begin;
     const std::uint32_t groups = blocks_for(job.rows, kGroupQueries);
     constexpr auto kernel = filter_narrow<Steps, To>;
@@ -265,7 +265,7 @@ Status run(const HalfFilterDevice& device, const HalfFilterJob& job, cudaStream_
 }
 
 template <unsigned Steps>
-Status run(const HalfFilterDevice& device, const HalfFilterJob& job, cudaStream_t stream) {
+Status run(const Fp16FilterDevice& device, const Fp16FilterJob& job, cudaStream_t stream) {
     if (job.largest != nullptr) return run<Steps, Output::largest>(device, job, stream);
     if (job.marks != nullptr) return run<Steps, Output::marks>(device, job, stream);
     return run<Steps, Output::lists>(device, job, stream);
@@ -273,7 +273,7 @@ Status run(const HalfFilterDevice& device, const HalfFilterJob& job, cudaStream_
 
 }  // namespace
 
-Status run_narrow_filter(const HalfFilterDevice& device, const HalfFilterJob& job,
+Status run_narrow_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                          std::uint32_t padded, cudaStream_t stream) {
     switch (padded) {
         case 16:

@@ -92,7 +92,7 @@ __device__ inline void wait_for_copies() {
 }
 
 /// What is added to an item's product, for queries of a group.
-__device__ inline float start_of_item(const HalfItemBound& bound, float2 group) {
+__device__ inline float start_of_item(const Fp16ItemBound& bound, float2 group) {
     return fmaf(group.x, bound.per_norm, fmaf(group.y, bound.per_residual, -bound.offset));
 }
 
@@ -122,7 +122,7 @@ public:
 
     /// Row 0 of the warp is query `first_row`, column 0 is item `first_item`. By whole warps, as
     /// all functions.
-    __device__ Finder(Memory& memory, const HalfFilterJob& job, std::uint32_t first_row,
+    __device__ Finder(Memory& memory, const Fp16FilterJob& job, std::uint32_t first_row,
                       std::uint32_t first_item)
         : memory_(memory), job_(job), first_row_(first_row), first_item_(first_item) {}
 
@@ -192,7 +192,7 @@ private:
     static constexpr unsigned kColumnBits = 26;
 
     Memory& memory_;
-    const HalfFilterJob& job_;
+    const Fp16FilterJob& job_;
     std::uint32_t first_row_;
     std::uint32_t first_item_;
     unsigned count_ = 0;
@@ -216,7 +216,7 @@ struct Largest {
         }
     }
     /// To the place of a group, for rows from query `first_row` on; and begins anew.
-    __device__ void store(const HalfFilterJob& job, std::uint32_t first_row, unsigned group) {
+    __device__ void store(const Fp16FilterJob& job, std::uint32_t first_row, unsigned group) {
 #pragma unroll
         for (unsigned half = 0; half < 2 * Tiles; ++half) {
             const std::uint32_t row = first_row + 8 * half + threadIdx.x % 32 / 4;
@@ -241,7 +241,7 @@ struct Marks {
                 signs[t][i / 2] = __funnelshift_l(__float_as_uint(sums[t][i]), signs[t][i / 2], 1);
     }
     /// To the words of 128 items, for rows from query `first_row` on.
-    __device__ void store(const HalfFilterJob& job, std::uint32_t words, std::uint32_t first_row,
+    __device__ void store(const Fp16FilterJob& job, std::uint32_t words, std::uint32_t first_row,
                           std::uint32_t first_word) const {
         const unsigned lane = threadIdx.x % 32;
 #pragma unroll
@@ -255,11 +255,11 @@ struct Marks {
 };
 
 /// Kernels for up to 64 dimensions, and for more.
-Status run_narrow_filter(const HalfFilterDevice& device, const HalfFilterJob& job,
+Status run_narrow_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                          std::uint32_t padded, cudaStream_t stream);
-Status run_wide_filter(const HalfFilterDevice& device, const HalfFilterJob& job,
+Status run_wide_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                        std::uint32_t padded, cudaStream_t stream);
 /// The filter for compute capability 9.0.
-Status run_hopper_filter(const HalfFilterJob& job, std::uint32_t padded, cudaStream_t stream);
+Status run_hopper_filter(const Fp16FilterJob& job, std::uint32_t padded, cudaStream_t stream);
 
 }  // namespace gputext::gpu

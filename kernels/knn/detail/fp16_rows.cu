@@ -25,7 +25,7 @@ struct RowBounds {
 
 /// Converts a row by a half warp; `scale` is what metric cosine does not choose itself.
 template <class T>
-__device__ RowBounds convert_row(const HalfSpace& space, const T* from, double scale, __half* to) {
+__device__ RowBounds convert_row(const Fp16Space& space, const T* from, double scale, __half* to) {
     const unsigned lanes = half_warp_lanes();
     const unsigned lane = threadIdx.x % kHalfWarp;
     double before = 1;  // a power of two that keeps a square from over- and underflow
@@ -76,7 +76,7 @@ __device__ RowBounds convert_row(const HalfSpace& space, const T* from, double s
     return bounds;
 }
 
-__device__ HalfItemBound bound_of_item(const HalfSpace& space, const RowBounds& row) {
+__device__ Fp16ItemBound bound_of_item(const Fp16Space& space, const RowBounds& row) {
     if (!row.fits) return {-INFINITY, 0, 0, 0};  // added to a product, it is infinity
     if (space.metric == Metric::cosine && row.norm == 0) return {INFINITY, 0, 0, 0};
     const double offset = space.metric == Metric::euclidean ? row.square / 2 : 0;
@@ -88,8 +88,8 @@ __device__ HalfItemBound bound_of_item(const HalfSpace& space, const RowBounds& 
 
 /// A half warp for each row.
 template <class T>
-__global__ void convert_item_rows(HalfSpace space, const T* from, std::uint32_t rows, __half* to,
-                                  HalfItemBound* bounds, float* largest) {
+__global__ void convert_item_rows(Fp16Space space, const T* from, std::uint32_t rows, __half* to,
+                                  Fp16ItemBound* bounds, float* largest) {
     __shared__ unsigned most[2];
     if (threadIdx.x < 2) most[threadIdx.x] = 0;
     __syncthreads();
@@ -99,7 +99,7 @@ __global__ void convert_item_rows(HalfSpace space, const T* from, std::uint32_t 
             convert_row(space, from + std::size_t{row} * space.dimensions, space.item_scale,
                         to + std::size_t{row} * space.padded);
         if (threadIdx.x % kHalfWarp == 0) {
-            const HalfItemBound bound = bound_of_item(space, converted);
+            const Fp16ItemBound bound = bound_of_item(space, converted);
             bounds[row] = bound;
             // Floats that are not negative order as their bits do.
             atomicMax(&most[0], __float_as_uint(bound.per_norm));
@@ -116,8 +116,8 @@ __host__ __device__ double scale_to_one(double magnitude) {
     return magnitude == 0 ? 1 : ldexp(1.0, -ilogb(magnitude));
 }
 
-__global__ void convert_query_rows(HalfSpace space, DeviceQueries from, __half* to,
-                                   HalfQueryBound* bounds) {
+__global__ void convert_query_rows(Fp16Space space, DeviceQueries from, __half* to,
+                                   Fp16QueryBound* bounds) {
     const std::uint32_t row = blockIdx.x * kRowsPerBlock + threadIdx.x / kHalfWarp;
     if (row >= from.rows) return;
     const double* elements = from.elements + std::size_t{row} * from.dimensions;
@@ -138,7 +138,7 @@ __global__ void convert_query_rows(HalfSpace space, DeviceQueries from, __half* 
 }
 
 /// A block for each group.
-__global__ void bound_groups(const HalfQueryBound* bounds, std::uint32_t rows, float2* groups) {
+__global__ void bound_groups(const Fp16QueryBound* bounds, std::uint32_t rows, float2* groups) {
     __shared__ unsigned most[2];
     if (threadIdx.x < 2) most[threadIdx.x] = 0;
     __syncthreads();
@@ -152,8 +152,8 @@ __global__ void bound_groups(const HalfQueryBound* bounds, std::uint32_t rows, f
 }
 
 /// Blocks of 32 threads, one for each sample.
-__global__ void copy_samples(HalfSpace space, HalfItems from, std::uint32_t items,
-                             std::uint32_t samples, uint4* rows, HalfItemBound* bounds) {
+__global__ void copy_samples(Fp16Space space, Fp16Items from, std::uint32_t items,
+                             std::uint32_t samples, uint4* rows, Fp16ItemBound* bounds) {
     const std::size_t item = std::size_t{blockIdx.x} * items / samples;
     const unsigned vectors = space.padded / 8;
     for (unsigned i = threadIdx.x; i < vectors; i += blockDim.x)
@@ -181,13 +181,13 @@ double median(std::vector<double>& values) {
 
 }  // namespace
 
-bool HalfSpaceChoice::usable(Metric metric, const Vectors& items, double largest) {
+bool Fp16SpaceChoice::usable(Metric metric, const Vectors& items, double largest) {
     return metric != Metric::manhattan && items.dimensions > 0 &&
            items.dimensions <= std::size_t{1} << 16 && items.rows > 0 &&
            (metric == Metric::cosine || (largest >= 0x1p-300 && largest <= 0x1p300));
 }
 
-Status HalfSpaceChoice::choose(Metric metric, const Vectors& items, cudaStream_t stream) {
+Status Fp16SpaceChoice::choose(Metric metric, const Vectors& items, cudaStream_t stream) {
     const std::size_t d = items.dimensions;
     const double dimensions = static_cast<double>(d);
     space_ = {metric,
@@ -225,8 +225,8 @@ Status HalfSpaceChoice::choose(Metric metric, const Vectors& items, cudaStream_t
     return {};
 }
 
-Status convert_items(const HalfSpace& space, const DeviceRows& from, __half* rows,
-                     HalfItemBound* bounds, float* largest, cudaStream_t stream) {
+Status convert_items(const Fp16Space& space, const DeviceRows& from, __half* rows,
+                     Fp16ItemBound* bounds, float* largest, cudaStream_t stream) {
     GPUTEXT_TRY(cuda_status(cudaMemsetAsync(largest, 0, 2 * sizeof(float), stream), "clearing"));
     if (from.rows == 0) return {};
     with_element_type(from.type, [&](auto element) {
@@ -236,8 +236,8 @@ Status convert_items(const HalfSpace& space, const DeviceRows& from, __half* row
     return launched("rounding items");
 }
 
-Status convert_queries(const HalfSpace& space, const DeviceQueries& from, __half* rows,
-                       HalfQueryBound* bounds, float2* groups, cudaStream_t stream) {
+Status convert_queries(const Fp16Space& space, const DeviceQueries& from, __half* rows,
+                       Fp16QueryBound* bounds, float2* groups, cudaStream_t stream) {
     if (from.rows == 0) return {};
     convert_query_rows<<<blocks_for(from.rows, kRowsPerBlock), kThreads, 0, stream>>>(space, from,
                                                                                       rows, bounds);
@@ -246,8 +246,8 @@ Status convert_queries(const HalfSpace& space, const DeviceQueries& from, __half
     return launched("rounding queries");
 }
 
-Status sample_items(const HalfSpace& space, const HalfItems& from, std::uint32_t items,
-                    std::uint32_t samples, __half* rows, HalfItemBound* bounds,
+Status sample_items(const Fp16Space& space, const Fp16Items& from, std::uint32_t items,
+                    std::uint32_t samples, __half* rows, Fp16ItemBound* bounds,
                     cudaStream_t stream) {
     copy_samples<<<samples, 32, 0, stream>>>(space, from, items, samples,
                                              reinterpret_cast<uint4*>(rows), bounds);

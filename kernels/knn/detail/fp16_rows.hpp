@@ -42,7 +42,7 @@ namespace gputext::gpu {
 inline constexpr std::uint32_t kGroupQueries = 256;  // that share bounds
 
 /// How rows are moved and scaled, with the numbers that bound what is lost. Passed to kernels.
-struct HalfSpace {
+struct Fp16Space {
     Metric metric = Metric::euclidean;
     std::uint32_t dimensions = 0;
     std::uint32_t padded = 0;        // elements of a row: zeros behind the dimensions
@@ -53,24 +53,24 @@ struct HalfSpace {
 };
 
 /// Chooses center and scale by looking at about a hundred of the items.
-class HalfSpaceChoice {
+class Fp16SpaceChoice {
 public:
     /// Whether half precision can help with such vectors at all.
     static bool usable(Metric metric, const Vectors& items, double largest);
 
     /// Errors: out_of_memory, device_error.
     Status choose(Metric metric, const Vectors& items, cudaStream_t stream);
-    const HalfSpace& space() const { return space_; }
+    const Fp16Space& space() const { return space_; }
 
 private:
-    HalfSpace space_;
+    Fp16Space space_;
     std::vector<double> host_center_;  // until it is copied
     DeviceBuffer<double> center_;
 };
 
 /// What is added to an item's product for a query: per_norm * norm + per_residual * residual -
 /// offset, which is -(H - r's own terms). Rounded to the safe side.
-struct HalfItemBound {
+struct Fp16ItemBound {
     float offset;
     float per_norm;
     float per_residual;
@@ -78,34 +78,34 @@ struct HalfItemBound {
 };
 
 /// A query's bounds of norm and residual, and how its limit becomes a score.
-struct HalfQueryBound {
+struct Fp16QueryBound {
     double norm;
     double residual;
     double least_norm;
     double scale;  // of distances
 };
 
-struct HalfItems {
+struct Fp16Items {
     const __half* rows = nullptr;
-    const HalfItemBound* bounds = nullptr;
+    const Fp16ItemBound* bounds = nullptr;
     const float* largest = nullptr;  // per_norm and per_residual of any item that has a bound
 };
 
-struct HalfQueries {
+struct Fp16Queries {
     const __half* rows = nullptr;
-    const HalfQueryBound* bounds = nullptr;
+    const Fp16QueryBound* bounds = nullptr;
     const float2* groups = nullptr;  // largest norm and residual of 256 queries
 };
 
 /// Items of `from` to rows of halves. `largest` is overwritten. O(elements).
-Status convert_items(const HalfSpace& space, const DeviceRows& from, __half* rows,
-                     HalfItemBound* bounds, float* largest, cudaStream_t stream);
-Status convert_queries(const HalfSpace& space, const DeviceQueries& from, __half* rows,
-                       HalfQueryBound* bounds, float2* groups, cudaStream_t stream);
+Status convert_items(const Fp16Space& space, const DeviceRows& from, __half* rows,
+                     Fp16ItemBound* bounds, float* largest, cudaStream_t stream);
+Status convert_queries(const Fp16Space& space, const DeviceQueries& from, __half* rows,
+                       Fp16QueryBound* bounds, float2* groups, cudaStream_t stream);
 
 /// Copies every stride-th row and its bound: rows n * stride / of.
-Status sample_items(const HalfSpace& space, const HalfItems& from, std::uint32_t items,
-                    std::uint32_t samples, __half* rows, HalfItemBound* bounds,
+Status sample_items(const Fp16Space& space, const Fp16Items& from, std::uint32_t items,
+                    std::uint32_t samples, __half* rows, Fp16ItemBound* bounds,
                     cudaStream_t stream);
 
 }  // namespace gputext::gpu

@@ -48,17 +48,17 @@ std::uint32_t items_of_group(std::uint32_t items) {
 
 }  // namespace
 
-HalfSearch::Bytes HalfSearch::bytes(const Vectors& items) {
+Fp16Search::Bytes Fp16Search::bytes(const Vectors& items) {
     const std::size_t row = padded_of(items.dimensions) * sizeof(__half);
     const std::size_t samples = samples_of(items.rows);
     const std::size_t marks =
         marks_words(items) * sizeof(std::uint32_t) + kMostGroups * sizeof(float);
-    return {row + sizeof(HalfQueryBound) + sizeof(float2) + 3 * sizeof(float) + marks,
-            row + sizeof(HalfItemBound) + copied_vectors(items) * sizeof(uint4),
-            samples * (row + sizeof(HalfItemBound)) + items.dimensions * sizeof(double)};
+    return {row + sizeof(Fp16QueryBound) + sizeof(float2) + 3 * sizeof(float) + marks,
+            row + sizeof(Fp16ItemBound) + copied_vectors(items) * sizeof(uint4),
+            samples * (row + sizeof(Fp16ItemBound)) + items.dimensions * sizeof(double)};
 }
 
-Status HalfSearch::prepare(Metric metric, const Vectors& items, const HalfFilterDevice& device,
+Status Fp16Search::prepare(Metric metric, const Vectors& items, const Fp16FilterDevice& device,
                            cudaStream_t stream) {
     device_ = device;
     stream_ = stream;
@@ -67,7 +67,7 @@ Status HalfSearch::prepare(Metric metric, const Vectors& items, const HalfFilter
     return choice_.choose(metric, items, stream);
 }
 
-Status HalfSearch::allocate(std::size_t queries, std::size_t items) {
+Status Fp16Search::allocate(std::size_t queries, std::size_t items) {
     const std::size_t padded = choice_.space().padded;
     samples_ = samples_of(items);
     GPUTEXT_TRY(query_rows_.allocate(queries * padded, stream_));
@@ -86,13 +86,13 @@ Status HalfSearch::allocate(std::size_t queries, std::size_t items) {
     return group_scores_.allocate(queries * kMostGroups, stream_);
 }
 
-Status HalfSearch::load_queries(const DeviceQueries& queries) {
+Status Fp16Search::load_queries(const DeviceQueries& queries) {
     queries_ = queries.rows;
     return convert_queries(choice_.space(), queries, query_rows_.data(), query_bounds_.data(),
                            groups_.data(), stream_);
 }
 
-Status HalfSearch::load_items(const DeviceRows& items, std::uint32_t first_item) {
+Status Fp16Search::load_items(const DeviceRows& items, std::uint32_t first_item) {
     first_item_ = first_item;
     GPUTEXT_TRY(align(items));
     return convert_items(choice_.space(), items, item_rows_.data(), item_bounds_.data(),
@@ -100,7 +100,7 @@ Status HalfSearch::load_items(const DeviceRows& items, std::uint32_t first_item)
 }
 
 /// Before marked items are compared, whose rows are read in whole vectors.
-Status HalfSearch::align(const DeviceRows& items) {
+Status Fp16Search::align(const DeviceRows& items) {
     aligned_rows_ = static_cast<const std::byte*>(items.elements);
     row_vectors_ = MarkedItems::row_vectors_of(items.dimensions, items.type);
     if (copied_vectors_ == 0) return {};
@@ -109,15 +109,15 @@ Status HalfSearch::align(const DeviceRows& items) {
                       stream_);
 }
 
-GateJob HalfSearch::gate_job(const ListsView& lists, float* gates, float* widths) const {
+GateJob Fp16Search::gate_job(const ListsView& lists, float* gates, float* widths) const {
     return {choice_.space(), {query_rows_.data(), query_bounds_.data(), groups_.data()},
             queries_,        lists.limits,
             largest_.data(), gates,
             widths};
 }
 
-HalfFilterJob HalfSearch::job(std::uint32_t begin, std::uint32_t end) const {
-    HalfFilterJob job{};
+Fp16FilterJob Fp16Search::job(std::uint32_t begin, std::uint32_t end) const {
+    Fp16FilterJob job{};
     job.queries = {query_rows_.data(), query_bounds_.data(), groups_.data()};
     job.rows = queries_;
     job.gates = gates_.data();
@@ -128,14 +128,14 @@ HalfFilterJob HalfSearch::job(std::uint32_t begin, std::uint32_t end) const {
     return job;
 }
 
-Status HalfSearch::sample(const ListsView& lists, std::uint32_t begin, std::uint32_t end) {
-    const HalfSpace& space = choice_.space();
+Status Fp16Search::sample(const ListsView& lists, std::uint32_t begin, std::uint32_t end) {
+    const Fp16Space& space = choice_.space();
     const std::size_t skipped = begin - first_item_;
     GPUTEXT_TRY(sample_items(
         space, {item_rows_.data() + skipped * space.padded, item_bounds_.data() + skipped, nullptr},
         end - begin, samples_, sampled_rows_.data(), sampled_bounds_.data(), stream_));
     const std::uint32_t rank = rank_of_gate(lists.k + 1, samples_, end - begin);
-    HalfFilterJob sampled = job(0, samples_);
+    Fp16FilterJob sampled = job(0, samples_);
     sampled.items = {sampled_rows_.data(), sampled_bounds_.data(), nullptr};
     sampled.first_item = 0;
     sampled.largest = group_scores_.data();
@@ -147,7 +147,7 @@ Status HalfSearch::sample(const ListsView& lists, std::uint32_t begin, std::uint
 }
 
 /// Whether so many items of empty lists are marked.
-bool HalfSearch::marks(const ListsView& lists, std::uint32_t items) const {
+bool Fp16Search::marks(const ListsView& lists, std::uint32_t items) const {
     const MarkedItems marked{nullptr, MarkedItems::words_of(items), 0, nullptr, row_vectors_};
     return marked.per_query <= marks_words_ && lists.k < kMostGroups / 4 &&
            lists.capacity <= NeighbourLists::kShort &&
@@ -156,9 +156,9 @@ bool HalfSearch::marks(const ListsView& lists, std::uint32_t items) const {
 }
 
 /// Marks the few items that reach what the k nearest of the largest scores of groups do.
-Status HalfSearch::mark(const ListsView& lists, std::uint32_t begin, std::uint32_t end) {
+Status Fp16Search::mark(const ListsView& lists, std::uint32_t begin, std::uint32_t end) {
     const std::uint32_t padded = choice_.space().padded;
-    HalfFilterJob grouped = job(begin, end);
+    Fp16FilterJob grouped = job(begin, end);
     grouped.largest = group_scores_.data();
     grouped.groups = kMostGroups;
     grouped.group_items = items_of_group(end - begin);
@@ -166,7 +166,7 @@ Status HalfSearch::mark(const ListsView& lists, std::uint32_t begin, std::uint32
     GPUTEXT_TRY(run_half_filter(device_, grouped, padded, stream_));
     GPUTEXT_TRY(find_gates(gate_job(lists, gates_.data(), widths_.data()), group_scores_.data(),
                            groups, lists.k + 1, stream_));
-    HalfFilterJob marked = job(begin, end);
+    Fp16FilterJob marked = job(begin, end);
     marked.marks = marks_.data();
     const std::size_t skipped = std::size_t{begin - first_item_} * row_vectors_ * sizeof(uint4);
     marked_ = {marks_.data(), MarkedItems::words_of(end - begin), begin, aligned_rows_ + skipped,
@@ -174,7 +174,7 @@ Status HalfSearch::mark(const ListsView& lists, std::uint32_t begin, std::uint32
     return run_half_filter(device_, marked, padded, stream_);
 }
 
-Status HalfSearch::filter(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
+Status Fp16Search::filter(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
                           bool guess, Execution& execution) {
     const ListsView view = lists.view();
     marked_ = {};
@@ -187,7 +187,7 @@ Status HalfSearch::filter(const NeighbourLists& lists, std::uint32_t begin, std:
     const auto most = static_cast<std::uint32_t>(std::clamp(kWorkOfLaunch / work, 4096.0, 1e9));
     for (std::uint32_t next = begin; next < end;) {
         const std::uint32_t last = end - next > most + most / 2 ? next + most : end;
-        HalfFilterJob part = job(next, last);
+        Fp16FilterJob part = job(next, last);
         part.lists = view;
         GPUTEXT_TRY(run_half_filter(device_, part, choice_.space().padded, stream_));
         next = last;
@@ -199,7 +199,7 @@ Status HalfSearch::filter(const NeighbourLists& lists, std::uint32_t begin, std:
     return {};
 }
 
-Status HalfSearch::prove(const NeighbourLists& lists) {
+Status Fp16Search::prove(const NeighbourLists& lists) {
     return set_gates(gate_job(lists.view(), proven_.data(), nullptr), stream_);
 }
 

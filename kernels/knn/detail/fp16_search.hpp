@@ -14,7 +14,7 @@
 
 namespace gputext::gpu {
 
-class HalfSearch {
+class Fp16Search {
 public:
     /// Device memory for one query, for one item, and for samples.
     struct Bytes {
@@ -27,7 +27,7 @@ public:
     static constexpr std::uint32_t kLeastItems = 8192;
 
     /// Errors of all functions: out_of_memory, device_error, cancelled.
-    Status prepare(Metric metric, const Vectors& items, const HalfFilterDevice& device,
+    Status prepare(Metric metric, const Vectors& items, const Fp16FilterDevice& device,
                    cudaStream_t stream);
     Status allocate(std::size_t queries, std::size_t items);
     Status load_queries(const DeviceQueries& queries);
@@ -50,21 +50,21 @@ public:
 
 private:
     GateJob gate_job(const ListsView& lists, float* gates, float* widths) const;
-    HalfFilterJob job(std::uint32_t begin, std::uint32_t end) const;
+    Fp16FilterJob job(std::uint32_t begin, std::uint32_t end) const;
     Status sample(const ListsView& lists, std::uint32_t begin, std::uint32_t end);
     bool marks(const ListsView& lists, std::uint32_t items) const;
     Status mark(const ListsView& lists, std::uint32_t begin, std::uint32_t end);
     Status align(const DeviceRows& items);
 
-    HalfFilterDevice device_;
-    HalfSpaceChoice choice_;
+    Fp16FilterDevice device_;
+    Fp16SpaceChoice choice_;
     cudaStream_t stream_ = nullptr;
     std::uint32_t samples_ = 0;  // taken of a range
     std::uint32_t queries_ = 0;
     std::uint32_t first_item_ = 0;
     DeviceBuffer<__half> query_rows_, item_rows_, sampled_rows_;
-    DeviceBuffer<HalfQueryBound> query_bounds_;
-    DeviceBuffer<HalfItemBound> item_bounds_, sampled_bounds_;
+    DeviceBuffer<Fp16QueryBound> query_bounds_;
+    DeviceBuffer<Fp16ItemBound> item_bounds_, sampled_bounds_;
     DeviceBuffer<float2> groups_;
     DeviceBuffer<float> largest_, gates_, widths_, proven_, group_scores_;
     std::size_t marks_words_ = 0;  // of a query; 0 where items are not marked

@@ -25,7 +25,7 @@ struct Shared {
 /// level cache then holds. Tiles of items follow each other without a pause: the first dimensions
 /// of the next one are copied while the last of this one are multiplied.
 template <unsigned Columns, unsigned Stages, unsigned Found, bool Sample>
-__global__ __launch_bounds__(kThreads, 1) void filter_wide(const HalfFilterJob job,
+__global__ __launch_bounds__(kThreads, 1) void filter_wide(const Fp16FilterJob job,
                                                            std::uint32_t padded,
                                                            std::uint32_t query_tiles) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
@@ -51,7 +51,7 @@ __global__ __launch_bounds__(kThreads, 1) void filter_wide(const HalfFilterJob j
         gates[half / 2][half % 2] = row >= job.rows ? INFINITY : Sample ? 0.0f : job.gates[row];
     }
     const auto bound_at = [&](std::uint32_t item) {
-        if (threadIdx.x >= Columns || item >= end) return HalfItemBound{INFINITY, 0, 0, 0};
+        if (threadIdx.x >= Columns || item >= end) return Fp16ItemBound{INFINITY, 0, 0, 0};
         return job.items.bounds[item - job.first_item];
     };
     if (threadIdx.x < Columns)
@@ -78,7 +78,7 @@ __global__ __launch_bounds__(kThreads, 1) void filter_wide(const HalfFilterJob j
     }
 
     float sums[kEights][kTiles][4];
-    HalfItemBound next_bound{};
+    Fp16ItemBound next_bound{};
     std::uint32_t first = begin;
     unsigned step = 0;
     unsigned parity = 0;  // of the tile
@@ -154,7 +154,7 @@ __global__ __launch_bounds__(kThreads, 1) void filter_wide(const HalfFilterJob j
 }
 
 template <unsigned Columns, unsigned Stages, unsigned Found, bool Sample>
-Status run(const HalfFilterJob& job, std::uint32_t padded, cudaStream_t stream) {
+Status run(const Fp16FilterJob& job, std::uint32_t padded, cudaStream_t stream) {
     constexpr auto kernel = filter_wide<Columns, Stages, Found, Sample>;
     constexpr int bytes = sizeof(Shared<Columns, Stages, Found>);
     GPUTEXT_TRY(cuda_status(
@@ -168,7 +168,7 @@ Status run(const HalfFilterJob& job, std::uint32_t padded, cudaStream_t stream) 
 
 /// With the largest tiles that the device's shared memory holds.
 template <bool Sample>
-Status run(const HalfFilterDevice& device, const HalfFilterJob& job, std::uint32_t padded,
+Status run(const Fp16FilterDevice& device, const Fp16FilterJob& job, std::uint32_t padded,
            cudaStream_t stream) {
     if (device.shared_bytes >= static_cast<int>(sizeof(Shared<256, 3, 1024>)))
         return run<256, 3, 1024, Sample>(job, padded, stream);
@@ -177,7 +177,7 @@ Status run(const HalfFilterDevice& device, const HalfFilterJob& job, std::uint32
 
 }  // namespace
 
-Status run_wide_filter(const HalfFilterDevice& device, const HalfFilterJob& job,
+Status run_wide_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                        std::uint32_t padded, cudaStream_t stream) {
     if (job.largest != nullptr) return run<true>(device, job, padded, stream);
     return run<false>(device, job, padded, stream);

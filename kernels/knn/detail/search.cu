@@ -12,7 +12,7 @@ constexpr double kWorkOfLaunch = 1e11;
 
 }  // namespace
 
-Status NeighbourSearch::search(const DirectFilterInput& input, HalfSearch& half,
+Status NeighbourSearch::search(const DirectFilterInput& input, Fp16Search& half,
                                std::uint32_t begin, std::uint32_t end, bool lists_are_empty,
                                StreamTimer& timer, std::uint64_t& escalated) {
     const QuerySelection all{nullptr, input.queries.rows};

@@ -10,7 +10,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kWarps = kThreads / 32;
-constexpr double kShare = 0.1;  // of the items, above which a term is heavy
+constexpr double kShare = 0.1;  // of the items, above which a term is bounded
 
 /// A thread for each term.
 __global__ void sum_frequencies(TermIndex index, std::uint32_t* frequencies) {
@@ -32,7 +32,7 @@ __device__ double sum_of_warp(double value) {
 
 /// A warp for each item.
 template <class T>
-__global__ __launch_bounds__(kThreads) void measure_items(TermRows items, HeavyTerms heavy,
+__global__ __launch_bounds__(kThreads) void measure_items(TermRows items, BoundedTerms bounded,
                                                           std::uint8_t* lengths,
                                                           unsigned* negative) {
     const std::uint32_t item = blockIdx.x * kWarps + threadIdx.x / 32;
@@ -44,7 +44,7 @@ __global__ __launch_bounds__(kThreads) void measure_items(TermRows items, HeavyT
         const std::uint32_t term = items.columns[at];
         const double weight = weight_at<T>(items, at, term);
         below |= weight < 0;
-        if (heavy.frequencies[term] > heavy.most) square += weight * weight;
+        if (bounded.frequencies[term] > bounded.most) square += weight * weight;
     }
     square = sum_of_warp(square);
     if (__any_sync(~0u, below) && threadIdx.x % 32 == 0) *negative = 1;
@@ -54,7 +54,8 @@ __global__ __launch_bounds__(kThreads) void measure_items(TermRows items, HeavyT
 }
 
 /// A warp for each query.
-__global__ __launch_bounds__(kThreads) void measure_queries(TermQueries queries, HeavyTerms heavy,
+__global__ __launch_bounds__(kThreads) void measure_queries(TermQueries queries,
+                                                            BoundedTerms bounded,
                                                             std::int32_t* parts, float* lengths) {
     const std::uint32_t query = blockIdx.x * kWarps + threadIdx.x / 32;
     if (query >= queries.rows.rows) return;
@@ -63,10 +64,10 @@ __global__ __launch_bounds__(kThreads) void measure_queries(TermQueries queries,
     bool below = false;
     for (std::uint64_t at = span.begin + threadIdx.x % 32; at < span.end; at += 32) {
         const double weight = queries.weights[at];
-        const bool is_heavy = heavy.frequencies[queries.rows.columns[at]] > heavy.most;
+        const bool is_bounded = bounded.frequencies[queries.rows.columns[at]] > bounded.most;
         below |= weight < 0;
-        if (is_heavy) square += weight * weight;
-        parts[at] = is_heavy ? 0 : queries.parts[at];
+        if (is_bounded) square += weight * weight;
+        parts[at] = is_bounded ? 0 : queries.parts[at];
     }
     square = sum_of_warp(square);
     below = __any_sync(~0u, below);
@@ -78,11 +79,11 @@ __global__ __launch_bounds__(kThreads) void measure_queries(TermQueries queries,
 
 }  // namespace
 
-std::size_t HeavyTermsMemory::bytes(const TermIndex& index) {
+std::size_t BoundedTermsMemory::bytes(const TermIndex& index) {
     return index.terms * sizeof(std::uint32_t) + std::size_t{index.tiles} * kTermTile + 512;
 }
 
-Status HeavyTermsMemory::build(const TermIndex& index, cudaStream_t stream) {
+Status BoundedTermsMemory::build(const TermIndex& index, cudaStream_t stream) {
     view_ = {};
     if (index.terms == 0 || index.items.rows == 0) return {};
     const std::size_t padded = std::size_t{index.tiles} * kTermTile;
@@ -106,7 +107,7 @@ Status HeavyTermsMemory::build(const TermIndex& index, cudaStream_t stream) {
     return launched("measuring frequent terms");
 }
 
-Status LightQueriesMemory::load(const HeavyTerms& terms, const TermQueries& queries,
+Status LightQueriesMemory::load(const BoundedTerms& terms, const TermQueries& queries,
                                 cudaStream_t stream) {
     const std::size_t rows = queries.rows.rows, stored = queries.rows.stored;
     if (stored > parts_.size()) GPUTEXT_TRY(parts_.allocate(stored, stream));

@@ -20,15 +20,15 @@
 
 namespace gputext::gpu {
 
-/// A view of an index' heavy terms.
-struct HeavyTerms {
-    const std::uint32_t* frequencies = nullptr;  // by term; null: no term is heavy
-    std::uint32_t most = 0;                      // terms of more items are heavy
+/// A view of an index' bounded terms.
+struct BoundedTerms {
+    const std::uint32_t* frequencies = nullptr;  // by term; null: no term is bounded
+    std::uint32_t most = 0;                      // terms of more items are bounded
     const std::uint8_t* lengths = nullptr;       // by item, in parts of 255
     const unsigned* negative = nullptr;          // not 0: an item has a negative weight
 };
 
-class HeavyTermsMemory {
+class BoundedTermsMemory {
 public:
     static std::size_t bytes(const TermIndex& index);
 
@@ -36,18 +36,18 @@ public:
     Status build(const TermIndex& index, cudaStream_t stream);
     void clear() { view_ = {}; }
 
-    const HeavyTerms& view() const { return view_; }
+    const BoundedTerms& view() const { return view_; }
 
 private:
     DeviceBuffer<std::uint32_t> frequencies_;
     DeviceBuffer<std::uint8_t> lengths_;
     DeviceBuffer<unsigned> negative_;
-    HeavyTerms view_;
+    BoundedTerms view_;
 };
 
 /// A view of the queries' side.
 struct LightQueries {
-    const std::int32_t* parts = nullptr;  // TermQueries::parts, with 0 for heavy terms
+    const std::int32_t* parts = nullptr;  // TermQueries::parts, with 0 for bounded terms
     const float* lengths = nullptr;       // rounded up; infinity where a weight is negative
 };
 
@@ -56,7 +56,7 @@ public:
     static constexpr std::size_t bytes_per_row = sizeof(float);
     static constexpr std::size_t bytes_per_element = sizeof(std::int32_t);
 
-    Status load(const HeavyTerms& terms, const TermQueries& queries, cudaStream_t stream);
+    Status load(const BoundedTerms& terms, const TermQueries& queries, cudaStream_t stream);
 
     const LightQueries& view() const { return view_; }
 
@@ -67,9 +67,9 @@ private:
 };
 
 #ifdef __CUDACC__
-/// What a part of 255 of an item's length adds to its score at most, for a query whose heavy terms
-/// are left out; 0 for one that all terms are summed for.
-__device__ inline unsigned light_step(const HeavyTerms& terms, const LightQueries& light,
+/// What a part of 255 of an item's length adds to its score at most, for a query whose bounded
+/// terms are left out; 0 for one that all terms are summed for.
+__device__ inline unsigned light_step(const BoundedTerms& terms, const LightQueries& light,
                                       const TermQueries& queries, std::uint32_t query, float gate) {
     if (terms.frequencies == nullptr || *terms.negative != 0 || !(gate >= 1)) return 0;
     const double most = light.lengths[query] * (kItemScale * queries.scale);

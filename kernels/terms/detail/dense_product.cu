@@ -1,4 +1,4 @@
-// Products of queries and items over their hot terms, each rounded to sixteen bits.
+// Products of queries and items over their dense terms, each rounded to sixteen bits.
 
 #include "kernels/base/launch.hpp"
 #include "kernels/knn/fp16_tiles.cuh"
@@ -80,7 +80,7 @@ __global__ __launch_bounds__(kThreads, 2) void multiply(Product job) {
     wait_for_copies<0>();
     __syncthreads();
     const auto rounded = [](float sum) {
-        return static_cast<std::int16_t>(__float2int_rn(sum * static_cast<float>(kHotScale)));
+        return static_cast<std::int16_t>(__float2int_rn(sum * static_cast<float>(kDenseScale)));
     };
 #pragma unroll
     for (unsigned t = 0; t < kTiles; ++t)
@@ -110,9 +110,9 @@ __global__ __launch_bounds__(kThreads, 2) void multiply(Product job) {
 
 }  // namespace
 
-Status multiply_hot(const HotTerms& terms, const HotQueries& queries, std::uint32_t first,
-                    std::uint32_t count, std::uint32_t item, std::uint32_t end,
-                    std::int16_t* scores, cudaStream_t stream) {
+Status multiply_dense(const DenseTerms& terms, const DenseQueries& queries, std::uint32_t first,
+                      std::uint32_t count, std::uint32_t item, std::uint32_t end,
+                      std::int16_t* scores, cudaStream_t stream) {
     static_assert(kTermTile % kColumns == 0);
     constexpr int bytes = sizeof(Shared);
     GPUTEXT_TRY(cuda_status(

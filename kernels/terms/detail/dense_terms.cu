@@ -18,7 +18,7 @@ constexpr double kPostings = 5e11;
 constexpr double kProducts = 3e14;  // operations
 constexpr double kScores = 1e12;    // written and read again, from the caches
 
-/// Parts of all items above which a term may be hot.
+/// Parts of all items above which a term may be dense.
 constexpr unsigned kShareCount = 8;
 struct Shares {
     double at[kShareCount];
@@ -53,9 +53,9 @@ __global__ void count_frequencies(TermIndex index, std::uint32_t* frequencies, A
     }
 }
 
-/// ranks[t] is 1 for hot terms, 0 for others.
-__global__ void mark_hot(const std::uint32_t* frequencies, TermIndex index, double share,
-                         std::uint32_t* ranks) {
+/// ranks[t] is 1 for dense terms, 0 for others.
+__global__ void mark_dense(const std::uint32_t* frequencies, TermIndex index, double share,
+                           std::uint32_t* ranks) {
     const std::uint32_t term = blockIdx.x * blockDim.x + threadIdx.x;
     if (term < index.terms) ranks[term] = share_of(frequencies[term], index) > share;
 }
@@ -63,7 +63,8 @@ __global__ void mark_hot(const std::uint32_t* frequencies, TermIndex index, doub
 __global__ void unmark_cold(const std::uint32_t* frequencies, TermIndex index, double share,
                             std::uint32_t* ranks) {
     const std::uint32_t term = blockIdx.x * blockDim.x + threadIdx.x;
-    if (term < index.terms && !(share_of(frequencies[term], index) > share)) ranks[term] = kNotHot;
+    if (term < index.terms && !(share_of(frequencies[term], index) > share))
+        ranks[term] = kNotDense;
 }
 
 /// What rounding takes from a part of `scale`, which stands in its place; as in the index.
@@ -82,8 +83,8 @@ __device__ double rounded_half(double part, __half& half) {
 
 /// A warp for each item.
 template <class T>
-__global__ __launch_bounds__(kThreads) void fill_items(TermRows items, HotTerms hot, __half* rows,
-                                                       unsigned long long* residual) {
+__global__ __launch_bounds__(kThreads) void fill_items(TermRows items, DenseTerms dense,
+                                                       __half* rows, unsigned long long* residual) {
     const std::uint32_t item = blockIdx.x * kWarps + threadIdx.x / 32;
     if (item >= items.rows) return;
     const RowSpan span = span_of_row(items, item);
@@ -95,8 +96,8 @@ __global__ __launch_bounds__(kThreads) void fill_items(TermRows items, HotTerms 
         if (weight == 0) continue;
         double part = weight / length;
         double lost;
-        if (hot.ranks[term] != kNotHot) {
-            lost = rounded_half(part, rows[std::size_t{item} * hot.padded + hot.ranks[term]]);
+        if (dense.ranks[term] != kNotDense) {
+            lost = rounded_half(part, rows[std::size_t{item} * dense.padded + dense.ranks[term]]);
         } else {
             part = fabs(part);
             lost = rounded_part(part, kItemScale);
@@ -110,7 +111,7 @@ __global__ __launch_bounds__(kThreads) void fill_items(TermRows items, HotTerms 
 }
 
 /// A warp for each query.
-__global__ __launch_bounds__(kThreads) void fill_queries(TermQueries queries, HotTerms hot,
+__global__ __launch_bounds__(kThreads) void fill_queries(TermQueries queries, DenseTerms dense,
                                                          std::int32_t* cold_parts, __half* rows,
                                                          double* residuals, double* lengths) {
     const std::uint32_t query = blockIdx.x * kWarps + threadIdx.x / 32;
@@ -121,15 +122,15 @@ __global__ __launch_bounds__(kThreads) void fill_queries(TermQueries queries, Ho
     for (std::uint64_t at = span.begin + threadIdx.x % 32; at < span.end; at += 32) {
         const std::uint32_t term = queries.rows.columns[at];
         const double weight = queries.weights[at];
-        const bool is_hot = weight != 0 && hot.ranks[term] != kNotHot;
-        cold_parts[at] = is_hot ? 0 : queries.parts[at];
+        const bool is_dense = weight != 0 && dense.ranks[term] != kNotDense;
+        cold_parts[at] = is_dense ? 0 : queries.parts[at];
         if (weight == 0) continue;
         double part = weight / length;
         double lost;
-        if (is_hot) {
+        if (is_dense) {
             __half half;
             lost = rounded_half(part, half);
-            rows[std::size_t{query} * hot.padded + hot.ranks[term]] = half;
+            rows[std::size_t{query} * dense.padded + dense.ranks[term]] = half;
             const double value = static_cast<double>(__half2float(half));
             square += value * value;
         } else {
@@ -151,15 +152,16 @@ std::size_t padded_of(std::size_t terms) {
     return (terms + 63) / 64 * 64;
 }
 
-std::size_t bytes_of(const TermIndex& index, const HotTermsMemory::Plan& plan, std::size_t terms) {
+std::size_t bytes_of(const TermIndex& index, const DenseTermsMemory::Plan& plan,
+                     std::size_t terms) {
     const std::size_t padded = padded_of(terms);
     return (index.items.rows + plan.tile) * padded * sizeof(__half) +
            plan.tile_elements * sizeof(std::int32_t) + plan.tile * 2 * sizeof(double) +
-           std::size_t{HotQueriesMemory::kMostAtOnce} * kTermTile * sizeof(std::int16_t);
+           std::size_t{DenseQueriesMemory::kMostAtOnce} * kTermTile * sizeof(std::int16_t);
 }
 
-/// Seconds that hot terms save, or less than 0.
-double saved(const TermIndex& index, const HotTermsMemory::Plan& plan, double terms,
+/// Seconds that dense terms save, or less than 0.
+double saved(const TermIndex& index, const DenseTermsMemory::Plan& plan, double terms,
              double touched) {
     const double items = index.items.rows;
     const double columns = static_cast<double>(padded_of(static_cast<std::size_t>(terms)));
@@ -172,7 +174,7 @@ double saved(const TermIndex& index, const HotTermsMemory::Plan& plan, double te
 
 }  // namespace
 
-Status HotTermsMemory::build(const TermIndex& index, const Plan& plan, cudaStream_t stream) {
+Status DenseTermsMemory::build(const TermIndex& index, const Plan& plan, cudaStream_t stream) {
     view_ = {};
     int device = 0, capability = 0;
     GPUTEXT_TRY(cuda_status(cudaGetDevice(&device), "asking for the device"));
@@ -208,8 +210,8 @@ Status HotTermsMemory::build(const TermIndex& index, const Plan& plan, cudaStrea
     const unsigned blocks = blocks_for(index.terms, kThreads);
     const auto padded = static_cast<std::uint32_t>(padded_of(above.terms[best]));
     GPUTEXT_TRY(ranks_.allocate(index.terms, stream));
-    mark_hot<<<blocks, kThreads, 0, stream>>>(frequencies_.data(), index, kShares.at[best],
-                                              ranks_.data());
+    mark_dense<<<blocks, kThreads, 0, stream>>>(frequencies_.data(), index, kShares.at[best],
+                                                ranks_.data());
     GPUTEXT_TRY(with_scratch(scratch_, stream, [&](void* space, std::size_t& bytes) {
         return cub::DeviceScan::ExclusiveSum(space, bytes, ranks_.data(), ranks_.data(),
                                              static_cast<std::int64_t>(index.terms), stream);
@@ -231,8 +233,8 @@ Status HotTermsMemory::build(const TermIndex& index, const Plan& plan, cudaStrea
     return launched("filling columns of frequent terms");
 }
 
-Status HotQueriesMemory::load(const HotTerms& terms, const TermQueries& queries,
-                              cudaStream_t stream) {
+Status DenseQueriesMemory::load(const DenseTerms& terms, const TermQueries& queries,
+                                cudaStream_t stream) {
     const std::size_t rows = queries.rows.rows;
     const auto allocate = [&](auto& buffer, std::size_t size) {
         return size <= buffer.size() ? Status() : buffer.allocate(size, stream);
@@ -252,9 +254,9 @@ Status HotQueriesMemory::load(const HotTerms& terms, const TermQueries& queries,
     return launched("filling queries' frequent terms");
 }
 
-TermError hot_error(const HotTerms& terms, const HotQueries& queries) {
+TermError dense_error(const DenseTerms& terms, const DenseQueries& queries) {
     return {queries.residuals, terms.residual, queries.lengths, (terms.padded + 16) * 0x1p-22,
-            0.5 / kHotScale};
+            0.5 / kDenseScale};
 }
 
 }  // namespace gputext::gpu

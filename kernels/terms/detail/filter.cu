@@ -159,7 +159,7 @@ __device__ void clear_sums(int* sums) {
     __syncthreads();
 }
 
-/// From scores of hot terms, times what brings them to the scale of the others.
+/// From scores of dense terms, times what brings them to the scale of the others.
 __device__ void start_sums(const std::int16_t* scores, int factor, int* sums) {
     const auto* const from = reinterpret_cast<const uint4*>(scores);
     auto* const to = reinterpret_cast<int4*>(sums);
@@ -179,19 +179,19 @@ __device__ void start_sums(const std::int16_t* scores, int factor, int* sums) {
     __syncthreads();
 }
 
-/// Sums of one query and one tile: of all terms, or those of the hot ones in row `hot_row` and of
-/// the others. By the block, which they are ready for when it returns.
-__device__ void sum_terms(const TermFilterJob& job, std::uint32_t query, std::uint32_t hot_row,
+/// Sums of one query and one tile: of all terms, or those of the dense ones in row `dense_row` and
+/// of the others. By the block, which they are ready for when it returns.
+__device__ void sum_terms(const TermFilterJob& job, std::uint32_t query, std::uint32_t dense_row,
                           std::uint32_t tile, unsigned most_lists, bool complete, int* sums) {
-    const bool hot = job.hot.padded > 0 && !complete;
-    if (hot)
-        start_sums(job.hot_scores + std::size_t{hot_row} * kTermTile,
+    const bool dense = job.dense.padded > 0 && !complete;
+    if (dense)
+        start_sums(job.dense_scores + std::size_t{dense_row} * kTermTile,
                    2 * static_cast<int>(job.queries.scale), sums);
     else
         clear_sums<kThreads>(sums);
     add_terms<kThreads>(job, span_of_row(job.queries.rows, query), tile,
-                        hot ? job.hot_queries.cold_parts : job.queries.parts, most_lists, complete,
-                        sums);
+                        dense ? job.dense_queries.cold_parts : job.queries.parts, most_lists,
+                        complete, sums);
 }
 
 __device__ bool same_keys(const TermFilterJob& job, std::uint32_t query, std::uint32_t in_index) {
@@ -217,13 +217,13 @@ __device__ void add_reaching(const TermFilterJob& job, std::uint32_t query, std:
     }
 }
 
-/// Adds items whose scores may reach `least` by what heavy terms add at most. No score is negative,
-/// and with what is added none is above 2^32.
+/// Adds items whose scores may reach `least` by what bounded terms add at most. No score is
+/// negative, and with what is added none is above 2^32.
 __device__ void add_light(const TermFilterJob& job, std::uint32_t query, std::uint32_t tile,
                           const int* sums, unsigned step, unsigned least) {
     const auto* const vectors = reinterpret_cast<const int4*>(sums);
     const auto* const lengths =
-        reinterpret_cast<const uchar4*>(job.heavy.lengths + std::size_t{tile} * kTermTile);
+        reinterpret_cast<const uchar4*>(job.bounded.lengths + std::size_t{tile} * kTermTile);
 #pragma unroll 4
     for (unsigned i = threadIdx.x; i < kTermTile / 4; i += kThreads) {
         int4 four = vectors[i];
@@ -250,7 +250,7 @@ __global__ __launch_bounds__(kThreads, kBlocks) void filter_terms(TermFilterJob 
     const float gate = job.gates[query];
     const bool complete = !(gate >= 1);
     const int least = complete ? 1 : static_cast<int>(gate);
-    const unsigned step = light_step(job.heavy, job.light, job.queries, query, gate);
+    const unsigned step = light_step(job.bounded, job.light, job.queries, query, gate);
     if (step > 0) {
         clear_sums<kThreads>(sums);
         add_terms<kThreads>(job, span_of_row(job.queries.rows, query), tile, job.light.parts,
@@ -396,12 +396,12 @@ std::size_t shared_bytes(unsigned most_lists) {
     return (kTermTile + 3 * most_lists + 1) * sizeof(std::uint32_t);
 }
 
-/// Scores of hot terms for the launch that follows, if there are any.
+/// Scores of dense terms for the launch that follows, if there are any.
 Status multiply(const TermFilterJob& job, std::uint32_t query, std::uint32_t queries,
                 std::uint32_t tile, cudaStream_t stream) {
-    if (job.hot.padded == 0) return {};
-    return multiply_hot(job.hot, job.hot_queries, query, queries, tile * kTermTile,
-                        job.index.items.rows, job.hot_scores, stream);
+    if (job.dense.padded == 0) return {};
+    return multiply_dense(job.dense, job.dense_queries, query, queries, tile * kTermTile,
+                          job.index.items.rows, job.dense_scores, stream);
 }
 
 }  // namespace
@@ -413,14 +413,14 @@ Status run_term_filter(const TermFilterJob& job, double work, Stop stop, cudaStr
     const std::uint32_t end_tile = (job.end - job.first_item - 1) / kTermTile + 1;
     const std::uint32_t queries = job.selection.count;
     // What a block does, with what it takes for looking at sums.
-    const double share = job.hot.padded > 0 ? 0.2 : 1;  // that hot terms leave
+    const double share = job.dense.padded > 0 ? 0.2 : 1;  // that dense terms leave
     const double of_block = share * work / job.index.tiles / queries + kTermTile / 2;
     const auto most_blocks = static_cast<std::uint64_t>(std::max(1.0, kLaunchWork / of_block));
     auto query_step = static_cast<std::uint32_t>(std::min<std::uint64_t>(queries, most_blocks));
     auto tile_step = static_cast<std::uint32_t>(
         std::clamp<std::uint64_t>(most_blocks / query_step, 1, kMostTiles));
-    if (job.hot.padded > 0) {
-        query_step = std::min(query_step, HotQueriesMemory::kMostAtOnce);
+    if (job.dense.padded > 0) {
+        query_step = std::min(query_step, DenseQueriesMemory::kMostAtOnce);
         tile_step = 1;
     }
     double blocks_queued = 0;
@@ -447,9 +447,9 @@ Status sample_terms(const TermFilterJob& job, std::uint32_t tiles, float* sample
                     cudaStream_t stream) {
     const unsigned most_lists = lists_at_once(job, kThreads);
     const std::uint32_t queries = job.selection.count;
-    const bool hot = job.hot.padded > 0;
-    const std::uint32_t query_step = hot ? HotQueriesMemory::kMostAtOnce : queries;
-    const std::uint32_t tile_step = hot ? 1 : tiles;
+    const bool dense = job.dense.padded > 0;
+    const std::uint32_t query_step = dense ? DenseQueriesMemory::kMostAtOnce : queries;
+    const std::uint32_t tile_step = dense ? 1 : tiles;
     for (std::uint32_t tile = 0; tile < tiles; tile += tile_step)
         for (std::uint32_t query = 0; query < queries; query += query_step) {
             const dim3 blocks(std::min(query_step, queries - query), tile_step);

@@ -32,12 +32,12 @@ struct TermFilterJob {
     std::uint32_t first_item;  // number of the index's first item
     std::uint32_t begin, end;  // numbers of the items that may be found
     ListsView lists;
-    /// Where hot terms are summed beforehand: for all queries in their order only.
-    HotTerms hot;
-    HotQueries hot_queries;
-    std::int16_t* hot_scores;
-    /// Where heavy terms may be left out, in place of that; then scores in lists are least ones.
-    HeavyTerms heavy;
+    /// Where dense terms are summed beforehand: for all queries in their order only.
+    DenseTerms dense;
+    DenseQueries dense_queries;
+    std::int16_t* dense_scores;
+    /// Where bounded terms may be left out, in place of that; then scores in lists are least ones.
+    BoundedTerms bounded;
     LightQueries light;
 };
 

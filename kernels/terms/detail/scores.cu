@@ -75,7 +75,7 @@ __global__ __launch_bounds__(kThreads) void score_found(TermScoreJob job, std::u
     if (count > lists.capacity) return;
     const double limit = lists.limits[query];
     const float least = job.least != nullptr ? job.least[query] : -INFINITY;
-    const unsigned step = light_step(job.heavy, job.light, job.queries, query, job.gates[query]);
+    const unsigned step = light_step(job.bounded, job.light, job.queries, query, job.gates[query]);
     unsigned scored = 0;
     for (std::uint32_t i = kept + blockIdx.x * kWarps + threadIdx.x / 32; i < count;
          i += kWarps * gridDim.x) {
@@ -83,7 +83,7 @@ __global__ __launch_bounds__(kThreads) void score_found(TermScoreJob job, std::u
         const std::uint32_t item = lists.items[begin + i] - job.first_item;
         const auto most = [&] {
             return lists.scores[begin + i] +
-                   (step == 0 ? 0 : __uint2float_ru(step * job.heavy.lengths[item]));
+                   (step == 0 ? 0 : __uint2float_ru(step * job.bounded.lengths[item]));
         };
         if (!(least > -INFINITY) || !(most() < least)) {
             distance = distance_of<T>(job, query, item, sums[threadIdx.x / 32]);

@@ -19,8 +19,8 @@ struct TermScoreJob {
     QuerySelection selection;
     const float* least;  // scores below which found items are left out, by query; or null
     ListsView lists;
-    const float* gates;  // that they were found by
-    HeavyTerms heavy;    // that were left out of scores
+    const float* gates;    // that they were found by
+    BoundedTerms bounded;  // that were left out of scores
     LightQueries light;
     unsigned long long* rescored;  // distances computed are counted here
     unsigned long long* found;     // and items found here

@@ -122,13 +122,13 @@ TermFilterJob TermSearch::job(const QuerySelection& selection, std::uint32_t beg
     return job;
 }
 
-/// For all queries, by products of the hot terms if there are any.
-TermFilterJob TermSearch::hot_job(std::uint32_t begin, std::uint32_t end) const {
+/// For all queries, by products of the dense terms if there are any.
+TermFilterJob TermSearch::dense_job(std::uint32_t begin, std::uint32_t end) const {
     TermFilterJob job = this->job({nullptr, queries_.rows.rows}, begin, end);
-    job.hot = hot_;
-    job.hot_queries = hot_queries_.view();
-    job.hot_scores = hot_queries_.scores();
-    job.heavy = heavy_;
+    job.dense = dense_;
+    job.dense_queries = dense_queries_.view();
+    job.dense_scores = dense_queries_.scores();
+    job.bounded = bounded_;
     job.light = light_queries_.view();
     return job;
 }
@@ -137,9 +137,9 @@ TermGates TermSearch::gates(const QuerySelection& selection, float* to) const {
     return {queries_, selection, {queries_.residuals, index_.residual}, to};
 }
 
-TermGates TermSearch::hot_gates(float* to) const {
+TermGates TermSearch::dense_gates(float* to) const {
     TermGates gates = this->gates({nullptr, queries_.rows.rows}, to);
-    if (hot_.padded > 0) gates.error = hot_error(hot_, hot_queries_.view());
+    if (dense_.padded > 0) gates.error = dense_error(dense_, dense_queries_.view());
     return gates;
 }
 
@@ -157,11 +157,11 @@ Status TermSearch::measure_work() {
     return {};
 }
 
-Status TermSearch::search(const TermIndex& index, const HotTerms& hot, const HeavyTerms& heavy,
-                          std::uint32_t first_item) {
+Status TermSearch::search(const TermIndex& index, const DenseTerms& dense,
+                          const BoundedTerms& bounded, std::uint32_t first_item) {
     index_ = index;
-    hot_ = hot;
-    heavy_ = hot.padded > 0 ? HeavyTerms() : heavy;
+    dense_ = dense;
+    bounded_ = dense.padded > 0 ? BoundedTerms() : bounded;
     first_item_ = first_item;
     const QuerySelection all{nullptr, queries_.rows.rows};
     const std::uint32_t end = first_item + index.items.rows;
@@ -177,14 +177,15 @@ Status TermSearch::search(const TermIndex& index, const HotTerms& hot, const Hea
 }
 
 Status TermSearch::search_by_guess(std::uint32_t begin, std::uint32_t end) {
-    if (hot_.padded > 0) GPUTEXT_TRY(hot_queries_.load(hot_, queries_, stream_));
-    if (heavy_.frequencies != nullptr) GPUTEXT_TRY(light_queries_.load(heavy_, queries_, stream_));
+    if (dense_.padded > 0) GPUTEXT_TRY(dense_queries_.load(dense_, queries_, stream_));
+    if (bounded_.frequencies != nullptr)
+        GPUTEXT_TRY(light_queries_.load(bounded_, queries_, stream_));
     GPUTEXT_TRY(guess());
     timers_->filter.begin();
-    GPUTEXT_TRY(run_term_filter(hot_job(begin, end), work_, execution_->stop(), stream_));
+    GPUTEXT_TRY(run_term_filter(dense_job(begin, end), work_, execution_->stop(), stream_));
     timers_->filter.end();
-    GPUTEXT_TRY(score_and_keep(hot_gates(gates_.data()), true));
-    GPUTEXT_TRY(set_term_gates(hot_gates(proven_.data()), lists_.view().limits, stream_));
+    GPUTEXT_TRY(score_and_keep(dense_gates(gates_.data()), true));
+    GPUTEXT_TRY(set_term_gates(dense_gates(proven_.data()), lists_.view().limits, stream_));
     return search_failed(begin, end);
 }
 
@@ -193,12 +194,12 @@ Status TermSearch::guess() {
     const std::size_t items = index_.items.rows;
     const std::uint32_t tiles = sampled_tiles(items);
     timers_->sample.begin();
-    GPUTEXT_TRY(sample_terms(hot_job(0, 0), tiles, sampled_.data(), stream_));
+    GPUTEXT_TRY(sample_terms(dense_job(0, 0), tiles, sampled_.data(), stream_));
     const std::uint32_t groups = tiles * kTermGroups;
     const double samples = std::min<double>(tiles * kTermTile, static_cast<double>(items));
     const std::uint32_t rank =
         rank_of_gate(lists_.shape().k + 1.0, samples, static_cast<double>(items), groups);
-    GPUTEXT_TRY(guess_term_gates(hot_gates(gates_.data()), lists_.view().limits, sampled_.data(),
+    GPUTEXT_TRY(guess_term_gates(dense_gates(gates_.data()), lists_.view().limits, sampled_.data(),
                                  groups, rank, stream_));
     timers_->sample.end();
     return {};
@@ -244,7 +245,7 @@ Status TermSearch::score_and_keep(const TermGates& gates, bool any_k) {
     scores.found = counters_.data() + 2;
     if (any_k) {
         scores.least = least_.data();
-        scores.heavy = heavy_;
+        scores.bounded = bounded_;
         scores.light = light_queries_.view();
     }
     GPUTEXT_TRY(score_terms(scores, stream_));

@@ -48,9 +48,9 @@ public:
 
     /// Begins a tile of queries. `most_terms`: of one of them.
     Status begin(const TermQueries& queries, std::uint32_t most_terms, double radius);
-    /// Searches the next items in order, of numbers from `first_item` on. `hot` and `heavy`
-    /// are of this index; heavy terms serve where no term is hot.
-    Status search(const TermIndex& index, const HotTerms& hot, const HeavyTerms& heavy,
+    /// Searches the next items in order, of numbers from `first_item` on. `dense` and `bounded`
+    /// are of this index; bounded terms serve where no term is dense.
+    Status search(const TermIndex& index, const DenseTerms& dense, const BoundedTerms& bounded,
                   std::uint32_t first_item);
 
     NeighbourLists& lists() { return lists_; }
@@ -62,9 +62,9 @@ public:
 private:
     TermFilterJob job(const QuerySelection& selection, std::uint32_t begin,
                       std::uint32_t end) const;
-    TermFilterJob hot_job(std::uint32_t begin, std::uint32_t end) const;
+    TermFilterJob dense_job(std::uint32_t begin, std::uint32_t end) const;
     TermGates gates(const QuerySelection& selection, float* to) const;
-    TermGates hot_gates(float* to) const;
+    TermGates dense_gates(float* to) const;
     Status measure_work();
     Status guess();
     Status search_by_guess(std::uint32_t begin, std::uint32_t end);
@@ -83,15 +83,15 @@ private:
     DeviceBuffer<float> gates_, proven_, least_, sampled_;
     DeviceBuffer<std::uint32_t> failed_;
     DeviceBuffer<int> scores_;  // where they are kept
-    HotQueriesMemory hot_queries_;
+    DenseQueriesMemory dense_queries_;
     LightQueriesMemory light_queries_;
     DeviceBuffer<unsigned long long> counters_;  // work, rescored, found
 
     TermQueries queries_;
     std::uint32_t most_terms_ = 0;
     TermIndex index_;
-    HotTerms hot_;
-    HeavyTerms heavy_;
+    DenseTerms dense_;
+    BoundedTerms bounded_;
     std::uint32_t first_item_ = 0;
     double work_ = 0;  // postings that all queries touch in the index
     std::uint64_t escalated_ = 0;

@@ -306,7 +306,7 @@ public:
         return right(found);
     }
 
-    void tell(WordCountTimes& to) {
+    void tell(CooccurrenceTimes& to) {
         times.emit_ms = timers_.emit.milliseconds();
         times.sort_ms = timers_.sort.milliseconds();
         times.runs_ms = timers_.runs.milliseconds();
@@ -316,7 +316,7 @@ public:
         to = times;
     }
 
-    WordCountTimes times;
+    CooccurrenceTimes times;
 
 private:
     struct Runs {
@@ -561,7 +561,7 @@ Status with_key_type(const WordKeys& keys, Work&& work) {
 
 }  // namespace
 
-WordCountBytes word_count_bytes(const CooccurrenceShape& shape, std::uint64_t tokens) {
+CooccurrenceBytes cooccurrence_bytes(const CooccurrenceShape& shape, std::uint64_t tokens) {
     const WordKeys keys = WordKeys::of(shape.words);
     const std::uint64_t key = keys.wide ? 8 : 4;
     const std::uint64_t fixed = fixed_bytes(shape, keys), of_token = bytes_of_tokens(shape, key);
@@ -573,7 +573,7 @@ WordCountBytes word_count_bytes(const CooccurrenceShape& shape, std::uint64_t to
 
 Status count_words(const CooccurrenceShape& shape, const DeviceTokens& tokens,
                    const DeviceWork& work, Execution& execution, CountRowsMemory& rows,
-                   WordCountTimes* times) {
+                   CooccurrenceTimes* times) {
     GPUTEXT_TRY(check_shape(shape));
     const WordKeys keys = WordKeys::of(shape.words);
     std::uint64_t chunk = 0;
@@ -592,7 +592,7 @@ Status count_words(const CooccurrenceShape& shape, const DeviceTokens& tokens,
 
 Status count_words(const CooccurrenceShape& shape, const TokenStream& tokens,
                    const DeviceWork& work, UploadRing& ring, Execution& execution,
-                   CountRowsMemory& rows, WordCountTimes* times) {
+                   CountRowsMemory& rows, CooccurrenceTimes* times) {
     GPUTEXT_TRY(check_shape(shape));
     const std::uint64_t size = tokens.words.size();
     if (tokens.positions.size() != size)

@@ -24,7 +24,7 @@
 namespace gputext::gpu {
 
 /// For those who measure, on the device.
-struct WordCountTimes {
+struct CooccurrenceTimes {
     double emit_ms = 0, sort_ms = 0, runs_ms = 0, merge_ms = 0, transpose_ms = 0, rows_ms = 0;
     std::uint64_t keys = 0, chunks = 0;
 };
@@ -37,21 +37,21 @@ struct DeviceTokens {
 };
 
 /// Bytes of device memory that counting takes at least, and with which it takes one chunk.
-struct WordCountBytes {
+struct CooccurrenceBytes {
     std::uint64_t least, good;
 };
-WordCountBytes word_count_bytes(const CooccurrenceShape& shape, std::uint64_t tokens);
+CooccurrenceBytes cooccurrence_bytes(const CooccurrenceShape& shape, std::uint64_t tokens);
 
 /// Errors: invalid_argument for tokens or counts that the header does not allow; cancelled;
 /// out_of_memory, which says how much is needed; device_error, device_lost. Waits for the stream.
 Status count_words(const CooccurrenceShape& shape, const DeviceTokens& tokens,
                    const DeviceWork& work, Execution& execution, CountRowsMemory& rows,
-                   WordCountTimes* times = nullptr);
+                   CooccurrenceTimes* times = nullptr);
 
 /// Counts tokens on the host, which are copied a chunk at a time.
 Status count_words(const CooccurrenceShape& shape, const TokenStream& tokens,
                    const DeviceWork& work, UploadRing& ring, Execution& execution,
-                   CountRowsMemory& rows, WordCountTimes* times = nullptr);
+                   CountRowsMemory& rows, CooccurrenceTimes* times = nullptr);
 
 /// Copies counts from and to the host.
 Status upload_counts(const Cooccurrences& counts, const DeviceWork& work, UploadRing& ring,

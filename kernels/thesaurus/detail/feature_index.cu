@@ -14,8 +14,8 @@ namespace gputext::gpu {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr std::uint32_t kNotHot = UINT32_MAX;
-constexpr std::uint32_t kHotOfBlock = 32768;  // dense columns that a block of threads fills
+constexpr std::uint32_t kNotDense = UINT32_MAX;
+constexpr std::uint32_t kDenseOfBlock = 32768;  // dense columns that a block of threads fills
 
 /// A block for each word: its own sum, which the measures divide by.
 template <WordMeasure Measure>
@@ -85,7 +85,7 @@ struct Lists {
 };
 
 struct Work {
-    unsigned long long hot, cold, cold_postings;
+    unsigned long long dense, cold, cold_postings;
 };
 
 /// A thread for each feature and tile: where its words of the tile are, unless it is dense, or one
@@ -122,7 +122,7 @@ __global__ __launch_bounds__(kThreads) void add_work(Lists lists, std::uint32_t 
     if (list < lists.count) {
         const unsigned long long length = lists.lengths[list];
         if (length >= cut) {
-            atomicAdd(&sums.hot, length * length);
+            atomicAdd(&sums.dense, length * length);
         } else if (length > 1) {
             atomicAdd(&sums.cold, length * length);
             atomicAdd(&sums.cold_postings, length);
@@ -130,7 +130,7 @@ __global__ __launch_bounds__(kThreads) void add_work(Lists lists, std::uint32_t 
     }
     __syncthreads();
     if (threadIdx.x != 0) return;
-    atomicAdd(&work->hot, sums.hot);
+    atomicAdd(&work->dense, sums.dense);
     atomicAdd(&work->cold, sums.cold);
     atomicAdd(&work->cold_postings, sums.cold_postings);
 }
@@ -141,10 +141,10 @@ __global__ void number_lists(std::uint32_t* numbers, std::uint32_t count) {
 }
 
 /// A thread for each dense column.
-__global__ void rank_hot(Lists lists, const std::uint32_t* order, std::uint32_t hot,
-                         std::uint32_t* ranks) {
+__global__ void rank_dense(Lists lists, const std::uint32_t* order, std::uint32_t dense,
+                           std::uint32_t* ranks) {
     const std::uint32_t rank = blockIdx.x * blockDim.x + threadIdx.x;
-    if (rank < hot) ranks[lists.columns[order[rank]]] = rank;
+    if (rank < dense) ranks[lists.columns[order[rank]]] = rank;
 }
 
 struct Dense {
@@ -157,18 +157,18 @@ struct Dense {
     std::uint8_t* marks;
 };
 
-/// A block for each word and kHotOfBlock dense columns.
+/// A block for each word and kDenseOfBlock dense columns.
 __global__ __launch_bounds__(kThreads) void fill_dense(Dense job) {
     extern __shared__ std::uint16_t weights[];  // of the columns
-    const std::uint32_t first = blockIdx.y * kHotOfBlock;
-    const std::uint32_t count = min(kHotOfBlock, job.column_blocks * 128 - first);
+    const std::uint32_t first = blockIdx.y * kDenseOfBlock;
+    const std::uint32_t count = min(kDenseOfBlock, job.column_blocks * 128 - first);
     for (std::uint32_t i = threadIdx.x; i < count; i += kThreads) weights[i] = 0;
     __syncthreads();
     const std::uint32_t word = blockIdx.x;
     for (std::uint64_t at = job.features.begins[word] + threadIdx.x;
          at < job.features.begins[word + 1]; at += kThreads) {
         const std::uint32_t rank = job.ranks[job.features.columns[at]];
-        if (rank != kNotHot && rank - first < count)
+        if (rank != kNotDense && rank - first < count)
             weights[rank - first] = job.features.weights[at];
     }
     __syncthreads();
@@ -194,8 +194,8 @@ __global__ __launch_bounds__(kThreads) void fill_dense(Dense job) {
 }
 
 /// A thread for each word.
-__global__ void find_heavy(FeatureRows features, std::uint64_t least, std::uint32_t most,
-                           std::uint32_t* words, unsigned* found) {
+__global__ void find_divided(FeatureRows features, std::uint64_t least, std::uint32_t most,
+                             std::uint32_t* words, unsigned* found) {
     const std::uint32_t word = blockIdx.x * blockDim.x + threadIdx.x;
     if (word >= features.shape.words) return;
     if (features.begins[word + 1] - features.begins[word] < least) return;
@@ -203,7 +203,7 @@ __global__ void find_heavy(FeatureRows features, std::uint64_t least, std::uint3
     if (at < most) words[at] = word;
 }
 
-__global__ void rank_heavy(const HeavyPart* parts, std::uint32_t count, std::uint32_t* ranks) {
+__global__ void rank_divided(const WordPart* parts, std::uint32_t count, std::uint32_t* ranks) {
     const std::uint32_t part = blockIdx.x * blockDim.x + threadIdx.x;
     if (part < count) ranks[parts[part].word] = parts[part].rank;
 }
@@ -215,16 +215,16 @@ unsigned matrices_of(WordMeasure measure) {
 }  // namespace
 
 WordIndexMemory::Bytes WordIndexMemory::bytes(const FeatureRows& features, std::uint32_t tiles,
-                                              std::uint32_t padded, std::uint32_t hot,
+                                              std::uint32_t padded, std::uint32_t dense,
                                               WordMeasure measure) {
     const std::uint64_t columns = features.shape.columns(), stored = features.stored;
     const std::uint64_t different = std::min(columns, stored);
     const std::uint64_t words = std::uint64_t{features.shape.words} * 12;
     const std::uint64_t lists = columns * (8 * std::uint64_t{tiles} + 4) + words;
     const std::uint64_t small = std::uint64_t{4} << 20;
-    const std::uint64_t dense = std::uint64_t{tiles} * padded * hot * matrices_of(measure);
+    const std::uint64_t cells = std::uint64_t{tiles} * padded * dense * matrices_of(measure);
     return {lists + stored * (24 + 4 + 1) + different * 24 + small,
-            lists + stored * 4 + dense + small};
+            lists + stored * 4 + cells + small};
 }
 
 Status WordIndexMemory::measure_words(const FeatureRows& features, WordMeasure measure,
@@ -299,9 +299,9 @@ Status WordIndexMemory::sort(const FeatureRows& features, const WordIndexPlan& p
 
     // Dense columns: those of the most words.
     auto cut = std::max<std::uint32_t>(
-        2, static_cast<std::uint32_t>(plan.hot_share * features.shape.words));
-    std::uint32_t hot = 0;
-    if (plan.most_hot > 0) {
+        2, static_cast<std::uint32_t>(plan.dense_share * features.shape.words));
+    std::uint32_t dense = 0;
+    if (plan.most_dense > 0) {
         GPUTEXT_TRY(order_a.allocate(count, stream));
         GPUTEXT_TRY(order_b.allocate(count, stream));
         GPUTEXT_TRY(sorted_b.allocate(count, stream));
@@ -311,22 +311,22 @@ Status WordIndexMemory::sort(const FeatureRows& features, const WordIndexPlan& p
                 space, bytes, lengths.data(), sorted_b.data(), order_a.data(), order_b.data(),
                 static_cast<std::int64_t>(count), 0, 32, stream);
         }));
-        std::vector<std::uint32_t> longest(std::min(count, plan.most_hot + 1));
+        std::vector<std::uint32_t> longest(std::min(count, plan.most_dense + 1));
         GPUTEXT_TRY(cuda_status(cudaMemcpyAsync(longest.data(), sorted_b.data(), longest.size() * 4,
                                                 cudaMemcpyDeviceToHost, stream),
                                 "choosing frequent features"));
         GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "choosing frequent features"));
         // If there is no room for all, those as long as the first that has none stay lists.
-        if (longest.size() > plan.most_hot) cut = std::max(cut, longest.back() + 1);
-        while (hot < longest.size() && longest[hot] >= cut) ++hot;
+        if (longest.size() > plan.most_dense) cut = std::max(cut, longest.back() + 1);
+        while (dense < longest.size() && longest[dense] >= cut) ++dense;
     }
-    if (hot == 0) cut = UINT32_MAX;
-    if (hot > 0) {
-        GPUTEXT_TRY(hot_ranks_.allocate(columns, stream));
-        GPUTEXT_TRY(
-            cuda_status(cudaMemsetAsync(hot_ranks_.data(), 0xff, columns * 4, stream), "clearing"));
-        rank_hot<<<blocks_for(hot, kThreads), kThreads, 0, stream>>>(lists, order_b.data(), hot,
-                                                                     hot_ranks_.data());
+    if (dense == 0) cut = UINT32_MAX;
+    if (dense > 0) {
+        GPUTEXT_TRY(dense_ranks_.allocate(columns, stream));
+        GPUTEXT_TRY(cuda_status(cudaMemsetAsync(dense_ranks_.data(), 0xff, columns * 4, stream),
+                                "clearing"));
+        rank_dense<<<blocks_for(dense, kThreads), kThreads, 0, stream>>>(
+            lists, order_b.data(), dense, dense_ranks_.data());
         GPUTEXT_TRY(launched("choosing frequent features"));
     }
     find_lists<<<blocks_for(std::uint64_t{count} * plan.tiles(), kThreads), kThreads, 0, stream>>>(
@@ -339,11 +339,11 @@ Status WordIndexMemory::sort(const FeatureRows& features, const WordIndexPlan& p
     GPUTEXT_TRY(launched("indexing features"));
     Work sums{};
     GPUTEXT_TRY(download_value(work.data(), sums, stream, "indexing features"));
-    facts_.hot_work = static_cast<double>(sums.hot);
+    facts_.dense_work = static_cast<double>(sums.dense);
     facts_.cold_work = static_cast<double>(sums.cold);
     facts_.cold_postings = sums.cold_postings;
-    view_.hot = hot;
-    view_.column_blocks = (hot + 127) / 128;
+    view_.dense = dense;
+    view_.column_blocks = (dense + 127) / 128;
     return {};
 }
 
@@ -359,41 +359,41 @@ Status WordIndexMemory::fill(const WordIndexPlan& plan, cudaStream_t stream) {
     }
     if (plan.measure != WordMeasure::cosine) GPUTEXT_TRY(clear(marks_));
     const std::uint32_t columns = view_.column_blocks * 128;
-    const std::size_t shared = std::min(columns, kHotOfBlock) * sizeof(std::uint16_t);
+    const std::size_t shared = std::min(columns, kDenseOfBlock) * sizeof(std::uint16_t);
     GPUTEXT_TRY(allow_shared_bytes(fill_dense, shared));
-    const dim3 blocks(view_.features.shape.words, blocks_for(columns, kHotOfBlock));
+    const dim3 blocks(view_.features.shape.words, blocks_for(columns, kDenseOfBlock));
     fill_dense<<<blocks, kThreads, shared, stream>>>(
-        {view_.features, hot_ranks_.data(), cuts_.data(), plan.tiles(), plan.padded,
+        {view_.features, dense_ranks_.data(), cuts_.data(), plan.tiles(), plan.padded,
          view_.column_blocks, upper_.data(), lower_.data(), marks_.data()});
     GPUTEXT_TRY(launched("writing frequent features"));
     view_.upper = upper_.data();
     view_.lower = lower_.data();
     view_.marks = marks_.data();
-    hot_ranks_.reset();
+    dense_ranks_.reset();
     return {};
 }
 
 Status WordIndexMemory::divide(const FeatureRows& features, const WordIndexPlan& plan,
                                cudaStream_t stream) {
-    heavy_parts_.clear();
+    word_parts_.clear();
     const std::uint32_t words = features.shape.words;
-    const std::uint64_t least = plan.heavy_features > 0
-                                    ? plan.heavy_features
+    const std::uint64_t least = plan.divided_from > 0
+                                    ? plan.divided_from
                                     : std::max<std::uint64_t>(8192, 4 * features.stored / words);
     DeviceBuffer<std::uint32_t> found_words;
     DeviceBuffer<unsigned> number;
-    GPUTEXT_TRY(found_words.allocate(plan.most_heavy, stream));
+    GPUTEXT_TRY(found_words.allocate(plan.most_divided, stream));
     GPUTEXT_TRY(number.allocate(1, stream));
     GPUTEXT_TRY(cuda_status(cudaMemsetAsync(number.data(), 0, sizeof(unsigned), stream),
                             "clearing a number"));
-    find_heavy<<<blocks_for(words, kThreads), kThreads, 0, stream>>>(
-        features, least, plan.most_heavy, found_words.data(), number.data());
+    find_divided<<<blocks_for(words, kThreads), kThreads, 0, stream>>>(
+        features, least, plan.most_divided, found_words.data(), number.data());
     GPUTEXT_TRY(launched("finding frequent words"));
     unsigned found = 0;
     GPUTEXT_TRY(download_value(number.data(), found, stream, "finding frequent words"));
-    std::vector<std::uint32_t> heavy(std::min<std::size_t>(found, plan.most_heavy));
-    if (heavy.empty()) return {};
-    GPUTEXT_TRY(cuda_status(cudaMemcpyAsync(heavy.data(), found_words.data(), heavy.size() * 4,
+    std::vector<std::uint32_t> divided(std::min<std::size_t>(found, plan.most_divided));
+    if (divided.empty()) return {};
+    GPUTEXT_TRY(cuda_status(cudaMemcpyAsync(divided.data(), found_words.data(), divided.size() * 4,
                                             cudaMemcpyDeviceToHost, stream),
                             "finding frequent words"));
     std::vector<std::uint64_t> begins(std::size_t{words} + 1);
@@ -401,22 +401,22 @@ Status WordIndexMemory::divide(const FeatureRows& features, const WordIndexPlan&
                                             cudaMemcpyDeviceToHost, stream),
                             "finding frequent words"));
     GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "finding frequent words"));
-    std::ranges::sort(heavy);
-    for (std::uint32_t rank = 0; rank < heavy.size(); ++rank)
-        for (std::uint64_t begin = begins[heavy[rank]]; begin < begins[heavy[rank] + 1];
-             begin += HeavyPart::kFeatures)
-            heavy_parts_.push_back(
-                {heavy[rank], rank, begin,
-                 std::min(begins[heavy[rank] + 1], begin + HeavyPart::kFeatures)});
-    GPUTEXT_TRY(parts_.upload(heavy_parts_, stream));
-    GPUTEXT_TRY(heavy_ranks_.allocate(words, stream));
+    std::ranges::sort(divided);
+    for (std::uint32_t rank = 0; rank < divided.size(); ++rank)
+        for (std::uint64_t begin = begins[divided[rank]]; begin < begins[divided[rank] + 1];
+             begin += WordPart::kFeatures)
+            word_parts_.push_back(
+                {divided[rank], rank, begin,
+                 std::min(begins[divided[rank] + 1], begin + WordPart::kFeatures)});
+    GPUTEXT_TRY(parts_.upload(word_parts_, stream));
+    GPUTEXT_TRY(divided_ranks_.allocate(words, stream));
     GPUTEXT_TRY(cuda_status(
-        cudaMemsetAsync(heavy_ranks_.data(), 0xff, std::size_t{words} * 4, stream), "clearing"));
-    const auto count = static_cast<std::uint32_t>(heavy_parts_.size());
-    rank_heavy<<<blocks_for(count, kThreads), kThreads, 0, stream>>>(parts_.data(), count,
-                                                                     heavy_ranks_.data());
-    view_.heavy_parts = parts_.data();
-    view_.heavy_ranks = heavy_ranks_.data();
+        cudaMemsetAsync(divided_ranks_.data(), 0xff, std::size_t{words} * 4, stream), "clearing"));
+    const auto count = static_cast<std::uint32_t>(word_parts_.size());
+    rank_divided<<<blocks_for(count, kThreads), kThreads, 0, stream>>>(parts_.data(), count,
+                                                                       divided_ranks_.data());
+    view_.word_parts = parts_.data();
+    view_.divided_ranks = divided_ranks_.data();
     return launched("finding frequent words");
 }
 
@@ -443,8 +443,8 @@ Status WordIndexMemory::build(const FeatureRows& features, const WordIndexPlan& 
     GPUTEXT_TRY(sort(features, plan, execution, stream));
     view_.lists = lists_.data();
     view_.postings = postings_.data();
-    if (view_.hot > 0) GPUTEXT_TRY(fill(plan, stream));
-    if (plan.most_heavy > 0) GPUTEXT_TRY(divide(features, plan, stream));
+    if (view_.dense > 0) GPUTEXT_TRY(fill(plan, stream));
+    if (plan.most_divided > 0) GPUTEXT_TRY(divide(features, plan, stream));
     return cuda_status(cudaStreamSynchronize(stream), "indexing features");
 }
 

@@ -32,23 +32,23 @@ inline constexpr std::uint32_t kWordTile = 24576;
 inline constexpr std::uint32_t kRoughBehind = 4096;
 
 /// The most frequent words have very many features: these are divided among blocks of threads.
-struct HeavyPart {
+struct WordPart {
     static constexpr std::uint32_t kFeatures = 2048;
 
     std::uint32_t word, rank;  // among such words, ascending alike
     std::uint64_t begin, end;  // of its features
 };
-inline constexpr std::uint32_t kNotHeavy = UINT32_MAX;
-inline constexpr std::uint32_t kMostHeavy = 1024;
+inline constexpr std::uint32_t kUndivided = UINT32_MAX;
+inline constexpr std::uint32_t kMostDivided = 1024;
 
 struct WordIndexPlan {
     WordMeasure measure = WordMeasure::lin;
-    std::vector<std::uint32_t> cuts;   // where tiles begin, and the end
-    std::uint32_t padded = 0;          // rows of a tile, a multiple of kProductTile
-    double hot_share = 0.045;          // of the words, from which on a feature is a dense column
-    std::uint32_t most_heavy = 0;      // words whose features may be divided
-    std::uint64_t heavy_features = 0;  // from which on they are; 0: by itself
-    std::uint32_t most_hot = 0;        // dense columns, a multiple of 128; 0: none
+    std::vector<std::uint32_t> cuts;  // where tiles begin, and the end
+    std::uint32_t padded = 0;         // rows of a tile, a multiple of kProductTile
+    double dense_share = 0.045;       // of the words, from which on a feature is a dense column
+    std::uint32_t most_divided = 0;   // words whose features may be divided
+    std::uint64_t divided_from = 0;   // from which on they are; 0: by itself
+    std::uint32_t most_dense = 0;     // dense columns, a multiple of 128; 0: none
 
     std::uint32_t tiles() const { return static_cast<std::uint32_t>(cuts.size() - 1); }
 };
@@ -63,9 +63,9 @@ struct WordIndex {
     const std::uint32_t* postings = nullptr;    // word of the tile | weight << 16
     const unsigned long long* words = nullptr;  // what each is alone (measure.hpp)
     const float* rough = nullptr;               // rough_part() of it
-    const HeavyPart* heavy_parts = nullptr;
-    const std::uint32_t* heavy_ranks = nullptr;  // of words, or kNotHeavy
-    std::uint32_t hot = 0;                       // dense columns
+    const WordPart* word_parts = nullptr;
+    const std::uint32_t* divided_ranks = nullptr;  // of words, or kUndivided
+    std::uint32_t dense = 0;                       // dense columns
     std::uint32_t column_blocks = 0;
     const std::uint8_t* upper = nullptr;
     const std::uint8_t* lower = nullptr;
@@ -74,7 +74,7 @@ struct WordIndex {
 
 /// For those who measure and who plan.
 struct WordIndexFacts {
-    double hot_work = 0, cold_work = 0;  // sums of squares of the words that have a feature
+    double dense_work = 0, cold_work = 0;  // sums of squares of the words that have a feature
     std::uint64_t cold_postings = 0;
     std::uint64_t largest = 0;  // of what words are alone
 };
@@ -86,7 +86,7 @@ public:
         std::uint64_t making, kept;
     };
     static Bytes bytes(const FeatureRows& features, std::uint32_t tiles, std::uint32_t padded,
-                       std::uint32_t hot, WordMeasure measure);
+                       std::uint32_t dense, WordMeasure measure);
 
     /// What each word is alone, and the largest of it. Waits for the stream.
     Status measure_words(const FeatureRows& features, WordMeasure measure, cudaStream_t stream);
@@ -98,9 +98,9 @@ public:
 
     const WordIndex& view() const { return view_; }
     const WordIndexFacts& facts() const { return facts_; }
-    /// The parts of heavy words, ascending, and how many words those are.
-    std::span<const HeavyPart> heavy_parts() const { return heavy_parts_; }
-    std::uint32_t heavy() const { return heavy_parts_.empty() ? 0 : heavy_parts_.back().rank + 1; }
+    /// The parts of divided words, ascending, and how many words those are.
+    std::span<const WordPart> word_parts() const { return word_parts_; }
+    std::uint32_t divided() const { return word_parts_.empty() ? 0 : word_parts_.back().rank + 1; }
 
 private:
     Status sort(const FeatureRows& features, const WordIndexPlan& plan, Execution& execution,
@@ -109,13 +109,13 @@ private:
     Status divide(const FeatureRows& features, const WordIndexPlan& plan, cudaStream_t stream);
 
     DeviceBuffer<uint2> lists_;
-    DeviceBuffer<std::uint32_t> postings_, hot_ranks_, cuts_;
+    DeviceBuffer<std::uint32_t> postings_, dense_ranks_, cuts_;
     DeviceBuffer<unsigned long long> words_;
     DeviceBuffer<float> rough_;
     DeviceBuffer<std::uint8_t> upper_, lower_, marks_;
-    DeviceBuffer<HeavyPart> parts_;
-    DeviceBuffer<std::uint32_t> heavy_ranks_;
-    std::vector<HeavyPart> heavy_parts_;
+    DeviceBuffer<WordPart> parts_;
+    DeviceBuffer<std::uint32_t> divided_ranks_;
+    std::vector<WordPart> word_parts_;
     WordIndex view_;
     WordIndexFacts facts_;
 };

@@ -34,13 +34,13 @@ struct NarrowSums {
     __device__ NarrowSums(void* memory, std::uint32_t)
         : sums(static_cast<std::uint32_t*>(memory)) {}
 
-    __device__ void load(const void* hot, std::size_t at, std::uint32_t size,
+    __device__ void load(const void* dense, std::size_t at, std::uint32_t size,
                          std::uint32_t room) const {
         const auto* const from =
-            reinterpret_cast<const uint4*>(static_cast<const std::uint32_t*>(hot) + at);
+            reinterpret_cast<const uint4*>(static_cast<const std::uint32_t*>(dense) + at);
         for (std::uint32_t i = threadIdx.x; i < room / 4; i += kThreads)
             reinterpret_cast<uint4*>(sums)[i] =
-                hot == nullptr || 4 * i >= size ? uint4{0, 0, 0, 0} : __ldcs(from + i);
+                dense == nullptr || 4 * i >= size ? uint4{0, 0, 0, 0} : __ldcs(from + i);
     }
     __device__ void set(std::uint32_t at, Value sum) const { sums[at] = sum; }
     __device__ void add(std::uint32_t at, std::uint32_t value) const {
@@ -59,11 +59,11 @@ struct WideSums {
     __device__ WideSums(void* memory, std::uint32_t size)
         : lower(static_cast<std::uint32_t*>(memory)), upper(lower + size) {}
 
-    __device__ void load(const void* hot, std::size_t at, std::uint32_t size,
+    __device__ void load(const void* dense, std::size_t at, std::uint32_t size,
                          std::uint32_t room) const {
-        const auto* const from = static_cast<const unsigned long long*>(hot) + at;
+        const auto* const from = static_cast<const unsigned long long*>(dense) + at;
         for (std::uint32_t i = threadIdx.x; i < room; i += kThreads) {
-            const unsigned long long value = hot == nullptr || i >= size ? 0 : __ldcs(from + i);
+            const unsigned long long value = dense == nullptr || i >= size ? 0 : __ldcs(from + i);
             lower[i] = static_cast<std::uint32_t>(value);
             upper[i] = static_cast<std::uint32_t>(value >> 32);
         }
@@ -222,16 +222,17 @@ __global__ __launch_bounds__(kThreads, kBlocks) void score(const WordIndex index
     const std::uint64_t alone = index.words[word];
     if (alone == 0 && !All) return;
     if (threadIdx.x == 0) pushed = 0;
-    sums.load(job.hot, std::size_t{word - job.hot_first} * job.hot_stride, job.tile_words,
+    sums.load(job.dense, std::size_t{word - job.dense_first} * job.dense_stride, job.tile_words,
               tile_room);
     __syncthreads();
-    const std::uint32_t heavy = job.heavy_sums == nullptr ? kNotHeavy : index.heavy_ranks[word];
-    if (heavy == kNotHeavy) {
+    const std::uint32_t divided =
+        job.divided_sums == nullptr ? kUndivided : index.divided_ranks[word];
+    if (divided == kUndivided) {
         add_postings<Measure>(index, index.features.begins[word], index.features.begins[word + 1],
                               job.tile, sums);
     } else {
-        const auto* const from = static_cast<const typename Sums::Value*>(job.heavy_sums) +
-                                 std::size_t{heavy} * job.heavy_stride;
+        const auto* const from = static_cast<const typename Sums::Value*>(job.divided_sums) +
+                                 std::size_t{divided} * job.divided_stride;
         for (std::uint32_t i = threadIdx.x; i < job.tile_words; i += kThreads)
             sums.set(i, sums.sum(i) + from[i]);
     }
@@ -357,19 +358,19 @@ __global__ __launch_bounds__(kThreads, kBlocks) void score(const WordIndex index
 
 /// A block for each part of a word with very many features.
 template <WordMeasure Measure, class Sums>
-__global__ __launch_bounds__(kThreads, kBlocks) void add_heavy(const WordIndex index,
-                                                               const WordScoresJob job,
-                                                               std::uint32_t first_part,
-                                                               std::uint32_t tile_room) {
+__global__ __launch_bounds__(kThreads, kBlocks) void add_divided(const WordIndex index,
+                                                                 const WordScoresJob job,
+                                                                 std::uint32_t first_part,
+                                                                 std::uint32_t tile_room) {
     extern __shared__ uint4 memory[];
     const Sums sums(memory, tile_room);
-    const HeavyPart part = index.heavy_parts[first_part + blockIdx.x];
+    const WordPart part = index.word_parts[first_part + blockIdx.x];
     sums.load(nullptr, 0, job.tile_words, tile_room);
     __syncthreads();
     add_postings<Measure>(index, part.begin, part.end, job.tile, sums);
     __syncthreads();
-    auto* const to = static_cast<typename Sums::Value*>(job.heavy_sums) +
-                     std::size_t{part.rank} * job.heavy_stride;
+    auto* const to = static_cast<typename Sums::Value*>(job.divided_sums) +
+                     std::size_t{part.rank} * job.divided_stride;
     for (std::uint32_t i = threadIdx.x; i < job.tile_words; i += kThreads) {
         const typename Sums::Value sum = sums.sum(i);
         if (sum != 0) atomicAdd(&to[i], sum);
@@ -386,21 +387,22 @@ Status launch(const WordIndex& index, const WordScoresJob& job, cudaStream_t str
     const std::size_t bytes = std::size_t{tile_room} * halves * 4 + room * 12;
     GPUTEXT_TRY(allow_shared_bytes(kernel, bytes));
     if constexpr (!All) {
-        const std::span<const HeavyPart> parts = job.heavy_parts;
-        const auto first = std::ranges::lower_bound(parts, job.first, {}, &HeavyPart::word);
-        const auto last = std::ranges::lower_bound(parts, job.end, {}, &HeavyPart::word);
+        const std::span<const WordPart> parts = job.word_parts;
+        const auto first = std::ranges::lower_bound(parts, job.first, {}, &WordPart::word);
+        const auto last = std::ranges::lower_bound(parts, job.end, {}, &WordPart::word);
         if (first != last) {
-            constexpr auto heavy = add_heavy<Measure, Sums>;
+            constexpr auto divided = add_divided<Measure, Sums>;
             const std::size_t sums = std::size_t{tile_room} * halves * 4;
-            GPUTEXT_TRY(allow_shared_bytes(heavy, sums));
+            GPUTEXT_TRY(allow_shared_bytes(divided, sums));
             // The words of this launch alone, whose ranks follow one another.
             const std::uint32_t rank = first->rank, ranks = (last - 1)->rank + 1 - rank;
             GPUTEXT_TRY(cuda_status(
-                cudaMemsetAsync(
-                    static_cast<typename Sums::Value*>(job.heavy_sums) + rank * job.heavy_stride, 0,
-                    ranks * job.heavy_stride * sizeof(typename Sums::Value), stream),
+                cudaMemsetAsync(static_cast<typename Sums::Value*>(job.divided_sums) +
+                                    rank * job.divided_stride,
+                                0, ranks * job.divided_stride * sizeof(typename Sums::Value),
+                                stream),
                 "clearing sums"));
-            heavy<<<static_cast<unsigned>(last - first), kThreads, sums, stream>>>(
+            divided<<<static_cast<unsigned>(last - first), kThreads, sums, stream>>>(
                 index, job, static_cast<std::uint32_t>(first - parts.begin()), tile_room);
             GPUTEXT_TRY(launched("comparing frequent words"));
         }

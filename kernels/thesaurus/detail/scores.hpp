@@ -55,15 +55,15 @@ struct WordScoresJob {
     std::uint32_t first = 0, end = 0;  // words
     std::uint32_t tile = 0;            // beside which they are
     std::uint32_t tile_first = 0, tile_words = 0;
-    /// Products of dense features, a row for each word from `hot_first` on; null for none. Of 32 or
-    /// 64 bits.
-    const void* hot = nullptr;
-    std::size_t hot_stride = 0;
-    std::uint32_t hot_first = 0;
+    /// Products of dense features, a row for each word from `dense_first` on; null for none. Of 32
+    /// or 64 bits.
+    const void* dense = nullptr;
+    std::size_t dense_stride = 0;
+    std::uint32_t dense_first = 0;
     /// Room for sums of words with very many features, and those on the host; null for none.
-    void* heavy_sums = nullptr;
-    std::size_t heavy_stride = 0;
-    std::span<const HeavyPart> heavy_parts;
+    void* divided_sums = nullptr;
+    std::size_t divided_stride = 0;
+    std::span<const WordPart> word_parts;
     NearestWords nearest;
     /// Unless null, where all similarities go instead: a row of `all_stride` for each word.
     std::uint64_t* all = nullptr;

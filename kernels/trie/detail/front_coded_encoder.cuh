@@ -64,7 +64,7 @@ __host__ __device__ inline EncodedSymbol symbol_of(const CodeTable& table, std::
 }
 
 /// A sorted word.
-struct FrontWord {
+struct FrontCodedWord {
     const std::uint8_t* bytes = nullptr;
     std::uint32_t length = 0;
 };
@@ -91,8 +91,8 @@ __host__ __device__ inline std::uint32_t excess_of(std::uint32_t number, std::ui
     return number >= most ? varint_bytes(number - most) : 0;
 }
 
-__host__ __device__ inline WordSizes sizes_of(const CodeTable& table, const FrontWord& before,
-                                              const FrontWord& word) {
+__host__ __device__ inline WordSizes sizes_of(const CodeTable& table, const FrontCodedWord& before,
+                                              const FrontCodedWord& word) {
     WordSizes sizes;
     sizes.shared = common_bytes(before.bytes, word.bytes,
                                 before.length < word.length ? before.length : word.length);
@@ -108,7 +108,7 @@ __host__ __device__ inline WordSizes sizes_of(const CodeTable& table, const Fron
 }
 
 /// Writes the codes of the word's own bytes.
-__host__ __device__ inline void write_codes(const CodeTable& table, const FrontWord& word,
+__host__ __device__ inline void write_codes(const CodeTable& table, const FrontCodedWord& word,
                                             std::uint32_t shared, std::uint8_t* to) {
     for (std::uint32_t at = shared; at < word.length;) {
         const std::uint32_t left = word.length - at;

@@ -1,9 +1,9 @@
 // kernels/trie/detail/front_coded_lookup.cuh - looks a word up in a dictionary of
 // cpp/trie/detail/front_coded.hpp
 //
-// What FrontTrie::lookup does, by one thread and with few reads: most of the binary search is in a
-// sample of the separators that lies in shared memory, the bytes of a bucket are read by vectors of
-// 16, and the codes of its words are compared without expanding them.
+// What FrontCodedTrie::lookup does, by one thread and with few reads: most of the binary search is
+// in a sample of the separators that lies in shared memory, the bytes of a bucket are read by
+// vectors of 16, and the codes of its words are compared without expanding them.
 //
 // Each bucket has a line beside the image, made when that comes to the device, of what tells most
 // words from the one that is wanted: 128 bytes, four a word. It is compared two words at a time,
@@ -37,7 +37,7 @@ struct BucketLine {
 static_assert(sizeof(BucketLine) == 128);
 
 /// Pointers to the parts of an image on a device.
-struct FrontDictionary {
+struct FrontCodedDictionary {
     const WordKey* separators = nullptr;
     const std::uint32_t* offsets = nullptr;
     const std::uint8_t* buckets = nullptr;
@@ -54,19 +54,20 @@ struct SeparatorSample {
 };
 
 /// What the codes stand for: as in SymbolTable.
-struct FrontSymbols {
+struct FrontCodedSymbols {
     const std::uint64_t* bytes = nullptr;
     const std::uint8_t* lengths = nullptr;
 };
 
 /// Looks up one word.
-class FrontLookup {
+class FrontCodedLookup {
 public:
     static constexpr std::uint32_t kNone = UINT32_MAX;
 
-    __host__ __device__ FrontLookup(const FrontDictionary& dictionary,
-                                    const SeparatorSample& sample, const FrontSymbols& symbols,
-                                    const std::uint8_t* word, std::uint32_t length)
+    __host__ __device__ FrontCodedLookup(const FrontCodedDictionary& dictionary,
+                                         const SeparatorSample& sample,
+                                         const FrontCodedSymbols& symbols, const std::uint8_t* word,
+                                         std::uint32_t length)
         : dictionary_(dictionary),
           sample_(sample),
           symbols_(symbols),
@@ -138,9 +139,9 @@ private:
                                       std::uint64_t& wanted, std::uint32_t& common);
     __host__ __device__ std::uint64_t wanted_from(std::uint32_t at) const;
 
-    const FrontDictionary& dictionary_;
+    const FrontCodedDictionary& dictionary_;
     const SeparatorSample& sample_;
-    const FrontSymbols& symbols_;
+    const FrontCodedSymbols& symbols_;
     const std::uint8_t* word_;
     std::uint32_t length_;
     WordKey key_;
@@ -148,7 +149,7 @@ private:
 };
 
 /// The last bucket whose separator is not above the key, or the first one.
-__host__ __device__ inline std::uint32_t FrontLookup::last_bucket() const {
+__host__ __device__ inline std::uint32_t FrontCodedLookup::last_bucket() const {
     std::uint32_t begin = 0;
     for (std::uint32_t left = sample_.count; left > 1;) {
         const std::uint32_t half = left / 2;
@@ -167,7 +168,7 @@ __host__ __device__ inline std::uint32_t FrontLookup::last_bucket() const {
 }
 
 /// Whether a bucket's first word, whose separator is not above the key, is not behind the word.
-__host__ __device__ inline bool FrontLookup::fits(std::uint32_t number) const {
+__host__ __device__ inline bool FrontCodedLookup::fits(std::uint32_t number) const {
     if (!(dictionary_.separators[number] == key_)) return true;
     Bucket own = bucket(number);
     std::uint32_t first = own.begin[0];
@@ -184,7 +185,7 @@ __host__ __device__ inline bool FrontLookup::fits(std::uint32_t number) const {
 
 /// Makes `number`, whose separator is the key, the last bucket whose first word is not behind the
 /// word; false when there is none. Many buckets may have one separator.
-__host__ __device__ inline bool FrontLookup::step_back(std::uint32_t& number) const {
+__host__ __device__ inline bool FrontCodedLookup::step_back(std::uint32_t& number) const {
     if (fits(number)) return true;
     std::uint32_t end = number, step = 1;  // `end` does not fit
     while (end >= step && !fits(end - step)) {
@@ -206,12 +207,12 @@ __host__ __device__ inline bool FrontLookup::step_back(std::uint32_t& number) co
 
 /// Eight bytes of the word, zeros behind its end. By one way for all threads: those in the key are
 /// not taken from there.
-__host__ __device__ inline std::uint64_t FrontLookup::wanted_from(std::uint32_t at) const {
+__host__ __device__ inline std::uint64_t FrontCodedLookup::wanted_from(std::uint32_t at) const {
     return load_up_to_eight(word_ + at, length_ - at);
 }
 
 /// The first byte that the codes stand for, or 255 where that is not in the table.
-__host__ __device__ inline std::uint32_t FrontLookup::first_of(const std::uint8_t* codes) {
+__host__ __device__ inline std::uint32_t FrontCodedLookup::first_of(const std::uint8_t* codes) {
     const std::uint32_t code = codes_[codes];
     return code == SymbolTable::kEscape
                ? 255
@@ -221,10 +222,8 @@ __host__ __device__ inline std::uint32_t FrontLookup::first_of(const std::uint8_
 /// Order of the word wanted and the word that shares its first `common` bytes and continues with
 /// these codes; `common` becomes the number of bytes that both share. `wanted` is
 /// wanted_from(common), before and afterwards.
-__host__ __device__ inline FrontLookup::Order FrontLookup::compare(const std::uint8_t* codes,
-                                                                   std::uint32_t count,
-                                                                   std::uint64_t& wanted,
-                                                                   std::uint32_t& common) {
+__host__ __device__ inline FrontCodedLookup::Order FrontCodedLookup::compare(
+    const std::uint8_t* codes, std::uint32_t count, std::uint64_t& wanted, std::uint32_t& common) {
     for (const std::uint8_t* const end = codes + count; codes < end; ++codes) {
         const std::uint8_t code = codes_[codes];
         std::uint64_t symbol;
@@ -251,7 +250,7 @@ __host__ __device__ inline FrontLookup::Order FrontLookup::compare(const std::ui
     return common == length_ ? Order::equal : Order::before;
 }
 
-__host__ __device__ inline std::uint32_t FrontLookup::code_in(std::uint32_t number) {
+__host__ __device__ inline std::uint32_t FrontCodedLookup::code_in(std::uint32_t number) {
     const WordKey first = dictionary_.separators[number];
     const std::uint32_t words = words_of(number);
     Bucket own = bucket(number);
@@ -291,7 +290,7 @@ __host__ __device__ inline std::uint32_t FrontLookup::code_in(std::uint32_t numb
     }
 }
 
-__host__ __device__ inline BucketLine FrontLookup::line_of(std::uint32_t number) {
+__host__ __device__ inline BucketLine FrontCodedLookup::line_of(std::uint32_t number) {
     BucketLine line{};
     for (std::uint32_t& begins : line.begins) begins = ~0u;
     const std::uint32_t words = words_of(number);
@@ -320,9 +319,9 @@ __host__ __device__ inline BucketLine FrontLookup::line_of(std::uint32_t number)
 }
 
 /// The first word of the bucket shares `common` bytes with the one wanted, which is behind it.
-__host__ __device__ inline std::uint32_t FrontLookup::code_in_plain(std::uint32_t number,
-                                                                    const BucketLine& line,
-                                                                    std::uint32_t common) {
+__host__ __device__ inline std::uint32_t FrontCodedLookup::code_in_plain(std::uint32_t number,
+                                                                         const BucketLine& line,
+                                                                         std::uint32_t common) {
     const auto* const vectors = reinterpret_cast<const uint4*>(line.begins);
     const uint4 begins[4] = {vectors[0], vectors[1], vectors[2], vectors[3]};
     // Words that have not been looked at
@@ -361,7 +360,7 @@ __host__ __device__ inline std::uint32_t FrontLookup::code_in_plain(std::uint32_
     return kNone;
 }
 
-__host__ __device__ inline std::uint32_t FrontLookup::code() {
+__host__ __device__ inline std::uint32_t FrontCodedLookup::code() {
     std::uint32_t number = last_bucket();
     const WordKey separator = dictionary_.separators[number];
     if (!(separator <= key_)) return kNone;

@@ -19,13 +19,13 @@ __device__ void copy_table(const CodeTable* from, CodeTable& to) {
 }
 static_assert(sizeof(CodeTable) % 4 == 0);
 
-__device__ FrontWord word_at(const DeviceWords& words, const std::uint32_t* order,
-                             std::uint32_t i) {
+__device__ FrontCodedWord word_at(const DeviceWords& words, const std::uint32_t* order,
+                                  std::uint32_t i) {
     const std::uint32_t word = order[i];
     return {words.begin(word), static_cast<std::uint32_t>(words.length(word))};
 }
 
-__device__ FrontWord word_before(const FrontWord& word) {
+__device__ FrontCodedWord word_before(const FrontCodedWord& word) {
     const auto bytes = reinterpret_cast<unsigned long long>(word.bytes);
     return {reinterpret_cast<const std::uint8_t*>(__shfl_up_sync(~0u, bytes, 1)),
             __shfl_up_sync(~0u, word.length, 1)};
@@ -102,8 +102,8 @@ __global__ __launch_bounds__(kThreads) void measure_buckets(
          bucket += gridDim.x * kThreads / kWarp) {
         const std::uint32_t i = bucket * kBucketWords + lane;
         const bool is_word = i < count;
-        const FrontWord word = is_word ? word_at(words, order, i) : FrontWord();
-        const FrontWord before = word_before(word);
+        const FrontCodedWord word = is_word ? word_at(words, order, i) : FrontCodedWord();
+        const FrontCodedWord before = word_before(word);
         std::uint32_t bytes = 0;  // in the bucket
         WordSizes own;
         if (lane == 0) {
@@ -142,7 +142,7 @@ __global__ __launch_bounds__(kThreads) void write_buckets(
         const std::uint32_t i = bucket * kBucketWords + lane;
         const bool is_word = i < count;
         const std::uint32_t in_bucket = min(kBucketWords, count - bucket * kBucketWords);
-        const FrontWord word = is_word ? word_at(words, order, i) : FrontWord();
+        const FrontCodedWord word = is_word ? word_at(words, order, i) : FrontCodedWord();
         const std::uint32_t first_length = __shfl_sync(~0u, word.length, 0);
         WordSizes own;
         if (lane == 0) {
@@ -186,15 +186,15 @@ std::size_t buckets_of(std::size_t words) {
 
 }  // namespace
 
-std::size_t FrontPacking::bytes(std::size_t words) {
+std::size_t FrontCodedPacking::bytes(std::size_t words) {
     constexpr std::size_t kSlack = 1 << 16;
     // CUB's scratch memory is far below a byte a bucket.
     return 2 * words * sizeof(std::uint32_t) +
            (buckets_of(words) + 1) * (sizeof(std::uint64_t) + 1) + kSlack;
 }
 
-Status FrontPacking::measure(const DeviceWords& words, const WordOrder& order,
-                             const CodeTable* table, cudaStream_t stream) {
+Status FrontCodedPacking::measure(const DeviceWords& words, const WordOrder& order,
+                                  const CodeTable* table, cudaStream_t stream) {
     words_ = words;
     order_ = order.words.data();
     count_ = static_cast<std::uint32_t>(order.count);
@@ -223,7 +223,8 @@ Status FrontPacking::measure(const DeviceWords& words, const WordOrder& order,
     return download_value(offsets_.data() + buckets_, payload_, stream, "packing words");
 }
 
-Status FrontPacking::write(std::uint8_t* separators, std::uint8_t* offsets, std::uint8_t* buckets) {
+Status FrontCodedPacking::write(std::uint8_t* separators, std::uint8_t* offsets,
+                                std::uint8_t* buckets) {
     write_buckets<<<blocks_of(buckets_), kThreads, 0, stream_>>>(
         words_, order_, count_, buckets_, table_, shared_.data(), codes_.data(), offsets_.data(),
         reinterpret_cast<WordKey*>(separators), reinterpret_cast<std::uint32_t*>(offsets), buckets);

@@ -24,7 +24,7 @@ struct WordStatistics {
 };
 
 /// Words in order are measured, then written.
-class FrontPacking {
+class FrontCodedPacking {
 public:
     /// Device memory for so many words, without what write() fills.
     static std::size_t bytes(std::size_t words);

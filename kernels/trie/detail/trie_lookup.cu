@@ -29,8 +29,8 @@ __device__ void look_up_all(const DeviceWords& words, std::uint32_t* codes, std:
 }
 
 __global__ __launch_bounds__(kThreads, kBlocksPerProcessor) void look_up_front(
-    FrontDictionary dictionary, SeparatorSample sample, DeviceWords words, std::uint32_t* codes,
-    std::uint32_t* too_long) {
+    FrontCodedDictionary dictionary, SeparatorSample sample, DeviceWords words,
+    std::uint32_t* codes, std::uint32_t* too_long) {
     extern __shared__ WordKey sampled[];
     __shared__ std::uint64_t symbol_bytes[SymbolTable::kMost + 1];
     __shared__ std::uint8_t symbol_lengths[SymbolTable::kMost + 1];
@@ -43,20 +43,20 @@ __global__ __launch_bounds__(kThreads, kBlocksPerProcessor) void look_up_front(
     }
     __syncthreads();
     sample.separators = sampled;
-    const FrontSymbols symbols{symbol_bytes, symbol_lengths};
+    const FrontCodedSymbols symbols{symbol_bytes, symbol_lengths};
     look_up_all(words, codes, too_long, [&](const std::uint8_t* word, std::uint32_t length) {
-        return FrontLookup(dictionary, sample, symbols, word, length).code();
+        return FrontCodedLookup(dictionary, sample, symbols, word, length).code();
     });
 }
 
-__global__ void make_bucket_lines(FrontDictionary dictionary, BucketLine* lines) {
+__global__ void make_bucket_lines(FrontCodedDictionary dictionary, BucketLine* lines) {
     const std::uint32_t bucket = blockIdx.x * kThreads + threadIdx.x;
     if (bucket >= dictionary.bucket_count) return;
     const auto* const table = dictionary.symbols;
-    const FrontSymbols symbols{reinterpret_cast<const std::uint64_t*>(&table->bytes),
-                               reinterpret_cast<const std::uint8_t*>(&table->lengths)};
+    const FrontCodedSymbols symbols{reinterpret_cast<const std::uint64_t*>(&table->bytes),
+                                    reinterpret_cast<const std::uint8_t*>(&table->lengths)};
     const SeparatorSample none;
-    lines[bucket] = FrontLookup(dictionary, none, symbols, nullptr, 0).line_of(bucket);
+    lines[bucket] = FrontCodedLookup(dictionary, none, symbols, nullptr, 0).line_of(bucket);
 }
 
 __global__ __launch_bounds__(kThreads, kBlocksPerProcessor) void look_up_xbw(
@@ -93,15 +93,16 @@ Status no_codes(std::uint32_t* codes, std::uint32_t count, cudaStream_t stream) 
 
 }  // namespace
 
-Status make_lines(const FrontDictionary& dictionary, BucketLine* lines, cudaStream_t stream) {
+Status make_lines(const FrontCodedDictionary& dictionary, BucketLine* lines, cudaStream_t stream) {
     if (dictionary.bucket_count == 0) return {};
     make_bucket_lines<<<blocks_for(dictionary.bucket_count, kThreads), kThreads, 0, stream>>>(
         dictionary, lines);
     return launched("copying a dictionary");
 }
 
-Status look_up(const FrontDictionary& dictionary, const DeviceWords& words, std::uint32_t* codes,
-               std::uint32_t* too_long, cudaStream_t stream, std::uint32_t sampled) {
+Status look_up(const FrontCodedDictionary& dictionary, const DeviceWords& words,
+               std::uint32_t* codes, std::uint32_t* too_long, cudaStream_t stream,
+               std::uint32_t sampled) {
     if (words.count == 0) return {};
     if (dictionary.words == 0) return no_codes(codes, words.count, stream);
     SeparatorSample sample;

@@ -17,7 +17,7 @@ namespace gputext::gpu {
 
 struct BucketLine;
 struct DeviceWords;
-struct FrontDictionary;
+struct FrontCodedDictionary;
 struct XbwDictionary;
 
 /// Longer words would keep one thread busy while others wait: they are left to the host.
@@ -27,12 +27,12 @@ inline constexpr std::uint32_t kLongestOnDevice = 4096;
 inline constexpr std::uint32_t kSampledSeparators = 4096;
 
 /// Makes the lines of all buckets, which the dictionary lacks.
-Status make_lines(const FrontDictionary& dictionary, BucketLine* lines, cudaStream_t stream);
+Status make_lines(const FrontCodedDictionary& dictionary, BucketLine* lines, cudaStream_t stream);
 
 /// codes[i] becomes what Trie::lookup gives for words[i]. Of words above kLongestOnDevice it
 /// becomes kNone, and `too_long`, on the device, is increased by their number.
-Status look_up(const FrontDictionary& dictionary, const DeviceWords& words, std::uint32_t* codes,
-               std::uint32_t* too_long, cudaStream_t stream,
+Status look_up(const FrontCodedDictionary& dictionary, const DeviceWords& words,
+               std::uint32_t* codes, std::uint32_t* too_long, cudaStream_t stream,
                std::uint32_t sampled = kSampledSeparators);
 Status look_up(const XbwDictionary& dictionary, const DeviceWords& words, std::uint32_t* codes,
                std::uint32_t* too_long, cudaStream_t stream);

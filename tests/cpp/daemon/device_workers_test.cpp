@@ -45,9 +45,7 @@ public:
         return {};
     }
     Status write(MemoryFile&, Execution&) override { return {}; }
-    Message reply(const JobReport& report) const override {
-        return NeighboursReply{report, 0, 0, 0, 0};
-    }
+    Message reply(const JobReport& report) const override { return KnnReply{report, 0, 0, 0, 0}; }
 
     bool merged = false;
 

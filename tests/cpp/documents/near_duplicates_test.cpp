@@ -158,7 +158,7 @@ TEST(NearDuplicates, CopiesTakeNoMemoryForTheirPairs) {
         near_duplicates({0.05, NearDuplicateMode::exact}, packed.documents(), {}, execution);
     ASSERT_TRUE(answer.ok());
     EXPECT_EQ(answer->pairs(), 20000ull * 19999 / 2);
-    std::vector<Neighbour> neighbours;
+    std::vector<NearDuplicate> neighbours;
     answer->later_neighbours(19990, neighbours);
     EXPECT_EQ(neighbours.size(), 9u);
 }

@@ -68,13 +68,13 @@ TEST(WordSampling, DrawsByCountsToThePowerOfThreeQuarters) {
 
 struct Shape {
     WordModel model;
-    std::uint32_t dimensions, window, negative, batch, shards, parts, far;
+    std::uint32_t dimensions, window, negative, batch, replicas, parts, far;
 };
 
 void PrintTo(const Shape& s, std::ostream* out) {
     *out << (s.model == WordModel::cbow ? "cbow" : "skipgram") << " d" << s.dimensions << " w"
-         << s.window << " n" << s.negative << " b" << s.batch << " s" << s.shards << " p" << s.parts
-         << " f" << s.far;
+         << s.window << " n" << s.negative << " b" << s.batch << " s" << s.replicas << " p"
+         << s.parts << " f" << s.far;
 }
 
 class Trainer : public ::testing::TestWithParam<Shape> {};
@@ -88,7 +88,7 @@ TEST_P(Trainer, GivesThePlainFormsBits) {
     parameters.window = shape.window;
     parameters.negative = shape.negative;
     parameters.batch = shape.batch;
-    parameters.shards = shape.shards;
+    parameters.replicas = shape.replicas;
     parameters.epochs = 2;
     parameters.learning_rate = 0.2f;
     parameters.seed = 42;
@@ -104,8 +104,8 @@ TEST_P(Trainer, GivesThePlainFormsBits) {
     std::vector<TrainingPart> parts;
     for (std::uint32_t epoch = 0; epoch < 2; ++epoch)
         for (std::uint32_t part = 0; part < shape.parts; ++part)
-            for (std::uint32_t shard = 0; shard < shape.shards; ++shard)
-                parts.push_back({epoch, shard, part, shape.parts, farthest});
+            for (std::uint32_t replica = 0; replica < shape.replicas; ++replica)
+                parts.push_back({epoch, replica, part, shape.parts, farthest});
     for (const TrainingPart& part : parts) plain.train(part);
     EXPECT_NE(expected.vectors, start.vectors);
 

@@ -30,12 +30,12 @@ TEST(TrainingRun, ShowsHowFarItIs) {
         positions.push_back(i + i / 10 * 200);
         ++counts[words.back()];
     }
-    for (const std::uint32_t shards : {1u, 3u})
+    for (const std::uint32_t replicas : {1u, 3u})
         for (const std::uint32_t far_count : {0u, 2u}) {
             TrainingParameters parameters;
             parameters.dimensions = 5;
             parameters.epochs = 4;
-            parameters.shards = shards;
+            parameters.replicas = replicas;
             parameters.batch = 16;
             parameters.far_count = far_count;
             parameters.farthest_from = 2;

@@ -72,7 +72,7 @@ TEST(Word2vec, FirstValuesAreSmallAndKeepWhatIsKnown) {
     EXPECT_NE(started(parameters).vectors, model.vectors);
 }
 
-TEST(Word2vec, OneShardIsThePlainFormOfAllEpochs) {
+TEST(Word2vec, OneReplicaIsThePlainFormOfAllEpochs) {
     const RandomCorpus corpus(5, kWords, 3000);
     const TrainingParameters parameters = small_parameters();
     TrainingModel expected = started(parameters);
@@ -85,24 +85,24 @@ TEST(Word2vec, OneShardIsThePlainFormOfAllEpochs) {
     EXPECT_EQ(model.outputs, expected.outputs);
 }
 
-TEST(Word2vec, ShardsAreAveragedWhoeverTrainsThem) {
+TEST(Word2vec, ReplicasAreAveragedWhoeverTrainsThem) {
     const RandomCorpus corpus(6, kWords, 4000);
     TrainingParameters parameters = small_parameters();
-    parameters.shards = 4;
+    parameters.replicas = 4;
     parameters.average_every = 300;
     const WordSampling sampling = word_sampling(corpus.counts, 0.01);
     TrainingModel expected = started(parameters);
     const std::uint32_t parts = 4000 / 4 / 300 + 1;
     for (std::uint32_t epoch = 0; epoch < parameters.epochs; ++epoch)
         for (std::uint32_t part = 0; part < parts; ++part) {
-            std::vector<TrainingModel> shards(4, expected);
-            for (std::uint32_t shard = 0; shard < 4; ++shard)
-                PlainTraining(parameters, sampling, corpus.stream(), shards[shard])
-                    .train({epoch, shard, part, parts, {}});
+            std::vector<TrainingModel> replicas(4, expected);
+            for (std::uint32_t replica = 0; replica < 4; ++replica)
+                PlainTraining(parameters, sampling, corpus.stream(), replicas[replica])
+                    .train({epoch, replica, part, parts, {}});
             for (auto rows : {&TrainingModel::vectors, &TrainingModel::outputs})
                 for (std::size_t i = 0; i < (expected.*rows).size(); ++i)
-                    (expected.*rows)[i] = (((shards[0].*rows)[i] + (shards[1].*rows)[i]) +
-                                           (shards[2].*rows)[i] + (shards[3].*rows)[i]) /
+                    (expected.*rows)[i] = (((replicas[0].*rows)[i] + (replicas[1].*rows)[i]) +
+                                           (replicas[2].*rows)[i] + (replicas[3].*rows)[i]) /
                                           4;
         }
     for (const unsigned threads : {1u, 2u, 4u, 6u}) {
@@ -145,7 +145,7 @@ TEST(Word2vec, SearchesForFarthestWordsOnceAnEpochFromTheOneThatIsSaid) {
     parameters.farthest_from = 4;
     EXPECT_EQ(trained_by(1, parameters, corpus).vectors, without.vectors);
     parameters.farthest_from = 2;
-    parameters.shards = 3;
+    parameters.replicas = 3;
     const TrainingModel with = trained_by(1, parameters, corpus);
     EXPECT_NE(with.vectors, without.vectors);
     EXPECT_EQ(trained_by(3, parameters, corpus).vectors, with.vectors);
@@ -189,7 +189,7 @@ private:
 TEST(Word2vec, WhatFailsIsTakenAgain) {
     const RandomCorpus corpus(9, kWords, 3000);
     TrainingParameters parameters = small_parameters();
-    parameters.shards = 2;
+    parameters.replicas = 2;
     const TrainingModel expected = trained_by(1, parameters, corpus);
     const WordSampling sampling = word_sampling(corpus.counts, 0.01);
     for (const bool throws : {false, true}) {
@@ -216,7 +216,7 @@ TEST(Word2vec, RefusesWhatIsOutOfRange) {
     EXPECT_TRUE(refused([](auto& p) { p.window = 101; }));
     EXPECT_TRUE(refused([](auto& p) { p.negative = 0; }));
     EXPECT_TRUE(refused([](auto& p) { p.epochs = 0; }));
-    EXPECT_TRUE(refused([](auto& p) { p.shards = 0; }));
+    EXPECT_TRUE(refused([](auto& p) { p.replicas = 0; }));
     EXPECT_TRUE(refused([](auto& p) { p.batch = 0; }));
     EXPECT_TRUE(refused([](auto& p) { p.learning_rate = 0; }));
     EXPECT_TRUE(refused([](auto& p) { p.learning_rate = std::nanf(""); }));
@@ -253,7 +253,7 @@ TEST(Word2vec, NeighboursOfAWordAreWordsOfItsKind) {
         items.rows = kWords;
         items.dimensions = 12;
         items.elements = training.model().vectors.data();
-        const auto nearest = nearest_neighbours(search, items, items, {}, execution);
+        const auto nearest = knn(search, items, items, {}, execution);
         ASSERT_TRUE(nearest.ok());
         int alike = 0;
         for (std::uint32_t word = 0; word < kWords; ++word)

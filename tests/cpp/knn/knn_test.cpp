@@ -39,8 +39,7 @@ protected:
                    const RowKeys& keys = {}, unsigned threads = 3) {
         parameters.simd = GetParam();
         Execution execution(threads);
-        auto answer =
-            nearest_neighbours(parameters, queries.vectors(), items.vectors(), keys, execution);
+        auto answer = knn(parameters, queries.vectors(), items.vectors(), keys, execution);
         EXPECT_TRUE(answer.ok()) << answer.status().message();
         return std::move(*answer);
     }
@@ -290,8 +289,7 @@ TEST(Knn, KeepsToItsAnswerLimit) {
                 Execution execution(2);
                 const auto search = [&](std::size_t limit) {
                     parameters.answer_limit = limit;
-                    return nearest_neighbours(parameters, queries.vectors(), items.vectors(), {},
-                                              execution);
+                    return knn(parameters, queries.vectors(), items.vectors(), {}, execution);
                 };
                 const auto wanted = search(SIZE_MAX);
                 ASSERT_TRUE(wanted.ok());
@@ -317,8 +315,7 @@ TEST(Knn, TakesMemoryForItsNeighboursAlone) {
     Execution execution(2);
     KnnParameters parameters{.k = 10, .metric = Metric::euclidean};
     parameters.answer_limit = 5000 * 10 * 2 * kBytesOfNeighbour;
-    const auto answer =
-        nearest_neighbours(parameters, items.vectors(), items.vectors(), {}, execution);
+    const auto answer = knn(parameters, items.vectors(), items.vectors(), {}, execution);
     EXPECT_TRUE(answer.ok()) << answer.status().message();
 }
 
@@ -326,7 +323,7 @@ TEST(Knn, EmptyTablesHaveNoNeighbours) {
     const TypedRows none({}, ElementType::float32, 0), some({{1, 2}}, ElementType::float32, 2);
     Execution execution(2);
     const auto rows = [&](const TypedRows& queries, const TypedRows& items) {
-        return rows_of(*nearest_neighbours({}, queries.vectors(), items.vectors(), {}, execution));
+        return rows_of(*knn({}, queries.vectors(), items.vectors(), {}, execution));
     };
     EXPECT_EQ(rows(none, none).size(), 0u);
     EXPECT_EQ(rows(none, some).size(), 0u);
@@ -336,10 +333,10 @@ TEST(Knn, EmptyTablesHaveNoNeighbours) {
 TEST(Knn, RowsWithoutDimensionsAreAllAtZero) {
     const TypedRows rows({{}, {}, {}}, ElementType::float64, 0);
     Execution execution(2);
-    const auto answer = nearest_neighbours({.k = 2, .metric = Metric::euclidean}, rows.vectors(),
-                                           rows.vectors(), {}, execution);
+    const auto answer =
+        knn({.k = 2, .metric = Metric::euclidean}, rows.vectors(), rows.vectors(), {}, execution);
     EXPECT_EQ(answer->items, (std::vector<std::uint32_t>{0, 1, 0, 1, 0, 1}));
-    const auto cosine = nearest_neighbours({.k = 2}, rows.vectors(), rows.vectors(), {}, execution);
+    const auto cosine = knn({.k = 2}, rows.vectors(), rows.vectors(), {}, execution);
     EXPECT_TRUE(cosine->items.empty());
 }
 
@@ -351,8 +348,7 @@ TEST(Knn, RefusesWhatCannotBeCompared) {
     const TypedRows sparse({{1, 0}}, ElementType::float32, 2, true);
     const auto message = [&](const KnnParameters& parameters, const TypedRows& queries,
                              const TypedRows& items, const RowKeys& keys = {}) {
-        const auto answer =
-            nearest_neighbours(parameters, queries.vectors(), items.vectors(), keys, execution);
+        const auto answer = knn(parameters, queries.vectors(), items.vectors(), keys, execution);
         EXPECT_EQ(answer.status().code(), ErrorCode::invalid_argument);
         return answer.status().message();
     };
@@ -372,7 +368,7 @@ TEST(Knn, CanBeStopped) {
     const TypedRows rows(random.rows(Shape::gaussian, 3000, 20), ElementType::float32, 20);
     Execution execution(2);
     execution.request_stop();
-    const auto answer = nearest_neighbours({}, rows.vectors(), rows.vectors(), {}, execution);
+    const auto answer = knn({}, rows.vectors(), rows.vectors(), {}, execution);
     EXPECT_EQ(answer.status().code(), ErrorCode::cancelled);
 }
 
@@ -387,7 +383,7 @@ double milliseconds_to_stop(const KnnParameters& parameters, const Vectors& quer
         requested = Clock::now();
         execution.request_stop();
     });
-    const auto answer = nearest_neighbours(parameters, queries, items, {}, execution);
+    const auto answer = knn(parameters, queries, items, {}, execution);
     const auto end = Clock::now();
     stopper.join();
     if (answer.ok()) return 0;

@@ -30,7 +30,7 @@ struct Asked {
     bool keys = false;
 };
 
-/// nearest_neighbours() merges equal rows itself: where the searched rows are distinct it does not.
+/// knn() merges equal rows itself: where the searched rows are distinct it does not.
 class MergedSearch : public ::testing::Test {
 protected:
     KnnFunction search() {
@@ -38,7 +38,7 @@ protected:
                       const RowKeys& keys) {
             asked = {asked.searches + 1, queries.rows, items.rows, parameters.k,
                      !keys.items.empty()};
-            return nearest_neighbours(parameters, queries, items, keys, execution);
+            return knn(parameters, queries, items, keys, execution);
         };
     }
 
@@ -53,8 +53,7 @@ protected:
                      const TypedRows& items, const RowKeys& keys = {}) {
         const auto found = run(parameters, queries, items, keys);
         ASSERT_TRUE(found.ok()) << found.status().message();
-        const auto wanted =
-            nearest_neighbours(parameters, queries.vectors(), items.vectors(), keys, execution);
+        const auto wanted = knn(parameters, queries.vectors(), items.vectors(), keys, execution);
         ASSERT_EQ(rows_of(*found), rows_of(*wanted));
         compared += queries.rows().size();
     }
@@ -206,7 +205,7 @@ TEST_F(MergedSearch, SearchesAllRowsWhereMemoryIsShort) {
         [&](const KnnParameters& parameters, const Vectors& queries, const Vectors& rows,
             const RowKeys& keys) -> Result<Neighbours> {
             if (rows.rows < 500) return Status::out_of_memory();
-            return nearest_neighbours(parameters, queries, rows, keys, execution);
+            return knn(parameters, queries, rows, keys, execution);
         },
         execution);
     ASSERT_TRUE(found.ok());

@@ -181,10 +181,10 @@ TEST(OutlierFactors, KeepToTheAnswerLimit) {
     const auto wanted = local_outlier_factors(parameters, rows.vectors(), execution);
     ASSERT_TRUE(wanted.ok());
     bool searched = false;
-    const NeighbourSearch search = [&](const KnnParameters& knn, const Vectors& of,
+    const NeighbourSearch search = [&](const KnnParameters& of_search, const Vectors& of,
                                        const RowKeys& keys) {
         searched = true;
-        return nearest_neighbours(knn, of, of, keys, execution);
+        return knn(of_search, of, of, keys, execution);
     };
     parameters.answer_limit = 48 * n * (n - 1);
     const auto within = local_outlier_factors(parameters, rows.vectors(), search, execution);

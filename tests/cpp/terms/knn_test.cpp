@@ -70,7 +70,7 @@ protected:
                    unsigned threads = 3) {
         parameters.simd = GetParam();
         Execution execution(threads);
-        auto answer = term_neighbours(parameters, factors, queries, items, keys, execution);
+        auto answer = term_knn(parameters, factors, queries, items, keys, execution);
         EXPECT_TRUE(answer.ok()) << answer.status().message();
         return answer.ok() ? std::move(*answer) : Neighbours{};
     }
@@ -227,7 +227,7 @@ TEST(TermKnn, ManyCopiesCostLittle) {
     Execution execution(2);
     const std::vector<double> factors{1, 1, 1, 1, 1};
     const auto answer =
-        term_neighbours({.k = 4}, factors, queries.vectors(), items.vectors(), {}, execution);
+        term_knn({.k = 4}, factors, queries.vectors(), items.vectors(), {}, execution);
     ASSERT_TRUE(answer.ok());
     EXPECT_LE((*answer).rescored, 3u * 500);
     for (std::size_t q = 0; q < 500; ++q)
@@ -248,8 +248,7 @@ TEST(TermKnn, KeepsToItsAnswerLimit) {
         const auto search = [&](std::size_t limit) {
             TermKnnParameters parameters{.k = KnnParameters::all_items};
             parameters.answer_limit = limit;
-            return term_neighbours(parameters, factors, asked.vectors(), items.vectors(), {},
-                                   execution);
+            return term_knn(parameters, factors, asked.vectors(), items.vectors(), {}, execution);
         };
         const std::size_t bytes = queries * n * kBytesOfNeighbour;
         const auto within = search(2 * bytes);
@@ -268,7 +267,7 @@ TEST(TermKnn, EmptyTablesHaveNoNeighbours) {
     Execution execution(2);
     const std::vector<double> factors{1, 1};
     const auto answer = [&](const TextRows& queries, const TextRows& items) {
-        return term_neighbours({}, factors, queries.vectors(), items.vectors(), {}, execution);
+        return term_knn({}, factors, queries.vectors(), items.vectors(), {}, execution);
     };
     EXPECT_EQ(answer(none, none)->begins, (std::vector<std::uint64_t>{0}));
     EXPECT_EQ(answer(none, some)->begins, (std::vector<std::uint64_t>{0}));
@@ -284,8 +283,7 @@ TEST(TermKnn, RefusesWhatCannotBeCompared) {
     const auto message = [&](const TermKnnParameters& parameters, std::size_t factors,
                              const Vectors& queries, const RowKeys& keys = {}) {
         const std::vector<double> ones(factors, 1.0);
-        const auto answer =
-            term_neighbours(parameters, ones, queries, some.vectors(), keys, execution);
+        const auto answer = term_knn(parameters, ones, queries, some.vectors(), keys, execution);
         EXPECT_EQ(answer.status().code(), ErrorCode::invalid_argument);
         return answer.status().message();
     };
@@ -332,8 +330,7 @@ TEST(TermKnn, StopsSoonAtAnyTime) {
                     requested = Clock::now();
                     execution.request_stop();
                 });
-                const auto answer =
-                    term_neighbours({.k = k}, factors, queries, items, {}, execution);
+                const auto answer = term_knn({.k = k}, factors, queries, items, {}, execution);
                 const auto end = Clock::now();
                 stopper.join();
                 const double taken =

@@ -39,7 +39,7 @@ TEST(WordSums, AreSumsOverSharedFeatures) {
     for (int round = 0; round < 300; ++round) {
         const Block block(random);
         std::vector<std::uint32_t> cells;
-        std::vector<HotTerm> pair_terms, product_terms;
+        std::vector<DenseTerm> pair_terms, product_terms;
         for (const std::uint32_t weight : block.weights)
             cells.push_back(pair_cell(weight, weight != 0));
         for (std::uint32_t c = 0; c < block.columns; ++c)
@@ -66,11 +66,11 @@ TEST(WordSums, AreSumsOverSharedFeatures) {
             if (!simd_available(simd)) continue;
             std::vector<std::uint32_t> found(kBlockWords, 7);
             pair_kernels(simd, vnni)
-                .add_hot(cells.data(), pair_terms.data(), pair_terms.size(), found.data());
+                .add_dense(cells.data(), pair_terms.data(), pair_terms.size(), found.data());
             ASSERT_EQ(found, pairs) << simd_name(simd) << vnni;
             std::vector<double> found_products(kBlockWords, 7);
-            product_kernels(simd).add_hot(block.weights.data(), product_terms.data(),
-                                          product_terms.size(), found_products.data());
+            product_kernels(simd).add_dense(block.weights.data(), product_terms.data(),
+                                            product_terms.size(), found_products.data());
             ASSERT_EQ(found_products, products) << simd_name(simd);
         }
     }

@@ -63,8 +63,8 @@ protected:
                      std::to_string(parameters.dimensions) + ", window " +
                      std::to_string(parameters.window) + ", negative " +
                      std::to_string(parameters.negative) + ", batch " +
-                     std::to_string(parameters.batch) + ", shards " +
-                     std::to_string(parameters.shards) + ", far " +
+                     std::to_string(parameters.batch) + ", replicas " +
+                     std::to_string(parameters.replicas) + ", far " +
                      std::to_string(parameters.far_count) + ", tokens " +
                      std::to_string(corpus.numbers.size()));
         const std::size_t words = corpus.counts.size();
@@ -88,8 +88,8 @@ protected:
         ASSERT_TRUE((*on_cpu)->load(start).ok());
         for (std::uint32_t epoch = 0; epoch < parameters.epochs; ++epoch)
             for (std::uint32_t part = 0; part < parts; ++part)
-                for (std::uint32_t shard = 0; shard < parameters.shards; ++shard) {
-                    TrainingPart of{epoch, shard, part, parts, {}};
+                for (std::uint32_t replica = 0; replica < parameters.replicas; ++replica) {
+                    TrainingPart of{epoch, replica, part, parts, {}};
                     if (epoch >= parameters.farthest_from) of.farthest = farthest;
                     const std::uint64_t before = execution.done();
                     Status status = (*on_device)->train(of, execution, device_count);
@@ -185,17 +185,17 @@ TEST_F(WordTrainerOnDevice, GivesTheCpusBitsInVeryLargeBatches) {
     }
 }
 
-TEST_F(WordTrainerOnDevice, GivesTheCpusBitsOfShardsAndParts) {
+TEST_F(WordTrainerOnDevice, GivesTheCpusBitsOfReplicasAndParts) {
     const RandomCorpus corpus(5, 800, 9001);
     for (const WordModel model : kModels)
-        for (const std::uint32_t shards : {1u, 2u, 7u})
+        for (const std::uint32_t replicas : {1u, 2u, 7u})
             for (const std::uint32_t parts : {1u, 3u}) {
                 TrainingParameters parameters;
                 parameters.model = model;
                 parameters.dimensions = 64;
                 parameters.batch = 128;
                 parameters.epochs = 2;
-                parameters.shards = shards;
+                parameters.replicas = replicas;
                 parameters.far_count = 5;
                 parameters.farthest_from = 1;
                 ASSERT_NO_FATAL_FAILURE(expect_same(parameters, corpus, 1e-2, parts));
@@ -212,7 +212,7 @@ TEST_F(WordTrainerOnDevice, GivesTheCpusBitsOfFewTokens) {
             parameters.dimensions = 10;
             parameters.batch = 32;
             parameters.epochs = 3;
-            parameters.shards = tokens % 2 == 0 ? 1 : 2;
+            parameters.replicas = tokens % 2 == 0 ? 1 : 2;
             ASSERT_NO_FATAL_FAILURE(expect_same(parameters, corpus, 0.1));
         }
 }
@@ -222,7 +222,7 @@ TEST_F(WordTrainerOnDevice, GivesTheCpusBitsWithoutResidentTokens) {
     TrainingParameters parameters;
     parameters.dimensions = 20;
     parameters.epochs = 2;
-    parameters.shards = 2;
+    parameters.replicas = 2;
     const auto bytes = gpu::word_trainer_bytes(parameters, corpus.counts.size(),
                                                corpus.numbers.size(), corpus.numbers.size() / 5);
     work.bytes = bytes.least + (bytes.good - bytes.least) / 2;

@@ -46,8 +46,7 @@ protected:
     static Neighbours expected(const KnnParameters& parameters, const TypedRows& queries,
                                const TypedRows& items, const RowKeys& keys = {}) {
         Execution execution(8);
-        auto answer =
-            nearest_neighbours(parameters, queries.vectors(), items.vectors(), keys, execution);
+        auto answer = knn(parameters, queries.vectors(), items.vectors(), keys, execution);
         EXPECT_TRUE(answer.ok()) << answer.status().message();
         return std::move(*answer);
     }
@@ -56,8 +55,8 @@ protected:
                            const TypedRows& items, const RowKeys& keys = {}) {
         Execution execution(4);
         counts = {};
-        return gpu::nearest_neighbours(parameters, queries.vectors(), items.vectors(), keys, work,
-                                       ring(), execution, &counts);
+        return gpu::knn(parameters, queries.vectors(), items.vectors(), keys, work, ring(),
+                        execution, &counts);
     }
 
     /// Whether a case of many is left out: under a checker, which makes the device slow, every
@@ -246,8 +245,7 @@ TEST_F(KnnOnDevice, LittleMemoryGivesTheSameAnswer) {
                 if (left_out()) continue;
                 SCOPED_TRACE(name_of(shape, ElementType::float32, metric, 33, k));
                 const KnnParameters parameters{.k = k, .metric = metric};
-                const auto bytes =
-                    gpu::nearest_neighbours_bytes(parameters, queries.vectors(), items.vectors());
+                const auto bytes = gpu::knn_bytes(parameters, queries.vectors(), items.vectors());
                 const auto wanted = expected(parameters, queries, items);
                 for (const std::size_t memory :
                      {bytes.least, bytes.least + bytes.least / 3, bytes.good / 2}) {
@@ -336,8 +334,7 @@ TEST_F(KnnOnDevice, EndsWhenAskedToStop) {
     auto ring = gpu::UploadRing::create(2);
     Execution execution(2);
     execution.request_stop();
-    const auto answer =
-        gpu::nearest_neighbours({}, rows.vectors(), rows.vectors(), {}, work, **ring, execution);
+    const auto answer = gpu::knn({}, rows.vectors(), rows.vectors(), {}, work, **ring, execution);
     EXPECT_EQ(answer.status().code(), ErrorCode::cancelled);
 }
 
@@ -355,10 +352,9 @@ TEST_F(KnnOnDevice, EqualRowsMayBeSearchedOnce) {
                 Execution execution(4);
                 const auto found = merged_search(
                     parameters, items.vectors(), items.vectors(), keys,
-                    [&](const KnnParameters& knn, const Vectors& of, const Vectors& among,
+                    [&](const KnnParameters& wanted, const Vectors& of, const Vectors& among,
                         const RowKeys& given) {
-                        return gpu::nearest_neighbours(knn, of, among, given, work, ring(),
-                                                       execution);
+                        return gpu::knn(wanted, of, among, given, work, ring(), execution);
                     },
                     execution);
                 ASSERT_TRUE(found.ok()) << found.status().message();

@@ -142,8 +142,8 @@ protected:
                            const Texts& queries, const Texts& items, const RowKeys& keys = {}) {
         Execution execution(4);
         counts = {};
-        return gpu::term_neighbours(parameters, factors, queries.vectors(), items.vectors(), keys,
-                                    work, ring(), execution, &counts);
+        return gpu::term_knn(parameters, factors, queries.vectors(), items.vectors(), keys, work,
+                             ring(), execution, &counts);
     }
 
     void expect_same(const TermKnnParameters& parameters, TermWeighting weighting,
@@ -152,8 +152,8 @@ protected:
         const auto found = run(parameters, factors, queries, items, keys);
         ASSERT_TRUE(found.ok()) << found.status().message();
         Execution execution(16);
-        const auto wanted = term_neighbours(parameters, factors, queries.vectors(), items.vectors(),
-                                            keys, execution);
+        const auto wanted =
+            term_knn(parameters, factors, queries.vectors(), items.vectors(), keys, execution);
         ASSERT_TRUE(wanted.ok()) << wanted.status().message();
         ASSERT_EQ(differing(*found, *wanted), 0u);
     }
@@ -268,8 +268,7 @@ TEST_F(TermKnnOnDevice, LittleMemoryGivesTheSameAnswer) {
     const Texts queries = random.texts(Shape::zipf, ElementType::int32, 100, 3000, 12);
     for (const std::size_t k : {std::size_t{10}, std::size_t{3000}}) {
         const TermKnnParameters parameters{.k = k};
-        const auto bytes =
-            gpu::term_neighbours_bytes(parameters, queries.vectors(), items.vectors());
+        const auto bytes = gpu::term_knn_bytes(parameters, queries.vectors(), items.vectors());
         for (const std::size_t memory :
              {bytes.least, bytes.least + (bytes.good - bytes.least) / 10,
               bytes.least + (bytes.good - bytes.least) / 2, bytes.good}) {
@@ -296,7 +295,7 @@ TEST_F(TermKnnOnDevice, FewQueriesAreSearchedAgain) {
     }
 }
 
-/// As term_neighbours() does where there are many queries, which would be too slow here.
+/// As term_knn() does where there are many queries, which would be too slow here.
 TEST_F(TermKnnOnDevice, FrequentTermsGiveTheSameAnswer) {
     RandomTexts random;
     const std::size_t n = small() ? 20000 : 60000;
@@ -307,8 +306,8 @@ TEST_F(TermKnnOnDevice, FrequentTermsGiveTheSameAnswer) {
                 const Texts queries = random.texts(shape, ElementType::float32, 150, terms, 40);
                 const auto factors = factors_of(items, TermWeighting::tf_idf);
                 Execution execution(16);
-                const auto wanted = term_neighbours({.k = k}, factors, queries.vectors(),
-                                                    items.vectors(), {}, execution);
+                const auto wanted =
+                    term_knn({.k = k}, factors, queries.vectors(), items.vectors(), {}, execution);
                 ASSERT_TRUE(wanted.ok());
 
                 DeviceBuffer<double> on_device;
@@ -316,8 +315,8 @@ TEST_F(TermKnnOnDevice, FrequentTermsGiveTheSameAnswer) {
                 gpu::TermQueriesMemory tile;
                 gpu::TermRowsMemory part;
                 gpu::TermIndexMemory index;
-                gpu::HotTermsMemory hot;
-                gpu::HeavyTermsMemory heavy;
+                gpu::DenseTermsMemory dense;
+                gpu::BoundedTermsMemory bounded;
                 gpu::TermTimers timers(false, stream());
                 gpu::TermSearch search;
                 const Vectors all = items.vectors(), asked = queries.vectors();
@@ -337,15 +336,16 @@ TEST_F(TermKnnOnDevice, FrequentTermsGiveTheSameAnswer) {
                 ASSERT_TRUE(tile.load(asked, 0, 150, {}, on_device.data(), ring(), execution).ok());
                 ASSERT_TRUE(part.load(all, 0, n, {}, on_device.data(), ring(), execution).ok());
                 ASSERT_TRUE(index.build(part.view()).ok());
-                ASSERT_TRUE(hot.build(index.view(),
-                                      {10000000, 150, asked.columns.size(), std::size_t{1} << 30},
-                                      stream())
+                ASSERT_TRUE(dense
+                                .build(index.view(),
+                                       {10000000, 150, asked.columns.size(), std::size_t{1} << 30},
+                                       stream())
                                 .ok());
-                EXPECT_GT(hot.view().padded, 0u);
-                ASSERT_TRUE(heavy.build(index.view(), stream()).ok());
-                for (const gpu::HotTerms& products : {hot.view(), gpu::HotTerms()}) {
+                EXPECT_GT(dense.view().padded, 0u);
+                ASSERT_TRUE(bounded.build(index.view(), stream()).ok());
+                for (const gpu::DenseTerms& products : {dense.view(), gpu::DenseTerms()}) {
                     ASSERT_TRUE(search.begin(tile.view(), 100, INFINITY).ok());
-                    ASSERT_TRUE(search.search(index.view(), products, heavy.view(), 0).ok());
+                    ASSERT_TRUE(search.search(index.view(), products, bounded.view(), 0).ok());
                     Neighbours found;
                     MemoryBudget budget(std::size_t{1} << 30);
                     ASSERT_TRUE(
@@ -372,9 +372,8 @@ TEST_F(TermKnnOnDevice, StopsWhenAsked) {
     const Texts items = random.texts(Shape::zipf, ElementType::int32, 1000, 300, 6);
     Execution execution(2);
     execution.request_stop();
-    const auto found =
-        gpu::term_neighbours({.k = 3}, factors_of(items, TermWeighting::tf_idf), items.vectors(),
-                             items.vectors(), {}, work, ring(), execution);
+    const auto found = gpu::term_knn({.k = 3}, factors_of(items, TermWeighting::tf_idf),
+                                     items.vectors(), items.vectors(), {}, work, ring(), execution);
     ASSERT_FALSE(found.ok());
     EXPECT_EQ(found.status().code(), ErrorCode::cancelled);
 }

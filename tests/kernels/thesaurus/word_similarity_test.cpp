@@ -251,10 +251,10 @@ protected:
                          ", top_k " + std::to_string(parameters.top_k) + ", words " +
                          std::to_string(parameters.first) + " to " +
                          std::to_string(parameters.end) + ", tile " + std::to_string(choices.tile) +
-                         ", share " + std::to_string(choices.hot_share));
+                         ", share " + std::to_string(choices.dense_share));
             const auto found = compare(parameters, features, choices);
             ASSERT_TRUE(found.ok()) << found.status().message();
-            ASSERT_EQ(differing(*found, *wanted), 0u) << "dense: " << times.hot;
+            ASSERT_EQ(differing(*found, *wanted), 0u) << "dense: " << times.dense;
         }
     }
 
@@ -283,7 +283,7 @@ TEST_F(WordsOnDevice, CountInChunks) {
     const Texts texts = random.texts(300, static_cast<std::size_t>(testing::rounds(2000000)));
     for (const bool positions : {true, false}) {
         const CooccurrenceShape shape{300, 3, positions};
-        const auto bytes = gpu::word_count_bytes(shape, texts.words.size());
+        const auto bytes = gpu::cooccurrence_bytes(shape, texts.words.size());
         for (const std::uint64_t memory : {bytes.least + (std::uint64_t{14} << 20),
                                            bytes.least + (std::uint64_t{30} << 20), bytes.good}) {
             work.bytes = memory;
@@ -358,11 +358,11 @@ TEST_F(WordsOnDevice, CompareAsTheCpuDoes) {
         const Cooccurrences counts = counts_of({words, 3, positions}, random.texts(words, size));
         const std::vector<gpu::WordChoices> choices = {
             {},
-            {.hot_share = 0.03, .tile = 300},
-            {.hot_share = 0.2},
+            {.dense_share = 0.03, .tile = 300},
+            {.dense_share = 0.2},
             {.tile = 100, .no_product = true},
-            {.hot_share = 0.05, .tile = 500, .heavy = 100},
-            {.no_product = true, .heavy = 300}};
+            {.dense_share = 0.05, .tile = 500, .divided = 100},
+            {.no_product = true, .divided = 300}};
         for (const WordWeight weight : kWeights)
             for (const WeightParameters& weights :
                  {WeightParameters{weight, 0, 0}, WeightParameters{weight, 0.95, 600}}) {
@@ -391,7 +391,7 @@ TEST_F(WordsOnDevice, SomeWordsOnly) {
             for (const std::uint32_t top_k : {30u, 1100u})
                 ASSERT_NO_FATAL_FAILURE(expect_same(
                     {.measure = measure, .top_k = top_k, .first = first, .end = end}, features,
-                    {{.tile = 512, .heavy = 50}, {.hot_share = 0.02, .tile = 512}}));
+                    {{.tile = 512, .divided = 50}, {.dense_share = 0.02, .tile = 512}}));
 }
 
 TEST_F(WordsOnDevice, LittleMemoryGivesTheSameAnswer) {
@@ -404,7 +404,7 @@ TEST_F(WordsOnDevice, LittleMemoryGivesTheSameAnswer) {
     ASSERT_TRUE(upload(features, on_device).ok());
     for (const std::uint32_t top_k : {50u, 1500u}) {
         const SimilarityParameters parameters{.top_k = top_k};
-        const auto bytes = gpu::word_thesaurus_bytes(parameters, on_device.view);
+        const auto bytes = gpu::word_similarity_bytes(parameters, on_device.view);
         for (const std::uint64_t memory : {bytes.least, bytes.least + (std::uint64_t{3} << 20),
                                            bytes.least + (std::uint64_t{40} << 20), bytes.good}) {
             work.bytes = memory;
@@ -423,25 +423,26 @@ TEST_F(WordsOnDevice, LargeAndEqualSums) {
     for (const WordMeasure measure : kMeasures) {
         const WordFeatures large = random.features(24, small() ? 20 : 100, 0.5, 65535);
         ASSERT_NO_FATAL_FAILURE(
-            expect_same({.measure = measure, .top_k = 10}, large, {{}, {.hot_share = 0.7}}));
-        WordFeatures heavy = random.features(3, 1, 1, 1);
-        heavy.shape = {30000, 1, true};
-        heavy.begins.assign(1, 0);
-        heavy.columns.clear();
-        heavy.weights.clear();
+            expect_same({.measure = measure, .top_k = 10}, large, {{}, {.dense_share = 0.7}}));
+        WordFeatures divided = random.features(3, 1, 1, 1);
+        divided.shape = {30000, 1, true};
+        divided.begins.assign(1, 0);
+        divided.columns.clear();
+        divided.weights.clear();
         for (std::uint32_t word = 0; word < 30000; ++word) {
             for (std::uint32_t column = 0; word < 3 && column < 45000; ++column) {
-                heavy.columns.push_back(column + word);
-                heavy.weights.push_back(65535);
+                divided.columns.push_back(column + word);
+                divided.weights.push_back(65535);
             }
-            heavy.begins.push_back(heavy.columns.size());
+            divided.begins.push_back(divided.columns.size());
         }
-        ASSERT_NO_FATAL_FAILURE(
-            expect_same({.measure = measure, .top_k = 10}, heavy, {{}, {.hot_share = 0.00005}}));
+        ASSERT_NO_FATAL_FAILURE(expect_same({.measure = measure, .top_k = 10}, divided,
+                                            {{}, {.dense_share = 0.00005}}));
         const WordFeatures equal = random.features(small() ? 300 : 2000, 1, 0.003, 1);
         for (const std::uint32_t top_k : {1u, 7u, 1000u})
-            ASSERT_NO_FATAL_FAILURE(expect_same({.measure = measure, .top_k = top_k}, equal,
-                                                {{.tile = 700}, {.hot_share = 0.5, .tile = 700}}));
+            ASSERT_NO_FATAL_FAILURE(
+                expect_same({.measure = measure, .top_k = top_k}, equal,
+                            {{.tile = 700}, {.dense_share = 0.5, .tile = 700}}));
     }
 }
 
@@ -456,8 +457,8 @@ TEST_F(WordsOnDevice, ManyWords) {
         // Some of the words, for the CPU's sake.
         const SimilarityParameters parameters{
             .measure = measure, .top_k = 100, .first = 24000, .end = 28000};
-        ASSERT_NO_FATAL_FAILURE(expect_same(parameters, features, {{.hot_share = 0.004}}));
-        EXPECT_EQ(times.hot > 0, gpu::has_word_product());
+        ASSERT_NO_FATAL_FAILURE(expect_same(parameters, features, {{.dense_share = 0.004}}));
+        EXPECT_EQ(times.dense > 0, gpu::has_word_product());
     }
 }
 

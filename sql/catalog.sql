@@ -53,3 +53,5 @@ DROP EXTENSION gputext;
 DROP TABLE docs, signatures;
 DROP EXTENSION gputext;
 DROP SCHEMA elsewhere;
+-- Other tests need it.
+CREATE EXTENSION gputext;

@@ -11,8 +11,8 @@ extern "C" {
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/operators/scored_items.hpp"
+#include "extension/rows/arguments.hpp"
 #include "extension/rows/set_call.hpp"
-#include "extension/rows/vector_arguments.hpp"
 #include "extension/rows/vector_query.hpp"
 #include "extension/rows/vector_type.hpp"
 #include "extension/server/computation.hpp"
@@ -74,24 +74,24 @@ public:
     }
 };
 
-void set_query(FunctionCallInfo fcinfo, VectorRows& query) {
-    refuse_null(fcinfo, 0, "query");
+void set_query(Datum array, VectorRows& query) {
     VectorType type;
     VectorValue vector;
-    const VectorFault fault = read_array(PG_GETARG_DATUM(0), type, vector);
+    const VectorFault fault = read_array(array, type, vector);
     if (fault != VectorFault::none) raise_vector_fault(fault, "the query");
     query.set_type(type);
     query.append(Int64GetDatum(0), vector);
     query.finish();
 }
 
-/// Arguments: query, items, id_type where there is one.
-Datum answer(FunctionCallInfo fcinfo, bool typed) {
-    InnerQuery query{text_argument(fcinfo, 1, "items"), id_type_argument(fcinfo, 2, typed)};
+Datum answer(FunctionCallInfo fcinfo) {
+    const Arguments given(fcinfo);
+    const Datum array = given.value("query");
+    InnerQuery query{given.text("items"), id_type_argument(given)};
     SetCall set(fcinfo, "cosine_similarities");
     CosineSimilarityComputation* work = make_owned<CosineSimilarityComputation>(
         set.context(), id_type_of(query.id_type), host_memory_limit());
-    set_query(fcinfo, work->query);
+    set_query(array, work->query);
     return answer_with_scores(query, *work, set);
 }
 
@@ -118,10 +118,10 @@ PGDLLEXPORT Datum gputext_cosine_similarity(PG_FUNCTION_ARGS) {
 }
 
 PGDLLEXPORT Datum gputext_cosine_similarities(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, false);
+    return answer(fcinfo);
 }
 
 PGDLLEXPORT Datum gputext_cosine_similarities_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, true);
+    return answer(fcinfo);
 }
 }

@@ -23,33 +23,28 @@ struct KnnArguments {
     double radius;
 };
 
-double radius_argument(FunctionCallInfo fcinfo, int argument) {
-    refuse_null(fcinfo, argument, "radius");
-    const double radius = PG_GETARG_FLOAT8(argument);
+double radius_argument(const Arguments& given) {
+    const double radius = given.number("radius");
     if (std::isnan(radius) || radius == -INFINITY)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("radius must be a number, not %g", radius)));
     return radius;
 }
 
-/// Arguments: queries, items, id_type where there is one, k or radius, metric, exclude_self,
-/// config, min_document_frequency.
-KnnArguments read_arguments(FunctionCallInfo fcinfo, bool within, bool typed) {
-    const int first = typed ? 3 : 2;
+KnnArguments read_arguments(const Arguments& given, bool within) {
     KnnArguments arguments{};
     KnnInput& input = arguments.input;
     arguments.operation = within ? "gpu_knn_within" : "gpu_knn";
-    input.queries.sql = text_argument(fcinfo, 0, "queries");
-    input.items.sql = text_argument(fcinfo, 1, "items");
-    input.queries.id_type = input.items.id_type = id_type_argument(fcinfo, 2, typed);
+    input.queries.sql = given.text("queries");
+    input.items.sql = given.text("items");
+    input.queries.id_type = input.items.id_type = id_type_argument(given);
     input.queries.id_type_place = input.items.id_type_place = "behind the inner queries";
-    arguments.k = within ? KnnParameters::all_items : k_argument(fcinfo, first);
-    arguments.radius = within ? radius_argument(fcinfo, first) : INFINITY;
-    input.metric = metric_argument(fcinfo, first + 1);
-    refuse_null(fcinfo, first + 2, "exclude_self");
-    input.exclude_self = PG_GETARG_BOOL(first + 2);
-    input.config = config_argument(fcinfo, first + 3);
-    input.min_document_frequency = min_document_frequency_argument(fcinfo, first + 4);
+    arguments.k = within ? KnnParameters::all_items : given.count("k");
+    arguments.radius = within ? radius_argument(given) : INFINITY;
+    input.metric = metric_argument(given);
+    input.exclude_self = given.flag("exclude_self");
+    input.config = config_argument(given);
+    input.min_document_frequency = given.count("min_document_frequency");
     return arguments;
 }
 
@@ -99,8 +94,8 @@ void put_neighbours(const KnnRows& rows, const KnnComputation& search, SetCall& 
     }
 }
 
-Datum answer(FunctionCallInfo fcinfo, bool within, bool typed) {
-    const KnnArguments arguments = read_arguments(fcinfo, within, typed);
+Datum answer(FunctionCallInfo fcinfo, bool within) {
+    const KnnArguments arguments = read_arguments(Arguments(fcinfo), within);
     SetCall set(fcinfo, arguments.operation);
     // Both die with the call's memory context, the search first.
     KnnRows* rows =
@@ -134,18 +129,18 @@ PG_FUNCTION_INFO_V1(gputext_knn_within);
 PG_FUNCTION_INFO_V1(gputext_knn_within_typed);
 
 PGDLLEXPORT Datum gputext_knn(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, false, false);
+    return answer(fcinfo, false);
 }
 
 PGDLLEXPORT Datum gputext_knn_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, false, true);
+    return answer(fcinfo, false);
 }
 
 PGDLLEXPORT Datum gputext_knn_within(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, true, false);
+    return answer(fcinfo, true);
 }
 
 PGDLLEXPORT Datum gputext_knn_within_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, true, true);
+    return answer(fcinfo, true);
 }
 }

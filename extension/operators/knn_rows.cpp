@@ -5,7 +5,6 @@ extern "C" {
 }
 
 #include "extension/rows/term_rows.hpp"
-#include "extension/rows/vector_arguments.hpp"
 #include "extension/rows/vector_type.hpp"
 #include "extension/server/activity.hpp"
 

@@ -5,11 +5,11 @@
 
 #include "cpp/documents/near_duplicate_cost.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/rows/arguments.hpp"
 #include "extension/rows/ctph.hpp"
 #include "extension/rows/document_query.hpp"
 #include "extension/rows/set_call.hpp"
 #include "extension/rows/text_arguments.hpp"
-#include "extension/rows/vector_arguments.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
 
@@ -59,13 +59,13 @@ private:
 };
 
 /// A null id type of a number's type, given without its name, is taken for the threshold.
-double threshold_argument(FunctionCallInfo fcinfo, int argument) {
-    if (PG_ARGISNULL(argument))
+double threshold_argument(const Arguments& given) {
+    if (given.is_null("threshold"))
         ereport(ERROR,
                 (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("threshold must not be null"),
                  errhint("The type of the ids is given by its name, as in "
                          "id_type => NULL::integer.")));
-    const double threshold = PG_GETARG_FLOAT8(argument);
+    const double threshold = given.number("threshold");
     if (!(threshold >= 0 && threshold < 0.5))
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("threshold must be at least 0 and below 0.5, not %g", threshold),
@@ -75,8 +75,8 @@ double threshold_argument(FunctionCallInfo fcinfo, int argument) {
 }
 
 /// None for auto.
-std::optional<NearDuplicateMode> mode_argument(FunctionCallInfo fcinfo, int argument) {
-    const char* const mode = text_argument(fcinfo, argument, "mode");
+std::optional<NearDuplicateMode> mode_argument(const Arguments& given) {
+    const char* const mode = given.text("mode");
     if (std::strcmp(mode, "auto") == 0) return std::nullopt;
     if (std::strcmp(mode, "ctph") == 0) return NearDuplicateMode::ctph;
     if (std::strcmp(mode, "exact") == 0) return NearDuplicateMode::exact;
@@ -85,25 +85,16 @@ std::optional<NearDuplicateMode> mode_argument(FunctionCallInfo fcinfo, int argu
     pg_unreachable();
 }
 
-std::size_t max_length_argument(FunctionCallInfo fcinfo, int argument) {
-    refuse_null(fcinfo, argument, "max_length");
-    return signature_length(PG_GETARG_INT32(argument));
-}
-
-/// Arguments: docs, id_type where there is one, threshold, mode, max_length.
-NearDuplicatesArguments read_arguments(FunctionCallInfo fcinfo, NearDuplicateForm form,
-                                       bool typed) {
-    const char* const docs = text_argument(fcinfo, 0, "docs");
-    const int first = typed ? 2 : 1;
+NearDuplicatesArguments read_arguments(const Arguments& given, NearDuplicateForm form) {
     NearDuplicatesArguments arguments{};
     arguments.form = form;
-    arguments.query.id_type = id_type_argument(fcinfo, 1, typed);
-    arguments.query.sql = docs;
-    arguments.parameters.threshold = threshold_argument(fcinfo, first);
-    const std::optional<NearDuplicateMode> mode = mode_argument(fcinfo, first + 1);
+    arguments.query.sql = given.text("docs");
+    arguments.query.id_type = id_type_argument(given);
+    arguments.parameters.threshold = threshold_argument(given);
+    const std::optional<NearDuplicateMode> mode = mode_argument(given);
     arguments.parameters.mode = mode.value_or(NearDuplicateMode::exact);
     arguments.chooses_mode = !mode;
-    arguments.parameters.signature_length = max_length_argument(fcinfo, first + 2);
+    arguments.parameters.signature_length = signature_length(given.integer("max_length"));
     arguments.parameters.memory_limit = host_memory_limit();
     return arguments;
 }
@@ -208,8 +199,8 @@ void put_groups(NearDuplicatesComputation* work, const IdType& type, SetCall& se
     }
 }
 
-Datum answer(FunctionCallInfo fcinfo, NearDuplicateForm form, bool typed) {
-    const NearDuplicatesArguments arguments = read_arguments(fcinfo, form, typed);
+Datum answer(FunctionCallInfo fcinfo, NearDuplicateForm form) {
+    const NearDuplicatesArguments arguments = read_arguments(Arguments(fcinfo), form);
     SetCall set(fcinfo, "near_duplicates");
     NearDuplicatesComputation* work = compare_documents(arguments, set);
     const IdType id_type = id_type_of(arguments.query.id_type);
@@ -234,18 +225,18 @@ PG_FUNCTION_INFO_V1(gputext_near_duplicate_groups);
 PG_FUNCTION_INFO_V1(gputext_near_duplicate_groups_typed);
 
 PGDLLEXPORT Datum gputext_near_duplicates(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, NearDuplicateForm::pairs, false);
+    return answer(fcinfo, NearDuplicateForm::pairs);
 }
 
 PGDLLEXPORT Datum gputext_near_duplicates_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, NearDuplicateForm::pairs, true);
+    return answer(fcinfo, NearDuplicateForm::pairs);
 }
 
 PGDLLEXPORT Datum gputext_near_duplicate_groups(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, NearDuplicateForm::groups, false);
+    return answer(fcinfo, NearDuplicateForm::groups);
 }
 
 PGDLLEXPORT Datum gputext_near_duplicate_groups_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, NearDuplicateForm::groups, true);
+    return answer(fcinfo, NearDuplicateForm::groups);
 }
 }

@@ -45,8 +45,8 @@ private:
     OutlierParameters parameters_;
 };
 
-Metric distance_argument(FunctionCallInfo fcinfo, int argument) {
-    const Metric metric = metric_argument(fcinfo, argument);
+Metric distance_argument(const Arguments& given) {
+    const Metric metric = metric_argument(given);
     if (metric == Metric::inner_product)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("metric must be 'euclidean', 'cosine' or 'manhattan' here"),
@@ -54,8 +54,8 @@ Metric distance_argument(FunctionCallInfo fcinfo, int argument) {
     return metric;
 }
 
-TieRule ties_argument(FunctionCallInfo fcinfo, int argument) {
-    const char* const ties = text_argument(fcinfo, argument, "ties");
+TieRule ties_argument(const Arguments& given) {
+    const char* const ties = given.text("ties");
     if (std::strcmp(ties, "sklearn") == 0) return TieRule::sklearn;
     if (std::strcmp(ties, "breunig") == 0) return TieRule::breunig;
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -63,22 +63,20 @@ TieRule ties_argument(FunctionCallInfo fcinfo, int argument) {
     pg_unreachable();
 }
 
-/// Arguments: items, id_type where there is one, k, metric, ties.
-OutlierFactorArguments read_arguments(FunctionCallInfo fcinfo, bool typed) {
-    const int first = typed ? 2 : 1;
+OutlierFactorArguments read_arguments(const Arguments& given) {
     OutlierFactorArguments arguments{};
-    arguments.items.sql = text_argument(fcinfo, 0, "items");
-    arguments.items.id_type = id_type_argument(fcinfo, 1, typed);
-    arguments.parameters.k = k_argument(fcinfo, first);
-    arguments.parameters.metric = distance_argument(fcinfo, first + 1);
-    arguments.parameters.ties = ties_argument(fcinfo, first + 2);
+    arguments.items.sql = given.text("items");
+    arguments.items.id_type = id_type_argument(given);
+    arguments.parameters.k = given.count("k");
+    arguments.parameters.metric = distance_argument(given);
+    arguments.parameters.ties = ties_argument(given);
     arguments.parameters.memory_limit = host_memory_limit();
     arguments.parameters.answer_limit = host_memory_limit();
     return arguments;
 }
 
-Datum answer(FunctionCallInfo fcinfo, bool typed) {
-    const OutlierFactorArguments arguments = read_arguments(fcinfo, typed);
+Datum answer(FunctionCallInfo fcinfo) {
+    const OutlierFactorArguments arguments = read_arguments(Arguments(fcinfo));
     SetCall set(fcinfo, "local_outlier_factor");
     OutlierFactorComputation* work = make_owned<OutlierFactorComputation>(
         set.context(), arguments, id_type_of(arguments.items.id_type), host_memory_limit());
@@ -95,10 +93,10 @@ PG_FUNCTION_INFO_V1(gputext_local_outlier_factor);
 PG_FUNCTION_INFO_V1(gputext_local_outlier_factor_typed);
 
 PGDLLEXPORT Datum gputext_local_outlier_factor(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, false);
+    return answer(fcinfo);
 }
 
 PGDLLEXPORT Datum gputext_local_outlier_factor_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, true);
+    return answer(fcinfo);
 }
 }

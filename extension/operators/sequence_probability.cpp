@@ -12,12 +12,12 @@ extern "C" {
 #include <vector>
 
 #include "extension/base/owned.hpp"
+#include "extension/rows/arguments.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/known_tokens.hpp"
 #include "extension/rows/model_query.hpp"
 #include "extension/rows/row_ids.hpp"
 #include "extension/rows/set_call.hpp"
-#include "extension/rows/vector_arguments.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
@@ -229,11 +229,10 @@ void put_rows(const SequenceProbabilityComputation& work, SetCall& set) {
     MemoryContextDelete(context);
 }
 
-/// Arguments: model, sequences, id_type where there is one.
-Datum answer(FunctionCallInfo fcinfo, bool typed) {
-    const char* const model = text_argument(fcinfo, 0, "model");
-    const InnerQuery sequences{text_argument(fcinfo, 1, "sequences"),
-                               id_type_argument(fcinfo, 2, typed)};
+Datum answer(FunctionCallInfo fcinfo) {
+    const Arguments given(fcinfo);
+    const char* const model = given.text("model");
+    const InnerQuery sequences{given.text("sequences"), id_type_argument(given)};
 
     SetCall set(fcinfo, "sequence_probability");
     SequenceProbabilityComputation* work = make_owned<SequenceProbabilityComputation>(
@@ -263,10 +262,10 @@ PG_FUNCTION_INFO_V1(gputext_sequence_probability);
 PG_FUNCTION_INFO_V1(gputext_sequence_probability_typed);
 
 PGDLLEXPORT Datum gputext_sequence_probability(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, false);
+    return answer(fcinfo);
 }
 
 PGDLLEXPORT Datum gputext_sequence_probability_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, true);
+    return answer(fcinfo);
 }
 }

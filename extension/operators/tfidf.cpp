@@ -8,10 +8,10 @@ extern "C" {
 
 #include "cpp/terms/tfidf.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/rows/arguments.hpp"
 #include "extension/rows/set_call.hpp"
 #include "extension/rows/term_arguments.hpp"
 #include "extension/rows/term_rows.hpp"
-#include "extension/rows/vector_arguments.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
@@ -120,16 +120,13 @@ void TextReceiver::check_columns(TupleDesc columns) {
     set_term_type(source_, work_.items);
 }
 
-/// Arguments: items, id_type where there is one, config, min_document_frequency.
-TfidfArguments read_arguments(FunctionCallInfo fcinfo, bool typed) {
-    const int first = typed ? 2 : 1;
+TfidfArguments read_arguments(const Arguments& given) {
     TfidfArguments arguments{};
-    arguments.items.sql = text_argument(fcinfo, 0, "items");
-    arguments.items.id_type = id_type_argument(fcinfo, 1, typed);
-    arguments.config = config_argument(fcinfo, first);
+    arguments.items.sql = given.text("items");
+    arguments.items.id_type = id_type_argument(given);
+    arguments.config = config_argument(given);
     arguments.parameters.weighting = TermWeighting::tf_idf;
-    arguments.parameters.min_document_frequency =
-        min_document_frequency_argument(fcinfo, first + 1);
+    arguments.parameters.min_document_frequency = given.count("min_document_frequency");
     return arguments;
 }
 
@@ -148,8 +145,8 @@ void put_row(TfidfComputation& work, std::size_t row, SetCall& set) {
     }
 }
 
-Datum answer(FunctionCallInfo fcinfo, bool typed) {
-    const TfidfArguments arguments = read_arguments(fcinfo, typed);
+Datum answer(FunctionCallInfo fcinfo) {
+    const TfidfArguments arguments = read_arguments(Arguments(fcinfo));
     SetCall set(fcinfo, "tfidf");
     TfidfComputation* work = make_owned<TfidfComputation>(
         set.context(), arguments, id_type_of(arguments.items.id_type), host_memory_limit());
@@ -175,10 +172,10 @@ PG_FUNCTION_INFO_V1(gputext_tfidf);
 PG_FUNCTION_INFO_V1(gputext_tfidf_typed);
 
 PGDLLEXPORT Datum gputext_tfidf(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, false);
+    return answer(fcinfo);
 }
 
 PGDLLEXPORT Datum gputext_tfidf_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, true);
+    return answer(fcinfo);
 }
 }

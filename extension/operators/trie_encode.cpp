@@ -12,6 +12,7 @@ extern "C" {
 #include "cpp/trie/trie.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/operators/word_lookup.hpp"
+#include "extension/rows/arguments.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/packed_rows.hpp"
 #include "extension/rows/parsed_pieces.hpp"
@@ -19,7 +20,6 @@ extern "C" {
 #include "extension/rows/term_arguments.hpp"
 #include "extension/rows/text_arguments.hpp"
 #include "extension/rows/trie_value.hpp"
-#include "extension/rows/vector_arguments.hpp"
 #include "extension/rows/word_rows.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
@@ -39,6 +39,7 @@ const char* wanted(Rows rows) {
 
 /// What a call's arguments say.
 struct TrieEncodeArguments {
+    Datum dictionary;
     Rows rows;
     InnerQuery query;
     Oid config;  // of documents
@@ -164,14 +165,13 @@ void WordReceiver::report_nulls(int64 rows) {
                                        "skipped %lld texts that are null", plural, count)));
 }
 
-/// Arguments: dictionary, the inner query, id_type where there is one, config for documents.
-TrieEncodeArguments read_arguments(FunctionCallInfo fcinfo, Rows rows, bool typed) {
-    refuse_null(fcinfo, 0, "dictionary");
+TrieEncodeArguments read_arguments(const Arguments& given, Rows rows) {
     TrieEncodeArguments arguments{};
+    arguments.dictionary = given.value("dictionary");
     arguments.rows = rows;
-    arguments.query.sql = text_argument(fcinfo, 1, rows == Rows::words ? "words" : "docs");
-    arguments.query.id_type = id_type_argument(fcinfo, 2, typed);
-    if (rows == Rows::documents) arguments.config = config_argument(fcinfo, typed ? 3 : 2);
+    arguments.query.sql = given.text(rows == Rows::words ? "words" : "docs");
+    arguments.query.id_type = id_type_argument(given);
+    if (rows == Rows::documents) arguments.config = config_argument(given);
     return arguments;
 }
 
@@ -214,10 +214,10 @@ void put_row(const EncodedRows& rows, const WordLookup& lookup, std::size_t row,
     }
 }
 
-Datum answer(FunctionCallInfo fcinfo, Rows kind, bool typed) {
-    const TrieEncodeArguments arguments = read_arguments(fcinfo, kind, typed);
+Datum answer(FunctionCallInfo fcinfo, Rows kind) {
+    const TrieEncodeArguments arguments = read_arguments(Arguments(fcinfo), kind);
     SetCall set(fcinfo, kind == Rows::words ? "trie_encode" : "trie_encode_documents");
-    const OpenImage dictionary = open_trie_argument(fcinfo, 0, set.context());
+    const OpenImage dictionary = open_trie_value(arguments.dictionary, set.context());
     set.times().lap("opening the dictionary");
     EncodedRows* rows = make_owned<EncodedRows>(
         set.context(), arguments, id_type_of(arguments.query.id_type), host_memory_limit());
@@ -250,18 +250,18 @@ PG_FUNCTION_INFO_V1(gputext_trie_encode_documents);
 PG_FUNCTION_INFO_V1(gputext_trie_encode_documents_typed);
 
 PGDLLEXPORT Datum gputext_trie_encode(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, Rows::words, false);
+    return answer(fcinfo, Rows::words);
 }
 
 PGDLLEXPORT Datum gputext_trie_encode_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, Rows::words, true);
+    return answer(fcinfo, Rows::words);
 }
 
 PGDLLEXPORT Datum gputext_trie_encode_documents(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, Rows::documents, false);
+    return answer(fcinfo, Rows::documents);
 }
 
 PGDLLEXPORT Datum gputext_trie_encode_documents_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, Rows::documents, true);
+    return answer(fcinfo, Rows::documents);
 }
 }

@@ -35,8 +35,8 @@ struct Word2VecArguments {
 
 // ---- Arguments ----
 
-WordModel model_argument(FunctionCallInfo fcinfo, int argument) {
-    const char* const name = text_argument(fcinfo, argument, "model");
+WordModel model_argument(const Arguments& given) {
+    const char* const name = given.text("model");
     if (std::strcmp(name, "skipgram") == 0) return WordModel::skipgram;
     if (std::strcmp(name, "cbow") == 0) return WordModel::cbow;
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -44,8 +44,8 @@ WordModel model_argument(FunctionCallInfo fcinfo, int argument) {
     pg_unreachable();
 }
 
-bool farthest_argument(FunctionCallInfo fcinfo, int argument) {
-    const char* const name = text_argument(fcinfo, argument, "sampling");
+bool farthest_argument(const Arguments& given) {
+    const char* const name = given.text("sampling");
     if (std::strcmp(name, "farthest") == 0) return true;
     if (std::strcmp(name, "unigram") == 0) return false;
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -53,9 +53,8 @@ bool farthest_argument(FunctionCallInfo fcinfo, int argument) {
     pg_unreachable();
 }
 
-double sample_argument(FunctionCallInfo fcinfo, int argument) {
-    refuse_null(fcinfo, argument, "sample");
-    const double sample = PG_GETARG_FLOAT8(argument);
+double sample_argument(const Arguments& given) {
+    const double sample = given.number("sample");
     if (!(sample >= 0 && sample <= 1))
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("sample must be from 0 to 1, not %g", sample)));
@@ -63,15 +62,15 @@ double sample_argument(FunctionCallInfo fcinfo, int argument) {
 }
 
 /// By the model where it is null.
-float learning_rate_argument(FunctionCallInfo fcinfo, int argument, WordModel model) {
-    return PG_ARGISNULL(argument) ? usual_learning_rate(model)
-                                  : static_cast<float>(PG_GETARG_FLOAT8(argument));
+float learning_rate_argument(const Arguments& given, WordModel model) {
+    return given.is_null("learning_rate") ? usual_learning_rate(model)
+                                          : static_cast<float>(given.number("learning_rate"));
 }
 
 /// From 0; the second half where it is null.
-std::uint32_t farthest_from_argument(FunctionCallInfo fcinfo, int argument, std::uint32_t epochs) {
-    if (PG_ARGISNULL(argument)) return epochs / 2;
-    const std::uint32_t epoch = count_argument(fcinfo, argument, "farthest_from_epoch");
+std::uint32_t farthest_from_argument(const Arguments& given, std::uint32_t epochs) {
+    if (given.is_null("farthest_from_epoch")) return epochs / 2;
+    const std::uint32_t epoch = given.count("farthest_from_epoch");
     if (epoch > epochs)
         ereport(ERROR,
                 (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -79,30 +78,27 @@ std::uint32_t farthest_from_argument(FunctionCallInfo fcinfo, int argument, std:
     return epoch - 1;
 }
 
-/// docs, model, dimensions, window_size, negative, sampling, min_count, sample, epochs,
-/// learning_rate, seed, config, initial, farthest, farthest_from_epoch, replicas, batch.
-void read_arguments(FunctionCallInfo fcinfo, Word2VecArguments& arguments) {
+void read_arguments(const Arguments& given, Word2VecArguments& arguments) {
     TrainingParameters& parameters = arguments.parameters;
-    arguments.docs = text_argument(fcinfo, 0, "docs");
-    parameters.model = model_argument(fcinfo, 1);
-    parameters.dimensions = count_argument(fcinfo, 2, "dimensions");
-    parameters.window = count_argument(fcinfo, 3, "window_size");
-    parameters.negative = count_argument(fcinfo, 4, "negative");
-    const bool farthest = farthest_argument(fcinfo, 5);
-    arguments.min_count = count_argument(fcinfo, 6, "min_count");
-    arguments.sample = sample_argument(fcinfo, 7);
-    parameters.epochs = count_argument(fcinfo, 8, "epochs");
-    parameters.learning_rate = learning_rate_argument(fcinfo, 9, parameters.model);
-    refuse_null(fcinfo, 10, "seed");
-    parameters.seed = static_cast<std::uint64_t>(PG_GETARG_INT64(10));
-    arguments.config = config_argument(fcinfo, 11);
-    arguments.initial = PG_ARGISNULL(12) ? nullptr : text_argument(fcinfo, 12, "initial");
-    const std::uint32_t far_count = count_argument(fcinfo, 13, "farthest");
+    arguments.docs = given.text("docs");
+    parameters.model = model_argument(given);
+    parameters.dimensions = given.count("dimensions");
+    parameters.window = given.count("window_size");
+    parameters.negative = given.count("negative");
+    const bool farthest = farthest_argument(given);
+    arguments.min_count = given.count("min_count");
+    arguments.sample = sample_argument(given);
+    parameters.epochs = given.count("epochs");
+    parameters.learning_rate = learning_rate_argument(given, parameters.model);
+    parameters.seed = static_cast<std::uint64_t>(given.big_integer("seed"));
+    arguments.config = config_argument(given);
+    arguments.initial = given.is_null("initial") ? nullptr : given.text("initial");
+    const std::uint32_t far_count = given.count("farthest");
     parameters.far_count = farthest ? far_count : 0;
-    parameters.farthest_from = farthest_from_argument(fcinfo, 14, parameters.epochs);
-    parameters.replicas = count_argument(fcinfo, 15, "replicas");
-    arguments.own_batch = !PG_ARGISNULL(16);
-    if (arguments.own_batch) parameters.batch = count_argument(fcinfo, 16, "batch");
+    parameters.farthest_from = farthest_from_argument(given, parameters.epochs);
+    parameters.replicas = given.count("replicas");
+    arguments.own_batch = !given.is_null("batch");
+    if (arguments.own_batch) parameters.batch = given.count("batch");
     Failure failure;
     if (!attempt(failure,
                  [&] { return check_training(parameters, TrainingParameters::kMostWords); }))
@@ -192,7 +188,7 @@ void report_hub(const Training::Hub& hub) {
 
 Datum answer(FunctionCallInfo fcinfo) {
     Word2VecArguments arguments{};
-    read_arguments(fcinfo, arguments);
+    read_arguments(Arguments(fcinfo), arguments);
     SetCall set(fcinfo, "word2vec");
     auto* words = make_owned<TrainingWords>(set.context(), arguments.config, host_memory_limit());
     read_words(arguments, *words, set);

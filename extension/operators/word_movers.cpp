@@ -12,12 +12,12 @@ extern "C" {
 #include <vector>
 
 #include "extension/base/owned.hpp"
+#include "extension/rows/arguments.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/known_tokens.hpp"
 #include "extension/rows/model_query.hpp"
 #include "extension/rows/row_ids.hpp"
 #include "extension/rows/set_call.hpp"
-#include "extension/rows/vector_arguments.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
@@ -209,8 +209,8 @@ private:
     FileDescriptor elements_, masses_;
 };
 
-MoversMethod method_argument(FunctionCallInfo fcinfo, int argument) {
-    const char* const method = text_argument(fcinfo, argument, "method");
+MoversMethod method_argument(const Arguments& given) {
+    const char* const method = given.text("method");
     if (std::strcmp(method, "exact") == 0) return MoversMethod::exact;
     if (std::strcmp(method, "relaxed") == 0) return MoversMethod::relaxed;
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -218,13 +218,13 @@ MoversMethod method_argument(FunctionCallInfo fcinfo, int argument) {
     pg_unreachable();
 }
 
-/// Arguments: model, pairs, id_type where there is one, method.
-Datum answer(FunctionCallInfo fcinfo, bool typed) {
+Datum answer(FunctionCallInfo fcinfo) {
+    const Arguments given(fcinfo);
     WordMoversArguments arguments{};
-    arguments.model = text_argument(fcinfo, 0, "model");
-    arguments.pairs.sql = text_argument(fcinfo, 1, "pairs");
-    arguments.pairs.id_type = id_type_argument(fcinfo, 2, typed);
-    arguments.method = method_argument(fcinfo, typed ? 3 : 2);
+    arguments.model = given.text("model");
+    arguments.pairs.sql = given.text("pairs");
+    arguments.pairs.id_type = id_type_argument(given);
+    arguments.method = method_argument(given);
 
     SetCall set(fcinfo, "word_movers_distance");
     WordMoversComputation* work = make_owned<WordMoversComputation>(
@@ -257,10 +257,10 @@ PG_FUNCTION_INFO_V1(gputext_word_movers_distance);
 PG_FUNCTION_INFO_V1(gputext_word_movers_distance_typed);
 
 PGDLLEXPORT Datum gputext_word_movers_distance(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, false);
+    return answer(fcinfo);
 }
 
 PGDLLEXPORT Datum gputext_word_movers_distance_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, true);
+    return answer(fcinfo);
 }
 }

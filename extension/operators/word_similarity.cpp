@@ -50,25 +50,25 @@ void read_texts(const TextCall& call, Texts& texts, CooccurrenceShape& shape, Se
     set.times().lap("numbering words");
 }
 
-/// A thesaurus, as rows that `put` makes of it. Arguments: docs, top_k, window_size, vocabulary,
-/// min_count, features, measure, weight, positions, discount, config, preset.
+/// A thesaurus, as rows that `put` makes of it.
 template <class Put>
 Datum answer_thesaurus(FunctionCallInfo fcinfo, const char* operation, Put put) {
+    const Arguments given(fcinfo);
     TextCall call{};
-    call.docs = text_argument(fcinfo, 0, "docs");
+    call.docs = given.text("docs");
     SimilarityParameters parameters;
-    parameters.top_k = count_argument(fcinfo, 1, "top_k");
+    parameters.top_k = given.count("top_k");
     parameters.memory_limit = host_memory_limit();
-    const WordPreset& preset = preset_argument(fcinfo, 11);
-    call.shape.window = window_argument(fcinfo, 2, preset);
-    call.vocabulary = count_argument(fcinfo, 3, "vocabulary");
-    call.min_count = count_argument(fcinfo, 4, "min_count");
-    call.weighting.features = features_argument(fcinfo, 5);
-    parameters.measure = measure_argument(fcinfo, 6, preset);
-    call.weighting.weight = weight_argument(fcinfo, 7, preset);
-    call.shape.positions = positions_argument(fcinfo, 8, preset);
-    call.weighting.discount = discount_argument(fcinfo, 9, preset);
-    call.config = config_argument(fcinfo, 10);
+    const WordPreset& preset = preset_argument(given);
+    call.shape.window = window_argument(given, preset);
+    call.vocabulary = given.count("vocabulary");
+    call.min_count = given.count("min_count");
+    call.weighting.features = features_argument(given);
+    parameters.measure = measure_argument(given, preset);
+    call.weighting.weight = weight_argument(given, preset);
+    call.shape.positions = positions_argument(given, preset);
+    call.weighting.discount = discount_argument(given, preset);
+    call.config = config_argument(given);
 
     SetCall set(fcinfo, operation);
     Texts* texts = make_owned<Texts>(set.context(), call, host_memory_limit());
@@ -84,19 +84,18 @@ Datum answer_thesaurus(FunctionCallInfo fcinfo, const char* operation, Put put) 
     PG_RETURN_NULL();
 }
 
-/// Arguments: docs, window_size, vocabulary, min_count, weight, positions, discount, config,
-/// preset.
 Datum answer_cooccurrences(FunctionCallInfo fcinfo) {
+    const Arguments given(fcinfo);
     TextCall call{};
-    call.docs = text_argument(fcinfo, 0, "docs");
-    const WordPreset& preset = preset_argument(fcinfo, 8);
-    call.shape.window = window_argument(fcinfo, 1, preset);
-    call.vocabulary = count_argument(fcinfo, 2, "vocabulary");
-    call.min_count = count_argument(fcinfo, 3, "min_count");
-    call.weighting.weight = weight_argument(fcinfo, 4, preset);
-    call.shape.positions = positions_argument(fcinfo, 5, preset);
-    call.weighting.discount = discount_argument(fcinfo, 6, preset);
-    call.config = config_argument(fcinfo, 7);
+    call.docs = given.text("docs");
+    const WordPreset& preset = preset_argument(given);
+    call.shape.window = window_argument(given, preset);
+    call.vocabulary = given.count("vocabulary");
+    call.min_count = given.count("min_count");
+    call.weighting.weight = weight_argument(given, preset);
+    call.shape.positions = positions_argument(given, preset);
+    call.weighting.discount = discount_argument(given, preset);
+    call.config = config_argument(given);
 
     SetCall set(fcinfo, "word_cooccurrences");
     Texts* texts = make_owned<Texts>(set.context(), call, host_memory_limit());

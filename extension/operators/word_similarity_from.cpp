@@ -124,18 +124,18 @@ void CountReceiver::take_row(const Datum* values, const bool*) {
     show_rows(++rows_, counts_.triples.size());
 }
 
-/// Arguments: cooccurrences, top_k, features, measure, weight, discount, preset.
 Datum answer(FunctionCallInfo fcinfo) {
-    const char* const query = text_argument(fcinfo, 0, "cooccurrences");
+    const Arguments given(fcinfo);
+    const char* const query = given.text("cooccurrences");
     SimilarityParameters parameters;
-    parameters.top_k = count_argument(fcinfo, 1, "top_k");
+    parameters.top_k = given.count("top_k");
     parameters.memory_limit = host_memory_limit();
     WeightParameters weighting;
-    weighting.features = features_argument(fcinfo, 2);
-    const WordPreset& preset = preset_argument(fcinfo, 6);
-    parameters.measure = measure_argument(fcinfo, 3, preset);
-    weighting.weight = weight_argument(fcinfo, 4, preset);
-    weighting.discount = discount_argument(fcinfo, 5, preset);
+    weighting.features = features_argument(given);
+    const WordPreset& preset = preset_argument(given);
+    parameters.measure = measure_argument(given, preset);
+    weighting.weight = weight_argument(given, preset);
+    weighting.discount = discount_argument(given, preset);
 
     SetCall set(fcinfo, "word_similarity_from");
     Counts* counts = make_owned<Counts>(set.context(), host_memory_limit());

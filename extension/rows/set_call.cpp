@@ -9,17 +9,6 @@ extern "C" {
 
 namespace gputext {
 
-void refuse_null(FunctionCallInfo fcinfo, int argument, const char* name) {
-    if (PG_ARGISNULL(argument))
-        ereport(ERROR,
-                (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("%s must not be null", name)));
-}
-
-const char* text_argument(FunctionCallInfo fcinfo, int argument, const char* name) {
-    refuse_null(fcinfo, argument, name);
-    return text_to_cstring(PG_GETARG_TEXT_PP(argument));
-}
-
 /// Makes the call's result, too, in the memory that outlives the call.
 MemoryContext SetCall::new_context(FunctionCallInfo fcinfo) {
     InitMaterializedSRF(fcinfo, 0);

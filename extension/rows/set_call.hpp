@@ -13,12 +13,6 @@ extern "C" {
 
 namespace gputext {
 
-/// Raises an error when the argument is null.
-void refuse_null(FunctionCallInfo fcinfo, int argument, const char* name);
-
-/// The text argument, which must not be null.
-const char* text_argument(FunctionCallInfo fcinfo, int argument, const char* name);
-
 /// One call: from here on it is shown in gputext_activity, and has a memory context that ends with
 /// it.
 class SetCall {

@@ -4,14 +4,11 @@
 
 #include "extension/base/postgres.hpp"
 
-#include <cstdint>
+#include "extension/rows/arguments.hpp"
 
 namespace gputext {
 
-/// A text search configuration that exists; raises an error for others and null.
-Oid config_argument(FunctionCallInfo fcinfo, int argument);
-
-/// At least 1; raises an error for others and null.
-std::uint32_t min_document_frequency_argument(FunctionCallInfo fcinfo, int argument);
+/// The parameter config: a text search configuration; raises an error when there is no such one.
+Oid config_argument(const Arguments& arguments);
 
 }  // namespace gputext

@@ -131,8 +131,8 @@ const Trie& trie_argument(FunctionCallInfo fcinfo, int argument) {
     return *place.trie;
 }
 
-OpenImage open_trie_argument(FunctionCallInfo fcinfo, int argument, MemoryContext context) {
-    return open(PG_GETARG_DATUM(argument), context);
+OpenImage open_trie_value(Datum dictionary, MemoryContext context) {
+    return open(dictionary, context);
 }
 
 }  // namespace gputext

@@ -32,6 +32,6 @@ struct OpenImage {
 };
 
 /// The argument, which is not null, in memory of this context and open as long as that.
-OpenImage open_trie_argument(FunctionCallInfo fcinfo, int argument, MemoryContext context);
+OpenImage open_trie_value(Datum dictionary, MemoryContext context);
 
 }  // namespace gputext

@@ -5,16 +5,11 @@
 #include "extension/base/postgres.hpp"
 
 #include "cpp/knn/distance.hpp"
+#include "extension/rows/arguments.hpp"
 
 namespace gputext {
 
-/// Raises an error when it is null or names no metric.
-Metric metric_argument(FunctionCallInfo fcinfo, int argument);
-
-/// At least 1; raises an error for others and null.
-std::size_t k_argument(FunctionCallInfo fcinfo, int argument);
-
-/// The type of ids: that of the argument id_type, or bigint where the function has none.
-Oid id_type_argument(FunctionCallInfo fcinfo, int argument, bool typed);
+/// The parameter metric; raises an error when it names none.
+Metric metric_argument(const Arguments& arguments);
 
 }  // namespace gputext

@@ -2,8 +2,6 @@
 
 #include <cstring>
 
-#include "extension/rows/set_call.hpp"
-
 namespace gputext {
 namespace {
 
@@ -16,8 +14,8 @@ constexpr WordPreset kPresets[] = {
 
 }  // namespace
 
-const WordPreset& preset_argument(FunctionCallInfo fcinfo, int argument) {
-    const char* const name = text_argument(fcinfo, argument, "preset");
+const WordPreset& preset_argument(const Arguments& arguments) {
+    const char* const name = arguments.text("preset");
     for (const WordPreset& preset : kPresets)
         if (std::strcmp(name, preset.name) == 0) return preset;
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -25,9 +23,9 @@ const WordPreset& preset_argument(FunctionCallInfo fcinfo, int argument) {
     pg_unreachable();
 }
 
-std::uint32_t window_argument(FunctionCallInfo fcinfo, int argument, const WordPreset& preset) {
-    if (PG_ARGISNULL(argument)) return preset.window;
-    const std::uint32_t window = count_argument(fcinfo, argument, "window_size");
+std::uint32_t window_argument(const Arguments& arguments, const WordPreset& preset) {
+    if (arguments.is_null("window_size")) return preset.window;
+    const std::uint32_t window = arguments.count("window_size");
     if (window > CooccurrenceShape::kMostWindow)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("window_size must be at most %u, not %u",
@@ -35,9 +33,9 @@ std::uint32_t window_argument(FunctionCallInfo fcinfo, int argument, const WordP
     return window;
 }
 
-WordMeasure measure_argument(FunctionCallInfo fcinfo, int argument, const WordPreset& preset) {
-    if (PG_ARGISNULL(argument)) return preset.measure;
-    const char* const name = text_argument(fcinfo, argument, "measure");
+WordMeasure measure_argument(const Arguments& arguments, const WordPreset& preset) {
+    if (arguments.is_null("measure")) return preset.measure;
+    const char* const name = arguments.text("measure");
     if (std::strcmp(name, "lin") == 0) return WordMeasure::lin;
     if (std::strcmp(name, "cosine") == 0) return WordMeasure::cosine;
     if (std::strcmp(name, "jaccard") == 0) return WordMeasure::jaccard;
@@ -46,9 +44,9 @@ WordMeasure measure_argument(FunctionCallInfo fcinfo, int argument, const WordPr
     pg_unreachable();
 }
 
-WordWeight weight_argument(FunctionCallInfo fcinfo, int argument, const WordPreset& preset) {
-    if (PG_ARGISNULL(argument)) return preset.weight;
-    const char* const name = text_argument(fcinfo, argument, "weight");
+WordWeight weight_argument(const Arguments& arguments, const WordPreset& preset) {
+    if (arguments.is_null("weight")) return preset.weight;
+    const char* const name = arguments.text("weight");
     if (std::strcmp(name, "lin") == 0) return WordWeight::lin;
     if (std::strcmp(name, "ppmi") == 0) return WordWeight::ppmi;
     if (std::strcmp(name, "count") == 0) return WordWeight::count;
@@ -57,13 +55,13 @@ WordWeight weight_argument(FunctionCallInfo fcinfo, int argument, const WordPres
     pg_unreachable();
 }
 
-bool positions_argument(FunctionCallInfo fcinfo, int argument, const WordPreset& preset) {
-    return PG_ARGISNULL(argument) ? preset.positions : PG_GETARG_BOOL(argument);
+bool positions_argument(const Arguments& arguments, const WordPreset& preset) {
+    return arguments.is_null("positions") ? preset.positions : arguments.flag("positions");
 }
 
-double discount_argument(FunctionCallInfo fcinfo, int argument, const WordPreset& preset) {
-    if (PG_ARGISNULL(argument)) return preset.discount;
-    const double discount = PG_GETARG_FLOAT8(argument);
+double discount_argument(const Arguments& arguments, const WordPreset& preset) {
+    if (arguments.is_null("discount")) return preset.discount;
+    const double discount = arguments.number("discount");
     if (!(discount >= 0 && discount <= WeightParameters::kMostDiscount))
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("discount must be from 0 to %g, not %g",
@@ -71,17 +69,8 @@ double discount_argument(FunctionCallInfo fcinfo, int argument, const WordPreset
     return discount;
 }
 
-std::uint64_t features_argument(FunctionCallInfo fcinfo, int argument) {
-    return PG_ARGISNULL(argument) ? 0 : count_argument(fcinfo, argument, "features");
-}
-
-std::uint32_t count_argument(FunctionCallInfo fcinfo, int argument, const char* name) {
-    refuse_null(fcinfo, argument, name);
-    const int32 count = PG_GETARG_INT32(argument);
-    if (count < 1)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("%s must be at least 1, not %d", name, count)));
-    return static_cast<std::uint32_t>(count);
+std::uint64_t features_argument(const Arguments& arguments) {
+    return arguments.is_null("features") ? 0 : arguments.count("features");
 }
 
 }  // namespace gputext

@@ -9,6 +9,7 @@
 
 #include "cpp/thesaurus/feature_weights.hpp"
 #include "cpp/thesaurus/word_similarity.hpp"
+#include "extension/rows/arguments.hpp"
 
 namespace gputext {
 
@@ -21,15 +22,13 @@ struct WordPreset {
     double discount;
 };
 
-const WordPreset& preset_argument(FunctionCallInfo fcinfo, int argument);
-std::uint32_t window_argument(FunctionCallInfo fcinfo, int argument, const WordPreset& preset);
-WordMeasure measure_argument(FunctionCallInfo fcinfo, int argument, const WordPreset& preset);
-WordWeight weight_argument(FunctionCallInfo fcinfo, int argument, const WordPreset& preset);
-bool positions_argument(FunctionCallInfo fcinfo, int argument, const WordPreset& preset);
-double discount_argument(FunctionCallInfo fcinfo, int argument, const WordPreset& preset);
+const WordPreset& preset_argument(const Arguments& arguments);
+std::uint32_t window_argument(const Arguments& arguments, const WordPreset& preset);
+WordMeasure measure_argument(const Arguments& arguments, const WordPreset& preset);
+WordWeight weight_argument(const Arguments& arguments, const WordPreset& preset);
+bool positions_argument(const Arguments& arguments, const WordPreset& preset);
+double discount_argument(const Arguments& arguments, const WordPreset& preset);
 /// Columns to keep; null for all is 0.
-std::uint64_t features_argument(FunctionCallInfo fcinfo, int argument);
-/// An integer of at least 1.
-std::uint32_t count_argument(FunctionCallInfo fcinfo, int argument, const char* name);
+std::uint64_t features_argument(const Arguments& arguments);
 
 }  // namespace gputext

@@ -62,3 +62,9 @@ private:
 };
 
 }  // namespace gputext
+
+/// Returns from the calling function with the Status of `expression` unless it is ok.
+#define GPUTEXT_TRY(expression)                                                               \
+    do {                                                                                      \
+        if (::gputext::Status try_status = (expression); !try_status.ok()) return try_status; \
+    } while (false)

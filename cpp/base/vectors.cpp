@@ -194,7 +194,7 @@ Status check_comparable(const Vectors& queries, const Vectors& items) {
 
 Result<double> largest_magnitude(const Vectors& vectors, const char* row_name,
                                  Execution& execution) {
-    if (Status status = check_shape(vectors, row_name); !status.ok()) return status;
+    GPUTEXT_TRY(check_shape(vectors, row_name));
     if (vectors.rows == 0) return 0.0;
     const std::size_t step =
         std::max<std::size_t>(1, (kLookEvery / 8) / (vectors.average_stored() + 1));

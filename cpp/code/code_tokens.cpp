@@ -106,12 +106,10 @@ Result<CodeTokens> code_tokens(std::string_view source, Stop stop) {
     Result<LexedCode> code = lex_code(source, stop);
     if (!code.ok()) return code.status();
     const std::vector<CodeWord> types = word_types(code->words);
-    Status status = mark_type_brackets(*code, types, stop);
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(mark_type_brackets(*code, types, stop));
     const Result<CodeRoles> roles = find_code_roles(*code, types, stop);
     if (!roles.ok()) return roles.status();
-    status = Renamer(*code, types, *roles).run(stop);
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(Renamer(*code, types, *roles).run(stop));
     return CodeTokens{std::move(code->words), std::move(code->tokens), std::move(code->line_ends)};
 }
 

@@ -234,7 +234,7 @@ Result<Ctph> parse_ctph(std::string_view text) {
     signature.level = static_cast<std::uint8_t>(std::countr_zero(block_size));
     signature.first_length = static_cast<std::uint16_t>(first.size());
     signature.letters.append(first).append(second);
-    if (Status status = check_ctph(signature); !status.ok()) return status;
+    GPUTEXT_TRY(check_ctph(signature));
     return signature;
 }
 

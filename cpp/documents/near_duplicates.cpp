@@ -38,14 +38,12 @@ public:
         std::vector<IndexPair> candidates;
         if (!too_many) {
             const std::vector<std::uint8_t> all(documents_.size(), 1);
-            Status status = compute_signatures(all);
-            if (!status.ok()) return status;
+            GPUTEXT_TRY(compute_signatures(all));
             const std::uint64_t most =
                 std::min<std::uint64_t>(kFewCandidates + kCandidatesPerDocument * documents_.size(),
                                         parameters_.memory_limit / kCandidateBytes);
-            status = join_signatures(signatures_, signature_rate(parameters_.threshold),
-                                     parameters_.simd, execution_, candidates, most, &too_many);
-            if (!status.ok()) return status;
+            GPUTEXT_TRY(join_signatures(signatures_, signature_rate(parameters_.threshold),
+                                        parameters_.simd, execution_, candidates, most, &too_many));
         }
         return too_many ? find_exact_with_near_signatures() : verify(candidates);
     }
@@ -54,16 +52,16 @@ private:
     Status find_exact() { return find_exact_pairs(parameters_, documents_, execution_, pairs_); }
 
     Status find_exact_with_near_signatures() {
-        if (Status status = find_exact(); !status.ok()) return status;
+        GPUTEXT_TRY(find_exact());
         if (signatures_.empty()) {
             std::vector<std::uint8_t> wanted(documents_.size(), 0);
             for (const NearPair& pair : pairs_) wanted[pair.first] = wanted[pair.second] = 1;
-            if (Status status = compute_signatures(wanted); !status.ok()) return status;
+            GPUTEXT_TRY(compute_signatures(wanted));
         }
         constexpr std::size_t step = 1 << 12;
         std::vector<std::uint8_t> near(pairs_.size());
         execution_.begin_phase("comparing signatures", (pairs_.size() + step - 1) / step);
-        Status status = execution_.parallel_for(
+        GPUTEXT_TRY(execution_.parallel_for(
             (pairs_.size() + step - 1) / step, [&](std::size_t i, unsigned) {
                 const std::size_t end = std::min(pairs_.size(), (i + 1) * step);
                 for (std::size_t pair = i * step; pair < end; ++pair)
@@ -71,8 +69,7 @@ private:
                                            signatures_[pairs_[pair].second]) <=
                                  signature_rate(parameters_.threshold);
                 return Status();
-            });
-        if (!status.ok()) return status;
+            }));
         std::size_t kept = 0;
         for (std::size_t i = 0; i < pairs_.size(); ++i)
             if (near[i] != 0) pairs_[kept++] = pairs_[i];

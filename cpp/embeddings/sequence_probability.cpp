@@ -75,9 +75,8 @@ public:
           sum_of_powers_(sum_of_powers_by(simd)) {}
 
     Result<SequenceProbabilities> probabilities() {
-        Status status = sum_contexts();
-        if (status.ok()) status = look_up();
-        if (!status.ok()) return status;
+        GPUTEXT_TRY(sum_contexts());
+        GPUTEXT_TRY(look_up());
         return std::move(answer_);
     }
 
@@ -214,7 +213,7 @@ Result<std::vector<std::uint32_t>> contexts_of(const TokenSequences& sequences, 
 Result<SequenceProbabilities> sequence_probabilities(const NextWordModel& model,
                                                      const TokenSequences& sequences, Simd simd,
                                                      Execution& execution) {
-    if (Status status = check_next_word_model(model, execution); !status.ok()) return status;
+    GPUTEXT_TRY(check_next_word_model(model, execution));
     return NextWords(model, sequences, simd, execution).probabilities();
 }
 

@@ -273,7 +273,7 @@ public:
     }
 
     Status train(const TrainingPart& part, Execution& execution, TrainingCount& count) override {
-        if (Status status = find_entries(part, execution); !status.ok()) return status;
+        GPUTEXT_TRY(find_entries(part, execution));
         const TrainingSteps steps(entries_.size(), parameters_.batch);
         const auto range = replica_range(parameters_, tokens_.words.size(), part.replica);
         const std::size_t begin = steps.begin(part.part, part.parts);
@@ -312,9 +312,8 @@ private:
     Status find_entries(const TrainingPart& part, Execution& execution) {
         if (found_ && found_shard_ == part.replica && found_epoch_ == part.epoch) return {};
         found_ = false;
-        Status status = training_entries(parameters_, sampling_, tokens_, part.replica, part.epoch,
-                                         execution, entries_);
-        if (!status.ok()) return status;
+        GPUTEXT_TRY(training_entries(parameters_, sampling_, tokens_, part.replica, part.epoch,
+                                     execution, entries_));
         found_ = true;
         found_shard_ = part.replica;
         found_epoch_ = part.epoch;

@@ -20,7 +20,7 @@ Status TrainingRun::prepare() {
     const TrainingParameters& parameters = input_.parameters;
     const std::span<const float> known = input_.known;
     const std::uint64_t words = input_.counts.size();
-    if (Status status = check_training(parameters, words); !status.ok()) return status;
+    GPUTEXT_TRY(check_training(parameters, words));
     if (!(parameters.damping >= 0) || parameters.average_every == 0)
         return wrong("damping must be at least 0 and average_every at least 1");
     const std::size_t both = std::size_t{2} * parameters.dimensions;

@@ -57,13 +57,12 @@ Status check_training(const TrainingParameters& p, std::uint64_t words) {
         return refused(std::string(name) + " must be from 1 to " + std::to_string(most) + ", not " +
                        std::to_string(value));
     };
-    Status status = range("dimensions", p.dimensions, TrainerParameters::kMostDimensions);
-    if (status.ok()) status = range("window_size", p.window, TrainerParameters::kMostWindow);
-    if (status.ok()) status = range("negative", p.negative, TrainerParameters::kMostNegative);
-    if (status.ok()) status = range("epochs", p.epochs, TrainingParameters::kMostEpochs);
-    if (status.ok()) status = range("replicas", p.replicas, TrainingParameters::kMostReplicas);
-    if (status.ok()) status = range("batch", p.batch, TrainingParameters::kMostBatch);
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(range("dimensions", p.dimensions, TrainerParameters::kMostDimensions));
+    GPUTEXT_TRY(range("window_size", p.window, TrainerParameters::kMostWindow));
+    GPUTEXT_TRY(range("negative", p.negative, TrainerParameters::kMostNegative));
+    GPUTEXT_TRY(range("epochs", p.epochs, TrainingParameters::kMostEpochs));
+    GPUTEXT_TRY(range("replicas", p.replicas, TrainingParameters::kMostReplicas));
+    GPUTEXT_TRY(range("batch", p.batch, TrainingParameters::kMostBatch));
     if (!(p.learning_rate > 0 && p.learning_rate <= 1))
         return refused("learning_rate must be above 0 and at most 1");
     if (words == 0) return refused("there are no words to train on");
@@ -103,8 +102,7 @@ FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSear
         KnnParameters search;
         search.k = k;
         Neighbours found;
-        if (Status status = nearest(search, queries, items, execution, found); !status.ok())
-            return status;
+        GPUTEXT_TRY(nearest(search, queries, items, execution, found));
         farthest.resize(items.rows * k);
         for (std::size_t word = 0; word < items.rows; ++word) {
             const auto list = farthest.begin() + static_cast<std::ptrdiff_t>(word * k);

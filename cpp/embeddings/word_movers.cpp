@@ -160,17 +160,16 @@ public:
           movers_(execution.threads()) {}
 
     Result<std::vector<double>> distances() {
-        if (Status status = sort_out(); !status.ok()) return status;
+        GPUTEXT_TRY(sort_out());
         distances_.resize(pairs_.size());
-        Status status = measure_usual();
-        for (std::size_t i = 0; i < large_.size() && status.ok(); ++i) {
+        GPUTEXT_TRY(measure_usual());
+        for (const std::size_t pair : large_) {
             // One at a time, each in memory that the last one no longer has.
             movers_.clear();
             movers_.resize(1);
-            status = measure(large_[i], 0);
-            if (status.ok()) status = execution_.checkpoint();
+            GPUTEXT_TRY(measure(pair, 0));
+            GPUTEXT_TRY(execution_.checkpoint());
         }
-        if (!status.ok()) return status;
         return std::move(distances_);
     }
 
@@ -205,7 +204,7 @@ private:
                     continue;
                 }
                 if (execution_.stop_requested()) return Status::cancelled();
-                if (Status status = measure(pair, worker); !status.ok()) return status;
+                GPUTEXT_TRY(measure(pair, worker));
             }
             return {};
         });

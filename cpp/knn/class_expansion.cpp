@@ -70,8 +70,7 @@ struct Part {
 
     /// Room for neighbours here and in the answer.
     Status reserve(std::size_t neighbours, MemoryBudget& budget) {
-        Status status = budget.take(neighbours * kBytesOfNeighbour, "the neighbours");
-        if (!status.ok()) return status;
+        GPUTEXT_TRY(budget.take(neighbours * kBytesOfNeighbour, "the neighbours"));
         items.reserve(neighbours);
         distances.reserve(neighbours);
         return {};

@@ -26,21 +26,20 @@ Result<std::vector<double>> cosine_similarities(const Vectors& query, const Vect
     }
     std::vector<double> similarities(items.rows);
     if (items.rows == 0) return similarities;
-    if (Status status = check_comparable(query, items); !status.ok()) return status;
+    GPUTEXT_TRY(check_comparable(query, items));
 
     FewerColumns fewer;
-    if (Status status = fewer.set(query, items, execution.stop()); !status.ok()) return status;
+    GPUTEXT_TRY(fewer.set(query, items, execution.stop()));
     Distances distances(Metric::cosine, fewer.queries(), fewer.items(), simd);
     distances.set_query(0);
     const std::size_t step = std::max<std::size_t>(1, (kLookEvery / 4) / (items.dimensions + 16));
     const std::size_t tasks = (items.rows + step - 1) / step;
     execution.begin_phase("computing similarities", tasks);
-    Status status = execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
+    GPUTEXT_TRY(execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
         for (std::size_t i = task * step; i < std::min(items.rows, (task + 1) * step); ++i)
             similarities[i] = distances.similarity(i);
         return Status();
-    });
-    if (!status.ok()) return status;
+    }));
     return similarities;
 }
 

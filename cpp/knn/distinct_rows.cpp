@@ -114,12 +114,11 @@ Result<double> mean_class_size(const Vectors& vectors, Execution& execution) {
     const std::size_t step = std::max<std::size_t>(1, (kLookEvery / 8) / (vectors.dimensions + 1));
     const std::size_t tasks = (sample.size() + step - 1) / step;
     execution.begin_phase("looking for equal vectors", tasks);
-    Status status = execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
+    GPUTEXT_TRY(execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
         for (std::size_t i = task * step; i < std::min(sample.size(), (task + 1) * step); ++i)
             hashes[i] = hash_row(vectors, sample[i]);
         return Status();
-    });
-    if (!status.ok()) return status;
+    }));
     Tally seen(hashes.size());
     std::size_t pairs = 0;
     for (const std::uint64_t hash : hashes) pairs += seen.add(hash);
@@ -162,28 +161,25 @@ Status DistinctRows::set(const Vectors& vectors, Execution& execution) {
         rows == 0 ? 1 : std::max<std::size_t>(1, (kLookEvery / 8) / (vectors.average_stored() + 1));
     const std::size_t tasks = (rows + step - 1) / step;
     execution.begin_phase("hashing vectors", tasks);
-    Status status = execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
+    GPUTEXT_TRY(execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
         for (std::size_t row = task * step; row < std::min(rows, (task + 1) * step); ++row)
             hashes[row] = hash_row(vectors, row);
         return Status();
-    });
-    if (!status.ok()) return status;
+    }));
 
     // Rows are compared by all threads at once, for which equal hashes are first taken to mean
     // equal rows. They hardly ever do not.
-    status = number(hashes, nullptr, execution);
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(number(hashes, nullptr, execution));
     std::atomic<bool> other{false};
     execution.begin_phase("comparing vectors", tasks);
-    status = execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
+    GPUTEXT_TRY(execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
         for (std::size_t row = task * step; row < std::min(rows, (task + 1) * step); ++row)
             if (const std::size_t first = firsts_[class_[row]];
                 first != row && !equal_rows(vectors, first, row))
                 other = true;
         return Status();
-    });
-    if (status.ok() && other) status = number(hashes, &vectors, execution);
-    if (!status.ok()) return status;
+    }));
+    if (other) GPUTEXT_TRY(number(hashes, &vectors, execution));
 
     begins_.assign(firsts_.size() + 1, 0);
     for (const std::uint32_t of : class_) ++begins_[of + 1];

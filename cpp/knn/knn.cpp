@@ -26,19 +26,18 @@ Status run(const KnnParameters& parameters, const Vectors& given_queries,
     if (!largest_item.ok()) return largest_item.status();
     if (given_queries.rows == 0 || given_items.rows == 0) return {};
     FewerColumns fewer;
-    if (Status status = fewer.set(given_queries, given_items, execution.stop()); !status.ok())
-        return status;
+    GPUTEXT_TRY(fewer.set(given_queries, given_items, execution.stop()));
     const Vectors &queries = fewer.queries(), &items = fewer.items();
 
     DistinctRows distinct;
-    if (Status status = distinct.set(items, execution); !status.ok()) return status;
+    GPUTEXT_TRY(distinct.set(items, execution));
     const std::size_t k = std::min(parameters.k, distinct.size());
     MemoryBudget budget(parameters.answer_limit);
     NearestLists nearest(queries.rows, k, parameters.radius, parameters.include_ties, budget);
     KnnProblem search{parameters, queries, items, keys, distinct, nearest, execution};
     if (items.sparse() || queries.rows < kFewQueries ||
         !FilterSpace::holds(*largest_query, *largest_item, items.dimensions)) {
-        if (Status status = search_plainly(search); !status.ok()) return status;
+        GPUTEXT_TRY(search_plainly(search));
     } else {
         const FilterSpace space(parameters.metric, items, *largest_query, *largest_item,
                                 parameters.simd);
@@ -72,18 +71,15 @@ Status check_options(const KnnParameters& parameters, const Vectors& queries, co
 
 Status check_search(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
                     const RowKeys& keys) {
-    Status status = check_options(parameters, queries, items, keys);
-    if (status.ok() && queries.rows > 0 && items.rows > 0)
-        status = check_comparable(queries, items);
-    return status;
+    GPUTEXT_TRY(check_options(parameters, queries, items, keys));
+    return queries.rows > 0 && items.rows > 0 ? check_comparable(queries, items) : Status();
 }
 
 Result<Neighbours> knn(const KnnParameters& parameters, const Vectors& queries,
                        const Vectors& items, const RowKeys& keys, Execution& execution) {
-    if (Status status = check_search(parameters, queries, items, keys); !status.ok()) return status;
+    GPUTEXT_TRY(check_search(parameters, queries, items, keys));
     Neighbours answer;
-    Status status = run(parameters, queries, items, keys, execution, answer);
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(run(parameters, queries, items, keys, execution, answer));
     return answer;
 }
 

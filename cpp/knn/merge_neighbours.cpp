@@ -44,7 +44,7 @@ Status merge_neighbours(std::span<const Neighbours> parts,
             if (execution.stop_requested()) return Status::cancelled();
         }
         answer.begins.push_back(answer.items.size());
-        if (Status status = execution.checkpoint(); !status.ok()) return status;
+        GPUTEXT_TRY(execution.checkpoint());
     }
     return {};
 }

@@ -46,9 +46,8 @@ struct MergedRows {
     DistinctMatrix matrix;
 
     Status set(const Vectors& vectors, Execution& execution) {
-        Status status = distinct.set(vectors, execution);
-        if (status.ok()) status = matrix.set(vectors, distinct, execution);
-        return status;
+        GPUTEXT_TRY(distinct.set(vectors, execution));
+        return matrix.set(vectors, distinct, execution);
     }
 };
 
@@ -60,7 +59,7 @@ public:
         const auto mean_class = mean_class_size(queries, execution);
         if (!mean_class.ok()) return mean_class.status();
         if (*mean_class < kRepeatedQueries) return {};
-        if (Status status = rows_.set(queries, execution); !status.ok()) return status;
+        GPUTEXT_TRY(rows_.set(queries, execution));
         vectors_ = rows_.matrix.vectors();
         return {};
     }
@@ -81,11 +80,11 @@ private:
 Result<Neighbours> merged_search(const KnnParameters& parameters, const Vectors& queries,
                                  const Vectors& items, const RowKeys& keys,
                                  const KnnFunction& search, Execution& execution) {
-    if (Status status = check_search(parameters, queries, items, keys); !status.ok()) return status;
+    GPUTEXT_TRY(check_search(parameters, queries, items, keys));
     const auto search_all = [&] { return search(parameters, queries, items, keys); };
     if (items.sparse() || items.rows == 0 || queries.rows == 0) return search_all();
     MergedRows merged;
-    if (Status status = merged.set(items, execution); !status.ok()) return status;
+    GPUTEXT_TRY(merged.set(items, execution));
     const DistinctRows& distinct = merged.distinct;
     KnnParameters for_classes = parameters;
     for_classes.k = distinct.size();
@@ -94,7 +93,7 @@ Result<Neighbours> merged_search(const KnnParameters& parameters, const Vectors&
         for_classes.k = parameters.k + more;
     if (for_classes.k > kFewNeighbours && for_classes.k / 2 > parameters.k) return search_all();
     MergedQueries asked;
-    if (Status status = asked.set(queries, execution); !status.ok()) return status;
+    GPUTEXT_TRY(asked.set(queries, execution));
 
     const auto found = search(for_classes, asked.vectors(), merged.matrix.vectors(), {});
     if (!found.ok()) {
@@ -115,9 +114,8 @@ Result<Neighbours> merged_search(const KnnParameters& parameters, const Vectors&
     Neighbours answer;
     answer.rescored = found->rescored;
     answer.escalated = found->escalated;
-    Status status = expand_classes(parameters, queries.rows, keys, &distinct, classes_of, budget,
-                                   execution, answer);
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(expand_classes(parameters, queries.rows, keys, &distinct, classes_of, budget,
+                               execution, answer));
     return answer;
 }
 
@@ -135,7 +133,7 @@ bool merging_pays(const Vectors& queries, const Vectors& items, Execution& execu
 Result<Neighbours> search_merging_copies(const KnnParameters& parameters, const Vectors& queries,
                                          const Vectors& items, const RowKeys& keys,
                                          const KnnFunction& search, Execution& execution) {
-    if (Status status = check_search(parameters, queries, items, keys); !status.ok()) return status;
+    GPUTEXT_TRY(check_search(parameters, queries, items, keys));
     if (!merging_pays(queries, items, execution)) return search(parameters, queries, items, keys);
     return merged_search(parameters, queries, items, keys, search, execution);
 }

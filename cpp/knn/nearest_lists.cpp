@@ -49,23 +49,22 @@ Status NearestLists::make_room(std::vector<Candidate>& list, std::size_t more) {
     const std::size_t wanted = list.size() + more, before = list.capacity();
     if (wanted <= before) return {};
     const std::size_t room = std::max(wanted, before + before / 2);
-    Status status = budget_.take((room - before) * sizeof(Candidate), "the neighbours");
-    if (status.ok()) list.reserve(room);
-    return status;
+    GPUTEXT_TRY(budget_.take((room - before) * sizeof(Candidate), "the neighbours"));
+    list.reserve(room);
+    return {};
 }
 
 Status NearestLists::add(std::size_t query, std::vector<Candidate>& candidates, Stop stop) {
     std::erase_if(candidates, [this](const Candidate& c) { return !(c.distance <= radius_); });
-    if (candidates.size() > k_)
-        if (Status status = cut(candidates, stop); !status.ok()) return status;
+    if (candidates.size() > k_) GPUTEXT_TRY(cut(candidates, stop));
     const std::lock_guard lock(mutexes_[query % mutexes_.size()]);
     std::vector<Candidate>& list = lists_[query];
     const bool sorted = list.empty();
-    if (Status status = make_room(list, candidates.size()); !status.ok()) return status;
+    GPUTEXT_TRY(make_room(list, candidates.size()));
     list.insert(list.end(), candidates.begin(), candidates.end());
     candidates.clear();
     if (list.size() < k_ || (!sorted && list.size() < k_ + k_ / 2)) return {};
-    if (Status status = cut(list, stop); !status.ok()) return status;
+    GPUTEXT_TRY(cut(list, stop));
     if (list.size() < k_) return {};
     limits_[query] = std::min(limits_[query], list[k_ - 1].distance);
     return {};

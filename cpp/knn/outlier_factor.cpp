@@ -54,16 +54,13 @@ public:
 
     Status run(Execution& execution, std::vector<double>& factors) {
         const std::size_t classes = distinct_.size();
-        Status status = for_each_class(classes, "counting neighbours", execution,
-                                       [this](std::size_t c) { collect(c); });
-        if (!status.ok()) return status;
-        status = for_each_class(classes, "computing densities", execution,
-                                [this](std::size_t c) { density_[c] = density(c); });
-        if (!status.ok()) return status;
+        GPUTEXT_TRY(for_each_class(classes, "counting neighbours", execution,
+                                   [this](std::size_t c) { collect(c); }));
+        GPUTEXT_TRY(for_each_class(classes, "computing densities", execution,
+                                   [this](std::size_t c) { density_[c] = density(c); }));
         std::vector<double> of_class(classes);
-        status = for_each_class(classes, "computing factors", execution,
-                                [&](std::size_t c) { of_class[c] = factor(c); });
-        if (!status.ok()) return status;
+        GPUTEXT_TRY(for_each_class(classes, "computing factors", execution,
+                                   [&](std::size_t c) { of_class[c] = factor(c); }));
         factors.resize(distinct_.classes().size());
         for (std::size_t row = 0; row < factors.size(); ++row)
             factors[row] = of_class[distinct_.classes()[row]];
@@ -188,8 +185,7 @@ KnnParameters knn_for_outliers(const OutlierParameters& parameters) {
 Status outlier_factors_from(const OutlierParameters& parameters, const Vectors& items,
                             const DistinctRows& distinct, const Neighbours& of_distinct,
                             Execution& execution, std::vector<double>& factors) {
-    if (Status status = check_memory(parameters, of_distinct.items.size()); !status.ok())
-        return status;
+    GPUTEXT_TRY(check_memory(parameters, of_distinct.items.size()));
     return Factors(parameters, items, distinct, of_distinct).run(execution, factors);
 }
 
@@ -211,23 +207,21 @@ Result<std::vector<double>> local_outlier_factors(const OutlierParameters& param
     const auto largest = largest_magnitude(items, "item", execution);
     if (!largest.ok()) return largest.status();
     DistinctRows distinct;
-    if (Status status = distinct.set(items, execution); !status.ok()) return status;
+    GPUTEXT_TRY(distinct.set(items, execution));
     DistinctMatrix matrix;
-    if (Status status = matrix.set(items, distinct, execution); !status.ok()) return status;
+    GPUTEXT_TRY(matrix.set(items, distinct, execution));
 
     // All but a row of zeros, of which there is one at most, have as many neighbours as are wanted.
     const std::uint64_t rows = distinct.size() - std::min<std::size_t>(distinct.size(), 1);
     const std::uint64_t of_each =
         std::min<std::uint64_t>(parameters.k, rows - std::min<std::uint64_t>(rows, 1));
-    if (Status status = check_memory(parameters, rows * of_each); !status.ok()) return status;
+    GPUTEXT_TRY(check_memory(parameters, rows * of_each));
     std::vector<std::uint32_t> own(distinct.size());
     std::iota(own.begin(), own.end(), 0u);
     const auto neighbours = search(knn_for_outliers(parameters), matrix.vectors(), {own, own});
     if (!neighbours.ok()) return neighbours.status();
     std::vector<double> factors;
-    Status status =
-        outlier_factors_from(parameters, items, distinct, *neighbours, execution, factors);
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(outlier_factors_from(parameters, items, distinct, *neighbours, execution, factors));
     return factors;
 }
 

@@ -22,15 +22,13 @@ Status search(const TermKnnParameters& parameters, std::span<const double> facto
     const TermMatrix query_weights(queries, factors), item_weights(items, factors);
     DistinctRows distinct;
     const bool plain = queries.rows < kFewQueries;
-    if (!plain)
-        if (Status status = distinct.set(items, execution); !status.ok()) return status;
+    if (!plain) GPUTEXT_TRY(distinct.set(items, execution));
     const std::size_t k = std::min(parameters.k, plain ? items.rows : distinct.size());
     MemoryBudget budget(parameters.answer_limit);
     NearestLists nearest(queries.rows, k, parameters.radius, false, budget);
     TermKnnProblem search{parameters,   queries, items,   query_weights,
                           item_weights, keys,    nearest, execution};
-    Status status = plain ? search_texts_plainly(search) : search_texts_indexed(search, distinct);
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(plain ? search_texts_plainly(search) : search_texts_indexed(search, distinct));
     answer.rescored = search.rescored;
     KnnParameters kept;
     kept.k = parameters.k;
@@ -48,7 +46,7 @@ Status check_term_search(const TermKnnParameters& parameters, std::span<const do
     KnnParameters plain;
     plain.k = parameters.k;
     plain.radius = parameters.radius;
-    if (Status status = check_options(plain, queries, items, keys); !status.ok()) return status;
+    GPUTEXT_TRY(check_options(plain, queries, items, keys));
     const auto invalid = [](std::string message) {
         return Status(ErrorCode::invalid_argument, std::move(message));
     };
@@ -66,8 +64,7 @@ Status check_term_search(const TermKnnParameters& parameters, std::span<const do
 Result<Neighbours> term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
                             const Vectors& queries, const Vectors& items, const RowKeys& keys,
                             Execution& execution) {
-    if (Status status = check_term_search(parameters, factors, queries, items, keys); !status.ok())
-        return status;
+    GPUTEXT_TRY(check_term_search(parameters, factors, queries, items, keys));
     if (auto largest = largest_magnitude(queries, "query", execution); !largest.ok())
         return largest.status();
     if (auto largest = largest_magnitude(items, "item", execution); !largest.ok())
@@ -75,8 +72,7 @@ Result<Neighbours> term_knn(const TermKnnParameters& parameters, std::span<const
     Neighbours answer;
     answer.begins.assign(queries.rows + 1, 0);
     if (queries.rows == 0 || items.rows == 0) return answer;
-    Status status = search(parameters, factors, queries, items, keys, execution, answer);
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(search(parameters, factors, queries, items, keys, execution, answer));
     return answer;
 }
 

@@ -147,7 +147,7 @@ Result<CooccurrenceShape> shape_of_triples(std::uint32_t words,
                           " is beyond the widest window, " +
                           std::to_string(CooccurrenceShape::kMostWindow)};
     const CooccurrenceShape shape{words, std::max(farthest, 1u), !without};
-    if (Status status = check_shape(shape); !status.ok()) return status;
+    GPUTEXT_TRY(check_shape(shape));
     return shape;
 }
 
@@ -158,11 +158,10 @@ Result<Cooccurrences> collect_triples(const CooccurrenceShape& shape,
     execution.begin_phase("sorting counts", 0);
     Collector collector(shape, triples, execution);
     Cooccurrences counts;
-    Status status = collector.number(order);
-    if (status.ok()) status = collector.group();
-    if (status.ok()) status = collector.add_up();
-    if (status.ok()) status = collector.pack(counts);
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(collector.number(order));
+    GPUTEXT_TRY(collector.group());
+    GPUTEXT_TRY(collector.add_up());
+    GPUTEXT_TRY(collector.pack(counts));
     return counts;
 }
 

@@ -89,8 +89,8 @@ public:
     }
 
     Status run(Cooccurrences& answer) {
-        if (Status status = check_tokens(); !status.ok()) return status;
-        if (Status status = count_words(); !status.ok()) return status;
+        GPUTEXT_TRY(check_tokens());
+        GPUTEXT_TRY(count_words());
         plan();
         answer.shape = shape_;
         if (!stoppable_assign(answer.begins, std::size_t{shape_.words} + 1, std::uint64_t{0},
@@ -98,9 +98,8 @@ public:
             return Status::cancelled();
         for (std::uint32_t word = 0; word < shape_.words;) {
             const std::uint32_t end = part_end(word);
-            Status status = find_occurrences(word, end);
-            if (status.ok()) status = count_rows(word, end, answer.begins);
-            if (!status.ok()) return status;
+            GPUTEXT_TRY(find_occurrences(word, end));
+            GPUTEXT_TRY(count_rows(word, end, answer.begins));
             word = end;
         }
         scratch_.clear();
@@ -145,7 +144,7 @@ private:
         for (std::size_t begin = 0; begin < size; begin += kLookEvery) {
             const std::size_t end = std::min(size, begin + kLookEvery);
             for (std::size_t i = begin; i < end; ++i) ++frequencies_[tokens_.words[i]];
-            if (Status status = execution_.checkpoint(end - begin); !status.ok()) return status;
+            GPUTEXT_TRY(execution_.checkpoint(end - begin));
         }
         return {};
     }
@@ -235,12 +234,9 @@ private:
                     const std::size_t before = scratch.columns.size();
                     const std::uint32_t* occurrences =
                         occurrences_.get() + occurrence_begins_[word - begin];
-                    if (Status status = count_row({occurrences, frequencies_[word]}, scratch);
-                        !status.ok())
-                        return status;
+                    GPUTEXT_TRY(count_row({occurrences, frequencies_[word]}, scratch));
                     sizes[word + 1] = scratch.columns.size() - before;
-                    Status counted = budget_.take(sizes[word + 1] * kBytesOfTriple, "the counts");
-                    if (!counted.ok()) return counted;
+                    GPUTEXT_TRY(budget_.take(sizes[word + 1] * kBytesOfTriple, "the counts"));
                 }
                 rows.columns.assign(scratch.columns.begin(), scratch.columns.end());
                 rows.counts.assign(scratch.counts.begin(), scratch.counts.end());
@@ -251,9 +247,7 @@ private:
     Status count_row(std::span<const std::uint32_t> occurrences, Scratch& scratch) const {
         if (occurrences.empty()) return {};
         for (std::uint64_t first = 0; first < shape_.columns(); first += counters_) {
-            if (Status status = count_occurrences(occurrences, first, scratch.counters);
-                !status.ok())
-                return status;
+            GPUTEXT_TRY(count_occurrences(occurrences, first, scratch.counters));
             scratch.counters.take_all([&](std::size_t column, std::uint32_t count) {
                 scratch.columns.push_back(static_cast<std::uint32_t>(first + column));
                 scratch.counts.push_back(count);
@@ -312,7 +306,7 @@ private:
             answer.columns.insert(answer.columns.end(), rows.columns.begin(), rows.columns.end());
             answer.counts.insert(answer.counts.end(), rows.counts.begin(), rows.counts.end());
             rows = {};
-            if (Status status = execution_.checkpoint(); !status.ok()) return status;
+            GPUTEXT_TRY(execution_.checkpoint());
         }
         return {};
     }
@@ -349,11 +343,9 @@ Status check_shape(const CooccurrenceShape& shape) {
 Result<Cooccurrences> count_cooccurrences(const CooccurrenceShape& shape, const TokenStream& tokens,
                                           std::size_t memory_limit, Execution& execution,
                                           std::size_t answer_limit) try {
-    if (Status status = check_shape(shape); !status.ok()) return status;
+    GPUTEXT_TRY(check_shape(shape));
     Cooccurrences answer;
-    if (Status status = Counting(shape, tokens, memory_limit, answer_limit, execution).run(answer);
-        !status.ok())
-        return status;
+    GPUTEXT_TRY(Counting(shape, tokens, memory_limit, answer_limit, execution).run(answer));
     return answer;
 } catch (const std::bad_alloc&) {
     return Status::out_of_memory();

@@ -30,7 +30,7 @@ std::vector<std::uint32_t> tasks_of(const Cooccurrences& counts) {
 }
 
 Status check_counts(const Cooccurrences& counts) {
-    if (Status status = check_shape(counts.shape); !status.ok()) return status;
+    GPUTEXT_TRY(check_shape(counts.shape));
     if (counts.begins.size() == std::size_t{counts.shape.words} + 1 && counts.begins[0] == 0 &&
         counts.begins.back() == counts.stored() && counts.counts.size() == counts.stored())
         return {};
@@ -49,11 +49,10 @@ public:
         // Each thread reads the part of every row that has its columns.
         const std::size_t parts = execution.threads();
         execution.begin_phase("adding up counts", parts);
-        Status status = execution.parallel_for(parts, [&](std::size_t part, unsigned) {
+        GPUTEXT_TRY(execution.parallel_for(parts, [&](std::size_t part, unsigned) {
             return add_columns(columns * part / parts, columns * (part + 1) / parts,
                                execution.stop());
-        });
-        if (!status.ok()) return status;
+        }));
         of_relations_.assign(counts_.shape.relations(), 0);
         for (std::uint64_t column = 0; column < columns; ++column) {
             if (column % kLookEvery == 0 && execution.stop_requested()) return Status::cancelled();
@@ -169,21 +168,20 @@ Status check_weights(const WeightParameters& parameters) {
 Result<std::vector<std::uint16_t>> weigh_counts(const WeightParameters& parameters,
                                                 const Cooccurrences& counts,
                                                 Execution& execution) try {
-    if (Status status = check_weights(parameters); !status.ok()) return status;
-    if (Status status = check_counts(counts); !status.ok()) return status;
+    GPUTEXT_TRY(check_weights(parameters));
+    GPUTEXT_TRY(check_counts(counts));
     std::vector<std::uint16_t> weights;
     if (!stoppable_assign(weights, counts.stored(), std::uint16_t{0}, execution.stop()))
         return Status::cancelled();
     Weighing weighing(parameters, counts);
-    if (Status status = weighing.add_up(execution); !status.ok()) return status;
+    GPUTEXT_TRY(weighing.add_up(execution));
     const std::vector<std::uint32_t> tasks = tasks_of(counts);
     execution.begin_phase("weighing features", tasks.size() - 1);
-    Status status = execution.parallel_for(tasks.size() - 1, [&](std::size_t task, unsigned) {
+    GPUTEXT_TRY(execution.parallel_for(tasks.size() - 1, [&](std::size_t task, unsigned) {
         for (std::uint32_t word = tasks[task]; word < tasks[task + 1]; ++word)
             weighing.weigh_row(word, weights.data() + counts.begins[word]);
         return Status();
-    });
-    if (!status.ok()) return status;
+    }));
     return weights;
 } catch (const std::bad_alloc&) {
     return Status::out_of_memory();

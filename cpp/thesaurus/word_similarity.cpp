@@ -63,7 +63,7 @@ double similarity(WordMeasure measure, double shared, std::uint64_t a, std::uint
 
 Status check(const SimilarityParameters& parameters, const WordFeatures& features) {
     if (parameters.top_k < 1) return invalid("top_k must be at least 1");
-    if (Status status = check_shape(features.shape); !status.ok()) return status;
+    GPUTEXT_TRY(check_shape(features.shape));
     if (features.begins.size() != std::size_t{features.shape.words} + 1 ||
         features.begins.front() != 0 || features.begins.back() != features.columns.size() ||
         features.weights.size() != features.columns.size())
@@ -78,7 +78,7 @@ public:
         : parameters_(parameters), features_(features), execution_(execution) {}
 
     Status run(Thesaurus& answer) {
-        if (Status status = add_up(); !status.ok()) return status;
+        GPUTEXT_TRY(add_up());
         const std::uint32_t words = features_.shape.words;
         if (!stoppable_assign(answer.begins, std::size_t{words} + 1, std::uint64_t{0},
                               execution_.stop()))
@@ -92,11 +92,10 @@ public:
         for (std::uint64_t row = first; row < end; row += lists) {
             rows_begin_ = static_cast<std::uint32_t>(row);
             rows_end_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(end, row + lists));
-            Status status = parameters_.measure == WordMeasure::cosine ? find_by<Products>()
-                            : sums_fit_32_bits_                        ? find_by<Pairs>()
-                                                                       : find_by<WidePairs>();
-            if (status.ok()) status = append(answer);
-            if (!status.ok()) return status;
+            GPUTEXT_TRY(parameters_.measure == WordMeasure::cosine ? find_by<Products>()
+                        : sums_fit_32_bits_                        ? find_by<Pairs>()
+                                                                   : find_by<WidePairs>());
+            GPUTEXT_TRY(append(answer));
         }
         for (std::size_t word = 0; word < words; ++word)
             answer.begins[word + 1] += answer.begins[word];
@@ -202,23 +201,20 @@ private:
         for (std::uint32_t begin = 0; begin < features_.shape.words;) {
             const std::uint32_t end = tile_end(begin, most);
             const bool among_rows = begin >= rows_begin_ && begin < rows_end_;
-            if (Status status = tile_.build(features_, choice, begin, end, execution_);
-                !status.ok())
-                return status;
+            GPUTEXT_TRY(tile_.build(features_, choice, begin, end, execution_));
             const std::uint32_t first = among_rows ? begin + 1 : rows_begin_;
             const std::size_t rows = rows_end_ - std::min(first, rows_end_);
             const std::size_t each =
                 std::clamp<std::size_t>(rows / (kTasksOfThread * threads), 1, kRowsOfTask);
             const std::size_t tasks = (rows + each - 1) / each;
             execution_.begin_phase("comparing words", tasks);
-            Status status = execution_.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
+            GPUTEXT_TRY(execution_.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
                 if (!scratch[worker]) scratch[worker] = make_scratch<Adding>(most);
                 const auto from = static_cast<std::uint32_t>(first + task * each);
                 const auto to =
                     static_cast<std::uint32_t>(std::min<std::size_t>(rows_end_, from + each));
                 return compare<Adding>(kernels, from, to, *scratch[worker]);
-            });
-            if (!status.ok()) return status;
+            }));
             begin = end;
         }
         return {};
@@ -279,7 +275,7 @@ private:
         }
         for (std::uint32_t row = from; row < to; ++row) {
             typename Adding::Sum* const sums = scratch.sums.get() + (row - from) * words;
-            if (Status status = add_lists<Adding>(row, sums); !status.ok()) return status;
+            GPUTEXT_TRY(add_lists<Adding>(row, sums));
             offer<Adding>(kernels, row, words_of(row), sums, scratch.gates);
         }
         return {};
@@ -375,14 +371,13 @@ private:
         constexpr std::size_t step = 256;
         const std::size_t tasks = (rows + step - 1) / step;
         execution_.begin_phase("sorting lists", tasks);
-        Status status = execution_.parallel_for(tasks, [&](std::size_t task, unsigned) {
+        GPUTEXT_TRY(execution_.parallel_for(tasks, [&](std::size_t task, unsigned) {
             for (std::size_t row = task * step; row < std::min(rows, (task + 1) * step); ++row) {
                 if (execution_.stop_requested()) return Status::cancelled();
                 lists_->sort(row);
             }
             return Status();
-        });
-        if (!status.ok()) return status;
+        }));
         std::size_t size = answer.neighbours.size();
         for (std::size_t row = 0; row < rows; ++row) size += lists_->size(row);
         if (answer.neighbours.capacity() < size) {
@@ -438,10 +433,9 @@ double pair_similarity(WordMeasure measure, const WordFeatures& features, std::u
 
 Result<Thesaurus> word_similarities(const SimilarityParameters& parameters,
                                     const WordFeatures& features, Execution& execution) try {
-    if (Status status = check(parameters, features); !status.ok()) return status;
+    GPUTEXT_TRY(check(parameters, features));
     Thesaurus answer;
-    if (Status status = SimilaritySearch(parameters, features, execution).run(answer); !status.ok())
-        return status;
+    GPUTEXT_TRY(SimilaritySearch(parameters, features, execution).run(answer));
     return answer;
 } catch (const std::bad_alloc&) {
     return Status::out_of_memory();

@@ -99,7 +99,7 @@ void Trie::prefixes_of(std::string_view text, std::vector<PrefixWord>& found) co
 Result<std::vector<std::uint8_t>> build_trie(TrieStructure structure,
                                              std::vector<std::string_view> words,
                                              Execution& execution) {
-    if (Status status = sort_words(words, execution); !status.ok()) return status;
+    GPUTEXT_TRY(sort_words(words, execution));
     if (words.size() == UINT32_MAX)
         return Status{ErrorCode::invalid_argument, "there are more than 4294967294 words"};
     switch (structure) {

@@ -14,9 +14,8 @@ JobSize WordTraining::size() const {
 Status WordTraining::compute(Execution& execution) {
     TrainingRun run(
         {parameters_, sample_, words_.tokens.view(), words_.chosen.counts, words_.known_vectors()});
-    Status status = run.prepare();
-    if (status.ok()) status = run.run_on_cpu(execution);
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(run.prepare());
+    GPUTEXT_TRY(run.run_on_cpu(execution));
     model = run.model();
     hub = run.hub();
     return {};

@@ -51,7 +51,7 @@ void note(Progressing& now, const Progress& progress) {
 
 Status take_answer(Computation& computation, const DaemonEvent& event, const JobReport& report,
                    DeviceJobResult& result) {
-    if (Status status = computation.take(event, stop_on_interrupt()); !status.ok()) return status;
+    GPUTEXT_TRY(computation.take(event, stop_on_interrupt()));
     result.end = JobEnd::answered;
     result.seconds = report.seconds;
     result.retries = report.retries;
@@ -85,8 +85,7 @@ void receive_all(Computation& computation, DaemonConnection& connection, Progres
                 return event.status();
             }
             if (!event->has_value()) return {};
-            if (Status status = understand(computation, **event, now, result); !status.ok())
-                return status;
+            GPUTEXT_TRY(understand(computation, **event, now, result));
         }
         return {};
     });
@@ -146,8 +145,8 @@ const char* fault_of_try(bool again) {
 bool inject_fault(Connection& connection, const char* fault, Failure& failure) {
     bool heard = false;
     bool ok = attempt(failure, [&]() -> Status {
-        Status status = connection->inject_fault(fault);
-        return status.ok() ? connection->ask_counters() : status;
+        GPUTEXT_TRY(connection->inject_fault(fault));
+        return connection->ask_counters();
     });
     while (ok && !heard) {
         wait_until_readable(connection->fd(), kLookEveryMilliseconds);

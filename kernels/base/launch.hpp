@@ -10,12 +10,6 @@
 #include "kernels/base/cuda_status.hpp"
 #include "kernels/base/device_buffer.hpp"
 
-/// Returns from the calling function with the Status of `expression` unless it is ok.
-#define GPUTEXT_TRY(expression)                                                               \
-    do {                                                                                      \
-        if (::gputext::Status try_status = (expression); !try_status.ok()) return try_status; \
-    } while (false)
-
 namespace gputext::gpu {
 
 /// Blocks of `threads` that cover `size` items.

@@ -746,8 +746,7 @@ private:
 
 Result<CodeRoles> find_code_roles(LexedCode& code, std::span<const CodeWord> types, Stop stop) {
     Scanner scanner(code, types);
-    const Status status = scanner.run(stop);
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(scanner.run(stop));
     return scanner.take();
 }
 

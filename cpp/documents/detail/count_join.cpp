@@ -37,15 +37,13 @@ public:
         const std::size_t tile = affordable >= all ? all : std::max<std::size_t>(1, affordable / 2);
         for (std::size_t begin = 0; begin < all && !too_many_; begin += tile) {
             const Range rows{begin, std::min(all, begin + tile)};
-            if (Status status = compute_features(rows, row_features_); !status.ok()) return status;
-            if (Status status = join_tile(rows, rows, row_features_); !status.ok()) return status;
+            GPUTEXT_TRY(compute_features(rows, row_features_));
+            GPUTEXT_TRY(join_tile(rows, rows, row_features_));
             const std::size_t last = end_of_comparable(rows.end - 1);
             for (std::size_t from = rows.end; from < last && !too_many_; from += tile) {
                 const Range columns{from, std::min(last, from + tile)};
-                if (Status status = compute_features(columns, column_features_); !status.ok())
-                    return status;
-                if (Status status = join_tile(rows, columns, column_features_); !status.ok())
-                    return status;
+                GPUTEXT_TRY(compute_features(columns, column_features_));
+                GPUTEXT_TRY(join_tile(rows, columns, column_features_));
             }
         }
         too_many = too_many_;

@@ -39,20 +39,18 @@ public:
     }
 
     Status run(std::vector<NearPair>& pairs, ExactSearchCounts* counts) {
-        Status status = folded_.fold(documents_.documents, documents_.lengths, execution_);
-        if (!status.ok()) return status;
+        GPUTEXT_TRY(folded_.fold(documents_.documents, documents_.lengths, execution_));
         if (!sort_by_length()) return Status::cancelled();
         Range columns{0, places_.size()};
-        if (status = join_by_counts(columns); !status.ok()) return status;
+        GPUTEXT_TRY(join_by_counts(columns));
         std::vector<Range> rest;
-        if (status = join_by_index(columns.end, rest); !status.ok()) return status;
-        if (status = count_long_documents(columns.end); !status.ok()) return status;
+        GPUTEXT_TRY(join_by_index(columns.end, rest));
+        GPUTEXT_TRY(count_long_documents(columns.end));
         const std::vector<Task> tasks = make_tasks(rest);
         execution_.begin_phase("comparing documents", tasks.size());
-        status = execution_.parallel_for(tasks.size(), [&](std::size_t i, unsigned worker) {
+        GPUTEXT_TRY(execution_.parallel_for(tasks.size(), [&](std::size_t i, unsigned worker) {
             return run_task(tasks[i], workers_[worker]);
-        });
-        if (!status.ok()) return status;
+        }));
         pairs.clear();
         for (Worker& worker : workers_) {
             pairs.insert(pairs.end(), worker.found.begin(), worker.found.end());
@@ -168,19 +166,19 @@ private:
         if (memory < kLeastTile * sizeof(DocumentFeatures)) return {};
         std::vector<IndexPair> candidates;
         bool too_many = false;
-        Status status = count(rows, memory, candidates, too_many);
-        if (!status.ok() || too_many) return status;
+        GPUTEXT_TRY(count(rows, memory, candidates, too_many));
+        if (too_many) return {};
         execution_.begin_phase("verifying candidates", candidates.size());
-        status = execution_.parallel_for(candidates.size(), [&](std::size_t i, unsigned worker) {
+        GPUTEXT_TRY(execution_.parallel_for(candidates.size(), [&](std::size_t i, unsigned worker) {
             // The documents were handed over in the order of length.
             const std::size_t row = rows.begin + candidates[i].first;
             const std::size_t column = rows.begin + candidates[i].second;
             if (column < longs.begin) return Status();
             ++workers_[worker].counts.counted;
             return verify(row, column, workers_[worker]);
-        });
+        }));
         columns.end = longs.begin;
-        return status;
+        return {};
     }
 
     /// The pairs of documents that their counts do not exclude, by their places among the rows.
@@ -242,8 +240,7 @@ private:
             const Range columns{begin, std::min(last, end_of_class(begin))};
             begin = columns.end;
             bool joined = false;
-            if (may_be_indexed(columns))
-                if (Status status = try_index(columns, joined); !status.ok()) return status;
+            if (may_be_indexed(columns)) GPUTEXT_TRY(try_index(columns, joined));
             if (joined) continue;
             if (!rest.empty() && rest.back().end == columns.begin)
                 rest.back().end = columns.end;
@@ -334,8 +331,7 @@ private:
     Status try_index(Range columns, bool& joined) {
         const Range rows{first_comparable(columns.begin), columns.end};
         GramIndex index;
-        Status status = index.build(places_, columns, rows, parameters_.threshold, execution_);
-        if (!status.ok()) return status;
+        GPUTEXT_TRY(index.build(places_, columns, rows, parameters_.threshold, execution_));
         joined = method_ == ExactMethod::index || index_is_faster(index, columns);
         if (!joined) return {};
         const std::vector<Range> parts = parts_of_rows(rows);
@@ -398,13 +394,13 @@ private:
         if (execution_.stop_requested()) return Status::cancelled();
         if (!candidates) {
             const std::size_t half = queries.size() / 2;
-            Status status = probe(index, queries.first(half), worker);
-            return status.ok() ? probe(index, queries.subspan(half), worker) : status;
+            GPUTEXT_TRY(probe(index, queries.first(half), worker));
+            return probe(index, queries.subspan(half), worker);
         }
         worker.counts.confirmed += candidates->size();
         for (const auto& [row, column] : *candidates) {
             if (execution_.stop_requested()) return Status::cancelled();
-            if (Status status = verify(row, column, worker); !status.ok()) return status;
+            GPUTEXT_TRY(verify(row, column, worker));
         }
         return {};
     }
@@ -516,7 +512,7 @@ private:
             while (end < task.columns.end && (end <= row || comparable(row, end))) ++end;
             const Range columns{std::max(task.columns.begin, row + 1), end};
             if (columns.begin >= columns.end) continue;
-            if (Status status = run_row(task, row, columns, worker); !status.ok()) return status;
+            GPUTEXT_TRY(run_row(task, row, columns, worker));
         }
         return {};
     }
@@ -559,13 +555,11 @@ private:
             begin += count;
             if (!side_by_side || count < kFewCandidates) {
                 for (const std::size_t column : some) {
-                    Status status = verify(row, tile_begin + column, worker);
-                    if (!status.ok()) return status;
+                    GPUTEXT_TRY(verify(row, tile_begin + column, worker));
                 }
                 continue;
             }
-            if (Status status = compare_some(row, some, tile_begin, worker); !status.ok())
-                return status;
+            GPUTEXT_TRY(compare_some(row, some, tile_begin, worker));
         }
         return {};
     }
@@ -592,17 +586,15 @@ private:
             // The folded documents' distance is that of the documents, or a bound.
             const bool exact = folded_.is_narrow(places_[row].document) &&
                                folded_.is_narrow(places_[column].document);
-            Status status =
-                exact ? add(row, column, distances[lane], worker) : verify(row, column, worker);
-            if (!status.ok()) return status;
+            GPUTEXT_TRY(exact ? add(row, column, distances[lane], worker)
+                              : verify(row, column, worker));
         }
         return {};
     }
 
     Status add(std::size_t row, std::size_t column, std::size_t distance, Worker& worker) const {
         if (worker.found.size() == worker.room) {
-            Status status = budget_.take(kPairsAtOnce * kPairBytes, "the pairs");
-            if (!status.ok()) return status;
+            GPUTEXT_TRY(budget_.take(kPairsAtOnce * kPairBytes, "the pairs"));
             worker.room += kPairsAtOnce;
         }
         const auto [first, second] = std::minmax(places_[row].document, places_[column].document);

@@ -341,8 +341,7 @@ Status GramIndex::sort_entries(std::span<const std::uint32_t> keys, Execution& e
                 return of_part(static_cast<std::uint32_t>(part)) ? Status() : Status::cancelled();
             });
     };
-    Status status = for_each_part([&](std::uint32_t part) { return count_part(part, keys, stop); });
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(for_each_part([&](std::uint32_t part) { return count_part(part, keys, stop); }));
     std::uint32_t before = 0;
     for (std::uint32_t& begin : begins_) begin = before += begin;
     return for_each_part([&](std::uint32_t part) { return fill_part(part, keys, stop); });
@@ -369,13 +368,12 @@ Status GramIndex::build(std::span<const PlacedDocument> places, PlaceRange colum
         !stoppable_assign(keys, firsts_.back(), std::uint32_t{0}, execution.stop()))
         return Status::cancelled();
     std::vector<Probe> probes(execution.threads());
-    Status status = execution.parallel_for(columns.size(), [&](std::size_t i, unsigned worker) {
+    GPUTEXT_TRY(execution.parallel_for(columns.size(), [&](std::size_t i, unsigned worker) {
         choose_grams(columns.begin + i,
                      std::span(keys).subspan(firsts_[i], firsts_[i + 1] - firsts_[i]),
                      probes[worker]);
         return Status();
-    });
-    if (!status.ok()) return status;
+    }));
     counts_ = {};
     return sort_entries(keys, execution);
 }

@@ -80,7 +80,7 @@ public:
              {&NearDuplicateSearch::read_documents, &NearDuplicateSearch::find_copies,
               &NearDuplicateSearch::select_first_copies, &NearDuplicateSearch::find_pairs,
               &NearDuplicateSearch::collect}) {
-            if (Status status = (this->*step)(); !status.ok()) return status;
+            GPUTEXT_TRY((this->*step)());
         }
         return std::move(answer_);
     }
@@ -117,11 +117,10 @@ private:
         std::vector<std::uint32_t>& first = answer_.first_copy_;
         if (!find_equal_hashes()) return Status::cancelled();
         std::vector<std::uint8_t> differs(first.size(), 0);
-        Status status = for_each_document("comparing copies", [&](std::uint32_t i) {
+        GPUTEXT_TRY(for_each_document("comparing copies", [&](std::uint32_t i) {
             differs[i] = first[i] != i &&
                          !equal_bytes(documents_[first[i]], documents_[i], execution_.stop());
-        });
-        if (!status.ok()) return status;
+        }));
         if (!separate(differs)) return Status::cancelled();
         answer_.collect_members();
         return {};

@@ -174,7 +174,7 @@ Status run_joins(std::vector<std::vector<Entry>> lists, double rate, Simd simd,
         if (!sort_entries(list, execution.stop())) return Status::cancelled();
         joins.emplace_back(std::move(list), rate, simd);
     }
-    if (Status status = set_features(joins, execution); !status.ok()) return status;
+    GPUTEXT_TRY(set_features(joins, execution));
 
     std::vector<Task> tasks;
     for (Join& join : joins) {
@@ -184,11 +184,10 @@ Status run_joins(std::vector<std::vector<Entry>> lists, double rate, Simd simd,
     // Two signatures of one block size may be found at that size and at the next.
     PairLists found(execution.threads(), most);
     execution.begin_phase("comparing signatures", tasks.size());
-    Status status = execution.parallel_for(tasks.size(), [&](std::size_t i, unsigned worker) {
+    GPUTEXT_TRY(execution.parallel_for(tasks.size(), [&](std::size_t i, unsigned worker) {
         tasks[i].join->run_block(tasks[i].number, worker, execution.stop(), found);
         return Status();
-    });
-    if (!status.ok()) return status;
+    }));
     if (found.too_many(0)) {
         *too_many = true;
         return {};

@@ -188,17 +188,15 @@ Status TransportSolver::solve(std::span<const std::uint32_t> supplies,
     reached_.clear();
     scanned_.clear();
     pad();
-    Status status = set_potentials();
-    if (status.ok()) status = carry_along_tight_arcs();
-    for (std::uint32_t row = 0; row < rows_ && status.ok(); ++row)
+    GPUTEXT_TRY(set_potentials());
+    GPUTEXT_TRY(carry_along_tight_arcs());
+    for (std::uint32_t row = 0; row < rows_; ++row)
         while (supplies_[row] > 0) {
             std::size_t end = 0;
-            status = search(row, end);
-            if (!status.ok()) break;
+            GPUTEXT_TRY(search(row, end));
             change_potentials(row, end);
             augment(row, end);
         }
-    if (!status.ok()) return status;
     // As costs are those of the potentials wherever something is carried.
     std::int64_t sum = 0;
     for (std::size_t row = 0; row < rows_; ++row) sum += std::int64_t{supplies[row]} * u_[row];
@@ -291,8 +289,7 @@ Status TransportSolver::search(std::uint32_t row, std::size_t& end) {
         if (demands_[end] > 0) return {};
         closed_[end] = UINT32_MAX;
         scanned_.push_back(static_cast<std::uint32_t>(end));
-        if (Status status = reach_rows(static_cast<std::uint32_t>(end)); !status.ok())
-            return status;
+        GPUTEXT_TRY(reach_rows(static_cast<std::uint32_t>(end)));
     }
 }
 

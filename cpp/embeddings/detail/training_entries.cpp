@@ -55,13 +55,12 @@ Status training_entries(const TrainerParameters& parameters, const WordSampling&
     };
     std::vector<std::size_t> begins(pieces + 1);
     Execution counting(execution.threads(), execution);  // whose steps nobody sees
-    Status status = counting.parallel_for(pieces, [&](std::size_t piece, unsigned) -> Status {
+    GPUTEXT_TRY(counting.parallel_for(pieces, [&](std::size_t piece, unsigned) -> Status {
         std::size_t count = 0;
         walk(bounds(piece), bounds(piece + 1), [&](std::uint32_t) { ++count; });
         begins[piece + 1] = count;
         return {};
-    });
-    if (!status.ok()) return status;
+    }));
     for (std::size_t piece = 0; piece < pieces; ++piece) begins[piece + 1] += begins[piece];
     entries.resize(begins[pieces]);
     return counting.parallel_for(pieces, [&](std::size_t piece, unsigned) -> Status {

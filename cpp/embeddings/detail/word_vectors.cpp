@@ -32,7 +32,7 @@ Result<float> longest_vector(const WordVectors& vectors, Execution& execution) {
                               "Multiply the vectors by a small number.");
             longest = std::max(longest, std::sqrt(square));
         }
-        if (Status status = execution.checkpoint(end - begin); !status.ok()) return status;
+        GPUTEXT_TRY(execution.checkpoint(end - begin));
     }
     return longest;
 }

@@ -111,9 +111,10 @@ double double_error(std::size_t dimensions) {
     return (static_cast<double>(dimensions) / kLanes + 20) * 0x1p-52;
 }
 
-/// The power of two that brings a magnitude into [1, 2).
+/// The power of two that brings a magnitude into [1, 2), or as near as a power below infinity does:
+/// that is far enough from where squares underflow for a number below the normal ones, too.
 double scale_to_one(double magnitude) {
-    return magnitude == 0 ? 1 : std::scalbn(1.0, -std::ilogb(magnitude));
+    return magnitude == 0 ? 1 : std::scalbn(1.0, std::min(-std::ilogb(magnitude), 1023));
 }
 
 /// For each column about the median of the items. Any numbers would do: these are robust against

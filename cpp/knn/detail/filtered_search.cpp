@@ -143,13 +143,11 @@ public:
         std::vector<std::uint32_t> rows(classes.size());
         for (std::size_t i = 0; i < rows.size(); ++i)
             rows[i] = search_.distinct.firsts()[classes[i]];
-        Status status = items_.pack(space_, FilterSpace::Side::item, search_.items, rows,
-                                    filter_.items, execution);
-        if (!status.ok()) return status;
-        status = queries_.pack(space_, FilterSpace::Side::query, search_.queries, left_queries_,
-                               filter_.queries, execution);
-        if (!status.ok() || items_.size() == 0) return status;
-        return run_blocks();
+        GPUTEXT_TRY(items_.pack(space_, FilterSpace::Side::item, search_.items, rows, filter_.items,
+                                execution));
+        GPUTEXT_TRY(queries_.pack(space_, FilterSpace::Side::query, search_.queries, left_queries_,
+                                  filter_.queries, execution));
+        return items_.size() == 0 ? Status() : run_blocks();
     }
 
     /// Queries that escalated in any run, each once.
@@ -208,9 +206,9 @@ private:
 
     /// Counts bytes of candidates until all blocks are done.
     Status take(std::size_t bytes) {
-        Status status = search_.nearest.budget().take(bytes, "candidates for neighbours");
-        if (status.ok()) taken_ += bytes;
-        return status;
+        GPUTEXT_TRY(search_.nearest.budget().take(bytes, "candidates for neighbours"));
+        taken_ += bytes;
+        return {};
     }
 
     /// Brings together what the parts of the items left of a query.
@@ -240,10 +238,8 @@ private:
                 if (stop()) return Status::cancelled();
                 const std::size_t first = (panel - begin) * filter_.queries;
                 const auto states = std::span(worker.states).subspan(first);
-                Status status =
-                    scan_tile(panel, states.first(std::min(states.size(), filter_.queries)),
-                              items_.tiles()[tile], worker);
-                if (!status.ok()) return status;
+                GPUTEXT_TRY(scan_tile(panel, states.first(std::min(states.size(), filter_.queries)),
+                                      items_.tiles()[tile], worker));
             }
         }
         for (std::size_t i = 0; i < worker.states.size(); ++i) {
@@ -253,9 +249,8 @@ private:
             std::vector<Possible>& possible =
                 parts > 1 ? possible_[part * queries_.size() + position] : worker.possible;
             list_possible(state, possible);
-            Status status =
-                parts > 1 ? take(possible.capacity() * sizeof(Possible)) : decide(position, worker);
-            if (!status.ok()) return status;
+            GPUTEXT_TRY(parts > 1 ? take(possible.capacity() * sizeof(Possible))
+                                  : decide(position, worker));
         }
         return {};
     }
@@ -325,8 +320,7 @@ private:
             for (std::size_t q = 0; q < states.size(); ++q) {
                 if (passed.count[q] + filter_.items <= passed.capacity[q]) continue;
                 states[q].count = passed.count[q];
-                Status status = make_room(states[q], worker.upper_bounds);
-                if (!status.ok()) return status;
+                GPUTEXT_TRY(make_room(states[q], worker.upper_bounds));
                 open(states[q], bound(states[q], tile.bounds), q, passed);
             }
         }
@@ -352,8 +346,7 @@ private:
             escalate(state.query);
         } else if (state.count + filter_.items > state.scores.size() / 4 * 3) {
             const std::size_t more = state.scores.size();
-            if (Status status = take(more * (sizeof(T) + sizeof(std::uint32_t))); !status.ok())
-                return status;
+            GPUTEXT_TRY(take(more * (sizeof(T) + sizeof(std::uint32_t))));
             state.scores.resize(2 * more);
             state.positions.resize(2 * more);
         }
@@ -500,8 +493,7 @@ Result<std::vector<std::uint32_t>> run_pass(KnnProblem& search, const FilterSpac
     const std::size_t step = std::max<std::size_t>(1024, search.parameters.memory_limit / bytes);
     for (std::size_t begin = 0; begin < classes.size(); begin += step) {
         const std::size_t count = std::min(step, classes.size() - begin);
-        if (Status status = pass.run(queries, classes.subspan(begin, count)); !status.ok())
-            return status;
+        GPUTEXT_TRY(pass.run(queries, classes.subspan(begin, count)));
     }
     return pass.escalated();
 }

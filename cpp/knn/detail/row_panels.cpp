@@ -77,7 +77,7 @@ Status PackedRows<T>::pack(const FilterSpace& space, FilterSpace::Side side, con
                            Execution& execution) {
     dimensions_ = vectors.dimensions;
     panel_rows_ = panel_rows;
-    if (Status status = order(space, side, vectors, rows, execution); !status.ok()) return status;
+    GPUTEXT_TRY(order(space, side, vectors, rows, execution));
     elements_ = std::make_unique_for_overwrite<T[]>(panels() * panel_rows * dimensions_);
     offsets_.assign(panels() * panel_rows, std::numeric_limits<T>::quiet_NaN());
     bounds_.resize(size());

@@ -22,7 +22,7 @@ Status count(const Vectors& vectors, std::span<const std::uint32_t> rows, Execut
             counts[vectors.columns[i]] += elements[i] << sign != 0;
         since_look += end - begin + 1, ++rows_since;
         if (since_look < kLookEvery / 8) continue;
-        if (Status status = execution.checkpoint(rows_since); !status.ok()) return status;
+        GPUTEXT_TRY(execution.checkpoint(rows_since));
         since_look = rows_since = 0;
     }
     return execution.checkpoint(rows_since);
@@ -37,14 +37,13 @@ Result<std::vector<std::uint32_t>> column_counts(const Vectors& vectors,
     const std::size_t parts =
         std::clamp<std::size_t>(kMostCounters / (columns + 1), 1, execution.threads());
     std::vector<std::vector<std::uint32_t>> counts(parts);
-    Status status = execution.parallel_for(parts, [&](std::size_t part, unsigned) {
+    GPUTEXT_TRY(execution.parallel_for(parts, [&](std::size_t part, unsigned) {
         if (!stoppable_assign(counts[part], columns, 0u, execution.stop()))
             return Status::cancelled();
         const std::size_t begin = rows.size() * part / parts;
         const std::size_t end = rows.size() * (part + 1) / parts;
         return count(vectors, rows.subspan(begin, end - begin), execution, counts[part]);
-    });
-    if (!status.ok()) return status;
+    }));
     for (std::size_t part = 1; part < parts; ++part)
         for (std::size_t column = 0; column < columns; ++column) {
             if (column % kLookEvery == 0 && execution.stop_requested()) return Status::cancelled();

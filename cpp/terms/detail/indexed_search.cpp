@@ -27,14 +27,13 @@ Result<bool> any_negative(const Vectors& vectors, std::span<const double> factor
     const auto* elements = static_cast<const std::uint32_t*>(vectors.elements);
     const std::size_t tasks = (end - begin + kLookEvery - 1) / kLookEvery;
     std::atomic<bool> negative{false};
-    Status status = execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
+    GPUTEXT_TRY(execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
         const std::uint64_t from = begin + task * kLookEvery, to = std::min(end, from + kLookEvery);
         std::uint32_t bits = 0;  // the sign is the highest of either type
         for (std::uint64_t i = from; i < to; ++i) bits |= elements[i];
         if (bits >> 31 != 0) negative = true;
         return Status();
-    });
-    if (!status.ok()) return status;
+    }));
     return negative.load();
 }
 
@@ -109,9 +108,7 @@ private:
                 add_tile(scratch.filter, scratch.states[query - begin], query, tile);
             }
         for (std::size_t query = begin; query < end; ++query)
-            if (Status status = rescore(scratch, scratch.states[query - begin], query);
-                !status.ok())
-                return status;
+            GPUTEXT_TRY(rescore(scratch, scratch.states[query - begin], query));
         return {};
     }
 
@@ -210,19 +207,19 @@ Status search_texts_indexed(TermKnnProblem& search, const DistinctRows& distinct
     if (!negative.ok()) return negative.status();
     std::vector<double> squares(queries.rows);
     execution.begin_phase("weighing queries", queries.rows);
-    Status status = execution.parallel_for(queries.rows, [&](std::size_t query, unsigned) {
+    GPUTEXT_TRY(execution.parallel_for(queries.rows, [&](std::size_t query, unsigned) {
         squares[query] = search.query_weights.square(query);
         return Status();
-    });
-    for (std::size_t begin = 0; begin < distinct.size() && status.ok();) {
+    }));
+    for (std::size_t begin = 0; begin < distinct.size();) {
         Part part{begin, end_of_part(search, distinct, begin), {}};
         begin = part.end;
-        status = part.index.build(search.items, search.item_weights,
-                                  distinct.firsts().subspan(part.begin, part.end - part.begin),
-                                  *negative, search.parameters.memory_limit / 2, execution);
-        if (status.ok()) status = PartSearch(search, distinct, part, squares, *negative).run();
+        GPUTEXT_TRY(part.index.build(search.items, search.item_weights,
+                                     distinct.firsts().subspan(part.begin, part.end - part.begin),
+                                     *negative, search.parameters.memory_limit / 2, execution));
+        GPUTEXT_TRY(PartSearch(search, distinct, part, squares, *negative).run());
     }
-    return status;
+    return {};
 }
 
 }  // namespace gputext

@@ -58,7 +58,7 @@ Status InvertedIndex::build(const Vectors& items, const TermMatrix& weights,
                             std::size_t dense_memory, Execution& execution) {
     std::size_t stored = 0;
     for (const std::uint32_t row : rows) stored += items.stored(row);
-    if (Status status = weigh(weights, rows, execution); !status.ok()) return status;
+    GPUTEXT_TRY(weigh(weights, rows, execution));
     choose_tiles(stored);
 
     execution.begin_phase("counting terms", rows.size());
@@ -69,10 +69,10 @@ Status InvertedIndex::build(const Vectors& items, const TermMatrix& weights,
     rare_ends_.assign(rare_begins_.begin(), rare_begins_.end() - 1);
 
     execution.begin_phase("indexing items", tiles());
-    Status status = execution.parallel_for(tiles(), [&](std::size_t tile, unsigned) {
+    GPUTEXT_TRY(execution.parallel_for(tiles(), [&](std::size_t tile, unsigned) {
         return fill_tile(weights, rows, tile, execution.stop());
-    });
-    return status.ok() ? sort_rare(execution) : status;
+    }));
+    return sort_rare(execution);
 }
 
 Status InvertedIndex::weigh(const TermMatrix& weights, std::span<const std::uint32_t> rows,

@@ -49,8 +49,7 @@ Status search_texts_plainly(TermKnnProblem& search) {
         }
         search.rescored += computed;
         for (std::size_t query = 0; query < queries; ++query)
-            if (Status status = search.nearest.add(query, candidates[query], stop); !status.ok())
-                return status;
+            GPUTEXT_TRY(search.nearest.add(query, candidates[query], stop));
         return Status();
     });
 }

@@ -51,10 +51,9 @@ Status WordTile::build(const WordFeatures& features, const Choice& choice, std::
     }
     const std::size_t blocks = (size() + kBlockWords - 1) / kBlockWords;
     execution.begin_phase("indexing words", 2 * ranges.size() + blocks);
-    Status status = execution.parallel_for(ranges.size(), [&](std::size_t range, unsigned) {
+    GPUTEXT_TRY(execution.parallel_for(ranges.size(), [&](std::size_t range, unsigned) {
         return count(features, choice, ranges[range], execution.stop());
-    });
-    if (!status.ok()) return status;
+    }));
     choose_dense(choice, ranges);
     std::uint64_t postings = 0;
     for (ColumnRange& range : ranges) {
@@ -68,10 +67,9 @@ Status WordTile::build(const WordFeatures& features, const Choice& choice, std::
         if (!stoppable_assign(postings_, postings, 0u, execution.stop()))
             return Status::cancelled();
     }
-    status = execution.parallel_for(ranges.size(), [&](std::size_t range, unsigned) {
+    GPUTEXT_TRY(execution.parallel_for(ranges.size(), [&](std::size_t range, unsigned) {
         return fill_lists(features, choice, ranges[range], execution.stop());
-    });
-    if (!status.ok()) return status;
+    }));
 
     dense_columns_ = 0;
     for (Dense& dense : dense_) {
@@ -96,16 +94,16 @@ Status WordTile::count(const WordFeatures& features, const Choice& choice, Colum
               list_begins_.begin() + static_cast<std::ptrdiff_t>(range.end), 0u);
     std::fill(dense_of_.begin() + static_cast<std::ptrdiff_t>(range.begin),
               dense_of_.begin() + static_cast<std::ptrdiff_t>(range.end), std::uint16_t{0});
-    Status status = each_of(features, range, stop, [&](std::uint32_t, std::uint64_t i) {
+    GPUTEXT_TRY(each_of(features, range, stop, [&](std::uint32_t, std::uint64_t i) {
         ++list_begins_[features.columns[i]];
         ++range.postings;
-    });
-    if (choice.dense_part == 0 || !status.ok()) return status;
+    }));
+    if (choice.dense_part == 0) return {};
     const std::size_t least = std::max<std::size_t>(1, size() / choice.dense_part);
     for (std::uint64_t column = range.begin; column < range.end; ++column)
         if (list_begins_[column] >= least)
             range.frequent.push_back(static_cast<std::uint32_t>(column));
-    return status;
+    return {};
 }
 
 /// The most frequent ones of the features that may be dense, as many as there is memory for.

@@ -237,7 +237,7 @@ Result<std::vector<std::uint8_t>> build_front_trie(std::span<const std::string_v
         payload += part.bytes.size();
         longest = std::max(longest, part.longest);
     }
-    if (Status status = check_front_size(payload, longest); !status.ok()) return status;
+    GPUTEXT_TRY(check_front_size(payload, longest));
     const TrieHeader header = header_of(words, symbols, *parts);
     return assemble(header, words, buckets, symbols, *parts, execution.stop());
 }

@@ -132,12 +132,11 @@ Status Checker::check_bucket(std::uint32_t number) {
         return broken_trie("its buckets overlap or are empty");
     at_ = layout_.buckets.data() + begin;
     end_ = layout_.buckets.data() + end;
-    if (Status status = check_first(number); !status.ok()) return status;
+    GPUTEXT_TRY(check_first(number));
     const std::uint8_t* const heads = layout_.buckets.data() + begin + 1;
     const std::uint32_t others = layout_.words_of(number) - 1;
     at_ = heads + others + FrontCodedLayout::tail_length(word_.size());
-    for (std::uint32_t i = 0; i < others; ++i)
-        if (Status status = check_word(heads[i]); !status.ok()) return status;
+    for (std::uint32_t i = 0; i < others; ++i) GPUTEXT_TRY(check_word(heads[i]));
     return at_ == end_ ? Status() : broken_trie("a bucket has bytes to spare");
 }
 
@@ -151,7 +150,7 @@ Status Checker::check(Stop stop) {
     if (layout_.offset(0) != 0) return broken_trie("its buckets do not fill it");
     for (std::uint32_t number = 0; number < layout_.bucket_count; ++number) {
         if (number % kLookEveryBuckets == 0 && stop()) return Status::cancelled();
-        if (Status status = check_bucket(number); !status.ok()) return status;
+        GPUTEXT_TRY(check_bucket(number));
     }
     return check_statistics();
 }

@@ -93,15 +93,14 @@ Status sort_words(std::vector<std::string_view>& words, Execution& execution) {
     std::vector<Entry> entries(words.size());
     for (std::size_t i = 0; i < words.size(); ++i)
         entries[i] = {prefix_of(words[i]), static_cast<std::uint32_t>(i)};
-    Status status = sort_entries(
+    GPUTEXT_TRY(sort_entries(
         entries,
         [&](const Entry& a, const Entry& b) {
             if (a.prefix != b.prefix) return a.prefix < b.prefix;
             if (words[a.word].size() > kLookEvery && execution.stop_requested()) throw Stopped();
             return words[a.word] < words[b.word];
         },
-        execution);
-    if (!status.ok()) return status;
+        execution));
     std::vector<std::string_view> sorted(words.size());
     for (std::size_t i = 0; i < words.size(); ++i) sorted[i] = words[entries[i].word];
     sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());

@@ -146,8 +146,7 @@ Status make_codes(const XbwNodes& nodes, Parts& made, Execution& execution) {
     made.codes.resize(word_nodes.size());
     constexpr std::size_t kStep = std::size_t{1} << 16;
     for (std::size_t i = 0; i < word_nodes.size(); ++i) {
-        if (i % kStep == 0)
-            if (Status status = execution.checkpoint(kStep); !status.ok()) return status;
+        if (i % kStep == 0) GPUTEXT_TRY(execution.checkpoint(kStep));
         made.codes[rank_in(made.ends, word_nodes[i])] = static_cast<std::uint32_t>(i);
     }
     return find_shortcuts(made.codes, made.shortcuts, execution.stop()) ? Status()
@@ -222,8 +221,7 @@ Result<std::vector<std::uint8_t>> build_xbw_trie(std::span<const std::string_vie
     numbers.nodes = static_cast<std::uint32_t>(nodes->parents.size());
 
     Parts made;
-    Status status = make_parts(*nodes, xbw_layout_of(header, numbers), made, execution);
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(make_parts(*nodes, xbw_layout_of(header, numbers), made, execution));
     std::uint64_t stored = 0;
     for (const Part& part : made.parts) {
         stored += part.stored.size();
@@ -233,7 +231,7 @@ Result<std::vector<std::uint8_t>> build_xbw_trie(std::span<const std::string_vie
         return Status{ErrorCode::invalid_argument, "the words of a dictionary are too long",
                       "The bits of its nodes may take 512 MB when they are packed."};
     numbers.stored = static_cast<std::uint32_t>(stored);
-    if (status = make_codes(*nodes, made, execution); !status.ok()) return status;
+    GPUTEXT_TRY(make_codes(*nodes, made, execution));
     numbers.shortcuts = static_cast<std::uint32_t>(made.shortcuts.targets.size());
     execution.begin_phase("writing nodes", 0);
     return assemble(header, numbers, *nodes, made);

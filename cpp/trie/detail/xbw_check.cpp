@@ -156,7 +156,7 @@ Status Checker::check_row(std::uint32_t number) {
             return broken_trie("a cell of its nodes is wrong");
         for (std::uint32_t bits = cell.bits; bits != 0; bits &= bits - 1) {
             const auto symbol = first + static_cast<std::uint32_t>(std::countr_zero(bits));
-            if (Status status = check_superblock(number, symbol); !status.ok()) return status;
+            GPUTEXT_TRY(check_superblock(number, symbol));
         }
     }
     return {};
@@ -168,9 +168,8 @@ Status Checker::check_vectors() {
         if (number % kXbwPart == 0 && !end_part())
             return broken_trie("the numbers of its blocks have bits to spare");
         if (number % kXbwSampleSuperblocks == 0)
-            if (Status status = check_samples(number / kXbwSampleSuperblocks); !status.ok())
-                return status;
-        if (Status status = check_row(number); !status.ok()) return status;
+            GPUTEXT_TRY(check_samples(number / kXbwSampleSuperblocks));
+        GPUTEXT_TRY(check_row(number));
     }
     if (!end_part() || payload_ != 8 * layout_.payload_bytes || stored_ != layout_.stored)
         return broken_trie("its parts have bytes to spare");
@@ -224,8 +223,7 @@ Status Checker::check_words() {
         const XbwChild child = steps.next_child(image_, top.node, top.from);
         if (top.from == 0) {
             if (entered_ % kLookEveryNodes == 0 && stop_()) return Status::cancelled();
-            Status status = enter(top.node, path.size() - 1, child.node == kXbwNone);
-            if (!status.ok()) return status;
+            GPUTEXT_TRY(enter(top.node, path.size() - 1, child.node == kXbwNone));
         }
         if (child.node == kXbwNone) {
             path.pop_back();
@@ -259,12 +257,11 @@ Status Checker::check_shortcuts() {
 }
 
 Status Checker::check() {
-    Status status = check_symbols();
-    if (status.ok()) status = check_vectors();
-    if (status.ok()) status = check_ends();
-    if (status.ok()) status = check_words();
-    if (status.ok()) status = check_shortcuts();
-    return status;
+    GPUTEXT_TRY(check_symbols());
+    GPUTEXT_TRY(check_vectors());
+    GPUTEXT_TRY(check_ends());
+    GPUTEXT_TRY(check_words());
+    return check_shortcuts();
 }
 
 }  // namespace

@@ -177,13 +177,12 @@ Status Numbering::add_nodes() {
     key_bits_ = static_cast<unsigned>(std::bit_width(symbols));
     key_symbols_ = 64 / key_bits_;
     const unsigned top = (key_symbols_ - 1) * key_bits_;
-    Status status = make_zeros(keys_, count_);
-    if (status.ok()) status = make_zeros(parents_, count_);
-    if (status.ok()) status = make_zeros(ancestors_, count_);
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(make_zeros(keys_, count_));
+    GPUTEXT_TRY(make_zeros(parents_, count_));
+    GPUTEXT_TRY(make_zeros(ancestors_, count_));
     nodes_.word_nodes.resize(words_.size());
     std::vector<std::uint32_t> path;
-    if (status = make_zeros(path, std::size_t{nodes_.longest} + 1); !status.ok()) return status;
+    GPUTEXT_TRY(make_zeros(path, std::size_t{nodes_.longest} + 1));
     std::vector<std::uint32_t> counts(symbols);
     std::uint32_t node = 0;
     execution_.begin_phase("making nodes", words_.size());
@@ -221,16 +220,15 @@ Status Numbering::sort_keys() {
         ++begins[(keys_[node] >> shift) + 1];
     }
     for (std::size_t i = 1; i < begins.size(); ++i) begins[i] += begins[i - 1];
-    if (Status status = make_zeros(entries_, count_ - 1); !status.ok()) return status;
+    GPUTEXT_TRY(make_zeros(entries_, count_ - 1));
     execution_.begin_phase("cutting nodes", count_);
     std::vector<std::size_t> next(begins.begin(), begins.end() - 1);
     for (std::size_t node = 1; node < count_; ++node) {
-        if (node % kTask == 0)
-            if (Status status = execution_.checkpoint(kTask); !status.ok()) return status;
+        if (node % kTask == 0) GPUTEXT_TRY(execution_.checkpoint(kTask));
         entries_[next[keys_[node] >> shift]++] = {keys_[node], static_cast<std::uint32_t>(node)};
     }
     keys_ = {};
-    if (Status status = make_zeros(numbers_, count_); !status.ok()) return status;
+    GPUTEXT_TRY(make_zeros(numbers_, count_));
 
     std::vector<Tie> pieces;
     for (std::size_t i = 0; i + 1 < begins.size(); ++i) {
@@ -279,50 +277,45 @@ Status Numbering::refine() {
 
 Status Numbering::double_ancestors() {
     std::vector<std::uint32_t> doubled;
-    Status status = make_zeros(doubled, count_);
-    if (!status.ok()) return status;
-    status = for_all("doubling prefixes", count_,
-                     [&](std::size_t node) { doubled[node] = ancestors_[ancestors_[node]]; });
+    GPUTEXT_TRY(make_zeros(doubled, count_));
+    GPUTEXT_TRY(for_all("doubling prefixes", count_,
+                        [&](std::size_t node) { doubled[node] = ancestors_[ancestors_[node]]; }));
     ancestors_.swap(doubled);
-    return status;
+    return {};
 }
 
 Status Numbering::finish() {
-    Status status = make_zeros(nodes_.parents, count_);
-    if (!status.ok()) return status;
-    status = for_all("numbering nodes", count_ - 1, [&](std::size_t i) {
+    GPUTEXT_TRY(make_zeros(nodes_.parents, count_));
+    GPUTEXT_TRY(for_all("numbering nodes", count_ - 1, [&](std::size_t i) {
         nodes_.parents[i + 1] = numbers_[parents_[entries_[i].node]];
-    });
-    if (!status.ok()) return status;
+    }));
     return for_all("numbering words", words_.size(),
                    [&](std::size_t i) { nodes_.word_nodes[i] = numbers_[nodes_.word_nodes[i]]; });
 }
 
 Result<XbwNodes> Numbering::run() {
-    Status status = look_at_words();
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(look_at_words());
     if (count_ == 1) {
         nodes_.begins = {1};
         nodes_.parents = {0};
         nodes_.word_nodes.assign(words_.size(), 0);
         return std::move(nodes_);
     }
-    status = add_nodes();
-    if (status.ok()) status = sort_keys();
-    if (status.ok()) status = refine();
-    while (status.ok() && !ties_.empty()) {
+    GPUTEXT_TRY(add_nodes());
+    GPUTEXT_TRY(sort_keys());
+    GPUTEXT_TRY(refine());
+    while (!ties_.empty()) {
         // All keys before any number changes.
-        status = for_all("comparing nodes", ties_.size(), [&](std::size_t tie) {
+        GPUTEXT_TRY(for_all("comparing nodes", ties_.size(), [&](std::size_t tie) {
             for (std::size_t i = ties_[tie].begin; i < ties_[tie].end; ++i) {
                 if (i % kTask == 0 && execution_.stop_requested()) return;
                 entries_[i].key = numbers_[ancestors_[entries_[i].node]];
             }
-        });
-        if (status.ok()) status = refine();
-        if (status.ok() && !ties_.empty()) status = double_ancestors();
+        }));
+        GPUTEXT_TRY(refine());
+        if (!ties_.empty()) GPUTEXT_TRY(double_ancestors());
     }
-    if (status.ok()) status = finish();
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(finish());
     return std::move(nodes_);
 }
 

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
 #include <random>
 #include <thread>
@@ -144,6 +146,23 @@ TEST_P(KnnOnEach, EqualsAPlainSearchInManyDimensions) {
             for (const Metric metric : kAllMetrics)
                 expect_plain_answer({.k = 5, .metric = metric}, queries, items);
         }
+}
+
+TEST_P(KnnOnEach, FindsRowsBelowTheNormalDoublesBesideOthers) {
+    RandomRows random;
+    const std::size_t d = 10;
+    DoubleRows rows = random.rows(Shape::gaussian, 50, d);
+    for (std::size_t r = 0; r < rows.size(); r += 2)
+        for (double& x : rows[r])
+            x = std::round(1000 * x) * std::numeric_limits<double>::denorm_min();
+    const TypedRows items(rows, ElementType::float64, d);
+    for (const Metric metric : kAllMetrics) {
+        SCOPED_TRACE(static_cast<int>(metric));
+        KnnParameters parameters;
+        parameters.metric = metric;
+        parameters.k = 40;
+        expect_plain_answer(parameters, items, items);
+    }
 }
 
 TEST_P(KnnOnEach, FewQueriesAndFewItemsAreSearchedAlike) {

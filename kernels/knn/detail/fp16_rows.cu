@@ -111,9 +111,10 @@ __global__ void convert_item_rows(Fp16Space space, const T* from, std::uint32_t 
         atomicMax(reinterpret_cast<unsigned*>(largest) + threadIdx.x, most[threadIdx.x]);
 }
 
-/// The power of two that brings a magnitude into [1, 2).
+/// The power of two that brings a magnitude into [1, 2), or as near as a power below infinity does.
 __host__ __device__ double scale_to_one(double magnitude) {
-    return magnitude == 0 ? 1 : ldexp(1.0, -ilogb(magnitude));
+    const int exponent = magnitude == 0 ? 0 : -ilogb(magnitude);
+    return ldexp(1.0, exponent < 1023 ? exponent : 1023);
 }
 
 __global__ void convert_query_rows(Fp16Space space, DeviceQueries from, __half* to,

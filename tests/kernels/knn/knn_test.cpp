@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
 #include <bit>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <numeric>
 
 #include "cpp/knn/cosine_similarity.hpp"
@@ -128,6 +130,18 @@ TEST_F(KnnOnDevice, EqualsAPlainSearch) {
             }
         }
     }
+}
+
+TEST_F(KnnOnDevice, RowsBelowTheNormalDoublesAreFoundBesideOthers) {
+    RandomRows random;
+    const std::size_t d = 10;
+    DoubleRows rows = random.rows(Shape::gaussian, 300, d);
+    for (std::size_t r = 0; r < rows.size(); r += 2)
+        for (double& x : rows[r])
+            x = std::round(1000 * x) * std::numeric_limits<double>::denorm_min();
+    const TypedRows items(rows, ElementType::float64, d);
+    for (const Metric metric : kAllMetrics)
+        ASSERT_NO_FATAL_FAILURE(expect_same({.k = 200, .metric = metric}, items, items));
 }
 
 TEST_F(KnnOnDevice, ManyNeighboursEqualTheCpus) {

@@ -178,6 +178,10 @@ Forms expect_all_postings(const InvertedIndex& index, const TermMatrix& weights,
     for (std::uint32_t term = 0; term < weights.terms(); ++term) {
         SCOPED_TRACE("term " + std::to_string(term));
         const InvertedIndex::Place place = index.place(term);
+        // A term that weighs nothing takes no room.
+        if (weights.factors()[term] == 0) {
+            EXPECT_EQ(place.kind, Kind::none);
+        }
         switch (place.kind) {
             case Kind::none:
                 EXPECT_TRUE(postings[term].empty());
@@ -196,6 +200,8 @@ Forms expect_all_postings(const InvertedIndex& index, const TermMatrix& weights,
         }
         if (::testing::Test::HasFatalFailure()) break;
     }
+    EXPECT_EQ(index.tile_rows() % InvertedIndex::row_step, 0u);
+    EXPECT_LE(index.tile_rows(), InvertedIndex::most_tile_rows);
     EXPECT_EQ(index.size(), rows.size());
     for (std::size_t position = 0; position < rows.size(); ++position)
         EXPECT_EQ(index.square(position), weights.square(rows[position]));

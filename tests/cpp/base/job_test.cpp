@@ -5,6 +5,9 @@
 #include <signal.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <numeric>
 #include <set>
 #include <stdexcept>
 
@@ -64,21 +67,48 @@ TEST(Execution, AddsUpTheTimesOfPhases) {
     EXPECT_LT(times[1].seconds, times[0].seconds);
 }
 
+/// Where threads wait for each other.
+class MeetingPoint {
+public:
+    explicit MeetingPoint(int wanted) : wanted_(wanted) {}
+
+    /// Whether all came: with fewer threads than wanted, nobody else can come.
+    bool all_came() {
+        std::unique_lock lock(mutex_);
+        ++here_;
+        changed_.notify_all();
+        return changed_.wait_for(lock, std::chrono::seconds(20), [&] { return here_ >= wanted_; });
+    }
+
+private:
+    const int wanted_;
+    int here_ = 0;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+};
+
 TEST(Execution, VisitsEachIndexOnceOnSeveralThreads) {
-    Execution execution(4);
+    constexpr int threads = 4;
+    Execution execution(threads);
     execution.begin_phase("visiting", 5000);
+    MeetingPoint meeting(threads);
     std::vector<std::atomic<int>> visits(5000);
-    std::vector<int> by_worker(4);
+    std::vector<int> by_worker(threads);
+    std::vector<std::thread::id> thread_of(threads);
     ASSERT_TRUE(execution
                     .parallel_for(visits.size(),
                                   [&](std::size_t i, unsigned worker) {
                                       ++visits[i];
-                                      ++by_worker[worker];
-                                      return Status();
+                                      if (by_worker[worker]++ > 0) return Status();
+                                      thread_of[worker] = std::this_thread::get_id();
+                                      return meeting.all_came()
+                                                 ? Status()
+                                                 : Status(ErrorCode::internal_error, "alone");
                                   })
                     .ok());
     for (const auto& count : visits) ASSERT_EQ(count, 1);
-    EXPECT_EQ(by_worker[0] + by_worker[1] + by_worker[2] + by_worker[3], 5000);
+    EXPECT_EQ(std::accumulate(by_worker.begin(), by_worker.end(), 0), 5000);
+    EXPECT_EQ(std::set(thread_of.begin(), thread_of.end()).size(), std::size_t{threads});
     EXPECT_EQ(execution.done(), 5000u);
     EXPECT_EQ(execution.total(), 5000u);
     EXPECT_STREQ(execution.phase(), "visiting");

@@ -94,6 +94,9 @@ public:
         answer_.dimensions = items_.dimensions;
         if (Status status = choose(); !status.ok()) return status;
         lower_.assign(items_.rows, -1.0f);
+        const std::span some =
+            std::span(answer_.distances).first(std::min<std::size_t>(4096, items_.rows));
+        most_reach_ = nearest_.most_apart(*std::max_element(some.begin(), some.end())) / 64;
         const std::size_t blocks = blocks_of(nearest_.block_rows());
         execution_.begin_phase("assigning items", parameters_.iterations * blocks);
         while (answer_.iterations < parameters_.iterations && !answer_.converged)
@@ -283,8 +286,8 @@ private:
             });
         if (!status.ok()) return status;
         answer_.converged = changed == 0;
-        if (passed > 8 * searched) most_reach_ = reach / 4;
-        if (passed < 4 * searched) most_reach_ = 2 * reach;
+        if (passed > 4 * searched) most_reach_ = reach / 2;
+        if (passed < 3 * searched) most_reach_ = 2 * reach;
         return {};
     }
 
@@ -308,7 +311,7 @@ private:
     ClusterSums sums_;
     MeanElements elements_;
     std::vector<float> lower_;  // by item, see NearestCentroid
-    double most_reach_ = kInfinity;
+    double most_reach_ = 0;
     KMeans& answer_;
 };
 

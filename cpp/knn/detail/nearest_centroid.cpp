@@ -293,18 +293,18 @@ Status NearestCentroid::search(Worker& worker, Block& block, std::size_t count, 
 /// Lowers query.most to the least upper bound of what passed, and drops what is certainly beyond
 /// it, and out of reach.
 void NearestCentroid::keep_possible(const FilterRow& bounds, Query& query) const {
-    const auto bound_of = [&](std::uint32_t position) {
-        return space_->bound<float>(bounds, group_of(position).bounds);
-    };
-    for (std::size_t i = 0; i < query.count; ++i)
-        query.most = std::min(query.most, bound_of(query.positions[i]).most(query.scores[i]));
-    const double most = std::max(query.most, query.reach);
+    double most = query.most;
+    for_each_passed(bounds, query, [&](std::size_t i, const FilterSpace::Bound& bound) {
+        most = std::min(most, bound.most(query.scores[i]));
+    });
+    query.most = most;
+    most = std::max(most, query.reach);
     std::size_t kept = 0;
-    for (std::size_t i = 0; i < query.count; ++i) {
-        if (bound_of(query.positions[i]).least(query.scores[i]) > most) continue;
+    for_each_passed(bounds, query, [&](std::size_t i, const FilterSpace::Bound& bound) {
+        if (bound.least(query.scores[i]) > most) return;
         query.scores[kept] = query.scores[i];
         query.positions[kept++] = query.positions[i];
-    }
+    });
     query.count = kept;
 }
 
@@ -320,15 +320,13 @@ Status NearestCentroid::decide(Worker& worker, std::size_t number, Block& block,
     block.passed += query.count;
     const std::size_t look_every =
         std::max<std::size_t>(1, kLookElements / (items_.dimensions + 16));
-    bool is_set = false;
-    for (std::size_t i = 0; i < query.count; ++i) {
+    bool is_set = false, stopped = false;
+    for_each_passed(bounds, query, [&](std::size_t i, const FilterSpace::Bound& bound) {
         const std::uint32_t row = order_[query.positions[i]], cluster = first_ + row;
-        if (cluster == before) continue;
-        const auto bound = space_->bound<float>(bounds, group_of(query.positions[i]).bounds);
-        if (bound.least(query.scores[i]) > query.most) continue;
+        if (stopped || cluster == before || bound.least(query.scores[i]) > query.most) return;
         if (!is_set) worker.distances->set_query(query.item);
         is_set = true;
-        if (i % look_every == 0 && stop()) return Status::cancelled();
+        stopped = i % look_every == 0 && stop();
         const double distance = (*worker.distances)(row);
         ++block.rescored;
         if (distance < block.distances[at] ||
@@ -336,16 +334,17 @@ Status NearestCentroid::decide(Worker& worker, std::size_t number, Block& block,
             block.distances[at] = distance;
             block.clusters[at] = cluster;
         }
-    }
+    });
+    if (stopped) return Status::cancelled();
     if (lower != nullptr) {
+        double least_score = kInfinity;
+        for_each_passed(bounds, query, [&](std::size_t i, const FilterSpace::Bound& bound) {
+            if (first_ + order_[query.positions[i]] != block.clusters[at])
+                least_score = std::min(least_score, bound.least(query.scores[i]));
+        });
         double least = lower[at];
-        for (std::size_t i = 0; i < query.count; ++i) {
-            const std::uint32_t position = query.positions[i];
-            if (first_ + order_[position] == block.clusters[at]) continue;
-            const auto bound = space_->bound<float>(bounds, group_of(position).bounds);
-            const double distance = space_->least_distance(bounds, bound.least(query.scores[i]));
-            least = std::min(least, least_apart(distance));
-        }
+        if (least_score < kInfinity)
+            least = std::min(least, least_apart(space_->least_distance(bounds, least_score)));
         if (block.clusters[at] != before) least = std::min(least, least_apart(distance_before));
         lower[at] = round_down(least);
     }

@@ -114,8 +114,17 @@ private:
     double least_apart(double distance) const;
     double distance_within(double apart) const;
 
-    const Group& group_of(std::size_t position) const {
-        return groups_[position / (group_panels_ * filter_.items)];
+    /// Calls visit(i, bound) for each entry of the list. Positions ascend, and with them the
+    /// groups, of which each has a bound.
+    template <class Visit>
+    void for_each_passed(const FilterRow& bounds, const Query& query, Visit&& visit) const {
+        const std::size_t group_positions = group_panels_ * filter_.items, count = query.count;
+        for (std::size_t i = 0; i < count;) {
+            const std::size_t group = query.positions[i] / group_positions;
+            const auto bound = space_->bound<float>(bounds, groups_[group].bounds);
+            while (i < count && query.positions[i] < (group + 1) * group_positions)
+                visit(i++, bound);
+        }
     }
 
     Metric metric_;

@@ -1,11 +1,10 @@
 #include "cpp/knn/k_means.hpp"
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cmath>
 #include <limits>
-#include <numeric>
+#include <optional>
 #include <string>
 
 #include "cpp/base/memory_budget.hpp"
@@ -18,6 +17,10 @@ namespace gputext {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+/// Bytes of what a search finds for an item.
+constexpr std::uint64_t kBytesOfFound =
+    sizeof(std::uint64_t) + sizeof(std::uint32_t) + sizeof(double);
 
 Status invalid(std::string message) {
     return {ErrorCode::invalid_argument, std::move(message)};
@@ -77,27 +80,30 @@ private:
 class KMeansRun {
 public:
     KMeansRun(const KMeansParameters& parameters, const Vectors& items, double largest,
-              Execution& execution, KMeans& answer)
+              const CentroidSearch* search, Execution& execution, KMeans& answer)
         : parameters_(parameters),
           items_(items),
           execution_(execution),
           part_(execution.threads(), execution),
-          nearest_(parameters.metric, items, largest, parameters.simd, execution.threads()),
           sums_(parameters.metric, items, largest, parameters.k, parameters.simd),
           elements_(parameters.metric, items),
-          answer_(answer) {}
+          search_(search),
+          answer_(answer) {
+        if (search == nullptr)
+            nearest_.emplace(parameters.metric, items, largest, parameters.simd,
+                             execution.threads());
+    }
 
     Status run() {
-        answer_.clusters.assign(items_.rows, NearestCentroid::no_cluster);
-        answer_.distances.assign(items_.rows, kInfinity);
+        const Stop stop = execution_.stop();
+        if (!stoppable_assign(answer_.clusters, items_.rows, NearestCentroid::no_cluster, stop) ||
+            !stoppable_assign(answer_.distances, items_.rows, kInfinity, stop))
+            return Status::cancelled();
         answer_.centroids.resize(parameters_.k * items_.dimensions);
         answer_.dimensions = items_.dimensions;
         if (Status status = choose(); !status.ok()) return status;
-        lower_.assign(items_.rows, -1.0f);
-        const std::span some =
-            std::span(answer_.distances).first(std::min<std::size_t>(4096, items_.rows));
-        most_reach_ = nearest_.most_apart(*std::max_element(some.begin(), some.end())) / 64;
-        const std::size_t blocks = blocks_of(nearest_.block_rows());
+        if (nearest_ && !begin_bounds()) return Status::cancelled();
+        const std::size_t blocks = nearest_ ? blocks_of(nearest_->block_rows()) : 1;
         execution_.begin_phase("assigning items", parameters_.iterations * blocks);
         while (answer_.iterations < parameters_.iterations && !answer_.converged)
             if (Status status = step(); !status.ok()) return status;
@@ -105,6 +111,8 @@ public:
     }
 
 private:
+    static constexpr std::uint32_t no_first = UINT32_MAX;
+
     std::size_t blocks_of(std::size_t rows) const { return (items_.rows + rows - 1) / rows; }
 
     NearestCentroid::Block block_of(std::size_t number, std::size_t rows) {
@@ -185,12 +193,14 @@ private:
         Vectors centroids = items_;
         centroids.rows = chosen.size();
         centroids.elements = rows.data();
-        Status status = nearest_.set(centroids, static_cast<std::uint32_t>(first), part_);
+        const auto number_of_first = static_cast<std::uint32_t>(first);
+        if (!nearest_) return search_among(centroids, number_of_first);
+        Status status = nearest_->set(centroids, number_of_first, part_);
         if (!status.ok()) return status;
-        const std::size_t step = nearest_.block_rows();
+        const std::size_t step = nearest_->block_rows();
         return part_.parallel_for(blocks_of(step), [&](std::size_t number, unsigned worker) {
             auto block = block_of(number, step);
-            Status assigned = nearest_.assign(worker, block, part_.stop());
+            Status assigned = nearest_->assign(worker, block, part_.stop());
             add_rescored(block.rescored);
             return assigned;
         });
@@ -211,10 +221,57 @@ private:
                                 answer_.centroids.data(),
                                 {},
                                 {}};
-        if (status.ok()) status = nearest_.set(centroids, 0, part_);
         if (!status.ok()) return status;
         ++answer_.iterations;
-        return move(shifts_from(before));
+        if (!nearest_) {
+            status = search_among(centroids, no_first);
+            return status.ok() ? execution_.checkpoint() : status;
+        }
+        NearestCentroid::Shifts shifts;
+        status = nearest_->set(centroids, 0, part_);
+        if (status.ok()) status = set_shifts(before, shifts);
+        return status.ok() ? move(shifts) : status;
+    }
+
+    /// Assigns all items by the search: to these centroids alone, or where they have a first
+    /// number, beside those that the items belong to. Sets answer_.converged.
+    Status search_among(const Vectors& centroids, std::uint32_t first) {
+        const auto found =
+            (*search_)({.k = 1, .metric = parameters_.metric, .simd = parameters_.simd}, items_,
+                       centroids, part_);
+        if (!found.ok()) return found.status();
+        if (found->items.size() != items_.rows)
+            return {ErrorCode::internal_error, "an item has no nearest centroid"};
+        answer_.rescored += found->rescored;
+        std::atomic<std::uint64_t> changed{0};
+        constexpr std::size_t rows = std::size_t{1} << 16;
+        Status status =
+            part_.parallel_for(blocks_of(rows), [&](std::size_t number, unsigned) -> Status {
+                std::uint64_t changed_here = 0;
+                for (std::size_t i = number * rows; i < std::min(items_.rows, (number + 1) * rows);
+                     ++i) {
+                    std::uint32_t cluster = found->items[i];
+                    if (first != no_first) {
+                        if (found->distances[i] >= answer_.distances[i]) continue;
+                        cluster += first;
+                    }
+                    answer_.distances[i] = found->distances[i];
+                    changed_here += cluster != answer_.clusters[i];
+                    answer_.clusters[i] = cluster;
+                }
+                changed += changed_here;
+                return {};
+            });
+        answer_.converged = first == no_first && changed == 0;
+        return status;
+    }
+
+    /// Returns false when stopped.
+    bool begin_bounds() {
+        const std::span some =
+            std::span(answer_.distances).first(std::min<std::size_t>(4096, items_.rows));
+        most_reach_ = nearest_->most_apart(*std::max_element(some.begin(), some.end())) / 64;
+        return stoppable_assign(lower_, items_.rows, -1.0f, execution_.stop());
     }
 
     Status fill_empty_clusters() {
@@ -229,7 +286,7 @@ private:
             --sizes[answer_.clusters[*item]];
             ++sizes[c];
             answer_.clusters[*item] = static_cast<std::uint32_t>(c);
-            lower_[*item] = -1;
+            if (nearest_) lower_[*item] = -1;
             farthest.moved(*item);
         }
         return sums_.set(answer_.clusters, part_);
@@ -246,24 +303,32 @@ private:
     }
 
     /// How far the centroids have moved.
-    NearestCentroid::Shifts shifts_from(const std::vector<float>& before) const {
+    Status set_shifts(const std::vector<float>& before, NearestCentroid::Shifts& shifts) {
         Vectors from{ElementType::float32, parameters_.k, items_.dimensions, before.data(), {}, {}};
         Vectors to = from;
         to.elements = answer_.centroids.data();
-        Distances distances(parameters_.metric, from, to, parameters_.simd);
-        NearestCentroid::Shifts shifts;
+        std::vector<double> shift(parameters_.k);
+        constexpr std::size_t step = 64;
+        Status status = part_.parallel_for(
+            (parameters_.k + step - 1) / step, [&](std::size_t task, unsigned) -> Status {
+                Distances distances(parameters_.metric, from, to, parameters_.simd);
+                const std::size_t end = std::min(parameters_.k, (task + 1) * step);
+                for (std::size_t c = task * step; c < end; ++c) {
+                    distances.set_query(c);
+                    shift[c] = nearest_->most_apart(distances(c));
+                }
+                return {};
+            });
         for (std::uint32_t c = 0; c < parameters_.k; ++c) {
-            distances.set_query(c);
-            const double shift = nearest_.most_apart(distances(c));
-            if (shift > shifts.largest) {
+            if (shift[c] > shifts.largest) {
                 shifts.second = shifts.largest;
-                shifts.largest = shift;
+                shifts.largest = shift[c];
                 shifts.of_largest = c;
             } else {
-                shifts.second = std::max(shifts.second, shift);
+                shifts.second = std::max(shifts.second, shift[c]);
             }
         }
-        return shifts;
+        return status;
     }
 
     /// Assigns all items to the nearest centroids.
@@ -272,12 +337,12 @@ private:
         // looking again, unless there are many to be seen.
         const double reach = std::min(1.5 * shifts.largest, most_reach_);
         std::atomic<std::uint64_t> changed{0}, searched{0}, passed{0};
-        const std::size_t rows = nearest_.block_rows();
+        const std::size_t rows = nearest_->block_rows();
         Status status =
             execution_.parallel_for(blocks_of(rows), [&](std::size_t number, unsigned worker) {
                 auto block = block_of(number, rows);
-                Status moved = nearest_.move(worker, block, lower_.data() + block.begin, shifts,
-                                             reach, execution_.stop());
+                Status moved = nearest_->move(worker, block, lower_.data() + block.begin, shifts,
+                                              reach, execution_.stop());
                 changed += block.changed;
                 searched += block.searched;
                 passed += block.passed;
@@ -306,12 +371,13 @@ private:
     const KMeansParameters& parameters_;
     const Vectors& items_;
     Execution& execution_;
-    Execution part_;  // for what does not count as progress
-    NearestCentroid nearest_;
+    Execution part_;                          // for what does not count as progress
+    std::optional<NearestCentroid> nearest_;  // unless there is a search
     ClusterSums sums_;
     MeanElements elements_;
     std::vector<float> lower_;  // by item, see NearestCentroid
     double most_reach_ = 0;
+    const CentroidSearch* search_;
     KMeans& answer_;
 };
 
@@ -337,6 +403,23 @@ Status check_items(const KMeansParameters& parameters, const Vectors& items, dou
                                " has elements beyond the range of float, which centroids have");
     }
     return {};
+}
+
+Result<KMeans> k_means_by(const KMeansParameters& parameters, const Vectors& items,
+                          const CentroidSearch* search, Execution& execution) {
+    if (Status status = check_k_means(parameters, items); !status.ok()) return status;
+    std::uint64_t bytes = k_means_bytes(parameters, items, execution.threads());
+    if (search != nullptr) bytes += items.rows * kBytesOfFound;
+    if (bytes > parameters.memory_limit)
+        return over_memory_limit("k-means", bytes, parameters.memory_limit);
+    const auto largest = largest_magnitude(items, "item", execution);
+    if (!largest.ok()) return largest.status();
+    Status status = check_items(parameters, items, *largest, execution.stop());
+    if (!status.ok()) return status;
+    KMeans answer;
+    status = KMeansRun(parameters, items, *largest, search, execution, answer).run();
+    if (!status.ok()) return status;
+    return answer;
 }
 
 }  // namespace
@@ -369,18 +452,12 @@ Status check_k_means(const KMeansParameters& parameters, const Vectors& items) {
 
 Result<KMeans> k_means(const KMeansParameters& parameters, const Vectors& items,
                        Execution& execution) {
-    if (Status status = check_k_means(parameters, items); !status.ok()) return status;
-    const std::uint64_t bytes = k_means_bytes(parameters, items, execution.threads());
-    if (bytes > parameters.memory_limit)
-        return over_memory_limit("k-means", bytes, parameters.memory_limit);
-    const auto largest = largest_magnitude(items, "item", execution);
-    if (!largest.ok()) return largest.status();
-    Status status = check_items(parameters, items, *largest, execution.stop());
-    if (!status.ok()) return status;
-    KMeans answer;
-    status = KMeansRun(parameters, items, *largest, execution, answer).run();
-    if (!status.ok()) return status;
-    return answer;
+    return k_means_by(parameters, items, nullptr, execution);
+}
+
+Result<KMeans> k_means(const KMeansParameters& parameters, const Vectors& items,
+                       const CentroidSearch& search, Execution& execution) {
+    return k_means_by(parameters, items, &search, execution);
 }
 
 }  // namespace gputext

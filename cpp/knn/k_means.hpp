@@ -48,6 +48,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "cpp/base/execution.hpp"
@@ -55,6 +56,7 @@
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
 #include "cpp/knn/distance.hpp"
+#include "cpp/knn/knn.hpp"
 
 namespace gputext {
 
@@ -90,6 +92,11 @@ struct KMeans {
 std::uint64_t k_means_bytes(const KMeansParameters& parameters, const Vectors& items,
                             unsigned threads);
 
+/// How the nearest centroids are found elsewhere, as on a device: the answer of knn() with k = 1.
+using CentroidSearch =
+    std::function<Result<Neighbours>(const KnnParameters& parameters, const Vectors& items,
+                                     const Vectors& centroids, Execution& execution)>;
+
 /// Whether k, the metric and the number of iterations make sense for these items. Error:
 /// invalid_argument.
 Status check_k_means(const KMeansParameters& parameters, const Vectors& items);
@@ -104,5 +111,10 @@ Status check_k_means(const KMeansParameters& parameters, const Vectors& items);
 /// memory_limit, before anything is computed; cancelled; out_of_memory.
 Result<KMeans> k_means(const KMeansParameters& parameters, const Vectors& items,
                        Execution& execution);
+
+/// The same answer, with nearest centroids from elsewhere. Memory: 20 bytes an item more. Errors:
+/// also the search's.
+Result<KMeans> k_means(const KMeansParameters& parameters, const Vectors& items,
+                       const CentroidSearch& search, Execution& execution);
 
 }  // namespace gputext

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "cpp/base/lanes.hpp"
+#include "cpp/base/stoppable.hpp"
 
 namespace gputext {
 namespace {
@@ -93,7 +94,6 @@ ClusterSums::ClusterSums(Metric metric, const Vectors& items, double largest, st
       exponent_(bits_of_terms(items.rows) - 1 -
                 std::ilogb(directions_ ? 1.0 : std::max(largest, 0x1p-200))),
       add_(add_for(simd)),
-      summed_(items.rows, kNone),
       sums_(k * items.dimensions),
       sizes_(k) {}
 
@@ -109,6 +109,8 @@ std::size_t ClusterSums::bytes_of_thread(std::size_t dimensions) {
 
 Status ClusterSums::set(std::span<const std::uint32_t> clusters, Execution& execution) {
     const std::size_t n = items_.rows, step = rows_of_task();
+    if (summed_.empty() && !stoppable_assign(summed_, n, kNone, execution.stop()))
+        return Status::cancelled();
     return execution.parallel_for((n + step - 1) / step, [&](std::size_t task, unsigned) -> Status {
         std::vector<Change> changes;
         const std::size_t end = std::min(n, (task + 1) * step);

@@ -221,6 +221,40 @@ TEST_P(KMeansOnEach, AnswersDoNotDependOnThreads) {
     EXPECT_LT(wanted->rescored, n * 12 * 3);
 }
 
+TEST(KMeans, ASearchElsewhereGivesTheSameAnswer) {
+    RandomRows random;
+    const CentroidSearch search = [](const KnnParameters& parameters, const Vectors& items,
+                                     const Vectors& centroids, Execution& execution) {
+        return knn(parameters, items, centroids, {}, execution);
+    };
+    for (const Metric metric : {Metric::euclidean, Metric::cosine})
+        for (const ElementType type : {ElementType::float32, ElementType::float64})
+            for (const Shape shape : {Shape::gaussian, Shape::grid, Shape::copies}) {
+                const TypedRows items(with_directions(random.rows(shape, 1500, 5)), type, 5);
+                const KMeansParameters parameters{.k = 130, .metric = metric, .iterations = 40};
+                Execution execution(3);
+                const auto found = k_means(parameters, items.vectors(), search, execution);
+                const auto wanted = run(parameters, items);
+                ASSERT_EQ(found.ok(), wanted.ok()) << found.status().message();
+                if (found.ok()) expect_equal(*found, *wanted);
+            }
+}
+
+TEST(KMeans, ErrorsOfASearchEndIt) {
+    const TypedRows items({{0}, {1}, {2}}, ElementType::float32, 1);
+    int left = 2;
+    const CentroidSearch search = [&](const KnnParameters& parameters, const Vectors& queries,
+                                      const Vectors& centroids,
+                                      Execution& execution) -> Result<Neighbours> {
+        if (left-- == 0) return Status(ErrorCode::device_lost, "the device is gone");
+        return knn(parameters, queries, centroids, {}, execution);
+    };
+    Execution execution(1);
+    const auto answer = k_means({.k = 3}, items.vectors(), search, execution);
+    ASSERT_FALSE(answer.ok());
+    EXPECT_EQ(answer.status().code(), ErrorCode::device_lost);
+}
+
 TEST(KMeans, InertiaNeverRises) {
     RandomRows random;
     for (const Metric metric : {Metric::euclidean, Metric::cosine}) {

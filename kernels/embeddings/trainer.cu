@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cpp/embeddings/detail/training_entries.hpp"
-#include "cpp/embeddings/detail/training_random.hpp"
+#include "cpp/base/counter_random.hpp"
 #include "cpp/embeddings/detail/training_windows.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"

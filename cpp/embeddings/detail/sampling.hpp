@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "cpp/embeddings/detail/training_random.hpp"
+#include "cpp/base/counter_random.hpp"
 
 namespace gputext {
 

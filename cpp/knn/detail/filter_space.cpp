@@ -226,6 +226,14 @@ double FilterSpace::most_of(const FilterRow& query, double distance) const {
     return most + std::fabs(most) * 0x1p-48 + tiny<double>();
 }
 
+double FilterSpace::least_distance(const FilterRow& query, double least) const {
+    const double norm = query.least_norm * query.least_norm;
+    const double roundings = (std::fabs(least) + norm) * 0x1p-46 + tiny<double>();
+    if (metric_ == Metric::cosine) return std::max(0.0, least + 1 - 0x1p-46);
+    const double square = std::max(0.0, 2 * least + norm - roundings);
+    return std::sqrt(square) * (1 - 0x1p-46) / query_scale_;
+}
+
 double FilterSpace::least_of(const FilterRow& query, const FilterRow& items) const {
     const double gap =
         std::max({0.0, items.least_norm - query.norm, query.least_norm - items.norm});

@@ -86,6 +86,8 @@ public:
 
     /// An upper bound of t for distances up to this one.
     double most_of(const FilterRow& query, double distance) const;
+    /// A lower bound of the distance of rows whose t is at least this; euclidean and cosine.
+    double least_distance(const FilterRow& query, double least) const;
     /// A lower bound of t for items with norms from items.least_norm to items.norm.
     double least_of(const FilterRow& query, const FilterRow& items) const;
 

@@ -1,5 +1,5 @@
 // kernels/embeddings/detail/training_random.cuh - random numbers of
-// cpp/embeddings/detail/training_random.hpp on a device
+// cpp/base/counter_random.hpp on a device
 
 #pragma once
 

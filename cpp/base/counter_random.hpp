@@ -1,8 +1,7 @@
-// cpp/embeddings/detail/training_random.hpp - random numbers of a training, as a function of where
-// they are used
+// cpp/base/counter_random.hpp - random numbers as a function of where they are used
 //
 // Each number is a function of the seed and of the place that asks for it, so that any part of a
-// training draws the same ones wherever and in whatever order it is computed. The mixing function
+// computation draws the same ones wherever and in whatever order it runs. The mixing function
 // is the finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
 // generators, 2014).
 
@@ -30,6 +29,12 @@ constexpr std::uint64_t random_key(std::uint64_t seed, std::uint64_t use, std::u
 /// The number at a place.
 constexpr std::uint64_t random_bits(std::uint64_t key, std::uint64_t place) {
     return mix_bits(key + (place + 1) * kGolden);
+}
+
+/// One of `count` numbers from 0, of 64 random bits: the upper half of their product.
+constexpr std::uint64_t wide_random_below(std::uint64_t bits, std::uint64_t count) {
+    __extension__ using Product = unsigned __int128;
+    return static_cast<std::uint64_t>(static_cast<Product>(bits) * count >> 64);
 }
 
 /// One of `count` numbers from 0, of 32 random bits.

@@ -1,0 +1,400 @@
+#include "cpp/knn/k_means.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <limits>
+#include <thread>
+
+#include "cpp/knn/detail/first_centroids.hpp"
+#include "tests/support/plain_k_means.hpp"
+#include "tests/support/vector_rows.hpp"
+
+namespace gputext {
+namespace {
+
+using testing::DoubleRow;
+using testing::DoubleRows;
+using testing::kAllShapes;
+using testing::kSanitized;
+using testing::PlainKMeans;
+using testing::RandomRows;
+using testing::Shape;
+using testing::TypedRows;
+
+Result<KMeans> run(const KMeansParameters& parameters, const TypedRows& items,
+                   unsigned threads = 3) {
+    Execution execution(threads);
+    return k_means(parameters, items.vectors(), execution);
+}
+
+template <class T>
+bool same_bits(const std::vector<T>& a, const std::vector<T>& b) {
+    return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+}
+
+void expect_equal(const KMeans& found, const KMeans& wanted) {
+    EXPECT_EQ(found.clusters, wanted.clusters);
+    EXPECT_TRUE(same_bits(found.distances, wanted.distances));
+    EXPECT_EQ(found.sizes, wanted.sizes);
+    EXPECT_TRUE(same_bits(found.centroids, wanted.centroids));
+    EXPECT_EQ(found.dimensions, wanted.dimensions);
+    EXPECT_EQ(found.iterations, wanted.iterations);
+    EXPECT_EQ(found.converged, wanted.converged);
+    EXPECT_EQ(found.inertia, wanted.inertia);
+}
+
+/// Rows that metric cosine takes: none is all zeros.
+DoubleRows with_directions(DoubleRows rows) {
+    for (DoubleRow& row : rows)
+        if (std::all_of(row.begin(), row.end(), [](double x) { return std::fabs(x) < 1e-200; }))
+            row[0] = 1;
+    return rows;
+}
+
+class KMeansOnEach : public ::testing::TestWithParam<Simd> {
+protected:
+    void SetUp() override {
+        if (!simd_available(GetParam())) GTEST_SKIP() << "this processor lacks it";
+    }
+
+    void expect_plain_answer(KMeansParameters parameters, const TypedRows& items) {
+        parameters.simd = GetParam();
+        const auto wanted = PlainKMeans(parameters, items.rows()).run();
+        for (const unsigned threads : {1u, 3u}) {
+            const auto found = run(parameters, items, threads);
+            ASSERT_EQ(found.ok(), wanted.has_value()) << found.status().message();
+            if (!wanted) {
+                EXPECT_EQ(found.status().code(), ErrorCode::invalid_argument);
+                continue;
+            }
+            expect_equal(*found, *wanted);
+            if (::testing::Test::HasFailure()) return;
+        }
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Simd, KMeansOnEach,
+                         ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512),
+                         [](const auto& simd) { return std::string(simd_name(simd.param)); });
+
+TEST_P(KMeansOnEach, EqualsThePlainAnswerOnAllShapes) {
+    RandomRows random;
+    const std::size_t n = kSanitized ? 60 : 200;
+    for (const Shape shape : kAllShapes) {
+        if (shape == Shape::huge || shape == Shape::mixed) continue;  // beyond the range of float
+        const bool tiny = shape == Shape::tiny;
+        for (const std::size_t d : {1, 3, 41})
+            for (const ElementType type : {ElementType::float32, ElementType::float64})
+                for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
+                    if (tiny && (type == ElementType::float32 || metric == Metric::cosine))
+                        continue;
+                    auto rows = random.rows(shape, n, d);
+                    if (metric == Metric::cosine) rows = with_directions(std::move(rows));
+                    const TypedRows items(rows, type, d);
+                    for (const std::size_t k : {1, 2, 7, 60}) {
+                        SCOPED_TRACE("shape " + std::to_string(static_cast<int>(shape)) + ", d " +
+                                     std::to_string(d) + ", k " + std::to_string(k) + ", metric " +
+                                     std::to_string(static_cast<int>(metric)));
+                        expect_plain_answer({.k = k, .metric = metric, .seed = random.below(1000)},
+                                            items);
+                        if (HasFailure()) return;
+                    }
+                }
+    }
+}
+
+TEST_P(KMeansOnEach, EqualsThePlainAnswerOnAllTypesAndManySizes) {
+    RandomRows random;
+    constexpr ElementType types[] = {ElementType::float16, ElementType::float32,
+                                     ElementType::float64, ElementType::int32};
+    constexpr Shape shapes[] = {Shape::gaussian, Shape::grid, Shape::copies, Shape::clusters,
+                                Shape::near_identical};
+    constexpr std::size_t sizes[] = {1, 2, 5, 16, 17, 70};
+    for (int round = 0; round < (kSanitized ? 20 : 100); ++round) {
+        const std::size_t d = sizes[random.below(std::size(sizes))], n = 1 + random.below(300);
+        const Metric metric = random.below(2) == 0 ? Metric::euclidean : Metric::cosine;
+        const Shape shape = shapes[random.below(std::size(shapes))];
+        auto rows = random.rows(shape, n, d);
+        if (metric == Metric::cosine) rows = with_directions(std::move(rows));
+        for (DoubleRow& row : rows)  // int32 cuts fractions off
+            if (metric == Metric::cosine) row[0] = std::trunc(row[0]) + (row[0] < 0 ? -1 : 1);
+        const TypedRows items(rows, types[random.below(4)], d);
+        const KMeansParameters parameters{.k = 1 + random.below(std::min<std::size_t>(n, 150)),
+                                          .metric = metric,
+                                          .seed = random.below(1000),
+                                          .iterations = 1 + random.below(30)};
+        SCOPED_TRACE("n " + std::to_string(n) + ", d " + std::to_string(d) + ", k " +
+                     std::to_string(parameters.k) + ", shape " +
+                     std::to_string(static_cast<int>(shape)));
+        expect_plain_answer(parameters, items);
+        if (HasFailure()) return;
+    }
+}
+
+/// More than 96 centroids at once, and lists of near centroids that overflow.
+TEST_P(KMeansOnEach, EqualsThePlainAnswerForManyCentroids) {
+    RandomRows random;
+    for (const Shape shape : {Shape::gaussian, Shape::near_identical, Shape::outliers}) {
+        const std::size_t n = 900, d = 4, k = kSanitized ? 250 : 800;
+        const TypedRows items(random.rows(shape, n, d), ElementType::float32, d);
+        SCOPED_TRACE("shape " + std::to_string(static_cast<int>(shape)));
+        expect_plain_answer({.k = k, .iterations = 3}, items);
+    }
+}
+
+TEST_P(KMeansOnEach, EachDistinctItemCanBeItsOwnCluster) {
+    RandomRows random;
+    const TypedRows items(random.rows(Shape::gaussian, 150, 3), ElementType::float32, 3);
+    expect_plain_answer({.k = 150}, items);
+    const auto answer = run({.k = 150, .simd = GetParam()}, items);
+    ASSERT_TRUE(answer.ok());
+    EXPECT_EQ(answer->sizes, std::vector<std::uint64_t>(150, 1));
+    EXPECT_EQ(answer->inertia, 0);
+    EXPECT_TRUE(answer->converged);
+    EXPECT_EQ(answer->iterations, 1u);
+}
+
+/// Four corners of a square, and 2^24 + 1, which float does not have: ties, and centroids that move
+/// although their only item does not.
+TEST_P(KMeansOnEach, EqualsThePlainAnswerOnTies) {
+    const DoubleRows rows = {{0, 0}, {0, 1}, {1, 0}, {1, 1}, {0.5, 0.5}, {0, 0}, {-0.0, 1}};
+    for (std::uint64_t seed = 0; seed < 40; ++seed) {
+        for (std::size_t k = 1; k <= 6; ++k)
+            expect_plain_answer({.k = k, .seed = seed}, TypedRows(rows, ElementType::float32, 2));
+        const DoubleRows large = {{16777217, 0}, {16777216, 0}, {16777218, 0}, {16777219, 0}};
+        for (std::size_t k = 1; k <= 4; ++k)
+            expect_plain_answer({.k = k, .seed = seed}, TypedRows(large, ElementType::float64, 2));
+    }
+}
+
+/// Opposite directions have a mean without one.
+TEST_P(KMeansOnEach, EqualsThePlainAnswerOnOppositeDirections) {
+    const DoubleRows rows = {{1, 0}, {-1, 0}, {0, 2}, {0, -2}, {3, 3}, {-3, -3}, {1, -1}};
+    for (std::uint64_t seed = 0; seed < 40; ++seed)
+        for (std::size_t k = 1; k <= 7; ++k)
+            expect_plain_answer({.k = k, .metric = Metric::cosine, .seed = seed},
+                                TypedRows(rows, ElementType::float32, 2));
+}
+
+/// With these seeds a cluster loses its last item in the first step.
+TEST_P(KMeansOnEach, EmptyClustersTakeTheFarthestItems) {
+    const DoubleRows plane = {{7, 9}, {7, 2},  {7, 5}, {3, 6}, {0, 7},  {6, 0},  {8, 8}, {2, 25},
+                              {3, 2}, {9, 36}, {9, 8}, {1, 3}, {49, 2}, {1, 49}, {6, 1}, {3, 6},
+                              {0, 5}, {5, 0},  {6, 4}, {2, 1}, {4, 5},  {8, 25}, {7, 5}, {1, 1}};
+    const DoubleRows space = {{1, 7, 7},  {36, 2, 8},  {49, 0, 1}, {1, 9, 3},  {7, 6, 36},
+                              {4, 0, 5},  {0, 4, 0},   {3, 7, 2},  {5, 2, 16}, {4, 8, 9},
+                              {8, 0, 7},  {8, 8, 0},   {8, 0, 0},  {5, 4, 36}, {5, 6, 36},
+                              {36, 3, 8}, {64, 8, 64}, {3, 1, 6},  {3, 4, 3},  {6, 1, 4},
+                              {0, 1, 1},  {7, 1, 0},   {6, 2, 8},  {7, 0, 6}};
+    const auto expect_empty_one = [&](const DoubleRows& rows, std::size_t d, std::uint64_t seed) {
+        const TypedRows items(rows, ElementType::float32, d);
+        const auto answer = run({.k = 9, .seed = seed, .iterations = 1}, items);
+        ASSERT_TRUE(answer.ok());
+        EXPECT_EQ(std::count(answer->sizes.begin(), answer->sizes.end(), 0u), 1);
+        for (std::size_t iterations = 1; iterations < 6; ++iterations)
+            expect_plain_answer({.k = 9, .seed = seed, .iterations = iterations}, items);
+        const auto next = run({.k = 9, .seed = seed, .iterations = 2}, items);
+        EXPECT_EQ(std::count(next->sizes.begin(), next->sizes.end(), 0u), 0);
+    };
+    expect_empty_one(plane, 2, 159);
+    expect_empty_one(space, 3, 296);
+}
+
+/// Of many tasks, and with few exact distances for each item and step.
+TEST_P(KMeansOnEach, AnswersDoNotDependOnThreads) {
+    RandomRows random;
+    const std::size_t n = kSanitized ? 2000 : 20000;
+    const TypedRows items(random.rows(Shape::gaussian, n, 20), ElementType::float32, 20);
+    const KMeansParameters parameters{.k = 120, .iterations = 12, .simd = GetParam()};
+    const auto wanted = run(parameters, items, 1);
+    ASSERT_TRUE(wanted.ok());
+    for (const unsigned threads : {2u, 5u}) {
+        const auto found = run(parameters, items, threads);
+        ASSERT_TRUE(found.ok());
+        expect_equal(*found, *wanted);
+    }
+    const auto portable = run({.k = 120, .iterations = 12, .simd = Simd::portable}, items, 2);
+    expect_equal(*portable, *wanted);
+    EXPECT_LT(wanted->rescored, n * 12 * 3);
+}
+
+TEST(KMeans, ASearchElsewhereGivesTheSameAnswer) {
+    RandomRows random;
+    const CentroidSearch search = [](const KnnParameters& parameters, const Vectors& items,
+                                     const Vectors& centroids, Execution& execution) {
+        return knn(parameters, items, centroids, {}, execution);
+    };
+    for (const Metric metric : {Metric::euclidean, Metric::cosine})
+        for (const ElementType type : {ElementType::float32, ElementType::float64})
+            for (const Shape shape : {Shape::gaussian, Shape::grid, Shape::copies}) {
+                const TypedRows items(with_directions(random.rows(shape, 1500, 5)), type, 5);
+                const KMeansParameters parameters{.k = 130, .metric = metric, .iterations = 40};
+                Execution execution(3);
+                const auto found = k_means(parameters, items.vectors(), search, execution);
+                const auto wanted = run(parameters, items);
+                ASSERT_EQ(found.ok(), wanted.ok()) << found.status().message();
+                if (found.ok()) expect_equal(*found, *wanted);
+            }
+}
+
+TEST(KMeans, ErrorsOfASearchEndIt) {
+    const TypedRows items({{0}, {1}, {2}}, ElementType::float32, 1);
+    int left = 2;
+    const CentroidSearch search = [&](const KnnParameters& parameters, const Vectors& queries,
+                                      const Vectors& centroids,
+                                      Execution& execution) -> Result<Neighbours> {
+        if (left-- == 0) return Status(ErrorCode::device_lost, "the device is gone");
+        return knn(parameters, queries, centroids, {}, execution);
+    };
+    Execution execution(1);
+    const auto answer = k_means({.k = 3}, items.vectors(), search, execution);
+    ASSERT_FALSE(answer.ok());
+    EXPECT_EQ(answer.status().code(), ErrorCode::device_lost);
+}
+
+TEST(KMeans, InertiaNeverRises) {
+    RandomRows random;
+    for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
+        const TypedRows items(with_directions(random.rows(Shape::gaussian, 3000, 8)),
+                              ElementType::float32, 8);
+        double before = std::numeric_limits<double>::infinity();
+        for (std::size_t iterations = 1; iterations < 25; ++iterations) {
+            const auto answer = run({.k = 30, .metric = metric, .iterations = iterations}, items);
+            ASSERT_TRUE(answer.ok());
+            EXPECT_LE(answer->inertia, before * (1 + 1e-6)) << iterations;
+            before = answer->inertia;
+        }
+    }
+}
+
+/// Far beyond what a single wrong weight would leave of it: k-means++ finds separated clusters.
+TEST(KMeans, FindsSeparatedClusters) {
+    std::mt19937_64 generator(1);
+    std::normal_distribution<double> normal;
+    constexpr std::size_t clusters = 20, d = 16;
+    DoubleRows centers(clusters, DoubleRow(d)), rows;
+    for (auto& center : centers)
+        for (double& x : center) x = 1000 * normal(generator);
+    for (std::size_t i = 0; i < 2000; ++i) {
+        rows.push_back(centers[i % clusters]);
+        for (double& x : rows.back()) x += normal(generator);
+    }
+    const TypedRows items(rows, ElementType::float32, d);
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        const auto answer = run({.k = clusters, .seed = seed}, items);
+        ASSERT_TRUE(answer.ok());
+        for (std::size_t i = clusters; i < rows.size(); ++i)
+            ASSERT_EQ(answer->clusters[i], answer->clusters[i % clusters]) << "seed " << seed;
+        EXPECT_EQ(answer->sizes, std::vector<std::uint64_t>(clusters, 2000 / clusters));
+    }
+}
+
+/// Of three items at distances 1 and 3 from the first centroid the farther is drawn nine times as
+/// often.
+TEST(KMeans, DrawsInProportionToSquaredDistances) {
+    const TypedRows items({{0}, {1}, {-3}}, ElementType::float32, 1);
+    int near = 0, far = 0;
+    for (std::uint64_t seed = 0; seed < 6000; ++seed) {
+        CentroidDraws draws(seed);
+        if (draws.below(3) != 0) continue;
+        const std::vector<double> distances{0, 1, 3};
+        FixedWeights weights(Metric::euclidean, distances);
+        Execution execution(1);
+        ASSERT_TRUE(weights.fix(execution).ok());
+        const std::size_t item = weights.hit(draws.below(weights.total())).item;
+        near += item == 1;
+        far += item == 2;
+    }
+    EXPECT_NEAR(near, (near + far) / 10.0, 5 * std::sqrt((near + far) * 0.09));
+    EXPECT_GT(near + far, 1800);
+}
+
+void expect_error(const KMeansParameters& parameters, const TypedRows& items,
+                  const std::string& message, ErrorCode code = ErrorCode::invalid_argument) {
+    const auto answer = run(parameters, items);
+    ASSERT_FALSE(answer.ok());
+    EXPECT_EQ(answer.status().code(), code);
+    EXPECT_EQ(answer.status().message(), message);
+}
+
+TEST(KMeans, RefusesWhatHasNoAnswer) {
+    const TypedRows items({{0, 0}, {1, 1}, {2, 2}}, ElementType::float32, 2);
+    expect_error({.k = 0}, items, "k must be at least 1");
+    expect_error({.k = 4}, items, "k is 4, but there are only 3 items");
+    expect_error({.k = 2, .iterations = 0}, items, "the number of iterations must be at least 1");
+    expect_error({.k = 2, .metric = Metric::manhattan}, items,
+                 "k-means knows the metrics euclidean and cosine only");
+    expect_error({.k = 2, .metric = Metric::inner_product}, items,
+                 "k-means knows the metrics euclidean and cosine only");
+    expect_error({.k = 2, .metric = Metric::cosine}, items,
+                 "item 0 is all zeros, which has no cosine distance");
+    expect_error({.k = 2}, TypedRows({{0, 0}, {0, -0.0}}, ElementType::float32, 2),
+                 "k is 2, but the items have only 1 distinct vector");
+    expect_error({.k = 4}, TypedRows({{1}, {2}, {3}, {3}, {2}, {1}}, ElementType::float64, 1),
+                 "k is 4, but the items have only 3 distinct vectors");
+    expect_error({.k = 3, .metric = Metric::cosine},
+                 TypedRows({{1, 3}, {2, 6}, {3, 1}, {6, 2}}, ElementType::float32, 2),
+                 "k is 3, but the items have only 2 distinct directions");
+    expect_error({.k = 1}, TypedRows({{1e300}}, ElementType::float64, 1),
+                 "item 0 has elements beyond the range of float, which centroids have");
+    expect_error({.k = 1}, TypedRows({}, ElementType::float32, 1),
+                 "k is 1, but there are only 0 items");
+    expect_error({.k = 1}, TypedRows({{1, 0}}, ElementType::float32, 2, true),
+                 "k-means takes dense vectors only");
+    const auto nan = run({.k = 1}, TypedRows({{1}, {std::nan("")}}, ElementType::float32, 1));
+    ASSERT_FALSE(nan.ok());
+    EXPECT_EQ(nan.status().code(), ErrorCode::invalid_argument);
+    EXPECT_NE(nan.status().message().find("item 1"), std::string::npos);
+}
+
+TEST(KMeans, RefusesWhatTakesTooMuchMemory) {
+    const TypedRows items(DoubleRows(1000, DoubleRow(8)), ElementType::float32, 8);
+    KMeansParameters parameters{.k = 2};
+    const std::uint64_t bytes = k_means_bytes(parameters, items.vectors(), 3);
+    EXPECT_GE(bytes, 1000u * 21);
+    parameters.memory_limit = bytes - 1;
+    const auto answer = run(parameters, items, 3);
+    ASSERT_FALSE(answer.ok());
+    EXPECT_EQ(answer.status().code(), ErrorCode::memory_limit);
+    EXPECT_NE(answer.status().message().find("k-means would take at least"), std::string::npos);
+}
+
+/// Whether a run that takes much longer ends within the time that a caller may wait, once it has
+/// reached a phase.
+void expect_cancelled_in(const char* phase) {
+    std::mt19937_64 generator(1);
+    std::normal_distribution<float> normal;
+    const std::size_t n = 60000, d = 64;
+    std::vector<float> elements(n * d);
+    for (float& element : elements) element = normal(generator);
+    const Vectors items{ElementType::float32, n, d, elements.data(), {}, {}};
+    Execution execution(2);
+    std::atomic<bool> ended{false};
+    Status status;
+    std::thread running([&] {
+        status = k_means({.k = 2000, .iterations = 1000000}, items, execution).status();
+        ended = true;
+    });
+    while (std::strcmp(execution.phase(), phase) != 0 || execution.done() < 3)
+        std::this_thread::yield();
+    const auto begin = std::chrono::steady_clock::now();
+    execution.request_stop();
+    running.join();
+    const auto elapsed = std::chrono::steady_clock::now() - begin;
+    EXPECT_EQ(status.code(), ErrorCode::cancelled);
+    EXPECT_LT(elapsed, std::chrono::milliseconds(kSanitized ? 2000 : 500));
+}
+
+TEST(KMeans, StopsWhileItChoosesCentroids) {
+    expect_cancelled_in("choosing first centroids");
+}
+
+TEST(KMeans, StopsWhileItAssignsItems) {
+    expect_cancelled_in("assigning items");
+}
+
+}  // namespace
+}  // namespace gputext

@@ -1,4 +1,4 @@
-#include "extension/rows/ctph.hpp"
+#include "extension/rows/ctph_value.hpp"
 
 extern "C" {
 #include "common/hashfn.h"

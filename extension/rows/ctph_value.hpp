@@ -1,4 +1,4 @@
-// extension/rows/ctph.hpp - stored form of the type ctph
+// extension/rows/ctph_value.hpp - stored form of the type ctph
 
 #pragma once
 

@@ -87,7 +87,7 @@ Job run(const Request& request, unsigned threads, Operator&& near_duplicates) {
     {
         const MappedFile mapped = request.map();
         const NearDuplicates answer = near_duplicates(request.documents(mapped), execution);
-        job.pairs = answer.near_pairs();
+        job.pairs = answer.near_pairs_of(0, UINT32_MAX);
     }
     job.milliseconds = milliseconds_since(begin);
     job.phases = phases.stop();

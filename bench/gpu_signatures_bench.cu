@@ -1,6 +1,6 @@
 // bench/gpu_signatures_bench.cu - signatures on one GPU: measured figure, floor and their ratio
 //
-// Arguments: what to measure (distances, join, hash; all of them when none is named), and perhaps a
+// Arguments: what to measure (join, hash; both when none is named), and perhaps a
 // corpus's documents.bin. Data is made from a fixed seed. Lengths of signatures are uniform in
 // 40..100 letters, drawn uniformly from 64; one signature in five begins a cluster of 2 to 5, the
 // others of which are at most 6 edits away.
@@ -16,7 +16,6 @@
 #include "bench/gpu_resources.hpp"
 #include "cpp/documents/ctph.hpp"
 #include "cpp/documents/detail/signature_join.hpp"
-#include "kernels/documents/detail/signature_distances.hpp"
 #include "kernels/documents/detail/signature_hash.hpp"
 #include "kernels/documents/detail/signature_join.hpp"
 
@@ -114,30 +113,6 @@ gpu::DeviceWork all_memory() {
     gpu::DeviceWork work;
     work.bytes = std::min<std::size_t>(available - available / 10, std::size_t{64} << 30);
     return work;
-}
-
-void measure_distances(std::uint32_t shortest, std::uint32_t longest, std::size_t count) {
-    const Signatures made = make_signatures(count, shortest, longest);
-    const gpu::DeviceWork work = all_memory();
-    double best = 1e9;
-    std::uint64_t checksum = 0;
-    std::vector<IndexPair> pairs;
-    for (int pass = 0; pass < 5; ++pass) {
-        const Clock clock;
-        check(gpu::find_pairs_within(made.views, 0.15, work, every_core(), pairs,
-                                     pass % 2 == 0 ? nullptr : &checksum));
-        best = std::min(best, clock.seconds());
-    }
-    double letters = 0;
-    for (const auto view : made.views) letters += static_cast<double>(view.size());
-    // Ten operations for each letter of a text and 32 rows, five patterns of 100 in 16 words.
-    const double mean = letters / static_cast<double>(count);
-    const double floor = all_pairs(count) * mean * mean / 32 * 10 / kOperations;
-    std::printf(
-        "distances %zu x %u..%u: %.3g pairs/s, %.4f s; floor %.4f s; ratio %.2f; "
-        "%zu pairs, checksum %016llx\n",
-        count, shortest, longest, all_pairs(count) / best, best, floor, best / floor, pairs.size(),
-        static_cast<unsigned long long>(checksum));
 }
 
 void measure_join(std::size_t count, gpu::FilterKernel filter, const char* name, int passes) {
@@ -280,11 +255,6 @@ int main(int count, char** arguments) {
             if (std::strcmp(arguments[i], what) == 0) return true;
         return count == 1;
     };
-    if (wanted("distances")) {
-        measure_distances(100, 100, 20'000);
-        measure_distances(65, 100, 20'000);
-        measure_distances(40, 100, 100'000);
-    }
     if (wanted("join")) {
         measure_join(20'000, gpu::FilterKernel::fitting, "bit product", 5);
         measure_join(100'000, gpu::FilterKernel::fitting, "bit product", 5);

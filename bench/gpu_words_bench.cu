@@ -38,6 +38,7 @@
 #include "kernels/thesaurus/detail/cooccurrences.hpp"
 #include "kernels/thesaurus/detail/feature_weights.hpp"
 #include "kernels/thesaurus/word_similarity.hpp"
+#include "tests/support/device_features.hpp"
 
 using namespace gputext;
 using bench::check;
@@ -180,7 +181,7 @@ void write(const std::string& name, const T* data, std::size_t count) {
 }
 
 void write_features(const std::string& directory, const gpu::FeatureRows& features) {
-    const auto rows = gpu::download_features(features, stream());
+    const auto rows = testing::download_features(features, stream());
     check(rows.status());
     write(directory + "/begins.u64", rows->begins.data(), rows->begins.size());
     write(directory + "/columns.u32", rows->columns.data(), rows->columns.size());
@@ -240,7 +241,7 @@ void measure_corpus(const char* name, bool cpu, const char* directory) {
     std::printf("whole call, texts to neighbours, discount 0: %.1f ms\n", best * 1e3);
     std::fflush(stdout);
     if (!cpu) return;
-    const auto rows = gpu::download_features(features.view, stream());
+    const auto rows = testing::download_features(features.view, stream());
     check(rows.status());
     const Clock clock;
     const auto wanted = word_similarities({.top_k = kTop, .memory_limit = std::size_t{32} << 30},

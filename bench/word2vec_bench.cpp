@@ -55,7 +55,7 @@ int main(int count, char** arguments) {
     Training training(parameters, counts.size(), tokens.words.size(), std::move(model));
     const auto begin = std::chrono::steady_clock::now();
     const Status status =
-        training.take_part(**trainer, farthest_search_on_cpu(parameters), execution);
+        training.take_part(**trainer, farthest_search(parameters, nearest_on_cpu), execution);
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     if (!status.ok()) return fail(status);

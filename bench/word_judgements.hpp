@@ -77,6 +77,35 @@ struct Agreement {
     std::size_t pairs;
 };
 
+/// What cpp/thesaurus/word_similarity.hpp says of two words, without the search: 0 if they share no
+/// feature.
+inline double pair_similarity(WordMeasure measure, const WordFeatures& features, std::uint32_t a,
+                              std::uint32_t b) {
+    const auto term = [measure](std::uint64_t x, std::uint64_t y) {
+        return measure == WordMeasure::lin ? x + y : measure == WordMeasure::cosine ? x * y : 1;
+    };
+    // A word's features against themselves, lin's counting twice.
+    const auto own = [&](std::uint32_t word) {
+        std::uint64_t sum = 0;
+        for (auto i = features.begins[word]; i < features.begins[word + 1]; ++i)
+            sum += term(features.weights[i], features.weights[i]);
+        return static_cast<double>(sum);
+    };
+    std::uint64_t sum = 0;
+    for (auto i = features.begins[a], j = features.begins[b];
+         i < features.begins[a + 1] && j < features.begins[b + 1];) {
+        const std::uint32_t x = features.columns[i], y = features.columns[j];
+        if (x == y) sum += term(features.weights[i], features.weights[j]);
+        i += x <= y;
+        j += y <= x;
+    }
+    if (sum == 0) return 0;
+    const auto shared = static_cast<double>(sum);
+    if (measure == WordMeasure::cosine) return shared / std::sqrt(own(a) * own(b));
+    if (measure == WordMeasure::lin) return 2 * shared / (own(a) + own(b));
+    return shared / (own(a) + own(b) - shared);
+}
+
 inline Agreement judge(const std::vector<Judgement>& judgements, WordMeasure measure,
                        const WordCorpus& corpus, const WordFeatures& features) {
     std::vector<double> wanted, found;

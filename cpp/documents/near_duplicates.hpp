@@ -67,7 +67,6 @@ public:
     /// ascending, each once.
     std::span<const std::uint32_t> first_copies() const { return first_copy_; }
     std::uint64_t near_pair_count() const { return near_.size() / 2; }
-    std::vector<NearPair> near_pairs() const { return near_pairs_of(0, UINT32_MAX); }
     /// Pairs with begin <= first < end.
     std::vector<NearPair> near_pairs_of(std::uint32_t begin, std::uint32_t end) const;
 

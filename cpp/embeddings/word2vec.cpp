@@ -122,10 +122,6 @@ Status nearest_on_cpu(const KnnParameters& parameters, const Vectors& queries, c
     return found.status();
 }
 
-FarthestSearch farthest_search_on_cpu(const TrainingParameters& parameters) {
-    return farthest_search(parameters, nearest_on_cpu);
-}
-
 Training::Training(const TrainingParameters& parameters, std::uint64_t words, std::uint64_t tokens,
                    TrainingModel model)
     : parameters_(parameters),

@@ -52,7 +52,6 @@ FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSear
 /// A NearestSearch.
 Status nearest_on_cpu(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
                       Execution& execution, Neighbours& answer);
-FarthestSearch farthest_search_on_cpu(const TrainingParameters& parameters);
 
 /// A training that several threads may take part in, each with a trainer of its own.
 class Training {

@@ -410,27 +410,6 @@ private:
 
 }  // namespace
 
-double pair_similarity(WordMeasure measure, const WordFeatures& features, std::uint32_t a,
-                       std::uint32_t b) {
-    std::uint64_t shared = 0;
-    auto i = features.begins[a], j = features.begins[b];
-    while (i < features.begins[a + 1] && j < features.begins[b + 1]) {
-        if (features.columns[i] < features.columns[j]) {
-            ++i;
-        } else if (features.columns[i] > features.columns[j]) {
-            ++j;
-        } else {
-            const std::uint64_t x = features.weights[i++], y = features.weights[j++];
-            shared += measure == WordMeasure::lin      ? x + y
-                      : measure == WordMeasure::cosine ? x * y
-                                                       : 1;
-        }
-    }
-    if (shared == 0) return 0;
-    return similarity(measure, static_cast<double>(shared), sum_of_row(measure, features, a),
-                      sum_of_row(measure, features, b));
-}
-
 Result<Thesaurus> word_similarities(const SimilarityParameters& parameters,
                                     const WordFeatures& features, Execution& execution) try {
     GPUTEXT_TRY(check(parameters, features));

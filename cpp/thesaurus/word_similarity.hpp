@@ -53,11 +53,6 @@ struct Thesaurus {
 Result<Thesaurus> word_similarities(const SimilarityParameters& parameters,
                                     const WordFeatures& features, Execution& execution);
 
-/// Similarity of two words by their numbers, in O(their features); 0 if they share no feature. A
-/// word that has features and itself have 1.
-double pair_similarity(WordMeasure measure, const WordFeatures& features, std::uint32_t a,
-                       std::uint32_t b);
-
 /// Bytes that the search takes at most beside `stored` features, the answer included.
 std::uint64_t similarity_bytes(const SimilarityParameters& parameters,
                                const CooccurrenceShape& shape, std::uint64_t stored);

@@ -6,7 +6,7 @@
 #include "cpp/documents/near_duplicate_cost.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/rows/arguments.hpp"
-#include "extension/rows/ctph.hpp"
+#include "extension/rows/ctph_value.hpp"
 #include "extension/rows/document_query.hpp"
 #include "extension/rows/set_call.hpp"
 #include "extension/rows/text_arguments.hpp"

@@ -7,7 +7,7 @@ extern "C" {
 }
 
 #include "extension/base/failure.hpp"
-#include "extension/rows/ctph.hpp"
+#include "extension/rows/ctph_value.hpp"
 #include "extension/rows/text_arguments.hpp"
 #include "extension/server/activity.hpp"
 

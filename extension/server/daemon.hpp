@@ -7,11 +7,6 @@
 
 namespace gputext {
 
-/// Relative to the data directory, where every process of the server works. Base backups and
-/// pg_rewind leave out what is named so.
-inline constexpr char kDaemonSocket[] = "pgsql_tmp_gputext.sock";
-inline constexpr char kDaemonSocketLock[] = "pgsql_tmp_gputext.sock.lock";  // ListeningSocket's
-
 /// How much a session wants a device.
 enum class Want {
     device_or_cpu,  // does not wait for what has failed before, nor look again for devices

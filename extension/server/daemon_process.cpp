@@ -6,9 +6,10 @@
 #include <unistd.h>
 
 #include <cstdint>
+#include <initializer_list>
 
 #include "extension/base/postgres.hpp"
-#include "extension/server/daemon.hpp"
+#include "extension/server/daemon_socket.hpp"
 
 namespace gputext {
 namespace {

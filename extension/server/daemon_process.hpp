@@ -5,15 +5,9 @@
 #include <sys/types.h>
 
 #include "extension/server/file_identity.hpp"
+#include "extension/server/settings.hpp"
 
 namespace gputext {
-
-struct DaemonSettings {
-    int fake_devices;
-    bool allow_faults;
-
-    bool operator==(const DaemonSettings&) const = default;
-};
 
 /// A gputextd that was started. Plain memory: whoever has it ends it.
 struct DaemonProcess {

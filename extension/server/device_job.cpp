@@ -6,6 +6,7 @@ extern "C" {
 
 #include "extension/server/activity.hpp"
 #include "extension/server/daemon.hpp"
+#include "extension/server/daemon_socket.hpp"
 #include "extension/server/settings.hpp"
 #include "extension/server/waiting.hpp"
 

@@ -5,8 +5,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "extension/server/daemon_process.hpp"
-
 namespace gputext {
 
 /// Called once, when the library is loaded.
@@ -42,7 +40,13 @@ bool whole_tries_wanted();
 /// gputext.inject_fault, empty for none: what each job asks gputextd for (cpp/daemon/fault.hpp).
 const char* injected_fault();
 
-/// gputext.fake_devices and gputext.allow_faults, for tests.
+/// gputext.fake_devices and gputext.allow_faults, for tests: what gputextd is started with.
+struct DaemonSettings {
+    int fake_devices;
+    bool allow_faults;
+
+    bool operator==(const DaemonSettings&) const = default;
+};
 DaemonSettings daemon_settings();
 
 }  // namespace gputext

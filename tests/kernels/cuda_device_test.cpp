@@ -39,7 +39,7 @@ struct Answer {
 
     explicit Answer(const NearDuplicates& answer)
         : first_copies(answer.first_copies().begin(), answer.first_copies().end()) {
-        for (const NearPair& pair : answer.near_pairs())
+        for (const NearPair& pair : answer.near_pairs_of(0, UINT32_MAX))
             pairs.emplace_back(pair.first, pair.second, pair.edit_rate);
     }
     bool operator==(const Answer&) const = default;

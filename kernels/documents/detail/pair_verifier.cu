@@ -12,8 +12,8 @@ constexpr unsigned kThreads = 128;
 template <bool Long>
 __global__ __launch_bounds__(kThreads) void verify(PartsView parts, const std::uint16_t* most_edits,
                                                    const Candidate* candidates, std::uint32_t count,
-                                                   std::uint64_t* pairs, unsigned long long* found,
-                                                   unsigned long long* checksum) {
+                                                   std::uint64_t* pairs,
+                                                   unsigned long long* found) {
     const std::uint32_t i = blockIdx.x * kThreads + threadIdx.x;
     if (i >= count) return;
     const Candidate candidate = candidates[i];
@@ -22,14 +22,13 @@ __global__ __launch_bounds__(kThreads) void verify(PartsView parts, const std::u
     const unsigned columns = parts.lengths[candidate.y] & 0xffff;
     const unsigned most = most_edits[rows + columns];
     const unsigned difference = columns > rows ? columns - rows : rows - columns;
-    if (difference > most && checksum == nullptr) return;
+    if (difference > most) return;
     const unsigned distance =
         plane_distance<Long>(parts.planes + parts.blocks[candidate.x], rows,
                              parts.planes + parts.blocks[candidate.y], columns);
+    if (distance > most) return;
     const std::uint32_t a = parts.order[candidate.x] % parts.strings;
     const std::uint32_t b = parts.order[candidate.y] % parts.strings;
-    if (checksum != nullptr) atomicAdd(checksum, distance_mark(a, b, distance));
-    if (distance > most) return;
     pairs[atomicAdd(found, 1ull)] = std::uint64_t{min(a, b)} << 32 | max(a, b);
 }
 
@@ -37,8 +36,7 @@ __global__ __launch_bounds__(kThreads) void verify(PartsView parts, const std::u
 
 Status verify_pairs(const PartsView& parts, const std::uint16_t* most_edits,
                     const Candidate* candidates, std::size_t count, std::size_t longest,
-                    Execution& execution, PairSink& sink, unsigned long long* checksum,
-                    cudaStream_t stream) {
+                    Execution& execution, PairSink& sink, cudaStream_t stream) {
     const bool is_long = longest > kPlaneLetters;
     const std::size_t blocks = plane_blocks(static_cast<unsigned>(longest));
     // Some milliseconds on a fast device, some tens on a slow one.
@@ -49,7 +47,7 @@ Status verify_pairs(const PartsView& parts, const std::uint16_t* most_edits,
         const auto kernel = is_long ? verify<true> : verify<false>;
         kernel<<<blocks_for(size, kThreads), kThreads, 0, stream>>>(
             parts, most_edits, candidates + begin, static_cast<std::uint32_t>(size), sink.pairs(),
-            sink.count(), checksum);
+            sink.count());
         GPUTEXT_TRY(launched("comparing signatures"));
         GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "comparing signatures"));
     }

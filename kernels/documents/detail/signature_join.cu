@@ -234,7 +234,7 @@ private:
         GPUTEXT_TRY(sink_.reserve(found));
         GPUTEXT_TRY(timer_.begin(work_.stream));
         GPUTEXT_TRY(verify_pairs(job_.parts, edits_.data(), candidates_.data(), found, longest_,
-                                 execution_, sink_, nullptr, work_.stream));
+                                 execution_, sink_, work_.stream));
         GPUTEXT_TRY(timer_.end(work_.stream));
         GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(work_.stream), "comparing signatures"));
         counts_.verify_ms += timer_.milliseconds();

@@ -232,24 +232,4 @@ Status weigh_features(const WeightParameters& parameters, const CountRows& count
     return {};
 }
 
-Result<WordFeatures> download_features(const FeatureRows& features, cudaStream_t stream) {
-    WordFeatures rows;
-    rows.shape = features.shape;
-    rows.begins.resize(std::size_t{features.shape.words} + 1);
-    rows.columns.resize(features.stored);
-    rows.weights.resize(features.stored);
-    const auto copy = [&](auto& to, const auto* from) {
-        return cuda_status(cudaMemcpyAsync(to.data(), from, to.size() * sizeof(to[0]),
-                                           cudaMemcpyDeviceToHost, stream),
-                           "copying features");
-    };
-    for (const Status& status :
-         {copy(rows.begins, features.begins), copy(rows.columns, features.columns),
-          copy(rows.weights, features.weights)})
-        if (!status.ok()) return status;
-    const Status finished = cuda_status(cudaStreamSynchronize(stream), "copying features");
-    if (!finished.ok()) return finished;
-    return rows;
-}
-
 }  // namespace gputext::gpu

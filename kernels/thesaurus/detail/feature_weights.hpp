@@ -21,7 +21,4 @@ std::uint64_t word_weight_bytes(const CooccurrenceShape& shape, std::uint64_t st
 Status weigh_features(const WeightParameters& parameters, const CountRows& counts,
                       const DeviceWork& work, Execution& execution, FeatureRowsMemory& features);
 
-/// Copies features to the host.
-Result<WordFeatures> download_features(const FeatureRows& features, cudaStream_t stream);
-
 }  // namespace gputext::gpu

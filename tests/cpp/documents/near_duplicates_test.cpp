@@ -194,7 +194,7 @@ TEST(NearDuplicates, ComesBackFromItsParts) {
         const auto answer = near_duplicates({threshold, NearDuplicateMode::exact},
                                             packed.documents(), {}, execution);
         ASSERT_TRUE(answer.ok());
-        const auto pairs = answer->near_pairs();
+        const auto pairs = answer->near_pairs_of(0, UINT32_MAX);
         EXPECT_EQ(pairs.size(), answer->near_pair_count());
         const auto again = NearDuplicates::from_parts(answer->first_copies(), pairs);
         ASSERT_TRUE(again.ok()) << again.status().message();

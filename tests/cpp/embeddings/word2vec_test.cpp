@@ -43,7 +43,8 @@ TrainingModel trained_by(unsigned threads, const TrainingParameters& parameters,
     const auto take_part = [&] {
         auto trainer = cpu_word_trainer(parameters, sampling, corpus.stream());
         EXPECT_TRUE(
-            training.take_part(**trainer, farthest_search_on_cpu(parameters), execution).ok());
+            training.take_part(**trainer, farthest_search(parameters, nearest_on_cpu), execution)
+                .ok());
     };
     for (unsigned i = 1; i < threads; ++i) others.emplace_back(take_part);
     take_part();
@@ -118,7 +119,7 @@ TEST(Word2vec, FarthestWordsAreThoseOfTheSmallestCosine) {
     const TrainingModel model = started(parameters);
     Execution execution(1);
     std::vector<std::uint32_t> farthest;
-    ASSERT_TRUE(farthest_search_on_cpu(parameters)(model, execution, farthest).ok());
+    ASSERT_TRUE(farthest_search(parameters, nearest_on_cpu)(model, execution, farthest).ok());
     ASSERT_EQ(farthest.size(), kWords * 5);
     const auto cosine = [&](std::size_t a, std::size_t b) {
         double ab = 0, aa = 0, bb = 0;
@@ -158,7 +159,7 @@ TEST(Word2vec, SearchesForFarthestWordsOnceAnEpochFromTheOneThatIsSaid) {
     const FarthestSearch search = [&](const TrainingModel& model, Execution& on,
                                       std::vector<std::uint32_t>& farthest) {
         ++searches;
-        return farthest_search_on_cpu(parameters)(model, on, farthest);
+        return farthest_search(parameters, nearest_on_cpu)(model, on, farthest);
     };
     ASSERT_TRUE(training.take_part(**trainer, search, execution).ok());
     EXPECT_EQ(searches, 2);

@@ -5,8 +5,6 @@
 #include "cpp/documents/detail/signature_distance.hpp"
 #include "cpp/documents/detail/signature_join.hpp"
 #include "cpp/documents/edit_distance.hpp"
-#include "kernels/documents/detail/pair_verifier.hpp"
-#include "kernels/documents/detail/signature_distances.hpp"
 #include "tests/support/device.hpp"
 #include "tests/support/random_strings.hpp"
 #include "tests/support/related_strings.hpp"
@@ -20,7 +18,6 @@ using testing::related_strings;
 using testing::rounds;
 
 class SignatureJoinOnDevice : public testing::OnDevice {};
-class DistancesOnDevice : public testing::OnDevice {};
 
 std::vector<std::string_view> views_of(const std::vector<std::string>& strings) {
     return {strings.begin(), strings.end()};
@@ -31,17 +28,6 @@ std::vector<IndexPair> expected_pairs(const std::vector<std::string>& strings, d
     std::vector<IndexPair> pairs;
     EXPECT_TRUE(join_letters(views_of(strings), rate, best_simd(), execution, pairs).ok());
     return pairs;
-}
-
-std::uint64_t expected_checksum(const std::vector<std::string>& strings) {
-    std::uint64_t sum = 0;
-    for (std::uint32_t i = 0; i < strings.size(); ++i) {
-        const SignaturePattern pattern(strings[i]);
-        for (std::uint32_t j = i + 1; j < strings.size(); ++j)
-            sum +=
-                gpu::distance_mark(i, j, static_cast<std::uint32_t>(pattern.distance(strings[j])));
-    }
-    return sum;
 }
 
 TEST_F(SignatureJoinOnDevice, OfLettersEqualsTheCpus) {
@@ -137,28 +123,6 @@ TEST_F(SignatureJoinOnDevice, EndsWhenAskedToStop) {
     std::vector<IndexPair> pairs;
     EXPECT_EQ(gpu::join_letters(views_of(strings), 0.1, work, execution, pairs).code(),
               ErrorCode::cancelled);
-    EXPECT_EQ(gpu::find_pairs_within(views_of(strings), 0.1, work, execution, pairs).code(),
-              ErrorCode::cancelled);
-}
-
-TEST_F(DistancesOnDevice, EqualTheCpus) {
-    RandomStrings random;
-    for (const std::size_t longest : {0, 1, 41, 64, 84, 101, 104, 127, 255, 300, 511, 600, 1024}) {
-        const std::size_t count = static_cast<std::size_t>(rounds(longest > 128 ? 400 : 1000));
-        auto strings = related_strings(random, count, longest);
-        strings.push_back(std::string(longest, 'A'));  // of all lengths, the longest
-        const std::uint64_t sum = expected_checksum(strings);
-        for (const double rate : {0.1, 0.5, 1.0}) {
-            Execution execution(2);
-            std::vector<IndexPair> pairs;
-            std::uint64_t checksum = 0;
-            const Status status =
-                gpu::find_pairs_within(views_of(strings), rate, work, execution, pairs, &checksum);
-            ASSERT_TRUE(status.ok()) << status.message();
-            ASSERT_EQ(checksum, sum) << "up to " << longest;
-            ASSERT_EQ(pairs, expected_pairs(strings, rate)) << rate << ", up to " << longest;
-        }
-    }
 }
 
 }  // namespace

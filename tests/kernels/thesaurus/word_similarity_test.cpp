@@ -20,6 +20,7 @@
 #include "kernels/thesaurus/detail/measure.hpp"
 #include "kernels/thesaurus/detail/pair_keys.hpp"
 #include "kernels/thesaurus/word_similarity.hpp"
+#include "tests/support/device_features.hpp"
 #include "tests/support/device_fixture.hpp"
 #include "tests/support/random_strings.hpp"
 
@@ -339,7 +340,7 @@ TEST_F(WordsOnDevice, WeighAsTheCpuDoes) {
                         const Status status =
                             gpu::weigh_features(parameters, rows.view, work, execution, found);
                         ASSERT_TRUE(status.ok()) << status.message();
-                        const auto here = gpu::download_features(found.view, stream());
+                        const auto here = testing::download_features(found.view, stream());
                         ASSERT_TRUE(here.ok());
                         const WordFeatures wanted = features_of(parameters, counts);
                         ASSERT_TRUE(here->begins == wanted.begins);

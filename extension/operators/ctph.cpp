@@ -1,4 +1,4 @@
-#include "extension/rows/ctph.hpp"
+#include "extension/rows/ctph_value.hpp"
 
 extern "C" {
 #include "common/hashfn.h"
@@ -10,49 +10,12 @@ extern "C" {
 #include "extension/base/failure.hpp"
 #include "extension/rows/text_arguments.hpp"
 
-namespace gputext {
-
-std::size_t signature_length(int32 max_length) {
-    if (max_length < 1 || max_length > static_cast<int32>(Ctph::max_length))
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("max_length must be between 1 and %d, not %d",
-                               static_cast<int>(Ctph::max_length), max_length)));
-    return static_cast<std::size_t>(max_length);
-}
-
-}  // namespace gputext
-
 using namespace gputext;
 
 namespace {
 
 /// Longest text form: a block size of 10 digits, two parts, two colons.
 constexpr std::size_t kMostText = 10 + 2 * Ctph::max_length + 2;
-
-/// A signature in memory that an ereport may jump over.
-struct PlainCtph {
-    uint8 level;
-    uint16 first_length;
-    std::size_t letters_size;
-    char letters[2 * Ctph::max_length];
-};
-
-void store(PlainCtph& plain, const Ctph& signature) noexcept {
-    plain.level = signature.level;
-    plain.first_length = signature.first_length;
-    plain.letters_size = signature.letters.size();
-    std::memcpy(plain.letters, signature.letters.data(), plain.letters_size);
-}
-
-StoredCtph* make_ctph(const PlainCtph& plain) {
-    const std::size_t size = offsetof(StoredCtph, letters) + plain.letters_size;
-    auto* stored = static_cast<StoredCtph*>(palloc0(size));
-    SET_VARSIZE(stored, size);
-    stored->level = plain.level;
-    stored->first_length = plain.first_length;
-    std::memcpy(stored->letters, plain.letters, plain.letters_size);
-    return stored;
-}
 
 int compare_arguments(FunctionCallInfo fcinfo) {
     const StoredCtph* a = ctph_argument(PG_GETARG_DATUM(0));
@@ -77,7 +40,6 @@ Bytes payload(const StoredCtph* stored) {
 }  // namespace
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_ctph_in);
 PG_FUNCTION_INFO_V1(gputext_ctph_out);
 PG_FUNCTION_INFO_V1(gputext_ctph_recv);
 PG_FUNCTION_INFO_V1(gputext_ctph_send);
@@ -92,22 +54,6 @@ PG_FUNCTION_INFO_V1(gputext_ctph_hash);
 PG_FUNCTION_INFO_V1(gputext_ctph_hash_extended);
 PG_FUNCTION_INFO_V1(gputext_ctph_signature);
 PG_FUNCTION_INFO_V1(gputext_edit_rate_ctph);
-
-PGDLLEXPORT Datum gputext_ctph_in(PG_FUNCTION_ARGS) {
-    const char* text = PG_GETARG_CSTRING(0);
-    PlainCtph plain;
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            const Result<Ctph> signature = parse_ctph(text);
-            if (!signature.ok()) return signature.status();
-            store(plain, *signature);
-            return {};
-        }))
-        ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
-                        errmsg("invalid input syntax for type ctph: \"%s\"", text),
-                        errdetail("In this text, %s.", failure.message)));
-    PG_RETURN_POINTER(make_ctph(plain));
-}
 
 PGDLLEXPORT Datum gputext_ctph_out(PG_FUNCTION_ARGS) {
     const StoredCtph* stored = ctph_argument(PG_GETARG_DATUM(0));

@@ -1,4 +1,4 @@
-// extension/rows/ctph.hpp - stored form of the type ctph
+// extension/rows/ctph_value.hpp - stored form of the type ctph, and its input function
 
 #pragma once
 
@@ -6,6 +6,7 @@
 
 #include "cpp/documents/ctph.hpp"
 
+/// By it the type is known.
 extern "C" Datum gputext_ctph_in(PG_FUNCTION_ARGS);
 
 namespace gputext {
@@ -26,6 +27,17 @@ struct StoredCtph {
 inline Ctph read_ctph(const StoredCtph& stored) {
     return {stored.level, stored.first_length, std::string(stored.letters, stored.letters_size())};
 }
+
+/// A signature in memory that an ereport may jump over.
+struct PlainCtph {
+    uint8 level;
+    uint16 first_length;
+    std::size_t letters_size;
+    char letters[2 * Ctph::max_length];
+};
+
+void store(PlainCtph& plain, const Ctph& signature) noexcept;
+StoredCtph* make_ctph(const PlainCtph& plain);
 
 /// The argument max_length; raises an error when it is out of range.
 std::size_t signature_length(int32 max_length);

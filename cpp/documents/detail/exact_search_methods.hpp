@@ -1,0 +1,200 @@
+// cpp/documents/detail/exact_search_methods.hpp - the exact search and its three methods
+//
+// A search puts the documents in the order of length. Long ones are joined by counts
+// (exact_search_by_counts.cpp), ranges of lengths by an index where that is faster
+// (exact_search_by_index.cpp), and what is left by tiles (exact_search_by_tiles.cpp). All
+// candidates are verified, and pairs added, in exact_search.cpp.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cpp/base/memory_budget.hpp"
+#include "cpp/documents/detail/count_filter.hpp"
+#include "cpp/documents/detail/exact_search.hpp"
+#include "cpp/documents/detail/gram_filter.hpp"
+#include "cpp/documents/detail/gram_index.hpp"
+#include "cpp/documents/detail/index_pair.hpp"
+#include "cpp/documents/detail/lane_distance.hpp"
+#include "cpp/documents/edit_distance.hpp"
+
+namespace gputext {
+
+class ExactSearch {
+public:
+    ExactSearch(const NearDuplicateParameters& parameters, const DistinctDocuments& documents,
+                Execution& execution, ExactMethod method)
+        : parameters_(parameters),
+          documents_(documents),
+          execution_(execution),
+          method_(method),
+          shared_(shared_features(parameters.simd)),
+          budget_(parameters.memory_limit) {
+        for (unsigned i = 0; i < execution.threads(); ++i) workers_.emplace_back(parameters.simd);
+    }
+
+    Status run(std::vector<NearPair>& pairs, ExactSearchCounts* counts);
+
+private:
+    using Range = PlaceRange;
+    using Place = PlacedDocument;
+
+    /// Rows to be compared with a tile of columns.
+    struct Task {
+        Range rows, columns;
+        unsigned gram;  // length of the grams that are compared
+    };
+
+    static constexpr std::size_t kSamples = 12;
+    /// What a pair takes until it is part of the answer.
+    static constexpr std::size_t kPairBytes = 48;
+    static constexpr std::size_t kPairsAtOnce = 256;
+    /// Of a tile's documents together, or one document: what a thread takes while it makes a table.
+    static constexpr std::size_t kTileCharacters = std::size_t{1} << 23;
+    /// Fewer are faster compared one by one.
+    static constexpr std::size_t kFewCandidates = 3;
+    /// Documents whose features are computed together, at least.
+    static constexpr std::size_t kLeastTile = 1024;
+    /// Documents so long share so many grams that counts are worth a look before them, up to this
+    /// threshold.
+    static constexpr std::size_t kLeastFiltered = 4096;
+    static constexpr double kMostFilteredThreshold = 0.12;
+    /// Up to so many candidates of counts, and so many a document, are verified one by one.
+    static constexpr std::uint64_t kFewCounted = 1 << 16, kCountedPerDocument = 8;
+    /// What a candidate takes while candidates are sorted.
+    static constexpr std::size_t kCountedBytes = 32;
+    /// What a thread takes for the grams of the rows that it looks up together.
+    static constexpr std::size_t kProbeBytes = std::size_t{20} << 20;
+    static constexpr std::size_t kSampledRows = 1024;
+    static constexpr std::size_t kLeastIndexBytes = std::size_t{1} << 24;
+    /// Measured nanoseconds for a row's character: to walk along a tile, to choose it for an index,
+    /// to look up its gram; and for an entry in that gram's bucket.
+    static constexpr double kTileTime = 3.5, kBuildTime = 15, kProbeTime = 15, kEntryTime = 15;
+
+    /// What a thread has of its own.
+    struct Worker {
+        explicit Worker(Simd simd) : tile(simd), lane_distance(simd) {}
+
+        GramTile tile;
+        GramIndex::Probe probe;
+        std::vector<GramIndex::Query> queries;
+        EditDistance edit_distance;
+        LaneDistance lane_distance;
+        std::vector<std::size_t> candidates;
+        std::vector<std::uint32_t> rest;
+        std::vector<Bytes> columns;
+        std::vector<NearPair> found;
+        std::size_t room = 0;  // pairs whose memory has been taken from the budget
+        ExactSearchCounts counts;
+    };
+
+    std::size_t length(std::size_t place) const { return places_[place].size; }
+
+    Bytes folded(std::size_t place) const { return {places_[place].symbols, places_[place].size}; }
+
+    std::size_t most_edits(std::size_t a, std::size_t b) const {
+        return most_edits_within(parameters_.threshold, length(a) + length(b));
+    }
+
+    /// Whether the lengths at two places, the second one no shorter, allow the rate. Whether one is
+    /// too long changes once along the order, since a threshold is below 1.
+    bool comparable(std::size_t shorter, std::size_t longer) const {
+        return length(longer) - length(shorter) <= most_edits(shorter, longer);
+    }
+
+    /// The first row that is comparable with this column.
+    std::size_t first_comparable(std::size_t column) const {
+        Range range{0, column};
+        while (range.size() > 0) {
+            const std::size_t middle = range.begin + range.size() / 2;
+            if (comparable(middle, column))
+                range.end = middle;
+            else
+                range.begin = middle + 1;
+        }
+        return range.begin;
+    }
+
+    /// False if stopped.
+    bool sort_by_length();
+    Status add(std::size_t row, std::size_t column, std::size_t distance, Worker& worker) const;
+    Status verify(std::size_t row, std::size_t column, Worker& worker) const;
+
+    // By counts.
+
+    /// Finds the pairs whose longer document is a long one, and leaves the other documents in
+    /// `columns`; none, and leaves all of them, where counts exclude too few pairs.
+    Status join_by_counts(Range& columns);
+    /// The pairs of documents that their counts do not exclude, by their places among the rows.
+    Status count(Range rows, std::size_t memory, std::vector<IndexPair>& candidates,
+                 bool& too_many);
+    /// Counts the characters and trigrams of long documents, up to the place `last`, for tiles.
+    Status count_long_documents(std::size_t last);
+    /// Those of a tile's columns that their counts do not exclude from being near the row.
+    GramTile::Mask may_be_near(std::size_t row, std::size_t tile_begin, GramTile::Mask mask) const;
+
+    // By an index.
+
+    /// Finds the pairs whose longer document lies in a range where an index is faster than tiles.
+    /// The other ranges, up to `last`, are added to `rest`, neighbouring ones as one.
+    Status join_by_index(std::size_t last, std::vector<Range>& rest);
+    /// Numbers of an index's grams have 32 bits.
+    std::size_t index_bytes() const;
+    /// Documents of about a length whose index fits into its memory, or one document.
+    std::size_t end_of_class(std::size_t begin) const;
+    bool may_be_indexed(Range columns) const;
+    /// Some of the rows that are compared with the columns.
+    std::vector<std::size_t> sample_rows(Range columns) const;
+    /// Nanoseconds that tiles would take for a row.
+    double tile_time(std::size_t row, Range columns) const;
+    /// Whether tiles take longer than to make an index and to look up grams that it does not have.
+    bool index_may_be_faster(Range columns) const;
+    /// Whether tiles take longer than the entries that the index has.
+    bool index_is_faster(const GramIndex& index, Range columns);
+    /// Whether an index found the range's pairs, or would take longer than tiles.
+    Status try_index(Range columns, bool& joined);
+    /// The end of the columns that are comparable with a row.
+    std::size_t end_of_comparable(std::size_t row, Range columns) const;
+    GramIndex::Query query_of(std::size_t row, Range columns) const;
+    /// Rows that are looked up together, and take a bounded part of the memory.
+    std::vector<Range> parts_of_rows(Range rows) const;
+    /// Verifies what the index finds for the rows.
+    Status probe_rows(const GramIndex& index, Range rows, Range columns, Worker& worker) const;
+    Status probe(const GramIndex& index, std::span<const GramIndex::Query> queries,
+                 Worker& worker) const;
+
+    // By tiles.
+
+    /// Tiles of documents of about a length, and rows enough to pay for a tile's table.
+    std::vector<Task> make_tasks(std::span<const Range> ranges);
+    void add_tiles(Range range, std::vector<Task>& tasks, std::uint64_t& work);
+    /// The gram length that tells the task's documents apart best, by a few of them.
+    unsigned choose_gram(const Task& task, Worker& worker) const;
+    std::size_t table_bytes() const;
+    /// Rows lie anywhere in memory, and their ends are looked at first.
+    void prefetch_end(std::size_t row) const;
+    Status run_task(const Task& task, Worker& worker) const;
+    static GramTile::Mask columns_below(std::size_t end);
+    Status run_row(const Task& task, std::size_t row, Range columns, Worker& worker) const;
+    /// Of the row's candidates, columns of the tile, those that are near it.
+    Status compare(std::size_t row, std::size_t tile_begin, Worker& worker) const;
+    Status compare_some(std::size_t row, std::span<const std::size_t> columns,
+                        std::size_t tile_begin, Worker& worker) const;
+
+    const NearDuplicateParameters& parameters_;
+    const DistinctDocuments& documents_;
+    Execution& execution_;
+    const ExactMethod method_;
+    const SharedFeatures shared_;
+    mutable MemoryBudget budget_;
+    FoldedDocuments folded_;
+    std::vector<Place> places_;  // documents in the order of length
+    std::size_t features_begin_ = 0;
+    std::vector<DocumentFeatures> features_;  // of the places from features_begin_ on
+    std::vector<Worker> workers_;
+};
+
+}  // namespace gputext

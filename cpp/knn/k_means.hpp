@@ -102,10 +102,11 @@ using CentroidSearch =
 Status check_k_means(const KMeansParameters& parameters, const Vectors& items);
 
 /// The clusters of all items.
-/// Time: 2 * n * k * dimensions operations of the filter for the first centroids and the first
-/// assignment together, as many for each further step, less what bounds exclude; and a few exact
-/// distances for each item and step. Memory: 16 bytes an item, 24 bytes an element of the
-/// centroids, 3 MB a thread.
+/// Time: 2 * n * k * dimensions operations of a filter in float for the first centroids and the
+/// first assignment together, as many for each further step, less what bounds exclude; and about
+/// one exact distance for each item and step. Items that are nearer to many centroids than float
+/// tells from one another, beside the spread of all, take an exact distance to each of these.
+/// Memory: 21 bytes an item, 24 bytes an element of the centroids, about 2 MB a thread.
 /// Errors: invalid_argument for what check_k_means() refuses, elements that are not finite or
 /// beyond the range of float, rows of zeros under cosine, and fewer distinct items than k;
 /// memory_limit, before anything is computed; cancelled; out_of_memory.

@@ -18,6 +18,7 @@
 #include "cpp/base/team.hpp"
 #include "cpp/documents/near_duplicates.hpp"
 #include "cpp/embeddings/training_run.hpp"
+#include "cpp/knn/k_means.hpp"
 #include "tests/support/packed.hpp"
 #include "tests/support/random_strings.hpp"
 
@@ -182,6 +183,20 @@ TEST_P(AllocationFailures, OfAJobAreOutOfMemory) {
             return execution.parallel_for(10, [](std::size_t, unsigned) { return Status(); });
         });
         return job == nullptr ? Status::out_of_memory() : job->wait();
+    });
+    EXPECT_GT(errors, 0);
+}
+
+TEST_P(AllocationFailures, OfKMeansAreOutOfMemory) {
+    std::vector<float> elements;
+    for (int i = 0; i < 300; ++i) elements.push_back(static_cast<float>(i * i % 97));
+    const Vectors items{ElementType::float32, 100, 3, elements.data(), {}, {}};
+    const long errors = fail_each_allocation(GetParam(), [&] {
+        Execution execution(3);
+        const auto answer = k_means({.k = 9, .iterations = 3}, items, execution);
+        if (!answer.ok()) return answer.status();
+        EXPECT_EQ(answer->clusters.size(), 100u);
+        return Status();
     });
     EXPECT_GT(errors, 0);
 }

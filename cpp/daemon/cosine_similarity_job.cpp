@@ -11,8 +11,8 @@ public:
     using JobOf::JobOf;
 
     Status read(JobFiles files, Execution& execution) override {
-        Status status = query_.map(request_.query, files, execution.stop());
-        return status.ok() ? items_.map(request_.items, files, execution.stop()) : status;
+        GPUTEXT_TRY(query_.map(request_.query, files, execution.stop()));
+        return items_.map(request_.items, files, execution.stop());
     }
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
         return device.cosine_similarities(query_.vectors(), items_.vectors(), memory, execution,

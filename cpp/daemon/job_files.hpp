@@ -32,9 +32,9 @@ Status map_next(JobFiles& files, std::uint64_t size, Trust trust, MappedFile& ma
 template <class T>
 Status map_next(JobFiles& files, std::uint64_t count, Trust trust, MappedFile& mapped,
                 std::span<const T>& array) {
-    Status status = map_next(files, count * sizeof(T), trust, mapped);
-    if (status.ok()) array = mapped.array<T>(0, count);
-    return status;
+    GPUTEXT_TRY(map_next(files, count * sizeof(T), trust, mapped));
+    array = mapped.array<T>(0, count);
+    return {};
 }
 
 /// The matrix that a request's files hold.

@@ -33,12 +33,11 @@ private:
 
 Status Job<SubmitNearDuplicates>::read(JobFiles files, Execution& execution) {
     std::span<const Extent> extents;
-    Status status = map_next(files, request_.bytes_size, Trust::sealed_or_disk, bytes_);
-    if (status.ok()) status = map_next(files, request_.documents, Trust::sealed, extents_, extents);
-    if (status.ok() && request_.has_signatures)
-        status = map_next(files, request_.signature_bytes, Trust::sealed, signature_file_);
-    if (status.ok()) status = check_extents(extents, request_.bytes_size);
-    if (!status.ok()) return status;
+    GPUTEXT_TRY(map_next(files, request_.bytes_size, Trust::sealed_or_disk, bytes_));
+    GPUTEXT_TRY(map_next(files, request_.documents, Trust::sealed, extents_, extents));
+    if (request_.has_signatures)
+        GPUTEXT_TRY(map_next(files, request_.signature_bytes, Trust::sealed, signature_file_));
+    GPUTEXT_TRY(check_extents(extents, request_.bytes_size));
     if (request_.has_signatures) {
         auto signatures =
             unpack_signatures(signature_file_.bytes(), request_.documents, execution.stop());
@@ -58,17 +57,16 @@ Status Job<SubmitNearDuplicates>::write(MemoryFile& file, Execution& execution) 
         reply_layout(static_cast<std::uint32_t>(first_copies.size()), answer_.near_pair_count());
     if (!layout) return Status::out_of_memory();
     execution.begin_phase("returning pairs", first_copies.size());
-    Status status = append_all(file, first_copies, stop);
-    if (status.ok())
-        status = append_all(file, std::span(zeros).first(layout->pairs_begin - file.size()), stop);
-    for (std::uint32_t begin = 0; status.ok() && begin < first_copies.size();) {
+    GPUTEXT_TRY(append_all(file, first_copies, stop));
+    GPUTEXT_TRY(append_all(file, std::span(zeros).first(layout->pairs_begin - file.size()), stop));
+    for (std::uint32_t begin = 0; begin < first_copies.size();) {
         const auto end = static_cast<std::uint32_t>(
             std::min<std::size_t>(first_copies.size(), std::size_t{begin} + step));
-        status = append_all(file, answer_.near_pairs_of(begin, end), stop);
-        if (status.ok()) status = execution.checkpoint(end - begin);
+        GPUTEXT_TRY(append_all(file, answer_.near_pairs_of(begin, end), stop));
+        GPUTEXT_TRY(execution.checkpoint(end - begin));
         begin = end;
     }
-    return status;
+    return {};
 }
 
 template std::unique_ptr<OperatorJob> new_job(const SubmitNearDuplicates& request);

@@ -10,15 +10,12 @@ public:
     using JobOf::JobOf;
 
     Status read(JobFiles files, Execution& execution) override {
-        Status status = vectors_.map(request_.vectors, files, execution.stop());
-        if (status.ok()) status = outputs_.map(request_.outputs, files, execution.stop());
-        if (status.ok())
-            status = map_next(files, std::uint64_t{request_.sequences} + 1, Trust::sealed, begins_,
-                              sequences_.begins);
-        if (status.ok())
-            status =
-                map_next(files, request_.tokens, Trust::sealed_or_disk, tokens_, sequences_.tokens);
-        if (!status.ok()) return status;
+        GPUTEXT_TRY(vectors_.map(request_.vectors, files, execution.stop()));
+        GPUTEXT_TRY(outputs_.map(request_.outputs, files, execution.stop()));
+        GPUTEXT_TRY(map_next(files, std::uint64_t{request_.sequences} + 1, Trust::sealed, begins_,
+                             sequences_.begins));
+        GPUTEXT_TRY(
+            map_next(files, request_.tokens, Trust::sealed_or_disk, tokens_, sequences_.tokens));
         return check_sequences(sequences_, request_.vectors.rows, execution.stop());
     }
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
@@ -27,8 +24,8 @@ public:
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning rows", 0);
-        Status status = append_all(file, answer_.sequences, execution.stop());
-        return status.ok() ? append_all(file, answer_.tokens, execution.stop()) : status;
+        GPUTEXT_TRY(append_all(file, answer_.sequences, execution.stop()));
+        return append_all(file, answer_.tokens, execution.stop());
     }
     Message reply(const JobReport& report) const override {
         return SequenceProbabilityReply{report, request_.sequences, request_.tokens};

@@ -45,7 +45,7 @@ public:
         return search_.map(request_.search, files, execution.stop());
     }
     Result<std::size_t> prepare(std::size_t devices, Execution& execution) override {
-        if (Status status = weigh_terms(execution); !status.ok()) return status;
+        GPUTEXT_TRY(weigh_terms(execution));
         share_out(std::clamp<std::size_t>(request_.search.items.stored / kLeastPart, 1, devices));
         parameters_.answer_limit = parameters_.memory_limit / answers_.size();
         return answers_.size();
@@ -65,7 +65,7 @@ public:
         }
         std::vector<std::uint32_t> firsts;
         for (const ItemPart& part : parts_) firsts.push_back(part.first());
-        if (Status status = check_memory(); !status.ok()) return status;
+        GPUTEXT_TRY(check_memory());
         return merge_neighbours(answers_, firsts, parameters_.k, execution, answer_);
     }
     Status write(MemoryFile& file, Execution& execution) override {

@@ -16,24 +16,21 @@ public:
 
     Status read(JobFiles files, Execution&) override {
         TokenStream& tokens = input_.tokens;
-        Status status =
-            map_next(files, request_.tokens, Trust::sealed_or_disk, words_, tokens.words);
-        if (status.ok())
-            status = map_next(files, request_.tokens, Trust::sealed_or_disk, positions_,
-                              tokens.positions);
-        if (status.ok())
-            status = map_next(files, request_.words, Trust::sealed, counts_, input_.counts);
-        if (status.ok() && request_.known > 0)
-            status = map_next(files, request_.known_floats(), Trust::sealed_or_disk, known_,
-                              input_.known);
-        return status;
+        GPUTEXT_TRY(map_next(files, request_.tokens, Trust::sealed_or_disk, words_, tokens.words));
+        GPUTEXT_TRY(
+            map_next(files, request_.tokens, Trust::sealed_or_disk, positions_, tokens.positions));
+        GPUTEXT_TRY(map_next(files, request_.words, Trust::sealed, counts_, input_.counts));
+        if (request_.known > 0)
+            GPUTEXT_TRY(map_next(files, request_.known_floats(), Trust::sealed_or_disk, known_,
+                                 input_.known));
+        return {};
     }
     /// Replicas are what several devices can work on at once.
     Result<std::size_t> prepare(std::size_t devices, Execution&) override {
         input_.parameters = request_.parameters;
         input_.sample = request_.sample;
         run_.emplace(input_);
-        if (Status status = run_->prepare(); !status.ok()) return status;
+        GPUTEXT_TRY(run_->prepare());
         return std::min<std::size_t>(devices, request_.parameters.replicas);
     }
     /// A part joins the training; the first to come may do all of it.
@@ -54,9 +51,9 @@ public:
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning vectors", 0);
-        Status status = append_all(file, run_->model().vectors, execution.stop());
-        if (status.ok()) status = append_all(file, run_->model().outputs, execution.stop());
-        return status;
+        GPUTEXT_TRY(append_all(file, run_->model().vectors, execution.stop()));
+        GPUTEXT_TRY(append_all(file, run_->model().outputs, execution.stop()));
+        return {};
     }
     Message reply(const JobReport& report) const override {
         const Training::Hub hub = run_->hub();

@@ -37,8 +37,8 @@ public:
     using JobOf::JobOf;
 
     Status read(JobFiles files, Execution& execution) override {
-        Status status = map_next(files, request_.dictionary_bytes, Trust::sealed, dictionary_);
-        return status.ok() ? words_.map(request_.words, files, execution.stop()) : status;
+        GPUTEXT_TRY(map_next(files, request_.dictionary_bytes, Trust::sealed, dictionary_));
+        return words_.map(request_.words, files, execution.stop());
     }
     Result<std::size_t> prepare(std::size_t devices, Execution&) override {
         const std::size_t count = words_.words().size();

@@ -20,14 +20,11 @@ public:
 
     Status read(JobFiles files, Execution& execution) override {
         const std::uint64_t pairs = request_.pairs;
-        Status status = vectors_.map(request_.vectors, files, execution.stop());
-        if (status.ok())
-            status = map_next(files, 2 * pairs + 1, Trust::sealed, begins_, pairs_.begins);
-        if (status.ok()) status = map_next(files, pairs, Trust::sealed, totals_, pairs_.totals);
-        if (status.ok())
-            status =
-                map_next(files, request_.masses, Trust::sealed_or_disk, masses_, pairs_.masses);
-        if (!status.ok()) return status;
+        GPUTEXT_TRY(vectors_.map(request_.vectors, files, execution.stop()));
+        GPUTEXT_TRY(map_next(files, 2 * pairs + 1, Trust::sealed, begins_, pairs_.begins));
+        GPUTEXT_TRY(map_next(files, pairs, Trust::sealed, totals_, pairs_.totals));
+        GPUTEXT_TRY(
+            map_next(files, request_.masses, Trust::sealed_or_disk, masses_, pairs_.masses));
         return check_text_pairs(pairs_, request_.vectors.rows, execution.stop());
     }
     Result<std::size_t> prepare(std::size_t devices, Execution&) override {

@@ -23,8 +23,7 @@ public:
         return request_.counted ? map_counts(files) : map_tokens(files);
     }
     Result<std::size_t> prepare(std::size_t devices, Execution& execution) override {
-        if (request_.counted)
-            if (Status status = collect(execution); !status.ok()) return status;
+        if (request_.counted) GPUTEXT_TRY(collect(execution));
         parts_.resize(std::clamp<std::uint64_t>(request_.count / kLeastPart, 1, devices));
         return parts_.size();
     }
@@ -57,10 +56,9 @@ public:
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning neighbours", 0);
-        Status status = append_all(file, answer_.begins, execution.stop());
-        if (status.ok()) status = append_all(file, answer_.similarities, execution.stop());
-        if (status.ok()) status = append_all(file, answer_.neighbours, execution.stop());
-        return status;
+        GPUTEXT_TRY(append_all(file, answer_.begins, execution.stop()));
+        GPUTEXT_TRY(append_all(file, answer_.similarities, execution.stop()));
+        return append_all(file, answer_.neighbours, execution.stop());
     }
     Message reply(const JobReport& report) const override {
         return KnnReply{report, request_.shape.words, answer_.neighbours.size(), 0, 0};
@@ -68,19 +66,14 @@ public:
 
 private:
     Status map_tokens(JobFiles files) {
-        Status status =
-            map_next(files, request_.count, Trust::sealed_or_disk, first_, tokens_.words);
-        if (status.ok())
-            status =
-                map_next(files, request_.count, Trust::sealed_or_disk, second_, tokens_.positions);
-        return status;
+        const std::uint64_t count = request_.count;
+        GPUTEXT_TRY(map_next(files, count, Trust::sealed_or_disk, first_, tokens_.words));
+        return map_next(files, count, Trust::sealed_or_disk, second_, tokens_.positions);
     }
 
     Status map_counts(JobFiles files) {
-        Status status = map_next(files, request_.count, Trust::sealed_or_disk, first_, triples_);
-        if (status.ok())
-            status = map_next(files, request_.shape.words, Trust::sealed, second_, order_);
-        return status;
+        GPUTEXT_TRY(map_next(files, request_.count, Trust::sealed_or_disk, first_, triples_));
+        return map_next(files, request_.shape.words, Trust::sealed, second_, order_);
     }
 
     Status collect(Execution& execution) {

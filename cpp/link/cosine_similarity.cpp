@@ -3,10 +3,10 @@
 namespace gputext {
 
 Status CosineSimilarityRequest::pack(Packed& packed, Stop stop) const {
-    Status status = packed.files.add(query, packed.message.query, stop);
-    if (status.ok()) status = packed.files.add(items, packed.message.items, stop);
+    GPUTEXT_TRY(packed.files.add(query, packed.message.query, stop));
+    GPUTEXT_TRY(packed.files.add(items, packed.message.items, stop));
     packed.expected.rows = packed.message.items.rows;
-    return status;
+    return {};
 }
 
 }  // namespace gputext

@@ -32,7 +32,7 @@ Status append(MemoryFile& file, std::span<const std::uint8_t> bytes, Stop stop) 
     while (!bytes.empty()) {
         if (stop()) return Status::cancelled();
         const auto part = bytes.first(std::min(kLookEvery, bytes.size()));
-        if (Status status = file.append(part); !status.ok()) return status;
+        GPUTEXT_TRY(file.append(part));
         bytes = bytes.subspan(part.size());
     }
     return stop() ? Status::cancelled() : Status();
@@ -79,10 +79,10 @@ Status check_word_begins(std::span<const std::uint64_t> begins, std::uint64_t by
 
 Status RequestFiles::add_copy(std::span<const std::uint8_t> bytes, Stop stop) {
     MemoryFile& copy = copies_.emplace_back();
-    Status status = append(copy, bytes, stop);
-    if (status.ok()) status = copy.seal();
-    if (status.ok()) add(copy.descriptor());
-    return status;
+    GPUTEXT_TRY(append(copy, bytes, stop));
+    GPUTEXT_TRY(copy.seal());
+    add(copy.descriptor());
+    return {};
 }
 
 Status RequestFiles::add_or_copy(int given, std::span<const std::uint8_t> bytes, Stop stop) {
@@ -97,34 +97,34 @@ Status RequestFiles::add(const VectorFiles& files, MatrixShape& shape, Stop stop
     shape = shape_of(vectors);
     const std::span elements(static_cast<const std::uint8_t*>(vectors.elements),
                              shape.stored * element_size(shape.element));
-    Status status = add_or_copy(files.elements, elements, stop);
-    if (!status.ok() || !shape.sparse) return status;
-    status = add_or_copy(files.columns, bytes_of(vectors.columns), stop);
-    return status.ok() ? add_copy(vectors.row_begins, stop) : status;
+    GPUTEXT_TRY(add_or_copy(files.elements, elements, stop));
+    if (!shape.sparse) return {};
+    GPUTEXT_TRY(add_or_copy(files.columns, bytes_of(vectors.columns), stop));
+    return add_copy(vectors.row_begins, stop);
 }
 
 Status RequestFiles::add(const WordFiles& files, WordsShape& shape, Stop stop) {
     const Words& words = files.words;
     if (words.size() >= UINT32_MAX) return too_many("words");
     shape = {static_cast<std::uint32_t>(words.size()), words.byte_count()};
-    Status status = add_or_copy(files.bytes, std::span(words.bytes, shape.bytes), stop);
+    GPUTEXT_TRY(add_or_copy(files.bytes, std::span(words.bytes, shape.bytes), stop));
     const std::uint64_t none = 0;
     const std::span begins(words.size() == 0 ? &none : words.begins, words.size() + 1);
-    return status.ok() ? add_or_copy(files.begins, bytes_of(begins), stop) : status;
+    return add_or_copy(files.begins, bytes_of(begins), stop);
 }
 
 Status RequestFiles::add(const VectorFiles& queries, const VectorFiles& items, const RowKeys& keys,
                          SearchShape& shape, Stop stop) {
     shape.has_keys = !keys.queries.empty() || !keys.items.empty();
-    Status status = add(queries, shape.queries, stop);
-    if (status.ok()) status = add(items, shape.items, stop);
-    if (!status.ok() || !shape.has_keys) return status;
+    GPUTEXT_TRY(add(queries, shape.queries, stop));
+    GPUTEXT_TRY(add(items, shape.items, stop));
+    if (!shape.has_keys) return {};
     MemoryFile& copy = copies_.emplace_back();
-    status = append(copy, bytes_of(keys.queries), stop);
-    if (status.ok()) status = append(copy, bytes_of(keys.items), stop);
-    if (status.ok()) status = copy.seal();
-    if (status.ok()) add(copy.descriptor());
-    return status;
+    GPUTEXT_TRY(append(copy, bytes_of(keys.queries), stop));
+    GPUTEXT_TRY(append(copy, bytes_of(keys.items), stop));
+    GPUTEXT_TRY(copy.seal());
+    add(copy.descriptor());
+    return {};
 }
 
 }  // namespace gputext

@@ -19,8 +19,8 @@ Status NearDuplicatesRequest::pack(Packed& packed, Stop stop) const {
             static_cast<std::uint8_t>(characters.of(static_cast<std::uint8_t>(byte)));
     packed.expected.documents = message.documents;
     packed.files.add(bytes_descriptor);
-    Status status = packed.files.add_copy(extents, stop);
-    if (!status.ok() || !message.has_signatures) return status;
+    GPUTEXT_TRY(packed.files.add_copy(extents, stop));
+    if (!message.has_signatures) return {};
     const auto letters = pack_signatures(signatures, stop);
     message.signature_bytes = letters.size();
     return packed.files.add_copy(letters, stop);

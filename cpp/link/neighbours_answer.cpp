@@ -49,8 +49,7 @@ Result<Neighbours> unpack_neighbours(std::span<const std::uint8_t> file, std::ui
         !copy(answer.distances, layout->distances_begin, neighbours) ||
         !copy(answer.items, layout->items_begin, neighbours))
         return Status::cancelled();
-    if (Status status = check_row_begins(answer.begins, neighbours, stop); !status.ok())
-        return status;
+    GPUTEXT_TRY(check_row_begins(answer.begins, neighbours, stop));
     for (std::uint64_t i = 0; i < neighbours; ++i) {
         if (i % kLookEvery == 0 && stop()) return Status::cancelled();
         if (answer.items[i] >= items) return broken("a neighbour that is no item");

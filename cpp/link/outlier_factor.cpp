@@ -4,9 +4,9 @@ namespace gputext {
 
 Status OutlierFactorRequest::pack(Packed& packed, Stop stop) const {
     packed.message.parameters = parameters;
-    Status status = packed.files.add(items, packed.message.items, stop);
+    GPUTEXT_TRY(packed.files.add(items, packed.message.items, stop));
     packed.expected.rows = packed.message.items.rows;
-    return status;
+    return {};
 }
 
 }  // namespace gputext

@@ -12,12 +12,11 @@ Status SequenceProbabilityRequest::pack(Packed& packed, Stop stop) const {
     packed.expected.sequences = message.sequences;
     packed.expected.tokens = message.tokens;
     RequestFiles& files = packed.files;
-    Status status = files.add(model_files(model.vectors, elements), message.vectors, stop);
-    if (status.ok())
-        status = files.add(model_files(model.outputs, output_elements), message.outputs, stop);
-    if (status.ok()) status = files.add_copy(sequences.begins, stop);
+    GPUTEXT_TRY(files.add(model_files(model.vectors, elements), message.vectors, stop));
+    GPUTEXT_TRY(files.add(model_files(model.outputs, output_elements), message.outputs, stop));
+    GPUTEXT_TRY(files.add_copy(sequences.begins, stop));
     files.add(tokens);
-    return status;
+    return {};
 }
 
 Result<std::uint64_t> SequenceProbabilityAnswer::file_size() const {

@@ -6,10 +6,10 @@ Status TermKnnRequest::pack(Packed& packed, Stop stop) const {
     SubmitTermKnn& message = packed.message;
     message.terms = terms;
     message.parameters = parameters;
-    Status status = packed.files.add(queries, items, keys, message.search, stop);
+    GPUTEXT_TRY(packed.files.add(queries, items, keys, message.search, stop));
     packed.expected.queries = message.search.queries.rows;
     packed.expected.items = message.search.items.rows;
-    return status;
+    return {};
 }
 
 }  // namespace gputext

@@ -7,9 +7,9 @@ namespace gputext {
 
 Status TrieBuildRequest::pack(Packed& packed, Stop stop) const {
     packed.message.structure = structure;
-    Status status = packed.files.add(words, packed.message.words, stop);
+    GPUTEXT_TRY(packed.files.add(words, packed.message.words, stop));
     packed.expected.words = packed.message.words.words;
-    return status;
+    return {};
 }
 
 Result<std::uint64_t> TrieBuildAnswer::file_size() const {

@@ -20,9 +20,9 @@ Status Word2VecRequest::pack(Packed& packed, Stop stop) const {
     packed.expected.dimensions = parameters.dimensions;
     packed.files.add(words);
     packed.files.add(positions);
-    Status status = packed.files.add_copy(counts, stop);
+    GPUTEXT_TRY(packed.files.add_copy(counts, stop));
     if (known_words > 0) packed.files.add(known);
-    return status;
+    return {};
 }
 
 Result<std::uint64_t> Word2VecAnswer::file_size() const {

@@ -10,11 +10,11 @@ namespace gputext {
 
 Status WordLookupRequest::pack(Packed& packed, Stop stop) const {
     packed.message.dictionary_bytes = dictionary.size();
-    Status status = packed.files.add_copy(dictionary, stop);
-    if (status.ok()) status = packed.files.add(words, packed.message.words, stop);
+    GPUTEXT_TRY(packed.files.add_copy(dictionary, stop));
+    GPUTEXT_TRY(packed.files.add(words, packed.message.words, stop));
     packed.expected.words = packed.message.words.words;
     packed.expected.dictionary_words = dictionary_words;
-    return status;
+    return {};
 }
 
 Result<std::uint64_t> WordLookupAnswer::file_size() const {

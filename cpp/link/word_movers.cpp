@@ -9,11 +9,11 @@ Status WordMoversRequest::pack(Packed& packed, Stop stop) const {
     message.masses = pairs.masses.size();
     message.parameters = parameters;
     packed.expected.rows = message.pairs;
-    Status status = packed.files.add(model_files(vectors, elements), message.vectors, stop);
-    if (status.ok()) status = packed.files.add_copy(pairs.begins, stop);
-    if (status.ok()) status = packed.files.add_copy(pairs.totals, stop);
+    GPUTEXT_TRY(packed.files.add(model_files(vectors, elements), message.vectors, stop));
+    GPUTEXT_TRY(packed.files.add_copy(pairs.begins, stop));
+    GPUTEXT_TRY(packed.files.add_copy(pairs.totals, stop));
     packed.files.add(masses);
-    return status;
+    return {};
 }
 
 }  // namespace gputext

@@ -1,4 +1,4 @@
-// cpp/daemon/operator_job.hpp - jobs of gputextd: one class for each operator
+// cpp/daemon/operator_job.hpp - interface of gputextd's jobs, one class for each operator
 //
 // A job goes from the request's files to the reply's file. What is the same for all, the device,
 // its memory, faults, retries, errors, is in cpp/daemon/device_workers.hpp.
@@ -13,7 +13,6 @@
 #include "cpp/base/status.hpp"
 #include "cpp/daemon/device.hpp"
 #include "cpp/link/file_descriptor.hpp"
-#include "cpp/link/mapped_file.hpp"
 #include "cpp/link/memory_file.hpp"
 #include "cpp/link/protocol.hpp"
 
@@ -54,23 +53,8 @@ public:
 /// The job that a message submits, or null.
 std::unique_ptr<OperatorJob> operator_job(const Message& message);
 
-// The kinds.
-std::unique_ptr<OperatorJob> near_duplicates_job(const SubmitNearDuplicates& request);
-std::unique_ptr<OperatorJob> neighbours_job(const SubmitNeighbours& request);
-std::unique_ptr<OperatorJob> term_knn_job(const SubmitTermNeighbours& request);
-std::unique_ptr<OperatorJob> outlier_factor_job(const SubmitOutliers& request);
-std::unique_ptr<OperatorJob> similarities_job(const SubmitSimilarities& request);
-std::unique_ptr<OperatorJob> word_similarity_job(const SubmitWordSimilarity& request);
-std::unique_ptr<OperatorJob> word_lookup_job(const SubmitWordLookup& request);
-std::unique_ptr<OperatorJob> trie_build_job(const SubmitTrieBuild& request);
-std::unique_ptr<OperatorJob> word2vec_job(const SubmitTraining& request);
-std::unique_ptr<OperatorJob> word_movers_job(const SubmitWordMovers& request);
-std::unique_ptr<OperatorJob> sequence_probability_job(const SubmitSequenceProbabilities& request);
-
-/// For read(): maps one file.
-Status map_file(const FileDescriptor& from, std::uint64_t size, Trust trust, MappedFile& mapped);
-
-/// For write().
-Status append_array(MemoryFile& file, const void* data, std::size_t bytes);
+/// The job of one operator; cpp/daemon/job_of.hpp has what a new one needs.
+template <class Submit>
+std::unique_ptr<OperatorJob> new_job(const Submit& request);
 
 }  // namespace gputext

@@ -1,68 +1,43 @@
-#include "cpp/daemon/operator_job.hpp"
-#include "cpp/daemon/vector_files.hpp"
+#include "cpp/daemon/job_files.hpp"
+#include "cpp/daemon/job_of.hpp"
 #include "cpp/embeddings/sequence_probability.hpp"
 
 namespace gputext {
-namespace {
 
-WordVectors words_of(const MappedMatrix& matrix) {
-    const Vectors& vectors = matrix.vectors();
-    return {static_cast<const float*>(vectors.elements), vectors.rows, vectors.dimensions};
-}
-
-class SequenceProbabilityJob : public OperatorJob {
+template <>
+class Job<SubmitSequenceProbability> : public JobOf<SubmitSequenceProbability> {
 public:
-    explicit SequenceProbabilityJob(const SubmitSequenceProbabilities& request)
-        : request_(request) {}
+    using JobOf::JobOf;
 
-    const char* operation() const override { return "sequence_probability"; }
-    std::uint16_t request_type() const override { return SubmitSequenceProbabilities::type; }
-    const JobLimits& limits() const override { return request_; }
-    std::uint64_t rows() const override { return request_.sequences; }
-    std::uint64_t bytes() const override {
-        return request_.vectors.bytes() + request_.outputs.bytes() +
-               request_.tokens * sizeof(std::uint32_t);
-    }
-
-    Status read(std::span<const FileDescriptor> files, Execution& execution) override {
-        Status status = vectors_.map(request_.vectors, files, execution.stop());
-        if (status.ok()) status = outputs_.map(request_.outputs, files, execution.stop());
-        const std::size_t begins = std::size_t{request_.sequences} + 1;
-        if (status.ok())
-            status = map_file(files[0], begins * sizeof(std::uint64_t), Trust::sealed, begins_);
-        if (status.ok())
-            status = map_file(files[1], request_.tokens * sizeof(std::uint32_t),
-                              Trust::sealed_or_disk, tokens_);
-        if (!status.ok()) return status;
-        sequences_ = {begins_.array<std::uint64_t>(0, begins),
-                      tokens_.array<std::uint32_t>(0, request_.tokens)};
+    Status read(JobFiles files, Execution& execution) override {
+        GPUTEXT_TRY(vectors_.map(request_.vectors, files, execution.stop()));
+        GPUTEXT_TRY(outputs_.map(request_.outputs, files, execution.stop()));
+        GPUTEXT_TRY(map_next(files, std::uint64_t{request_.sequences} + 1, Trust::sealed, begins_,
+                             sequences_.begins));
+        GPUTEXT_TRY(
+            map_next(files, request_.tokens, Trust::sealed_or_disk, tokens_, sequences_.tokens));
         return check_sequences(sequences_, request_.vectors.rows, execution.stop());
     }
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
-        return device.sequence_probabilities({words_of(vectors_), words_of(outputs_)}, sequences_,
+        return device.sequence_probabilities({vectors_.words(), outputs_.words()}, sequences_,
                                              memory, execution, answer_);
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning rows", 0);
-        Status status = append_all(file, answer_.sequences, execution.stop());
-        return status.ok() ? append_all(file, answer_.tokens, execution.stop()) : status;
+        GPUTEXT_TRY(append_all(file, answer_.sequences, execution.stop()));
+        return append_all(file, answer_.tokens, execution.stop());
     }
     Message reply(const JobReport& report) const override {
-        return SequenceProbabilitiesReply{report, request_.sequences, request_.tokens};
+        return SequenceProbabilityReply{report, request_.sequences, request_.tokens};
     }
 
 private:
-    const SubmitSequenceProbabilities request_;
     MappedMatrix vectors_, outputs_;
     MappedFile begins_, tokens_;
     TokenSequences sequences_;
     SequenceProbabilities answer_;
 };
 
-}  // namespace
-
-std::unique_ptr<OperatorJob> sequence_probability_job(const SubmitSequenceProbabilities& request) {
-    return std::make_unique<SequenceProbabilityJob>(request);
-}
+template std::unique_ptr<OperatorJob> new_job(const SubmitSequenceProbability& request);
 
 }  // namespace gputext

@@ -4,8 +4,8 @@
 
 #include "cpp/base/memory_budget.hpp"
 #include "cpp/base/row_range.hpp"
-#include "cpp/daemon/operator_job.hpp"
-#include "cpp/daemon/vector_files.hpp"
+#include "cpp/daemon/job_files.hpp"
+#include "cpp/daemon/job_of.hpp"
 #include "cpp/knn/merge_neighbours.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/terms/tfidf.hpp"
@@ -34,31 +34,20 @@ private:
     RowRange rows_;
 };
 
-class TermKnnJob : public OperatorJob {
+}  // namespace
+
+template <>
+class Job<SubmitTermKnn> : public JobOf<SubmitTermKnn> {
 public:
-    explicit TermKnnJob(const SubmitTermNeighbours& request) : request_(request) {
-        parameters_.k = request.k;
-        parameters_.radius = request.radius;
-        parameters_.memory_limit = request.host_memory_limit;
-    }
+    explicit Job(const SubmitTermKnn& request) : JobOf(request), parameters_(request.parameters) {}
 
-    const char* operation() const override { return "term_knn"; }
-    std::uint16_t request_type() const override { return SubmitTermNeighbours::type; }
-    const JobLimits& limits() const override { return request_; }
-    std::uint64_t rows() const override {
-        return std::uint64_t{request_.queries.rows} + request_.items.rows;
-    }
-    std::uint64_t bytes() const override {
-        return request_.queries.bytes() + request_.items.bytes();
-    }
-
-    Status read(std::span<const FileDescriptor> files, Execution& execution) override {
-        return search_.map(request_, files, execution.stop());
+    Status read(JobFiles files, Execution& execution) override {
+        return search_.map(request_.search, files, execution.stop());
     }
     Result<std::size_t> prepare(std::size_t devices, Execution& execution) override {
-        if (Status status = weigh_terms(execution); !status.ok()) return status;
-        share_out(std::clamp<std::size_t>(request_.items.stored / kLeastPart, 1, devices));
-        parameters_.answer_limit = request_.host_memory_limit / answers_.size();
+        GPUTEXT_TRY(weigh_terms(execution));
+        share_out(std::clamp<std::size_t>(request_.search.items.stored / kLeastPart, 1, devices));
+        parameters_.answer_limit = parameters_.memory_limit / answers_.size();
         return answers_.size();
     }
     Status run(std::size_t part, Device& device, std::uint64_t memory,
@@ -76,7 +65,7 @@ public:
         }
         std::vector<std::uint32_t> firsts;
         for (const ItemPart& part : parts_) firsts.push_back(part.first());
-        if (Status status = check_memory(); !status.ok()) return status;
+        GPUTEXT_TRY(check_memory());
         return merge_neighbours(answers_, firsts, parameters_.k, execution, answer_);
     }
     Status write(MemoryFile& file, Execution& execution) override {
@@ -84,8 +73,8 @@ public:
         return append_neighbours(file, answer_, execution.stop());
     }
     Message reply(const JobReport& report) const override {
-        return KnnReply{report, request_.queries.rows, answer_.items.size(), answer_.rescored,
-                        answer_.escalated};
+        return KnnReply{report, request_.search.queries.rows, answer_.items.size(),
+                        answer_.rescored, answer_.escalated};
     }
 
 private:
@@ -95,8 +84,7 @@ private:
             return largest.status();
         const auto frequencies = document_frequencies(items, execution);
         if (!frequencies.ok()) return frequencies.status();
-        factors_ = term_factors({request_.weighting, request_.min_document_frequency}, *frequencies,
-                                items.rows);
+        factors_ = term_factors(request_.terms, *frequencies, items.rows);
         return {};
     }
 
@@ -104,12 +92,12 @@ private:
     Status check_memory() const {
         std::uint64_t found = 0;
         for (const Neighbours& part : answers_) found += part.items.size();
-        const std::uint64_t rows = request_.queries.rows;
+        const std::uint64_t rows = request_.search.queries.rows;
         const std::uint64_t merged =
             parameters_.k < found / std::max<std::uint64_t>(rows, 1) ? rows * parameters_.k : found;
         const std::uint64_t bytes = kBytesOfNeighbour / 2 * found + kBytesOfNeighbour * merged;
-        if (bytes <= request_.host_memory_limit) return {};
-        return over_memory_limit("the neighbours", bytes, request_.host_memory_limit);
+        if (bytes <= parameters_.memory_limit) return {};
+        return over_memory_limit("the neighbours", bytes, parameters_.memory_limit);
     }
 
     /// By elements: what a device does follows from them, and not from the number of items.
@@ -128,7 +116,6 @@ private:
         }
     }
 
-    const SubmitTermNeighbours request_;
     TermKnnParameters parameters_;
     MappedSearch search_;
     std::vector<double> factors_;
@@ -137,10 +124,6 @@ private:
     Neighbours answer_;
 };
 
-}  // namespace
-
-std::unique_ptr<OperatorJob> term_knn_job(const SubmitTermNeighbours& request) {
-    return std::make_unique<TermKnnJob>(request);
-}
+template std::unique_ptr<OperatorJob> new_job(const SubmitTermKnn& request);
 
 }  // namespace gputext

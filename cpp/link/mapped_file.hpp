@@ -2,11 +2,14 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "cpp/base/status.hpp"
+#include "cpp/base/stoppable.hpp"
 
 namespace gputext {
 
@@ -44,5 +47,15 @@ private:
     const std::uint8_t* data_ = nullptr;
     std::size_t size_ = 0;
 };
+
+/// Copies an array out of the file; false when it was told to stop.
+template <class T>
+bool copy_array(const MappedFile& file, std::size_t begin, std::size_t count, std::vector<T>& to,
+                Stop stop) {
+    if (!stoppable_assign(to, count, T{}, stop)) return false;
+    const auto from = file.array<T>(begin, count);
+    std::copy(from.begin(), from.end(), to.begin());
+    return true;
+}
 
 }  // namespace gputext

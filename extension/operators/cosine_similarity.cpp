@@ -70,7 +70,7 @@ public:
     }
     Status submit(DaemonConnection& connection, Stop stop) override {
         return connection.submit(
-            SimilaritiesRequest{query.files(), items.files(), gpu_memory_limit(), -1}, stop);
+            CosineSimilarityRequest{query.files(), items.files(), {gpu_memory_limit(), -1}}, stop);
     }
 };
 

@@ -110,7 +110,7 @@ Status VectorKnnComputation::submit(DaemonConnection& connection, Stop stop) {
     request.queries = query_files();
     request.items = rows_.items.files();
     request.keys = keys();
-    request.device_memory_limit = gpu_memory_limit();
+    request.limits.device_memory_limit = gpu_memory_limit();
     return connection.submit(request, stop);
 }
 
@@ -135,7 +135,7 @@ Status TermKnnComputation::submit(DaemonConnection& connection, Stop stop) {
     request.queries = query_files();
     request.items = rows_.items.files();
     request.keys = keys();
-    request.device_memory_limit = gpu_memory_limit();
+    request.limits.device_memory_limit = gpu_memory_limit();
     return connection.submit(request, stop);
 }
 

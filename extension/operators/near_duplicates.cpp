@@ -126,7 +126,7 @@ Status NearDuplicatesComputation::compute(Execution& execution) {
 Status NearDuplicatesComputation::submit(DaemonConnection& connection, Stop stop) {
     NearDuplicatesRequest request;
     request.parameters = arguments_.parameters;
-    request.device_memory_limit = gpu_memory_limit();
+    request.limits.device_memory_limit = gpu_memory_limit();
     request.bytes_descriptor = bytes_file_.get();
     request.bytes_size = rows.bytes.size();
     request.extents = rows.extents;

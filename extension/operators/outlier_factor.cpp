@@ -38,7 +38,7 @@ public:
     void prepare_for_device() override { items.share(); }
     Status submit(DaemonConnection& connection, Stop stop) override {
         return connection.submit(
-            OutlierFactorRequest{parameters_, items.files(), gpu_memory_limit(), -1}, stop);
+            OutlierFactorRequest{parameters_, items.files(), {gpu_memory_limit(), -1}}, stop);
     }
 
 private:

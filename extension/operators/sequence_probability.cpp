@@ -169,11 +169,11 @@ public:
         request.output_elements = outputs_.get();
         request.sequences = sequences.view();
         request.tokens = tokens_.get();
-        request.device_memory_limit = gpu_memory_limit();
+        request.limits.device_memory_limit = gpu_memory_limit();
         return connection.submit(request, stop);
     }
     Status take(const DaemonEvent& event, Stop stop) override {
-        return keep(std::get<SequenceProbabilitiesAnswer>(event).read(stop));
+        return keep(std::get<SequenceProbabilityAnswer>(event).read(stop));
     }
 
 private:

@@ -63,7 +63,7 @@ Status WordSearch::submit(DaemonConnection& connection, Stop stop) {
     request.second = positions_file_.get();
     request.weighting = weighting_;
     request.parameters = parameters_;
-    request.device_memory_limit = gpu_memory_limit();
+    request.limits.device_memory_limit = gpu_memory_limit();
     return connection.submit(request, stop);
 }
 
@@ -97,7 +97,7 @@ Status CountedSearch::submit(DaemonConnection& connection, Stop stop) {
     request.order = order_;
     request.weighting = weighting_;
     request.parameters = parameters_;
-    request.device_memory_limit = gpu_memory_limit();
+    request.limits.device_memory_limit = gpu_memory_limit();
     return connection.submit(request, stop);
 }
 

@@ -21,12 +21,12 @@ Status TrieBuild::submit(DaemonConnection& connection, Stop stop) {
     TrieBuildRequest request;
     request.structure = structure_;
     request.words.words = words_.words();
-    request.device_memory_limit = gpu_memory_limit();
+    request.limits.device_memory_limit = gpu_memory_limit();
     return connection.submit(request, stop);
 }
 
 Status TrieBuild::take(const DaemonEvent& answer, Stop stop) {
-    auto read = std::get<TrieImageAnswer>(answer).read(stop);
+    auto read = std::get<TrieBuildAnswer>(answer).read(stop);
     if (!read.ok()) return read.status();
     image = std::move(*read);
     return {};

@@ -28,7 +28,7 @@ void WordTraining::prepare_for_device() {
 }
 
 Status WordTraining::submit(DaemonConnection& connection, Stop stop) {
-    TrainingRequest request;
+    Word2VecRequest request;
     request.parameters = parameters_;
     request.sample = sample_;
     request.tokens = words_.tokens.size();
@@ -38,12 +38,12 @@ Status WordTraining::submit(DaemonConnection& connection, Stop stop) {
     request.known_words = words_.known_words();
     request.known = known_file_.get();
     request.host_memory_limit = host_memory_limit();
-    request.device_memory_limit = gpu_memory_limit();
+    request.limits.device_memory_limit = gpu_memory_limit();
     return connection.submit(request, stop);
 }
 
 Status WordTraining::take(const DaemonEvent& event, Stop stop) {
-    const auto& answer = std::get<TrainingAnswer>(event);
+    const auto& answer = std::get<Word2VecAnswer>(event);
     auto read = answer.read(stop);
     if (!read.ok()) return read.status();
     model = std::move(*read);

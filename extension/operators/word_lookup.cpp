@@ -19,12 +19,12 @@ Status WordLookup::submit(DaemonConnection& connection, Stop stop) {
     request.dictionary = image_;
     request.dictionary_words = trie_.stats().words;
     request.words = words_.files();
-    request.device_memory_limit = gpu_memory_limit();
+    request.limits.device_memory_limit = gpu_memory_limit();
     return connection.submit(request, stop);
 }
 
 Status WordLookup::take(const DaemonEvent& answer, Stop stop) {
-    auto read = std::get<WordCodesAnswer>(answer).read(stop);
+    auto read = std::get<WordLookupAnswer>(answer).read(stop);
     if (!read.ok()) return read.status();
     codes = std::move(*read);
     return {};

@@ -188,7 +188,7 @@ public:
         request.elements = elements_.get();
         request.pairs = pairs.view();
         request.masses = masses_.get();
-        request.device_memory_limit = gpu_memory_limit();
+        request.limits.device_memory_limit = gpu_memory_limit();
         return connection.submit(request, stop);
     }
     Status take(const DaemonEvent& event, Stop stop) override {

@@ -181,14 +181,14 @@ TEST_F(Gputextd, SaysWhichDevicesThereAreAndUsesTheOneAskedFor) {
     EXPECT_EQ(list->devices[2].memory, std::uint64_t{1} << 30);
     EXPECT_EQ(list->why_none, "");
     for (const std::int32_t device : {2, 0, 1}) {
-        small_.request().device = device;
+        small_.request().limits.device = device;
         ASSERT_TRUE(connection->submit(small_.request()).ok());
         const auto answer = next<NearDuplicatesAnswer>(*connection);
         ASSERT_TRUE(answer.ok());
-        EXPECT_EQ(answer->summary.device, device);
-        EXPECT_EQ(answer->summary.device_name, "fake device " + std::to_string(device));
+        EXPECT_EQ(answer->summary.report.device, device);
+        EXPECT_EQ(answer->summary.report.device_name, "fake device " + std::to_string(device));
     }
-    small_.request().device = 3;
+    small_.request().limits.device = 3;
     ASSERT_TRUE(connection->submit(small_.request()).ok());
     EXPECT_EQ(next<NearDuplicatesAnswer>(*connection).status().code(), ErrorCode::invalid_argument);
 }
@@ -245,7 +245,7 @@ TEST_F(Gputextd, ReportsProgressActivityAndCounters) {
 
     const auto answer = next<NearDuplicatesAnswer>(*client);
     ASSERT_TRUE(answer.ok());
-    const auto& phases = answer->summary.phases;
+    const auto& phases = answer->summary.report.phases;
     ASSERT_GE(phases.size(), 3u);
     EXPECT_EQ(phases[0].name, "being slow");
     EXPECT_GE(phases[0].seconds, 0.69);
@@ -356,7 +356,7 @@ TEST_F(Gputextd, ServesAHundredClientsAtOnce) {
     for (int i = 99; i >= 0; --i) {
         const auto reply = next<NearDuplicatesAnswer>(*clients[i]);
         ASSERT_TRUE(reply.ok()) << reply.status().message();
-        used.insert(reply->summary.device);
+        used.insert(reply->summary.report.device);
         ASSERT_EQ(rows(*reply->read()), works[i]->expected());
     }
     EXPECT_EQ(used.size(), list->devices.size());
@@ -391,7 +391,7 @@ TEST_F(Gputextd, RetriesWithLessMemory) {
     const auto connection = connect();
     auto reply = answer_with_fault(*connection, "in_job:out_of_memory:2");
     ASSERT_TRUE(reply.ok()) << reply.status().message();
-    EXPECT_EQ(reply->summary.retries, 2u);
+    EXPECT_EQ(reply->summary.report.retries, 2u);
     EXPECT_EQ(rows(*reply->read()), small_.expected());
     reply = answer_with_fault(*connection, "in_job:out_of_memory:100");
     EXPECT_EQ(reply.status().code(), ErrorCode::out_of_memory);
@@ -417,7 +417,7 @@ TEST_F(Gputextd, EndsWhenADeviceIsLostAndAllHaveAnswers) {
     start();
     const auto loser = connect();
     const auto waiting = connect();
-    small_.request().device = 0;
+    small_.request().limits.device = 0;
     ASSERT_TRUE(loser->inject_fault("before_job:slow:300").ok());
     ASSERT_TRUE(loser->inject_fault("in_job:device_lost").ok());
     ASSERT_TRUE(loser->submit(small_.request()).ok());

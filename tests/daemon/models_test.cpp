@@ -56,7 +56,7 @@ protected:
         EXPECT_TRUE(sent.ok()) << sent.message();
         const auto reply = next<Answer>(*connection_);
         if (!reply.ok()) return Read(reply.status());
-        const std::string& names = reply->summary.device_name;
+        const std::string& names = reply->summary.report.device_name;
         devices_ = 1 + std::count(names.begin(), names.end(), ',');
         return reply->read();
     }
@@ -120,7 +120,7 @@ TEST_P(GputextdModels, KnowsSequencesAsTheCpuDoes) {
         request.output_elements = more.descriptor();
         request.sequences = made.view();
         request.tokens = tokens.descriptor();
-        const auto found = answer<SequenceProbabilitiesAnswer>(request);
+        const auto found = answer<SequenceProbabilityAnswer>(request);
         ASSERT_TRUE(found.ok()) << found.status().message();
         Execution execution(2);
         const auto expected =
@@ -160,7 +160,7 @@ TEST_P(GputextdModels, RefusesWhatIsNone) {
         request.elements = request.output_elements = elements.descriptor();
         request.sequences = {begins, tokens};
         request.tokens = file.descriptor();
-        return answer<SequenceProbabilitiesAnswer>(request).status().code();
+        return answer<SequenceProbabilityAnswer>(request).status().code();
     };
     EXPECT_EQ(code_of_tokens({3, 9}), ErrorCode::ok);
     EXPECT_EQ(code_of_tokens({3, 10}), ErrorCode::invalid_argument);

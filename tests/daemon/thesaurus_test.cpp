@@ -46,7 +46,7 @@ protected:
         EXPECT_TRUE(sent.ok()) << sent.message();
         const auto reply = next<KnnAnswer>(*connection_);
         if (!reply.ok()) return reply.status();
-        const std::string& names = reply->summary.device_name;
+        const std::string& names = reply->summary.report.device_name;
         devices_ = 1 + std::count(names.begin(), names.end(), ',');
         return reply->read();
     }

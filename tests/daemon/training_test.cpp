@@ -53,8 +53,8 @@ protected:
         return parameters;
     }
 
-    TrainingRequest request_of(const TrainingParameters& parameters) const {
-        TrainingRequest request;
+    Word2VecRequest request_of(const TrainingParameters& parameters) const {
+        Word2VecRequest request;
         request.parameters = parameters;
         request.sample = 0.01;
         request.tokens = corpus_.words.size();
@@ -65,20 +65,20 @@ protected:
         return request;
     }
 
-    Result<TrainingModel> answer(const TrainingRequest& request) {
+    Result<TrainingModel> answer(const Word2VecRequest& request) {
         const Status sent = connection_->submit(request);
         EXPECT_TRUE(sent.ok()) << sent.message();
-        const auto reply = next<TrainingAnswer>(*connection_);
+        const auto reply = next<Word2VecAnswer>(*connection_);
         if (!reply.ok()) return reply.status();
-        const std::string& names = reply->summary.device_name;
+        const std::string& names = reply->summary.report.device_name;
         devices_ = 1 + std::count(names.begin(), names.end(), ',');
         summary_ = reply->summary;
         return reply->read();
     }
-    ErrorCode code(const TrainingRequest& request) { return answer(request).status().code(); }
+    ErrorCode code(const Word2VecRequest& request) { return answer(request).status().code(); }
 
     /// That of a session's own threads.
-    void expect_as_on_cpu(const TrainingRequest& request, std::span<const float> known = {}) {
+    void expect_as_on_cpu(const Word2VecRequest& request, std::span<const float> known = {}) {
         TrainingRun run(
             {request.parameters, request.sample, corpus_.view(), corpus_.counts, known});
         Execution execution(2);
@@ -107,7 +107,7 @@ protected:
     const Corpus corpus_{random_, 5000, 100};
     const FiledNumbers<std::uint32_t> words_{corpus_.words}, positions_{corpus_.positions};
     std::ptrdiff_t devices_ = 0;
-    TrainingReply summary_;
+    Word2VecReply summary_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Fake, GputextdTraining, ::testing::Values(1, 2, 4));
@@ -136,10 +136,10 @@ TEST_P(GputextdTraining, IsSharedByDevices) {
         parameters.average_every = 200;
         // The first device is late, so that the others have begun.
         ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
-        TrainingRequest request = request_of(parameters);
+        Word2VecRequest request = request_of(parameters);
         ASSERT_NO_FATAL_FAILURE(expect_as_on_cpu(request));
         EXPECT_EQ(devices_, std::min<std::ptrdiff_t>(GetParam(), replicas));
-        request.device = GetParam() - 1;
+        request.limits.device = GetParam() - 1;
         ASSERT_NO_FATAL_FAILURE(expect_as_on_cpu(request));
         EXPECT_EQ(devices_, 1);
     }
@@ -150,16 +150,16 @@ TEST_P(GputextdTraining, GoesOnFromKnownVectors) {
     for (int i = 0; i < 2 * 40 * 12; ++i)
         known.push_back(static_cast<float>(random_.below(1000)) / 1000 - 0.5f);
     const FiledNumbers file(known);
-    TrainingRequest request = request_of(little());
+    Word2VecRequest request = request_of(little());
     request.known_words = 40;
     request.known = file.descriptor();
     expect_as_on_cpu(request, known);
 }
 
 TEST_P(GputextdTraining, RefusesWhatIsNone) {
-    const TrainingRequest good = request_of(little());
+    const Word2VecRequest good = request_of(little());
     const auto refused = [&](auto change) {
-        TrainingRequest request = good;
+        Word2VecRequest request = good;
         change(request);
         return code(request) == ErrorCode::invalid_argument;
     };
@@ -182,13 +182,13 @@ TEST_P(GputextdTraining, RefusesWhatIsNone) {
     EXPECT_TRUE(refused([&](auto& r) { r.known = file.descriptor(), r.known_words = 1; }));
     EXPECT_FALSE(refused([](auto&) {}));
     EXPECT_FALSE(answer([&] {
-                     TrainingRequest request = good;
+                     Word2VecRequest request = good;
                      ++request.tokens;
                      return request;
                  }())
                      .ok());
     connection_ = connect_to(socket_);
-    TrainingRequest request = good;
+    Word2VecRequest request = good;
     request.known = too_many.descriptor();
     request.known_words = 101;
     EXPECT_FALSE(answer(request).ok());
@@ -208,7 +208,7 @@ TEST_P(GputextdTraining, BrokenRepliesAreErrorsOfTheirClients) {
 TEST_P(GputextdTraining, FailuresOfTheDeviceAreErrorsOfTheJob) {
     TrainingParameters parameters = little();
     parameters.replicas = 4;
-    const TrainingRequest request = request_of(parameters);
+    const Word2VecRequest request = request_of(parameters);
     for (const auto& [fault, error] : {std::pair{"in_job:device_error", ErrorCode::device_error},
                                        {"in_job:out_of_memory:100", ErrorCode::out_of_memory}}) {
         ASSERT_TRUE(connection_->inject_fault("in_job:slow:50").ok());
@@ -218,7 +218,7 @@ TEST_P(GputextdTraining, FailuresOfTheDeviceAreErrorsOfTheJob) {
     }
     ASSERT_TRUE(connection_->inject_fault("in_job:out_of_memory:2").ok());
     ASSERT_NO_FATAL_FAILURE(expect_as_on_cpu(request));
-    EXPECT_EQ(summary_.retries, 2u);
+    EXPECT_EQ(summary_.report.retries, 2u);
 }
 
 TEST_P(GputextdTraining, SaysHowFarItIsAndEndsWhenItIsCancelled) {

@@ -111,7 +111,7 @@ protected:
         expect_same(*found, *expected);
     }
 
-    void expect_scores(const SimilaritiesRequest& request) {
+    void expect_scores(const CosineSimilarityRequest& request) {
         Execution execution(2);
         const auto expected = cosine_similarities(request.query.vectors, request.items.vectors,
                                                   best_simd(), execution);
@@ -168,7 +168,7 @@ TEST_F(GputextdVectors, AnswersAsTheOperatorsDo) {
             }
             const TypedRows one(random_.rows(shape, 1, d), kind.type, d, kind.sparse);
             const FiledVectors one_file(one.vectors());
-            expect_scores(SimilaritiesRequest{one_file.files(), item_files.files()});
+            expect_scores(CosineSimilarityRequest{one_file.files(), item_files.files()});
         }
 }
 
@@ -225,7 +225,7 @@ TEST_F(GputextdVectors, RefusesTextsThatAreWrong) {
     ASSERT_TRUE(connection_->submit(good).ok());
     const auto reply = next<KnnAnswer>(*connection_);
     ASSERT_TRUE(reply.ok());
-    EXPECT_EQ(reply->summary.retries, 2u);
+    EXPECT_EQ(reply->summary.report.retries, 2u);
 }
 
 /// As many elements as four devices are worth.
@@ -243,7 +243,7 @@ protected:
         auto reply = next<KnnAnswer>(*connection_);
         EXPECT_TRUE(reply.ok()) << reply.status().message();
         if (!reply.ok()) return {};
-        const std::string& names = reply->summary.device_name;
+        const std::string& names = reply->summary.report.device_name;
         EXPECT_EQ(std::count(names.begin(), names.end(), ',') + 1, devices) << names;
         const auto found = reply->read();
         EXPECT_TRUE(found.ok());
@@ -277,15 +277,16 @@ TEST_P(GputextdDevices, ShareOutTheItemsOfALargeSearch) {
     expect_report(devices, request_);
     ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
     ASSERT_TRUE(connection_->inject_fault("in_job:out_of_memory:2").ok());
-    EXPECT_EQ(expect_report(devices, request_).summary.retries, 2u);
+    EXPECT_EQ(expect_report(devices, request_).summary.report.retries, 2u);
 }
 
 TEST_P(GputextdDevices, RunAJobThatNamesOneOnThatOne) {
     auto request = request_;
-    request.device = GetParam() - 1;
+    request.limits.device = GetParam() - 1;
     const KnnAnswer answer = expect_report(1, request);
-    EXPECT_EQ(answer.summary.device, request.device);
-    EXPECT_EQ(answer.summary.device_name, "fake device " + std::to_string(request.device));
+    EXPECT_EQ(answer.summary.report.device, request.limits.device);
+    EXPECT_EQ(answer.summary.report.device_name,
+              "fake device " + std::to_string(request.limits.device));
 }
 
 TEST_P(GputextdDevices, DoNotShareOutASmallSearch) {
@@ -296,7 +297,7 @@ TEST_P(GputextdDevices, DoNotShareOutASmallSearch) {
     ASSERT_TRUE(connection_->submit(request).ok());
     const auto reply = next<KnnAnswer>(*connection_);
     ASSERT_TRUE(reply.ok());
-    EXPECT_EQ(reply->summary.device_name.find(','), std::string::npos);
+    EXPECT_EQ(reply->summary.report.device_name.find(','), std::string::npos);
     expect_same(*reply->read(), computed_here(request));
 }
 
@@ -339,13 +340,13 @@ TEST_F(GputextdVectors, KeepsToTheMemoryThatItIsGiven) {
     KnnRequest request;
     request.queries = query_files.files();
     request.items = item_files.files();
-    request.device_memory_limit = 5000 * 32 * 4 / 4;
+    request.limits.device_memory_limit = 5000 * 32 * 4 / 4;
     expect_neighbours(request);
     ASSERT_TRUE(connection_->inject_fault("in_job:out_of_memory:2").ok());
     ASSERT_TRUE(connection_->submit(request).ok());
     const auto reply = next<KnnAnswer>(*connection_);
     ASSERT_TRUE(reply.ok());
-    EXPECT_EQ(reply->summary.retries, 2u);
+    EXPECT_EQ(reply->summary.report.retries, 2u);
 }
 
 /// Neither tried again with less of the device's memory, nor kept from the next job.
@@ -455,10 +456,11 @@ TEST_F(GputextdVectors, RefusesParametersAndFilesThatAreWrong) {
     EXPECT_EQ(
         answer<ScoresAnswer>(OutlierFactorRequest{{.k = 0}, dense_files.files()}).status().code(),
         ErrorCode::invalid_argument);
-    EXPECT_EQ(answer<ScoresAnswer>(SimilaritiesRequest{dense_files.files(), dense_files.files()})
-                  .status()
-                  .code(),
-              ErrorCode::invalid_argument);
+    EXPECT_EQ(
+        answer<ScoresAnswer>(CosineSimilarityRequest{dense_files.files(), dense_files.files()})
+            .status()
+            .code(),
+        ErrorCode::invalid_argument);
     expect_neighbours(good);
 }
 

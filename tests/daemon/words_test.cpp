@@ -91,7 +91,7 @@ protected:
         const auto reply = next<Answer>(*connection_);
         return reply.ok() ? reply->read() : Read(reply.status());
     }
-    auto codes(const WordLookupRequest& request) { return answer<WordCodesAnswer>(request); }
+    auto codes(const WordLookupRequest& request) { return answer<WordLookupAnswer>(request); }
 
     /// `count` words of up to `longest` letters, with copies among them.
     std::vector<std::string> words(std::size_t count, std::size_t longest,
@@ -151,7 +151,7 @@ TEST_F(GputextdWords, BuildsTheSameDictionary) {
                     TrieBuildRequest request;
                     request.structure = structure;
                     request.words = files;
-                    const auto image = answer<TrieImageAnswer>(request);
+                    const auto image = answer<TrieBuildAnswer>(request);
                     ASSERT_TRUE(image.ok()) << image.status().message();
                     ASSERT_TRUE(*image == image_of(some, structure))
                         << name_of(structure) << ", " << count;
@@ -196,7 +196,7 @@ TEST_F(GputextdWords, RefusesFilesThatAreWrong) {
     EXPECT_EQ(codes(request).status().code(), ErrorCode::invalid_argument);
     TrieBuildRequest build;
     build.words = request.words;
-    EXPECT_EQ(answer<TrieImageAnswer>(build).status().code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(answer<TrieBuildAnswer>(build).status().code(), ErrorCode::invalid_argument);
     request = good;
     std::swap(request.words.bytes, request.words.begins);
     EXPECT_EQ(codes(request).status().code(), ErrorCode::invalid_argument);
@@ -220,7 +220,7 @@ TEST_F(GputextdWords, BrokenRepliesAreErrorsOfTheirClients) {
             ASSERT_TRUE(connection_->inject_fault(std::string("before_reply:") + fault).ok());
             TrieBuildRequest request;
             request.words = packed.filed();
-            const Status status = build ? answer<TrieImageAnswer>(request).status()
+            const Status status = build ? answer<TrieBuildAnswer>(request).status()
                                         : codes(lookup_of(image, packed.filed())).status();
             EXPECT_EQ(status.code(), ErrorCode::unavailable) << fault;
         }
@@ -238,14 +238,14 @@ TEST_F(GputextdWords, FailuresOfTheDeviceAreErrorsOfTheJob) {
         ASSERT_TRUE(connection_->inject_fault(fault).ok());
         TrieBuildRequest build;
         build.words = packed.filed();
-        EXPECT_EQ(answer<TrieImageAnswer>(build).status().code(), code);
+        EXPECT_EQ(answer<TrieBuildAnswer>(build).status().code(), code);
         expect_job_answered();
     }
     ASSERT_TRUE(connection_->inject_fault("in_job:out_of_memory:2").ok());
     ASSERT_TRUE(connection_->submit(lookup_of(image, packed.filed())).ok());
-    const auto reply = next<WordCodesAnswer>(*connection_);
+    const auto reply = next<WordLookupAnswer>(*connection_);
     ASSERT_TRUE(reply.ok());
-    EXPECT_EQ(reply->summary.retries, 2u);
+    EXPECT_EQ(reply->summary.report.retries, 2u);
     EXPECT_EQ(*reply->read(), std::vector<std::uint32_t>{1});
 }
 
@@ -270,8 +270,8 @@ TEST_F(GputextdWords, SaysWhatItRuns) {
         EXPECT_EQ(jobs[0].operation, build ? "trie_build" : "word_lookup");
         EXPECT_EQ(jobs[0].rows, 3u);
         EXPECT_EQ(jobs[0].bytes, 3u + 3 * 8 + (build ? 0 : image.size()));
-        EXPECT_TRUE(build ? next<TrieImageAnswer>(*connection_).ok()
-                          : next<WordCodesAnswer>(*connection_).ok());
+        EXPECT_TRUE(build ? next<TrieBuildAnswer>(*connection_).ok()
+                          : next<WordLookupAnswer>(*connection_).ok());
     }
 }
 
@@ -288,9 +288,9 @@ protected:
 
     void expect_codes(unsigned devices, const WordLookupRequest& request) {
         ASSERT_TRUE(connection_->submit(request).ok());
-        const auto reply = next<WordCodesAnswer>(*connection_);
+        const auto reply = next<WordLookupAnswer>(*connection_);
         ASSERT_TRUE(reply.ok()) << reply.status().message();
-        const std::string& names = reply->summary.device_name;
+        const std::string& names = reply->summary.report.device_name;
         EXPECT_EQ(std::count(names.begin(), names.end(), ',') + 1, devices) << names;
         const auto found = reply->read();
         ASSERT_TRUE(found.ok());
@@ -315,7 +315,7 @@ TEST_P(GputextdWordDevices, ShareOutManyWords) {
     ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
     expect_codes(devices, lookup_of(image_, packed_.filed()));
     WordLookupRequest request = lookup_of(image_, packed_.filed());
-    request.device = GetParam() - 1;
+    request.limits.device = GetParam() - 1;
     expect_codes(1, request);
 }
 

@@ -24,40 +24,40 @@ std::span<const std::uint8_t> raw_bytes(const std::vector<T>& array) {
 inline std::vector<Message> sample_messages() {
     SubmitNearDuplicates submit;
     submit.documents = 7;
-    submit.bytes = 1000;
-    submit.threshold = 0.05;
-    submit.signature_length = 100;
-    submit.host_memory_limit = 1 << 20;
+    submit.bytes_size = 1000;
+    submit.parameters.threshold = 0.05;
+    submit.parameters.signature_length = 100;
+    submit.parameters.memory_limit = 1 << 20;
     submit.character_lengths.fill(1);
     SubmitNearDuplicates with_signatures = submit;
     with_signatures.has_signatures = true;
     with_signatures.signature_bytes = 500;
-    with_signatures.mode = NearDuplicateMode::exact;
+    with_signatures.parameters.mode = NearDuplicateMode::exact;
     const MatrixShape dense{ElementType::float64, 7, 30, false, 210};
     const MatrixShape sparse{ElementType::float32, 9, 1000, true, 50};
-    SubmitNeighbours neighbours;
-    neighbours.queries = dense;
-    neighbours.items = {ElementType::int32, 5, 30, false, 150};
-    neighbours.k = 10;
-    SubmitNeighbours within;
-    within.queries = within.items = sparse;
-    within.has_keys = true;
-    within.k = KnnParameters::all_items;
-    within.metric = Metric::manhattan;
-    within.radius = 0.5;
-    within.include_ties = true;
-    SubmitTermNeighbours texts;
-    texts.queries = sparse;
-    texts.items = {ElementType::int32, 20, 1000, true, 300};
-    texts.has_keys = true;
-    texts.min_document_frequency = 5;
-    texts.k = 32;
-    texts.radius = 1.5;
-    SubmitOutliers outliers;
+    SubmitKnn neighbours;
+    neighbours.search.queries = dense;
+    neighbours.search.items = {ElementType::int32, 5, 30, false, 150};
+    neighbours.parameters.k = 10;
+    SubmitKnn within;
+    within.search.queries = within.search.items = sparse;
+    within.search.has_keys = true;
+    within.parameters.k = KnnParameters::all_items;
+    within.parameters.metric = Metric::manhattan;
+    within.parameters.radius = 0.5;
+    within.parameters.include_ties = true;
+    SubmitTermKnn texts;
+    texts.search.queries = sparse;
+    texts.search.items = {ElementType::int32, 20, 1000, true, 300};
+    texts.search.has_keys = true;
+    texts.terms.min_document_frequency = 5;
+    texts.parameters.k = 32;
+    texts.parameters.radius = 1.5;
+    SubmitOutlierFactor outliers;
     outliers.items = sparse;
-    outliers.k = 20;
-    outliers.ties = TieRule::breunig;
-    SubmitSimilarities similarities;
+    outliers.parameters.k = 20;
+    outliers.parameters.ties = TieRule::breunig;
+    SubmitCosineSimilarity similarities;
     similarities.query = {ElementType::float16, 1, 30, false, 30};
     similarities.items = dense;
     SubmitWordLookup lookup;
@@ -65,37 +65,37 @@ inline std::vector<Message> sample_messages() {
     lookup.words = {30, 200};
     SubmitTrieBuild build;
     build.words = {1000, 9000};
-    build.device_memory_limit = 1 << 30;
+    build.limits.device_memory_limit = 1 << 30;
     SubmitWordSimilarity thesaurus;
-    thesaurus.words = 100;
-    thesaurus.rows = 3000;
-    thesaurus.window = 3;
-    thesaurus.discount = 0.95;
-    thesaurus.measure = WordMeasure::cosine;
-    thesaurus.top_k = 20;
+    thesaurus.shape.words = 100;
+    thesaurus.count = 3000;
+    thesaurus.shape.window = 3;
+    thesaurus.weighting.discount = 0.95;
+    thesaurus.parameters.measure = WordMeasure::cosine;
+    thesaurus.parameters.top_k = 20;
     SubmitWordSimilarity counted = thesaurus;
     counted.counted = true;
-    counted.positions = false;
-    counted.weight = WordWeight::count;
-    counted.features = 600;
-    SubmitTraining training;
+    counted.shape.positions = false;
+    counted.weighting.weight = WordWeight::count;
+    counted.weighting.features = 600;
+    SubmitWord2Vec training;
     training.words = 100;
     training.tokens = 3000;
-    training.model = WordModel::cbow;
-    training.dimensions = 16;
-    training.epochs = 5;
-    training.learning_rate = 0.05f;
-    training.seed = 7;
-    SubmitTraining more_training = training;
+    training.parameters.model = WordModel::cbow;
+    training.parameters.dimensions = 16;
+    training.parameters.epochs = 5;
+    training.parameters.learning_rate = 0.05f;
+    training.parameters.seed = 7;
+    SubmitWord2Vec more_training = training;
     more_training.known = 90;
-    more_training.far_count = 5;
+    more_training.parameters.far_count = 5;
     more_training.sample = 1e-4;
     SubmitWordMovers movers;
     movers.vectors = {ElementType::float32, 50, 8, false, 400};
     movers.pairs = 6;
     movers.masses = 30;
-    movers.method = MoversMethod::relaxed;
-    SubmitSequenceProbabilities sequences;
+    movers.parameters.method = MoversMethod::relaxed;
+    SubmitSequenceProbability sequences;
     sequences.vectors = sequences.outputs = movers.vectors;
     sequences.sequences = 4;
     sequences.tokens = 30;
@@ -119,14 +119,14 @@ inline std::vector<Message> sample_messages() {
             counted,
             training,
             more_training,
-            TrainingReply{report, 100, 16, 30, 100},
+            Word2VecReply{report, 100, 16, 30, 100},
             movers,
             sequences,
             KnnReply{report, 7, 70, 90, 1},
             ScoresReply{report, 9},
-            WordCodesReply{report, 30},
-            TrieImageReply{report, 1000, 5000},
-            SequenceProbabilitiesReply{report, 4, 30},
+            WordLookupReply{report, 30},
+            TrieBuildReply{report, 1000, 5000},
+            SequenceProbabilityReply{report, 4, 30},
             ErrorReply{ErrorCode::device_error, "the device failed", "Try again.", 2},
             AskDevices{},
             DeviceList{{{"fake device 0", 1 << 30, "none"}, {"fake device 1", 1 << 20, ""}}, ""},

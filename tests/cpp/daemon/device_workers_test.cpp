@@ -29,7 +29,7 @@ public:
     }
 
     const char* operation() const override { return "meeting"; }
-    std::uint16_t request_type() const override { return SubmitTermNeighbours::type; }
+    std::uint16_t request_type() const override { return SubmitTermKnn::type; }
     const JobLimits& limits() const override { return limits_; }
     std::uint64_t rows() const override { return 0; }
     std::uint64_t bytes() const override { return 0; }

@@ -73,7 +73,7 @@ TEST(Protocol, RefusesOtherMagicVersionsTypesAndChoices) {
     const ErrorReply error{ErrorCode::io_error, "", "", 0};
     EXPECT_EQ(changed(error, 16, 0).code(), ErrorCode::invalid_argument);
     EXPECT_EQ(changed(error, 16, 100).code(), ErrorCode::invalid_argument);
-    EXPECT_EQ(changed(SubmitNearDuplicates(), 28, 2).code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(changed(SubmitNearDuplicates(), 40, 2).code(), ErrorCode::invalid_argument);
 }
 
 TEST(Protocol, CutsWhatIsTooLongAndShowsNoControlCharacters) {
@@ -140,7 +140,7 @@ TEST(Protocol, LaysRepliesOutWithoutOverflow) {
 
 TEST(Protocol, RefusesMatricesThatCannotBe) {
     const auto good = [](const MatrixShape& items) {
-        SubmitOutliers submit;
+        SubmitOutlierFactor submit;
         submit.items = items;
         return decode(encode(submit), descriptors_of(submit)).ok();
     };
@@ -156,9 +156,9 @@ TEST(Protocol, RefusesMatricesThatCannotBe) {
 
 TEST(Protocol, RefusesTextsThatCannotBe) {
     const auto good = [](const MatrixShape& queries, const MatrixShape& items) {
-        SubmitTermNeighbours submit;
-        submit.queries = queries;
-        submit.items = items;
+        SubmitTermKnn submit;
+        submit.search.queries = queries;
+        submit.search.items = items;
         return decode(encode(submit), descriptors_of(submit)).ok();
     };
     const MatrixShape counts{ElementType::int32, 3, 5, true, 2};
@@ -173,11 +173,11 @@ TEST(Protocol, RefusesTextsThatCannotBe) {
 }
 
 TEST(Protocol, CountsTheFilesOfMatrices) {
-    SubmitNeighbours submit;
+    SubmitKnn submit;
     EXPECT_EQ(descriptors_of(submit), 2u);
-    submit.has_keys = true;
+    submit.search.has_keys = true;
     EXPECT_EQ(descriptors_of(submit), 3u);
-    submit.queries.sparse = submit.items.sparse = true;
+    submit.search.queries.sparse = submit.search.items.sparse = true;
     EXPECT_EQ(descriptors_of(submit), kMaxDescriptors);
 }
 
@@ -228,35 +228,35 @@ TEST(Protocol, RefusesThesauriThatCannotBe) {
         return decode(encode(submit), descriptors_of(submit)).ok();
     };
     SubmitWordSimilarity submit;
-    submit.words = UINT32_MAX - 1;
-    submit.rows = std::uint64_t{1} << 56;
+    submit.shape.words = UINT32_MAX - 1;
+    submit.count = std::uint64_t{1} << 56;
     EXPECT_EQ(descriptors_of(submit), 2u);
     EXPECT_TRUE(good(submit));
     SubmitWordSimilarity other = submit;
-    other.words = UINT32_MAX;
+    other.shape.words = UINT32_MAX;
     EXPECT_FALSE(good(other));
     other = submit;
-    ++other.rows;
+    ++other.count;
     EXPECT_FALSE(good(other));
     other = submit;
-    other.weight = static_cast<WordWeight>(3);
+    other.weighting.weight = static_cast<WordWeight>(3);
     EXPECT_FALSE(good(other));
     other = submit;
-    other.measure = static_cast<WordMeasure>(3);
+    other.parameters.measure = static_cast<WordMeasure>(3);
     EXPECT_FALSE(good(other));
 }
 
 TEST(Protocol, RefusesTrainingsThatCannotBe) {
-    const auto good = [](const SubmitTraining& submit) {
+    const auto good = [](const SubmitWord2Vec& submit) {
         return decode(encode(submit), descriptors_of(submit)).ok();
     };
-    SubmitTraining submit;
+    SubmitWord2Vec submit;
     submit.words = submit.known = UINT32_MAX - 1;
     submit.tokens = std::uint64_t{1} << 56;
-    submit.dimensions = TrainerParameters::kMostDimensions;
+    submit.parameters.dimensions = TrainerParameters::kMostDimensions;
     EXPECT_EQ(descriptors_of(submit), 4u);
     EXPECT_TRUE(good(submit));
-    SubmitTraining other = submit;
+    SubmitWord2Vec other = submit;
     other.known = 0;
     EXPECT_EQ(descriptors_of(other), 3u);
     EXPECT_TRUE(good(other));
@@ -269,12 +269,12 @@ TEST(Protocol, RefusesTrainingsThatCannotBe) {
     ++other.tokens;
     EXPECT_FALSE(good(other));
     other = submit;
-    ++other.dimensions;
+    ++other.parameters.dimensions;
     EXPECT_FALSE(good(other));
     other = submit;
-    other.model = static_cast<WordModel>(2);
+    other.parameters.model = static_cast<WordModel>(2);
     EXPECT_FALSE(good(other));
-    TrainingReply reply;
+    Word2VecReply reply;
     reply.words = UINT32_MAX;
     EXPECT_FALSE(decode(encode(reply), 1).ok());
 }
@@ -286,7 +286,7 @@ TEST(Protocol, RefusesModelsThatCannotBe) {
     const MatrixShape model{ElementType::float32, 50, 8, false, 400};
     SubmitWordMovers movers;
     movers.vectors = model;
-    SubmitSequenceProbabilities sequences;
+    SubmitSequenceProbability sequences;
     sequences.vectors = sequences.outputs = model;
     EXPECT_EQ(descriptors_of(movers), 4u);
     EXPECT_EQ(descriptors_of(sequences), 4u);
@@ -300,14 +300,14 @@ TEST(Protocol, RefusesModelsThatCannotBe) {
         SubmitWordMovers other = movers;
         other.vectors = bad;
         EXPECT_FALSE(good(other));
-        SubmitSequenceProbabilities third = sequences;
+        SubmitSequenceProbability third = sequences;
         third.outputs = bad;
         EXPECT_FALSE(good(third));
         third = sequences;
         third.vectors = bad;
         EXPECT_FALSE(good(third));
     }
-    SubmitSequenceProbabilities fewer = sequences;
+    SubmitSequenceProbability fewer = sequences;
     fewer.outputs = {ElementType::float32, 49, 8, false, 392};
     EXPECT_FALSE(good(fewer));
     SubmitWordMovers many = movers;
@@ -317,7 +317,7 @@ TEST(Protocol, RefusesModelsThatCannotBe) {
     many.masses = (std::uint64_t{1} << 56) + 1;
     EXPECT_FALSE(good(many));
     many = movers;
-    many.method = static_cast<MoversMethod>(2);
+    many.parameters.method = static_cast<MoversMethod>(2);
     EXPECT_FALSE(good(many));
     fewer = sequences;
     fewer.tokens = (std::uint64_t{1} << 56) + 1;

@@ -1,0 +1,105 @@
+// cpp/daemon/job_files.hpp - reads the files of requests, and writes those of replies
+
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cpp/base/status.hpp"
+#include "cpp/base/stoppable.hpp"
+#include "cpp/base/vectors.hpp"
+#include "cpp/base/words.hpp"
+#include "cpp/embeddings/word_movers.hpp"
+#include "cpp/knn/knn.hpp"
+#include "cpp/link/file_descriptor.hpp"
+#include "cpp/link/input_files.hpp"
+#include "cpp/link/mapped_file.hpp"
+#include "cpp/link/memory_file.hpp"
+
+namespace gputext {
+
+/// The files of a request that are still to be mapped. Each of the functions below takes its own
+/// off the front, in the order in which a RequestFiles has got them.
+using JobFiles = std::span<const FileDescriptor>;
+
+/// Maps the next file, of exactly so many bytes.
+Status map_next(JobFiles& files, std::uint64_t size, Trust trust, MappedFile& mapped);
+
+/// Maps the next file, an array of exactly so many values.
+template <class T>
+Status map_next(JobFiles& files, std::uint64_t count, Trust trust, MappedFile& mapped,
+                std::span<const T>& array) {
+    GPUTEXT_TRY(map_next(files, count * sizeof(T), trust, mapped));
+    array = mapped.array<T>(0, count);
+    return {};
+}
+
+/// The matrix that a request's files hold.
+class MappedMatrix {
+public:
+    Status map(const MatrixShape& shape, JobFiles& files, Stop stop);
+
+    const Vectors& vectors() const { return vectors_; }
+    /// The same, of a model's words.
+    WordVectors words() const {
+        return {static_cast<const float*>(vectors_.elements), vectors_.rows, vectors_.dimensions};
+    }
+
+private:
+    MappedFile elements_, columns_, begins_;
+    Vectors vectors_;
+};
+
+/// Queries, items, and perhaps keys.
+class MappedSearch {
+public:
+    Status map(const SearchShape& shape, JobFiles& files, Stop stop);
+
+    const Vectors& queries() const { return queries_.vectors(); }
+    const Vectors& items() const { return items_.vectors(); }
+    const RowKeys& keys() const { return keys_; }
+
+private:
+    MappedMatrix queries_, items_;
+    MappedFile key_file_;
+    RowKeys keys_;
+};
+
+/// The words that a request's files hold.
+class MappedWords {
+public:
+    Status map(const WordsShape& shape, JobFiles& files, Stop stop);
+
+    const Words& words() const { return words_; }
+
+private:
+    MappedFile bytes_, begins_;
+    Words words_;
+};
+
+/// Appends all numbers to a reply's file. Error: cancelled.
+template <class T>
+Status append_all(MemoryFile& file, std::span<const T> values, Stop stop) {
+    constexpr std::size_t step = std::max<std::size_t>(1, kLookEvery / sizeof(T));
+    while (!values.empty()) {
+        if (stop()) return Status::cancelled();
+        const auto part = values.first(std::min(step, values.size()));
+        Status status =
+            file.append({reinterpret_cast<const std::uint8_t*>(part.data()), part.size_bytes()});
+        if (!status.ok()) return status;
+        values = values.subspan(part.size());
+    }
+    return {};
+}
+template <class T>
+Status append_all(MemoryFile& file, const std::vector<T>& values, Stop stop) {
+    return append_all(file, std::span<const T>(values), stop);
+}
+
+/// What unpack_neighbours() reads. Error: cancelled.
+Status append_neighbours(MemoryFile& file, const Neighbours& neighbours, Stop stop);
+
+}  // namespace gputext

@@ -1,0 +1,43 @@
+// cpp/daemon/job_of.hpp - what the job of an operator begins with
+//
+// An operator's job is the class Job<Submit> of its message, in a file of its own:
+//
+//     template <>
+//     class Job<SubmitKnn> : public JobOf<SubmitKnn> { ... };
+//
+//     template std::unique_ptr<OperatorJob> new_job(const SubmitKnn& request);
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "cpp/daemon/operator_job.hpp"
+
+namespace gputext {
+
+/// What the message says of a job.
+template <class Submit>
+class JobOf : public OperatorJob {
+public:
+    explicit JobOf(const Submit& request) : request_(request) {}
+
+    const char* operation() const override { return Submit::operation; }
+    std::uint16_t request_type() const override { return Submit::type; }
+    const JobLimits& limits() const override { return request_.limits; }
+    std::uint64_t rows() const override { return request_.rows(); }
+    std::uint64_t bytes() const override { return request_.bytes(); }
+
+protected:
+    const Submit request_;
+};
+
+template <class Submit>
+class Job;
+
+template <class Submit>
+std::unique_ptr<OperatorJob> new_job(const Submit& request) {
+    return std::make_unique<Job<Submit>>(request);
+}
+
+}  // namespace gputext

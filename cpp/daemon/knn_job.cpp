@@ -1,0 +1,37 @@
+#include "cpp/daemon/job_files.hpp"
+#include "cpp/daemon/job_of.hpp"
+
+namespace gputext {
+
+template <>
+class Job<SubmitKnn> : public JobOf<SubmitKnn> {
+public:
+    explicit Job(const SubmitKnn& request) : JobOf(request), parameters_(request.parameters) {
+        parameters_.answer_limit = request.parameters.memory_limit;
+    }
+
+    Status read(JobFiles files, Execution& execution) override {
+        return search_.map(request_.search, files, execution.stop());
+    }
+    Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
+        return device.knn(parameters_, search_.queries(), search_.items(), search_.keys(), memory,
+                          execution, answer_);
+    }
+    Status write(MemoryFile& file, Execution& execution) override {
+        execution.begin_phase("returning neighbours", 0);
+        return append_neighbours(file, answer_, execution.stop());
+    }
+    Message reply(const JobReport& report) const override {
+        return KnnReply{report, request_.search.queries.rows, answer_.items.size(),
+                        answer_.rescored, answer_.escalated};
+    }
+
+private:
+    KnnParameters parameters_;
+    MappedSearch search_;
+    Neighbours answer_;
+};
+
+template std::unique_ptr<OperatorJob> new_job(const SubmitKnn& request);
+
+}  // namespace gputext

@@ -1,0 +1,59 @@
+// cpp/link/neighbours_answer.hpp - the answer of every operator that finds neighbours
+//
+// The reply comes with one file, a sealed memfd: u64 begins[queries + 1], double
+// distances[neighbours], u32 items[neighbours].
+
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+
+#include "cpp/base/status.hpp"
+#include "cpp/base/stop.hpp"
+#include "cpp/knn/knn.hpp"
+#include "cpp/link/mapped_file.hpp"
+#include "cpp/link/wire.hpp"
+
+namespace gputext {
+
+struct KnnReply {
+    static constexpr std::uint16_t type = 14;
+    JobReport report;
+    std::uint32_t queries = 0;
+    std::uint64_t neighbours = 0;
+    std::uint64_t rescored = 0;  // as in Neighbours
+    std::uint64_t escalated = 0;
+
+    static void fields(auto& archive, auto& self) {
+        archive(self.report, self.queries, self.neighbours, self.rescored, self.escalated);
+    }
+};
+
+struct KnnAnswer {
+    std::uint32_t queries = 0;  // of the request
+    std::uint32_t items = 0;    // the same
+    KnnReply summary;
+    MappedFile file;
+
+    /// Bytes of the file that belongs to the summary, or why that does not answer the request.
+    Result<std::uint64_t> file_size() const;
+    /// Checks and copies it, O(queries + neighbours). Errors: unavailable for an answer that is
+    /// none; cancelled; out_of_memory.
+    Result<Neighbours> read(Stop stop = {}) const noexcept;
+};
+
+/// Layout of a reply's file. Null when no machine could hold it.
+struct NeighboursLayout {
+    std::uint64_t distances_begin;
+    std::uint64_t items_begin;
+    std::uint64_t size;
+};
+std::optional<NeighboursLayout> neighbours_layout(std::uint32_t queries, std::uint64_t neighbours);
+
+/// The neighbours in a file of that layout, aligned; invalid_argument for any that are not of so
+/// many queries and items; cancelled. O(queries + neighbours).
+Result<Neighbours> unpack_neighbours(std::span<const std::uint8_t> file, std::uint32_t queries,
+                                     std::uint32_t items, std::uint64_t neighbours, Stop stop = {});
+
+}  // namespace gputext

@@ -1,0 +1,64 @@
+// cpp/link/term_knn.hpp - term_knn() (cpp/terms/knn.hpp) at gputextd
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cpp/base/status.hpp"
+#include "cpp/base/stop.hpp"
+#include "cpp/link/input_files.hpp"
+#include "cpp/link/neighbours_answer.hpp"
+#include "cpp/link/wire.hpp"
+#include "cpp/terms/knn.hpp"
+#include "cpp/terms/tfidf.hpp"
+
+namespace gputext {
+
+constexpr TermWeighting last_of(TermWeighting) {
+    return TermWeighting::tf_idf;
+}
+
+void fields(auto& archive, Like<TermParameters> auto& terms) {
+    archive(terms.weighting, terms.min_document_frequency);
+}
+
+void fields(auto& archive, Like<TermKnnParameters> auto& parameters) {
+    archive(parameters.k, parameters.radius, parameters.memory_limit);
+}
+
+/// Texts: sparse matrices of float32 or int32. Files: of the search, see SearchShape.
+struct SubmitTermKnn {
+    static constexpr std::uint16_t type = 18;
+    static constexpr const char* operation = "term_knn";
+    JobLimits limits;
+    SearchShape search;
+    TermParameters terms;
+    TermKnnParameters parameters;
+
+    static void fields(auto& archive, auto& self) {
+        archive(self.limits, self.search, self.terms, self.parameters);
+    }
+    bool consistent() const {
+        return search.queries.consistent_texts() && search.items.consistent_texts();
+    }
+    std::size_t files() const { return search.files(); }
+    std::uint64_t rows() const { return search.rows(); }
+    std::uint64_t bytes() const { return search.bytes(); }
+};
+
+/// Texts, as the counts or weights of their terms.
+struct TermKnnRequest {
+    using Packed = PackedRequest<SubmitTermKnn, KnnAnswer>;
+
+    TermParameters terms;
+    TermKnnParameters parameters;  // simd and answer_limit are the server's own choice
+    VectorFiles queries;
+    VectorFiles items;
+    RowKeys keys;
+    JobLimits limits = {};
+
+    Status pack(Packed& packed, Stop stop) const;
+};
+
+}  // namespace gputext

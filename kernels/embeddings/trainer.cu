@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "cpp/embeddings/detail/training_entries.hpp"
 #include "cpp/base/counter_random.hpp"
+#include "cpp/embeddings/detail/training_entries.hpp"
 #include "cpp/embeddings/detail/training_windows.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"

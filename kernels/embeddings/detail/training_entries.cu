@@ -6,8 +6,8 @@
 #include <cub/block/block_scan.cuh>
 #include <cub/device/device_scan.cuh>
 
-#include "cpp/embeddings/detail/training_entries.hpp"
 #include "cpp/base/counter_random.hpp"
+#include "cpp/embeddings/detail/training_entries.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
 #include "kernels/embeddings/detail/training_random.cuh"

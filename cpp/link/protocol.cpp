@@ -35,7 +35,7 @@ constexpr bool is_one_of(std::uint16_t type, TypeList<Submits...>) {
 template <class... Types>
 std::optional<Message> message_of_type(std::uint16_t type, TypeList<Types...>) {
     std::optional<Message> message;
-    ((Types::type == type ? message.emplace(Types()), true : false) || ...);
+    static_cast<void>(((Types::type == type && (message.emplace(Types()), true)) || ...));
     return message;
 }
 

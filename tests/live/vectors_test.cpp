@@ -75,6 +75,12 @@ TEST_F(VectorsOnDevice, AnswersAreThoseOfTheCpu) {
             expect_same("gpu_knn_within(" + queries + ", " + items + ", " + number(below(5)) +
                         ", '" + metric + "', " + self + ")");
             if (metric == "inner_product") continue;
+            if (metric != "manhattan")
+                expect_same(
+                    "k_means($$SELECT id, vector FROM vectors WHERE id % 7 > 0 ORDER BY "
+                    "id$$, " +
+                    number(1 + below(9)) + ", '" + metric + "', seed => " + number(below(1000)) +
+                    ")");
             for (const std::string ties : {"sklearn", "breunig"})
                 expect_same("local_outlier_factor(" + items + ", " + number(1 + below(20)) + ", '" +
                             metric + "', '" + ties + "')");

@@ -75,12 +75,6 @@ TEST_F(VectorsOnDevice, AnswersAreThoseOfTheCpu) {
             expect_same("gpu_knn_within(" + queries + ", " + items + ", " + number(below(5)) +
                         ", '" + metric + "', " + self + ")");
             if (metric == "inner_product") continue;
-            if (metric != "manhattan")
-                expect_same(
-                    "k_means($$SELECT id, vector FROM vectors WHERE id % 7 > 0 ORDER BY "
-                    "id$$, " +
-                    number(1 + below(9)) + ", '" + metric + "', seed => " + number(below(1000)) +
-                    ")");
             for (const std::string ties : {"sklearn", "breunig"})
                 expect_same("local_outlier_factor(" + items + ", " + number(1 + below(20)) + ", '" +
                             metric + "', '" + ties + "')");
@@ -107,6 +101,23 @@ TEST_F(VectorsOnDevice, AnswersAreThoseOfTheCpuFromATemporaryFileAndInLittleMemo
     expect_same("local_outlier_factor(" + vectors + ", 7)");
     expect_same("cosine_similarities((SELECT vector FROM vectors WHERE id = 7), " + vectors + ")");
     expect_nothing_left(session().pid(), "spilling");
+}
+
+TEST_F(VectorsOnDevice, ClustersAreThoseOfTheCpu) {
+    for (int round = 0; round < 6; ++round) {
+        const std::string items = "$$SELECT i::bigint, ARRAY(SELECT sin(i * j * " +
+                                  number(1 + below(1000)) + ") FROM generate_series(1, " +
+                                  number(2 + below(20)) + ") j)::" + std::string(kTypes[below(2)]) +
+                                  " FROM generate_series(1, " + number(50 + below(1000)) +
+                                  ") i$$, ";
+        for (const std::string metric : {"euclidean", "cosine"}) {
+            const std::string arguments = items + number(1 + below(40)) + ", '" + metric +
+                                          "', seed => " + number(below(1000)) + ", iterations => " +
+                                          number(1 + below(30)) + ")";
+            expect_same("k_means(" + arguments);
+            expect_same("k_means_centroids(" + arguments);
+        }
+    }
 }
 
 TEST_F(VectorsOnDevice, SomeFailuresAreTheCpusAnswers) {

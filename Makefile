@@ -39,7 +39,7 @@ else
 
 # The parts of the installation script, in the order in which PostgreSQL is to read them.
 SQL_PARTS = ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql knn.sql tfidf.sql \
-	cosine_similarity.sql outlier_factor.sql trie.sql word_similarity.sql word2vec.sql \
+	cosine_similarity.sql outlier_factor.sql k_means.sql trie.sql word_similarity.sql word2vec.sql \
 	word_movers.sql sequence_probability.sql code_tokens.sql operation.sql
 
 # The regression tests: sql/NAME.sql and expected/NAME.out.

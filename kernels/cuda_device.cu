@@ -17,6 +17,7 @@
 #include "kernels/embeddings/trainer.hpp"
 #include "kernels/embeddings/word_movers.hpp"
 #include "kernels/knn/cosine_similarity.hpp"
+#include "kernels/knn/k_means.hpp"
 #include "kernels/knn/knn.hpp"
 #include "kernels/knn/outlier_factor.hpp"
 #include "kernels/terms/knn.hpp"
@@ -180,6 +181,13 @@ public:
             return Device::local_outlier_factors(parameters, items, memory, execution, factors);
         return run(factors, memory, [&](const gpu::DeviceWork& work) {
             return gpu::local_outlier_factors(parameters, items, work, *ring_, execution);
+        });
+    }
+
+    Status k_means(const KMeansParameters& parameters, const Vectors& items, std::uint64_t memory,
+                   Execution& execution, KMeans& answer) override {
+        return run(answer, memory, [&](const gpu::DeviceWork& work) {
+            return gpu::k_means(parameters, items, work, *ring_, execution);
         });
     }
 

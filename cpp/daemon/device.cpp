@@ -46,6 +46,11 @@ Status Device::cosine_similarities(const Vectors& query, const Vectors& items, s
     return keep(gputext::cosine_similarities(query, items, best_simd(), execution), similarities);
 }
 
+Status Device::k_means(const KMeansParameters& parameters, const Vectors& items, std::uint64_t,
+                       Execution& execution, KMeans& answer) {
+    return keep(gputext::k_means(parameters, items, execution), answer);
+}
+
 Status Device::lookup_words(std::span<const std::uint8_t> dictionary, const Words& words,
                             std::uint64_t, Execution& execution, std::span<std::uint32_t> codes) {
     const Result<std::unique_ptr<Trie>> trie = open_trie(dictionary);

@@ -17,6 +17,7 @@
 #include "cpp/embeddings/trainer.hpp"
 #include "cpp/embeddings/word_movers.hpp"
 #include "cpp/knn/cosine_similarity.hpp"
+#include "cpp/knn/k_means.hpp"
 #include "cpp/knn/knn.hpp"
 #include "cpp/knn/outlier_factor.hpp"
 #include "cpp/link/protocol.hpp"
@@ -56,9 +57,9 @@ public:
                                    std::uint64_t memory, Execution& execution,
                                    NearDuplicates& answer) = 0;
 
-    // The operators of cpp/knn/knn.hpp, cpp/terms/knn.hpp, cpp/knn/outlier_factor.hpp and
-    // cpp/knn/cosine_similarity.hpp, with the same answers and all else as above. What a device
-    // does not override is computed on the host's threads.
+    // The operators of cpp/knn/knn.hpp, cpp/terms/knn.hpp, cpp/knn/outlier_factor.hpp,
+    // cpp/knn/cosine_similarity.hpp and cpp/knn/k_means.hpp, with the same answers and all else as
+    // above. What a device does not override is computed on the host's threads.
     virtual Status knn(const KnnParameters& parameters, const Vectors& queries,
                        const Vectors& items, const RowKeys& keys, std::uint64_t memory,
                        Execution& execution, Neighbours& answer);
@@ -71,6 +72,8 @@ public:
     virtual Status cosine_similarities(const Vectors& query, const Vectors& items,
                                        std::uint64_t memory, Execution& execution,
                                        std::vector<double>& similarities);
+    virtual Status k_means(const KMeansParameters& parameters, const Vectors& items,
+                           std::uint64_t memory, Execution& execution, KMeans& answer);
 
     // lookup_words() and build_trie() of cpp/trie/trie.hpp; a broken dictionary is an error as in
     // open_trie(). A device may keep a dictionary that words were looked up in, known by its

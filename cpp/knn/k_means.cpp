@@ -392,15 +392,16 @@ Status check_items(const KMeansParameters& parameters, const Vectors& items, dou
         if (i % look_every == 0 && stop()) return Status::cancelled();
         if (parameters.metric == Metric::cosine) {
             if (zero_row(items, i))
-                return invalid("item " + std::to_string(i) +
-                               " is all zeros, which has no cosine distance");
+                return invalid("row " + std::to_string(i + 1) +
+                               " of the items is all zeros, which has no direction");
             continue;
         }
         copy_elements(items, items.begin(i), row.size(), row.data());
         for (const double element : row)
             if (std::fabs(element) > most)
-                return invalid("item " + std::to_string(i) +
-                               " has elements beyond the range of float, which centroids have");
+                return invalid(
+                    "row " + std::to_string(i + 1) +
+                    " of the items has elements beyond the range of real, which centroids have");
     }
     return {};
 }

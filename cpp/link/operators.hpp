@@ -22,6 +22,7 @@
 #pragma once
 
 #include "cpp/link/cosine_similarity.hpp"
+#include "cpp/link/k_means.hpp"
 #include "cpp/link/knn.hpp"
 #include "cpp/link/near_duplicates.hpp"
 #include "cpp/link/outlier_factor.hpp"
@@ -38,7 +39,7 @@ namespace gputext {
 
 using Operators =
     TypeList<NearDuplicatesRequest, KnnRequest, TermKnnRequest, OutlierFactorRequest,
-             CosineSimilarityRequest, WordLookupRequest, TrieBuildRequest, WordSimilarityRequest,
+             CosineSimilarityRequest, KMeansRequest, WordLookupRequest, TrieBuildRequest, WordSimilarityRequest,
              Word2VecRequest, WordMoversRequest, SequenceProbabilityRequest>;
 
 template <class Request>

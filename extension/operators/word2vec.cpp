@@ -16,6 +16,7 @@ extern "C" {
 #include "extension/rows/term_arguments.hpp"
 #include "extension/rows/token_query.hpp"
 #include "extension/rows/training_vocabulary.hpp"
+#include "extension/rows/vector_type.hpp"
 #include "extension/rows/word_arguments.hpp"
 #include "extension/server/settings.hpp"
 
@@ -143,13 +144,6 @@ void read_words(Word2VecArguments& arguments, TrainingWords& words, SetCall& set
 }
 
 // ---- Rows ----
-
-/// An array of so many zeros, to be filled for one row after the other.
-ArrayType* new_real_array(std::uint32_t size) {
-    Datum* const zeros = static_cast<Datum*>(palloc0(size * sizeof(Datum)));
-    return construct_array(zeros, static_cast<int>(size), FLOAT4OID, sizeof(float4), true,
-                           TYPALIGN_INT);
-}
 
 void put_rows(const TrainingWords& words, const TrainingModel& model, std::uint32_t dimensions,
               SetCall& set) {

@@ -208,4 +208,10 @@ void raise_vector_fault(VectorFault fault, const char* whose) {
     pg_unreachable();
 }
 
+ArrayType* new_real_array(std::size_t size) {
+    Datum* const zeros = static_cast<Datum*>(palloc0(size * sizeof(Datum)));
+    return construct_array(zeros, static_cast<int>(size), FLOAT4OID, sizeof(float4), true,
+                           TYPALIGN_INT);
+}
+
 }  // namespace gputext

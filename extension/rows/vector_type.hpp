@@ -4,6 +4,10 @@
 
 #include "extension/base/postgres.hpp"
 
+extern "C" {
+#include "utils/array.h"
+}
+
 #include <optional>
 
 #include "cpp/base/vectors.hpp"
@@ -48,5 +52,8 @@ VectorFault read_array(Datum value, VectorType& type, VectorValue& vector);
 
 /// Raises the fault as an error about `whose`: "item 17".
 [[noreturn]] void raise_vector_fault(VectorFault fault, const char* whose);
+
+/// An array of type real[] with so many zeros, to be filled for one row after the other.
+ArrayType* new_real_array(std::size_t size);
 
 }  // namespace gputext

@@ -57,6 +57,10 @@ inline std::vector<Message> sample_messages() {
     outliers.items = sparse;
     outliers.parameters.k = 20;
     outliers.parameters.ties = TieRule::breunig;
+    SubmitKMeans clusters;
+    clusters.items = dense;
+    clusters.parameters.k = 2;
+    clusters.parameters.metric = Metric::cosine;
     SubmitCosineSimilarity similarities;
     similarities.query = {ElementType::float16, 1, 30, false, 30};
     similarities.items = dense;
@@ -112,6 +116,7 @@ inline std::vector<Message> sample_messages() {
             within,
             texts,
             outliers,
+            clusters,
             similarities,
             lookup,
             build,

@@ -103,6 +103,23 @@ TEST_F(VectorsOnDevice, AnswersAreThoseOfTheCpuFromATemporaryFileAndInLittleMemo
     expect_nothing_left(session().pid(), "spilling");
 }
 
+TEST_F(VectorsOnDevice, ClustersAreThoseOfTheCpu) {
+    for (int round = 0; round < 6; ++round) {
+        const std::string items = "$$SELECT i::bigint, ARRAY(SELECT sin(i * j * " +
+                                  number(1 + below(1000)) + ") FROM generate_series(1, " +
+                                  number(2 + below(20)) + ") j)::" + std::string(kTypes[below(2)]) +
+                                  " FROM generate_series(1, " + number(50 + below(1000)) +
+                                  ") i$$, ";
+        for (const std::string metric : {"euclidean", "cosine"}) {
+            const std::string arguments = items + number(1 + below(40)) + ", '" + metric +
+                                          "', seed => " + number(below(1000)) + ", iterations => " +
+                                          number(1 + below(30)) + ")";
+            expect_same("k_means(" + arguments);
+            expect_same("k_means_centroids(" + arguments);
+        }
+    }
+}
+
 TEST_F(VectorsOnDevice, SomeFailuresAreTheCpusAnswers) {
     make_vectors(3000, 100);
     const std::string call =

@@ -330,7 +330,7 @@ TEST(KMeans, RefusesWhatHasNoAnswer) {
     expect_error({.k = 2, .metric = Metric::inner_product}, items,
                  "k-means knows the metrics euclidean and cosine only");
     expect_error({.k = 2, .metric = Metric::cosine}, items,
-                 "item 0 is all zeros, which has no cosine distance");
+                 "row 1 of the items is all zeros, which has no direction");
     expect_error({.k = 2}, TypedRows({{0, 0}, {0, -0.0}}, ElementType::float32, 2),
                  "k is 2, but the items have only 1 distinct vector");
     expect_error({.k = 4}, TypedRows({{1}, {2}, {3}, {3}, {2}, {1}}, ElementType::float64, 1),
@@ -339,7 +339,7 @@ TEST(KMeans, RefusesWhatHasNoAnswer) {
                  TypedRows({{1, 3}, {2, 6}, {3, 1}, {6, 2}}, ElementType::float32, 2),
                  "k is 3, but the items have only 2 distinct directions");
     expect_error({.k = 1}, TypedRows({{1e300}}, ElementType::float64, 1),
-                 "item 0 has elements beyond the range of float, which centroids have");
+                 "row 1 of the items has elements beyond the range of real, which centroids have");
     expect_error({.k = 1}, TypedRows({}, ElementType::float32, 1),
                  "k is 1, but there are only 0 items");
     expect_error({.k = 1}, TypedRows({{1, 0}}, ElementType::float32, 2, true),

@@ -18,6 +18,8 @@ using namespace gputext;
 
 namespace {
 
+constexpr int kTries = 3;
+
 std::size_t bytes_of_device() {
     std::size_t available = 0, total = 0;
     bench::check(cuda_status(cudaMemGetInfo(&available, &total), "the benchmark"));
@@ -42,15 +44,17 @@ int main(int count, char** arguments) {
     };
     double best = 1e9;
     KMeans answer;
-    for (int tries = 0; tries < 3; ++tries) {
+    for (int tries = 0; tries < kTries; ++tries) {
         const bench::Clock clock;
         answer = run();
         best = std::min(best, clock.seconds());
     }
     std::printf(
         "gputext k-means on a GPU: %zu items of %zu clusters, d = %zu, k = %zu, %zu iterations: "
-        "%.3f s (best of 3), inertia %.6g\n",
-        n, number(5), d, parameters.k, answer.iterations, best, answer.inertia);
+        "%.3f s (best of %d), inertia %.6g\n",
+        n, number(5), d, parameters.k, answer.iterations, best, kTries, answer.inertia);
+    for (const PhaseTime& phase : bench::every_core().phase_times())
+        std::printf("  %-26s %7.3f s (mean)\n", phase.name.c_str(), phase.seconds / kTries);
     if (count < 7 || number(6) == 0) return 0;
     const KMeans wanted = bench::expect(k_means(parameters, rows, bench::every_core()));
     std::size_t differing = 0;

@@ -1,14 +1,12 @@
 // bench/k_means_bench.cpp - k-means on the CPU
 //
 // Arguments: items, dimensions, k, iterations, threads, clusters of the data (0: one normal
-// distribution), and optionally a file to write the items to (float32, row by row; - for none), and
-// knn to find nearest centroids by knn() in place of the operator's own search.
+// distribution), and optionally a file to write the items to (float32, row by row).
 
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-#include <string_view>
 
 #include "bench/expect.hpp"
 #include "bench/k_means_items.hpp"
@@ -17,36 +15,24 @@
 
 using namespace gputext;
 
-namespace {
-
-Result<Neighbours> by_knn_alone(const KnnParameters& parameters, const Vectors& items,
-                                const Vectors& centroids, Execution& execution) {
-    return knn(parameters, items, centroids, {}, execution);
-}
-
-}  // namespace
-
 int main(int count, char** arguments) {
     if (count < 7)
-        return std::fprintf(
-                   stderr,
-                   "wanted: items dimensions k iterations threads clusters [items.f32|-] [knn]\n"),
+        return std::fprintf(stderr,
+                            "wanted: items dimensions k iterations threads clusters [items.f32]\n"),
                2;
     const auto number = [&](int i) { return static_cast<std::size_t>(std::atoll(arguments[i])); };
     const std::size_t n = number(1), d = number(2);
     const std::vector<float> items = bench::k_means_items(n, d, number(6));
-    if (count > 7 && std::string_view(arguments[7]) != "-")
+    if (count > 7)
         std::ofstream(arguments[7], std::ios::binary)
             .write(reinterpret_cast<const char*>(items.data()),
                    static_cast<std::streamsize>(items.size() * sizeof(float)));
     const Vectors rows{ElementType::float32, n, d, items.data(), {}, {}};
     const KMeansParameters parameters{.k = number(3), .iterations = number(4)};
-    const bool by_knn = count > 8 && std::string_view(arguments[8]) == "knn";
     Execution execution(static_cast<unsigned>(number(5)));
     const bench::Stopwatch stopwatch;
     const auto start = std::chrono::steady_clock::now();
-    const KMeans answer = bench::expect(by_knn ? k_means(parameters, rows, by_knn_alone, execution)
-                                               : k_means(parameters, rows, execution));
+    const KMeans answer = bench::expect(k_means(parameters, rows, execution));
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     const double processor = stopwatch.seconds();

@@ -1,26 +1,21 @@
 #include "cpp/knn/k_means.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <limits>
-#include <optional>
+#include <memory>
 #include <string>
 
 #include "cpp/base/memory_budget.hpp"
 #include "cpp/base/stoppable.hpp"
-#include "cpp/knn/detail/cluster_sums.hpp"
+#include "cpp/knn/detail/cluster_assignment.hpp"
 #include "cpp/knn/detail/first_centroids.hpp"
-#include "cpp/knn/detail/nearest_centroid.hpp"
+#include "cpp/knn/detail/host_assignment.hpp"
 
 namespace gputext {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-/// Bytes of what a search finds for an item.
-constexpr std::uint64_t kBytesOfFound =
-    sizeof(std::uint64_t) + sizeof(std::uint32_t) + sizeof(double);
 
 Status invalid(std::string message) {
     return {ErrorCode::invalid_argument, std::move(message)};
@@ -31,7 +26,7 @@ Status invalid(std::string message) {
 class FarthestItems {
 public:
     FarthestItems(std::span<const double> distances, std::span<const std::uint32_t> clusters,
-                  std::span<const std::uint64_t> sizes)
+                  std::span<const std::int64_t> sizes)
         : distances_(distances),
           clusters_(clusters),
           sizes_(sizes),
@@ -73,54 +68,42 @@ private:
 
     std::span<const double> distances_;
     std::span<const std::uint32_t> clusters_;
-    std::span<const std::uint64_t> sizes_;
+    std::span<const std::int64_t> sizes_;
     std::vector<std::uint32_t> best_;
 };
 
 class KMeansRun {
 public:
     KMeansRun(const KMeansParameters& parameters, const Vectors& items, double largest,
-              const CentroidSearch* search, Execution& execution, KMeans& answer)
+              Execution& execution, KMeans& answer)
         : parameters_(parameters),
           items_(items),
           execution_(execution),
           part_(execution.threads(), execution),
-          sums_(parameters.metric, items, largest, parameters.k, parameters.simd),
+          means_(parameters.metric, items, largest),
           elements_(parameters.metric, items),
-          search_(search),
-          answer_(answer) {
-        if (search == nullptr)
-            nearest_.emplace(parameters.metric, items, largest, parameters.simd,
-                             execution.threads());
-    }
+          answer_(answer) {}
 
-    Status run() {
+    Status run(double largest, const MakeAssignment& make) {
         const Stop stop = execution_.stop();
-        if (!stoppable_assign(answer_.clusters, items_.rows, NearestCentroid::no_cluster, stop) ||
+        if (!stoppable_assign(answer_.clusters, items_.rows, ItemClusters::none, stop) ||
             !stoppable_assign(answer_.distances, items_.rows, kInfinity, stop))
             return Status::cancelled();
         answer_.centroids.resize(parameters_.k * items_.dimensions);
         answer_.dimensions = items_.dimensions;
-        if (Status status = choose(); !status.ok()) return status;
-        if (nearest_ && !begin_bounds()) return Status::cancelled();
-        const std::size_t blocks = nearest_ ? blocks_of(nearest_->block_rows()) : 1;
-        execution_.begin_phase("assigning items", parameters_.iterations * blocks);
+        auto made = make(largest, means_, {answer_.clusters, answer_.distances});
+        if (!made.ok()) return made.status();
+        assignment_ = std::move(*made);
+        GPUTEXT_TRY(choose());
+        execution_.begin_phase("assigning items", parameters_.iterations * assignment_->steps());
         while (answer_.iterations < parameters_.iterations && !answer_.converged)
-            if (Status status = step(); !status.ok()) return status;
+            GPUTEXT_TRY(step());
+        GPUTEXT_TRY(assignment_->fetch(part_));
+        answer_.rescored = assignment_->rescored();
         return finish();
     }
 
 private:
-    static constexpr std::uint32_t no_first = UINT32_MAX;
-
-    std::size_t blocks_of(std::size_t rows) const { return (items_.rows + rows - 1) / rows; }
-
-    NearestCentroid::Block block_of(std::size_t number, std::size_t rows) {
-        const std::size_t begin = number * rows;
-        return {begin, std::min(items_.rows, begin + rows), answer_.clusters.data() + begin,
-                answer_.distances.data() + begin};
-    }
-
     /// Chooses the first centroids, and assigns all items to them.
     Status choose() {
         const std::size_t k = parameters_.k;
@@ -135,9 +118,10 @@ private:
             const bool all = centroids == k;
             if (all || centroids == 1 || chosen.size() == kMostChosenAtOnce ||
                 void_draws == kMostVoidDraws) {
-                Status status = assign(chosen, centroids - chosen.size());
-                if (status.ok() && !all) status = weights.fix(part_);
-                if (!status.ok() || all) return status;
+                GPUTEXT_TRY(add(chosen, centroids - chosen.size()));
+                if (all) return {};
+                GPUTEXT_TRY(assignment_->fetch(part_));
+                GPUTEXT_TRY(weights.fix(part_));
                 if (weights.total() == 0) return too_few(centroids);
                 chosen.clear();
                 void_draws = 0;
@@ -185,7 +169,7 @@ private:
     }
 
     /// Compares all items with some more centroids, which are items.
-    Status assign(const std::vector<std::uint32_t>& chosen, std::size_t first) {
+    Status add(const std::vector<std::uint32_t>& chosen, std::size_t first) {
         const std::size_t row_bytes = items_.dimensions * element_size(items_.type);
         std::vector<std::byte> rows(chosen.size() * row_bytes);
         for (std::size_t c = 0; c < chosen.size(); ++c)
@@ -193,167 +177,58 @@ private:
         Vectors centroids = items_;
         centroids.rows = chosen.size();
         centroids.elements = rows.data();
-        const auto number_of_first = static_cast<std::uint32_t>(first);
-        if (!nearest_) return search_among(centroids, number_of_first);
-        Status status = nearest_->set(centroids, number_of_first, part_);
-        if (!status.ok()) return status;
-        const std::size_t step = nearest_->block_rows();
-        return part_.parallel_for(blocks_of(step), [&](std::size_t number, unsigned worker) {
-            auto block = block_of(number, step);
-            Status assigned = nearest_->assign(worker, block, part_.stop());
-            add_rescored(block.rescored);
-            return assigned;
-        });
-    }
-
-    void add_rescored(std::uint64_t count) {
-        std::atomic_ref(answer_.rescored).fetch_add(count, std::memory_order_relaxed);
+        return assignment_->add(centroids, static_cast<std::uint32_t>(first), part_);
     }
 
     Status step() {
-        const auto before = answer_.centroids;
-        Status status = sums_.set(answer_.clusters, part_);
-        if (status.ok()) status = fill_empty_clusters();
-        if (status.ok()) status = set_means();
+        auto totals = assignment_->totals(part_);
+        if (!totals.ok()) return totals.status();
+        if (std::ranges::find(totals->sizes, 0) != totals->sizes.end()) {
+            GPUTEXT_TRY(fill_empty_clusters(totals->sizes));
+            totals = assignment_->totals(part_);
+            if (!totals.ok()) return totals.status();
+        }
+        GPUTEXT_TRY(set_means(*totals));
+        ++answer_.iterations;
         const Vectors centroids{ElementType::float32,
                                 parameters_.k,
                                 items_.dimensions,
                                 answer_.centroids.data(),
                                 {},
                                 {}};
-        if (!status.ok()) return status;
-        ++answer_.iterations;
-        if (!nearest_) {
-            status = search_among(centroids, no_first);
-            return status.ok() ? execution_.checkpoint() : status;
-        }
-        NearestCentroid::Shifts shifts;
-        status = nearest_->set(centroids, 0, part_);
-        if (status.ok()) status = set_shifts(before, shifts);
-        return status.ok() ? move(shifts) : status;
+        const auto changed = assignment_->assign(centroids, execution_);
+        if (!changed.ok()) return changed.status();
+        answer_.converged = *changed == 0;
+        return {};
     }
 
-    /// Assigns all items by the search: to these centroids alone, or where they have a first
-    /// number, beside those that the items belong to. Sets answer_.converged.
-    Status search_among(const Vectors& centroids, std::uint32_t first) {
-        const auto found =
-            (*search_)({.k = 1, .metric = parameters_.metric, .simd = parameters_.simd}, items_,
-                       centroids, part_);
-        if (!found.ok()) return found.status();
-        if (found->items.size() != items_.rows)
-            return {ErrorCode::internal_error, "an item has no nearest centroid"};
-        answer_.rescored += found->rescored;
-        std::atomic<std::uint64_t> changed{0};
-        constexpr std::size_t rows = std::size_t{1} << 16;
-        Status status =
-            part_.parallel_for(blocks_of(rows), [&](std::size_t number, unsigned) -> Status {
-                std::uint64_t changed_here = 0;
-                for (std::size_t i = number * rows; i < std::min(items_.rows, (number + 1) * rows);
-                     ++i) {
-                    std::uint32_t cluster = found->items[i];
-                    if (first != no_first) {
-                        if (found->distances[i] >= answer_.distances[i]) continue;
-                        cluster += first;
-                    }
-                    answer_.distances[i] = found->distances[i];
-                    changed_here += cluster != answer_.clusters[i];
-                    answer_.clusters[i] = cluster;
-                }
-                changed += changed_here;
-                return {};
-            });
-        answer_.converged = first == no_first && changed == 0;
-        return status;
-    }
-
-    /// Returns false when stopped.
-    bool begin_bounds() {
-        const std::span some =
-            std::span(answer_.distances).first(std::min<std::size_t>(4096, items_.rows));
-        most_reach_ = nearest_->most_apart(*std::max_element(some.begin(), some.end())) / 64;
-        return stoppable_assign(lower_, items_.rows, -1.0f, execution_.stop());
-    }
-
-    Status fill_empty_clusters() {
-        std::vector<std::uint64_t> sizes(parameters_.k);
-        for (std::size_t c = 0; c < sizes.size(); ++c) sizes[c] = sums_.size(c);
-        if (std::find(sizes.begin(), sizes.end(), 0u) == sizes.end()) return {};
+    Status fill_empty_clusters(std::span<const std::int64_t> totals) {
+        GPUTEXT_TRY(assignment_->fetch(part_));
+        std::vector<std::int64_t> sizes(totals.begin(), totals.end());
         FarthestItems farthest(answer_.distances, answer_.clusters, sizes);
-        for (std::size_t c = 0; c < sizes.size(); ++c) {
+        for (std::uint32_t c = 0; c < sizes.size(); ++c) {
             if (sizes[c] > 0) continue;
             const auto item = farthest.next(execution_.stop());
             if (!item.ok()) return item.status();
             --sizes[answer_.clusters[*item]];
             ++sizes[c];
-            answer_.clusters[*item] = static_cast<std::uint32_t>(c);
-            if (nearest_) lower_[*item] = -1;
+            answer_.clusters[*item] = c;
+            GPUTEXT_TRY(assignment_->move(*item, c));
             farthest.moved(*item);
         }
-        return sums_.set(answer_.clusters, part_);
+        return {};
     }
 
-    Status set_means() {
+    Status set_means(const ClusterTotals& totals) {
         constexpr std::size_t step = 16;
+        const std::size_t d = items_.dimensions;
         return part_.parallel_for(
             (parameters_.k + step - 1) / step, [&](std::size_t task, unsigned) -> Status {
                 const std::size_t end = std::min(parameters_.k, (task + 1) * step);
-                for (std::size_t c = task * step; c < end; ++c) sums_.mean(c, centroid(c));
+                for (std::size_t c = task * step; c < end; ++c)
+                    means_.mean(totals.sums.subspan(c * d, d), totals.sizes[c], centroid(c));
                 return {};
             });
-    }
-
-    /// How far the centroids have moved.
-    Status set_shifts(const std::vector<float>& before, NearestCentroid::Shifts& shifts) {
-        Vectors from{ElementType::float32, parameters_.k, items_.dimensions, before.data(), {}, {}};
-        Vectors to = from;
-        to.elements = answer_.centroids.data();
-        std::vector<double> shift(parameters_.k);
-        constexpr std::size_t step = 64;
-        Status status = part_.parallel_for(
-            (parameters_.k + step - 1) / step, [&](std::size_t task, unsigned) -> Status {
-                Distances distances(parameters_.metric, from, to, parameters_.simd);
-                const std::size_t end = std::min(parameters_.k, (task + 1) * step);
-                for (std::size_t c = task * step; c < end; ++c) {
-                    distances.set_query(c);
-                    shift[c] = nearest_->most_apart(distances(c));
-                }
-                return {};
-            });
-        for (std::uint32_t c = 0; c < parameters_.k; ++c) {
-            if (shift[c] > shifts.largest) {
-                shifts.second = shifts.largest;
-                shifts.largest = shift[c];
-                shifts.of_largest = c;
-            } else {
-                shifts.second = std::max(shifts.second, shift[c]);
-            }
-        }
-        return status;
-    }
-
-    /// Assigns all items to the nearest centroids.
-    Status move(const NearestCentroid::Shifts& shifts) {
-        // The next shift is about as large as this one. Looking farther than needed costs less than
-        // looking again, unless there are many to be seen.
-        const double reach = std::min(1.5 * shifts.largest, most_reach_);
-        std::atomic<std::uint64_t> changed{0}, searched{0}, passed{0};
-        const std::size_t rows = nearest_->block_rows();
-        Status status =
-            execution_.parallel_for(blocks_of(rows), [&](std::size_t number, unsigned worker) {
-                auto block = block_of(number, rows);
-                Status moved = nearest_->move(worker, block, lower_.data() + block.begin, shifts,
-                                              reach, execution_.stop());
-                changed += block.changed;
-                searched += block.searched;
-                passed += block.passed;
-                add_rescored(block.rescored);
-                return moved;
-            });
-        if (!status.ok()) return status;
-        answer_.converged = changed == 0;
-        if (passed > 4 * searched) most_reach_ = reach / 2;
-        if (passed < 3 * searched) most_reach_ = 2 * reach;
-        return {};
     }
 
     Status finish() {
@@ -371,71 +246,33 @@ private:
     const KMeansParameters& parameters_;
     const Vectors& items_;
     Execution& execution_;
-    Execution part_;                          // for what does not count as progress
-    std::optional<NearestCentroid> nearest_;  // unless there is a search
-    ClusterSums sums_;
+    Execution part_;  // for what does not count as progress
+    ClusterMeans means_;
     MeanElements elements_;
-    std::vector<float> lower_;  // by item, see NearestCentroid
-    double most_reach_ = 0;
-    const CentroidSearch* search_;
+    std::unique_ptr<ClusterAssignment> assignment_;
     KMeans& answer_;
 };
 
-/// Errors for the first item without direction, or with elements that no centroid can have.
-Status check_items(const KMeansParameters& parameters, const Vectors& items, double largest,
-                   Stop stop) {
-    constexpr double most = std::numeric_limits<float>::max();
-    if (parameters.metric != Metric::cosine && largest <= most) return {};
-    std::vector<double> row(items.dimensions);
+/// Errors for the first item that can have no cluster. O(items), for float64 O(elements).
+Status check_items(Metric metric, const Vectors& items, Stop stop) {
     const std::size_t look_every = std::max<std::size_t>(1, kLookEvery / (items.dimensions + 16));
     for (std::size_t i = 0; i < items.rows; ++i) {
         if (i % look_every == 0 && stop()) return Status::cancelled();
-        if (parameters.metric == Metric::cosine) {
-            if (zero_row(items, i))
-                return invalid("row " + std::to_string(i + 1) +
-                               " of the items is all zeros, which has no direction");
-            continue;
-        }
-        copy_elements(items, items.begin(i), row.size(), row.data());
-        for (const double element : row)
-            if (std::fabs(element) > most)
-                return invalid(
-                    "row " + std::to_string(i + 1) +
-                    " of the items has elements beyond the range of real, which centroids have");
+        if (const char* why = why_no_cluster(metric, items, i))
+            return invalid("row " + std::to_string(i + 1) + " of the items " + why);
     }
     return {};
-}
-
-Result<KMeans> k_means_by(const KMeansParameters& parameters, const Vectors& items,
-                          const CentroidSearch* search, Execution& execution) {
-    if (Status status = check_k_means(parameters, items); !status.ok()) return status;
-    std::uint64_t bytes = k_means_bytes(parameters, items, execution.threads());
-    if (search != nullptr) bytes += items.rows * kBytesOfFound;
-    if (bytes > parameters.memory_limit)
-        return over_memory_limit("k-means", bytes, parameters.memory_limit);
-    const auto largest = largest_magnitude(items, "item", execution);
-    if (!largest.ok()) return largest.status();
-    Status status = check_items(parameters, items, *largest, execution.stop());
-    if (!status.ok()) return status;
-    KMeans answer;
-    status = KMeansRun(parameters, items, *largest, search, execution, answer).run();
-    if (!status.ok()) return status;
-    return answer;
 }
 
 }  // namespace
 
 std::uint64_t k_means_bytes(const KMeansParameters& parameters, const Vectors& items,
                             unsigned threads) {
-    const std::uint64_t of_item = sizeof(std::uint32_t) + sizeof(double) + sizeof(float) +
-                                  ClusterSums::bytes_of_item + FixedWeights::bytes_of_item;
-    const std::uint64_t of_element =
-        2 * sizeof(float) + NearestCentroid::bytes_of_element + ClusterSums::bytes_of_element;
-    const std::uint64_t of_thread = NearestCentroid::bytes_of_thread(items.dimensions) +
-                                    ClusterSums::bytes_of_thread(items.dimensions);
+    constexpr std::uint64_t of_item =
+        sizeof(std::uint32_t) + sizeof(double) + FixedWeights::bytes_of_item;
     constexpr std::uint64_t of_cluster = 128;
-    return items.rows * of_item + parameters.k * (items.dimensions * of_element + of_cluster) +
-           threads * of_thread;
+    return items.rows * of_item + parameters.k * (items.dimensions * sizeof(float) + of_cluster) +
+           HostAssignment::bytes(parameters, items, threads);
 }
 
 Status check_k_means(const KMeansParameters& parameters, const Vectors& items) {
@@ -451,14 +288,42 @@ Status check_k_means(const KMeansParameters& parameters, const Vectors& items) {
     return {};
 }
 
-Result<KMeans> k_means(const KMeansParameters& parameters, const Vectors& items,
-                       Execution& execution) {
-    return k_means_by(parameters, items, nullptr, execution);
+const char* why_no_cluster(Metric metric, const Vectors& items, std::size_t row) {
+    if (metric == Metric::cosine)
+        return zero_row(items, row) ? "is all zeros, which has no direction" : nullptr;
+    if (items.type != ElementType::float64) return nullptr;
+    constexpr double most = std::numeric_limits<float>::max();
+    const std::span elements(reinterpret_cast<const double*>(items.row_bytes(row)),
+                             items.dimensions);
+    const auto beyond = [](double element) { return std::fabs(element) > most; };
+    return std::ranges::any_of(elements, beyond)
+               ? "has elements beyond the range of real, which centroids have"
+               : nullptr;
+}
+
+Result<KMeans> k_means_by(const KMeansParameters& parameters, const Vectors& items,
+                          const MakeAssignment& make, Execution& execution) {
+    GPUTEXT_TRY(check_k_means(parameters, items));
+    const auto largest = largest_magnitude(items, "item", execution);
+    if (!largest.ok()) return largest.status();
+    GPUTEXT_TRY(check_items(parameters.metric, items, execution.stop()));
+    KMeans answer;
+    GPUTEXT_TRY(KMeansRun(parameters, items, *largest, execution, answer).run(*largest, make));
+    return answer;
 }
 
 Result<KMeans> k_means(const KMeansParameters& parameters, const Vectors& items,
-                       const CentroidSearch& search, Execution& execution) {
-    return k_means_by(parameters, items, &search, execution);
+                       Execution& execution) {
+    GPUTEXT_TRY(check_k_means(parameters, items));
+    const std::uint64_t bytes = k_means_bytes(parameters, items, execution.threads());
+    if (bytes > parameters.memory_limit)
+        return over_memory_limit("k-means", bytes, parameters.memory_limit);
+    const MakeAssignment make = [&](double largest, const ClusterMeans& means,
+                                    ItemClusters clusters) {
+        return Result<std::unique_ptr<ClusterAssignment>>(std::make_unique<HostAssignment>(
+            parameters, items, largest, means, clusters, execution.threads()));
+    };
+    return k_means_by(parameters, items, make, execution);
 }
 
 }  // namespace gputext

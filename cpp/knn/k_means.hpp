@@ -48,7 +48,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <vector>
 
 #include "cpp/base/execution.hpp"
@@ -92,14 +91,13 @@ struct KMeans {
 std::uint64_t k_means_bytes(const KMeansParameters& parameters, const Vectors& items,
                             unsigned threads);
 
-/// How the nearest centroids are found elsewhere, as on a device: the answer of knn() with k = 1.
-using CentroidSearch =
-    std::function<Result<Neighbours>(const KnnParameters& parameters, const Vectors& items,
-                                     const Vectors& centroids, Execution& execution)>;
-
 /// Whether k, the metric and the number of iterations make sense for these items. Error:
 /// invalid_argument.
 Status check_k_means(const KMeansParameters& parameters, const Vectors& items);
+
+/// Why a row of dense items can have no cluster, as "is all zeros, which has no direction"; null
+/// where it can.
+const char* why_no_cluster(Metric metric, const Vectors& items, std::size_t row);
 
 /// The clusters of all items.
 /// Time: 2 * n * k * dimensions operations of a filter in float for the first centroids and the
@@ -107,15 +105,10 @@ Status check_k_means(const KMeansParameters& parameters, const Vectors& items);
 /// one exact distance for each item and step. Items that are nearer to many centroids than float
 /// tells from one another, beside the spread of all, take an exact distance to each of these.
 /// Memory: 21 bytes an item, 24 bytes an element of the centroids, about 2 MB a thread.
-/// Errors: invalid_argument for what check_k_means() refuses, elements that are not finite or
-/// beyond the range of float, rows of zeros under cosine, and fewer distinct items than k;
-/// memory_limit, before anything is computed; cancelled; out_of_memory.
+/// Errors: invalid_argument for what check_k_means() refuses, elements that are not finite, rows
+/// that can have no cluster, and fewer distinct items than k; memory_limit, before anything is
+/// computed; cancelled; out_of_memory.
 Result<KMeans> k_means(const KMeansParameters& parameters, const Vectors& items,
                        Execution& execution);
-
-/// The same answer, with nearest centroids from elsewhere. Memory: 20 bytes an item more. Errors:
-/// also the search's.
-Result<KMeans> k_means(const KMeansParameters& parameters, const Vectors& items,
-                       const CentroidSearch& search, Execution& execution);
 
 }  // namespace gputext

@@ -1,16 +1,402 @@
 #include "kernels/knn/k_means.hpp"
 
-#include "kernels/knn/knn.hpp"
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cpp/knn/detail/cluster_assignment.hpp"
+#include "cpp/knn/detail/first_centroids.hpp"
+#include "kernels/base/launch.hpp"
+#include "kernels/base/stream_event.hpp"
+#include "kernels/knn/detail/clustered_rows.hpp"
+#include "kernels/knn/detail/fp16_filter.hpp"
 
 namespace gputext::gpu {
+namespace {
+
+/// Centroids of an item that a filter may find before all are compared with it.
+constexpr std::uint32_t kFound = 32;
+/// Centroids that are compared sooner than they are filtered.
+constexpr std::size_t kFewCentroids = 16;
+/// Pairs times dimensions of a launch, filtered and compared in double precision: 20 to 30 ms.
+constexpr double kFilteredWork = 8e12, kComparedWork = 5e10;
+constexpr std::size_t kSmallBuffers = 1 << 16;
+/// Elements that are doubles at a time, while items are converted.
+constexpr std::size_t kConvertedElements = std::size_t{1} << 22;
+
+std::size_t padded_of(std::size_t dimensions) {
+    return dimensions <= 64 ? (dimensions + 15) / 16 * 16 : (dimensions + 63) / 64 * 64;
+}
+
+/// Rows of which a pass over items is made at most, in whole groups.
+std::uint32_t whole_groups(std::size_t rows, std::size_t most) {
+    return static_cast<std::uint32_t>(
+        std::min(most, std::max<std::size_t>(1, rows / kGroupQueries) * kGroupQueries));
+}
+
+std::uint32_t converted_rows(const Vectors& items) {
+    return whole_groups(kConvertedElements / std::max<std::size_t>(1, items.dimensions),
+                        items.rows);
+}
+
+/// How many bytes an item takes, and how many items are on the device at a time.
+struct Plan {
+    std::size_t fixed, per_row;
+    std::uint32_t tile = 0;
+
+    Plan(const KMeansParameters& parameters, const Vectors& items) {
+        const std::size_t d = items.dimensions, element = element_size(items.type);
+        const std::size_t centroids = std::max(parameters.k, kMostChosenAtOnce);
+        const std::size_t of_item = 2 * sizeof(std::uint32_t) + sizeof(double);
+        const std::size_t of_centroid = d * (std::max(element, sizeof(float)) + sizeof(double)) +
+                                        sizeof(double) + padded_of(d) * sizeof(__half) +
+                                        sizeof(Fp16ItemBound);
+        fixed = items.rows * of_item + centroids * of_centroid +
+                parameters.k * (d + 1) * sizeof(std::int64_t) +
+                converted_rows(items) * (d + 1) * sizeof(double) + d * sizeof(double) +
+                kSmallBuffers;
+        per_row = d * element + padded_of(d) * sizeof(__half) + sizeof(Fp16QueryBound) +
+                  sizeof(float2) + sizeof(float) + (1 + kFound) * sizeof(std::uint32_t);
+    }
+
+    KMeansBytes bytes(const Vectors& items) const {
+        const std::size_t some = std::min<std::size_t>(items.rows, kGroupQueries);
+        return {fixed + some * per_row, fixed + items.rows * per_row};
+    }
+    /// Requires bytes().least.
+    void use(std::size_t memory, const Vectors& items) {
+        tile = whole_groups((memory - fixed) / per_row, items.rows);
+    }
+};
+
+/// The clusters of items that a device keeps, in tiles if they do not fit.
+class DeviceAssignment : public ClusterAssignment {
+public:
+    DeviceAssignment(const KMeansParameters& parameters, const Vectors& items, const Plan& plan,
+                     const ClusterMeans& means, gputext::ItemClusters answer, cudaStream_t stream,
+                     UploadRing& ring, const Execution& execution)
+        : metric_(parameters.metric),
+          k_(parameters.k),
+          items_(items),
+          plan_(plan),
+          means_(means),
+          answer_(answer),
+          stream_(stream),
+          ring_(ring),
+          copying_(execution.threads(), execution) {}
+
+    Status begin(double largest) {
+        const std::size_t n = items_.rows, d = items_.dimensions;
+        GPUTEXT_TRY(event_.create());
+        GPUTEXT_TRY(clusters_.allocate(n, stream_));
+        GPUTEXT_TRY(summed_.allocate(n, stream_));
+        GPUTEXT_TRY(distances_.allocate(n, stream_));
+        GPUTEXT_TRY(clear_clusters({{items_.type, nullptr, static_cast<std::uint32_t>(n), 0},
+                                    clusters_.data(),
+                                    distances_.data(),
+                                    summed_.data()},
+                                   stream_));
+        GPUTEXT_TRY(sums_.allocate(k_ * d, stream_));
+        GPUTEXT_TRY(sizes_.allocate(k_, stream_));
+        GPUTEXT_TRY(counts_.allocate(1, stream_));
+        GPUTEXT_TRY(clear(sums_));
+        GPUTEXT_TRY(clear(sizes_));
+        GPUTEXT_TRY(clear(counts_));
+        GPUTEXT_TRY(raw_.allocate(plan_.tile * d * element_size(items_.type), stream_));
+        const std::size_t centroids = std::max(k_, kMostChosenAtOnce);
+        GPUTEXT_TRY(raw_centroids_.allocate(
+            centroids * d * std::max(element_size(items_.type), sizeof(float)), stream_));
+        GPUTEXT_TRY(centroid_elements_.allocate(centroids * d, stream_));
+        GPUTEXT_TRY(centroid_squares_.allocate(centroids, stream_));
+        return begin_filter(largest, centroids);
+    }
+
+    std::size_t steps() const override { return (items_.rows + plan_.tile - 1) / plan_.tile; }
+
+    Status add(const Vectors& centroids, std::uint32_t first, Execution& execution) override {
+        GPUTEXT_TRY(load_centroids(centroids, first));
+        sums_are_behind_ = true;
+        return for_each_tile([&] { return settle(execution); }, execution);
+    }
+
+    Result<std::uint64_t> assign(const Vectors& centroids, Execution& execution) override {
+        GPUTEXT_TRY(load_centroids(centroids, 0));
+        own_distances_ += items_.rows;
+        GPUTEXT_TRY(
+            cuda_status(cudaMemsetAsync(&counts_.data()->changed, 0, sizeof seen_.changed, stream_),
+                        "clearing a count"));
+        GPUTEXT_TRY(for_each_tile(
+            [&] {
+                GPUTEXT_TRY(set_own_distances(metric_, tile_, centroids_, stream_));
+                GPUTEXT_TRY(settle(execution));
+                return sum_changes(tile_, sums(), stream_);
+            },
+            execution));
+        GPUTEXT_TRY(download_value(counts_.data(), seen_, stream_, "assigning items"));
+        return std::uint64_t{seen_.changed};
+    }
+
+    Status fetch(Execution&) override {
+        GPUTEXT_TRY(copy_back(answer_.clusters, clusters_));
+        return copy_back(answer_.distances, distances_);
+    }
+
+    Status move(std::uint32_t item, std::uint32_t cluster) override {
+        sums_are_behind_ = true;
+        return cuda_status(cudaMemcpyAsync(clusters_.data() + item, &cluster, sizeof cluster,
+                                           cudaMemcpyHostToDevice, stream_),
+                           "moving an item");
+    }
+
+    Result<ClusterTotals> totals(Execution& execution) override {
+        if (sums_are_behind_)
+            GPUTEXT_TRY(
+                for_each_tile([&] { return sum_changes(tile_, sums(), stream_); }, execution));
+        sums_are_behind_ = false;
+        host_sums_.resize(sums_.size());
+        host_sizes_.resize(sizes_.size());
+        GPUTEXT_TRY(copy_back(std::span(host_sums_), sums_));
+        GPUTEXT_TRY(copy_back(std::span(host_sizes_), sizes_));
+        return ClusterTotals{host_sums_, host_sizes_};
+    }
+
+    std::uint64_t rescored() const override { return seen_.rescored + own_distances_; }
+
+private:
+    template <class T>
+    Status clear(const DeviceBuffer<T>& buffer) {
+        return cuda_status(cudaMemsetAsync(buffer.data(), 0, buffer.size() * sizeof(T), stream_),
+                           "clearing");
+    }
+
+    template <class T>
+    Status copy_back(std::span<T> to, const DeviceBuffer<T>& from) {
+        if (to.empty()) return {};
+        return ring_.copy_back({reinterpret_cast<std::uint8_t*>(to.data()), to.size_bytes()},
+                               reinterpret_cast<const std::uint8_t*>(from.data()), stream_,
+                               copying_);
+    }
+
+    ClusterSumsView sums() const {
+        return {sums_.data(), sizes_.data(), means_.directions(), means_.exponent()};
+    }
+
+    Status begin_filter(double largest, std::size_t centroids) {
+        GPUTEXT_TRY(device_.look());
+        const std::size_t padded = padded_of(items_.dimensions);
+        filtered_ = Fp16SpaceChoice::usable(metric_, items_, largest) &&
+                    device_.can_filter(static_cast<std::uint32_t>(padded));
+        if (!filtered_) return {};
+        GPUTEXT_TRY(choice_.choose(metric_, items_, stream_));
+        const std::size_t tile = plan_.tile, some = converted_rows(items_);
+        GPUTEXT_TRY(converted_.allocate(some * items_.dimensions, stream_));
+        GPUTEXT_TRY(converted_squares_.allocate(some, stream_));
+        GPUTEXT_TRY(rows_.allocate(tile * padded, stream_));
+        GPUTEXT_TRY(bounds_.allocate(tile, stream_));
+        GPUTEXT_TRY(groups_.allocate(blocks_for(tile, kGroupQueries), stream_));
+        GPUTEXT_TRY(gates_.allocate(tile, stream_));
+        GPUTEXT_TRY(found_counts_.allocate(tile, stream_));
+        GPUTEXT_TRY(found_.allocate(tile * kFound, stream_));
+        GPUTEXT_TRY(centroid_rows_.allocate(centroids * padded, stream_));
+        GPUTEXT_TRY(centroid_bounds_.allocate(centroids, stream_));
+        return largest_.allocate(2, stream_);
+    }
+
+    Status load_centroids(const Vectors& centroids, std::uint32_t first) {
+        const auto k = static_cast<std::uint32_t>(centroids.rows);
+        const auto d = static_cast<std::uint32_t>(centroids.dimensions);
+        const std::size_t bytes = std::size_t{k} * d * element_size(centroids.type);
+        GPUTEXT_TRY(raw_centroids_.upload(
+            {reinterpret_cast<const std::uint8_t*>(centroids.elements), bytes}, stream_));
+        const DeviceRows rows{centroids.type, raw_centroids_.data(), k, d};
+        GPUTEXT_TRY(prepare_queries(metric_, rows, centroid_elements_.data(),
+                                    centroid_squares_.data(), stream_));
+        centroids_ = {{k, d, centroid_elements_.data(), centroid_squares_.data()}, first};
+        filters_ = filtered_ && k >= kFewCentroids;
+        if (!filters_) return {};
+        return convert_items(choice_.space(), rows, centroid_rows_.data(), centroid_bounds_.data(),
+                             largest_.data(), stream_);
+    }
+
+    /// Calls work() with each tile loaded in turn, first with the one that is.
+    template <class Work>
+    Status for_each_tile(Work&& work, Execution& execution) {
+        const std::size_t tiles = steps(), loaded = loaded_ == no_tile ? 0 : loaded_;
+        for (std::size_t i = 0; i < tiles; ++i) {
+            GPUTEXT_TRY(load((loaded + i) % tiles));
+            GPUTEXT_TRY(work());
+            GPUTEXT_TRY(execution.checkpoint());
+        }
+        return {};
+    }
+
+    Status load(std::size_t number) {
+        const std::size_t begin = number * plan_.tile;
+        const std::size_t rows = std::min<std::size_t>(plan_.tile, items_.rows - begin);
+        tile_ = {{items_.type, raw_.data(), static_cast<std::uint32_t>(rows),
+                  static_cast<std::uint32_t>(items_.dimensions)},
+                 clusters_.data() + begin,
+                 distances_.data() + begin,
+                 summed_.data() + begin};
+        if (loaded_ == number) return {};
+        loaded_ = no_tile;
+        const std::size_t bytes = rows * items_.dimensions * element_size(items_.type);
+        if (bytes > 0) {
+            GPUTEXT_TRY(event_.hold(ring_.stream(), stream_));
+            const auto* from = reinterpret_cast<const std::uint8_t*>(items_.row_bytes(begin));
+            GPUTEXT_TRY(ring_.copy(raw_.data(), {from, bytes}, copying_));
+            GPUTEXT_TRY(event_.hold(stream_, ring_.stream()));
+        }
+        if (filtered_) GPUTEXT_TRY(convert_tile());
+        loaded_ = number;
+        return {};
+    }
+
+    Status convert_tile() {
+        const std::uint32_t step = converted_rows(items_);
+        for (std::uint32_t begin = 0; begin < tile_.rows.rows; begin += step) {
+            const DeviceRows some = tile_.part(begin, std::min(tile_.rows.rows, begin + step)).rows;
+            GPUTEXT_TRY(prepare_queries(metric_, some, converted_.data(), converted_squares_.data(),
+                                        stream_));
+            GPUTEXT_TRY(convert_queries(
+                choice_.space(),
+                {some.rows, some.dimensions, converted_.data(), converted_squares_.data()},
+                rows_.data() + std::size_t{begin} * choice_.space().padded, bounds_.data() + begin,
+                groups_.data() + begin / kGroupQueries, stream_));
+        }
+        return {};
+    }
+
+    /// Gives the tile's items to the centroids that are nearer than their own.
+    Status settle(Execution& execution) {
+        if (filters_)
+            GPUTEXT_TRY(in_parts(
+                kFilteredWork, execution,
+                [&](std::uint32_t begin, std::uint32_t end) { return filter(begin, end); }));
+        return in_parts(kComparedWork, execution, [&](std::uint32_t begin, std::uint32_t end) {
+            FoundCentroids found;
+            if (filters_)
+                found = {found_counts_.data() + begin, found_.data() + std::size_t{begin} * kFound,
+                         kFound};
+            return settle_items(metric_, tile_.part(begin, end), centroids_, found, counts_.data(),
+                                stream_);
+        });
+    }
+
+    /// Calls launch(begin, end) for parts of the tile that take at most so much work each, where
+    /// they are compared with all centroids. A queue of long launches could not be stopped.
+    template <class Launch>
+    Status in_parts(double work, Execution& execution, Launch&& launch) {
+        const std::uint32_t rows = tile_.rows.rows;
+        const double of_row =
+            static_cast<double>(centroids_.rows.rows) * static_cast<double>(items_.dimensions + 16);
+        const std::uint32_t step =
+            whole_groups(static_cast<std::size_t>(std::min(1e9, work / of_row)), rows);
+        for (std::uint32_t begin = 0; begin < rows; begin += step) {
+            GPUTEXT_TRY(launch(begin, std::min(rows, begin + step)));
+            if (rows - begin <= step) break;
+            GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "assigning items"));
+            GPUTEXT_TRY(execution.checkpoint(0));
+        }
+        return {};
+    }
+
+    /// Finds the centroids that may be as near to items [begin, end) of the tile as their own.
+    Status filter(std::uint32_t begin, std::uint32_t end) {
+        const Fp16Space& space = choice_.space();
+        const std::uint32_t rows = end - begin, first = centroids_.first;
+        std::uint32_t* const counts = found_counts_.data() + begin;
+        GPUTEXT_TRY(cuda_status(cudaMemsetAsync(counts, 0, rows * sizeof *counts, stream_),
+                                "clearing counts"));
+        Fp16FilterJob job{};
+        job.queries = {rows_.data() + std::size_t{begin} * space.padded, bounds_.data() + begin,
+                       groups_.data() + begin / kGroupQueries};
+        job.rows = rows;
+        job.gates = gates_.data() + begin;
+        job.items = {centroid_rows_.data(), centroid_bounds_.data(), largest_.data()};
+        job.first_item = job.begin = first;
+        job.end = first + centroids_.rows.rows;
+        job.lists.capacity = kFound;
+        job.lists.counts = counts;
+        job.lists.items = found_.data() + std::size_t{begin} * kFound;
+        GPUTEXT_TRY(set_gates({space, job.queries, rows, tile_.distances + begin, largest_.data(),
+                               gates_.data() + begin, nullptr},
+                              stream_));
+        return run_half_filter(device_, job, space.padded, stream_);
+    }
+
+    static constexpr std::size_t no_tile = SIZE_MAX;
+
+    const Metric metric_;
+    const std::size_t k_;
+    const Vectors& items_;
+    const Plan plan_;
+    const ClusterMeans& means_;
+    const gputext::ItemClusters answer_;
+    cudaStream_t stream_;
+    UploadRing& ring_;
+    Execution copying_;  // whose steps are no progress of the operator's
+
+    StreamEvent event_;
+    DeviceBuffer<std::uint32_t> clusters_, summed_;
+    DeviceBuffer<double> distances_;
+    DeviceBuffer<std::int64_t> sums_, sizes_;
+    bool sums_are_behind_ = false;
+    DeviceBuffer<ClusterCounts> counts_;
+    ClusterCounts seen_{};
+    std::uint64_t own_distances_ = 0;
+    std::vector<std::int64_t> host_sums_, host_sizes_;
+
+    DeviceBuffer<std::uint8_t> raw_;
+    std::size_t loaded_ = no_tile;
+    ClusteredRows tile_;
+
+    DeviceBuffer<std::uint8_t> raw_centroids_;
+    DeviceBuffer<double> centroid_elements_, centroid_squares_;
+    ClusterCentroids centroids_;
+
+    bool filtered_ = false;  // items are converted for the filter
+    bool filters_ = false;   // these centroids are filtered
+    Fp16FilterDevice device_;
+    Fp16SpaceChoice choice_;
+    DeviceBuffer<double> converted_, converted_squares_;
+    DeviceBuffer<__half> rows_, centroid_rows_;
+    DeviceBuffer<Fp16QueryBound> bounds_;
+    DeviceBuffer<float2> groups_;
+    DeviceBuffer<Fp16ItemBound> centroid_bounds_;
+    DeviceBuffer<float> largest_, gates_;
+    DeviceBuffer<std::uint32_t> found_counts_, found_;
+};
+
+}  // namespace
+
+KMeansBytes k_means_bytes(const KMeansParameters& parameters, const Vectors& items) {
+    return Plan(parameters, items).bytes(items);
+}
 
 Result<KMeans> k_means(const KMeansParameters& parameters, const Vectors& items,
                        const DeviceWork& work, UploadRing& ring, Execution& execution) {
-    const CentroidSearch search = [&](const KnnParameters& wanted, const Vectors& queries,
-                                      const Vectors& centroids, Execution& part) {
-        return knn(wanted, queries, centroids, {}, work, ring, part);
+    const MakeAssignment make =
+        [&](double largest, const ClusterMeans& means,
+            gputext::ItemClusters clusters) -> Result<std::unique_ptr<ClusterAssignment>> {
+        Plan plan(parameters, items);
+        const std::size_t least = plan.bytes(items).least;
+        if (work.bytes < least)
+            return Status(ErrorCode::out_of_memory, "k-means takes " + std::to_string(least) +
+                                                        " bytes of device memory, and " +
+                                                        std::to_string(work.bytes) +
+                                                        " may be taken");
+        plan.use(work.bytes, items);
+        auto made = std::make_unique<DeviceAssignment>(parameters, items, plan, means, clusters,
+                                                       work.stream, ring, execution);
+        GPUTEXT_TRY(made->begin(largest));
+        return std::unique_ptr<ClusterAssignment>(std::move(made));
     };
-    return gputext::k_means(parameters, items, search, execution);
+    auto answer = k_means_by(parameters, items, make, execution);
+    // Nothing of this run is on the stream when its memory goes.
+    GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(work.stream), "finding clusters"));
+    return answer;
 }
 
 }  // namespace gputext::gpu

@@ -1,4 +1,11 @@
-// kernels/knn/k_means.hpp - k-means with nearest centroids found on a device
+// kernels/knn/k_means.hpp - k-means on a device
+//
+// Items stay on the device where they fit, as they are and in half precision. For each assignment
+// the distance to an item's own centroid becomes a limit, a filter with a proven bound
+// (kernels/knn/detail/fp16_filter.hpp) finds the few centroids that may be within it, exact
+// distances decide between these, and items that changed their clusters are taken from the sums of
+// one and added to the other's, as integers (kernels/knn/detail/clustered_rows.hpp). The host
+// chooses first centroids and computes means (cpp/knn/detail/cluster_assignment.hpp).
 
 #pragma once
 
@@ -8,11 +15,18 @@
 
 namespace gputext::gpu {
 
-/// As gputext::k_means, to the bit. Nearest centroids, which take nearly all of the time, are
-/// gpu::knn's on the current device, in `work.bytes` of its memory; the sums of items that change
-/// their clusters are the host's. The items are uploaded again for each step and each 96 of the
-/// first centroids. The ring serves nothing else meanwhile.
-/// Errors: the operator's, and those of gpu::knn.
+/// The fewest bytes of device memory that k_means() can do with. With `good` the items are
+/// uploaded once, not for each assignment.
+struct KMeansBytes {
+    std::size_t least;
+    std::size_t good;
+};
+KMeansBytes k_means_bytes(const KMeansParameters& parameters, const Vectors& items);
+
+/// As gputext::k_means, to the bit, on the current device, in `work.bytes` of its memory; of the
+/// parameters, memory_limit and simd are the CPU's and mean nothing here. Dense vectors only. The
+/// ring serves nothing else meanwhile.
+/// Errors: the operator's; out_of_memory, which says how much is needed; device_error, device_lost.
 Result<KMeans> k_means(const KMeansParameters& parameters, const Vectors& items,
                        const DeviceWork& work, UploadRing& ring, Execution& execution);
 

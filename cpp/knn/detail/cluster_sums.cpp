@@ -65,10 +65,6 @@ double square_of(std::span<const double> row) {
 
 }  // namespace
 
-int bits_of_terms(std::size_t items) {
-    return std::min(50, 62 - static_cast<int>(std::bit_width(items)));
-}
-
 void MeanElements::copy(std::size_t item, double* out) const {
     const std::size_t d = items_.dimensions;
     copy_elements(items_, items_.begin(item), d, out);
@@ -86,13 +82,11 @@ void MeanElements::copy(std::size_t item, double* out) const {
     for (double& element : row) element /= norm;
 }
 
-ClusterSums::ClusterSums(Metric metric, const Vectors& items, double largest, std::size_t k,
-                         Simd simd)
+ClusterSums::ClusterSums(Metric metric, const Vectors& items, const ClusterMeans& means,
+                         std::size_t k, Simd simd)
     : items_(items),
       elements_(metric, items),
-      directions_(metric == Metric::cosine),
-      exponent_(bits_of_terms(items.rows) - 1 -
-                std::ilogb(directions_ ? 1.0 : std::max(largest, 0x1p-200))),
+      scale_(std::scalbn(1.0, means.exponent())),
       add_(add_for(simd)),
       sums_(k * items.dimensions),
       sizes_(k) {}
@@ -138,35 +132,18 @@ Status ClusterSums::set(std::span<const std::uint32_t> clusters, Execution& exec
 void ClusterSums::add(std::span<const Change> run, std::vector<double>& row,
                       std::vector<std::int64_t>& sums) {
     const std::size_t cluster = run.front().cluster, d = row.size();
-    const double scale = std::scalbn(1.0, exponent_);
     std::fill(sums.begin(), sums.end(), 0);
     std::int64_t size = 0;
     for (const Change& change : run) {
         elements_.copy(change.item, row.data());
         // Rounding to nearest is symmetric: -x is rounded to minus what x is.
-        add_(row.data(), change.removed ? -scale : scale, d, sums.data());
+        add_(row.data(), change.removed ? -scale_ : scale_, d, sums.data());
         size += change.removed ? -1 : 1;
     }
     for (std::size_t i = 0; i < d; ++i)
         if (sums[i] != 0)
             std::atomic_ref(sums_[cluster * d + i]).fetch_add(sums[i], std::memory_order_relaxed);
     std::atomic_ref(sizes_[cluster]).fetch_add(size, std::memory_order_relaxed);
-}
-
-void ClusterSums::mean(std::size_t cluster, float* centroid) const {
-    if (sizes_[cluster] == 0) return;
-    const std::size_t d = items_.dimensions;
-    const std::span sums = std::span(sums_).subspan(cluster * d, d);
-    const auto size = static_cast<double>(sizes_[cluster]);
-    const auto element = [&](std::size_t i) {
-        return static_cast<float>(std::scalbn(static_cast<double>(sums[i]) / size, -exponent_));
-    };
-    if (directions_) {
-        bool zeros = true;
-        for (std::size_t i = 0; i < d && zeros; ++i) zeros = element(i) == 0;
-        if (zeros) return;
-    }
-    for (std::size_t i = 0; i < d; ++i) centroid[i] = element(i);
 }
 
 }  // namespace gputext

@@ -11,12 +11,10 @@
 #include "cpp/base/execution.hpp"
 #include "cpp/base/simd.hpp"
 #include "cpp/base/vectors.hpp"
+#include "cpp/knn/detail/cluster_means.hpp"
 #include "cpp/knn/distance.hpp"
 
 namespace gputext {
-
-/// B of cpp/knn/k_means.hpp: so many integers below 2^B in magnitude have a sum below 2^62.
-int bits_of_terms(std::size_t items);
 
 /// The elements that are summed and averaged: a row's own, or under cosine those of its direction.
 class MeanElements {
@@ -32,8 +30,9 @@ private:
 
 class ClusterSums {
 public:
-    /// `largest` is the largest magnitude of an element of the items, which must live as long.
-    ClusterSums(Metric metric, const Vectors& items, double largest, std::size_t k, Simd simd);
+    /// The items must live as long.
+    ClusterSums(Metric metric, const Vectors& items, const ClusterMeans& means, std::size_t k,
+                Simd simd);
 
     /// Bytes for each item, for each element of the centroids, and for each thread.
     static constexpr std::size_t bytes_of_item = sizeof(std::uint32_t);
@@ -44,14 +43,8 @@ public:
     /// another one than the last time. O(items + elements of those). Error: cancelled.
     Status set(std::span<const std::uint32_t> clusters, Execution& execution);
 
-    /// Items of a cluster.
-    std::uint64_t size(std::size_t cluster) const {
-        return static_cast<std::uint64_t>(sizes_[cluster]);
-    }
-
-    /// Overwrites a centroid with its cluster's mean, unless the cluster is empty or the mean has
-    /// no direction under cosine.
-    void mean(std::size_t cluster, float* centroid) const;
+    std::span<const std::int64_t> sums() const { return sums_; }
+    std::span<const std::int64_t> sizes() const { return sizes_; }
 
 private:
     using Add = void (*)(const double* row, double scale, std::size_t count, std::int64_t* sums);
@@ -67,8 +60,7 @@ private:
 
     const Vectors& items_;
     MeanElements elements_;
-    bool directions_;
-    int exponent_;  // e of the definition
+    double scale_;
     Add add_;
     std::vector<std::uint32_t> summed_;  // by item, the cluster that it was added to
     std::vector<std::int64_t> sums_, sizes_;

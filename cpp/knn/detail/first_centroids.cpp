@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cpp/knn/detail/cluster_sums.hpp"
+#include "cpp/knn/detail/cluster_means.hpp"
 
 namespace gputext {
 namespace {

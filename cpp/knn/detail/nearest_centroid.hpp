@@ -31,8 +31,6 @@ namespace gputext {
 
 class NearestCentroid {
 public:
-    static constexpr std::uint32_t no_cluster = UINT32_MAX;
-
     /// `largest` is the largest magnitude of an element. `items` must live as long, and hold no
     /// rows of zeros under cosine.
     NearestCentroid(Metric metric, const Vectors& items, double largest, Simd simd,
@@ -49,8 +47,8 @@ public:
     /// Items that assign() and move() should be called for at once.
     std::size_t block_rows() const { return block_rows_; }
 
-    /// Consecutive items: of each the cluster, no_cluster at first, and the distance to its
-    /// centroid.
+    /// Consecutive items: of each the cluster, and the distance to its centroid, infinite where it
+    /// has no cluster.
     struct Block {
         std::size_t begin, end;
         std::uint32_t* clusters;

@@ -8,6 +8,8 @@
 #include <limits>
 #include <thread>
 
+#include "cpp/knn/detail/cluster_assignment.hpp"
+#include "cpp/knn/detail/cluster_sums.hpp"
 #include "cpp/knn/detail/first_centroids.hpp"
 #include "tests/support/plain_k_means.hpp"
 #include "tests/support/vector_rows.hpp"
@@ -52,6 +54,82 @@ DoubleRows with_directions(DoubleRows rows) {
         if (std::all_of(row.begin(), row.end(), [](double x) { return std::fabs(x) < 1e-200; }))
             row[0] = 1;
     return rows;
+}
+
+/// Compares every item with every centroid, and keeps what it found to itself until it is asked,
+/// as a device does.
+class PlainAssignment : public ClusterAssignment {
+public:
+    PlainAssignment(const KMeansParameters& parameters, const Vectors& items,
+                    const ClusterMeans& means, ItemClusters seen, int calls)
+        : metric_(parameters.metric),
+          items_(items),
+          seen_(seen),
+          sums_(metric_, items, means, parameters.k, parameters.simd),
+          clusters_(seen.clusters.begin(), seen.clusters.end()),
+          distances_(seen.distances.begin(), seen.distances.end()),
+          calls_(calls) {}
+
+    std::size_t steps() const override { return 1; }
+    Status add(const Vectors& centroids, std::uint32_t first, Execution&) override {
+        if (calls_-- == 0) return {ErrorCode::device_lost, "the device is gone"};
+        find(centroids, first);
+        return {};
+    }
+    Result<std::uint64_t> assign(const Vectors& centroids, Execution&) override {
+        if (calls_-- == 0) return Status(ErrorCode::device_lost, "the device is gone");
+        const auto before = clusters_;
+        std::ranges::fill(distances_, std::numeric_limits<double>::infinity());
+        find(centroids, 0);
+        std::uint64_t changed = 0;
+        for (std::size_t i = 0; i < items_.rows; ++i) changed += clusters_[i] != before[i];
+        return changed;
+    }
+    Status fetch(Execution&) override {
+        std::ranges::copy(clusters_, seen_.clusters.begin());
+        std::ranges::copy(distances_, seen_.distances.begin());
+        return {};
+    }
+    Status move(std::uint32_t item, std::uint32_t cluster) override {
+        clusters_[item] = cluster;
+        return {};
+    }
+    Result<ClusterTotals> totals(Execution& execution) override {
+        GPUTEXT_TRY(sums_.set(clusters_, execution));
+        return ClusterTotals{sums_.sums(), sums_.sizes()};
+    }
+    std::uint64_t rescored() const override { return 0; }
+
+private:
+    void find(const Vectors& centroids, std::uint32_t first) {
+        Distances distances(metric_, items_, centroids, best_simd());
+        for (std::size_t i = 0; i < items_.rows; ++i) {
+            distances.set_query(i);
+            for (std::uint32_t c = 0; c < centroids.rows; ++c)
+                if (distances(c) < distances_[i]) {
+                    distances_[i] = distances(c);
+                    clusters_[i] = first + c;
+                }
+        }
+    }
+
+    Metric metric_;
+    const Vectors& items_;
+    ItemClusters seen_;
+    ClusterSums sums_;
+    std::vector<std::uint32_t> clusters_;
+    std::vector<double> distances_;
+    int calls_;  // until an error
+};
+
+Result<KMeans> run_plainly(const KMeansParameters& parameters, const TypedRows& rows, int calls) {
+    const Vectors items = rows.vectors();
+    const MakeAssignment make = [&](double, const ClusterMeans& means, ItemClusters clusters) {
+        return Result<std::unique_ptr<ClusterAssignment>>(
+            std::make_unique<PlainAssignment>(parameters, items, means, clusters, calls));
+    };
+    Execution execution(3);
+    return k_means_by(parameters, items, make, execution);
 }
 
 class KMeansOnEach : public ::testing::TestWithParam<Simd> {
@@ -198,6 +276,7 @@ TEST_P(KMeansOnEach, EmptyClustersTakeTheFarthestItems) {
             expect_plain_answer({.k = 9, .seed = seed, .iterations = iterations}, items);
         const auto next = run({.k = 9, .seed = seed, .iterations = 2}, items);
         EXPECT_EQ(std::count(next->sizes.begin(), next->sizes.end(), 0u), 0);
+        expect_equal(*run_plainly({.k = 9, .seed = seed, .iterations = 2}, items, -1), *next);
     };
     expect_empty_one(plane, 2, 159);
     expect_empty_one(space, 3, 296);
@@ -221,38 +300,28 @@ TEST_P(KMeansOnEach, AnswersDoNotDependOnThreads) {
     EXPECT_LT(wanted->rescored, n * 12 * 3);
 }
 
-TEST(KMeans, ASearchElsewhereGivesTheSameAnswer) {
+TEST(KMeans, AnAssignmentElsewhereGivesTheSameAnswer) {
     RandomRows random;
-    const CentroidSearch search = [](const KnnParameters& parameters, const Vectors& items,
-                                     const Vectors& centroids, Execution& execution) {
-        return knn(parameters, items, centroids, {}, execution);
-    };
     for (const Metric metric : {Metric::euclidean, Metric::cosine})
         for (const ElementType type : {ElementType::float32, ElementType::float64})
             for (const Shape shape : {Shape::gaussian, Shape::grid, Shape::copies}) {
                 const TypedRows items(with_directions(random.rows(shape, 1500, 5)), type, 5);
                 const KMeansParameters parameters{.k = 130, .metric = metric, .iterations = 40};
-                Execution execution(3);
-                const auto found = k_means(parameters, items.vectors(), search, execution);
+                const auto found = run_plainly(parameters, items, -1);
                 const auto wanted = run(parameters, items);
                 ASSERT_EQ(found.ok(), wanted.ok()) << found.status().message();
                 if (found.ok()) expect_equal(*found, *wanted);
             }
 }
 
-TEST(KMeans, ErrorsOfASearchEndIt) {
+TEST(KMeans, ErrorsOfAnAssignmentEndIt) {
     const TypedRows items({{0}, {1}, {2}}, ElementType::float32, 1);
-    int left = 2;
-    const CentroidSearch search = [&](const KnnParameters& parameters, const Vectors& queries,
-                                      const Vectors& centroids,
-                                      Execution& execution) -> Result<Neighbours> {
-        if (left-- == 0) return Status(ErrorCode::device_lost, "the device is gone");
-        return knn(parameters, queries, centroids, {}, execution);
-    };
-    Execution execution(1);
-    const auto answer = k_means({.k = 3}, items.vectors(), search, execution);
-    ASSERT_FALSE(answer.ok());
-    EXPECT_EQ(answer.status().code(), ErrorCode::device_lost);
+    ASSERT_TRUE(run_plainly({.k = 3}, items, -1).ok());
+    for (int calls = 0; calls < 3; ++calls) {
+        const auto answer = run_plainly({.k = 3}, items, calls);
+        ASSERT_FALSE(answer.ok());
+        EXPECT_EQ(answer.status().code(), ErrorCode::device_lost);
+    }
 }
 
 TEST(KMeans, InertiaNeverRises) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -33,6 +34,10 @@ protected:
         Execution execution(4);
         const auto wanted = k_means(parameters, items.vectors(), execution);
         const auto found = run(parameters, items);
+        expect_equal(found, wanted);
+    }
+
+    static void expect_equal(const Result<KMeans>& found, const Result<KMeans>& wanted) {
         ASSERT_EQ(found.ok(), wanted.ok()) << found.status().message();
         if (!wanted.ok()) {
             EXPECT_EQ(found.status().message(), wanted.status().message());
@@ -73,6 +78,54 @@ TEST_F(KMeansOnDevice, EqualsTheCpus) {
                             expect_same({.k = k, .metric = metric, .iterations = 5}, items));
                     }
                 }
+}
+
+/// Enough centroids for many blocks of the filter, and items in many tiles of it.
+TEST_F(KMeansOnDevice, ManyCentroidsEqualTheCpus) {
+    RandomRows random;
+    const auto n = static_cast<std::size_t>(testing::rounds(60000));
+    for (const Shape shape : {Shape::gaussian, Shape::clusters, Shape::outliers})
+        for (const std::size_t d : {20, 100})
+            for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
+                const TypedRows items(random.rows(shape, n, d), ElementType::float32, d);
+                ASSERT_NO_FATAL_FAILURE(
+                    expect_same({.k = n / 20, .metric = metric, .iterations = 4}, items));
+            }
+}
+
+/// Items that do not fit are uploaded for each assignment, in tiles.
+TEST_F(KMeansOnDevice, AnswersDoNotDependOnMemory) {
+    RandomRows random;
+    const TypedRows items(random.rows(Shape::gaussian, 3000, 50), ElementType::float32, 50);
+    for (const Metric metric : {Metric::euclidean, Metric::cosine}) {
+        const KMeansParameters parameters{.k = 200, .metric = metric, .iterations = 10};
+        const gpu::KMeansBytes bytes = gpu::k_means_bytes(parameters, items.vectors());
+        Execution execution(4);
+        const auto wanted = k_means(parameters, items.vectors(), execution);
+        for (const std::size_t part : {0, 1, 3, 8}) {
+            work.bytes = bytes.least + (bytes.good - bytes.least) * part / 8;
+            SCOPED_TRACE(std::to_string(work.bytes) + " bytes");
+            ASSERT_NO_FATAL_FAILURE(expect_equal(run(parameters, items), wanted));
+        }
+        work.bytes = bytes.least - 1;
+        const auto refused = run(parameters, items);
+        ASSERT_FALSE(refused.ok());
+        EXPECT_EQ(refused.status().code(), ErrorCode::out_of_memory);
+    }
+}
+
+/// A seed of the CPU's test, with which a cluster loses its last item in the first step.
+TEST_F(KMeansOnDevice, EmptyClustersTakeTheFarthestItems) {
+    const DoubleRows plane = {{7, 9}, {7, 2},  {7, 5}, {3, 6}, {0, 7},  {6, 0},  {8, 8}, {2, 25},
+                              {3, 2}, {9, 36}, {9, 8}, {1, 3}, {49, 2}, {1, 49}, {6, 1}, {3, 6},
+                              {0, 5}, {5, 0},  {6, 4}, {2, 1}, {4, 5},  {8, 25}, {7, 5}, {1, 1}};
+    const TypedRows items(plane, ElementType::float32, 2);
+    const auto first = run({.k = 9, .seed = 159, .iterations = 1}, items);
+    ASSERT_TRUE(first.ok());
+    EXPECT_EQ(std::ranges::count(first->sizes, 0u), 1);
+    for (std::size_t iterations = 1; iterations < 6; ++iterations)
+        ASSERT_NO_FATAL_FAILURE(
+            expect_same({.k = 9, .seed = 159, .iterations = iterations}, items));
 }
 
 TEST_F(KMeansOnDevice, StopsAndRefusesAsTheCpu) {

@@ -1,0 +1,77 @@
+// cpp/knn/detail/cluster_assignment.hpp - the part of k-means that looks at all items
+//
+// k_means_by() of this header takes the decisions of cpp/knn/k_means.hpp: which items are first
+// centroids, what an empty cluster takes, what the means are, when to end. An assignment does what
+// costs time, where the items are: on the host (cpp/knn/detail/host_assignment.hpp), or on a device
+// that keeps them (kernels/knn/k_means.hpp).
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "cpp/base/execution.hpp"
+#include "cpp/knn/detail/cluster_means.hpp"
+#include "cpp/knn/k_means.hpp"
+
+namespace gputext {
+
+/// Of every item the cluster, and the distance to its centroid. In the beginning no item has a
+/// cluster, and all distances are infinite.
+struct ItemClusters {
+    static constexpr std::uint32_t none = UINT32_MAX;
+
+    std::span<std::uint32_t> clusters;
+    std::span<double> distances;
+};
+
+/// Of every cluster the sums of its items' terms, an element after the other, and the number of
+/// its items.
+struct ClusterTotals {
+    std::span<const std::int64_t> sums, sizes;
+};
+
+class ClusterAssignment {
+public:
+    virtual ~ClusterAssignment() = default;
+
+    /// Steps of progress that assign() takes.
+    virtual std::size_t steps() const = 0;
+
+    /// Compares all items with some more centroids, numbered from `first`, which are rows of the
+    /// items' type: an item goes to the nearest of them that is nearer than its own centroid.
+    virtual Status add(const Vectors& centroids, std::uint32_t first, Execution& execution) = 0;
+
+    /// Gives each item to the nearest of k centroids, among equally near ones to that of the lowest
+    /// number; returns how many items were given another cluster. After add() of k centroids.
+    virtual Result<std::uint64_t> assign(const Vectors& centroids, Execution& execution) = 0;
+
+    /// Makes the ItemClusters that the assignment was made with true: what the calls above did to
+    /// them may not be seen before.
+    virtual Status fetch(Execution& execution) = 0;
+
+    /// An item has been given another cluster, at the distance that it had, in the ItemClusters.
+    /// After fetch().
+    virtual Status move(std::uint32_t item, std::uint32_t cluster) = 0;
+
+    /// The totals of the clusters as they are; valid until the next call of any function.
+    virtual Result<ClusterTotals> totals(Execution& execution) = 0;
+
+    /// Exact distances that were computed so far.
+    virtual std::uint64_t rescored() const = 0;
+};
+
+/// Makes an assignment of items whose largest magnitude of an element is `largest`. What the spans
+/// view lives longer than it does.
+using MakeAssignment = std::function<Result<std::unique_ptr<ClusterAssignment>>(
+    double largest, const ClusterMeans& means, ItemClusters clusters)>;
+
+/// The answer of k_means(), with an assignment. Takes 12 bytes an item and 16 bytes an element of
+/// the centroids beside what the assignment does, whatever the parameters' limit is. Errors: those
+/// of k_means(), and the assignment's.
+Result<KMeans> k_means_by(const KMeansParameters& parameters, const Vectors& items,
+                          const MakeAssignment& make, Execution& execution);
+
+}  // namespace gputext

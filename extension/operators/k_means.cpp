@@ -31,11 +31,19 @@ public:
     VectorRows items;
     KMeans answer;
 
-    /// After the items have been read: raises an error when k does not suit them.
+    /// After the items have been read: raises an error when k does not suit them, and for the
+    /// first one that can have no cluster.
     void check() const {
         Failure failure;
         if (!attempt(failure, [&] { return check_k_means(parameters_, items.view()); }))
             raise_failure(failure);
+        const Vectors view = items.view();
+        for (std::size_t row = 0; row < view.rows; ++row) {
+            if (row % 1024 == 0) CHECK_FOR_INTERRUPTS();
+            if (const char* why = why_no_cluster(parameters_.metric, view, row))
+                ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                                errmsg("the vector of %s %s", items.name_of(items.id(row)), why)));
+        }
     }
 
     JobSize size() const override {

@@ -63,6 +63,10 @@ std::string neighbours_of(int queries, int items, const std::string& arguments) 
            "$$, " + arguments + ")";
 }
 
+std::string clusters_of(int items, const std::string& arguments) {
+    return "SELECT count(*) FROM k_means($$" + vectors(items) + "$$, " + arguments + ")";
+}
+
 /// A thesaurus of that many texts of four words each.
 std::string thesaurus_of(int texts, const std::string& arguments = ", discount => 0.95") {
     return "SELECT count(*) FROM word_similarity($$SELECT ARRAY['w' || i * 7919 % 20011, 'w' || i "
@@ -163,6 +167,9 @@ std::vector<Stage> stages() {
          "SELECT count(*) FROM cosine_similarities(array_fill(0.5, ARRAY[16]), $$" +
              vectors(1000000) + "$$)",
          at_once, 1500, 8, 0.2},
+        {"choosing_centroids", "", clusters_of(100000, "20000"), is_computing, 1500, 4, 0.1},
+        {"assigning_to_centroids", "", clusters_of(100000, "500, iterations => 1000000"),
+         is_computing, 2500, 4, 0.1},
         {"reading_words", "", thesaurus_of(100000000), at_once, 500, 8, 0.3},
         {"reading_words_into_a_file", "SET gputext.host_memory_limit = '1MB'",
          thesaurus_of(100000000), is_spilling, 500, 8},

@@ -27,7 +27,7 @@
 #include "cpp/documents/near_duplicates.hpp"
 #include "cpp/link/mapped_file.hpp"
 #include "cpp/link/memory_file.hpp"
-#include "kernels/cuda_device.hpp"
+#include "kernels/daemon/cuda_devices.hpp"
 
 using namespace gputext;
 

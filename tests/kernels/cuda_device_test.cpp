@@ -1,6 +1,6 @@
 // The GPU as gputextd uses it: every answer is the one of cpp/documents/near_duplicates.hpp.
 
-#include "kernels/cuda_device.hpp"
+#include "kernels/daemon/cuda_devices.hpp"
 
 #include <gtest/gtest.h>
 

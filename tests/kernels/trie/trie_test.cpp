@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cpp/trie/trie.hpp"
-#include "kernels/cuda_device.hpp"
+#include "kernels/daemon/cuda_devices.hpp"
 #include "kernels/trie/trie_build.hpp"
 #include "kernels/trie/word_lookup.hpp"
 #include "tests/support/device_fixture.hpp"

@@ -1,4 +1,4 @@
-#include "kernels/cuda_device.hpp"
+#include "kernels/daemon/cuda_devices.hpp"
 
 #include <cuda_runtime_api.h>
 

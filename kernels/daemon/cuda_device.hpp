@@ -41,15 +41,15 @@ public:
 
     // For provide_kernels().
 
-    /// Has prepare() call the function, whose first job loads what the driver loads late.
+    /// Makes prepare() run the job, on next to nothing, for the driver to load what it loads late.
     void warm_up(std::function<Status()> first_job);
-    /// Has all of the memory given back when a job needs it, by release_memory(), and at the end.
+    /// The device clears this memory when a job needs it, in release_memory(), and at the end.
     void keep(KeptMemory memory);
 
-    /// Calls an operator on this device: `work` takes a DeviceWork and returns a Status or a
-    /// Result, which run() returns. Called again without the memory that is kept when it does
-    /// not suffice. Errors, besides the operator's: device_error, device_lost. Nothing that `work`
-    /// began still runs when run() returns, and what it broke is told by this job.
+    /// Calls `work`, which takes a DeviceWork and returns a Status or a Result, on this device, and
+    /// returns the same. If the memory does not suffice, clears what is kept and calls `work` once
+    /// more. Nothing that `work` began still runs when run() returns: what it broke is an error of
+    /// this job. Errors besides those of `work`: device_error, device_lost.
     template <class Work>
     auto run(std::uint64_t memory, const Work& work);
 

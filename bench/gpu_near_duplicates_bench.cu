@@ -24,10 +24,11 @@
 #include "bench/gpu_bench.hpp"
 #include "bench/phase_times.hpp"
 #include "bench/text_documents.hpp"
+#include "cpp/daemon/near_duplicates_on_device.hpp"
 #include "cpp/documents/near_duplicates.hpp"
 #include "cpp/link/mapped_file.hpp"
 #include "cpp/link/memory_file.hpp"
-#include "kernels/cuda_device.hpp"
+#include "kernels/daemon/cuda_devices.hpp"
 
 using namespace gputext;
 
@@ -97,10 +98,11 @@ Job run(const Request& request, unsigned threads, Operator&& near_duplicates) {
 Job run_on_device(const Request& request, unsigned threads, NearDuplicateMode mode,
                   double threshold, Device& device) {
     return run(request, threads, [&](const Documents& documents, Execution& execution) {
-        NearDuplicates answer;
-        check(device.near_duplicates({threshold, mode}, documents, {}, device.free_memory(),
-                                     execution, answer));
-        return answer;
+        auto answer = device.compute<NearDuplicatesOnDevice>(
+            NearDuplicateParameters{threshold, mode}, documents, GivenSignatures(),
+            device.free_memory(), execution);
+        check(answer.status());
+        return std::move(*answer);
     });
 }
 

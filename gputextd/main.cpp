@@ -24,7 +24,7 @@
 #include "cpp/link/protocol.hpp"
 #include "release.hpp"  // made by scripts/write-release
 #ifdef GPUTEXT_CUDA
-#include "kernels/cuda_device.hpp"
+#include "kernels/daemon/cuda_devices.hpp"
 #endif
 
 namespace gputext {

@@ -1,9 +1,17 @@
 #include <vector>
 
+#include "cpp/daemon/cosine_similarity_on_device.hpp"
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
+#include "cpp/knn/cosine_similarity.hpp"
 
 namespace gputext {
+
+Result<std::vector<double>> CosineSimilarityOnDevice::on_host(const Vectors& query,
+                                                              const Vectors& items, std::uint64_t,
+                                                              Execution& execution) {
+    return cosine_similarities(query, items, best_simd(), execution);
+}
 
 template <>
 class Job<SubmitCosineSimilarity> : public JobOf<SubmitCosineSimilarity> {
@@ -15,8 +23,9 @@ public:
         return items_.map(request_.items, files, execution.stop());
     }
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
-        return device.cosine_similarities(query_.vectors(), items_.vectors(), memory, execution,
-                                          similarities_);
+        return keep(device.compute<CosineSimilarityOnDevice>(query_.vectors(), items_.vectors(),
+                                                             memory, execution),
+                    similarities_);
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning rows", 0);

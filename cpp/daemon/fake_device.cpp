@@ -1,6 +1,5 @@
 #include "cpp/daemon/fake_device.hpp"
 
-#include <algorithm>
 #include <string>
 
 namespace gputext {
@@ -16,19 +15,6 @@ DeviceInfo FakeDevice::info() const {
 
 std::uint64_t FakeDevice::free_memory() {
     return kMemory;
-}
-
-Status FakeDevice::near_duplicates(const NearDuplicateParameters& parameters,
-                                   const Documents& documents, GivenSignatures signatures,
-                                   std::uint64_t memory, Execution& execution,
-                                   NearDuplicates& answer) {
-    NearDuplicateParameters within = parameters;
-    within.memory_limit = std::min<std::uint64_t>(parameters.memory_limit, memory);
-    Result<NearDuplicates> found =
-        gputext::near_duplicates(within, documents, signatures, execution);
-    if (!found.ok()) return found.status();
-    answer = std::move(*found);
-    return {};
 }
 
 }  // namespace gputext

@@ -7,16 +7,14 @@
 
 namespace gputext {
 
-/// Runs the implementations of cpp/ on the host's threads, within the memory that it is given.
+/// Has no functions of its own, so that all operators run on the host's threads, within the memory
+/// that they are given.
 class FakeDevice : public Device {
 public:
     explicit FakeDevice(unsigned number) : number_(number) {}
 
     DeviceInfo info() const override;
     std::uint64_t free_memory() override;
-    Status near_duplicates(const NearDuplicateParameters& parameters, const Documents& documents,
-                           GivenSignatures signatures, std::uint64_t memory, Execution& execution,
-                           NearDuplicates& answer) override;
 
 private:
     unsigned number_;

@@ -9,9 +9,12 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
+#include "cpp/base/status.hpp"
 #include "cpp/daemon/operator_job.hpp"
 
 namespace gputext {
@@ -31,6 +34,21 @@ public:
 protected:
     const Submit request_;
 };
+
+/// Moves what a device has computed to a job's answer.
+template <class Answer>
+Status keep(Result<Answer> found, Answer& answer) {
+    if (!found.ok()) return found.status();
+    answer = std::move(*found);
+    return {};
+}
+
+/// Parameters for the host's threads, which may take no more memory than the device.
+template <class Parameters>
+Parameters within(Parameters parameters, std::uint64_t memory) {
+    parameters.memory_limit = std::min<std::uint64_t>(parameters.memory_limit, memory);
+    return parameters;
+}
 
 template <class Submit>
 class Job;

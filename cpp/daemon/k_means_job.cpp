@@ -1,7 +1,13 @@
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
+#include "cpp/daemon/k_means_on_device.hpp"
 
 namespace gputext {
+
+Result<KMeans> KMeansOnDevice::on_host(const KMeansParameters& parameters, const Vectors& items,
+                                       std::uint64_t, Execution& execution) {
+    return k_means(parameters, items, execution);
+}
 
 template <>
 class Job<SubmitKMeans> : public JobOf<SubmitKMeans> {
@@ -12,7 +18,9 @@ public:
         return items_.map(request_.items, files, execution.stop());
     }
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
-        return device.k_means(request_.parameters, items_.vectors(), memory, execution, answer_);
+        return keep(device.compute<KMeansOnDevice>(request_.parameters, items_.vectors(), memory,
+                                                   execution),
+                    answer_);
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning rows", 0);

@@ -1,7 +1,14 @@
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
+#include "cpp/daemon/knn_on_device.hpp"
 
 namespace gputext {
+
+Result<Neighbours> KnnOnDevice::on_host(const KnnParameters& parameters, const Vectors& queries,
+                                        const Vectors& items, const RowKeys& keys,
+                                        std::uint64_t memory, Execution& execution) {
+    return knn(within(parameters, memory), queries, items, keys, execution);
+}
 
 template <>
 class Job<SubmitKnn> : public JobOf<SubmitKnn> {
@@ -14,8 +21,9 @@ public:
         return search_.map(request_.search, files, execution.stop());
     }
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
-        return device.knn(parameters_, search_.queries(), search_.items(), search_.keys(), memory,
-                          execution, answer_);
+        return keep(device.compute<KnnOnDevice>(parameters_, search_.queries(), search_.items(),
+                                                search_.keys(), memory, execution),
+                    answer_);
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning neighbours", 0);

@@ -4,8 +4,16 @@
 
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
+#include "cpp/daemon/near_duplicates_on_device.hpp"
 
 namespace gputext {
+
+Result<NearDuplicates> NearDuplicatesOnDevice::on_host(const NearDuplicateParameters& parameters,
+                                                       const Documents& documents,
+                                                       GivenSignatures signatures,
+                                                       std::uint64_t memory, Execution& execution) {
+    return near_duplicates(within(parameters, memory), documents, signatures, execution);
+}
 
 template <>
 class Job<SubmitNearDuplicates> : public JobOf<SubmitNearDuplicates> {
@@ -14,8 +22,9 @@ public:
 
     Status read(JobFiles files, Execution& execution) override;
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
-        return device.near_duplicates(request_.parameters, documents_, signatures_, memory,
-                                      execution, answer_);
+        return keep(device.compute<NearDuplicatesOnDevice>(request_.parameters, documents_,
+                                                           signatures_, memory, execution),
+                    answer_);
     }
     Status write(MemoryFile& file, Execution& execution) override;
     Message reply(const JobReport& report) const override {

@@ -2,8 +2,16 @@
 
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
+#include "cpp/daemon/outlier_factor_on_device.hpp"
 
 namespace gputext {
+
+Result<std::vector<double>> OutlierFactorOnDevice::on_host(const OutlierParameters& parameters,
+                                                           const Vectors& items,
+                                                           std::uint64_t memory,
+                                                           Execution& execution) {
+    return local_outlier_factors(within(parameters, memory), items, execution);
+}
 
 template <>
 class Job<SubmitOutlierFactor> : public JobOf<SubmitOutlierFactor> {
@@ -17,8 +25,9 @@ public:
         return items_.map(request_.items, files, execution.stop());
     }
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
-        return device.local_outlier_factors(parameters_, items_.vectors(), memory, execution,
-                                            factors_);
+        return keep(
+            device.compute<OutlierFactorOnDevice>(parameters_, items_.vectors(), memory, execution),
+            factors_);
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning rows", 0);

@@ -1,8 +1,16 @@
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
+#include "cpp/daemon/sequence_probability_on_device.hpp"
 #include "cpp/embeddings/sequence_probability.hpp"
 
 namespace gputext {
+
+Result<SequenceProbabilities> SequenceProbabilityOnDevice::on_host(const NextWordModel& model,
+                                                                   const TokenSequences& sequences,
+                                                                   std::uint64_t,
+                                                                   Execution& execution) {
+    return sequence_probabilities(model, sequences, best_simd(), execution);
+}
 
 template <>
 class Job<SubmitSequenceProbability> : public JobOf<SubmitSequenceProbability> {
@@ -19,8 +27,10 @@ public:
         return check_sequences(sequences_, request_.vectors.rows, execution.stop());
     }
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
-        return device.sequence_probabilities({vectors_.words(), outputs_.words()}, sequences_,
-                                             memory, execution, answer_);
+        const NextWordModel model{vectors_.words(), outputs_.words()};
+        return keep(
+            device.compute<SequenceProbabilityOnDevice>(model, sequences_, memory, execution),
+            answer_);
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning rows", 0);

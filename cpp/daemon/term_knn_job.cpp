@@ -6,6 +6,7 @@
 #include "cpp/base/row_range.hpp"
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
+#include "cpp/daemon/term_knn_on_device.hpp"
 #include "cpp/knn/merge_neighbours.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/terms/tfidf.hpp"
@@ -36,6 +37,13 @@ private:
 
 }  // namespace
 
+Result<Neighbours> TermKnnOnDevice::on_host(const TermKnnParameters& parameters,
+                                            std::span<const double> factors, const Vectors& queries,
+                                            const Vectors& items, const RowKeys& keys,
+                                            std::uint64_t memory, Execution& execution) {
+    return term_knn(within(parameters, memory), factors, queries, items, keys, execution);
+}
+
 template <>
 class Job<SubmitTermKnn> : public JobOf<SubmitTermKnn> {
 public:
@@ -53,10 +61,11 @@ public:
     Status run(std::size_t part, Device& device, std::uint64_t memory,
                Execution& execution) override {
         const bool whole = parts_.empty();
-        return device.term_knn(parameters_, factors_, search_.queries(),
-                               whole ? search_.items() : parts_[part].vectors(),
-                               whole ? search_.keys() : parts_[part].keys(), memory, execution,
-                               answers_[part]);
+        return keep(device.compute<TermKnnOnDevice>(
+                        parameters_, factors_, search_.queries(),
+                        whole ? search_.items() : parts_[part].vectors(),
+                        whole ? search_.keys() : parts_[part].keys(), memory, execution),
+                    answers_[part]);
     }
     Status merge(Execution& execution) override {
         if (parts_.empty()) {

@@ -2,8 +2,15 @@
 
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
+#include "cpp/daemon/trie_build_on_device.hpp"
 
 namespace gputext {
+
+Result<std::vector<std::uint8_t>> TrieBuildOnDevice::on_host(TrieStructure structure,
+                                                             const Words& words, std::uint64_t,
+                                                             Execution& execution) {
+    return build_trie(structure, words, execution);
+}
 
 template <>
 class Job<SubmitTrieBuild> : public JobOf<SubmitTrieBuild> {
@@ -14,7 +21,9 @@ public:
         return words_.map(request_.words, files, execution.stop());
     }
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
-        return device.build_trie(request_.structure, words_.words(), memory, execution, image_);
+        return keep(device.compute<TrieBuildOnDevice>(request_.structure, words_.words(), memory,
+                                                      execution),
+                    image_);
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning the dictionary", 0);

@@ -5,9 +5,18 @@
 
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
+#include "cpp/daemon/knn_on_device.hpp"
+#include "cpp/daemon/word2vec_on_device.hpp"
 #include "cpp/embeddings/training_run.hpp"
 
 namespace gputext {
+
+Result<std::unique_ptr<WordTrainer>> Word2VecOnDevice::on_host(const TrainerParameters& parameters,
+                                                               const WordSampling& sampling,
+                                                               const TokenStream& tokens,
+                                                               std::uint64_t, Execution&) {
+    return cpu_word_trainer(parameters, sampling, tokens);
+}
 
 template <>
 class Job<SubmitWord2Vec> : public JobOf<SubmitWord2Vec> {
@@ -37,15 +46,16 @@ public:
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
         const auto trainer = [&](const TrainerParameters& parameters, const WordSampling& sampling,
                                  const TokenStream& tokens, Execution& on) {
-            return device.word_trainer(parameters, sampling, tokens, memory, on);
+            return device.compute<Word2VecOnDevice>(parameters, sampling, tokens, memory, on);
         };
         // The trainer has taken some of the memory meanwhile.
         const auto search = [&](KnnParameters parameters, const Vectors& queries,
                                 const Vectors& items, Execution& on, Neighbours& answer) {
             parameters.memory_limit = request_.host_memory_limit;
             parameters.answer_limit = request_.host_memory_limit;
-            return device.knn(parameters, queries, items, {},
-                              std::min(memory, device.free_memory()), on, answer);
+            return keep(device.compute<KnnOnDevice>(parameters, queries, items, RowKeys(),
+                                                    std::min(memory, device.free_memory()), on),
+                        answer);
         };
         return run_->take_part(trainer, search, execution);
     }

@@ -4,6 +4,8 @@
 #include "cpp/base/words.hpp"
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
+#include "cpp/daemon/word_lookup_on_device.hpp"
+#include "cpp/trie/trie.hpp"
 
 namespace gputext {
 namespace {
@@ -31,6 +33,14 @@ private:
 
 }  // namespace
 
+Status WordLookupOnDevice::on_host(std::span<const std::uint8_t> dictionary, const Words& words,
+                                   std::uint64_t, Execution& execution,
+                                   std::span<std::uint32_t> codes) {
+    const Result<std::unique_ptr<Trie>> trie = open_trie(dictionary);
+    if (!trie.ok()) return trie.status();
+    return lookup_words(**trie, words, codes, execution);
+}
+
 template <>
 class Job<SubmitWordLookup> : public JobOf<SubmitWordLookup> {
 public:
@@ -49,12 +59,14 @@ public:
                Execution& execution) override {
         const Words& all = words_.words();
         if (parts_ == 1)
-            return device.lookup_words(dictionary_.bytes(), all, memory, execution, codes_);
+            return device.compute<WordLookupOnDevice>(dictionary_.bytes(), all, memory, execution,
+                                                      codes_);
         const std::size_t begin = all.size() * part / parts_;
         const std::size_t end = all.size() * (part + 1) / parts_;
         const WordPart own(all, begin, end);
-        return device.lookup_words(dictionary_.bytes(), own.words(), memory, execution,
-                                   std::span(codes_).subspan(begin, end - begin));
+        return device.compute<WordLookupOnDevice>(dictionary_.bytes(), own.words(), memory,
+                                                  execution,
+                                                  std::span(codes_).subspan(begin, end - begin));
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning codes", 0);

@@ -3,6 +3,7 @@
 
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
+#include "cpp/daemon/word_movers_on_device.hpp"
 #include "cpp/embeddings/word_movers.hpp"
 
 namespace gputext {
@@ -12,6 +13,15 @@ namespace {
 constexpr std::size_t kLeastPart = std::size_t{1} << 16;
 
 }  // namespace
+
+Status WordMoversOnDevice::on_host(const MoversParameters& parameters, const WordVectors& vectors,
+                                   const TextPairs& pairs, std::uint64_t, Execution& execution,
+                                   std::span<double> distances) {
+    const auto found = word_movers_distances(parameters, vectors, pairs, execution);
+    if (!found.ok()) return found.status();
+    std::copy(found->begin(), found->end(), distances.begin());
+    return {};
+}
 
 template <>
 class Job<SubmitWordMovers> : public JobOf<SubmitWordMovers> {
@@ -37,9 +47,9 @@ public:
         const std::size_t end = pairs_.size() * (part + 1) / parts_;
         const TextPairs own{pairs_.begins.subspan(2 * begin, 2 * (end - begin) + 1), pairs_.masses,
                             pairs_.totals.subspan(begin, end - begin)};
-        return device.word_movers_distances(request_.parameters, vectors_.words(), own, memory,
-                                            execution,
-                                            std::span(distances_).subspan(begin, end - begin));
+        return device.compute<WordMoversOnDevice>(
+            request_.parameters, vectors_.words(), own, memory, execution,
+            std::span(distances_).subspan(begin, end - begin));
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning rows", 0);

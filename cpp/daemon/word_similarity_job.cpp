@@ -3,6 +3,7 @@
 
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
+#include "cpp/daemon/word_similarity_on_device.hpp"
 #include "cpp/thesaurus/cooccurrence_table.hpp"
 #include "cpp/thesaurus/word_similarity.hpp"
 
@@ -13,6 +14,26 @@ namespace {
 constexpr std::uint64_t kLeastPart = std::uint64_t{1} << 20;
 
 }  // namespace
+
+Result<Thesaurus> WordSimilarityOnDevice::on_host(const SimilarityParameters& parameters,
+                                                  const WeightParameters& weights,
+                                                  const CooccurrenceShape& shape,
+                                                  const TokenStream& tokens, std::uint64_t memory,
+                                                  Execution& execution) {
+    const auto counts =
+        count_cooccurrences(shape, tokens, memory, execution, parameters.memory_limit);
+    if (!counts.ok()) return counts.status();
+    return CountedSimilarityOnDevice::on_host(parameters, weights, *counts, memory, execution);
+}
+
+Result<Thesaurus> CountedSimilarityOnDevice::on_host(const SimilarityParameters& parameters,
+                                                     const WeightParameters& weights,
+                                                     const Cooccurrences& counts,
+                                                     std::uint64_t memory, Execution& execution) {
+    const auto features = weigh_features(weights, counts, execution);
+    if (!features.ok()) return features.status();
+    return word_similarities(within(parameters, memory), *features, execution);
+}
 
 template <>
 class Job<SubmitWordSimilarity> : public JobOf<SubmitWordSimilarity> {
@@ -34,10 +55,12 @@ public:
         own.first = static_cast<std::uint32_t>(words * part / parts_.size());
         own.end = static_cast<std::uint32_t>(words * (part + 1) / parts_.size());
         if (request_.counted)
-            return device.word_similarities(own, request_.weighting, counts_, memory, execution,
-                                            parts_[part]);
-        return device.word_similarities(own, request_.weighting, request_.shape, tokens_, memory,
-                                        execution, parts_[part]);
+            return keep(device.compute<CountedSimilarityOnDevice>(own, request_.weighting, counts_,
+                                                                  memory, execution),
+                        parts_[part]);
+        return keep(device.compute<WordSimilarityOnDevice>(own, request_.weighting, request_.shape,
+                                                           tokens_, memory, execution),
+                    parts_[part]);
     }
     /// Each part has lists of its own words alone, one part behind the other.
     Status merge(Execution& execution) override {

@@ -34,6 +34,7 @@
 #include <vector>
 
 #include "cpp/base/status.hpp"
+#include "cpp/link/device_info.hpp"
 #include "cpp/link/operators.hpp"
 #include "cpp/link/type_list.hpp"
 #include "cpp/link/wire.hpp"
@@ -101,14 +102,6 @@ inline ErrorReply error_reply(std::uint16_t request, const Status& status) {
 struct AskDevices {
     static constexpr std::uint16_t type = 6;
     static void fields(auto&, auto&) {}
-};
-
-struct DeviceInfo {
-    std::string name;
-    std::uint64_t memory = 0;  // bytes
-    std::string driver;
-
-    static void fields(auto& archive, auto& self) { archive(self.name, self.memory, self.driver); }
 };
 
 struct DeviceList {

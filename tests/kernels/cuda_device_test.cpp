@@ -1,6 +1,6 @@
 // The GPU as gputextd uses it: every answer is the one of cpp/documents/near_duplicates.hpp.
 
-#include "kernels/cuda_device.hpp"
+#include "kernels/daemon/cuda_devices.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,6 +14,10 @@
 #include <regex>
 #include <thread>
 
+#include "cpp/daemon/knn_on_device.hpp"
+#include "cpp/daemon/near_duplicates_on_device.hpp"
+#include "cpp/daemon/outlier_factor_on_device.hpp"
+#include "cpp/daemon/word_similarity_on_device.hpp"
 #include "tests/support/device.hpp"
 #include "tests/support/packed.hpp"
 #include "tests/support/random_strings.hpp"
@@ -72,8 +76,16 @@ protected:
                NearDuplicates& answer, std::uint64_t memory = 0, GivenSignatures signatures = {}) {
         Execution execution(4);
         if (memory == 0) memory = device_->free_memory();
-        return device_->near_duplicates(parameters, packed.documents(), signatures, memory,
-                                        execution, answer);
+        return run(*device_, packed, parameters, answer, memory, signatures, execution);
+    }
+
+    static Status run(Device& device, const Packed& packed,
+                      const NearDuplicateParameters& parameters, NearDuplicates& answer,
+                      std::uint64_t memory, GivenSignatures signatures, Execution& execution) {
+        auto found = device.compute<NearDuplicatesOnDevice>(parameters, packed.documents(),
+                                                            signatures, memory, execution);
+        if (found.ok()) answer = std::move(*found);
+        return found.status();
     }
 
     /// Returns how many pairs there are.
@@ -340,22 +352,20 @@ TEST_F(CudaDeviceTest, NeighboursOfManyCopiesAreTheHosts) {
         for (const RowKeys& keys : {RowKeys{}, RowKeys{own, own}}) {
             const KnnParameters parameters{.k = 10, .metric = Metric::euclidean};
             Execution execution(4);
-            Neighbours answer;
-            const Status status = device_->knn(parameters, items, items, keys,
-                                               device_->free_memory(), execution, answer);
-            ASSERT_TRUE(status.ok()) << status.message();
+            const auto answer = device_->compute<KnnOnDevice>(parameters, items, items, keys,
+                                                              device_->free_memory(), execution);
+            ASSERT_TRUE(answer.ok()) << answer.status().message();
             const auto wanted = knn(parameters, items, items, keys, execution);
-            EXPECT_EQ(answer.begins, wanted->begins);
-            EXPECT_EQ(answer.items, wanted->items);
-            EXPECT_EQ(answer.distances, wanted->distances);
+            EXPECT_EQ(answer->begins, wanted->begins);
+            EXPECT_EQ(answer->items, wanted->items);
+            EXPECT_EQ(answer->distances, wanted->distances);
         }
         const OutlierParameters parameters{.k = 10};
         Execution execution(4);
-        std::vector<double> factors;
-        const Status status = device_->local_outlier_factors(
-            parameters, items, device_->free_memory(), execution, factors);
-        ASSERT_TRUE(status.ok()) << status.message();
-        EXPECT_EQ(factors, *local_outlier_factors(parameters, items, execution));
+        const auto factors = device_->compute<OutlierFactorOnDevice>(
+            parameters, items, device_->free_memory(), execution);
+        ASSERT_TRUE(factors.ok()) << factors.status().message();
+        EXPECT_EQ(*factors, *local_outlier_factors(parameters, items, execution));
     }
 }
 
@@ -376,18 +386,15 @@ TEST_F(CudaDeviceTest, WordsHaveTheHostsNeighbours) {
     ASSERT_TRUE(features.ok());
     const auto wanted = word_similarities(parameters, *features, execution);
     ASSERT_TRUE(wanted.ok());
-    Thesaurus of_texts, of_counts;
-    ASSERT_TRUE(
-        device_
-            ->word_similarities(parameters, {}, shape, tokens, 256 * kMegabyte, execution, of_texts)
-            .ok());
-    ASSERT_TRUE(
-        device_->word_similarities(parameters, {}, *counts, 256 * kMegabyte, execution, of_counts)
-            .ok());
-    for (const Thesaurus* found : {&of_texts, &of_counts}) {
-        EXPECT_EQ(found->begins, wanted->begins);
-        EXPECT_EQ(found->neighbours, wanted->neighbours);
-        EXPECT_EQ(found->similarities, wanted->similarities);
+    const auto of_texts = device_->compute<WordSimilarityOnDevice>(
+        parameters, WeightParameters(), shape, tokens, 256 * kMegabyte, execution);
+    const auto of_counts = device_->compute<CountedSimilarityOnDevice>(
+        parameters, WeightParameters(), *counts, 256 * kMegabyte, execution);
+    for (const auto* found : {&of_texts, &of_counts}) {
+        ASSERT_TRUE(found->ok()) << found->status().message();
+        EXPECT_EQ((**found).begins, wanted->begins);
+        EXPECT_EQ((**found).neighbours, wanted->neighbours);
+        EXPECT_EQ((**found).similarities, wanted->similarities);
     }
 }
 
@@ -423,8 +430,8 @@ TEST_F(CudaDeviceTest, StopsWheneverItIsAsked) {
                     asked = std::chrono::steady_clock::now();
                     execution.request_stop();
                 });
-                const Status status = device_->near_duplicates(parameters, packed.documents(), {},
-                                                               memory, execution, answer);
+                const Status status =
+                    run(*device_, packed, parameters, answer, memory, {}, execution);
                 const auto ended = std::chrono::steady_clock::now();
                 stopper.join();
                 if (status.ok()) {
@@ -458,9 +465,8 @@ TEST_F(CudaDeviceTest, WorksBesideOtherDevices) {
             for (int round = 0; round < rounds(20); ++round) {
                 Execution execution(3);
                 NearDuplicates answer;
-                const Status status =
-                    device->near_duplicates({0.05, NearDuplicateMode::exact}, packed.documents(),
-                                            {}, device->free_memory(), execution, answer);
+                const Status status = run(*device, packed, {0.05, NearDuplicateMode::exact}, answer,
+                                          device->free_memory(), {}, execution);
                 EXPECT_TRUE(status.ok()) << status.message();
                 EXPECT_TRUE(Answer(answer) == wanted);
             }
@@ -480,11 +486,8 @@ TEST_F(CudaDeviceTest, KeepsNoMemoryOfJobs) {
             ASSERT_TRUE(run(packed, {0.05, mode}, answer).ok());
             Execution stopped(2);
             stopped.request_stop();
-            EXPECT_EQ(
-                device_
-                    ->near_duplicates({0.05, mode}, packed.documents(), {}, before, stopped, answer)
-                    .code(),
-                ErrorCode::cancelled);
+            EXPECT_EQ(run(*device_, packed, {0.05, mode}, answer, before, {}, stopped).code(),
+                      ErrorCode::cancelled);
         }
     // What the pool keeps counts as free.
     EXPECT_GT(device_->free_memory() + 64 * kMegabyte, before);

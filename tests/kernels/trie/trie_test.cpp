@@ -9,8 +9,10 @@
 #include <thread>
 #include <vector>
 
+#include "cpp/daemon/trie_build_on_device.hpp"
+#include "cpp/daemon/word_lookup_on_device.hpp"
 #include "cpp/trie/trie.hpp"
-#include "kernels/cuda_device.hpp"
+#include "kernels/daemon/cuda_devices.hpp"
 #include "kernels/trie/trie_build.hpp"
 #include "kernels/trie/word_lookup.hpp"
 #include "tests/support/device_fixture.hpp"
@@ -320,25 +322,26 @@ TEST_F(TrieOnDevice, ServesAsADevice) {
     for (std::size_t i = 0; i < 20000; ++i) words.add(random.string(random.below(14), "etaoin"));
     const std::vector<std::uint8_t> wanted = image_of(words);
     Execution execution(4);
-    std::vector<std::uint8_t> image;
-    Status status = device.build_trie(TrieStructure::front, words.words(), device.free_memory(),
-                                      execution, image);
-    ASSERT_TRUE(status.ok()) << status.message();
-    EXPECT_TRUE(image == wanted);
-    const auto trie = open_trie(image);
+    const auto image = device.compute<TrieBuildOnDevice>(TrieStructure::front, words.words(),
+                                                         device.free_memory(), execution);
+    ASSERT_TRUE(image.ok()) << image.status().message();
+    EXPECT_TRUE(*image == wanted);
+    const auto trie = open_trie(*image);
     std::vector<std::uint32_t> expected(words.size());
     ASSERT_TRUE(lookup_words(**trie, words.words(), expected, execution).ok());
     for (int round = 0; round < 3; ++round) {
         std::vector<std::uint32_t> codes(words.size());
-        status = device.lookup_words(image, words.words(), device.free_memory(), execution, codes);
+        const Status status = device.compute<WordLookupOnDevice>(
+            *image, words.words(), device.free_memory(), execution, codes);
         ASSERT_TRUE(status.ok()) << status.message();
         EXPECT_EQ(codes, expected);
         if (round == 1) device.release_memory();
     }
     const std::vector<std::uint8_t> none(10);
     std::vector<std::uint32_t> codes(words.size());
-    EXPECT_EQ(device.lookup_words(none, words.words(), kPlenty, execution, codes).code(),
-              ErrorCode::invalid_argument);
+    const Status refused =
+        device.compute<WordLookupOnDevice>(none, words.words(), kPlenty, execution, codes);
+    EXPECT_EQ(refused.code(), ErrorCode::invalid_argument);
 }
 
 /// Asks at some time of a run to stop; returns how long that took then, nothing if it ended first.

@@ -1,4 +1,4 @@
-// kernels/cuda_device.hpp - NVIDIA GPUs of this host as devices of gputextd
+// kernels/daemon/cuda_devices.hpp - NVIDIA GPUs of this host as devices of gputextd
 
 #pragma once
 

@@ -1,0 +1,109 @@
+// kernels/daemon/cuda_device.hpp - one NVIDIA GPU as a device of gputextd
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+#include "cpp/base/status.hpp"
+#include "cpp/daemon/device.hpp"
+#include "kernels/base/device_work.hpp"
+#include "kernels/base/upload_ring.hpp"
+
+namespace gputext {
+
+/// Device memory that an operator keeps between jobs, as long as nothing else needs it.
+struct KeptMemory {
+    std::function<std::uint64_t()> bytes;
+    std::function<void()> clear;
+};
+
+/// What the device needs, such as its stream, is made at the first use, since that makes the CUDA
+/// context, which takes memory on the GPU.
+class CudaDevice : public Device {
+public:
+    /// With the kernels of all operators. `number` is CUDA's; `ring_buffers` as in UploadRing.
+    /// Calls nothing of CUDA.
+    CudaDevice(int number, DeviceInfo info, std::size_t ring_buffers);
+    ~CudaDevice() override;
+
+    DeviceInfo info() const override { return info_; }
+    void prepare() override;
+    std::uint64_t free_memory() override;
+    /// The pinned memory stays: it is little, and slow to get.
+    void release_memory() override;
+
+    // For provide_kernels().
+
+    /// Makes prepare() run the job, on next to nothing, for the driver to load what it loads late.
+    void warm_up(std::function<Status()> first_job);
+    /// The device clears this memory when a job needs it, in release_memory(), and at the end.
+    void keep(KeptMemory memory);
+
+    /// Calls `work`, which takes a DeviceWork and returns a Status or a Result, on this device, and
+    /// returns the same. If the memory does not suffice, clears what is kept and calls `work` once
+    /// more. Nothing that `work` began still runs when run() returns: what it broke is an error of
+    /// this job. Errors besides those of `work`: device_error, device_lost.
+    template <class Work>
+    auto run(std::uint64_t memory, const Work& work);
+
+    /// For use in the `work` of run(), and only there.
+    gpu::UploadRing& ring() { return *ring_; }
+
+private:
+    template <class Work>
+    auto run_once(std::uint64_t memory, const Work& work)
+        -> std::invoke_result_t<const Work&, const gpu::DeviceWork&>;
+
+    Status open();
+    Status begin_job();
+    Status end_job(const Status& found);
+    std::uint64_t kept_bytes() const;
+    void clear_kept();
+
+    static const Status& status_of(const Status& status) { return status; }
+    template <class T>
+    static const Status& status_of(const Result<T>& result) {
+        return result.status();
+    }
+
+    int number_;
+    DeviceInfo info_;
+    std::size_t ring_buffers_;
+    cudaStream_t stream_ = nullptr;
+    cudaMemPool_t pool_ = nullptr;
+    std::unique_ptr<gpu::UploadRing> ring_;
+    std::vector<std::function<Status()>> first_jobs_;
+    std::vector<KeptMemory> kept_;
+};
+
+template <class Work>
+auto CudaDevice::run(std::uint64_t memory, const Work& work) {
+    auto found = run_once(memory, work);
+    const std::uint64_t kept = kept_bytes();
+    if (status_of(found).code() != ErrorCode::out_of_memory || kept == 0) return found;
+    clear_kept();
+    return run_once(memory + kept, work);
+}
+
+template <class Work>
+auto CudaDevice::run_once(std::uint64_t memory, const Work& work)
+    -> std::invoke_result_t<const Work&, const gpu::DeviceWork&> {
+    GPUTEXT_TRY(begin_job());
+    auto found = work(gpu::DeviceWork{stream_, memory});
+    GPUTEXT_TRY(end_job(status_of(found)));
+    return found;
+}
+
+/// Provides the device with the functions of one operator; kernels/daemon/kernels_of.hpp has what a
+/// new one needs.
+template <class Submit>
+void provide_kernels(CudaDevice& device);
+
+}  // namespace gputext

@@ -147,10 +147,10 @@ Datum answer(FunctionCallInfo fcinfo) {
     set.times().lap("reading rows");
     // Only the search finds out which positions there are.
     check_thesaurus_memory(parameters, {static_cast<std::uint32_t>(counts->order.size()), 1});
-    CountedSearch* search = make_owned<CountedSearch>(set.context(), counts->triples, counts->order,
-                                                      weighting, parameters);
-    run_computation(*search, set.times(), set.context());
-    put_neighbour_arrays(word_values(counts->vocabulary, counts->order), search->answer, set);
+    WordSimilarityFromComputation* computation = make_owned<WordSimilarityFromComputation>(
+        set.context(), counts->triples, counts->order, weighting, parameters);
+    run_computation(*computation, set.times(), set.context());
+    put_neighbour_arrays(word_values(counts->vocabulary, counts->order), computation->answer, set);
     counts->triples.release();
     set.end();
     PG_RETURN_NULL();

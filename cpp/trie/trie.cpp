@@ -5,7 +5,6 @@
 #include "cpp/trie/detail/front_coded.hpp"
 #include "cpp/trie/detail/word_sort.hpp"
 #include "cpp/trie/detail/xbw.hpp"
-#include "cpp/trie/image.hpp"
 
 namespace gputext {
 namespace {
@@ -25,22 +24,6 @@ bool is_xbw(const TrieHeader& header) {
 }
 
 }  // namespace
-
-const char* name_of(TrieStructure structure) {
-    switch (structure) {
-        case TrieStructure::front:
-            return "front";
-        case TrieStructure::xbw:
-            return "xbw";
-    }
-    return "";
-}
-
-std::optional<TrieStructure> structure_named(std::string_view name) {
-    for (const TrieStructure structure : kTrieStructures)
-        if (name == name_of(structure)) return structure;
-    return std::nullopt;
-}
 
 std::uint32_t Trie::lookup(std::string_view word) const {
     std::uint32_t code;

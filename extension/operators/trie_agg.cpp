@@ -14,6 +14,7 @@ extern "C" {
 #include "extension/rows/text_arguments.hpp"
 #include "extension/rows/trie_value.hpp"
 #include "extension/server/activity.hpp"
+#include "extension/server/run_computation.hpp"
 #include "extension/server/time_split.hpp"
 
 namespace gputext {

@@ -23,6 +23,7 @@ extern "C" {
 #include "extension/rows/word_rows.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
+#include "extension/server/run_computation.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {

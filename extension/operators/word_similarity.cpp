@@ -7,6 +7,7 @@
 #include "extension/rows/thesaurus_rows.hpp"
 #include "extension/rows/token_query.hpp"
 #include "extension/rows/word_arguments.hpp"
+#include "extension/server/run_computation.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {

@@ -18,6 +18,7 @@ extern "C" {
 #include "extension/rows/thesaurus_rows.hpp"
 #include "extension/rows/word_arguments.hpp"
 #include "extension/server/activity.hpp"
+#include "extension/server/run_computation.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {

@@ -25,7 +25,7 @@ namespace gputext {
 /// one letter.
 struct Ctph {
     static constexpr unsigned max_level = 33;  // no position of any document triggers above it
-    static constexpr std::size_t max_length = 1024;
+    static constexpr std::size_t max_length = kMostSignatureLetters;
 
     std::uint8_t level = 0;          // 0..max_level
     std::uint16_t first_length = 0;  // 0..max_length; letters at block size 2^level

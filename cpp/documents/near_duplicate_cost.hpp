@@ -7,7 +7,6 @@
 #include <span>
 
 #include "cpp/documents/documents.hpp"
-#include "cpp/documents/near_duplicates.hpp"
 
 namespace gputext {
 

@@ -310,12 +310,12 @@ private:
 
     /// Finds a part's entries. All parts of a replica share the entries of an epoch.
     Status find_entries(const TrainingPart& part, Execution& execution) {
-        if (found_ && found_shard_ == part.replica && found_epoch_ == part.epoch) return {};
+        if (found_ && found_replica_ == part.replica && found_epoch_ == part.epoch) return {};
         found_ = false;
         GPUTEXT_TRY(training_entries(parameters_, sampling_, tokens_, part.replica, part.epoch,
                                      execution, entries_));
         found_ = true;
-        found_shard_ = part.replica;
+        found_replica_ = part.replica;
         found_epoch_ = part.epoch;
         return {};
     }
@@ -332,7 +332,7 @@ private:
     const std::size_t words_, size_;
     Model model_;
     bool found_ = false;
-    std::uint32_t found_shard_ = 0, found_epoch_ = 0;
+    std::uint32_t found_replica_ = 0, found_epoch_ = 0;
     std::vector<std::uint32_t> entries_;
     std::vector<std::unique_ptr<WindowSteps>> workers_;
 };

@@ -85,7 +85,7 @@ private:
     const WordVectors& vectors_;
     double unit_;  // a power of two
     LaneSum squared_distance_;
-    TransportSolver solver_;
+    OptimalTransport solver_;
     std::vector<std::uint32_t> supplies_, demands_, nearest_;
 };
 
@@ -299,8 +299,8 @@ double movers_distance(std::uint64_t cost, std::uint32_t total, int scale) {
 }
 
 std::uint64_t transport_bytes(std::size_t first_words, std::size_t second_words) {
-    return TransportSolver::bytes(std::min(first_words, second_words),
-                                  std::max(first_words, second_words));
+    return OptimalTransport::bytes(std::min(first_words, second_words),
+                                   std::max(first_words, second_words));
 }
 
 Result<std::vector<double>> word_movers_distances(const MoversParameters& parameters,

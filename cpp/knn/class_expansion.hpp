@@ -13,8 +13,8 @@
 #include "cpp/base/memory_budget.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/knn/distinct_rows.hpp"
-#include "cpp/knn/knn.hpp"
 #include "cpp/knn/nearest_lists.hpp"
+#include "cpp/knn/neighbours.hpp"
 
 namespace gputext {
 

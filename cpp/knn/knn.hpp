@@ -8,62 +8,12 @@
 
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <span>
-#include <vector>
-
 #include "cpp/base/execution.hpp"
-#include "cpp/base/simd.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
-#include "cpp/knn/distance.hpp"
+#include "cpp/knn/neighbours.hpp"
 
 namespace gputext {
-
-struct KnnParameters {
-    /// At least 1; every item where there are fewer.
-    std::size_t k = 10;
-    Metric metric = Metric::cosine;
-    /// Only items at most this far; finite or infinity. With k = all_items: every one of them.
-    double radius = std::numeric_limits<double>::infinity();
-    /// Also the items that are just as far as the k-th, however many.
-    bool include_ties = false;
-    /// Bytes that the packed items may take; they are searched in as many parts as that needs.
-    std::size_t memory_limit = std::size_t{1} << 30;
-    Simd simd = best_simd();
-    /// Bytes that the neighbours may take until they are returned, kBytesOfNeighbour each.
-    std::size_t answer_limit = SIZE_MAX;
-
-    static constexpr std::size_t all_items = SIZE_MAX;
-};
-
-/// A neighbour's part of the answer, twice: while it is put together, there are its parts as well.
-inline constexpr std::size_t kBytesOfNeighbour = 2 * (sizeof(std::uint32_t) + sizeof(double));
-
-/// A number for each query and each item. A query and an item with equal numbers are never
-/// neighbours: so a row is kept from being its own neighbour, by its id and not by its distance.
-/// None at all where every pair counts.
-struct RowKeys {
-    std::span<const std::uint32_t> queries, items;
-
-    bool differ(std::size_t query, std::size_t item) const {
-        return queries.empty() || queries[query] != items[item];
-    }
-};
-
-/// Query q has neighbours begins[q] to begins[q + 1] - 1, by distance and then by the items' input
-/// order; the n-th of them has rank n.
-struct Neighbours {
-    std::vector<std::uint64_t> begins;
-    std::vector<std::uint32_t> items;
-    std::vector<double> distances;
-
-    /// How the answer was found: it does not depend on these, and they depend on the device.
-    std::uint64_t rescored = 0;   // pairs whose distance was computed in double precision
-    std::uint64_t escalated = 0;  // queries for which the first filter's bound was too wide
-};
 
 /// Whether k, the radius and the number of keys make sense for matrices of any kind. Error:
 /// invalid_argument.

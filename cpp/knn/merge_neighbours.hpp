@@ -8,7 +8,7 @@
 
 #include "cpp/base/execution.hpp"
 #include "cpp/base/status.hpp"
-#include "cpp/knn/knn.hpp"
+#include "cpp/knn/neighbours.hpp"
 
 namespace gputext {
 

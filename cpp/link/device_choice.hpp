@@ -9,6 +9,7 @@
 
 #include "cpp/base/vectors.hpp"
 #include "cpp/documents/near_duplicate_cost.hpp"
+#include "cpp/documents/near_duplicates.hpp"
 #include "cpp/embeddings/trainer.hpp"
 #include "cpp/embeddings/word_movers.hpp"
 #include "cpp/thesaurus/cooccurrences.hpp"

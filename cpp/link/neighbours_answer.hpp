@@ -11,7 +11,7 @@
 
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
-#include "cpp/knn/knn.hpp"
+#include "cpp/knn/neighbours.hpp"
 #include "cpp/link/mapped_file.hpp"
 #include "cpp/link/wire.hpp"
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstring>
+#include <string>
 
 namespace gputext {
 namespace {
@@ -43,6 +45,22 @@ private:
 };
 
 }  // namespace
+
+const char* name_of(TrieStructure structure) {
+    switch (structure) {
+        case TrieStructure::front:
+            return "front";
+        case TrieStructure::xbw:
+            return "xbw";
+    }
+    return "";
+}
+
+std::optional<TrieStructure> structure_named(std::string_view name) {
+    for (const TrieStructure structure : kTrieStructures)
+        if (name == name_of(structure)) return structure;
+    return std::nullopt;
+}
 
 std::uint64_t trie_checksum(std::span<const std::uint8_t> image) {
     std::uint8_t header[sizeof(TrieHeader)];

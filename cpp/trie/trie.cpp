@@ -5,7 +5,6 @@
 #include "cpp/trie/detail/front_coded.hpp"
 #include "cpp/trie/detail/word_sort.hpp"
 #include "cpp/trie/detail/xbw.hpp"
-#include "cpp/trie/image.hpp"
 
 namespace gputext {
 namespace {
@@ -25,22 +24,6 @@ bool is_xbw(const TrieHeader& header) {
 }
 
 }  // namespace
-
-const char* name_of(TrieStructure structure) {
-    switch (structure) {
-        case TrieStructure::front:
-            return "front";
-        case TrieStructure::xbw:
-            return "xbw";
-    }
-    return "";
-}
-
-std::optional<TrieStructure> structure_named(std::string_view name) {
-    for (const TrieStructure structure : kTrieStructures)
-        if (name == name_of(structure)) return structure;
-    return std::nullopt;
-}
 
 std::uint32_t Trie::lookup(std::string_view word) const {
     std::uint32_t code;
@@ -104,7 +87,7 @@ Result<std::vector<std::uint8_t>> build_trie(TrieStructure structure,
         return Status{ErrorCode::invalid_argument, "there are more than 4294967294 words"};
     switch (structure) {
         case TrieStructure::front:
-            return build_front_trie(words, execution);
+            return build_front_coded_trie(words, execution);
         case TrieStructure::xbw:
             return build_xbw_trie(words, execution);
     }
@@ -136,14 +119,14 @@ Result<std::unique_ptr<Trie>> open_trie(std::span<const std::uint8_t> image) {
     const Result<TrieHeader> header = read_trie_header(image);
     if (!header.ok()) return header.status();
     if (is_xbw(*header)) return open_xbw_trie(image);
-    return open_front_trie(image);
+    return open_front_coded_trie(image);
 }
 
 Status validate_trie(std::span<const std::uint8_t> image, Stop stop) {
     const Result<TrieHeader> header = read_trie_header(image);
     if (!header.ok()) return header.status();
     if (is_xbw(*header)) return validate_xbw_trie(image, stop);
-    return validate_front_trie(image, stop);
+    return validate_front_coded_trie(image, stop);
 }
 
 }  // namespace gputext

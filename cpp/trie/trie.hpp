@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,29 +19,9 @@
 #include "cpp/base/execution.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/words.hpp"
+#include "cpp/trie/image.hpp"
 
 namespace gputext {
-
-/// How an image is laid out; the numbers are those in the images.
-enum class TrieStructure : std::uint32_t {
-    front = 1,  // cpp/trie/detail/front_coded.hpp
-    xbw = 2     // cpp/trie/detail/xbw.hpp
-};
-inline constexpr TrieStructure kTrieStructures[] = {TrieStructure::front, TrieStructure::xbw};
-
-/// "front", "xbw"
-const char* name_of(TrieStructure structure);
-std::optional<TrieStructure> structure_named(std::string_view name);
-
-struct TrieStats {
-    TrieStructure structure{};
-    std::uint32_t words = 0;
-    std::uint32_t longest = 0;     // bytes of the longest word
-    std::uint32_t alphabet = 0;    // how many byte values occur in the words
-    std::uint64_t bytes = 0;       // of the image
-    std::uint64_t text_bytes = 0;  // of the words, one behind the other
-    std::uint64_t checksum = 0;    // of the image: that of another dictionary differs
-};
 
 /// Codes first .. end - 1.
 struct CodeRange {

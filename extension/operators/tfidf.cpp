@@ -14,6 +14,7 @@ extern "C" {
 #include "extension/rows/term_rows.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
+#include "extension/server/run_computation.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {

@@ -34,7 +34,7 @@ Status compare(const WeightParameters& weighting, const SimilarityParameters& pa
 
 }  // namespace
 
-Status CooccurrenceCount::compute(Execution& execution) {
+Status WordCooccurrencesComputation::compute(Execution& execution) {
     auto found = count_cooccurrences(shape_, tokens_.view(), host_memory_limit(), execution,
                                      host_memory_limit());
     if (!found.ok()) return found.status();
@@ -45,17 +45,17 @@ Status CooccurrenceCount::compute(Execution& execution) {
     return {};
 }
 
-JobSize WordSearch::size() const {
+JobSize WordSimilarityComputation::size() const {
     return {tokens_.size(), tokens_.bytes(),
             word_similarity_cpu_seconds(tokens_.size(), shape_, cpu_threads())};
 }
 
-void WordSearch::prepare_for_device() {
+void WordSimilarityComputation::prepare_for_device() {
     words_file_ = tokens_.words().share();
     positions_file_ = tokens_.positions().share();
 }
 
-Status WordSearch::submit(DaemonConnection& connection, Stop stop) {
+Status WordSimilarityComputation::submit(DaemonConnection& connection, Stop stop) {
     WordSimilarityRequest request;
     request.shape = shape_;
     request.rows = tokens_.size();
@@ -67,28 +67,28 @@ Status WordSearch::submit(DaemonConnection& connection, Stop stop) {
     return connection.submit(request, stop);
 }
 
-Status WordSearch::take(const DaemonEvent& event, Stop stop) {
+Status WordSimilarityComputation::take(const DaemonEvent& event, Stop stop) {
     return take_thesaurus(event, stop, answer);
 }
 
-Status WordSearch::compute(Execution& execution) {
+Status WordSimilarityComputation::compute(Execution& execution) {
     const auto counts = count_cooccurrences(shape_, tokens_.view(), parameters_.memory_limit,
                                             execution, parameters_.memory_limit);
     if (!counts.ok()) return counts.status();
     return compare(weighting_, parameters_, *counts, execution, answer);
 }
 
-std::span<const CountedTriple> CountedSearch::triples() const {
+std::span<const CountedTriple> WordSimilarityFromComputation::triples() const {
     return {reinterpret_cast<const CountedTriple*>(packed_.data()),
             packed_.size() / sizeof(CountedTriple)};
 }
 
-JobSize CountedSearch::size() const {
+JobSize WordSimilarityFromComputation::size() const {
     const std::size_t counts = triples().size();
     return {counts, packed_.size(), counted_similarity_cpu_seconds(counts, cpu_threads())};
 }
 
-Status CountedSearch::submit(DaemonConnection& connection, Stop stop) {
+Status WordSimilarityFromComputation::submit(DaemonConnection& connection, Stop stop) {
     WordSimilarityRequest request;
     request.shape.words = static_cast<std::uint32_t>(order_.size());
     request.counted = true;
@@ -101,11 +101,11 @@ Status CountedSearch::submit(DaemonConnection& connection, Stop stop) {
     return connection.submit(request, stop);
 }
 
-Status CountedSearch::take(const DaemonEvent& event, Stop stop) {
+Status WordSimilarityFromComputation::take(const DaemonEvent& event, Stop stop) {
     return take_thesaurus(event, stop, answer);
 }
 
-Status CountedSearch::compute(Execution& execution) {
+Status WordSimilarityFromComputation::compute(Execution& execution) {
     const auto shape =
         shape_of_triples(static_cast<std::uint32_t>(order_.size()), triples(), execution);
     if (!shape.ok()) return shape.status();

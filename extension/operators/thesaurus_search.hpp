@@ -15,10 +15,10 @@
 namespace gputext {
 
 /// How often words stand near one another in texts, and what that weighs.
-class CooccurrenceCount final : public Computation {
+class WordCooccurrencesComputation final : public Computation {
 public:
-    CooccurrenceCount(TokenRows& tokens, const CooccurrenceShape& shape,
-                      const WeightParameters& weighting)
+    WordCooccurrencesComputation(TokenRows& tokens, const CooccurrenceShape& shape,
+                                 const WeightParameters& weighting)
         : tokens_(tokens), shape_(shape), weighting_(weighting) {}
 
     Cooccurrences counts;
@@ -39,10 +39,11 @@ private:
 };
 
 /// A thesaurus of texts.
-class WordSearch final : public Computation {
+class WordSimilarityComputation final : public Computation {
 public:
-    WordSearch(TokenRows& tokens, const CooccurrenceShape& shape, const WeightParameters& weighting,
-               const SimilarityParameters& parameters)
+    WordSimilarityComputation(TokenRows& tokens, const CooccurrenceShape& shape,
+                              const WeightParameters& weighting,
+                              const SimilarityParameters& parameters)
         : tokens_(tokens), shape_(shape), weighting_(weighting), parameters_(parameters) {}
 
     Thesaurus answer;
@@ -62,11 +63,12 @@ private:
 };
 
 /// A thesaurus of counts that were kept.
-class CountedSearch final : public Computation {
+class WordSimilarityFromComputation final : public Computation {
 public:
     /// The triples lie in `packed` (CountedTriple). Words are `order.size()`, numbered anew by it.
-    CountedSearch(PackedBytes& packed, const std::vector<std::uint32_t>& order,
-                  const WeightParameters& weighting, const SimilarityParameters& parameters)
+    WordSimilarityFromComputation(PackedBytes& packed, const std::vector<std::uint32_t>& order,
+                                  const WeightParameters& weighting,
+                                  const SimilarityParameters& parameters)
         : packed_(packed), order_(order), weighting_(weighting), parameters_(parameters) {}
 
     Thesaurus answer;

@@ -14,6 +14,7 @@ extern "C" {
 #include "extension/rows/text_arguments.hpp"
 #include "extension/rows/trie_value.hpp"
 #include "extension/server/activity.hpp"
+#include "extension/server/run_computation.hpp"
 #include "extension/server/time_split.hpp"
 
 namespace gputext {
@@ -94,7 +95,8 @@ PGDLLEXPORT Datum gputext_trie_agg_final(PG_FUNCTION_ARGS) {
     MemoryContext own = AllocSetContextCreate(context, "gputext trie_agg", ALLOCSET_SMALL_SIZES);
     begin_activity("trie_agg", own);
     TimeSplit times;
-    TrieBuild* const build = make_owned<TrieBuild>(own, words.structure, words);
+    TrieBuildComputation* const build =
+        make_owned<TrieBuildComputation>(own, words.structure, words);
     run_computation(*build, times, own);
     varlena* const value = new_trie_value(build->image.size());
     std::memcpy(VARDATA(value), build->image.data(), build->image.size());

@@ -14,10 +14,10 @@
 
 namespace gputext {
 
-class TrieBuild final : public Computation {
+class TrieBuildComputation final : public Computation {
 public:
     /// The words outlive this.
-    TrieBuild(TrieStructure structure, const Vocabulary& words)
+    TrieBuildComputation(TrieStructure structure, const Vocabulary& words)
         : structure_(structure), words_(words) {}
 
     std::vector<std::uint8_t> image;

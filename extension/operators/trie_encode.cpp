@@ -23,6 +23,7 @@ extern "C" {
 #include "extension/rows/word_rows.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
+#include "extension/server/run_computation.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
@@ -176,7 +177,7 @@ TrieEncodeArguments read_arguments(const Arguments& given, Rows rows) {
 }
 
 /// The codes of the words from one place to another among all rows' words.
-Datum code_array(const EncodedRows& rows, const WordLookup& lookup, std::uint64_t begin,
+Datum code_array(const EncodedRows& rows, const WordLookupComputation& lookup, std::uint64_t begin,
                  std::uint64_t end) {
     const std::uint64_t count = end - begin;
     if (count > MaxAllocSize / sizeof(Datum))
@@ -199,7 +200,8 @@ Datum code_array(const EncodedRows& rows, const WordLookup& lookup, std::uint64_
     return PointerGetDatum(array);
 }
 
-void put_row(const EncodedRows& rows, const WordLookup& lookup, std::size_t row, SetCall& set) {
+void put_row(const EncodedRows& rows, const WordLookupComputation& lookup, std::size_t row,
+             SetCall& set) {
     bool nulls[2] = {};
     Datum values[2] = {rows.id(row), 0};
     if (rows.arguments.rows == Rows::words) {
@@ -226,8 +228,8 @@ Datum answer(FunctionCallInfo fcinfo, Rows kind) {
     rows->finish();
     set.times().lap("reading rows");
     // Behind the rows, so that it ends before they do.
-    WordLookup* lookup = make_owned<WordLookup>(set.context(), dictionary.image, *dictionary.trie,
-                                                rows->words, rows->size);
+    WordLookupComputation* lookup = make_owned<WordLookupComputation>(
+        set.context(), dictionary.image, *dictionary.trie, rows->words, rows->size);
     run_computation(*lookup, set.times(), set.context());
     for (std::size_t row = 0; row < rows->size; ++row) {
         if (row % 1024 == 0) CHECK_FOR_INTERRUPTS();

@@ -18,6 +18,7 @@ extern "C" {
 #include "extension/rows/training_vocabulary.hpp"
 #include "extension/rows/vector_type.hpp"
 #include "extension/rows/word_arguments.hpp"
+#include "extension/server/run_computation.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
@@ -108,7 +109,7 @@ void read_arguments(const Arguments& given, Word2VecArguments& arguments) {
 
 // ---- Words ----
 
-void read_initial(const Word2VecArguments& arguments, TrainingWords& words) {
+void read_initial(const Word2VecArguments& arguments, TrainingVocabulary& words) {
     read_model(arguments.initial, {true, true}, words.model);
     const std::size_t dimensions = words.model.dimensions();
     if (words.model.words() > 0 && dimensions != arguments.parameters.dimensions)
@@ -119,7 +120,8 @@ void read_initial(const Word2VecArguments& arguments, TrainingWords& words) {
                  errhint("With dimensions => %zu training goes on from there.", dimensions)));
 }
 
-[[noreturn]] void raise_no_words(const Word2VecArguments& arguments, const TrainingWords& words) {
+[[noreturn]] void raise_no_words(const Word2VecArguments& arguments,
+                                 const TrainingVocabulary& words) {
     if (words.reader.vocabulary().size() == 0)
         ereport(ERROR, (errcode(ERRCODE_NO_DATA_FOUND), errmsg("the texts have no words")));
     ereport(ERROR, (errcode(ERRCODE_NO_DATA_FOUND),
@@ -130,7 +132,7 @@ void read_initial(const Word2VecArguments& arguments, TrainingWords& words) {
 }
 
 /// Reads the model to go on from and the texts, and numbers their words.
-void read_words(Word2VecArguments& arguments, TrainingWords& words, SetCall& set) {
+void read_words(Word2VecArguments& arguments, TrainingVocabulary& words, SetCall& set) {
     if (arguments.initial != nullptr) read_initial(arguments, words);
     read_tokens(arguments.docs, words.reader);
     set.times().lap("reading rows");
@@ -145,7 +147,7 @@ void read_words(Word2VecArguments& arguments, TrainingWords& words, SetCall& set
 
 // ---- Rows ----
 
-void put_rows(const TrainingWords& words, const TrainingModel& model, std::uint32_t dimensions,
+void put_rows(const TrainingVocabulary& words, const TrainingModel& model, std::uint32_t dimensions,
               SetCall& set) {
     auto* order = make_owned<std::vector<std::uint32_t>>(set.context());
     Failure failure;
@@ -184,11 +186,12 @@ Datum answer(FunctionCallInfo fcinfo) {
     Word2VecArguments arguments{};
     read_arguments(Arguments(fcinfo), arguments);
     SetCall set(fcinfo, "word2vec");
-    auto* words = make_owned<TrainingWords>(set.context(), arguments.config, host_memory_limit());
+    auto* words =
+        make_owned<TrainingVocabulary>(set.context(), arguments.config, host_memory_limit());
     read_words(arguments, *words, set);
     check_training_memory(arguments.parameters, words->size(), words->tokens.size());
-    auto* training =
-        make_owned<WordTraining>(set.context(), arguments.parameters, arguments.sample, *words);
+    auto* training = make_owned<Word2VecComputation>(set.context(), arguments.parameters,
+                                                     arguments.sample, *words);
     run_computation(*training, set.times(), set.context());
     put_rows(*words, training->model, arguments.parameters.dimensions, set);
     report_hub(training->hub);

@@ -4,14 +4,14 @@
 
 namespace gputext {
 
-JobSize WordTraining::size() const {
+JobSize Word2VecComputation::size() const {
     const std::size_t tokens = words_.tokens.size();
     return {tokens, words_.tokens.bytes() + words_.known.size(),
             word2vec_cpu_seconds(parameters_, tokens, cpu_threads()),
             word2vec_device_seconds(parameters_, tokens)};
 }
 
-Status WordTraining::compute(Execution& execution) {
+Status Word2VecComputation::compute(Execution& execution) {
     TrainingRun run(
         {parameters_, sample_, words_.tokens.view(), words_.chosen.counts, words_.known_vectors()});
     GPUTEXT_TRY(run.prepare());
@@ -21,13 +21,13 @@ Status WordTraining::compute(Execution& execution) {
     return {};
 }
 
-void WordTraining::prepare_for_device() {
+void Word2VecComputation::prepare_for_device() {
     words_file_ = words_.tokens.words().share();
     positions_file_ = words_.tokens.positions().share();
     if (words_.known_words() > 0) known_file_ = words_.known.share();
 }
 
-Status WordTraining::submit(DaemonConnection& connection, Stop stop) {
+Status Word2VecComputation::submit(DaemonConnection& connection, Stop stop) {
     Word2VecRequest request;
     request.parameters = parameters_;
     request.sample = sample_;
@@ -42,7 +42,7 @@ Status WordTraining::submit(DaemonConnection& connection, Stop stop) {
     return connection.submit(request, stop);
 }
 
-Status WordTraining::take(const DaemonEvent& event, Stop stop) {
+Status Word2VecComputation::take(const DaemonEvent& event, Stop stop) {
     const auto& answer = std::get<Word2VecAnswer>(event);
     auto read = answer.read(stop);
     if (!read.ok()) return read.status();

@@ -16,10 +16,11 @@
 
 namespace gputext {
 
-class WordTraining final : public Computation {
+class Word2VecComputation final : public Computation {
 public:
     /// All of them outlive this.
-    WordTraining(const TrainingParameters& parameters, double sample, TrainingWords& words)
+    Word2VecComputation(const TrainingParameters& parameters, double sample,
+                        TrainingVocabulary& words)
         : parameters_(parameters), sample_(sample), words_(words) {}
 
     TrainingModel model;
@@ -34,7 +35,7 @@ public:
 private:
     TrainingParameters parameters_;
     double sample_;
-    TrainingWords& words_;
+    TrainingVocabulary& words_;
     FileDescriptor words_file_, positions_file_, known_file_;
 };
 

@@ -4,17 +4,17 @@
 
 namespace gputext {
 
-JobSize WordLookup::size() const {
+JobSize WordLookupComputation::size() const {
     return {rows_, words_.bytes() + image_.size(),
             word_lookup_cpu_seconds(words_.size(), image_.size(), cpu_threads())};
 }
 
-Status WordLookup::compute(Execution& execution) {
+Status WordLookupComputation::compute(Execution& execution) {
     codes.resize(words_.size());
     return lookup_words(trie_, words_.view(), codes, execution);
 }
 
-Status WordLookup::submit(DaemonConnection& connection, Stop stop) {
+Status WordLookupComputation::submit(DaemonConnection& connection, Stop stop) {
     WordLookupRequest request;
     request.dictionary = image_;
     request.dictionary_words = trie_.stats().words;
@@ -23,7 +23,7 @@ Status WordLookup::submit(DaemonConnection& connection, Stop stop) {
     return connection.submit(request, stop);
 }
 
-Status WordLookup::take(const DaemonEvent& answer, Stop stop) {
+Status WordLookupComputation::take(const DaemonEvent& answer, Stop stop) {
     auto read = std::get<WordLookupAnswer>(answer).read(stop);
     if (!read.ok()) return read.status();
     codes = std::move(*read);

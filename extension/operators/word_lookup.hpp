@@ -14,11 +14,11 @@
 
 namespace gputext {
 
-class WordLookup final : public Computation {
+class WordLookupComputation final : public Computation {
 public:
     /// `rows` rows have led to the words. All of them outlive this.
-    WordLookup(std::span<const std::uint8_t> image, const Trie& trie, WordRows& words,
-               std::uint64_t rows)
+    WordLookupComputation(std::span<const std::uint8_t> image, const Trie& trie, WordRows& words,
+                          std::uint64_t rows)
         : image_(image), trie_(trie), words_(words), rows_(rows) {}
 
     std::vector<std::uint32_t> codes;  // of the words, by their numbers

@@ -7,13 +7,14 @@
 #include "extension/rows/thesaurus_rows.hpp"
 #include "extension/rows/token_query.hpp"
 #include "extension/rows/word_arguments.hpp"
+#include "extension/server/run_computation.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
 namespace {
 
-/// What a call's arguments say of the texts.
-struct TextCall {
+/// What a call of word_cooccurrences says; a call of word_similarity says this and more.
+struct WordCooccurrencesArguments {
     const char* docs;
     CooccurrenceShape shape;  // but for the number of words
     std::uint32_t vocabulary;
@@ -24,8 +25,8 @@ struct TextCall {
 
 /// The texts of a call until its last row; dies with the call's memory context.
 struct Texts {
-    Texts(const TextCall& call, std::size_t memory_limit)
-        : reader(call.config, memory_limit), tokens(memory_limit) {}
+    Texts(const WordCooccurrencesArguments& arguments, std::size_t memory_limit)
+        : reader(arguments.config, memory_limit), tokens(memory_limit) {}
 
     TokenReader reader;
     ChosenWords chosen;
@@ -39,11 +40,12 @@ void check_columns(const CooccurrenceShape& shape) {
 }
 
 /// Reads the texts and numbers the words of the vocabulary.
-void read_texts(const TextCall& call, Texts& texts, CooccurrenceShape& shape, SetCall& set) {
-    read_tokens(call.docs, texts.reader);
+void read_texts(const WordCooccurrencesArguments& arguments, Texts& texts, CooccurrenceShape& shape,
+                SetCall& set) {
+    read_tokens(arguments.docs, texts.reader);
     set.times().lap("reading rows");
-    texts.reader.choose(call.min_count, call.vocabulary, texts.chosen);
-    shape = call.shape;
+    texts.reader.choose(arguments.min_count, arguments.vocabulary, texts.chosen);
+    shape = arguments.shape;
     shape.words = static_cast<std::uint32_t>(texts.chosen.numbers.size());
     check_columns(shape);
     texts.reader.take_chosen(texts.chosen, texts.tokens);
@@ -54,31 +56,31 @@ void read_texts(const TextCall& call, Texts& texts, CooccurrenceShape& shape, Se
 template <class Put>
 Datum answer_thesaurus(FunctionCallInfo fcinfo, const char* operation, Put put) {
     const Arguments given(fcinfo);
-    TextCall call{};
-    call.docs = given.text("docs");
+    WordCooccurrencesArguments arguments{};
+    arguments.docs = given.text("docs");
     SimilarityParameters parameters;
     parameters.top_k = given.count("top_k");
     parameters.memory_limit = host_memory_limit();
     const WordPreset& preset = preset_argument(given);
-    call.shape.window = window_argument(given, preset);
-    call.vocabulary = given.count("vocabulary");
-    call.min_count = given.count("min_count");
-    call.weighting.features = features_argument(given);
+    arguments.shape.window = window_argument(given, preset);
+    arguments.vocabulary = given.count("vocabulary");
+    arguments.min_count = given.count("min_count");
+    arguments.weighting.features = features_argument(given);
     parameters.measure = measure_argument(given, preset);
-    call.weighting.weight = weight_argument(given, preset);
-    call.shape.positions = positions_argument(given, preset);
-    call.weighting.discount = discount_argument(given, preset);
-    call.config = config_argument(given);
+    arguments.weighting.weight = weight_argument(given, preset);
+    arguments.shape.positions = positions_argument(given, preset);
+    arguments.weighting.discount = discount_argument(given, preset);
+    arguments.config = config_argument(given);
 
     SetCall set(fcinfo, operation);
-    Texts* texts = make_owned<Texts>(set.context(), call, host_memory_limit());
+    Texts* texts = make_owned<Texts>(set.context(), arguments, host_memory_limit());
     CooccurrenceShape shape;
-    read_texts(call, *texts, shape, set);
+    read_texts(arguments, *texts, shape, set);
     check_thesaurus_memory(parameters, shape);
-    WordSearch* search =
-        make_owned<WordSearch>(set.context(), texts->tokens, shape, call.weighting, parameters);
-    run_computation(*search, set.times(), set.context());
-    put(word_values(texts->reader.vocabulary(), texts->chosen.numbers), search->answer, set);
+    WordSimilarityComputation* computation = make_owned<WordSimilarityComputation>(
+        set.context(), texts->tokens, shape, arguments.weighting, parameters);
+    run_computation(*computation, set.times(), set.context());
+    put(word_values(texts->reader.vocabulary(), texts->chosen.numbers), computation->answer, set);
     texts->tokens.release();
     set.end();
     PG_RETURN_NULL();
@@ -86,26 +88,27 @@ Datum answer_thesaurus(FunctionCallInfo fcinfo, const char* operation, Put put) 
 
 Datum answer_cooccurrences(FunctionCallInfo fcinfo) {
     const Arguments given(fcinfo);
-    TextCall call{};
-    call.docs = given.text("docs");
+    WordCooccurrencesArguments arguments{};
+    arguments.docs = given.text("docs");
     const WordPreset& preset = preset_argument(given);
-    call.shape.window = window_argument(given, preset);
-    call.vocabulary = given.count("vocabulary");
-    call.min_count = given.count("min_count");
-    call.weighting.weight = weight_argument(given, preset);
-    call.shape.positions = positions_argument(given, preset);
-    call.weighting.discount = discount_argument(given, preset);
-    call.config = config_argument(given);
+    arguments.shape.window = window_argument(given, preset);
+    arguments.vocabulary = given.count("vocabulary");
+    arguments.min_count = given.count("min_count");
+    arguments.weighting.weight = weight_argument(given, preset);
+    arguments.shape.positions = positions_argument(given, preset);
+    arguments.weighting.discount = discount_argument(given, preset);
+    arguments.config = config_argument(given);
 
     SetCall set(fcinfo, "word_cooccurrences");
-    Texts* texts = make_owned<Texts>(set.context(), call, host_memory_limit());
+    Texts* texts = make_owned<Texts>(set.context(), arguments, host_memory_limit());
     CooccurrenceShape shape;
-    read_texts(call, *texts, shape, set);
-    CooccurrenceCount* count =
-        make_owned<CooccurrenceCount>(set.context(), texts->tokens, shape, call.weighting);
-    run_computation(*count, set.times(), set.context());
-    put_cooccurrences(word_values(texts->reader.vocabulary(), texts->chosen.numbers), count->counts,
-                      count->weights, weight_unit(call.weighting.weight), set);
+    read_texts(arguments, *texts, shape, set);
+    WordCooccurrencesComputation* computation = make_owned<WordCooccurrencesComputation>(
+        set.context(), texts->tokens, shape, arguments.weighting);
+    run_computation(*computation, set.times(), set.context());
+    put_cooccurrences(word_values(texts->reader.vocabulary(), texts->chosen.numbers),
+                      computation->counts, computation->weights,
+                      weight_unit(arguments.weighting.weight), set);
     texts->tokens.release();
     set.end();
     PG_RETURN_NULL();

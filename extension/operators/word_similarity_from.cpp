@@ -18,6 +18,7 @@ extern "C" {
 #include "extension/rows/thesaurus_rows.hpp"
 #include "extension/rows/word_arguments.hpp"
 #include "extension/server/activity.hpp"
+#include "extension/server/run_computation.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
@@ -147,10 +148,10 @@ Datum answer(FunctionCallInfo fcinfo) {
     set.times().lap("reading rows");
     // Only the search finds out which positions there are.
     check_thesaurus_memory(parameters, {static_cast<std::uint32_t>(counts->order.size()), 1});
-    CountedSearch* search = make_owned<CountedSearch>(set.context(), counts->triples, counts->order,
-                                                      weighting, parameters);
-    run_computation(*search, set.times(), set.context());
-    put_neighbour_arrays(word_values(counts->vocabulary, counts->order), search->answer, set);
+    WordSimilarityFromComputation* computation = make_owned<WordSimilarityFromComputation>(
+        set.context(), counts->triples, counts->order, weighting, parameters);
+    run_computation(*computation, set.times(), set.context());
+    put_neighbour_arrays(word_values(counts->vocabulary, counts->order), computation->answer, set);
     counts->triples.release();
     set.end();
     PG_RETURN_NULL();

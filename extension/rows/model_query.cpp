@@ -125,20 +125,20 @@ void ModelReceiver::check_columns(TupleDesc columns) {
 }
 
 void ModelReceiver::find_columns(TupleDesc columns) {
-    struct Wanted {
+    struct NamedColumn {
         const char* name;
         int* column;
     };
-    Wanted wanted[4] = {{"word", &word_}, {"count", &count_}, {"vector", &vector_.column}};
+    NamedColumn wanted[4] = {{"word", &word_}, {"count", &count_}, {"vector", &vector_.column}};
     wanted[3] = {"output_vector", &output_vector_.column};
     const auto* const end =
-        std::remove_if(std::begin(wanted), std::end(wanted), [this](const Wanted& column) {
+        std::remove_if(std::begin(wanted), std::end(wanted), [this](const NamedColumn& column) {
             return (column.column == &count_ && !wanted_.counts) ||
                    (column.column == &output_vector_.column && !wanted_.output_vectors);
         });
     const char* missing = nullptr;
     bool any_named = false;
-    for (const Wanted* column = wanted; column != end; ++column) {
+    for (const NamedColumn* column = wanted; column != end; ++column) {
         *column->column = column_named(columns, column->name);
         if (*column->column >= 0)
             any_named = true;
@@ -153,7 +153,7 @@ void ModelReceiver::find_columns(TupleDesc columns) {
                  errhint("Columns can be named in the inner query, as in SELECT term AS "
                          "word.")));
     int position = 0;
-    for (const Wanted* column = wanted; column != end; ++column) *column->column = position++;
+    for (const NamedColumn* column = wanted; column != end; ++column) *column->column = position++;
 }
 
 void ModelReceiver::set_vector_column(TupleDesc columns, VectorColumn& vector) const {

@@ -17,22 +17,22 @@ std::uint64_t sum_of_counts(std::uint64_t a, std::uint64_t b) {
 
 }  // namespace
 
-std::span<const float> TrainingWords::known_vectors() const {
+std::span<const float> TrainingVocabulary::known_vectors() const {
     if (known.size() == 0) return {};
     return {reinterpret_cast<const float*>(known.data()), known.size() / sizeof(float)};
 }
 
-std::string_view TrainingWords::word(std::uint32_t number) const {
+std::string_view TrainingVocabulary::word(std::uint32_t number) const {
     return number < known_words() ? model.vocabulary().term(rows_[number])
                                   : reader.vocabulary().term(chosen.numbers[number]);
 }
 
-bool TrainingWords::more_frequent(std::uint32_t a, std::uint32_t b) const {
+bool TrainingVocabulary::more_frequent(std::uint32_t a, std::uint32_t b) const {
     return chosen.counts[a] != chosen.counts[b] ? chosen.counts[a] > chosen.counts[b]
                                                 : word(a) < word(b);
 }
 
-std::vector<std::uint32_t> TrainingWords::by_frequency() const {
+std::vector<std::uint32_t> TrainingVocabulary::by_frequency() const {
     std::vector<std::uint32_t> order(size());
     std::iota(order.begin(), order.end(), 0u);
     std::inplace_merge(order.begin(), order.begin() + known_words(), order.end(),
@@ -40,7 +40,7 @@ std::vector<std::uint32_t> TrainingWords::by_frequency() const {
     return order;
 }
 
-void TrainingWords::choose(std::uint32_t min_count) {
+void TrainingVocabulary::choose(std::uint32_t min_count) {
     Failure failure;
     if (!attempt(failure, [&]() -> Status {
             choose_known();
@@ -53,7 +53,7 @@ void TrainingWords::choose(std::uint32_t min_count) {
 }
 
 /// Inside attempt().
-void TrainingWords::choose_known() {
+void TrainingVocabulary::choose_known() {
     struct Known {
         std::uint32_t row;
         std::uint32_t number;
@@ -76,7 +76,7 @@ void TrainingWords::choose_known() {
     }
 }
 
-void TrainingWords::choose_new(std::uint32_t min_count) {
+void TrainingVocabulary::choose_new(std::uint32_t min_count) {
     reader.choose(min_count, SIZE_MAX, of_texts_);
     Failure failure;
     if (!attempt(failure, [&]() -> Status {
@@ -93,7 +93,7 @@ void TrainingWords::choose_new(std::uint32_t min_count) {
         raise_failure(failure);
 }
 
-void TrainingWords::pack_known() {
+void TrainingVocabulary::pack_known() {
     const std::size_t dimensions = model.dimensions();
     for (const std::span<const float> vectors : {model.vectors(), model.output_vectors()})
         for (std::size_t i = 0; i < rows_.size(); ++i) {
@@ -104,7 +104,7 @@ void TrainingWords::pack_known() {
     model.release();
 }
 
-void TrainingWords::release() {
+void TrainingVocabulary::release() {
     tokens.release();
     known.release();
 }

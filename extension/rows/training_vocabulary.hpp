@@ -19,9 +19,9 @@ namespace gputext {
 /// Numbers words as cpp/embeddings/training_run.hpp wants them: those that are known first, then
 /// new ones, either by how often they occur in all, and among equals by their bytes. The numbers
 /// depend on no order of rows. Functions raise errors.
-class TrainingWords {
+class TrainingVocabulary {
 public:
-    TrainingWords(Oid config, std::size_t memory_limit)
+    TrainingVocabulary(Oid config, std::size_t memory_limit)
         : model(memory_limit),
           reader(config, memory_limit),
           tokens(memory_limit),

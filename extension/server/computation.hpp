@@ -1,8 +1,5 @@
-// extension/server/computation.hpp - runs an operator on a device or on the CPU: choice, wait,
-// fallback, counters
-//
-// An operator says how it is computed on either. Everything else is the same for all: the choice,
-// the wait, what other sessions see of it, the counters, and the CPU where a device fails.
+// extension/server/computation.hpp - what an operator computes: its input, how it is computed on
+// the CPU, and the job that it is for a device
 
 #pragma once
 
@@ -13,7 +10,6 @@
 #include "cpp/base/stop.hpp"
 #include "cpp/link/client.hpp"
 #include "cpp/link/device_choice.hpp"
-#include "extension/server/time_split.hpp"
 
 namespace gputext {
 
@@ -41,9 +37,5 @@ public:
     /// over then, nor is it an error.
     virtual bool copes_with([[maybe_unused]] ErrorCode failure) { return false; }
 };
-
-/// Computes it where gputext.device says, and returns when that is done. Raises an error when it
-/// cannot be done there. The context is to end before the computation does.
-void run_computation(Computation& computation, TimeSplit& times, MemoryContext context);
 
 }  // namespace gputext

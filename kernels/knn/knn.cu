@@ -303,7 +303,7 @@ private:
     bool loaded_ = false;
     std::size_t loaded_begin_ = 0;
     MemoryBudget budget_;
-    NeighbourPieces pieces_;
+    DownloadedLists pieces_;
     std::uint64_t escalated_ = 0;
 };
 

@@ -31,7 +31,7 @@ Status append_kept(NeighbourLists& lists, std::uint32_t queries, MemoryBudget& b
     return {};
 }
 
-Status NeighbourPieces::take(NeighbourLists& lists, std::uint32_t queries, MemoryBudget& budget) {
+Status DownloadedLists::take(NeighbourLists& lists, std::uint32_t queries, MemoryBudget& budget) {
     try {
         Piece& piece = pieces_.emplace_back();
         GPUTEXT_TRY(lists.download(queries, budget, piece.begins, piece.items, piece.distances));
@@ -42,7 +42,7 @@ Status NeighbourPieces::take(NeighbourLists& lists, std::uint32_t queries, Memor
     return lists.forget_kept(queries);
 }
 
-Status NeighbourPieces::append_to(Neighbours& answer, std::size_t queries, MemoryBudget& budget,
+Status DownloadedLists::append_to(Neighbours& answer, std::size_t queries, MemoryBudget& budget,
                                   Execution& execution) {
     try {
         using Neighbour = std::pair<double, std::uint32_t>;

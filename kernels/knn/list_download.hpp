@@ -19,8 +19,8 @@ namespace gputext::gpu {
 Status append_kept(NeighbourLists& lists, std::uint32_t queries, MemoryBudget& budget,
                    Neighbours& answer);
 
-/// What open lists of a tile of queries held at several times.
-class NeighbourPieces {
+/// What open lists of a tile of queries held at several times, on the host.
+class DownloadedLists {
 public:
     /// Takes what they hold, and kBytesOfNeighbour each from the budget; empties them. Waits for
     /// the stream.

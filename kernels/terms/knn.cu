@@ -263,7 +263,7 @@ private:
     bool may_guess_ = false;
     TermSearch search_;
     MemoryBudget budget_;
-    NeighbourPieces pieces_;
+    DownloadedLists pieces_;
     bool loaded_ = false;
     std::size_t loaded_begin_ = 0;
 };

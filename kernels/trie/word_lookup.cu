@@ -167,8 +167,9 @@ private:
     /// Looks up the words of a chunk that the device leaves out.
     Status look_up_long(const Chunk& chunk) {
         if (on_host_ == nullptr) {
-            auto opened = trie_.stats().structure == TrieStructure::xbw ? open_xbw_trie(image_)
-                                                                        : open_front_trie(image_);
+            auto opened = trie_.stats().structure == TrieStructure::xbw
+                              ? open_xbw_trie(image_)
+                              : open_front_coded_trie(image_);
             if (!opened.ok()) return opened.status();
             on_host_ = std::move(*opened);
         }

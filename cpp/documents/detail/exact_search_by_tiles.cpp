@@ -139,14 +139,14 @@ Status ExactSearch::run_row(const Task& task, std::size_t row, Range columns,
 
 Status ExactSearch::compare(std::size_t row, std::size_t tile_begin, Worker& worker) const {
     const std::span<const std::size_t> candidates = worker.candidates;
-    const bool side_by_side = candidates.size() >= kFewCandidates && length(row) > 0 &&
-                              length(row) <= LaneDistance::longest_pattern;
-    if (side_by_side) worker.lane_distance.set_pattern(folded(row));
+    const bool in_lanes = candidates.size() >= kFewCandidates && length(row) > 0 &&
+                          length(row) <= LaneDistance::longest_pattern;
+    if (in_lanes) worker.lane_distance.set_pattern(folded(row));
     for (std::size_t begin = 0; begin < candidates.size();) {
         const std::size_t count = std::min(LaneDistance::lanes, candidates.size() - begin);
         const auto some = candidates.subspan(begin, count);
         begin += count;
-        if (!side_by_side || count < kFewCandidates) {
+        if (!in_lanes || count < kFewCandidates) {
             for (const std::size_t column : some) {
                 GPUTEXT_TRY(verify(row, tile_begin + column, worker));
             }

@@ -62,9 +62,7 @@ std::vector<std::uint32_t> step_begins(std::span<const Extent> extents) {
     return begins;
 }
 
-}  // namespace
-
-/// One run of the operator: fills a NearDuplicates step by step.
+/// One run of the operator, step by step.
 class NearDuplicateSearch {
 public:
     NearDuplicateSearch(const NearDuplicateParameters& parameters, const Documents& documents,
@@ -79,10 +77,10 @@ public:
         for (const auto step :
              {&NearDuplicateSearch::read_documents, &NearDuplicateSearch::find_copies,
               &NearDuplicateSearch::select_first_copies, &NearDuplicateSearch::find_pairs,
-              &NearDuplicateSearch::collect}) {
+              &NearDuplicateSearch::number_pairs}) {
             GPUTEXT_TRY((this->*step)());
         }
-        return std::move(answer_);
+        return NearDuplicates::from_search(std::move(first_copies_), pairs_, execution_);
     }
 
 private:
@@ -112,24 +110,21 @@ private:
         });
     }
 
-    /// Fills first_copy_ and the classes' members.
+    /// Fills first_copies_.
     Status find_copies() {
-        std::vector<std::uint32_t>& first = answer_.first_copy_;
         if (!find_equal_hashes()) return Status::cancelled();
+        const std::vector<std::uint32_t>& first = first_copies_;
         std::vector<std::uint8_t> differs(first.size(), 0);
         GPUTEXT_TRY(for_each_document("comparing copies", [&](std::uint32_t i) {
             differs[i] = first[i] != i &&
                          !equal_bytes(documents_[first[i]], documents_[i], execution_.stop());
         }));
-        if (!separate(differs)) return Status::cancelled();
-        answer_.collect_members();
-        return {};
+        return separate(differs) ? Status() : Status::cancelled();
     }
 
-    /// first_copy_ becomes the first document with the same hash. False if stopped.
+    /// first_copies_ become the first documents with the same hashes. False if stopped.
     bool find_equal_hashes() {
-        std::vector<std::uint32_t>& first = answer_.first_copy_;
-        first.resize(hashes_.size());
+        first_copies_.resize(hashes_.size());
         // Open addressing. Documents come in input order, so a hash is entered by its first one.
         std::vector<std::uint32_t> table(std::bit_ceil(2 * hashes_.size() + 1), kNone);
         const std::size_t mask = table.size() - 1;
@@ -138,7 +133,7 @@ private:
             std::size_t at = hashes_[i] & mask;
             while (table[at] != kNone && hashes_[table[at]] != hashes_[i]) at = (at + 1) & mask;
             if (table[at] == kNone) table[at] = i;
-            first[i] = table[at];
+            first_copies_[i] = table[at];
         }
         return true;
     }
@@ -154,7 +149,7 @@ private:
                 return hashes_[other] == hashes_[i] &&
                        equal_bytes(documents_[other], documents_[i], execution_.stop());
             });
-            answer_.first_copy_[i] = copy == firsts.end() ? i : *copy;
+            first_copies_[i] = copy == firsts.end() ? i : *copy;
             if (copy == firsts.end()) firsts.push_back(i);
         }
         return true;
@@ -163,8 +158,8 @@ private:
     /// From here on only first copies are looked at: distinct_ numbers them.
     Status select_first_copies() {
         hashes_ = {};
-        for (std::uint32_t i = 0; i < answer_.first_copy_.size(); ++i) {
-            if (answer_.first_copy_[i] != i) continue;
+        for (std::uint32_t i = 0; i < first_copies_.size(); ++i) {
+            if (first_copies_[i] != i) continue;
             lengths_[distinct_.size()] = lengths_[i];
             extents_.push_back(documents_.extents[i]);
             if (!given_signatures_.empty())
@@ -183,30 +178,14 @@ private:
         return finder_.find(parameters_, documents, execution_, pairs_);
     }
 
-    /// Stores the pairs by first copy, both ways.
-    Status collect() {
-        bool ascending = true;
+    /// The documents of pairs become their numbers among all documents.
+    Status number_pairs() {
         for (std::size_t i = 0; i < pairs_.size(); ++i) {
             if (i % 65536 == 0 && execution_.stop_requested()) return Status::cancelled();
-            NearPair& pair = pairs_[i];
-            pair.first = distinct_[pair.first];
-            pair.second = distinct_[pair.second];
-            const auto place = [](const NearPair& p) { return std::pair(p.first, p.second); };
-            ascending &= i == 0 || place(pairs_[i - 1]) < place(pair);
+            pairs_[i].first = distinct_[pairs_[i].first];
+            pairs_[i].second = distinct_[pairs_[i].second];
         }
-        if (!answer_.collect_pairs(pairs_, execution_.stop())) return Status::cancelled();
-        return ascending ? Status() : sort_neighbours();
-    }
-
-    Status sort_neighbours() {
-        return for_each_document("sorting pairs", [this](std::uint32_t i) {
-            const auto begin = answer_.near_.begin();
-            std::sort(begin + static_cast<std::ptrdiff_t>(answer_.near_begin_[i]),
-                      begin + static_cast<std::ptrdiff_t>(answer_.near_begin_[i + 1]),
-                      [](const NearDuplicate& a, const NearDuplicate& b) {
-                          return a.document < b.document;
-                      });
-        });
+        return {};
     }
 
     const NearDuplicateParameters& parameters_;
@@ -214,15 +193,17 @@ private:
     GivenSignatures given_signatures_;
     NearPairFinder& finder_;
     Execution& execution_;
-    NearDuplicates answer_;
     std::vector<std::uint32_t> steps_;
     std::vector<std::uint64_t> hashes_;
-    std::vector<std::uint32_t> distinct_;  // documents that are first copies
-    std::vector<std::uint32_t> lengths_;   // of all documents; later of those, as the next two
+    std::vector<std::uint32_t> first_copies_;  // by document: the first one with the same bytes
+    std::vector<std::uint32_t> distinct_;      // documents that are first copies
+    std::vector<std::uint32_t> lengths_;       // of all documents; later of those, as the next two
     std::vector<Extent> extents_;
     std::vector<const Ctph*> signatures_;
     std::vector<NearPair> pairs_;
 };
+
+}  // namespace
 
 Result<NearDuplicates> search_near_duplicates(const NearDuplicateParameters& parameters,
                                               const Documents& documents,

@@ -1,4 +1,5 @@
-// cpp/documents/detail/signature_alphabet.hpp - the 64 letters of signatures, and their values
+// cpp/documents/detail/signature_alphabet.hpp - the 64 letters of signatures, their values, and how
+// many of them there are at most
 
 #pragma once
 
@@ -14,6 +15,9 @@ inline constexpr std::string_view kSignatureAlphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 inline constexpr std::uint8_t kNoLetter = 64;
+
+/// Letters of a part of a signature, at most.
+inline constexpr std::size_t kMostSignatureLetters = 1024;
 
 /// Values by byte, kNoLetter for what is no letter.
 inline constexpr auto kSignatureLetterValues = [] {

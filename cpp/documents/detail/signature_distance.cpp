@@ -1,7 +1,7 @@
 #include "cpp/documents/detail/signature_distance.hpp"
 
-#include "cpp/documents/ctph.hpp"
 #include "cpp/documents/detail/bit_parallel.hpp"
+#include "cpp/documents/detail/signature_alphabet.hpp"
 
 namespace gputext {
 
@@ -16,7 +16,7 @@ SignaturePattern::SignaturePattern(std::string_view pattern)
 
 std::size_t SignaturePattern::distance(std::string_view text) const {
     if (length_ == 0) return text.size();
-    std::array<Block, Ctph::max_length / kBlockRows> column{};
+    std::array<Block, kMostSignatureLetters / kBlockRows> column{};
     auto score = static_cast<std::ptrdiff_t>(blocks_ * kBlockRows);
     for (const char letter : text) {
         const std::uint64_t* matches = matches_.data() + signature_letter_value(letter) * blocks_;

@@ -3,7 +3,6 @@
 
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -14,7 +13,7 @@
 namespace gputext {
 
 /// One signature prepared to be compared with many (Myers 1999, blocks of 64 letters).
-/// Letters are those of kSignatureAlphabet; at most Ctph::max_length of them.
+/// Letters are those of kSignatureAlphabet; at most kMostSignatureLetters of them.
 class SignaturePattern {
 public:
     explicit SignaturePattern(std::string_view pattern);

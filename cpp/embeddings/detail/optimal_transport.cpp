@@ -24,7 +24,7 @@ std::size_t padded(std::size_t columns) {
 
 // ---- The loops over the columns, for each instruction set ----
 
-[[gnu::always_inline]] inline void relax_here(const TransportSolver::Columns& columns,
+[[gnu::always_inline]] inline void relax_here(const OptimalTransport::Columns& columns,
                                               const std::uint32_t* __restrict costs,
                                               std::uint32_t offset, std::uint32_t row) {
     std::uint32_t* __restrict const distances = columns.distances;
@@ -41,7 +41,7 @@ std::size_t padded(std::size_t columns) {
 
 /// Least distance among all open columns.
 [[gnu::always_inline]] inline std::uint32_t least_distance(
-    const TransportSolver::Columns& columns) {
+    const OptimalTransport::Columns& columns) {
     const std::uint32_t* __restrict const distances = columns.distances;
     const std::uint32_t* __restrict const closed = columns.closed;
     std::uint32_t least = UINT32_MAX;
@@ -50,13 +50,13 @@ std::size_t padded(std::size_t columns) {
     return least;
 }
 
-[[gnu::optimize("O3")]] void relax_portable(const TransportSolver::Columns& columns,
+[[gnu::optimize("O3")]] void relax_portable(const OptimalTransport::Columns& columns,
                                             const std::uint32_t* costs, std::uint32_t offset,
                                             std::uint32_t row) {
     relax_here(columns, costs, offset, row);
 }
 
-[[gnu::optimize("O3")]] std::size_t nearest_portable(const TransportSolver::Columns& columns) {
+[[gnu::optimize("O3")]] std::size_t nearest_portable(const OptimalTransport::Columns& columns) {
     const std::uint32_t least = least_distance(columns);
     std::size_t nearest = columns.stride;
     for (std::size_t j = 0; j < columns.stride; ++j) {
@@ -68,10 +68,9 @@ std::size_t padded(std::size_t columns) {
 }
 
 #ifdef GPUTEXT_X86
-[[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX2 void relax_avx2(const TransportSolver::Columns& columns,
-                                                            const std::uint32_t* costs,
-                                                            std::uint32_t offset,
-                                                            std::uint32_t row) {
+[[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX2 void relax_avx2(
+    const OptimalTransport::Columns& columns, const std::uint32_t* costs, std::uint32_t offset,
+    std::uint32_t row) {
     relax_here(columns, costs, offset, row);
 }
 
@@ -84,7 +83,7 @@ GPUTEXT_TARGET_AVX2 inline unsigned bits_of(__m256i mask) {
     return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(mask)));
 }
 
-GPUTEXT_TARGET_AVX2 std::size_t nearest_avx2(const TransportSolver::Columns& columns) {
+GPUTEXT_TARGET_AVX2 std::size_t nearest_avx2(const OptimalTransport::Columns& columns) {
     __m256i least = _mm256_set1_epi32(-1);
     for (std::size_t j = 0; j < columns.stride; j += 8)
         least = _mm256_min_epu32(least, _mm256_or_si256(load_eight(columns.distances + j),
@@ -108,13 +107,13 @@ GPUTEXT_TARGET_AVX2 std::size_t nearest_avx2(const TransportSolver::Columns& col
 }
 
 [[gnu::optimize("O3"), gnu::target("prefer-vector-width=512")]] GPUTEXT_TARGET_AVX512 void
-relax_avx512(const TransportSolver::Columns& columns, const std::uint32_t* costs,
+relax_avx512(const OptimalTransport::Columns& columns, const std::uint32_t* costs,
              std::uint32_t offset, std::uint32_t row) {
     relax_here(columns, costs, offset, row);
 }
 
 [[gnu::optimize("O3"), gnu::target("prefer-vector-width=512")]] GPUTEXT_TARGET_AVX512 std::size_t
-nearest_avx512(const TransportSolver::Columns& columns) {
+nearest_avx512(const OptimalTransport::Columns& columns) {
     const __m512i least = _mm512_set1_epi32(static_cast<int>(least_distance(columns)));
     std::size_t nearest = columns.stride;
     for (std::size_t j = 0; j < columns.stride; j += kPadding) {
@@ -131,7 +130,7 @@ nearest_avx512(const TransportSolver::Columns& columns) {
 }
 #endif
 
-TransportSolver::Relax relax_by(Simd simd) {
+OptimalTransport::Relax relax_by(Simd simd) {
 #ifdef GPUTEXT_X86
     if (simd == Simd::avx512) return relax_avx512;
     if (simd == Simd::avx2) return relax_avx2;
@@ -140,7 +139,7 @@ TransportSolver::Relax relax_by(Simd simd) {
     return relax_portable;
 }
 
-TransportSolver::Nearest nearest_by(Simd simd) {
+OptimalTransport::Nearest nearest_by(Simd simd) {
 #ifdef GPUTEXT_X86
     if (simd == Simd::avx512) return nearest_avx512;
     if (simd == Simd::avx2) return nearest_avx2;
@@ -151,16 +150,17 @@ TransportSolver::Nearest nearest_by(Simd simd) {
 
 }  // namespace
 
-TransportSolver::TransportSolver(Simd simd) : relax_(relax_by(simd)), nearest_(nearest_by(simd)) {}
+OptimalTransport::OptimalTransport(Simd simd)
+    : relax_(relax_by(simd)), nearest_(nearest_by(simd)) {}
 
-std::uint64_t TransportSolver::bytes(std::size_t rows, std::size_t columns) {
+std::uint64_t OptimalTransport::bytes(std::size_t rows, std::size_t columns) {
     constexpr std::uint64_t bytes_of_row = 25, bytes_of_column = 28;
     const std::uint64_t carriers = (rows + kBits - 1) / kBits * columns * sizeof(std::uint64_t);
     return rows * (padded(columns) + columns) * sizeof(std::uint32_t) + carriers +
            rows * bytes_of_row + padded(columns) * bytes_of_column;
 }
 
-std::uint32_t* TransportSolver::begin(std::size_t rows, std::size_t columns) {
+std::uint32_t* OptimalTransport::begin(std::size_t rows, std::size_t columns) {
     rows_ = rows;
     columns_ = columns;
     stride_ = padded(columns);
@@ -172,9 +172,9 @@ std::uint32_t* TransportSolver::begin(std::size_t rows, std::size_t columns) {
     return costs_.get();
 }
 
-Status TransportSolver::solve(std::span<const std::uint32_t> supplies,
-                              std::span<const std::uint32_t> demands, Stop stop,
-                              std::uint64_t& total) {
+Status OptimalTransport::solve(std::span<const std::uint32_t> supplies,
+                               std::span<const std::uint32_t> demands, Stop stop,
+                               std::uint64_t& total) {
     stop_ = stop;
     supplies_.assign(supplies.begin(), supplies.end());
     demands_.assign(demands.begin(), demands.end());
@@ -206,7 +206,7 @@ Status TransportSolver::solve(std::span<const std::uint32_t> supplies,
     return {};
 }
 
-bool TransportSolver::stopped_after(std::size_t costs) {
+bool OptimalTransport::stopped_after(std::size_t costs) {
     since_look_ += costs;
     if (since_look_ < kLookEvery) return false;
     since_look_ = 0;
@@ -214,7 +214,7 @@ bool TransportSolver::stopped_after(std::size_t costs) {
 }
 
 /// Columns of the padding are closed for good.
-void TransportSolver::pad() {
+void OptimalTransport::pad() {
     distances_.assign(stride_, 0);
     from_.assign(stride_, 0);
     v_.assign(stride_, 0);
@@ -225,7 +225,7 @@ void TransportSolver::pad() {
 }
 
 /// v: the least cost of each column; u: what that leaves of each row's least.
-Status TransportSolver::set_potentials() {
+Status OptimalTransport::set_potentials() {
     std::copy_n(costs_of(0), columns_, v_.begin());
     for (std::size_t row = 1; row < rows_; ++row) {
         if (stopped_after(columns_)) return Status::cancelled();
@@ -243,7 +243,7 @@ Status TransportSolver::set_potentials() {
     return {};
 }
 
-Status TransportSolver::carry_along_tight_arcs() {
+Status OptimalTransport::carry_along_tight_arcs() {
     for (std::size_t row = 0; row < rows_; ++row) {
         if (stopped_after(columns_)) return Status::cancelled();
         for (std::size_t column = 0; column < columns_ && supplies_[row] > 0; ++column)
@@ -253,12 +253,12 @@ Status TransportSolver::carry_along_tight_arcs() {
     return {};
 }
 
-TransportSolver::Columns TransportSolver::searched() {
+OptimalTransport::Columns OptimalTransport::searched() {
     return {distances_.data(), from_.data(), closed_.data(), v_.data(), demands_.data(), stride_};
 }
 
 /// Less than nothing, by the rules of unsigned numbers, is taken back.
-void TransportSolver::add_carried(std::size_t row, std::size_t column, std::uint32_t mass) {
+void OptimalTransport::add_carried(std::size_t row, std::size_t column, std::uint32_t mass) {
     std::uint32_t& there = carried_[column * rows_ + row];
     there += mass;
     const std::uint64_t bit = std::uint64_t{1} << row % kBits;
@@ -266,14 +266,14 @@ void TransportSolver::add_carried(std::size_t row, std::size_t column, std::uint
     carriers = there > 0 ? carriers | bit : carriers & ~bit;
 }
 
-void TransportSolver::carry(std::size_t row, std::size_t column, std::uint32_t mass) {
+void OptimalTransport::carry(std::size_t row, std::size_t column, std::uint32_t mass) {
     add_carried(row, column, mass);
     supplies_[row] -= mass;
     demands_[column] -= mass;
 }
 
 /// `end`: the nearest column that lacks something; `scanned_` are those that were nearer.
-Status TransportSolver::search(std::uint32_t row, std::size_t& end) {
+Status OptimalTransport::search(std::uint32_t row, std::size_t& end) {
     for (const std::uint32_t column : scanned_) closed_[column] = 0;
     scanned_.clear();
     reached_.clear();
@@ -294,7 +294,7 @@ Status TransportSolver::search(std::uint32_t row, std::size_t& end) {
 }
 
 /// Reaches the rows that carry something to the column, from which it may be taken back.
-Status TransportSolver::reach_rows(std::uint32_t column) {
+Status OptimalTransport::reach_rows(std::uint32_t column) {
     const Columns columns = searched();
     const std::uint32_t distance = distances_[column];
     for (std::size_t word = 0; word < row_words_; ++word) {
@@ -313,7 +313,7 @@ Status TransportSolver::reach_rows(std::uint32_t column) {
     return {};
 }
 
-void TransportSolver::change_potentials(std::uint32_t row, std::size_t end) {
+void OptimalTransport::change_potentials(std::uint32_t row, std::size_t end) {
     const std::uint32_t length = distances_[end];
     for (const std::uint32_t column : scanned_)
         v_[column] -= static_cast<std::int32_t>(length - distances_[column]);
@@ -323,7 +323,7 @@ void TransportSolver::change_potentials(std::uint32_t row, std::size_t end) {
 }
 
 /// Carries as much as the path allows from the row to the column.
-void TransportSolver::augment(std::uint32_t row, std::size_t end) {
+void OptimalTransport::augment(std::uint32_t row, std::size_t end) {
     std::uint32_t mass = std::min(supplies_[row], demands_[end]);
     for (std::uint32_t at = from_[end]; at != row; at = from_[row_from_[at]])
         mass = std::min(mass, carried(at, row_from_[at]));

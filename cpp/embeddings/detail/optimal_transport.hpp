@@ -28,9 +28,9 @@ namespace gputext {
 inline constexpr std::uint32_t kTransportCostEnd = std::uint32_t{1} << 30;
 
 /// Solves one problem after the other, keeping its memory.
-class TransportSolver {
+class OptimalTransport {
 public:
-    explicit TransportSolver(Simd simd);
+    explicit OptimalTransport(Simd simd);
 
     /// Begins a problem: what it returns is to be filled with the costs, c[i][j] at
     /// [i * stride() + j].

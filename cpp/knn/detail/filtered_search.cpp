@@ -296,7 +296,7 @@ private:
     }
 
     Status scan_tile(std::size_t panel, std::span<QueryState<T>> states,
-                     const typename PackedRows<T>::Tile& tile, Worker& worker) {
+                     const typename RowPanels<T>::Tile& tile, Worker& worker) {
         PassedScores<T> passed;
         bool any = false;
         for (std::size_t q = 0; q < filter_.queries; ++q) {
@@ -472,7 +472,7 @@ private:
     std::size_t most_undecided_;
     std::vector<std::uint32_t> left_queries_;
     std::span<const std::uint32_t> classes_of_;
-    PackedRows<T> queries_, items_;
+    RowPanels<T> queries_, items_;
     std::size_t capacity_ = 0, block_panels_ = 1;
     /// Where the items are searched in parts: by part and position of the query.
     std::vector<std::vector<Possible>> possible_;
@@ -489,7 +489,7 @@ Result<std::vector<std::uint32_t>> run_pass(KnnProblem& search, const FilterSpac
                                             std::size_t most_undecided) {
     FilterPass<T> pass(search, space, most_undecided);
     if (queries.empty()) return pass.escalated();
-    const std::size_t bytes = PackedRows<T>::bytes_of_row(search.items.dimensions);
+    const std::size_t bytes = RowPanels<T>::bytes_of_row(search.items.dimensions);
     const std::size_t step = std::max<std::size_t>(1024, search.parameters.memory_limit / bytes);
     for (std::size_t begin = 0; begin < classes.size(); begin += step) {
         const std::size_t count = std::min(step, classes.size() - begin);

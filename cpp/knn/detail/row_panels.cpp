@@ -43,9 +43,8 @@ FilterRow convert(const FilterSpace& space, FilterSpace::Side side, const Vector
 
 /// Fills entries_.
 template <class T>
-Status PackedRows<T>::order(const FilterSpace& space, FilterSpace::Side side,
-                            const Vectors& vectors, std::span<const std::uint32_t> rows,
-                            Execution& execution) {
+Status RowPanels<T>::order(const FilterSpace& space, FilterSpace::Side side, const Vectors& vectors,
+                           std::span<const std::uint32_t> rows, Execution& execution) {
     std::vector<std::uint64_t> keys(rows.size());
     std::vector<Scratch<T>> scratch(execution.threads(), Scratch<T>(space.padded(), 1));
     const std::size_t step = std::max<std::size_t>(1, (kLookEvery / 16) / dimensions_);
@@ -72,9 +71,9 @@ Status PackedRows<T>::order(const FilterSpace& space, FilterSpace::Side side,
 }
 
 template <class T>
-Status PackedRows<T>::pack(const FilterSpace& space, FilterSpace::Side side, const Vectors& vectors,
-                           std::span<const std::uint32_t> rows, std::size_t panel_rows,
-                           Execution& execution) {
+Status RowPanels<T>::pack(const FilterSpace& space, FilterSpace::Side side, const Vectors& vectors,
+                          std::span<const std::uint32_t> rows, std::size_t panel_rows,
+                          Execution& execution) {
     dimensions_ = vectors.dimensions;
     panel_rows_ = panel_rows;
     GPUTEXT_TRY(order(space, side, vectors, rows, execution));
@@ -102,7 +101,7 @@ Status PackedRows<T>::pack(const FilterSpace& space, FilterSpace::Side side, con
 }
 
 template <class T>
-void PackedRows<T>::set_tiles() {
+void RowPanels<T>::set_tiles() {
     const std::size_t panel_bytes = panel_rows_ * dimensions_ * sizeof(T);
     const std::size_t step = std::max<std::size_t>(1, kTileBytes / panel_bytes);
     tile_rows_ = step * panel_rows_;
@@ -120,7 +119,7 @@ void PackedRows<T>::set_tiles() {
     }
 }
 
-template class PackedRows<float>;
-template class PackedRows<double>;
+template class RowPanels<float>;
+template class RowPanels<double>;
 
 }  // namespace gputext

@@ -19,7 +19,7 @@ namespace gputext {
 /// score depends on the norms, and a tile whose norms are far from a query's cannot hold anything
 /// near it. Among equal norms the order is scrambled, as tables are often sorted by what matters.
 template <class T>
-class PackedRows {
+class RowPanels {
 public:
     /// Rows of which the filter reads panel after panel before it looks at a bound again.
     struct Tile {

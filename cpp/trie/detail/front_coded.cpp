@@ -347,7 +347,7 @@ bool FrontCodedCursor::next() {
 
 }  // namespace
 
-Result<std::unique_ptr<Trie>> open_front_trie(std::span<const std::uint8_t> image) {
+Result<std::unique_ptr<Trie>> open_front_coded_trie(std::span<const std::uint8_t> image) {
     Result<FrontCodedLayout> layout = read_front_layout(image);
     if (!layout.ok()) return layout.status();
     const TrieStats stats = stats_of(load<TrieHeader>(image.data()));

@@ -28,13 +28,13 @@
 namespace gputext {
 
 /// For build_trie(): of words in strict order.
-Result<std::vector<std::uint8_t>> build_front_trie(std::span<const std::string_view> words,
-                                                   Execution& execution);
+Result<std::vector<std::uint8_t>> build_front_coded_trie(std::span<const std::string_view> words,
+                                                         Execution& execution);
 
 /// For open_trie(): of an image whose header has been read.
-Result<std::unique_ptr<Trie>> open_front_trie(std::span<const std::uint8_t> image);
+Result<std::unique_ptr<Trie>> open_front_coded_trie(std::span<const std::uint8_t> image);
 
-/// For validate_trie(), as open_front_trie().
-Status validate_front_trie(std::span<const std::uint8_t> image, Stop stop);
+/// For validate_trie(), as open_front_coded_trie().
+Status validate_front_coded_trie(std::span<const std::uint8_t> image, Stop stop);
 
 }  // namespace gputext

@@ -224,8 +224,8 @@ Status check_front_size(std::uint64_t payload, std::uint64_t longest) {
             "Together they may take 4 GB when they are packed."};
 }
 
-Result<std::vector<std::uint8_t>> build_front_trie(std::span<const std::string_view> words,
-                                                   Execution& execution) {
+Result<std::vector<std::uint8_t>> build_front_coded_trie(std::span<const std::string_view> words,
+                                                         Execution& execution) {
     const std::size_t buckets = (words.size() + kBucketWords - 1) / kBucketWords;
     execution.begin_phase("choosing symbols", 0);
     const SymbolTable symbols = symbols_for(words, buckets, execution.stop());

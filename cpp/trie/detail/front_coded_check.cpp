@@ -157,7 +157,7 @@ Status Checker::check(Stop stop) {
 
 }  // namespace
 
-Status validate_front_trie(std::span<const std::uint8_t> image, Stop stop) {
+Status validate_front_coded_trie(std::span<const std::uint8_t> image, Stop stop) {
     const Result<FrontCodedLayout> layout = read_front_layout(image);
     if (!layout.ok()) return layout.status();
     const auto header = load<TrieHeader>(image.data());

@@ -203,6 +203,33 @@ TEST(NearDuplicates, ComesBackFromItsParts) {
     }
 }
 
+TEST(NearDuplicates, SortsThePairsOfASearch) {
+    const std::vector<std::uint32_t> firsts{0, 1, 0, 3, 4};
+    const std::vector<NearPair> ascending{{0, 1, 0.1}, {0, 4, 0.2}, {1, 3, 0.3}, {3, 4, 0.4}};
+    const auto sorted = NearDuplicates::from_parts(firsts, ascending);
+    ASSERT_TRUE(sorted.ok());
+    for (const std::vector<std::size_t>& order :
+         {std::vector<std::size_t>{0, 1, 2, 3}, {3, 2, 1, 0}, {0, 2, 1, 3}, {1, 0, 3, 2}}) {
+        std::vector<NearPair> pairs;
+        for (const std::size_t i : order) pairs.push_back(ascending[i]);
+        Execution execution(2);
+        const auto answer = NearDuplicates::from_search(firsts, pairs, execution);
+        ASSERT_TRUE(answer.ok());
+        EXPECT_EQ(rows(*answer), rows(*sorted));
+        EXPECT_EQ(answer->near_pair_count(), ascending.size());
+        const auto in_order = answer->near_pairs_of(0, UINT32_MAX);
+        for (std::size_t i = 0; i < in_order.size(); ++i) {
+            EXPECT_EQ(in_order[i].first, ascending[i].first);
+            EXPECT_EQ(in_order[i].second, ascending[i].second);
+            EXPECT_EQ(in_order[i].edit_rate, ascending[i].edit_rate);
+        }
+    }
+    Execution stopped(1);
+    stopped.request_stop();
+    EXPECT_EQ(NearDuplicates::from_search(firsts, ascending, stopped).status().code(),
+              ErrorCode::cancelled);
+}
+
 TEST(NearDuplicates, RefusesPartsOfNoAnswer) {
     using Firsts = std::vector<std::uint32_t>;
     using Pairs = std::vector<NearPair>;

@@ -94,7 +94,7 @@ std::int64_t plain_least_cost(const std::vector<std::uint32_t>& supplies,
 
 TEST(Transport, FindsTheLeastCost) {
     std::mt19937 random(3);
-    std::vector<TransportSolver> solvers;
+    std::vector<OptimalTransport> solvers;
     for (const Simd simd : {Simd::portable, Simd::avx2, Simd::avx512})
         if (simd_available(simd)) solvers.emplace_back(simd);
     for (int round = 0; round < 400; ++round) {
@@ -116,7 +116,7 @@ TEST(Transport, FindsTheLeastCost) {
         for (std::uint32_t rest = sum - static_cast<std::uint32_t>(m); rest > 0; --rest)
             ++demands[random() % m];
         const auto wanted = static_cast<std::uint64_t>(plain_least_cost(supplies, demands, costs));
-        for (TransportSolver& solver : solvers) {
+        for (OptimalTransport& solver : solvers) {
             std::uint32_t* const to = solver.begin(n, m);
             for (std::size_t i = 0; i < n; ++i)
                 for (std::size_t j = 0; j < m; ++j) to[i * solver.stride() + j] = costs[i * m + j];

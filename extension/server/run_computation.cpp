@@ -1,4 +1,4 @@
-#include "extension/server/computation.hpp"
+#include "extension/server/run_computation.hpp"
 
 extern "C" {
 #include "storage/ipc.h"

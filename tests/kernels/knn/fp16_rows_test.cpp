@@ -159,7 +159,9 @@ private:
                 }
                 const long double t =
                     t_of(metric, center, rows[q], query_bounds[q].scale, distances[q]);
-                ASSERT_GE(score, t);
+                // The gate takes what the distance's own error is in terms of the query.
+                const double norm = query_bounds[q].norm;
+                ASSERT_GE(score + 2 * space_.double_error * norm * norm, t);
                 ASSERT_LE(gates[q], t);
                 if (!fits) continue;
                 ASSERT_LE(score, t + widths[q]);

@@ -9,7 +9,7 @@
 namespace gputext {
 namespace {
 
-constexpr std::size_t kFirstSlots = 64;
+constexpr std::size_t kFirstTerms = 31;
 
 std::uint32_t hash_of(std::string_view term) {
     const std::size_t hash = std::hash<std::string_view>{}(term);
@@ -18,29 +18,7 @@ std::uint32_t hash_of(std::string_view term) {
 
 }  // namespace
 
-Vocabulary::Vocabulary() : ends_(1), slots_(kFirstSlots, Slot{0, kNone}) {}
-
-/// Where the term is, or where it is to go.
-std::size_t Vocabulary::slot_of(std::string_view term_wanted, std::uint32_t hash) const {
-    const std::size_t mask = slots_.size() - 1;
-    for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
-        const Slot& slot = slots_[at];
-        if (slot.number == kNone) return at;
-        if (slot.hash == hash && term(slot.number) == term_wanted) return at;
-    }
-}
-
-void Vocabulary::lengthen() {
-    std::vector<Slot> longer(2 * slots_.size(), Slot{0, kNone});
-    const std::size_t mask = longer.size() - 1;
-    for (const Slot& slot : slots_) {
-        if (slot.number == kNone) continue;
-        std::size_t at = slot.hash & mask;
-        while (longer[at].number != kNone) at = (at + 1) & mask;
-        longer[at] = slot;
-    }
-    slots_.swap(longer);
-}
+Vocabulary::Vocabulary() : ends_(1), slots_(kFirstTerms) {}
 
 /// Adds its bytes to those of all terms; false when stopped.
 bool Vocabulary::append(std::string_view term, Stop stop) {
@@ -57,27 +35,25 @@ bool Vocabulary::append(std::string_view term, Stop stop) {
 
 std::uint32_t Vocabulary::add(std::string_view term, Stop stop) {
     const std::uint32_t hash = hash_of(term);
-    std::size_t at = slot_of(term, hash);
-    if (slots_[at].number != kNone) return slots_[at].number;
+    Slot* slot = &slots_.find(hash, is_slot_of(term, hash));
+    if (!slot->free()) return slot->number;
     const std::uint32_t number = size();
     if (number == kNone) throw std::length_error("more than 4294967295 different terms");
-    if (3 * (std::size_t{number} + 1) > 2 * slots_.size()) {
-        lengthen();
-        at = slot_of(term, hash);
-    }
+    if (slots_.grow(std::size_t{number} + 1, [](const Slot& other) { return other.hash; }))
+        slot = &slots_.find(hash, is_slot_of(term, hash));
     if (!append(term, stop)) return kNone;
     ends_.push_back(characters_.size());
-    slots_[at] = {hash, number};
+    *slot = {hash, number};
     return number;
 }
 
 std::uint32_t Vocabulary::find(std::string_view term) const {
-    return slots_[slot_of(term, hash_of(term))].number;
+    const std::uint32_t hash = hash_of(term);
+    return slots_.find(hash, is_slot_of(term, hash)).number;
 }
 
 std::size_t Vocabulary::bytes() const {
-    return characters_.capacity() + ends_.capacity() * sizeof(std::uint64_t) +
-           slots_.capacity() * sizeof(Slot);
+    return characters_.capacity() + ends_.capacity() * sizeof(std::uint64_t) + slots_.bytes();
 }
 
 }  // namespace gputext

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "cpp/base/hash_table.hpp"
 #include "cpp/base/stop.hpp"
 #include "cpp/base/words.hpp"
 
@@ -49,20 +50,26 @@ public:
     std::size_t bytes() const;
 
 private:
-    /// Slot of a hash table with linear probing, at most two thirds full. It keeps the hash, so
-    /// that a longer table is filled, and nearly every other term skipped, without comparing terms.
+    /// With the hash, so that a longer table is filled, and nearly every other term skipped,
+    /// without comparing terms.
     struct Slot {
         std::uint32_t hash;
         std::uint32_t number;
+
+        static Slot nothing() { return {0, kNone}; }
+        bool free() const { return number == kNone; }
     };
 
-    std::size_t slot_of(std::string_view term, std::uint32_t hash) const;
-    void lengthen();
+    auto is_slot_of(std::string_view wanted, std::uint32_t hash) const {
+        return [this, wanted, hash](const Slot& slot) {
+            return slot.hash == hash && term(slot.number) == wanted;
+        };
+    }
     bool append(std::string_view term, Stop stop);
 
     std::vector<char> characters_;     // of all terms, one behind the other
     std::vector<std::uint64_t> ends_;  // of term n: [ends_[n], ends_[n + 1])
-    std::vector<Slot> slots_;          // a power of two of them
+    HashTable<Slot> slots_;
 };
 
 }  // namespace gputext

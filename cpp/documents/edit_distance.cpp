@@ -8,6 +8,7 @@
 #include <optional>
 #include <vector>
 
+#include "cpp/base/hash_table.hpp"
 #include "cpp/base/stoppable.hpp"
 #include "cpp/documents/detail/bit_parallel.hpp"
 
@@ -316,40 +317,41 @@ public:
     std::size_t assign(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
                        std::vector<std::uint32_t>& a_ids, std::vector<std::uint32_t>& b_ids,
                        Stop stop) {
-        if (!stoppable_assign(table_, std::bit_ceil(2 * a.size() + 2), Entry{0, kEmpty}, stop) ||
-            !stoppable_assign(a_ids, a.size(), 0u, stop) ||
+        if (!table_.reset(a.size(), stop) || !stoppable_assign(a_ids, a.size(), 0u, stop) ||
             !stoppable_assign(b_ids, b.size(), 0u, stop))
             return 0;
         std::uint32_t next = 0;
         for (std::size_t i = 0; i < a.size(); ++i) {
             if (i % kLookEvery == 0 && stop()) return 0;
             Entry& entry = find(a[i]);
-            if (entry.id == kEmpty) entry = {a[i], next++};
+            if (entry.free()) entry = {a[i], next++};
             a_ids[i] = entry.id;
         }
         for (std::size_t i = 0; i < b.size(); ++i) {
             if (i % kLookEvery == 0 && stop()) return 0;
             const Entry& entry = find(b[i]);
-            b_ids[i] = entry.id == kEmpty ? next : entry.id;
+            b_ids[i] = entry.free() ? next : entry.id;
         }
         return std::size_t{next} + 1;
     }
 
 private:
-    static constexpr std::uint32_t kEmpty = UINT32_MAX;
     struct Entry {
+        static constexpr std::uint32_t kNone = UINT32_MAX;
+
         std::uint32_t symbol;
         std::uint32_t id;
+
+        static Entry nothing() { return {0, kNone}; }
+        bool free() const { return id == kNone; }
     };
 
     Entry& find(std::uint32_t symbol) {
-        const std::size_t mask = table_.size() - 1;
-        std::size_t at = (symbol * 0x9e3779b97f4a7c15u >> 32) & mask;
-        while (table_[at].id != kEmpty && table_[at].symbol != symbol) at = (at + 1) & mask;
-        return table_[at];
+        return table_.find(symbol * 0x9e3779b97f4a7c15u >> 32,
+                           [symbol](const Entry& entry) { return entry.symbol == symbol; });
     }
 
-    std::vector<Entry> table_;
+    HashTable<Entry> table_;
 };
 
 }  // namespace

@@ -7,12 +7,11 @@
 #include <numeric>
 #include <random>
 
+#include "cpp/base/hash_table.hpp"
 #include "cpp/base/stoppable.hpp"
 
 namespace gputext {
 namespace {
-
-constexpr std::uint32_t kEmpty = UINT32_MAX;
 
 /// A row's bytes: of its elements and, when sparse, of their columns.
 struct RowBytes {
@@ -75,20 +74,26 @@ constexpr std::size_t kFewPairs = 8;
 /// How often each of a few numbers came.
 class Tally {
 public:
-    explicit Tally(std::size_t most)
-        : numbers_(std::bit_ceil(2 * most + 1)), counts_(numbers_.size()) {}
+    explicit Tally(std::size_t most) : numbers_(most) {}
 
     /// How often it came before.
     std::size_t add(std::uint64_t number) {
-        std::size_t at = (number * 0x9e3779b97f4a7c15u >> 32) & (numbers_.size() - 1);
-        while (counts_[at] > 0 && numbers_[at] != number) at = (at + 1) & (numbers_.size() - 1);
-        numbers_[at] = number;
-        return counts_[at]++;
+        Slot& slot = numbers_.find(number * 0x9e3779b97f4a7c15u >> 32,
+                                   [number](const Slot& other) { return other.number == number; });
+        slot.number = number;
+        return slot.count++;
     }
 
 private:
-    std::vector<std::uint64_t> numbers_;
-    std::vector<std::uint32_t> counts_;
+    struct Slot {
+        std::uint64_t number;
+        std::uint32_t count;
+
+        static Slot nothing() { return {0, 0}; }
+        bool free() const { return count == 0; }
+    };
+
+    HashTable<Slot> numbers_;
 };
 
 /// Numbers of rows anywhere in the matrix, none of them twice: all where there are few.
@@ -131,25 +136,21 @@ Result<double> mean_class_size(const Vectors& vectors, Execution& execution) {
 Status DistinctRows::number(std::span<const std::uint64_t> hashes, const Vectors* compared,
                             Execution& execution) {
     const std::size_t rows = hashes.size();
-    // Open addressing. Rows come in input order, so a class is entered by its first one.
-    std::vector<std::uint32_t> table(std::bit_ceil(2 * rows + 1), kEmpty);
-    const std::size_t mask = table.size() - 1;
+    HashTable<NumberSlot> classes(rows);
     class_.resize(rows);
     firsts_.clear();
     for (std::size_t row = 0; row < rows; ++row) {
         if (row % (kLookEvery / 256) == 0 && execution.stop_requested()) return Status::cancelled();
-        const auto is_in = [&](std::uint32_t of) {
-            const std::size_t first = firsts_[of];
+        NumberSlot& its_class = classes.find(hashes[row], [&](NumberSlot other) {
+            const std::size_t first = firsts_[other.number];
             return hashes[first] == hashes[row] &&
                    (compared == nullptr || equal_rows(*compared, first, row));
-        };
-        std::size_t at = hashes[row] & mask;
-        while (table[at] != kEmpty && !is_in(table[at])) at = (at + 1) & mask;
-        if (table[at] == kEmpty) {
-            table[at] = static_cast<std::uint32_t>(firsts_.size());
+        });
+        if (its_class.free()) {
+            its_class.number = static_cast<std::uint32_t>(firsts_.size());
             firsts_.push_back(static_cast<std::uint32_t>(row));
         }
-        class_[row] = table[at];
+        class_[row] = its_class.number;
     }
     return {};
 }

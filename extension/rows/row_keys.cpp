@@ -6,14 +6,10 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
-#include <bit>
-
 #include "extension/base/failure.hpp"
 
 namespace gputext {
 namespace {
-
-constexpr std::uint32_t kNoRow = UINT32_MAX;
 
 /// The type's hash function and equality.
 TypeCacheEntry* functions_of(Oid type) {
@@ -42,12 +38,11 @@ public:
         const std::uint32_t hash = DatumGetUInt32(
             FunctionCall1Coll(&functions_->hash_proc_finfo, functions_->typcollation, id));
         numbers_.hashes[row] = hash;
-        const std::size_t mask = numbers_.table.size() - 1;
-        for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
-            std::uint32_t& entry = numbers_.table[at];
-            if (entry == kNoRow) return entry = row;
-            if (numbers_.hashes[entry] == hash && equal(id_of(entry), id)) return entry;
-        }
+        NumberSlot& first = numbers_.table.find(hash, [&](NumberSlot other) {
+            return numbers_.hashes[other.number] == hash && equal(id_of(other.number), id);
+        });
+        if (first.free()) first.number = row;
+        return first.number;
     }
 
 private:
@@ -66,7 +61,7 @@ private:
 };
 
 void allocate(std::size_t queries, std::size_t items, NumberedIds& numbers) {
-    if (queries + items >= kNoRow)
+    if (queries + items >= NumberSlot::kNone)
         ereport(ERROR,
                 (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                  errmsg("exclude_self cannot compare the ids of more than 4294967294 rows")));
@@ -75,7 +70,7 @@ void allocate(std::size_t queries, std::size_t items, NumberedIds& numbers) {
             numbers.queries.resize(queries);
             numbers.items.resize(items);
             numbers.hashes.resize(queries + items);
-            numbers.table.assign(std::bit_ceil(2 * (queries + items) + 1), kNoRow);
+            numbers.table = HashTable<NumberSlot>(queries + items);
             return {};
         }))
         raise_failure(failure);

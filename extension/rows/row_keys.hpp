@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cpp/base/hash_table.hpp"
 #include "extension/rows/vector_query.hpp"
 
 namespace gputext {
@@ -19,7 +20,7 @@ struct NumberedIds {
 
     // Used meanwhile:
     std::vector<std::uint32_t> hashes;  // of the queries' ids, then the items'
-    std::vector<std::uint32_t> table;   // rows with different ids, by hash
+    HashTable<NumberSlot> table;        // rows with different ids
 };
 
 /// Numbers the ids of both, which are of one type, into `numbers`, which a memory context owns.

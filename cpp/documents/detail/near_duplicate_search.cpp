@@ -1,19 +1,17 @@
 #include "cpp/documents/detail/near_duplicate_search.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <string>
 
+#include "cpp/base/hash_table.hpp"
 #include "cpp/base/stoppable.hpp"
 #include "cpp/documents/edit_distance.hpp"
 
 namespace gputext {
 namespace {
-
-constexpr std::uint32_t kNone = UINT32_MAX;
 
 // What the next two return is of no use once `stop` has said so.
 
@@ -125,15 +123,13 @@ private:
     /// first_copies_ become the first documents with the same hashes. False if stopped.
     bool find_equal_hashes() {
         first_copies_.resize(hashes_.size());
-        // Open addressing. Documents come in input order, so a hash is entered by its first one.
-        std::vector<std::uint32_t> table(std::bit_ceil(2 * hashes_.size() + 1), kNone);
-        const std::size_t mask = table.size() - 1;
+        HashTable<NumberSlot> firsts(hashes_.size());
         for (std::uint32_t i = 0; i < hashes_.size(); ++i) {
             if (i % 65536 == 0 && execution_.stop_requested()) return false;
-            std::size_t at = hashes_[i] & mask;
-            while (table[at] != kNone && hashes_[table[at]] != hashes_[i]) at = (at + 1) & mask;
-            if (table[at] == kNone) table[at] = i;
-            first_copies_[i] = table[at];
+            NumberSlot& first = firsts.find(
+                hashes_[i], [&](NumberSlot other) { return hashes_[other.number] == hashes_[i]; });
+            if (first.free()) first.number = i;
+            first_copies_[i] = first.number;
         }
         return true;
     }

@@ -71,6 +71,8 @@ private:
 
 /// One query's weights, to be found by term: a hash table, which stays in the cache where a row of
 /// as many numbers as there are terms would not.
+/// In a HashTable, whose slots hold both a term and its weight, a plain search takes about 15 %
+/// longer.
 class QueryTerms {
 public:
     /// O(stored elements).

@@ -1,0 +1,88 @@
+// cpp/base/hash_table.hpp - hash table with open addressing, whose keys its user compares
+//
+// What a slot holds is up to the user: a key, or only the number of something that lies elsewhere.
+// Slots are a power of two. A search begins at the slot that the lowest bits of the hash name, and
+// goes on to the next one (linear probing), so these bits have to be well mixed. Nothing is ever
+// removed. One thread at a time may change a table.
+
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <vector>
+
+#include "cpp/base/stop.hpp"
+#include "cpp/base/stoppable.hpp"
+
+namespace gputext {
+
+/// Slot::nothing() is a free slot, and free() says of any slot whether it is one. The time of a
+/// search is O(1) on average, as at most half of the slots are taken, or two thirds where grow()
+/// makes room. Functions that allocate throw std::bad_alloc.
+template <class Slot>
+class HashTable {
+public:
+    static_assert(std::is_trivial_v<Slot>, "vectors of such slots are filled much faster");
+
+    HashTable() = default;
+    explicit HashTable(std::size_t most) : slots_(slots_for(most), Slot::nothing()) {}
+
+    /// Frees all slots, and makes room for `most` taken ones. Returns false when stopped.
+    bool reset(std::size_t most, Stop stop) {
+        return stoppable_assign(slots_, slots_for(most), Slot::nothing(), stop);
+    }
+
+    /// The taken slot of the hash for which is(slot) holds; without one, the free slot where it is
+    /// to go. There has to be a free slot.
+    template <class Is>
+    Slot& find(std::uint64_t hash, const Is& is) {
+        return slots_[place_of(hash, is)];
+    }
+    template <class Is>
+    const Slot& find(std::uint64_t hash, const Is& is) const {
+        return slots_[place_of(hash, is)];
+    }
+
+    /// Makes room for `taken` slots, one more than there are: returns true when it has doubled the
+    /// number of slots, and moved what they hold. hash_of(slot) is the hash of a taken one.
+    template <class HashOf>
+    bool grow(std::size_t taken, const HashOf& hash_of) {
+        if (3 * taken <= 2 * slots_.size()) return false;
+        HashTable longer;
+        longer.slots_.assign(2 * slots_.size(), Slot::nothing());
+        for (const Slot& slot : slots_)
+            if (!slot.free()) longer.find(hash_of(slot), [](const Slot&) { return false; }) = slot;
+        slots_.swap(longer.slots_);
+        return true;
+    }
+
+    /// Memory in use.
+    std::size_t bytes() const { return slots_.capacity() * sizeof(Slot); }
+
+private:
+    static std::size_t slots_for(std::size_t most) { return std::bit_ceil(2 * most + 1); }
+
+    template <class Is>
+    std::size_t place_of(std::uint64_t hash, const Is& is) const {
+        const std::size_t mask = slots_.size() - 1;
+        std::size_t at = hash & mask;
+        while (!slots_[at].free() && !is(slots_[at])) at = (at + 1) & mask;
+        return at;
+    }
+
+    std::vector<Slot> slots_;
+};
+
+/// A slot that holds the number of something, below 2^32 - 1.
+struct NumberSlot {
+    static constexpr std::uint32_t kNone = UINT32_MAX;
+
+    std::uint32_t number;
+
+    static NumberSlot nothing() { return {kNone}; }
+    bool free() const { return number == kNone; }
+};
+
+}  // namespace gputext

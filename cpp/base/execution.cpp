@@ -1,8 +1,5 @@
 #include "cpp/base/execution.hpp"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <algorithm>
 #include <mutex>
 #include <vector>
@@ -12,22 +9,6 @@
 
 namespace gputext {
 namespace {
-
-/// Blocks every signal on this thread, and so on threads that it starts, until destroyed.
-class SignalsBlocked {
-public:
-    SignalsBlocked() {
-        sigset_t all;
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before_);
-    }
-    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-    SignalsBlocked(const SignalsBlocked&) = delete;
-    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
-private:
-    sigset_t before_;
-};
 
 /// Nothing for the time before the first phase.
 void add_time(std::vector<PhaseTime>& times, const char* name, double seconds) {
@@ -41,11 +22,6 @@ void add_time(std::vector<PhaseTime>& times, const char* name, double seconds) {
 }
 
 }  // namespace
-
-std::thread start_thread_without_signals(std::function<void()> body) {
-    const SignalsBlocked blocked;
-    return std::thread(std::move(body));
-}
 
 Stop Execution::stop() const {
     return {[](void* context) { return static_cast<const Execution*>(context)->stop_requested(); },

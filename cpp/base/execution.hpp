@@ -10,17 +10,12 @@
 #include <limits>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
 
 namespace gputext {
-
-/// A thread that no signal of the process is ever delivered to: a server's signal handlers must
-/// run on the thread that they belong to.
-std::thread start_thread_without_signals(std::function<void()> body);
 
 /// How long the phases of one name took.
 struct PhaseTime {

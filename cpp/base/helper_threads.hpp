@@ -1,17 +1,20 @@
-// cpp/base/helper_threads.hpp - threads that help the one that starts them, as many as the system
-// gives
+// cpp/base/helper_threads.hpp - threads without signals, and a number of them that help the thread
+// that starts them
 
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
 
-#include "cpp/base/execution.hpp"
-
 namespace gputext {
+
+/// A thread that no signal of the process is ever delivered to: a server's signal handlers must
+/// run on the thread that they belong to.
+std::thread start_thread_without_signals(std::function<void()> body);
 
 /// Joins its threads when it is destroyed, whatever else fails: a std::thread that is destroyed
 /// before it has been joined ends the process.

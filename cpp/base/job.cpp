@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "cpp/base/exception_status.hpp"
+#include "cpp/base/helper_threads.hpp"
 
 namespace gputext {
 namespace {

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "cpp/base/exception_status.hpp"
+#include "cpp/base/helper_threads.hpp"
 #include "cpp/link/memory_file.hpp"
 
 namespace gputext {

@@ -10,6 +10,9 @@
 #include <numeric>
 #include <set>
 #include <stdexcept>
+#include <thread>
+
+#include "cpp/base/helper_threads.hpp"
 
 namespace gputext {
 namespace {

@@ -17,6 +17,7 @@ extern "C" {
 #include <cstring>
 #include <exception>
 #include <new>
+#include <type_traits>
 
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
@@ -82,6 +83,23 @@ bool attempt(Failure& failure, Work&& work) noexcept {
 
 /// Raises the failure as an ERROR with its SQLSTATE; a cancelled one as what cancelled it.
 [[noreturn]] void raise_failure(const Failure& failure);
+
+/// Calls `work`, which returns a Status or nothing and may throw, as attempt() does, and raises its
+/// failure. It must not be called where an object with a destructor lives.
+template <class Work>
+void attempt_or_raise(const Work& work) {
+    static_assert(std::is_trivially_destructible_v<Work>, "an error jumps over its destructor");
+    Failure failure;
+    const bool ok = attempt(failure, [&work]() -> Status {
+        if constexpr (std::is_void_v<decltype(work())>) {
+            work();
+            return {};
+        } else {
+            return work();
+        }
+    });
+    if (!ok) raise_failure(failure);
+}
 
 /// Says stop when the session has been cancelled, timed out or terminated, for computations on the
 /// session's own thread: they end with ErrorCode::cancelled, and raise_failure does the rest.

@@ -112,14 +112,12 @@ Datum answer(FunctionCallInfo fcinfo, Unit unit) {
     MemoryContext context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext code", ALLOCSET_SMALL_SIZES);
     CodeTokens* const code = make_owned<CodeTokens>(context);
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            Result<CodeTokens> tokens = code_tokens(view_of(source), stop_on_interrupt());
-            if (!tokens.ok()) return tokens.status();
-            *code = std::move(*tokens);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&]() -> Status {
+        Result<CodeTokens> tokens = code_tokens(view_of(source), stop_on_interrupt());
+        if (!tokens.ok()) return tokens.status();
+        *code = std::move(*tokens);
+        return {};
+    });
     const Datum array = text_array(Elements(*code, unit));
     MemoryContextDelete(context);
     PG_FREE_IF_COPY(const_cast<varlena*>(source), 0);

@@ -35,12 +35,7 @@ Vectors vector_argument(FunctionCallInfo fcinfo, int argument, const char* name)
 /// Nothing when one of them is zero.
 std::optional<double> similarity_of(const Vectors& a, const Vectors& b) {
     std::optional<double> similarity;
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            similarity = cosine_similarity(a, b);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] { similarity = cosine_similarity(a, b); });
     return similarity;
 }
 

@@ -21,12 +21,7 @@ int compare_arguments(FunctionCallInfo fcinfo) {
     const StoredCtph* a = ctph_argument(PG_GETARG_DATUM(0));
     const StoredCtph* b = ctph_argument(PG_GETARG_DATUM(1));
     int order = 0;
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            order = compare_ctph(read_ctph(*a), read_ctph(*b));
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] { order = compare_ctph(read_ctph(*a), read_ctph(*b)); });
     PG_FREE_IF_COPY(const_cast<StoredCtph*>(a), 0);
     PG_FREE_IF_COPY(const_cast<StoredCtph*>(b), 1);
     return order;
@@ -58,13 +53,10 @@ PG_FUNCTION_INFO_V1(gputext_edit_rate_ctph);
 PGDLLEXPORT Datum gputext_ctph_out(PG_FUNCTION_ARGS) {
     const StoredCtph* stored = ctph_argument(PG_GETARG_DATUM(0));
     auto* text = static_cast<char*>(palloc(kMostText + 1));
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            const std::string formatted = format_ctph(read_ctph(*stored));
-            std::memcpy(text, formatted.c_str(), formatted.size() + 1);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] {
+        const std::string formatted = format_ctph(read_ctph(*stored));
+        std::memcpy(text, formatted.c_str(), formatted.size() + 1);
+    });
     PG_RETURN_CSTRING(text);
 }
 
@@ -151,15 +143,13 @@ PGDLLEXPORT Datum gputext_ctph_signature(PG_FUNCTION_ARGS) {
     const varlena* document = PG_GETARG_VARLENA_PP(0);
     const std::size_t longest = signature_length(PG_GETARG_INT32(1));
     PlainCtph plain;
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            const Result<Ctph> signature =
-                ctph_signature(bytes_of(document), longest, stop_on_interrupt());
-            if (!signature.ok()) return signature.status();
-            store(plain, *signature);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&]() -> Status {
+        const Result<Ctph> signature =
+            ctph_signature(bytes_of(document), longest, stop_on_interrupt());
+        if (!signature.ok()) return signature.status();
+        store(plain, *signature);
+        return {};
+    });
     PG_RETURN_POINTER(make_ctph(plain));
 }
 
@@ -167,12 +157,7 @@ PGDLLEXPORT Datum gputext_edit_rate_ctph(PG_FUNCTION_ARGS) {
     const StoredCtph* a = ctph_argument(PG_GETARG_DATUM(0));
     const StoredCtph* b = ctph_argument(PG_GETARG_DATUM(1));
     double rate = 0;
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            rate = edit_rate(read_ctph(*a), read_ctph(*b));
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] { rate = edit_rate(read_ctph(*a), read_ctph(*b)); });
     PG_RETURN_FLOAT8(rate);
 }
 }

@@ -19,18 +19,16 @@ struct Comparison {
 Comparison compare(const varlena* a, const varlena* b, const CharacterLengths& characters,
                    std::size_t limit) {
     Comparison comparison{};
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            const auto distance = EditDistance().of_texts(bytes_of(a), bytes_of(b), characters,
-                                                          limit, stop_on_interrupt());
-            if (!distance.ok()) return distance.status();
-            comparison.distance = *distance;
-            comparison.lengths = count_characters(bytes_of(a), characters, stop_on_interrupt()) +
-                                 count_characters(bytes_of(b), characters, stop_on_interrupt());
-            if (stop_on_interrupt()()) return Status::cancelled();
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&]() -> Status {
+        const auto distance = EditDistance().of_texts(bytes_of(a), bytes_of(b), characters, limit,
+                                                      stop_on_interrupt());
+        if (!distance.ok()) return distance.status();
+        comparison.distance = *distance;
+        comparison.lengths = count_characters(bytes_of(a), characters, stop_on_interrupt()) +
+                             count_characters(bytes_of(b), characters, stop_on_interrupt());
+        if (stop_on_interrupt()()) return Status::cancelled();
+        return {};
+    });
     return comparison;
 }
 

@@ -49,12 +49,7 @@ void KnnComputation::begin_block() {
     answer = {};
     block_.reset();
     if (begin_ == 0 && end_ == queries) return;
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            block_.emplace(rows_.queries.view(), begin_, end_);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] { block_.emplace(rows_.queries.view(), begin_, end_); });
 }
 
 bool KnnComputation::block_was_too_large() {

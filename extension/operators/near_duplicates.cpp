@@ -172,12 +172,7 @@ void put_pairs(NearDuplicatesComputation* work, const IdType& type, SetCall& set
     const std::size_t count = work->answer.documents();
     bool nulls[3] = {};
     for (std::uint32_t document = 0; document < count; ++document) {
-        Failure failure;
-        if (!attempt(failure, [&]() -> Status {
-                work->answer.later_neighbours(document, work->neighbours);
-                return {};
-            }))
-            raise_failure(failure);
+        attempt_or_raise([&] { work->answer.later_neighbours(document, work->neighbours); });
         CHECK_FOR_INTERRUPTS();
         for (std::size_t i = 0; i < work->neighbours.size(); ++i) {
             const NearDuplicate& neighbour = work->neighbours[i];

@@ -72,19 +72,16 @@ private:
 
 void SequenceRows::append(Datum id, Datum sequence, const Vocabulary& vocabulary) {
     read_known_tokens(sequence, vocabulary, numbers_, unknown_);
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            lengths_.push_back(static_cast<std::uint32_t>(numbers_.size()));
-            flags_.clear();
-            for (const std::uint32_t number : numbers_)
-                flags_.push_back(number == Vocabulary::kNone ? 0 : 1);
-            numbers_.erase(std::remove(numbers_.begin(), numbers_.end(), Vocabulary::kNone),
-                           numbers_.end());
-            if (begins_.empty()) begins_.push_back(0);
-            begins_.push_back(begins_.back() + numbers_.size());
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] {
+        lengths_.push_back(static_cast<std::uint32_t>(numbers_.size()));
+        flags_.clear();
+        for (const std::uint32_t number : numbers_)
+            flags_.push_back(number == Vocabulary::kNone ? 0 : 1);
+        numbers_.erase(std::remove(numbers_.begin(), numbers_.end(), Vocabulary::kNone),
+                       numbers_.end());
+        if (begins_.empty()) begins_.push_back(0);
+        begins_.push_back(begins_.back() + numbers_.size());
+    });
     tokens_.append(numbers_.data(), numbers_.size() * sizeof(std::uint32_t));
     known_.append(flags_.data(), flags_.size());
     ids_.append(id);
@@ -94,12 +91,9 @@ void SequenceRows::finish() {
     tokens_.finish();
     known_.finish();
     ids_.finish();
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            if (begins_.empty()) begins_.push_back(0);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] {
+        if (begins_.empty()) begins_.push_back(0);
+    });
     unknown_.report();
 }
 

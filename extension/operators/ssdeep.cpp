@@ -20,14 +20,12 @@ PG_FUNCTION_INFO_V1(gputext_ssdeep_compare);
 PGDLLEXPORT Datum gputext_ssdeep_hash(PG_FUNCTION_ARGS) {
     const varlena* document = PG_GETARG_VARLENA_PP(0);
     char signature[160];  // 10 digits, 64 and 32 letters, 2 colons
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            const Result<std::string> hash = ssdeep_hash(bytes_of(document), stop_on_interrupt());
-            if (!hash.ok()) return hash.status();
-            copy_text(signature, hash->c_str());
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&]() -> Status {
+        const Result<std::string> hash = ssdeep_hash(bytes_of(document), stop_on_interrupt());
+        if (!hash.ok()) return hash.status();
+        copy_text(signature, hash->c_str());
+        return {};
+    });
     PG_RETURN_TEXT_P(cstring_to_text(signature));
 }
 

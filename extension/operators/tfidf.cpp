@@ -132,8 +132,7 @@ TfidfArguments read_arguments(const Arguments& given) {
 }
 
 void put_row(TfidfComputation& work, std::size_t row, SetCall& set) {
-    Failure failure;
-    if (!attempt(failure, [&] { return work.weigh(row); })) raise_failure(failure);
+    attempt_or_raise([&] { return work.weigh(row); });
     CHECK_FOR_INTERRUPTS();
     bool nulls[3] = {};
     for (const WeightedTerm& weighted : work.terms) {

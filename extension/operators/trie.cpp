@@ -37,23 +37,13 @@ text* text_of(std::string_view word) {
 
 TrieCursor* cursor_of(const Trie& trie, CodeRange range) {
     CursorOwner* owner = make_owned<CursorOwner>(CurrentMemoryContext);
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            owner->cursor = trie.cursor(range);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] { owner->cursor = trie.cursor(range); });
     return owner->cursor.get();
 }
 
 bool step(TrieCursor* cursor) {
     bool any = false;
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            any = cursor->next();
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] { any = cursor->next(); });
     return any;
 }
 
@@ -86,14 +76,12 @@ void check_encoding(std::span<const std::uint8_t> image, const char* refused) {
         std::unique_ptr<Trie> trie;
     };
     Owner* owner = make_owned<Owner>(context);
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            Result<std::unique_ptr<Trie>> opened = open_trie(image);
-            if (!opened.ok()) return opened.status();
-            owner->trie = std::move(*opened);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&]() -> Status {
+        Result<std::unique_ptr<Trie>> opened = open_trie(image);
+        if (!opened.ok()) return opened.status();
+        owner->trie = std::move(*opened);
+        return {};
+    });
     TrieCursor* const cursor = cursor_of(*owner->trie, {0, owner->trie->stats().words});
     while (step(cursor)) {
         if (cursor->code() % 1024 == 0) CHECK_FOR_INTERRUPTS();
@@ -280,12 +268,7 @@ PGDLLEXPORT Datum gputext_trie_prefix_range(PG_FUNCTION_ARGS) {
     const Trie& trie = trie_argument(fcinfo, 0);
     const std::string_view prefix = view_of(PG_GETARG_VARLENA_PP(1));
     CodeRange range;
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            range = trie.prefix_range(prefix);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] { range = trie.prefix_range(prefix); });
     Datum values[2] = {Int64GetDatum(range.first), Int64GetDatum(int64{range.end} - 1)};
     bool nulls[2] = {range.empty(), range.empty()};
     PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(columns), values, nulls)));
@@ -302,12 +285,7 @@ PGDLLEXPORT Datum gputext_trie_prefix(PG_FUNCTION_ARGS) {
     const Trie& trie = trie_argument(fcinfo, 0);
     const std::string_view prefix = view_of(PG_GETARG_VARLENA_PP(1));
     CodeRange range;
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            range = trie.prefix_range(prefix);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] { range = trie.prefix_range(prefix); });
     if (int64{range.end} - range.first > most)
         range.end = range.first + static_cast<std::uint32_t>(most);
     put_range(fcinfo, trie, range);
@@ -319,12 +297,7 @@ PGDLLEXPORT Datum gputext_trie_prefixes_of(PG_FUNCTION_ARGS) {
     const Trie& trie = trie_argument(fcinfo, 0);
     const std::string_view document = view_of(PG_GETARG_VARLENA_PP(1));
     FoundOwner* const owner = make_owned<FoundOwner>(CurrentMemoryContext);
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            trie.prefixes_of(document, owner->found);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] { trie.prefixes_of(document, owner->found); });
     auto* const result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
     for (const PrefixWord& prefix : owner->found)
         put_word(result, prefix.code, document.substr(0, prefix.length));

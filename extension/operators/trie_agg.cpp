@@ -78,12 +78,10 @@ PGDLLEXPORT Datum gputext_trie_agg_transition(PG_FUNCTION_ARGS) {
     if (words == nullptr) words = make_owned<Gathered>(context);
     choose_structure(fcinfo, words);
     const std::string_view word = view_of(PG_GETARG_VARLENA_PP(1));
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            const bool added = words->add(word, stop_on_interrupt()) != Vocabulary::kNone;
-            return added ? Status() : Status::cancelled();
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&]() -> Status {
+        const bool added = words->add(word, stop_on_interrupt()) != Vocabulary::kNone;
+        return added ? Status() : Status::cancelled();
+    });
     PG_RETURN_POINTER(words);
 }
 

@@ -101,10 +101,7 @@ void read_arguments(const Arguments& given, Word2VecArguments& arguments) {
     parameters.replicas = given.count("replicas");
     arguments.own_batch = !given.is_null("batch");
     if (arguments.own_batch) parameters.batch = given.count("batch");
-    Failure failure;
-    if (!attempt(failure,
-                 [&] { return check_training(parameters, TrainingParameters::kMostWords); }))
-        raise_failure(failure);
+    attempt_or_raise([&] { return check_training(parameters, TrainingParameters::kMostWords); });
 }
 
 // ---- Words ----
@@ -150,12 +147,7 @@ void read_words(Word2VecArguments& arguments, TrainingVocabulary& words, SetCall
 void put_rows(const TrainingVocabulary& words, const TrainingModel& model, std::uint32_t dimensions,
               SetCall& set) {
     auto* order = make_owned<std::vector<std::uint32_t>>(set.context());
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            *order = words.by_frequency();
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] { *order = words.by_frequency(); });
     ArrayType* const vector = new_real_array(dimensions);
     ArrayType* const output = new_real_array(dimensions);
     const std::size_t bytes = dimensions * sizeof(float);

@@ -91,18 +91,15 @@ void PairRows::read_text(Datum id, Datum value, const Vocabulary& vocabulary,
 void PairRows::append(Datum id, Datum first, Datum second, const Vocabulary& vocabulary) {
     read_text(id, first, vocabulary, first_tokens_);
     read_text(id, second, vocabulary, second_tokens_);
-    Failure failure;
     const std::uint64_t begin = masses_.size() / sizeof(WordMass);
-    if (!attempt(failure, [&]() -> Status {
-            first_.clear();
-            second_.clear();
-            if (begins_.empty()) begins_.push_back(0);
-            totals_.push_back(append_masses(first_tokens_, second_tokens_, first_, second_));
-            begins_.push_back(begin + first_.size());
-            begins_.push_back(begin + first_.size() + second_.size());
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] {
+        first_.clear();
+        second_.clear();
+        if (begins_.empty()) begins_.push_back(0);
+        totals_.push_back(append_masses(first_tokens_, second_tokens_, first_, second_));
+        begins_.push_back(begin + first_.size());
+        begins_.push_back(begin + first_.size() + second_.size());
+    });
     masses_.append(first_.data(), first_.size() * sizeof(WordMass));
     masses_.append(second_.data(), second_.size() * sizeof(WordMass));
     ids_.append(id);
@@ -111,12 +108,9 @@ void PairRows::append(Datum id, Datum first, Datum second, const Vocabulary& voc
 void PairRows::finish() {
     masses_.finish();
     ids_.finish();
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            if (begins_.empty()) begins_.push_back(0);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] {
+        if (begins_.empty()) begins_.push_back(0);
+    });
     unknown_.report();
 }
 

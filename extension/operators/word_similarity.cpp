@@ -23,6 +23,19 @@ struct WordCooccurrencesArguments {
     WeightParameters weighting;
 };
 
+WordCooccurrencesArguments read_arguments(const Arguments& given, const WordPreset& preset) {
+    WordCooccurrencesArguments arguments{};
+    arguments.docs = given.text("docs");
+    arguments.shape.window = window_argument(given, preset);
+    arguments.vocabulary = given.count("vocabulary");
+    arguments.min_count = given.count("min_count");
+    arguments.weighting.weight = weight_argument(given, preset);
+    arguments.shape.positions = positions_argument(given, preset);
+    arguments.weighting.discount = discount_argument(given, preset);
+    arguments.config = config_argument(given);
+    return arguments;
+}
+
 /// The texts of a call until its last row; dies with the call's memory context.
 struct Texts {
     Texts(const WordCooccurrencesArguments& arguments, std::size_t memory_limit)
@@ -35,8 +48,7 @@ struct Texts {
 
 /// Raises an error for more columns than there are numbers.
 void check_columns(const CooccurrenceShape& shape) {
-    Failure failure;
-    if (!attempt(failure, [&] { return check_shape(shape); })) raise_failure(failure);
+    attempt_or_raise([&] { return check_shape(shape); });
 }
 
 /// Reads the texts and numbers the words of the vocabulary.
@@ -56,21 +68,13 @@ void read_texts(const WordCooccurrencesArguments& arguments, Texts& texts, Coocc
 template <class Put>
 Datum answer_thesaurus(FunctionCallInfo fcinfo, const char* operation, Put put) {
     const Arguments given(fcinfo);
-    WordCooccurrencesArguments arguments{};
-    arguments.docs = given.text("docs");
     SimilarityParameters parameters;
     parameters.top_k = given.count("top_k");
     parameters.memory_limit = host_memory_limit();
     const WordPreset& preset = preset_argument(given);
-    arguments.shape.window = window_argument(given, preset);
-    arguments.vocabulary = given.count("vocabulary");
-    arguments.min_count = given.count("min_count");
+    WordCooccurrencesArguments arguments = read_arguments(given, preset);
     arguments.weighting.features = features_argument(given);
     parameters.measure = measure_argument(given, preset);
-    arguments.weighting.weight = weight_argument(given, preset);
-    arguments.shape.positions = positions_argument(given, preset);
-    arguments.weighting.discount = discount_argument(given, preset);
-    arguments.config = config_argument(given);
 
     SetCall set(fcinfo, operation);
     Texts* texts = make_owned<Texts>(set.context(), arguments, host_memory_limit());
@@ -88,16 +92,7 @@ Datum answer_thesaurus(FunctionCallInfo fcinfo, const char* operation, Put put) 
 
 Datum answer_cooccurrences(FunctionCallInfo fcinfo) {
     const Arguments given(fcinfo);
-    WordCooccurrencesArguments arguments{};
-    arguments.docs = given.text("docs");
-    const WordPreset& preset = preset_argument(given);
-    arguments.shape.window = window_argument(given, preset);
-    arguments.vocabulary = given.count("vocabulary");
-    arguments.min_count = given.count("min_count");
-    arguments.weighting.weight = weight_argument(given, preset);
-    arguments.shape.positions = positions_argument(given, preset);
-    arguments.weighting.discount = discount_argument(given, preset);
-    arguments.config = config_argument(given);
+    const WordCooccurrencesArguments arguments = read_arguments(given, preset_argument(given));
 
     SetCall set(fcinfo, "word_cooccurrences");
     Texts* texts = make_owned<Texts>(set.context(), arguments, host_memory_limit());

@@ -112,15 +112,12 @@ void CountReceiver::take_row(const Datum* values, const bool*) {
     CountedTriple triple;
     triple.count = static_cast<std::uint64_t>(count);
     triple.offset = DatumGetInt32(values[1]);
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            triple.word = number_of(word);
-            triple.neighbour = number_of(neighbour);
-            std::uint64_t& total = counts_.totals[triple.word];
-            if (__builtin_add_overflow(total, triple.count, &total)) total = UINT64_MAX;
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] {
+        triple.word = number_of(word);
+        triple.neighbour = number_of(neighbour);
+        std::uint64_t& total = counts_.totals[triple.word];
+        if (__builtin_add_overflow(total, triple.count, &total)) total = UINT64_MAX;
+    });
     counts_.triples.append(&triple, sizeof triple);
     show_rows(++rows_, counts_.triples.size());
 }
@@ -143,8 +140,7 @@ Datum answer(FunctionCallInfo fcinfo) {
     CountReceiver receiver(*counts);
     run_inner_query({query, InvalidOid}, receiver);
     counts->triples.finish();
-    Failure failure;
-    if (!attempt(failure, [&] { return counts->set_order(); })) raise_failure(failure);
+    attempt_or_raise([&] { return counts->set_order(); });
     set.times().lap("reading rows");
     // Only the search finds out which positions there are.
     check_thesaurus_memory(parameters, {static_cast<std::uint32_t>(counts->order.size()), 1});

@@ -82,15 +82,12 @@ void DocumentReceiver::take_row(const Datum* values, const bool* nulls) {
     const Extent extent{rows_.bytes.size(), bytes.size()};
     rows_.bytes.append(bytes.data(), bytes.size());
     const StoredCtph* signature = has_signatures_ && !nulls[2] ? ctph_argument(values[2]) : nullptr;
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            rows_.id_begins.push_back(id_begin);
-            rows_.extents.push_back(extent);
-            if (has_signatures_) rows_.signatures.emplace_back();
-            if (signature != nullptr) rows_.signatures.back() = read_ctph(*signature);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] {
+        rows_.id_begins.push_back(id_begin);
+        rows_.extents.push_back(extent);
+        if (has_signatures_) rows_.signatures.emplace_back();
+        if (signature != nullptr) rows_.signatures.back() = read_ctph(*signature);
+    });
     show_rows(rows_.extents.size(), rows_.bytes.size());
 }
 

@@ -48,12 +48,7 @@ void read_known_tokens(Datum value, const Vocabulary& vocabulary,
     bool* nulls;
     int count;
     deconstruct_array(array, ARR_ELEMTYPE(array), -1, false, TYPALIGN_INT, &values, &nulls, &count);
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            numbers.assign(static_cast<std::size_t>(count), Vocabulary::kNone);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] { numbers.assign(static_cast<std::size_t>(count), Vocabulary::kNone); });
     std::uint64_t missing = 0;
     for (int i = 0; i < count; ++i) {
         if (i % kPart == 0) CHECK_FOR_INTERRUPTS();

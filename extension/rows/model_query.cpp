@@ -192,13 +192,10 @@ void ModelReceiver::take_row(const Datum* values, const bool* nulls) {
 
 void ModelReceiver::add_word(const varlena* word, std::uint64_t count) {
     const std::size_t before = model_.words();
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            model_.vocabulary_.add(view_of(word));
-            if (wanted_.counts) model_.counts_.push_back(count);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] {
+        model_.vocabulary_.add(view_of(word));
+        if (wanted_.counts) model_.counts_.push_back(count);
+    });
     if (model_.words() == before)
         ereport(ERROR, (errcode(ERRCODE_CARDINALITY_VIOLATION),
                         errmsg("the model has the word %s more than once", quoted(word))));

@@ -49,17 +49,11 @@ void PackedBytes::append(const void* bytes, std::size_t size) {
 }
 
 void PackedBytes::append_in_memory(const std::uint8_t* bytes, std::size_t size) {
-    Failure failure;
-    if (!attempt(failure, [&] { return memory_->append({bytes, size}); })) raise_failure(failure);
+    attempt_or_raise([&] { return memory_->append({bytes, size}); });
 }
 
 void PackedBytes::spill() {
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            buffer_.resize(kBuffer);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] { buffer_.resize(kBuffer); });
     PrepareTempTablespaces();
     file_ = OpenTemporaryFile(false);
     write(memory_->data(), memory_->size());

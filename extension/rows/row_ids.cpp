@@ -19,12 +19,7 @@ constexpr int kLongestName = 200;
 
 void RowIds::append(Datum id) {
     const std::size_t begin = append_id(bytes_, type_, id);
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            begins_.push_back(begin);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] { begins_.push_back(begin); });
 }
 
 const char* RowIds::name_of(const char* word, Datum id) const {

@@ -65,15 +65,12 @@ void allocate(std::size_t queries, std::size_t items, NumberedIds& numbers) {
         ereport(ERROR,
                 (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                  errmsg("exclude_self cannot compare the ids of more than 4294967294 rows")));
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            numbers.queries.resize(queries);
-            numbers.items.resize(items);
-            numbers.hashes.resize(queries + items);
-            numbers.table = HashTable<NumberSlot>(queries + items);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] {
+        numbers.queries.resize(queries);
+        numbers.items.resize(items);
+        numbers.hashes.resize(queries + items);
+        numbers.table = HashTable<NumberSlot>(queries + items);
+    });
 }
 
 }  // namespace

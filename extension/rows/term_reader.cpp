@@ -72,12 +72,7 @@ std::optional<std::uint32_t> TermReader::number_of(std::string_view term) {
 }
 
 void TermReader::end_counted_row() {
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            counts_.end_text();
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] { counts_.end_text(); });
     row_ = {0, counts_.terms().size(), counts_.counts().data(), counts_.terms().data()};
 }
 
@@ -108,12 +103,7 @@ TermFault TermReader::count_pieces(std::string_view text) {
         const std::size_t end = end_of_piece(text, begin);
         const ParsedText parsed = parse_piece(config_, text.substr(begin, end - begin));
         bool fits = true;
-        Failure failure;
-        if (!attempt(failure, [&]() -> Status {
-                fits = count(parsed);
-                return {};
-            }))
-            raise_failure(failure);
+        attempt_or_raise([&] { fits = count(parsed); });
         if (!fits) return TermFault::too_often;
         MemoryContextReset(CurrentMemoryContext);
         begin = end;
@@ -134,17 +124,14 @@ TermFault TermReader::read_text(const varlena* text) {
 
 TermFault TermReader::read_tsvector(TSVector vector) {
     bool fits = true;
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            const char* const lexemes = STRPTR(vector);
-            for (const WordEntry *entry = ARRPTR(vector), *end = entry + vector->size;
-                 entry != end && fits; ++entry) {
-                const auto term = number_of({lexemes + entry->pos, entry->len});
-                if (term) fits = counts_.add(*term, std::max(1, int{POSDATALEN(vector, entry)}));
-            }
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] {
+        const char* const lexemes = STRPTR(vector);
+        for (const WordEntry *entry = ARRPTR(vector), *end = entry + vector->size;
+             entry != end && fits; ++entry) {
+            const auto term = number_of({lexemes + entry->pos, entry->len});
+            if (term) fits = counts_.add(*term, std::max(1, int{POSDATALEN(vector, entry)}));
+        }
+    });
     if (!fits) return TermFault::too_often;
     end_counted_row();
     return TermFault::none;
@@ -161,33 +148,31 @@ TermFault TermReader::read_weights(Datum terms, Datum weights) {
         return fault;
     if (ids.stored != values.stored) return TermFault::different_lengths;
     bool repeated = false;
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            given_.clear();
-            numbered_.clear();
-            for (std::size_t i = 0; i < ids.stored; ++i)
-                given_.emplace_back(static_cast<const std::int32_t*>(ids.elements)[i],
-                                    static_cast<const float*>(values.elements)[i]);
-            // Numbers that depend on the terms alone, not on their order in the array
-            std::sort(given_.begin(), given_.end());
-            const auto same_term = [](const auto& a, const auto& b) { return a.first == b.first; };
-            repeated = std::adjacent_find(given_.begin(), given_.end(), same_term) != given_.end();
-            if (repeated) return {};
-            for (const auto& [id, weight] : given_) {
-                if (weight == 0) continue;
-                if (const auto term = number_of(bytes_of_number(id)))
-                    numbered_.emplace_back(*term, weight);
-            }
-            std::sort(numbered_.begin(), numbered_.end());
-            terms_.clear();
-            weights_.clear();
-            for (const auto& [term, weight] : numbered_) {
-                terms_.push_back(term);
-                weights_.push_back(weight);
-            }
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&]() -> Status {
+        given_.clear();
+        numbered_.clear();
+        for (std::size_t i = 0; i < ids.stored; ++i)
+            given_.emplace_back(static_cast<const std::int32_t*>(ids.elements)[i],
+                                static_cast<const float*>(values.elements)[i]);
+        // Numbers that depend on the terms alone, not on their order in the array
+        std::sort(given_.begin(), given_.end());
+        const auto same_term = [](const auto& a, const auto& b) { return a.first == b.first; };
+        repeated = std::adjacent_find(given_.begin(), given_.end(), same_term) != given_.end();
+        if (repeated) return {};
+        for (const auto& [id, weight] : given_) {
+            if (weight == 0) continue;
+            if (const auto term = number_of(bytes_of_number(id)))
+                numbered_.emplace_back(*term, weight);
+        }
+        std::sort(numbered_.begin(), numbered_.end());
+        terms_.clear();
+        weights_.clear();
+        for (const auto& [term, weight] : numbered_) {
+            terms_.push_back(term);
+            weights_.push_back(weight);
+        }
+        return {};
+    });
     if (repeated) return TermFault::repeated;
     row_ = {0, terms_.size(), weights_.data(), terms_.data()};
     return TermFault::none;

@@ -69,17 +69,14 @@ void TokenReader::add(const ParsedText& parsed) {
     if (next_ > PG_UINT32_MAX - CooccurrenceShape::kMostWindow)
         ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                         errmsg("the texts have more than %u words", PG_UINT32_MAX)));
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            std::uint64_t place = 0;
-            for (int32 i = 0; i < parsed.curwords; ++i) {
-                place += static_cast<std::uint16_t>(parsed.words[i].pos.pos - place);
-                if (!seen_at_position(parsed.words, i))
-                    add_token(view_of(parsed.words[i]), first + place);
-            }
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] {
+        std::uint64_t place = 0;
+        for (int32 i = 0; i < parsed.curwords; ++i) {
+            place += static_cast<std::uint16_t>(parsed.words[i].pos.pos - place);
+            if (!seen_at_position(parsed.words, i))
+                add_token(view_of(parsed.words[i]), first + place);
+        }
+    });
     append_tokens();
 }
 
@@ -123,38 +120,29 @@ void TokenReader::read_array(const ArrayType* words) {
         if (i % kPart == 0) CHECK_FOR_INTERRUPTS();
         if (nulls[i]) continue;
         const varlena* const word = PG_DETOAST_DATUM_PACKED(values[i]);
-        Failure failure;
-        if (!attempt(failure, [&]() -> Status {
-                add_token(gputext::view_of(word), next_ + i);
-                return {};
-            }))
-            raise_failure(failure);
+        attempt_or_raise([&] { add_token(gputext::view_of(word), next_ + i); });
     }
     append_tokens();
     end_text(next_ + count);
 }
 
 void TokenReader::choose(std::uint64_t min_count, std::size_t most, ChosenWords& chosen) const {
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            std::vector<std::uint32_t>& numbers = chosen.numbers;
-            for (std::uint32_t i = 0; i < counts_.size(); ++i)
-                if (counts_[i] >= min_count) numbers.push_back(i);
-            const auto before = [this](std::uint32_t a, std::uint32_t b) {
-                return counts_[a] != counts_[b] ? counts_[a] > counts_[b]
-                                                : vocabulary_.term(a) < vocabulary_.term(b);
-            };
-            if (numbers.size() > most) {
-                std::nth_element(numbers.begin(),
-                                 numbers.begin() + static_cast<std::ptrdiff_t>(most), numbers.end(),
-                                 before);
-                numbers.resize(most);
-            }
-            std::sort(numbers.begin(), numbers.end(), before);
-            for (const std::uint32_t number : numbers) chosen.counts.push_back(counts_[number]);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] {
+        std::vector<std::uint32_t>& numbers = chosen.numbers;
+        for (std::uint32_t i = 0; i < counts_.size(); ++i)
+            if (counts_[i] >= min_count) numbers.push_back(i);
+        const auto before = [this](std::uint32_t a, std::uint32_t b) {
+            return counts_[a] != counts_[b] ? counts_[a] > counts_[b]
+                                            : vocabulary_.term(a) < vocabulary_.term(b);
+        };
+        if (numbers.size() > most) {
+            std::nth_element(numbers.begin(), numbers.begin() + static_cast<std::ptrdiff_t>(most),
+                             numbers.end(), before);
+            numbers.resize(most);
+        }
+        std::sort(numbers.begin(), numbers.end(), before);
+        for (const std::uint32_t number : numbers) chosen.counts.push_back(counts_[number]);
+    });
 }
 
 void TokenReader::renumber(std::size_t begin, std::size_t end) {
@@ -171,22 +159,15 @@ void TokenReader::renumber(std::size_t begin, std::size_t end) {
 
 void TokenReader::take_chosen(const ChosenWords& chosen, TokenRows& rows) {
     packed_.finish();
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            order_.assign(vocabulary_.size(), Vocabulary::kNone);
-            for (std::uint32_t i = 0; i < chosen.numbers.size(); ++i)
-                if (chosen.numbers[i] != Vocabulary::kNone) order_[chosen.numbers[i]] = i;
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] {
+        order_.assign(vocabulary_.size(), Vocabulary::kNone);
+        for (std::uint32_t i = 0; i < chosen.numbers.size(); ++i)
+            if (chosen.numbers[i] != Vocabulary::kNone) order_[chosen.numbers[i]] = i;
+    });
     const std::size_t size = packed_.size() / sizeof(Token);
     for (std::size_t begin = 0; begin < size; begin += kPart) {
         CHECK_FOR_INTERRUPTS();
-        if (!attempt(failure, [&]() -> Status {
-                renumber(begin, std::min(size, begin + kPart));
-                return {};
-            }))
-            raise_failure(failure);
+        attempt_or_raise([&] { renumber(begin, std::min(size, begin + kPart)); });
         rows.append(part_words_, part_positions_);
     }
     packed_.release();

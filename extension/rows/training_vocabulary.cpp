@@ -41,12 +41,7 @@ std::vector<std::uint32_t> TrainingVocabulary::by_frequency() const {
 }
 
 void TrainingVocabulary::choose(std::uint32_t min_count) {
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            choose_known();
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] { choose_known(); });
     choose_new(min_count);
     pack_known();
     reader.take_chosen(chosen, tokens);
@@ -78,19 +73,16 @@ void TrainingVocabulary::choose_known() {
 
 void TrainingVocabulary::choose_new(std::uint32_t min_count) {
     reader.choose(min_count, SIZE_MAX, of_texts_);
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            for (std::size_t i = 0; i < of_texts_.numbers.size(); ++i) {
-                const std::uint32_t number = of_texts_.numbers[i];
-                const std::string_view term = reader.vocabulary().term(number);
-                if (model.vocabulary().find(term) != Vocabulary::kNone) continue;
-                chosen.numbers.push_back(number);
-                chosen.counts.push_back(of_texts_.counts[i]);
-            }
-            of_texts_ = {};
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] {
+        for (std::size_t i = 0; i < of_texts_.numbers.size(); ++i) {
+            const std::uint32_t number = of_texts_.numbers[i];
+            const std::string_view term = reader.vocabulary().term(number);
+            if (model.vocabulary().find(term) != Vocabulary::kNone) continue;
+            chosen.numbers.push_back(number);
+            chosen.counts.push_back(of_texts_.counts[i]);
+        }
+        of_texts_ = {};
+    });
 }
 
 void TrainingVocabulary::pack_known() {

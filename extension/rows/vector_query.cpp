@@ -78,13 +78,10 @@ void VectorRows::append(Datum id, const VectorValue& vector) {
     ids_.append(id);
     elements_.append(vector.elements, vector.stored * element_size(type_.element));
     if (sparse()) columns_.append(vector.columns, vector.stored * sizeof(std::uint32_t));
-    Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            if (name != nullptr) first_name_ = name;
-            if (sparse()) row_begins_.push_back(row_begins_.back() + vector.stored);
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&] {
+        if (name != nullptr) first_name_ = name;
+        if (sparse()) row_begins_.push_back(row_begins_.back() + vector.stored);
+    });
 }
 
 void VectorRows::finish() {

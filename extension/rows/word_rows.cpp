@@ -17,18 +17,14 @@ std::uint32_t WordRows::add(std::string_view word) {
     if (size_ == UINT32_MAX - 1)
         ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                         errmsg("the inner query gives more than 4294967294 words")));
-    Failure failure;
-    if (!attempt(failure, [&] { return append_begin(begins_, bytes_.size()); }))
-        raise_failure(failure);
+    attempt_or_raise([&] { return append_begin(begins_, bytes_.size()); });
     bytes_.append(word.data(), word.size());
     return size_++;
 }
 
 void WordRows::finish() {
     bytes_.finish();
-    Failure failure;
-    if (!attempt(failure, [&] { return append_begin(begins_, bytes_.size()); }))
-        raise_failure(failure);
+    attempt_or_raise([&] { return append_begin(begins_, bytes_.size()); });
 }
 
 Words WordRows::view() const {
@@ -40,8 +36,7 @@ Words WordRows::view() const {
 void WordRows::share() {
     file_ = bytes_.share();
     if (shared_) return;
-    Failure failure;
-    if (!attempt(failure, [&] { return begins_.seal(); })) raise_failure(failure);
+    attempt_or_raise([&] { return begins_.seal(); });
     shared_ = true;
 }
 

@@ -154,16 +154,15 @@ void compute_on_cpu(Run& run) {
     const TimestampTz begin = GetCurrentTimestamp();
     const unsigned threads = take_threads(run);
     Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            run.job = Job::start(threads, [&computation = run.computation](Execution& execution) {
-                return computation.compute(execution);
-            });
-            if (run.job == nullptr)
-                return {ErrorCode::out_of_memory, "could not start a thread",
-                        "The system's limits on threads and open files are the usual reasons."};
-            return {};
-        }))
-        raise_failure(failure);
+    attempt_or_raise([&]() -> Status {
+        run.job = Job::start(threads, [&computation = run.computation](Execution& execution) {
+            return computation.compute(execution);
+        });
+        if (run.job == nullptr)
+            return {ErrorCode::out_of_memory, "could not start a thread",
+                    "The system's limits on threads and open files are the usual reasons."};
+        return {};
+    });
     finish_job(*run.job);
     PhaseText phases;
     attempt(failure, [&]() -> Status {

@@ -18,8 +18,7 @@ void finish_job(Job& job) {
     do {
         show_step(step_of(job.execution()));
     } while (!wait_until_readable(job.ready_fd(), kLookEveryMilliseconds));
-    Failure failure;
-    if (!attempt(failure, [&] { return job.wait(); })) raise_failure(failure);
+    attempt_or_raise([&] { return job.wait(); });
 }
 
 }  // namespace gputext

@@ -5,9 +5,9 @@
 #include <new>
 #include <string>
 
+#include "cpp/base/natural_exp.hpp"
 #include "kernels/base/lane_sums.cuh"
 #include "kernels/base/launch.hpp"
-#include "kernels/base/natural_exp.cuh"
 #include "kernels/base/stream_event.hpp"
 
 namespace gputext::gpu {

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "cpp/embeddings/detail/logistic.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/embeddings/detail/lane_rows.cuh"
-#include "kernels/embeddings/detail/logistic.cuh"
 #include "kernels/embeddings/detail/training_steps.hpp"
 #include "kernels/embeddings/detail/training_windows.cuh"
 

@@ -5,8 +5,8 @@
 #include <cub/device/device_select.cuh>
 #include <string>
 
+#include "cpp/base/natural_log.hpp"
 #include "kernels/base/launch.hpp"
-#include "kernels/base/natural_log.cuh"
 
 namespace gputext::gpu {
 namespace {

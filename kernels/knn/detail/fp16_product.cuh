@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "kernels/base/warp.cuh"
 #include "kernels/knn/detail/fp16_filter.hpp"
 
 namespace gputext::gpu {
@@ -146,7 +147,7 @@ public:
             if (lanes == 0) break;
             if (passed != 0) {
                 const unsigned number = 4 * Tiles - __ffs(static_cast<int>(passed));
-                const unsigned at = count_ + __popc(lanes & ((1u << lane) - 1));
+                const unsigned at = count_ + lanes_before(lanes, lane);
                 const auto* own = reinterpret_cast<const float*>(&memory_.sums[number / 4][lane]);
                 memory_.found[at] = {(row + number / 2 * 8 + lane / 4) << kColumnBits |
                                          (column + lane % 4 * 2 + number % 2),

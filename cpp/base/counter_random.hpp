@@ -9,11 +9,13 @@
 
 #include <cstdint>
 
+#include "cpp/base/host_device.hpp"
+
 namespace gputext {
 
 inline constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
 
-constexpr std::uint64_t mix_bits(std::uint64_t x) {
+GPUTEXT_HOST_DEVICE constexpr std::uint64_t mix_bits(std::uint64_t x) {
     x ^= x >> 30;
     x *= 0xbf58476d1ce4e5b9;
     x ^= x >> 27;
@@ -22,12 +24,13 @@ constexpr std::uint64_t mix_bits(std::uint64_t x) {
 }
 
 /// What numbers are drawn for: one key for each use.
-constexpr std::uint64_t random_key(std::uint64_t seed, std::uint64_t use, std::uint64_t of) {
+GPUTEXT_HOST_DEVICE constexpr std::uint64_t random_key(std::uint64_t seed, std::uint64_t use,
+                                                       std::uint64_t of) {
     return mix_bits(mix_bits(mix_bits(seed + kGolden) + use + kGolden) + of + kGolden);
 }
 
 /// The number at a place.
-constexpr std::uint64_t random_bits(std::uint64_t key, std::uint64_t place) {
+GPUTEXT_HOST_DEVICE constexpr std::uint64_t random_bits(std::uint64_t key, std::uint64_t place) {
     return mix_bits(key + (place + 1) * kGolden);
 }
 
@@ -38,8 +41,12 @@ constexpr std::uint64_t wide_random_below(std::uint64_t bits, std::uint64_t coun
 }
 
 /// One of `count` numbers from 0, of 32 random bits.
-constexpr std::uint32_t random_below(std::uint32_t bits, std::uint32_t count) {
+GPUTEXT_HOST_DEVICE constexpr std::uint32_t random_below(std::uint32_t bits, std::uint32_t count) {
+#ifdef __CUDA_ARCH__
+    return __umulhi(bits, count);  // one instruction
+#else
     return static_cast<std::uint32_t>(std::uint64_t{bits} * count >> 32);
+#endif
 }
 
 }  // namespace gputext

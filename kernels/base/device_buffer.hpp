@@ -43,8 +43,7 @@ public:
 
     /// Copies into the first elements; a buffer that is large enough is not replaced.
     Status upload(std::span<const T> from, cudaStream_t stream) {
-        if (from.size() > size_)
-            if (Status status = allocate(from.size(), stream); !status.ok()) return status;
+        if (from.size() > size_) GPUTEXT_TRY(allocate(from.size(), stream));
         if (from.empty()) return {};
         return cuda_status(
             cudaMemcpyAsync(data_, from.data(), from.size_bytes(), cudaMemcpyHostToDevice, stream),

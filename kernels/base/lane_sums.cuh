@@ -8,10 +8,9 @@
 
 #include <cstdint>
 
-namespace gputext::gpu {
+#include "kernels/base/warp.cuh"
 
-inline constexpr unsigned kWarp = 32;
-inline constexpr unsigned kAllLanes = 0xffffffff;
+namespace gputext::gpu {
 
 /// The dot product, for every lane of a warp that has all its lanes here.
 __device__ inline float warp_lane_dot(const float* a, const float* b, std::uint32_t dimensions,
@@ -19,10 +18,7 @@ __device__ inline float warp_lane_dot(const float* a, const float* b, std::uint3
     float sum = 0;
     for (std::uint32_t i = lane; i < dimensions; i += kWarp)
         sum = __fmaf_rn(__ldg(a + i), __ldg(b + i), sum);
-#pragma unroll
-    for (unsigned other = kWarp / 2; other > 0; other /= 2)
-        sum = __fadd_rn(sum, __shfl_xor_sync(kAllLanes, sum, other));
-    return sum;
+    return warp_sum(sum);
 }
 
 /// Adds up 32 values over all lanes, as the definition's tree does: value n's sum is lane n's

@@ -40,12 +40,18 @@ Status with_scratch(DeviceBuffer<std::uint8_t>& scratch, cudaStream_t stream, Ca
     return cuda_status(call(scratch.data(), bytes), "running a device algorithm");
 }
 
-/// One value from the device; waits for the stream.
+/// Values from the device; waits for the stream.
+template <class T>
+Status download(const T* from, T* to, std::size_t size, cudaStream_t stream,
+                const char* operation) {
+    GPUTEXT_TRY(cuda_status(
+        cudaMemcpyAsync(to, from, size * sizeof(T), cudaMemcpyDeviceToHost, stream), operation));
+    return cuda_status(cudaStreamSynchronize(stream), operation);
+}
+
 template <class T>
 Status download_value(const T* from, T& value, cudaStream_t stream, const char* operation) {
-    GPUTEXT_TRY(cuda_status(
-        cudaMemcpyAsync(&value, from, sizeof value, cudaMemcpyDeviceToHost, stream), operation));
-    return cuda_status(cudaStreamSynchronize(stream), operation);
+    return download(from, &value, 1, stream, operation);
 }
 
 }  // namespace gputext::gpu

@@ -25,9 +25,7 @@ public:
     }
     /// What comes on `waiting` from now on begins after what is on `for_stream` by now.
     Status hold(cudaStream_t waiting, cudaStream_t for_stream) {
-        if (Status status = cuda_status(cudaEventRecord(event_, for_stream), "recording an event");
-            !status.ok())
-            return status;
+        GPUTEXT_TRY(cuda_status(cudaEventRecord(event_, for_stream), "recording an event"));
         return cuda_status(cudaStreamWaitEvent(waiting, event_, 0), "waiting for an event");
     }
 

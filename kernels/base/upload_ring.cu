@@ -9,8 +9,7 @@ namespace gputext::gpu {
 
 Result<std::unique_ptr<UploadRing>> UploadRing::create(std::size_t buffers) {
     std::unique_ptr<UploadRing> ring(new UploadRing);
-    if (Status status = ring->allocate(std::max<std::size_t>(buffers, 2)); !status.ok())
-        return status;
+    GPUTEXT_TRY(ring->allocate(std::max<std::size_t>(buffers, 2)));
     return Result<std::unique_ptr<UploadRing>>(std::move(ring));
 }
 

@@ -1,14 +1,17 @@
 #include "kernels/embeddings/sequence_probability.hpp"
 
 #include <algorithm>
+#include <cub/block/block_reduce.cuh>
 #include <limits>
 #include <new>
 #include <string>
 
+#include "cpp/base/natural_exp.hpp"
+#include "kernels/base/job_status.hpp"
 #include "kernels/base/lane_sums.cuh"
 #include "kernels/base/launch.hpp"
-#include "kernels/base/natural_exp.cuh"
 #include "kernels/base/stream_event.hpp"
+#include "kernels/base/warp.cuh"
 
 namespace gputext::gpu {
 namespace {
@@ -163,9 +166,7 @@ __global__ __launch_bounds__(kThreads, 2) void dots_of_contexts(
             most = fmaxf(most, all[i][j]);
             if (context < context_count) dots[context * word_count + word] = all[i][j];
         }
-#pragma unroll
-        for (unsigned other = 8; other > 0; other /= 2)
-            most = fmaxf(most, __shfl_xor_sync(kAllLanes, most, other));
+        most = warp_max<16>(most);
         if (x == 0 && context < context_count)
             atomicMax(largest + numbers[context], ordered_bits(most));
     }
@@ -178,21 +179,16 @@ __global__ __launch_bounds__(kThreads) void sum_powers(const float* dots, std::u
                                                        const std::uint32_t* numbers,
                                                        const std::int32_t* largest,
                                                        std::uint64_t* sums) {
-    __shared__ std::uint64_t of_warps[kThreads / kWarp];
+    using Reduce = cub::BlockReduce<std::uint64_t, kThreads>;
+    __shared__ Reduce::TempStorage storage;
     const std::uint32_t number = numbers[blockIdx.x];
     const float most = of_ordered_bits(largest[number]);
     const float* const row = dots + std::size_t{blockIdx.x} * words;
     std::uint64_t sum = 0;
     for (std::uint32_t i = threadIdx.x; i < words; i += kThreads)
         sum += __float2ull_rn(__fmul_rn(kUnit, natural_exp(__fsub_rn(row[i], most))));
-#pragma unroll
-    for (unsigned other = kWarp / 2; other > 0; other /= 2)
-        sum += __shfl_xor_sync(kAllLanes, sum, other);
-    if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = sum;
-    __syncthreads();
-    if (threadIdx.x != 0) return;
-    for (unsigned warp = 1; warp < kThreads / kWarp; ++warp) sum += of_warps[warp];
-    sums[number] = sum;
+    sum = Reduce(storage).Sum(sum);
+    if (threadIdx.x == 0) sums[number] = sum;
 }
 
 // ---- Tokens ----
@@ -498,7 +494,7 @@ Result<SequenceProbabilities> sequence_probabilities(const NextWordModel& model,
                                                      const TokenSequences& sequences,
                                                      const DeviceWork& work, UploadRing& ring,
                                                      Execution& execution) {
-    if (Status status = check_next_word_model(model, execution); !status.ok()) return status;
+    GPUTEXT_TRY(check_next_word_model(model, execution));
     SequenceProbabilities answer;
     try {
         answer.tokens.resize(sequences.tokens.size());
@@ -506,11 +502,8 @@ Result<SequenceProbabilities> sequence_probabilities(const NextWordModel& model,
     } catch (const std::bad_alloc&) {
         return Status::out_of_memory();
     }
-    Status status = run(model, sequences, work, ring, execution, answer);
-    const Status finished =
-        cuda_status(cudaStreamSynchronize(work.stream), "computing probabilities");
-    if (!status.ok()) return status;
-    if (!finished.ok()) return finished;
+    const Status status = run(model, sequences, work, ring, execution, answer);
+    GPUTEXT_TRY(finish_work(status, work.stream, "computing probabilities"));
     return answer;
 }
 

@@ -10,6 +10,7 @@
 #include "cpp/base/counter_random.hpp"
 #include "cpp/embeddings/detail/training_entries.hpp"
 #include "cpp/embeddings/detail/training_windows.hpp"
+#include "kernels/base/job_status.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
 #include "kernels/base/stream_timer.hpp"
@@ -363,10 +364,7 @@ Result<std::unique_ptr<WordTrainer>> word_trainer(const TrainerParameters& param
                                                   UploadRing& ring, Execution& execution,
                                                   WordTrainerTimes* times) {
     auto trainer = std::make_unique<CudaWordTrainer>(parameters, tokens, work, ring, times);
-    const Status status = trainer->open(sampling, execution);
-    const Status finished = cuda_status(cudaStreamSynchronize(work.stream), "training vectors");
-    if (!status.ok()) return status;
-    if (!finished.ok()) return finished;
+    GPUTEXT_TRY(finish_work(trainer->open(sampling, execution), work.stream, "training vectors"));
     return std::unique_ptr<WordTrainer>(std::move(trainer));
 }
 

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "kernels/base/device_buffer.hpp"
+#include "kernels/base/job_status.hpp"
+#include "kernels/base/lane_sums.cuh"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
 #include "kernels/embeddings/detail/warp_transport.cuh"
@@ -379,9 +381,9 @@ Status run_word_movers(MoversMethod method, const DevicePairs& all, unsigned wor
 Status word_movers_distances(const MoversParameters& parameters, const WordVectors& vectors,
                              const TextPairs& pairs, const DeviceWork& work, UploadRing& ring,
                              Execution& execution, std::span<double> distances) {
-    Status status = Movement(parameters, vectors, pairs, work, ring, execution, distances).run();
-    const Status finished = cuda_status(cudaStreamSynchronize(work.stream), "moving words");
-    return status.ok() ? finished : status;
+    const Status status =
+        Movement(parameters, vectors, pairs, work, ring, execution, distances).run();
+    return finish_work(status, work.stream, "moving words");
 }
 
 }  // namespace gputext::gpu

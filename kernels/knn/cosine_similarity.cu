@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <new>
-#include <string>
 
+#include "kernels/base/job_status.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
 #include "kernels/knn/detail/quad_similarities.cuh"
@@ -82,9 +82,7 @@ Status run(const Vectors& query, const Vectors& items, const DeviceWork& work, U
     const std::size_t per_item = row_bytes(items) + sizeof(double);
     const auto bytes = cosine_similarities_bytes(query, items);
     if (work.bytes < bytes.least)
-        return {ErrorCode::out_of_memory,
-                "cosine similarities take " + std::to_string(bytes.least) +
-                    " bytes of device memory, and " + std::to_string(work.bytes) + " may be taken"};
+        return too_little_memory("cosine similarities take", bytes.least, work.bytes);
     const std::size_t most = std::max(kLeastBatch, kMostBatchBytes / per_item);
     const std::size_t batch =
         std::min({items.rows, most, (work.bytes - fixed_bytes(query)) / (2 * per_item)});
@@ -154,7 +152,7 @@ Status run_cosine_similarities(const DeviceQueries& query, const DeviceRows& ite
 Result<std::vector<double>> cosine_similarities(const Vectors& query, const Vectors& items,
                                                 const DeviceWork& work, UploadRing& ring,
                                                 Execution& execution) {
-    if (Status status = check(query, items); !status.ok()) return status;
+    GPUTEXT_TRY(check(query, items));
     const auto largest_query = largest_magnitude(query, "query", execution);
     if (!largest_query.ok()) return largest_query.status();
     const auto largest_item = largest_magnitude(items, "item", execution);
@@ -166,11 +164,8 @@ Result<std::vector<double>> cosine_similarities(const Vectors& query, const Vect
         return Status::out_of_memory();
     }
     if (items.rows == 0) return similarities;
-    Status status = run(query, items, work, ring, execution, similarities);
-    const Status finished =
-        cuda_status(cudaStreamSynchronize(work.stream), "computing similarities");
-    if (!status.ok()) return status;
-    if (!finished.ok()) return finished;
+    const Status status = run(query, items, work, ring, execution, similarities);
+    GPUTEXT_TRY(finish_work(status, work.stream, "computing similarities"));
     return similarities;
 }
 

@@ -13,6 +13,7 @@
 
 #include "cpp/base/vectors.hpp"
 #include "cpp/knn/distance.hpp"
+#include "kernels/base/warp.cuh"
 
 namespace gputext::gpu {
 
@@ -52,17 +53,11 @@ auto with_element_type(ElementType type, Function&& of) {
 }
 
 __device__ inline double sum_of_half_warp(double sum, unsigned lanes) {
-#pragma unroll
-    for (unsigned distance = kHalfWarp / 2; distance > 0; distance /= 2)
-        sum = __dadd_rn(sum, __shfl_xor_sync(lanes, sum, distance));
-    return sum;
+    return warp_sum<kHalfWarp>(sum, lanes);
 }
 
 __device__ inline double most_of_half_warp(double value, unsigned lanes) {
-#pragma unroll
-    for (unsigned distance = kHalfWarp / 2; distance > 0; distance /= 2)
-        value = fmax(value, __shfl_xor_sync(lanes, value, distance));
-    return value;
+    return warp_max<kHalfWarp>(value, lanes);
 }
 
 /// The terms of the definition's sums, added to what was summed so far.
@@ -174,10 +169,7 @@ __device__ double exact_sum(std::uint32_t dimensions, unsigned lanes, Term&& ter
     double sum = 0;
     for (std::uint32_t i = threadIdx.x % kHalfWarp; i < dimensions; i += kHalfWarp)
         sum = __dadd_rn(sum, term(i));
-#pragma unroll
-    for (unsigned distance = kHalfWarp / 2; distance > 0; distance /= 2)
-        sum = __dadd_rn(sum, __shfl_xor_sync(lanes, sum, distance));
-    return sum;
+    return sum_of_half_warp(sum, lanes);
 }
 
 /// x * 2^exponent for exponents from -1023 to 1074, rounded once: where it rounds at all, the

@@ -67,6 +67,27 @@ struct Fragments {
     }
 };
 
+/// sums += queries * items for the dimensions that are in shared memory, by a warp: of its tiles of
+/// 16 rows beside each eight of its columns.
+template <unsigned Eights>
+__device__ __forceinline__ void multiply_stage(const __half* queries, const __half* items,
+                                               unsigned warp_row, unsigned warp_column,
+                                               float (&sums)[Eights][kTiles][4]) {
+    Fragments<Eights> fragments[2];
+    fragments[0].load(queries, items, warp_row, warp_column, 0);
+#pragma unroll
+    for (unsigned k = 0; k < kDepth / 16; ++k) {
+        if (k + 1 < kDepth / 16)
+            fragments[(k + 1) % 2].load(queries, items, warp_row, warp_column, k + 1);
+        const Fragments<Eights>& now = fragments[k % 2];
+#pragma unroll
+        for (unsigned t = 0; t < kTiles; ++t)
+#pragma unroll
+            for (unsigned n = 0; n < Eights; ++n)
+                multiply_halves(sums[n][t], now.queries[t], now.items[n][0], now.items[n][1]);
+    }
+}
+
 #endif
 
 }  // namespace gputext::gpu::half_tiles

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <new>
 #include <numeric>
-#include <string>
 
+#include "kernels/base/job_status.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
 #include "kernels/base/stream_timer.hpp"
@@ -331,10 +331,7 @@ Status run(const KnnParameters& parameters, const Vectors& queries, const Vector
 
     Plan plan(parameters, queries, items);
     const std::size_t least = plan.bytes(queries, items).least;
-    if (work.bytes < least)
-        return {ErrorCode::out_of_memory, "finding neighbours takes " + std::to_string(least) +
-                                              " bytes of device memory, and " +
-                                              std::to_string(work.bytes) + " may be taken"};
+    if (work.bytes < least) return too_little_memory("finding neighbours takes", least, work.bytes);
     Fp16FilterDevice device;
     GPUTEXT_TRY(device.look());
     if (half_helps(parameters, queries, items, *largest_item, device, plan))
@@ -355,12 +352,9 @@ Result<Neighbours> knn(const KnnParameters& parameters, const Vectors& queries,
                        UploadRing& ring, Execution& execution, KnnCounts* counts) {
     Neighbours answer;
     KnnCounts uncounted;
-    Status status = run(parameters, queries, items, keys, work, ring, execution, answer,
-                        counts != nullptr ? *counts : uncounted, counts != nullptr);
-    // Nothing of this search is on the stream when its memory goes.
-    const Status finished = cuda_status(cudaStreamSynchronize(work.stream), "finding neighbours");
-    if (!status.ok()) return status;
-    if (!finished.ok()) return finished;
+    const Status status = run(parameters, queries, items, keys, work, ring, execution, answer,
+                              counts != nullptr ? *counts : uncounted, counts != nullptr);
+    GPUTEXT_TRY(finish_work(status, work.stream, "finding neighbours"));
     return answer;
 }
 

@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "kernels/base/warp.cuh"
+
 namespace gputext::gpu {
 
 /// Floats in their order, as integers.
@@ -28,11 +30,8 @@ __device__ unsigned about_kth_score(const unsigned* scores, unsigned size, unsig
     unsigned own = 0;
     for (unsigned i = threadIdx.x; i < size; i += kThreads)
         if (scores[i] < kInfinite) own = max(own, scores[i]);
-#if __CUDA_ARCH__ >= 800
-    own = __reduce_max_sync(~0u, own);
-    if (threadIdx.x % 32 != 0) own = 0;
-#endif
-    if (own > 0) atomicMax(&most, own);
+    own = warp_max(own);
+    if (threadIdx.x % kWarp == 0 && own > 0) atomicMax(&most, own);
     __syncthreads();
     unsigned low = 0;          // reached by k, or 0
     unsigned high = most + 1;  // not reached by k
@@ -43,11 +42,8 @@ __device__ unsigned about_kth_score(const unsigned* scores, unsigned size, unsig
         unsigned mine = 0;
         for (unsigned i = threadIdx.x; i < size; i += kThreads)
             mine += scores[i] >= middle && scores[i] < kInfinite;
-#if __CUDA_ARCH__ >= 800
-        mine = __reduce_add_sync(~0u, mine);
-        if (threadIdx.x % 32 != 0) mine = 0;
-#endif
-        if (mine > 0) atomicAdd(&counts[round % 3], mine);
+        mine = warp_sum(mine);
+        if (threadIdx.x % kWarp == 0 && mine > 0) atomicAdd(&counts[round % 3], mine);
         // All have read that count two rounds ago.
         if (threadIdx.x == 0) counts[(round + 1) % 3] = 0;
         __syncthreads();

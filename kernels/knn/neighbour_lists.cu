@@ -154,11 +154,8 @@ Status NeighbourLists::download(std::uint32_t queries, MemoryBudget& budget,
         return cub::DeviceScan::InclusiveSum(space, bytes, sizes, device_begins.data() + 1,
                                              static_cast<int>(queries), stream_);
     }));
-    GPUTEXT_TRY(cuda_status(
-        cudaMemcpyAsync(begins.data(), device_begins.data(), begins.size() * sizeof begins[0],
-                        cudaMemcpyDeviceToHost, stream_),
-        "copying neighbours from the device"));
-    GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "finding neighbours"));
+    GPUTEXT_TRY(gpu::download(device_begins.data(), begins.data(), begins.size(), stream_,
+                              "finding neighbours"));
     const std::size_t total = begins.back();
     GPUTEXT_TRY(budget.take(total * kBytesOfNeighbour, "the neighbours"));
     try {
@@ -175,15 +172,10 @@ Status NeighbourLists::download(std::uint32_t queries, MemoryBudget& budget,
     gather_kept<<<queries, 128, 0, stream_>>>(view(), device_begins.data(), device_items.data(),
                                               device_distances.data());
     GPUTEXT_TRY(launched("gathering neighbours"));
-    GPUTEXT_TRY(
-        cuda_status(cudaMemcpyAsync(items.data(), device_items.data(), total * sizeof items[0],
-                                    cudaMemcpyDeviceToHost, stream_),
-                    "copying neighbours from the device"));
-    GPUTEXT_TRY(
-        cuda_status(cudaMemcpyAsync(distances.data(), device_distances.data(),
-                                    total * sizeof distances[0], cudaMemcpyDeviceToHost, stream_),
-                    "copying neighbours from the device"));
-    return cuda_status(cudaStreamSynchronize(stream_), "copying neighbours from the device");
+    GPUTEXT_TRY(gpu::download(device_items.data(), items.data(), total, stream_,
+                              "copying neighbours from the device"));
+    return gpu::download(device_distances.data(), distances.data(), total, stream_,
+                         "copying neighbours from the device");
 }
 
 }  // namespace gputext::gpu

@@ -1,8 +1,8 @@
 #include "kernels/terms/knn.hpp"
 
 #include <algorithm>
-#include <string>
 
+#include "kernels/base/job_status.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/knn/list_download.hpp"
 #include "kernels/terms/detail/search.hpp"
@@ -281,10 +281,7 @@ Status run(const TermKnnParameters& parameters, std::span<const double> factors,
     if (queries.rows == 0 || items.rows == 0) return {};
     Plan plan(parameters, queries, items);
     const std::size_t least = plan.bytes().least;
-    if (work.bytes < least)
-        return {ErrorCode::out_of_memory, "finding neighbours takes " + std::to_string(least) +
-                                              " bytes of device memory, and " +
-                                              std::to_string(work.bytes) + " may be taken"};
+    if (work.bytes < least) return too_little_memory("finding neighbours takes", least, work.bytes);
     plan.use(work.bytes);
     TermKnn knn(parameters, factors, queries, items, keys, plan, work, ring, execution, measure);
     return knn.run(answer, counts);
@@ -303,12 +300,9 @@ Result<Neighbours> term_knn(const TermKnnParameters& parameters, std::span<const
                             TermKnnCounts* counts) {
     Neighbours answer;
     TermKnnCounts uncounted;
-    Status status = run(parameters, factors, queries, items, keys, work, ring, execution, answer,
-                        counts != nullptr ? *counts : uncounted, counts != nullptr);
-    // Nothing of this search is on the stream when its memory goes.
-    const Status finished = cuda_status(cudaStreamSynchronize(work.stream), "finding neighbours");
-    if (!status.ok()) return status;
-    if (!finished.ok()) return finished;
+    const Status status = run(parameters, factors, queries, items, keys, work, ring, execution,
+                              answer, counts != nullptr ? *counts : uncounted, counts != nullptr);
+    GPUTEXT_TRY(finish_work(status, work.stream, "finding neighbours"));
     return answer;
 }
 

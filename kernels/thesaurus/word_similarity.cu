@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <bit>
-#include <string>
 #include <vector>
 
+#include "kernels/base/job_status.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_timer.hpp"
 #include "kernels/thesaurus/detail/byte_product.hpp"
@@ -27,9 +27,7 @@ std::uint32_t rounded_up(std::uint64_t number, std::uint32_t to) {
 }
 
 Status too_little(std::uint64_t needed, std::uint64_t given) {
-    return {ErrorCode::out_of_memory, "comparing words takes " + std::to_string(needed) +
-                                          " bytes of device memory, and " + std::to_string(given) +
-                                          " may be taken"};
+    return too_little_memory("comparing words takes", needed, given);
 }
 
 /// Adds cuts between `begin`, which is one already, and `end`.

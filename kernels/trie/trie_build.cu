@@ -8,6 +8,7 @@
 #include "cpp/trie/detail/front_coded_build.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
+#include "kernels/base/warp.cuh"
 #include "kernels/trie/detail/front_coded_encoder.cuh"
 #include "kernels/trie/detail/front_coded_packing.hpp"
 #include "kernels/trie/detail/word_sort.hpp"
@@ -23,8 +24,7 @@ __global__ void find_longest(DeviceWords words, unsigned long long* longest) {
     for (std::uint32_t i = blockIdx.x * kThreads + threadIdx.x; i < words.count;
          i += gridDim.x * kThreads)
         own = max(own, static_cast<unsigned long long>(words.length(i)));
-    for (unsigned distance = 16; distance > 0; distance /= 2)
-        own = max(own, __shfl_xor_sync(~0u, own, distance));
+    own = warp_max(own);
     if (threadIdx.x % 32 == 0) atomicMax(longest, own);
 }
 

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <string>
 
 #include "cpp/trie/detail/front_coded.hpp"
 #include "cpp/trie/detail/xbw.hpp"
+#include "kernels/base/job_status.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
 #include "kernels/trie/detail/device_words.cuh"
@@ -211,9 +211,7 @@ Status lookup_words(std::span<const std::uint8_t> image, const Words& words, Res
     const std::size_t own = ResidentTrie::bytes(image);
     const std::size_t available = work.bytes + tries.bytes();
     if (available < own + needed.least)
-        return {ErrorCode::out_of_memory,
-                "looking up words takes " + std::to_string(own + needed.least) +
-                    " bytes of device memory, and " + std::to_string(available) + " may be taken"};
+        return too_little_memory("looking up words takes", own + needed.least, available);
     execution.begin_phase("copying a dictionary", 0);
     const auto trie = tries.get(image, available - std::min(needed.good, available - own),
                                 work.stream, ring, execution);

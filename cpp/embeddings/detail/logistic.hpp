@@ -8,28 +8,34 @@
 
 #pragma once
 
-#include <bit>
 #include <cmath>
 #include <cstdint>
 
+#include "cpp/base/natural_exp.hpp"
+#include "cpp/base/rounded.hpp"
+
 namespace gputext {
 
-/// 1 / (1 + exp(-x)) for a finite number; some value from 0 to 1 for any other.
-inline float logistic(float x) {
+/// e^-|x| of a finite number; of |x| above 80, that of 80.
+GPUTEXT_HOST_DEVICE inline float exponential_below(float x) {
     const float a = -std::fmin(std::fabs(x), 80.0f);
-    const float n = std::rint(a * 0x1.715476p+0f);
-    const float r = std::fma(n, -0x1.7f7d1cp-20f, std::fma(n, -0x1.62e400p-1f, a));
-    float sum = 1.0f / 720;
-    sum = std::fma(sum, r, 1.0f / 120);
-    sum = std::fma(sum, r, 1.0f / 24);
-    sum = std::fma(sum, r, 1.0f / 6);
-    sum = std::fma(sum, r, 0.5f);
-    sum = std::fma(sum, r, 1.0f);
-    sum = std::fma(sum, r, 1.0f);
+    const float n = std::rint(rounded::product(a, 0x1.715476p+0f));
+    const float r = rounded::fused(n, -0x1.7f7d1cp-20f, rounded::fused(n, -0x1.62e400p-1f, a));
+    const float sum = exponential_series(r, 1.0f / 720);
     const auto exponent = static_cast<std::uint32_t>(static_cast<std::int32_t>(n) + 127) << 23;
-    const float power = sum * std::bit_cast<float>(exponent);
-    const float upper = 1.0f / (1.0f + power);
-    return std::signbit(x) ? power * upper : upper;
+    return rounded::product(sum, __builtin_bit_cast(float, exponent));
+}
+
+/// 1 / (1 + exp(-x)), where `power` is exponential_below(x): a processor can compute that for
+/// several numbers at a time.
+GPUTEXT_HOST_DEVICE inline float logistic(float x, float power) {
+    const float upper = rounded::reciprocal(rounded::sum(1.0f, power));
+    return std::signbit(x) ? rounded::product(power, upper) : upper;
+}
+
+/// 1 / (1 + exp(-x)) for a finite number; some value from 0 to 1 for any other.
+GPUTEXT_HOST_DEVICE inline float logistic(float x) {
+    return logistic(x, exponential_below(x));
 }
 
 }  // namespace gputext

@@ -10,32 +10,9 @@
 
 #include <cstdint>
 
-namespace gputext::device {
+#include "kernels/base/warp.cuh"
 
-inline constexpr unsigned kWarp = 32;
-inline constexpr unsigned kEveryLane = 0xffffffffu;
-
-// Reductions over all lanes. Before compute capability 8.0 there is no instruction for them.
-
-template <class Number>
-__device__ inline Number warp_min(Number x) {
-#if __CUDA_ARCH__ >= 800
-    return __reduce_min_sync(kEveryLane, x);
-#else
-    for (unsigned lane = kWarp / 2; lane > 0; lane /= 2)
-        x = min(x, __shfl_xor_sync(kEveryLane, x, lane));
-    return x;
-#endif
-}
-
-__device__ inline std::uint32_t warp_sum(std::uint32_t x) {
-#if __CUDA_ARCH__ >= 800
-    return __reduce_add_sync(kEveryLane, x);
-#else
-    for (unsigned lane = kWarp / 2; lane > 0; lane /= 2) x += __shfl_xor_sync(kEveryLane, x, lane);
-    return x;
-#endif
-}
+namespace gputext::gpu {
 
 /// A document's symbols: bytes, or numbers of characters where the document is not narrow.
 struct Symbols {
@@ -233,4 +210,4 @@ struct LaneRows {
     }
 };
 
-}  // namespace gputext::device
+}  // namespace gputext::gpu

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace gputext::device {
+namespace gputext::gpu {
 namespace {
 
 __device__ inline std::uint64_t now_nanoseconds() {
@@ -52,8 +52,8 @@ public:
 
     __device__ void run(std::uint64_t deadline) {
         for (;;) {
-            if (__any_sync(kEveryLane, usable_ && !busy_)) take_tasks(now_nanoseconds() < deadline);
-            if (!__any_sync(kEveryLane, busy_)) return;
+            if (__any_sync(kAllLanes, usable_ && !busy_)) take_tasks(now_nanoseconds() < deadline);
+            if (!__any_sync(kAllLanes, busy_)) return;
             __syncwarp();
             open_blocks();
             load_codes();
@@ -73,7 +73,7 @@ private:
             if (at < lists_.counts[which_])
                 task = lists_.tasks[std::size_t{which_} * lists_.room + at];
         }
-        task = __shfl_sync(kEveryLane, task, usable_ ? first_lane_ : lane_);
+        task = __shfl_sync(kAllLanes, task, usable_ ? first_lane_ : lane_);
         if (idle && task != kAbove) begin(task);
     }
 
@@ -100,7 +100,7 @@ private:
     /// Opens every block up to this epoch's.
     __device__ void open_blocks() {
         const int due = busy_ ? epoch_ + 1 : opened_;
-        while (__any_sync(kEveryLane, opened_ < due)) {
+        while (__any_sync(kAllLanes, opened_ < due)) {
             __syncwarp();
             if (opened_ < due) clear_block(opened_);
             __syncwarp();
@@ -160,8 +160,7 @@ private:
             until = warp_min(until);
             run_steps(step, until, top, busy_ && step >= begins ? kStepUp : 0);
             step = until;
-            if (__any_sync(kEveryLane, ends && step == end_step_))
-                finish(ends && step == end_step_);
+            if (__any_sync(kAllLanes, ends && step == end_step_)) finish(ends && step == end_step_);
         }
         if (ends) busy_ = false;
     }
@@ -172,7 +171,7 @@ private:
         for (; step < until; ++step) {
             std::uint32_t equal[2 * kWords];
             shared_.matches.match(lane_, codes[step], equal);
-            const RowStep above = __shfl_sync(kEveryLane, step_, above_lane_);
+            const RowStep above = __shfl_sync(kAllLanes, step_, above_lane_);
             step_ = state_.advance(equal, top ? at_top : above);
         }
         column_ = first_column() + age_ + until - 1;
@@ -181,14 +180,14 @@ private:
     /// The value of this lane's last row in the column that it met last. Down the group each
     /// lane's column is one before that of the lane above it.
     __device__ int value_of_last_row() const {
-        const RowStep above = __shfl_sync(kEveryLane, step_, above_lane_);
+        const RowStep above = __shfl_sync(kAllLanes, step_, above_lane_);
         const int order = top_age_ - age_;  // 0 for the top block
         int value = state_.rise_from(0) +
                     (order == 0 ? base_value_ + column_ - base_column_ : -value_of(above));
         for (int distance = 1; distance < lanes_; distance *= 2) {
             int from = place_ - distance;
             if (from < 0) from += lanes_;
-            const int theirs = __shfl_sync(kEveryLane, value,
+            const int theirs = __shfl_sync(kAllLanes, value,
                                            usable_ ? first_lane_ + from : static_cast<int>(lane_));
             if (order >= distance) value += theirs;
         }
@@ -209,16 +208,16 @@ private:
 
     /// After the epoch: values above the next top block grow by one a column from here on.
     __device__ void leave_top_block() {
-        if (!__any_sync(kEveryLane, busy_)) return;
+        if (!__any_sync(kAllLanes, busy_)) return;
         const bool leaves = busy_ && epoch_ >= lanes_ - 1;
         const int value = value_of_last_row();
         const bool hopeful = usable_ && within_reach(value);
-        const unsigned members = __ballot_sync(kEveryLane, hopeful);
-        const unsigned mine = (lanes_ == 32 ? kEveryLane : (1u << lanes_) - 1) << first_lane_;
+        const unsigned members = __ballot_sync(kAllLanes, hopeful);
+        const unsigned mine = (lanes_ == 32 ? kAllLanes : (1u << lanes_) - 1) << first_lane_;
         const int top_place = (epoch_ - top_age_ + lanes_) % lanes_;
         const int top = usable_ ? first_lane_ + top_place : static_cast<int>(lane_);
-        const int base = __shfl_sync(kEveryLane, value - value_of(step_), top);
-        const int column = __shfl_sync(kEveryLane, column_ - 1, top);
+        const int base = __shfl_sync(kAllLanes, value - value_of(step_), top);
+        const int column = __shfl_sync(kAllLanes, column_ - 1, top);
         if (leaves) {
             base_value_ = base;
             base_column_ = column;
@@ -329,4 +328,4 @@ Status launch_band_distances(unsigned which, bool wide, const PairTask* tasks, T
     return run(which, tasks, lists, distances, nanoseconds, stream);
 }
 
-}  // namespace gputext::device
+}  // namespace gputext::gpu

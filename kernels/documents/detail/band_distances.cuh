@@ -12,7 +12,7 @@
 #include "kernels/base/cuda_status.hpp"
 #include "kernels/documents/detail/band_columns.cuh"
 
-namespace gputext::device {
+namespace gputext::gpu {
 
 inline constexpr std::uint32_t kAbove = UINT32_MAX;
 
@@ -87,4 +87,4 @@ Status launch_band_distances(unsigned which, bool wide, const PairTask* tasks, T
                              std::uint32_t* distances, std::uint64_t nanoseconds,
                              cudaStream_t stream);
 
-}  // namespace gputext::device
+}  // namespace gputext::gpu

@@ -5,7 +5,7 @@
 #include "kernels/documents/detail/band_columns.cuh"
 #include "kernels/documents/detail/wide_characters.cuh"
 
-namespace gputext::device {
+namespace gputext::gpu {
 namespace {
 
 constexpr unsigned kBlock = 256;
@@ -162,17 +162,17 @@ public:
                 short_ones.push_back(tasks[i]);
                 continue;
             }
-            if (Status status = count_long(source, tasks[i], sizes[i]); !status.ok()) return status;
+            GPUTEXT_TRY(count_long(source, tasks[i], sizes[i]));
         }
         DeviceBuffer<CountTask> resident;
-        if (Status status = resident.upload(short_ones, stream_); !status.ok()) return status;
+        GPUTEXT_TRY(resident.upload(short_ones, stream_));
         // A launch of so many documents takes some 20 ms when all are as long as may be here.
         constexpr std::size_t at_once = 8192;
         for (std::size_t begin = 0; begin < short_ones.size(); begin += at_once) {
             const std::size_t some = std::min(at_once, short_ones.size() - begin);
             count_documents<<<static_cast<unsigned>(some), kBlock, 0, stream_>>>(
                 source, resident.data() + begin, counts_, classes_, stride_);
-            if (Status status = look(); !status.ok()) return status;
+            GPUTEXT_TRY(look());
         }
         return {};
     }
@@ -191,7 +191,7 @@ public:
             longest = std::max(longest, extent.size);
         }
         DeviceBuffer<std::uint32_t> symbols;
-        if (Status status = symbols.allocate(bytes, stream_); !status.ok()) return status;
+        GPUTEXT_TRY(symbols.allocate(bytes, stream_));
         std::uint32_t* next = symbols.data();
         for (const CountTask& task : tasks) {
             const Extent extent = documents_.host_extents[task.document];
@@ -199,12 +199,10 @@ public:
             next += extent.size;
         }
         DeviceBuffer<DecodeTask> resident;
-        if (Status status = resident.upload(decode, stream_); !status.ok()) return status;
-        if (Status status = decode_documents(documents_, resident.data(),
-                                             static_cast<std::uint32_t>(decode.size()), longest,
-                                             execution_, stream_);
-            !status.ok())
-            return status;
+        GPUTEXT_TRY(resident.upload(decode, stream_));
+        GPUTEXT_TRY(decode_documents(documents_, resident.data(),
+                                     static_cast<std::uint32_t>(decode.size()), longest, execution_,
+                                     stream_));
         return count(DecodedDocuments{resident.data()}, places, sizes);
     }
 
@@ -212,9 +210,9 @@ private:
     template <class Source>
     Status count_long(Source source, CountTask task, std::uint64_t size) {
         DeviceBuffer<Histogram> total;
-        if (Status status = total.allocate(1, stream_); !status.ok()) return status;
-        const cudaError_t error = cudaMemsetAsync(total.data(), 0, sizeof(Histogram), stream_);
-        if (error != cudaSuccess) return cuda_status(error, "counting characters");
+        GPUTEXT_TRY(total.allocate(1, stream_));
+        GPUTEXT_TRY(cuda_status(cudaMemsetAsync(total.data(), 0, sizeof(Histogram), stream_),
+                                "counting characters"));
         count_parts<<<static_cast<unsigned>((size + kPart - 1) / kPart), kBlock, 0, stream_>>>(
             source, task.document, total.data());
         store_total<<<1, kBlock, 0, stream_>>>(total.data(), counts_ + task.column,
@@ -223,11 +221,8 @@ private:
     }
 
     Status look() {
-        if (Status status = cuda_status(cudaGetLastError(), "counting characters"); !status.ok())
-            return status;
-        if (Status status = cuda_status(cudaStreamSynchronize(stream_), "counting characters");
-            !status.ok())
-            return status;
+        GPUTEXT_TRY(cuda_status(cudaGetLastError(), "counting characters"));
+        GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "counting characters"));
         return execution_.stop_requested() ? Status::cancelled() : Status();
     }
 
@@ -246,14 +241,13 @@ Status FeatureTile::compute(const DeviceDocuments& documents, std::span<const st
                             const Execution& execution, cudaStream_t stream) {
     const std::size_t columns = (which.size() + kColumnBlock - 1) / kColumnBlock * kColumnBlock;
     if (columns > stride_) {
-        if (Status status = counts_.allocate(columns, stream); !status.ok()) return status;
-        if (Status status = classes_.allocate(columns * kClassCount, stream); !status.ok())
-            return status;
+        GPUTEXT_TRY(counts_.allocate(columns, stream));
+        GPUTEXT_TRY(classes_.allocate(columns * kClassCount, stream));
         stride_ = columns;
     }
-    const cudaError_t error =
-        cudaMemsetAsync(classes_.data(), 0, classes_.size() * sizeof(std::uint16_t), stream);
-    if (error != cudaSuccess) return cuda_status(error, "counting characters");
+    GPUTEXT_TRY(cuda_status(
+        cudaMemsetAsync(classes_.data(), 0, classes_.size() * sizeof(std::uint16_t), stream),
+        "counting characters"));
 
     Counting counting(documents, counts_.data(), classes_.data(), stride_, execution, stream);
     std::vector<CountTask> narrow, decoded;
@@ -269,15 +263,14 @@ Status FeatureTile::compute(const DeviceDocuments& documents, std::span<const st
         }
         bytes += size * sizeof(std::uint32_t) + sizeof(DecodeTask);
         if (bytes > memory_limit && !decoded.empty()) {
-            if (Status status = counting.count_wide(decoded); !status.ok()) return status;
+            GPUTEXT_TRY(counting.count_wide(decoded));
             decoded.clear();
             bytes = size * sizeof(std::uint32_t) + sizeof(DecodeTask);
         }
         decoded.push_back({document, column});
     }
-    if (!decoded.empty())
-        if (Status status = counting.count_wide(decoded); !status.ok()) return status;
+    if (!decoded.empty()) GPUTEXT_TRY(counting.count_wide(decoded));
     return counting.count(NarrowDocuments{documents.bytes, documents.extents}, narrow, sizes);
 }
 
-}  // namespace gputext::device
+}  // namespace gputext::gpu

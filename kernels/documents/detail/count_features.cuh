@@ -13,7 +13,7 @@
 #include "kernels/base/device_buffer.hpp"
 #include "kernels/documents/detail/device_documents.hpp"
 
-namespace gputext::device {
+namespace gputext::gpu {
 
 /// The features of one document, as in cpp/.
 struct alignas(16) FeatureCounts {
@@ -57,4 +57,4 @@ private:
     std::size_t stride_ = 0;
 };
 
-}  // namespace gputext::device
+}  // namespace gputext::gpu

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
-namespace gputext::device {
+#include "kernels/base/warp.cuh"
+
+namespace gputext::gpu {
 namespace {
 
 constexpr unsigned kWarps = kItemColumns;  // one a text
@@ -164,8 +166,8 @@ private:
             const int left = (grams - (chunk + 1) * kChunk + static_cast<int>(folded_.gram) - 1) /
                              static_cast<int>(folded_.gram);
             const bool excluded = taken > pair_.limit;
-            if (__all_sync(kEveryLane, !alive_ || excluded)) break;
-            if (!keep && __all_sync(kEveryLane, !alive_ || taken + max(left, 0) <= pair_.limit))
+            if (__all_sync(kAllLanes, !alive_ || excluded)) break;
+            if (!keep && __all_sync(kAllLanes, !alive_ || taken + max(left, 0) <= pair_.limit))
                 break;
         }
         taken_ = taken;
@@ -187,7 +189,7 @@ private:
 #pragma unroll
         for (int i = 0; i < 5; ++i) {
             const int half = 16 >> i;
-            const std::uint32_t other = __shfl_xor_sync(kEveryLane, x, half);
+            const std::uint32_t other = __shfl_xor_sync(kAllLanes, x, half);
             x = (lane_ & half) == 0 ? (x & masks[i]) | (other & masks[i]) << half
                                     : (x & ~masks[i]) | (other >> half & masks[i]);
         }
@@ -221,7 +223,7 @@ private:
             // A path to the end of a shorter document does not leave the strip.
             if (alive_ && pair_.rows < begin + kRows) finish_lane();
             if (chunks > worth()) finish_lane();
-            const bool works = wanted && __any_sync(kEveryLane, alive_);
+            const bool works = wanted && __any_sync(kAllLanes, alive_);
             if (!__syncthreads_or(works)) break;
             fill_tables(begin);
             if (works) chunks += run_strip(begin);
@@ -232,7 +234,7 @@ private:
     /// spent these are left to verification, so that strips at most double its costs.
     __device__ int worth() const {
         const long long limit = static_cast<int>(warp_max(alive_ ? pair_.limit : 0));
-        const int pairs = __popc(__ballot_sync(kEveryLane, alive_));
+        const int pairs = __popc(__ballot_sync(kAllLanes, alive_));
         const long long chunks = pairs * limit * limit / kLimitSquarePerChunk;
         return static_cast<int>(min(chunks, static_cast<long long>(kMostChunks)));
     }
@@ -312,7 +314,7 @@ private:
             const bool live = alive_ && values.lowest + max(remains, difference) <= pair_.limit;
             least = min(least, values.lowest);
             lives |= live;
-            if (__any_sync(kEveryLane, live)) {
+            if (__any_sync(kAllLanes, live)) {
                 if (first_live < 0) {
                     first_live = chunk;
                     next_top = below;
@@ -321,8 +323,7 @@ private:
             }
             below = values.end;
             if (chunk >= last_live_ &&
-                !__any_sync(kEveryLane,
-                            alive_ && column_lives(state, above, begin, chunk, remains)))
+                !__any_sync(kAllLanes, alive_ && column_lives(state, above, begin, chunk, remains)))
                 break;
         }
         previous_end_ = min(chunk, last_chunk_);
@@ -400,11 +401,9 @@ private:
 
     __device__ void list() {
         const bool mine = alive_ || near_;
-        const unsigned found = __ballot_sync(kEveryLane, mine);
+        const unsigned found = __ballot_sync(kAllLanes, mine);
         if (found == 0) return;
-        std::uint32_t at = 0;
-        if (lane_ == 0) at = atomicAdd(output_.count, __popc(found));
-        at = __shfl_sync(kEveryLane, at, 0) + __popc(found & ((1u << lane_) - 1));
+        const std::uint32_t at = take_places(output_.count, found, lane_);
         if (!mine) return;
         const std::uint32_t a = input_.documents[place_];
         const std::uint32_t b = input_.documents[text_];
@@ -456,11 +455,9 @@ __global__ void find_items(const std::uint32_t* words, std::uint32_t count, std:
         any = (a.x | a.y | a.z | a.w | b.x | b.y | b.z | b.w) != 0;
     }
     const unsigned lane = threadIdx.x % kWarp;
-    const unsigned found = __ballot_sync(kEveryLane, any);
+    const unsigned found = __ballot_sync(kAllLanes, any);
     if (found == 0) return;
-    std::uint32_t at = 0;
-    if (lane == 0) at = atomicAdd(item_count, __popc(found));
-    at = __shfl_sync(kEveryLane, at, 0) + __popc(found & ((1u << lane) - 1));
+    const std::uint32_t at = take_places(item_count, found, lane);
     if (any) items[at] = item;
 }
 
@@ -506,4 +503,4 @@ Status DistanceFilter::launch(const FilterInput& input, const FoldedView* folded
     return cuda_status(cudaGetLastError(), "comparing documents");
 }
 
-}  // namespace gputext::device
+}  // namespace gputext::gpu

@@ -29,7 +29,7 @@
 
 #include "cpp/documents/detail/index_pair.hpp"
 
-namespace gputext::device {
+namespace gputext::gpu {
 
 /// Tiles of pairs: 64 documents (rows, by place) beside 256 that are longer or later (columns).
 inline constexpr unsigned kTileRows = 64;
@@ -95,4 +95,4 @@ private:
 /// The least room for pairs.
 inline constexpr std::uint32_t kLeastFilterRoom = kItemPairs;
 
-}  // namespace gputext::device
+}  // namespace gputext::gpu

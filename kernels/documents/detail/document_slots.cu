@@ -27,7 +27,7 @@ DocumentGroups group_documents(std::span<const Extent> extents, std::vector<std:
 Status DocumentSlots::allocate(std::size_t slots, std::uint64_t bytes) {
     // Whole words of up to 32 bytes are read.
     slot_size_ = (bytes + 63) / 32 * 32;
-    if (Status status = event_.create(); !status.ok()) return status;
+    GPUTEXT_TRY(event_.create());
     return bytes_.allocate(slots * slot_size_, stream_);
 }
 

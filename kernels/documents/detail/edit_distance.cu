@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "kernels/base/device_buffer.hpp"
+#include "kernels/base/launch.hpp"
 #include "kernels/documents/detail/band_distances.cuh"
 #include "kernels/documents/detail/strip_distances.cuh"
 #include "kernels/documents/detail/wide_characters.cuh"
@@ -12,7 +13,7 @@
 namespace gputext {
 namespace {
 
-using namespace device;
+using namespace gpu;
 
 constexpr unsigned kBlock = 256;
 constexpr unsigned kAbreast = 4;                 // symbols that a lane compares at once
@@ -76,7 +77,7 @@ public:
         const std::uint32_t most = min(both, kTrimRound);
         std::uint32_t equal = 0;
         while (equal < most) {
-            const unsigned differs = __ballot_sync(kEveryLane, !same_here<kBack>(equal, both));
+            const unsigned differs = __ballot_sync(kAllLanes, !same_here<kBack>(equal, both));
             const unsigned lanes = differs == 0 ? kWarp : __ffs(differs) - 1;
             equal += lanes * kAbreast;
             if (differs == 0) continue;
@@ -171,15 +172,12 @@ public:
           stream_(stream) {}
 
     Status run(std::span<const DocumentPair> pairs, std::span<std::uint32_t> distances) {
-        if (Status status = find_wide_documents(documents_, execution_, stream_, wide_);
-            !status.ok())
-            return status;
+        GPUTEXT_TRY(find_wide_documents(documents_, execution_, stream_, wide_));
         any_wide_ = std::ranges::find(wide_, 1) != wide_.end();
         place_.assign(any_wide_ ? documents_.size() : 0, kAbove);
         while (!pairs.empty()) {
             const std::size_t count = next_batch(pairs);
-            if (Status status = run_batch(pairs.first(count), distances.first(count)); !status.ok())
-                return status;
+            GPUTEXT_TRY(run_batch(pairs.first(count), distances.first(count)));
             execution_.advance(count);
             pairs = pairs.subspan(count);
             distances = distances.subspan(count);
@@ -224,20 +222,20 @@ private:
 
     Status run_batch(std::span<const DocumentPair> pairs, std::span<std::uint32_t> distances) {
         for (const auto step : {&Verification::decode, &Verification::allocate})
-            if (Status status = (this->*step)(pairs); !status.ok()) return status;
-        if (Status status = trim(static_cast<std::uint32_t>(pairs.size())); !status.ok())
-            return status;
+            GPUTEXT_TRY((this->*step)(pairs));
+        GPUTEXT_TRY(trim(static_cast<std::uint32_t>(pairs.size())));
         for (const bool wide : {false, true}) {
             if (wide && !any_wide_) continue;
-            if (Status status = run_bands(wide); !status.ok()) return status;
-            if (Status status = run_strips(wide); !status.ok()) return status;
+            GPUTEXT_TRY(run_bands(wide));
+            GPUTEXT_TRY(run_strips(wide));
         }
-        return download(distances.data(), distances_.data(), distances.size());
+        return download(distances_.data(), distances.data(), distances.size(), stream_,
+                        "verifying pairs");
     }
 
     Status decode(std::span<const DocumentPair>) {
         if (to_decode_.empty()) return {};
-        if (Status status = decoded_.allocate(decoded_bytes_, stream_); !status.ok()) return status;
+        GPUTEXT_TRY(decoded_.allocate(decoded_bytes_, stream_));
         std::vector<DecodeTask> tasks;
         std::uint32_t* symbols = decoded_.data();
         std::uint64_t longest = 0;
@@ -247,8 +245,8 @@ private:
             symbols += extent.size;
             longest = std::max(longest, extent.size);
         }
-        if (Status status = decode_tasks_.upload(tasks, stream_); !status.ok()) return status;
-        if (Status status = places_.upload(place_, stream_); !status.ok()) return status;
+        GPUTEXT_TRY(decode_tasks_.upload(tasks, stream_));
+        GPUTEXT_TRY(places_.upload(place_, stream_));
         return decode_documents(documents_, decode_tasks_.data(),
                                 static_cast<std::uint32_t>(tasks.size()), longest, execution_,
                                 stream_);
@@ -256,16 +254,14 @@ private:
 
     Status allocate(std::span<const DocumentPair> pairs) {
         const std::size_t count = pairs.size();
-        if (Status status = pairs_.upload(pairs, stream_); !status.ok()) return status;
+        GPUTEXT_TRY(pairs_.upload(pairs, stream_));
         if (count > tasks_.size()) {
-            if (Status status = tasks_.allocate(count, stream_); !status.ok()) return status;
-            if (Status status = trims_.allocate(count, stream_); !status.ok()) return status;
-            if (Status status = distances_.allocate(count, stream_); !status.ok()) return status;
-            if (Status status = list_memory_.allocate(2 * kClasses * count, stream_); !status.ok())
-                return status;
+            GPUTEXT_TRY(tasks_.allocate(count, stream_));
+            GPUTEXT_TRY(trims_.allocate(count, stream_));
+            GPUTEXT_TRY(distances_.allocate(count, stream_));
+            GPUTEXT_TRY(list_memory_.allocate(2 * kClasses * count, stream_));
         }
-        if (counters_.size() == 0)
-            if (Status status = counters_.allocate(kCounters, stream_); !status.ok()) return status;
+        if (counters_.size() == 0) GPUTEXT_TRY(counters_.allocate(kCounters, stream_));
         const auto room = static_cast<std::uint32_t>(tasks_.size());
         for (unsigned i = 0; i < 2; ++i)
             lists_.lists[i] = {list_memory_.data() + std::size_t{i} * kClasses * room,
@@ -290,7 +286,7 @@ private:
             cudaMemsetAsync(unfinished, 0, sizeof *unfinished, stream_);
             trim_tasks<<<blocks, kBlock, 0, stream_>>>(tasks_.data(), trims_.data(), count, lists_,
                                                        distances_.data(), unfinished);
-            if (Status status = look(); !status.ok()) return status;
+            GPUTEXT_TRY(look());
         } while (seen_[kUnfinished] > 0);
         return {};
     }
@@ -301,12 +297,9 @@ private:
         const unsigned taken = counts + 2 * kClasses;
         for (unsigned which = 0; which < band_classes(wide); ++which) {
             while (seen_[taken + which] < seen_[counts + which]) {
-                if (Status status =
-                        launch_band_distances(which, wide, tasks_.data(), lists_.lists[wide],
-                                              distances_.data(), kLaunchTime, stream_);
-                    !status.ok())
-                    return status;
-                if (Status status = look(); !status.ok()) return status;
+                GPUTEXT_TRY(launch_band_distances(which, wide, tasks_.data(), lists_.lists[wide],
+                                                  distances_.data(), kLaunchTime, stream_));
+                GPUTEXT_TRY(look());
             }
         }
         return {};
@@ -317,32 +310,22 @@ private:
         if (count == 0) return {};
         const TaskLists& lists = lists_.lists[wide];
         DeviceBuffer<StripPair> gathered;
-        if (Status status = gathered.allocate(count, stream_); !status.ok()) return status;
+        GPUTEXT_TRY(gathered.allocate(count, stream_));
         gather_pairs<<<(count + kBlock - 1) / kBlock, kBlock, 0, stream_>>>(
             lists.tasks + std::size_t{kStripClass} * lists.room, count, tasks_.data(),
             gathered.data());
         std::vector<StripPair> pairs(count);
-        if (Status status = download(pairs.data(), gathered.data(), count); !status.ok())
-            return status;
+        GPUTEXT_TRY(download(gathered.data(), pairs.data(), count, stream_, "verifying pairs"));
         return strip_distances(pairs, wide, distances_.data(), memory_limit_ / 2, execution_,
                                stream_);
     }
 
     /// Waits for the stream and looks at the counters and the wish to stop.
     Status look() {
-        if (Status status = cuda_status(cudaGetLastError(), "verifying pairs"); !status.ok())
-            return status;
-        if (Status status = download(seen_.data(), counters_.data(), kCounters); !status.ok())
-            return status;
+        GPUTEXT_TRY(cuda_status(cudaGetLastError(), "verifying pairs"));
+        GPUTEXT_TRY(
+            download(counters_.data(), seen_.data(), kCounters, stream_, "verifying pairs"));
         return execution_.stop_requested() ? Status::cancelled() : Status();
-    }
-
-    template <class T>
-    Status download(T* to, const T* from, std::size_t count) {
-        const cudaError_t error =
-            cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream_);
-        if (error != cudaSuccess) return cuda_status(error, "verifying pairs");
-        return cuda_status(cudaStreamSynchronize(stream_), "verifying pairs");
     }
 
     // The lists' counts of narrow and wide pairs, how many of them are taken, and one more.

@@ -5,7 +5,10 @@
 
 #include "cpp/base/radix_sort.hpp"
 #include "cpp/documents/edit_distance.hpp"
+#include "kernels/base/binary_search.cuh"
 #include "kernels/base/device_buffer.hpp"
+#include "kernels/base/launch.hpp"
+#include "kernels/base/warp.cuh"
 #include "kernels/documents/detail/band_columns.cuh"
 #include "kernels/documents/detail/count_features.cuh"
 #include "kernels/documents/detail/distance_bounds.cuh"
@@ -15,7 +18,7 @@
 namespace gputext {
 namespace {
 
-using namespace device;
+using namespace gpu;
 
 constexpr unsigned kThreads = kColumnBlock / 2;  // two columns each
 static_assert(kColumnBlock == kTileColumns && kColumnBlock % kGroup == 0);
@@ -188,14 +191,8 @@ private:
         const std::uint32_t first = rows_.range.begin + first_row_;
         if (place >= columns_.range.end || place <= first) return 0;
         const std::uint32_t rows = min(min(kTileRows, rows_.range.end - first), place - first);
-        std::uint32_t begin = 0;
-        for (std::uint32_t end = rows; begin < end;) {
-            const std::uint32_t middle = (begin + end) / 2;
-            if (shared_.ends[middle] > place)
-                end = middle;
-            else
-                begin = middle + 1;
-        }
+        const std::uint32_t begin = partition_point(
+            0u, rows, [&](std::uint32_t row) { return shared_.ends[row] <= place; });
         const std::uint64_t below = rows == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << rows) - 1;
         return begin == 64 ? 0 : below >> begin << begin;
     }
@@ -243,15 +240,10 @@ __global__ void __launch_bounds__(kThreads)
                     std::uint64_t first_tile, TileWords tiles) {
     __shared__ ClassBlock::Shared shared;
     const std::uint64_t tile = first_tile + blockIdx.x;
-    std::uint32_t low = 0;
-    std::uint32_t high = numbers.row_blocks;
-    while (high - low > 1) {
-        const std::uint32_t middle = (low + high) / 2;
-        (numbers.begins[middle] <= tile ? low : high) = middle;
-    }
-    const auto column_block =
-        numbers.first_columns[low] + static_cast<std::uint32_t>(tile - numbers.begins[low]);
-    ClassBlock(shared, order, rows, columns, low * kTileRows, column_block * kColumnBlock)
+    const std::uint32_t row_block = part_with(numbers.begins, numbers.row_blocks, tile);
+    const auto column_block = numbers.first_columns[row_block] +
+                              static_cast<std::uint32_t>(tile - numbers.begins[row_block]);
+    ClassBlock(shared, order, rows, columns, row_block * kTileRows, column_block * kColumnBlock)
         .run(tiles);
 }
 
@@ -301,17 +293,17 @@ __global__ void __launch_bounds__(kRefineThreads)
     const unsigned lane = threadIdx.x % kWarp;
     std::uint32_t& word = tiles.words[std::size_t{i} * kWarp + lane];
     std::uint32_t own = word;
-    if (__ballot_sync(kEveryLane, own != 0) == 0) return;
+    if (__ballot_sync(kAllLanes, own != 0) == 0) return;
     const TilePlace tile = tiles.places[i / (kTileWords / kWarp)];
     const std::uint32_t in_tile = i % (kTileWords / kWarp) * kWarp;
     const std::uint32_t first_row = tile.first_row + in_tile / kTileColumns * kGroup;
     const std::uint32_t first_column = tile.first_column + in_tile % kTileColumns;
-    for (unsigned left = __ballot_sync(kEveryLane, own != 0); left != 0; left &= left - 1) {
+    for (unsigned left = __ballot_sync(kAllLanes, own != 0); left != 0; left &= left - 1) {
         const unsigned at = __ffs(static_cast<int>(left)) - 1;
         const std::uint32_t column = first_column + at;
         const std::uint64_t longer = order.lengths[column];
         std::uint32_t kept = 0;
-        for (std::uint32_t bits = __shfl_sync(kEveryLane, own, at); bits != 0; bits &= bits - 1) {
+        for (std::uint32_t bits = __shfl_sync(kAllLanes, own, at); bits != 0; bits &= bits - 1) {
             const std::uint32_t row = first_row + __ffs(static_cast<int>(bits)) - 1;
             const auto edits =
                 static_cast<std::uint64_t>(order.threshold *
@@ -345,7 +337,7 @@ public:
         for (const auto step :
              {&DeviceJoin::sort_by_length, &DeviceJoin::allocate, &DeviceJoin::plan_folding,
               &DeviceJoin::join_all, &DeviceJoin::hand_on})
-            if (Status status = (this->*step)(); !status.ok()) return status;
+            GPUTEXT_TRY((this->*step)());
         return {};
     }
 
@@ -396,22 +388,19 @@ private:
     }
 
     Status allocate() {
-        if (Status status = device_order_.upload(order_, stream_); !status.ok()) return status;
-        if (Status status = device_lengths_.upload(sorted_lengths_, stream_); !status.ok())
-            return status;
-        if (Status status = device_ends_.upload(ends_, stream_); !status.ok()) return status;
+        GPUTEXT_TRY(device_order_.upload(order_, stream_));
+        GPUTEXT_TRY(device_lengths_.upload(sorted_lengths_, stream_));
+        GPUTEXT_TRY(device_ends_.upload(ends_, stream_));
         const std::size_t spare =
             bytes_left(kLeastBytes + 2 * kColumnBlock * FeatureTile::kDocumentBytes);
         const std::size_t tiles = std::min(kMostTiles, kLeastTiles + spare / 8 / kTileBytes);
         room_ = static_cast<std::uint32_t>(
             std::min(kMostRoom, kLeastRoom + spare / 8 / sizeof(IndexPair)));
-        if (Status status = tile_places_.allocate(tiles, stream_); !status.ok()) return status;
-        if (Status status = words_.allocate(tiles * kTileWords, stream_); !status.ok())
-            return status;
-        if (Status status = items_.allocate(tiles * kTileItems, stream_); !status.ok())
-            return status;
-        if (Status status = pairs_.allocate(room_, stream_); !status.ok()) return status;
-        if (Status status = counts_.allocate(kCounts, stream_); !status.ok()) return status;
+        GPUTEXT_TRY(tile_places_.allocate(tiles, stream_));
+        GPUTEXT_TRY(words_.allocate(tiles * kTileWords, stream_));
+        GPUTEXT_TRY(items_.allocate(tiles * kTileItems, stream_));
+        GPUTEXT_TRY(pairs_.allocate(room_, stream_));
+        GPUTEXT_TRY(counts_.allocate(kCounts, stream_));
         return find_wide_documents(documents_, execution_, stream_, wide_);
     }
 
@@ -438,10 +427,8 @@ private:
         folded_already_ = true;
         // A text has at most one missing gram in so many letters as a gram has.
         const unsigned gram = 8 * threshold_ < 1 ? 4 : 3;
-        if (Status status = folded_.build(documents_, order_, sorted_lengths_, wide_, gram,
-                                          memory_limit_ / 8, execution_, stream_);
-            !status.ok())
-            return status;
+        GPUTEXT_TRY(folded_.build(documents_, order_, sorted_lengths_, wide_, gram,
+                                  memory_limit_ / 8, execution_, stream_));
         return filter_.plan(sorted_lengths_.back(), scratch_, room_, stream_);
     }
 
@@ -450,14 +437,13 @@ private:
         const std::size_t tile = documents_a_tile();
         for (std::size_t begin = 0; begin < all; begin += tile) {
             const Range rows = range(begin, begin + tile, all);
-            if (Status status = compute(rows, row_features_); !status.ok()) return status;
-            if (Status status = join(rows, row_features_, rows); !status.ok()) return status;
+            GPUTEXT_TRY(compute(rows, row_features_));
+            GPUTEXT_TRY(join(rows, row_features_, rows));
             const std::uint32_t last = ends_[rows.end - 1];
             for (std::size_t from = rows.end; from < last; from += tile) {
                 const Range columns = range(from, from + tile, last);
-                if (Status status = compute(columns, column_features_); !status.ok()) return status;
-                if (Status status = join(rows, column_features_, columns); !status.ok())
-                    return status;
+                GPUTEXT_TRY(compute(columns, column_features_));
+                GPUTEXT_TRY(join(rows, column_features_, columns));
             }
         }
         return {};
@@ -483,9 +469,8 @@ private:
 
     Status join(Range rows, const FeatureTile& column_features, Range columns) {
         number_tiles(rows, columns);
-        if (Status status = device_begins_.upload(begins_, stream_); !status.ok()) return status;
-        if (Status status = device_first_columns_.upload(first_columns_, stream_); !status.ok())
-            return status;
+        GPUTEXT_TRY(device_begins_.upload(begins_, stream_));
+        GPUTEXT_TRY(device_first_columns_.upload(first_columns_, stream_));
         const Side row_side = side(row_features_, rows);
         const Side column_side = side(column_features, columns);
         const std::uint64_t all = begins_.back();
@@ -493,10 +478,9 @@ private:
         for (std::uint64_t tile = 0; tile < all;) {
             const auto tiles =
                 static_cast<unsigned>(std::min<std::uint64_t>(tile_places_.size(), all - tile));
-            if (Status status = look_at_tiles(row_side, column_side, tile, tiles); !status.ok())
-                return status;
+            GPUTEXT_TRY(look_at_tiles(row_side, column_side, tile, tiles));
             tile += tiles;
-            if (Status status = filter(tile, all); !status.ok()) return status;
+            GPUTEXT_TRY(filter(tile, all));
             execution_.advance(tiles);
         }
         return {};
@@ -524,28 +508,27 @@ private:
     /// Leaves the numbers of the words in question in items_.
     Status look_at_tiles(const Side& rows, const Side& columns, std::uint64_t tile,
                          unsigned tiles) {
-        const cudaError_t error =
-            cudaMemsetAsync(counts_.data(), 0, kCounts * sizeof(std::uint32_t), stream_);
-        if (error != cudaSuccess) return cuda_status(error, kComparing);
+        GPUTEXT_TRY(cuda_status(
+            cudaMemsetAsync(counts_.data(), 0, kCounts * sizeof(std::uint32_t), stream_),
+            kComparing));
         const TileNumbers numbers{device_begins_.data(), device_first_columns_.data(),
                                   static_cast<std::uint32_t>(first_columns_.size())};
         const TileWords words{tile_places_.data(), words_.data(), counts_.data() + kPairs,
                               counts_.data() + kAny};
         compare_classes<<<tiles, kThreads, 0, stream_>>>(order(), rows, columns, numbers, tile,
                                                          words);
-        if (Status status = look(); !status.ok()) return status;
+        GPUTEXT_TRY(look());
         lists_all_ = !may_fold_;
         if (compares_features()) {
             const std::uint32_t count = tiles * (kTileWords / kWarp);
             constexpr unsigned warps = kRefineThreads / kWarp;
             refine_words<<<(count + warps - 1) / warps, kRefineThreads, 0, stream_>>>(
                 order(), rows, columns, words, count, counts_.data() + kRefined);
-            if (Status status = look(); !status.ok()) return status;
+            GPUTEXT_TRY(look());
             lists_all_ = lists_all_ || seen_[kRefined] < kFewRefined * order_.size();
         }
         if (seen_[kAny] == 0) return {};
-        if (!lists_all_ && !folded_already_)
-            if (Status status = fold(); !status.ok()) return status;
+        if (!lists_all_ && !folded_already_) GPUTEXT_TRY(fold());
         return launch_item_search(words_.data(), tiles, items_.data(), counts_.data() + kItems,
                                   stream_);
     }
@@ -570,12 +553,10 @@ private:
         const FoldedView folded = folded_.view();
         do {
             cudaMemsetAsync(output.count, 0, sizeof *output.count, stream_);
-            if (Status status = filter_.launch(input, lists_all_ ? nullptr : &folded, output,
-                                               kLaunchTime, stream_);
-                !status.ok())
-                return status;
-            if (Status status = look(); !status.ok()) return status;
-            if (Status status = fetch_pairs(tile, all); !status.ok()) return status;
+            GPUTEXT_TRY(filter_.launch(input, lists_all_ ? nullptr : &folded, output, kLaunchTime,
+                                       stream_));
+            GPUTEXT_TRY(look());
+            GPUTEXT_TRY(fetch_pairs(tile, all));
         } while (seen_[kTaken] < seen_[kItems]);
         return {};
     }
@@ -583,11 +564,10 @@ private:
     Status fetch_pairs(std::uint64_t tile, std::uint64_t all) {
         const std::size_t before = found_.size();
         found_.resize(before + seen_[kFound]);
-        if (Status status = download(found_.data() + before, pairs_.data(), seen_[kFound]);
-            !status.ok())
-            return status;
+        GPUTEXT_TRY(
+            download(pairs_.data(), found_.data() + before, seen_[kFound], stream_, kComparing));
         if (found_.size() < kBatch) return {};
-        if (Status status = hand_on(); !status.ok()) return status;
+        GPUTEXT_TRY(hand_on());
         execution_.begin_phase(kComparing, all);
         execution_.advance(tile);
         return {};
@@ -610,19 +590,9 @@ private:
 
     /// Waits for the stream and looks at the counters and the wish to stop.
     Status look() {
-        if (Status status = cuda_status(cudaGetLastError(), kComparing); !status.ok())
-            return status;
-        if (Status status = download(seen_.data(), counts_.data(), kCounts); !status.ok())
-            return status;
+        GPUTEXT_TRY(cuda_status(cudaGetLastError(), kComparing));
+        GPUTEXT_TRY(download(counts_.data(), seen_.data(), kCounts, stream_, kComparing));
         return execution_.stop_requested() ? Status::cancelled() : Status();
-    }
-
-    template <class T>
-    Status download(T* to, const T* from, std::size_t count) {
-        const cudaError_t error =
-            cudaMemcpyAsync(to, from, count * sizeof(T), cudaMemcpyDeviceToHost, stream_);
-        if (error != cudaSuccess) return cuda_status(error, kComparing);
-        return cuda_status(cudaStreamSynchronize(stream_), kComparing);
     }
 
     static constexpr const char* kComparing = "comparing documents";

@@ -7,7 +7,7 @@
 #include "kernels/documents/detail/count_features.cuh"
 #include "kernels/documents/detail/wide_characters.cuh"
 
-namespace gputext::device {
+namespace gputext::gpu {
 namespace {
 
 constexpr unsigned kBlock = 256;
@@ -131,21 +131,19 @@ Status DeviceFoldedDocuments::build(const DeviceDocuments& documents,
     order = order.first(lengths.size());
     plan(lengths);
     if (order.empty()) return {};
-    if (Status status = letters_.allocate(begins_.back() + kLetterPadding, stream); !status.ok())
-        return status;
-    if (Status status = sets_.allocate(set_begins_.back(), stream); !status.ok()) return status;
-    if (Status status = device_begins_.upload(begins_, stream); !status.ok()) return status;
-    if (Status status = device_set_begins_.upload(set_begins_, stream); !status.ok()) return status;
-    if (Status status = device_set_bits_.upload(set_bits_, stream); !status.ok()) return status;
-    if (Status status = device_lengths_.upload(lengths, stream); !status.ok()) return status;
+    GPUTEXT_TRY(letters_.allocate(begins_.back() + kLetterPadding, stream));
+    GPUTEXT_TRY(sets_.allocate(set_begins_.back(), stream));
+    GPUTEXT_TRY(device_begins_.upload(begins_, stream));
+    GPUTEXT_TRY(device_set_begins_.upload(set_begins_, stream));
+    GPUTEXT_TRY(device_set_bits_.upload(set_bits_, stream));
+    GPUTEXT_TRY(device_lengths_.upload(lengths, stream));
     cudaError_t error = cudaMemsetAsync(letters_.data(), 0, letters_.size(), stream);
     if (error == cudaSuccess)
         error = cudaMemsetAsync(sets_.data(), 0, sets_.size() * sizeof(std::uint32_t), stream);
     if (error != cudaSuccess) return cuda_status(error, "folding documents");
-    if (Status status = copy_narrow(documents, order, wide); !status.ok()) return status;
-    if (Status status = fold_wide(documents, order, wide, decode_limit, execution); !status.ok())
-        return status;
-    if (Status status = fill_sets(); !status.ok()) return status;
+    GPUTEXT_TRY(copy_narrow(documents, order, wide));
+    GPUTEXT_TRY(fold_wide(documents, order, wide, decode_limit, execution));
+    GPUTEXT_TRY(fill_sets());
     return execution.stop_requested() ? Status::cancelled() : Status();
 }
 
@@ -162,7 +160,7 @@ Status DeviceFoldedDocuments::copy_narrow(const DeviceDocuments& documents,
     }
     if (tasks.empty()) return {};
     DeviceBuffer<NarrowTask> resident;
-    if (Status status = resident.upload(tasks, stream_); !status.ok()) return status;
+    GPUTEXT_TRY(resident.upload(tasks, stream_));
     copy_letters<<<blocks_for(tasks.size()), kBlock, 0, stream_>>>(
         documents.bytes, resident.data(), static_cast<std::uint32_t>(tasks.size()),
         letters_.data());
@@ -180,8 +178,7 @@ Status DeviceFoldedDocuments::fold_wide(const DeviceDocuments& documents,
         const std::size_t own = documents.host_extents[order[place]].size * sizeof(std::uint32_t) +
                                 sizeof(DecodeTask) + sizeof(WideTask);
         if (bytes + own > decode_limit && !places.empty()) {
-            if (Status status = fold_some(documents, order, places, execution); !status.ok())
-                return status;
+            GPUTEXT_TRY(fold_some(documents, order, places, execution));
             places.clear();
             bytes = 0;
         }
@@ -201,7 +198,7 @@ Status DeviceFoldedDocuments::fold_some(const DeviceDocuments& documents,
         longest = std::max(longest, documents.host_extents[order[place]].size);
     }
     DeviceBuffer<std::uint32_t> symbols;
-    if (Status status = symbols.allocate(bytes, stream_); !status.ok()) return status;
+    GPUTEXT_TRY(symbols.allocate(bytes, stream_));
     std::vector<DecodeTask> decode;
     std::vector<WideTask> tasks;
     std::uint32_t* next = symbols.data();
@@ -214,13 +211,11 @@ Status DeviceFoldedDocuments::fold_some(const DeviceDocuments& documents,
     }
     DeviceBuffer<DecodeTask> device_decode;
     DeviceBuffer<WideTask> device_tasks;
-    if (Status status = device_decode.upload(decode, stream_); !status.ok()) return status;
-    if (Status status = device_tasks.upload(tasks, stream_); !status.ok()) return status;
-    if (Status status = decode_documents(documents, device_decode.data(),
-                                         static_cast<std::uint32_t>(decode.size()), longest,
-                                         execution, stream_);
-        !status.ok())
-        return status;
+    GPUTEXT_TRY(device_decode.upload(decode, stream_));
+    GPUTEXT_TRY(device_tasks.upload(tasks, stream_));
+    GPUTEXT_TRY(decode_documents(documents, device_decode.data(),
+                                 static_cast<std::uint32_t>(decode.size()), longest, execution,
+                                 stream_));
     fold_letters<<<blocks_for(tasks.size()), kBlock, 0, stream_>>>(
         device_decode.data(), device_tasks.data(), static_cast<std::uint32_t>(tasks.size()),
         letters_.data());
@@ -230,8 +225,7 @@ Status DeviceFoldedDocuments::fold_some(const DeviceDocuments& documents,
 Status DeviceFoldedDocuments::fill_sets() {
     fill_gram_sets<<<blocks_for(begins_.size() - 1), kBlock, 0, stream_>>>(
         view(), device_lengths_.data(), sets_.data());
-    if (Status status = cuda_status(cudaGetLastError(), "folding documents"); !status.ok())
-        return status;
+    GPUTEXT_TRY(cuda_status(cudaGetLastError(), "folding documents"));
     return cuda_status(cudaStreamSynchronize(stream_), "folding documents");
 }
 
@@ -245,4 +239,4 @@ FoldedView DeviceFoldedDocuments::view() const {
             gram_};
 }
 
-}  // namespace gputext::device
+}  // namespace gputext::gpu

@@ -16,7 +16,7 @@
 #include "kernels/base/device_buffer.hpp"
 #include "kernels/documents/detail/device_documents.hpp"
 
-namespace gputext::device {
+namespace gputext::gpu {
 
 /// Longer documents are not folded, since one warp reads a document.
 inline constexpr std::uint32_t kMostLetters = 1u << 16;
@@ -77,4 +77,4 @@ private:
     DeviceBuffer<std::uint64_t> device_begins_, device_set_begins_;
 };
 
-}  // namespace gputext::device
+}  // namespace gputext::gpu

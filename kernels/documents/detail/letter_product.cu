@@ -1,6 +1,8 @@
 #include <climits>
 
+#include "kernels/base/binary_search.cuh"
 #include "kernels/base/launch.hpp"
+#include "kernels/base/warp.cuh"
 #include "kernels/documents/detail/letter_product.hpp"
 
 namespace gputext::gpu {
@@ -17,16 +19,8 @@ constexpr unsigned kStageColumns = kStageBytes / (32 * Steps);
 
 /// The tile that has the task: the last one that begins at or before it.
 __device__ FilterTile tile_of_task(const FilterJob& job, std::uint32_t task) {
-    std::uint32_t low = 0;
-    std::uint32_t high = job.tile_count;
-    while (high - low > 1) {
-        const std::uint32_t middle = (low + high) / 2;
-        if (job.tiles[middle].first_task <= task)
-            low = middle;
-        else
-            high = middle;
-    }
-    return job.tiles[low];
+    const auto begun = [&](std::uint32_t tile) { return job.tiles[tile].first_task <= task; };
+    return job.tiles[partition_point(1u, job.tile_count, begun) - 1];
 }
 
 /// Minus the least number of counted letters that a column must share with any row of the tile:
@@ -82,9 +76,7 @@ __device__ void append(const FilterJob& job, bool is, std::uint32_t row, std::ui
     const unsigned lanes = __ballot_sync(~0u, is);
     if (lanes == 0) return;
     const unsigned lane = threadIdx.x % 32;
-    unsigned long long at = 0;
-    if (lane == 0) at = atomicAdd(job.found, static_cast<unsigned long long>(__popc(lanes)));
-    at = __shfl_sync(~0u, at, 0) + __popc(lanes & ((1u << lane) - 1));
+    const unsigned long long at = take_places(job.found, lanes, lane);
     if (is && at < job.capacity) job.candidates[at] = {row, column};
 }
 

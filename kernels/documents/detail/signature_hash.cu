@@ -2,8 +2,10 @@
 #include <new>
 #include <string>
 
+#include "kernels/base/binary_search.cuh"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
+#include "kernels/base/warp.cuh"
 #include "kernels/documents/detail/piece_hash.cuh"
 #include "kernels/documents/detail/signature_hash.hpp"
 
@@ -60,16 +62,7 @@ __device__ std::uint32_t ones_of_level(unsigned level) {
 }
 
 __device__ std::uint32_t document_of_tile(const Batch& batch, std::uint32_t tile) {
-    std::uint32_t low = 0;
-    std::uint32_t high = batch.documents;
-    while (high - low > 1) {
-        const std::uint32_t middle = (low + high) / 2;
-        if (batch.first_tiles[middle] <= tile)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return part_with(batch.first_tiles, batch.documents, tile);
 }
 
 /// The bytes of a 32-bit word at `position` of the document that lie inside it.
@@ -261,11 +254,7 @@ __device__ std::uint32_t reserve_slots(const Batch& batch, std::uint32_t documen
                                        std::uint32_t ends) {
     const unsigned lane = threadIdx.x % 32;
     const unsigned own = __popc(ends);
-    unsigned up_to = own;
-    for (unsigned distance = 1; distance < 32; distance *= 2) {
-        const unsigned before = __shfl_up_sync(~0u, up_to, distance);
-        if (lane >= distance) up_to += before;
-    }
+    const unsigned up_to = sum_up_to_lane(own);
     std::uint32_t base = 0;
     if (lane == 31) base = atomicAdd(&batch.counts[document], up_to);
     return __shfl_sync(~0u, base, 31) + up_to - own;

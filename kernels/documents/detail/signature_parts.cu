@@ -240,10 +240,7 @@ Status SortedParts::build(const PackedParts& parts, std::size_t depth, cudaStrea
 
 Status SortedParts::find_runs(const std::uint32_t* histogram, cudaStream_t stream) {
     std::vector<std::uint32_t> counts(kKeys);
-    GPUTEXT_TRY(cuda_status(
-        cudaMemcpyAsync(counts.data(), histogram, kKeys * 4, cudaMemcpyDeviceToHost, stream),
-        "copying from the device"));
-    GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "listing parts"));
+    GPUTEXT_TRY(download(histogram, counts.data(), kKeys, stream, "listing parts"));
     std::uint32_t begin = 0;
     for (unsigned key = 0; key < kKeys; ++key) {
         if (counts[key] == 0) continue;

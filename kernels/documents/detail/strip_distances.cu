@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "kernels/base/device_buffer.hpp"
+#include "kernels/base/launch.hpp"
 
-namespace gputext::device {
+namespace gputext::gpu {
 namespace {
 
 /// What a strip of rows hands on.
@@ -136,7 +137,7 @@ private:
         const int last_row = row_begin_ + static_cast<int>(kTile);
         const bool bottom = lane_ == kWarp - 1 && strip_number_ + 1 < attempt_.strip_count;
         for (int time = 0; time < columns_ + static_cast<int>(kWarp) - 1; ++time) {
-            RowStep in = __shfl_up_sync(kEveryLane, step, 1);
+            RowStep in = __shfl_up_sync(kAllLanes, step, 1);
             const int column = time - lane;
             if (column < 0 || column >= columns_) continue;
             if (lane_ == 0) {
@@ -152,7 +153,7 @@ private:
                 least_ = min(least_, value_ + edits_to_end(last_row, begin_ + column + 1));
             }
         }
-        value_ = __shfl_sync(kEveryLane, value_, kWarp - 1);
+        value_ = __shfl_sync(kAllLanes, value_, kWarp - 1);
     }
 
     __device__ std::uint32_t edits_to_end(int row, int column) const {
@@ -174,7 +175,7 @@ private:
     __device__ void report() {
         int below = state_.rise_from(0);  // of this lane and those below it
         for (unsigned distance = 1; distance < kWarp; distance *= 2) {
-            const int theirs = __shfl_down_sync(kEveryLane, below, distance);
+            const int theirs = __shfl_down_sync(kAllLanes, below, distance);
             if (lane_ + distance < kWarp) below += theirs;
         }
         const int value = value_ - below + state_.rise_from(0);  // of the lane's last row
@@ -253,7 +254,7 @@ public:
         std::vector<Attempt> attempts;
         for (const StripPair& pair : pairs) attempts.push_back(first_attempt(pair));
         while (!attempts.empty()) {
-            if (Status status = run_attempts(attempts); !status.ok()) return status;
+            GPUTEXT_TRY(run_attempts(attempts));
             std::vector<Attempt> again;
             for (const Attempt& attempt : attempts) {
                 const bool known = attempt.distance <= attempt.limit;
@@ -262,7 +263,7 @@ public:
                     continue;
                 }
                 const std::uint32_t distance = known ? attempt.distance : kAbove;
-                if (Status status = store(attempt.task, distance); !status.ok()) return status;
+                GPUTEXT_TRY(store(attempt.task, distance));
             }
             attempts = std::move(again);
         }
@@ -311,19 +312,18 @@ private:
             waves = std::max(waves, attempt.strip_count + attempt.tile_count - 1);
         }
         DeviceBuffer<Strip> memory;
-        if (Status status = memory.allocate(strips, stream_); !status.ok()) return status;
+        GPUTEXT_TRY(memory.allocate(strips, stream_));
         Strip* next = memory.data();
         for (Attempt& attempt : attempts) {
             attempt.strips = next;
             next += attempt.strip_count;
         }
         DeviceBuffer<Attempt> resident;
-        if (Status status = resident.upload(attempts, stream_); !status.ok()) return status;
+        GPUTEXT_TRY(resident.upload(attempts, stream_));
         for (int wave = 0; wave < waves; ++wave) {
-            if (Status status = run_wave(attempts, resident.data(), wave); !status.ok())
-                return status;
+            GPUTEXT_TRY(run_wave(attempts, resident.data(), wave));
             if (wave % kWavesBetweenLooks != kWavesBetweenLooks - 1 && wave + 1 < waves) continue;
-            if (Status status = fetch(attempts, resident.data()); !status.ok()) return status;
+            GPUTEXT_TRY(fetch(attempts, resident.data()));
             if (execution_.stop_requested()) return Status::cancelled();
             if (std::ranges::none_of(attempts,
                                      [](const Attempt& a) { return a.state == kRunning; }))
@@ -344,20 +344,17 @@ private:
         const dim3 grid(static_cast<unsigned>(widest), count);
         const auto kernel = wide_ ? tiles_of_wave<8> : tiles_of_wave<2>;
         const int bytes = wide_ ? sizeof(TileWarp<8>::Shared) : sizeof(TileWarp<2>::Shared);
-        const cudaError_t error =
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
-        if (error != cudaSuccess) return cuda_status(error, "planning the verification");
+        GPUTEXT_TRY(cuda_status(
+            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+            "planning the verification"));
         kernel<<<grid, kWarp, bytes, stream_>>>(resident, wave);
         end_hopeless<<<(count + 127) / 128, 128, 0, stream_>>>(resident, count);
         return cuda_status(cudaGetLastError(), "verifying long pairs");
     }
 
     Status fetch(std::vector<Attempt>& attempts, const Attempt* resident) {
-        const cudaError_t error =
-            cudaMemcpyAsync(attempts.data(), resident, attempts.size() * sizeof(Attempt),
-                            cudaMemcpyDeviceToHost, stream_);
-        if (error != cudaSuccess) return cuda_status(error, "verifying long pairs");
-        return cuda_status(cudaStreamSynchronize(stream_), "verifying long pairs");
+        return download(resident, attempts.data(), attempts.size(), stream_,
+                        "verifying long pairs");
     }
 
     std::uint32_t* distances_;
@@ -383,10 +380,10 @@ Status strip_distances(std::span<const StripPair> pairs, bool wide, std::uint32_
             if (count > 0 && bytes > memory_limit) break;
             ++count;
         }
-        if (Status status = batches.run(pairs.first(count)); !status.ok()) return status;
+        GPUTEXT_TRY(batches.run(pairs.first(count)));
         pairs = pairs.subspan(count);
     }
     return cuda_status(cudaStreamSynchronize(stream), "verifying long pairs");
 }
 
-}  // namespace gputext::device
+}  // namespace gputext::gpu

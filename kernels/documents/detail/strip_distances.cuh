@@ -15,7 +15,7 @@
 #include "cpp/base/execution.hpp"
 #include "kernels/documents/detail/band_distances.cuh"
 
-namespace gputext::device {
+namespace gputext::gpu {
 
 inline constexpr std::uint32_t kTile = 64 * kWarp;
 
@@ -33,4 +33,4 @@ struct StripPair {
 Status strip_distances(std::span<const StripPair> pairs, bool wide, std::uint32_t* distances,
                        std::size_t memory_limit, const Execution& execution, cudaStream_t stream);
 
-}  // namespace gputext::device
+}  // namespace gputext::gpu

@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include "kernels/base/device_buffer.hpp"
+#include "kernels/base/launch.hpp"
 #include "kernels/documents/detail/band_columns.cuh"
 
-namespace gputext::device {
+namespace gputext::gpu {
 namespace {
 
 constexpr unsigned kBlock = 256;
@@ -72,7 +73,7 @@ __global__ void decode(const std::uint8_t* bytes, DecodeTask* tasks, std::uint32
                 my_begin = begin;
                 my_before = before;
             }
-            const std::uint32_t theirs = __shfl_sync(kEveryLane, part, i);
+            const std::uint32_t theirs = __shfl_sync(kAllLanes, part, i);
             before += theirs >> (8 + 5 * begin) & 31;
             begin = theirs >> 2 * begin & 3;
         }
@@ -103,9 +104,7 @@ Lengths lengths_of(const CharacterLengths& characters) {
 
 /// Between launches that may each take milliseconds.
 Status look_for_stop(const Execution& execution, cudaStream_t stream) {
-    if (Status status = cuda_status(cudaStreamSynchronize(stream), "reading documents");
-        !status.ok())
-        return status;
+    GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "reading documents"));
     return execution.stop_requested() ? Status::cancelled() : Status();
 }
 
@@ -116,20 +115,18 @@ Status find_wide_documents(const DeviceDocuments& documents, const Execution& ex
     wide.assign(documents.size(), 0);
     if (documents.characters.all_single() || wide.empty()) return {};
     DeviceBuffer<std::uint8_t> found;
-    if (Status status = found.allocate(wide.size(), stream); !status.ok()) return status;
-    cudaError_t error = cudaMemsetAsync(found.data(), 0, wide.size(), stream);
-    if (error != cudaSuccess) return cuda_status(error, "reading documents");
+    GPUTEXT_TRY(found.allocate(wide.size(), stream));
+    GPUTEXT_TRY(
+        cuda_status(cudaMemsetAsync(found.data(), 0, wide.size(), stream), "reading documents"));
     std::uint64_t longest = 0;
     for (const Extent& extent : documents.host_extents) longest = std::max(longest, extent.size);
     for (std::uint64_t begin = 0; begin < longest; begin += kRound) {
         find_wide<<<blocks_for(wide.size()), kBlock, 0, stream>>>(
             documents.bytes, documents.extents, static_cast<std::uint32_t>(wide.size()), begin,
             found.data());
-        if (Status status = look_for_stop(execution, stream); !status.ok()) return status;
+        GPUTEXT_TRY(look_for_stop(execution, stream));
     }
-    error = cudaMemcpyAsync(wide.data(), found.data(), wide.size(), cudaMemcpyDeviceToHost, stream);
-    if (error != cudaSuccess) return cuda_status(error, "reading documents");
-    return cuda_status(cudaStreamSynchronize(stream), "reading documents");
+    return download(found.data(), wide.data(), wide.size(), stream, "reading documents");
 }
 
 Status decode_documents(const DeviceDocuments& documents, DecodeTask* tasks, std::uint32_t count,
@@ -137,9 +134,9 @@ Status decode_documents(const DeviceDocuments& documents, DecodeTask* tasks, std
     const Lengths lengths = lengths_of(documents.characters);
     for (std::uint64_t begin = 0; begin < longest; begin += kRound) {
         decode<<<blocks_for(count), kBlock, 0, stream>>>(documents.bytes, tasks, count, lengths);
-        if (Status status = look_for_stop(execution, stream); !status.ok()) return status;
+        GPUTEXT_TRY(look_for_stop(execution, stream));
     }
     return {};
 }
 
-}  // namespace gputext::device
+}  // namespace gputext::gpu

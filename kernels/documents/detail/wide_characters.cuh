@@ -10,7 +10,7 @@
 #include "kernels/base/cuda_status.hpp"
 #include "kernels/documents/detail/device_documents.hpp"
 
-namespace gputext::device {
+namespace gputext::gpu {
 
 /// For each document, 1 when a byte of it may be part of a longer character (cpp's is_narrow).
 /// O(bytes). Waits for the stream. Errors: cancelled, out_of_memory, device_error.
@@ -31,4 +31,4 @@ struct DecodeTask {
 Status decode_documents(const DeviceDocuments& documents, DecodeTask* tasks, std::uint32_t count,
                         std::uint64_t longest, const Execution& execution, cudaStream_t stream);
 
-}  // namespace gputext::device
+}  // namespace gputext::gpu

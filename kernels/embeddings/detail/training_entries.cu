@@ -10,7 +10,6 @@
 #include "cpp/embeddings/detail/training_entries.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
-#include "kernels/embeddings/detail/training_random.cuh"
 
 namespace gputext::gpu {
 namespace {

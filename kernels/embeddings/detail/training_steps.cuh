@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "cpp/embeddings/detail/logistic.hpp"
 #include "kernels/base/launch.hpp"
+#include "kernels/base/warp.cuh"
 #include "kernels/embeddings/detail/lane_rows.cuh"
-#include "kernels/embeddings/detail/logistic.cuh"
 #include "kernels/embeddings/detail/training_steps.hpp"
 #include "kernels/embeddings/detail/training_windows.cuh"
 
@@ -178,9 +179,7 @@ private:
     /// Puts the rows of lanes that met them on the list.
     __device__ void list(bool met, std::uint32_t row) const {
         const unsigned all = __ballot_sync(~0u, met);
-        unsigned at = 0;
-        if (state_.lane == 0) at = atomicAdd(&state_.block.listed, __popc(all));
-        at = __shfl_sync(~0u, at, 0) + __popc(all & ((1u << state_.lane) - 1));
+        const unsigned at = take_places(&state_.block.listed, all, state_.lane);
         if (!met) return;
         if (at < kListed)
             state_.block.list[at] = row;
@@ -544,8 +543,7 @@ __global__ __launch_bounds__((StepShape<Model, Elements>::kWarps * 32),
         if (threadIdx.x == 0) block.begin(job, step + 1);
         wait(job, ++barriers);
     }
-    for (unsigned mask = 16; mask > 0; mask /= 2)
-        state.loss += __shfl_xor_sync(~0u, state.loss, mask);
+    state.loss = warp_sum(state.loss);
     if (state.lane != 0) return;
     atomicAdd(&job.totals->windows, state.windows);
     atomicAdd(&job.totals->steps, state.pairs);

@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "kernels/embeddings/detail/training_random.cuh"
+#include "cpp/base/counter_random.hpp"
 #include "kernels/embeddings/detail/training_steps.hpp"
 
 namespace gputext::gpu {

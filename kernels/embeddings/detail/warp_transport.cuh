@@ -10,21 +10,9 @@
 
 #include <cstdint>
 
-#include "kernels/base/lane_sums.cuh"
+#include "kernels/base/warp.cuh"
 
 namespace gputext::gpu {
-
-/// The least of all lanes' numbers, for every lane.
-__device__ inline std::uint32_t warp_min(std::uint32_t value) {
-#if __CUDA_ARCH__ >= 800
-    return __reduce_min_sync(kAllLanes, value);
-#else
-#pragma unroll
-    for (unsigned other = kWarp / 2; other > 0; other /= 2)
-        value = min(value, __shfl_xor_sync(kAllLanes, value, other));
-    return value;
-#endif
-}
 
 template <int C>
 class WarpTransport {
@@ -70,10 +58,7 @@ public:
         for (int c = 0; c < C; ++c)
             total += static_cast<std::int64_t>(supplies[c]) * u_[c] +
                      static_cast<std::int64_t>(demands[c]) * v_[c];
-#pragma unroll
-        for (unsigned other = kWarp / 2; other > 0; other /= 2)
-            total += __shfl_xor_sync(kAllLanes, total, other);
-        return static_cast<std::uint64_t>(total);
+        return static_cast<std::uint64_t>(warp_sum(total));
     }
 
     /// The larger one of the sums of mass times the least cost, of rows and of columns.
@@ -93,10 +78,7 @@ public:
             least = warp_min(least);
             forth += static_cast<std::uint64_t>(of_lane(supplies, row)) * least;
         }
-#pragma unroll
-        for (unsigned other = kWarp / 2; other > 0; other /= 2)
-            back += __shfl_xor_sync(kAllLanes, back, other);
-        return max(forth, back);
+        return max(forth, warp_sum(back));
     }
 
 private:

@@ -1,7 +1,9 @@
 #include "kernels/knn/detail/fp16_filter.hpp"
 
 #include "kernels/base/early_launch.cuh"
+#include "kernels/base/warp.cuh"
 #include "kernels/knn/detail/fp16_product.cuh"
+#include "kernels/knn/kth_score.cuh"
 
 namespace gputext::gpu {
 namespace {
@@ -54,24 +56,6 @@ __global__ void gates_of_limits(GateJob job) {
     if (job.widths != nullptr) job.widths[row] = width_of_scores(job, row, gate);
 }
 
-__device__ unsigned ordered_float(float value) {
-    const unsigned bits = __float_as_uint(value);
-    return bits >> 31 ? ~bits : bits | 0x80000000u;
-}
-__device__ float float_of_ordered(unsigned ordered) {
-    return __uint_as_float(ordered >> 31 ? ordered & 0x7fffffffu : ~ordered);
-}
-
-__device__ unsigned sum_of_warp(unsigned value) {
-#if __CUDA_ARCH__ >= 800
-    return __reduce_add_sync(~0u, value);
-#else
-    for (unsigned distance = 16; distance > 0; distance /= 2)
-        value += __shfl_xor_sync(~0u, value, distance);
-    return value;
-#endif
-}
-
 /// Between two scores: in the middle of values at first, which are close together, and later in the
 /// middle of their bits, so that the end is near whatever they are.
 __device__ unsigned middle_score(unsigned low, unsigned high, unsigned round) {
@@ -103,17 +87,14 @@ __global__ void gates_of_groups(GateJob job, const float* largest, std::uint32_t
         low = min(low, values[i]);
         high = max(high, values[i]);
     }
-#pragma unroll
-    for (unsigned distance = 16; distance > 0; distance /= 2) {
-        low = min(low, __shfl_xor_sync(~0u, low, distance));
-        high = max(high, __shfl_xor_sync(~0u, high, distance));
-    }
+    low = warp_min(low);
+    high = warp_max(high);
     for (unsigned round = 0; high - low > 1; ++round) {
         const unsigned middle = middle_score(low, high, round);
         unsigned reached = 0;
 #pragma unroll
         for (unsigned i = 0; i < kEach; ++i) reached += values[i] >= middle;
-        reached = sum_of_warp(reached);
+        reached = warp_sum(reached);
         if (reached >= rank)
             low = middle;
         else

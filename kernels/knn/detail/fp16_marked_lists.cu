@@ -7,9 +7,11 @@
 // these 23 are the same of two are their distances compared.
 
 #include <algorithm>
+#include <cub/block/block_scan.cuh>
 
 #include "kernels/base/early_launch.cuh"
 #include "kernels/base/launch.hpp"
+#include "kernels/base/warp.cuh"
 #include "kernels/knn/detail/exact_row.cuh"
 #include "kernels/knn/detail/fp16_product.cuh"
 #include "kernels/knn/detail/list_sort.cuh"
@@ -43,12 +45,14 @@ struct Layout {
     }
 };
 
+using CountScan = cub::BlockScan<unsigned, kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
+
 struct Shared {
     double2 query[MarkedItems::most_dimensions / 2];
     std::uint64_t keys[kFew];
     unsigned low, high;  // of keys' upper halves
     unsigned near;       // keys
-    unsigned totals[kWarps];
+    CountScan::TempStorage counts;
 };
 
 /// The marked item that stands behind `before` others of a vector's words, from first_item on.
@@ -95,22 +99,8 @@ __device__ unsigned take_marked(const MarkedItems& marked, std::uint32_t capacit
         counts[v] = __popc(own[v].x) + __popc(own[v].y) + __popc(own[v].z) + __popc(own[v].w);
         count += counts[v];
     }
-    const unsigned lane = threadIdx.x % 32;
-    unsigned behind = count;  // those of lanes up to this one
-#pragma unroll
-    for (unsigned distance = 1; distance < 32; distance *= 2) {
-        const unsigned lower = __shfl_up_sync(~0u, behind, distance);
-        if (lane >= distance) behind += lower;
-    }
-    if (lane == 31) shared.totals[threadIdx.x / 32] = behind;
-    __syncthreads();
-    unsigned at = behind - count;
-    unsigned total = 0;
-#pragma unroll
-    for (unsigned warp = 0; warp < kWarps; ++warp) {
-        if (warp < threadIdx.x / 32) at += shared.totals[warp];
-        total += shared.totals[warp];
-    }
+    unsigned at, total;
+    CountScan(shared.counts).ExclusiveSum(count, at, total);
     // Threads have few bits or many: each only tells where its own go, and all then look them up.
     if (total > capacity) return total;
 #pragma unroll
@@ -173,15 +163,8 @@ __device__ void look_at_keys(Shared& shared, std::uint64_t key) {
     unsigned low = valid ? upper : UINT32_MAX;
     unsigned high = valid ? upper : 0;
     const unsigned count = __popc(__ballot_sync(~0u, valid));
-#if __CUDA_ARCH__ >= 800
-    low = __reduce_min_sync(~0u, low);
-    high = __reduce_max_sync(~0u, high);
-#else
-    for (unsigned distance = 16; distance > 0; distance /= 2) {
-        low = min(low, __shfl_xor_sync(~0u, low, distance));
-        high = max(high, __shfl_xor_sync(~0u, high, distance));
-    }
-#endif
+    low = warp_min(low);
+    high = warp_max(high);
     if (threadIdx.x % 32 != 0) return;
     atomicMin(&shared.low, low);
     atomicMax(&shared.high, high);

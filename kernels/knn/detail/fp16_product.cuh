@@ -10,6 +10,8 @@
 
 #include <cstdint>
 
+#include "kernels/base/shared_memory.cuh"
+#include "kernels/base/warp.cuh"
 #include "kernels/knn/detail/fp16_filter.hpp"
 
 namespace gputext::gpu {
@@ -51,10 +53,6 @@ __device__ inline void multiply_halves(float (&sums)[4], const std::uint32_t (&a
 #endif
 }
 
-__device__ inline std::uint32_t shared_address(const void* at) {
-    return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
-}
-
 /// Four 8 x 8 matrices; lane l names row l % 8 of matrix l / 8.
 __device__ inline void load_matrices(std::uint32_t (&to)[4], std::uint32_t row) {
     asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
@@ -67,28 +65,6 @@ __device__ inline void load_matrices(std::uint32_t (&to)[2], std::uint32_t row) 
     asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
                  : "=r"(to[0]), "=r"(to[1])
                  : "r"(row));
-}
-
-/// Begins to copy 16 bytes to shared memory, or zeros unless `valid`.
-__device__ inline void copy_vector(void* to, const void* from, bool valid) {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(to)),
-                 "l"(from), "r"(valid ? 16 : 0));
-#else
-    *static_cast<uint4*>(to) = valid ? *static_cast<const uint4*>(from) : uint4{0, 0, 0, 0};
-#endif
-}
-__device__ inline void end_of_copies() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;");
-#endif
-}
-/// Until all but the last `Ahead` groups of copies are there.
-template <int Ahead>
-__device__ inline void wait_for_copies() {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(Ahead));
-#endif
 }
 
 /// What is added to an item's product, for queries of a group.
@@ -146,7 +122,7 @@ public:
             if (lanes == 0) break;
             if (passed != 0) {
                 const unsigned number = 4 * Tiles - __ffs(static_cast<int>(passed));
-                const unsigned at = count_ + __popc(lanes & ((1u << lane) - 1));
+                const unsigned at = count_ + lanes_before(lanes, lane);
                 const auto* own = reinterpret_cast<const float*>(&memory_.sums[number / 4][lane]);
                 memory_.found[at] = {(row + number / 2 * 8 + lane / 4) << kColumnBits |
                                          (column + lane % 4 * 2 + number % 2),

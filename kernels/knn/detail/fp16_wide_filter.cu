@@ -103,21 +103,7 @@ __global__ __launch_bounds__(kThreads, 1) void filter_wide(const Fp16FilterJob j
                 }
             }
         }
-        const __half* queries = shared.queries[stage];
-        const __half* items = shared.items[stage];
-        Fragments<kEights> fragments[2];
-        fragments[0].load(queries, items, warp_row, warp_column, 0);
-#pragma unroll
-        for (unsigned k = 0; k < kDepth / 16; ++k) {
-            if (k + 1 < kDepth / 16)
-                fragments[(k + 1) % 2].load(queries, items, warp_row, warp_column, k + 1);
-            const Fragments<kEights>& now = fragments[k % 2];
-#pragma unroll
-            for (unsigned t = 0; t < kTiles; ++t)
-#pragma unroll
-                for (unsigned n = 0; n < kEights; ++n)
-                    multiply_halves(sums[n][t], now.queries[t], now.items[n][0], now.items[n][1]);
-        }
+        multiply_stage(shared.queries[stage], shared.items[stage], warp_row, warp_column, sums);
         stage = stage + 1 == Stages ? 0 : stage + 1;
         if (++step < steps) continue;
 
@@ -157,9 +143,7 @@ template <unsigned Columns, unsigned Stages, unsigned Found, bool Sample>
 Status run(const Fp16FilterJob& job, std::uint32_t padded, cudaStream_t stream) {
     constexpr auto kernel = filter_wide<Columns, Stages, Found, Sample>;
     constexpr int bytes = sizeof(Shared<Columns, Stages, Found>);
-    GPUTEXT_TRY(cuda_status(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-        "asking for shared memory"));
+    GPUTEXT_TRY(allow_shared_bytes(kernel, bytes));
     const std::uint32_t query_tiles = blocks_for(job.rows, kRows);
     const unsigned blocks = query_tiles * blocks_for(job.end - job.begin, kItemsPerBlock);
     kernel<<<blocks, kThreads, bytes, stream>>>(job, padded, query_tiles);

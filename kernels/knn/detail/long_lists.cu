@@ -2,6 +2,7 @@
 #include <thrust/iterator/transform_iterator.h>
 #include <cub/device/device_segmented_sort.cuh>
 
+#include "kernels/base/binary_search.cuh"
 #include "kernels/base/launch.hpp"
 #include "kernels/knn/detail/score_distance.cuh"
 #include "kernels/knn/neighbour_lists.hpp"
@@ -63,15 +64,9 @@ __global__ void keep_nearest(ListsView lists, QuerySelection selection, bool ope
     const std::uint32_t count = lists.counts[query];
     if (count > lists.capacity) return;
     const std::size_t begin = std::size_t{query} * lists.capacity;
-    std::uint32_t kept = 0;
-    std::uint32_t beyond = min(count, lists.k);  // the first that is not kept, by bisection
-    while (kept < beyond) {
-        const std::uint32_t middle = kept + (beyond - kept) / 2;
-        if (lists.keys[begin + middle] == kNoDistance)
-            beyond = middle;
-        else
-            kept = middle + 1;
-    }
+    const std::uint32_t kept = partition_point(0u, min(count, lists.k), [&](std::uint32_t i) {
+        return lists.keys[begin + i] != kNoDistance;
+    });
     lists.kept[query] = kept;
     lists.counts[query] = kept;
     if (kept == lists.k && !open)

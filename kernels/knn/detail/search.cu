@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/base/launch.hpp"
+#include "kernels/knn/fill_lists.hpp"
 
 namespace gputext::gpu {
 namespace {
@@ -62,20 +63,11 @@ Status NeighbourSearch::search_directly(const DirectFilterInput& input,
 Status NeighbourSearch::search_range(const DirectFilterInput& input,
                                      const QuerySelection& selection, std::uint32_t begin,
                                      std::uint32_t end) {
-    GPUTEXT_TRY(filter(input, selection, begin, end));
-    GPUTEXT_TRY(merge(input, selection));
-    DeviceBuffer<std::uint32_t> failed;
-    std::uint32_t count = 0;
-    // As many as there is room for never overflow.
-    if (end - begin > lists_.shape().room()) {
-        GPUTEXT_TRY(failed.allocate(selection.count, stream_));
-        GPUTEXT_TRY(lists_.take_failed(selection, nullptr, nullptr, failed.data(), count));
-    }
-    if (lists_.shape().open) GPUTEXT_TRY(taken_());
-    if (count == 0) return {};
-    const std::uint32_t middle = begin + (end - begin) / 2;
-    GPUTEXT_TRY(search_range(input, {failed.data(), count}, begin, middle));
-    return search_range(input, {failed.data(), count}, middle, end);
+    const auto search = [&](const QuerySelection& some, std::uint32_t first, std::uint32_t last) {
+        GPUTEXT_TRY(filter(input, some, first, last));
+        return merge(input, some);
+    };
+    return fill_lists(lists_, selection, begin, end, taken_, stream_, search);
 }
 
 Status NeighbourSearch::filter(const DirectFilterInput& input, const QuerySelection& selection,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/base/launch.hpp"
+#include "kernels/base/warp.cuh"
 #include "kernels/terms/detail/rows.cuh"
 
 namespace gputext::gpu {
@@ -16,18 +17,7 @@ constexpr double kShare = 0.1;  // of the items, above which a term is bounded
 __global__ void sum_frequencies(TermIndex index, std::uint32_t* frequencies) {
     const std::uint32_t term = blockIdx.x * blockDim.x + threadIdx.x;
     if (term >= index.terms) return;
-    std::uint32_t sum = 0;
-    for (std::uint32_t tile = 0; tile < index.tiles; ++tile) {
-        const std::size_t list = std::size_t{tile} * index.terms + term;
-        sum += index.begins[list + 1] - index.begins[list];
-    }
-    frequencies[term] = sum;
-}
-
-__device__ double sum_of_warp(double value) {
-    for (unsigned distance = 16; distance > 0; distance /= 2)
-        value += __shfl_xor_sync(~0u, value, distance);
-    return value;
+    frequencies[term] = frequency_of(index, term);
 }
 
 /// A warp for each item.
@@ -46,7 +36,7 @@ __global__ __launch_bounds__(kThreads) void measure_items(TermRows items, Bounde
         below |= weight < 0;
         if (bounded.frequencies[term] > bounded.most) square += weight * weight;
     }
-    square = sum_of_warp(square);
+    square = warp_sum(square);
     if (__any_sync(~0u, below) && threadIdx.x % 32 == 0) *negative = 1;
     if (threadIdx.x % 32 != 0) return;
     const double length = square == 0 ? 0 : sqrt(square / items.squares[item]) * (1 + 0x1p-30);
@@ -69,7 +59,7 @@ __global__ __launch_bounds__(kThreads) void measure_queries(TermQueries queries,
         if (is_bounded) square += weight * weight;
         parts[at] = is_bounded ? 0 : queries.parts[at];
     }
-    square = sum_of_warp(square);
+    square = warp_sum(square);
     below = __any_sync(~0u, below);
     if (threadIdx.x % 32 != 0) return;
     const double length =

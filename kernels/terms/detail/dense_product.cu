@@ -61,21 +61,8 @@ __global__ __launch_bounds__(kThreads, 2) void multiply(Product job) {
         wait_for_copies<static_cast<int>(kStages) - 2>();
         __syncthreads();
         fetch(step + kStages - 1);
-        const __half* queries = shared.tiles.queries[step % kStages];
-        const __half* items = shared.tiles.items[step % kStages];
-        Fragments<kEights> fragments[2];
-        fragments[0].load(queries, items, warp_row, warp_column, 0);
-#pragma unroll
-        for (unsigned k = 0; k < kDepth / 16; ++k) {
-            if (k + 1 < kDepth / 16)
-                fragments[(k + 1) % 2].load(queries, items, warp_row, warp_column, k + 1);
-            const Fragments<kEights>& now = fragments[k % 2];
-#pragma unroll
-            for (unsigned t = 0; t < kTiles; ++t)
-#pragma unroll
-                for (unsigned n = 0; n < kEights; ++n)
-                    multiply_halves(sums[n][t], now.queries[t], now.items[n][0], now.items[n][1]);
-        }
+        multiply_stage(shared.tiles.queries[step % kStages], shared.tiles.items[step % kStages],
+                       warp_row, warp_column, sums);
     }
     wait_for_copies<0>();
     __syncthreads();
@@ -115,9 +102,7 @@ Status multiply_dense(const DenseTerms& terms, const DenseQueries& queries, std:
                       std::int16_t* scores, cudaStream_t stream) {
     static_assert(kTermTile % kColumns == 0);
     constexpr int bytes = sizeof(Shared);
-    GPUTEXT_TRY(cuda_status(
-        cudaFuncSetAttribute(multiply, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-        "asking for shared memory"));
+    GPUTEXT_TRY(allow_shared_bytes(multiply, bytes));
     const dim3 blocks(blocks_for(count, kRows), kTermTile / kColumns);
     multiply<<<blocks, kThreads, bytes, stream>>>(
         {queries.rows, terms.rows, terms.padded, first, first + count, item, end, scores});

@@ -5,6 +5,7 @@
 #include <cub/device/device_scan.cuh>
 
 #include "kernels/base/launch.hpp"
+#include "kernels/base/warp.cuh"
 #include "kernels/terms/detail/rows.cuh"
 
 namespace gputext::gpu {
@@ -39,11 +40,7 @@ __global__ void count_frequencies(TermIndex index, std::uint32_t* frequencies, A
                                   Shares shares) {
     const std::uint32_t term = blockIdx.x * blockDim.x + threadIdx.x;
     if (term >= index.terms) return;
-    std::uint32_t frequency = 0;
-    for (std::uint32_t tile = 0; tile < index.tiles; ++tile) {
-        const std::size_t list = std::size_t{tile} * index.terms + term;
-        frequency += index.begins[list + 1] - index.begins[list];
-    }
+    const std::uint32_t frequency = frequency_of(index, term);
     frequencies[term] = frequency;
     const double share = share_of(frequency, index);
     for (unsigned i = 0; i < kShareCount; ++i) {
@@ -104,8 +101,7 @@ __global__ __launch_bounds__(kThreads) void fill_items(TermRows items, DenseTerm
         }
         taken += lost * lost;
     }
-    for (unsigned distance = 16; distance > 0; distance /= 2)
-        taken += __shfl_xor_sync(~0u, taken, distance);
+    taken = warp_sum(taken);
     if (threadIdx.x % 32 == 0)
         atomicMax(residual, static_cast<unsigned long long>(__double_as_longlong(taken)));
 }
@@ -139,10 +135,8 @@ __global__ __launch_bounds__(kThreads) void fill_queries(TermQueries queries, De
         }
         taken += lost * lost;
     }
-    for (unsigned distance = 16; distance > 0; distance /= 2) {
-        taken += __shfl_xor_sync(~0u, taken, distance);
-        square += __shfl_xor_sync(~0u, square, distance);
-    }
+    taken = warp_sum(taken);
+    square = warp_sum(square);
     if (threadIdx.x % 32 != 0) return;
     residuals[query] = sqrt(taken);
     lengths[query] = sqrt(square);

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cub/block/block_scan.cuh>
 
+#include "kernels/base/binary_search.cuh"
 #include "kernels/base/early_launch.cuh"
 #include "kernels/base/launch.hpp"
+#include "kernels/base/warp.cuh"
 #include "kernels/terms/detail/rows.cuh"
 
 namespace gputext::gpu {
@@ -78,14 +80,8 @@ __device__ void lay_lists(const TermIndex& index, const std::uint32_t* columns,
 /// The last list that begins at `place` or before it, of lists [low, high].
 __device__ unsigned list_at(const ListsInTile& lists, std::uint32_t place, unsigned low,
                             unsigned high) {
-    while (low < high) {
-        const unsigned middle = (low + high + 1) / 2;
-        if (lists.begins[middle] <= place)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
+    const auto begun = [&](unsigned list) { return lists.begins[list] <= place; };
+    return partition_point(low + 1, high + 1, begun) - 1;
 }
 
 /// Adds all postings' products to the sums. `magnitudes`: as if no weight were negative.
@@ -314,8 +310,7 @@ __device__ void keep_scores(const TermFilterJob& job, std::uint32_t query, std::
         to[i] = four;
         most = max(most, most_of(four));
     }
-    for (unsigned distance = 16; distance > 0; distance /= 2)
-        most = max(most, __shfl_xor_sync(~0u, most, distance));
+    most = warp_max(most);
     if (threadIdx.x % 32 == 0)
         largest[place * kWideGroups + threadIdx.x / 32] = __int2float_rd(most);
 }
@@ -382,8 +377,7 @@ __global__ __launch_bounds__(kThreads) void count_work(TermFilterJob job,
         const std::size_t list = lists + job.queries.rows.columns[at];
         own += job.index.begins[list + 1] - job.index.begins[list];
     }
-    for (unsigned distance = 16; distance > 0; distance /= 2)
-        own += __shfl_xor_sync(~0u, own, distance);
+    own = warp_sum(own);
     if (threadIdx.x % 32 == 0) atomicAdd(work, own * job.index.tiles);
 }
 

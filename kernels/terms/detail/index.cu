@@ -4,6 +4,7 @@
 #include <cub/device/device_scan.cuh>
 
 #include "kernels/base/launch.hpp"
+#include "kernels/base/warp.cuh"
 #include "kernels/terms/detail/rows.cuh"
 
 namespace gputext::gpu {
@@ -49,8 +50,7 @@ __global__ __launch_bounds__(kThreads) void write_postings(TermRows items, std::
         postings[atomicAdd(&of_tile[term], 1u)] =
             item % kTermTile | static_cast<std::uint32_t>(value) << 16;
     }
-    for (unsigned distance = 16; distance > 0; distance /= 2)
-        taken += __shfl_xor_sync(~0u, taken, distance);
+    taken = warp_sum(taken);
     if (threadIdx.x % 32 == 0)
         atomicMax(residual, static_cast<unsigned long long>(
                                 __double_as_longlong(taken / (kItemScale * kItemScale))));

@@ -37,6 +37,18 @@ struct TermIndex {
     const unsigned long long* residual = nullptr;
 };
 
+#ifdef __CUDACC__
+/// In how many items a term occurs.
+__device__ inline std::uint32_t frequency_of(const TermIndex& index, std::uint32_t term) {
+    std::uint32_t frequency = 0;
+    for (std::uint32_t tile = 0; tile < index.tiles; ++tile) {
+        const std::size_t list = std::size_t{tile} * index.terms + term;
+        frequency += index.begins[list + 1] - index.begins[list];
+    }
+    return frequency;
+}
+#endif
+
 class TermIndexMemory {
 public:
     /// Bytes of the index alone, without the items' rows.

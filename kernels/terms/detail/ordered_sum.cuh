@@ -8,6 +8,8 @@
 
 #include <cstdint>
 
+#include "kernels/base/warp.cuh"
+
 namespace gputext::gpu {
 
 /// By whole warps, as all functions.
@@ -30,7 +32,7 @@ public:
         unsigned turn = 0;
         if (has) {
             const unsigned lane = threadIdx.x % 32;
-            turn = __popc(__match_any_sync(lanes, partial) & ((1u << lane) - 1));
+            turn = lanes_before(__match_any_sync(lanes, partial), lane);
         }
         for (unsigned now = 0; __any_sync(~0u, has && turn >= now); ++now) {
             if (has && turn == now) sums_[partial] = __dadd_rn(sums_[partial], term);
@@ -38,13 +40,7 @@ public:
         }
     }
 
-    __device__ double total() const {
-        double sum = sums_[threadIdx.x % size];
-#pragma unroll
-        for (unsigned distance = size / 2; distance > 0; distance /= 2)
-            sum = __dadd_rn(sum, __shfl_xor_sync(~0u, sum, distance));
-        return sum;
-    }
+    __device__ double total() const { return warp_sum<size>(sums_[threadIdx.x % size]); }
 
 private:
     double* sums_;

@@ -5,6 +5,7 @@
 
 #include "kernels/base/early_launch.cuh"
 #include "kernels/base/launch.hpp"
+#include "kernels/base/warp.cuh"
 #include "kernels/knn/kth_score.cuh"
 #include "kernels/terms/detail/rows.cuh"
 
@@ -37,8 +38,7 @@ __global__ __launch_bounds__(kThreads) void round_queries(TermRows rows, double 
         }
         parts[at] = value;
     }
-    for (unsigned distance = 16; distance > 0; distance /= 2)
-        taken += __shfl_xor_sync(~0u, taken, distance);
+    taken = warp_sum(taken);
     if (threadIdx.x % 32 == 0) residuals[row] = sqrt(taken) / scale;
 }
 

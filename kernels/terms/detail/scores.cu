@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "kernels/base/binary_search.cuh"
 #include "kernels/base/early_launch.cuh"
 #include "kernels/terms/detail/ordered_sum.cuh"
 #include "kernels/terms/detail/rows.cuh"
@@ -17,15 +18,9 @@ constexpr std::uint32_t kBlocks = 2048;        // of a launch, if there is work 
 /// Where a column stands among a row's, or the row's end.
 __device__ std::uint64_t place_of(const std::uint32_t* columns, RowSpan span,
                                   std::uint32_t column) {
-    std::uint64_t low = span.begin, high = span.end;
-    while (low < high) {
-        const std::uint64_t middle = low + (high - low) / 2;
-        if (columns[middle] < column)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < span.end && columns[low] == column ? low : span.end;
+    const std::uint64_t place = partition_point(
+        span.begin, span.end, [=](std::uint64_t at) { return columns[at] < column; });
+    return place < span.end && columns[place] == column ? place : span.end;
 }
 
 /// The cosine distance, NaN for rows that share no term. By a warp.

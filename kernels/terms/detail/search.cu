@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "kernels/base/launch.hpp"
+#include "kernels/knn/fill_lists.hpp"
 
 namespace gputext::gpu {
 namespace {
@@ -97,10 +98,7 @@ Status TermSearch::begin(const TermQueries& queries, std::uint32_t most_terms, d
 
 Status TermSearch::counts(std::uint64_t& rescored, std::uint64_t& found) {
     unsigned long long counts[2];
-    GPUTEXT_TRY(cuda_status(cudaMemcpyAsync(counts, counters_.data() + 1, sizeof counts,
-                                            cudaMemcpyDeviceToHost, stream_),
-                            "counting distances"));
-    GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "counting distances"));
+    GPUTEXT_TRY(download(counters_.data() + 1, counts, 2, stream_, "counting distances"));
     rescored = counts[0];
     found = counts[1];
     return {};
@@ -273,26 +271,16 @@ Status TermSearch::search_directly(const QuerySelection& selection, std::uint32_
 
 Status TermSearch::search_range(const QuerySelection& selection, std::uint32_t begin,
                                 std::uint32_t end) {
-    const TermGates gates = this->gates(selection, gates_.data());
-    GPUTEXT_TRY(set_term_gates(gates, lists_.view().limits, stream_));
-    timers_->filter.begin();
-    GPUTEXT_TRY(run_term_filter(job(selection, begin, end),
-                                work_ * selection.count / queries_.rows.rows, execution_->stop(),
-                                stream_));
-    timers_->filter.end();
-    GPUTEXT_TRY(score_and_keep(gates, false));
-    DeviceBuffer<std::uint32_t> failed;
-    std::uint32_t count = 0;
-    // As many as there is room for never overflow.
-    if (end - begin > lists_.shape().room()) {
-        GPUTEXT_TRY(failed.allocate(selection.count, stream_));
-        GPUTEXT_TRY(lists_.take_failed(selection, nullptr, nullptr, failed.data(), count));
-    }
-    if (lists_.shape().open) GPUTEXT_TRY(taken_());
-    if (count == 0) return {};
-    const std::uint32_t middle = begin + (end - begin) / 2;
-    GPUTEXT_TRY(search_range({failed.data(), count}, begin, middle));
-    return search_range({failed.data(), count}, middle, end);
+    const auto search = [&](const QuerySelection& some, std::uint32_t first, std::uint32_t last) {
+        const TermGates gates = this->gates(some, gates_.data());
+        GPUTEXT_TRY(set_term_gates(gates, lists_.view().limits, stream_));
+        timers_->filter.begin();
+        GPUTEXT_TRY(run_term_filter(job(some, first, last), work_ * some.count / queries_.rows.rows,
+                                    execution_->stop(), stream_));
+        timers_->filter.end();
+        return score_and_keep(gates, false);
+    };
+    return fill_lists(lists_, selection, begin, end, taken_, stream_, search);
 }
 
 }  // namespace gputext::gpu

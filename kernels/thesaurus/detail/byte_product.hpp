@@ -16,6 +16,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "cpp/base/host_device.hpp"
 #include "cpp/base/status.hpp"
 
 namespace gputext::gpu {
@@ -24,16 +25,10 @@ namespace gputext::gpu {
 inline constexpr std::uint32_t kProductTile = 256;
 inline constexpr std::uint32_t kBlockBytes = 128 * 128;
 
-#ifdef __CUDACC__
-#define GPUTEXT_WORD_BOTH __host__ __device__
-#else
-#define GPUTEXT_WORD_BOTH
-#endif
-
 /// Where a byte of a matrix with so many blocks of columns lies. Of 16 bytes the places follow one
 /// another; the eight vectors of a row are exchanged by the lower bits of its number.
-GPUTEXT_WORD_BOTH inline std::size_t place_in_blocks(std::uint32_t row, std::uint32_t column,
-                                                     std::uint32_t column_blocks) {
+GPUTEXT_HOST_DEVICE inline std::size_t place_in_blocks(std::uint32_t row, std::uint32_t column,
+                                                       std::uint32_t column_blocks) {
     const std::size_t block = std::size_t{row / 128} * column_blocks + column / 128;
     const std::uint32_t in_row = row % 128, vector = column % 128 / 16;
     return block * kBlockBytes + in_row * 128 + ((vector ^ in_row % 8) * 16) + column % 16;

@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "kernels/base/binary_search.cuh"
+#include "kernels/base/job_status.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
 #include "kernels/base/stream_timer.hpp"
@@ -143,15 +145,9 @@ template <class Key>
 __global__ void find_rows(WordKeys words, Segment<Key> segment, std::uint64_t* begins) {
     const std::uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row > words.words) return;
-    std::uint64_t low = 0, high = segment.size;
-    while (low < high) {
-        const std::uint64_t middle = low + (high - low) / 2;
-        if (segment.row(words, segment.keys[middle]) < row)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    begins[row] = low;
+    begins[row] = partition_point(std::uint64_t{0}, segment.size, [&](std::uint64_t at) {
+        return segment.row(words, segment.keys[at]) < row;
+    });
 }
 
 /// How long each row is; or, given where rows begin, what of each segment's row is to be added to
@@ -339,9 +335,7 @@ private:
 
     Status fits(std::uint64_t needed) const {
         if (needed <= work_.bytes) return {};
-        return {ErrorCode::out_of_memory, "counting neighbours takes " + std::to_string(needed) +
-                                              " bytes of device memory, and " +
-                                              std::to_string(work_.bytes) + " may be taken"};
+        return too_little_memory("counting neighbours takes", needed, work_.bytes);
     }
 
     Status count_pass(std::size_t pass, const DeviceTokens& tokens, std::uint64_t begin,
@@ -545,10 +539,7 @@ Status plan_chunk(const CooccurrenceShape& shape, const WordKeys& keys, std::uin
     const std::uint64_t of_token = bytes_of_tokens(shape, keys.wide ? 8 : 4);
     const std::uint64_t fixed = fixed_bytes(shape, keys);
     const std::uint64_t least = fixed + 3 * kLeastChunk * of_token;
-    if (bytes < least)
-        return {ErrorCode::out_of_memory, "counting neighbours takes " + std::to_string(least) +
-                                              " bytes of device memory, and " +
-                                              std::to_string(bytes) + " may be taken"};
+    if (bytes < least) return too_little_memory("counting neighbours takes", least, bytes);
     chunk = std::min((bytes - fixed) / 3 / of_token, kMostKeys / keys_of_token(shape));
     chunk = std::max<std::uint64_t>(1, std::min(chunk, std::max<std::uint64_t>(1, tokens)));
     return {};

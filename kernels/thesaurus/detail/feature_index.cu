@@ -7,7 +7,9 @@
 #include <cub/device/device_scan.cuh>
 #include <string>
 
+#include "kernels/base/binary_search.cuh"
 #include "kernels/base/launch.hpp"
+#include "kernels/base/warp.cuh"
 #include "kernels/thesaurus/detail/measure.hpp"
 
 namespace gputext::gpu {
@@ -33,8 +35,7 @@ __global__ __launch_bounds__(kThreads) void measure_alone(FeatureRows features,
             Measure == WordMeasure::jaccard ? 1 : features.weights[at];
         sum += Measure == WordMeasure::cosine ? weight * weight : weight;
     }
-    for (unsigned distance = 16; distance > 0; distance /= 2)
-        sum += __shfl_xor_sync(~0u, sum, distance);
+    sum = warp_sum(sum);
     if (threadIdx.x % 32 == 0 && sum != 0) atomicAdd(&total, sum);
     __syncthreads();
     if (threadIdx.x != 0) return;
@@ -48,21 +49,8 @@ __global__ void pair_up(FeatureRows features, std::uint32_t* columns, std::uint6
     const std::uint64_t at = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (at >= features.stored) return;
     columns[at] = features.columns[at];
-    pairs[at] = std::uint64_t{row_of(features.begins, features.shape.words, at)} << 16 |
+    pairs[at] = std::uint64_t{part_with(features.begins, features.shape.words, at)} << 16 |
                 features.weights[at];
-}
-
-__device__ std::uint32_t tile_of(const std::uint32_t* cuts, std::uint32_t tiles,
-                                 std::uint32_t word) {
-    std::uint32_t low = 0, high = tiles;
-    while (high - low > 1) {
-        const std::uint32_t middle = (low + high) / 2;
-        if (cuts[middle] <= word)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 /// A thread for each sorted pair of word and weight.
@@ -72,7 +60,7 @@ __global__ void write_postings(const std::uint64_t* pairs, std::uint64_t size,
     const std::uint64_t at = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (at >= size) return;
     const auto word = static_cast<std::uint32_t>(pairs[at] >> 16);
-    postings[at] = (word - cuts[tile_of(cuts, tiles, word)]) |
+    postings[at] = (word - cuts[part_with(cuts, tiles, word)]) |
                    static_cast<std::uint32_t>(pairs[at] & 0xffff) << 16;
 }
 
@@ -100,15 +88,8 @@ __global__ void find_lists(Lists lists, const std::uint64_t* pairs, const std::u
     const std::uint32_t length = lists.lengths[list], begin = lists.begins[list];
     if (length < 2 || length >= cut) return;
     const auto first_from = [&](std::uint32_t word) {
-        std::uint32_t low = begin, high = begin + length;
-        while (low < high) {
-            const std::uint32_t middle = low + (high - low) / 2;
-            if ((pairs[middle] >> 16) < word)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        return low;
+        return partition_point(begin, begin + length,
+                               [&](std::uint32_t at) { return (pairs[at] >> 16) < word; });
     };
     to[tile * columns + lists.columns[list]] = {first_from(cuts[tile]), first_from(cuts[tile + 1])};
 }
@@ -172,7 +153,7 @@ __global__ __launch_bounds__(kThreads) void fill_dense(Dense job) {
             weights[rank - first] = job.features.weights[at];
     }
     __syncthreads();
-    const std::uint32_t tile = tile_of(job.cuts, job.tiles, word);
+    const std::uint32_t tile = part_with(job.cuts, job.tiles, word);
     const std::uint32_t row = tile * job.padded + (word - job.cuts[tile]);
     for (std::uint32_t i = 16 * threadIdx.x; i < count; i += 16 * kThreads) {
         union {
@@ -312,10 +293,8 @@ Status WordIndexMemory::sort(const FeatureRows& features, const WordIndexPlan& p
                 static_cast<std::int64_t>(count), 0, 32, stream);
         }));
         std::vector<std::uint32_t> longest(std::min(count, plan.most_dense + 1));
-        GPUTEXT_TRY(cuda_status(cudaMemcpyAsync(longest.data(), sorted_b.data(), longest.size() * 4,
-                                                cudaMemcpyDeviceToHost, stream),
-                                "choosing frequent features"));
-        GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "choosing frequent features"));
+        GPUTEXT_TRY(download(sorted_b.data(), longest.data(), longest.size(), stream,
+                             "choosing frequent features"));
         // If there is no room for all, those as long as the first that has none stay lists.
         if (longest.size() > plan.most_dense) cut = std::max(cut, longest.back() + 1);
         while (dense < longest.size() && longest[dense] >= cut) ++dense;
@@ -393,14 +372,11 @@ Status WordIndexMemory::divide(const FeatureRows& features, const WordIndexPlan&
     GPUTEXT_TRY(download_value(number.data(), found, stream, "finding frequent words"));
     std::vector<std::uint32_t> divided(std::min<std::size_t>(found, plan.most_divided));
     if (divided.empty()) return {};
-    GPUTEXT_TRY(cuda_status(cudaMemcpyAsync(divided.data(), found_words.data(), divided.size() * 4,
-                                            cudaMemcpyDeviceToHost, stream),
-                            "finding frequent words"));
+    GPUTEXT_TRY(download(found_words.data(), divided.data(), divided.size(), stream,
+                         "finding frequent words"));
     std::vector<std::uint64_t> begins(std::size_t{words} + 1);
-    GPUTEXT_TRY(cuda_status(cudaMemcpyAsync(begins.data(), features.begins, begins.size() * 8,
-                                            cudaMemcpyDeviceToHost, stream),
-                            "finding frequent words"));
-    GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "finding frequent words"));
+    GPUTEXT_TRY(
+        download(features.begins, begins.data(), begins.size(), stream, "finding frequent words"));
     std::ranges::sort(divided);
     for (std::uint32_t rank = 0; rank < divided.size(); ++rank)
         for (std::uint64_t begin = begins[divided[rank]]; begin < begins[divided[rank] + 1];

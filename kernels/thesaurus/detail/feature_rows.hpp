@@ -43,22 +43,4 @@ struct FeatureRowsMemory {
     FeatureRows view;
 };
 
-#ifdef __CUDACC__
-
-/// The row of an element: of `rows`, the last one that begins at or before it.
-__host__ __device__ inline std::uint32_t row_of(const std::uint64_t* begins, std::uint32_t rows,
-                                                std::uint64_t element) {
-    std::uint32_t low = 0, high = rows;  // begins[low] <= element < begins[high]
-    while (high - low > 1) {
-        const std::uint32_t middle = low + (high - low) / 2;
-        if (begins[middle] <= element)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-#endif
-
 }  // namespace gputext::gpu

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
-#include <string>
 
+#include "cpp/base/natural_log.hpp"
+#include "kernels/base/binary_search.cuh"
+#include "kernels/base/job_status.hpp"
 #include "kernels/base/launch.hpp"
-#include "kernels/base/natural_log.cuh"
+#include "kernels/base/warp.cuh"
 
 namespace gputext::gpu {
 namespace {
@@ -28,22 +30,14 @@ __global__ __launch_bounds__(kThreads) void add_rows(CountRows counts, std::uint
     const std::uint32_t relation = static_cast<std::uint32_t>(warp % relations);
     if (row >= counts.shape.words) return;
     const auto first_of = [&](std::uint64_t column) {
-        std::uint64_t low = counts.begins[row], high = counts.begins[row + 1];
-        while (low < high) {
-            const std::uint64_t middle = low + (high - low) / 2;
-            if (counts.columns[middle] < column)
-                low = middle + 1;
-            else
-                high = middle;
-        }
-        return low;
+        return partition_point(counts.begins[row], counts.begins[row + 1],
+                               [&](std::uint64_t at) { return counts.columns[at] < column; });
     };
     const std::uint64_t words = counts.shape.words;
     const std::uint64_t begin = first_of(relation * words), end = first_of((relation + 1) * words);
     unsigned long long sum = 0;
     for (std::uint64_t at = begin + threadIdx.x % 32; at < end; at += 32) sum += counts.counts[at];
-    for (unsigned distance = 16; distance > 0; distance /= 2)
-        sum += __shfl_xor_sync(~0u, sum, distance);
+    sum = warp_sum(sum);
     if (threadIdx.x % 32 == 0) sums.of_rows[warp] = sum;
 }
 
@@ -71,8 +65,7 @@ __global__ __launch_bounds__(1024) void add_relations(std::uint32_t words, Sums 
     unsigned long long sum = 0;
     for (std::uint32_t i = threadIdx.x; i < words; i += blockDim.x)
         sum += sums.of_columns[std::uint64_t{blockIdx.x} * words + i];
-    for (unsigned distance = 16; distance > 0; distance /= 2)
-        sum += __shfl_xor_sync(~0u, sum, distance);
+    sum = warp_sum(sum);
     if (threadIdx.x % 32 == 0) atomicAdd(&total, sum);
     __syncthreads();
     if (threadIdx.x == 0) sums.of_relations[blockIdx.x] = total;
@@ -101,7 +94,7 @@ __device__ std::uint16_t weigh(const Weighing& job, std::uint64_t at) {
     const double joint = __dadd_rn(static_cast<double>(job.counts.counts[at]), -job.discount);
     if (job.weight == WordWeight::count) return stored_weight(joint);
     if (!(joint > 0)) return 0;
-    const std::uint64_t row = row_of(job.counts.begins, words, at);
+    const std::uint64_t row = part_with(job.counts.begins, words, at);
     unsigned long long of_word = 0, total = 0;
     if (job.weight == WordWeight::lin) {
         of_word = job.sums.of_rows[row * job.relations + relation];
@@ -158,9 +151,7 @@ Status weigh_features(const WeightParameters& parameters, const CountRows& count
     const std::uint32_t relations = counts.shape.relations();
     const std::uint64_t needed = word_weight_bytes(counts.shape, counts.stored);
     if (needed > work.bytes)
-        return {ErrorCode::out_of_memory, "weighing features takes " + std::to_string(needed) +
-                                              " bytes of device memory, and " +
-                                              std::to_string(work.bytes) + " may be taken"};
+        return too_little_memory("weighing features takes", needed, work.bytes);
     execution.begin_phase("weighing features", 1);
     cudaStream_t stream = work.stream;
     DeviceBuffer<unsigned long long> of_rows, of_columns, of_relations;

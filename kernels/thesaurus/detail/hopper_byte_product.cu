@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "kernels/base/launch.hpp"
+#include "kernels/base/warp_group.cuh"
 #include "kernels/thesaurus/detail/byte_product.hpp"
 
 namespace gputext::gpu {
@@ -63,18 +64,14 @@ __device__ bool find_tile(const Tiles& tiles, std::uint32_t number, std::uint32_
     return !tiles.symmetric || column >= row;
 }
 
-__device__ std::uint32_t shared_place(const void* at) {
-    return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
-}
-
 __device__ void init_barrier(unsigned long long* barrier, unsigned arrivals) {
-    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_place(barrier)),
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(shared_address(barrier)),
                  "r"(arrivals)
                  : "memory");
 }
 __device__ void expect_bytes(unsigned long long* barrier, unsigned bytes) {
     asm volatile(
-        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_place(barrier)),
+        "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(shared_address(barrier)),
         "r"(bytes)
         : "memory");
 }
@@ -87,7 +84,7 @@ __device__ void wait_for(unsigned long long* barrier, unsigned parity) {
         "@done bra over;\n"
         "bra again;\n"
         "over:\n"
-        "}" ::"r"(shared_place(barrier)),
+        "}" ::"r"(shared_address(barrier)),
         "r"(parity)
         : "memory");
 }
@@ -98,23 +95,23 @@ __device__ void arrive_at(unsigned long long* barrier, unsigned block) {
         ".reg .b32 remote;\n"
         "mapa.shared::cluster.u32 remote, %0, %1;\n"
         "mbarrier.arrive.shared::cluster.b64 _, [remote];\n"
-        "}" ::"r"(shared_place(barrier)),
+        "}" ::"r"(shared_address(barrier)),
         "r"(block)
         : "memory");
 }
 __device__ void copy_block(void* to, const void* from, unsigned long long* barrier) {
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::
-            "r"(shared_place(to)),
-        "l"(from), "r"(kBlockBytes), "r"(shared_place(barrier))
+            "r"(shared_address(to)),
+        "l"(from), "r"(kBlockBytes), "r"(shared_address(barrier))
         : "memory");
 }
 /// To all blocks of the cluster.
 __device__ void copy_block_to_all(void* to, const void* from, unsigned long long* barrier) {
     asm volatile(
         "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster "
-        "[%0], [%1], %2, [%3], %4;" ::"r"(shared_place(to)),
-        "l"(from), "r"(kBlockBytes), "r"(shared_place(barrier)),
+        "[%0], [%1], %2, [%3], %4;" ::"r"(shared_address(to)),
+        "l"(from), "r"(kBlockBytes), "r"(shared_address(barrier)),
         "h"(static_cast<std::uint16_t>((1u << kCluster) - 1))
         : "memory");
 }
@@ -130,81 +127,7 @@ __device__ void wait_for_cluster() {
             : "memory");
 }
 
-/// Names a matrix of rows of 128 bytes, eight of which are 1024 bytes from the next eight.
-__device__ std::uint64_t descriptor_of(const std::uint8_t* matrix) {
-    constexpr std::uint64_t kSwizzle128 = std::uint64_t{1} << 62;
-    constexpr std::uint64_t kEightRows = std::uint64_t{1024 >> 4} << 32;
-    constexpr std::uint64_t kUnused = std::uint64_t{1} << 16;
-    return kSwizzle128 | kEightRows | kUnused | (shared_place(matrix) & 0x3ffff) >> 4;
-}
-
-using Sums = std::uint32_t[32][4];
-
-/// sums += left * right^T for 64 rows, 256 columns and 32 bytes of each, by a warp group, which
-/// goes on before it is done.
-__device__ __forceinline__ void begin_product(Sums& sums, std::uint64_t left, std::uint64_t right) {
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n256k32.s32.u8.u8 {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, "
-        "%8, %9, %10, %11, %12, %13, %14, %15, "
-        "%16, %17, %18, %19, %20, %21, %22, %23, "
-        "%24, %25, %26, %27, %28, %29, %30, %31, "
-        "%32, %33, %34, %35, %36, %37, %38, %39, "
-        "%40, %41, %42, %43, %44, %45, %46, %47, "
-        "%48, %49, %50, %51, %52, %53, %54, %55, "
-        "%56, %57, %58, %59, %60, %61, %62, %63, "
-        "%64, %65, %66, %67, %68, %69, %70, %71, "
-        "%72, %73, %74, %75, %76, %77, %78, %79, "
-        "%80, %81, %82, %83, %84, %85, %86, %87, "
-        "%88, %89, %90, %91, %92, %93, %94, %95, "
-        "%96, %97, %98, %99, %100, %101, %102, %103, "
-        "%104, %105, %106, %107, %108, %109, %110, %111, "
-        "%112, %113, %114, %115, %116, %117, %118, %119, "
-        "%120, %121, %122, %123, %124, %125, %126, %127"
-        "}, %128, %129, 1;"
-        : "+r"(sums[0][0]), "+r"(sums[0][1]), "+r"(sums[0][2]), "+r"(sums[0][3]), "+r"(sums[1][0]),
-          "+r"(sums[1][1]), "+r"(sums[1][2]), "+r"(sums[1][3]), "+r"(sums[2][0]), "+r"(sums[2][1]),
-          "+r"(sums[2][2]), "+r"(sums[2][3]), "+r"(sums[3][0]), "+r"(sums[3][1]), "+r"(sums[3][2]),
-          "+r"(sums[3][3]), "+r"(sums[4][0]), "+r"(sums[4][1]), "+r"(sums[4][2]), "+r"(sums[4][3]),
-          "+r"(sums[5][0]), "+r"(sums[5][1]), "+r"(sums[5][2]), "+r"(sums[5][3]), "+r"(sums[6][0]),
-          "+r"(sums[6][1]), "+r"(sums[6][2]), "+r"(sums[6][3]), "+r"(sums[7][0]), "+r"(sums[7][1]),
-          "+r"(sums[7][2]), "+r"(sums[7][3]), "+r"(sums[8][0]), "+r"(sums[8][1]), "+r"(sums[8][2]),
-          "+r"(sums[8][3]), "+r"(sums[9][0]), "+r"(sums[9][1]), "+r"(sums[9][2]), "+r"(sums[9][3]),
-          "+r"(sums[10][0]), "+r"(sums[10][1]), "+r"(sums[10][2]), "+r"(sums[10][3]),
-          "+r"(sums[11][0]), "+r"(sums[11][1]), "+r"(sums[11][2]), "+r"(sums[11][3]),
-          "+r"(sums[12][0]), "+r"(sums[12][1]), "+r"(sums[12][2]), "+r"(sums[12][3]),
-          "+r"(sums[13][0]), "+r"(sums[13][1]), "+r"(sums[13][2]), "+r"(sums[13][3]),
-          "+r"(sums[14][0]), "+r"(sums[14][1]), "+r"(sums[14][2]), "+r"(sums[14][3]),
-          "+r"(sums[15][0]), "+r"(sums[15][1]), "+r"(sums[15][2]), "+r"(sums[15][3]),
-          "+r"(sums[16][0]), "+r"(sums[16][1]), "+r"(sums[16][2]), "+r"(sums[16][3]),
-          "+r"(sums[17][0]), "+r"(sums[17][1]), "+r"(sums[17][2]), "+r"(sums[17][3]),
-          "+r"(sums[18][0]), "+r"(sums[18][1]), "+r"(sums[18][2]), "+r"(sums[18][3]),
-          "+r"(sums[19][0]), "+r"(sums[19][1]), "+r"(sums[19][2]), "+r"(sums[19][3]),
-          "+r"(sums[20][0]), "+r"(sums[20][1]), "+r"(sums[20][2]), "+r"(sums[20][3]),
-          "+r"(sums[21][0]), "+r"(sums[21][1]), "+r"(sums[21][2]), "+r"(sums[21][3]),
-          "+r"(sums[22][0]), "+r"(sums[22][1]), "+r"(sums[22][2]), "+r"(sums[22][3]),
-          "+r"(sums[23][0]), "+r"(sums[23][1]), "+r"(sums[23][2]), "+r"(sums[23][3]),
-          "+r"(sums[24][0]), "+r"(sums[24][1]), "+r"(sums[24][2]), "+r"(sums[24][3]),
-          "+r"(sums[25][0]), "+r"(sums[25][1]), "+r"(sums[25][2]), "+r"(sums[25][3]),
-          "+r"(sums[26][0]), "+r"(sums[26][1]), "+r"(sums[26][2]), "+r"(sums[26][3]),
-          "+r"(sums[27][0]), "+r"(sums[27][1]), "+r"(sums[27][2]), "+r"(sums[27][3]),
-          "+r"(sums[28][0]), "+r"(sums[28][1]), "+r"(sums[28][2]), "+r"(sums[28][3]),
-          "+r"(sums[29][0]), "+r"(sums[29][1]), "+r"(sums[29][2]), "+r"(sums[29][3]),
-          "+r"(sums[30][0]), "+r"(sums[30][1]), "+r"(sums[30][2]), "+r"(sums[30][3]),
-          "+r"(sums[31][0]), "+r"(sums[31][1]), "+r"(sums[31][2]), "+r"(sums[31][3])
-        : "l"(left), "l"(right));
-}
-__device__ void begin_products() {
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
-}
-__device__ void end_of_products() {
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
-}
-/// Until all but the last `Ahead` groups of products are done.
-template <int Ahead>
-__device__ void wait_for_products() {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(Ahead) : "memory");
-}
+using Sums = GroupSums<std::uint32_t>;
 
 /// Which stage is next, and how often all of them have been used.
 struct Place {
@@ -372,9 +295,7 @@ __global__ GPUTEXT_IN_CLUSTERS __launch_bounds__(kThreads, 1) void multiply_word
 template <bool Wide>
 Status run(const WordProductJob& job, cudaStream_t stream) {
     constexpr auto kernel = multiply_words<Wide>;
-    GPUTEXT_TRY(cuda_status(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kSharedBytes),
-        "asking for shared memory"));
+    GPUTEXT_TRY(allow_shared_bytes(kernel, kSharedBytes));
     int device = 0, processors = 0;
     GPUTEXT_TRY(cuda_status(cudaGetDevice(&device), "asking for the device"));
     GPUTEXT_TRY(

@@ -12,13 +12,9 @@
 #include <bit>
 #include <cstdint>
 
-namespace gputext::gpu {
+#include "cpp/base/host_device.hpp"
 
-#ifdef __CUDACC__
-#define GPUTEXT_BOTH __host__ __device__
-#else
-#define GPUTEXT_BOTH
-#endif
+namespace gputext::gpu {
 
 struct WordKeys {
     static constexpr std::uint32_t kMostRanges = 4;
@@ -52,17 +48,17 @@ struct WordKeys {
         return keys;
     }
 
-    GPUTEXT_BOTH std::uint64_t key(std::uint32_t range, std::uint32_t first,
-                                   std::uint32_t second) const {
+    GPUTEXT_HOST_DEVICE std::uint64_t key(std::uint32_t range, std::uint32_t first,
+                                          std::uint32_t second) const {
         return std::uint64_t{first - range * of_range} << low_bits | second;
     }
-    GPUTEXT_BOTH std::uint32_t first(std::uint32_t range, std::uint64_t key) const {
+    GPUTEXT_HOST_DEVICE std::uint32_t first(std::uint32_t range, std::uint64_t key) const {
         return range * of_range + static_cast<std::uint32_t>(key >> low_bits);
     }
-    GPUTEXT_BOTH std::uint32_t second(std::uint64_t key) const {
+    GPUTEXT_HOST_DEVICE std::uint32_t second(std::uint64_t key) const {
         return static_cast<std::uint32_t>(key & ((std::uint64_t{1} << low_bits) - 1));
     }
-    GPUTEXT_BOTH bool in_range(std::uint32_t range, std::uint32_t first) const {
+    GPUTEXT_HOST_DEVICE bool in_range(std::uint32_t range, std::uint32_t first) const {
         return first - range * of_range < of_range;
     }
 };
@@ -76,9 +72,9 @@ struct PairsWanted {
 
 /// Calls take(word, neighbour) for each pair whose first word is token `at`, of `size` tokens.
 template <class Take>
-GPUTEXT_BOTH void pairs_of(const std::uint32_t* words, const std::uint32_t* positions,
-                           std::uint64_t at, std::uint64_t size, const PairsWanted& wanted,
-                           Take&& take) {
+GPUTEXT_HOST_DEVICE void pairs_of(const std::uint32_t* words, const std::uint32_t* positions,
+                                  std::uint64_t at, std::uint64_t size, const PairsWanted& wanted,
+                                  Take&& take) {
     const std::uint32_t position = positions[at];
     for (std::uint64_t next = at + 1; next < size; ++next) {
         const std::uint32_t places = positions[next] - position;

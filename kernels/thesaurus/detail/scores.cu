@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "kernels/base/launch.hpp"
+#include "kernels/base/warp.cuh"
 #include "kernels/thesaurus/detail/measure.hpp"
 
 namespace gputext::gpu {
@@ -121,12 +122,7 @@ __device__ void add_postings(const WordIndex& index, std::uint64_t begin, std::u
             }
         }
         const std::uint32_t shorter = length < kLong ? length : 0;
-        std::uint32_t ends = shorter;
-#pragma unroll
-        for (unsigned distance = 1; distance < 32; distance *= 2) {
-            const std::uint32_t before = __shfl_up_sync(~0u, ends, distance);
-            if (lane >= distance) ends += before;
-        }
+        const std::uint32_t ends = sum_up_to_lane(shorter);
         const std::uint32_t total = __shfl_sync(~0u, ends, 31);
         const std::uint32_t start = list.x - (ends - shorter);
         for (std::uint32_t first = 0; first < total; first += 64) {

@@ -2,6 +2,7 @@
 
 #include <cub/device/device_segmented_radix_sort.cuh>
 
+#include "kernels/base/binary_search.cuh"
 #include "kernels/base/launch.hpp"
 
 namespace gputext::gpu {
@@ -24,15 +25,9 @@ __global__ void count_similar(const std::uint64_t* sorted, std::uint32_t rows, s
                               std::uint32_t* counts) {
     const std::uint32_t row = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows) return;
-    std::uint32_t low = 0, high = words;
-    while (low < high) {
-        const std::uint32_t middle = low + (high - low) / 2;
-        if (sorted[std::uint64_t{row} * words + middle] != 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    counts[row] = low;
+    sorted += std::uint64_t{row} * words;
+    counts[row] =
+        partition_point(0u, words, [=](std::uint32_t place) { return sorted[place] != 0; });
 }
 
 }  // namespace

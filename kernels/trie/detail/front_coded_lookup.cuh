@@ -14,6 +14,7 @@
 #include <cstdint>
 
 #include "cpp/trie/detail/front_coded_layout.hpp"
+#include "kernels/base/binary_search.cuh"
 #include "kernels/trie/detail/device_words.cuh"
 
 namespace gputext::gpu {
@@ -192,16 +193,10 @@ __host__ __device__ inline bool FrontCodedLookup::step_back(std::uint32_t& numbe
         end -= step;
         step *= 2;
     }
-    std::uint32_t begin = end >= step ? end - step : 0;  // fits, or is the first one
+    const std::uint32_t begin = end >= step ? end - step : 0;  // fits, or is the first one
     if (begin == 0 && !fits(0)) return false;
-    while (end - begin > 1) {
-        const std::uint32_t middle = begin + (end - begin) / 2;
-        if (fits(middle))
-            begin = middle;
-        else
-            end = middle;
-    }
-    number = begin;
+    number =
+        partition_point(begin + 1, end, [this](std::uint32_t other) { return fits(other); }) - 1;
     return true;
 }
 

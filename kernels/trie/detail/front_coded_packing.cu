@@ -3,13 +3,13 @@
 #include <cub/device/device_scan.cuh>
 
 #include "kernels/base/launch.hpp"
+#include "kernels/base/warp.cuh"
 #include "kernels/trie/detail/front_coded_encoder.cuh"
 
 namespace gputext::gpu {
 namespace {
 
 constexpr unsigned kThreads = 256;
-constexpr unsigned kWarp = 32;
 static_assert(kBucketWords == kWarp, "a lane for each word of a bucket");
 
 __device__ void copy_table(const CodeTable* from, CodeTable& to) {
@@ -30,45 +30,6 @@ __device__ FrontCodedWord word_before(const FrontCodedWord& word) {
     return {reinterpret_cast<const std::uint8_t*>(__shfl_up_sync(~0u, bytes, 1)),
             __shfl_up_sync(~0u, word.length, 1)};
 }
-
-__device__ std::uint32_t sum_before(std::uint32_t number, unsigned lane) {
-    std::uint32_t sum = number;
-    for (unsigned distance = 1; distance < kWarp; distance *= 2) {
-        const std::uint32_t other = __shfl_up_sync(~0u, sum, distance);
-        if (lane >= distance) sum += other;
-    }
-    return sum - number;
-}
-
-// Reductions over all lanes. Before compute capability 8.0 there is no instruction for them.
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-template <class Combine>
-__device__ std::uint32_t of_warp(std::uint32_t x, Combine combine) {
-    for (unsigned distance = kWarp / 2; distance > 0; distance /= 2)
-        x = combine(x, __shfl_xor_sync(~0u, x, distance));
-    return x;
-}
-__device__ std::uint32_t warp_or(std::uint32_t x) {
-    return of_warp(x, [](std::uint32_t a, std::uint32_t b) { return a | b; });
-}
-__device__ std::uint32_t warp_sum(std::uint32_t x) {
-    return of_warp(x, [](std::uint32_t a, std::uint32_t b) { return a + b; });
-}
-__device__ std::uint32_t warp_max(std::uint32_t x) {
-    return of_warp(x, [](std::uint32_t a, std::uint32_t b) { return max(a, b); });
-}
-#else
-__device__ std::uint32_t warp_or(std::uint32_t x) {
-    return __reduce_or_sync(~0u, x);
-}
-__device__ std::uint32_t warp_sum(std::uint32_t x) {
-    return __reduce_add_sync(~0u, x);
-}
-__device__ std::uint32_t warp_max(std::uint32_t x) {
-    return __reduce_max_sync(~0u, x);
-}
-#endif
 
 /// A bit for each byte value that occurs.
 struct Alphabet {
@@ -121,8 +82,7 @@ __global__ __launch_bounds__(kThreads) void measure_buckets(
         if (lane == 0) sizes[bucket] = bytes;
     }
     alphabet.add_to(statistics, lane);
-    for (unsigned distance = kWarp / 2; distance > 0; distance /= 2)
-        text_bytes += __shfl_xor_sync(~0u, text_bytes, distance);
+    text_bytes = warp_sum(text_bytes);
     longest = warp_max(longest);
     if (lane != 0) return;
     atomicAdd(reinterpret_cast<unsigned long long*>(&statistics->text_bytes), text_bytes);
@@ -152,8 +112,8 @@ __global__ __launch_bounds__(kThreads) void write_buckets(
             own.codes = codes[i];
             own.excess = excess_of(own.shared, kMostInHead) + excess_of(own.codes - 1, kMostInHead);
         }
-        const std::uint32_t codes_before = sum_before(own.codes, lane);
-        const std::uint32_t excess_before = sum_before(own.excess, lane);
+        const std::uint32_t codes_before = sum_up_to_lane(own.codes) - own.codes;
+        const std::uint32_t excess_before = sum_up_to_lane(own.excess) - own.excess;
         std::uint8_t* const begin = out + offsets[bucket];
         std::uint8_t* const end = out + offsets[bucket + 1] - excess_before;
         if (lane == 0) {

@@ -323,7 +323,7 @@ private:
         GPUTEXT_TRY(set_gates({space, job.queries, rows, tile_.distances + begin, largest_.data(),
                                gates_.data() + begin, nullptr},
                               stream_));
-        return run_half_filter(device_, job, space.padded, stream_);
+        return run_fp16_filter(device_, job, space.padded, stream_);
     }
 
     static constexpr std::size_t no_tile = SIZE_MAX;

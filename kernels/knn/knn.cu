@@ -57,7 +57,7 @@ struct Plan {
     std::size_t per_item;
     std::size_t query_tile = 0;
     std::size_t item_batch = 0;
-    bool half = false;  // whether the filter in half precision is used
+    bool fp16 = false;  // whether the filter in half precision is used
 
     Plan(const KnnParameters& parameters, const Vectors& queries, const Vectors& items)
         : shape(shape_of(parameters, items.rows)),
@@ -82,10 +82,10 @@ struct Plan {
     }
 
     /// Where half precision can help: takes more memory for the same number of rows.
-    void use_half(std::size_t memory, const Vectors& queries, const Vectors& items) {
+    void use_fp16(std::size_t memory, const Vectors& queries, const Vectors& items) {
         const Fp16Search::Bytes more = Fp16Search::bytes(items);
         Plan with = *this;
-        with.half = true;
+        with.fp16 = true;
         with.shape.scored = !shape.open;
         with.fixed += more.samples;
         with.per_item += more.per_item;
@@ -170,9 +170,9 @@ private:
             GPUTEXT_TRY(query_keys_.allocate(tile, stream_));
             GPUTEXT_TRY(item_keys_.upload(keys_.items, stream_));
         }
-        if (plan_.half) {
-            GPUTEXT_TRY(half_.prepare(parameters_.metric, items_, device_, stream_));
-            GPUTEXT_TRY(half_.allocate(plan_.query_tile, plan_.item_batch));
+        if (plan_.fp16) {
+            GPUTEXT_TRY(fp16_.prepare(parameters_.metric, items_, device_, stream_));
+            GPUTEXT_TRY(fp16_.allocate(plan_.query_tile, plan_.item_batch));
         }
         GPUTEXT_TRY(rescored_.allocate(1, stream_));
         return cuda_status(
@@ -206,7 +206,7 @@ private:
         prepare_timer_.begin();
         GPUTEXT_TRY(prepare_queries(parameters_.metric, rows_of(queries_, raw_queries_, rows),
                                     query_elements_.data(), query_squares_.data(), stream_));
-        if (plan_.half) GPUTEXT_TRY(half_.load_queries(tile_));
+        if (plan_.fp16) GPUTEXT_TRY(fp16_.load_queries(tile_));
         prepare_timer_.end();
         return {};
     }
@@ -219,7 +219,7 @@ private:
         batch_ = rows_of(items_, item_elements_, rows);
         prepare_timer_.begin();
         GPUTEXT_TRY(row_squares(batch_, item_squares_.data(), stream_));
-        if (plan_.half) GPUTEXT_TRY(half_.load_items(batch_, static_cast<std::uint32_t>(begin)));
+        if (plan_.fp16) GPUTEXT_TRY(fp16_.load_items(batch_, static_cast<std::uint32_t>(begin)));
         prepare_timer_.end();
         return {};
     }
@@ -256,7 +256,7 @@ private:
     Status search_batch(NeighbourSearch& search, const DirectFilterInput& input, std::uint32_t end,
                         bool is_first, bool open) {
         const bool small = is_first && end - input.first_item < Fp16Search::kLeastItems;
-        if (!plan_.half || (small && !open)) {
+        if (!plan_.fp16 || (small && !open)) {
             search_timer_.begin();
             GPUTEXT_TRY(search.search_directly(input, {nullptr, tile_.rows}, input.first_item, end,
                                                is_first && !open));
@@ -268,7 +268,7 @@ private:
         std::uint32_t step = kFirstRange;
         while (next < end) {
             const std::uint32_t last = end - next > step + step / 2 ? next + step : end;
-            GPUTEXT_TRY(search.search(input, half_, next, last,
+            GPUTEXT_TRY(search.search(input, fp16_, next, last,
                                       is_first && next == input.first_item, search_timer_,
                                       escalated_));
             next = last;
@@ -293,7 +293,7 @@ private:
 
     StreamEvent event_;
     NeighbourLists lists_, tied_;
-    Fp16Search half_;
+    Fp16Search fp16_;
     DeviceBuffer<std::uint8_t> raw_queries_, item_elements_;
     DeviceBuffer<double> query_elements_, query_squares_, item_squares_;
     DeviceBuffer<std::uint32_t> query_keys_, item_keys_;
@@ -308,7 +308,7 @@ private:
 };
 
 /// Whether the filter in half precision is worth its preparation, and holds.
-bool half_helps(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+bool fp16_helps(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
                 double largest, const Fp16FilterDevice& device, const Plan& plan) {
     constexpr std::size_t kFewQueries = 16;
     const std::size_t padded = (items.dimensions + 15) / 16 * 16;
@@ -334,8 +334,8 @@ Status run(const KnnParameters& parameters, const Vectors& queries, const Vector
     if (work.bytes < least) return too_little_memory("finding neighbours takes", least, work.bytes);
     Fp16FilterDevice device;
     GPUTEXT_TRY(device.look());
-    if (half_helps(parameters, queries, items, *largest_item, device, plan))
-        plan.use_half(work.bytes, queries, items);
+    if (fp16_helps(parameters, queries, items, *largest_item, device, plan))
+        plan.use_fp16(work.bytes, queries, items);
     plan.use(work.bytes, queries, items);
     Knn knn(parameters, queries, items, keys, plan, device, work, ring, execution, measure);
     return knn.run(answer, counts);

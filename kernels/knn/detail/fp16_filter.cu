@@ -130,7 +130,7 @@ Status Fp16FilterDevice::look() {
     return {};
 }
 
-Status run_half_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
+Status run_fp16_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                        std::uint32_t padded, cudaStream_t stream) {
     if (job.rows == 0 || job.begin == job.end) return {};
     if (padded <= 64) return run_narrow_filter(device, job, padded, stream);

@@ -56,7 +56,7 @@ struct Fp16FilterDevice {
 
 /// Adds items to the lists of the queries whose gates they reach, with their scores. One launch:
 /// 2 * rows * (end - begin) * padded operations.
-Status run_half_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
+Status run_fp16_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                        std::uint32_t padded, cudaStream_t stream);
 
 /// What becomes of a query's limit before the filter, and after.

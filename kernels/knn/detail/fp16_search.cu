@@ -141,7 +141,7 @@ Status Fp16Search::sample(const ListsView& lists, std::uint32_t begin, std::uint
     sampled.largest = group_scores_.data();
     sampled.groups = kSampleGroups;
     sampled.group_items = samples_ / kSampleGroups;
-    GPUTEXT_TRY(run_half_filter(device_, sampled, space.padded, stream_));
+    GPUTEXT_TRY(run_fp16_filter(device_, sampled, space.padded, stream_));
     return guess_gates(gate_job(lists, gates_.data(), widths_.data()), group_scores_.data(), rank,
                        stream_);
 }
@@ -163,7 +163,7 @@ Status Fp16Search::mark(const ListsView& lists, std::uint32_t begin, std::uint32
     grouped.groups = kMostGroups;
     grouped.group_items = items_of_group(end - begin);
     const std::uint32_t groups = 4 * blocks_for(end - begin, 4 * grouped.group_items);
-    GPUTEXT_TRY(run_half_filter(device_, grouped, padded, stream_));
+    GPUTEXT_TRY(run_fp16_filter(device_, grouped, padded, stream_));
     GPUTEXT_TRY(find_gates(gate_job(lists, gates_.data(), widths_.data()), group_scores_.data(),
                            groups, lists.k + 1, stream_));
     Fp16FilterJob marked = job(begin, end);
@@ -171,7 +171,7 @@ Status Fp16Search::mark(const ListsView& lists, std::uint32_t begin, std::uint32
     const std::size_t skipped = std::size_t{begin - first_item_} * row_vectors_ * sizeof(uint4);
     marked_ = {marks_.data(), MarkedItems::words_of(end - begin), begin, aligned_rows_ + skipped,
                row_vectors_};
-    return run_half_filter(device_, marked, padded, stream_);
+    return run_fp16_filter(device_, marked, padded, stream_);
 }
 
 Status Fp16Search::filter(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
@@ -189,7 +189,7 @@ Status Fp16Search::filter(const NeighbourLists& lists, std::uint32_t begin, std:
         const std::uint32_t last = end - next > most + most / 2 ? next + most : end;
         Fp16FilterJob part = job(next, last);
         part.lists = view;
-        GPUTEXT_TRY(run_half_filter(device_, part, choice_.space().padded, stream_));
+        GPUTEXT_TRY(run_fp16_filter(device_, part, choice_.space().padded, stream_));
         next = last;
         // A queue of long launches could not be stopped.
         if (next < end)

@@ -13,7 +13,7 @@ constexpr double kWorkOfLaunch = 1e11;
 
 }  // namespace
 
-Status NeighbourSearch::search(const DirectFilterInput& input, Fp16Search& half,
+Status NeighbourSearch::search(const DirectFilterInput& input, Fp16Search& fp16,
                                std::uint32_t begin, std::uint32_t end, bool lists_are_empty,
                                StreamTimer& timer, std::uint64_t& escalated) {
     const QuerySelection all{nullptr, input.queries.rows};
@@ -21,12 +21,12 @@ Status NeighbourSearch::search(const DirectFilterInput& input, Fp16Search& half,
     DeviceBuffer<std::uint32_t> failed;
     GPUTEXT_TRY(failed.allocate(all.count, stream_));
     timer.begin();
-    GPUTEXT_TRY(half.filter(lists_, begin, end, lists_are_empty && !open, execution_));
-    GPUTEXT_TRY(merge(input, all, open ? nullptr : half.widths(), half.marked()));
-    GPUTEXT_TRY(half.prove(lists_));
+    GPUTEXT_TRY(fp16.filter(lists_, begin, end, lists_are_empty && !open, execution_));
+    GPUTEXT_TRY(merge(input, all, open ? nullptr : fp16.widths(), fp16.marked()));
+    GPUTEXT_TRY(fp16.prove(lists_));
     timer.end();
     std::uint32_t count = 0;
-    GPUTEXT_TRY(lists_.take_failed(all, half.gates(), half.proven(), failed.data(), count));
+    GPUTEXT_TRY(lists_.take_failed(all, fp16.gates(), fp16.proven(), failed.data(), count));
     if (open) GPUTEXT_TRY(taken_());
     if (count == 0) return {};
     escalated += count;

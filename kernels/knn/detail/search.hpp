@@ -30,7 +30,7 @@ public:
     /// By the filter in half precision, which was given the same queries and items, and by
     /// differences where that fails; returns for how many queries it did. `timer` measures what
     /// the device does.
-    Status search(const DirectFilterInput& input, Fp16Search& half, std::uint32_t begin,
+    Status search(const DirectFilterInput& input, Fp16Search& fp16, std::uint32_t begin,
                   std::uint32_t end, bool lists_are_empty, StreamTimer& timer,
                   std::uint64_t& escalated);
 

@@ -121,7 +121,7 @@ private:
         job.largest = scores_.data();
         job.groups = kRows;
         job.group_items = kCopies;
-        ASSERT_TRUE(gpu::run_half_filter(device_, job, space_.padded, stream()).ok());
+        ASSERT_TRUE(gpu::run_fp16_filter(device_, job, space_.padded, stream()).ok());
         const auto scores = download(scores_);
         const auto query_bounds = download(query_bounds_);
         const auto item_bounds = download(item_bounds_);

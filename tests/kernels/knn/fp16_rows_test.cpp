@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <vector>
 
 #include "kernels/knn/detail/fp16_filter.hpp"
@@ -34,6 +35,12 @@ protected:
         DeviceTest::SetUp();
         if (IsSkipped() || HasFatalFailure()) return;
         ASSERT_TRUE(device_.look().ok());
+        on_device_ = std::make_unique<Buffers>();
+    }
+
+    void TearDown() override {
+        on_device_.reset();
+        DeviceTest::TearDown();
     }
 
     template <class T>
@@ -80,51 +87,56 @@ private:
 
     void convert(Metric metric, const Vectors& queries, const Vectors& items) {
         const auto d = static_cast<std::uint32_t>(queries.dimensions);
-        upload(raw_queries_, queries);
-        upload(raw_items_, items);
-        allocate(elements_, kRows * d);
-        allocate(squares_, kRows);
-        allocate(query_rows_, std::size_t{kRows} * space_.padded);
-        allocate(query_bounds_, kRows);
-        allocate(groups_, 1);
-        allocate(item_rows_, items.rows * space_.padded);
-        allocate(item_bounds_, items.rows);
-        allocate(largest_, 2);
-        allocate(limits_, kRows);
-        allocate(gates_, kRows);
-        allocate(widths_, kRows);
-        allocate(scores_, kRows * kRows);
-        ASSERT_TRUE(gpu::prepare_queries(metric, {queries.type, raw_queries_.data(), kRows, d},
-                                         elements_.data(), squares_.data(), stream())
+        upload(on_device_->raw_queries, queries);
+        upload(on_device_->raw_items, items);
+        allocate(on_device_->elements, kRows * d);
+        allocate(on_device_->squares, kRows);
+        allocate(on_device_->query_rows, std::size_t{kRows} * space_.padded);
+        allocate(on_device_->query_bounds, kRows);
+        allocate(on_device_->groups, 1);
+        allocate(on_device_->item_rows, items.rows * space_.padded);
+        allocate(on_device_->item_bounds, items.rows);
+        allocate(on_device_->largest, 2);
+        allocate(on_device_->limits, kRows);
+        allocate(on_device_->gates, kRows);
+        allocate(on_device_->widths, kRows);
+        allocate(on_device_->scores, kRows * kRows);
+        ASSERT_TRUE(
+            gpu::prepare_queries(metric, {queries.type, on_device_->raw_queries.data(), kRows, d},
+                                 on_device_->elements.data(), on_device_->squares.data(), stream())
+                .ok());
+        ASSERT_TRUE(gpu::convert_queries(
+                        space_, {kRows, d, on_device_->elements.data(), on_device_->squares.data()},
+                        on_device_->query_rows.data(), on_device_->query_bounds.data(),
+                        on_device_->groups.data(), stream())
                         .ok());
-        ASSERT_TRUE(gpu::convert_queries(space_, {kRows, d, elements_.data(), squares_.data()},
-                                         query_rows_.data(), query_bounds_.data(), groups_.data(),
-                                         stream())
-                        .ok());
-        ASSERT_TRUE(gpu::convert_items(
-                        space_,
-                        {items.type, raw_items_.data(), static_cast<std::uint32_t>(items.rows), d},
-                        item_rows_.data(), item_bounds_.data(), largest_.data(), stream())
+        ASSERT_TRUE(gpu::convert_items(space_,
+                                       {items.type, on_device_->raw_items.data(),
+                                        static_cast<std::uint32_t>(items.rows), d},
+                                       on_device_->item_rows.data(), on_device_->item_bounds.data(),
+                                       on_device_->largest.data(), stream())
                         .ok());
     }
 
     gpu::Fp16Queries queries() const {
-        return {query_rows_.data(), query_bounds_.data(), groups_.data()};
+        return {on_device_->query_rows.data(), on_device_->query_bounds.data(),
+                on_device_->groups.data()};
     }
 
     void compare(Metric metric, const DoubleRows& rows) {
         gpu::Fp16FilterJob job{};
         job.queries = queries();
         job.rows = kRows;
-        job.items = {item_rows_.data(), item_bounds_.data(), largest_.data()};
+        job.items = {on_device_->item_rows.data(), on_device_->item_bounds.data(),
+                     on_device_->largest.data()};
         job.end = kRows * kCopies;
-        job.largest = scores_.data();
+        job.largest = on_device_->scores.data();
         job.groups = kRows;
         job.group_items = kCopies;
         ASSERT_TRUE(gpu::run_fp16_filter(device_, job, space_.padded, stream()).ok());
-        const auto scores = download(scores_);
-        const auto query_bounds = download(query_bounds_);
-        const auto item_bounds = download(item_bounds_);
+        const auto scores = download(on_device_->scores);
+        const auto query_bounds = download(on_device_->query_bounds);
+        const auto item_bounds = download(on_device_->item_bounds);
         DoubleRow center(space_.dimensions);
         if (space_.center != nullptr) {
             ASSERT_EQ(cudaMemcpy(center.data(), space_.center, center.size() * sizeof(double),
@@ -140,12 +152,13 @@ private:
                 distances[q] = distance.value_or(0);
             }
             // The limit of each query is the distance to this item, which must pass.
-            ASSERT_TRUE(limits_.upload(distances, stream()).ok());
-            ASSERT_TRUE(gpu::set_gates({space_, queries(), kRows, limits_.data(), largest_.data(),
-                                        gates_.data(), widths_.data()},
+            ASSERT_TRUE(on_device_->limits.upload(distances, stream()).ok());
+            ASSERT_TRUE(gpu::set_gates({space_, queries(), kRows, on_device_->limits.data(),
+                                        on_device_->largest.data(), on_device_->gates.data(),
+                                        on_device_->widths.data()},
                                        stream())
                             .ok());
-            const auto gates = download(gates_), widths = download(widths_);
+            const auto gates = download(on_device_->gates), widths = download(on_device_->widths);
             const bool fits = std::isfinite(item_bounds[item / 4 * 64 + item % 4 * 2].offset);
             for (std::uint32_t q = 0; q < kRows; ++q) {
                 if (!is[q]) continue;
@@ -184,15 +197,19 @@ private:
         return (square - scaled * scaled) / 2;
     }
 
+    struct Buffers {
+        DeviceBuffer<std::uint8_t> raw_queries, raw_items;
+        DeviceBuffer<double> elements, squares, limits;
+        DeviceBuffer<__half> query_rows, item_rows;
+        DeviceBuffer<gpu::Fp16QueryBound> query_bounds;
+        DeviceBuffer<float2> groups;
+        DeviceBuffer<gpu::Fp16ItemBound> item_bounds;
+        DeviceBuffer<float> largest, gates, widths, scores;
+    };
+
     gpu::Fp16FilterDevice device_;
     gpu::Fp16Space space_;
-    DeviceBuffer<std::uint8_t> raw_queries_, raw_items_;
-    DeviceBuffer<double> elements_, squares_, limits_;
-    DeviceBuffer<__half> query_rows_, item_rows_;
-    DeviceBuffer<gpu::Fp16QueryBound> query_bounds_;
-    DeviceBuffer<float2> groups_;
-    DeviceBuffer<gpu::Fp16ItemBound> item_bounds_;
-    DeviceBuffer<float> largest_, gates_, widths_, scores_;
+    std::unique_ptr<Buffers> on_device_;  // goes before the stream that it is freed on
 
 protected:
     std::size_t compared_ = 0;  // pairs of rows that binary16 can hold

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "cpp/knn/detail/cluster_assignment.hpp"
 #include "cpp/knn/detail/first_centroids.hpp"
+#include "kernels/base/job_status.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
 #include "kernels/knn/detail/clustered_rows.hpp"
@@ -24,10 +24,6 @@ constexpr double kFilteredWork = 8e12, kComparedWork = 5e10;
 constexpr std::size_t kSmallBuffers = 1 << 16;
 /// Elements that are doubles at a time, while items are converted.
 constexpr std::size_t kConvertedElements = std::size_t{1} << 22;
-
-std::size_t padded_of(std::size_t dimensions) {
-    return dimensions <= 64 ? (dimensions + 15) / 16 * 16 : (dimensions + 63) / 64 * 64;
-}
 
 /// Rows of which a pass over items is made at most, in whole groups.
 std::uint32_t whole_groups(std::size_t rows, std::size_t most) {
@@ -50,13 +46,13 @@ struct Plan {
         const std::size_t centroids = std::max(parameters.k, kMostChosenAtOnce);
         const std::size_t of_item = 2 * sizeof(std::uint32_t) + sizeof(double);
         const std::size_t of_centroid = d * (std::max(element, sizeof(float)) + sizeof(double)) +
-                                        sizeof(double) + padded_of(d) * sizeof(__half) +
+                                        sizeof(double) + Fp16Space::padded_of(d) * sizeof(__half) +
                                         sizeof(Fp16ItemBound);
         fixed = items.rows * of_item + centroids * of_centroid +
                 parameters.k * (d + 1) * sizeof(std::int64_t) +
                 converted_rows(items) * (d + 1) * sizeof(double) + d * sizeof(double) +
                 kSmallBuffers;
-        per_row = d * element + padded_of(d) * sizeof(__half) + sizeof(Fp16QueryBound) +
+        per_row = d * element + Fp16Space::padded_of(d) * sizeof(__half) + sizeof(Fp16QueryBound) +
                   sizeof(float2) + sizeof(float) + (1 + kFound) * sizeof(std::uint32_t);
     }
 
@@ -184,9 +180,8 @@ private:
 
     Status begin_filter(double largest, std::size_t centroids) {
         GPUTEXT_TRY(device_.look());
-        const std::size_t padded = padded_of(items_.dimensions);
-        filtered_ = Fp16SpaceChoice::usable(metric_, items_, largest) &&
-                    device_.can_filter(static_cast<std::uint32_t>(padded));
+        const std::uint32_t padded = Fp16Space::padded_of(items_.dimensions);
+        filtered_ = Fp16SpaceChoice::usable(metric_, items_, largest) && device_.can_filter(padded);
         if (!filtered_) return {};
         GPUTEXT_TRY(choice_.choose(metric_, items_, stream_));
         const std::size_t tile = plan_.tile, some = converted_rows(items_);
@@ -382,11 +377,7 @@ Result<KMeans> k_means(const KMeansParameters& parameters, const Vectors& items,
             gputext::ItemClusters clusters) -> Result<std::unique_ptr<ClusterAssignment>> {
         Plan plan(parameters, items);
         const std::size_t least = plan.bytes(items).least;
-        if (work.bytes < least)
-            return Status(ErrorCode::out_of_memory, "k-means takes " + std::to_string(least) +
-                                                        " bytes of device memory, and " +
-                                                        std::to_string(work.bytes) +
-                                                        " may be taken");
+        if (work.bytes < least) return too_little_memory("k-means takes", least, work.bytes);
         plan.use(work.bytes, items);
         auto made = std::make_unique<DeviceAssignment>(parameters, items, plan, means, clusters,
                                                        work.stream, ring, execution);
@@ -394,8 +385,7 @@ Result<KMeans> k_means(const KMeansParameters& parameters, const Vectors& items,
         return std::unique_ptr<ClusterAssignment>(std::move(made));
     };
     auto answer = k_means_by(parameters, items, make, execution);
-    // Nothing of this run is on the stream when its memory goes.
-    GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(work.stream), "finding clusters"));
+    GPUTEXT_TRY(finish_work(answer.status(), work.stream, "finding clusters"));
     return answer;
 }
 

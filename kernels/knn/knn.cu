@@ -311,11 +311,10 @@ private:
 bool fp16_helps(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
                 double largest, const Fp16FilterDevice& device, const Plan& plan) {
     constexpr std::size_t kFewQueries = 16;
-    const std::size_t padded = (items.dimensions + 15) / 16 * 16;
     return Fp16SpaceChoice::usable(parameters.metric, items, largest) &&
-           device.can_filter(static_cast<std::uint32_t>(padded)) && queries.rows > kFewQueries &&
-           items.rows >= Fp16Search::kLeastItems && plan.shape.is_short() &&
-           (plan.shape.open || 8 * parameters.k <= items.rows);
+           device.can_filter(Fp16Space::padded_of(items.dimensions)) &&
+           queries.rows > kFewQueries && items.rows >= Fp16Search::kLeastItems &&
+           plan.shape.is_short() && (plan.shape.open || 8 * parameters.k <= items.rows);
 }
 
 Status run(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,

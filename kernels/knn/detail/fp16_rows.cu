@@ -191,14 +191,8 @@ bool Fp16SpaceChoice::usable(Metric metric, const Vectors& items, double largest
 Status Fp16SpaceChoice::choose(Metric metric, const Vectors& items, cudaStream_t stream) {
     const std::size_t d = items.dimensions;
     const double dimensions = static_cast<double>(d);
-    space_ = {metric,
-              static_cast<std::uint32_t>(d),
-              static_cast<std::uint32_t>((d + 15) / 16 * 16),
-              nullptr,
-              1,
-              (dimensions + 32) * 0x1p-22,
-              (dimensions / 16 + 32) * 0x1p-50};
-    if (space_.padded > 64) space_.padded = (space_.padded + 63) / 64 * 64;
+    space_ = {metric, static_cast<std::uint32_t>(d), Fp16Space::padded_of(d),         nullptr,
+              1,      (dimensions + 32) * 0x1p-22,   (dimensions / 16 + 32) * 0x1p-50};
     if (metric == Metric::cosine) return {};
 
     std::size_t samples = 0;

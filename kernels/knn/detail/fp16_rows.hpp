@@ -50,6 +50,12 @@ struct Fp16Space {
     double item_scale = 1;
     double sum_error = 0;     // G
     double double_error = 0;  // E
+
+    /// `padded` for rows of so many dimensions.
+    static constexpr std::uint32_t padded_of(std::size_t dimensions) {
+        const std::size_t unit = dimensions <= 64 ? 16 : 64;
+        return static_cast<std::uint32_t>((dimensions + unit - 1) / unit * unit);
+    }
 };
 
 /// Chooses center and scale by looking at about a hundred of the items.

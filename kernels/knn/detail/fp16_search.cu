@@ -13,10 +13,6 @@ std::uint32_t samples_of(std::size_t items) {
     return items <= 1 << 17 ? 16 * kSampleGroups : 64 * kSampleGroups;
 }
 
-std::size_t padded_of(std::size_t dimensions) {
-    return dimensions <= 64 ? (dimensions + 15) / 16 * 16 : (dimensions + 63) / 64 * 64;
-}
-
 /// How many groups of samples must reach a gate, so that the k nearest of all items reach it except
 /// in about one case in a hundred thousand: how many of them are sampled follows Poisson's law.
 std::uint32_t rank_of_gate(double k, double samples, double items) {
@@ -49,7 +45,7 @@ std::uint32_t items_of_group(std::uint32_t items) {
 }  // namespace
 
 Fp16Search::Bytes Fp16Search::bytes(const Vectors& items) {
-    const std::size_t row = padded_of(items.dimensions) * sizeof(__half);
+    const std::size_t row = Fp16Space::padded_of(items.dimensions) * sizeof(__half);
     const std::size_t samples = samples_of(items.rows);
     const std::size_t marks =
         marks_words(items) * sizeof(std::uint32_t) + kMostGroups * sizeof(float);

@@ -35,9 +35,7 @@ public:
     /// After the items have been read: raises an error when k does not suit them, and for the
     /// first one that can have no cluster.
     void check() const {
-        Failure failure;
-        if (!attempt(failure, [&] { return check_k_means(parameters_, items.view()); }))
-            raise_failure(failure);
+        attempt_or_raise([&] { return check_k_means(parameters_, items.view()); });
         const Vectors view = items.view();
         for (std::size_t row = 0; row < view.rows; ++row) {
             if (row % 1024 == 0) CHECK_FOR_INTERRUPTS();

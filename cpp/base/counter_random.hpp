@@ -42,11 +42,7 @@ constexpr std::uint64_t wide_random_below(std::uint64_t bits, std::uint64_t coun
 
 /// One of `count` numbers from 0, of 32 random bits.
 GPUTEXT_HOST_DEVICE constexpr std::uint32_t random_below(std::uint32_t bits, std::uint32_t count) {
-#ifdef __CUDA_ARCH__
-    return __umulhi(bits, count);  // one instruction
-#else
-    return static_cast<std::uint32_t>(std::uint64_t{bits} * count >> 32);
-#endif
+    return upper_product(bits, count);
 }
 
 }  // namespace gputext

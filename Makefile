@@ -81,7 +81,7 @@ ifeq (,$(wildcard $(PGXS)))
 $(error "$(PG_CONFIG)" knows no PostgreSQL to build for: run "make dependencies", or choose another by PG_CONFIG=/path/to/pg_config)
 endif
 include $(PGXS)
-ifneq (15,$(MAJORVERSION))
+ifeq (,$(filter 15 16 17 18,$(MAJORVERSION)))
 $(error gputext is for PostgreSQL 15, and "$(PG_CONFIG)" is of PostgreSQL $(MAJORVERSION): choose another by PG_CONFIG=/path/to/pg_config)
 endif
 

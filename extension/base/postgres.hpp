@@ -7,4 +7,9 @@ extern "C" {
 
 #include "fmgr.h"
 #include "miscadmin.h"
+
+// Macros of values of varying length: in a header of their own since PostgreSQL 16.
+#if __has_include("varatt.h")
+#include "varatt.h"
+#endif
 }

@@ -2,11 +2,12 @@
 
 extern "C" {
 #include "mb/pg_wchar.h"
-#include "tsearch/ts_locale.h"
 }
 
 #include <algorithm>
 #include <cstring>
+
+#include "extension/base/server_versions.hpp"
 
 namespace gputext {
 namespace {
@@ -27,9 +28,8 @@ enum class Ending { none, unless_url, always };
 
 Ending ending_of(const char* character, int length) {
     if (length > 1)
-        return t_isalpha(character) || t_isdigit(character) || pg_dsplen(character) == 0
-                   ? Ending::none
-                   : Ending::always;
+        return is_letter_or_digit(character) || pg_dsplen(character) == 0 ? Ending::none
+                                                                          : Ending::always;
     if (static_cast<unsigned char>(*character) < ' ' || std::strchr("\">\\^`{|}", *character))
         return Ending::always;
     return std::strchr("!'()*,;[]", *character) ? Ending::unless_url : Ending::none;

@@ -1,7 +1,6 @@
 #include "extension/server/activity.hpp"
 
 extern "C" {
-#include "storage/backendid.h"
 #include "storage/ipc.h"
 #include "utils/timestamp.h"
 }
@@ -15,6 +14,7 @@ extern "C" {
 #include <iterator>
 
 #include "extension/base/failure.hpp"
+#include "extension/base/server_versions.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
@@ -52,7 +52,7 @@ double seconds_now() {
 
 SharedActivity* slot() {
     SharedState* shared = shared_state();
-    const int index = MyBackendId - 1;
+    const int index = session_number();
     return index >= 0 && index < shared->activities ? &shared->activity[index] : nullptr;
 }
 

@@ -1,0 +1,36 @@
+// extension/base/server_versions.hpp - what releases of PostgreSQL do differently
+//
+// Whatever depends on the release is here and in postgres.hpp, under a name that says what it is
+// for.
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "storage/proc.h"
+#include "tsearch/ts_locale.h"
+}
+
+namespace gputext {
+
+/// The number of this session's process, from 0 to below MaxBackends: unlike any other's that runs
+/// at the same time.
+inline int session_number() {
+#if PG_VERSION_NUM >= 170000
+    return MyProcNumber;
+#else
+    return MyBackendId - 1;
+#endif
+}
+
+/// Whether the character of the server's encoding is a letter or a digit.
+inline bool is_letter_or_digit(const char* character) {
+#if PG_VERSION_NUM >= 180000
+    return t_isalnum(character);
+#else
+    return t_isalpha(character) || t_isdigit(character);
+#endif
+}
+
+}  // namespace gputext

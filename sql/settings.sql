@@ -12,10 +12,12 @@ SET gputext.cpu_threads = 1025;
 SET gputext.cpu_threads = 'many';
 SET gputext.max_cpu_threads = 1025;
 SET gputext.max_helper_threads = 1;
+\set VERBOSITY sqlstate
 SET gputext.host_memory_limit = '1023kB';
 SET gputext.host_memory_limit = '-1';
-SET gputext.device = 'tpu';
 SET gputext.gpu_memory_limit = '-1';
+\set VERBOSITY default
+SET gputext.device = 'tpu';
 SET gputext.gpu_memory_limit = 'all';
 SET gputext.progress = 'much';
 SET gputext.fake_devices = 1;

@@ -69,8 +69,8 @@ CREATE INDEX ON codes (code);
 ANALYZE codes;
 SET enable_seqscan = off;
 EXPLAIN (COSTS off)
-SELECT c.word FROM trie_prefix_range((SELECT dictionary FROM dictionaries WHERE name = 'many'), 'ab') AS r
-JOIN codes c ON c.code BETWEEN r.first AND r.last;
+SELECT c.word FROM dictionaries d CROSS JOIN trie_prefix_range(d.dictionary, 'ab') AS r
+JOIN codes c ON c.code BETWEEN r.first AND r.last WHERE d.name = 'many';
 RESET enable_seqscan;
 SELECT prefix, count(c.word) AS words, count(*) FILTER (WHERE starts_with(c.word, prefix)) AS that_begin_so,
        (SELECT count(*) FROM codes WHERE starts_with(word, prefix)) AS all_of_them

@@ -89,7 +89,9 @@ CREATE TABLE exactly AS SELECT * FROM near_duplicates('SELECT id, body FROM docs
 SELECT count(*) AS differences FROM (TABLE in_memory EXCEPT TABLE exactly UNION ALL (TABLE exactly EXCEPT TABLE in_memory)) AS d;
 -- The file counts against temp_file_limit.
 SET temp_file_limit = '2MB';
+\set VERBOSITY sqlstate
 SELECT count(*) FROM near_duplicates('SELECT id, body FROM docs ORDER BY id');
+\set VERBOSITY default
 SET temp_file_limit = '100MB';
 SELECT count(*) FROM near_duplicates('SELECT id, body FROM docs ORDER BY id');
 RESET temp_file_limit;

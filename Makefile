@@ -6,12 +6,14 @@
 # PG_CONFIG=/path/to/pg_config chooses the PostgreSQL to build for and install into. The developer's
 # goals never install into it: scripts/cluster keeps a private server under build/.
 #
-# GPUTEXT_CUDA_ARCHITECTURES chooses the GPUs to build for, in CMake's way: "80-real;90-real". By
-# default it is all that nvcc 13 knows. Without nvcc, or with GPUTEXT_KERNELS=no, gputext is built for
-# the CPU alone.
+# make -f /path/to/gputext/Makefile VPATH=/path/to/gputext builds in the current directory.
 #
-# GPUTEXT_CPU_ONLY=1 builds and installs the extension without gputextd, the program that owns the GPUs,
-# which takes half of the time: every call then computes on the CPU.
+# GPUTEXT_CUDA_ARCHITECTURES chooses the GPUs to build for, in CMake's way: "80-real;90-real", or "all".
+# By default it is the GPU of this machine, and all that nvcc 13 knows where there is none. Without nvcc, or
+# with GPUTEXT_KERNELS=no, gputext is built for the CPU alone.
+#
+# GPUTEXT_CPU_ONLY=1 builds and installs the extension without gputextd, the program that owns the GPUs:
+# every call then computes on the CPU.
 
 SCRIPT_GOALS = demo check dependencies
 
@@ -37,13 +39,16 @@ $(filter-out $(SCRIPT_GOALS),$(MAKECMDGOALS)):
 
 else
 
+# The folder of this checkout, with a slash behind it: nothing for the current one.
+SOURCE := $(if $(VPATH),$(patsubst %/,%,$(VPATH))/)
+
 # The parts of the installation script, in the order in which PostgreSQL is to read them.
 SQL_PARTS = ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql knn.sql tfidf.sql \
 	cosine_similarity.sql outlier_factor.sql k_means.sql trie.sql word_similarity.sql word2vec.sql \
 	word_movers.sql sequence_probability.sql code_tokens.sql operation.sql
 
 # The regression tests: sql/NAME.sql and expected/NAME.out.
-REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
+REGRESS = $(patsubst $(SOURCE)sql/%.sql,%,$(sort $(wildcard $(SOURCE)sql/*.sql)))
 
 # Each of them finds the extension in its database, so any of them runs alone.
 REGRESS_OPTS = --load-extension=gputext
@@ -52,11 +57,10 @@ REGRESS_OPTS = --load-extension=gputext
 ENCODING = UTF8
 
 VERSION_LINE = s/^default_version *= *'\(.*\)'.*/\1/p
-EXTVERSION := $(shell sed -n "$(VERSION_LINE)" extension/gputext.control)
-SQL_SCRIPT = extension/gputext--$(EXTVERSION).sql
+EXTVERSION := $(shell sed -n "$(VERSION_LINE)" $(SOURCE)extension/gputext.control)
+SQL_SCRIPT = build/pgxs/gputext--$(EXTVERSION).sql
 
-# What only gputextd needs lies in cpp/daemon and stays out of the module.
-SOURCES := $(filter-out cpp/daemon/%,$(shell find cpp extension -name '*.cpp' | LC_ALL=C sort))
+SOURCES := $(shell cd "$(or $(VPATH),.)" && find extension -name '*.cpp' | LC_ALL=C sort)
 
 # PGXS installs and removes the control file by its last name and is content with a folder before it.
 EXTENSION = extension/gputext
@@ -65,16 +69,19 @@ OBJS = $(SOURCES:%.cpp=build/pgxs/%.o)
 DATA_built = $(SQL_SCRIPT)
 EXTRA_CLEAN = build
 
-# The module is linked by the C compiler driver.
-SHLIB_LINK = -lstdc++ -pthread
+# CMake, which knows nvcc, builds what needs no PostgreSQL: the library of all computations, which the module
+# and gputextd share, and gputextd, the program that owns the GPUs and lies beside the module.
+CMAKE_BUILD = build/cmake
+COMPUTATIONS = $(CMAKE_BUILD)/libgputext_cpp.a
+DAEMON = $(CMAKE_BUILD)/gputextd
 
-# The program that owns the GPUs lies beside the module. CMake builds it, which knows nvcc.
-DAEMON_BUILD = build/gputextd
-DAEMON = $(DAEMON_BUILD)/gputextd
+# The module is linked by the C compiler driver.
+SHLIB_LINK = $(COMPUTATIONS) -lstdc++ -pthread
 
 # Bitcode serves inlining into queries, which nothing here could gain from, and needs clang.
 override with_llvm = no
 
+COMMA = ,
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
 ifeq (,$(wildcard $(PGXS)))
@@ -85,47 +92,53 @@ ifeq (,$(filter 15 16 17 18,$(MAJORVERSION)))
 $(error gputext is for PostgreSQL 15, and "$(PG_CONFIG)" is of PostgreSQL $(MAJORVERSION): choose another by PG_CONFIG=/path/to/pg_config)
 endif
 
-CCACHE := $(shell command -v ccache)
-# Without contraction distances have the same bits wherever they are computed (cpp/knn/distance.hpp).
-GPUTEXT_CXXFLAGS = $(CXXFLAGS) -std=c++20 -O2 -ffp-contract=off -Wall -Wextra -Werror -pthread \
-	-fvisibility=hidden -fvisibility-inlines-hidden
-
-# cpp/ sees no header of PostgreSQL.
-COMPILE_cpp = $(CXX) $(GPUTEXT_CXXFLAGS) $(filter-out -I%,$(CPPFLAGS)) -I.
+# ccache takes a precompiled header for an input only if told to.
+CCACHE := $(if $(shell command -v ccache),CCACHE_SLOPPINESS=pch_defines$(COMMA)time_macros ccache \
+	$(if $(findstring clang,$(shell $(CXX) --version)),,$(eval PRECOMPILED_FLAGS = -fpch-preprocess)))
 
 # PostgreSQL's headers are system headers to us: our own code keeps all its warnings, theirs give
-# none. PostgreSQL 15 leaves PGDLLEXPORT empty here, as it exports everything by default.
-# EXTENSION_CXXFLAGS is for scripts/check-server.
-COMPILE_extension = $(CXX) $(GPUTEXT_CXXFLAGS) $(EXTENSION_CXXFLAGS) -isystem $(includedir_server) \
-	-D'PGDLLEXPORT=__attribute__((visibility("default")))' $(CPPFLAGS)
+# none. PostgreSQL 15 leaves PGDLLEXPORT empty here, as it exports everything by default. Without
+# contraction distances have the same bits wherever they are computed (cpp/knn/distance.hpp); -g1 is what
+# backtraces need. EXTENSION_CXXFLAGS is for scripts/check-server.
+COMPILE = $(CXX) $(CXXFLAGS) -std=c++20 -O2 -g1 -ffp-contract=off -Wall -Wextra -Werror -pthread \
+	-fvisibility=hidden -fvisibility-inlines-hidden $(EXTENSION_CXXFLAGS) -isystem $(includedir_server) \
+	-D'PGDLLEXPORT=__attribute__((visibility("default")))' $(PRECOMPILED_FLAGS) $(CPPFLAGS)
 
 # The release that the module and gputextd compare.
 RELEASE = build/pgxs/generated/release.hpp
-$(RELEASE): $(shell find cpp gputextd kernels -name '*.?pp' -o -name '*.cu' -o -name '*.cuh') \
-		extension/gputext.control scripts/write-release
+$(RELEASE): $(shell cd "$(or $(VPATH),.)" && \
+		find cpp gputextd kernels -name '*.?pp' -o -name '*.cu' -o -name '*.cuh' | sed "s|^|$(SOURCE)|") \
+		$(SOURCE)extension/gputext.control $(SOURCE)scripts/write-release
 	@$(MKDIR_P) $(@D)
-	@scripts/write-release $@
+	@$(SOURCE)scripts/write-release $@
 	@touch $@
 build/pgxs/extension/server/release.o: $(RELEASE)
 
 # Another compiler, other flags or a source more or less: build again.
-SETTINGS = $(OBJS) | $(COMPILE_cpp) | $(COMPILE_extension) | $(LINK.shared) $(LDFLAGS) $(SHLIB_LINK)
+SETTINGS = $(OBJS) | $(COMPILE) | $(LINK.shared) $(LDFLAGS) $(SHLIB_LINK)
 build/pgxs/settings: FORCE
 	$(shell mkdir -p $(@D))$(file >$@.new,$(SETTINGS))
 	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 .PHONY: FORCE
 FORCE:
 
-$(OBJS): build/pgxs/%.o: %.cpp build/pgxs/settings
+# The compilers find what is compiled of a header beside it, so that it is included from a file in build/.
+PRECOMPILED = build/pgxs/precompiled.hpp
+$(PRECOMPILED).gch: $(SOURCE)extension/base/precompiled.hpp build/pgxs/settings
+	@echo '#include "extension/base/precompiled.hpp"' >$(PRECOMPILED)
+	$(CCACHE) $(COMPILE) -MMD -MP -x c++-header -o $@ $(PRECOMPILED)
+
+$(OBJS): build/pgxs/%.o: $(SOURCE)%.cpp build/pgxs/settings $(PRECOMPILED).gch
 	@$(MKDIR_P) $(@D)
-	$(CCACHE) $(COMPILE_$(firstword $(subst /, ,$<))) -MMD -MP -c -o $@ $<
--include $(OBJS:.o=.d)
+	$(CCACHE) $(COMPILE) -include $(PRECOMPILED) -MMD -MP -c -o $@ $<
+-include $(OBJS:.o=.d) $(PRECOMPILED).d
 
-$(MODULE_big)$(DLSUFFIX): build/pgxs/settings
+$(MODULE_big)$(DLSUFFIX): build/pgxs/settings $(COMPUTATIONS)
 
-$(SQL_SCRIPT): Makefile extension/gputext.control $(SQL_PARTS:%=extension/sql/%)
+$(SQL_SCRIPT): $(SOURCE)Makefile $(SOURCE)extension/gputext.control $(SQL_PARTS:%=$(SOURCE)extension/sql/%)
+	@$(MKDIR_P) $(@D)
 	@{ printf "%s\n" '\echo Use "CREATE EXTENSION gputext" to load this file. \quit'; \
-	   for part in $(SQL_PARTS:%=extension/sql/%); do echo; cat $$part || exit; done; } >$@.new
+	   for part in $(SQL_PARTS:%=$(SOURCE)extension/sql/%); do echo; cat $$part || exit; done; } >$@.new
 	mv $@.new $@
 
 .PHONY: gputextd install-gputextd uninstall-gputextd
@@ -139,15 +152,17 @@ uninstall: uninstall-gputextd
 .PHONY: module
 module: $(MODULE_big)$(DLSUFFIX) $(SQL_SCRIPT)
 
-# CMake itself sees what has changed.
-DAEMON_OPTIONS = -DGPUTEXT_TESTS=OFF \
-	$(if $(GPUTEXT_CUDA_ARCHITECTURES),-D'GPUTEXT_CUDA_ARCHITECTURES=$(GPUTEXT_CUDA_ARCHITECTURES)') \
-	$(if $(filter no,$(GPUTEXT_KERNELS)),-DCMAKE_CUDA_COMPILER=NOTFOUND)
-.PHONY: configure-gputextd
-configure-gputextd:
-	@cmake -S . -B $(DAEMON_BUILD) --log-level=NOTICE $(DAEMON_OPTIONS) >/dev/null
-gputextd: configure-gputextd
-	+@cmake --build $(DAEMON_BUILD) --target gputextd $(if $(findstring s,$(firstword -$(MAKEFLAGS))),>/dev/null)
+# CMake itself sees what has changed. Two of its builds in one folder at a time would be in each other's way.
+CMAKE_OPTIONS = $(if $(GPUTEXT_CUDA_ARCHITECTURES),-D'GPUTEXT_CUDA_ARCHITECTURES=$(GPUTEXT_CUDA_ARCHITECTURES)') \
+	-DGPUTEXT_KERNELS=$(if $(filter no,$(GPUTEXT_KERNELS))$(GPUTEXT_CPU_ONLY),OFF,ON)
+CMAKE_QUIETLY = $(if $(findstring s,$(firstword -$(MAKEFLAGS))),>/dev/null)
+.PHONY: configure
+configure:
+	@cmake -S "$(or $(VPATH),.)" -B $(CMAKE_BUILD) --log-level=NOTICE --no-warn-unused-cli $(CMAKE_OPTIONS) >/dev/null
+$(COMPUTATIONS): configure
+	+@cmake --build $(CMAKE_BUILD) --target gputext_cpp $(CMAKE_QUIETLY)
+gputextd: $(COMPUTATIONS)
+	+@cmake --build $(CMAKE_BUILD) --target gputextd $(CMAKE_QUIETLY)
 
 install-gputextd: gputextd installdirs
 	$(INSTALL_PROGRAM) $(DAEMON) '$(DESTDIR)$(pkglibdir)/gputextd'
@@ -158,7 +173,7 @@ uninstall-gputextd:
 # A private server holds files that go away with build/, and sometimes a directory elsewhere.
 .PHONY: remove-clusters
 remove-clusters:
-	scripts/cluster remove-all
+	$(SOURCE)scripts/cluster remove-all
 clean: remove-clusters
 
 endif

@@ -21,8 +21,6 @@ unset $(compgen -v | grep '^PG[A-Z]*$') || true
 # make's own variables would make a make called from here think that it shares its caller's jobs.
 unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES GNUMAKEFLAGS
 
-PG_CONFIG=${PG_CONFIG:-/usr/lib/postgresql/15/bin/pg_config}
-
 say() {
     printf '%s\n' "$*"
 }
@@ -31,6 +29,36 @@ die() {
     printf '%s: %s\n' "${0##*/}" "$*" >&2
     exit 1
 }
+
+# distribution_version: the PostgreSQL that Debian's or Ubuntu's release of this machine has
+distribution_version() {
+    case $(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release 2>/dev/null) in
+        bookworm) say 15 ;;
+        noble) say 16 ;;
+        trixie) say 17 ;;
+        *) say 18 ;;
+    esac
+}
+
+# installed_version: the newest PostgreSQL that extensions can be built for here, else what the distribution has
+installed_version() {
+    local version
+    for version in 18 17 16 15; do
+        if [[ -x /usr/lib/postgresql/$version/bin/postgres && -e /usr/lib/postgresql/$version/lib/pgxs ]]; then
+            say "$version"
+            return
+        fi
+    done
+    distribution_version
+}
+
+# PG_CONFIG chooses the PostgreSQL. Debian's packages name themselves by PG_VERSION.
+if [[ -n ${PG_CONFIG:-} ]]; then
+    PG_VERSION=$("$PG_CONFIG" --version | sed 's/^[^0-9]*\([0-9]*\).*/\1/')
+else
+    PG_VERSION=${PG_VERSION:-$(installed_version)}
+    PG_CONFIG=/usr/lib/postgresql/$PG_VERSION/bin/pg_config
+fi
 
 # For the GPU of this machine alone, which is built sooner; where there is none, kernels are only to
 # compile. nvidia-smi lists devices if there are any.
@@ -54,13 +82,9 @@ run_make() {
 # How many files the compiler still has to take for what run_make all builds.
 files_to_compile() {
     local make=(make --no-print-directory PG_CONFIG="$PG_CONFIG")
-    # A dry run takes a file that is made anew each time for changed, so this one is made first.
-    "${make[@]}" -s build/pgxs/settings >/dev/null
-    "${make[@]}" -n -o build/pgxs/settings module | grep -c -- ' -c -o ' || true
-    if [[ -z ${GPUTEXT_CPU_ONLY:-} ]]; then
-        "${make[@]}" -s configure-gputextd >/dev/null
-        cmake --build build/gputextd --target gputextd -- -n | grep -c 'Building C[A-Z]* object' || true
-    fi
+    # A dry run takes a file that is made anew each time for changed, so these are made first.
+    "${make[@]}" -s build/pgxs/settings configure >/dev/null
+    "${make[@]}" -n -o build/pgxs/settings -o configure all | grep -c -e ' -c -o ' -e 'Building C[A-Z]* object' || true
 }
 
 # show_progress TOTAL: reads make's output, in which each file that the compiler begins with has a line, and says how
@@ -104,10 +128,9 @@ duration() {
 # build/build.log, and its end shown if they fail.
 JOBS=$(nproc)
 build_extension() {
-    local counts total start=$SECONDS
+    local total start=$SECONDS
     mkdir -p "$BUILD"
-    counts=$(files_to_compile)
-    total=$((${counts//$'\n'/+}))
+    total=$(files_to_compile)
     if ((total == 0)); then
         run_make all >&2
         return

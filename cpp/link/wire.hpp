@@ -204,7 +204,7 @@ inline Status broken(const char* what) {
 }
 
 inline Status too_many(const char* what) {
-    return {ErrorCode::invalid_argument, std::string("more than 4294967294 ") + what};
+    return {ErrorCode::invalid_argument, std::string("more than 4294967294 ").append(what)};
 }
 
 inline constexpr const char* kSeeLog =

@@ -39,8 +39,9 @@ $(filter-out $(SCRIPT_GOALS),$(MAKECMDGOALS)):
 
 else
 
-# The folder of this checkout, with a slash behind it: nothing for the current one.
-SOURCE := $(if $(VPATH),$(patsubst %/,%,$(VPATH))/)
+# The folder of this checkout, and the same before a file: nothing for the current one.
+ROOT := $(or $(patsubst %/,%,$(VPATH)),.)
+SOURCE := $(if $(VPATH),$(ROOT)/)
 
 # The parts of the installation script, in the order in which PostgreSQL is to read them.
 SQL_PARTS = ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql knn.sql tfidf.sql \
@@ -60,7 +61,7 @@ VERSION_LINE = s/^default_version *= *'\(.*\)'.*/\1/p
 EXTVERSION := $(shell sed -n "$(VERSION_LINE)" $(SOURCE)extension/gputext.control)
 SQL_SCRIPT = build/pgxs/gputext--$(EXTVERSION).sql
 
-SOURCES := $(shell cd "$(or $(VPATH),.)" && find extension -name '*.cpp' | LC_ALL=C sort)
+SOURCES := $(shell cd "$(ROOT)" && find extension -name '*.cpp' | LC_ALL=C sort)
 
 # PGXS installs and removes the control file by its last name and is content with a folder before it.
 EXTENSION = extension/gputext
@@ -88,6 +89,9 @@ ifeq (,$(wildcard $(PGXS)))
 $(error "$(PG_CONFIG)" knows no PostgreSQL to build for: run "make dependencies", or choose another by PG_CONFIG=/path/to/pg_config)
 endif
 include $(PGXS)
+# make itself would take what was built in the checkout for what is to be built here, and so would CMake's makes.
+override VPATH :=
+MAKEOVERRIDES :=
 ifeq (,$(filter 15 16 17 18,$(MAJORVERSION)))
 $(error gputext is for PostgreSQL 15, and "$(PG_CONFIG)" is of PostgreSQL $(MAJORVERSION): choose another by PG_CONFIG=/path/to/pg_config)
 endif
@@ -106,7 +110,7 @@ COMPILE = $(CXX) $(CXXFLAGS) -std=c++20 -O2 -g1 -ffp-contract=off -Wall -Wextra 
 
 # The release that the module and gputextd compare.
 RELEASE = build/pgxs/generated/release.hpp
-$(RELEASE): $(shell cd "$(or $(VPATH),.)" && \
+$(RELEASE): $(shell cd "$(ROOT)" && \
 		find cpp gputextd kernels -name '*.?pp' -o -name '*.cu' -o -name '*.cuh' | sed "s|^|$(SOURCE)|") \
 		$(SOURCE)extension/gputext.control $(SOURCE)scripts/write-release
 	@$(MKDIR_P) $(@D)
@@ -158,7 +162,7 @@ CMAKE_OPTIONS = $(if $(GPUTEXT_CUDA_ARCHITECTURES),-D'GPUTEXT_CUDA_ARCHITECTURES
 CMAKE_QUIETLY = $(if $(findstring s,$(firstword -$(MAKEFLAGS))),>/dev/null)
 .PHONY: configure
 configure:
-	@cmake -S "$(or $(VPATH),.)" -B $(CMAKE_BUILD) --log-level=NOTICE --no-warn-unused-cli $(CMAKE_OPTIONS) >/dev/null
+	@cmake -S "$(ROOT)" -B $(CMAKE_BUILD) --log-level=NOTICE --no-warn-unused-cli $(CMAKE_OPTIONS) >/dev/null
 $(COMPUTATIONS): configure
 	+@cmake --build $(CMAKE_BUILD) --target gputext_cpp $(CMAKE_QUIETLY)
 gputextd: $(COMPUTATIONS)

@@ -90,10 +90,12 @@ $(error "$(PG_CONFIG)" knows no PostgreSQL to build for: run "make dependencies"
 endif
 include $(PGXS)
 # make itself would take what was built in the checkout for what is to be built here, and so would CMake's makes.
+srcdir := $(ROOT)
 override VPATH :=
 MAKEOVERRIDES :=
+vpath %.control $(ROOT)
 ifeq (,$(filter 15 16 17 18,$(MAJORVERSION)))
-$(error gputext is for PostgreSQL 15, and "$(PG_CONFIG)" is of PostgreSQL $(MAJORVERSION): choose another by PG_CONFIG=/path/to/pg_config)
+$(error gputext is for PostgreSQL 15 to 18, and "$(PG_CONFIG)" is of PostgreSQL $(MAJORVERSION): choose another by PG_CONFIG=/path/to/pg_config)
 endif
 
 # ccache takes a precompiled header for an input only if told to.

@@ -34,7 +34,7 @@ dependencies:
 	@scripts/install-dependencies
 
 packages:
-	@scripts/install-dependencies build packages
+	@scripts/install-dependencies packages
 	@scripts/build-packages
 
 dist:

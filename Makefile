@@ -2,6 +2,8 @@
 # make demo                                                           see it work on this machine's files
 # make check                                                          every test
 # make dependencies                                                   the Debian packages of all that
+# make packages                                                       gputext's own Debian packages
+# make dist                                                           the archive of the sources for PGXN
 #
 # PG_CONFIG=/path/to/pg_config chooses the PostgreSQL to build for and install into. The developer's
 # goals never install into it: scripts/cluster keeps a private server under build/.
@@ -15,7 +17,7 @@
 # GPUTEXT_CPU_ONLY=1 builds and installs the extension without gputextd, the program that owns the GPUs:
 # every call then computes on the CPU.
 
-SCRIPT_GOALS = demo check dependencies
+SCRIPT_GOALS = demo check dependencies packages dist
 
 ifneq (,$(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)))
 
@@ -32,6 +34,13 @@ check:
 
 dependencies:
 	@scripts/install-dependencies
+
+packages:
+	@scripts/install-dependencies packages
+	@scripts/build-packages
+
+dist:
+	@scripts/make-dist
 
 # Goals of PGXS asked for together with ours: make clean check
 $(filter-out $(SCRIPT_GOALS),$(MAKECMDGOALS)):

@@ -33,12 +33,16 @@ struct CommandLine {
     char failure[MAXPGPATH + 128];  // to log when it cannot be run
 };
 
-/// The directory that this library was loaded from has gputextd, too.
+/// The directory that this library was loaded from has gputextd, too. A package with kernels for
+/// GPUs puts a second program beside it, which is preferred. One that cannot be executed is not
+/// passed over: its error says more.
 void find_program(char (&program)[MAXPGPATH]) {
-    if (!find_module(program))
+    char directory[MAXPGPATH];
+    if (!find_module(directory))
         ereport(ERROR, (errmsg("could not find the directory of gputext's library")));
-    get_parent_directory(program);
-    join_path_components(program, program, "gputextd");
+    get_parent_directory(directory);
+    join_path_components(program, directory, "gputextd-cuda");
+    if (access(program, F_OK) != 0) join_path_components(program, directory, "gputextd");
 }
 
 void fill(CommandLine& line, const DaemonSettings& settings) {

@@ -16,10 +16,11 @@ struct DaemonProcess {
     int lifeline = -1;  // it ends when this is closed
 };
 
-/// Runs the gputextd that was installed beside this library, in a session of its own, with default
-/// signals, no descriptors but those it needs, the standard error of the server, and the wish to be
-/// killed first when memory runs out. It reports its own failure to start on the log, and ends with
-/// kCannotRun then. Raises an error when the system gives no process or descriptor.
+/// Runs the gputextd that was installed beside this library, or gputextd-cuda if that is there too,
+/// in a session of its own, with default signals, no descriptors but those it needs, the standard
+/// error of the server, and the wish to be killed first when memory runs out. It reports its own
+/// failure to start on the log, and ends with kCannotRun then. Raises an error when the system
+/// gives no process or descriptor.
 DaemonProcess start_daemon_process(const DaemonSettings& settings);
 
 inline constexpr int kCannotRun = 127;

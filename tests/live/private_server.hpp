@@ -192,8 +192,10 @@ public:
         return processes_in(data(), [](pid_t) { return true; });
     }
     std::vector<pid_t> daemons() const {
-        return processes_in(data(),
-                            [](pid_t pid) { return contents(proc(pid) / "comm") == "gputextd\n"; });
+        return processes_in(data(), [](pid_t pid) {
+            const std::string name = contents(proc(pid) / "comm");
+            return name == "gputextd\n" || name == "gputextd-cuda\n";
+        });
     }
     std::vector<pid_t> supervisors() const {
         return processes_in(data(), [this](pid_t pid) {

@@ -63,6 +63,12 @@ protected:
         return text.substr(text.find(' ') + 1, text.find(',') - text.find(' ') - 1);
     }
 
+    /// The file that the running one was started from.
+    fs::path program_of_daemon() {
+        const std::string line = contents(proc(server().daemon()) / "cmdline");
+        return line.substr(0, line.find('\0'));
+    }
+
     long occurrences(const std::string& words, std::size_t logged) {
         const std::string log = server().log();
         long count = 0;
@@ -267,6 +273,39 @@ TEST_F(Supervisor, SaysThatTheSessionIsTheOlderOne) {
     EXPECT_EQ(occurrences("connect anew, or restart", logged), 1);
     install_program();
     expect_recovered();
+}
+
+// ---- gputextd-cuda, from a package of its own ----
+
+TEST_F(Supervisor, PrefersTheProgramWithKernels) {
+    use_folder();
+    install_program();
+    fs::copy_file(installed() / "gputextd", folder() / "gputextd-cuda");
+    expect_job_on_device();
+    EXPECT_EQ(program_of_daemon(), folder() / "gputextd-cuda");
+    // One that is there is meant to be used.
+    end_supervisor();
+    fs::permissions(folder() / "gputextd-cuda", static_cast<fs::perms>(0644));
+    expect_error_of_a_gpu("gputextd cannot be started", "With gputext.device set to auto or cpu");
+    EXPECT_NE(session().message().find(folder().string() + "/gputextd-cuda"), std::string::npos)
+        << session().message();
+    fs::remove(folder() / "gputextd-cuda");
+    expect_job_on_device();
+    EXPECT_EQ(program_of_daemon(), folder() / "gputextd");
+}
+
+// The package is installed while the server runs, whose gputextd has found no GPU.
+TEST_F(Supervisor, TakesUpTheProgramWithKernelsWhenItIsInstalled) {
+    use_folder();
+    put_program("#!/bin/sh\nCUDA_VISIBLE_DEVICES= exec " + (installed() / "gputextd").string() +
+                " \"$@\"\n");
+    set_system("gputext.fake_devices", "0");
+    expect_error_of_a_gpu("there is no GPU to use: ", "With gputext.device set to auto or cpu");
+    expect_nothing_runs();
+    fs::copy_file(installed() / "gputextd", folder() / "gputextd-cuda");
+    set_system("gputext.fake_devices", "2");
+    expect_job_on_device();
+    EXPECT_EQ(program_of_daemon(), folder() / "gputextd-cuda");
 }
 
 // ---- A gputextd that does not work ----

@@ -38,7 +38,7 @@ $(filter-out $(SCRIPT_GOALS),$(MAKECMDGOALS)):
 else
 
 # The parts of the installation script, in the order in which PostgreSQL is to read them.
-SQL_PARTS = ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql knn.sql tfidf.sql \
+SQL_PARTS = loaded_version.sql ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql knn.sql tfidf.sql \
 	cosine_similarity.sql outlier_factor.sql k_means.sql trie.sql word_similarity.sql word2vec.sql \
 	word_movers.sql sequence_probability.sql code_tokens.sql operation.sql
 
@@ -63,6 +63,8 @@ EXTENSION = extension/gputext
 MODULE_big = gputext
 OBJS = $(SOURCES:%.cpp=build/pgxs/%.o)
 DATA_built = $(SQL_SCRIPT)
+# Installation scripts of earlier releases, and what leads from one release to the next
+DATA = $(wildcard extension/releases/gputext--*.sql)
 EXTRA_CLEAN = build
 
 # The module is linked by the C compiler driver.
@@ -125,7 +127,7 @@ $(MODULE_big)$(DLSUFFIX): build/pgxs/settings
 
 $(SQL_SCRIPT): Makefile extension/gputext.control $(SQL_PARTS:%=extension/sql/%)
 	@{ printf "%s\n" '\echo Use "CREATE EXTENSION gputext" to load this file. \quit'; \
-	   for part in $(SQL_PARTS:%=extension/sql/%); do echo; cat $$part || exit; done; } >$@.new
+	   for part in $(SQL_PARTS:%=extension/sql/%); do echo; sed "s/@VERSION@/$(EXTVERSION)/" $$part || exit; done; } >$@.new
 	mv $@.new $@
 
 .PHONY: gputextd install-gputextd uninstall-gputextd

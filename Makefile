@@ -53,7 +53,7 @@ ROOT := $(or $(patsubst %/,%,$(VPATH)),.)
 SOURCE := $(if $(VPATH),$(ROOT)/)
 
 # The parts of the installation script, in the order in which PostgreSQL is to read them.
-SQL_PARTS = ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql knn.sql tfidf.sql \
+SQL_PARTS = loaded_version.sql ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql knn.sql tfidf.sql \
 	cosine_similarity.sql outlier_factor.sql k_means.sql trie.sql word_similarity.sql word2vec.sql \
 	word_movers.sql sequence_probability.sql code_tokens.sql operation.sql
 
@@ -77,6 +77,8 @@ EXTENSION = extension/gputext
 MODULE_big = gputext
 OBJS = $(SOURCES:%.cpp=build/pgxs/%.o)
 DATA_built = $(SQL_SCRIPT)
+# Installation scripts of earlier releases, and what leads from one release to the next
+DATA = $(patsubst $(SOURCE)%,%,$(wildcard $(SOURCE)extension/releases/gputext--*.sql))
 EXTRA_CLEAN = build
 
 # CMake, which knows nvcc, builds what needs no PostgreSQL: the library of all computations, which the module
@@ -153,7 +155,7 @@ $(MODULE_big)$(DLSUFFIX): build/pgxs/settings $(COMPUTATIONS)
 $(SQL_SCRIPT): $(SOURCE)Makefile $(SOURCE)extension/gputext.control $(SQL_PARTS:%=$(SOURCE)extension/sql/%)
 	@$(MKDIR_P) $(@D)
 	@{ printf "%s\n" '\echo Use "CREATE EXTENSION gputext" to load this file. \quit'; \
-	   for part in $(SQL_PARTS:%=$(SOURCE)extension/sql/%); do echo; cat $$part || exit; done; } >$@.new
+	   for part in $(SQL_PARTS:%=$(SOURCE)extension/sql/%); do echo; sed "s/@VERSION@/$(EXTVERSION)/" $$part || exit; done; } >$@.new
 	mv $@.new $@
 
 .PHONY: gputextd install-gputextd uninstall-gputextd

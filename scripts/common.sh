@@ -77,6 +77,13 @@ run_make() {
     make --no-print-directory -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" "$@"
 }
 
+# copy_checkout COPY: this checkout without what is built in it; what was built in an earlier copy there stays
+copy_checkout() {
+    mkdir -p "$1"
+    find "$1" -mindepth 1 -maxdepth 1 ! -name build ! -name gputext.so -exec rm -r {} +
+    tar -c --exclude=./build --exclude=./.git --exclude=./gputext.so --exclude=./shared . | tar -x -C "$1"
+}
+
 # ---- Building with a word on how far it is ----
 
 # How many files the compiler still has to take for what run_make all builds.

@@ -3,7 +3,8 @@
 -- A session knows the settings, and their limits, once it has used something of gputext.
 SELECT edit_distance('a', 'b');
 SELECT name, unit, min_val, max_val, enumvals, boot_val, context, vartype
-FROM pg_settings WHERE name LIKE 'gputext.%' ORDER BY name;
+FROM pg_settings WHERE name LIKE 'gputext.%' AND name <> 'gputext.version' ORDER BY name;
+SELECT current_setting('gputext.version') = extversion AS same_version FROM pg_extension WHERE extname = 'gputext';
 SHOW gputext.host_memory_limit;
 SHOW gputext.cpu_threads;
 
@@ -16,6 +17,7 @@ SET gputext.max_helper_threads = 1;
 SET gputext.host_memory_limit = '1023kB';
 SET gputext.host_memory_limit = '-1';
 SET gputext.gpu_memory_limit = '-1';
+SET gputext.version = '1.0.0';
 \set VERBOSITY default
 SET gputext.device = 'tpu';
 SET gputext.gpu_memory_limit = 'all';
@@ -23,6 +25,11 @@ SET gputext.progress = 'much';
 SET gputext.fake_devices = 1;
 SET gputext.allow_faults = on;
 SET gputext.missing = 1;
+-- Without an effect since 0.2.0, but dumps and configurations of 0.1.0 set it.
+SET gputext.trie_output = 'bytes';
+SET gputext.trie_output = 'summary';
+SET gputext.trie_output = 'hex';
+RESET gputext.trie_output;
 -- Faults are a superuser's.
 CREATE ROLE regress_gputext_user;
 SET ROLE regress_gputext_user;

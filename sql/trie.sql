@@ -5,7 +5,7 @@ INSERT INTO words VALUES ('cb'), ('ba'), (NULL), ('cc'), ('aba'), ('ba'), ('bb')
 CREATE TABLE dictionaries (name text PRIMARY KEY, dictionary trie);
 INSERT INTO dictionaries SELECT 'small', trie_agg(word) FROM words;
 
-SELECT name, dictionary FROM dictionaries;
+SELECT name, trie_summary(dictionary) FROM dictionaries;
 SELECT s.structure, s.words, s.bytes, s.alphabet, s.longest_word FROM dictionaries, trie_stats(dictionary) AS s;
 -- Codes in the order of the bytes; duplicates collapse, and the empty word is a word.
 SELECT w.* FROM dictionaries, trie_words(dictionary) AS w;
@@ -17,7 +17,7 @@ SELECT trie_decode(dictionary, NULL) IS NULL AS no_code FROM dictionaries;
 
 -- The other structure is the same dictionary; nodes have the numbers of the paper's figure 1.
 CREATE TABLE tries AS SELECT trie_agg(word, 'xbw') AS dictionary FROM words WHERE word > '';
-SELECT dictionary, s.structure, s.words, s.alphabet, s.longest_word FROM tries, trie_stats(dictionary) AS s;
+SELECT trie_summary(dictionary), s.structure, s.words, s.alphabet, s.longest_word FROM tries, trie_stats(dictionary) AS s;
 SELECT w.*, trie_node(dictionary, word) AS node, trie_lookup(dictionary, word) AS lookup, trie_decode(dictionary, code) AS decode
 FROM tries, trie_words(dictionary) AS w;
 SELECT word, trie_node(dictionary, word) IS NULL AS absent, trie_lookup(dictionary, word) IS NULL AS no_code
@@ -81,11 +81,11 @@ WHERE name = 'many' GROUP BY prefix ORDER BY prefix COLLATE "C";
 -- None or few words
 SELECT trie_agg(word) IS NULL AS none FROM words WHERE false;
 SELECT trie_agg(word) IS NULL AS only_null FROM words WHERE word IS NULL;
-SELECT trie_agg('') AS empty_word;
-SELECT left(word, 1) AS letter, trie_agg(word) FROM words WHERE word > '' GROUP BY 1 ORDER BY 1;
+SELECT trie_summary(trie_agg('')) AS empty_word;
+SELECT left(word, 1) AS letter, trie_summary(trie_agg(word)) FROM words WHERE word > '' GROUP BY 1 ORDER BY 1;
 SELECT word, trie_lookup(trie_agg(word) OVER (ORDER BY word), 'bb') AS growing FROM words WHERE word LIKE 'b%';
 -- A word of a megabyte
-SELECT trie_lookup(d, repeat('long', 262144)) AS code, length(trie_decode(d, 1)) AS length, d
+SELECT trie_lookup(d, repeat('long', 262144)) AS code, length(trie_decode(d, 1)) AS length, trie_summary(d)
 FROM (SELECT trie_agg(word) AS d FROM (VALUES (repeat('long', 262144)), ('l')) AS v(word)) AS one;
 
 -- Stored apart, and not compressed: only the summary's bytes are fetched for it.
@@ -114,20 +114,78 @@ SELECT same FROM check_copy();
 SELECT bool_and(trie_lookup(r.dictionary, word) = code) AS same_codes FROM restored r, codes WHERE name = 'many';
 SELECT trie_lookup(dictionary::bytea::trie, 'bb') AS code FROM dictionaries WHERE name = 'small';
 SELECT trie_send(dictionary) = dictionary::bytea AS same FROM dictionaries;
--- As text, for pg_dump and the like
+-- The text form has all of it, too, whatever is set.
 CREATE TABLE dumped (name text, dictionary text);
-SET gputext.trie_output = bytes;
-INSERT INTO dumped SELECT name, dictionary::text FROM dictionaries;
-SELECT left(dictionary, 18) AS begins FROM dumped WHERE name = 'small';
+INSERT INTO dumped SELECT name, dictionary::text FROM dictionaries UNION ALL SELECT 'nodes', dictionary::text FROM tries
+UNION ALL SELECT 'empty word', trie_agg('')::text UNION ALL SELECT 'empty word, nodes', trie_agg('', 'xbw')::text;
+SELECT name, left(dictionary, 28) AS begins, dictionary ~ '^trie:1:[A-Za-z0-9+/]*=*$' AS of_base64 FROM dumped ORDER BY name;
+SELECT name, trie_summary(dictionary::trie), dictionary::trie::text = dictionary AS same FROM dumped ORDER BY name;
+SELECT count(*) AS words, bool_and(trie_lookup(dictionary::trie, word) = code) AS same_codes
+FROM dumped, codes WHERE name = 'many' AND code % 100 = 0;
+SELECT name, d.dictionary::bytea = dumped.dictionary::trie::bytea AS same FROM dictionaries AS d JOIN dumped USING (name) ORDER BY name;
+SELECT d.dictionary::bytea = dumped.dictionary::trie::bytea AS same FROM tries AS d, dumped WHERE name = 'nodes';
 SET gputext.trie_output = summary;
-SELECT d.dictionary::text AS summary, dumped.dictionary::trie::bytea = d.dictionary::bytea AS same
-FROM dictionaries AS d JOIN dumped USING (name) WHERE name IN ('small', 'many') ORDER BY name;
-SELECT left(dictionary, 100)::trie FROM dumped WHERE name = 'small';
+SELECT d.dictionary::text = dumped.dictionary AS same FROM dictionaries AS d JOIN dumped USING (name) ORDER BY name;
+RESET gputext.trie_output;
+CREATE FUNCTION check_text_copy() RETURNS TABLE (same boolean) LANGUAGE plpgsql AS $$
+DECLARE
+    file text := current_setting('data_directory') || '/trie_regress.copy';
+    format text;
+BEGIN
+    FOREACH format IN ARRAY ARRAY['text', 'csv'] LOOP
+        EXECUTE format('COPY dictionaries TO %L (FORMAT %s)', file, format);
+        TRUNCATE restored;
+        EXECUTE format('COPY restored FROM %L (FORMAT %s)', file, format);
+        RETURN QUERY SELECT bytea(d.dictionary) = bytea(r.dictionary) FROM dictionaries d JOIN restored r USING (name);
+    END LOOP;
+END $$;
+SELECT same FROM check_text_copy();
+SELECT trie_summary(NULL) IS NULL AS no_dictionary;
+-- gputext.trie_output = 'bytes' of 0.1.0 made hexadecimal digits of it.
+SELECT trie_summary(('\x' || encode(dictionary::bytea, 'hex'))::trie) FROM dictionaries WHERE name = 'small';
+-- trie_agg gives no dictionary without words. The texts are what such ones have.
+SELECT trie_summary(form::trie), form::trie::text = form AS same, trie_lookup(form::trie, '') IS NULL AS no_word,
+       (SELECT count(*) FROM trie_words(form::trie)) AS words
+FROM (VALUES ('trie:1:Z3B1dHJpZQoBAAAAAQAAAAAAAAAAAAAARAAAAAAAAADPBssloWPE/wAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='),
+             ('trie:1:Z3B1dHJpZQoBAAAAAgAAAAAAAAAAAAAA4AEAAAAAAACVQs0hR4KqHAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAD/////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////////AQAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA')) AS v(form);
+-- Broken texts
+SELECT 'front, 5 words, 200 bytes'::trie;
+SELECT 'xbw, 1 words, 200 bytes'::trie;
+SELECT 'trie:2:AAAA'::trie;
+SELECT 'trie:'::trie;
+SELECT 'a word'::trie;
+SELECT ''::trie;
+SELECT repeat('é', 50)::trie;
+SELECT 'trie:1:'::trie;
+SELECT 'trie:1:AAAAA'::trie;
+SELECT 'trie:1:AAAA AAA'::trie;
+SELECT 'trie:1:AAAB'::trie;
+SELECT left(dictionary, 107)::trie FROM dumped WHERE name = 'small';
+SELECT (dictionary || 'AAAA')::trie FROM dumped WHERE name = 'nodes';
+SELECT overlay(dictionary PLACING 'AAAA' FROM 120)::trie FROM dumped WHERE name = 'small';
+SELECT left('\x' || encode(dictionary::bytea, 'hex'), 100)::trie FROM dictionaries WHERE name = 'small';
+SELECT '\x'::trie;
 -- PostgreSQL's own errors by their SQLSTATE: the words are of the release.
 \set VERBOSITY sqlstate
-SELECT (left(dictionary, 100) || 'z')::trie FROM dumped WHERE name = 'small';
+SELECT '\x00z'::trie;
+SELECT 'front, 5 words'::trie;
+SELECT 'a word'::trie;
+SELECT 'trie:1:AAAB'::trie;
+SELECT 'trie:1:A'::trie;
 \set VERBOSITY default
-SELECT '\x'::trie;
+-- Every character of it and every length
+CREATE FUNCTION text_refused(form text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM form::trie;
+    RETURN false;
+EXCEPTION WHEN invalid_text_representation OR invalid_binary_representation OR feature_not_supported THEN
+    RETURN true;
+END $$;
+SELECT name, count(*) = length(dictionary) AS changed,
+       bool_and(text_refused(overlay(dictionary PLACING chr(ascii(substr(dictionary, i, 1)) # 1) FROM i))) AS refused,
+       bool_and(text_refused(left(dictionary, i - 1))) AS cut_refused
+FROM dumped, generate_series(1, length(dictionary)) AS i WHERE name IN ('small', 'nodes') GROUP BY name, dictionary ORDER BY name;
+DROP FUNCTION check_text_copy, text_refused;
 DROP TABLE dumped;
 -- What pg_dump restores a materialized view from is its query.
 CREATE MATERIALIZED VIEW vocabulary AS SELECT trie_agg(word) AS dictionary FROM many;
@@ -136,7 +194,6 @@ SELECT v.dictionary::bytea = d.dictionary::bytea AS same FROM vocabulary v, dict
 
 -- Errors
 
-SELECT 'front, 5 words'::trie;
 SELECT trie_decode(dictionary, -1) FROM dictionaries WHERE name = 'small';
 SELECT trie_decode(dictionary, 6) FROM dictionaries WHERE name = 'small';
 SELECT trie_prefix(dictionary, 'b', -1) FROM dictionaries WHERE name = 'small';

@@ -8,15 +8,16 @@ extern "C" {
 #include "utils/tuplestore.h"
 }
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
+#include "cpp/base/base64.hpp"
 #include "cpp/trie/image.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/rows/text_arguments.hpp"
 #include "extension/rows/trie_value.hpp"
-#include "extension/server/settings.hpp"
 
 namespace gputext {
 namespace {
@@ -115,24 +116,98 @@ Datum checked_value(const void* bytes, std::size_t size) {
     PG_RETURN_POINTER(value);
 }
 
-/// The bytes in hexadecimal digits, as bytea has them.
-constexpr std::string_view kBytesFollow = "\\x";
+// ---- The text form ----
 
-char* bytes_as_text(const varlena* value) {
+/// The text form: this, and the image in base64. The number is the version of the form.
+constexpr std::string_view kForm = "trie:1:";
+
+/// What the form of every version begins with.
+constexpr std::string_view kAnyForm = "trie:";
+
+/// What gputext.trie_output = 'bytes' made of a dictionary up to 0.1.0: hexadecimal digits, as
+/// bytea has them.
+constexpr std::string_view kHexForm = "\\x";
+
+constexpr const char* kWrongForm = "invalid text value of type trie";
+
+char* form_of(const varlena* value) {
     const auto image = image_of(value);
-    const std::size_t size = kBytesFollow.size() + 2 * image.size() + 1;
-    if (size > MaxAllocSize)
-        ereport(ERROR,
-                (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                 errmsg("a dictionary of %zu bytes is too large for a text form with all its bytes",
-                        image.size()),
-                 errhint("COPY in binary format moves it.")));
-    auto* const form = static_cast<char*>(palloc(size));
-    std::memcpy(form, kBytesFollow.data(), kBytesFollow.size());
-    hex_encode(reinterpret_cast<const char*>(image.data()), image.size(),
-               form + kBytesFollow.size());
-    form[size - 1] = '\0';
+    const std::size_t size = kForm.size() + base64_size(image.size());
+    // A value of type text has a header, too.
+    if (size > MaxAllocSize - VARHDRSZ)
+        ereport(
+            ERROR,
+            (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+             errmsg("a dictionary of %zu bytes is too large for a text form", image.size()),
+             errdetail("Its text form would have %zu characters, and a text can have at most "
+                       "1 GB.",
+                       size),
+             errhint("COPY in binary format moves it. pg_dump can leave the table's rows out by "
+                     "--exclude-table-data.")));
+    auto* const form = static_cast<char*>(palloc(size + 1));
+    std::memcpy(form, kForm.data(), kForm.size());
+    write_base64(image, form + kForm.size());
+    form[size] = '\0';
     return form;
+}
+
+varlena* image_in_base64(std::string_view digits) {
+    Failure failure;
+    std::size_t size = 0;
+    varlena* value = nullptr;
+    bool ok = attempt(failure, [&]() -> Status {
+        const Result<std::size_t> bytes = base64_bytes(digits);
+        if (bytes.ok()) size = *bytes;
+        return bytes.status();
+    });
+    if (ok) {
+        value = new_trie_value(size);
+        auto* const bytes = reinterpret_cast<std::uint8_t*>(VARDATA(value));
+        ok = attempt(failure, [&] { return read_base64(digits, bytes); });
+    }
+    if (!ok) {
+        if (failure.code != ErrorCode::invalid_argument) raise_failure(failure);
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("%s", kWrongForm),
+                 errdetail("In the text behind \"%s\", %s.", kForm.data(), failure.message)));
+    }
+    return value;
+}
+
+varlena* image_in_hex(std::string_view digits) {
+    varlena* const value = new_trie_value(digits.size() / 2);
+    const uint64 size = hex_decode(digits.data(), digits.size(), VARDATA(value));
+    SET_VARSIZE(value, size + VARHDRSZ);
+    return value;
+}
+
+/// Whether a text is such as trie_summary() gives.
+bool is_summary(std::string_view form) {
+    for (const TrieStructure structure : kTrieStructures) {
+        const std::string_view name(name_of(structure));
+        if (form.starts_with(name) && form.substr(name.size()).starts_with(", ")) return true;
+    }
+    return false;
+}
+
+[[noreturn]] void refuse_form(std::string_view form) {
+    if (is_summary(form))
+        ereport(ERROR,
+                (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                 errmsg("a value of type trie cannot be read from its summary"),
+                 errdetail("gputext 0.1.0 wrote summaries in place of dictionaries."),
+                 errhint("Upgrade gputext where the dictionary is and dump it again, or let "
+                         "pg_dump run there with PGOPTIONS='-c gputext.trie_output=bytes'.")));
+    if (form.starts_with(kAnyForm))
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED), errmsg("%s", kWrongForm),
+                        errdetail("Its text form is not of the version 1, which is the only one."),
+                        errhint("It may come from a later release of gputext.")));
+    const int shown =
+        pg_mbcliplen(form.data(), static_cast<int>(std::min<std::size_t>(form.size(), 40)), 40);
+    ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("%s", kWrongForm),
+                    errdetail("It begins with \"%.*s\", and not with \"%s\".", shown, form.data(),
+                              kForm.data()),
+                    errhint("Dictionaries are built by trie_agg().")));
 }
 
 /// Statistics of the argument, of which only the first bytes are fetched.
@@ -162,6 +237,7 @@ PG_FUNCTION_INFO_V1(gputext_trie_recv);
 PG_FUNCTION_INFO_V1(gputext_trie_send);
 PG_FUNCTION_INFO_V1(gputext_trie_from_bytea);
 PG_FUNCTION_INFO_V1(gputext_trie_stats);
+PG_FUNCTION_INFO_V1(gputext_trie_summary);
 PG_FUNCTION_INFO_V1(gputext_trie_lookup);
 PG_FUNCTION_INFO_V1(gputext_trie_decode);
 PG_FUNCTION_INFO_V1(gputext_trie_node);
@@ -170,28 +246,21 @@ PG_FUNCTION_INFO_V1(gputext_trie_prefix);
 PG_FUNCTION_INFO_V1(gputext_trie_prefixes_of);
 PG_FUNCTION_INFO_V1(gputext_trie_words);
 
-/// The text form with all bytes.
 PGDLLEXPORT Datum gputext_trie_in(PG_FUNCTION_ARGS) {
     const std::string_view form(PG_GETARG_CSTRING(0));
-    if (!form.starts_with(kBytesFollow))
-        ereport(ERROR,
-                (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                 errmsg("a value of type trie cannot be read from its summary"),
-                 errhint("Dictionaries are built by trie_agg(), and moved with gputext.trie_output "
-                         "= 'bytes', by COPY in binary format, or as bytea.")));
-    const std::string_view digits = form.substr(kBytesFollow.size());
-    varlena* const value = new_trie_value(digits.size() / 2);
-    const uint64 size = hex_decode(digits.data(), digits.size(), VARDATA(value));
-    SET_VARSIZE(value, size + VARHDRSZ);
-    check_image(image_of(value), "invalid text value of type trie");
+    varlena* value = nullptr;
+    if (form.starts_with(kForm))
+        value = image_in_base64(form.substr(kForm.size()));
+    else if (form.starts_with(kHexForm))
+        value = image_in_hex(form.substr(kHexForm.size()));
+    else
+        refuse_form(form);
+    check_image(image_of(value), kWrongForm);
     PG_RETURN_POINTER(value);
 }
 
 PGDLLEXPORT Datum gputext_trie_out(PG_FUNCTION_ARGS) {
-    if (whole_tries_wanted()) PG_RETURN_CSTRING(bytes_as_text(PG_GETARG_VARLENA_PP(0)));
-    const TrieStats stats = stats_argument(fcinfo);
-    PG_RETURN_CSTRING(psprintf("%s, %u words, " UINT64_FORMAT " bytes", name_of(stats.structure),
-                               stats.words, stats.bytes));
+    PG_RETURN_CSTRING(form_of(PG_GETARG_VARLENA_PP(0)));
 }
 
 /// Binary form: the image.
@@ -225,6 +294,13 @@ PGDLLEXPORT Datum gputext_trie_stats(PG_FUNCTION_ARGS) {
     bool nulls[6] = {};
     nulls[3] = stats.words == 0;
     PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(columns), values, nulls)));
+}
+
+PGDLLEXPORT Datum gputext_trie_summary(PG_FUNCTION_ARGS) {
+    const TrieStats stats = stats_argument(fcinfo);
+    const char* const summary = psprintf("%s, %u words, " UINT64_FORMAT " bytes",
+                                         name_of(stats.structure), stats.words, stats.bytes);
+    PG_RETURN_TEXT_P(cstring_to_text(summary));
 }
 
 PGDLLEXPORT Datum gputext_trie_lookup(PG_FUNCTION_ARGS) {

@@ -4,15 +4,33 @@
 #include "extension/base/postgres.hpp"
 #include "extension/server/file_identity.hpp"
 
+#include <algorithm>
+#include <string_view>
+
 namespace gputext {
 namespace {
 
 FileIdentity loaded;
 
+/// The part of the release in front of the digest, and a null byte.
+struct Version {
+    char text[sizeof GPUTEXT_RELEASE] = {};
+};
+constexpr Version kVersion = [] {
+    constexpr std::string_view release = GPUTEXT_RELEASE;
+    Version version;
+    std::copy_n(release.data(), release.find('+'), version.text);
+    return version;
+}();
+
 }  // namespace
 
 const char* module_release() {
     return GPUTEXT_RELEASE;
+}
+
+const char* module_version() {
+    return kVersion.text;
 }
 
 void remember_module_file() {

@@ -8,6 +8,9 @@ namespace gputext {
 /// both were built from the same sources.
 const char* module_release();
 
+/// The version alone, as the control file has it.
+const char* module_version();
+
 /// To be called when the library is loaded: remembers which file that is.
 void remember_module_file();
 

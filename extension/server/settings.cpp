@@ -12,6 +12,7 @@ extern "C" {
 #include <climits>
 
 #include "cpp/link/protocol.hpp"
+#include "extension/server/release.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
@@ -29,15 +30,17 @@ int device = static_cast<int>(DeviceSetting::automatic);
 int gpu_memory_limit_kb = 0;
 bool progress = false;
 char* fault = nullptr;
+char* version = nullptr;
 
 const config_enum_entry kDevices[] = {{"auto", static_cast<int>(DeviceSetting::automatic), false},
                                       {"gpu", static_cast<int>(DeviceSetting::gpu), false},
                                       {"cpu", static_cast<int>(DeviceSetting::cpu), false},
                                       {nullptr, 0, false}};
-enum class TrieOutput { summary, bytes };
-int trie_output = static_cast<int>(TrieOutput::summary);
-const config_enum_entry kTrieOutputs[] = {{"summary", static_cast<int>(TrieOutput::summary), false},
-                                          {"bytes", static_cast<int>(TrieOutput::bytes), false},
+/// Values that 0.1.0 knew. No value has an effect any more.
+enum class TrieOutput { bytes, summary };
+int trie_output = static_cast<int>(TrieOutput::bytes);
+const config_enum_entry kTrieOutputs[] = {{"bytes", static_cast<int>(TrieOutput::bytes), false},
+                                          {"summary", static_cast<int>(TrieOutput::summary), false},
                                           {nullptr, 0, false}};
 int fake_devices_setting = 0;
 bool allow_faults_setting = false;
@@ -119,9 +122,15 @@ void define_settings() {
         "Sends the client a line a second that says how far a running statement of gputext is.",
         nullptr, &progress, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomEnumVariable(
-        "gputext.trie_output", "Sets what the text form of a dictionary is.",
-        "summary is a line about it; bytes is all of it, to be read back, as pg_dump wants it.",
-        &trie_output, trie_output, kTrieOutputs, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+        "gputext.trie_output", "Has no effect; configurations and dumps of gputext 0.1.0 set it.",
+        "The text form of a dictionary is always all of it; trie_summary() gives a line about it.",
+        &trie_output, trie_output, kTrieOutputs, PGC_USERSET, GUC_NOT_IN_SAMPLE, nullptr, nullptr,
+        nullptr);
+    // Installation and update scripts compare it with their own.
+    DefineCustomStringVariable(
+        "gputext.version", "Shows the version of the gputext library that the session has loaded.",
+        nullptr, &version, module_version(), PGC_INTERNAL, GUC_NOT_IN_SAMPLE | GUC_DISALLOW_IN_FILE,
+        nullptr, nullptr, nullptr);
     DefineCustomStringVariable(
         "gputext.inject_fault", "For tests: the fault that each job asks gputextd for.",
         "POINT:KIND or POINT:KIND:COUNT. gputextd refuses it unless gputext.allow_faults is on.",
@@ -164,10 +173,6 @@ std::uint64_t gpu_memory_limit() {
 
 bool progress_wanted() {
     return progress;
-}
-
-bool whole_tries_wanted() {
-    return trie_output == static_cast<int>(TrieOutput::bytes);
 }
 
 const char* injected_fault() {

@@ -34,9 +34,6 @@ std::uint64_t gpu_memory_limit();
 /// gputext.progress: whether a running statement tells the client how far it is.
 bool progress_wanted();
 
-/// gputext.trie_output: whether the text form of a dictionary is all of it, or its summary.
-bool whole_tries_wanted();
-
 /// gputext.inject_fault, empty for none: what each job asks gputextd for (cpp/daemon/fault.hpp).
 const char* injected_fault();
 

@@ -7,7 +7,7 @@ CREATE FUNCTION trie_in(cstring) RETURNS trie
 COMMENT ON FUNCTION trie_in(cstring) IS 'I/O';
 
 CREATE FUNCTION trie_out(trie) RETURNS cstring
-    AS 'MODULE_PATHNAME', 'gputext_trie_out' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+    AS 'MODULE_PATHNAME', 'gputext_trie_out' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION trie_out(trie) IS 'I/O';
 
 CREATE FUNCTION trie_recv(internal) RETURNS trie
@@ -18,7 +18,7 @@ CREATE FUNCTION trie_send(trie) RETURNS bytea
     AS 'MODULE_PATHNAME', 'gputext_trie_send' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION trie_send(trie) IS 'I/O';
 
--- Stored as it is: it is packed already, and unpacked its summary can be read from its first bytes.
+-- Stored as it is: it is packed already, and unpacked its summary can be made from its first bytes alone.
 CREATE TYPE trie (
     INPUT = trie_in,
     OUTPUT = trie_out,
@@ -89,6 +89,10 @@ CREATE FUNCTION trie_stats(
     AS 'MODULE_PATHNAME', 'gputext_trie_stats' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
 COMMENT ON FUNCTION trie_stats(trie) IS
     'statistics of a dictionary: structure, words, bytes, bits per word, different byte values in words, bytes of the longest word';
+
+CREATE FUNCTION trie_summary(dictionary trie) RETURNS text
+    AS 'MODULE_PATHNAME', 'gputext_trie_summary' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION trie_summary(trie) IS 'a line about a dictionary: its structure, words and bytes';
 
 CREATE FUNCTION trie_lookup(dictionary trie, word text) RETURNS bigint
     AS 'MODULE_PATHNAME', 'gputext_trie_lookup' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;

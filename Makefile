@@ -1,6 +1,7 @@
 # make, make install, make installcheck, make uninstall, make clean   the extension, through PGXS
 # make demo                                                           see it work on this machine's files
 # make check                                                          every test
+# make check-all                                                      the same with PostgreSQL 15 to 18, in chroots
 # make dependencies                                                   the Debian packages of all that
 # make packages                                                       gputext's own Debian packages
 # make dist                                                           the archive of the sources for PGXN
@@ -17,7 +18,7 @@
 # GPUTEXT_CPU_ONLY=1 builds and installs the extension without gputextd, the program that owns the GPUs:
 # every call then computes on the CPU.
 
-SCRIPT_GOALS = demo check dependencies packages dist
+SCRIPT_GOALS = demo check check-all dependencies packages dist
 
 ifneq (,$(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)))
 
@@ -31,6 +32,9 @@ demo:
 
 check:
 	@scripts/check
+
+check-all:
+	@scripts/check-all
 
 dependencies:
 	@scripts/install-dependencies
@@ -78,7 +82,7 @@ MODULE_big = gputext
 OBJS = $(SOURCES:%.cpp=build/pgxs/%.o)
 DATA_built = $(SQL_SCRIPT)
 # Installation scripts of earlier releases, and what leads from one release to the next
-DATA = $(patsubst $(SOURCE)%,%,$(wildcard $(SOURCE)extension/releases/gputext--*.sql))
+DATA := $(shell cd "$(ROOT)" && ls extension/releases/gputext--*.sql)
 EXTRA_CLEAN = build
 
 # CMake, which knows nvcc, builds what needs no PostgreSQL: the library of all computations, which the module

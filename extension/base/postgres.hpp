@@ -2,6 +2,12 @@
 
 #pragma once
 
+// PostgreSQL's header of locales includes ICU's, which declare templates unless they are told not
+// to. Not all minor releases tell them: 16.2 does not.
+#ifndef U_SHOW_CPLUSPLUS_API
+#define U_SHOW_CPLUSPLUS_API 0
+#endif
+
 extern "C" {
 #include "postgres.h"
 

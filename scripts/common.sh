@@ -54,7 +54,9 @@ installed_version() {
 
 # PG_CONFIG chooses the PostgreSQL. Debian's packages name themselves by PG_VERSION.
 if [[ -n ${PG_CONFIG:-} ]]; then
-    PG_VERSION=$("$PG_CONFIG" --version | sed 's/^[^0-9]*\([0-9]*\).*/\1/')
+    # One that is still to be installed has it in its path, if it is a package.
+    PG_VERSION=$("$PG_CONFIG" --version 2>/dev/null || say "$PG_CONFIG")
+    PG_VERSION=$(sed 's/^[^0-9]*\([0-9]*\).*/\1/' <<<"$PG_VERSION")
 else
     PG_VERSION=${PG_VERSION:-$(installed_version)}
     PG_CONFIG=/usr/lib/postgresql/$PG_VERSION/bin/pg_config

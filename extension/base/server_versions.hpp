@@ -8,6 +8,7 @@
 #include "extension/base/postgres.hpp"
 
 extern "C" {
+#include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "tsearch/ts_locale.h"
 }
@@ -21,6 +22,22 @@ inline int session_number() {
     return MyProcNumber;
 #else
     return MyBackendId - 1;
+#endif
+}
+
+/// A new kind of locks in shared memory, under the name that pg_stat_activity shows.
+inline int new_kind_of_locks([[maybe_unused]] const char* name) {
+#if PG_VERSION_NUM >= 190000
+    return LWLockNewTrancheId(name);
+#else
+    return LWLockNewTrancheId();
+#endif
+}
+
+/// Tells this process the name of a kind of locks that any process made, where the server does not keep it.
+inline void name_kind_of_locks([[maybe_unused]] int kind, [[maybe_unused]] const char* name) {
+#if PG_VERSION_NUM < 190000
+    LWLockRegisterTranche(kind, name);
 #endif
 }
 

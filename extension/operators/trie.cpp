@@ -1,6 +1,7 @@
 #include "extension/base/postgres.hpp"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "funcapi.h"
 #include "libpq/pqformat.h"
 #include "mb/pg_wchar.h"

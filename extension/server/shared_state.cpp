@@ -9,8 +9,12 @@ extern "C" {
 
 #include <algorithm>
 
+#include "extension/base/server_versions.hpp"
+
 namespace gputext {
 namespace {
+
+constexpr const char* kNameOfLocks = "gputext";
 
 /// What lies in the main shared memory.
 struct Anchor {
@@ -73,10 +77,10 @@ SharedState* shared_state() {
     auto* anchor = static_cast<Anchor*>(ShmemInitStruct(name, sizeof(Anchor), &found));
     if (!found) {
         anchor->segment = DSM_HANDLE_INVALID;
-        anchor->tranche = LWLockNewTrancheId();
+        anchor->tranche = new_kind_of_locks(kNameOfLocks);
     }
     SharedState* state = make_or_attach(anchor);
-    LWLockRegisterTranche(anchor->tranche, "gputext");
+    name_kind_of_locks(anchor->tranche, kNameOfLocks);
     LWLockRelease(AddinShmemInitLock);
     return attached = state;
 }

@@ -1,6 +1,7 @@
 #include "extension/base/postgres.hpp"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "catalog/pg_authid.h"
 #include "funcapi.h"
 #include "lib/stringinfo.h"

@@ -383,12 +383,12 @@ void supervise() {
 
 /// An immediate shutdown, or another process of the server has crashed: the shared memory is not to
 /// be touched any more.
-void quit(SIGNAL_ARGS) {
+void quit([[maybe_unused]] SIGNAL_ARGS) {
     kill_daemon();
     _exit(2);
 }
 
-void wake(SIGNAL_ARGS) {
+void wake([[maybe_unused]] SIGNAL_ARGS) {
     const int error = errno;
     SetLatch(MyLatch);
     errno = error;

@@ -64,8 +64,11 @@ public:
     std::string table(const std::string& sql) {
         std::string text;
         for (const auto& row : rows(sql)) {
-            for (const auto& field : row)
-                text += (field.num() == 0 ? "" : "|") + std::string(field.c_str());
+            const char* separator = "";
+            for (const auto& field : row) {
+                text += separator + std::string(field.c_str());
+                separator = "|";
+            }
             text += '\n';
         }
         return text;
@@ -82,7 +85,7 @@ public:
             return "42501";  // which libpqxx 6 forgets here
         } catch (const pqxx::sql_error& error) {
             message_ = error.what();
-            return error.sqlstate();
+            return std::string(error.sqlstate());
         } catch (const pqxx::broken_connection& error) {
             message_ = error.what();
             return "gone";

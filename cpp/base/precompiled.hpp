@@ -1,7 +1,8 @@
-// cpp/base/precompiled.hpp - the headers of the standard library that most files include, compiled once
+// cpp/base/precompiled.hpp - the headers of the standard library that most files include, compiled
+// once
 //
-// The builds put this before every file of cpp/ and, through extension/base/precompiled.hpp, of extension/. Each file
-// includes what it needs all the same.
+// The builds put this before every file of cpp/ and, through extension/base/precompiled.hpp, of
+// extension/. Each file includes what it needs all the same.
 
 #pragma once
 

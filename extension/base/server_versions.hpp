@@ -34,7 +34,8 @@ inline int new_kind_of_locks([[maybe_unused]] const char* name) {
 #endif
 }
 
-/// Tells this process the name of a kind of locks that any process made, where the server does not keep it.
+/// Tells this process the name of a kind of locks that any process made, where the server does not
+/// keep it.
 inline void name_kind_of_locks([[maybe_unused]] int kind, [[maybe_unused]] const char* name) {
 #if PG_VERSION_NUM < 190000
     LWLockRegisterTranche(kind, name);

@@ -98,8 +98,9 @@ TEST_F(WordsOnDevice, DictionariesAreThoseOfTheCpu) {
     EXPECT_EQ(counter("gpu_jobs"), jobs + 10);
     // By a parallel worker
     // The setting has its second name since PostgreSQL 16.
-    session().rows("SELECT set_config(name, 'on', false) FROM pg_settings "
-                   "WHERE name IN ('force_parallel_mode', 'debug_parallel_query')");
+    session().rows(
+        "SELECT set_config(name, 'on', false) FROM pg_settings "
+        "WHERE name IN ('force_parallel_mode', 'debug_parallel_query')");
     EXPECT_EQ(session().table(groups), expected);
     EXPECT_EQ(counter("gpu_jobs"), jobs + 20);
 }

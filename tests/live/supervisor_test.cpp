@@ -85,9 +85,12 @@ protected:
         fs::remove_all(folder());
         fs::create_directory(folder());
         fs::permissions(folder(), static_cast<fs::perms>(0755));
-        fs::copy_file(installed() / "gputext.so", folder() / "gputext.so");
+        // Not a copy: since PostgreSQL 18 sessions find the library there, too, and may have it
+        // already.
+        fs::create_symlink(installed() / "gputext.so", folder() / "gputext.so");
         set_system("dynamic_library_path", folder().string() + ":$libdir");
         end_supervisor();
+        connect();  // for the same reason
     }
 
     void set_system(const std::string& name, const std::string& value) {

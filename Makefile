@@ -135,13 +135,11 @@ $(RELEASE): $(shell cd "$(ROOT)" && \
 	@touch $@
 build/pgxs/extension/server/release.o: $(RELEASE)
 
-# Another compiler, other flags or a source more or less: build again.
+# Another compiler, other flags or a source more or less: build again. The file changes while make reads this,
+# so that a dry run, which scripts/cluster counts files by, knows what is to be done.
 SETTINGS = $(OBJS) | $(COMPILE) | $(LINK.shared) $(LDFLAGS) $(SHLIB_LINK)
-build/pgxs/settings: FORCE
-	$(shell mkdir -p $(@D))$(file >$@.new,$(SETTINGS))
-	@if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
-.PHONY: FORCE
-FORCE:
+$(shell mkdir -p build/pgxs)$(file >build/pgxs/settings.new,$(SETTINGS))
+$(shell cd build/pgxs && if cmp -s settings.new settings; then rm settings.new; else mv settings.new settings; fi)
 
 # The compilers find what is compiled of a header beside it, so that it is included from a file in build/.
 PRECOMPILED = build/pgxs/precompiled.hpp

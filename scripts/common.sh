@@ -91,9 +91,9 @@ copy_checkout() {
 # How many files the compiler still has to take for what run_make all builds.
 files_to_compile() {
     local make=(make --no-print-directory PG_CONFIG="$PG_CONFIG")
-    # A dry run takes a file that is made anew each time for changed, so these are made first.
-    "${make[@]}" -s build/pgxs/settings configure >/dev/null
-    "${make[@]}" -n -o build/pgxs/settings -o configure all | grep -c -e ' -c -o ' -e 'Building C[A-Z]* object' || true
+    # A dry run does not configure, and without that CMake does not know its files.
+    "${make[@]}" -s configure >/dev/null
+    "${make[@]}" -n -o configure all | grep -c -e ' -c -o ' -e 'Building C[A-Z]* object' || true
 }
 
 # show_progress TOTAL: reads make's output, in which each file that the compiler begins with has a line, and says how

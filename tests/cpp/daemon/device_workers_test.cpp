@@ -121,11 +121,15 @@ TEST_F(Workers, RunEveryPartOnceAndEachOnAThreadOfItsDevice) {
 
 TEST_F(Workers, DoWhatOthersLeave) {
     std::atomic<bool> free{false};
+    std::atomic<int> working{0};
     const auto busy = [&](std::size_t, Device&, Execution&) {
+        ++working;
         while (!free) std::this_thread::sleep_for(1ms);
         return Status();
     };
     const auto first = submit(1, busy, 0), second = submit(1, busy, 2);
+    // A device that has not begun with its own job takes parts of another one.
+    while (working < 2) std::this_thread::sleep_for(1ms);
     std::set<std::int32_t> who;
     const auto job = submit(3, [&](std::size_t, Device& device, Execution&) {
         who.insert(number_of(device));

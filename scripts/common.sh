@@ -30,9 +30,14 @@ die() {
     exit 1
 }
 
-# distribution_version: the PostgreSQL that Debian's or Ubuntu's release of this machine has
+# codename: of Debian's or Ubuntu's release of this machine
+codename() {
+    sed -n 's/^VERSION_CODENAME=//p' /etc/os-release 2>/dev/null
+}
+
+# distribution_version: the PostgreSQL that this release has
 distribution_version() {
-    case $(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release 2>/dev/null) in
+    case $(codename) in
         bookworm) say 15 ;;
         noble) say 16 ;;
         trixie) say 17 ;;
@@ -57,6 +62,7 @@ if [[ -n ${PG_CONFIG:-} ]]; then
     # One that is still to be installed has it in its path, if it is a package.
     PG_VERSION=$("$PG_CONFIG" --version 2>/dev/null || say "$PG_CONFIG")
     PG_VERSION=$(sed 's/^[^0-9]*\([0-9]*\).*/\1/' <<<"$PG_VERSION")
+    PG_VERSION=${PG_VERSION:-$(distribution_version)}
 else
     PG_VERSION=${PG_VERSION:-$(installed_version)}
     PG_CONFIG=/usr/lib/postgresql/$PG_VERSION/bin/pg_config
@@ -77,6 +83,21 @@ export CCACHE_NOHASHDIR=1
 # run_make GOAL...: the Makefile with the PostgreSQL of these scripts
 run_make() {
     make --no-print-directory -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" "$@"
+}
+
+# kinds_of_packages PART...: what scripts/install-dependencies is to install for these parts of scripts/check, or for all
+kinds_of_packages() {
+    local part
+    for part in "${@:-all}"; do
+        case $part in
+            build | server | regression) ;;
+            *)
+                say "build test"
+                return
+                ;;
+        esac
+    done
+    say build
 }
 
 # copy_checkout COPY: this checkout without what is built in it; what was built in an earlier copy there stays

@@ -113,9 +113,9 @@ ifeq (,$(filter 15 16 17 18,$(MAJORVERSION)))
 $(error gputext is for PostgreSQL 15 to 18, and "$(PG_CONFIG)" is of PostgreSQL $(MAJORVERSION): choose another by PG_CONFIG=/path/to/pg_config)
 endif
 
-# ccache takes a precompiled header for an input only if told to.
-CCACHE := $(if $(shell command -v ccache),CCACHE_SLOPPINESS=pch_defines$(COMMA)time_macros ccache \
-	$(if $(findstring clang,$(shell $(CXX) --version)),,$(eval PRECOMPILED_FLAGS = -fpch-preprocess)))
+# ccache takes a precompiled header for an input only if told to, gcc by a flag of its own.
+CCACHE := $(if $(shell command -v ccache),CCACHE_SLOPPINESS=pch_defines$(COMMA)time_macros ccache)
+PRECOMPILED_FLAGS := $(if $(findstring clang,$(shell $(CXX) --version)),,-fpch-preprocess)
 
 # PostgreSQL's headers are system headers to us: our own code keeps all its warnings, theirs give
 # none. PostgreSQL 15 leaves PGDLLEXPORT empty here, as it exports everything by default. Without

@@ -15,10 +15,10 @@ extern "C" {
 #include "extension/rows/arguments.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/packed_rows.hpp"
-#include "extension/rows/parsed_pieces.hpp"
 #include "extension/rows/set_call.hpp"
 #include "extension/rows/term_arguments.hpp"
 #include "extension/rows/text_arguments.hpp"
+#include "extension/rows/text_parser.hpp"
 #include "extension/rows/trie_value.hpp"
 #include "extension/rows/word_rows.hpp"
 #include "extension/server/activity.hpp"
@@ -52,6 +52,7 @@ struct EncodedRows {
         : arguments(given),
           id_type(type),
           ids(memory_limit),
+          parser(given.config),
           numbers(memory_limit),
           words(memory_limit) {}
 
@@ -60,6 +61,7 @@ struct EncodedRows {
     std::size_t size = 0;
     PackedBytes ids;
     std::vector<std::uint64_t> id_begins;  // in ids; none for ids that are packed by value
+    TextParser parser;                     // of documents
     PackedBytes numbers;                   // u32 of each word of all rows
     std::vector<std::uint64_t> ends;       // of each document's numbers; none for words
     WordRows words;
@@ -116,24 +118,12 @@ void WordReceiver::check_columns(TupleDesc columns) {
                         errhint("Other types can be cast in the inner query, as in body::text.")));
 }
 
-/// In a memory context that is reset behind each piece.
 void WordReceiver::add_document(std::string_view text) {
-    MemoryContext context =
-        AllocSetContextCreate(CurrentMemoryContext, "gputext piece", ALLOCSET_DEFAULT_SIZES);
-    MemoryContext before = MemoryContextSwitchTo(context);
     for (std::size_t begin = 0; begin < text.size();) {
-        CHECK_FOR_INTERRUPTS();
-        const std::size_t end = end_of_piece(text, begin);
-        const ParsedText parsed =
-            parse_piece(rows_.arguments.config, text.substr(begin, end - begin));
-        for (int32 i = 0; i < parsed.curwords; ++i)
-            if (!seen_at_position(parsed.words, i))
-                add_word({parsed.words[i].word, parsed.words[i].len});
-        MemoryContextReset(context);
-        begin = end;
+        begin = rows_.parser.parse(text, begin);
+        for (const Lexeme& lexeme : rows_.parser.lexemes())
+            add_word(rows_.parser.text(lexeme.number));
     }
-    MemoryContextSwitchTo(before);
-    MemoryContextDelete(context);
 }
 
 void WordReceiver::take_row(const Datum* values, const bool*) {

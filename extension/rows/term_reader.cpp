@@ -1,13 +1,8 @@
 #include "extension/rows/term_reader.hpp"
 
-extern "C" {
-#include "utils/memutils.h"
-}
-
 #include <algorithm>
 
 #include "extension/base/failure.hpp"
-#include "extension/rows/parsed_pieces.hpp"
 #include "extension/rows/text_arguments.hpp"
 
 namespace gputext {
@@ -76,50 +71,55 @@ void TermReader::end_counted_row() {
     row_ = {0, counts_.terms().size(), counts_.counts().data(), counts_.terms().data()};
 }
 
+/// Makes room for the numbers of lexemes that are new. In a closed vocabulary they are looked up
+/// once and for all.
+void TermReader::number_lexemes() {
+    const auto known = static_cast<std::uint32_t>(numbers_.size());
+    numbers_.resize(parser_.lasting(), Vocabulary::kNone);
+    if (!closed_) return;
+    for (std::uint32_t i = known; i < numbers_.size(); ++i)
+        numbers_[i] = vocabulary_.find(parser_.text(i));
+}
+
+/// The lexeme's number in the vocabulary, or Vocabulary::kNone.
+std::uint32_t TermReader::known_number_of(std::uint32_t lexeme) {
+    if (lexeme >= TextParser::kLasting) return vocabulary_.find(parser_.text(lexeme));
+    std::uint32_t& number = numbers_[lexeme];
+    if (number == Vocabulary::kNone && !closed_) number = vocabulary_.find(parser_.text(lexeme));
+    return number;
+}
+
 /// So that a text and its tsvector have the same answers, to the last bit, its new terms are
 /// numbered when all of them are known.
-bool TermReader::count(const ParsedText& parsed) {
+bool TermReader::count_piece() {
     new_.clear();
-    for (int32 i = 0; i < parsed.curwords; ++i) {
-        if (seen_at_position(parsed.words, i)) continue;
-        const std::string_view term(parsed.words[i].word, parsed.words[i].len);
-        const std::uint32_t number = vocabulary_.find(term);
+    number_lexemes();
+    for (const Lexeme& lexeme : parser_.lexemes()) {
+        const std::uint32_t number = known_number_of(lexeme.number);
         if (number == Vocabulary::kNone)
-            new_.push_back(term);
+            new_.push_back(lexeme.number);
         else if (!counts_.add(number))
             return false;
     }
     if (closed_) return true;
-    std::sort(new_.begin(), new_.end());
-    for (const std::string_view term : new_)
-        if (!counts_.add(vocabulary_.add(term))) return false;
+    std::sort(new_.begin(), new_.end(), [this](std::uint32_t a, std::uint32_t b) {
+        return parser_.text(a) < parser_.text(b);
+    });
+    for (const std::uint32_t lexeme : new_)
+        if (!counts_.add(vocabulary_.add(parser_.text(lexeme)))) return false;
     return true;
 }
 
-/// In a memory context of its own.
-TermFault TermReader::count_pieces(std::string_view text) {
-    for (std::size_t begin = 0; begin < text.size();) {
-        CHECK_FOR_INTERRUPTS();
-        const std::size_t end = end_of_piece(text, begin);
-        const ParsedText parsed = parse_piece(config_, text.substr(begin, end - begin));
-        bool fits = true;
-        attempt_or_raise([&] { fits = count(parsed); });
-        if (!fits) return TermFault::too_often;
-        MemoryContextReset(CurrentMemoryContext);
-        begin = end;
-    }
-    return TermFault::none;
-}
-
 TermFault TermReader::read_text(const varlena* text) {
-    MemoryContext context =
-        AllocSetContextCreate(CurrentMemoryContext, "gputext piece", ALLOCSET_DEFAULT_SIZES);
-    MemoryContext before = MemoryContextSwitchTo(context);
-    const TermFault fault = count_pieces(view_of(text));
-    MemoryContextSwitchTo(before);
-    MemoryContextDelete(context);
-    if (fault == TermFault::none) end_counted_row();
-    return fault;
+    const std::string_view bytes = view_of(text);
+    for (std::size_t begin = 0; begin < bytes.size();) {
+        begin = parser_.parse(bytes, begin);
+        bool fits = true;
+        attempt_or_raise([&] { fits = count_piece(); });
+        if (!fits) return TermFault::too_often;
+    }
+    end_counted_row();
+    return TermFault::none;
 }
 
 TermFault TermReader::read_tsvector(TSVector vector) {

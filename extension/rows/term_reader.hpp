@@ -6,7 +6,7 @@
 #include "extension/base/postgres.hpp"
 
 extern "C" {
-#include "tsearch/ts_utils.h"
+#include "tsearch/ts_type.h"
 }
 
 #include <optional>
@@ -16,6 +16,7 @@ extern "C" {
 
 #include "cpp/base/vocabulary.hpp"
 #include "cpp/terms/counts.hpp"
+#include "extension/rows/text_parser.hpp"
 #include "extension/rows/vector_type.hpp"
 
 namespace gputext {
@@ -41,10 +42,13 @@ enum class TermFault {
 class TermReader {
 public:
     /// `config` is the text search configuration of texts.
-    explicit TermReader(Oid config) : config_(config) {}
+    explicit TermReader(Oid config) : parser_(config) {}
 
     /// From here on terms that are new are left out.
-    void close_vocabulary() { closed_ = true; }
+    void close_vocabulary() {
+        closed_ = true;
+        numbers_.clear();
+    }
     const Vocabulary& vocabulary() const { return vocabulary_; }
 
     /// Counts every occurrence, as to_tsvector() finds them but without its limits. A text above
@@ -64,16 +68,18 @@ public:
 private:
     /// Nothing for a term to leave out.
     std::optional<std::uint32_t> number_of(std::string_view term);
-    TermFault count_pieces(std::string_view text);
-    bool count(const ParsedText& parsed);
+    void number_lexemes();
+    std::uint32_t known_number_of(std::uint32_t lexeme);
+    bool count_piece();
     void end_counted_row();
 
-    Oid config_;
+    TextParser parser_;
+    std::vector<std::uint32_t> numbers_;  // in the vocabulary, of lexemes that last
     Vocabulary vocabulary_;
     bool closed_ = false;
     VectorValue row_{};
     TermCounts counts_;                                      // of a text
-    std::vector<std::string_view> new_;                      // terms of a piece of it
+    std::vector<std::uint32_t> new_;                         // lexemes of a piece of it
     std::vector<std::pair<std::int32_t, float>> given_;      // by a user
     std::vector<std::pair<std::uint32_t, float>> numbered_;  // the same
     std::vector<std::uint32_t> terms_;

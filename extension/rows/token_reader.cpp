@@ -2,13 +2,11 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
-#include "utils/memutils.h"
 }
 
 #include <algorithm>
 
 #include "extension/base/failure.hpp"
-#include "extension/rows/parsed_pieces.hpp"
 #include "extension/rows/text_arguments.hpp"
 
 namespace gputext {
@@ -16,10 +14,6 @@ namespace {
 
 /// Tokens that are renumbered between two looks for a cancel.
 constexpr std::size_t kPart = std::size_t{1} << 16;
-
-std::string_view view_of(const ParsedWord& word) {
-    return {word.word, word.len};
-}
 
 }  // namespace
 
@@ -49,9 +43,20 @@ TokenStream TokenRows::view() const {
 // ---- All words ----
 
 /// Inside attempt().
-void TokenReader::add_token(std::string_view word, std::uint64_t position) {
+std::uint32_t TokenReader::number_of(std::string_view word) {
     const std::uint32_t number = vocabulary_.add(word);
     if (number == counts_.size()) counts_.push_back(0);
+    return number;
+}
+
+std::uint32_t TokenReader::number_of(std::uint32_t lexeme) {
+    if (lexeme >= TextParser::kLasting) return number_of(parser_.text(lexeme));
+    std::uint32_t& number = numbers_[lexeme];
+    if (number == Vocabulary::kNone) number = number_of(parser_.text(lexeme));
+    return number;
+}
+
+void TokenReader::add_token(std::uint32_t number, std::uint64_t position) {
     ++counts_[number];
     tokens_.push_back({number, static_cast<std::uint32_t>(position)});
 }
@@ -61,34 +66,18 @@ void TokenReader::append_tokens() {
     tokens_.clear();
 }
 
-/// Positions are kept with the 16 lowest bits: those of neighbouring words are less than that
-/// apart.
-void TokenReader::add(const ParsedText& parsed) {
-    const std::uint64_t first = next_ - 1;  // tokens are counted from 1
-    next_ += static_cast<std::uint64_t>(std::int64_t{parsed.pos} - PG_INT32_MIN);
+void TokenReader::add_piece() {
+    const std::uint64_t first = next_ - 1;  // positions of the piece are counted from 1
+    next_ += parser_.positions();
     if (next_ > PG_UINT32_MAX - CooccurrenceShape::kMostWindow)
         ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                         errmsg("the texts have more than %u words", PG_UINT32_MAX)));
     attempt_or_raise([&] {
-        std::uint64_t place = 0;
-        for (int32 i = 0; i < parsed.curwords; ++i) {
-            place += static_cast<std::uint16_t>(parsed.words[i].pos.pos - place);
-            if (!seen_at_position(parsed.words, i))
-                add_token(view_of(parsed.words[i]), first + place);
-        }
+        numbers_.resize(parser_.lasting(), Vocabulary::kNone);
+        for (const Lexeme& lexeme : parser_.lexemes())
+            add_token(number_of(lexeme.number), first + lexeme.position);
     });
     append_tokens();
-}
-
-/// In a memory context of its own.
-void TokenReader::read_pieces(std::string_view text) {
-    for (std::size_t begin = 0; begin < text.size();) {
-        CHECK_FOR_INTERRUPTS();
-        const std::size_t end = end_of_piece(text, begin);
-        add(parse_piece(config_, text.substr(begin, end - begin)));
-        MemoryContextReset(CurrentMemoryContext);
-        begin = end;
-    }
 }
 
 /// So far behind the text that no window reaches the next one.
@@ -98,12 +87,11 @@ void TokenReader::end_text(std::uint64_t next) {
 }
 
 void TokenReader::read_text(const varlena* text) {
-    MemoryContext context =
-        AllocSetContextCreate(CurrentMemoryContext, "gputext piece", ALLOCSET_DEFAULT_SIZES);
-    MemoryContext before = MemoryContextSwitchTo(context);
-    read_pieces(gputext::view_of(text));
-    MemoryContextSwitchTo(before);
-    MemoryContextDelete(context);
+    const std::string_view bytes = view_of(text);
+    for (std::size_t begin = 0; begin < bytes.size();) {
+        begin = parser_.parse(bytes, begin);
+        add_piece();
+    }
     end_text(next_);
 }
 
@@ -120,7 +108,7 @@ void TokenReader::read_array(const ArrayType* words) {
         if (i % kPart == 0) CHECK_FOR_INTERRUPTS();
         if (nulls[i]) continue;
         const varlena* const word = PG_DETOAST_DATUM_PACKED(values[i]);
-        attempt_or_raise([&] { add_token(gputext::view_of(word), next_ + i); });
+        attempt_or_raise([&] { add_token(number_of(view_of(word)), next_ + i); });
     }
     append_tokens();
     end_text(next_ + count);

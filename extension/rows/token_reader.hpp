@@ -6,7 +6,6 @@
 #include "extension/base/postgres.hpp"
 
 extern "C" {
-#include "tsearch/ts_utils.h"
 #include "utils/array.h"
 }
 
@@ -16,6 +15,7 @@ extern "C" {
 #include "cpp/base/vocabulary.hpp"
 #include "cpp/thesaurus/cooccurrences.hpp"
 #include "extension/rows/packed_rows.hpp"
+#include "extension/rows/text_parser.hpp"
 
 namespace gputext {
 
@@ -55,7 +55,7 @@ private:
 class TokenReader {
 public:
     /// `config` is the text search configuration of texts.
-    TokenReader(Oid config, std::size_t memory_limit) : config_(config), packed_(memory_limit) {}
+    TokenReader(Oid config, std::size_t memory_limit) : parser_(config), packed_(memory_limit) {}
 
     void read_text(const varlena* text);
     /// Reads words of a text[]; nulls keep their places.
@@ -80,14 +80,16 @@ private:
         std::uint32_t number, position;
     };
 
-    void read_pieces(std::string_view text);
-    void add(const ParsedText& parsed);
-    void add_token(std::string_view word, std::uint64_t position);
+    void add_piece();
+    std::uint32_t number_of(std::uint32_t lexeme);
+    std::uint32_t number_of(std::string_view word);
+    void add_token(std::uint32_t number, std::uint64_t position);
     void append_tokens();
     void end_text(std::uint64_t next);
     void renumber(std::size_t begin, std::size_t end);
 
-    Oid config_;
+    TextParser parser_;
+    std::vector<std::uint32_t> numbers_;  // in the vocabulary, of lexemes that last
     Vocabulary vocabulary_;
     std::vector<std::uint64_t> counts_;  // of the vocabulary
     std::vector<Token> tokens_;          // on their way

@@ -1,7 +1,8 @@
-#include "extension/rows/parsed_pieces.hpp"
+#include "extension/rows/text_pieces.hpp"
 
 extern "C" {
 #include "mb/pg_wchar.h"
+#include "tsearch/ts_type.h"
 }
 
 #include <algorithm>
@@ -66,25 +67,6 @@ std::size_t end_of_piece(std::string_view text, std::size_t begin) {
     const std::size_t blank = text.substr(0, most).find_first_of("\n ", begin + kPiece);
     if (blank != text.npos) return blank + 1;
     return most == text.size() ? most : end_without_blank(text, begin);
-}
-
-ParsedText parse_piece(Oid config, std::string_view piece) {
-    ParsedText parsed{};
-    parsed.lenwords = static_cast<int32>(std::max<std::size_t>(16, piece.size() / 6));
-    parsed.words = static_cast<ParsedWord*>(palloc(sizeof(ParsedWord) * parsed.lenwords));
-    // The parser stops to count positions at 16383. From here it does not get there, and those of
-    // neighbouring tokens differ in the 16 bits that it keeps.
-    parsed.pos = PG_INT32_MIN;
-    parsetext(config, &parsed, const_cast<char*>(piece.data()), static_cast<int32>(piece.size()));
-    return parsed;
-}
-
-bool seen_at_position(const ParsedWord* words, int32 index) {
-    const ParsedWord& word = words[index];
-    for (int32 i = index - 1; i >= 0 && words[i].pos.pos == word.pos.pos; --i)
-        if (words[i].len == word.len && std::memcmp(words[i].word, word.word, word.len) == 0)
-            return true;
-    return false;
 }
 
 }  // namespace gputext

@@ -1,0 +1,239 @@
+#include "extension/rows/text_parser.hpp"
+
+extern "C" {
+#include "tsearch/ts_utils.h"
+#include "utils/memutils.h"
+}
+
+#include <algorithm>
+#include <cstring>
+
+#include "extension/base/failure.hpp"
+#include "extension/rows/text_pieces.hpp"
+
+namespace gputext {
+namespace {
+
+/// Tokens between two looks for a cancel, which not every release of PostgreSQL's parser has.
+constexpr unsigned kTokensAtOnce = 4096;
+
+void report_too_long(int words) {
+    for (int i = 0; i < words; ++i)
+        ereport(NOTICE,
+                (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("word is too long to be indexed"),
+                 errdetail("Words longer than %d characters are ignored.", MAXSTRLEN)));
+}
+
+/// Whether the token has given the same lexeme before, as other variants of a compound word can; a
+/// tsvector has it once at its position.
+bool seen_at_position(const ParsedWord* words, int32 index) {
+    const ParsedWord& word = words[index];
+    for (int32 i = index - 1; i >= 0 && words[i].pos.pos == word.pos.pos; --i)
+        if (words[i].len == word.len && std::memcmp(words[i].word, word.word, word.len) == 0)
+            return true;
+    return false;
+}
+
+}  // namespace
+
+// ---- Pieces ----
+
+std::size_t TextParser::parse(std::string_view text, std::size_t begin) {
+    CHECK_FOR_INTERRUPTS();
+    if (!configured_) read_config();
+    const std::size_t end = end_of_piece(text, begin);
+    begin_piece();
+    MemoryContext before = CurrentMemoryContext;
+    context_ = nullptr;
+    parse_tokens(text.substr(begin, end - begin));
+    MemoryContextSwitchTo(before);
+    if (context_) MemoryContextDelete(context_);
+    report_too_long(too_long_);
+    return end;
+}
+
+/// What it says is copied, since the server's own entry may change at any time.
+void TextParser::read_config() {
+    const TSConfigCacheEntry* const config = lookup_ts_config_cache(config_);
+    attempt_or_raise([&] {
+        dictionary_begins_.assign(1, 0);
+        for (int type = 0; type < config->lenmap; ++type) {
+            const ListDictionary& list = config->map[type];
+            dictionaries_.insert(dictionaries_.end(), list.dictIds, list.dictIds + list.len);
+            dictionary_begins_.push_back(dictionaries_.size());
+        }
+    });
+    parser_ = config->prsId;
+    configured_ = true;
+}
+
+void TextParser::begin_piece() {
+    attempt_or_raise([&] { passing_ends_.assign(1, 0); });
+    found_.clear();
+    passing_.clear();
+    position_ = 0;
+    too_long_ = 0;
+}
+
+/// What PostgreSQL allocates for the piece is freed behind it.
+void TextParser::enter_context() {
+    if (!context_)
+        context_ =
+            AllocSetContextCreate(CurrentMemoryContext, "gputext piece", ALLOCSET_DEFAULT_SIZES);
+    MemoryContextSwitchTo(context_);
+}
+
+void TextParser::parse_tokens(std::string_view piece) {
+    if (!phrases_ && parse_with_cache(piece)) return;
+    begin_piece();  // parsetext() gives its notices itself
+    parse_phrases(piece);
+}
+
+/// False when a dictionary wants to see the next token.
+bool TextParser::parse_with_cache(std::string_view piece) {
+    enter_context();
+    TSParserCacheEntry* const parser = lookup_ts_parser_cache(parser_);
+    const Datum state =
+        FunctionCall2(&parser->prsstart, PointerGetDatum(const_cast<char*>(piece.data())),
+                      Int32GetDatum(static_cast<int32>(piece.size())));
+    for (unsigned tokens = 1;; ++tokens) {
+        if (tokens % kTokensAtOnce == 0) CHECK_FOR_INTERRUPTS();
+        char* token = nullptr;
+        int size = 0;
+        const int type = DatumGetInt32(FunctionCall3(
+            &parser->prstoken, state, PointerGetDatum(&token), PointerGetDatum(&size)));
+        if (type <= 0) break;
+        if (!take_token(type, token, size)) return false;
+    }
+    FunctionCall1(&parser->prsend, state);
+    return true;
+}
+
+/// As parsetext() has them, which stops to count positions at 16383. From the lowest number it does
+/// not get there, and those of neighbouring tokens differ in the 16 bits that it keeps.
+void TextParser::parse_phrases(std::string_view piece) {
+    enter_context();
+    ParsedText parsed{};
+    parsed.lenwords = static_cast<int32>(std::max<std::size_t>(16, piece.size() / 6));
+    parsed.words = static_cast<ParsedWord*>(palloc(sizeof(ParsedWord) * parsed.lenwords));
+    parsed.pos = PG_INT32_MIN;
+    parsetext(config_, &parsed, const_cast<char*>(piece.data()), static_cast<int32>(piece.size()));
+    attempt_or_raise([&] {
+        std::uint64_t position = 0;
+        bool lasting;
+        for (int32 i = 0; i < parsed.curwords; ++i) {
+            const ParsedWord& word = parsed.words[i];
+            position += static_cast<std::uint16_t>(word.pos.pos - position);
+            if (!seen_at_position(parsed.words, i))
+                found_.push_back({number_of({word.word, word.len}, lasting),
+                                  static_cast<std::uint32_t>(position)});
+        }
+    });
+    position_ = static_cast<std::uint64_t>(std::int64_t{parsed.pos} - PG_INT32_MIN);
+}
+
+// ---- Tokens ----
+
+/// False when a dictionary wants to see the next token.
+bool TextParser::take_token(int type, char* token, int size) {
+    if (size > MAXSTRLEN) {
+        ++too_long_;
+        return true;
+    }
+    // No dictionary sees tokens of this type, mostly blanks.
+    const auto place = static_cast<std::size_t>(type);
+    if (place + 1 >= dictionary_begins_.size() ||
+        dictionary_begins_[place] == dictionary_begins_[place + 1])
+        return true;
+    const auto bytes = static_cast<std::size_t>(size);
+    const LexemeCache::Meaning meaning =
+        type < LexemeCache::kTypes ? cache_.find(type, {token, bytes}) : LexemeCache::kUnseen;
+    if (meaning == LexemeCache::kUnseen) return take_unseen(type, token, size);
+    attempt_or_raise([&] { take(meaning); });
+    return true;
+}
+
+/// Takes what a token means that was seen before.
+void TextParser::take(LexemeCache::Meaning meaning) {
+    if (meaning < LexemeCache::kLexemes) {
+        found_.push_back({meaning, static_cast<std::uint32_t>(++position_)});
+    } else if (meaning == LexemeCache::kStop) {
+        ++position_;
+    } else if (meaning != LexemeCache::kUnknown) {
+        const LexemeCache::List list = cache_.list(meaning);
+        for (std::uint32_t i = 0; i < list.size; ++i)
+            found_.push_back({list.lexemes[i].number,
+                              static_cast<std::uint32_t>(position_ + list.lexemes[i].place)});
+        position_ += list.positions;
+    }
+}
+
+/// False when a dictionary wants to see the next token.
+bool TextParser::take_unseen(int type, char* token, int size) {
+    enter_context();
+    const int too_long = too_long_;
+    const TSLexeme* const lexemes = ask_dictionaries(type, token, size);
+    if (phrases_) return false;
+    attempt_or_raise([&] {
+        const std::string_view bytes(token, static_cast<std::size_t>(size));
+        bool lasting = cache_.takes(type, bytes.size());
+        read_lexemes(lexemes, lasting);
+        // A token with a lexeme that is too long has a NOTICE each time.
+        if (lasting && too_long == too_long_)
+            cache_.add(type, bytes, token_lexemes_, token_positions_);
+        for (const TokenLexeme& lexeme : token_lexemes_)
+            found_.push_back({lexeme.number, static_cast<std::uint32_t>(position_ + lexeme.place)});
+        position_ += token_positions_;
+    });
+    return true;
+}
+
+/// What the first dictionary says that knows the token, or nothing. A filter gives another token,
+/// for the dictionaries behind it.
+TSLexeme* TextParser::ask_dictionaries(int type, char* token, int size) {
+    const std::size_t end = dictionary_begins_[static_cast<std::size_t>(type) + 1];
+    for (std::size_t i = dictionary_begins_[static_cast<std::size_t>(type)]; i < end; ++i) {
+        TSDictionaryCacheEntry* const dictionary = lookup_ts_dictionary_cache(dictionaries_[i]);
+        DictSubState state{};
+        auto* const lexemes = reinterpret_cast<TSLexeme*>(DatumGetPointer(
+            FunctionCall4(&dictionary->lexize, PointerGetDatum(dictionary->dictData),
+                          PointerGetDatum(token), Int32GetDatum(size), PointerGetDatum(&state))));
+        if (state.getnext) phrases_ = true;
+        if (phrases_) return nullptr;
+        if (lexemes == nullptr) continue;
+        if ((lexemes->flags & TSL_FILTER) == 0) return lexemes;
+        token = lexemes->lexeme;
+        size = static_cast<int>(std::strlen(token));
+    }
+    return nullptr;
+}
+
+/// Numbers the lexemes of an unseen token; a lexeme that comes twice at a position is taken once.
+void TextParser::read_lexemes(const TSLexeme* lexemes, bool& lasting) {
+    token_lexemes_.clear();
+    token_positions_ = lexemes == nullptr ? 0 : 1;
+    for (; lexemes != nullptr && lexemes->lexeme != nullptr; ++lexemes) {
+        const std::string_view bytes(lexemes->lexeme);
+        if (bytes.size() > MAXSTRLEN) {
+            ++too_long_;
+            continue;
+        }
+        if (lexemes->flags & TSL_ADDPOS) ++token_positions_;
+        const auto is_same = [&](const TokenLexeme& other) {
+            return other.place == token_positions_ && text(other.number) == bytes;
+        };
+        if (std::none_of(token_lexemes_.begin(), token_lexemes_.end(), is_same))
+            token_lexemes_.push_back({number_of(bytes, lasting), token_positions_});
+    }
+}
+
+std::uint32_t TextParser::number_of(std::string_view lexeme, bool& lasting) {
+    const std::uint32_t number = cache_.number_of(lexeme);
+    if (number != Vocabulary::kNone) return number;
+    lasting = false;
+    passing_.insert(passing_.end(), lexeme.begin(), lexeme.end());
+    passing_ends_.push_back(passing_.size());
+    return kLasting + static_cast<std::uint32_t>(passing_ends_.size() - 2);
+}
+
+}  // namespace gputext

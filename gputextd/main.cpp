@@ -166,7 +166,8 @@ int block_signals() {
     return signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/// A connection takes a descriptor, and a waiting job two or three more.
+/// A connection takes a descriptor, and a waiting job as many more as its input has files or parts of
+/// files.
 void raise_descriptor_limit() {
     rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

@@ -3,16 +3,23 @@
 namespace gputext {
 
 Status map_next(JobFiles& files, std::uint64_t size, Trust trust, MappedFile& mapped) {
-    Result<MappedFile> result = MappedFile::map(files.front().get(), size, trust);
-    files = files.subspan(1);
+    return map_next(files, PartsShape(), size, trust, mapped);
+}
+
+Status map_next(JobFiles& files, const PartsShape& parts, std::uint64_t size, Trust trust,
+                MappedFile& mapped) {
+    std::vector<int> descriptors;
+    for (const FileDescriptor& file : files.first(parts.parts)) descriptors.push_back(file.get());
+    files = files.subspan(parts.parts);
+    Result<MappedFile> result = MappedFile::map({descriptors, parts.part_bytes}, size, trust);
     if (!result.ok()) return result.status();
     mapped = std::move(*result);
     return {};
 }
 
 Status MappedMatrix::map(const MatrixShape& shape, JobFiles& files, Stop stop) {
-    const std::uint64_t size = shape.stored * element_size(shape.element);
-    GPUTEXT_TRY(map_next(files, size, Trust::sealed_or_disk, elements_));
+    GPUTEXT_TRY(
+        map_next(files, shape.parts, shape.element_bytes(), Trust::sealed_or_disk, elements_));
     vectors_ = {shape.element, shape.rows, shape.dimensions, elements_.bytes().data(), {}, {}};
     if (!shape.sparse) return {};
     GPUTEXT_TRY(map_next(files, shape.stored, Trust::sealed_or_disk, columns_, vectors_.columns));

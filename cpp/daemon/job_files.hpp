@@ -15,6 +15,7 @@
 #include "cpp/embeddings/word_movers.hpp"
 #include "cpp/knn/knn.hpp"
 #include "cpp/link/file_descriptor.hpp"
+#include "cpp/link/file_parts.hpp"
 #include "cpp/link/input_files.hpp"
 #include "cpp/link/mapped_file.hpp"
 #include "cpp/link/memory_file.hpp"
@@ -27,6 +28,10 @@ using JobFiles = std::span<const FileDescriptor>;
 
 /// Maps the next file, of exactly so many bytes.
 Status map_next(JobFiles& files, std::uint64_t size, Trust trust, MappedFile& mapped);
+
+/// Maps the next files, which have so many bytes in all, side by side.
+Status map_next(JobFiles& files, const PartsShape& parts, std::uint64_t size, Trust trust,
+                MappedFile& mapped);
 
 /// Maps the next file, an array of exactly so many values.
 template <class T>

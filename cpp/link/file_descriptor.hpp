@@ -25,6 +25,8 @@ public:
 
     bool valid() const { return descriptor_ >= 0; }
     int get() const { return descriptor_; }
+    /// Hands it over; this object owns none then.
+    int release() { return std::exchange(descriptor_, -1); }
     void reset() {
         if (descriptor_ >= 0) close(descriptor_);
         descriptor_ = -1;

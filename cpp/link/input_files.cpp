@@ -10,7 +10,7 @@ namespace {
 bool possible(const MatrixShape& matrix) {
     constexpr std::uint64_t most_dimensions = std::uint64_t{1} << 31;
     return matrix.rows != UINT32_MAX && matrix.dimensions <= most_dimensions &&
-           matrix.stored <= kMostStored;
+           matrix.stored <= kMostStored && matrix.parts.hold(matrix.element_bytes());
 }
 
 MatrixShape shape_of(const Vectors& vectors) {
@@ -77,6 +77,13 @@ Status check_word_begins(std::span<const std::uint64_t> begins, std::uint64_t by
     return {};
 }
 
+Status RequestFiles::add(const FileParts& files, std::uint64_t size, PartsShape& shape) {
+    shape = files.shape();
+    if (!shape.hold(size)) return broken("files of another size than their input");
+    for (const int descriptor : files.descriptors()) add(descriptor);
+    return {};
+}
+
 Status RequestFiles::add_copy(std::span<const std::uint8_t> bytes, Stop stop) {
     MemoryFile& copy = copies_.emplace_back();
     GPUTEXT_TRY(append(copy, bytes, stop));
@@ -95,9 +102,12 @@ Status RequestFiles::add(const VectorFiles& files, MatrixShape& shape, Stop stop
     const Vectors& vectors = files.vectors;
     if (vectors.rows >= UINT32_MAX) return too_many("rows");
     shape = shape_of(vectors);
-    const std::span elements(static_cast<const std::uint8_t*>(vectors.elements),
-                             shape.stored * element_size(shape.element));
-    GPUTEXT_TRY(add_or_copy(files.elements, elements, stop));
+    if (files.elements.none()) {
+        const auto* const elements = static_cast<const std::uint8_t*>(vectors.elements);
+        GPUTEXT_TRY(add_copy(std::span(elements, shape.element_bytes()), stop));
+    } else {
+        GPUTEXT_TRY(add(files.elements, shape.element_bytes(), shape.parts));
+    }
     if (!shape.sparse) return {};
     GPUTEXT_TRY(add_or_copy(files.columns, bytes_of(vectors.columns), stop));
     return add_copy(vectors.row_begins, stop);

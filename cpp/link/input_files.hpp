@@ -1,10 +1,10 @@
 // cpp/link/input_files.hpp - matrices and words in the files of requests
 //
-// A matrix (cpp/base/vectors.hpp) is its elements, in a sealed memfd or a plain file; when sparse,
-// also u32 columns[stored], in such a file, and u64 row_begins[rows + 1], in a sealed memfd. Words
-// (cpp/base/words.hpp) are their bytes, in a sealed memfd or a plain file, and u64 begins[words +
-// 1], in a sealed memfd. Sealed is: F_SEAL_SHRINK, F_SEAL_GROW and F_SEAL_WRITE. Then a mapping can
-// never fault and what has been checked stays so.
+// A matrix (cpp/base/vectors.hpp) is its elements, in sealed memfds or a plain file
+// (cpp/link/file_parts.hpp); when sparse, also u32 columns[stored], in such a file, and u64
+// row_begins[rows + 1], in a sealed memfd. Words (cpp/base/words.hpp) are their bytes, in a sealed
+// memfd or a plain file, and u64 begins[words + 1], in a sealed memfd. Sealed is: F_SEAL_SHRINK,
+// F_SEAL_GROW and F_SEAL_WRITE. Then a mapping can never fault and what has been checked stays so.
 
 #pragma once
 
@@ -19,6 +19,7 @@
 #include "cpp/base/vectors.hpp"
 #include "cpp/base/words.hpp"
 #include "cpp/knn/knn.hpp"
+#include "cpp/link/file_parts.hpp"
 #include "cpp/link/memory_file.hpp"
 #include "cpp/link/wire.hpp"
 
@@ -37,9 +38,10 @@ struct MatrixShape {
     std::uint64_t dimensions = 0;
     bool sparse = false;
     std::uint64_t stored = 0;  // elements in all; of a dense matrix rows * dimensions
+    PartsShape parts = {};     // of the elements
 
     static void fields(auto& archive, auto& self) {
-        archive(self.element, self.rows, self.dimensions, self.sparse, self.stored);
+        archive(self.element, self.rows, self.dimensions, self.sparse, self.stored, self.parts);
     }
     /// Whether vectors may have it.
     bool consistent() const;
@@ -47,9 +49,10 @@ struct MatrixShape {
     bool consistent_texts() const;
     /// Whether the words of a model may have it.
     bool consistent_model() const;
-    std::size_t files() const { return sparse ? 3 : 1; }
+    std::size_t files() const { return parts.parts + (sparse ? 2 : 0); }
+    std::uint64_t element_bytes() const { return stored * element_size(element); }
     std::uint64_t bytes() const {
-        return stored * (element_size(element) + (sparse ? sizeof(std::uint32_t) : 0));
+        return element_bytes() + (sparse ? stored * sizeof(std::uint32_t) : 0);
     }
 };
 
@@ -88,12 +91,13 @@ Status check_word_begins(std::span<const std::uint64_t> begins, std::uint64_t by
 
 // ---- What a session gives ----
 
-/// Vectors, and the files that hold them where there are any: MemoryFiles after seal(), or plain
-/// files nobody changes. Vectors without files are copied into some when they are submitted.
+/// Vectors, and the files that hold them where there are any: MemoryFiles or a PartedFile after
+/// seal(), or plain files nobody changes. Vectors without files are copied into some when they are
+/// submitted; the elements of others are not looked at, and their address may be null.
 struct VectorFiles {
     Vectors vectors;
-    int elements = -1;  // vectors.elements and nothing else
-    int columns = -1;   // vectors.columns and nothing else; sparse vectors only
+    FileParts elements;  // vectors.elements and nothing else
+    int columns = -1;    // vectors.columns and nothing else; sparse vectors only
 };
 
 /// The vectors of a model's words, and the file that holds them.
@@ -116,6 +120,8 @@ class RequestFiles {
 public:
     /// A file of the session's, which stays open meanwhile.
     void add(int descriptor) { descriptors_.push_back(descriptor); }
+    /// So many bytes in such files, and what is said of them. Error: invalid_argument.
+    Status add(const FileParts& files, std::uint64_t size, PartsShape& shape);
     /// Copies bytes into a sealed file. Errors: cancelled; out_of_memory; io_error.
     Status add_copy(std::span<const std::uint8_t> bytes, Stop stop);
     template <class T>

@@ -36,15 +36,29 @@ void MappedFile::swap(MappedFile& other) noexcept {
     std::swap(size_, other.size_);
 }
 
-Result<MappedFile> MappedFile::map(int descriptor, std::uint64_t size, Trust trust) {
-    if (Status status = check(descriptor, size, trust); !status.ok()) return status;
+Result<MappedFile> MappedFile::map(const FileParts& parts, std::uint64_t size, Trust trust) {
+    const PartsShape shape = parts.shape();
+    if (!shape.hold(size))
+        return Status(ErrorCode::invalid_argument, "parts of a file of another size than said");
+    const std::span<const int> descriptors = parts.descriptors();
+    for (std::size_t i = 0; i < descriptors.size(); ++i)
+        if (Status status = check(descriptors[i], shape.size_of(i, size), trust); !status.ok())
+            return status;
     MappedFile file;
     if (size == 0) return file;
-    // Private, because older kernels refuse shared mappings of a file sealed against writing.
-    void* const mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, descriptor, 0);
-    if (mapped == MAP_FAILED) return Status::out_of_memory();
-    file.data_ = static_cast<const std::uint8_t*>(mapped);
+    // The addresses first, for all parts.
+    void* const begin =
+        mmap(nullptr, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (begin == MAP_FAILED) return Status::out_of_memory();
+    file.data_ = static_cast<const std::uint8_t*>(begin);
     file.size_ = size;
+    for (std::size_t i = 0; i < descriptors.size(); ++i) {
+        // Private, because older kernels refuse shared mappings of a file sealed against writing.
+        void* const at = static_cast<std::uint8_t*>(begin) + i * shape.part_bytes;
+        if (mmap(at, shape.size_of(i, size), PROT_READ, MAP_PRIVATE | MAP_FIXED, descriptors[i],
+                 0) == MAP_FAILED)
+            return Status::out_of_memory();
+    }
     return file;
 }
 

@@ -10,6 +10,7 @@
 
 #include "cpp/base/status.hpp"
 #include "cpp/base/stoppable.hpp"
+#include "cpp/link/file_parts.hpp"
 
 namespace gputext {
 
@@ -18,7 +19,8 @@ enum class Trust {
     sealed_or_disk  // that, or a plain file, which its owner promises to leave as it is
 };
 
-/// A file of exactly the expected size, mapped for reading. The descriptor may be closed then.
+/// A file of exactly the expected size, or its parts side by side, mapped for reading. The
+/// descriptors may be closed then.
 class MappedFile {
 public:
     MappedFile() = default;
@@ -29,8 +31,9 @@ public:
         return *this;
     }
 
-    /// Errors: invalid_argument when seals, kind or size are not as said; out_of_memory.
-    static Result<MappedFile> map(int descriptor, std::uint64_t size, Trust trust);
+    /// Errors: invalid_argument when the seals, the kind or the size of a file are not as said;
+    /// out_of_memory.
+    static Result<MappedFile> map(const FileParts& parts, std::uint64_t size, Trust trust);
 
     std::span<const std::uint8_t> bytes() const { return {data_, size_}; }
 

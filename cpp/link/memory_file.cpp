@@ -9,6 +9,8 @@
 #include <cstring>
 #include <utility>
 
+#include "cpp/link/file_parts.hpp"
+
 namespace gputext {
 namespace {
 
@@ -19,11 +21,31 @@ constexpr std::size_t kMostStep = std::size_t{16} << 20;
 constexpr std::size_t kPartOfSize = 8;
 
 std::size_t whole_pages(std::size_t bytes) {
-    static const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+    const std::size_t page = page_size();
     return (bytes + page - 1) / page * page;
 }
 
 }  // namespace
+
+Result<FileDescriptor> new_memory_file() {
+    FileDescriptor file(memfd_create("gputext", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (file.valid()) return file;
+    return Status(ErrorCode::io_error,
+                  std::string("could not create a file in memory: ") + std::strerror(errno));
+}
+
+Status seal_memory_file(int descriptor) {
+    constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
+    if (fcntl(descriptor, F_ADD_SEALS, seals) == 0) return {};
+    return {ErrorCode::io_error,
+            std::string("could not seal a file in memory: ") + std::strerror(errno)};
+}
+
+Status no_pages(int error) {
+    if (error == ENOSPC || error == ENOMEM || error == EFBIG) return Status::out_of_memory();
+    return {ErrorCode::io_error,
+            std::string("could not grow a file in memory: ") + std::strerror(error)};
+}
 
 MemoryFile::~MemoryFile() {
     unmap();
@@ -53,21 +75,18 @@ FileDescriptor MemoryFile::release_descriptor() {
 
 Status MemoryFile::create() {
     if (descriptor_ >= 0) return {};
-    descriptor_ = memfd_create("gputext", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (descriptor_ >= 0) return {};
-    return {ErrorCode::io_error,
-            std::string("could not create a file in memory: ") + std::strerror(errno)};
+    Result<FileDescriptor> file = new_memory_file();
+    if (!file.ok()) return file.status();
+    descriptor_ = (*file).release();
+    return {};
 }
 
 Status MemoryFile::seal() {
     if (Status status = create(); !status.ok()) return status;
     // A writable mapping forbids the seal, and the seal forbids a shared one on older kernels.
     unmap();
-    constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL;
-    if (ftruncate(descriptor_, static_cast<off_t>(size_)) != 0 ||
-        fcntl(descriptor_, F_ADD_SEALS, seals) != 0)
-        return {ErrorCode::io_error,
-                std::string("could not seal a file in memory: ") + std::strerror(errno)};
+    if (ftruncate(descriptor_, static_cast<off_t>(size_)) != 0) return no_pages(errno);
+    GPUTEXT_TRY(seal_memory_file(descriptor_));
     if (size_ == 0) return {};
     void* const mapped = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor_, 0);
     if (mapped == MAP_FAILED) return Status::out_of_memory();
@@ -107,13 +126,10 @@ Status MemoryFile::reserve_pages(std::size_t wanted) {
         } else if (errno == EINTR) {
             // The kernel has undone the step. A smaller one ends between two signals.
             most = std::max(most / 2, kLeastStep);
-        } else if (errno != ENOSPC && errno != ENOMEM && errno != EFBIG) {
-            return {ErrorCode::io_error,
-                    std::string("could not grow a file in memory: ") + std::strerror(errno)};
-        } else if (step > missing) {
-            most = missing;
         } else {
-            return Status::out_of_memory();
+            const Status failed = no_pages(errno);
+            if (failed.code() != ErrorCode::out_of_memory || step <= missing) return failed;
+            most = missing;
         }
     }
     return {};

@@ -11,6 +11,17 @@
 
 namespace gputext {
 
+/// An empty anonymous file in memory (memfd), which can be sealed. Error: io_error.
+Result<FileDescriptor> new_memory_file();
+
+/// From now on nobody can change the bytes of such a file or their number. Error: io_error, also
+/// while a process has it mapped for writing.
+Status seal_memory_file(int descriptor);
+
+/// What this error of a call that was to give a file in memory pages means: out_of_memory or
+/// io_error.
+Status no_pages(int error);
+
 /// An anonymous file in memory (memfd), mapped and appended to. Its memory belongs to no allocator,
 /// so no limit of one applies, and it can be handed to another process by its descriptor.
 class MemoryFile {

@@ -18,7 +18,7 @@ Status NearDuplicatesRequest::pack(Packed& packed, Stop stop) const {
         message.character_lengths[byte] =
             static_cast<std::uint8_t>(characters.of(static_cast<std::uint8_t>(byte)));
     packed.expected.documents = message.documents;
-    packed.files.add(bytes_descriptor);
+    GPUTEXT_TRY(packed.files.add(bytes_file, bytes_size, message.bytes_parts));
     GPUTEXT_TRY(packed.files.add_copy(extents, stop));
     if (!message.has_signatures) return {};
     const auto letters = pack_signatures(signatures, stop);

@@ -29,28 +29,30 @@ void fields(auto& archive, Like<NearDuplicateParameters> auto& parameters) {
             parameters.memory_limit);
 }
 
-/// Files: the documents' packed bytes, in a sealed memfd or a plain file; Extent[documents], in a
-/// sealed memfd; with signatures PackedSignature[documents] and the letters of all of them, in a
-/// sealed memfd.
+/// Files: the documents' packed bytes, in sealed memfds or a plain file (cpp/link/file_parts.hpp);
+/// Extent[documents], in a sealed memfd; with signatures PackedSignature[documents] and the letters
+/// of all of them, in a sealed memfd.
 struct SubmitNearDuplicates {
     static constexpr std::uint16_t type = 2;
     static constexpr const char* operation = "near_duplicates";
     JobLimits limits;
     std::uint32_t documents = 0;
     std::uint64_t bytes_size = 0;  // of the packed documents
+    PartsShape bytes_parts = {};   // the same
     bool has_signatures = false;
     std::uint64_t signature_bytes = 0;  // size of that file; 0 without signatures
     NearDuplicateParameters parameters;
     std::array<std::uint8_t, 256> character_lengths{};
 
     static void fields(auto& archive, auto& self) {
-        archive(self.limits, self.documents, self.bytes_size, self.has_signatures,
+        archive(self.limits, self.documents, self.bytes_size, self.bytes_parts, self.has_signatures,
                 self.signature_bytes, self.parameters, self.character_lengths);
     }
     bool consistent() const {
-        return documents < UINT32_MAX && (has_signatures || signature_bytes == 0);
+        return documents < UINT32_MAX && bytes_parts.hold(bytes_size) &&
+               (has_signatures || signature_bytes == 0);
     }
-    std::size_t files() const { return has_signatures ? 3 : 2; }
+    std::size_t files() const { return bytes_parts.parts + (has_signatures ? 2 : 1); }
     std::uint64_t rows() const { return documents; }
     std::uint64_t bytes() const { return bytes_size; }
 };
@@ -88,8 +90,8 @@ struct NearDuplicatesRequest {
 
     NearDuplicateParameters parameters;  // simd is the server's own choice
     JobLimits limits = {};
-    int bytes_descriptor = -1;     // a MemoryFile after seal(), or a plain file nobody changes
-    std::uint64_t bytes_size = 0;  // of the whole file
+    FileParts bytes_file;          // as in VectorFiles; there has to be one
+    std::uint64_t bytes_size = 0;  // of all of it
     std::span<const Extent> extents;
     CharacterLengths characters = CharacterLengths::single_byte();
     GivenSignatures signatures;  // empty, or one a document

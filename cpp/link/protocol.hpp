@@ -35,6 +35,7 @@
 
 #include "cpp/base/status.hpp"
 #include "cpp/link/device_info.hpp"
+#include "cpp/link/file_parts.hpp"
 #include "cpp/link/operators.hpp"
 #include "cpp/link/type_list.hpp"
 #include "cpp/link/wire.hpp"
@@ -42,9 +43,11 @@
 namespace gputext {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x58545047;  // "GPTX" in memory
-inline constexpr std::uint16_t kProtocolVersion = 6;
+inline constexpr std::uint16_t kProtocolVersion = 7;
 inline constexpr std::size_t kMaxMessageSize = 65536;
-inline constexpr std::size_t kMaxDescriptors = 7;
+/// Two sparse matrices, their elements in parts, and the keys of their rows. Below the kernel's
+/// limit, 253 a packet.
+inline constexpr std::size_t kMaxDescriptors = 2 * (kMostParts + 2) + 1;
 
 inline constexpr std::size_t kMaxDevices = 64;
 inline constexpr std::size_t kMaxActivity = 128;

@@ -128,7 +128,7 @@ Status NearDuplicatesComputation::submit(DaemonConnection& connection, Stop stop
     NearDuplicatesRequest request;
     request.parameters = arguments_.parameters;
     request.limits.device_memory_limit = gpu_memory_limit();
-    request.bytes_descriptor = bytes_file_.get();
+    request.bytes_file = bytes_file_.get();
     request.bytes_size = rows.bytes.size();
     request.extents = rows.extents;
     request.characters = characters();

@@ -15,6 +15,7 @@
 #include "cpp/link/client.hpp"
 #include "cpp/link/memory_file.hpp"
 #include "cpp/link/message_socket.hpp"
+#include "cpp/link/parted_file.hpp"
 #include "tests/support/answer_rows.hpp"
 #include "tests/support/daemon_process.hpp"
 #include "tests/support/packed.hpp"
@@ -40,7 +41,7 @@ public:
         EXPECT_TRUE(file_.append(packed_.bytes()).ok());
         EXPECT_TRUE(file_.seal().ok());
         request_.parameters = {0.1, NearDuplicateMode::exact};
-        request_.bytes_descriptor = file_.descriptor();
+        request_.bytes_file = file_.descriptor();
         request_.bytes_size = file_.size();
         request_.extents = packed_.documents().extents;
         request_.characters = characters;
@@ -165,9 +166,32 @@ TEST_F(Gputextd, TakesAPlainFile) {
     const auto bytes = small_.packed().bytes();
     ASSERT_EQ(std::fwrite(bytes.data(), 1, bytes.size(), file), bytes.size());
     std::fflush(file);
-    small_.request().bytes_descriptor = fileno(file);
+    small_.request().bytes_file = fileno(file);
     expect_good_answer(*connection, small_);
     std::fclose(file);
+}
+
+TEST_F(Gputextd, TakesDocumentsInParts) {
+    start();
+    const auto connection = connect();
+    RandomStrings random;
+    Work work(corpus(random, 150, 2000));
+    const auto bytes = work.packed().bytes();
+    const std::uint64_t pages = bytes.size() / page_size() + 1;
+    for (const std::uint64_t parts : {std::uint64_t{2}, std::uint64_t{7}, kMostParts}) {
+        PartedFile file;
+        ASSERT_TRUE(file.create(bytes.size(), (pages / parts + 1) * page_size()).ok());
+        ASSERT_TRUE(file.write(0, bytes).ok());
+        ASSERT_TRUE(file.seal().ok());
+        ASSERT_GT(file.parts().descriptors().size(), 1u);
+        work.request().bytes_file = file.parts();
+        expect_good_answer(*connection, work);
+        work.request().bytes_size = bytes.size() - 1;
+        ASSERT_TRUE(connection->submit(work.request()).ok());
+        EXPECT_EQ(next<NearDuplicatesAnswer>(*connection).status().code(),
+                  ErrorCode::invalid_argument);
+        work.request().bytes_size = bytes.size();
+    }
 }
 
 TEST_F(Gputextd, SaysWhichDevicesThereAreAndUsesTheOneAskedFor) {
@@ -554,7 +578,7 @@ TEST_F(Gputextd, RefusesParametersAndFilesThatAreWrong) {
     ASSERT_TRUE(open_file.append(small_.packed().bytes()).ok());
     ASSERT_EQ(ftruncate(open_file.descriptor(), static_cast<off_t>(open_file.size())), 0);
     request = small_.request();
-    request.bytes_descriptor = open_file.descriptor();
+    request.bytes_file = open_file.descriptor();
     EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
     expect_good_answer(*connection, small_);
 }

@@ -1,5 +1,7 @@
 // gputextd as a process of its own, and jobs on vectors: every answer, and what it refuses.
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <chrono>
 #include <numeric>
@@ -9,6 +11,7 @@
 #include "cpp/knn/cosine_similarity.hpp"
 #include "cpp/link/client.hpp"
 #include "cpp/link/memory_file.hpp"
+#include "cpp/link/parted_file.hpp"
 #include "tests/support/daemon_process.hpp"
 #include "tests/support/text_rows.hpp"
 #include "tests/support/vector_rows.hpp"
@@ -45,6 +48,32 @@ public:
 
 private:
     MemoryFile elements_, columns_;
+    VectorFiles files_;
+};
+
+/// Vectors whose elements are in so many parts of a page or more each.
+class PartedVectors {
+public:
+    PartedVectors(const Vectors& vectors, std::size_t parts) : whole_(vectors) {
+        const std::size_t stored =
+            vectors.sparse() ? vectors.row_begins.back() : vectors.rows * vectors.dimensions;
+        const std::uint64_t size = stored * element_size(vectors.type);
+        const std::uint64_t pages = (size + page_size() - 1) / page_size();
+        EXPECT_TRUE(elements_.create(size, (pages + parts - 1) / parts * page_size()).ok());
+        EXPECT_TRUE(elements_.write(0, bytes_at(vectors.elements, size)).ok());
+        EXPECT_TRUE(elements_.seal().ok());
+        files_ = whole_.files();
+        files_.elements = elements_.parts();
+        // Only the files have them.
+        files_.vectors.elements = nullptr;
+    }
+
+    std::size_t parts() const { return elements_.parts().descriptors().size(); }
+    const VectorFiles& files() const { return files_; }
+
+private:
+    FiledVectors whole_;
+    PartedFile elements_;
     VectorFiles files_;
 };
 
@@ -385,6 +414,115 @@ TEST_F(GputextdVectors, AnswersForVectorsWithoutFiles) {
     }
 }
 
+TEST_F(GputextdVectors, AnswersForVectorsInParts) {
+    for (const Kind kind : kKinds)
+        for (const std::size_t parts : {std::size_t{2}, std::size_t{5}, kMostParts}) {
+            const std::size_t rows = parts * page_size() / (30 * element_size(kind.type));
+            const TypedRows queries(random_.rows(Shape::grid, rows, 30), kind.type, 30,
+                                    kind.sparse);
+            const TypedRows items(random_.rows(Shape::grid, rows, 30), kind.type, 30, kind.sparse);
+            const FiledVectors whole_queries(queries.vectors()), whole_items(items.vectors());
+            const PartedVectors query_parts(queries.vectors(), parts);
+            const PartedVectors item_parts(items.vectors(), parts);
+            EXPECT_GT(item_parts.parts(), parts / 2);
+            KnnRequest request;
+            request.parameters = {.k = 3, .metric = Metric::euclidean};
+            request.queries = whole_queries.files();
+            request.items = whole_items.files();
+            const auto whole = answer<KnnAnswer>(request);
+            ASSERT_TRUE(whole.ok()) << whole.status().message();
+            request.items = item_parts.files();
+            const auto some_parts = answer<KnnAnswer>(request);
+            ASSERT_TRUE(some_parts.ok()) << some_parts.status().message();
+            expect_same(*some_parts, *whole);
+            request.queries = query_parts.files();
+            const auto all_parts = answer<KnnAnswer>(request);
+            ASSERT_TRUE(all_parts.ok()) << all_parts.status().message();
+            expect_same(*all_parts, *whole);
+
+            const auto factors_of = [&](const VectorFiles& files) {
+                return answer<ScoresAnswer>(OutlierFactorRequest{{.k = 5}, files});
+            };
+            const auto factors = factors_of(whole_items.files());
+            const auto factors_in_parts = factors_of(item_parts.files());
+            ASSERT_TRUE(factors.ok()) << factors.status().message();
+            ASSERT_TRUE(factors_in_parts.ok()) << factors_in_parts.status().message();
+            expect_same(*factors_in_parts, *factors);
+            if (kind.sparse) continue;  // k-means takes none
+            const auto clusters_of = [&](const VectorFiles& files) {
+                return answer<KMeansAnswer>(
+                    KMeansRequest{{.k = 3, .metric = Metric::euclidean}, files});
+            };
+            const auto clusters = clusters_of(whole_items.files());
+            const auto clusters_in_parts = clusters_of(item_parts.files());
+            ASSERT_TRUE(clusters.ok()) << clusters.status().message();
+            ASSERT_TRUE(clusters_in_parts.ok()) << clusters_in_parts.status().message();
+            EXPECT_EQ(clusters_in_parts->clusters, clusters->clusters);
+        }
+}
+
+TEST_F(GputextdVectors, RefusesPartsThatAreWrong) {
+    const std::uint64_t part = page_size();
+    const std::size_t rows = 4 * part / (16 * sizeof(float));
+    const TypedRows vectors(random_.rows(Shape::gaussian, rows, 16), ElementType::float32, 16);
+    const FiledVectors query(vectors.vectors());
+    const PartedVectors items(vectors.vectors(), 4);
+    const FileParts good = items.files().elements;
+    KnnRequest request;
+    request.queries = query.files();
+    request.items = items.files();
+    const auto refused = [&](std::vector<int> descriptors, std::uint64_t part_bytes) {
+        request.items.elements = {descriptors, part_bytes};
+        const Status submitted = connection_->submit(request);
+        EXPECT_TRUE(submitted.ok()) << submitted.message();
+        const auto reply = next<KnnAnswer>(*connection_);
+        return reply.status().code() == ErrorCode::invalid_argument;
+    };
+    std::vector<int> parts(good.descriptors().begin(), good.descriptors().end());
+    EXPECT_FALSE(refused(parts, part));
+    // Parts of other sizes than the message says, as another program may send them.
+    const std::vector<int> two{parts[0], parts[1]};
+    EXPECT_TRUE(refused(two, 2 * part));
+    PartedFile open;
+    ASSERT_TRUE(open.create(4 * part, part).ok());
+    std::vector<int> not_sealed = parts;
+    not_sealed[2] = open.parts().descriptors()[2];
+    EXPECT_TRUE(refused(not_sealed, part));
+    std::vector<int> no_file = parts;
+    no_file[3] = connection_->fd();
+    EXPECT_TRUE(refused(no_file, part));
+    // What the session itself finds.
+    request.items.elements = {parts, part / 2};
+    EXPECT_EQ(connection_->submit(request).code(), ErrorCode::invalid_argument);
+    request.items.elements = {two, part};
+    EXPECT_EQ(connection_->submit(request).code(), ErrorCode::invalid_argument);
+    EXPECT_FALSE(refused(parts, part));
+}
+
+TEST_F(GputextdVectors, SaysThatDescriptorsWereLost) {
+    const std::size_t rows = 20 * page_size() / (16 * sizeof(float));
+    const TypedRows vectors(random_.rows(Shape::gaussian, rows, 16), ElementType::float32, 16);
+    const FiledVectors whole(vectors.vectors());
+    const PartedVectors parts(vectors.vectors(), 20);
+    KnnRequest request;
+    request.queries = request.items = whole.files();
+    expect_neighbours(request);
+    const std::size_t before = open_descriptors(daemon_.pid());
+    rlimit limit{before + 10, before + 10};
+    ASSERT_EQ(prlimit(daemon_.pid(), RLIMIT_NOFILE, &limit, nullptr), 0);
+    request.items = parts.files();
+    ASSERT_TRUE(connection_->submit(request).ok());
+    const auto reply = next<KnnAnswer>(*connection_);
+    EXPECT_EQ(reply.status().code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(reply.status().message(),
+              "gputextd received a message that is too large or has lost files");
+    // None of those that arrived is kept, and the next session has its answer.
+    connection_ = connect_to(socket_);
+    request.items = whole.files();
+    expect_neighbours(request);
+    EXPECT_TRUE(soon([&] { return open_descriptors(daemon_.pid()) == before; }));
+}
+
 TEST_F(GputextdVectors, SaysWhatItRuns) {
     const TypedRows rows(random_.rows(Shape::gaussian, 10, 4), ElementType::float32, 4);
     const FiledVectors files(rows.vectors());
@@ -445,7 +583,8 @@ TEST_F(GputextdVectors, RefusesParametersAndFilesThatAreWrong) {
     begins[3] += begins[3] == begins[9];
     request.items.vectors.row_begins = begins;
     EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
-    std::swap(request.items.elements, request.items.columns);
+    std::tie(request.items.elements, request.items.columns) =
+        std::make_tuple(request.items.columns, request.items.elements.descriptors()[0]);
     EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
 
     const float infinite[] = {1, 2, 3, INFINITY};

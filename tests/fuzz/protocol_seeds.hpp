@@ -33,12 +33,17 @@ inline std::vector<Message> sample_messages() {
     with_signatures.has_signatures = true;
     with_signatures.signature_bytes = 500;
     with_signatures.parameters.mode = NearDuplicateMode::exact;
+    SubmitNearDuplicates in_parts = with_signatures;
+    in_parts.bytes_size = 1 << 20;
+    in_parts.bytes_parts = {16, 1 << 16};
     const MatrixShape dense{ElementType::float64, 7, 30, false, 210};
     const MatrixShape sparse{ElementType::float32, 9, 1000, true, 50};
     SubmitKnn neighbours;
     neighbours.search.queries = dense;
     neighbours.search.items = {ElementType::int32, 5, 30, false, 150};
     neighbours.parameters.k = 10;
+    SubmitKnn of_parts = neighbours;
+    of_parts.search.queries = {ElementType::float64, 700, 30, false, 21000, {3, 1 << 16}};
     SubmitKnn within;
     within.search.queries = within.search.items = sparse;
     within.search.has_keys = true;
@@ -109,10 +114,12 @@ inline std::vector<Message> sample_messages() {
     return {Hello{42, "0.1.0"},
             submit,
             with_signatures,
+            in_parts,
             Progress{"computing signatures", 5, 10, 0, 0, 0},
             Progress{"training", 5, 10, 0, 3, 2.5},
             NearDuplicatesReply{report, 7, 3},
             neighbours,
+            of_parts,
             within,
             texts,
             outliers,

@@ -73,7 +73,7 @@ TEST(Protocol, RefusesOtherMagicVersionsTypesAndChoices) {
     const ErrorReply error{ErrorCode::io_error, "", "", 0};
     EXPECT_EQ(changed(error, 16, 0).code(), ErrorCode::invalid_argument);
     EXPECT_EQ(changed(error, 16, 100).code(), ErrorCode::invalid_argument);
-    EXPECT_EQ(changed(SubmitNearDuplicates(), 40, 2).code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(changed(SubmitNearDuplicates(), 52, 2).code(), ErrorCode::invalid_argument);
 }
 
 TEST(Protocol, CutsWhatIsTooLongAndShowsNoControlCharacters) {
@@ -178,7 +178,54 @@ TEST(Protocol, CountsTheFilesOfMatrices) {
     submit.search.has_keys = true;
     EXPECT_EQ(descriptors_of(submit), 3u);
     submit.search.queries.sparse = submit.search.items.sparse = true;
+    EXPECT_EQ(descriptors_of(submit), 7u);
+    submit.search.items.parts.parts = 5;
+    EXPECT_EQ(descriptors_of(submit), 11u);
+    submit.search.queries.parts.parts = submit.search.items.parts.parts = kMostParts;
     EXPECT_EQ(descriptors_of(submit), kMaxDescriptors);
+    SubmitNearDuplicates documents;
+    EXPECT_EQ(descriptors_of(documents), 2u);
+    documents.bytes_parts.parts = kMostParts;
+    documents.has_signatures = true;
+    EXPECT_EQ(descriptors_of(documents), kMostParts + 2);
+}
+
+TEST(Protocol, RefusesPartsThatCannotBe) {
+    const std::uint64_t page = page_size();
+    const auto good = [](PartsShape parts, std::uint64_t size) {
+        // Both kinds of input, a matrix of single bytes not being one of them.
+        SubmitNearDuplicates documents;
+        documents.bytes_parts = parts;
+        documents.bytes_size = size;
+        SubmitKnn search;
+        search.search.items = {ElementType::float32, 1, size / 4, false, size / 4, parts};
+        // What a message says of the number of its files is not believed when there are more.
+        const auto arrives = [](const Message& message) {
+            const std::size_t files = std::min(descriptors_of(message), kMaxDescriptors);
+            return decode(encode(message), files).ok();
+        };
+        EXPECT_EQ(arrives(documents), arrives(search)) << parts.parts << ' ' << parts.part_bytes;
+        EXPECT_EQ(arrives(documents), parts.hold(size));
+        return arrives(documents);
+    };
+    EXPECT_TRUE(good({1, 0}, 100));
+    EXPECT_TRUE(good({1, 0}, 0));
+    EXPECT_TRUE(good({2, page}, page + 4));
+    EXPECT_TRUE(good({2, page}, 2 * page));
+    EXPECT_TRUE(good({kMostParts, page}, kMostParts * page));
+    EXPECT_FALSE(good({0, 0}, 0));
+    EXPECT_FALSE(good({0, page}, 100));
+    EXPECT_FALSE(good({1, page}, 100));
+    EXPECT_FALSE(good({2, page}, 0));
+    EXPECT_FALSE(good({2, page}, page));
+    EXPECT_FALSE(good({2, page}, 2 * page + 4));
+    EXPECT_FALSE(good({2, 0}, page + 4));
+    EXPECT_FALSE(good({2, page / 2}, page));
+    EXPECT_FALSE(good({2, page + 4}, page + 8));
+    EXPECT_FALSE(good({2, UINT64_MAX}, page + 4));
+    EXPECT_FALSE(good({kMostParts + 1, page}, (kMostParts + 1) * page));
+    EXPECT_FALSE(good({UINT32_MAX, page}, UINT32_MAX * page));
+    EXPECT_FALSE(good({UINT32_MAX, UINT64_MAX / page * page}, page));
 }
 
 TEST(Protocol, RefusesRowsOutsideTheirMatrix) {
@@ -410,54 +457,6 @@ TEST(Protocol, SurvivesChangedBytes) {
     }
 }
 
-class MappedFileTest : public ::testing::Test {
-protected:
-    static ErrorCode map(int descriptor, std::uint64_t size, Trust trust) {
-        return MappedFile::map(descriptor, size, trust).status().code();
-    }
-};
-
-TEST_F(MappedFileTest, TakesASealedFileOfTheRightSize) {
-    MemoryFile file;
-    ASSERT_TRUE(file.append(bytes_of("hello")).ok());
-    EXPECT_EQ(map(file.descriptor(), 5, Trust::sealed), ErrorCode::invalid_argument);
-    EXPECT_EQ(map(file.descriptor(), 5, Trust::sealed_or_disk), ErrorCode::invalid_argument);
-    ASSERT_TRUE(file.seal().ok());
-    EXPECT_EQ(std::memcmp(file.data(), "hello", 5), 0);
-    EXPECT_LT(ftruncate(file.descriptor(), 0), 0);
-    const auto mapped = MappedFile::map(file.descriptor(), 5, Trust::sealed);
-    ASSERT_TRUE(mapped.ok());
-    EXPECT_EQ(std::memcmp(mapped->bytes().data(), "hello", 5), 0);
-    EXPECT_EQ(map(file.descriptor(), 4, Trust::sealed), ErrorCode::invalid_argument);
-    EXPECT_EQ(map(file.descriptor(), 6, Trust::sealed), ErrorCode::invalid_argument);
-}
-
-TEST_F(MappedFileTest, TakesAnEmptyFile) {
-    MemoryFile file;
-    ASSERT_TRUE(file.seal().ok());
-    EXPECT_EQ(map(file.descriptor(), 0, Trust::sealed), ErrorCode::ok);
-}
-
-TEST_F(MappedFileTest, TakesAPlainFileOnlyWhereThatIsAllowed) {
-    std::FILE* const plain = std::tmpfile();
-    ASSERT_NE(plain, nullptr);
-    std::fputs("hello", plain);
-    std::fflush(plain);
-    EXPECT_EQ(map(fileno(plain), 5, Trust::sealed), ErrorCode::invalid_argument);
-    EXPECT_EQ(map(fileno(plain), 5, Trust::sealed_or_disk), ErrorCode::ok);
-    EXPECT_EQ(map(fileno(plain), 6, Trust::sealed_or_disk), ErrorCode::invalid_argument);
-    std::fclose(plain);
-}
-
-TEST_F(MappedFileTest, RefusesWhatIsNoFile) {
-    int ends[2];
-    ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
-    EXPECT_EQ(map(ends[0], 0, Trust::sealed_or_disk), ErrorCode::invalid_argument);
-    close(ends[0]);
-    close(ends[1]);
-    EXPECT_EQ(map(-1, 0, Trust::sealed_or_disk), ErrorCode::invalid_argument);
-}
-
 TEST(MessageSocket, ChecksThePeersUser) {
     EXPECT_TRUE(same_user({1, 1000, 1000}, 1000));
     EXPECT_FALSE(same_user({1, 0, 0}, 1000));
@@ -474,7 +473,7 @@ TEST(MessageSocket, ClosesDescriptorsThatDoNotFit) {
     int ends[2];
     ASSERT_EQ(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), 0);
     // By hand: send_packet would not send so many.
-    int many[10];
+    int many[kMaxDescriptors + 3];
     std::fill(std::begin(many), std::end(many), ends[0]);
     alignas(cmsghdr) char control[CMSG_SPACE(sizeof many)] = {};
     char byte = 'x';

@@ -173,9 +173,10 @@ FROM generate_series(1, 3) AS min_df,
                      min_document_frequency => min_df)
 ORDER BY min_df, query_id, rank;
 
--- Ties in input order, fewer items than k, copies
+-- Ties by id, or in the order of an ORDER BY; fewer items than k, copies
 SELECT item_id, rank FROM gpu_knn('SELECT 1::bigint, ''egg''', $$SELECT i, CASE WHEN i % 3 = 0 THEN 'tyre' ELSE 'egg' END FROM generate_series(1::bigint, 7) i$$, 3);
 SELECT item_id, rank FROM gpu_knn('SELECT 1::bigint, ''egg''', $$SELECT i, CASE WHEN i % 3 = 0 THEN 'tyre' ELSE 'egg' END FROM generate_series(7::bigint, 1, -1) i$$, 9);
+SELECT item_id, rank FROM gpu_knn('SELECT 1::bigint, ''egg''', $$SELECT i, CASE WHEN i % 3 = 0 THEN 'tyre' ELSE 'egg' END FROM generate_series(1::bigint, 7) i ORDER BY i DESC$$, 9);
 -- Not its own neighbour; ids of any type; an id that occurs twice
 SELECT query_id, item_id, round(distance::numeric, 6) AS distance
 FROM gpu_knn('SELECT id, body FROM articles WHERE lang = ''en'' ORDER BY id', 'SELECT id, body FROM articles WHERE lang = ''en'' ORDER BY id', 1, exclude_self => true);

@@ -75,7 +75,8 @@ void set_query(Datum array, VectorRows& query) {
     const VectorFault fault = read_array(array, type, vector);
     if (fault != VectorFault::none) raise_vector_fault(fault, "the query");
     query.set_type(type);
-    query.append(Int64GetDatum(0), vector);
+    query.keep(Int64GetDatum(0), {}, {});
+    query.append_row(vector);
     query.finish();
 }
 

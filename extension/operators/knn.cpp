@@ -99,9 +99,8 @@ Datum answer(FunctionCallInfo fcinfo, bool within) {
     const KnnArguments arguments = read_arguments(Arguments(fcinfo), within);
     SetCall set(fcinfo, arguments.operation);
     // Both die with the call's memory context, the search first.
-    KnnRows* rows =
-        make_owned<KnnRows>(set.context(), arguments.input,
-                            id_type_of(arguments.input.items.id_type), host_memory_limit());
+    KnnRows* rows = make_owned<KnnRows>(set.context(), id_type_of(arguments.input.items.id_type),
+                                        host_memory_limit());
     read_knn_rows(arguments.input, *rows);
     set.times().lap("reading rows");
     KnnComputation* search = rows->kind == RowKind::vectors

@@ -41,6 +41,7 @@ public:
         return kind_ == RowKind::vectors ? nulls[1] : terms_are_null(source_, nulls);
     }
     void take_row(const Datum* values, const bool* nulls) override;
+    void end_rows() override;
     void report_nulls(int64 rows) override {
         if (kind_ == RowKind::vectors)
             report_null_vectors(rows);
@@ -56,7 +57,6 @@ private:
     KnnRows& rows_;
     VectorRows& side_;
     RowKind kind_{};
-    VectorType vector_type_{};
     TermSource source_{};
 };
 
@@ -83,8 +83,7 @@ void KnnReceiver::set_types(TupleDesc columns) {
                                             : std::optional<VectorType>();
     if (vector) {
         kind_ = RowKind::vectors;
-        vector_type_ = *vector;
-        side_.set_type(vector_type_);
+        side_.set_type(*vector);
         return;
     }
     const std::optional<TermSource> source = term_source_of(columns);
@@ -124,30 +123,37 @@ void KnnReceiver::check_columns(TupleDesc columns) {
 
 void KnnReceiver::take_row(const Datum* values, const bool*) {
     if (kind_ == RowKind::vectors)
-        append_vector(vector_type_, values, side_);
+        side_.keep(values[0], {values + 1, 1}, query());
     else
-        append_terms(source_, values, *rows_.terms, side_);
+        keep_terms(source_, values, query(), side_);
     show_rows(rows_.items.size() + rows_.queries.size(),
               rows_.items.bytes() + rows_.queries.bytes());
+}
+
+void KnnReceiver::end_rows() {
+    side_.end_rows(query());
+    if (kind_ == RowKind::vectors)
+        side_.read_vectors();
+    else
+        read_terms(source_, input_.config, *rows_.terms, side_);
 }
 
 void run_query(const InnerQuery& query, const KnnInput& input, KnnRows& rows, VectorRows& side) {
     KnnReceiver receiver(input, rows, side);
     run_inner_query(query, receiver);
-    side.finish();
 }
 
 }  // namespace
 
 void read_knn_rows(const KnnInput& input, KnnRows& rows) {
     run_query(input.items, input, rows, rows.items);
-    rows.terms->close_vocabulary();
+    rows.terms->closed = true;
     run_query(input.queries, input, rows, rows.queries);
     if (rows.kind == RowKind::vectors) {
         check_same_dimensions(rows.queries, rows.items);
     } else {
-        rows.items.set_dimensions(rows.terms->vocabulary().size());
-        rows.queries.set_dimensions(rows.terms->vocabulary().size());
+        rows.items.set_dimensions(rows.terms->vocabulary.size());
+        rows.queries.set_dimensions(rows.terms->vocabulary.size());
     }
     rows.terms.reset();
     if (input.exclude_self) number_ids(rows.queries, rows.items, rows.numbers);

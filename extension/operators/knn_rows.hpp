@@ -10,7 +10,7 @@
 #include "cpp/knn/distance.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/row_keys.hpp"
-#include "extension/rows/term_reader.hpp"
+#include "extension/rows/term_rows.hpp"
 #include "extension/rows/vector_query.hpp"
 
 namespace gputext {
@@ -30,15 +30,15 @@ struct KnnInput {
 
 struct KnnRows {
     /// The ids of queries and items are of one type.
-    KnnRows(const KnnInput& input, const IdType& id_type, std::size_t memory_limit)
+    KnnRows(const IdType& id_type, std::size_t memory_limit)
         : queries("query", id_type, memory_limit),
           items("item", id_type, memory_limit),
-          terms(std::in_place, input.config) {}
+          terms(std::in_place) {}
 
     RowKind kind = RowKind::vectors;
     VectorRows queries, items;
-    std::optional<TermReader> terms;  // while rows are read
-    NumberedIds numbers;              // with exclude_self
+    std::optional<TermNumbers> terms;  // while rows are read
+    NumberedIds numbers;               // with exclude_self
 
     RowKeys keys() const { return {numbers.queries, numbers.items}; }
 };

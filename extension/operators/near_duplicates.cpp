@@ -31,7 +31,7 @@ struct NearDuplicatesArguments {
 class NearDuplicatesComputation : public Computation {
 public:
     NearDuplicatesComputation(const NearDuplicatesArguments& arguments, std::size_t memory_limit)
-        : rows(memory_limit), arguments_(arguments) {}
+        : rows(id_type_of(arguments.query.id_type), memory_limit), arguments_(arguments) {}
 
     DocumentRows rows;
     NearDuplicates answer;
@@ -44,7 +44,8 @@ public:
 
     JobSize size() const override;
     Status compute(Execution& execution) override;
-    void prepare_for_device() override { bytes_file_ = rows.bytes.share(); }
+    // Documents lie where another process can read them.
+    void prepare_for_device() override {}
     Status submit(DaemonConnection& connection, Stop stop) override;
     Status take(const DaemonEvent& answer, Stop stop) override;
 
@@ -56,7 +57,6 @@ private:
 
     NearDuplicatesArguments arguments_;
     NearDuplicateSeconds seconds_;  // that it is estimated to take
-    FileDescriptor bytes_file_;     // for a device
 };
 
 /// A null id type of a number's type, given without its name, is taken for the threshold.
@@ -128,7 +128,7 @@ Status NearDuplicatesComputation::submit(DaemonConnection& connection, Stop stop
     NearDuplicatesRequest request;
     request.parameters = arguments_.parameters;
     request.limits.device_memory_limit = gpu_memory_limit();
-    request.bytes_file = bytes_file_.get();
+    request.bytes_file = rows.bytes.share();
     request.bytes_size = rows.bytes.size();
     request.extents = rows.extents;
     request.characters = characters();
@@ -164,11 +164,8 @@ NearDuplicatesComputation* compare_documents(const NearDuplicatesArguments& argu
     return work;
 }
 
-Datum id_of(const NearDuplicatesComputation* work, const IdType& type, std::uint32_t document) {
-    return id_at(type, work->rows.bytes.data() + work->rows.id_begins[document]);
-}
-
-void put_pairs(NearDuplicatesComputation* work, const IdType& type, SetCall& set) {
+void put_pairs(NearDuplicatesComputation* work, SetCall& set) {
+    const RowIds& ids = work->rows.ids;
     const std::size_t count = work->answer.documents();
     bool nulls[3] = {};
     for (std::uint32_t document = 0; document < count; ++document) {
@@ -177,19 +174,20 @@ void put_pairs(NearDuplicatesComputation* work, const IdType& type, SetCall& set
         for (std::size_t i = 0; i < work->neighbours.size(); ++i) {
             const NearDuplicate& neighbour = work->neighbours[i];
             if (i % 1024 == 1023) CHECK_FOR_INTERRUPTS();
-            Datum values[3] = {id_of(work, type, document), id_of(work, type, neighbour.document),
+            Datum values[3] = {ids.at(document), ids.at(neighbour.document),
                                Float8GetDatum(neighbour.edit_rate)};
             set.put(values, nulls);
         }
     }
 }
 
-void put_groups(NearDuplicatesComputation* work, const IdType& type, SetCall& set) {
+void put_groups(NearDuplicatesComputation* work, SetCall& set) {
+    const RowIds& ids = work->rows.ids;
     bool nulls[3] = {};
     for (std::uint32_t document = 0; document < work->components.size(); ++document) {
         if (document % 1024 == 0) CHECK_FOR_INTERRUPTS();
         const std::uint32_t first = work->components[document];
-        Datum values[3] = {id_of(work, type, document), id_of(work, type, first),
+        Datum values[3] = {ids.at(document), ids.at(first),
                            Int64GetDatum(work->component_sizes[first])};
         set.put(values, nulls);
     }
@@ -199,12 +197,11 @@ Datum answer(FunctionCallInfo fcinfo, NearDuplicateForm form) {
     const NearDuplicatesArguments arguments = read_arguments(Arguments(fcinfo), form);
     SetCall set(fcinfo, "near_duplicates");
     NearDuplicatesComputation* work = compare_documents(arguments, set);
-    const IdType id_type = id_type_of(arguments.query.id_type);
     if (form == NearDuplicateForm::pairs)
-        put_pairs(work, id_type, set);
+        put_pairs(work, set);
     else
-        put_groups(work, id_type, set);
-    work->rows.bytes.release();
+        put_groups(work, set);
+    work->rows.release();
     set.end();
     PG_RETURN_NULL();
 }

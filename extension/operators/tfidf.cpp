@@ -41,11 +41,12 @@ public:
     TfidfComputation(const TfidfArguments& arguments, const IdType& id_type,
                      std::size_t memory_limit)
         : items("item", id_type, memory_limit),
-          reader(arguments.config),
+          config(arguments.config),
           parameters_(arguments.parameters) {}
 
     VectorRows items;
-    TermReader reader;
+    const Oid config;
+    TermNumbers numbers;
     std::vector<double> factors;      // of the terms
     std::vector<WeightedTerm> terms;  // of the row on its way
 
@@ -83,7 +84,7 @@ Status TfidfComputation::weigh(std::size_t row) {
         const double weight = count * factors[vectors.columns[i]];
         if (weight != 0) terms.push_back({weight, vectors.columns[i]});
     }
-    const Vocabulary& vocabulary = reader.vocabulary();
+    const Vocabulary& vocabulary = numbers.vocabulary;
     std::sort(terms.begin(), terms.end(), [&](const WeightedTerm& a, const WeightedTerm& b) {
         return a.weight != b.weight ? a.weight > b.weight
                                     : vocabulary.term(a.term) < vocabulary.term(b.term);
@@ -99,10 +100,15 @@ public:
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool*) override {
-        append_terms(source_, values, work_.reader, work_.items);
+        keep_terms(source_, values, query(), work_.items);
         show_rows(work_.items.size(), work_.items.bytes());
     }
     void report_nulls(int64 rows) override { report_null_terms(source_, rows); }
+    void end_rows() override {
+        work_.items.end_rows(query());
+        read_terms(source_, work_.config, work_.numbers, work_.items);
+        work_.items.set_dimensions(work_.numbers.vocabulary.size());
+    }
 
 private:
     TfidfComputation& work_;
@@ -136,7 +142,7 @@ void put_row(TfidfComputation& work, std::size_t row, SetCall& set) {
     CHECK_FOR_INTERRUPTS();
     bool nulls[3] = {};
     for (const WeightedTerm& weighted : work.terms) {
-        const std::string_view term = work.reader.vocabulary().term(weighted.term);
+        const std::string_view term = work.numbers.vocabulary.term(weighted.term);
         text* const name = cstring_to_text_with_len(term.data(), static_cast<int>(term.size()));
         Datum values[3] = {work.items.id(row), PointerGetDatum(name),
                            Float8GetDatum(weighted.weight)};
@@ -152,8 +158,6 @@ Datum answer(FunctionCallInfo fcinfo) {
         set.context(), arguments, id_type_of(arguments.items.id_type), host_memory_limit());
     TextReceiver receiver(*work);
     run_inner_query(arguments.items, receiver);
-    work->items.finish();
-    work->items.set_dimensions(work->reader.vocabulary().size());
     set.times().lap("reading rows");
     run_computation(*work, set.times(), set.context());
     for (std::size_t row = 0; row < work->items.size(); ++row) put_row(*work, row, set);

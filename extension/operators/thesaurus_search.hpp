@@ -9,7 +9,7 @@
 #include "cpp/thesaurus/feature_weights.hpp"
 #include "cpp/thesaurus/word_similarity.hpp"
 #include "extension/rows/packed_rows.hpp"
-#include "extension/rows/token_reader.hpp"
+#include "extension/rows/text_words.hpp"
 #include "extension/server/computation.hpp"
 
 namespace gputext {

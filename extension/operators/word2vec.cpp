@@ -119,19 +119,19 @@ void read_initial(const Word2VecArguments& arguments, TrainingVocabulary& words)
 
 [[noreturn]] void raise_no_words(const Word2VecArguments& arguments,
                                  const TrainingVocabulary& words) {
-    if (words.reader.vocabulary().size() == 0)
+    if (words.texts.vocabulary().size() == 0)
         ereport(ERROR, (errcode(ERRCODE_NO_DATA_FOUND), errmsg("the texts have no words")));
     ereport(ERROR, (errcode(ERRCODE_NO_DATA_FOUND),
                     errmsg("no word occurs %u times in the texts", arguments.min_count),
                     errhint("A smaller min_count keeps more of their %u different words.",
-                            words.reader.vocabulary().size())));
+                            words.texts.vocabulary().size())));
     pg_unreachable();
 }
 
 /// Reads the model to go on from and the texts, and numbers their words.
 void read_words(Word2VecArguments& arguments, TrainingVocabulary& words, SetCall& set) {
     if (arguments.initial != nullptr) read_initial(arguments, words);
-    read_tokens(arguments.docs, words.reader);
+    read_tokens(arguments.docs, words.texts);
     set.times().lap("reading rows");
     words.choose(arguments.min_count);
     set.times().lap("numbering words");

@@ -39,9 +39,9 @@ WordCooccurrencesArguments read_arguments(const Arguments& given, const WordPres
 /// The texts of a call until its last row; dies with the call's memory context.
 struct Texts {
     Texts(const WordCooccurrencesArguments& arguments, std::size_t memory_limit)
-        : reader(arguments.config, memory_limit), tokens(memory_limit) {}
+        : words(arguments.config, memory_limit), tokens(memory_limit) {}
 
-    TokenReader reader;
+    TextWords words;
     ChosenWords chosen;
     TokenRows tokens;
 };
@@ -54,13 +54,13 @@ void check_columns(const CooccurrenceShape& shape) {
 /// Reads the texts and numbers the words of the vocabulary.
 void read_texts(const WordCooccurrencesArguments& arguments, Texts& texts, CooccurrenceShape& shape,
                 SetCall& set) {
-    read_tokens(arguments.docs, texts.reader);
+    read_tokens(arguments.docs, texts.words);
     set.times().lap("reading rows");
-    texts.reader.choose(arguments.min_count, arguments.vocabulary, texts.chosen);
+    texts.words.choose(arguments.min_count, arguments.vocabulary, texts.chosen);
     shape = arguments.shape;
     shape.words = static_cast<std::uint32_t>(texts.chosen.numbers.size());
     check_columns(shape);
-    texts.reader.take_chosen(texts.chosen, texts.tokens);
+    texts.words.take_chosen(texts.chosen, texts.tokens);
     set.times().lap("numbering words");
 }
 
@@ -84,7 +84,7 @@ Datum answer_thesaurus(FunctionCallInfo fcinfo, const char* operation, Put put) 
     WordSimilarityComputation* computation = make_owned<WordSimilarityComputation>(
         set.context(), texts->tokens, shape, arguments.weighting, parameters);
     run_computation(*computation, set.times(), set.context());
-    put(word_values(texts->reader.vocabulary(), texts->chosen.numbers), computation->answer, set);
+    put(word_values(texts->words.vocabulary(), texts->chosen.numbers), computation->answer, set);
     texts->tokens.release();
     set.end();
     PG_RETURN_NULL();
@@ -101,7 +101,7 @@ Datum answer_cooccurrences(FunctionCallInfo fcinfo) {
     WordCooccurrencesComputation* computation = make_owned<WordCooccurrencesComputation>(
         set.context(), texts->tokens, shape, arguments.weighting);
     run_computation(*computation, set.times(), set.context());
-    put_cooccurrences(word_values(texts->reader.vocabulary(), texts->chosen.numbers),
+    put_cooccurrences(word_values(texts->words.vocabulary(), texts->chosen.numbers),
                       computation->counts, computation->weights,
                       weight_unit(arguments.weighting.weight), set);
     texts->tokens.release();

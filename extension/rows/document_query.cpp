@@ -7,8 +7,10 @@ extern "C" {
 }
 
 #include "extension/base/failure.hpp"
+#include "extension/base/owned.hpp"
 #include "extension/rows/ctph_value.hpp"
-#include "extension/rows/text_arguments.hpp"
+#include "extension/rows/row_fill.hpp"
+#include "extension/rows/row_order.hpp"
 #include "extension/server/activity.hpp"
 
 namespace gputext {
@@ -51,8 +53,7 @@ void check_types(TupleDesc columns) {
 
 class DocumentReceiver : public RowReceiver {
 public:
-    DocumentReceiver(Oid id_type, DocumentRows& rows)
-        : id_type_(id_type_of(id_type)), rows_(rows) {}
+    DocumentReceiver(DocumentRows& rows, StoredValues& kept) : rows_(rows), kept_(kept) {}
 
     WantedColumns wanted_columns() const override { return {2, 3, kWanted}; }
     void check_columns(TupleDesc columns) override {
@@ -62,6 +63,7 @@ public:
     }
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool* nulls) override;
+    void end_rows() override;
     void report_nulls(int64 rows) override {
         ereport(NOTICE,
                 (errmsg_plural("skipped %lld document that is null",
@@ -70,33 +72,54 @@ public:
     }
 
 private:
-    IdType id_type_;
+    void order();
+
     DocumentRows& rows_;
+    StoredValues& kept_;  // documents
     bool has_signatures_ = false;
 };
 
 void DocumentReceiver::take_row(const Datum* values, const bool* nulls) {
-    const std::size_t id_begin = append_id(rows_.bytes, id_type_, values[0]);
-    const varlena* document = PG_DETOAST_DATUM_PACKED(values[1]);
-    const Bytes bytes = bytes_of(document);
-    const Extent extent{rows_.bytes.size(), bytes.size()};
-    rows_.bytes.append(bytes.data(), bytes.size());
+    rows_.ids.append(values[0]);
+    kept_.append(values[1], !query().parallel_safe);
     const StoredCtph* signature = has_signatures_ && !nulls[2] ? ctph_argument(values[2]) : nullptr;
-    attempt_or_raise([&] {
-        rows_.id_begins.push_back(id_begin);
-        rows_.extents.push_back(extent);
-        if (has_signatures_) rows_.signatures.emplace_back();
-        if (signature != nullptr) rows_.signatures.back() = read_ctph(*signature);
-    });
-    show_rows(rows_.extents.size(), rows_.bytes.size());
+    if (has_signatures_)
+        attempt_or_raise([&] {
+            rows_.signatures.emplace_back();
+            if (signature != nullptr) rows_.signatures.back() = read_ctph(*signature);
+        });
+    show_rows(rows_.ids.size(), kept_.unpacked_bytes());
+}
+
+void DocumentReceiver::order() {
+    auto* const order = make_owned<std::vector<std::uint32_t>>(CurrentMemoryContext);
+    if (!query().ordered) order_by_id(rows_.ids, *order);
+    rows_.ids.reorder(*order);
+    kept_.finish(*order);
+    if (!order->empty() && has_signatures_)
+        attempt_or_raise([&] {
+            std::vector<std::optional<Ctph>> ordered;
+            ordered.reserve(order->size());
+            for (const std::uint32_t row : *order)
+                ordered.push_back(std::move(rows_.signatures[row]));
+            rows_.signatures.swap(ordered);
+        });
+}
+
+void DocumentReceiver::end_rows() {
+    rows_.ids.finish();
+    order();
+    fill_documents(kept_, rows_.extents, rows_.bytes);
+    kept_.release();
 }
 
 }  // namespace
 
 void run_document_query(const InnerQuery& query, DocumentRows& rows) {
-    DocumentReceiver receiver(query.id_type, rows);
+    StoredValues* const kept =
+        make_owned<StoredValues>(CurrentMemoryContext, rows.bytes.memory_limit());
+    DocumentReceiver receiver(rows, *kept);
     run_inner_query(query, receiver);
-    rows.bytes.finish();
 }
 
 }  // namespace gputext

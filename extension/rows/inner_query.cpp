@@ -1,9 +1,11 @@
 #include "extension/rows/inner_query.hpp"
 
 extern "C" {
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "executor/spi.h"
 #include "nodes/parsenodes.h"
+#include "optimizer/clauses.h"
 #include "tcop/cmdtag.h"
 #include "tcop/dest.h"
 #include "utils/builtins.h"
@@ -144,6 +146,19 @@ void check_statement(SPIPlanPtr plan, const char* sql) {
                         errcontext("SQL statement \"%s\"", sql)));
 }
 
+/// For errors that the executor's rows lead to when it has ended.
+void name_statement(void* sql) {
+    errcontext("SQL statement \"%s\"", static_cast<const char*>(sql));
+}
+
+/// Of a statement that reads.
+InnerQueryTraits traits_of(SPIPlanPtr plan) {
+    const auto* statement =
+        static_cast<const CachedPlanSource*>(linitial(SPI_plan_get_plan_sources(plan)));
+    auto* query = static_cast<Query*>(linitial(statement->query_list));
+    return {query->sortClause != NIL, max_parallel_hazard(query) != PROPARALLEL_UNSAFE};
+}
+
 [[noreturn]] void raise_spi_error(int result, const char* sql) {
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                     errmsg("could not run the inner query: %s", SPI_result_code_string(result)),
@@ -175,6 +190,7 @@ void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
     SPIPlanPtr plan = SPI_prepare_extended(query.sql, &preparation);
     if (plan == nullptr) raise_spi_error(SPI_result, query.sql);
     check_statement(plan, query.sql);
+    receiver.set_query(traits_of(plan));
 
     SPIExecuteOptions options{};
     options.read_only = true;
@@ -183,8 +199,12 @@ void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
     const int result = SPI_execute_plan_extended(plan, &options);
     if (result < 0) raise_spi_error(result, query.sql);
     SPI_finish();
-
     MemoryContextDelete(destination.row_context);
+
+    ErrorContextCallback context{error_context_stack, name_statement, const_cast<char*>(query.sql)};
+    error_context_stack = &context;
+    receiver.end_rows();
+    error_context_stack = context.previous;
     if (destination.nulls > 0) receiver.report_nulls(destination.nulls);
 }
 

@@ -30,9 +30,21 @@ struct WantedColumns {
     static constexpr int kAnyColumns = PG_INT32_MAX;
 };
 
+/// What is known of an inner query before it runs.
+struct InnerQueryTraits {
+    bool ordered = false;  // it has an ORDER BY of its own
+    /// Whether it calls nothing that may change tables while it runs: no function that is unsafe in
+    /// parallel workers.
+    bool parallel_safe = false;
+};
+
 /// Takes in the rows of an inner query. Functions may raise errors.
 class RowReceiver {
 public:
+    /// Of the query that gives the rows; set before it runs.
+    void set_query(const InnerQueryTraits& query) { query_ = query; }
+    const InnerQueryTraits& query() const { return query_; }
+
     /// Rows with fewer or more columns are refused before the other functions see them. A query
     /// may well give rows without columns: SELECT FROM docs.
     virtual WantedColumns wanted_columns() const = 0;
@@ -43,11 +55,16 @@ public:
     /// A row whose id, if it has one, is not null and that is not left out. The values need not
     /// outlive the call, nor does what is allocated during it.
     virtual void take_row(const Datum* values, const bool* nulls) = 0;
+    /// After the last row. An error is raised as one of the query.
+    virtual void end_rows() {}
     /// How many rows were left out, at least one.
     virtual void report_nulls(int64 rows) = 0;
 
 protected:
     ~RowReceiver() = default;
+
+private:
+    InnerQueryTraits query_;
 };
 
 /// Runs the query to its end. Raises an error for a null id, an id of another type, too few or too

@@ -10,20 +10,27 @@ extern "C" {
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
+#include "cpp/link/memory_file.hpp"
 #include "extension/base/failure.hpp"
 
 namespace gputext {
+namespace {
 
-PackedBytes::~PackedBytes() {
-    unmap();
-}
+/// Where nothing was packed.
+alignas(MAXIMUM_ALIGNOF) constexpr char kNothing[MAXIMUM_ALIGNOF] = {};
+
+}  // namespace
 
 void PackedBytes::unmap() {
-    if (mapped_ != nullptr) munmap(mapped_, mapped_size_);
+    if (mapped_size_ > 0) munmap(const_cast<void*>(mapped_), mapped_size_);
     mapped_ = nullptr;
+    mapped_size_ = 0;
 }
 
 void PackedBytes::release() {
@@ -31,100 +38,123 @@ void PackedBytes::release() {
     memory_.reset();
     if (file_ >= 0) FileClose(file_);
     file_ = -1;
+    buffer_ = {};
 }
 
 void PackedBytes::append(const void* bytes, std::size_t size) {
     const auto* from = static_cast<const std::uint8_t*>(bytes);
-    if (file_ < 0 && size_ + size > memory_limit_) spill();
-    if (file_ >= 0) {
-        write(from, size);
-    } else {
-        // A large row takes longer than a cancel may.
-        for (std::size_t at = 0; at < size; at += kPart) {
-            CHECK_FOR_INTERRUPTS();
-            append_in_memory(from + at, std::min(kPart, size - at));
-        }
-    }
     size_ += size;
-}
-
-void PackedBytes::append_in_memory(const std::uint8_t* bytes, std::size_t size) {
-    attempt_or_raise([&] { return memory_->append({bytes, size}); });
-}
-
-void PackedBytes::spill() {
-    attempt_or_raise([&] { buffer_.resize(kBuffer); });
-    PrepareTempTablespaces();
-    file_ = OpenTemporaryFile(false);
-    write(memory_->data(), memory_->size());
-    memory_.reset();
-}
-
-void PackedBytes::write(const std::uint8_t* bytes, std::size_t size) {
-    while (size > 0) {
-        const std::size_t part = std::min(size, kBuffer - buffered_);
-        std::memcpy(buffer_.data() + buffered_, bytes, part);
-        buffered_ += part;
-        bytes += part;
-        size -= part;
-        if (buffered_ == kBuffer) flush();
-    }
+    if (buffer_.size() + size > kBuffer) flush();
+    if (size >= kBuffer) return write(from, size);
+    attempt_or_raise([&] { buffer_.insert(buffer_.end(), from, from + size); });
 }
 
 void PackedBytes::flush() {
-    CHECK_FOR_INTERRUPTS();
-    const auto size = static_cast<int>(buffered_);
-    errno = 0;
-    if (FileWrite(file_, reinterpret_cast<char*>(buffer_.data()), size, written_,
-                  WAIT_EVENT_BUFFILE_WRITE) != size) {
-        if (errno == 0) errno = ENOSPC;  // a short write
-        ereport(ERROR, (errcode_for_file_access(),
-                        errmsg("could not write to file \"%s\": %m", FilePathName(file_))));
+    if (!buffer_.empty()) write(buffer_.data(), buffer_.size());
+    buffer_.clear();
+}
+
+/// In steps, since a large row takes longer than a cancel may.
+void PackedBytes::write(const std::uint8_t* bytes, std::size_t size) {
+    open_file();
+    if (file_ < 0 && written_ + size > memory_limit_) spill();
+    while (size > 0) {
+        CHECK_FOR_INTERRUPTS();
+        const std::size_t part = std::min(kBuffer, size);
+        const auto at = static_cast<off_t>(written_);
+        errno = 0;
+        const ssize_t done =
+            file_ < 0 ? pwrite(memory_.get(), bytes, part, at)
+                      : FileWrite(file_, reinterpret_cast<char*>(const_cast<std::uint8_t*>(bytes)),
+                                  static_cast<int>(part), at, WAIT_EVENT_BUFFILE_WRITE);
+        if (done < 0 && errno == EINTR) continue;
+        if (done <= 0 && file_ < 0)
+            attempt_or_raise([] { return no_pages(errno == 0 ? ENOSPC : errno); });
+        if (done <= 0) {
+            if (errno == 0) errno = ENOSPC;
+            ereport(ERROR, (errcode_for_file_access(),
+                            errmsg("could not write to file \"%s\": %m", FilePathName(file_))));
+        }
+        written_ += static_cast<std::size_t>(done);
+        bytes += done;
+        size -= static_cast<std::size_t>(done);
     }
-    written_ += size;
-    buffered_ = 0;
+}
+
+void PackedBytes::open_file() {
+    if (file_ >= 0 || memory_.valid()) return;
+    attempt_or_raise([&]() -> Status {
+        Result<FileDescriptor> file = new_memory_file();
+        if (!file.ok()) return file.status();
+        memory_ = std::move(*file);
+        return {};
+    });
+}
+
+/// Goes on in a temporary file, with what is in memory.
+void PackedBytes::spill() {
+    PrepareTempTablespaces();
+    file_ = OpenTemporaryFile(false);
+    const std::size_t size = std::exchange(written_, 0);
+    if (size == 0) return;
+    const void* const bytes = mmap(nullptr, size, PROT_READ, MAP_SHARED, memory_.get(), 0);
+    if (bytes == MAP_FAILED)
+        ereport(ERROR, (errcode(ERRCODE_OUT_OF_MEMORY), errmsg("out of memory")));
+    mapped_ = bytes;
+    mapped_size_ = size;
+    write(static_cast<const std::uint8_t*>(bytes), size);
+    unmap();
+    memory_.reset();
 }
 
 /// PostgreSQL may have closed its descriptor to save some; asking for the size opens it again.
-void PackedBytes::reopen_file() {
+int PackedBytes::descriptor() {
+    if (file_ < 0) return memory_.get();
     if (FileSize(file_) != static_cast<off_t>(size_))
         ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
                         errmsg("temporary file \"%s\" has lost bytes", FilePathName(file_))));
+    return FileGetRawDesc(file_);
 }
 
 void PackedBytes::finish() {
-    if (file_ < 0) return;
     flush();
-    reopen_file();
-    void* const mapped = mmap(nullptr, size_, PROT_READ, MAP_SHARED, FileGetRawDesc(file_), 0);
+    buffer_ = {};
+    mapped_ = kNothing;
+    if (size_ == 0) return;
+    // Private, because older kernels refuse shared mappings of a file sealed against writing.
+    void* const mapped = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor(), 0);
     if (mapped == MAP_FAILED)
         ereport(ERROR, (errcode_for_file_access(),
-                        errmsg("could not map file \"%s\": %m", FilePathName(file_))));
+                        errmsg("could not map the rows of an inner query: %m")));
     mapped_ = mapped;
     mapped_size_ = size_;
 }
 
-const std::uint8_t* PackedBytes::data() const {
-    return file_ < 0 ? memory_->data() : static_cast<const std::uint8_t*>(mapped_);
-}
-
 /// PostgreSQL closes a file's own descriptor when it opens others.
 FileDescriptor PackedBytes::share() {
-    int shared = -1;
-    if (file_ >= 0) {
-        reopen_file();
-        shared = FileGetRawDesc(file_);
-    } else {
-        Failure failure;
-        if (!sealed_ && !attempt(failure, [&] { return memory_->seal(); })) raise_failure(failure);
-        sealed_ = true;
-        shared = memory_->descriptor();
-    }
-    const int copy = fcntl(shared, F_DUPFD_CLOEXEC, 0);
+    open_file();
+    if (file_ < 0 && !sealed_) attempt_or_raise([&] { return seal_memory_file(memory_.get()); });
+    sealed_ = true;
+    const int copy = fcntl(descriptor(), F_DUPFD_CLOEXEC, 0);
     if (copy < 0)
         ereport(ERROR, (errcode_for_file_access(),
                         errmsg("could not share the rows of an inner query: %m")));
     return FileDescriptor(copy);
+}
+
+int PackedBytes::lend() {
+    open_file();
+    return memory_.get();
+}
+
+bool PackedBytes::borrow(int descriptor) {
+    memory_ = FileDescriptor(descriptor);
+    return memory_.valid();
+}
+
+void PackedBytes::take_back(std::size_t size) {
+    size_ = size;
+    finish();
 }
 
 IdType id_type_of(Oid oid) {

@@ -8,22 +8,18 @@ extern "C" {
 #include "storage/fd.h"
 }
 
-#include <optional>
 #include <vector>
 
-#include "cpp/documents/ctph.hpp"
-#include "cpp/documents/documents.hpp"
 #include "cpp/link/file_descriptor.hpp"
-#include "cpp/link/memory_file.hpp"
 
 namespace gputext {
 
-/// Bytes appended in memory up to gputext.host_memory_limit, and from there on in a temporary file
-/// of PostgreSQL's, which counts against temp_file_limit. Functions raise errors.
+/// Bytes appended to a file in memory up to gputext.host_memory_limit, and from there on to a
+/// temporary file of PostgreSQL's, which counts against temp_file_limit. Functions raise errors.
 class PackedBytes {
 public:
     explicit PackedBytes(std::size_t memory_limit) : memory_limit_(memory_limit) {}
-    ~PackedBytes();
+    ~PackedBytes() { unmap(); }
     PackedBytes(const PackedBytes&) = delete;
     PackedBytes& operator=(const PackedBytes&) = delete;
 
@@ -32,50 +28,48 @@ public:
 
     /// Ends the appending. From here on data() may be called.
     void finish();
-    /// Valid until share(). Aligned for any type.
-    const std::uint8_t* data() const;
+    /// Valid until release(). Aligned for any type.
+    const std::uint8_t* data() const { return static_cast<const std::uint8_t*>(mapped_); }
 
     /// After finish(): a descriptor by which another process may read the bytes, and nobody changes
     /// them any more.
     FileDescriptor share();
+
+    // A file in memory that another process appends to, whatever the limit.
+
+    /// In the process that keeps it: an empty file. Returns its descriptor, which stays this
+    /// object's.
+    int lend();
+    /// In the other process: appends there. False without a descriptor, which is this object's
+    /// then.
+    bool borrow(int descriptor);
+    /// When the other process has finished, in the first one: so many bytes are there, and
+    /// finished.
+    void take_back(std::size_t size);
 
     /// Gives memory and file back. After an error it must not be called: PostgreSQL then closes the
     /// file by itself, and would warn of a file left open otherwise.
     void release();
 
 private:
-    void append_in_memory(const std::uint8_t* bytes, std::size_t size);
-    void spill();
-    void write(const std::uint8_t* bytes, std::size_t size);
     void flush();
-    void reopen_file();
+    void write(const std::uint8_t* bytes, std::size_t size);
+    void open_file();
+    void spill();
+    int descriptor();
     void unmap();
 
     static constexpr std::size_t kBuffer = std::size_t{1} << 18;
-    static constexpr std::size_t kPart = std::size_t{1} << 22;
 
     std::size_t memory_limit_;
     std::size_t size_ = 0;
-    std::optional<MemoryFile> memory_{std::in_place};
+    std::vector<std::uint8_t> buffer_;  // bytes on their way
+    std::size_t written_ = 0;
+    FileDescriptor memory_;
+    File file_ = -1;  // in place of memory; closed by release(), or when the transaction aborts
     bool sealed_ = false;
-    // Once spilled:
-    File file_ = -1;  // closed by release(), or by PostgreSQL when the transaction aborts
-    off_t written_ = 0;
-    std::vector<std::uint8_t> buffer_;
-    std::size_t buffered_ = 0;
-    void* mapped_ = nullptr;
+    const void* mapped_ = nullptr;
     std::size_t mapped_size_ = 0;
-};
-
-/// Documents with their ids and perhaps their signatures.
-struct DocumentRows {
-    explicit DocumentRows(std::size_t memory_limit) : bytes(memory_limit) {}
-
-    PackedBytes bytes;
-    bool binary = false;                          // bytea, which has no characters but bytes
-    std::vector<std::uint64_t> id_begins;         // of each row's id in the bytes
-    std::vector<Extent> extents;                  // of each row's document
-    std::vector<std::optional<Ctph>> signatures;  // empty, or one a row
 };
 
 /// How values of a type are packed: by value in eight bytes, or as they are stored.

@@ -22,6 +22,16 @@ void RowIds::append(Datum id) {
     attempt_or_raise([&] { begins_.push_back(begin); });
 }
 
+void RowIds::reorder(const std::vector<std::uint32_t>& order) {
+    if (order.empty()) return;
+    attempt_or_raise([&] {
+        std::vector<std::uint64_t> ordered;
+        ordered.reserve(order.size());
+        for (const std::uint32_t row : order) ordered.push_back(begins_[row]);
+        begins_.swap(ordered);
+    });
+}
+
 const char* RowIds::name_of(const char* word, Datum id) const {
     Oid output;
     bool is_varlena;

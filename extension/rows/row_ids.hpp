@@ -22,6 +22,8 @@ public:
 
     /// Ends the appending; what follows is for then.
     void finish() { bytes_.finish(); }
+    /// Puts the rows into this order of their numbers so far; none leaves them as they are.
+    void reorder(const std::vector<std::uint32_t>& order);
     Datum at(std::size_t row) const { return id_at(type_, bytes_.data() + begins_[row]); }
 
     /// "pair 17" for the row with the id 17, where `word` is "pair". Allocates. During the

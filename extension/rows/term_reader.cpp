@@ -60,32 +60,23 @@ void raise_term_fault(TermFault fault, const char* whose) {
     pg_unreachable();
 }
 
-std::optional<std::uint32_t> TermReader::number_of(std::string_view term) {
-    if (!closed_) return vocabulary_.add(term);
-    const std::uint32_t number = vocabulary_.find(term);
-    return number == Vocabulary::kNone ? std::nullopt : std::optional(number);
+void TermReader::put_row(std::span<const std::uint32_t> terms, const void* values) {
+    const auto count = static_cast<std::uint32_t>(terms.size());
+    output_.append(&count, sizeof count);
+    output_.append(terms.data(), terms.size_bytes());
+    output_.append(values, terms.size_bytes());
 }
 
 void TermReader::end_counted_row() {
     attempt_or_raise([&] { counts_.end_text(); });
-    row_ = {0, counts_.terms().size(), counts_.counts().data(), counts_.terms().data()};
-}
-
-/// Makes room for the numbers of lexemes that are new. In a closed vocabulary they are looked up
-/// once and for all.
-void TermReader::number_lexemes() {
-    const auto known = static_cast<std::uint32_t>(numbers_.size());
-    numbers_.resize(parser_.lasting(), Vocabulary::kNone);
-    if (!closed_) return;
-    for (std::uint32_t i = known; i < numbers_.size(); ++i)
-        numbers_[i] = vocabulary_.find(parser_.text(i));
+    put_row(counts_.terms(), counts_.counts().data());
 }
 
 /// The lexeme's number in the vocabulary, or Vocabulary::kNone.
 std::uint32_t TermReader::known_number_of(std::uint32_t lexeme) {
     if (lexeme >= TextParser::kLasting) return vocabulary_.find(parser_.text(lexeme));
     std::uint32_t& number = numbers_[lexeme];
-    if (number == Vocabulary::kNone && !closed_) number = vocabulary_.find(parser_.text(lexeme));
+    if (number == Vocabulary::kNone) number = vocabulary_.find(parser_.text(lexeme));
     return number;
 }
 
@@ -93,7 +84,7 @@ std::uint32_t TermReader::known_number_of(std::uint32_t lexeme) {
 /// numbered when all of them are known.
 bool TermReader::count_piece() {
     new_.clear();
-    number_lexemes();
+    numbers_.resize(parser_.lasting(), Vocabulary::kNone);
     for (const Lexeme& lexeme : parser_.lexemes()) {
         const std::uint32_t number = known_number_of(lexeme.number);
         if (number == Vocabulary::kNone)
@@ -101,7 +92,6 @@ bool TermReader::count_piece() {
         else if (!counts_.add(number))
             return false;
     }
-    if (closed_) return true;
     std::sort(new_.begin(), new_.end(), [this](std::uint32_t a, std::uint32_t b) {
         return parser_.text(a) < parser_.text(b);
     });
@@ -128,8 +118,8 @@ TermFault TermReader::read_tsvector(TSVector vector) {
         const char* const lexemes = STRPTR(vector);
         for (const WordEntry *entry = ARRPTR(vector), *end = entry + vector->size;
              entry != end && fits; ++entry) {
-            const auto term = number_of({lexemes + entry->pos, entry->len});
-            if (term) fits = counts_.add(*term, std::max(1, int{POSDATALEN(vector, entry)}));
+            const std::uint32_t term = vocabulary_.add({lexemes + entry->pos, entry->len});
+            fits = counts_.add(term, std::max(1, int{POSDATALEN(vector, entry)}));
         }
     });
     if (!fits) return TermFault::too_often;
@@ -160,9 +150,7 @@ TermFault TermReader::read_weights(Datum terms, Datum weights) {
         repeated = std::adjacent_find(given_.begin(), given_.end(), same_term) != given_.end();
         if (repeated) return {};
         for (const auto& [id, weight] : given_) {
-            if (weight == 0) continue;
-            if (const auto term = number_of(bytes_of_number(id)))
-                numbered_.emplace_back(*term, weight);
+            if (weight != 0) numbered_.emplace_back(vocabulary_.add(bytes_of_number(id)), weight);
         }
         std::sort(numbered_.begin(), numbered_.end());
         terms_.clear();
@@ -174,8 +162,20 @@ TermFault TermReader::read_weights(Datum terms, Datum weights) {
         return {};
     });
     if (repeated) return TermFault::repeated;
-    row_ = {0, terms_.size(), weights_.data(), terms_.data()};
+    put_row(terms_, weights_.data());
     return TermFault::none;
+}
+
+TermFault TermReader::read(const Datum* values) {
+    switch (source_) {
+        case TermSource::text:
+            return read_text(PG_DETOAST_DATUM_PACKED(values[0]));
+        case TermSource::tsvector:
+            return read_tsvector(DatumGetTSVector(values[0]));
+        case TermSource::weights:
+            return read_weights(values[0], values[1]);
+    }
+    pg_unreachable();
 }
 
 }  // namespace gputext

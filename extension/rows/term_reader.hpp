@@ -1,5 +1,5 @@
-// extension/rows/term_reader.hpp - reads the terms of rows: parsed by the server's text search, or
-// given
+// extension/rows/term_reader.hpp - reads the terms of rows in one process: parsed by the server's
+// text search, or given
 
 #pragma once
 
@@ -9,17 +9,19 @@ extern "C" {
 #include "tsearch/ts_type.h"
 }
 
-#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "cpp/base/vocabulary.hpp"
 #include "cpp/terms/counts.hpp"
+#include "extension/rows/stretch_reader.hpp"
 #include "extension/rows/text_parser.hpp"
 #include "extension/rows/vector_type.hpp"
 
 namespace gputext {
+
+/// The columns behind the id: a text, a tsvector, or an integer[] of terms and a real[] of weights.
+enum class TermSource { text, tsvector, weights };
 
 /// What is wrong with the terms of a row, of which a message can say whose they are.
 enum class TermFault {
@@ -39,18 +41,22 @@ enum class TermFault {
 /// with which weight. New terms of a row get their numbers in the order of their bytes, or of the
 /// user's integers: as a tsvector has them, and whatever the order in which the row gives them.
 /// Functions raise errors, after which it is of no use.
-class TermReader {
+///
+/// The output of a row is the number n of its terms, u32; the terms, u32[n], ascending; and their
+/// counts, int32[n], or weights, float32[n].
+class TermReader final : public StretchReader {
 public:
     /// `config` is the text search configuration of texts.
-    explicit TermReader(Oid config) : parser_(config) {}
+    TermReader(TermSource source, Oid config, std::size_t memory_limit)
+        : StretchReader(memory_limit), source_(source), parser_(config) {}
 
-    /// From here on terms that are new are left out.
-    void close_vocabulary() {
-        closed_ = true;
-        numbers_.clear();
-    }
-    const Vocabulary& vocabulary() const { return vocabulary_; }
+    /// The values are those of the columns behind the id.
+    TermFault read(const Datum* values);
+    bool read_row(const Datum* values) override { return read(values) == TermFault::none; }
+    std::uint64_t end_stretch() override { return 0; }
+    const Vocabulary& vocabulary() const override { return vocabulary_; }
 
+private:
     /// Counts every occurrence, as to_tsvector() finds them but without its limits. A text above
     /// 1 MB is parsed in pieces of about that, each of which ends where a line or a word does.
     TermFault read_text(const varlena* text);
@@ -60,24 +66,15 @@ public:
     /// once, and what they weigh. Those that weigh nothing are left out.
     TermFault read_weights(Datum terms, Datum weights);
 
-    /// The row that was read last without a fault: terms in ascending order, their counts (int32)
-    /// or weights (float32). Valid until the next row is read. The row has no dimensions, since the
-    /// number of terms is not known yet.
-    const VectorValue& row() const { return row_; }
-
-private:
-    /// Nothing for a term to leave out.
-    std::optional<std::uint32_t> number_of(std::string_view term);
-    void number_lexemes();
     std::uint32_t known_number_of(std::uint32_t lexeme);
     bool count_piece();
     void end_counted_row();
+    void put_row(std::span<const std::uint32_t> terms, const void* values);
 
+    TermSource source_;
     TextParser parser_;
     std::vector<std::uint32_t> numbers_;  // in the vocabulary, of lexemes that last
     Vocabulary vocabulary_;
-    bool closed_ = false;
-    VectorValue row_{};
     TermCounts counts_;                                      // of a text
     std::vector<std::uint32_t> new_;                         // lexemes of a piece of it
     std::vector<std::pair<std::int32_t, float>> given_;      // by a user

@@ -5,7 +5,14 @@ extern "C" {
 #include "parser/parse_coerce.h"
 }
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "extension/base/failure.hpp"
+#include "extension/base/owned.hpp"
 #include "extension/rows/inner_query.hpp"
+#include "extension/rows/text_work.hpp"
 
 namespace gputext {
 namespace {
@@ -15,16 +22,88 @@ bool is_text(Oid type) {
     return type == BPCHAROID || IsBinaryCoercible(type, TEXTOID);
 }
 
-TermFault read(TermSource source, const Datum* values, TermReader& reader) {
+std::size_t columns_of(TermSource source) {
+    return source == TermSource::weights ? 2 : 1;
+}
+
+TextKind kind_of(TermSource source) {
     switch (source) {
         case TermSource::text:
-            return reader.read_text(PG_DETOAST_DATUM_PACKED(values[1]));
+            return TextKind::terms_of_text;
         case TermSource::tsvector:
-            return reader.read_tsvector(DatumGetTSVector(values[1]));
+            return TextKind::terms_of_tsvector;
         case TermSource::weights:
-            return reader.read_weights(values[1], values[2]);
+            return TextKind::terms_of_weights;
     }
     pg_unreachable();
+}
+
+/// What was read of the rows, on its way to them.
+struct TermTexts {
+    TermTexts(TermSource source, Oid config, std::size_t memory_limit)
+        : texts(kind_of(source), config, memory_limit) {}
+
+    ReadTexts texts;
+    std::vector<std::vector<std::uint32_t>> numbers;           // of each process's terms
+    std::vector<std::pair<std::uint32_t, std::uint32_t>> row;  // number, and count or weight
+    std::vector<std::uint32_t> row_terms, row_values;
+
+    void number_terms(const TextStretch& stretch, TermNumbers& terms);
+    void number_row(const TextStretch& stretch, const std::uint32_t* record);
+};
+
+/// Terms that are new to the process in this stretch; those that are new to the query are among
+/// them. Inside attempt().
+void TermTexts::number_terms(const TextStretch& stretch, TermNumbers& terms) {
+    const Words words = texts.words(stretch.process);
+    std::vector<std::uint32_t>& mine = numbers[stretch.process];
+    mine.resize(stretch.end_terms);
+    for (std::uint32_t term = stretch.begin_terms; term < stretch.end_terms; ++term)
+        mine[term] =
+            terms.closed ? terms.vocabulary.find(words[term]) : terms.vocabulary.add(words[term]);
+}
+
+/// The row's terms by their numbers, ascending. Inside attempt().
+void TermTexts::number_row(const TextStretch& stretch, const std::uint32_t* record) {
+    const std::uint32_t count = *record;
+    const std::vector<std::uint32_t>& mine = numbers[stretch.process];
+    row.clear();
+    for (std::uint32_t i = 1; i <= count; ++i)
+        if (const std::uint32_t number = mine[record[i]]; number != Vocabulary::kNone)
+            row.emplace_back(number, record[count + i]);
+    std::sort(row.begin(), row.end());
+    row_terms.clear();
+    row_values.clear();
+    for (const auto& [term, value] : row) {
+        row_terms.push_back(term);
+        row_values.push_back(value);
+    }
+}
+
+void append_terms(TermTexts& read, TermNumbers& terms, VectorRows& rows) {
+    attempt_or_raise([&] { read.numbers.resize(read.texts.processes()); });
+    for (const TextStretch& stretch : read.texts.stretches()) {
+        attempt_or_raise([&] { read.number_terms(stretch, terms); });
+        const auto* record = reinterpret_cast<const std::uint32_t*>(
+            read.texts.output(stretch.process) + stretch.begin);
+        for (std::uint32_t row = 0; row < stretch.rows; ++row) {
+            CHECK_FOR_INTERRUPTS();
+            attempt_or_raise([&] { read.number_row(stretch, record); });
+            rows.append_row(
+                {0, read.row_terms.size(), read.row_values.data(), read.row_terms.data()});
+            record += 1 + 2 * std::size_t{*record};
+        }
+    }
+}
+
+/// The row again, in the session, for what is wrong with it.
+[[noreturn]] void raise_fault(TermSource source, Oid config, std::size_t row, VectorRows& rows) {
+    TermReader* const reader =
+        make_owned<TermReader>(CurrentMemoryContext, source, config, SIZE_MAX);
+    Datum values[2] = {};
+    for (std::size_t column = 0; column < columns_of(source); ++column)
+        values[column] = rows.kept(column).reader().at(row);
+    raise_term_fault(reader->read(values), rows.name_of(rows.id(row)));
 }
 
 }  // namespace
@@ -48,10 +127,25 @@ void set_term_type(TermSource source, VectorRows& rows) {
                    source == TermSource::weights ? ElementType::float32 : ElementType::int32});
 }
 
-void append_terms(TermSource source, const Datum* values, TermReader& reader, VectorRows& rows) {
-    const TermFault fault = read(source, values, reader);
-    if (fault != TermFault::none) raise_term_fault(fault, rows.name_of(values[0]));
-    rows.append(values[0], reader.row());
+void keep_terms(TermSource source, const Datum* values, const InnerQueryTraits& query,
+                VectorRows& rows) {
+    rows.keep(values[0], {values + 1, columns_of(source)}, query);
+}
+
+void read_terms(TermSource source, Oid config, TermNumbers& terms, VectorRows& rows) {
+    if (rows.size() > 0) {
+        TermTexts* const read =
+            make_owned<TermTexts>(CurrentMemoryContext, source, config, rows.memory_limit());
+        StoredValues* columns[2] = {};
+        for (std::size_t column = 0; column < columns_of(source); ++column)
+            columns[column] = &rows.kept(column);
+        const std::uint64_t fault = read->texts.read({columns, columns_of(source)});
+        if (fault < rows.size()) raise_fault(source, config, fault, rows);
+        rows.forget_kept();
+        append_terms(*read, terms, rows);
+        read->texts.release();
+    }
+    rows.finish();
 }
 
 void report_null_terms(TermSource source, int64 rows) {

@@ -10,13 +10,11 @@ extern "C" {
 
 #include <optional>
 
+#include "cpp/base/vocabulary.hpp"
 #include "extension/rows/term_reader.hpp"
 #include "extension/rows/vector_query.hpp"
 
 namespace gputext {
-
-/// The columns behind the id: a text, a tsvector, or an integer[] of terms and a real[] of weights.
-enum class TermSource { text, tsvector, weights };
 
 /// Nothing for other types. There are two columns or three.
 std::optional<TermSource> term_source_of(TupleDesc columns);
@@ -27,9 +25,21 @@ bool terms_are_null(TermSource source, const bool* nulls);
 /// Before the first row is appended.
 void set_term_type(TermSource source, VectorRows& rows);
 
-/// Reads and appends a row with its id; raises an error that names it. Not before
-/// VectorRows::set_dimensions() can anything be computed of the rows.
-void append_terms(TermSource source, const Datum* values, TermReader& reader, VectorRows& rows);
+/// The terms of rows, numbered.
+struct TermNumbers {
+    Vocabulary vocabulary;
+    bool closed = false;  // terms that are new are left out
+};
+
+/// Keeps the columns of a row behind its id, to be read by read_terms().
+void keep_terms(TermSource source, const Datum* values, const InnerQueryTraits& query,
+                VectorRows& rows);
+
+/// Reads the rows that were kept, after VectorRows::end_rows(), in parallel workers; `config` is
+/// the text search configuration of texts. Raises an error that names the first wrong row. Terms
+/// are numbered in the order in which rows have them; new ones of a row in the order of their
+/// bytes. Not before VectorRows::set_dimensions() can anything be computed of the rows.
+void read_terms(TermSource source, Oid config, TermNumbers& terms, VectorRows& rows);
 
 /// Says how many rows were left out, since their terms are null.
 void report_null_terms(TermSource source, int64 rows);

@@ -6,7 +6,14 @@ extern "C" {
 #include "utils/builtins.h"
 }
 
+#include <optional>
+#include <vector>
+
+#include "extension/base/failure.hpp"
+#include "extension/base/owned.hpp"
 #include "extension/rows/inner_query.hpp"
+#include "extension/rows/row_ids.hpp"
+#include "extension/rows/row_order.hpp"
 #include "extension/server/activity.hpp"
 
 namespace gputext {
@@ -15,14 +22,24 @@ namespace {
 const char* const kWanted =
     "The inner query must give a text or an array of words, alone or behind an id.";
 
+/// The rows of a query until they are read; dies with its memory context.
+struct KeptTexts {
+    explicit KeptTexts(std::size_t memory_limit) : texts(memory_limit) {}
+
+    StoredValues texts;
+    std::optional<RowIds> ids;
+    std::vector<std::uint32_t> order;
+};
+
 class TextReceiver final : public RowReceiver {
 public:
-    explicit TextReceiver(TokenReader& reader) : reader_(reader) {}
+    TextReceiver(TextWords& words, KeptTexts& kept) : words_(words), kept_(kept) {}
 
     WantedColumns wanted_columns() const override { return {1, 2, kWanted}; }
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool* nulls) const override { return nulls[column_]; }
-    void take_row(const Datum* values, const bool*) override;
+    void take_row(const Datum* values, const bool* nulls) override;
+    void end_rows() override;
     void report_nulls(int64 rows) override {
         ereport(NOTICE,
                 (errmsg_plural("skipped %lld text that is null", "skipped %lld texts that are null",
@@ -30,9 +47,11 @@ public:
     }
 
 private:
-    TokenReader& reader_;
+    TextWords& words_;
+    KeptTexts& kept_;
     int column_ = 0;
     bool array_ = false;
+    bool null_id_ = false;
 };
 
 void TextReceiver::check_columns(TupleDesc columns) {
@@ -45,20 +64,34 @@ void TextReceiver::check_columns(TupleDesc columns) {
                                format_type_be(TupleDescAttr(columns, column_)->atttypid)),
                         errdetail("%s", kWanted),
                         errhint("Other types can be cast in the inner query, as in body::text.")));
+    if (column_ == 1 && !query().ordered)
+        attempt_or_raise([&, id_type = id_type_of(base_type_of_column(columns, 0))] {
+            kept_.ids.emplace(id_type, words_.memory_limit());
+        });
 }
 
-void TextReceiver::take_row(const Datum* values, const bool*) {
-    if (array_)
-        reader_.read_array(DatumGetArrayTypeP(values[column_]));
-    else
-        reader_.read_text(PG_DETOAST_DATUM_PACKED(values[column_]));
-    show_rows(reader_.texts(), reader_.bytes());
+void TextReceiver::take_row(const Datum* values, const bool* nulls) {
+    kept_.texts.append(values[column_], !query().parallel_safe);
+    null_id_ = null_id_ || nulls[0];
+    if (kept_.ids && !null_id_) kept_.ids->append(values[0]);
+    show_rows(kept_.texts.size(), kept_.texts.unpacked_bytes());
+}
+
+void TextReceiver::end_rows() {
+    if (kept_.ids) {
+        kept_.ids->finish();
+        if (!null_id_) order_by_id(*kept_.ids, kept_.order);
+        kept_.ids->release();
+    }
+    kept_.texts.finish(kept_.order);
+    words_.read(kept_.texts, array_);
 }
 
 }  // namespace
 
-void read_tokens(const char* sql, TokenReader& reader) {
-    TextReceiver receiver(reader);
+void read_tokens(const char* sql, TextWords& words) {
+    auto* const kept = make_owned<KeptTexts>(CurrentMemoryContext, words.memory_limit());
+    TextReceiver receiver(words, *kept);
     run_inner_query({sql, InvalidOid}, receiver);
 }
 

@@ -4,13 +4,14 @@
 
 #include "extension/base/postgres.hpp"
 
-#include "extension/rows/token_reader.hpp"
+#include "extension/rows/text_words.hpp"
 
 namespace gputext {
 
 /// Runs the query, which gives a text or an array of words (text[]) in its only column, or behind
-/// an id, at which nobody looks. Texts that are null are left out, with a notice. Raises an error
+/// an id. Texts are taken in the order of the query; where it has none and gives ids, in the order
+/// of these, unless one is null. Texts that are null are left out, with a notice. Raises an error
 /// for other columns.
-void read_tokens(const char* sql, TokenReader& reader);
+void read_tokens(const char* sql, TextWords& words);
 
 }  // namespace gputext

@@ -24,7 +24,7 @@ std::span<const float> TrainingVocabulary::known_vectors() const {
 
 std::string_view TrainingVocabulary::word(std::uint32_t number) const {
     return number < known_words() ? model.vocabulary().term(rows_[number])
-                                  : reader.vocabulary().term(chosen.numbers[number]);
+                                  : texts.vocabulary().term(chosen.numbers[number]);
 }
 
 bool TrainingVocabulary::more_frequent(std::uint32_t a, std::uint32_t b) const {
@@ -44,7 +44,7 @@ void TrainingVocabulary::choose(std::uint32_t min_count) {
     attempt_or_raise([&] { choose_known(); });
     choose_new(min_count);
     pack_known();
-    reader.take_chosen(chosen, tokens);
+    texts.take_chosen(chosen, tokens);
 }
 
 /// Inside attempt().
@@ -57,8 +57,8 @@ void TrainingVocabulary::choose_known() {
     const Vocabulary& terms = model.vocabulary();
     std::vector<Known> words;
     for (std::uint32_t row = 0; row < terms.size(); ++row) {
-        const std::uint32_t number = reader.vocabulary().find(terms.term(row));
-        const std::uint64_t more = number == Vocabulary::kNone ? 0 : reader.count(number);
+        const std::uint32_t number = texts.vocabulary().find(terms.term(row));
+        const std::uint64_t more = number == Vocabulary::kNone ? 0 : texts.count(number);
         words.push_back({row, number, sum_of_counts(model.counts()[row], more)});
     }
     std::sort(words.begin(), words.end(), [&terms](const Known& a, const Known& b) {
@@ -72,11 +72,11 @@ void TrainingVocabulary::choose_known() {
 }
 
 void TrainingVocabulary::choose_new(std::uint32_t min_count) {
-    reader.choose(min_count, SIZE_MAX, of_texts_);
+    texts.choose(min_count, SIZE_MAX, of_texts_);
     attempt_or_raise([&] {
         for (std::size_t i = 0; i < of_texts_.numbers.size(); ++i) {
             const std::uint32_t number = of_texts_.numbers[i];
-            const std::string_view term = reader.vocabulary().term(number);
+            const std::string_view term = texts.vocabulary().term(number);
             if (model.vocabulary().find(term) != Vocabulary::kNone) continue;
             chosen.numbers.push_back(number);
             chosen.counts.push_back(of_texts_.counts[i]);

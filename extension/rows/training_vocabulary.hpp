@@ -12,7 +12,7 @@
 
 #include "extension/rows/model_query.hpp"
 #include "extension/rows/packed_rows.hpp"
-#include "extension/rows/token_reader.hpp"
+#include "extension/rows/text_words.hpp"
 
 namespace gputext {
 
@@ -23,13 +23,13 @@ class TrainingVocabulary {
 public:
     TrainingVocabulary(Oid config, std::size_t memory_limit)
         : model(memory_limit),
-          reader(config, memory_limit),
+          texts(config, memory_limit),
           tokens(memory_limit),
           known(memory_limit) {}
 
     // Filled in this order.
-    ModelRows model;     // that training goes on from, perhaps empty
-    TokenReader reader;  // of the texts
+    ModelRows model;  // that training goes on from, perhaps empty
+    TextWords texts;
 
     /// Once both are read: chooses the words of the model and those that the texts have so often,
     /// and fills what follows. Gives the memory of the model's vectors back.

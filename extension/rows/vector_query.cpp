@@ -2,10 +2,13 @@
 
 extern "C" {
 #include "utils/builtins.h"
+#include "utils/memutils.h"
 }
 
 #include "extension/base/failure.hpp"
-#include "extension/rows/vector_type.hpp"
+#include "extension/base/owned.hpp"
+#include "extension/rows/row_fill.hpp"
+#include "extension/rows/row_order.hpp"
 #include "extension/server/activity.hpp"
 
 namespace gputext {
@@ -33,6 +36,10 @@ public:
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool* nulls) override;
+    void end_rows() override {
+        rows_.end_rows(query());
+        rows_.read_vectors();
+    }
     void report_nulls(int64 rows) override { report_null_vectors(rows); }
 
 private:
@@ -54,7 +61,7 @@ void VectorReceiver::check_columns(TupleDesc columns) {
 }
 
 void VectorReceiver::take_row(const Datum* values, const bool*) {
-    append_vector(type_, values, rows_);
+    rows_.keep(values[0], {values + 1, 1}, query());
     show_rows(rows_.size(), rows_.bytes());
 }
 
@@ -70,28 +77,101 @@ void VectorRows::set_type(const VectorType& type) {
         raise_failure(failure);
 }
 
-void VectorRows::append(Datum id, const VectorValue& vector) {
-    if (size() > 0 && vector.dimensions != dimensions_)
-        raise_different_dimensions(first_name(), dimensions_, name_of(id), vector.dimensions);
-    const char* const name = size() == 0 ? name_of(id) : nullptr;
-    dimensions_ = vector.dimensions;
+void VectorRows::keep(Datum id, std::span<const Datum> values, const InnerQueryTraits& query) {
     ids_.append(id);
+    for (std::size_t column = 0; column < values.size(); ++column) {
+        if (!kept_[column])
+            attempt_or_raise([&] { kept_[column].emplace(memory_limit_ / values.size()); });
+        kept_[column]->append(values[column], !query.parallel_safe);
+    }
+}
+
+void VectorRows::end_rows(const InnerQueryTraits& query) {
+    ids_.finish();
+    auto* const order = make_owned<std::vector<std::uint32_t>>(CurrentMemoryContext);
+    if (!query.ordered) order_by_id(ids_, *order);
+    ids_.reorder(*order);
+    for (std::optional<StoredValues>& column : kept_)
+        if (column) column->finish(*order);
+    order->clear();
+    order->shrink_to_fit();
+}
+
+void VectorRows::forget_kept() {
+    for (std::optional<StoredValues>& column : kept_) {
+        if (column) column->release();
+        column.reset();
+    }
+}
+
+void VectorRows::read_kept(std::size_t row, VectorValue& vector) {
+    const VectorFault fault = read_vector(type_, kept_[0]->reader().at(row), vector);
+    if (fault != VectorFault::none) raise_vector_fault(fault, name_of(id(row)));
+    if (row > 0 && vector.dimensions != dimensions_)
+        raise_different_dimensions(first_name(), dimensions_, name_of(id(row)), vector.dimensions);
+}
+
+/// Sparse vectors, each of which has as many elements as it has.
+void VectorRows::append_kept() {
+    MemoryContext context =
+        AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES);
+    MemoryContext before = MemoryContextSwitchTo(context);
+    for (std::size_t row = 0; row < size(); ++row) {
+        CHECK_FOR_INTERRUPTS();
+        VectorValue vector;
+        read_kept(row, vector);
+        append_row(vector);
+        MemoryContextReset(context);
+        show_step({"reading rows", row, size(), kNowhereYet});
+    }
+    MemoryContextSwitchTo(before);
+    MemoryContextDelete(context);
+}
+
+void VectorRows::read_vectors() {
+    if (size() > 0) {
+        VectorValue first;
+        read_kept(0, first);
+        dimensions_ = first.dimensions;
+        if (sparse()) {
+            append_kept();
+        } else {
+            const std::uint64_t fault = fill_vectors(*kept_[0], type_, dimensions_, laid_out_);
+            if (fault < size()) {
+                VectorValue wrong;
+                read_kept(fault, wrong);
+                elog(ERROR, "the vector of %s was wrong and is right", name_of(id(fault)));
+            }
+        }
+    }
+    forget_kept();
+    finish();
+}
+
+void VectorRows::append_row(const VectorValue& vector) {
+    dimensions_ = vector.dimensions;
     elements_.append(vector.elements, vector.stored * element_size(type_.element));
-    if (sparse()) columns_.append(vector.columns, vector.stored * sizeof(std::uint32_t));
-    attempt_or_raise([&] {
-        if (name != nullptr) first_name_ = name;
-        if (sparse()) row_begins_.push_back(row_begins_.back() + vector.stored);
-    });
+    if (!sparse()) return;
+    columns_.append(vector.columns, vector.stored * sizeof(std::uint32_t));
+    attempt_or_raise([&] { row_begins_.push_back(row_begins_.back() + vector.stored); });
 }
 
 void VectorRows::finish() {
     elements_.finish();
     columns_.finish();
-    ids_.finish();
+}
+
+std::uint64_t VectorRows::bytes() const {
+    std::uint64_t bytes = laid_out_.size() + elements_.size() + columns_.size() + ids_.bytes();
+    if (laid_out_.size() + elements_.size() == 0)
+        for (const std::optional<StoredValues>& column : kept_)
+            if (column) bytes += column->unpacked_bytes();
+    return bytes;
 }
 
 Vectors VectorRows::view() const {
-    Vectors vectors{type_.element, size(), dimensions_, elements_.data(), row_begins_, {}};
+    const std::uint8_t* const elements = laid_out_.size() > 0 ? laid_out_.data() : elements_.data();
+    Vectors vectors{type_.element, size(), dimensions_, elements, row_begins_, {}};
     if (sparse())
         vectors.columns = {reinterpret_cast<const std::uint32_t*>(columns_.data()),
                            columns_.size() / sizeof(std::uint32_t)};
@@ -99,21 +179,20 @@ Vectors VectorRows::view() const {
 }
 
 void VectorRows::share() {
-    elements_file_ = elements_.share();
+    if (laid_out_.size() == 0) elements_file_ = elements_.share();
     if (sparse()) columns_file_ = columns_.share();
 }
 
+VectorFiles VectorRows::files() const {
+    return {view(), laid_out_.size() > 0 ? laid_out_.share() : FileParts(elements_file_.get()),
+            columns_file_.get()};
+}
+
 void VectorRows::release() {
+    laid_out_.release();
     elements_.release();
     columns_.release();
     ids_.release();
-}
-
-void append_vector(const VectorType& type, const Datum* values, VectorRows& rows) {
-    VectorValue vector;
-    const VectorFault fault = read_vector(type, values[1], vector);
-    if (fault != VectorFault::none) raise_vector_fault(fault, rows.name_of(values[0]));
-    rows.append(values[0], vector);
 }
 
 void report_null_vectors(int64 rows) {
@@ -125,7 +204,6 @@ void report_null_vectors(int64 rows) {
 void run_vector_query(const InnerQuery& query, VectorRows& rows) {
     VectorReceiver receiver(rows);
     run_inner_query(query, receiver);
-    rows.finish();
 }
 
 void check_same_dimensions(const VectorRows& a, const VectorRows& b, const char* first_of_a) {

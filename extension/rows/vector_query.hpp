@@ -4,39 +4,62 @@
 
 #include "extension/base/postgres.hpp"
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cpp/base/vectors.hpp"
 #include "cpp/link/client.hpp"
 #include "extension/rows/inner_query.hpp"
+#include "extension/rows/laid_out_bytes.hpp"
 #include "extension/rows/packed_rows.hpp"
 #include "extension/rows/row_ids.hpp"
+#include "extension/rows/stored_values.hpp"
 #include "extension/rows/vector_type.hpp"
 
 namespace gputext {
 
-/// The vectors of an inner query, with their ids.
+/// The vectors of an inner query, with their ids. They are kept as the executor gives them, and
+/// read when the last row is known: dense ones in parallel workers.
 class VectorRows {
 public:
     /// `word` names one of the rows: "item".
     VectorRows(const char* word, const IdType& id_type, std::size_t memory_limit)
         : word_(word),
+          memory_limit_(memory_limit),
+          laid_out_(memory_limit),
           elements_(memory_limit),
           columns_(memory_limit),
           ids_(id_type, memory_limit) {}
 
     /// Sets the type of all vectors. To be called before all other functions.
     void set_type(const VectorType& type);
-    /// Raises an error when the vector is of another length than those before.
-    void append(Datum id, const VectorValue& vector);
+
+    /// Keeps a row's value, or two of them that are not null, to be read later. Those out of line
+    /// are fetched at once if the query is not safe in parallel workers.
+    void keep(Datum id, std::span<const Datum> values, const InnerQueryTraits& query);
+    /// After the last row: puts the rows into the order of their ids, where the query has no order
+    /// of its own. From here on ids may be asked for.
+    void end_rows(const InnerQueryTraits& query);
+    /// Reads the vectors that were kept, after end_rows(). Raises an error that names the first row
+    /// whose vector has anything but finite numbers in one dimension, or another length than the
+    /// first one.
+    void read_vectors();
+    /// The values that were kept in that column, for another reader of them; see append_row().
+    StoredValues& kept(std::size_t column) { return *kept_[column]; }
+    void forget_kept();
+
+    /// Appends what another reader has read of the next row: sparse vectors, or a single dense one
+    /// whose id was kept without values.
+    void append_row(const VectorValue& vector);
     /// Ends the appending, as PackedBytes::finish() does; what follows is for then.
     void finish();
     /// For sparse vectors of which nobody knew the length before: they were appended with 0.
     void set_dimensions(std::size_t dimensions) { dimensions_ = dimensions; }
 
     std::size_t size() const { return ids_.size(); }
-    std::uint64_t bytes() const { return elements_.size() + columns_.size() + ids_.bytes(); }
+    std::size_t memory_limit() const { return memory_limit_; }
+    std::uint64_t bytes() const;
     bool sparse() const { return type_.form == VectorType::Form::sparse; }
     std::size_t dimensions() const { return dimensions_; }
     /// Valid until share(), and no longer than this object.
@@ -44,40 +67,42 @@ public:
 
     const IdType& id_type() const { return ids_.type(); }
     Datum id(std::size_t row) const { return ids_.at(row); }
-    /// "item 17" for the row with the id 17. Allocates. May be called during the appending, too.
+    /// "item 17" for the row with the id 17. Allocates.
     const char* name_of(Datum id) const { return ids_.name_of(word_, id); }
     /// Name of the first row, when there is one, for error messages.
-    const char* first_name() const { return first_name_.c_str(); }
+    const char* first_name() const { return name_of(id(0)); }
 
     /// Makes the vectors readable for another process, which files() then lets it have.
     void share();
-    VectorFiles files() const { return {view(), elements_file_.get(), columns_file_.get()}; }
+    VectorFiles files() const;
 
     /// Gives memory and files back, as PackedBytes::release() does.
     void release();
 
 private:
+    /// Reads the vector of a row that was kept; raises an error that names it.
+    void read_kept(std::size_t row, VectorValue& vector);
+    void append_kept();
+
     const char* word_;
+    std::size_t memory_limit_;
     VectorType type_{};
     std::size_t dimensions_ = 0;  // of all vectors; 0 before the first one
-    std::string first_name_;
-    PackedBytes elements_;
+    std::optional<StoredValues> kept_[2];
+    LaidOutBytes laid_out_;                  // elements of dense vectors that were kept
+    PackedBytes elements_;                   // of others
     PackedBytes columns_;                    // of sparse vectors' elements
     std::vector<std::uint64_t> row_begins_;  // the same, as in Vectors
     RowIds ids_;
     FileDescriptor elements_file_, columns_file_;
 };
 
-/// Reads a row (id, vector) of that type and appends it. Raises an error that names the row for
-/// vectors with anything but finite numbers in one dimension and for those of different lengths.
-void append_vector(const VectorType& type, const Datum* values, VectorRows& rows);
-
 /// Says how many rows were left out, since their vectors are null.
 void report_null_vectors(int64 rows);
 
 /// Packs the rows (id, vector) of the query into `rows`, showing meanwhile how many there are.
 /// Vectors that are null are left out, with one NOTICE. Raises an error for other columns, and what
-/// append_vector() and run_inner_query() raise.
+/// VectorRows::read_vectors() and run_inner_query() raise.
 void run_vector_query(const InnerQuery& query, VectorRows& rows);
 
 /// Raises an error when vectors of both cannot be compared. Nothing can be wrong with no rows.

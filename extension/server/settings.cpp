@@ -24,6 +24,7 @@ constexpr int kMostHelperThreads = 65536;
 int cpu_threads_setting = 0;
 int max_cpu_threads_setting = 0;
 int max_helper_threads_setting = -1;
+int read_workers_setting = -1;
 int host_memory_limit_kb = 4 * 1024 * 1024;
 int max_host_memory_kb = 0;
 int device = static_cast<int>(DeviceSetting::automatic);
@@ -96,6 +97,11 @@ void define_settings() {
         "processors.",
         &max_helper_threads_setting, -1, -1, kMostHelperThreads, PGC_SIGHUP, 0, nullptr, nullptr,
         nullptr);
+    DefineCustomIntVariable(
+        "gputext.read_workers",
+        "Sets the maximum number of parallel workers that a statement of gputext reads rows in.",
+        "-1 takes as many as max_parallel_workers. 0 reads in the session alone.",
+        &read_workers_setting, -1, -1, kMostThreads, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomIntVariable("gputext.max_host_memory",
                             "Sets the most that gputext.host_memory_limit may be set to.",
                             "0 is half of the machine's memory.", &max_host_memory_kb, 0, 0,
@@ -157,6 +163,12 @@ unsigned cpu_threads() {
 unsigned max_helper_threads() {
     return static_cast<unsigned>(max_helper_threads_setting >= 0 ? max_helper_threads_setting
                                                                  : 2 * usable_processors());
+}
+
+unsigned read_workers() {
+    if (IsParallelWorker()) return 0;
+    const int wanted = read_workers_setting >= 0 ? read_workers_setting : max_parallel_workers;
+    return static_cast<unsigned>(std::min(wanted, max_parallel_workers));
 }
 
 std::size_t host_memory_limit() {

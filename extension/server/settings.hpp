@@ -17,6 +17,10 @@ unsigned cpu_threads();
 /// gputext.max_helper_threads: the maximum for all sessions, for take_helper_threads().
 unsigned max_helper_threads();
 
+/// gputext.read_workers: the parallel workers that a statement may read rows in, with -1 replaced
+/// by max_parallel_workers. None in a parallel worker itself.
+unsigned read_workers();
+
 /// gputext.host_memory_limit in bytes, at most gputext.max_host_memory.
 std::size_t host_memory_limit();
 

@@ -1,0 +1,83 @@
+// extension/rows/laid_out_bytes.hpp - bytes of a known size, written by several processes
+//
+// One process at a time writes to a file in memory at full speed: the kernel locks the file for
+// each write, and each page of it for each mapping. So the bytes lie in several such files, the
+// parts, and every process begins with a part of its own. Beyond gputext.host_memory_limit they
+// lie in one temporary file of PostgreSQL's, which counts against temp_file_limit.
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "storage/fd.h"
+}
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cpp/link/file_descriptor.hpp"
+#include "cpp/link/parted_file.hpp"
+
+namespace gputext {
+
+/// What another process needs to write.
+struct LaidOutFiles {
+    pid_t session;
+    unsigned parts;
+    std::uint64_t part_bytes;     // of each but the last
+    int descriptors[kMostParts];  // open in the session
+};
+
+/// Functions raise errors.
+class LaidOutBytes {
+public:
+    explicit LaidOutBytes(std::size_t memory_limit) : memory_limit_(memory_limit) {}
+
+    /// Makes room for so many bytes, zeros so far, for so many processes to write.
+    void create(std::uint64_t size, unsigned processes);
+    /// What was made; 0 before.
+    std::uint64_t size() const { return size_; }
+    std::size_t memory_limit() const { return memory_limit_; }
+    LaidOutFiles files() const;
+
+    /// When nobody writes any more.
+    void finish();
+    /// After finish(). Aligned for any type.
+    const std::uint8_t* data() const;
+    /// After finish(): the files for another process to read. Nobody changes them any more.
+    FileParts share() const;
+
+    /// As PackedBytes::release().
+    void release();
+
+private:
+    void create_temporary_file();
+
+    std::size_t memory_limit_;
+    std::uint64_t size_ = 0;
+    PartedFile memory_;
+    File file_ = -1;  // in place of memory; closed by release(), or when the transaction aborts
+    FileDescriptor file_copy_;  // PostgreSQL closes a file's own descriptor when it opens others
+    MappedFile mapped_;
+};
+
+/// Writes in any process of the session's parallel work.
+class LaidOutWriter {
+public:
+    /// False when the system does not let another process have the session's files.
+    bool open(const LaidOutFiles& files, unsigned process);
+    /// Raises an error when there is no room.
+    void write(std::uint64_t begin, const void* bytes, std::size_t size) const;
+
+private:
+    void write_part(std::uint64_t part, std::uint64_t at, const char* bytes,
+                    std::size_t size) const;
+
+    std::uint64_t part_bytes_ = 0;
+    int descriptors_[kMostParts];
+};
+
+}  // namespace gputext

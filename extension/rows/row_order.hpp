@@ -1,0 +1,25 @@
+// extension/rows/row_order.hpp - puts the rows of an inner query into the order of their ids
+//
+// Rows that come from parallel workers, or from a scan that began in the middle of its table, come
+// in no order, but which of two equal neighbours is the nearer one, and by which document a group
+// is called, follows the order of rows. So rows of a query without an ORDER BY of its own are taken
+// by their ids, where the type of the ids has a default order: that of ORDER BY. Rows with equal
+// ids stay as they came.
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+#include <cstdint>
+#include <vector>
+
+#include "extension/rows/row_ids.hpp"
+
+namespace gputext {
+
+/// Fills `order` with the numbers of the rows by their ids, or leaves it empty where they are in
+/// order already, or cannot be ordered. Takes O(n) comparisons for rows in order, O(n log n) for
+/// others. Raises errors.
+void order_by_id(const RowIds& ids, std::vector<std::uint32_t>& order);
+
+}  // namespace gputext

@@ -1,0 +1,147 @@
+#include "extension/rows/stored_values.hpp"
+
+extern "C" {
+#include "access/detoast.h"
+#include "access/toast_compression.h"
+#include "catalog/pg_class.h"
+#include "utils/lsyscache.h"
+}
+
+#include <cstring>
+
+#include "extension/base/failure.hpp"
+#include "extension/server/parallel_work.hpp"
+
+namespace gputext {
+namespace {
+
+/// What it takes to find a value in its TOAST table; bytes a second that are copied from there; and
+/// that are unpacked, by the slower method.
+constexpr double kSecondsOfFetch = 3e-6;
+constexpr double kCopyRate = 1.5e9;
+constexpr double kUnpackRate = 0.6e9;
+
+/// Size of a value that is not out of line, once unpacked, with a header of four bytes.
+std::size_t unpacked_size_of(const varlena* value) {
+    return VARATT_IS_COMPRESSED(value) ? VARDATA_COMPRESSED_GET_EXTSIZE(value) + VARHDRSZ
+                                       : VARSIZE_ANY_EXHDR(value) + VARHDRSZ;
+}
+
+}  // namespace
+
+bool StoredValues::is_temporary(Oid toast_relation) {
+    if (toast_relation != last_relation_) {
+        last_is_temporary_ = get_rel_persistence(toast_relation) == RELPERSISTENCE_TEMP;
+        last_relation_ = toast_relation;
+    }
+    return last_is_temporary_;
+}
+
+/// The value, or what is to be copied in its place.
+const varlena* StoredValues::whole(const varlena* value, bool fetch) {
+    if (!VARATT_IS_EXTERNAL(value)) return value;
+    if (VARATT_IS_EXTERNAL_ONDISK(value) && !fetch) {
+        varatt_external pointer;
+        VARATT_EXTERNAL_GET_POINTER(pointer, value);
+        if (!is_temporary(pointer.va_toastrelid)) return value;
+    }
+    return detoast_external_attr(const_cast<varlena*>(value));
+}
+
+void StoredValues::append(Datum datum, bool fetch) {
+    const varlena* const value =
+        whole(reinterpret_cast<const varlena*>(DatumGetPointer(datum)), fetch);
+    StoredValue stored{};
+    if (VARATT_IS_EXTERNAL(value)) {
+        varatt_external pointer;
+        VARATT_EXTERNAL_GET_POINTER(pointer, value);
+        stored.toast_relation = pointer.va_toastrelid;
+        stored.pointer = {pointer.va_valueid, pointer.va_rawsize, pointer.va_extinfo};
+        ++fetched_;
+        unpacked_bytes_ += pointer.va_rawsize;
+        if (VARATT_EXTERNAL_IS_COMPRESSED(pointer)) packed_bytes_ += pointer.va_rawsize;
+    } else {
+        static const char zeros[MAXIMUM_ALIGNOF] = {};
+        if (!VARATT_IS_SHORT(value)) bytes_.append(zeros, MAXALIGN(bytes_.size()) - bytes_.size());
+        const std::uint64_t begin = bytes_.size();
+        const auto size = static_cast<uint32>(VARSIZE_ANY(value));
+        bytes_.append(value, size);
+        stored.copy = {size, static_cast<uint32>(begin), static_cast<uint32>(begin >> 32)};
+        unpacked_bytes_ += unpacked_size_of(value);
+        if (VARATT_IS_COMPRESSED(value)) packed_bytes_ += unpacked_size_of(value);
+    }
+    attempt_or_raise([&] { order_.push_back(stored); });
+}
+
+double StoredValues::seconds() const {
+    return static_cast<double>(fetched_) * kSecondsOfFetch +
+           static_cast<double>(unpacked_bytes_) / kCopyRate +
+           static_cast<double>(packed_bytes_) / kUnpackRate;
+}
+
+std::size_t StoredValues::unpacked_size(std::size_t row) const {
+    const StoredValue& stored = order_[row];
+    if (OidIsValid(stored.toast_relation)) return static_cast<std::size_t>(stored.pointer.size);
+    const std::uint64_t begin = stored.copy.low | std::uint64_t{stored.copy.high} << 32;
+    return unpacked_size_of(reinterpret_cast<const varlena*>(bytes_.data() + begin));
+}
+
+void StoredValues::finish(const std::vector<std::uint32_t>& order) {
+    if (!order.empty())
+        attempt_or_raise([&] {
+            std::vector<StoredValue> ordered;
+            ordered.reserve(order.size());
+            for (const std::uint32_t row : order) ordered.push_back(order_[row]);
+            order_.swap(ordered);
+        });
+    values_.append(order_.data(), order_.size() * sizeof(StoredValue));
+    values_.finish();
+    bytes_.finish();
+}
+
+StoredValueFiles StoredValues::files() {
+    values_file_ = values_.share();
+    bytes_file_ = bytes_.share();
+    return {MyProcPid,     values_file_.get(), bytes_file_.get(),
+            order_.size(), bytes_.size(),      reinterpret_cast<const StoredValue*>(values_.data()),
+            bytes_.data()};
+}
+
+StoredValueReader StoredValues::reader() const {
+    return {reinterpret_cast<const StoredValue*>(values_.data()), bytes_.data()};
+}
+
+void StoredValues::release() {
+    values_.release();
+    bytes_.release();
+    values_file_.reset();
+    bytes_file_.reset();
+    order_ = {};
+}
+
+bool StoredValueReader::open(const StoredValueFiles& files, unsigned process) {
+    if (process == 0) {
+        values_ = files.session_values;
+        bytes_ = files.session_bytes;
+        return true;
+    }
+    values_ = static_cast<const StoredValue*>(
+        map_file_of_session(files.session, files.values, files.count * sizeof(StoredValue)));
+    bytes_ = static_cast<const std::uint8_t*>(
+        map_file_of_session(files.session, files.bytes, files.bytes_size));
+    return values_ != nullptr && bytes_ != nullptr;
+}
+
+Datum StoredValueReader::at(std::size_t row) const {
+    const StoredValue& stored = values_[row];
+    if (!OidIsValid(stored.toast_relation))
+        return PointerGetDatum(bytes_ + (stored.copy.low | std::uint64_t{stored.copy.high} << 32));
+    const varatt_external pointer{stored.pointer.size, stored.pointer.stored_size,
+                                  stored.pointer.id, stored.toast_relation};
+    auto* const value = static_cast<varlena*>(palloc(TOAST_POINTER_SIZE));
+    SET_VARTAG_EXTERNAL(value, VARTAG_ONDISK);
+    std::memcpy(VARDATA_EXTERNAL(value), &pointer, sizeof pointer);
+    return PointerGetDatum(value);
+}
+
+}  // namespace gputext

@@ -1,0 +1,113 @@
+// extension/rows/stored_values.hpp - keeps values as the executor gives them, to be read later
+//
+// A value that is stored out of line takes 16 bytes here, whatever its size: its TOAST pointer. The
+// bytes of any other value are copied as they are, compressed or not. So the session keeps a
+// million rows in the time in which it scans their heap, and parallel workers fetch, unpack and
+// parse the values (parallel_work.hpp).
+//
+// A pointer is good as long as the transaction holds the snapshot that the row was found by: VACUUM
+// leaves the value alone until then, and TRUNCATE waits for the transaction's lock. Functions that
+// the inner query calls can do what it cannot, so with functions that are not safe in parallel
+// workers values are fetched at once, and so are those of temporary tables, which no worker can
+// read.
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "extension/rows/packed_rows.hpp"
+
+namespace gputext {
+
+/// Where a value lies.
+struct StoredValue {
+    Oid toast_relation;  // InvalidOid for bytes that were copied
+    union {
+        struct {  // out of line, as in a varatt_external
+            Oid id;
+            int32 size;          // when it is fetched and unpacked, with a header
+            uint32 stored_size;  // and the compression
+        } pointer;
+        struct {
+            uint32 size;       // with a header of one kind or another
+            uint32 low, high;  // where it begins among the bytes
+        } copy;
+    };
+};
+static_assert(sizeof(StoredValue) == 16);
+
+/// What another process needs to read values.
+struct StoredValueFiles {
+    pid_t session;
+    int values, bytes;  // open in the session
+    std::uint64_t count, bytes_size;
+    const StoredValue* session_values;  // their addresses in the session
+    const std::uint8_t* session_bytes;
+};
+
+/// Reads values that the session keeps, in any process of its parallel work.
+class StoredValueReader {
+public:
+    StoredValueReader() = default;
+    StoredValueReader(const StoredValue* values, const std::uint8_t* bytes)
+        : values_(values), bytes_(bytes) {}
+
+    /// False when the system does not let another process have the session's files.
+    bool open(const StoredValueFiles& files, unsigned process);
+    /// The value, as a row of a table has it: still to be detoasted. May lie in memory of the
+    /// current context. Valid as long as that is, and the files.
+    Datum at(std::size_t row) const;
+
+private:
+    const StoredValue* values_ = nullptr;
+    const std::uint8_t* bytes_ = nullptr;
+};
+
+/// The values of a column of an inner query, row by row. Functions raise errors.
+class StoredValues {
+public:
+    explicit StoredValues(std::size_t memory_limit) : values_(memory_limit), bytes_(memory_limit) {}
+
+    /// A value that is not null. One out of line is fetched at once if that is said.
+    void append(Datum value, bool fetch);
+    std::size_t size() const { return order_.size(); }
+    /// Size of all values when they are fetched and unpacked.
+    std::uint64_t unpacked_bytes() const { return unpacked_bytes_; }
+    /// Seconds that one process takes to fetch and unpack them, about.
+    double seconds() const;
+    std::uint64_t memory() const { return order_.size() * sizeof(StoredValue) + bytes_.size(); }
+    /// Size of the value when it is fetched and unpacked, with a header.
+    std::size_t unpacked_size(std::size_t row) const;
+
+    /// Ends the appending, with the rows in this order: their numbers so far; none to keep them.
+    void finish(const std::vector<std::uint32_t>& order);
+    /// After finish(), for parallel work.
+    StoredValueFiles files();
+    /// After finish(): reads in the session, until files() or release().
+    StoredValueReader reader() const;
+
+    /// As PackedBytes::release().
+    void release();
+
+private:
+    const varlena* whole(const varlena* value, bool fetch);
+    bool is_temporary(Oid toast_relation);
+
+    std::vector<StoredValue> order_;
+    PackedBytes values_;  // the same, once finished
+    PackedBytes bytes_;
+    FileDescriptor values_file_, bytes_file_;
+    std::uint64_t unpacked_bytes_ = 0;
+    std::uint64_t fetched_ = 0;       // values to be fetched
+    std::uint64_t packed_bytes_ = 0;  // of values to be unpacked
+    Oid last_relation_ = InvalidOid;
+    bool last_is_temporary_ = false;
+};
+
+}  // namespace gputext

@@ -1,0 +1,316 @@
+#include "extension/rows/text_work.hpp"
+
+extern "C" {
+#include "port/atomics.h"
+#include "utils/memutils.h"
+}
+
+#include <fcntl.h>
+
+#include <algorithm>
+
+#include "extension/base/failure.hpp"
+#include "extension/base/owned.hpp"
+#include "extension/rows/term_reader.hpp"
+#include "extension/rows/token_reader.hpp"
+#include "extension/server/activity.hpp"
+#include "extension/server/parallel_work.hpp"
+
+namespace gputext {
+namespace {
+
+/// Bytes of texts that a process takes at once, about.
+constexpr std::uint64_t kStretch = std::uint64_t{1} << 18;
+constexpr unsigned kMostColumns = 2;
+
+/// Bytes a second that one process parses, about.
+double parse_rate(TextKind kind) {
+    switch (kind) {
+        case TextKind::words_of_text:
+        case TextKind::terms_of_text:
+            return 30e6;
+        case TextKind::words_of_array:
+        case TextKind::terms_of_tsvector:
+        case TextKind::terms_of_weights:
+            return 100e6;
+    }
+    pg_unreachable();
+}
+
+std::unique_ptr<StretchReader> new_reader(TextKind kind, Oid config, std::size_t memory_limit) {
+    switch (kind) {
+        case TextKind::words_of_text:
+        case TextKind::words_of_array:
+            return std::make_unique<TokenReader>(kind == TextKind::words_of_array, config,
+                                                 memory_limit);
+        case TextKind::terms_of_text:
+            return std::make_unique<TermReader>(TermSource::text, config, memory_limit);
+        case TextKind::terms_of_tsvector:
+            return std::make_unique<TermReader>(TermSource::tsvector, config, memory_limit);
+        case TextKind::terms_of_weights:
+            return std::make_unique<TermReader>(TermSource::weights, config, memory_limit);
+    }
+    pg_unreachable();
+}
+
+/// What a worker has left behind its output, and where.
+struct LeftBehind {
+    std::uint64_t size;  // of the file; 0: the worker has read nothing
+    std::uint64_t stretches_begin, stretches;
+    std::uint64_t terms;
+    std::uint64_t ends_begin, characters_begin, counts_begin;
+    bool has_counts;
+};
+
+/// What all processes know and change.
+struct TextWork {
+    StoredValueFiles columns[kMostColumns];
+    unsigned column_count;
+    TextKind kind;
+    Oid config;
+    std::uint64_t rows, stretch_rows;
+    std::uint64_t output_limit;  // of all workers together
+    pid_t session;
+    int outputs[kMostReaders];  // of the workers; open in the session
+    // Of the session:
+    StretchReader* session_reader;
+    std::vector<TextStretch>* session_stretches;
+
+    pg_atomic_uint64 taken;        // stretches
+    pg_atomic_uint64 done;         // rows
+    pg_atomic_uint64 first_fault;  // the first row that is wrong; `rows` for none
+    pg_atomic_uint64 output;       // bytes of all workers
+    LeftBehind left[kMostReaders];
+};
+
+void note_fault(TextWork& work, std::uint64_t row) {
+    std::uint64_t first = pg_atomic_read_u64(&work.first_fault);
+    while (row < first && !pg_atomic_compare_exchange_u64(&work.first_fault, &first, row)) {
+    }
+}
+
+bool too_much_output(TextWork& work) {
+    return pg_atomic_read_u64(&work.output) > work.output_limit;
+}
+
+/// The work of one process.
+struct Reading {
+    TextWork& work;
+    unsigned process;
+    StretchReader& reader;
+    std::vector<TextStretch>& stretches;
+    StoredValueReader columns[kMostColumns];
+    MemoryContext row_context;
+
+    bool open() {
+        for (unsigned column = 0; column < work.column_count; ++column)
+            if (!columns[column].open(work.columns[column], process)) return false;
+        return true;
+    }
+    void read_stretches();
+    bool read_rows(std::uint64_t begin, std::uint64_t end);
+    bool read_row(std::uint64_t row);
+};
+
+bool Reading::read_row(std::uint64_t row) {
+    CHECK_FOR_INTERRUPTS();
+    const MemoryContext before = MemoryContextSwitchTo(row_context);
+    Datum values[kMostColumns] = {};
+    for (unsigned column = 0; column < work.column_count; ++column)
+        values[column] = columns[column].at(row);
+    const bool good = reader.read_row(values);
+    MemoryContextSwitchTo(before);
+    MemoryContextReset(row_context);
+    return good;
+}
+
+bool Reading::read_rows(std::uint64_t begin, std::uint64_t end) {
+    for (std::uint64_t row = begin; row < end; ++row) {
+        if (read_row(row)) continue;
+        note_fault(work, row);
+        return false;
+    }
+    return true;
+}
+
+void Reading::read_stretches() {
+    for (;;) {
+        const std::uint64_t number = pg_atomic_fetch_add_u64(&work.taken, 1);
+        const std::uint64_t begin = number * work.stretch_rows;
+        if (begin >= work.rows || begin > pg_atomic_read_u64(&work.first_fault) ||
+            too_much_output(work))
+            return;
+        const std::uint64_t end = std::min(work.rows, begin + work.stretch_rows);
+        TextStretch stretch{};
+        stretch.number = static_cast<std::uint32_t>(number);
+        stretch.process = process;
+        stretch.rows = static_cast<std::uint32_t>(end - begin);
+        stretch.begin_terms = reader.vocabulary().size();
+        stretch.begin = reader.output().size();
+        if (!read_rows(begin, end)) return;
+        stretch.positions = reader.end_stretch();
+        stretch.end_terms = reader.vocabulary().size();
+        stretch.end = reader.output().size();
+        attempt_or_raise([&] { stretches.push_back(stretch); });
+        if (process > 0)
+            pg_atomic_fetch_add_u64(&work.output, static_cast<int64>(stretch.end - stretch.begin));
+        const std::uint64_t done =
+            pg_atomic_fetch_add_u64(&work.done, static_cast<int64>(end - begin)) + end - begin;
+        if (process == 0) show_step({"reading rows", done, work.rows, kNowhereYet});
+    }
+}
+
+void read_in_process(TextWork& work, unsigned process, StretchReader& reader,
+                     std::vector<TextStretch>& stretches) {
+    Reading reading{work, process, reader, stretches, {}, nullptr};
+    if (!reading.open()) return;
+    reading.row_context =
+        AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES);
+    reading.read_stretches();
+    MemoryContextDelete(reading.row_context);
+}
+
+template <class T>
+std::uint64_t append_aligned(PackedBytes& output, std::span<const T> values) {
+    static const char zeros[MAXIMUM_ALIGNOF] = {};
+    output.append(zeros, MAXALIGN(output.size()) - output.size());
+    const std::uint64_t begin = output.size();
+    output.append(values.data(), values.size_bytes());
+    return begin;
+}
+
+void leave(StretchReader& reader, const std::vector<TextStretch>& stretches, LeftBehind& left) {
+    PackedBytes& output = reader.output();
+    const Words words = reader.vocabulary().words();
+    left.stretches = stretches.size();
+    left.stretches_begin = append_aligned(output, std::span<const TextStretch>(stretches));
+    left.terms = words.size();
+    left.ends_begin =
+        append_aligned(output, std::span<const std::uint64_t>(words.begins, words.size() + 1));
+    left.has_counts = !reader.counts().empty();
+    left.counts_begin = append_aligned(output, reader.counts());
+    left.characters_begin =
+        append_aligned(output, std::span<const std::uint8_t>(words.bytes, words.byte_count()));
+    output.finish();
+    left.size = output.size();
+}
+
+void read_in_worker(TextWork& work, unsigned process) {
+    auto* const stretches = make_owned<std::vector<TextStretch>>(CurrentMemoryContext);
+    auto* const reader = make_owned<std::unique_ptr<StretchReader>>(CurrentMemoryContext);
+    attempt_or_raise([&] { *reader = new_reader(work.kind, work.config, SIZE_MAX); });
+    if (!(*reader)->output().borrow(
+            open_file_of_session(work.session, work.outputs[process], O_RDWR)))
+        return;
+    read_in_process(work, process, **reader, *stretches);
+    if (!stretches->empty()) leave(**reader, *stretches, work.left[process]);
+}
+
+void read_texts(void* shared, unsigned process) {
+    auto& work = *static_cast<TextWork*>(shared);
+    if (process == 0)
+        read_in_process(work, 0, *work.session_reader, *work.session_stretches);
+    else
+        read_in_worker(work, process);
+}
+
+}  // namespace
+
+/// False when the workers' output does not fit into the limit.
+bool ReadTexts::try_read(std::span<StoredValues* const> columns, unsigned workers,
+                         std::uint64_t& first_fault) {
+    attempt_or_raise([&] {
+        session_stretches_.clear();
+        session_reader_ = new_reader(kind_, config_, memory_limit_);
+        files_.clear();
+        for (unsigned worker = 0; worker < workers; ++worker)
+            files_.push_back(std::make_unique<PackedBytes>(SIZE_MAX));
+    });
+    auto* const work = static_cast<TextWork*>(palloc0(sizeof(TextWork)));
+    work->column_count = static_cast<unsigned>(columns.size());
+    std::uint64_t bytes = 0;
+    for (std::size_t column = 0; column < columns.size(); ++column) {
+        work->columns[column] = columns[column]->files();
+        bytes += columns[column]->unpacked_bytes();
+    }
+    work->kind = kind_;
+    work->config = config_;
+    work->rows = columns[0]->size();
+    work->stretch_rows =
+        std::max<std::uint64_t>(1, kStretch * work->rows / std::max<std::uint64_t>(1, bytes));
+    work->output_limit = memory_limit_;
+    work->session = MyProcPid;
+    for (unsigned worker = 0; worker < workers; ++worker)
+        work->outputs[worker + 1] = files_[worker]->lend();
+    work->session_reader = session_reader_.get();
+    work->session_stretches = &session_stretches_;
+    pg_atomic_init_u64(&work->taken, 0);
+    pg_atomic_init_u64(&work->done, 0);
+    pg_atomic_init_u64(&work->first_fault, work->rows);
+    pg_atomic_init_u64(&work->output, 0);
+    run_parallel_work({read_texts, "gputext_read_texts_worker", work, sizeof *work}, workers);
+    first_fault = pg_atomic_read_u64(&work->first_fault);
+    if (first_fault < work->rows) return true;
+    if (workers > 0 && too_much_output(*work)) return false;
+    for (unsigned worker = 0; worker < workers; ++worker)
+        files_[worker]->take_back(work->left[worker + 1].size);
+    session_reader_->output().finish();
+    attempt_or_raise([&] {
+        const StretchReader& reader = *session_reader_;
+        parts_.assign(
+            1, {reader.vocabulary().words(), reader.counts(), session_reader_->output().data()});
+        stretches_ = session_stretches_;
+        for (unsigned process = 1; process <= workers; ++process) {
+            const LeftBehind& left = work->left[process];
+            const std::uint8_t* const file = files_[process - 1]->data();
+            const auto* const stretches =
+                reinterpret_cast<const TextStretch*>(file + left.stretches_begin);
+            stretches_.insert(stretches_.end(), stretches, stretches + left.stretches);
+            static constexpr std::uint64_t nothing = 0;
+            parts_.push_back(
+                left.size == 0
+                    ? Part{{nullptr, &nothing, 0}, {}, file}
+                    : Part{{file + left.characters_begin,
+                            reinterpret_cast<const std::uint64_t*>(file + left.ends_begin),
+                            left.terms},
+                           {reinterpret_cast<const std::uint64_t*>(file + left.counts_begin),
+                            left.has_counts ? left.terms : 0},
+                           file});
+        }
+        std::sort(stretches_.begin(), stretches_.end(),
+                  [](const TextStretch& a, const TextStretch& b) { return a.number < b.number; });
+    });
+    pfree(work);
+    return true;
+}
+
+std::uint64_t ReadTexts::read(std::span<StoredValues* const> columns) {
+    double seconds = 0;
+    for (const StoredValues* column : columns)
+        seconds +=
+            column->seconds() + static_cast<double>(column->unpacked_bytes()) / parse_rate(kind_);
+    std::uint64_t first_fault = 0;
+    if (try_read(columns, wanted_workers(seconds), first_fault)) return first_fault;
+    ereport(DEBUG1, (errmsg("reading rows again in the session alone"),
+                     errdetail("What the parallel workers have read does not fit into "
+                               "gputext.host_memory_limit.")));
+    release();
+    try_read(columns, 0, first_fault);
+    return first_fault;
+}
+
+void ReadTexts::release() {
+    if (session_reader_) session_reader_->output().release();
+    for (const std::unique_ptr<PackedBytes>& file : files_) file->release();
+    session_reader_.reset();
+    files_.clear();
+    parts_.clear();
+    stretches_ = {};
+    session_stretches_ = {};
+}
+
+}  // namespace gputext
+
+extern "C" PGDLLEXPORT void gputext_read_texts_worker(dsm_segment*, shm_toc* toc) {
+    gputext::work_in_worker(toc, gputext::read_texts);
+}

@@ -1,0 +1,88 @@
+#include "extension/server/parallel_work.hpp"
+
+extern "C" {
+#include "access/parallel.h"
+#include "access/xact.h"
+#include "storage/fd.h"
+}
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "extension/server/file_identity.hpp"
+#include "extension/server/settings.hpp"
+
+namespace gputext {
+namespace {
+
+constexpr std::uint64_t kSharedKey = 1;
+
+/// What it takes the postmaster to start one worker, and the worker to begin: less than this many
+/// seconds of work are not worth it.
+constexpr double kWorthAWorker = 0.02;
+
+const char* library_path() {
+    static char path[MAXPGPATH];
+    if (path[0] == '\0' && !find_module(path))
+        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
+                        errmsg("could not find the file of the gputext library")));
+    return path;
+}
+
+}  // namespace
+
+unsigned wanted_workers(double seconds) {
+    const double useful = seconds / kWorthAWorker;
+    const unsigned most = std::min(read_workers(), kMostReaders - 1);
+    return useful < most ? static_cast<unsigned>(std::max(0.0, useful)) : most;
+}
+
+void run_parallel_work(const ParallelWork& work, unsigned workers) {
+    if (workers == 0) {
+        work.function(work.shared, 0);
+        return;
+    }
+    EnterParallelMode();
+    ParallelContext* const context =
+        CreateParallelContext(library_path(), work.entry, static_cast<int>(workers));
+    shm_toc_estimate_chunk(&context->estimator, work.size);
+    shm_toc_estimate_keys(&context->estimator, 1);
+    InitializeParallelDSM(context);
+    void* const shared = shm_toc_allocate(context->toc, work.size);
+    std::memcpy(shared, work.shared, work.size);
+    shm_toc_insert(context->toc, kSharedKey, shared);
+    LaunchParallelWorkers(context);
+    ereport(DEBUG1, (errmsg("reading rows in %d of %d parallel workers", context->nworkers_launched,
+                            static_cast<int>(workers))));
+    work.function(shared, 0);
+    WaitForParallelWorkersToFinish(context);
+    std::memcpy(work.shared, shared, work.size);
+    DestroyParallelContext(context);
+    ExitParallelMode();
+}
+
+void work_in_worker(shm_toc* toc, WorkFunction function) {
+    function(shm_toc_lookup(toc, kSharedKey, false),
+             static_cast<unsigned>(ParallelWorkerNumber) + 1);
+}
+
+int open_file_of_session(pid_t session, int descriptor, int flags) {
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/%d/fd/%d", static_cast<int>(session), descriptor);
+    return open(path, flags | O_CLOEXEC);
+}
+
+const void* map_file_of_session(pid_t session, int descriptor, std::uint64_t size) {
+    if (size == 0) return "";
+    const int file = open_file_of_session(session, descriptor, O_RDONLY);
+    if (file < 0) return nullptr;
+    void* const mapped = mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file, 0);
+    close(file);
+    return mapped == MAP_FAILED ? nullptr : mapped;
+}
+
+}  // namespace gputext

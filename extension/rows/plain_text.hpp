@@ -38,7 +38,12 @@
 
 #include "extension/base/postgres.hpp"
 
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
+
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -177,6 +182,7 @@ private:
     bool is_blank_in_base(const PlainCharacters& characters, Kind kind, const char* at) const;
     bool ends_ascii_word(const PlainCharacters& characters, const char* at) const;
     bool ends_number(const PlainCharacters& characters, const char* at) const;
+    const char* behind_letters(const PlainCharacters& characters, const char* at) const;
     Found word(const PlainCharacters& characters, Token& token);
     Found number(const PlainCharacters& characters, Token& token);
     Found found(int type, const char* end, Token& token) {
@@ -261,10 +267,29 @@ inline bool PlainText::ends_number(const PlainCharacters& characters, const char
     }
 }
 
+/// Where the letters of ASCII end that begin there.
+inline const char* PlainText::behind_letters(const PlainCharacters& characters,
+                                             const char* at) const {
+#ifdef __SSE2__
+    while (end_ - at >= 16) {
+        const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
+        const __m128i letters =
+            _mm_sub_epi8(_mm_or_si128(bytes, _mm_set1_epi8(0x20)), _mm_set1_epi8('a'));
+        const __m128i are =
+            _mm_cmpeq_epi8(_mm_min_epu8(letters, _mm_set1_epi8('z' - 'a')), letters);
+        const auto others = ~static_cast<std::uint32_t>(_mm_movemask_epi8(are)) & 0xffffU;
+        if (others != 0) return at + std::countr_zero(others);
+        at += 16;
+    }
+#endif
+    while (at != end_ && characters.of_byte(*at) == PlainCharacters::letter) ++at;
+    return at;
+}
+
 inline PlainText::Found PlainText::word(const PlainCharacters& characters, Token& token) {
     int type = kAsciiWord;
     for (const char* to = at_;;) {
-        while (to != end_ && characters.of_byte(*to) == PlainCharacters::letter) ++to;
+        to = behind_letters(characters, to);
         if (to == end_) return found(type, to, token);
         if (is_ascii(*to)) {
             const bool ends = type == kAsciiWord ? ends_ascii_word(characters, to)

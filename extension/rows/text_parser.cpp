@@ -132,6 +132,8 @@ bool TextParser::parse_with_cache(std::string_view piece) {
 /// False when a dictionary wants to see the next token.
 bool TextParser::parse_plain(std::string_view piece) {
     plain_text_.begin_piece(piece);
+    ahead_begin_ = ahead_end_ = 0;
+    behind_ahead_ = PlainText::Found::token;
     for (;;) {
         PlainText::Token token;
         PlainText::Found found;
@@ -157,18 +159,42 @@ bool TextParser::parse_plain(std::string_view piece) {
     }
 }
 
+/// Finds some tokens, so that the memory with what they mean is on its way when it is needed.
+void TextParser::look_ahead() {
+    ahead_begin_ = ahead_end_ = 0;
+    while (ahead_end_ < ahead_.size()) {
+        Seen& seen = ahead_[ahead_end_];
+        behind_ahead_ = plain_text_.next(characters_, seen.token);
+        if (behind_ahead_ != PlainText::Found::token) return;
+        if (!is_mapped(seen.token.type) && seen.token.size <= MAXSTRLEN) continue;
+        if (seen.token.size <= LexemeCache::kShort) {
+            seen.key = LexemeCache::short_token(seen.token.type, seen.token.view(),
+                                                plain_text_.rest().end());
+            cache_.prefetch(seen.key);
+        }
+        ++ahead_end_;
+    }
+}
+
 /// Takes tokens up to the first that is unseen, or to where there is something else to be done.
 PlainText::Found TextParser::take_plain(PlainText::Token& token) {
     for (;;) {
-        const PlainText::Found found = plain_text_.next(characters_, token);
-        if (found != PlainText::Found::token) return found;
-        if (!is_mapped(token.type)) {
-            if (token.size > MAXSTRLEN) return found;
-            continue;
+        while (ahead_begin_ < ahead_end_) {
+            const Seen& seen = ahead_[ahead_begin_++];
+            const LexemeCache::Meaning meaning =
+                seen.token.size <= LexemeCache::kShort
+                    ? cache_.find(seen.key)
+                    : cache_.find(seen.token.type, seen.token.view());
+            if (meaning == LexemeCache::kUnseen) {
+                token = seen.token;
+                return PlainText::Found::token;
+            }
+            take(meaning);
         }
-        const LexemeCache::Meaning meaning = cache_.find(token.type, token.view());
-        if (meaning == LexemeCache::kUnseen) return found;
-        take(meaning);
+        const PlainText::Found found = behind_ahead_;
+        behind_ahead_ = PlainText::Found::token;
+        if (found != PlainText::Found::token) return found;
+        look_ahead();
     }
 }
 

@@ -17,6 +17,7 @@ extern "C" {
 #include "tsearch/ts_public.h"
 }
 
+#include <array>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -75,6 +76,7 @@ private:
     bool parse_with_cache(std::string_view piece);
     bool parse_plain(std::string_view piece);
     PlainText::Found take_plain(PlainText::Token& token);
+    void look_ahead();
     bool parse_stretch();
     bool take_stretch(std::string_view stretch, bool& ends_blank);
     bool begins_plain(const TSParserCacheEntry* parser) const;
@@ -111,7 +113,14 @@ private:
     std::vector<Lexeme> found_;
     std::uint64_t position_ = 0;
     PlainText plain_text_;
-    std::vector<char> passing_;  // bytes of lexemes that do not last
+    struct Seen {
+        PlainText::Token token;
+        LexemeCache::ShortToken key;  // of a short token
+    };
+    std::array<Seen, 16> ahead_;  // plain tokens that were found and are to be taken
+    std::size_t ahead_begin_ = 0, ahead_end_ = 0;
+    PlainText::Found behind_ahead_ = PlainText::Found::token;  // what comes then
+    std::vector<char> passing_;                                // bytes of lexemes that do not last
     std::vector<std::size_t> passing_ends_;
     int too_long_ = 0;  // words to give a NOTICE for
 };

@@ -18,7 +18,7 @@ struct LongToken {
 }  // namespace
 
 LexemeCache::Meaning LexemeCache::find(int type, std::string_view token) const {
-    if (token.size() <= kShort) return find(short_token(type, token));
+    if (token.size() <= kShort) return find(short_token(type, token, token.end()));
     if (token.size() > kLongest) return kUnseen;
     const std::uint32_t number = long_.find(LongToken(type, token).view());
     return number == Vocabulary::kNone ? kUnseen : long_meanings_[number];
@@ -31,7 +31,7 @@ void LexemeCache::keep(int type, std::string_view token, Meaning meaning) {
         return;
     }
     short_.grow(short_tokens_ + 1, [](const Slot& slot) { return hash_of(slot.token); });
-    const ShortToken key = short_token(type, token);
+    const ShortToken key = short_token(type, token, token.end());
     short_.find(hash_of(key), is_slot_of(key)) = {key, meaning};
     ++short_tokens_;
 }

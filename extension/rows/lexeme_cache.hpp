@@ -56,11 +56,31 @@ public:
     struct ShortToken {
         std::uint64_t low, high;
     };
-    static ShortToken short_token(int type, std::string_view token) {
+    /// Memory may be read up to `end`, which is not before the token's end.
+    static ShortToken short_token(int type, std::string_view token, const char* end) {
+        if constexpr (std::endian::native == std::endian::little)
+            if (end - token.data() >= 16) {
+                ShortToken key;
+                std::memcpy(&key, token.data(), sizeof key);
+                const std::uint64_t kept = ~std::uint64_t{0} >> (-8 * token.size() & 63);
+                if (token.size() > 8) {
+                    key.high &= kept;
+                } else {
+                    key.low &= token.empty() ? 0 : kept;
+                    key.high = 0;
+                }
+                key.high |= static_cast<std::uint64_t>(type) << 56;
+                return key;
+            }
         char bytes[16] = {};
         std::memcpy(bytes, token.data(), token.size());
         bytes[kShort] = static_cast<char>(type);
         return std::bit_cast<ShortToken>(bytes);
+    }
+    static std::uint64_t hash_of(ShortToken token) {
+        const auto product = static_cast<unsigned __int128>(token.low ^ 0x9e3779b97f4a7c15) *
+                             (token.high ^ 0xd1b54a32d192ed03);
+        return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
     }
 
 private:
@@ -71,11 +91,6 @@ private:
         static Slot nothing() { return {{0, 0}, kUnseen}; }
         bool free() const { return token.high == 0; }  // which has the type
     };
-    static std::uint64_t hash_of(ShortToken token) {
-        const auto product = static_cast<unsigned __int128>(token.low ^ 0x9e3779b97f4a7c15) *
-                             (token.high ^ 0xd1b54a32d192ed03);
-        return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
-    }
     static auto is_slot_of(ShortToken token) {
         return [token](const Slot& slot) {
             return slot.token.low == token.low && slot.token.high == token.high;
@@ -88,6 +103,8 @@ public:
     Meaning find(ShortToken token) const {
         return short_.find(hash_of(token), is_slot_of(token)).meaning;
     }
+    /// For a find() soon after.
+    void prefetch(ShortToken token) const { short_.prefetch(hash_of(token)); }
     /// O(bytes) on average.
     Meaning find(int type, std::string_view token) const;
 

@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "tsearch/ts_utils.h"
+#include "utils/fmgrprotos.h"
 #include "utils/memutils.h"
 }
 
@@ -9,6 +10,7 @@ extern "C" {
 #include <cstring>
 
 #include "extension/base/failure.hpp"
+#include "extension/base/server_versions.hpp"
 #include "extension/rows/text_pieces.hpp"
 
 namespace gputext {
@@ -64,7 +66,15 @@ void TextParser::read_config() {
         }
     });
     parser_ = config->prsId;
+    plain_ = begins_plain(lookup_ts_parser_cache(parser_)) && characters_.learn_ascii();
     configured_ = true;
+}
+
+/// Whether the parser is the default one, and blank tokens are nothing to the dictionaries.
+bool TextParser::begins_plain(const TSParserCacheEntry* parser) const {
+    return kKnowsDefaultParser && parser->prsstart.fn_addr == prsd_start &&
+           parser->prstoken.fn_addr == prsd_nexttoken && parser->prsend.fn_addr == prsd_end &&
+           !is_mapped(kBlankToken);
 }
 
 void TextParser::begin_piece() {
@@ -89,13 +99,14 @@ void TextParser::parse_tokens(std::string_view piece) {
     parse_phrases(piece);
 }
 
-/// False when a dictionary wants to see the next token.
-bool TextParser::parse_with_cache(std::string_view piece) {
-    enter_context();
-    TSParserCacheEntry* const parser = lookup_ts_parser_cache(parser_);
+/// Calls `take(type, token, size)` for each token of the text, while it returns true; returns
+/// whether it did for all.
+template <class Take>
+bool parse_by(Oid parser_id, std::string_view text, const Take& take) {
+    TSParserCacheEntry* const parser = lookup_ts_parser_cache(parser_id);
     const Datum state =
-        FunctionCall2(&parser->prsstart, PointerGetDatum(const_cast<char*>(piece.data())),
-                      Int32GetDatum(static_cast<int32>(piece.size())));
+        FunctionCall2(&parser->prsstart, PointerGetDatum(const_cast<char*>(text.data())),
+                      Int32GetDatum(static_cast<int32>(text.size())));
     for (unsigned tokens = 1;; ++tokens) {
         if (tokens % kTokensAtOnce == 0) CHECK_FOR_INTERRUPTS();
         char* token = nullptr;
@@ -103,10 +114,129 @@ bool TextParser::parse_with_cache(std::string_view piece) {
         const int type = DatumGetInt32(FunctionCall3(
             &parser->prstoken, state, PointerGetDatum(&token), PointerGetDatum(&size)));
         if (type <= 0) break;
-        if (!take_token(type, token, size)) return false;
+        if (!take(type, token, size)) return false;
     }
     FunctionCall1(&parser->prsend, state);
     return true;
+}
+
+/// False when a dictionary wants to see the next token.
+bool TextParser::parse_with_cache(std::string_view piece) {
+    if (plain_) return parse_plain(piece);
+    enter_context();
+    return parse_by(parser_, piece, [this](int type, char* token, int size) {
+        return take_token(type, token, size);
+    });
+}
+
+/// False when a dictionary wants to see the next token.
+bool TextParser::parse_plain(std::string_view piece) {
+    plain_text_.begin_piece(piece);
+    ahead_begin_ = ahead_end_ = 0;
+    behind_ahead_ = PlainText::Found::token;
+    for (;;) {
+        PlainText::Token token;
+        PlainText::Found found;
+        attempt_or_raise([&] { found = take_plain(token); });
+        switch (found) {
+            case PlainText::Found::token:
+                if (!take_token(token.type, const_cast<char*>(token.begin),
+                                static_cast<int>(token.size)))
+                    return false;
+                break;
+            case PlainText::Found::unknown:
+                enter_context();
+                characters_.learn(plain_text_.unknown());
+                break;
+            case PlainText::Found::hard:
+                if (!parse_stretch()) return false;
+                break;
+            case PlainText::Found::end:
+                plain_text_.end_blank();
+                too_long_ += plain_text_.too_long();
+                return true;
+        }
+    }
+}
+
+/// Finds some tokens, so that the memory with what they mean is on its way when it is needed.
+void TextParser::look_ahead() {
+    ahead_begin_ = ahead_end_ = 0;
+    while (ahead_end_ < ahead_.size()) {
+        Seen& seen = ahead_[ahead_end_];
+        behind_ahead_ = plain_text_.next(characters_, seen.token);
+        if (behind_ahead_ != PlainText::Found::token) return;
+        if (!is_mapped(seen.token.type) && seen.token.size <= MAXSTRLEN) continue;
+        if (seen.token.size <= LexemeCache::kShort) {
+            seen.key = LexemeCache::short_token(seen.token.type, seen.token.view(),
+                                                plain_text_.rest().end());
+            cache_.prefetch(seen.key);
+        }
+        ++ahead_end_;
+    }
+}
+
+/// Takes tokens up to the first that is unseen, or to where there is something else to be done.
+PlainText::Found TextParser::take_plain(PlainText::Token& token) {
+    for (;;) {
+        while (ahead_begin_ < ahead_end_) {
+            const Seen& seen = ahead_[ahead_begin_++];
+            const LexemeCache::Meaning meaning =
+                seen.token.size <= LexemeCache::kShort
+                    ? cache_.find(seen.key)
+                    : cache_.find(seen.token.type, seen.token.view());
+            if (meaning == LexemeCache::kUnseen) {
+                token = seen.token;
+                return PlainText::Found::token;
+            }
+            take(meaning);
+        }
+        const PlainText::Found found = behind_ahead_;
+        behind_ahead_ = PlainText::Found::token;
+        if (found != PlainText::Found::token) return found;
+        look_ahead();
+    }
+}
+
+/// False when a dictionary wants to see the next token.
+bool TextParser::parse_stretch() {
+    enter_context();
+    const std::size_t found = found_.size();
+    const std::uint64_t position = position_;
+    const int too_long = too_long_;
+    const PlainText before = plain_text_;
+    std::string_view stretch = plain_text_.stretch();
+    bool ends_blank = false;
+    if (!take_stretch(stretch, ends_blank)) return false;
+    if (!ends_blank && stretch.size() < plain_text_.rest().size()) {
+        // Never seen, but if it were, PostgreSQL's parser would have what comes to itself.
+        attempt_or_raise([&] { found_.resize(found); });
+        position_ = position;
+        too_long_ = too_long;
+        plain_text_ = before;
+        stretch = plain_text_.rest();
+        if (!take_stretch(stretch, ends_blank)) return false;
+    }
+    plain_text_.skip(stretch);
+    return true;
+}
+
+/// False when a dictionary wants to see the next token; otherwise tells whether the last token is
+/// blank and ends where the stretch does.
+bool TextParser::take_stretch(std::string_view stretch, bool& ends_blank) {
+    bool first = true;
+    ends_blank = false;
+    return parse_by(parser_, stretch, [&](int type, char* token, int size) {
+        ends_blank = type == kBlankToken && token + size == stretch.data() + stretch.size();
+        const bool is_first = first;
+        first = false;
+        if (type == kBlankToken) {
+            plain_text_.add_blank(static_cast<std::size_t>(size), is_first);
+            return true;
+        }
+        plain_text_.end_blank();
+        return take_token(type, token, size);
+    });
 }
 
 /// As parsetext() has them, which stops to count positions at 16383. From the lowest number it does
@@ -140,11 +270,7 @@ bool TextParser::take_token(int type, char* token, int size) {
         ++too_long_;
         return true;
     }
-    // No dictionary sees tokens of this type, mostly blanks.
-    const auto place = static_cast<std::size_t>(type);
-    if (place + 1 >= dictionary_begins_.size() ||
-        dictionary_begins_[place] == dictionary_begins_[place + 1])
-        return true;
+    if (!is_mapped(type)) return true;  // mostly blanks
     const auto bytes = static_cast<std::size_t>(size);
     const LexemeCache::Meaning meaning =
         type < LexemeCache::kTypes ? cache_.find(type, {token, bytes}) : LexemeCache::kUnseen;

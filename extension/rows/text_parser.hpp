@@ -4,6 +4,9 @@
 // kept for tokens that come again. A dictionary of phrases, such as a thesaurus, is the exception:
 // it asks for the next token. A configuration with such a dictionary is left to PostgreSQL's
 // parsetext() from the first time that the dictionary asks.
+//
+// What remains is PostgreSQL's parser. Where it is the default one, plain_text.hpp finds the tokens
+// of plain text in less time; PostgreSQL's finds those of the stretches that have anything else.
 
 #pragma once
 
@@ -14,11 +17,13 @@ extern "C" {
 #include "tsearch/ts_public.h"
 }
 
+#include <array>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "extension/rows/lexeme_cache.hpp"
+#include "extension/rows/plain_text.hpp"
 
 namespace gputext {
 
@@ -69,6 +74,18 @@ private:
     void enter_context();
     void parse_tokens(std::string_view piece);
     bool parse_with_cache(std::string_view piece);
+    bool parse_plain(std::string_view piece);
+    PlainText::Found take_plain(PlainText::Token& token);
+    void look_ahead();
+    bool parse_stretch();
+    bool take_stretch(std::string_view stretch, bool& ends_blank);
+    bool begins_plain(const TSParserCacheEntry* parser) const;
+    bool is_mapped(int type) const {
+        const auto place = static_cast<std::size_t>(type);
+        return place + 1 < dictionary_begins_.size() &&
+               dictionary_begins_[place] != dictionary_begins_[place + 1];
+    }
+
     void parse_phrases(std::string_view piece);
 
     bool take_token(int type, char* token, int size);
@@ -84,6 +101,8 @@ private:
     std::vector<Oid> dictionaries_;               // of all types of tokens
     std::vector<std::size_t> dictionary_begins_;  // of each type, and their end
     bool phrases_ = false;                        // a dictionary has asked for a next token
+    bool plain_ = false;                          // plain_text.hpp is for the parser
+    PlainCharacters characters_;
 
     LexemeCache cache_;
     std::vector<TokenLexeme> token_lexemes_;  // of an unseen token
@@ -93,7 +112,15 @@ private:
     MemoryContext context_ = nullptr;  // made when something of PostgreSQL is called
     std::vector<Lexeme> found_;
     std::uint64_t position_ = 0;
-    std::vector<char> passing_;  // bytes of lexemes that do not last
+    PlainText plain_text_;
+    struct Seen {
+        PlainText::Token token;
+        LexemeCache::ShortToken key;  // of a short token
+    };
+    std::array<Seen, 16> ahead_;  // plain tokens that were found and are to be taken
+    std::size_t ahead_begin_ = 0, ahead_end_ = 0;
+    PlainText::Found behind_ahead_ = PlainText::Found::token;  // what comes then
+    std::vector<char> passing_;                                // bytes of lexemes that do not last
     std::vector<std::size_t> passing_ends_;
     int too_long_ = 0;  // words to give a NOTICE for
 };

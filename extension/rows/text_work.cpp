@@ -22,6 +22,8 @@ namespace {
 /// Bytes of texts that a process takes at once, about.
 constexpr std::uint64_t kStretch = std::uint64_t{1} << 18;
 constexpr unsigned kMostColumns = 2;
+/// Bytes of output of a byte of text, at most, mostly.
+constexpr std::uint64_t kOutputOfText = 2;
 
 /// Bytes a second that one process parses, about.
 double parse_rate(TextKind kind) {
@@ -286,11 +288,16 @@ bool ReadTexts::try_read(std::span<StoredValues* const> columns, unsigned worker
 
 std::uint64_t ReadTexts::read(std::span<StoredValues* const> columns) {
     double seconds = 0;
-    for (const StoredValues* column : columns)
-        seconds +=
-            column->seconds() + static_cast<double>(column->unpacked_bytes()) / parse_rate(kind_);
+    std::uint64_t bytes = 0;
+    for (const StoredValues* column : columns) {
+        seconds += column->seconds();
+        bytes += column->unpacked_bytes();
+    }
+    seconds += static_cast<double>(bytes) / parse_rate(kind_);
+    // Words take about 8 bytes each, and mostly come from less.
+    const bool fits = kOutputOfText * bytes < memory_limit_;
     std::uint64_t first_fault = 0;
-    if (try_read(columns, wanted_workers(seconds), first_fault)) return first_fault;
+    if (try_read(columns, fits ? wanted_workers(seconds) : 0, first_fault)) return first_fault;
     ereport(DEBUG1, (errmsg("reading rows again in the session alone"),
                      errdetail("What the parallel workers have read does not fit into "
                                "gputext.host_memory_limit.")));

@@ -117,7 +117,7 @@ private:
         PlainText::Token token;
         LexemeCache::ShortToken key;  // of a short token
     };
-    std::array<Seen, 16> ahead_;  // plain tokens that were found and are to be taken
+    std::array<Seen, 32> ahead_;  // plain tokens that were found and are to be taken
     std::size_t ahead_begin_ = 0, ahead_end_ = 0;
     PlainText::Found behind_ahead_ = PlainText::Found::token;  // what comes then
     std::vector<char> passing_;                                // bytes of lexemes that do not last

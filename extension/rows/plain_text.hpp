@@ -172,6 +172,8 @@ public:
         if (!first) end_blank();
         blank_ += size;
     }
+    /// Bytes of the blank token that has begun.
+    std::size_t blank() const { return blank_; }
     /// Ends the blank token, if there is one.
     void end_blank() {
         too_long_ += blank_ > kLongest;

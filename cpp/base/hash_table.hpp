@@ -47,7 +47,9 @@ public:
 
     /// Has the processor fetch where a search for the hash begins, for a search soon after.
     void prefetch(std::uint64_t hash) const {
-        __builtin_prefetch(slots_.data() + (hash & (slots_.size() - 1)));
+        const Slot* const slot = slots_.data() + (hash & (slots_.size() - 1));
+        __builtin_prefetch(slot);
+        __builtin_prefetch(reinterpret_cast<const char*>(slot + 1) - 1);
     }
 
     /// Makes room for `taken` slots, one more than there are: returns true when it has doubled the

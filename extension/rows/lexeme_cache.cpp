@@ -41,10 +41,20 @@ void LexemeCache::add(int type, std::string_view token, const std::vector<TokenL
     if (positions == 0) return keep(type, token, kUnknown);
     if (positions == 1 && lexemes.empty()) return keep(type, token, kStop);
     if (positions == 1 && lexemes.size() == 1) return keep(type, token, lexemes[0].number);
+    keep(type, token, add_list(lexemes, positions));
+}
+
+void LexemeCache::add_stretch(std::string_view stretch, const std::vector<TokenLexeme>& lexemes,
+                              std::uint32_t positions) {
+    keep(kStretch, stretch, add_list(lexemes, positions));
+}
+
+LexemeCache::Meaning LexemeCache::add_list(const std::vector<TokenLexeme>& lexemes,
+                                           std::uint32_t positions) {
     const auto at = static_cast<std::uint32_t>(lists_.size());
     lists_.push_back({static_cast<std::uint32_t>(lexemes.size()), positions});
     lists_.insert(lists_.end(), lexemes.begin(), lexemes.end());
-    keep(type, token, kLexemes + at);
+    return kLexemes + at;
 }
 
 }  // namespace gputext

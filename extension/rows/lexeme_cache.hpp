@@ -45,10 +45,12 @@ public:
         std::uint32_t positions;
     };
 
-    /// Bytes of a token; longer ones are not kept.
+    /// Bytes of a token or stretch; longer ones are not kept.
     static constexpr std::size_t kLongest = 254;
     /// Types of tokens are below.
-    static constexpr int kTypes = 256;
+    static constexpr int kTypes = 255;
+    /// In place of a type: some tokens, one behind the other, whose list is always one.
+    static constexpr int kStretch = 255;
 
     /// Bytes of a token that ShortToken can have.
     static constexpr std::size_t kShort = 15;
@@ -122,6 +124,11 @@ public:
     void add(int type, std::string_view token, const std::vector<TokenLexeme>& lexemes,
              std::uint32_t positions);
 
+    /// The same for stretches, which leave half of the memory to tokens.
+    bool takes_stretch(std::size_t size) const { return size <= kLongest && bytes() < kMost / 2; }
+    void add_stretch(std::string_view stretch, const std::vector<TokenLexeme>& lexemes,
+                     std::uint32_t positions);
+
     /// The number of a lexeme, which is added if it is new and there is room for it; or
     /// Vocabulary::kNone.
     std::uint32_t number_of(std::string_view lexeme) {
@@ -139,6 +146,7 @@ private:
     static constexpr std::size_t kMost = std::size_t{32} << 20;
 
     void keep(int type, std::string_view token, Meaning meaning);
+    Meaning add_list(const std::vector<TokenLexeme>& lexemes, std::uint32_t positions);
 
     HashTable<Slot> short_;
     std::size_t short_tokens_ = 0;

@@ -8,13 +8,18 @@
 // Why the tokens are the same:
 //
 // - A token begins in the state Base, but for the parts of words with hyphens and what follows a
-//   host of a URL. The tokens found here have neither, so that the parser is in Base behind each of
-//   them, and would be there, too, if it began at that character.
+//   host of a URL. Behind each of the tokens found here the parser is in Base, as if it began at
+//   that character; or behind the last part of a word, in ParseHyphen, which leaves all but
+//   letters, digits and hyphens to Base.
 // - Words: from Base, a run of ASCII letters leads to InAsciiWord, and letters of other scripts to
 //   InWord. Both states end the token at a character that none of their rules names. Where a rule
 //   names it, as ".", ":" or "-", the rule's state looks at the next character, and returns unless
 //   that is one of a few: only these make the stretch one for PostgreSQL's parser. Digits are alike
 //   (InUnsignedInt).
+// - Words with hyphens, words with digits and decimal numbers are first tried as a host or an
+//   address of mail, in the state InHost, which fails unless "@", or "." and a letter or digit,
+//   follows. Then InHyphenAsciiWord, InNumWord and InUDecimal take them. Those with characters
+//   beyond ASCII are for PostgreSQL's parser.
 // - Blanks: everything else is InSpace, which goes on up to a letter or a digit, or to one of
 //   "<-+&/", where Base looks again: at a tag, a number with a sign, an entity or a path, each of
 //   which is recognised by its next character, or else is another blank. Base also looks at "." and
@@ -52,7 +57,16 @@
 namespace gputext {
 
 /// Types of tokens of the default parser.
-enum DefaultToken { kAsciiWord = 1, kWord = 2, kBlankToken = 12, kUnsignedInt = 22 };
+enum DefaultToken {
+    kAsciiWord = 1,
+    kWord = 2,
+    kNumWord = 3,
+    kAsciiPart = 11,
+    kBlankToken = 12,
+    kAsciiCompound = 16,
+    kDecimal = 20,
+    kUnsignedInt = 22
+};
 
 /// What is known of characters, learned from the server's default parser.
 class PlainCharacters {
@@ -136,6 +150,7 @@ public:
     void begin_piece(std::string_view piece) {
         at_ = piece.data();
         end_ = at_ + piece.size();
+        parts_end_ = at_;
         blank_ = 0;
         too_long_ = 0;
     }
@@ -157,6 +172,8 @@ public:
         if (!first) end_blank();
         blank_ += size;
     }
+    /// Bytes of the blank token that has begun.
+    std::size_t blank() const { return blank_; }
     /// Ends the blank token, if there is one.
     void end_blank() {
         too_long_ += blank_ > kLongest;
@@ -183,8 +200,15 @@ private:
     bool ends_ascii_word(const PlainCharacters& characters, const char* at) const;
     bool ends_number(const PlainCharacters& characters, const char* at) const;
     const char* behind_letters(const PlainCharacters& characters, const char* at) const;
+    const char* behind_alnum(const PlainCharacters& characters, const char* at) const;
     Found word(const PlainCharacters& characters, Token& token);
     Found number(const PlainCharacters& characters, Token& token);
+    Found mixed_word(const PlainCharacters& characters, const char* to, Token& token);
+    Found compound(const PlainCharacters& characters, const char* hyphen, Token& token);
+    Found part(const PlainCharacters& characters, Token& token);
+    template <class Ends>
+    Found found_if(const PlainCharacters& characters, int type, const char* to, Token& token,
+                   const Ends& ends);
     Found found(int type, const char* end, Token& token) {
         token = {type, at_, static_cast<std::size_t>(end - at_)};
         at_ = end;
@@ -198,6 +222,7 @@ private:
     const char* at_ = nullptr;
     const char* end_ = nullptr;
     const char* unknown_ = nullptr;
+    const char* parts_end_ = nullptr;  // up to there, parts of a word with hyphens follow
     std::size_t blank_ = 0;  // bytes of the blank token that has begun; 0 is the state Base
     int too_long_ = 0;
 };
@@ -286,15 +311,75 @@ inline const char* PlainText::behind_letters(const PlainCharacters& characters,
     return at;
 }
 
+/// Where the letters and digits of ASCII end that begin there.
+inline const char* PlainText::behind_alnum(const PlainCharacters& characters,
+                                           const char* at) const {
+    while (at != end_ && is_alnum(characters.of_byte(*at))) ++at;
+    return at;
+}
+
+/// A token that ends at `to` if `ends` says so of the ASCII character there, and if none beyond
+/// ASCII there belongs to a word.
+template <class Ends>
+PlainText::Found PlainText::found_if(const PlainCharacters& characters, int type, const char* to,
+                                     Token& token, const Ends& ends) {
+    if (to == end_) return found(type, to, token);
+    if (is_ascii(*to)) return ends(*to) ? found(type, to, token) : Found::hard;
+    std::size_t bytes;
+    const Kind kind = characters.of_wide(to, end_, bytes);
+    if (kind == PlainCharacters::unknown) return wants(to);
+    return kind == PlainCharacters::blank ? found(type, to, token) : Found::hard;
+}
+
+/// A word of letters and digits, known to be one up to `to`.
+inline PlainText::Found PlainText::mixed_word(const PlainCharacters& characters, const char* to,
+                                              Token& token) {
+    to = behind_alnum(characters, to);
+    return found_if(characters, kNumWord, to, token,
+                    [&](char) { return ends_ascii_word(characters, to); });
+}
+
+/// A word with a hyphen at `hyphen`: its parts follow.
+inline PlainText::Found PlainText::compound(const PlainCharacters& characters, const char* hyphen,
+                                            Token& token) {
+    const char* to = hyphen;
+    while (to != end_ && *to == '-') {
+        if (to + 1 == end_ || characters.of_byte(to[1]) != PlainCharacters::letter)
+            return Found::hard;
+        to = behind_letters(characters, to + 1);
+    }
+    const char* const part = at_;
+    const Found result = found_if(characters, kAsciiCompound, to, token, [&](char c) {
+        return c == '.' ? ends_before(characters, to + 1, "_")
+                        : characters.of_byte(c) == PlainCharacters::blank &&
+                              std::string_view("_@:").find(c) == std::string_view::npos;
+    });
+    if (result == Found::token) {
+        at_ = part;
+        parts_end_ = to;
+    }
+    return result;
+}
+
+/// The next part of a word with hyphens.
+inline PlainText::Found PlainText::part(const PlainCharacters& characters, Token& token) {
+    if (*at_ == '-') ++at_;  // a blank token
+    return found(kAsciiPart, behind_letters(characters, at_), token);
+}
+
 inline PlainText::Found PlainText::word(const PlainCharacters& characters, Token& token) {
     int type = kAsciiWord;
     for (const char* to = at_;;) {
         to = behind_letters(characters, to);
         if (to == end_) return found(type, to, token);
         if (is_ascii(*to)) {
-            const bool ends = type == kAsciiWord ? ends_ascii_word(characters, to)
-                              : *to == '-'       ? ends_before(characters, to + 1, "")
-                                           : characters.of_byte(*to) != PlainCharacters::digit;
+            const bool is_digit = characters.of_byte(*to) == PlainCharacters::digit;
+            if (type == kAsciiWord) {
+                if (is_digit) return mixed_word(characters, to, token);
+                if (ends_ascii_word(characters, to)) return found(type, to, token);
+                return *to == '-' ? compound(characters, to, token) : Found::hard;
+            }
+            const bool ends = *to == '-' ? ends_before(characters, to + 1, "") : !is_digit;
             return ends ? found(type, to, token) : Found::hard;
         }
         std::size_t bytes;
@@ -315,18 +400,31 @@ inline PlainText::Found PlainText::word(const PlainCharacters& characters, Token
 }
 
 inline PlainText::Found PlainText::number(const PlainCharacters& characters, Token& token) {
+    const auto is_digit = [&](const char* at) {
+        return at != end_ && characters.of_byte(*at) == PlainCharacters::digit;
+    };
     const char* to = at_;
-    while (to != end_ && characters.of_byte(*to) == PlainCharacters::digit) ++to;
-    if (to == end_) return found(kUnsignedInt, to, token);
-    if (is_ascii(*to))
-        return ends_number(characters, to) ? found(kUnsignedInt, to, token) : Found::hard;
-    std::size_t bytes;
-    const Kind kind = characters.of_wide(to, end_, bytes);
-    if (kind == PlainCharacters::unknown) return wants(to);
-    return kind == PlainCharacters::blank ? found(kUnsignedInt, to, token) : Found::hard;
+    while (is_digit(to)) ++to;
+    if (to != end_ && characters.of_byte(*to) == PlainCharacters::letter) {
+        // Not an exponent, nor what might be one
+        const bool exponent =
+            (*to == 'e' || *to == 'E') &&
+            (is_digit(to + 1) || (to + 1 != end_ && (to[1] == '+' || to[1] == '-')));
+        return exponent ? Found::hard : mixed_word(characters, to, token);
+    }
+    if (to == end_ || *to != '.' || !is_digit(to + 1))
+        return found_if(characters, kUnsignedInt, to, token,
+                        [&](char) { return ends_number(characters, to); });
+    for (++to; is_digit(to);) ++to;
+    return found_if(characters, kDecimal, to, token, [&](char c) {
+        return c == '.' ? ends_before(characters, to + 1, "_")
+                        : characters.of_byte(c) == PlainCharacters::blank &&
+                              std::string_view("_@:").find(c) == std::string_view::npos;
+    });
 }
 
 inline PlainText::Found PlainText::next(const PlainCharacters& characters, Token& token) {
+    if (at_ < parts_end_) return part(characters, token);
     while (at_ != end_) {
         std::size_t bytes = 1;
         Kind kind = characters.of_byte(*at_);

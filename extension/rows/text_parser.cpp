@@ -200,43 +200,72 @@ PlainText::Found TextParser::take_plain(PlainText::Token& token) {
 
 /// False when a dictionary wants to see the next token.
 bool TextParser::parse_stretch() {
+    std::string_view stretch = plain_text_.stretch();
+    if (take_known_stretch(stretch)) return true;
     enter_context();
     const std::size_t found = found_.size();
     const std::uint64_t position = position_;
     const int too_long = too_long_;
     const PlainText before = plain_text_;
-    std::string_view stretch = plain_text_.stretch();
-    bool ends_blank = false;
-    if (!take_stretch(stretch, ends_blank)) return false;
-    if (!ends_blank && stretch.size() < plain_text_.rest().size()) {
+    Blanks blanks{};
+    if (!take_stretch(stretch, blanks)) return false;
+    if (!blanks.end && stretch.size() < plain_text_.rest().size()) {
         // Never seen, but if it were, PostgreSQL's parser would have what comes to itself.
         attempt_or_raise([&] { found_.resize(found); });
         position_ = position;
         too_long_ = too_long;
         plain_text_ = before;
         stretch = plain_text_.rest();
-        if (!take_stretch(stretch, ends_blank)) return false;
+        if (!take_stretch(stretch, blanks)) return false;
     }
+    if (!blanks.begin && blanks.end && too_long_ == too_long &&
+        plain_text_.too_long() == before.too_long())
+        attempt_or_raise([&] { keep_stretch(stretch, found, position); });
     plain_text_.skip(stretch);
     return true;
 }
 
-/// False when a dictionary wants to see the next token; otherwise tells whether the last token is
-/// blank and ends where the stretch does.
-bool TextParser::take_stretch(std::string_view stretch, bool& ends_blank) {
+/// False when a dictionary wants to see the next token.
+bool TextParser::take_stretch(std::string_view stretch, Blanks& blanks) {
     bool first = true;
-    ends_blank = false;
+    blanks = {};
     return parse_by(parser_, stretch, [&](int type, char* token, int size) {
-        ends_blank = type == kBlankToken && token + size == stretch.data() + stretch.size();
         const bool is_first = first;
         first = false;
+        blanks.end = type == kBlankToken && token + size == stretch.data() + stretch.size();
         if (type == kBlankToken) {
+            blanks.begin = blanks.begin || is_first;
             plain_text_.add_blank(static_cast<std::size_t>(size), is_first);
             return true;
         }
         plain_text_.end_blank();
         return take_token(type, token, size);
     });
+}
+
+/// Keeps what a stretch gave, and last the size of the blank token at its end.
+void TextParser::keep_stretch(std::string_view stretch, std::size_t found, std::uint64_t position) {
+    if (!cache_.takes_stretch(stretch.size())) return;
+    token_lexemes_.clear();
+    for (; found < found_.size(); ++found) {
+        if (found_[found].number >= kLasting) return;
+        token_lexemes_.push_back(
+            {found_[found].number, static_cast<std::uint32_t>(found_[found].position - position)});
+    }
+    token_lexemes_.push_back({static_cast<std::uint32_t>(plain_text_.blank()), 0});
+    cache_.add_stretch(stretch, token_lexemes_, static_cast<std::uint32_t>(position_ - position));
+}
+
+/// Takes a stretch that was kept; false if it was not.
+bool TextParser::take_known_stretch(std::string_view stretch) {
+    const LexemeCache::Meaning meaning = cache_.find(LexemeCache::kStretch, stretch);
+    if (meaning == LexemeCache::kUnseen) return false;
+    LexemeCache::List list = cache_.list(meaning);
+    plain_text_.end_blank();
+    plain_text_.add_blank(list.lexemes[--list.size].number, true);
+    plain_text_.skip(stretch);
+    attempt_or_raise([&] { take(list); });
+    return true;
 }
 
 /// As parsetext() has them, which stops to count positions at 16383. From the lowest number it does
@@ -286,12 +315,15 @@ void TextParser::take(LexemeCache::Meaning meaning) {
     } else if (meaning == LexemeCache::kStop) {
         ++position_;
     } else if (meaning != LexemeCache::kUnknown) {
-        const LexemeCache::List list = cache_.list(meaning);
-        for (std::uint32_t i = 0; i < list.size; ++i)
-            found_.push_back({list.lexemes[i].number,
-                              static_cast<std::uint32_t>(position_ + list.lexemes[i].place)});
-        position_ += list.positions;
+        take(cache_.list(meaning));
     }
+}
+
+void TextParser::take(const LexemeCache::List& list) {
+    for (std::uint32_t i = 0; i < list.size; ++i)
+        found_.push_back({list.lexemes[i].number,
+                          static_cast<std::uint32_t>(position_ + list.lexemes[i].place)});
+    position_ += list.positions;
 }
 
 /// False when a dictionary wants to see the next token.

@@ -78,7 +78,13 @@ private:
     PlainText::Found take_plain(PlainText::Token& token);
     void look_ahead();
     bool parse_stretch();
-    bool take_stretch(std::string_view stretch, bool& ends_blank);
+    /// The blank tokens at the ends of a stretch.
+    struct Blanks {
+        bool begin, end;
+    };
+    bool take_stretch(std::string_view stretch, Blanks& blanks);
+    bool take_known_stretch(std::string_view stretch);
+    void keep_stretch(std::string_view stretch, std::size_t found, std::uint64_t position);
     bool begins_plain(const TSParserCacheEntry* parser) const;
     bool is_mapped(int type) const {
         const auto place = static_cast<std::size_t>(type);
@@ -91,6 +97,7 @@ private:
     bool take_token(int type, char* token, int size);
     bool take_unseen(int type, char* token, int size);
     void take(LexemeCache::Meaning meaning);
+    void take(const LexemeCache::List& list);
     TSLexeme* ask_dictionaries(int type, char* token, int size);
     void read_lexemes(const TSLexeme* lexemes, bool& lasting);
     std::uint32_t number_of(std::string_view lexeme, bool& lasting);
@@ -117,7 +124,7 @@ private:
         PlainText::Token token;
         LexemeCache::ShortToken key;  // of a short token
     };
-    std::array<Seen, 16> ahead_;  // plain tokens that were found and are to be taken
+    std::array<Seen, 32> ahead_;  // plain tokens that were found and are to be taken
     std::size_t ahead_begin_ = 0, ahead_end_ = 0;
     PlainText::Found behind_ahead_ = PlainText::Found::token;  // what comes then
     std::vector<char> passing_;                                // bytes of lexemes that do not last

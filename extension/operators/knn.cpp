@@ -109,6 +109,11 @@ Datum answer(FunctionCallInfo fcinfo, bool within) {
     while (search->next_block()) {
         do run_computation(*search, set.times(), set.context());
         while (search->block_was_too_large());
+        if (search->is_last_block()) {
+            // As long as gputextd has them, too, it is the one that frees their pages.
+            rows->queries.release_vectors();
+            rows->items.release_vectors();
+        }
         put_neighbours(*rows, *search, set);
     }
     rows->queries.release();

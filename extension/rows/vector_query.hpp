@@ -76,7 +76,9 @@ public:
     void share();
     VectorFiles files() const;
 
-    /// Gives memory and files back, as PackedBytes::release() does.
+    /// Gives the vectors back, as PackedBytes::release() does, and keeps the ids.
+    void release_vectors();
+    /// Gives all memory and files back.
     void release();
 
 private:

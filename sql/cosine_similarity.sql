@@ -59,6 +59,22 @@ SELECT count(*) AS rows, count(*) FILTER (WHERE n.distance IS DISTINCT FROM 1 - 
 FROM gpu_knn('SELECT id, vector FROM many WHERE id = 7', 'SELECT id, vector FROM many', 300) AS n
 JOIN cosine_similarities((SELECT vector FROM many WHERE id = 7), 'SELECT id, vector FROM many') AS s ON s.id = n.item_id;
 
+-- Ids of any type come back as they were, also beside rows with nulls
+CREATE FUNCTION rows_of_ids(type text, id text, OUT rows bigint, OUT wrong bigint, OUT similarities bigint) LANGUAGE plpgsql AS $$
+BEGIN
+    EXECUTE format('SELECT count(*), count(*) FILTER (WHERE t.id::text IS DISTINCT FROM s.id::text), count(s.similarity)
+        FROM (SELECT i, (%s)::%s AS id FROM generate_series(1, 900) AS i) AS t
+        JOIN (SELECT row_number() OVER () AS i, * FROM cosine_similarities(ARRAY[1, 2]::real[], %L, NULL::%s)) AS s USING (i)',
+        id, type, format('SELECT (%s)::%s, ARRAY[i %% 3, 0]::real[] FROM generate_series(1, 900) AS i ORDER BY i', id, type), type)
+    INTO rows, wrong, similarities;
+END $$;
+SELECT type, id, r.* FROM (VALUES ('boolean', 'i % 2 = 0'), ('"char"', 'chr(i % 90 + 33)'), ('smallint', 'i'), ('integer', '-i'),
+    ('bigint', 'i * 10000000000'), ('real', 'i / 7.0'), ('name', 'md5(i::text)'), ('uuid', 'md5(i::text)'), ('point', 'point(i, -i)'),
+    ('timetz', 'timetz ''00:00+02'' + i * interval ''1 second'''), ('macaddr', '''08:00:2b:01:02:03'''), ('interval', 'i * interval ''1 day'''),
+    ('numeric', '(i::numeric / 7) ^ 9'), ('inet', '''10.0.0.0''::inet + i'), ('text', 'repeat(i::text, i % 80)'), ('text', 'repeat(''x'', i * 7)'),
+    ('bytea', 'decode(repeat(''ab'', i % 300), ''hex'')'), ('varbit', 'repeat(''10'', i)'), ('integer[]', 'ARRAY[i, -i]'),
+    ('jsonb', 'jsonb_build_object(''i'', i)'), ('int4range', 'int4range(i, 2 * i)'), ('int2vector', 'i || '' 7'''), ('tsquery', '''w'' || i')) AS t(type, id), rows_of_ids(type, id) AS r;
+
 -- What it refuses
 SELECT * FROM cosine_similarities(NULL, 'SELECT id, vector FROM items');
 SELECT * FROM cosine_similarities('{1,2}', NULL);
@@ -70,4 +86,5 @@ SELECT * FROM cosine_similarities('{1,2}', 'SELECT id, CASE WHEN id = 3 THEN ''{
 SELECT * FROM cosine_similarities('{1,2}', 'SELECT key, vector FROM items');
 SELECT * FROM cosine_similarities('{1,2}', 'SELECT id, key FROM items');
 
+DROP FUNCTION rows_of_ids;
 DROP TABLE items, many;

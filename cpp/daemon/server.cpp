@@ -12,6 +12,7 @@
 #include <mutex>
 #include <system_error>
 
+#include "cpp/daemon/background_release.hpp"
 #include "cpp/daemon/device_workers.hpp"
 #include "cpp/daemon/fault.hpp"
 #include "cpp/daemon/listening_socket.hpp"
@@ -25,7 +26,8 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kProgressEvery{250};
 constexpr std::chrono::milliseconds kAcceptAgainAfter{100};
 constexpr std::size_t kMostConnections = 4096;
-constexpr std::size_t kMostUnread = 16;  // packets that a client has asked for and does not read
+constexpr std::size_t kMostUnreleased = 8;  // jobs that have ended, and whose files are still held
+constexpr std::size_t kMostUnread = 16;     // packets that a client has asked for and does not read
 
 const char* const kWaitingPhase = "waiting for a device";
 
@@ -93,6 +95,7 @@ public:
         : options_(std::move(options)),
           listening_(std::move(listening)),
           epoll_(epoll_create1(EPOLL_CLOEXEC)),
+          release_(kMostUnreleased),
           workers_(options_.devices, options_.memory_limit,
                    [this](std::shared_ptr<DaemonJob> job) { ended_.put(std::move(job)); }) {
         for (const auto& device : options_.devices) devices_.push_back(device->info());
@@ -240,14 +243,16 @@ private:
     void drop(std::uint64_t number) {
         const auto found = connections_.find(number);
         if (found == connections_.end()) return;
-        if (found->second.job != nullptr) abandon(found->second.job);
+        std::shared_ptr<DaemonJob> job = std::move(found->second.job);
         connections_.erase(found);
+        if (job != nullptr) abandon(std::move(job));
     }
 
-    void abandon(const std::shared_ptr<DaemonJob>& job) {
+    void abandon(std::shared_ptr<DaemonJob> job) {
         if (!workers_.cancel(job)) return;  // else it comes back as ended
         ++counters_.cancelled;
         forget(job);
+        release_.release(std::move(job));
     }
 
     void forget(const std::shared_ptr<DaemonJob>& job) {
@@ -353,15 +358,16 @@ private:
     }
 
     void deliver_ended_jobs() {
-        for (const std::shared_ptr<DaemonJob>& job : ended_.take()) {
+        for (std::shared_ptr<DaemonJob>& job : ended_.take()) {
             count(*job);
             forget(job);
+            if (job->status.code() == ErrorCode::device_lost) end_ = DaemonEnd::device_lost;
             const auto connection = connections_.find(job->connection);
             if (connection != connections_.end()) {
                 connection->second.job = nullptr;
                 send(connection->first, std::move(job->reply));
             }
-            if (job->status.code() == ErrorCode::device_lost) end_ = DaemonEnd::device_lost;
+            release_.release(std::move(job));
         }
     }
 
@@ -446,6 +452,7 @@ private:
     std::optional<Clock::time_point> accept_again_;
     Clock::time_point next_progress_;
     std::optional<DaemonEnd> end_;
+    BackgroundRelease release_;
     EndedJobs ended_;
     DeviceWorkers workers_;  // last: its threads use what is above
 };

@@ -3,7 +3,8 @@
 // One thread runs an event loop over all sockets: connections are many and mostly wait, their
 // messages are small, and a closed socket is seen at once whatever the devices do. The work is done
 // by one thread a device (cpp/daemon/device_workers.hpp), which also maps and checks a job's files,
-// since that takes as long as the files are large.
+// since that takes as long as the files are large; when the job's reply has been sent, a thread of
+// its own unmaps and closes them (cpp/daemon/background_release.hpp).
 
 #pragma once
 

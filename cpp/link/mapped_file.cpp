@@ -4,10 +4,13 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace gputext {
 namespace {
+
+constexpr std::size_t kUnmapAtOnce = std::size_t{64} << 20;
 
 Status check(int descriptor, std::uint64_t size, Trust trust) {
     struct stat file;
@@ -28,7 +31,9 @@ Status check(int descriptor, std::uint64_t size, Trust trust) {
 }  // namespace
 
 MappedFile::~MappedFile() {
-    if (data_ != nullptr) munmap(const_cast<std::uint8_t*>(data_), size_);
+    // While a thread unmaps, others of the process cannot map anything.
+    for (std::size_t begin = 0; begin < size_; begin += kUnmapAtOnce)
+        munmap(const_cast<std::uint8_t*>(data_) + begin, std::min(kUnmapAtOnce, size_ - begin));
 }
 
 void MappedFile::swap(MappedFile& other) noexcept {

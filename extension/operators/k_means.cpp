@@ -137,6 +137,7 @@ Datum answer(FunctionCallInfo fcinfo, const char* operation,
         work->check();
         set.times().lap("reading rows");
         run_computation(*work, set.times(), set.context());
+        work->items.release_vectors();
         put(*work, set);
     }
     work->items.release();

@@ -2,7 +2,9 @@
 
 #include "cpp/knn/knn.hpp"
 
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "extension/base/owned.hpp"
 #include "extension/operators/knn_rows.hpp"
@@ -74,9 +76,13 @@ KnnComputation* new_term_search(const KnnArguments& arguments, KnnRows& rows,
     return make_owned<TermKnnComputation>(context, rows, parameters, weighting);
 }
 
+/// Rows between two looks for a cancel, whose ids are looked up at once.
+constexpr std::size_t kRowsAtOnce = 512;
+
 void put_neighbours(const KnnRows& rows, const KnnComputation& search, SetCall& set) {
     const Neighbours& answer = search.answer;
     bool nulls[4] = {};
+    Datum items[kRowsAtOnce];
     for (std::size_t number = 0; number + 1 < answer.begins.size(); ++number) {
         CHECK_FOR_INTERRUPTS();
         const std::size_t query = search.first_query() + number;
@@ -85,12 +91,17 @@ void put_neighbours(const KnnRows& rows, const KnnComputation& search, SetCall& 
             ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                             errmsg("%s has more than %d neighbours",
                                    rows.queries.name_of(rows.queries.id(query)), PG_INT32_MAX)));
-        for (std::uint64_t i = begin; i < end; ++i) {
-            if ((i - begin) % 1024 == 1023) CHECK_FOR_INTERRUPTS();
-            Datum values[4] = {rows.queries.id(query), rows.items.id(answer.items[i]),
-                               Int32GetDatum(static_cast<int32>(i - begin + 1)),
-                               Float8GetDatum(answer.distances[i])};
-            set.put(values, nulls);
+        const Datum query_id = rows.queries.id(query);
+        for (std::uint64_t first = begin; first < end; first += kRowsAtOnce) {
+            CHECK_FOR_INTERRUPTS();
+            const std::size_t count = std::min<std::uint64_t>(end - first, kRowsAtOnce);
+            rows.items.ids(std::span(answer.items).subspan(first, count), items);
+            for (std::size_t i = 0; i < count; ++i) {
+                Datum values[4] = {query_id, items[i],
+                                   Int32GetDatum(static_cast<int32>(first - begin + i + 1)),
+                                   Float8GetDatum(answer.distances[first + i])};
+                set.put(values, nulls);
+            }
         }
     }
 }
@@ -109,6 +120,11 @@ Datum answer(FunctionCallInfo fcinfo, bool within) {
     while (search->next_block()) {
         do run_computation(*search, set.times(), set.context());
         while (search->block_was_too_large());
+        if (search->is_last_block()) {
+            // As long as gputextd has them, too, it is the one that frees their pages.
+            rows->queries.release_vectors();
+            rows->items.release_vectors();
+        }
         put_neighbours(*rows, *search, set);
     }
     rows->queries.release();

@@ -26,6 +26,8 @@ public:
     /// After run_computation(): whether the block has been made smaller, since its neighbours do
     /// not fit into the limit, and is to be computed again.
     bool block_was_too_large();
+    /// Whether no block comes after this one.
+    bool is_last_block() const { return end_ == rows_.queries.size(); }
     /// The first query of the block.
     std::size_t first_query() const { return begin_; }
 

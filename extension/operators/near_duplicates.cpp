@@ -161,6 +161,7 @@ NearDuplicatesComputation* compare_documents(const NearDuplicatesArguments& argu
     set.times().lap("reading rows");
     work->estimate();
     run_computation(*work, set.times(), set.context());
+    work->rows.bytes.release();
     return work;
 }
 

@@ -16,6 +16,7 @@ Datum answer_with_scores(const InnerQuery& query, ScoredItems& work, SetCall& se
     work.check();
     set.times().lap("reading rows");
     run_computation(work, set.times(), set.context());
+    work.items.release_vectors();
     for (std::size_t row = 0; row < work.items.size(); ++row) {
         if (row % 1024 == 0) CHECK_FOR_INTERRUPTS();
         Datum values[2] = {work.items.id(row), Float8GetDatum(work.scores[row])};

@@ -5,6 +5,8 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <cstring>
+#include <string_view>
 
 #include "cpp/terms/tfidf.hpp"
 #include "extension/base/owned.hpp"
@@ -137,17 +139,33 @@ TfidfArguments read_arguments(const Arguments& given) {
     return arguments;
 }
 
-void put_row(TfidfComputation& work, std::size_t row, SetCall& set) {
+/// Text in memory that is used for many texts.
+class ReusedText {
+public:
+    Datum of(std::string_view bytes) {
+        const std::size_t size = VARHDRSZ + bytes.size();
+        if (size > room_) {
+            room_ = 2 * size;
+            text_ = static_cast<text*>(text_ == nullptr ? palloc(room_) : repalloc(text_, room_));
+        }
+        SET_VARSIZE(text_, size);
+        std::memcpy(VARDATA(text_), bytes.data(), bytes.size());
+        return PointerGetDatum(text_);
+    }
+
+private:
+    text* text_ = nullptr;
+    std::size_t room_ = 0;
+};
+
+void put_row(TfidfComputation& work, std::size_t row, ReusedText& name, SetCall& set) {
     attempt_or_raise([&] { return work.weigh(row); });
     CHECK_FOR_INTERRUPTS();
     bool nulls[3] = {};
     for (const WeightedTerm& weighted : work.terms) {
-        const std::string_view term = work.numbers.vocabulary.term(weighted.term);
-        text* const name = cstring_to_text_with_len(term.data(), static_cast<int>(term.size()));
-        Datum values[3] = {work.items.id(row), PointerGetDatum(name),
+        Datum values[3] = {work.items.id(row), name.of(work.numbers.vocabulary.term(weighted.term)),
                            Float8GetDatum(weighted.weight)};
         set.put(values, nulls);
-        pfree(name);
     }
 }
 
@@ -160,7 +178,8 @@ Datum answer(FunctionCallInfo fcinfo) {
     run_inner_query(arguments.items, receiver);
     set.times().lap("reading rows");
     run_computation(*work, set.times(), set.context());
-    for (std::size_t row = 0; row < work->items.size(); ++row) put_row(*work, row, set);
+    ReusedText name;
+    for (std::size_t row = 0; row < work->items.size(); ++row) put_row(*work, row, name, set);
     work->items.release();
     set.end();
     PG_RETURN_NULL();

@@ -5,6 +5,7 @@ extern "C" {
 #include "utils/lsyscache.h"
 }
 
+#include <algorithm>
 #include <cstring>
 
 #include "extension/base/failure.hpp"
@@ -17,19 +18,46 @@ constexpr int kLongestName = 200;
 
 }  // namespace
 
+RowIds::RowIds(const IdType& type, std::size_t memory_limit)
+    : type_(type),
+      stride_(type.by_value ? sizeof(Datum) : MAXALIGN(std::max<int>(type.length, 0))),
+      bytes_(memory_limit) {}
+
 void RowIds::append(Datum id) {
     const std::size_t begin = append_id(bytes_, type_, id);
-    attempt_or_raise([&] { begins_.push_back(begin); });
+    if (stride_ == 0) attempt_or_raise([&] { begins_.push_back(begin); });
+    ++size_;
+}
+
+void RowIds::at(std::span<const std::uint32_t> rows, Datum* ids) const {
+    for (std::size_t i = 0; i < rows.size(); ++i) ids[i] = at(rows[i]);
+    if (type_.by_value) return;
+    for (std::size_t i = 0; i < rows.size(); ++i) __builtin_prefetch(DatumGetPointer(ids[i]));
 }
 
 void RowIds::reorder(const std::vector<std::uint32_t>& order) {
     if (order.empty()) return;
     attempt_or_raise([&] {
-        std::vector<std::uint64_t> ordered;
-        ordered.reserve(order.size());
-        for (const std::uint32_t row : order) ordered.push_back(begins_[row]);
-        begins_.swap(ordered);
+        if (type_.by_value) {
+            std::vector<Datum> ordered(order.size());
+            at(order, ordered.data());
+            ordered_.swap(ordered);
+        } else {
+            std::vector<std::uint64_t> ordered;
+            ordered.reserve(order.size());
+            for (const std::uint32_t row : order) ordered.push_back(begin_of(row));
+            begins_.swap(ordered);
+        }
     });
+    if (type_.by_value)
+        packed_ = reinterpret_cast<const std::uint8_t*>(ordered_.data());
+    else
+        stride_ = 0;
+}
+
+void RowIds::release() {
+    bytes_.release();
+    ordered_ = {};
 }
 
 const char* RowIds::name_of(const char* word, Datum id) const {

@@ -4,6 +4,7 @@
 
 #include "extension/base/postgres.hpp"
 
+#include <span>
 #include <vector>
 
 #include "extension/rows/packed_rows.hpp"
@@ -13,30 +14,47 @@ namespace gputext {
 /// Functions raise errors.
 class RowIds {
 public:
-    RowIds(const IdType& type, std::size_t memory_limit) : type_(type), bytes_(memory_limit) {}
+    RowIds(const IdType& type, std::size_t memory_limit);
 
     void append(Datum id);
     const IdType& type() const { return type_; }
-    std::size_t size() const { return begins_.size(); }
+    std::size_t size() const { return size_; }
     std::uint64_t bytes() const { return bytes_.size(); }
 
     /// Ends the appending; what follows is for then.
-    void finish() { bytes_.finish(); }
+    void finish() {
+        bytes_.finish();
+        packed_ = bytes_.data();
+    }
     /// Puts the rows into this order of their numbers so far; none leaves them as they are.
     void reorder(const std::vector<std::uint32_t>& order);
-    Datum at(std::size_t row) const { return id_at(type_, bytes_.data() + begins_[row]); }
+    Datum at(std::size_t row) const {
+        return type_.by_value ? reinterpret_cast<const Datum*>(packed_)[row]
+                              : PointerGetDatum(packed_ + begin_of(row));
+    }
+    /// Writes the ids of the rows to `ids`. Faster than at() for each, where rows are many and in
+    /// no order: the processor fetches one id while it still waits for another.
+    void at(std::span<const std::uint32_t> rows, Datum* ids) const;
 
     /// "pair 17" for the row with the id 17, where `word` is "pair". Allocates. During the
     /// appending, too.
     const char* name_of(const char* word, Datum id) const;
 
     /// As PackedBytes::release().
-    void release() { bytes_.release(); }
+    void release();
 
 private:
+    std::size_t begin_of(std::size_t row) const {
+        return stride_ > 0 ? row * stride_ : begins_[row];
+    }
+
     IdType type_;
+    std::size_t stride_;  // from one id to the next; 0 where they are of several lengths
+    std::size_t size_ = 0;
     PackedBytes bytes_;
-    std::vector<std::uint64_t> begins_;
+    std::vector<std::uint64_t> begins_;     // of ids of several lengths
+    std::vector<Datum> ordered_;            // the ids, where they are values in another order
+    const std::uint8_t* packed_ = nullptr;  // of the bytes or the ordered ids, once finished
 };
 
 }  // namespace gputext

@@ -22,7 +22,8 @@ SetCall::SetCall(FunctionCallInfo fcinfo, const char* operation)
     : operation_(operation),
       result_(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo)),
       before_(CurrentMemoryContext),
-      context_(new_context(fcinfo)) {
+      context_(new_context(fcinfo)),
+      form_(result_->setDesc) {
     begin_activity(operation, context_);
 }
 

@@ -9,6 +9,7 @@ extern "C" {
 #include "utils/tuplestore.h"
 }
 
+#include "extension/rows/row_form.hpp"
 #include "extension/server/time_split.hpp"
 
 namespace gputext {
@@ -22,7 +23,10 @@ public:
     MemoryContext context() const { return context_; }
     TimeSplit& times() { return times_; }
     void put(Datum* values, bool* nulls) {
-        tuplestore_putvalues(result_->setResult, result_->setDesc, values, nulls);
+        if (const HeapTuple row = form_.form(values, nulls))
+            tuplestore_puttuple(result_->setResult, row);
+        else
+            tuplestore_putvalues(result_->setResult, result_->setDesc, values, nulls);
     }
 
     /// After the last row: tells where the time went, and gives the memory back.
@@ -35,6 +39,7 @@ private:
     ReturnSetInfo* result_;
     MemoryContext before_;
     MemoryContext context_;
+    RowForm form_;
     TimeSplit times_;
 };
 

@@ -188,10 +188,16 @@ VectorFiles VectorRows::files() const {
             columns_file_.get()};
 }
 
-void VectorRows::release() {
+void VectorRows::release_vectors() {
     laid_out_.release();
     elements_.release();
     columns_.release();
+    elements_file_.reset();
+    columns_file_.reset();
+}
+
+void VectorRows::release() {
+    release_vectors();
     ids_.release();
 }
 

@@ -67,6 +67,8 @@ public:
 
     const IdType& id_type() const { return ids_.type(); }
     Datum id(std::size_t row) const { return ids_.at(row); }
+    /// As RowIds::at() of many rows.
+    void ids(std::span<const std::uint32_t> rows, Datum* ids) const { ids_.at(rows, ids); }
     /// "item 17" for the row with the id 17. Allocates.
     const char* name_of(Datum id) const { return ids_.name_of(word_, id); }
     /// Name of the first row, when there is one, for error messages.
@@ -76,7 +78,9 @@ public:
     void share();
     VectorFiles files() const;
 
-    /// Gives memory and files back, as PackedBytes::release() does.
+    /// Gives the vectors back, as PackedBytes::release() does, and keeps the ids.
+    void release_vectors();
+    /// Gives all memory and files back.
     void release();
 
 private:

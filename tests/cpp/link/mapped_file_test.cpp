@@ -3,8 +3,10 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <vector>
@@ -12,6 +14,22 @@
 #include "cpp/link/memory_file.hpp"
 #include "cpp/link/parted_file.hpp"
 #include "tests/support/random_strings.hpp"
+
+namespace {
+
+/// What munmap() has been told.
+struct Unmapped {
+    std::size_t bytes = 0;
+    std::size_t most_at_once = 0;
+} unmapped;
+
+}  // namespace
+
+extern "C" int munmap(void* begin, size_t size) noexcept {
+    unmapped.bytes += size;
+    unmapped.most_at_once = std::max(unmapped.most_at_once, size);
+    return static_cast<int>(syscall(SYS_munmap, begin, size));
+}
 
 namespace gputext {
 namespace {
@@ -118,6 +136,17 @@ TEST(MappedParts, IsGoneWithAllItsParts) {
     unsigned char in_memory[3];
     for (std::size_t i = 0; i < 3; ++i)
         EXPECT_NE(mincore(const_cast<std::uint8_t*>(begin) + i * kPart, kPart, in_memory), 0);
+}
+
+TEST(MappedParts, AreUnmappedInSteps) {
+    PartedFile file;
+    ASSERT_TRUE(file.create(std::uint64_t{1} << 30, std::uint64_t{100} << 20).ok());
+    ASSERT_TRUE(file.seal().ok());
+    ASSERT_TRUE(file.map().ok());
+    unmapped = {};
+    file.release();
+    EXPECT_EQ(unmapped.bytes, std::size_t{1} << 30);
+    EXPECT_LE(unmapped.most_at_once, std::size_t{64} << 20);
 }
 
 TEST(MappedParts, RefusesPartsOfOtherSizes) {

@@ -47,6 +47,18 @@ Status no_pages(int error) {
             std::string("could not grow a file in memory: ") + std::strerror(error)};
 }
 
+Status write_file(int descriptor, std::span<const std::uint8_t> bytes, std::uint64_t offset) {
+    while (!bytes.empty()) {
+        const ssize_t written =
+            pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
+        if (written < 0 && errno == EINTR) continue;
+        if (written <= 0) return no_pages(written == 0 ? ENOSPC : errno);
+        bytes = bytes.subspan(static_cast<std::size_t>(written));
+        offset += static_cast<std::uint64_t>(written);
+    }
+    return {};
+}
+
 MemoryFile::~MemoryFile() {
     unmap();
     if (descriptor_ >= 0) close(descriptor_);

@@ -22,6 +22,10 @@ Status seal_memory_file(int descriptor);
 /// io_error.
 Status no_pages(int error);
 
+/// Writes all bytes to a file, from that offset on, however many calls that takes. Errors:
+/// out_of_memory, also for a full disk; io_error.
+Status write_file(int descriptor, std::span<const std::uint8_t> bytes, std::uint64_t offset);
+
 /// An anonymous file in memory (memfd), mapped and appended to. Its memory belongs to no allocator,
 /// so no limit of one applies, and it can be handed to another process by its descriptor.
 class MemoryFile {

@@ -39,8 +39,8 @@ namespace gputext {
 
 using Operators =
     TypeList<NearDuplicatesRequest, KnnRequest, TermKnnRequest, OutlierFactorRequest,
-             CosineSimilarityRequest, KMeansRequest, WordLookupRequest, TrieBuildRequest, WordSimilarityRequest,
-             Word2VecRequest, WordMoversRequest, SequenceProbabilityRequest>;
+             CosineSimilarityRequest, KMeansRequest, WordLookupRequest, TrieBuildRequest,
+             WordSimilarityRequest, Word2VecRequest, WordMoversRequest, SequenceProbabilityRequest>;
 
 template <class Request>
 using SubmitOf = typename Request::Packed::Submit;

@@ -10,6 +10,7 @@ extern "C" {
 
 #include <algorithm>
 
+#include "cpp/link/memory_file.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/server/parallel_work.hpp"
 
@@ -65,6 +66,10 @@ LaidOutFiles LaidOutBytes::files() const {
     if (files.parts > 1) files.part_bytes = parts.shape().part_bytes;
     std::copy(descriptors.begin(), descriptors.end(), files.descriptors);
     return files;
+}
+
+Status LaidOutBytes::write(std::uint64_t begin, std::span<const std::uint8_t> bytes) {
+    return file_ < 0 ? memory_.write(begin, bytes) : write_file(file_copy_.get(), bytes, begin);
 }
 
 void LaidOutBytes::finish() {

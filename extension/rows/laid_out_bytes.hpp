@@ -42,6 +42,9 @@ public:
     std::uint64_t size() const { return size_; }
     std::size_t memory_limit() const { return memory_limit_; }
     LaidOutFiles files() const;
+    /// Writes in the session, from any thread: calls nothing of PostgreSQL. Errors: out_of_memory;
+    /// io_error.
+    Status write(std::uint64_t begin, std::span<const std::uint8_t> bytes);
 
     /// When nobody writes any more.
     void finish();

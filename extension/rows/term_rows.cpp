@@ -5,10 +5,9 @@ extern "C" {
 #include "parser/parse_coerce.h"
 }
 
-#include <algorithm>
-#include <utility>
 #include <vector>
 
+#include "cpp/terms/numbered_rows.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/rows/inner_query.hpp"
@@ -44,12 +43,11 @@ struct TermTexts {
         : texts(kind_of(source), config, memory_limit) {}
 
     ReadTexts texts;
-    std::vector<std::vector<std::uint32_t>> numbers;           // of each process's terms
-    std::vector<std::pair<std::uint32_t, std::uint32_t>> row;  // number, and count or weight
-    std::vector<std::uint32_t> row_terms, row_values;
+    std::vector<std::vector<std::uint32_t>> numbers;  // of each process's terms
+    std::vector<TermStretch> stretches;
 
     void number_terms(const TextStretch& stretch, TermNumbers& terms);
-    void number_row(const TextStretch& stretch, const std::uint32_t* record);
+    void list_stretches();
 };
 
 /// Terms that are new to the process in this stretch; those that are new to the query are among
@@ -63,37 +61,22 @@ void TermTexts::number_terms(const TextStretch& stretch, TermNumbers& terms) {
             terms.closed ? terms.vocabulary.find(words[term]) : terms.vocabulary.add(words[term]);
 }
 
-/// The row's terms by their numbers, ascending. Inside attempt().
-void TermTexts::number_row(const TextStretch& stretch, const std::uint32_t* record) {
-    const std::uint32_t count = *record;
-    const std::vector<std::uint32_t>& mine = numbers[stretch.process];
-    row.clear();
-    for (std::uint32_t i = 1; i <= count; ++i)
-        if (const std::uint32_t number = mine[record[i]]; number != Vocabulary::kNone)
-            row.emplace_back(number, record[count + i]);
-    std::sort(row.begin(), row.end());
-    row_terms.clear();
-    row_values.clear();
-    for (const auto& [term, value] : row) {
-        row_terms.push_back(term);
-        row_values.push_back(value);
-    }
+/// Inside attempt().
+void TermTexts::list_stretches() {
+    for (const TextStretch& stretch : texts.stretches())
+        stretches.push_back(
+            {reinterpret_cast<const std::uint32_t*>(texts.output(stretch.process) + stretch.begin),
+             stretch.rows, numbers[stretch.process].data()});
 }
 
 void append_terms(TermTexts& read, TermNumbers& terms, VectorRows& rows) {
     attempt_or_raise([&] { read.numbers.resize(read.texts.processes()); });
     for (const TextStretch& stretch : read.texts.stretches()) {
+        CHECK_FOR_INTERRUPTS();
         attempt_or_raise([&] { read.number_terms(stretch, terms); });
-        const auto* record = reinterpret_cast<const std::uint32_t*>(
-            read.texts.output(stretch.process) + stretch.begin);
-        for (std::uint32_t row = 0; row < stretch.rows; ++row) {
-            CHECK_FOR_INTERRUPTS();
-            attempt_or_raise([&] { read.number_row(stretch, record); });
-            rows.append_row(
-                {0, read.row_terms.size(), read.row_values.data(), read.row_terms.data()});
-            record += 1 + 2 * std::size_t{*record};
-        }
     }
+    attempt_or_raise([&] { read.list_stretches(); });
+    rows.take_terms(read.stretches, terms.closed);
 }
 
 /// The row again, in the session, for what is wrong with it.

@@ -10,6 +10,8 @@ extern "C" {
 #include "extension/rows/row_fill.hpp"
 #include "extension/rows/row_order.hpp"
 #include "extension/server/activity.hpp"
+#include "extension/server/settings.hpp"
+#include "extension/server/threaded_work.hpp"
 
 namespace gputext {
 namespace {
@@ -26,6 +28,10 @@ const char* const kWanted =
              errmsg("the vectors of %s and %s have different numbers of elements: %zu and %zu",
                     name, other_name, dimensions, other_dimensions)));
     pg_unreachable();
+}
+
+std::span<const std::uint8_t> bytes_of(std::span<const std::uint32_t> values) {
+    return {reinterpret_cast<const std::uint8_t*>(values.data()), values.size_bytes()};
 }
 
 class VectorReceiver final : public RowReceiver {
@@ -162,7 +168,8 @@ void VectorRows::finish() {
 }
 
 std::uint64_t VectorRows::bytes() const {
-    std::uint64_t bytes = laid_out_.size() + elements_.size() + columns_.size() + ids_.bytes();
+    std::uint64_t bytes = laid_out_.size() + laid_out_columns_.size() + elements_.size() +
+                          columns_.size() + ids_.bytes();
     if (laid_out_.size() + elements_.size() == 0)
         for (const std::optional<StoredValues>& column : kept_)
             if (column) bytes += column->unpacked_bytes();
@@ -170,26 +177,55 @@ std::uint64_t VectorRows::bytes() const {
 }
 
 Vectors VectorRows::view() const {
-    const std::uint8_t* const elements = laid_out_.size() > 0 ? laid_out_.data() : elements_.data();
-    Vectors vectors{type_.element, size(), dimensions_, elements, row_begins_, {}};
+    const bool laid_out = laid_out_.size() > 0;
+    Vectors vectors{type_.element, size(),
+                    dimensions_,   laid_out ? laid_out_.data() : elements_.data(),
+                    row_begins_,   {}};
     if (sparse())
-        vectors.columns = {reinterpret_cast<const std::uint32_t*>(columns_.data()),
-                           columns_.size() / sizeof(std::uint32_t)};
+        vectors.columns = {reinterpret_cast<const std::uint32_t*>(
+                               laid_out ? laid_out_columns_.data() : columns_.data()),
+                           row_begins_.back()};
     return vectors;
 }
 
 void VectorRows::share() {
-    if (laid_out_.size() == 0) elements_file_ = elements_.share();
+    if (laid_out_.size() > 0) return;
+    elements_file_ = elements_.share();
     if (sparse()) columns_file_ = columns_.share();
 }
 
 VectorFiles VectorRows::files() const {
-    return {view(), laid_out_.size() > 0 ? laid_out_.share() : FileParts(elements_file_.get()),
-            columns_file_.get()};
+    if (laid_out_.size() == 0) return {view(), elements_file_.get(), columns_file_.get()};
+    return {view(), laid_out_.share(),
+            sparse() ? laid_out_columns_.share().descriptors().front() : -1};
+}
+
+/// On threads: what LaidOutBytes raises as errors is a status there.
+void VectorRows::take_terms(std::span<const TermStretch> stretches, bool leaves_out) {
+    attempt_or_raise([&] { row_begins_.resize(size() + 1); });
+    run_threaded([&](Execution& execution) {
+        return count_terms(stretches, leaves_out, row_begins_, execution);
+    });
+    if (row_begins_.back() == 0) return;
+    const std::uint64_t bytes = row_begins_.back() * sizeof(std::uint32_t);
+    laid_out_.create(bytes, cpu_threads());
+    laid_out_columns_.create(bytes, 1);
+    run_threaded([&](Execution& execution) {
+        const auto sink = [this](std::uint64_t begin, std::span<const std::uint32_t> columns,
+                                 std::span<const std::uint32_t> values) -> Status {
+            const std::uint64_t at = begin * sizeof(std::uint32_t);
+            GPUTEXT_TRY(laid_out_columns_.write(at, bytes_of(columns)));
+            return laid_out_.write(at, bytes_of(values));
+        };
+        return number_terms(stretches, row_begins_, sink, execution);
+    });
+    laid_out_.finish();
+    laid_out_columns_.finish();
 }
 
 void VectorRows::release_vectors() {
     laid_out_.release();
+    laid_out_columns_.release();
     elements_.release();
     columns_.release();
     elements_file_.reset();

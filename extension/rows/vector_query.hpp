@@ -10,6 +10,7 @@
 
 #include "cpp/base/vectors.hpp"
 #include "cpp/link/client.hpp"
+#include "cpp/terms/numbered_rows.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/laid_out_bytes.hpp"
 #include "extension/rows/packed_rows.hpp"
@@ -28,6 +29,7 @@ public:
         : word_(word),
           memory_limit_(memory_limit),
           laid_out_(memory_limit),
+          laid_out_columns_(memory_limit),
           elements_(memory_limit),
           columns_(memory_limit),
           ids_(id_type, memory_limit) {}
@@ -49,8 +51,11 @@ public:
     StoredValues& kept(std::size_t column) { return *kept_[column]; }
     void forget_kept();
 
-    /// Appends what another reader has read of the next row: sparse vectors, or a single dense one
-    /// whose id was kept without values.
+    /// Takes the terms of all rows, which another reader has read: on the session's threads. With
+    /// `leaves_out` some terms have no number.
+    void take_terms(std::span<const TermStretch> stretches, bool leaves_out);
+    /// Appends the next row: a sparse vector, or a single dense one whose id was kept without
+    /// values.
     void append_row(const VectorValue& vector);
     /// Ends the appending, as PackedBytes::finish() does; what follows is for then.
     void finish();
@@ -93,8 +98,10 @@ private:
     VectorType type_{};
     std::size_t dimensions_ = 0;  // of all vectors; 0 before the first one
     std::optional<StoredValues> kept_[2];
-    LaidOutBytes laid_out_;                  // elements of dense vectors that were kept
-    PackedBytes elements_;                   // of others
+    // Of vectors that were laid out:
+    LaidOutBytes laid_out_, laid_out_columns_;
+    // Of vectors that were appended:
+    PackedBytes elements_;
     PackedBytes columns_;                    // of sparse vectors' elements
     std::vector<std::uint64_t> row_begins_;  // the same, as in Vectors
     RowIds ids_;

@@ -28,8 +28,8 @@ struct Run {
     Computation& computation;
     TimeSplit& times;
     JobSize size;
-    std::unique_ptr<Job> job;
-    unsigned helpers = 0;  // threads of the job that were taken from the common number
+    Job::Work work = [this](Execution& execution) { return computation.compute(execution); };
+    SessionJob job;
     std::unique_ptr<DaemonConnection> connection;
 };
 
@@ -131,46 +131,18 @@ bool compute_on_device(Run& run) {
 
 // ---- On the CPU ----
 
-/// How many threads there are for the job: its own, and helpers as far as other sessions have left
-/// them.
-unsigned take_threads(Run& run) {
-    const unsigned wanted = cpu_threads();
-    run.helpers = take_helper_threads(wanted - 1, max_helper_threads());
-    if (run.helpers + 1 < wanted)
-        ereport(DEBUG1, (errmsg("computing on %u of %u threads", run.helpers + 1, wanted),
-                         errdetail("Other sessions compute on the rest of "
-                                   "gputext.max_helper_threads.")));
-    return run.helpers + 1;
-}
-
-/// Also one that still runs, which is stopped and waited for.
-void end_job(Run& run) {
-    run.job.reset();
-    give_helper_threads_back(run.helpers);
-    run.helpers = 0;
-}
-
 void compute_on_cpu(Run& run) {
     const TimestampTz begin = GetCurrentTimestamp();
-    const unsigned threads = take_threads(run);
-    Failure failure;
-    attempt_or_raise([&]() -> Status {
-        run.job = Job::start(threads, [&computation = run.computation](Execution& execution) {
-            return computation.compute(execution);
-        });
-        if (run.job == nullptr)
-            return {ErrorCode::out_of_memory, "could not start a thread",
-                    "The system's limits on threads and open files are the usual reasons."};
-        return {};
-    });
-    finish_job(*run.job);
+    run.job.start(run.work);
+    finish_job(run.job.job());
     PhaseText phases;
+    Failure failure;
     attempt(failure, [&]() -> Status {
-        phases.set(run.job->execution().phase_times());
+        phases.set(run.job.job().execution().phase_times());
         return {};
     });
     run.times.lap("on the CPU", phases.text);
-    end_job(run);
+    run.job.end();
     add_to_counter(Counter::cpu_jobs);
     add_to_counter(
         Counter::cpu_milliseconds,
@@ -180,7 +152,7 @@ void compute_on_cpu(Run& run) {
 /// After an error, or when the session ends with a code. Nothing computes any more when it returns.
 void abandon(int code, Datum argument) {
     auto* run = reinterpret_cast<Run*>(DatumGetPointer(argument));
-    end_job(*run);
+    run->job.end();
     run->connection.reset();
     const bool cancelled = code != 0 || geterrcode() == ERRCODE_QUERY_CANCELED;
     add_to_counter(cancelled ? Counter::cancelled : Counter::failures);

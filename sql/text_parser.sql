@@ -1,5 +1,7 @@
 -- Lexemes and positions of texts are those of PostgreSQL: from to_tsvector(), or for all types of tokens from parsetext(). The functions
 -- are for tests, and no part of the extension.
+CREATE SCHEMA text_parser;
+SET search_path = text_parser, public;
 CREATE FUNCTION parsed_lexemes(regconfig, text) RETURNS text[] STRICT LANGUAGE c AS 'gputext', 'gputext_parsed_lexemes';
 CREATE FUNCTION parses_alike(regconfig, text) RETURNS boolean STRICT LANGUAGE c AS 'gputext', 'gputext_parses_alike';
 CREATE FUNCTION expected_lexemes(config regconfig, body text) RETURNS text[] LANGUAGE sql STABLE AS $$
@@ -106,3 +108,5 @@ SELECT bool_and(parses_alike('simple', a || b)) FROM unnest('{"naïve café, a-�
 DROP DATABASE regress_gputext_parser_latin1;
 DROP DATABASE regress_gputext_parser_euc_jp;
 DROP DATABASE regress_gputext_parser_utf8_c;
+SET client_min_messages = warning;
+DROP SCHEMA text_parser CASCADE;

@@ -106,3 +106,4 @@ SELECT bool_and(parses_alike('simple', a || b)) FROM unnest('{"naïve café, a-�
 DROP DATABASE regress_gputext_parser_latin1;
 DROP DATABASE regress_gputext_parser_euc_jp;
 DROP DATABASE regress_gputext_parser_utf8_c;
+DROP TABLE texts;

@@ -8,22 +8,6 @@
 #include "cpp/link/memory_file.hpp"
 
 namespace gputext {
-namespace {
-
-/// Writes all bytes, however many calls that takes.
-Status write_all(int descriptor, std::span<const std::uint8_t> bytes, std::uint64_t offset) {
-    while (!bytes.empty()) {
-        const ssize_t written =
-            pwrite(descriptor, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-        if (written < 0 && errno == EINTR) continue;
-        if (written <= 0) return no_pages(written == 0 ? ENOSPC : errno);
-        bytes = bytes.subspan(static_cast<std::size_t>(written));
-        offset += static_cast<std::uint64_t>(written);
-    }
-    return {};
-}
-
-}  // namespace
 
 Status PartedFile::create(std::uint64_t size, std::uint64_t part_bytes) {
     release();
@@ -53,7 +37,7 @@ Status PartedFile::write(std::uint64_t offset, std::span<const std::uint8_t> byt
     while (!bytes.empty()) {
         const std::uint64_t within = offset % part_bytes_;
         const auto now = bytes.first(std::min<std::uint64_t>(bytes.size(), part_bytes_ - within));
-        GPUTEXT_TRY(write_all(descriptors_[offset / part_bytes_], now, within));
+        GPUTEXT_TRY(write_to_memory_file(descriptors_[offset / part_bytes_], now, within));
         bytes = bytes.subspan(now.size());
         offset += now.size();
     }

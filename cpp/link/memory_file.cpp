@@ -9,21 +9,11 @@
 #include <cstring>
 #include <utility>
 
-#include "cpp/link/file_parts.hpp"
-
 namespace gputext {
 namespace {
 
-constexpr std::size_t kLeastCapacity = std::size_t{1} << 20;
-// Pages are reserved in steps of a part of the size, between these bounds.
-constexpr std::size_t kLeastStep = std::size_t{64} << 10;
-constexpr std::size_t kMostStep = std::size_t{16} << 20;
-constexpr std::size_t kPartOfSize = 8;
-
-std::size_t whole_pages(std::size_t bytes) {
-    const std::size_t page = page_size();
-    return (bytes + page - 1) / page * page;
-}
+// What is written at once: a call costs as much as some hundred bytes.
+constexpr std::size_t kBuffer = std::size_t{256} << 10;
 
 }  // namespace
 
@@ -61,89 +51,59 @@ Status write_file(int descriptor, std::span<const std::uint8_t> bytes, std::uint
 
 MemoryFile::~MemoryFile() {
     unmap();
-    if (descriptor_ >= 0) close(descriptor_);
 }
 
 Status MemoryFile::append(std::span<const std::uint8_t> bytes) {
-    if (bytes.empty()) return {};
-    if (Status status = map(size_ + bytes.size()); !status.ok()) return status;
-    if (Status status = reserve_pages(size_ + bytes.size()); !status.ok()) return status;
-    std::memcpy(data_ + size_, bytes.data(), bytes.size());
-    size_ += bytes.size();
+    if (buffer_.size() + bytes.size() > kBuffer) GPUTEXT_TRY(flush());
+    if (bytes.size() < kBuffer) {
+        buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+        return {};
+    }
+    GPUTEXT_TRY(create());
+    GPUTEXT_TRY(write_file(descriptor_.get(), bytes, written_));
+    written_ += bytes.size();
+    return {};
+}
+
+Status MemoryFile::flush() {
+    GPUTEXT_TRY(create());
+    GPUTEXT_TRY(write_file(descriptor_.get(), buffer_, written_));
+    written_ += buffer_.size();
+    buffer_.clear();
     return {};
 }
 
 void MemoryFile::unmap() {
-    if (data_ != nullptr) munmap(data_, capacity_);
+    if (data_ != nullptr) munmap(data_, written_);
     data_ = nullptr;
-    capacity_ = 0;
 }
 
 FileDescriptor MemoryFile::release_descriptor() {
     unmap();
-    size_ = reserved_ = 0;
-    return FileDescriptor(std::exchange(descriptor_, -1));
+    written_ = 0;
+    buffer_.clear();
+    return std::move(descriptor_);
 }
 
 Status MemoryFile::create() {
-    if (descriptor_ >= 0) return {};
+    if (descriptor_.valid()) return {};
     Result<FileDescriptor> file = new_memory_file();
     if (!file.ok()) return file.status();
-    descriptor_ = (*file).release();
+    descriptor_ = std::move(*file);
     return {};
 }
 
 Status MemoryFile::seal() {
-    if (Status status = create(); !status.ok()) return status;
-    // A writable mapping forbids the seal, and the seal forbids a shared one on older kernels.
-    unmap();
-    if (ftruncate(descriptor_, static_cast<off_t>(size_)) != 0) return no_pages(errno);
-    GPUTEXT_TRY(seal_memory_file(descriptor_));
-    if (size_ == 0) return {};
-    void* const mapped = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, descriptor_, 0);
+    GPUTEXT_TRY(flush());
+    buffer_ = {};
+    // An append that failed may have left bytes behind the last one.
+    if (ftruncate(descriptor_.get(), static_cast<off_t>(written_)) != 0) return no_pages(errno);
+    GPUTEXT_TRY(seal_memory_file(descriptor_.get()));
+    if (written_ == 0) return {};
+    // Private, because older kernels refuse shared mappings of a file sealed against writing.
+    void* const mapped = mmap(nullptr, written_, PROT_READ, MAP_PRIVATE, descriptor_.get(), 0);
     if (mapped == MAP_FAILED) return Status::out_of_memory();
     data_ = static_cast<std::uint8_t*>(mapped);
-    capacity_ = size_;
-    return {};
-}
-
-/// Makes room in the address space; pages take memory only when they are reserved.
-Status MemoryFile::map(std::size_t wanted) {
-    if (wanted <= capacity_) return {};
-    if (Status status = create(); !status.ok()) return status;
-    const std::size_t capacity = whole_pages(std::max({wanted, 2 * capacity_, kLeastCapacity}));
-    if (ftruncate(descriptor_, static_cast<off_t>(capacity)) != 0) return Status::out_of_memory();
-    void* const mapped = data_ == nullptr ? mmap(nullptr, capacity, PROT_READ | PROT_WRITE,
-                                                 MAP_SHARED, descriptor_, 0)
-                                          : mremap(data_, capacity_, capacity, MREMAP_MAYMOVE);
-    if (mapped == MAP_FAILED) return Status::out_of_memory();
-    data_ = static_cast<std::uint8_t*>(mapped);
-    capacity_ = capacity;
-    return {};
-}
-
-/// A page that cannot be had when the mapping is first written to is a signal, SIGBUS, and no
-/// error: so it happens where the kernel does not overcommit memory. fallocate() asks for the pages
-/// before.
-Status MemoryFile::reserve_pages(std::size_t wanted) {
-    std::size_t most = kMostStep;
-    while (reserved_ < wanted) {
-        const std::size_t missing = whole_pages(wanted) - reserved_;
-        const std::size_t ahead =
-            std::max({missing, whole_pages(reserved_ / kPartOfSize), kLeastStep});
-        const std::size_t step = std::min({ahead, most, capacity_ - reserved_});
-        if (fallocate(descriptor_, 0, static_cast<off_t>(reserved_), static_cast<off_t>(step)) ==
-            0) {
-            reserved_ += step;
-        } else if (errno == EINTR) {
-            // The kernel has undone the step. A smaller one ends between two signals.
-            most = std::max(most / 2, kLeastStep);
-        } else {
-            const Status failed = no_pages(errno);
-            if (failed.code() != ErrorCode::out_of_memory || step <= missing) return failed;
-            most = missing;
-        }
-    }
     return {};
 }
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "cpp/base/status.hpp"
 #include "cpp/link/file_descriptor.hpp"
@@ -26,8 +27,8 @@ Status no_pages(int error);
 /// out_of_memory, also for a full disk; io_error.
 Status write_file(int descriptor, std::span<const std::uint8_t> bytes, std::uint64_t offset);
 
-/// An anonymous file in memory (memfd), mapped and appended to. Its memory belongs to no allocator,
-/// so no limit of one applies, and it can be handed to another process by its descriptor.
+/// An anonymous file in memory (memfd), appended to. Its memory belongs to no allocator, so no
+/// limit of one applies, and it can be handed to another process by its descriptor.
 class MemoryFile {
 public:
     MemoryFile() = default;
@@ -35,35 +36,34 @@ public:
     MemoryFile(const MemoryFile&) = delete;
     MemoryFile& operator=(const MemoryFile&) = delete;
 
-    /// Amortised O(size). Takes memory for an eighth, and at most 16 MB, more than size(). Errors:
-    /// out_of_memory, also where the kernel does not overcommit memory; io_error (no descriptor).
-    /// After an error the bytes that were appended before are still there.
+    /// Small pieces are written together. Errors: out_of_memory, also where the kernel does not
+    /// overcommit memory; io_error (no descriptor). After an error the bytes that were appended
+    /// before are still there.
     Status append(std::span<const std::uint8_t> bytes);
 
     /// Ends the appending: from now on nobody can change the bytes or their number, so that another
-    /// process can trust the descriptor. There is one even when nothing was appended. Moves data().
-    /// Errors: out_of_memory, io_error.
+    /// process can trust the descriptor. There is one even when nothing was appended. Errors:
+    /// out_of_memory, io_error.
     Status seal();
 
-    /// Valid until the next append or seal.
+    /// After seal().
     const std::uint8_t* data() const { return data_; }
-    std::size_t size() const { return size_; }
-    int descriptor() const { return descriptor_; }
+    std::size_t size() const { return written_ + buffer_.size(); }
+    /// Has all bytes after seal().
+    int descriptor() const { return descriptor_.get(); }
 
-    /// Hands the file over; this one is empty then.
+    /// Hands the file over after seal(); this one is empty then.
     FileDescriptor release_descriptor();
 
 private:
     Status create();
-    Status map(std::size_t wanted);
-    Status reserve_pages(std::size_t wanted);
+    Status flush();
     void unmap();
 
-    int descriptor_ = -1;
+    FileDescriptor descriptor_;
+    std::size_t written_ = 0;
+    std::vector<std::uint8_t> buffer_;  // that comes behind what is written
     std::uint8_t* data_ = nullptr;
-    std::size_t size_ = 0;
-    std::size_t capacity_ = 0;  // mapped, and the size of the file until seal()
-    std::size_t reserved_ = 0;  // bytes from the begin whose pages the file has
 };
 
 }  // namespace gputext

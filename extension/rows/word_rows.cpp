@@ -24,7 +24,10 @@ std::uint32_t WordRows::add(std::string_view word) {
 
 void WordRows::finish() {
     bytes_.finish();
-    attempt_or_raise([&] { return append_begin(begins_, bytes_.size()); });
+    attempt_or_raise([&]() -> Status {
+        GPUTEXT_TRY(append_begin(begins_, bytes_.size()));
+        return begins_.seal();
+    });
 }
 
 Words WordRows::view() const {
@@ -35,9 +38,6 @@ Words WordRows::view() const {
 
 void WordRows::share() {
     file_ = bytes_.share();
-    if (shared_) return;
-    attempt_or_raise([&] { return begins_.seal(); });
-    shared_ = true;
 }
 
 }  // namespace gputext

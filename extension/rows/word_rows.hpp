@@ -44,7 +44,6 @@ private:
     std::uint32_t size_ = 0;
     PackedBytes bytes_;
     MemoryFile begins_;  // u64 of each word; once finished, and their end
-    bool shared_ = false;
     FileDescriptor file_;
 };
 

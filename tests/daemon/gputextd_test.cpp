@@ -574,11 +574,10 @@ TEST_F(Gputextd, RefusesParametersAndFilesThatAreWrong) {
     const Extent outside[] = {{0, small_.request().bytes_size + 1}};
     request.extents = outside;
     EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
-    MemoryFile open_file;
-    ASSERT_TRUE(open_file.append(small_.packed().bytes()).ok());
-    ASSERT_EQ(ftruncate(open_file.descriptor(), static_cast<off_t>(open_file.size())), 0);
+    const FileDescriptor open_file = std::move(*new_memory_file());
+    ASSERT_TRUE(write_file(open_file.get(), small_.packed().bytes(), 0).ok());
     request = small_.request();
-    request.bytes_file = open_file.descriptor();
+    request.bytes_file = open_file.get();
     EXPECT_EQ(code_of(request), ErrorCode::invalid_argument);
     expect_good_answer(*connection, small_);
 }

@@ -200,10 +200,10 @@ TEST_F(GputextdWords, RefusesFilesThatAreWrong) {
     request = good;
     std::swap(request.words.bytes, request.words.begins);
     EXPECT_EQ(codes(request).status().code(), ErrorCode::invalid_argument);
-    MemoryFile open;
-    ASSERT_TRUE(open.append(bytes_of("bac")).ok());
+    const FileDescriptor open = std::move(*new_memory_file());
+    ASSERT_TRUE(write_file(open.get(), bytes_of("bac"), 0).ok());
     request = good;
-    request.words.bytes = open.descriptor();
+    request.words.bytes = open.get();
     EXPECT_EQ(codes(request).status().code(), ErrorCode::invalid_argument);
     EXPECT_EQ(codes(good).status().code(), ErrorCode::ok);
 }

@@ -18,7 +18,8 @@ extern "C" {
 #include "extension/rows/set_call.hpp"
 #include "extension/rows/term_arguments.hpp"
 #include "extension/rows/text_arguments.hpp"
-#include "extension/rows/text_parser.hpp"
+#include "extension/rows/text_work.hpp"
+#include "extension/rows/token_reader.hpp"
 #include "extension/rows/trie_value.hpp"
 #include "extension/rows/word_rows.hpp"
 #include "extension/server/activity.hpp"
@@ -31,6 +32,9 @@ namespace {
 
 /// What the rows of the inner query are.
 enum class Rows { words, documents };
+
+/// Words that are numbered between two looks for a cancel.
+constexpr std::size_t kPart = std::size_t{1} << 16;
 
 const char* wanted(Rows rows) {
     return rows == Rows::words
@@ -48,25 +52,29 @@ struct TrieEncodeArguments {
 
 /// The rows of a call: ids and the numbers of their words. Dies with the call's memory context.
 struct EncodedRows {
-    EncodedRows(const TrieEncodeArguments& given, const IdType& type, std::size_t memory_limit)
+    EncodedRows(const TrieEncodeArguments& given, const IdType& type, std::size_t limit)
         : arguments(given),
           id_type(type),
+          memory_limit(limit),
           ids(memory_limit),
-          parser(given.config),
+          texts(memory_limit),
           numbers(memory_limit),
           words(memory_limit) {}
 
     const TrieEncodeArguments arguments;
     const IdType id_type;
+    const std::size_t memory_limit;
     std::size_t size = 0;
     PackedBytes ids;
     std::vector<std::uint64_t> id_begins;  // in ids; none for ids that are packed by value
-    TextParser parser;                     // of documents
+    StoredValues texts;                    // documents, until they are read
     PackedBytes numbers;                   // u32 of each word of all rows
     std::vector<std::uint64_t> ends;       // of each document's numbers; none for words
     WordRows words;
 
-    std::uint64_t bytes() const { return ids.size() + numbers.size() + words.bytes(); }
+    std::uint64_t bytes() const {
+        return ids.size() + texts.unpacked_bytes() + numbers.size() + words.bytes();
+    }
     Datum id(std::size_t row) const {
         return id_at(id_type,
                      ids.data() + (id_type.by_value ? row * sizeof(Datum) : id_begins[row]));
@@ -95,6 +103,9 @@ public:
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool*) override;
+    void end_rows() override {
+        if (rows_.arguments.rows == Rows::documents) read_documents();
+    }
     void report_nulls(int64 rows) override;
 
 private:
@@ -102,7 +113,9 @@ private:
         const std::uint32_t number = rows_.words.add(word);
         rows_.numbers.append(&number, sizeof number);
     }
-    void add_document(std::string_view text);
+    void read_documents();
+    void number_words(ReadTexts& read, std::vector<std::vector<std::uint32_t>>& numbers);
+    void append_numbers(ReadTexts& read, const std::vector<std::vector<std::uint32_t>>& numbers);
 
     EncodedRows& rows_;
 };
@@ -118,30 +131,62 @@ void WordReceiver::check_columns(TupleDesc columns) {
                         errhint("Other types can be cast in the inner query, as in body::text.")));
 }
 
-void WordReceiver::add_document(std::string_view text) {
-    for (std::size_t begin = 0; begin < text.size();) {
-        begin = rows_.parser.parse(text, begin);
-        for (const Lexeme& lexeme : rows_.parser.lexemes())
-            add_word(rows_.parser.text(lexeme.number));
+/// Each word of a process gets a number, and most of them get the same one as in other processes.
+void WordReceiver::number_words(ReadTexts& read, std::vector<std::vector<std::uint32_t>>& numbers) {
+    attempt_or_raise([&] { numbers.resize(read.processes()); });
+    for (unsigned process = 0; process < read.processes(); ++process) {
+        const Words words = read.words(process);
+        std::vector<std::uint32_t>& mine = numbers[process];
+        attempt_or_raise([&] { mine.resize(words.size()); });
+        for (std::size_t word = 0; word < words.size(); ++word) {
+            if (word % kPart == 0) CHECK_FOR_INTERRUPTS();
+            mine[word] = rows_.words.add(words[word]);
+        }
     }
 }
 
+void WordReceiver::append_numbers(ReadTexts& read,
+                                  const std::vector<std::vector<std::uint32_t>>& numbers) {
+    std::uint64_t words = 0;
+    for (const TextStretch& stretch : read.stretches()) {
+        CHECK_FOR_INTERRUPTS();
+        const auto* const tokens =
+            reinterpret_cast<const Token*>(read.output(stretch.process) + stretch.begin);
+        const std::size_t count = (stretch.end - stretch.begin) / sizeof(Token);
+        for (std::size_t i = 0; i < count; ++i) {
+            if (tokens[i].number == Token::kEndOfRow) {
+                attempt_or_raise([&] { rows_.ends.push_back(words); });
+                continue;
+            }
+            const std::uint32_t number = numbers[stretch.process][tokens[i].number];
+            rows_.numbers.append(&number, sizeof number);
+            ++words;
+        }
+    }
+}
+
+void WordReceiver::read_documents() {
+    rows_.texts.finish({});
+    auto* const read = make_owned<ReadTexts>(CurrentMemoryContext, TextKind::words_of_rows,
+                                             rows_.arguments.config, rows_.memory_limit);
+    auto* const numbers = make_owned<std::vector<std::vector<std::uint32_t>>>(CurrentMemoryContext);
+    StoredValues* columns[] = {&rows_.texts};
+    read->read(columns);
+    rows_.texts.release();
+    number_words(*read, *numbers);
+    append_numbers(*read, *numbers);
+    read->release();
+    numbers->clear();
+}
+
 void WordReceiver::take_row(const Datum* values, const bool*) {
-    const varlena* const text = PG_DETOAST_DATUM_PACKED(values[1]);
-    const bool words = rows_.arguments.rows == Rows::words;
-    if (words)
-        add_word(view_of(text));
+    if (rows_.arguments.rows == Rows::words)
+        add_word(view_of(PG_DETOAST_DATUM_PACKED(values[1])));
     else
-        add_document(view_of(text));
+        rows_.texts.append(values[1], !query().parallel_safe);
     const std::size_t id_begin = append_id(rows_.ids, rows_.id_type, values[0]);
     ++rows_.size;
-    Failure failure;
-    if ((!words || !rows_.id_type.by_value) && !attempt(failure, [&]() -> Status {
-            if (!rows_.id_type.by_value) rows_.id_begins.push_back(id_begin);
-            if (!words) rows_.ends.push_back(rows_.numbers.size() / sizeof(std::uint32_t));
-            return {};
-        }))
-        raise_failure(failure);
+    if (!rows_.id_type.by_value) attempt_or_raise([&] { rows_.id_begins.push_back(id_begin); });
     show_rows(rows_.size, rows_.bytes());
 }
 

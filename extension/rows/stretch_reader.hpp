@@ -12,6 +12,16 @@
 
 namespace gputext {
 
+/// What the columns behind the ids are, and what is wanted of them.
+enum class TextKind {
+    words_of_text,  // words in their order: token_reader.hpp
+    words_of_array,
+    words_of_rows,  // words of texts, with the end of each row
+    terms_of_text,  // how often each row has each of its terms: term_reader.hpp
+    terms_of_tsvector,
+    terms_of_weights
+};
+
 /// Reads row after row in one process. Functions raise errors, after which it is of no use.
 class StretchReader {
 public:

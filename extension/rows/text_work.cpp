@@ -29,8 +29,9 @@ constexpr std::uint64_t kOutputOfText = 2;
 double parse_rate(TextKind kind) {
     switch (kind) {
         case TextKind::words_of_text:
+        case TextKind::words_of_rows:
         case TextKind::terms_of_text:
-            return 30e6;
+            return 60e6;
         case TextKind::words_of_array:
         case TextKind::terms_of_tsvector:
         case TextKind::terms_of_weights:
@@ -43,8 +44,8 @@ std::unique_ptr<StretchReader> new_reader(TextKind kind, Oid config, std::size_t
     switch (kind) {
         case TextKind::words_of_text:
         case TextKind::words_of_array:
-            return std::make_unique<TokenReader>(kind == TextKind::words_of_array, config,
-                                                 memory_limit);
+        case TextKind::words_of_rows:
+            return std::make_unique<TokenReader>(kind, config, memory_limit);
         case TextKind::terms_of_text:
             return std::make_unique<TermReader>(TermSource::text, config, memory_limit);
         case TextKind::terms_of_tsvector:

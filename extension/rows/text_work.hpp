@@ -22,15 +22,6 @@
 
 namespace gputext {
 
-/// What the columns behind the ids are, and what is wanted of them.
-enum class TextKind {
-    words_of_text,  // words in their order: token_reader.hpp
-    words_of_array,
-    terms_of_text,  // how often each row has each of its terms: term_reader.hpp
-    terms_of_tsvector,
-    terms_of_weights
-};
-
 /// Rows that follow each other, read by one process.
 struct TextStretch {
     std::uint32_t number;  // among the stretches of all rows

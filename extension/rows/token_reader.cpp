@@ -92,10 +92,14 @@ void TokenReader::read_array(const ArrayType* words) {
 }
 
 bool TokenReader::read_row(const Datum* values) {
-    if (arrays_)
+    if (kind_ == TextKind::words_of_array)
         read_array(DatumGetArrayTypeP(values[0]));
     else
         read_text(PG_DETOAST_DATUM_PACKED(values[0]));
+    if (kind_ == TextKind::words_of_rows) {
+        constexpr Token end{Token::kEndOfRow, 0};
+        output_.append(&end, sizeof end);
+    }
     return true;
 }
 

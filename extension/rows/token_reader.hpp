@@ -19,6 +19,9 @@ namespace gputext {
 /// A word at a position, which is counted from 1 in each stretch of texts. The output of a
 /// TokenReader consists of them.
 struct Token {
+    /// The number behind the last word of a row, with TextKind::words_of_rows.
+    static constexpr std::uint32_t kEndOfRow = UINT32_MAX;
+
     std::uint32_t number, position;
 };
 
@@ -27,10 +30,9 @@ struct Token {
 /// Functions raise errors, after which it is of no use.
 class TokenReader final : public StretchReader {
 public:
-    /// `arrays`: whether rows are arrays of words, and not texts. `config` is the text search
-    /// configuration of texts.
-    TokenReader(bool arrays, Oid config, std::size_t memory_limit)
-        : StretchReader(memory_limit), arrays_(arrays), parser_(config) {}
+    /// `kind` is one of words; `config` is the text search configuration of texts.
+    TokenReader(TextKind kind, Oid config, std::size_t memory_limit)
+        : StretchReader(memory_limit), kind_(kind), parser_(config) {}
 
     bool read_row(const Datum* values) override;
     std::uint64_t end_stretch() override;
@@ -48,7 +50,7 @@ private:
     void append_tokens();
     void end_text(std::uint64_t next);
 
-    bool arrays_;
+    TextKind kind_;
     TextParser parser_;
     std::vector<std::uint32_t> numbers_;  // in the vocabulary, of lexemes that last
     Vocabulary vocabulary_;

@@ -6,6 +6,7 @@ extern "C" {
 #include "executor/spi.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/clauses.h"
+#include "portability/instr_time.h"
 #include "tcop/cmdtag.h"
 #include "tcop/dest.h"
 #include "utils/builtins.h"
@@ -184,6 +185,8 @@ void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
     destination.row_context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES);
 
+    instr_time begin, end;
+    INSTR_TIME_SET_CURRENT(begin);
     SPI_connect();
     SPIPrepareOptions preparation{};
     preparation.cursorOptions = CURSOR_OPT_PARALLEL_OK;
@@ -200,6 +203,9 @@ void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
     if (result < 0) raise_spi_error(result, query.sql);
     SPI_finish();
     MemoryContextDelete(destination.row_context);
+    INSTR_TIME_SET_CURRENT(end);
+    INSTR_TIME_SUBTRACT(end, begin);
+    ereport(DEBUG2, (errmsg("ran the inner query in %.1f ms", INSTR_TIME_GET_MILLISEC(end))));
 
     ErrorContextCallback context{error_context_stack, name_statement, const_cast<char*>(query.sql)};
     error_context_stack = &context;

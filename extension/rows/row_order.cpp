@@ -18,24 +18,41 @@ constexpr std::size_t kPart = 4096;
 
 // ---- Ids of type bigint ----
 
+struct Numbered {
+    std::int64_t id;
+    std::uint32_t row;
+};
+
+/// False when stopped, which leaves them in no particular order.
+bool sort_numbers(std::vector<Numbered>& numbered, Stop stop) {
+    struct Stopped {};
+    std::size_t done = 0;
+    try {
+        std::sort(numbered.begin(), numbered.end(), [&](const Numbered& a, const Numbered& b) {
+            if (++done % kPart == 0 && stop()) throw Stopped();
+            return a.id != b.id ? a.id < b.id : a.row < b.row;
+        });
+    } catch (const Stopped&) {
+        return false;
+    }
+    return true;
+}
+
 void order_numbers(const RowIds& ids, std::vector<std::uint32_t>& order) {
-    struct Numbered {
-        std::int64_t id;
-        std::uint32_t row;
-    };
-    attempt_or_raise([&] {
+    attempt_or_raise([&]() -> Status {
+        const Stop stop = stop_on_interrupt();
         std::vector<Numbered> numbered(ids.size());
         bool ascending = true;
         for (std::uint32_t row = 0; row < numbered.size(); ++row) {
+            if (row % kPart == 0 && stop()) return Status::cancelled();
             numbered[row] = {DatumGetInt64(ids.at(row)), row};
             ascending = ascending && (row == 0 || numbered[row - 1].id <= numbered[row].id);
         }
-        if (ascending) return;
-        std::sort(numbered.begin(), numbered.end(), [](const Numbered& a, const Numbered& b) {
-            return a.id != b.id ? a.id < b.id : a.row < b.row;
-        });
+        if (ascending) return {};
+        if (!sort_numbers(numbered, stop)) return Status::cancelled();
         order.resize(numbered.size());
         for (std::size_t i = 0; i < numbered.size(); ++i) order[i] = numbered[i].row;
+        return {};
     });
 }
 

@@ -21,6 +21,9 @@ constexpr double kSecondsOfFetch = 3e-6;
 constexpr double kCopyRate = 1.5e9;
 constexpr double kUnpackRate = 0.6e9;
 
+/// Rows between two looks for a cancel.
+constexpr std::size_t kPart = std::size_t{1} << 16;
+
 /// Size of a value that is not out of line, once unpacked, with a header of four bytes.
 std::size_t unpacked_size_of(const varlena* value) {
     return VARATT_IS_COMPRESSED(value) ? VARDATA_COMPRESSED_GET_EXTSIZE(value) + VARHDRSZ
@@ -88,11 +91,16 @@ std::size_t StoredValues::unpacked_size(std::size_t row) const {
 
 void StoredValues::finish(const std::vector<std::uint32_t>& order) {
     if (!order.empty())
-        attempt_or_raise([&] {
+        attempt_or_raise([&]() -> Status {
+            const Stop stop = stop_on_interrupt();
             std::vector<StoredValue> ordered;
             ordered.reserve(order.size());
-            for (const std::uint32_t row : order) ordered.push_back(order_[row]);
+            for (const std::uint32_t row : order) {
+                if (ordered.size() % kPart == 0 && stop()) return Status::cancelled();
+                ordered.push_back(order_[row]);
+            }
             order_.swap(ordered);
+            return {};
         });
     values_.append(order_.data(), order_.size() * sizeof(StoredValue));
     values_.finish();

@@ -253,8 +253,9 @@ bool ReadTexts::try_read(std::span<StoredValues* const> columns, unsigned worker
     pg_atomic_init_u64(&work->output, 0);
     run_parallel_work({read_texts, "gputext_read_texts_worker", work, sizeof *work}, workers);
     first_fault = pg_atomic_read_u64(&work->first_fault);
-    if (first_fault < work->rows) return true;
+    // Stretches that nobody has read, since there was no room, may have a fault before that one.
     if (workers > 0 && too_much_output(*work)) return false;
+    if (first_fault < work->rows) return true;
     for (unsigned worker = 0; worker < workers; ++worker)
         files_[worker]->take_back(work->left[worker + 1].size);
     session_reader_->output().finish();

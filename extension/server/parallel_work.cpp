@@ -14,6 +14,7 @@ extern "C" {
 #include <cstring>
 
 #include "extension/server/file_identity.hpp"
+#include "extension/server/release.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
@@ -36,6 +37,9 @@ const char* library_path() {
 }  // namespace
 
 unsigned wanted_workers(double seconds) {
+    // A worker that loads another build of this library would not know the structure that it shares
+    // with the session.
+    if (module_is_replaced()) return 0;
     const double useful = seconds / kWorthAWorker;
     const unsigned most = std::min(read_workers(), kMostReaders - 1);
     return useful < most ? static_cast<unsigned>(std::max(0.0, useful)) : most;

@@ -1,0 +1,600 @@
+// Rows are read in parallel workers: the answer does not depend on how many there are, whatever
+// the statement runs in, and nothing stays behind when it, or one of them, ends early.
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <sstream>
+
+#include "tests/live/plain_session.hpp"
+#include "tests/live/private_server.hpp"
+
+namespace gputext::live {
+namespace {
+
+constexpr double kMost = 200;  // milliseconds from a cancel to its error
+
+/// A session that hears what gputext says about the workers that read for it.
+class ReadingSession {
+public:
+    explicit ReadingSession(const ConnectionString& where = {})
+        : connection_(PQconnectdb(where.text.c_str())) {
+        if (PQstatus(connection_) != CONNECTION_OK)
+            throw std::runtime_error(PQerrorMessage(connection_));
+        PQsetNoticeProcessor(connection_, take_notice, this);
+        run("SET gputext.device = cpu");
+        run("SET gputext.cpu_threads = 2");
+        run("SET statement_timeout = '60s'");
+        run("LOAD 'gputext'");
+        run("SET gputext.read_workers = 4");
+    }
+    ~ReadingSession() { PQfinish(connection_); }
+    ReadingSession(const ReadingSession&) = delete;
+
+    int pid() const { return PQbackendPID(connection_); }
+
+    /// As Session's, of one statement or several.
+    std::string sqlstate(const std::string& sql) {
+        notices_.clear();
+        value_.clear();
+        PQsendQuery(connection_, sql.c_str());
+        bool first_error = true;
+        std::string state = "ok";
+        while (PGresult* result = PQgetResult(connection_)) {
+            if (PQresultStatus(result) == PGRES_FATAL_ERROR && first_error) {
+                const char* field = PQresultErrorField(result, PG_DIAG_SQLSTATE);
+                state = field == nullptr ? "gone" : field;
+                message_ = PQresultErrorMessage(result);
+                arrived_ = Clock::now();
+                first_error = false;
+            }
+            if (PQntuples(result) > 0) value_ = PQgetvalue(result, 0, 0);
+            PQclear(result);
+        }
+        return state;
+    }
+    void run(const std::string& sql) {
+        if (sqlstate(sql) != "ok") throw std::runtime_error(sql + ": " + message_);
+    }
+    /// The first column of the first row, of the last statement that gives any.
+    std::string value(const std::string& sql) {
+        run(sql);
+        return value_;
+    }
+    /// As value(), with the messages of a DEBUG level to be counted.
+    std::string watched(const std::string& sql) {
+        run("SET client_min_messages = debug1");
+        const std::string found = value(sql);
+        const std::string heard = notices_;
+        run("RESET client_min_messages");
+        notices_ = heard;
+        return found;
+    }
+
+    const std::string& message() const { return message_; }
+    Clock::time_point arrived() const { return arrived_; }
+
+    /// What the last statement said about its readings: workers that came, and that were wanted,
+    /// of the one with the most.
+    struct Workers {
+        int came = 0, wanted = 0;
+    };
+    Workers workers() const {
+        Workers most;
+        std::istringstream lines(notices_);
+        for (std::string line; std::getline(lines, line);) {
+            Workers one;
+            const std::size_t begin = line.find("reading rows in ");
+            if (begin != std::string::npos &&
+                std::sscanf(line.c_str() + begin, "reading rows in %d of %d parallel", &one.came,
+                            &one.wanted) == 2 &&
+                one.wanted >= most.wanted)
+                most = one;
+        }
+        return most;
+    }
+    bool says(const std::string& words) const { return notices_.find(words) != std::string::npos; }
+
+private:
+    static void take_notice(void* self, const char* message) {
+        static_cast<ReadingSession*>(self)->notices_ += message;
+    }
+
+    PGconn* connection_;
+    std::string notices_, message_, value_;
+    Clock::time_point arrived_;
+};
+
+/// Rows of any order as one value.
+std::string digest_of(const std::string& call) {
+    return "SELECT count(*) || ' ' || md5(coalesce(string_agg(t::text, ';' ORDER BY t::text), '')) "
+           "FROM " +
+           call + " AS t";
+}
+
+// Rows in another order than their ids: vectors out of line, and compressed texts, enough of each
+// for several workers
+const std::string kTables = R"(
+    CREATE UNLOGGED TABLE places (id bigint, place real[]);
+    ALTER TABLE places ALTER place SET STORAGE EXTERNAL;
+    WITH begins AS (SELECT i, ARRAY(SELECT ((i * 31 + j * 17 + i * j) % 101)::real
+                                    FROM generate_series(1, 595) AS j) AS elements
+                    FROM generate_series(0, 100) AS i)
+    INSERT INTO places
+    SELECT n * 7919 % 15013, elements || ARRAY[n, n % 7, n % 11, n % 13, n % 17]::real[]
+    FROM generate_series(1, 15000) AS n JOIN begins ON i = n % 101;
+    CREATE TABLE texts AS
+    SELECT i * 31 % 103 AS id,
+           repeat(format('to be %s or not %s that ', i, i % 17), 4000) AS body
+    FROM generate_series(1::bigint, 102) AS i)";
+
+const char* const kSimilarities =
+    "cosine_similarities(array_fill(0.5, ARRAY[600]), 'TABLE places')";
+const char* const kTerms = "tfidf('TABLE texts')";
+const std::string kNeighbours =
+    "gpu_knn('SELECT id, place FROM places WHERE id < 3', 'TABLE places', k => 50)";
+
+class Reading : public LiveTest {
+protected:
+    void SetUp() override {
+        LiveTest::SetUp();
+        if (HasFatalFailure()) return;
+        session().rows(kTables);
+        reader_ = connected();
+    }
+    void TearDown() override {
+        reader_.reset();
+        LiveTest::TearDown();
+    }
+
+    std::unique_ptr<ReadingSession> connected() {
+        auto reader = std::make_unique<ReadingSession>();
+        reader->run("SET search_path = " + schema() + ", public");
+        return reader;
+    }
+    ReadingSession& reader() { return *reader_; }
+
+    /// The answer of the session alone.
+    std::string expected(const std::string& call) {
+        return other().value("SET gputext.read_workers = 0; " + digest_of(call));
+    }
+    /// With workers, which must have come.
+    void expect_same(const std::string& call) {
+        EXPECT_EQ(reader().watched(digest_of(call)), expected(call)) << call;
+        EXPECT_GE(reader().workers().came, 1) << call;
+    }
+
+    std::string workers_of(int pid) {
+        return other().value(
+            "SELECT coalesce(string_agg(pid::text, ',' ORDER BY pid), '') "
+            "FROM pg_stat_activity WHERE leader_pid = " +
+            std::to_string(pid) + " AND pid <> leader_pid");
+    }
+    void expect_nothing_left_of(ReadingSession& session, const std::string& after) {
+        expect_nothing_left(session.pid(), after);
+        EXPECT_EQ(workers_of(session.pid()), "") << "after " << after;
+    }
+
+private:
+    std::unique_ptr<ReadingSession> reader_;
+};
+
+// ---- Workers ----
+
+TEST_F(Reading, HasAsManyWorkersAsAreAskedFor) {
+    const std::string calls[] = {
+        kSimilarities,
+        kTerms,
+        kNeighbours,
+        "gpu_knn('SELECT id, body FROM texts WHERE id < 5', 'TABLE texts', k => 5)",
+        "near_duplicate_groups('TABLE texts', mode => 'ctph')",
+        "word_cooccurrences('TABLE texts')",
+        "word_similarity('TABLE texts')",
+        "word2vec('SELECT id, left(body, 20000) FROM texts', epochs => 1, dimensions => 4)",
+    };
+    for (const std::string& call : calls) {
+        const std::string answer = expected(call);
+        for (const char* most : {"0", "1", "8"}) {
+            reader().run(std::string("SET gputext.read_workers = ") + most);
+            EXPECT_EQ(reader().watched(digest_of(call)), answer) << call << " with " << most;
+            const auto workers = reader().workers();
+            EXPECT_LE(workers.came, workers.wanted);
+            const int bound = std::atoi(most);
+            EXPECT_LE(workers.wanted, bound) << call;
+            EXPECT_GE(workers.came, std::min(1, bound)) << call << " with " << most;
+        }
+        expect_nothing_left_of(reader(), call);
+    }
+}
+
+TEST_F(Reading, NeedsNoWorkers) {
+    const std::string answer = expected(kSimilarities);
+    reader().run("SET gputext.read_workers = 8; SET max_parallel_workers = 0");
+    EXPECT_EQ(reader().watched(digest_of(kSimilarities)), answer);
+    EXPECT_EQ(reader().workers().wanted, 0);
+    reader().run("SET gputext.read_workers = -1");
+    EXPECT_EQ(reader().watched(digest_of(kSimilarities)), answer);
+    EXPECT_EQ(reader().workers().wanted, 0);
+}
+
+TEST_F(Reading, OfLittleIsNotWorthAWorker) {
+    reader().watched(digest_of("tfidf('SELECT id, left(body, 1000) FROM texts')"));
+    EXPECT_EQ(reader().workers().wanted, 0);
+    EXPECT_TRUE(reader().says("tfidf: reading rows"));
+}
+
+// ---- Where the statement runs ----
+
+TEST_F(Reading, InASubtransactionGoesOnAfterAnError) {
+    session().rows("INSERT INTO texts VALUES (1000, 'the last')");
+    session().rows(R"(
+        CREATE FUNCTION tried(query text) RETURNS text LANGUAGE plpgsql AS $$
+        DECLARE found bigint;
+        BEGIN
+            SELECT count(*) INTO found FROM cosine_similarities(array_fill(0.5, ARRAY[600]), query);
+            RETURN found;
+        EXCEPTION WHEN OTHERS THEN RETURN SQLSTATE || ' ' || SQLERRM;
+        END $$)");
+    session().rows("INSERT INTO places VALUES (14500, '{1,2}'), (14000, '{3}')");
+    reader().run("BEGIN");
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(reader().watched("SELECT tried('TABLE places')"),
+                  "22000 the vectors of item 1 and item 14000 have different numbers of elements: "
+                  "600 and 1");
+        EXPECT_GE(reader().workers().came, 1);
+        EXPECT_EQ(workers_of(reader().pid()), "");
+        EXPECT_EQ(reader().value("SELECT tried('SELECT * FROM places WHERE id < 14000')"),
+                  other().value("SELECT count(*) FROM places WHERE id < 14000"));
+        reader().run("CREATE TABLE IF NOT EXISTS written AS SELECT 1");  // no parallel mode is left
+    }
+    reader().run("COMMIT");
+    expect_nothing_left_of(reader(), "errors in subtransactions");
+}
+
+TEST_F(Reading, InASerializableTransaction) {
+    reader().run("BEGIN ISOLATION LEVEL SERIALIZABLE");
+    expect_same(kSimilarities);
+    expect_same(kTerms);
+    reader().run("INSERT INTO texts VALUES (5000, 'new')");
+    reader().run("COMMIT");
+}
+
+TEST_F(Reading, InACursor) {
+    const std::string answer = expected(kNeighbours);
+    reader().run("BEGIN");
+    reader().run("DECLARE answer CURSOR FOR " + digest_of(kNeighbours));
+    EXPECT_EQ(reader().watched("FETCH answer"), answer);
+    EXPECT_GE(reader().workers().came, 1);
+    reader().run("DECLARE held CURSOR WITH HOLD FOR SELECT count(*) FROM " + kNeighbours);
+    reader().run("DECLARE half CURSOR FOR SELECT * FROM " + kNeighbours);
+    reader().run("FETCH 10 FROM half; SAVEPOINT one; CLOSE half; ROLLBACK TO one");
+    reader().run("COMMIT");
+    EXPECT_EQ(reader().value("FETCH held"), other().value("SELECT count(*) FROM " + kNeighbours));
+    reader().run("CLOSE held");
+    expect_nothing_left_of(reader(), "cursors");
+}
+
+TEST_F(Reading, SeesWhatTheTransactionHasWritten) {
+    reader().run("BEGIN");
+    reader().run("CREATE TABLE fresh (LIKE places INCLUDING ALL)");
+    reader().run("INSERT INTO fresh SELECT id, place FROM places");
+    reader().run("UPDATE fresh SET place[1] = 1000 WHERE id % 3 = 0");
+    reader().run(
+        "SAVEPOINT one; UPDATE fresh SET place[2] = 2000 WHERE id % 5 = 0; "
+        "ROLLBACK TO one");
+    reader().run("DELETE FROM fresh WHERE id % 7 = 0");
+    const std::string call = "cosine_similarities(array_fill(0.5, ARRAY[600]), 'TABLE fresh')";
+    const std::string found = reader().watched(digest_of(call));
+    EXPECT_GE(reader().workers().came, 1);
+    reader().run("COMMIT");
+    EXPECT_EQ(found, expected(call));
+    EXPECT_EQ(found, expected("cosine_similarities(array_fill(0.5, ARRAY[600]), $$SELECT id, CASE "
+                              "WHEN id % 3 = 0 THEN 1000::real || place[2:] ELSE place END "
+                              "FROM places WHERE id % 7 <> 0$$)"));
+}
+
+TEST_F(Reading, OfATemporaryTable) {
+    reader().run("CREATE TEMP TABLE mine (LIKE places INCLUDING ALL)");
+    reader().run("INSERT INTO mine TABLE places");
+    reader().run("CREATE TEMP TABLE my_texts AS TABLE texts");
+    EXPECT_EQ(reader().watched(digest_of("tfidf('TABLE my_texts')")), expected(kTerms));
+    EXPECT_GE(reader().workers().came, 1);
+    EXPECT_EQ(reader().value(digest_of("cosine_similarities(array_fill(0.5, ARRAY[600]), "
+                                       "'TABLE mine')")),
+              expected(kSimilarities));
+}
+
+TEST_F(Reading, UnderRowLevelSecurity) {
+    const std::string alice = new_role("alice");
+    session().rows("GRANT SELECT ON places TO " + alice);
+    session().rows("ALTER TABLE places ENABLE ROW LEVEL SECURITY");
+    session().rows("CREATE POLICY even ON places TO " + alice + " USING (id % 2 = 0)");
+    session().rows(
+        "CREATE FUNCTION all_of_them() RETURNS text LANGUAGE sql SECURITY DEFINER "
+        "SET gputext.read_workers = 3 AS $$" +
+        digest_of(kSimilarities) + "$$");
+    const std::string all = expected(kSimilarities);
+    const std::string even = expected(
+        "cosine_similarities(array_fill(0.5, ARRAY[600]), 'SELECT * FROM places WHERE id % 2 = "
+        "0')");
+    reader().run("SET ROLE " + alice);
+    EXPECT_EQ(reader().watched(digest_of(kSimilarities)), even);
+    EXPECT_GE(reader().workers().came, 1);
+    EXPECT_EQ(reader().watched("SELECT all_of_them()"), all);
+    EXPECT_GE(reader().workers().came, 1);
+    EXPECT_LE(reader().workers().wanted, 3);
+    EXPECT_EQ(reader().value(digest_of(kSimilarities)), even);
+    EXPECT_EQ(reader().sqlstate(digest_of(kTerms)), "42501");
+}
+
+// Values that a function gives, and whose table it empties before they are read
+TEST_F(Reading, OfWhatAFunctionTakesAway) {
+    session().rows("CREATE TABLE numbers AS SELECT id FROM places ORDER BY id");
+    session().rows(R"(
+        CREATE FUNCTION taken(number bigint) RETURNS real[] LANGUAGE plpgsql AS $$
+        DECLARE found real[];
+        BEGIN
+            SELECT place INTO found FROM places WHERE id = number;
+            IF number = 14999 THEN TRUNCATE places; END IF;
+            RETURN found;
+        END $$)");
+    session().rows("CREATE INDEX ON places (id)");
+    const std::string call =
+        "cosine_similarities(array_fill(0.5, ARRAY[600]), "
+        "'SELECT id, taken(id) FROM numbers WHERE id < 15000 ORDER BY id')";
+    const std::string same = expected(
+        "cosine_similarities(array_fill(0.5, ARRAY[600]), 'SELECT * "
+        "FROM places WHERE id < 15000')");
+    reader().run("BEGIN");
+    EXPECT_EQ(reader().value(digest_of(call)), same);
+    EXPECT_EQ(reader().value("SELECT count(*) FROM places"), "0");
+    reader().run("ROLLBACK");
+}
+
+TEST_F(Reading, WithinOneAnother) {
+    expect_same(
+        "gpu_knn('SELECT id, place FROM places WHERE id < 4', $$SELECT p.id, p.place FROM "
+        "places AS p JOIN cosine_similarities(array_fill(0.5, ARRAY[600]), 'TABLE places') "
+        "AS s ON s.id = p.id$$, k => 3)");
+    reader().run(
+        "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; "
+        "SET min_parallel_table_scan_size = 0; ALTER TABLE places SET (parallel_workers = 2)");
+    expect_same(kSimilarities);
+    const std::string forced = std::stoi(other().value("SHOW server_version_num")) >= 160000
+                                   ? "debug_parallel_query"
+                                   : "force_parallel_mode";
+    for (const char* mode : {"on", "regress"}) {
+        reader().run("SET " + forced + " = " + mode);
+        expect_same(kSimilarities);
+        expect_same(kTerms);
+        // A function that is said to be safe in a worker, and reads rows there
+        reader().run(
+            "CREATE OR REPLACE FUNCTION digest() RETURNS text LANGUAGE plpgsql PARALLEL "
+            "SAFE AS $$ DECLARE found text; BEGIN " +
+            digest_of(kTerms).replace(0, 6, "SELECT INTO found") + "; RETURN found; END $$");
+        EXPECT_EQ(reader().value("SELECT digest()"), expected(kTerms)) << mode;
+    }
+}
+
+// ---- Locks ----
+
+TEST_F(Reading, KeepsTheTableFromBeingChanged) {
+    reader().run("BEGIN");
+    expect_same(kSimilarities);
+    other().rows("SET lock_timeout = '50ms'");
+    for (const char* statement : {"DROP TABLE places", "TRUNCATE places", "VACUUM FULL places",
+                                  "ALTER TABLE places ALTER place TYPE double precision[]"})
+        EXPECT_EQ(other().sqlstate(statement), "55P03") << statement;
+    other().rows("UPDATE places SET place = place || 1::real");
+    other().rows("VACUUM places");
+    EXPECT_EQ(reader().sqlstate(digest_of(kSimilarities)), "22000");  // of 49 elements now
+    reader().run("ROLLBACK");
+    other().rows("RESET lock_timeout");
+    other().rows("VACUUM FULL places");
+}
+
+// ---- Ends before the end ----
+
+const char* const kLong = "tfidf('SELECT id, body || body FROM long_texts')";
+
+class Ended : public Reading {
+protected:
+    void SetUp() override {
+        Reading::SetUp();
+        if (HasFatalFailure()) return;
+        // Some seconds of parsing, and some megabytes of table
+        session().rows(
+            "CREATE UNLOGGED TABLE long_texts AS SELECT i AS id, repeat(format('%s.%s/%s ', i, i % "
+            "7, i % "
+            "11), 10000) AS body FROM generate_series(1::bigint, 600) AS i");
+    }
+    /// Waits until workers read for the session.
+    bool reading(Running& statement) {
+        return eventually(
+                   [&] { return statement.done() || !workers_of(reader().pid()).empty(); }) &&
+               !statement.done();
+    }
+    /// The machine may stall once; what is slow by itself is slow more often.
+    void note(double latency, double control) {
+        ++tries_;
+        if (latency > kMost + control) ++slow_;
+        slowest_ = std::max(slowest_, latency);
+    }
+    void expect_quick() {
+        EXPECT_GE(tries_, 3) << "the statement was faster than its interruption";
+        EXPECT_LE(slow_, 1);
+        std::printf("             %d tries, slowest %.1f ms\n", tries_, slowest_);
+    }
+    static double after(Clock::time_point begin, Clock::time_point end) {
+        return std::max(0.0, Milliseconds(end - begin).count());
+    }
+
+private:
+    int tries_ = 0, slow_ = 0;
+    double slowest_ = 0;
+};
+
+TEST_F(Ended, ByACancel) {
+    Session control;
+    for (int i = 0; i < 6; ++i) {
+        Running sleep(control, "SELECT pg_sleep(600)");
+        Running statement(reader(), digest_of(kLong));
+        if (!reading(statement)) continue;
+        ASSERT_TRUE(eventually([&] {
+            return other().value("SELECT state FROM pg_stat_activity WHERE pid = " +
+                                 std::to_string(control.pid())) == "active";
+        }));
+        std::this_thread::sleep_for(std::chrono::milliseconds(60 * i));  // another place each time
+        const auto begin = Clock::now();
+        other().rows("SELECT pg_cancel_backend(" + std::to_string(reader().pid()) +
+                     "), pg_cancel_backend(" + std::to_string(control.pid()) + ")");
+        ASSERT_EQ(sleep.wait(), "57014");
+        if (statement.wait() == "ok") continue;
+        ASSERT_EQ(statement.wait(), "57014") << reader().message();
+        note(after(begin, statement.end()), after(begin, sleep.end()));
+        expect_nothing_left_of(reader(), "a cancel");
+    }
+    expect_quick();
+    EXPECT_EQ(reader().value(digest_of(kTerms)), expected(kTerms));
+}
+
+TEST_F(Ended, ByATimeout) {
+    Session control;
+    for (const int timeout : {150, 250, 350, 450}) {
+        const std::string set = "SET statement_timeout = " + std::to_string(timeout);
+        reader().run(set);
+        control.rows(set);
+        Running sleep(control, "SELECT pg_sleep(600)");
+        Running statement(reader(), digest_of(kLong));
+        ASSERT_EQ(sleep.wait(), "57014");
+        ASSERT_EQ(statement.wait(), "57014") << reader().message();
+        note(after(statement.begin(), statement.end()) - timeout,
+             after(sleep.begin(), sleep.end()) - timeout);
+        expect_nothing_left_of(reader(), "a timeout");
+    }
+    expect_quick();
+    reader().run("SET statement_timeout = '60s'");
+    EXPECT_EQ(reader().value(digest_of(kTerms)), expected(kTerms));
+}
+
+TEST_F(Ended, ByTheEndOfAWorker) {
+    const std::string answer = expected(kLong);
+    int ended = 0;
+    for (int i = 0; i < 4; ++i) {
+        Running statement(reader(), digest_of(kLong));
+        if (!reading(statement)) continue;
+        std::this_thread::sleep_for(std::chrono::milliseconds(40 * i));
+        other().rows("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE leader_pid = " +
+                     std::to_string(reader().pid()) +
+                     " AND pid <> leader_pid ORDER BY pid LIMIT 1");
+        if (statement.wait() != "ok") {
+            EXPECT_EQ(statement.wait(), "57P01") << reader().message();
+            ++ended;
+        }
+        expect_nothing_left_of(reader(), "the end of a worker");
+    }
+    EXPECT_GE(ended, 1);
+    EXPECT_EQ(reader().value(digest_of(kLong)), answer);
+}
+
+TEST_F(Ended, ByTheEndOfTheSession) {
+    const int pid = reader().pid();
+    Running statement(reader(), digest_of(kLong));
+    ASSERT_TRUE(reading(statement));
+    other().rows("SELECT pg_terminate_backend(" + std::to_string(pid) + ")");
+    const std::string state = statement.wait();
+    EXPECT_TRUE(state == "57P01" || state == "gone") << state;
+    EXPECT_TRUE(eventually([&] { return workers_of(pid).empty(); }));
+    EXPECT_TRUE(eventually([&] { return temporary_files(pid).empty(); }));
+}
+
+// Several sessions share the server's workers, and some go without.
+TEST_F(Ended, AreOneOfManySessions) {
+    const std::string answer = expected(kTerms);
+    std::vector<std::unique_ptr<ReadingSession>> sessions;
+    std::vector<std::unique_ptr<Running>> running;
+    const std::string check = "DO $$ BEGIN FOR i IN 1..3 LOOP IF (" + digest_of(kTerms) + ") <> '" +
+                              answer + "' THEN RAISE 'another answer'; END IF; END LOOP; END $$";
+    for (int i = 0; i < 4; ++i) {
+        sessions.push_back(connected());
+        running.push_back(std::make_unique<Running>(*sessions.back(), check));
+    }
+    for (std::size_t i = 0; i < running.size(); ++i) {
+        EXPECT_EQ(running[i]->wait(), "ok") << sessions[i]->message();
+        expect_nothing_left_of(*sessions[i], "its statement among others");
+    }
+}
+
+// ---- Other servers ----
+
+const std::string kExtension = "CREATE EXTENSION gputext; ";
+
+TEST(ReadingElsewhere, WithoutAWorkerToSpare) {
+    PrivateServer server("max_worker_processes = 0\n");
+    server.start();
+    ReadingSession reader(server.connection());
+    reader.run(kExtension + kTables);
+    for (const std::string call : {kSimilarities, kTerms}) {
+        const std::string answer = reader.watched(digest_of(call));
+        EXPECT_EQ(reader.workers().came, 0);
+        EXPECT_GE(reader.workers().wanted, 1) << call;
+        reader.run("SET gputext.read_workers = 0");
+        EXPECT_EQ(reader.value(digest_of(call)), answer);
+        reader.run("SET gputext.read_workers = 4");
+    }
+}
+
+TEST(ReadingElsewhere, OnAStandby) {
+    PrivateServer server;
+    server.start();
+    ReadingSession primary(server.connection());
+    std::string logged = kTables;
+    while (logged.find("UNLOGGED ") != std::string::npos)
+        logged.erase(logged.find("UNLOGGED "), std::strlen("UNLOGGED "));
+    primary.run(kExtension + logged);
+    const auto standby = PrivateServer::standby_of(server);
+    standby->start();
+    ReadingSession reader(standby->connection());
+    EXPECT_EQ(reader.value("SELECT pg_is_in_recovery()"), "t");
+    for (const std::string call : {kSimilarities, kTerms}) {
+        EXPECT_EQ(reader.watched(digest_of(call)), primary.value(digest_of(call)));
+        EXPECT_GE(reader.workers().came, 1) << call;
+    }
+    EXPECT_EQ(foreign_descriptors(reader.pid()), std::vector<std::string>());
+}
+
+// The postmaster ends all sessions when a worker is killed, as for any other process.
+TEST(ReadingElsewhere, WithAWorkerThatIsKilled) {
+    PrivateServer server("restart_after_crash = on\n");
+    server.start();
+    std::string answer;
+    {
+        ReadingSession reader(server.connection());
+        reader.run(kExtension + kTables + "; CHECKPOINT");
+        answer = reader.value(digest_of(kTerms));
+        Session other(server.connection());
+        const std::string worker =
+            "SELECT coalesce(min(pid), 0) FROM pg_stat_activity WHERE "
+            "leader_pid = " +
+            std::to_string(reader.pid()) + " AND pid <> leader_pid";
+        Running statement(reader,
+                          "SELECT count(*) FROM tfidf('SELECT a.id * 1000 + b.id, a.body "
+                          "FROM texts AS a, texts AS b WHERE b.id < 20')");
+        pid_t pid = 0;
+        ASSERT_TRUE(eventually([&] {
+            pid = std::stoi(other.value(worker));
+            return pid != 0 || statement.done();
+        }));
+        ASSERT_NE(pid, 0);
+        send_signal(pid, SIGKILL);
+        const std::string state = statement.wait();
+        EXPECT_TRUE(state == "57P02" || state == "gone") << state;
+    }
+    EXPECT_TRUE(eventually([&] { return PQping(server.connection().text.c_str()) == PQPING_OK; }));
+    ReadingSession reader(server.connection());
+    EXPECT_EQ(reader.watched(digest_of(kTerms)), answer);
+    EXPECT_GE(reader.workers().came, 1);
+}
+
+}  // namespace
+}  // namespace gputext::live

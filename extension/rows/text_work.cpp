@@ -17,6 +17,16 @@ extern "C" {
 #include "extension/server/parallel_work.hpp"
 
 namespace gputext {
+
+/// What a worker has left behind its output, and where.
+struct LeftBehind {
+    std::uint64_t size;  // of the file; 0: the worker has read nothing
+    std::uint64_t stretches_begin, stretches;
+    std::uint64_t terms;
+    std::uint64_t ends_begin, characters_begin, counts_begin;
+    bool has_counts;
+};
+
 namespace {
 
 /// Bytes of texts that a process takes at once, about.
@@ -55,15 +65,6 @@ std::unique_ptr<StretchReader> new_reader(TextKind kind, Oid config, std::size_t
     }
     pg_unreachable();
 }
-
-/// What a worker has left behind its output, and where.
-struct LeftBehind {
-    std::uint64_t size;  // of the file; 0: the worker has read nothing
-    std::uint64_t stretches_begin, stretches;
-    std::uint64_t terms;
-    std::uint64_t ends_begin, characters_begin, counts_begin;
-    bool has_counts;
-};
 
 /// What all processes know and change.
 struct TextWork {
@@ -219,16 +220,8 @@ void read_texts(void* shared, unsigned process) {
 
 }  // namespace
 
-/// False when the workers' output does not fit into the limit.
-bool ReadTexts::try_read(std::span<StoredValues* const> columns, unsigned workers,
-                         std::uint64_t& first_fault) {
-    attempt_or_raise([&] {
-        session_stretches_.clear();
-        session_reader_ = new_reader(kind_, config_, memory_limit_);
-        files_.clear();
-        for (unsigned worker = 0; worker < workers; ++worker)
-            files_.push_back(std::make_unique<PackedBytes>(SIZE_MAX));
-    });
+/// What the workers and the session share, in memory of the current context.
+void* ReadTexts::new_work(std::span<StoredValues* const> columns, unsigned workers) {
     auto* const work = static_cast<TextWork*>(palloc0(sizeof(TextWork)));
     work->column_count = static_cast<unsigned>(columns.size());
     std::uint64_t bytes = 0;
@@ -251,6 +244,40 @@ bool ReadTexts::try_read(std::span<StoredValues* const> columns, unsigned worker
     pg_atomic_init_u64(&work->done, 0);
     pg_atomic_init_u64(&work->first_fault, work->rows);
     pg_atomic_init_u64(&work->output, 0);
+    return work;
+}
+
+/// What the session has read itself. Inside attempt().
+void ReadTexts::collect_own() {
+    const StretchReader& reader = *session_reader_;
+    parts_.push_back(
+        {reader.vocabulary().words(), reader.counts(), session_reader_->output().data()});
+    stretches_ = session_stretches_;
+}
+
+/// What a worker has left in its file. Inside attempt().
+void ReadTexts::collect(const LeftBehind& left, const std::uint8_t* file) {
+    static constexpr std::uint64_t nothing = 0;
+    if (left.size == 0) return parts_.push_back({{nullptr, &nothing, 0}, {}, file});
+    const auto* const stretches = reinterpret_cast<const TextStretch*>(file + left.stretches_begin);
+    stretches_.insert(stretches_.end(), stretches, stretches + left.stretches);
+    const auto numbers = [file](std::uint64_t begin) {
+        return reinterpret_cast<const std::uint64_t*>(file + begin);
+    };
+    parts_.push_back({{file + left.characters_begin, numbers(left.ends_begin), left.terms},
+                      {numbers(left.counts_begin), left.has_counts ? left.terms : 0},
+                      file});
+}
+
+/// False when the workers' output does not fit into the limit.
+bool ReadTexts::try_read(std::span<StoredValues* const> columns, unsigned workers,
+                         std::uint64_t& first_fault) {
+    attempt_or_raise([&] {
+        session_reader_ = new_reader(kind_, config_, memory_limit_);
+        for (unsigned worker = 0; worker < workers; ++worker)
+            files_.push_back(std::make_unique<PackedBytes>(SIZE_MAX));
+    });
+    auto* const work = static_cast<TextWork*>(new_work(columns, workers));
     run_parallel_work({read_texts, "gputext_read_texts_worker", work, sizeof *work}, workers);
     first_fault = pg_atomic_read_u64(&work->first_fault);
     // Stretches that nobody has read, since there was no room, may have a fault before that one.
@@ -260,27 +287,9 @@ bool ReadTexts::try_read(std::span<StoredValues* const> columns, unsigned worker
         files_[worker]->take_back(work->left[worker + 1].size);
     session_reader_->output().finish();
     attempt_or_raise([&] {
-        const StretchReader& reader = *session_reader_;
-        parts_.assign(
-            1, {reader.vocabulary().words(), reader.counts(), session_reader_->output().data()});
-        stretches_ = session_stretches_;
-        for (unsigned process = 1; process <= workers; ++process) {
-            const LeftBehind& left = work->left[process];
-            const std::uint8_t* const file = files_[process - 1]->data();
-            const auto* const stretches =
-                reinterpret_cast<const TextStretch*>(file + left.stretches_begin);
-            stretches_.insert(stretches_.end(), stretches, stretches + left.stretches);
-            static constexpr std::uint64_t nothing = 0;
-            parts_.push_back(
-                left.size == 0
-                    ? Part{{nullptr, &nothing, 0}, {}, file}
-                    : Part{{file + left.characters_begin,
-                            reinterpret_cast<const std::uint64_t*>(file + left.ends_begin),
-                            left.terms},
-                           {reinterpret_cast<const std::uint64_t*>(file + left.counts_begin),
-                            left.has_counts ? left.terms : 0},
-                           file});
-        }
+        collect_own();
+        for (unsigned worker = 0; worker < workers; ++worker)
+            collect(work->left[worker + 1], files_[worker]->data());
         std::sort(stretches_.begin(), stretches_.end(),
                   [](const TextStretch& a, const TextStretch& b) { return a.number < b.number; });
     });

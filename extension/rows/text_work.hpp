@@ -33,6 +33,8 @@ struct TextStretch {
     std::uint64_t positions;   // that the texts take
 };
 
+struct LeftBehind;
+
 /// The words of the texts of a column. Functions raise errors.
 class ReadTexts {
 public:
@@ -61,8 +63,11 @@ private:
         const std::uint8_t* output;
     };
 
+    void* new_work(std::span<StoredValues* const> columns, unsigned workers);
     bool try_read(std::span<StoredValues* const> columns, unsigned workers,
                   std::uint64_t& first_fault);
+    void collect_own();
+    void collect(const LeftBehind& left, const std::uint8_t* file);
 
     TextKind kind_;
     Oid config_;

@@ -33,7 +33,7 @@ struct Case {
         for (unsigned i = 0; i < stretch_count; ++i) {
             const std::vector<std::uint32_t>& mine = numbers[random() % numbers.size()];
             std::vector<std::uint32_t>& record = records.emplace_back();
-            const std::uint32_t rows = random() % 5;
+            const auto rows = static_cast<std::uint32_t>(random() % 5);
             for (std::uint32_t row = 0; row < rows; ++row) add_row(mine, record, random);
             stretches.push_back({nullptr, rows, mine.data()});
         }
@@ -73,8 +73,10 @@ TEST(NumberedRows, AreTheRowsOfAllStretches) {
                 ASSERT_EQ(begins, expected.begins);
                 std::vector<std::uint32_t> columns(begins.back()), values(begins.back());
                 const auto sink = [&](std::uint64_t begin, auto its_columns, auto its_values) {
-                    std::copy(its_columns.begin(), its_columns.end(), columns.begin() + begin);
-                    std::copy(its_values.begin(), its_values.end(), values.begin() + begin);
+                    std::copy(its_columns.begin(), its_columns.end(),
+                              columns.begin() + static_cast<std::ptrdiff_t>(begin));
+                    std::copy(its_values.begin(), its_values.end(),
+                              values.begin() + static_cast<std::ptrdiff_t>(begin));
                     return Status();
                 };
                 ASSERT_TRUE(number_terms(expected.stretches, begins, sink, execution).ok());

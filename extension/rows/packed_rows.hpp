@@ -8,6 +8,8 @@ extern "C" {
 #include "storage/fd.h"
 }
 
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "cpp/link/file_descriptor.hpp"

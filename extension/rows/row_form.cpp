@@ -42,7 +42,8 @@ RowForm::RowForm(TupleDesc columns) {
 }
 
 char* RowForm::write(const Column& column, Datum value, char* to) const {
-    if (column.length < 0) return write_varlena(column, DatumGetPointer(value), to);
+    if (column.length < 0)
+        return write_varlena(column, static_cast<const char*>(DatumGetPointer(value)), to);
     const auto size = static_cast<std::size_t>(column.length);
     if (!has_room(to, size)) return nullptr;
     to = aligned(to, begin_, column.align);

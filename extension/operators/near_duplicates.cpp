@@ -44,8 +44,7 @@ public:
 
     JobSize size() const override;
     Status compute(Execution& execution) override;
-    // Documents lie where another process can read them.
-    void prepare_for_device() override {}
+    void prepare_for_device() override { rows.share(); }
     Status submit(DaemonConnection& connection, Stop stop) override;
     Status take(const DaemonEvent& answer, Stop stop) override;
 
@@ -114,12 +113,12 @@ void NearDuplicatesComputation::estimate() {
 }
 
 JobSize NearDuplicatesComputation::size() const {
-    return {rows.extents.size(), rows.bytes.size(),
+    return {rows.extents.size(), rows.kept.unpacked_bytes() - VARHDRSZ * rows.extents.size(),
             near_duplicates_cpu_seconds(arguments_.parameters.mode, seconds_, cpu_threads())};
 }
 
 Status NearDuplicatesComputation::compute(Execution& execution) {
-    const Documents documents{rows.bytes.data(), rows.extents, characters()};
+    const Documents documents{rows.bytes(), rows.extents, characters()};
     return keep(near_duplicates(arguments_.parameters, documents, rows.signatures, execution),
                 execution.stop());
 }
@@ -128,8 +127,8 @@ Status NearDuplicatesComputation::submit(DaemonConnection& connection, Stop stop
     NearDuplicatesRequest request;
     request.parameters = arguments_.parameters;
     request.limits.device_memory_limit = gpu_memory_limit();
-    request.bytes_file = rows.bytes.share();
-    request.bytes_size = rows.bytes.size();
+    request.bytes_file = rows.files();
+    request.bytes_size = rows.byte_count();
     request.extents = rows.extents;
     request.characters = characters();
     request.signatures = rows.signatures;
@@ -161,7 +160,7 @@ NearDuplicatesComputation* compare_documents(const NearDuplicatesArguments& argu
     set.times().lap("reading rows");
     work->estimate();
     run_computation(*work, set.times(), set.context());
-    work->rows.bytes.release();
+    work->rows.release_bytes();
     return work;
 }
 

@@ -53,7 +53,7 @@ void check_types(TupleDesc columns) {
 
 class DocumentReceiver : public RowReceiver {
 public:
-    DocumentReceiver(DocumentRows& rows, StoredValues& kept) : rows_(rows), kept_(kept) {}
+    explicit DocumentReceiver(DocumentRows& rows) : rows_(rows) {}
 
     WantedColumns wanted_columns() const override { return {2, 3, kWanted}; }
     void check_columns(TupleDesc columns) override {
@@ -75,27 +75,26 @@ private:
     void order();
 
     DocumentRows& rows_;
-    StoredValues& kept_;  // documents
     bool has_signatures_ = false;
 };
 
 void DocumentReceiver::take_row(const Datum* values, const bool* nulls) {
     rows_.ids.append(values[0]);
-    kept_.append(values[1], !query().parallel_safe);
+    rows_.kept.append(values[1], !query().parallel_safe);
     const StoredCtph* signature = has_signatures_ && !nulls[2] ? ctph_argument(values[2]) : nullptr;
     if (has_signatures_)
         attempt_or_raise([&] {
             rows_.signatures.emplace_back();
             if (signature != nullptr) rows_.signatures.back() = read_ctph(*signature);
         });
-    show_rows(rows_.ids.size(), kept_.unpacked_bytes());
+    show_rows(rows_.ids.size(), rows_.kept.unpacked_bytes());
 }
 
 void DocumentReceiver::order() {
     auto* const order = make_owned<std::vector<std::uint32_t>>(CurrentMemoryContext);
     if (!query().ordered) order_by_id(rows_.ids, *order);
     rows_.ids.reorder(*order);
-    kept_.finish(*order);
+    rows_.kept.finish(*order);
     if (!order->empty() && has_signatures_)
         attempt_or_raise([&] {
             std::vector<std::optional<Ctph>> ordered;
@@ -109,16 +108,22 @@ void DocumentReceiver::order() {
 void DocumentReceiver::end_rows() {
     rows_.ids.finish();
     order();
-    fill_documents(kept_, rows_.extents, rows_.bytes);
-    kept_.release();
+    if (!rows_.kept.plain()) {
+        fill_documents(rows_.kept, rows_.extents, rows_.laid_out);
+        rows_.kept.release();
+        return;
+    }
+    attempt_or_raise([&] {
+        rows_.extents.reserve(rows_.ids.size());
+        for (std::size_t row = 0; row < rows_.ids.size(); ++row)
+            rows_.extents.push_back(rows_.kept.plain_extent(row));
+    });
 }
 
 }  // namespace
 
 void run_document_query(const InnerQuery& query, DocumentRows& rows) {
-    StoredValues* const kept =
-        make_owned<StoredValues>(CurrentMemoryContext, rows.bytes.memory_limit());
-    DocumentReceiver receiver(rows, *kept);
+    DocumentReceiver receiver(rows);
     run_inner_query(query, receiver);
 }
 

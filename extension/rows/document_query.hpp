@@ -12,24 +12,46 @@
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/laid_out_bytes.hpp"
 #include "extension/rows/row_ids.hpp"
+#include "extension/rows/stored_values.hpp"
 
 namespace gputext {
 
 /// Documents with their ids and perhaps their signatures.
 struct DocumentRows {
     DocumentRows(const IdType& id_type, std::size_t memory_limit)
-        : ids(id_type, memory_limit), bytes(memory_limit) {}
+        : ids(id_type, memory_limit), kept(memory_limit), laid_out(memory_limit) {}
 
     RowIds ids;
-    LaidOutBytes bytes;                           // of all documents
+    /// The documents' bytes: as they were kept where all of them are there, or laid out.
+    StoredValues kept;
+    LaidOutBytes laid_out;
+    FileDescriptor kept_file;                     // once shared
     bool binary = false;                          // bytea, which has no characters but bytes
     std::vector<Extent> extents;                  // of each row's document
     std::vector<std::optional<Ctph>> signatures;  // empty, or one a row
 
+    const std::uint8_t* bytes() const {
+        return kept.plain() ? kept.plain_bytes().data() : laid_out.data();
+    }
+    /// With what may lie between documents.
+    std::uint64_t byte_count() const {
+        return kept.plain() ? kept.plain_bytes().size() : laid_out.size();
+    }
+    /// Makes the bytes readable for another process.
+    void share() {
+        if (kept.plain()) kept_file = kept.plain_bytes().share();
+    }
+    FileParts files() const { return kept.plain() ? FileParts(kept_file.get()) : laid_out.share(); }
+
     /// As PackedBytes::release().
+    void release_bytes() {
+        kept.release();
+        kept_file.reset();
+        laid_out.release();
+    }
     void release() {
         ids.release();
-        bytes.release();
+        release_bytes();
     }
 };
 

@@ -89,6 +89,14 @@ std::size_t StoredValues::unpacked_size(std::size_t row) const {
     return unpacked_size_of(reinterpret_cast<const varlena*>(bytes_.data() + begin));
 }
 
+Extent StoredValues::plain_extent(std::size_t row) const {
+    const StoredValue& stored = order_[row];
+    const std::uint64_t begin = stored.copy.low | std::uint64_t{stored.copy.high} << 32;
+    const auto* const value = reinterpret_cast<const varlena*>(bytes_.data() + begin);
+    const std::size_t size = VARSIZE_ANY_EXHDR(value);
+    return {begin + stored.copy.size - size, size};
+}
+
 void StoredValues::finish(const std::vector<std::uint32_t>& order) {
     if (!order.empty())
         attempt_or_raise([&]() -> Status {

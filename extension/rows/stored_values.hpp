@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cpp/documents/documents.hpp"
 #include "extension/rows/packed_rows.hpp"
 
 namespace gputext {
@@ -87,6 +88,13 @@ public:
 
     /// Ends the appending, with the rows in this order: their numbers so far; none to keep them.
     void finish(const std::vector<std::uint32_t>& order);
+    /// Whether all values are here, and none is compressed: plain_bytes() then has them, after
+    /// finish(), at these places.
+    bool plain() const { return fetched_ == 0 && packed_bytes_ == 0; }
+    Extent plain_extent(std::size_t row) const;
+    const PackedBytes& plain_bytes() const { return bytes_; }
+    PackedBytes& plain_bytes() { return bytes_; }
+
     /// After finish(), for parallel work.
     StoredValueFiles files();
     /// After finish(): reads in the session, until files() or release().

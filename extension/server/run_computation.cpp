@@ -134,7 +134,7 @@ bool compute_on_device(Run& run) {
 void compute_on_cpu(Run& run) {
     const TimestampTz begin = GetCurrentTimestamp();
     run.job.start(run.work);
-    finish_job(run.job.job());
+    finish_job(run.job.job(), kOnCpu);
     PhaseText phases;
     Failure failure;
     attempt(failure, [&]() -> Status {

@@ -9,8 +9,8 @@
 namespace gputext {
 namespace {
 
-Step step_of(const Execution& execution) {
-    return {execution.phase(), execution.done(), execution.total(), kOnCpu,
+Step step_of(const Execution& execution, std::int32_t device) {
+    return {execution.phase(), execution.done(), execution.total(), device,
             execution.epoch(), execution.loss()};
 }
 
@@ -38,9 +38,9 @@ void SessionJob::end() {
     helpers_ = 0;
 }
 
-void finish_job(Job& job) {
+void finish_job(Job& job, std::int32_t device) {
     do {
-        show_step(step_of(job.execution()));
+        show_step(step_of(job.execution(), device));
     } while (!wait_until_readable(job.ready_fd(), kLookEveryMilliseconds));
     attempt_or_raise([&] { return job.wait(); });
 }

@@ -30,7 +30,9 @@ private:
     unsigned helpers_ = 0;
 };
 
-/// Waits for the job's end, showing meanwhile how far it is; raises the job's failure as an error.
-void finish_job(Job& job);
+/// Waits for the job's end, showing meanwhile how far it is, and on which device: kOnCpu, or
+/// kNowhereYet for what precedes the operator's own computation. Raises the job's failure as an
+/// error.
+void finish_job(Job& job, std::int32_t device);
 
 }  // namespace gputext

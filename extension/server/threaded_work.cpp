@@ -5,6 +5,7 @@ extern "C" {
 }
 
 #include "extension/base/owned.hpp"
+#include "extension/server/activity.hpp"
 #include "extension/server/running_job.hpp"
 
 namespace gputext {
@@ -31,7 +32,7 @@ void run_threaded(ThreadedFunction function, const void* work) {
     PG_ENSURE_ERROR_CLEANUP(abandon, PointerGetDatum(run));
     {
         run->job.start(run->work);
-        finish_job(run->job.job());
+        finish_job(run->job.job(), kNowhereYet);
         run->job.end();
     }
     PG_END_ENSURE_ERROR_CLEANUP(abandon, PointerGetDatum(run));

@@ -108,7 +108,7 @@ TEST_F(Statements, CountsWhatItComputes) {
         "'SELECT i::bigint, ''12345678'' FROM generate_series(1, 100) i')");
     EXPECT_EQ(counter("gpu_jobs"), jobs + 1);
     EXPECT_EQ(counter("rows"), rows + 100);
-    EXPECT_EQ(counter("bytes"), bytes + 1600);  // with their ids
+    EXPECT_EQ(counter("bytes"), bytes + 800);
 
     const long retries = counter("retries"), milliseconds = counter("gpu_milliseconds");
     session().rows("SET gputext.inject_fault = 'in_job:out_of_memory:2'");

@@ -47,7 +47,7 @@ TEST_F(InnerQuery, RunsInParallelWorkers) {
     EXPECT_GE(beside.size(), 2u);
 
     session().rows("SET max_parallel_workers_per_gather = 0");
-    EXPECT_EQ(session().table(with_leader), "1|50001\n");
+    EXPECT_EQ(session().table(with_leader), "0|50001\n");
 }
 
 TEST_F(InnerQuery, WithWorkersGivesTheSameAnswer) {

@@ -152,10 +152,10 @@ TEST_F(TextsOnDevice, ParsingEndsWhenItIsCancelled) {
     session().rows("DROP TABLE IF EXISTS texts");
     session().rows(
         "CREATE TABLE texts AS SELECT 1::bigint AS id, repeat('some words of a long text' || "
-        "chr(10), 2000000) AS body");
+        "chr(10), 6000000) AS body");
     for (int i = 0; i < 3; ++i) {
         Running job(session(), "SELECT count(*) FROM tfidf('TABLE texts', config => 'english')");
-        std::this_thread::sleep_for(std::chrono::milliseconds(500 + 300 * i));
+        std::this_thread::sleep_for(std::chrono::milliseconds(200 + 200 * i));
         const auto begin = Clock::now();
         other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
         ASSERT_EQ(job.wait(), "57014");

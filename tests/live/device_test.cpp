@@ -185,7 +185,7 @@ TEST_F(Statements, ActivityShowsWhereAJobIs) {
     EXPECT_EQ(activity(session(),
                        "rows, bytes, total, done BETWEEN 0 AND 6000, "
                        "seconds BETWEEN 0 AND 60, started < clock_timestamp()"),
-              "2|28|6000|t|t|t\n");
+              "2|16|6000|t|t|t\n");
 
     EXPECT_EQ(stranger.table("SELECT pid, operator, device, phase, rows, started "
                              "FROM gputext_activity WHERE pid = " +

@@ -40,6 +40,7 @@ std::uint64_t bytes_of_part(std::uint64_t size, unsigned processes) {
 void LaidOutBytes::create(std::uint64_t size, unsigned processes) {
     size_ = std::max<std::uint64_t>(1, size);  // a file that can be mapped
     if (size > memory_limit_) return create_temporary_file();
+    room_.reserve(std::min<unsigned>(processes, kMostParts));
     attempt_or_raise([&] { return memory_.create(size_, bytes_of_part(size_, processes)); });
 }
 
@@ -97,6 +98,7 @@ FileParts LaidOutBytes::share() const {
 
 void LaidOutBytes::release() {
     memory_.release();
+    room_.give_back();
     mapped_ = {};
     file_copy_.reset();
     if (file_ >= 0) FileClose(file_);

@@ -20,6 +20,7 @@ extern "C" {
 
 #include "cpp/link/file_descriptor.hpp"
 #include "cpp/link/parted_file.hpp"
+#include "extension/rows/packed_rows.hpp"
 
 namespace gputext {
 
@@ -62,6 +63,7 @@ private:
     std::size_t memory_limit_;
     std::uint64_t size_ = 0;
     PartedFile memory_;
+    DescriptorRoom room_;  // for its parts
     File file_ = -1;  // in place of memory; closed by release(), or when the transaction aborts
     FileDescriptor file_copy_;  // PostgreSQL closes a file's own descriptor when it opens others
     MappedFile mapped_;

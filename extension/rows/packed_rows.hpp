@@ -16,6 +16,29 @@ extern "C" {
 
 namespace gputext {
 
+/// Room for descriptors that PostgreSQL does not know: it has so many files fewer open at a time,
+/// where a session reads many tables.
+class DescriptorRoom {
+public:
+    DescriptorRoom() = default;
+    ~DescriptorRoom() { give_back(); }
+    DescriptorRoom(const DescriptorRoom&) = delete;
+    DescriptorRoom& operator=(const DescriptorRoom&) = delete;
+
+    /// For so many, and for those by which values are shared.
+    void reserve(unsigned count) {
+        for (count += kOthers; count > 0; --count, ++count_) ReserveExternalFD();
+    }
+    void give_back() {
+        for (; count_ > 0; --count_) ReleaseExternalFD();
+    }
+
+private:
+    static constexpr unsigned kOthers = 2;
+
+    unsigned count_ = 0;
+};
+
 /// Bytes appended to a file in memory up to gputext.host_memory_limit, and from there on to a
 /// temporary file of PostgreSQL's, which counts against temp_file_limit. Functions raise errors.
 class PackedBytes {

@@ -16,6 +16,9 @@ namespace {
 /// Bytes of an id in a message; what is longer is cut.
 constexpr int kLongestName = 200;
 
+/// Rows between two looks for a cancel.
+constexpr std::size_t kPart = std::size_t{1} << 16;
+
 }  // namespace
 
 RowIds::RowIds(const IdType& type, std::size_t memory_limit)
@@ -37,17 +40,26 @@ void RowIds::at(std::span<const std::uint32_t> rows, Datum* ids) const {
 
 void RowIds::reorder(const std::vector<std::uint32_t>& order) {
     if (order.empty()) return;
-    attempt_or_raise([&] {
+    attempt_or_raise([&]() -> Status {
+        const Stop stop = stop_on_interrupt();
         if (type_.by_value) {
             std::vector<Datum> ordered(order.size());
-            at(order, ordered.data());
+            for (std::size_t begin = 0; begin < order.size(); begin += kPart) {
+                if (stop()) return Status::cancelled();
+                const std::size_t count = std::min(kPart, order.size() - begin);
+                at(std::span(order).subspan(begin, count), ordered.data() + begin);
+            }
             ordered_.swap(ordered);
         } else {
             std::vector<std::uint64_t> ordered;
             ordered.reserve(order.size());
-            for (const std::uint32_t row : order) ordered.push_back(begin_of(row));
+            for (const std::uint32_t row : order) {
+                if (ordered.size() % kPart == 0 && stop()) return Status::cancelled();
+                ordered.push_back(begin_of(row));
+            }
             begins_.swap(ordered);
         }
+        return {};
     });
     if (type_.by_value)
         packed_ = reinterpret_cast<const std::uint8_t*>(ordered_.data());

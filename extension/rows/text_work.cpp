@@ -236,6 +236,7 @@ void* ReadTexts::new_work(std::span<StoredValues* const> columns, unsigned worke
         std::max<std::uint64_t>(1, kStretch * work->rows / std::max<std::uint64_t>(1, bytes));
     work->output_limit = memory_limit_;
     work->session = MyProcPid;
+    room_.reserve(workers);
     for (unsigned worker = 0; worker < workers; ++worker)
         work->outputs[worker + 1] = files_[worker]->lend();
     work->session_reader = session_reader_.get();
@@ -322,6 +323,7 @@ void ReadTexts::release() {
     for (const std::unique_ptr<PackedBytes>& file : files_) file->release();
     session_reader_.reset();
     files_.clear();
+    room_.give_back();
     parts_.clear();
     stretches_ = {};
     session_stretches_ = {};

@@ -75,6 +75,7 @@ private:
     std::unique_ptr<StretchReader> session_reader_;
     std::vector<TextStretch> session_stretches_;
     std::vector<std::unique_ptr<PackedBytes>> files_;  // of the workers
+    DescriptorRoom room_;                              // for them
     std::vector<Part> parts_;
     std::vector<TextStretch> stretches_;
 };

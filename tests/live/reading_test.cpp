@@ -1,6 +1,8 @@
 // Rows are read in parallel workers: the answer does not depend on how many there are, whatever
 // the statement runs in, and nothing stays behind when it, or one of them, ends early.
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -539,6 +541,39 @@ TEST(ReadingElsewhere, WithoutAWorkerToSpare) {
         reader.run("SET gputext.read_workers = 0");
         EXPECT_EQ(reader.value(digest_of(call)), answer);
         reader.run("SET gputext.read_workers = 4");
+    }
+}
+
+// Each worker has a file of the session's, which has most of its descriptors open for its tables.
+TEST(ReadingElsewhere, BesideManyOpenTables) {
+    rlimit usual;
+    ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
+    rlimit few = usual;
+    few.rlim_cur = 324;
+    PrivateServer server(
+        "max_worker_processes = 4\nmax_parallel_workers = 64\n"
+        "max_files_per_process = 300\n");
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    server.start();
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &usual), 0);
+    ReadingSession reader(server.connection());
+    reader.run(kExtension + kTables);
+    reader.run(
+        "CREATE TABLE many (id bigint) PARTITION BY RANGE (id);"
+        "DO $$ BEGIN FOR i IN 1..400 LOOP EXECUTE format('CREATE TABLE many_%s PARTITION OF many "
+        "FOR VALUES FROM (%s) TO (%s)', i, i, i + 1); END LOOP; END $$;"
+        "INSERT INTO many SELECT generate_series(1, 400)");
+    reader.run("SET gputext.read_workers = 63");
+    for (const std::string& call :
+         {std::string("tfidf('SELECT id, repeat(body, 5) FROM texts')"),
+          std::string("cosine_similarities(array_fill(0.5, ARRAY[600]), 'SELECT id + 20000 * i, "
+                      "place FROM places, generate_series(1, 4) AS i')")}) {
+        EXPECT_EQ(reader.value("SELECT count(*) FROM many"), "400");
+        const std::string answer = reader.watched(digest_of(call));
+        EXPECT_GE(reader.workers().wanted, 12) << call;
+        reader.run("SET gputext.read_workers = 0");
+        EXPECT_EQ(reader.value(digest_of(call)), answer);
+        reader.run("SET gputext.read_workers = 63");
     }
 }
 

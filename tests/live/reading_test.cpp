@@ -8,7 +8,6 @@
 #include <cstring>
 #include <sstream>
 
-#include "tests/live/plain_session.hpp"
 #include "tests/live/private_server.hpp"
 
 namespace gputext::live {
@@ -47,7 +46,6 @@ public:
                 const char* field = PQresultErrorField(result, PG_DIAG_SQLSTATE);
                 state = field == nullptr ? "gone" : field;
                 message_ = PQresultErrorMessage(result);
-                arrived_ = Clock::now();
                 first_error = false;
             }
             if (PQntuples(result) > 0) value_ = PQgetvalue(result, 0, 0);
@@ -74,7 +72,6 @@ public:
     }
 
     const std::string& message() const { return message_; }
-    Clock::time_point arrived() const { return arrived_; }
 
     /// What the last statement said about its readings: workers that came, and that were wanted,
     /// of the one with the most.
@@ -104,7 +101,6 @@ private:
 
     PGconn* connection_;
     std::string notices_, message_, value_;
-    Clock::time_point arrived_;
 };
 
 /// Rows of any order as one value.

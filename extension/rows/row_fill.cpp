@@ -183,6 +183,8 @@ void run(RowFill& fill, StoredValues& values, unsigned workers, LaidOutBytes& ta
     pg_atomic_init_u64(&fill.done, 0);
     pg_atomic_init_u64(&fill.first_fault, fill.rows);
     run_parallel_work({fill_in_process, "gputext_fill_rows_worker", &fill, sizeof fill}, workers);
+    if (pg_atomic_read_u64(&fill.first_fault) == fill.rows)
+        check_all_read(pg_atomic_read_u64(&fill.done), fill.rows);
     target.finish();
 }
 

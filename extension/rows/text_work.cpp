@@ -32,7 +32,7 @@ namespace {
 /// Bytes of texts that a process takes at once, about.
 constexpr std::uint64_t kStretch = std::uint64_t{1} << 18;
 constexpr unsigned kMostColumns = 2;
-/// Bytes of output of a byte of text, at most, mostly.
+/// A byte of text seldom makes more bytes of output.
 constexpr std::uint64_t kOutputOfText = 2;
 
 /// Bytes a second that one process parses, about.
@@ -284,6 +284,7 @@ bool ReadTexts::try_read(std::span<StoredValues* const> columns, unsigned worker
     // Stretches that nobody has read, since there was no room, may have a fault before that one.
     if (workers > 0 && too_much_output(*work)) return false;
     if (first_fault < work->rows) return true;
+    check_all_read(pg_atomic_read_u64(&work->done), work->rows);
     for (unsigned worker = 0; worker < workers; ++worker)
         files_[worker]->take_back(work->left[worker + 1].size);
     session_reader_->output().finish();

@@ -69,6 +69,14 @@ void run_parallel_work(const ParallelWork& work, unsigned workers) {
     ExitParallelMode();
 }
 
+void check_all_read(std::uint64_t read, std::uint64_t rows) {
+    if (read != rows)
+        ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
+                        errmsg("parallel workers have read %llu of %llu rows",
+                               static_cast<unsigned long long>(read),
+                               static_cast<unsigned long long>(rows))));
+}
+
 void work_in_worker(shm_toc* toc, WorkFunction function) {
     function(shm_toc_lookup(toc, kSharedKey, false),
              static_cast<unsigned>(ParallelWorkerNumber) + 1);

@@ -49,6 +49,9 @@ unsigned wanted_workers(double seconds);
 /// may be in parallel mode meanwhile, so the work must not write to the database.
 void run_parallel_work(const ParallelWork& work, unsigned workers);
 
+/// After the work: raises an error unless all of so many rows have been read.
+void check_all_read(std::uint64_t read, std::uint64_t rows);
+
 /// The begin of a worker.
 void work_in_worker(shm_toc* toc, WorkFunction function);
 

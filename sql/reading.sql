@@ -28,7 +28,8 @@ $$ DECLARE workers text; said text; place text; errors text[];
                said := said || ' rows';
            EXCEPTION WHEN OTHERS THEN
                GET STACKED DIAGNOSTICS place = PG_EXCEPTION_CONTEXT;
-               said := SQLSTATE || ' ' || SQLERRM || ' (' || split_part(place, chr(10), 1) || ')';
+               -- Releases of PostgreSQL quote a setting's name, or do not.
+               said := SQLSTATE || ' ' || replace(SQLERRM, '"temp_file_limit"', 'temp_file_limit') || ' (' || split_part(place, chr(10), 1) || ')';
            END;
            errors := errors || said;
        END LOOP;

@@ -206,6 +206,4 @@ std::string_view PlainText::stretch() const {
     return may_be_ignored_behind(stretch) ? rest() : stretch;
 }
 
-static_assert(MAXSTRLEN == 2047);
-
 }  // namespace gputext

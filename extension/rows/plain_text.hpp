@@ -176,15 +176,15 @@ public:
     std::size_t blank() const { return blank_; }
     /// Ends the blank token, if there is one.
     void end_blank() {
-        too_long_ += blank_ > kLongest;
+        too_long_ += blank_ > longest_;
         blank_ = 0;
     }
     /// Blank tokens that have ended and are too long for PostgreSQL, which says so.
     int too_long() const { return too_long_; }
+    /// The longest token that the server takes.
+    void set_longest(std::size_t longest) { longest_ = longest; }
 
 private:
-    static constexpr std::size_t kLongest = 2047;
-
     static bool is_ascii(char c) { return static_cast<signed char>(c) >= 0; }
     static bool is_alnum(Kind kind) {
         return kind == PlainCharacters::letter || kind == PlainCharacters::digit;
@@ -224,6 +224,7 @@ private:
     const char* unknown_ = nullptr;
     const char* parts_end_ = nullptr;  // up to there, parts of a word with hyphens follow
     std::size_t blank_ = 0;  // bytes of the blank token that has begun; 0 is the state Base
+    std::size_t longest_ = 2047;
     int too_long_ = 0;
 };
 

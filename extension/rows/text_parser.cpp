@@ -1,8 +1,12 @@
 #include "extension/rows/text_parser.hpp"
 
 extern "C" {
+#include "catalog/namespace.h"
+#include "nodes/value.h"
 #include "tsearch/ts_utils.h"
+#include "utils/elog.h"
 #include "utils/fmgrprotos.h"
+#include "utils/guc.h"
 #include "utils/memutils.h"
 }
 
@@ -24,6 +28,36 @@ void report_too_long(int words) {
         ereport(NOTICE,
                 (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED), errmsg("word is too long to be indexed"),
                  errdetail("Words longer than %d characters are ignored.", MAXSTRLEN)));
+}
+
+/// The longest token that the server takes: MAXSTRLEN, or one byte less in releases before it was
+/// mended. Minor releases and distributions differ, so the server is asked, once a process, and its
+/// NOTICE is kept from the client.
+int longest_token() {
+    static int longest = 0;
+    if (longest > 0) return longest;
+    const Oid simple = get_ts_config_oid(
+        list_make2(makeString(pstrdup("pg_catalog")), makeString(pstrdup("simple"))), true);
+    if (!OidIsValid(simple)) return MAXSTRLEN;
+    char word[MAXSTRLEN];
+    std::memset(word, 'a', sizeof word);
+    ParsedText parsed{};
+    parsed.lenwords = 4;
+    parsed.words = static_cast<ParsedWord*>(palloc(sizeof(ParsedWord) * parsed.lenwords));
+    const int client = client_min_messages, log = log_min_messages;
+    PG_TRY();
+    {
+        client_min_messages = log_min_messages = ERROR;
+        parsetext(simple, &parsed, word, sizeof word);
+    }
+    PG_FINALLY();
+    {
+        client_min_messages = client;
+        log_min_messages = log;
+    }
+    PG_END_TRY();
+    longest = parsed.curwords > 0 ? MAXSTRLEN : MAXSTRLEN - 1;
+    return longest;
 }
 
 /// Whether the token has given the same lexeme before, as other variants of a compound word can; a
@@ -56,6 +90,8 @@ std::size_t TextParser::parse(std::string_view text, std::size_t begin) {
 
 /// What it says is copied, since the server's own entry may change at any time.
 void TextParser::read_config() {
+    longest_ = longest_token();
+    plain_text_.set_longest(static_cast<std::size_t>(longest_));
     const TSConfigCacheEntry* const config = lookup_ts_config_cache(config_);
     attempt_or_raise([&] {
         dictionary_begins_.assign(1, 0);
@@ -166,7 +202,7 @@ void TextParser::look_ahead() {
         Seen& seen = ahead_[ahead_end_];
         behind_ahead_ = plain_text_.next(characters_, seen.token);
         if (behind_ahead_ != PlainText::Found::token) return;
-        if (!is_mapped(seen.token.type) && seen.token.size <= MAXSTRLEN) continue;
+        if (!is_mapped(seen.token.type) && static_cast<int>(seen.token.size) <= longest_) continue;
         if (seen.token.size <= LexemeCache::kShort) {
             seen.key = LexemeCache::short_token(seen.token.type, seen.token.view(),
                                                 plain_text_.rest().end());
@@ -295,7 +331,7 @@ void TextParser::parse_phrases(std::string_view piece) {
 
 /// False when a dictionary wants to see the next token.
 bool TextParser::take_token(int type, char* token, int size) {
-    if (size > MAXSTRLEN) {
+    if (size > longest_) {
         ++too_long_;
         return true;
     }

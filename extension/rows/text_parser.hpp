@@ -108,6 +108,7 @@ private:
     std::vector<Oid> dictionaries_;               // of all types of tokens
     std::vector<std::size_t> dictionary_begins_;  // of each type, and their end
     bool phrases_ = false;                        // a dictionary has asked for a next token
+    int longest_ = 0;                             // token that the server takes
     bool plain_ = false;                          // plain_text.hpp is for the parser
     PlainCharacters characters_;
 

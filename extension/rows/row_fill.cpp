@@ -45,12 +45,6 @@ struct RowFill {
     pg_atomic_uint64 first_fault;         // the first row that is wrong; `rows` for none
 };
 
-void note_fault(RowFill& fill, std::uint64_t row) {
-    std::uint64_t first = pg_atomic_read_u64(&fill.first_fault);
-    while (row < first && !pg_atomic_compare_exchange_u64(&fill.first_fault, &first, row)) {
-    }
-}
-
 /// Collects what lies side by side, and writes it in pieces.
 class PieceWriter {
 public:
@@ -137,7 +131,7 @@ bool Filler::fill_row(std::uint64_t row) {
 
 void Filler::fill_stretch(std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t row = begin; row < end; ++row)
-        if (!fill_row(row)) return note_fault(fill, row);
+        if (!fill_row(row)) return note_fault(fill.first_fault, row);
     target.flush();
     const std::uint64_t before =
         pg_atomic_fetch_add_u64(&fill.done, static_cast<int64>(end - begin));

@@ -84,14 +84,14 @@ double StoredValues::seconds() const {
 
 std::size_t StoredValues::unpacked_size(std::size_t row) const {
     const StoredValue& stored = order_[row];
-    if (OidIsValid(stored.toast_relation)) return static_cast<std::size_t>(stored.pointer.size);
-    const std::uint64_t begin = stored.copy.low | std::uint64_t{stored.copy.high} << 32;
-    return unpacked_size_of(reinterpret_cast<const varlena*>(bytes_.data() + begin));
+    if (stored.out_of_line()) return static_cast<std::size_t>(stored.pointer.size);
+    return unpacked_size_of(
+        reinterpret_cast<const varlena*>(bytes_.data() + stored.begin_of_copy()));
 }
 
 Extent StoredValues::plain_extent(std::size_t row) const {
     const StoredValue& stored = order_[row];
-    const std::uint64_t begin = stored.copy.low | std::uint64_t{stored.copy.high} << 32;
+    const std::uint64_t begin = stored.begin_of_copy();
     const auto* const value = reinterpret_cast<const varlena*>(bytes_.data() + begin);
     const std::size_t size = VARSIZE_ANY_EXHDR(value);
     return {begin + stored.copy.size - size, size};
@@ -150,8 +150,7 @@ bool StoredValueReader::open(const StoredValueFiles& files, unsigned process) {
 
 Datum StoredValueReader::at(std::size_t row) const {
     const StoredValue& stored = values_[row];
-    if (!OidIsValid(stored.toast_relation))
-        return PointerGetDatum(bytes_ + (stored.copy.low | std::uint64_t{stored.copy.high} << 32));
+    if (!stored.out_of_line()) return PointerGetDatum(bytes_ + stored.begin_of_copy());
     const varatt_external pointer{stored.pointer.size, stored.pointer.stored_size,
                                   stored.pointer.id, stored.toast_relation};
     auto* const value = static_cast<varlena*>(palloc(TOAST_POINTER_SIZE));

@@ -40,6 +40,9 @@ struct StoredValue {
             uint32 low, high;  // where it begins among the bytes
         } copy;
     };
+
+    bool out_of_line() const { return OidIsValid(toast_relation); }
+    std::uint64_t begin_of_copy() const { return copy.low | std::uint64_t{copy.high} << 32; }
 };
 static_assert(sizeof(StoredValue) == 16);
 
@@ -82,7 +85,6 @@ public:
     std::uint64_t unpacked_bytes() const { return unpacked_bytes_; }
     /// Seconds that one process takes to fetch and unpack them, about.
     double seconds() const;
-    std::uint64_t memory() const { return order_.size() * sizeof(StoredValue) + bytes_.size(); }
     /// Size of the value when it is fetched and unpacked, with a header.
     std::size_t unpacked_size(std::size_t row) const;
 
@@ -97,7 +99,7 @@ public:
 
     /// After finish(), for parallel work.
     StoredValueFiles files();
-    /// After finish(): reads in the session, until files() or release().
+    /// After finish(): reads in the session, until release().
     StoredValueReader reader() const;
 
     /// As PackedBytes::release().

@@ -87,12 +87,6 @@ struct TextWork {
     LeftBehind left[kMostReaders];
 };
 
-void note_fault(TextWork& work, std::uint64_t row) {
-    std::uint64_t first = pg_atomic_read_u64(&work.first_fault);
-    while (row < first && !pg_atomic_compare_exchange_u64(&work.first_fault, &first, row)) {
-    }
-}
-
 bool too_much_output(TextWork& work) {
     return pg_atomic_read_u64(&work.output) > work.output_limit;
 }
@@ -131,7 +125,7 @@ bool Reading::read_row(std::uint64_t row) {
 bool Reading::read_rows(std::uint64_t begin, std::uint64_t end) {
     for (std::uint64_t row = begin; row < end; ++row) {
         if (read_row(row)) continue;
-        note_fault(work, row);
+        note_fault(work.first_fault, row);
         return false;
     }
     return true;

@@ -50,7 +50,6 @@ public:
 
 private:
     VectorRows& rows_;
-    VectorType type_{};  // of the column
 };
 
 void VectorReceiver::check_columns(TupleDesc columns) {
@@ -62,8 +61,7 @@ void VectorReceiver::check_columns(TupleDesc columns) {
                         errdetail("%s", kWanted),
                         errhint("Arrays of other numbers can be cast in the inner query, as in "
                                 "embedding::real[].")));
-    type_ = *type;
-    rows_.set_type(type_);
+    rows_.set_type(*type);
 }
 
 void VectorReceiver::take_row(const Datum* values, const bool*) {

@@ -5,7 +5,6 @@
 #include "extension/base/postgres.hpp"
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "cpp/base/vectors.hpp"
@@ -67,7 +66,7 @@ public:
     std::uint64_t bytes() const;
     bool sparse() const { return type_.form == VectorType::Form::sparse; }
     std::size_t dimensions() const { return dimensions_; }
-    /// Valid until share(), and no longer than this object.
+    /// Valid until release_vectors().
     Vectors view() const;
 
     const IdType& id_type() const { return ids_.type(); }

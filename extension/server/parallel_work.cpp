@@ -69,6 +69,12 @@ void run_parallel_work(const ParallelWork& work, unsigned workers) {
     ExitParallelMode();
 }
 
+void note_fault(pg_atomic_uint64& first_fault, std::uint64_t row) {
+    std::uint64_t first = pg_atomic_read_u64(&first_fault);
+    while (row < first && !pg_atomic_compare_exchange_u64(&first_fault, &first, row)) {
+    }
+}
+
 void check_all_read(std::uint64_t read, std::uint64_t rows) {
     if (read != rows)
         ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),

@@ -14,6 +14,7 @@
 #include "extension/base/postgres.hpp"
 
 extern "C" {
+#include "port/atomics.h"
 #include "storage/dsm.h"
 #include "storage/shm_toc.h"
 }
@@ -48,6 +49,10 @@ unsigned wanted_workers(double seconds);
 /// Does the work in this session and at most so many workers. Returns when it is done. The server
 /// may be in parallel mode meanwhile, so the work must not write to the database.
 void run_parallel_work(const ParallelWork& work, unsigned workers);
+
+/// Notes that there is something wrong with the row: `first_fault` is the first such row in the
+/// end.
+void note_fault(pg_atomic_uint64& first_fault, std::uint64_t row);
 
 /// After the work: raises an error unless all of so many rows have been read.
 void check_all_read(std::uint64_t read, std::uint64_t rows);

@@ -8,9 +8,17 @@
 #include "extension/base/postgres.hpp"
 
 extern "C" {
+#include "access/toast_internals.h"
+#include "access/tupdesc.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_database.h"
+#include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "tsearch/ts_locale.h"
+#include "utils/acl.h"
+#include "utils/snapmgr.h"
 }
 
 namespace gputext {
@@ -22,6 +30,24 @@ inline int session_number() {
     return MyProcNumber;
 #else
     return MyBackendId - 1;
+#endif
+}
+
+/// Whether the current user owns the relation, or is a superuser.
+inline bool owns_relation(Oid relation) {
+#if PG_VERSION_NUM >= 160000
+    return object_ownercheck(RelationRelationId, relation, GetUserId());
+#else
+    return pg_class_ownercheck(relation, GetUserId());
+#endif
+}
+
+/// Whether the current user owns the database, or is a superuser.
+inline bool owns_database(Oid database) {
+#if PG_VERSION_NUM >= 160000
+    return object_ownercheck(DatabaseRelationId, database, GetUserId());
+#else
+    return pg_database_ownercheck(database, GetUserId());
 #endif
 }
 
@@ -52,6 +78,59 @@ inline bool is_letter_or_digit(const char* character) {
 #else
     return t_isalpha(character) || t_isdigit(character);
 #endif
+}
+
+using TreeWalker = bool (*)(Node*, void*);
+
+/// expression_tree_walker(), a macro since PostgreSQL 16. Before, it takes a walker of any kind.
+inline bool walk_expression(Node* node, TreeWalker walker, void* context) {
+#if PG_VERSION_NUM >= 160000
+    return expression_tree_walker(node, walker, context);
+#else
+    const auto any = reinterpret_cast<void (*)()>(walker);
+    return expression_tree_walker(node, reinterpret_cast<bool (*)()>(any), context);
+#endif
+}
+
+/// query_tree_walker(), of the whole query.
+inline bool walk_query(Query* query, TreeWalker walker, void* context) {
+#if PG_VERSION_NUM >= 160000
+    return query_tree_walker(query, walker, context, 0);
+#else
+    const auto any = reinterpret_cast<void (*)()>(walker);
+    return query_tree_walker(query, reinterpret_cast<bool (*)()>(any), context, 0);
+#endif
+}
+
+/// Whether VACUUM may remove rows that a snapshot in use can see (old_snapshot_threshold).
+inline bool removes_what_snapshots_see() {
+#if PG_VERSION_NUM >= 170000
+    return false;
+#else
+    return old_snapshot_threshold >= 0;
+#endif
+}
+
+/// The snapshot by which values in TOAST tables are read; in `room`, where the server keeps none.
+inline Snapshot snapshot_of_values([[maybe_unused]] SnapshotData& room) {
+#if PG_VERSION_NUM >= 180000
+    return get_toast_snapshot();
+#else
+    init_toast_snapshot(&room);
+    return &room;
+#endif
+}
+
+/// A copy of the first columns.
+inline TupleDesc first_columns(TupleDesc columns, int count) {
+    const TupleDesc copy = CreateTemplateTupleDesc(count);
+    for (int column = 1; column <= count; ++column)
+        TupleDescCopyEntry(copy, static_cast<AttrNumber>(column), columns,
+                           static_cast<AttrNumber>(column));
+#if PG_VERSION_NUM >= 190000
+    TupleDescFinalize(copy);
+#endif
+    return copy;
 }
 
 }  // namespace gputext

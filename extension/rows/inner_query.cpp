@@ -15,6 +15,9 @@ extern "C" {
 #include "utils/plancache.h"
 }
 
+#include "extension/base/server_versions.hpp"
+#include "extension/rows/row_versions.hpp"
+
 namespace gputext {
 namespace {
 
@@ -27,6 +30,9 @@ struct Destination {
     int64 seen;
     int64 nulls;
     MemoryContext row_context;  // for what one row needs
+    const CachedPlanSource* prepared;
+    VersionedTable table;  // that rows' versions are of, where they were asked for
+    int version_column;    // behind those that the receiver sees; -1 where there is none
 };
 
 /// "2", "2 or 3", "at least 4"
@@ -82,11 +88,26 @@ Oid check_id_column(TupleDesc columns, const InnerQuery& query) {
     pg_unreachable();
 }
 
-void start(DestReceiver* self, int, TupleDesc columns) {
+/// The query's columns, without the one that was added to them.
+TupleDesc own_columns(Destination* destination, TupleDesc columns) {
+    destination->version_column = -1;
+    if (!destination->table.known() || !has_row_version(*destination->prepared)) return columns;
+    destination->version_column = columns->natts - 1;
+    return first_columns(columns, destination->version_column);
+}
+
+void start(DestReceiver* self, int, TupleDesc all_columns) {
     auto* destination = reinterpret_cast<Destination*>(self);
+    const TupleDesc columns = own_columns(destination, all_columns);
     check_column_count(columns, destination->rows->wanted_columns());
     destination->rows->check_columns(columns);
     destination->narrow_id_type = check_id_column(columns, *destination->query);
+}
+
+/// Of the row in the slot; a null is that of an outer join without a row.
+TransactionId version_in(const TupleTableSlot* slot, int column) {
+    return slot->tts_isnull[column] ? InvalidTransactionId
+                                    : DatumGetTransactionId(slot->tts_values[column]);
 }
 
 bool receive(TupleTableSlot* slot, DestReceiver* self) {
@@ -109,6 +130,8 @@ bool receive(TupleTableSlot* slot, DestReceiver* self) {
         id = slot->tts_values[0];
         slot->tts_values[0] = widened(id, destination->narrow_id_type);
     }
+    if (destination->version_column >= 0)
+        destination->rows->set_row_version(version_in(slot, destination->version_column));
     MemoryContext before = MemoryContextSwitchTo(destination->row_context);
     destination->rows->take_row(slot->tts_values, slot->tts_isnull);
     MemoryContextSwitchTo(before);
@@ -147,6 +170,10 @@ void check_statement(SPIPlanPtr plan, const char* sql) {
                         errcontext("SQL statement \"%s\"", sql)));
 }
 
+CachedPlanSource* prepared_statement(SPIPlanPtr plan) {
+    return static_cast<CachedPlanSource*>(linitial(SPI_plan_get_plan_sources(plan)));
+}
+
 /// For errors that the executor's rows lead to when it has ended.
 void name_statement(void* sql) {
     errcontext("SQL statement \"%s\"", static_cast<const char*>(sql));
@@ -154,9 +181,7 @@ void name_statement(void* sql) {
 
 /// Of a statement that reads.
 InnerQueryTraits traits_of(SPIPlanPtr plan) {
-    const auto* statement =
-        static_cast<const CachedPlanSource*>(linitial(SPI_plan_get_plan_sources(plan)));
-    auto* query = static_cast<Query*>(linitial(statement->query_list));
+    auto* query = static_cast<Query*>(linitial(prepared_statement(plan)->query_list));
     return {query->sortClause != NIL, max_parallel_hazard(query) != PROPARALLEL_UNSAFE};
 }
 
@@ -194,6 +219,10 @@ void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
     if (plan == nullptr) raise_spi_error(SPI_result, query.sql);
     check_statement(plan, query.sql);
     receiver.set_query(traits_of(plan));
+    destination.version_column = -1;
+    destination.prepared = prepared_statement(plan);
+    if (receiver.versioned_column() >= 0)
+        destination.table = add_row_version(*prepared_statement(plan), receiver.versioned_column());
 
     SPIExecuteOptions options{};
     options.read_only = true;
@@ -201,6 +230,8 @@ void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
     options.dest = &destination.receiver;
     const int result = SPI_execute_plan_extended(plan, &options);
     if (result < 0) raise_spi_error(result, query.sql);
+    if (destination.version_column >= 0 && !has_row_versions(destination.table))
+        receiver.forget_row_versions();
     SPI_finish();
     MemoryContextDelete(destination.row_context);
     INSTR_TIME_SET_CURRENT(end);

@@ -9,6 +9,7 @@
 #include "extension/base/postgres.hpp"
 
 extern "C" {
+#include "access/transam.h"
 #include "access/tupdesc.h"
 }
 
@@ -45,6 +46,14 @@ public:
     void set_query(const InnerQueryTraits& query) { query_ = query; }
     const InnerQueryTraits& query() const { return query_; }
 
+    /// The column whose values' rows the receiver wants to know the versions of, counted from 0; -1
+    /// for none. To be answered before the columns are known.
+    virtual int versioned_column() const { return -1; }
+    /// Of the row that take_row() is called with next.
+    void set_row_version(TransactionId version) { row_version_ = version; }
+    /// After the last row and before end_rows(): versions that were given may be wrong.
+    virtual void forget_row_versions() {}
+
     /// Rows with fewer or more columns are refused before the other functions see them. A query
     /// may well give rows without columns: SELECT FROM docs.
     virtual WantedColumns wanted_columns() const = 0;
@@ -63,8 +72,13 @@ public:
 protected:
     ~RowReceiver() = default;
 
+    /// In take_row(): the raw xmin of the table's row that the value of versioned_column() is of.
+    /// InvalidTransactionId where that is not known.
+    TransactionId row_version() const { return row_version_; }
+
 private:
     InnerQueryTraits query_;
+    TransactionId row_version_ = InvalidTransactionId;
 };
 
 /// Runs the query to its end. Raises an error for a null id, an id of another type, too few or too

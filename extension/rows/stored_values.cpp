@@ -7,6 +7,7 @@ extern "C" {
 #include "utils/lsyscache.h"
 }
 
+#include <algorithm>
 #include <cstring>
 
 #include "extension/base/failure.hpp"
@@ -30,6 +31,26 @@ std::size_t unpacked_size_of(const varlena* value) {
                                        : VARSIZE_ANY_EXHDR(value) + VARHDRSZ;
 }
 
+/// Costs no more than a store where there is room.
+template <class Value>
+void append_to(GrowingArray<Value>& values, const Value& value) {
+    if (values.full()) attempt_or_raise([&] { values.reserve(values.size() + 1); });
+    values.append(value);
+}
+
+template <class Value>
+Status put_in_order(GrowingArray<Value>& values, const std::vector<std::uint32_t>& order,
+                    const Stop& stop) {
+    GrowingArray<Value> ordered;
+    ordered.reserve(order.size());
+    for (const std::uint32_t row : order) {
+        if (ordered.size() % kPart == 0 && stop()) return Status::cancelled();
+        ordered.append(values[row]);
+    }
+    values.swap(ordered);
+    return {};
+}
+
 }  // namespace
 
 bool StoredValues::is_temporary(Oid toast_relation) {
@@ -51,7 +72,14 @@ const varlena* StoredValues::whole(const varlena* value, bool fetch) {
     return detoast_external_attr(const_cast<varlena*>(value));
 }
 
-void StoredValues::append(Datum datum, bool fetch) {
+/// Of the value that was appended last.
+void StoredValues::append_version(TransactionId version) {
+    if (versions_.size() + 1 < values_.size())
+        attempt_or_raise([&] { versions_.resize(values_.size() - 1); });
+    append_to(versions_, version);
+}
+
+void StoredValues::append(Datum datum, bool fetch, TransactionId version) {
     const varlena* const value =
         whole(reinterpret_cast<const varlena*>(DatumGetPointer(datum)), fetch);
     StoredValue stored{};
@@ -73,7 +101,8 @@ void StoredValues::append(Datum datum, bool fetch) {
         unpacked_bytes_ += unpacked_size_of(value);
         if (VARATT_IS_COMPRESSED(value)) packed_bytes_ += unpacked_size_of(value);
     }
-    attempt_or_raise([&] { order_.push_back(stored); });
+    append_to(values_, stored);
+    if (TransactionIdIsValid(version)) append_version(version);
 }
 
 double StoredValues::seconds() const {
@@ -83,14 +112,14 @@ double StoredValues::seconds() const {
 }
 
 std::size_t StoredValues::unpacked_size(std::size_t row) const {
-    const StoredValue& stored = order_[row];
+    const StoredValue& stored = values_[row];
     if (stored.out_of_line()) return static_cast<std::size_t>(stored.pointer.size);
     return unpacked_size_of(
         reinterpret_cast<const varlena*>(bytes_.data() + stored.begin_of_copy()));
 }
 
 Extent StoredValues::plain_extent(std::size_t row) const {
-    const StoredValue& stored = order_[row];
+    const StoredValue& stored = values_[row];
     const std::uint64_t begin = stored.begin_of_copy();
     const auto* const value = reinterpret_cast<const varlena*>(bytes_.data() + begin);
     const std::size_t size = VARSIZE_ANY_EXHDR(value);
@@ -101,38 +130,36 @@ void StoredValues::finish(const std::vector<std::uint32_t>& order) {
     if (!order.empty())
         attempt_or_raise([&]() -> Status {
             const Stop stop = stop_on_interrupt();
-            std::vector<StoredValue> ordered;
-            ordered.reserve(order.size());
-            for (const std::uint32_t row : order) {
-                if (ordered.size() % kPart == 0 && stop()) return Status::cancelled();
-                ordered.push_back(order_[row]);
-            }
-            order_.swap(ordered);
-            return {};
+            GPUTEXT_TRY(put_in_order(values_, order, stop));
+            if (versions_.empty()) return {};
+            versions_.resize(order.size());
+            return put_in_order(versions_, order, stop);
         });
-    values_.append(order_.data(), order_.size() * sizeof(StoredValue));
-    values_.finish();
     bytes_.finish();
 }
 
 StoredValueFiles StoredValues::files() {
-    values_file_ = values_.share();
+    if (shared_values_.size() == 0) {
+        shared_values_.append(values_.data(), values_.size() * sizeof(StoredValue));
+        shared_values_.finish();
+    }
+    values_file_ = shared_values_.share();
     bytes_file_ = bytes_.share();
-    return {MyProcPid,     values_file_.get(), bytes_file_.get(),
-            order_.size(), bytes_.size(),      reinterpret_cast<const StoredValue*>(values_.data()),
-            bytes_.data()};
+    return {MyProcPid,     values_file_.get(), bytes_file_.get(), values_.size(),
+            bytes_.size(), values_.data(),     bytes_.data()};
 }
 
 StoredValueReader StoredValues::reader() const {
-    return {reinterpret_cast<const StoredValue*>(values_.data()), bytes_.data()};
+    return {values_.data(), bytes_.data()};
 }
 
 void StoredValues::release() {
-    values_.release();
+    shared_values_.release();
     bytes_.release();
     values_file_.reset();
     bytes_file_.reset();
-    order_ = {};
+    values_.clear();
+    versions_.clear();
 }
 
 bool StoredValueReader::open(const StoredValueFiles& files, unsigned process) {

@@ -15,6 +15,10 @@
 
 #include "extension/base/postgres.hpp"
 
+extern "C" {
+#include "access/transam.h"
+}
+
 #include <sys/types.h>
 
 #include <cstddef>
@@ -22,6 +26,7 @@
 #include <vector>
 
 #include "cpp/documents/documents.hpp"
+#include "extension/base/growing_array.hpp"
 #include "extension/rows/packed_rows.hpp"
 
 namespace gputext {
@@ -67,6 +72,8 @@ public:
     /// The value, as a row of a table has it: still to be detoasted. May lie in memory of the
     /// current context. Valid as long as that is, and the files.
     Datum at(std::size_t row) const;
+    /// Where the value lies.
+    const StoredValue& stored(std::size_t row) const { return values_[row]; }
 
 private:
     const StoredValue* values_ = nullptr;
@@ -76,17 +83,27 @@ private:
 /// The values of a column of an inner query, row by row. Functions raise errors.
 class StoredValues {
 public:
-    explicit StoredValues(std::size_t memory_limit) : values_(memory_limit), bytes_(memory_limit) {}
+    explicit StoredValues(std::size_t memory_limit)
+        : shared_values_(memory_limit), bytes_(memory_limit) {}
 
-    /// A value that is not null. One out of line is fetched at once if that is said.
-    void append(Datum value, bool fetch);
-    std::size_t size() const { return order_.size(); }
+    /// A value that is not null. One out of line is fetched at once if that is said. `version` is
+    /// that of its row, as RowReceiver::row_version().
+    void append(Datum value, bool fetch, TransactionId version = InvalidTransactionId);
+    std::size_t size() const { return values_.size(); }
     /// Size of all values when they are fetched and unpacked.
     std::uint64_t unpacked_bytes() const { return unpacked_bytes_; }
     /// Seconds that one process takes to fetch and unpack them, about.
     double seconds() const;
     /// Size of the value when it is fetched and unpacked, with a header.
     std::size_t unpacked_size(std::size_t row) const;
+    /// Where the value lies.
+    const StoredValue& stored(std::size_t row) const { return values_[row]; }
+    /// Version of the value's row; InvalidTransactionId where it is not known.
+    TransactionId row_version(std::size_t row) const {
+        return row < versions_.size() ? versions_[row] : InvalidTransactionId;
+    }
+    bool knows_row_versions() const { return !versions_.empty(); }
+    void forget_row_versions() { versions_.clear(); }
 
     /// Ends the appending, with the rows in this order: their numbers so far; none to keep them.
     void finish(const std::vector<std::uint32_t>& order);
@@ -107,10 +124,12 @@ public:
 
 private:
     const varlena* whole(const varlena* value, bool fetch);
+    void append_version(TransactionId version);
     bool is_temporary(Oid toast_relation);
 
-    std::vector<StoredValue> order_;
-    PackedBytes values_;  // the same, once finished
+    GrowingArray<StoredValue> values_;
+    GrowingArray<TransactionId> versions_;  // up to the last one that is known
+    PackedBytes shared_values_;             // the values, for parallel work
     PackedBytes bytes_;
     FileDescriptor values_file_, bytes_file_;
     std::uint64_t unpacked_bytes_ = 0;

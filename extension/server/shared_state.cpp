@@ -28,8 +28,18 @@ std::size_t state_size() {
     return add_size(offsetof(SharedState, activity), mul_size(MaxBackends, sizeof(SharedActivity)));
 }
 
+std::uint64_t random_number() {
+    std::uint64_t number = 0;
+    while (number == 0)
+        if (!pg_strong_random(&number, sizeof number))
+            ereport(ERROR,
+                    (errcode(ERRCODE_INTERNAL_ERROR), errmsg("could not get a random number")));
+    return number;
+}
+
 void initialize(SharedState* state, int tranche) {
     memset(state, 0, state_size());
+    state->run = random_number();
     LWLockInitialize(&state->lock, tranche);
     ConditionVariableInit(&state->changed);
     state->daemon.phase = DaemonPhase::absent;
@@ -103,6 +113,10 @@ const char* name_of(Fallback reason) {
             break;
     }
     pg_unreachable();
+}
+
+std::uint64_t server_run() {
+    return shared_state()->run;
 }
 
 unsigned take_helper_threads(unsigned wanted, unsigned most) {

@@ -31,7 +31,8 @@ enum class DaemonPhase {
     starting,    // the process runs and does not answer yet
     ready,       // it has devices and takes jobs
     waiting,     // it ended by itself too often, and is started again after a while
-    no_devices,  // it found none, and ended, as did the supervisor; `why` says the reason
+    no_devices,  // it found none; `why` says the reason. It ended, as did the supervisor, unless it
+                 // keeps values: gputext.resident_memory
     failed       // it cannot be started, and the supervisor ended; `why` says the reason
 };
 
@@ -48,11 +49,12 @@ struct SharedDaemon {
     pid_t daemon;         // 0: none
     struct Latch* latch;  // of the supervisor
     bool doubted;         // a session got no answer from a daemon that is ready: ask it again
+    bool look_wanted;     // for devices: a session wants one, and the daemon that runs has none
     TimestampTz changed_at;
     char why[512];
     int looks_in_vain;          // for devices, or for a program that can be run, one after another
     TimestampTz look_again_at;  // after such a look, not before
-    char release[kMaxName];     // of the daemon that is ready, as in Hello
+    char release[kMaxName];     // of the daemon that runs, as in Hello
     bool replaced;              // its program on disk is another one than that which runs
     int devices;                // how many of the list hold
     SharedDevice device[kMaxDevices];
@@ -108,10 +110,11 @@ struct SharedActivity {
 };
 
 /// To be raised with every change of what is shared and of what it means.
-inline constexpr int kSharedStateVersion = 3;
+inline constexpr int kSharedStateVersion = 4;
 
 struct SharedState {
     LWLock lock;
+    std::uint64_t run;          // a random number, not 0
     ConditionVariable changed;  // the daemon's phase
     SharedDaemon daemon;
     TimestampTz since;  // of the counters
@@ -124,6 +127,10 @@ struct SharedState {
 
 /// Maps it into this process at the first call. Raises an error when there is no shared memory.
 SharedState* shared_state();
+
+/// A number that no other run of the server's shared memory has: a crash of a session ends one, as
+/// does a stop of the server.
+std::uint64_t server_run();
 
 /// Takes threads from those that all sessions share, of which there are `most`: as many of `wanted`
 /// as are left, perhaps none. Whoever takes them gives them back, however its work ends.

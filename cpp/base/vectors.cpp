@@ -192,10 +192,27 @@ Status check_comparable(const Vectors& queries, const Vectors& items) {
     return {};
 }
 
+std::optional<double> KnownElements::largest(const Vectors& vectors) const {
+    const std::lock_guard lock(mutex_);
+    const bool same = vectors_.type == vectors.type && vectors_.rows == vectors.rows &&
+                      vectors_.dimensions == vectors.dimensions &&
+                      vectors_.elements == vectors.elements && !vectors.sparse();
+    return same ? largest_ : std::nullopt;
+}
+
+void KnownElements::set_largest(const Vectors& vectors, double largest) {
+    if (vectors.sparse()) return;
+    const std::lock_guard lock(mutex_);
+    vectors_ = vectors;
+    largest_ = largest;
+}
+
 Result<double> largest_magnitude(const Vectors& vectors, const char* row_name,
                                  Execution& execution) {
     GPUTEXT_TRY(check_shape(vectors, row_name));
     if (vectors.rows == 0) return 0.0;
+    if (vectors.known != nullptr)
+        if (const auto known = vectors.known->largest(vectors)) return *known;
     const std::size_t step =
         std::max<std::size_t>(1, (kLookEvery / 8) / (vectors.average_stored() + 1));
     const std::size_t tasks = (vectors.rows + step - 1) / step;
@@ -219,7 +236,11 @@ Result<double> largest_magnitude(const Vectors& vectors, const char* row_name,
     });
     if (!status.ok()) return status;
     const std::size_t row = first_bad;
-    if (row == vectors.rows) return *std::max_element(largest.begin(), largest.end());
+    if (row == vectors.rows) {
+        const double found = *std::max_element(largest.begin(), largest.end());
+        if (vectors.known != nullptr) vectors.known->set_largest(vectors, found);
+        return found;
+    }
     if (!std::isfinite(largest_element(vectors, row)))
         return bad_row(row_name, row, " has an element that is not a finite number");
     return bad_row(row_name, row, " has columns out of order or beyond its dimensions");

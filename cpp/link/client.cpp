@@ -52,6 +52,13 @@ MaybeEvent take_answer(Answer answer, Reply& reply, const Packet& packet) {
     }
 }
 
+template <class Message, class... Replies>
+constexpr bool is_one_of(TypeList<Replies...>) {
+    return (std::is_same_v<Message, Replies> || ...);
+}
+template <class Message>
+constexpr bool is_value_reply = is_one_of<Message>(ValueReplies());
+
 }  // namespace
 
 const JobReport* report_of(const DaemonEvent& event) {
@@ -104,10 +111,17 @@ Status DaemonConnection::send(const Message& message, std::span<const int> descr
     }
 }
 
-Status DaemonConnection::send_job(const Message& message, std::span<const int> descriptors,
-                                  Expected expected) {
+Status DaemonConnection::check_idle() const {
     if (!std::holds_alternative<std::monostate>(expected_))
         return {ErrorCode::invalid_argument, "a job is running on this connection already"};
+    if (expected_reply_ != 0)
+        return {ErrorCode::invalid_argument, "a request about values is under way already"};
+    return {};
+}
+
+Status DaemonConnection::send_job(const Message& message, std::span<const int> descriptors,
+                                  Expected expected) {
+    GPUTEXT_TRY(check_idle());
     Status status = send(message, descriptors);
     if (status.ok()) expected_ = std::move(expected);
     return status;
@@ -125,6 +139,46 @@ Status DaemonConnection::ask_counters() noexcept {
     return guarded<Status>([&] { return send(AskCounters()); });
 }
 
+Status DaemonConnection::ask_for_values(const Message& message, std::uint16_t reply,
+                                        std::span<const int> descriptors) {
+    GPUTEXT_TRY(check_idle());
+    Status status = send(message, descriptors);
+    if (status.ok()) expected_reply_ = reply;
+    return status;
+}
+
+Status DaemonConnection::find_values(const FindValues& request, int pointers) noexcept {
+    return guarded<Status>([&] {
+        const Status status =
+            ask_for_values(request, FoundValues::type, std::span<const int>(&pointers, 1));
+        if (status.ok()) values_ = request.values;
+        return status;
+    });
+}
+
+Status DaemonConnection::keep_values(std::uint64_t bytes, const FileParts& files) noexcept {
+    return guarded<Status>([&]() -> Status {
+        const KeepValues message{bytes, files.shape()};
+        if (!message.consistent()) return broken("files of another size than their values");
+        return ask_for_values(message, KeptValues::type, files.descriptors());
+    });
+}
+
+Status DaemonConnection::take_values() noexcept {
+    return guarded<Status>([&] { return ask_for_values(TakeValues(), TakenValues::type); });
+}
+
+Status DaemonConnection::ask_resident_tables() noexcept {
+    return guarded<Status>(
+        [&] { return ask_for_values(AskResidentTables(), ResidentTables::type); });
+}
+
+Status DaemonConnection::forget_values(std::uint32_t database, std::uint32_t table) noexcept {
+    return guarded<Status>([&] {
+        return ask_for_values(ForgetValues{database, table}, ForgottenValues::type);
+    });
+}
+
 Status DaemonConnection::inject_fault(const std::string& fault) noexcept {
     return guarded<Status>([&] { return send(InjectFault{fault}); });
 }
@@ -134,6 +188,7 @@ MaybeEvent DaemonConnection::receive() noexcept {
     if (!event.ok()) {
         ended_ = true;
         expected_ = {};
+        expected_reply_ = 0;
     }
     return event;
 }
@@ -155,6 +210,21 @@ MaybeEvent DaemonConnection::receive_packet_or_none() {
     }
 }
 
+template <class Reply>
+MaybeEvent DaemonConnection::take_value_reply(const Reply& reply, Packet& packet) {
+    if (std::exchange(expected_reply_, 0) != Reply::type)
+        return broken_reply("an answer to no request about values");
+    if constexpr (std::is_same_v<Reply, FoundValues>)
+        if (reply.values != values_) return broken_reply(kOtherRows);
+    if constexpr (requires { read_reply(reply, std::move(packet.descriptors)); }) {
+        auto read = read_reply(reply, std::move(packet.descriptors));
+        if (!read.ok()) return read.status();
+        return some(std::move(*read));
+    } else {
+        return some(reply);
+    }
+}
+
 /// No event for the hello, which the connection keeps.
 MaybeEvent DaemonConnection::understand(Packet& packet) {
     Result<Message> message = decode(packet.bytes, packet.descriptors.size());
@@ -167,6 +237,7 @@ MaybeEvent DaemonConnection::understand(Packet& packet) {
     if (auto* error = std::get_if<ErrorReply>(&*message)) {
         const bool of_job = submits_job(error->request);
         if (of_job) expected_ = {};
+        if (asks_for_values(error->request)) expected_reply_ = 0;
         return some(
             Failed{{error->code, std::move(error->message), std::move(error->hint)}, of_job});
     }
@@ -186,6 +257,8 @@ MaybeEvent DaemonConnection::understand(Packet& packet) {
                         return take_answer(std::move(expected), alternative, packet);
                     },
                     std::exchange(expected_, {}));
+            else if constexpr (is_value_reply<Type>)
+                return take_value_reply(alternative, packet);
             else if constexpr (std::is_constructible_v<DaemonEvent, Type>)
                 return some(std::move(alternative));
             else

@@ -18,6 +18,7 @@
 #include "cpp/link/message_socket.hpp"
 #include "cpp/link/operators.hpp"
 #include "cpp/link/protocol.hpp"
+#include "cpp/link/resident_answers.hpp"
 #include "cpp/link/type_list.hpp"
 
 namespace gputext {
@@ -29,7 +30,9 @@ struct Failed {
 };
 
 using DaemonEvent =
-    VariantOf<Join<TypeList<Progress, Failed, DeviceList, ActivityList, CounterValues>, Answers>>;
+    VariantOf<Join<TypeList<Progress, Failed, DeviceList, ActivityList, CounterValues, ValuesFound,
+                            KeptValues, ValuesTaken, TablesKept, ForgottenValues>,
+                   Answers>>;
 
 /// What an event says of a job that has been answered; null for any other event.
 const JobReport* report_of(const DaemonEvent& event);
@@ -76,6 +79,23 @@ public:
     Status ask_devices() noexcept;
     Status ask_activity() noexcept;
     Status ask_counters() noexcept;
+
+    // Values that gputextd keeps (resident_values.hpp): one request at a time, and none while a job
+    // runs. Each is answered by the event of its name, or Failed, which is not of a job. Error
+    // besides: invalid_argument for one that must not come now, or files that cannot be right.
+
+    /// `pointers` has request.values of ValuePointer, and stays the caller's: ValuesFound.
+    Status find_values(const FindValues& request, int pointers) noexcept;
+    /// The values that were missing, `bytes` in all, in sealed files, which stay the caller's:
+    /// KeptValues.
+    Status keep_values(std::uint64_t bytes, const FileParts& files) noexcept;
+    /// ValuesTaken.
+    Status take_values() noexcept;
+    /// TablesKept.
+    Status ask_resident_tables() noexcept;
+    /// `table` 0: of all tables of the database. ForgottenValues.
+    Status forget_values(std::uint32_t database, std::uint32_t table) noexcept;
+
     /// For the next job of this connection, or the next connection: see cpp/daemon/fault.hpp.
     Status inject_fault(const std::string& fault) noexcept;
 
@@ -92,8 +112,15 @@ private:
 
     Status send(const Message& message, std::span<const int> descriptors = {});
     Status send_job(const Message& message, std::span<const int> descriptors, Expected expected);
+    /// A request about values that are kept, which the server answers by a message of `reply`.
+    Status ask_for_values(const Message& message, std::uint16_t reply,
+                          std::span<const int> descriptors = {});
     Result<std::optional<DaemonEvent>> receive_packet_or_none();
     Result<std::optional<DaemonEvent>> understand(Packet& packet);
+    template <class Reply>
+    Result<std::optional<DaemonEvent>> take_value_reply(const Reply& reply, Packet& packet);
+    /// Ok when another request that is alone may be sent.
+    Status check_idle() const;
 
     FileDescriptor socket_;
     bool greeted_ = false;
@@ -101,6 +128,8 @@ private:
     std::string release_;
     bool ended_ = false;  // receive() has returned an error
     Expected expected_;
+    std::uint16_t expected_reply_ = 0;  // type of the answer to a request about values; 0: to none
+    std::uint32_t values_ = 0;          // that the last FindValues asked for
 };
 
 }  // namespace gputext

@@ -107,6 +107,7 @@ Status RequestFiles::add(const VectorFiles& files, MatrixShape& shape, Stop stop
         GPUTEXT_TRY(add_copy(std::span(elements, shape.element_bytes()), stop));
     } else {
         GPUTEXT_TRY(add(files.elements, shape.element_bytes(), shape.parts));
+        shape.resident = files.resident;
     }
     if (!shape.sparse) return {};
     GPUTEXT_TRY(add_or_copy(files.columns, bytes_of(vectors.columns), stop));

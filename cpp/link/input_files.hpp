@@ -39,9 +39,13 @@ struct MatrixShape {
     bool sparse = false;
     std::uint64_t stored = 0;  // elements in all; of a dense matrix rows * dimensions
     PartsShape parts = {};     // of the elements
+    /// What gputextd calls the elements' files (resident_values.hpp); 0 where it does not know
+    /// them.
+    std::uint64_t resident = 0;
 
     static void fields(auto& archive, auto& self) {
-        archive(self.element, self.rows, self.dimensions, self.sparse, self.stored, self.parts);
+        archive(self.element, self.rows, self.dimensions, self.sparse, self.stored, self.parts,
+                self.resident);
     }
     /// Whether vectors may have it.
     bool consistent() const;
@@ -96,8 +100,9 @@ Status check_word_begins(std::span<const std::uint64_t> begins, std::uint64_t by
 /// submitted; the elements of others are not looked at, and their address may be null.
 struct VectorFiles {
     Vectors vectors;
-    FileParts elements;  // vectors.elements and nothing else
-    int columns = -1;    // vectors.columns and nothing else; sparse vectors only
+    FileParts elements;          // vectors.elements and nothing else
+    int columns = -1;            // vectors.columns and nothing else; sparse vectors only
+    std::uint64_t resident = 0;  // of the elements' files, as in MatrixShape
 };
 
 /// The vectors of a model's words, and the file that holds them.

@@ -12,6 +12,7 @@ Status NearDuplicatesRequest::pack(Packed& packed, Stop stop) const {
     SubmitNearDuplicates& message = packed.message;
     message.documents = static_cast<std::uint32_t>(extents.size());
     message.bytes_size = bytes_size;
+    message.resident = resident;
     message.has_signatures = !signatures.empty();
     message.parameters = parameters;
     for (unsigned byte = 0; byte < 256; ++byte)

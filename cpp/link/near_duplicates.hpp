@@ -39,14 +39,15 @@ struct SubmitNearDuplicates {
     std::uint32_t documents = 0;
     std::uint64_t bytes_size = 0;  // of the packed documents
     PartsShape bytes_parts = {};   // the same
+    std::uint64_t resident = 0;    // the same, as in MatrixShape
     bool has_signatures = false;
     std::uint64_t signature_bytes = 0;  // size of that file; 0 without signatures
     NearDuplicateParameters parameters;
     std::array<std::uint8_t, 256> character_lengths{};
 
     static void fields(auto& archive, auto& self) {
-        archive(self.limits, self.documents, self.bytes_size, self.bytes_parts, self.has_signatures,
-                self.signature_bytes, self.parameters, self.character_lengths);
+        archive(self.limits, self.documents, self.bytes_size, self.bytes_parts, self.resident,
+                self.has_signatures, self.signature_bytes, self.parameters, self.character_lengths);
     }
     bool consistent() const {
         return documents < UINT32_MAX && bytes_parts.hold(bytes_size) &&
@@ -95,6 +96,7 @@ struct NearDuplicatesRequest {
     std::span<const Extent> extents;
     CharacterLengths characters = CharacterLengths::single_byte();
     GivenSignatures signatures;  // empty, or one a document
+    std::uint64_t resident = 0;  // of bytes_file, as in VectorFiles
 
     Status pack(Packed& packed, Stop stop) const;
 };

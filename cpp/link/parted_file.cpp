@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "cpp/link/memory_file.hpp"
 
@@ -54,6 +55,12 @@ Status PartedFile::map() {
     if (!mapped.ok()) return mapped.status();
     mapped_ = std::move(*mapped);
     return {};
+}
+
+std::vector<FileDescriptor> PartedFile::release_files() {
+    std::vector<FileDescriptor> files = std::move(files_);
+    release();
+    return files;
 }
 
 void PartedFile::release() {

@@ -47,6 +47,9 @@ public:
     /// The descriptors, which stay this object's.
     FileParts parts() const { return {descriptors_, part_bytes_}; }
 
+    /// Hands the files over, in their order, after seal(); this object has none then.
+    std::vector<FileDescriptor> release_files();
+
     /// Unmaps and closes.
     void release();
 

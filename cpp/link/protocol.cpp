@@ -57,6 +57,10 @@ bool submits_job(std::uint16_t type) {
     return is_one_of(type, Submits());
 }
 
+bool asks_for_values(std::uint16_t type) {
+    return is_one_of(type, ValueRequests());
+}
+
 std::size_t descriptors_of(const Message& message) {
     return std::visit(
         [](const auto& alternative) -> std::size_t {

@@ -17,6 +17,9 @@
 //     server    Progress, now and then; at last the job's reply or ErrorReply
 //               a question is answered in its turn, also during a job
 //
+// Between jobs a client may hand over values that stay at the server, and ask for such
+// (resident_values.hpp), one request at a time.
+//
 // A client cancels its job by closing the socket. A message that is broken gets an ErrorReply, and
 // the server closes.
 //
@@ -37,13 +40,14 @@
 #include "cpp/link/device_info.hpp"
 #include "cpp/link/file_parts.hpp"
 #include "cpp/link/operators.hpp"
+#include "cpp/link/resident_values.hpp"
 #include "cpp/link/type_list.hpp"
 #include "cpp/link/wire.hpp"
 
 namespace gputext {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x58545047;  // "GPTX" in memory
-inline constexpr std::uint16_t kProtocolVersion = 7;
+inline constexpr std::uint16_t kProtocolVersion = 8;
 inline constexpr std::size_t kMaxMessageSize = 65536;
 /// Two sparse matrices, their elements in parts, and the keys of their rows. Below the kernel's
 /// limit, 253 a packet.
@@ -181,11 +185,13 @@ struct InjectFault {
 
 using Messages = Join<TypeList<Hello, Progress, ErrorReply, AskDevices, DeviceList, AskActivity,
                                ActivityList, AskCounters, CounterValues, InjectFault>,
-                      Submits, Replies>;
+                      Submits, Replies, ValueRequests, ValueReplies>;
 using Message = VariantOf<Messages>;
 
 /// Whether messages of that type submit jobs.
 bool submits_job(std::uint16_t type);
+/// Whether messages of that type are requests about values that are kept.
+bool asks_for_values(std::uint16_t type);
 
 /// The packet of a message. Texts and lists that are too long are cut.
 std::vector<std::uint8_t> encode(const Message& message);

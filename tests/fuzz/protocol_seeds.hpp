@@ -147,7 +147,20 @@ inline std::vector<Message> sample_messages() {
             ActivityList{{job, job, job}},
             AskCounters{},
             CounterValues{1, 2, 3, 4, 5, 6, 7},
-            InjectFault{"in_job:out_of_memory:2"}};
+            InjectFault{"in_job:out_of_memory:2"},
+            FindValues{3, 1000, {5, ValueForm::vector, ElementType::float16, 300}, 70},
+            FoundValues{70, 20},
+            FoundValues{70, 70},
+            KeepValues{12000, {}},
+            KeepValues{1 << 20, {16, 1 << 16}},
+            KeptValues{9},
+            TakeValues{},
+            TakenValues{42000, {2, 1 << 15}, 10},
+            AskResidentTables{},
+            ResidentTables{2, 50000, 1 << 20},
+            ResidentTables{0, 0, 1 << 20},
+            ForgetValues{5, 16384},
+            ForgottenValues{70}};
 }
 
 inline std::vector<Input> seed_inputs() {
@@ -192,6 +205,10 @@ inline std::vector<Input> seed_inputs() {
     Input sequences = seed_input(9, 3, raw_bytes(begins));
     sequences.insert(sequences.end(), raw_bytes(tokens).begin(), raw_bytes(tokens).end());
     inputs.push_back(sequences);
+    const std::vector<std::uint32_t> missing{0, 3, 8};
+    inputs.push_back(seed_input(10, 9, raw_bytes(missing)));
+    const std::vector<ValuePointer> pointers{{1, 2, 3, 120}, {1, 3, ValuePointer::never, 120}};
+    inputs.push_back(seed_input(11, 30, raw_bytes(pointers)));
     return inputs;
 }
 

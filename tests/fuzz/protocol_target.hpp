@@ -9,6 +9,8 @@
 #include "cpp/embeddings/sequence_probability.hpp"
 #include "cpp/embeddings/word_movers.hpp"
 #include "cpp/link/protocol.hpp"
+#include "cpp/link/resident_answers.hpp"
+#include "cpp/resident/value_request.hpp"
 
 namespace gputext::testing {
 
@@ -159,12 +161,37 @@ inline void read_sequences(std::span<const std::uint8_t> bytes, std::size_t sequ
     require(answer->tokens.size() == tokens.size());
 }
 
+/// Rows that are accepted ascend.
+inline void read_missing(std::span<const std::uint8_t> bytes, std::uint32_t values) {
+    const auto missing = array_of<std::uint32_t>(bytes);
+    if (!check_missing(missing, values).ok()) return;
+    for (std::size_t i = 0; i < missing.size(); ++i)
+        require(missing[i] < values && (i == 0 || missing[i] > missing[i - 1]));
+}
+
+/// Pointers that are accepted have sizes that add up, and fit vectors of so many dimensions or, for
+/// 0, documents.
+inline void read_pointers(std::span<const std::uint8_t> bytes, std::uint64_t dimensions) {
+    ValueKind kind;
+    kind.form = dimensions == 0 ? ValueForm::document : ValueForm::vector;
+    kind.dimensions = dimensions;
+    const auto pointers = array_of<ValuePointer>(bytes);
+    const auto sum = sum_of_sizes(kind, pointers, {});
+    if (!sum.ok()) return;
+    std::uint64_t bytes_of_all = 0;
+    for (const ValuePointer& pointer : pointers) {
+        require(dimensions == 0 || pointer.size == dimensions * sizeof(float));
+        require(!__builtin_add_overflow(bytes_of_all, pointer.size, &bytes_of_all));
+    }
+    require(*sum == bytes_of_all);
+}
+
 /// The first byte says what the rest is, the second one is a number for it.
 inline void read_anything(std::span<const std::uint8_t> bytes) {
     if (bytes.size() < 2) return;
     const std::uint8_t number = bytes[1];
     const auto rest = bytes.subspan(2);
-    switch (bytes[0] % 10) {
+    switch (bytes[0] % 12) {
         case 0:
             return read_message(rest, number % (kMaxDescriptors + 1));
         case 1:
@@ -183,8 +210,12 @@ inline void read_anything(std::span<const std::uint8_t> bytes) {
             return read_codes(rest, number);
         case 8:
             return read_text_pairs(rest, number % 16);
-        default:
+        case 9:
             return read_sequences(rest, number % 16);
+        case 10:
+            return read_missing(rest, number);
+        default:
+            return read_pointers(rest, number);
     }
 }
 

@@ -78,6 +78,35 @@ TEST(Vectors, TheFirstRowThatIsNotFiniteIsNamed) {
     EXPECT_EQ(message({ElementType::float16, rows, d, halves.data(), {}, {}}), wanted);
 }
 
+TEST(KnownElements, AreLookedAtOnce) {
+    Execution execution(2);
+    std::vector<float> elements{1, -3, 2, 0, 2, -7};
+    KnownElements known;
+    Vectors vectors{ElementType::float32, 2, 3, elements.data(), {}, {}};
+    vectors.known = &known;
+    EXPECT_EQ(*largest_magnitude(vectors, "item", execution), 7);
+    elements[0] = 100;  // which nobody may do
+    EXPECT_EQ(*largest_magnitude(vectors, "item", execution), 7);
+    Vectors others[4] = {vectors, vectors, vectors, vectors};
+    others[0].rows = 1;
+    others[1].dimensions = 2;
+    others[2].elements = elements.data() + 1;
+    others[2].rows = 1;
+    others[3].known = nullptr;
+    const double largest[] = {100, 100, 3, 100};
+    for (int i = 0; i < 4; ++i) {
+        KnownElements again;
+        again.set_largest(vectors, 7);
+        if (others[i].known != nullptr) others[i].known = &again;
+        EXPECT_EQ(*largest_magnitude(others[i], "item", execution), largest[i]) << i;
+    }
+    elements[0] = std::numeric_limits<float>::infinity();
+    KnownElements nothing;
+    vectors.known = &nothing;
+    EXPECT_FALSE(largest_magnitude(vectors, "item", execution).ok());
+    EXPECT_FALSE(nothing.largest(vectors).has_value());
+}
+
 TEST(Vectors, SparseRowsAreChecked) {
     Execution execution(1);
     const float elements[] = {1, 2, 3, 4};

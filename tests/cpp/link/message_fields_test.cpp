@@ -101,7 +101,7 @@ TYPED_TEST(MessageFields, AllArrive) {
 
 TEST(StructFields, AreFound) {
     EXPECT_EQ(testing::field_count<AskDevices>(), 0u);
-    EXPECT_EQ(testing::field_count<SubmitNearDuplicates>(), 8u);
+    EXPECT_EQ(testing::field_count<SubmitNearDuplicates>(), 9u);
     ErrorReply error;
     testing::visit_values(error, Change());
     EXPECT_EQ(values_of(error), (std::vector<std::string>{"0", "text 2", "text 3", "4"}));

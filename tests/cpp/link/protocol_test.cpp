@@ -73,7 +73,7 @@ TEST(Protocol, RefusesOtherMagicVersionsTypesAndChoices) {
     const ErrorReply error{ErrorCode::io_error, "", "", 0};
     EXPECT_EQ(changed(error, 16, 0).code(), ErrorCode::invalid_argument);
     EXPECT_EQ(changed(error, 16, 100).code(), ErrorCode::invalid_argument);
-    EXPECT_EQ(changed(SubmitNearDuplicates(), 52, 2).code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(changed(SubmitNearDuplicates(), 60, 2).code(), ErrorCode::invalid_argument);
 }
 
 TEST(Protocol, CutsWhatIsTooLongAndShowsNoControlCharacters) {

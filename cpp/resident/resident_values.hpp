@@ -1,0 +1,135 @@
+// cpp/resident/resident_values.hpp - the columns that gputextd keeps between statements
+//
+// Sessions' requests (cpp/link/resident_values.hpp) come here one at a time. What a session hands
+// over stays in its files, as a chunk; values that lie in several chunks are copied into one, when
+// a session asks for all of them, so that the next one finds them side by side.
+//
+// What is given up when there is more than the limit: chunks, the one that was used longest ago
+// first. A chunk that no later request has found a value in is new. When other chunks are there,
+// new ones have at most half of the limit together, and the oldest of them goes first when they
+// have more: a scan of a large table that is read once does not push out what is used again and
+// again. A chunk that has not been used while twice the limit was handed over counts as new again,
+// so that what is of no use any more cannot hold others off for ever.
+
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "cpp/base/execution.hpp"
+#include "cpp/base/resident_ranges.hpp"
+#include "cpp/base/status.hpp"
+#include "cpp/link/resident_values.hpp"
+#include "cpp/resident/resident_chunk.hpp"
+#include "cpp/resident/value_index.hpp"
+#include "cpp/resident/value_request.hpp"
+
+namespace gputext {
+
+struct ResidentLimits {
+    std::uint64_t bytes = 0;    // of chunks, and 64 bytes a value for finding it; 0: nothing stays
+    std::size_t files = 16384;  // descriptors and mappings; a chunk has up to kMostParts
+};
+
+/// Used by one thread at a time, but for chunks(). Whatever the messages and files say, nothing
+/// outside the chunks is read; what cannot be right is an invalid_argument. Functions that return
+/// no Status throw std::bad_alloc, and the others return out_of_memory; the store stays as it was.
+class ResidentValues {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    /// `ranges` learns of all chunks; it may be null.
+    explicit ResidentValues(ResidentLimits limits, std::shared_ptr<ResidentRanges> ranges = {});
+
+    /// All chunks, for the jobs. May be used by other threads and be kept longer than this object.
+    const std::shared_ptr<ResidentChunks>& chunks() const { return chunks_; }
+
+    /// Begins a request with its file. Forgets all values first when the message names another run
+    /// than the last one. O(values); values that are asked for in the order of a chunk take the
+    /// least time. Errors: invalid_argument; cancelled.
+    Status find(const FindValues& message, int pointers, ValueRequest& request, Stop stop);
+    /// The rows that are missing, ascending.
+    static std::vector<std::uint32_t> missing(const ValueRequest& request);
+
+    /// Takes over what was missing, and keeps it where it may: what the files are called from now
+    /// on, or 0. When all values of the request were missing it is at its end then. Errors:
+    /// invalid_argument when nothing is missing, or for files that are not sealed or have another
+    /// size than what is missing.
+    Result<std::uint64_t> keep(ValueRequest& request, const KeepValues& message,
+                               std::vector<FileDescriptor> files);
+
+    struct Taken {
+        std::shared_ptr<const ResidentChunk> chunk;  // with all values and nothing else
+        std::uint64_t resident = 0;                  // its id when it is kept
+    };
+    /// All values of the request in one chunk, which is at its end then: a chunk that has just
+    /// these, or a copy on the execution's threads. The copy is kept instead of the chunks that the
+    /// values come from when it has at least half of what they have, as after an update of some
+    /// rows. Errors: invalid_argument when values are missing; cancelled; io_error.
+    Result<Taken> take(ValueRequest& request, Execution& execution);
+
+    /// What is kept, table by table in their order. O(values kept).
+    std::vector<ResidentTable> tables();
+    /// How many values have been forgotten; `table` 0 is all of the database. O(values kept).
+    std::uint64_t forget(std::uint32_t database, std::uint32_t table);
+
+    std::uint64_t bytes() const { return bytes_; }
+    std::uint64_t limit() const { return limits_.bytes; }
+
+    /// The chunks that have been given up since the last call. Whoever lets go of them last unmaps
+    /// them, which takes a while.
+    std::vector<std::shared_ptr<const ResidentChunk>> given_up() {
+        return std::exchange(given_up_, {});
+    }
+
+private:
+    /// What is counted of a table.
+    struct Counts {
+        std::uint64_t hits = 0;
+        std::uint64_t misses = 0;
+        Clock::time_point asked;
+        std::uint64_t first_request = 0;  // that a value was kept of
+    };
+    using TableName = std::pair<std::uint32_t, std::uint32_t>;  // database and table
+
+    void forget_all();
+    void use(KeptChunk& chunk);
+    void count_found(const ValueRequest& request);
+    void count_kept(const ValueRequest& request, const KeptChunk& chunk);
+    /// Keeps those of the request's values that lie in the chunk, if that is allowed and worth it.
+    /// Returns whether the chunk is kept then.
+    bool add(std::shared_ptr<const ResidentChunk> chunk, const ValueRequest& request,
+             std::span<const std::uint32_t> values);
+    bool is_kept(std::uint64_t id) const;
+    /// The request holds nothing any more.
+    static void end(ValueRequest& request, std::uint64_t chunk);
+    void give_up(ValueIndex& index, const KeptChunk& chunk);
+    void give_up_remains(ValueIndex& index);
+    void give_up_to_limits();
+    bool is_new(const KeptChunk& chunk) const;
+    bool worth_keeping(const ValueRequest& request) const;
+    void drop_empty();
+    void drop_counts();
+    template <class Work>
+    void for_each_chunk(const Work& work);
+
+    const ResidentLimits limits_;
+    const std::shared_ptr<ResidentChunks> chunks_;
+    std::map<ValueKind, ValueIndex> kinds_;
+    std::map<TableName, Counts> counts_;  // of tables that values are or were kept of
+    std::size_t most_counts_ = 1024;      // before those without values are dropped
+    std::uint64_t run_ = 0;
+    std::uint64_t requests_ = 0;  // that there have been: the number of the last one
+    std::uint64_t offered_ = 0;   // bytes that chunks had that were to be kept
+    std::uint64_t bytes_ = 0;     // that chunks cost
+    std::size_t files_ = 0;       // that they have
+    std::vector<std::shared_ptr<const ResidentChunk>> given_up_;
+};
+
+}  // namespace gputext

@@ -1,0 +1,217 @@
+#include "cpp/resident/value_index.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace gputext {
+namespace {
+
+constexpr std::size_t kMostAtOnce = 64;       // values that are looked up together
+constexpr std::size_t kWalkAtOnce = 1 << 16;  // rows between two looks at a stop request
+constexpr std::size_t kAhead = 16;            // rows between a prefetch and the use
+
+}  // namespace
+
+KeptChunk::KeptChunk(std::shared_ptr<const ResidentChunk> memory, const ValueRequest& request,
+                     std::span<const std::uint32_t> values)
+    : chunk(std::move(memory)) {
+    rows.reserve(values.size() + 1);
+    std::uint64_t offset = 0;
+    for (const std::uint32_t value : values) {
+        const ValuePointer& pointer = request.pointers[value];
+        const bool findable = request.may_keep(value);
+        rows.push_back(
+            {pointer.table, pointer.number, findable ? request.places[value].horizon : 0, offset});
+        live_values += findable;
+        live_bytes += findable ? pointer.size : 0;
+        offset += pointer.size;
+    }
+    rows.push_back({0, 0, 0, offset});
+}
+
+void KeptChunk::lose(std::size_t row) {
+    if (rows[row].horizon == 0) return;
+    rows[row].horizon = 0;
+    --live_values;
+    live_bytes -= size_of(row);
+}
+
+// ---- Looking for values ----
+
+/// One request's way through the chunks.
+class ValueIndex::Search {
+public:
+    Search(const ValueIndex& index, ValueRequest& request, std::uint64_t number)
+        : index_(index), request_(request), number_(number) {}
+
+    std::vector<KeptChunk*> all(Stop stop) {
+        const std::size_t count = request_.pointers.size();
+        std::size_t at_once = 1;
+        for (std::size_t at = 0, looked = 0; at < count;) {
+            if (at >= looked) {
+                if (stop()) return {};
+                looked = at + kWalkAtOnce;
+            }
+            const std::size_t end = std::min(count, at + kWalkAtOnce);
+            const std::size_t walked = walk(at, end);
+            at += walked;
+            if (at == end) continue;
+            // Few values lie elsewhere, or many one after the other.
+            at_once = walked > 0 ? 1 : std::min(2 * at_once, kMostAtOnce);
+            at += look_up(at, std::min(at_once, count - at));
+        }
+        return std::move(chunks_);
+    }
+
+private:
+    static bool is(const KeptChunk::Row* row, const ValuePointer& pointer) {
+        return row->table == pointer.table && row->number == pointer.number &&
+               pointer.since < row->horizon && row[1].offset - row->offset == pointer.size;
+    }
+
+    /// How many values from `at` on are the next rows of the chunk.
+    std::size_t walk(std::size_t at, std::size_t end) {
+        if (next_.chunk == nullptr) return 0;
+        const std::size_t rows = next_.chunk->row_count() - next_.row;
+        const std::size_t most = std::min(end - at, rows);
+        const KeptChunk::Row* const row = next_.chunk->rows.data() + next_.row;
+        const ValuePointer* const pointer = request_.pointers.data() + at;
+        ValuePlace* const place = request_.places.data() + at;
+        std::uint64_t bytes = 0;
+        std::size_t i = 0;
+        for (; i < most && is(row + i, pointer[i]); ++i) {
+            place[i] = {next_.chunk->held_as, row[i].offset, row[i].horizon};
+            bytes += pointer[i].size;
+        }
+        count_found(i, bytes);
+        next_.row += i;
+        return i;
+    }
+
+    std::size_t look_up(std::size_t at, std::size_t count) {
+        const ValuePointer* const pointers = request_.pointers.data() + at;
+        for (std::size_t i = 0; i < count; ++i)
+            index_.slots_.prefetch(hash_of(pointers[i].table, pointers[i].number));
+        std::array<Place, kMostAtOnce> places;
+        for (std::size_t i = 0; i < count; ++i) {
+            places[i] =
+                index_.place_of(slot_in(index_.slots_, pointers[i].table, pointers[i].number));
+            __builtin_prefetch(places[i].get());
+        }
+        for (std::size_t i = 0; i < count; ++i) {
+            const KeptChunk::Row* const row = places[i].get();
+            if (row == nullptr || !is(row, pointers[i])) continue;
+            request_.places[at + i] = {hold(*places[i].chunk), row->offset, row->horizon};
+            count_found(1, pointers[i].size);
+            next_ = {places[i].chunk, places[i].row + 1};
+        }
+        return count;
+    }
+
+    void count_found(std::size_t values, std::uint64_t bytes) {
+        request_.missing -= static_cast<std::uint32_t>(values);
+        request_.missing_bytes -= bytes;
+    }
+
+    /// The chunk among those that the request holds.
+    std::uint32_t hold(KeptChunk& chunk) {
+        if (chunk.held_by == number_) return chunk.held_as;
+        request_.chunks.push_back(chunk.chunk);
+        chunks_.push_back(&chunk);
+        chunk.held_by = number_;
+        return chunk.held_as = static_cast<std::uint32_t>(chunks_.size() - 1);
+    }
+
+    const ValueIndex& index_;
+    ValueRequest& request_;
+    const std::uint64_t number_;
+    Place next_;  // what the next value is expected to be; its chunk is held
+    std::vector<KeptChunk*> chunks_;
+};
+
+std::vector<KeptChunk*> ValueIndex::find(ValueRequest& request, std::uint64_t number, Stop stop) {
+    return Search(*this, request, number).all(stop);
+}
+
+// ---- The table ----
+
+ValueIndex::ValueIndex() : slots_(kMostAtOnce) {}
+
+ValueIndex::Place ValueIndex::place_of(const Slot& slot) const {
+    if (slot.chunk >= chunks_.size()) return {};
+    KeptChunk* const chunk = chunks_[slot.chunk].get();
+    if (chunk == nullptr || slot.row >= chunk->row_count()) return {};
+    return {chunk, slot.row};
+}
+
+ValueIndex::Place ValueIndex::live_place_of(const Slot& slot) const {
+    const Place place = place_of(slot);
+    const KeptChunk::Row* const row = place.get();
+    const bool live = row != nullptr && row->table == slot.table && row->number == slot.number &&
+                      row->horizon > 0;
+    return live ? place : Place();
+}
+
+void ValueIndex::add(std::unique_ptr<KeptChunk> chunk) {
+    auto place = std::find(chunks_.begin(), chunks_.end(), nullptr);
+    if (place == chunks_.end()) {
+        chunks_.reserve(chunks_.size() + 1);
+        make_room(chunk->row_count());
+        place = chunks_.insert(chunks_.end(), nullptr);
+    } else {
+        make_room(chunk->row_count());
+    }
+    *place = std::move(chunk);
+    put(static_cast<std::uint32_t>(place - chunks_.begin()));
+}
+
+/// Points slots to the rows of a chunk that can be found, for which there is room.
+void ValueIndex::put(std::uint32_t number) {
+    KeptChunk& chunk = *chunks_[number];
+    const std::size_t rows = chunk.row_count();
+    for (std::size_t row = 0; row < rows; ++row) {
+        if (row + kAhead < rows)
+            slots_.prefetch(
+                hash_of(chunk.rows[row + kAhead].table, chunk.rows[row + kAhead].number));
+        const KeptChunk::Row& own = chunk.rows[row];
+        if (own.horizon == 0) continue;
+        Slot& slot = slot_in(slots_, own.table, own.number);
+        taken_ += slot.free();
+        if (const Place old = live_place_of(slot); old.chunk != nullptr) {
+            // Twice in one chunk: the walk along its rows finds the second one, too.
+            if (old.chunk == &chunk) continue;
+            if (old.get()->horizon > own.horizon) {
+                chunk.lose(row);
+                continue;
+            }
+            old.chunk->lose(old.row);
+        }
+        slot = {own.table, own.number, number, static_cast<std::uint32_t>(row)};
+    }
+}
+
+std::unique_ptr<KeptChunk> ValueIndex::remove(const KeptChunk& chunk) {
+    for (std::unique_ptr<KeptChunk>& kept : chunks_)
+        if (kept.get() == &chunk) return std::move(kept);
+    return nullptr;
+}
+
+bool ValueIndex::empty() const {
+    return std::all_of(chunks_.begin(), chunks_.end(),
+                       [](const auto& chunk) { return chunk == nullptr; });
+}
+
+/// For so many more taken slots. Leaves out those that point to nothing any more when the table
+/// becomes another one.
+void ValueIndex::make_room(std::size_t more) {
+    if (3 * (taken_ + more) <= 2 * (slots_.bytes() / sizeof(Slot))) return;
+    std::size_t live = 0;
+    for (const auto& chunk : chunks_) live += chunk == nullptr ? 0 : chunk->live_values;
+    slots_ = HashTable<Slot>(live + more);
+    taken_ = 0;
+    for (std::uint32_t number = 0; number < chunks_.size(); ++number)
+        if (chunks_[number] != nullptr) put(number);
+}
+
+}  // namespace gputext

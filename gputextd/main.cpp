@@ -15,10 +15,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "cpp/base/resident_ranges.hpp"
 #include "cpp/daemon/fake_device.hpp"
 #include "cpp/daemon/server.hpp"
 #include "cpp/link/protocol.hpp"
@@ -48,6 +50,8 @@ const char* const kHelp =
     "  --parent-pid=PID      be killed when the process that started this one, PID, dies\n"
     "  --log-fd=FD           write the log there, a line \"LEVEL message\" each, not to stderr\n"
     "  --memory-limit=BYTES  of each device; 0, the default, for all that is free\n"
+    "  --resident-memory=BYTES\n"
+    "                        of values that are kept between statements; 0, the default, for none\n"
     "  --threads=N           threads of the host for each device\n"
     "  --fake-devices=N      for tests: devices without a GPU\n"
     "  --allow-faults        for tests: clients may ask for faults\n"
@@ -62,6 +66,7 @@ struct Options {
     pid_t parent = 0;
     int log = STDERR_FILENO;
     std::uint64_t memory_limit = 0;
+    std::uint64_t resident_memory = 0;
     unsigned threads = 0;
     unsigned fake_devices = 0;
     bool allow_faults = false;
@@ -102,12 +107,25 @@ bool parse_number(const char* text, T& value) {
 }
 
 Options parse_options(int count, char** arguments) {
-    enum { socket = 1, supervisor, parent, log, memory, threads, fakes, faults, version, help };
+    enum {
+        socket = 1,
+        supervisor,
+        parent,
+        log,
+        memory,
+        resident,
+        threads,
+        fakes,
+        faults,
+        version,
+        help
+    };
     const option known[] = {{"socket", required_argument, nullptr, socket},
                             {"supervisor-fd", required_argument, nullptr, supervisor},
                             {"parent-pid", required_argument, nullptr, parent},
                             {"log-fd", required_argument, nullptr, log},
                             {"memory-limit", required_argument, nullptr, memory},
+                            {"resident-memory", required_argument, nullptr, resident},
                             {"threads", required_argument, nullptr, threads},
                             {"fake-devices", required_argument, nullptr, fakes},
                             {"allow-faults", no_argument, nullptr, faults},
@@ -126,6 +144,7 @@ Options parse_options(int count, char** arguments) {
         if (which == parent) number(options.parent);
         if (which == log) number(options.log);
         if (which == memory) number(options.memory_limit);
+        if (which == resident) number(options.resident_memory);
         if (which == threads) number(options.threads);
         if (which == fakes) number(options.fake_devices);
         if (which == faults) options.allow_faults = true;
@@ -166,8 +185,8 @@ int block_signals() {
     return signalfd(-1, &ending, SFD_CLOEXEC | SFD_NONBLOCK);
 }
 
-/// A connection takes a descriptor, and a waiting job as many more as its input has files or parts of
-/// files.
+/// A connection takes a descriptor, a waiting job as many more as its input has files or parts of
+/// files, and so do values that are kept.
 void raise_descriptor_limit() {
     rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -181,7 +200,7 @@ void find_devices(const Options& options, DaemonOptions& daemon) {
         daemon.devices.push_back(std::make_unique<FakeDevice>(i));
     if (!daemon.devices.empty()) return;
 #ifdef GPUTEXT_CUDA
-    CudaDevices found = cuda_devices();
+    CudaDevices found = cuda_devices(daemon.resident_ranges, options.memory_limit);
     daemon.devices = std::move(found.devices);
     daemon.why_no_devices = std::move(found.why_none);
 #else
@@ -195,6 +214,8 @@ DaemonOptions daemon_options(const Options& options, const Log& log) {
     daemon.release = GPUTEXT_RELEASE;
     daemon.memory_limit = options.memory_limit;
     daemon.allow_faults = options.allow_faults;
+    daemon.resident_memory = options.resident_memory;
+    daemon.resident_ranges = std::make_shared<ResidentRanges>();
     daemon.log = log;
     find_devices(options, daemon);
     const auto devices = std::max<unsigned>(1, static_cast<unsigned>(daemon.devices.size()));

@@ -69,7 +69,9 @@ Status try_to_run(DaemonJob& job, Device& device, std::int32_t number, DeviceWor
     const auto begin = DaemonJob::Clock::now();
     if (Status status = suffer_all(job, FaultPoint::before_job); !status.ok()) return status;
     job.execution.begin_phase("checking the request", 0);
-    if (Status status = job.work->read(job.files, job.execution); !status.ok()) return status;
+    if (Status status = job.work->read(JobFiles(job.files, job.chunks), job.execution);
+        !status.ok())
+        return status;
     job.files.clear();  // they are mapped
     const std::size_t devices = job.work->limits().device < 0 ? workers.devices() : 1;
     const auto parts = job.work->prepare(devices, job.execution);

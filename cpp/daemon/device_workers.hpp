@@ -32,6 +32,7 @@ struct DaemonJob {
 
     std::unique_ptr<OperatorJob> work;
     std::vector<FileDescriptor> files;
+    const ResidentChunks* chunks = nullptr;  // that the request may name
     std::vector<Fault> faults;
     std::uint64_t connection = 0;
     std::uint32_t pid = 0;  // of the client

@@ -16,7 +16,9 @@
 namespace gputext {
 namespace {
 
-constexpr std::string_view kPoints[] = {"accept", "before_job", "in_job", "before_reply"};
+constexpr std::string_view kPoints[] = {"accept",      "before_job",  "in_job",     "before_reply",
+                                        "find_values", "keep_values", "take_values"};
+static_assert(std::size(kPoints) == static_cast<std::size_t>(FaultPoint::take_values) + 1);
 constexpr std::string_view kKinds[] = {
     "none",        "crash",         "abort",        "hang",          "stuck",
     "slow",        "out_of_memory", "device_error", "device_lost",   "no_reply",
@@ -126,6 +128,11 @@ Result<Fault> parse_fault(std::string_view text) {
     if (error != std::errc() || end != text.data() + text.size())
         return Status(ErrorCode::invalid_argument, "the count of a fault must be a number");
     return fault;
+}
+
+bool of_job(const Fault& fault) {
+    return fault.point == FaultPoint::before_job || fault.point == FaultPoint::in_job ||
+           fault.point == FaultPoint::before_reply;
 }
 
 Status suffer(Fault& fault, FaultPoint point, Execution& execution) {

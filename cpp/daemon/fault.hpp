@@ -11,10 +11,15 @@
 namespace gputext {
 
 enum class FaultPoint {
-    accept,       // of the next connection, whoever makes it
-    before_job,   // a device has taken the job and read nothing of it
-    in_job,       // on the device, once for each time that the job is tried
-    before_reply  // the reply is ready
+    accept,        // of the next connection, whoever makes it
+    before_job,    // a device has taken the job and read nothing of it
+    in_job,        // on the device, once for each time that the job is tried
+    before_reply,  // the reply is ready
+    // The next request of this kind, about values that are kept; the faults are those of
+    // before_job and, but for the ones of an answer's numbers and rows, before_reply.
+    find_values,
+    keep_values,
+    take_values
 };
 
 enum class FaultKind {
@@ -44,13 +49,16 @@ enum class FaultKind {
     too_many_files
 };
 
-/// What a job or connection suffers. Each point's faults are for the next job of the connection
-/// that asked for them, or for the next connection.
+/// What a job, a request or a connection suffers. Each point's faults are for the next job or
+/// request of the connection that asked for them, or for the next connection.
 struct Fault {
     FaultPoint point = FaultPoint::accept;
     FaultKind kind = FaultKind::none;
     unsigned count = 1;
 };
+
+/// Whether it is a job's, and neither a request's nor a connection's.
+bool of_job(const Fault& fault);
 
 /// Parses "POINT:KIND" or "POINT:KIND:COUNT", with the names above.
 Result<Fault> parse_fault(std::string_view text);

@@ -2,26 +2,55 @@
 
 namespace gputext {
 
-Status map_next(JobFiles& files, std::uint64_t size, Trust trust, MappedFile& mapped) {
-    return map_next(files, PartsShape(), size, trust, mapped);
-}
+namespace {
 
-Status map_next(JobFiles& files, const PartsShape& parts, std::uint64_t size, Trust trust,
-                MappedFile& mapped) {
+Status map_side_by_side(std::span<const FileDescriptor> files, const PartsShape& parts,
+                        std::uint64_t size, Trust trust, MappedFile& mapped) {
     std::vector<int> descriptors;
-    for (const FileDescriptor& file : files.first(parts.parts)) descriptors.push_back(file.get());
-    files = files.subspan(parts.parts);
+    for (const FileDescriptor& file : files) descriptors.push_back(file.get());
     Result<MappedFile> result = MappedFile::map({descriptors, parts.part_bytes}, size, trust);
     if (!result.ok()) return result.status();
     mapped = std::move(*result);
     return {};
 }
 
+}  // namespace
+
+std::span<const FileDescriptor> JobFiles::take(std::size_t count) {
+    const auto taken = files_.first(count);
+    files_ = files_.subspan(count);
+    return taken;
+}
+
+std::shared_ptr<const ResidentChunk> JobFiles::chunk(std::uint64_t resident,
+                                                     std::span<const FileDescriptor> files,
+                                                     std::uint64_t size) const {
+    if (resident == 0 || chunks_ == nullptr) return nullptr;
+    auto chunk = chunks_->find(resident);
+    if (chunk == nullptr || chunk->bytes().size() != size || !chunk->has_files(files))
+        return nullptr;
+    return chunk;
+}
+
+Status InputBytes::map(JobFiles& files, const PartsShape& parts, std::uint64_t size,
+                       std::uint64_t resident) {
+    const auto own = files.take(parts.parts);
+    chunk_ = files.chunk(resident, own, size);
+    if (chunk_ != nullptr) return {};
+    return map_side_by_side(own, parts, size, Trust::sealed_or_disk, own_);
+}
+
+Status map_next(JobFiles& files, std::uint64_t size, Trust trust, MappedFile& mapped) {
+    return map_side_by_side(files.take(1), PartsShape(), size, trust, mapped);
+}
+
 Status MappedMatrix::map(const MatrixShape& shape, JobFiles& files, Stop stop) {
-    GPUTEXT_TRY(
-        map_next(files, shape.parts, shape.element_bytes(), Trust::sealed_or_disk, elements_));
+    GPUTEXT_TRY(elements_.map(files, shape.parts, shape.element_bytes(), shape.resident));
     vectors_ = {shape.element, shape.rows, shape.dimensions, elements_.bytes().data(), {}, {}};
-    if (!shape.sparse) return {};
+    if (!shape.sparse) {
+        vectors_.known = elements_.known();
+        return {};
+    }
     GPUTEXT_TRY(map_next(files, shape.stored, Trust::sealed_or_disk, columns_, vectors_.columns));
     GPUTEXT_TRY(map_next(files, std::uint64_t{shape.rows} + 1, Trust::sealed, begins_,
                          vectors_.row_begins));

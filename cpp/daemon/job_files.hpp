@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -19,19 +20,50 @@
 #include "cpp/link/input_files.hpp"
 #include "cpp/link/mapped_file.hpp"
 #include "cpp/link/memory_file.hpp"
+#include "cpp/resident/resident_chunk.hpp"
 
 namespace gputext {
 
 /// The files of a request that are still to be mapped. Each of the functions below takes its own
 /// off the front, in the order in which a RequestFiles has got them.
-using JobFiles = std::span<const FileDescriptor>;
+class JobFiles {
+public:
+    /// `chunks` are what a message may call resident; null for none. Both outlive this object.
+    explicit JobFiles(std::span<const FileDescriptor> files, const ResidentChunks* chunks = nullptr)
+        : files_(files), chunks_(chunks) {}
+
+    /// The next ones, as many as there have to be by descriptors_of().
+    std::span<const FileDescriptor> take(std::size_t count);
+    /// The chunk of that number that consists of these files, if there is one.
+    std::shared_ptr<const ResidentChunk> chunk(std::uint64_t resident,
+                                               std::span<const FileDescriptor> files,
+                                               std::uint64_t size) const;
+
+private:
+    std::span<const FileDescriptor> files_;
+    const ResidentChunks* chunks_;
+};
+
+/// Bytes in files that may be the ones that gputextd keeps: it has mapped these already, and a
+/// device may know them by their address.
+class InputBytes {
+public:
+    std::span<const std::uint8_t> bytes() const {
+        return chunk_ != nullptr ? chunk_->bytes() : own_.bytes();
+    }
+    /// What is known of them; null where gputextd does not keep them.
+    KnownElements* known() const { return chunk_ != nullptr ? &chunk_->known() : nullptr; }
+    /// Takes the next files, which have so many bytes in all. Errors as of MappedFile::map().
+    Status map(JobFiles& files, const PartsShape& parts, std::uint64_t size,
+               std::uint64_t resident);
+
+private:
+    MappedFile own_;
+    std::shared_ptr<const ResidentChunk> chunk_;  // which this object holds
+};
 
 /// Maps the next file, of exactly so many bytes.
 Status map_next(JobFiles& files, std::uint64_t size, Trust trust, MappedFile& mapped);
-
-/// Maps the next files, which have so many bytes in all, side by side.
-Status map_next(JobFiles& files, const PartsShape& parts, std::uint64_t size, Trust trust,
-                MappedFile& mapped);
 
 /// Maps the next file, an array of exactly so many values.
 template <class T>
@@ -54,7 +86,8 @@ public:
     }
 
 private:
-    MappedFile elements_, columns_, begins_;
+    InputBytes elements_;
+    MappedFile columns_, begins_;
     Vectors vectors_;
 };
 

@@ -34,7 +34,8 @@ public:
 
 private:
     // The documents and signatures point into the files.
-    MappedFile bytes_, extents_, signature_file_;
+    InputBytes bytes_;
+    MappedFile extents_, signature_file_;
     std::vector<std::optional<Ctph>> signatures_;
     Documents documents_;
     NearDuplicates answer_;
@@ -42,8 +43,7 @@ private:
 
 Status Job<SubmitNearDuplicates>::read(JobFiles files, Execution& execution) {
     std::span<const Extent> extents;
-    GPUTEXT_TRY(
-        map_next(files, request_.bytes_parts, request_.bytes_size, Trust::sealed_or_disk, bytes_));
+    GPUTEXT_TRY(bytes_.map(files, request_.bytes_parts, request_.bytes_size, request_.resident));
     GPUTEXT_TRY(map_next(files, request_.documents, Trust::sealed, extents_, extents));
     if (request_.has_signatures)
         GPUTEXT_TRY(map_next(files, request_.signature_bytes, Trust::sealed, signature_file_));

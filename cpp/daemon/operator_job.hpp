@@ -7,12 +7,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <span>
 
 #include "cpp/base/execution.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/daemon/device.hpp"
-#include "cpp/link/file_descriptor.hpp"
+#include "cpp/daemon/job_files.hpp"
 #include "cpp/link/memory_file.hpp"
 #include "cpp/link/protocol.hpp"
 
@@ -31,7 +30,7 @@ public:
     virtual std::uint64_t bytes() const = 0;
 
     /// Maps and checks the request's files, as many as descriptors_of() says.
-    virtual Status read(std::span<const FileDescriptor> files, Execution& execution) = 0;
+    virtual Status read(JobFiles files, Execution& execution) = 0;
     /// What run() needs besides; returns in how many parts it is worth to be done, at most
     /// `devices`.
     virtual Result<std::size_t> prepare([[maybe_unused]] std::size_t devices,

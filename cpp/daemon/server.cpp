@@ -2,6 +2,7 @@
 
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,6 +17,7 @@
 #include "cpp/daemon/device_workers.hpp"
 #include "cpp/daemon/fault.hpp"
 #include "cpp/daemon/listening_socket.hpp"
+#include "cpp/daemon/value_worker.hpp"
 #include "cpp/link/message_socket.hpp"
 
 namespace gputext {
@@ -39,7 +41,9 @@ struct Connection {
     bool closing = false;  // once all is sent
     bool mute = false;     // a fault: nothing of it is read
     std::shared_ptr<DaemonJob> job;
-    std::vector<Fault> faults;  // of its next job
+    std::shared_ptr<ValueTask> task;  // at most one of job and task is under way
+    std::shared_ptr<ValueRequest> values = std::make_shared<ValueRequest>();
+    std::vector<Fault> faults;  // of its next job, or task
     std::deque<Packet> unsent;
 };
 
@@ -59,33 +63,44 @@ RunningJob describe(const DaemonJob& job) {
     return row;
 }
 
-/// Jobs that workers have ended, on their way back to the loop, which a descriptor wakes.
-class EndedJobs {
+/// What workers have done, on its way back to the loop, which a descriptor wakes.
+template <class Work>
+class EndedWork {
 public:
-    EndedJobs() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+    EndedWork() : wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
     int descriptor() const { return wake_.get(); }
 
-    void put(std::shared_ptr<DaemonJob> job) {
+    void put(std::shared_ptr<Work> work) {
         const std::lock_guard lock(mutex_);
-        jobs_.push_back(std::move(job));
+        work_.push_back(std::move(work));
         const std::uint64_t one = 1;
         // Fails only when the count is at its maximum, and then the loop is woken anyway.
         [[maybe_unused]] const auto written = write(wake_.get(), &one, sizeof one);
     }
 
-    std::vector<std::shared_ptr<DaemonJob>> take() {
+    std::vector<std::shared_ptr<Work>> take() {
         const std::lock_guard lock(mutex_);
         std::uint64_t count;
         [[maybe_unused]] const auto read_bytes = read(wake_.get(), &count, sizeof count);
-        return std::exchange(jobs_, {});
+        return std::exchange(work_, {});
     }
 
 private:
     FileDescriptor wake_;
     std::mutex mutex_;
-    std::vector<std::shared_ptr<DaemonJob>> jobs_;
+    std::vector<std::shared_ptr<Work>> work_;
 };
+
+/// Files of values take at most half of the descriptors that the process may have.
+ResidentLimits resident_limits(const DaemonOptions& options) {
+    ResidentLimits limits;
+    limits.bytes = options.resident_memory;
+    rlimit files{};
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0)
+        limits.files = std::min<std::size_t>(limits.files, files.rlim_cur / 2);
+    return limits;
+}
 
 }  // namespace
 
@@ -96,6 +111,8 @@ public:
           listening_(std::move(listening)),
           epoll_(epoll_create1(EPOLL_CLOEXEC)),
           release_(kMostUnreleased),
+          values_(resident_limits(options_), options_.resident_ranges,
+                  [this](std::shared_ptr<ValueTask> task) { ended_tasks_.put(std::move(task)); }),
           workers_(options_.devices, options_.memory_limit,
                    [this](std::shared_ptr<DaemonJob> job) { ended_.put(std::move(job)); }) {
         for (const auto& device : options_.devices) devices_.push_back(device->info());
@@ -103,7 +120,8 @@ public:
 
     Status watch_own_descriptors() {
         const bool watched = watch(listening_->descriptor(), kListening, EPOLLIN) &&
-                             watch(ended_.descriptor(), kEndedJobs, EPOLLIN);
+                             watch(ended_.descriptor(), kEndedJobs, EPOLLIN) &&
+                             watch(ended_tasks_.descriptor(), kEndedTasks, EPOLLIN);
         return watched ? Status()
                        : Status(ErrorCode::io_error,
                                 std::string("could not watch a socket: ") + std::strerror(errno));
@@ -116,14 +134,20 @@ public:
         return *end_;
     }
 
-    bool stop_devices(std::chrono::milliseconds patience) { return workers_.stop(patience); }
+    bool stop_devices(std::chrono::milliseconds patience) {
+        const auto end = Clock::now() + patience;
+        const bool stopped = workers_.stop(patience);
+        const auto rest = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
+        return values_.stop(std::max(std::chrono::milliseconds(0), rest)) && stopped;
+    }
 
 private:
     // What an event is about: one of these, or a connection by its number.
     static constexpr std::uint64_t kListening = 0;
     static constexpr std::uint64_t kEndedJobs = 1;
-    static constexpr std::uint64_t kToldToEnd = 2;
-    static constexpr std::uint64_t kFirstConnection = 3;
+    static constexpr std::uint64_t kEndedTasks = 2;
+    static constexpr std::uint64_t kToldToEnd = 3;
+    static constexpr std::uint64_t kFirstConnection = 4;
 
     bool watch(int descriptor, std::uint64_t what, std::uint32_t events) {
         epoll_event event{};
@@ -176,6 +200,7 @@ private:
         const std::uint64_t about = event.data.u64;  // the event itself is not aligned for it
         if (about == kListening) return accept_all();
         if (about == kEndedJobs) return deliver_ended_jobs();
+        if (about == kEndedTasks) return deliver_ended_tasks();
         if (about == kToldToEnd) {
             end_ = DaemonEnd::told;
             return;
@@ -244,8 +269,12 @@ private:
         const auto found = connections_.find(number);
         if (found == connections_.end()) return;
         std::shared_ptr<DaemonJob> job = std::move(found->second.job);
+        std::shared_ptr<ValueTask> task = std::move(found->second.task);
+        if (task == nullptr && !found->second.values->chunks.empty())
+            release_.release(std::move(found->second.values));
         connections_.erase(found);
         if (job != nullptr) abandon(std::move(job));
+        if (task != nullptr && values_.cancel(task)) release_.release(std::move(task));
     }
 
     void abandon(std::shared_ptr<DaemonJob> job) {
@@ -292,6 +321,9 @@ private:
         }
         if (auto work = operator_job(*message))
             return start_job(number, connection, std::move(work), std::move(packet.descriptors));
+        if (asks_for_values(*message))
+            return start_task(number, connection, std::move(*message),
+                              std::move(packet.descriptors));
         if (const auto* inject = std::get_if<InjectFault>(&*message))
             return inject_fault(number, connection, inject->fault);
         if (std::holds_alternative<AskDevices>(*message))
@@ -337,8 +369,7 @@ private:
 
     void start_job(std::uint64_t number, Connection& connection, std::unique_ptr<OperatorJob> work,
                    std::vector<FileDescriptor> files) {
-        if (connection.job != nullptr)
-            return refuse(number, {ErrorCode::invalid_argument, "a job before the last one ended"});
+        if (!idle(number, connection)) return;
         if (devices_.empty())
             return send(number, error_reply(work->request_type(),
                                             {ErrorCode::unavailable, options_.why_no_devices}));
@@ -347,7 +378,8 @@ private:
                                                                    "there is no such device"}));
         auto job = std::make_shared<DaemonJob>(options_.host_threads, std::move(work));
         job->files = std::move(files);
-        job->faults = std::exchange(connection.faults, {});
+        job->chunks = &values_.chunks();
+        job->faults = take_faults(connection, of_job);
         job->connection = number;
         job->pid = connection.pid;
         connection.job = job;
@@ -355,6 +387,54 @@ private:
         unfinished_.push_back(job);
         jobs_ = unfinished_.size();
         workers_.submit(std::move(job));
+    }
+
+    /// Whether the connection may begin a job or a task; if not, it is refused.
+    bool idle(std::uint64_t number, const Connection& connection) {
+        if (connection.job == nullptr && connection.task == nullptr) return true;
+        refuse(number, {ErrorCode::invalid_argument,
+                        connection.job != nullptr ? "a request before the last job ended"
+                                                  : "a request before the last one was answered"});
+        return false;
+    }
+
+    /// Those of the connection's faults that it is to suffer now.
+    template <class Which>
+    static std::vector<Fault> take_faults(Connection& connection, const Which& which) {
+        std::vector<Fault>& all = connection.faults;
+        const auto taken = std::stable_partition(all.begin(), all.end(),
+                                                 [&](const Fault& fault) { return !which(fault); });
+        std::vector<Fault> now(taken, all.end());
+        all.erase(taken, all.end());
+        return now;
+    }
+
+    void start_task(std::uint64_t number, Connection& connection, Message message,
+                    std::vector<FileDescriptor> files) {
+        if (!idle(number, connection)) return;
+        auto task = std::make_shared<ValueTask>(options_.host_threads, std::move(message));
+        task->files = std::move(files);
+        task->faults =
+            take_faults(connection, [point = fault_point(task->message)](const Fault& fault) {
+                return fault.point == point;
+            });
+        task->connection = number;
+        task->request = connection.values;
+        connection.task = task;
+        values_.submit(std::move(task));
+    }
+
+    void deliver_ended_tasks() {
+        for (std::shared_ptr<ValueTask>& task : ended_tasks_.take()) {
+            const auto connection = connections_.find(task->connection);
+            if (connection != connections_.end()) {
+                connection->second.task = nullptr;
+                send(connection->first, std::move(task->reply));
+            } else {
+                // The last to hold what it found.
+                release_.release(std::move(task));
+            }
+        }
     }
 
     void deliver_ended_jobs() {
@@ -430,9 +510,12 @@ private:
                 : Status(ErrorCode::unavailable, "gputextd ends because a device was lost",
                          "It is started again for the next job.");
         for (const auto& [number, connection] : std::exchange(connections_, {})) {
-            if (connection.job == nullptr) continue;
-            workers_.cancel(connection.job);
-            const std::uint16_t request = connection.job->work->request_type();
+            if (connection.job == nullptr && connection.task == nullptr) continue;
+            if (connection.job != nullptr) workers_.cancel(connection.job);
+            if (connection.task != nullptr) values_.cancel(connection.task);
+            const std::uint16_t request = connection.job != nullptr
+                                              ? connection.job->work->request_type()
+                                              : type_of(connection.task->message);
             send_packet(connection.socket.get(), encode(error_reply(request, status)), {});
         }
     }
@@ -453,8 +536,10 @@ private:
     Clock::time_point next_progress_;
     std::optional<DaemonEnd> end_;
     BackgroundRelease release_;
-    EndedJobs ended_;
-    DeviceWorkers workers_;  // last: its threads use what is above
+    EndedWork<DaemonJob> ended_;
+    EndedWork<ValueTask> ended_tasks_;
+    ValueWorker values_;     // its thread uses what is above
+    DeviceWorkers workers_;  // the same, and the values
 };
 
 DaemonServer::DaemonServer(std::unique_ptr<Loop> loop) : loop_(std::move(loop)) {}

@@ -4,7 +4,8 @@
 // messages are small, and a closed socket is seen at once whatever the devices do. The work is done
 // by one thread a device (cpp/daemon/device_workers.hpp), which also maps and checks a job's files,
 // since that takes as long as the files are large; when the job's reply has been sent, a thread of
-// its own unmaps and closes them (cpp/daemon/background_release.hpp).
+// its own unmaps and closes them (cpp/daemon/background_release.hpp). Requests about values that
+// are kept are answered by one more thread (cpp/daemon/value_worker.hpp).
 
 #pragma once
 
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "cpp/base/resident_ranges.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/daemon/device.hpp"
 
@@ -26,9 +28,11 @@ struct DaemonOptions {
     std::string socket_path;
     std::string release;  // told to clients
     std::vector<std::unique_ptr<Device>> devices;
-    std::string why_no_devices;      // a sentence when there are none
-    std::uint64_t memory_limit = 0;  // bytes of each device; 0 for all that is free
-    unsigned host_threads = 1;       // that a job may use
+    std::string why_no_devices;         // a sentence when there are none
+    std::uint64_t memory_limit = 0;     // bytes of each device; 0 for all that is free
+    unsigned host_threads = 1;          // that a job may use
+    std::uint64_t resident_memory = 0;  // bytes of values that are kept between jobs; 0: none
+    std::shared_ptr<ResidentRanges> resident_ranges;  // told to devices, which may be null
     bool allow_faults = false;
     /// Called on the event loop's thread.
     std::function<void(LogLevel, const std::string&)> log = [](LogLevel, const std::string&) {};
@@ -44,7 +48,7 @@ class DaemonServer {
 public:
     /// Listens; connections are accepted, and wait. Errors as of ListeningSocket, out_of_memory.
     static Result<std::unique_ptr<DaemonServer>> start(DaemonOptions options);
-    /// Waits for the devices' threads, which may take for ever when one hangs.
+    /// Waits for these threads, which may take for ever when one hangs.
     ~DaemonServer();
     DaemonServer(const DaemonServer&) = delete;
     DaemonServer& operator=(const DaemonServer&) = delete;
@@ -53,8 +57,8 @@ public:
     /// lost. By then all clients have received an answer or an error, and the socket is closed.
     DaemonEnd run(std::span<const int> told_to_end);
 
-    /// Stops the devices' threads; false when one of them has not ended after this time: then the
-    /// process can only end by _exit.
+    /// Stops the devices' threads and the one of kept values; false when one of them has not ended
+    /// after this time: then the process can only end by _exit.
     bool stop_devices(unsigned milliseconds);
 
 private:

@@ -582,40 +582,6 @@ TEST_F(Gputextd, RefusesParametersAndFilesThatAreWrong) {
     expect_good_answer(*connection, small_);
 }
 
-/// A client that says what it likes.
-class RawClient {
-public:
-    explicit RawClient(const std::string& path) : socket_(new_message_socket()) {
-        const auto address = socket_address(path);
-        EXPECT_TRUE(soon([&] {
-            return ::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&*address),
-                             sizeof *address) == 0;
-        }));
-    }
-
-    Sent send(std::span<const std::uint8_t> bytes, std::span<const int> descriptors = {}) {
-        return send_packet(socket_.get(), bytes, descriptors);
-    }
-
-    /// All that comes until the server closes; none when it does not.
-    std::optional<std::vector<Message>> messages_until_close() {
-        std::vector<Message> messages;
-        const bool closed = soon([&] {
-            Packet packet;
-            for (;;) {
-                const Received received = receive_packet(socket_.get(), packet);
-                if (received != Received::packet) return received == Received::closed;
-                auto message = decode(packet.bytes, packet.descriptors.size());
-                if (message.ok()) messages.push_back(std::move(*message));
-            }
-        });
-        return closed ? std::optional(std::move(messages)) : std::nullopt;
-    }
-
-private:
-    FileDescriptor socket_;
-};
-
 TEST_F(Gputextd, TellsAClientOfAnotherVersion) {
     start();
     RawClient client(socket_);

@@ -33,7 +33,7 @@ public:
     const JobLimits& limits() const override { return limits_; }
     std::uint64_t rows() const override { return 0; }
     std::uint64_t bytes() const override { return 0; }
-    Status read(std::span<const FileDescriptor>, Execution&) override { return {}; }
+    Status read(JobFiles, Execution&) override { return {}; }
     Result<std::size_t> prepare(std::size_t devices, Execution&) override {
         return std::min(parts_, devices);
     }

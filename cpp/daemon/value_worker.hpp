@@ -1,0 +1,92 @@
+// cpp/daemon/value_worker.hpp - thread of gputextd that answers requests about values that are kept
+
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "cpp/base/execution.hpp"
+#include "cpp/base/status.hpp"
+#include "cpp/daemon/background_release.hpp"
+#include "cpp/daemon/fault.hpp"
+#include "cpp/link/message_socket.hpp"
+#include "cpp/resident/resident_values.hpp"
+
+namespace gputext {
+
+/// A request on its way to a reply. Written by the server before it is handed over, then by the
+/// worker alone until it is handed back; the execution may be used meanwhile.
+struct ValueTask {
+    ValueTask(unsigned threads, Message asked) : message(std::move(asked)), execution(threads) {}
+
+    const Message message;
+    std::vector<FileDescriptor> files;
+    std::vector<Fault> faults;  // all of them are of the message's point
+    std::uint64_t connection = 0;
+    std::shared_ptr<ValueRequest> request;  // the connection's
+
+    Execution execution;
+    Packet reply;  // to send, also for an error; no bytes at all: none
+};
+
+/// Whether a message is for this thread.
+bool asks_for_values(const Message& message);
+/// Its type.
+std::uint16_t type_of(const Message& message);
+/// The point of the faults that its task suffers; null without any.
+std::optional<FaultPoint> fault_point(const Message& message);
+
+/// The thread and the store that it alone uses, with the exception of the chunks. Tasks are done
+/// one after the other in the order of their submission: each takes milliseconds, and the copy of
+/// gigabytes, for which it has the task's threads besides, about a second.
+class ValueWorker {
+public:
+    /// Called on the thread when a task is done.
+    using Ended = std::function<void(std::shared_ptr<ValueTask>)>;
+
+    /// Throws std::system_error when the system gives no thread.
+    ValueWorker(ResidentLimits limits, std::shared_ptr<ResidentRanges> ranges, Ended ended);
+    /// Stops and waits for the thread.
+    ~ValueWorker();
+    ValueWorker(const ValueWorker&) = delete;
+    ValueWorker& operator=(const ValueWorker&) = delete;
+
+    /// The chunks that jobs may name. For all threads.
+    const ResidentChunks& chunks() const { return *chunks_; }
+
+    void submit(std::shared_ptr<ValueTask> task);
+    /// True when the task was still waiting: it is forgotten then. Else it ends at its next look at
+    /// the stop request.
+    bool cancel(const std::shared_ptr<ValueTask>& task);
+
+    /// Stops all tasks; true when the thread has ended within this time.
+    bool stop(std::chrono::milliseconds patience);
+
+private:
+    void work();
+
+    Ended ended_;
+    ResidentValues values_;
+    const std::shared_ptr<ResidentChunks> chunks_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<std::shared_ptr<ValueTask>> waiting_;
+    std::shared_ptr<ValueTask> running_;
+    bool stopping_ = false;
+    bool ended_all_ = false;
+    BackgroundRelease release_;
+    std::thread thread_;  // last: it uses what is above
+};
+
+/// Does one task, and makes its reply. Never throws.
+void run_task(ValueTask& task, ResidentValues& values) noexcept;
+
+}  // namespace gputext

@@ -1,0 +1,62 @@
+#include "cpp/daemon/job_files.hpp"
+
+#include <gtest/gtest.h>
+
+#include "tests/support/kept_values.hpp"
+
+namespace gputext {
+namespace {
+
+using namespace testing;
+
+/// Further descriptors of the same files, as a message brings them.
+std::vector<FileDescriptor> duplicates(const ResidentChunk& chunk) {
+    auto files = chunk.duplicate_files();
+    EXPECT_TRUE(files.ok());
+    return std::move(*files);
+}
+
+TEST(JobFiles, ReadWhatIsKeptWhereItIs) {
+    const auto ranges = std::make_shared<ResidentRanges>();
+    const auto chunks = ResidentChunks::create(ranges);
+    const ByteList bytes = bytes_of_all(some_values(1, 1, 100, 200));
+    ValueFiles own(bytes, 1), same(bytes, 1);
+    auto chunk = chunks->adopt(std::move(own.files), own.shape, bytes.size());
+    ASSERT_TRUE(chunk.ok());
+    const std::uint64_t id = (*chunk)->id();
+    const std::uint8_t* const kept = (*chunk)->bytes().data();
+    const auto files = duplicates(**chunk);
+
+    const auto address = [&](std::span<const FileDescriptor> given, std::uint64_t resident,
+                             const ResidentChunks* known) {
+        JobFiles job_files(given, known);
+        InputBytes input;
+        EXPECT_TRUE(input.map(job_files, own.shape, bytes.size(), resident).ok());
+        EXPECT_TRUE(job_files.take(0).empty());
+        EXPECT_EQ(ByteList(input.bytes().begin(), input.bytes().end()), bytes);
+        return input.bytes().data();
+    };
+    EXPECT_EQ(address(files, id, chunks.get()), kept);
+    EXPECT_NE(address(files, 0, chunks.get()), kept);
+    EXPECT_NE(address(files, id + 1, chunks.get()), kept);
+    EXPECT_NE(address(files, id, nullptr), kept);
+    EXPECT_NE(address(same.files, id, chunks.get()), kept) << "these are other files";
+
+    // The job holds it.
+    InputBytes input;
+    JobFiles job_files(files, chunks.get());
+    ASSERT_TRUE(input.map(job_files, own.shape, bytes.size(), id).ok());
+    *chunk = nullptr;
+    EXPECT_EQ(input.bytes().data(), kept);
+    EXPECT_TRUE(ranges->has(id));
+    input = {};
+    EXPECT_FALSE(ranges->has(id));
+    EXPECT_NE(address(files, id, chunks.get()), nullptr) << "from the files then";
+
+    JobFiles too_long(files, chunks.get());
+    EXPECT_EQ(input.map(too_long, own.shape, bytes.size() + 1, id).code(),
+              ErrorCode::invalid_argument);
+}
+
+}  // namespace
+}  // namespace gputext

@@ -2,10 +2,44 @@
 #include <cstring>
 #include <utility>
 
+#include "cpp/base/exception_status.hpp"
+#include "kernels/base/device_pieces.hpp"
 #include "kernels/base/launch.hpp"
+#include "kernels/base/resident_copies.hpp"
 #include "kernels/base/upload_ring.hpp"
 
 namespace gputext::gpu {
+namespace {
+
+// A copy of its own takes the device as long to begin as a warp takes for so many bytes.
+constexpr std::uint64_t kLeastOwnCopy = std::uint64_t{1} << 18;
+constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 14;  // of a piece, for one warp
+constexpr std::size_t kPartsAtOnce = std::size_t{1} << 14;
+
+std::uint64_t size_of(std::span<const Bytes> pieces) {
+    std::uint64_t sum = 0;
+    for (const Bytes piece : pieces) sum += piece.size();
+    return sum;
+}
+
+/// From the first byte of all pieces to the last.
+Bytes hull_of(std::span<const Bytes> pieces) {
+    const std::uint8_t* begin = nullptr;
+    const std::uint8_t* end = nullptr;
+    for (const Bytes piece : pieces) {
+        if (piece.empty()) continue;
+        if (begin == nullptr || piece.data() < begin) begin = piece.data();
+        if (end == nullptr || piece.data() + piece.size() > end) end = piece.data() + piece.size();
+    }
+    return {begin, end};
+}
+
+/// A part of an operation, whose steps are not those of the whole.
+Execution without_steps(const Execution& execution) {
+    return {execution.threads(), execution};
+}
+
+}  // namespace
 
 Result<std::unique_ptr<UploadRing>> UploadRing::create(std::size_t buffers) {
     std::unique_ptr<UploadRing> ring(new UploadRing);
@@ -77,6 +111,92 @@ Status UploadRing::copy(std::uint8_t* to, std::span<const std::uint8_t> from,
 
 Status UploadRing::copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces,
                                Execution& execution) {
+    if (copies_ == nullptr || !copies_->any()) return upload(to, pieces, execution);
+    // Where memory for the lists of pieces is short, too, no copy may be under way.
+    const Status status = status_or_exception([&] { return copy_resident(to, pieces, execution); });
+    if (!status.ok()) cudaStreamSynchronize(stream_);
+    return status;
+}
+
+/// Each piece from where it lies: on the device, or in the host's memory.
+Status UploadRing::copy_resident(std::uint8_t* to, std::span<const Bytes> pieces,
+                                 Execution& execution) {
+    std::vector<DevicePiece> found;
+    const Bytes hull = hull_of(pieces);
+    if (pieces.size() == 1 || !copies_->in_one_range(hull)) {
+        GPUTEXT_TRY(find_pieces(to, pieces, execution, found));
+    } else {
+        const auto there = find(hull, size_of(pieces), execution);
+        if (!there.ok()) return there.status();
+        if (*there == nullptr) return upload(to, pieces, execution);
+        for (const Bytes piece : pieces) {
+            if (!piece.empty())
+                found.push_back({to, *there + (piece.data() - hull.data()), piece.size()});
+            to += piece.size();
+        }
+    }
+    GPUTEXT_TRY(copy_on_device(found, execution));
+    std::uint64_t bytes = 0;
+    for (const DevicePiece& piece : found) bytes += piece.size;
+    return execution.checkpoint((bytes + slice - 1) / slice);
+}
+
+/// Asks for the pieces one by one, and uploads those that are not on the device.
+Status UploadRing::find_pieces(std::uint8_t* to, std::span<const Bytes> pieces,
+                               Execution& execution, std::vector<DevicePiece>& found) {
+    std::size_t first = 0;  // of the pieces that are not on the device, and where it goes
+    std::uint8_t* first_to = to;
+    for (std::size_t i = 0; i < pieces.size(); to += pieces[i++].size()) {
+        const auto there = find(pieces[i], pieces[i].size(), execution);
+        if (!there.ok()) return there.status();
+        if (*there == nullptr) continue;
+        GPUTEXT_TRY(upload(first_to, pieces.subspan(first, i - first), execution));
+        found.push_back({to, *there, pieces[i].size()});
+        first = i + 1;
+        first_to = to + pieces[i].size();
+    }
+    return upload(first_to, pieces.subspan(first), execution);
+}
+
+Result<const std::uint8_t*> UploadRing::find(Bytes bytes, std::uint64_t asked,
+                                             const Execution& execution) {
+    return copies_->find(bytes, asked, stream_, [&](std::uint8_t* to, Bytes from) {
+        Execution filling = without_steps(execution);
+        return upload(to, {&from, 1}, filling);
+    });
+}
+
+Status UploadRing::copy_on_device(std::span<const DevicePiece> pieces, const Execution& execution) {
+    std::vector<DevicePiece> parts;
+    for (const DevicePiece& piece : pieces) {
+        if (piece.size >= kLeastOwnCopy) {
+            GPUTEXT_TRY(cuda_status(cudaMemcpyAsync(piece.to, piece.from, piece.size,
+                                                    cudaMemcpyDeviceToDevice, stream_),
+                                    "copying within the device"));
+            continue;
+        }
+        for (std::uint64_t begin = 0; begin < piece.size; begin += kPartBytes)
+            parts.push_back(
+                {piece.to + begin, piece.from + begin, std::min(kPartBytes, piece.size - begin)});
+    }
+    return copy_small(parts, execution);
+}
+
+/// By a list of them on the device.
+Status UploadRing::copy_small(std::span<const DevicePiece> parts, const Execution& execution) {
+    DeviceBuffer<DevicePiece> list;
+    if (!parts.empty()) GPUTEXT_TRY(list.allocate(std::min(parts.size(), kPartsAtOnce), stream_));
+    for (std::size_t begin = 0; begin < parts.size(); begin += kPartsAtOnce) {
+        const auto some = parts.subspan(begin, std::min(kPartsAtOnce, parts.size() - begin));
+        const Bytes bytes{reinterpret_cast<const std::uint8_t*>(some.data()), some.size_bytes()};
+        Execution listing = without_steps(execution);
+        GPUTEXT_TRY(upload(reinterpret_cast<std::uint8_t*>(list.data()), {&bytes, 1}, listing));
+        GPUTEXT_TRY(copy_listed_pieces(list.data(), some.size(), stream_));
+    }
+    return {};
+}
+
+Status UploadRing::upload(std::uint8_t* to, std::span<const Bytes> pieces, Execution& execution) {
     std::vector<std::uint64_t> ends(pieces.size());
     std::uint64_t all = 0;
     for (std::size_t i = 0; i < pieces.size(); ++i) ends[i] = all += pieces[i].size();
@@ -93,7 +213,10 @@ Status UploadRing::copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces,
     };
     const Status status = execution.parallel_for((all + slice - 1) / slice, copy_one);
     // Else the caller would free memory under the copies that have begun.
-    if (!status.ok()) cudaStreamSynchronize(stream_);
+    if (!status.ok())
+        cudaStreamSynchronize(stream_);
+    else
+        uploaded_ += all;
     return status;
 }
 

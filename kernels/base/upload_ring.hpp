@@ -3,7 +3,8 @@
 //
 // The driver's own copies from pageable memory reach half of what pinned memory does, and pinning a
 // caller's memory takes longer than copying it. Here threads copy slices into a few pinned
-// buffers, from where the device takes them.
+// buffers, from where the device takes them. What the device has a copy of already
+// (kernels/base/resident_copies.hpp) does not come from the host again.
 
 #pragma once
 
@@ -22,6 +23,9 @@
 
 namespace gputext::gpu {
 
+struct DevicePiece;
+class ResidentCopies;
+
 /// Pinned buffers and a stream for copies to the current device, kept between jobs. One job
 /// uses it at a time.
 class UploadRing {
@@ -34,10 +38,14 @@ public:
     UploadRing(const UploadRing&) = delete;
     UploadRing& operator=(const UploadRing&) = delete;
 
+    /// From now on these copies, which live longer than the ring or until the next call, are copied
+    /// from instead of the resident memory that they are copies of. Null is none.
+    void use(ResidentCopies* copies) { copies_ = copies; }
+
     /// Copies with the threads of `execution`, whose steps are slices; begins no phase. When it
-    /// returns, the last copies are still under way on stream(), from the ring's memory, not from
-    /// the caller's. Before the destination is freed, its stream must wait for stream(). After an
-    /// error no copy is under way. Errors: cancelled, device_error.
+    /// returns, the last copies are still under way on stream(), from the ring's memory or the
+    /// device's, not from the caller's. Before the destination is freed, its stream must wait for
+    /// stream(). After an error no copy is under way. Errors: cancelled, device_error.
     Status copy(std::uint8_t* to, std::span<const std::uint8_t> from, Execution& execution);
     /// Copies pieces one behind the other.
     Status copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces, Execution& execution);
@@ -47,6 +55,8 @@ public:
                      Execution& execution);
 
     cudaStream_t stream() const { return stream_; }
+    /// Bytes that copy() and copy_pieces() have had from the host, in all.
+    std::uint64_t uploaded() const { return uploaded_; }
 
 private:
     struct Buffer {
@@ -56,6 +66,13 @@ private:
 
     UploadRing() = default;
     Status allocate(std::size_t buffers);
+    Status upload(std::uint8_t* to, std::span<const Bytes> pieces, Execution& execution);
+    Status copy_resident(std::uint8_t* to, std::span<const Bytes> pieces, Execution& execution);
+    Status find_pieces(std::uint8_t* to, std::span<const Bytes> pieces, Execution& execution,
+                       std::vector<DevicePiece>& found);
+    Result<const std::uint8_t*> find(Bytes bytes, std::uint64_t asked, const Execution& execution);
+    Status copy_on_device(std::span<const DevicePiece> pieces, const Execution& execution);
+    Status copy_small(std::span<const DevicePiece> parts, const Execution& execution);
     Status copy_slice(const Buffer& buffer, std::uint8_t* to, std::span<const Bytes> pieces,
                       std::size_t skipped, std::size_t size);
     Status copy_slice_back(const Buffer& buffer, std::span<std::uint8_t> to,
@@ -65,6 +82,8 @@ private:
 
     int device_ = 0;
     cudaStream_t stream_ = nullptr;
+    ResidentCopies* copies_ = nullptr;
+    std::uint64_t uploaded_ = 0;
     std::vector<Buffer> buffers_;
     std::mutex mutex_;
     std::condition_variable given_back_;

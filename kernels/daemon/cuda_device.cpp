@@ -1,5 +1,6 @@
 #include "kernels/daemon/cuda_device.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "cpp/link/operators.hpp"
@@ -12,6 +13,9 @@ namespace {
 /// then.
 constexpr std::uint64_t kFreePartKept = 32;
 
+/// Divisor of the free memory: a job that was given all of it finds so much more or less later.
+constexpr std::uint64_t kFreePartUnsure = 16;
+
 template <class... Messages>
 void provide_each(TypeList<Messages...>, CudaDevice& device) {
     (provide_kernels<Messages>(device), ...);
@@ -19,8 +23,14 @@ void provide_each(TypeList<Messages...>, CudaDevice& device) {
 
 }  // namespace
 
-CudaDevice::CudaDevice(int number, DeviceInfo info, std::size_t ring_buffers)
-    : number_(number), info_(std::move(info)), ring_buffers_(ring_buffers) {
+CudaDevice::CudaDevice(int number, DeviceInfo info, std::size_t ring_buffers,
+                       const std::shared_ptr<ResidentRanges>& ranges, std::uint64_t limit)
+    : number_(number),
+      info_(std::move(info)),
+      ring_buffers_(ring_buffers),
+      limit_(limit),
+      copies_(std::make_unique<gpu::ResidentCopies>(ranges, static_cast<std::uint32_t>(number),
+                                                    limit)) {
     provide_each(Submits(), *this);
 }
 
@@ -28,6 +38,7 @@ CudaDevice::~CudaDevice() {
     if (stream_ == nullptr) return;
     cudaSetDevice(number_);
     clear_kept();
+    copies_->clear();
     ring_.reset();
     cudaStreamDestroy(stream_);
 }
@@ -49,13 +60,17 @@ std::uint64_t CudaDevice::free_memory() {
         cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used) != cudaSuccess)
         return 0;
     const std::uint64_t free = available + (reserved - used);
-    return free - free / kFreePartKept;
+    const std::uint64_t usable = free - free / kFreePartKept;
+    if (limit_ == 0) return usable;
+    return std::min(usable, limit_ - std::min(limit_, copies_->bytes()));
 }
 
 void CudaDevice::release_memory() {
     if (stream_ == nullptr) return;
     clear_kept();
+    copies_->drop_gone();
     cudaStreamSynchronize(stream_);
+    if (ring_ != nullptr) cudaStreamSynchronize(ring_->stream());
     cudaMemPoolTrimTo(pool_, 0);
 }
 
@@ -77,10 +92,27 @@ void CudaDevice::clear_kept() {
     for (const KeptMemory& memory : kept_) memory.clear();
 }
 
-Status CudaDevice::begin_job() {
+/// Whether a job that may take so much memory could have had it but for the copies.
+bool CudaDevice::copies_in_the_way(std::uint64_t memory) {
+    const std::uint64_t free = free_memory();
+    return copies_->bytes() > 0 && memory >= free - free / kFreePartUnsure;
+}
+
+/// How many bytes the job can have more now.
+std::uint64_t CudaDevice::clear_for_job(std::uint64_t memory) {
+    const bool with_copies = copies_in_the_way(memory);
+    std::uint64_t cleared = kept_bytes();
+    clear_kept();
+    if (!with_copies) return cleared;
+    cleared += copies_->bytes();
+    copies_->clear();
+    return cleared;
+}
+
+Status CudaDevice::begin_job(std::uint64_t memory, gpu::ResidentCopies::New copies) {
     GPUTEXT_TRY(open());
     cudaGetLastError();  // an earlier failure is not this job's
-    return {};
+    return copies_->begin_job(memory, copies);
 }
 
 /// Waits for what the job has begun. What it found counts, unless the device is lost.
@@ -104,6 +136,7 @@ Status CudaDevice::open() {
     auto ring = gpu::UploadRing::create(ring_buffers_);
     if (!ring.ok()) return ring.status();
     ring_ = std::move(*ring);
+    ring_->use(copies_.get());
     return {};
 }
 

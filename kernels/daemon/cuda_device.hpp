@@ -11,9 +11,11 @@
 #include <type_traits>
 #include <vector>
 
+#include "cpp/base/resident_ranges.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/daemon/device.hpp"
 #include "kernels/base/device_work.hpp"
+#include "kernels/base/resident_copies.hpp"
 #include "kernels/base/upload_ring.hpp"
 
 namespace gputext {
@@ -26,17 +28,24 @@ struct KeptMemory {
 
 /// What the device needs, such as its stream, is made at the first use, since that makes the CUDA
 /// context, which takes memory on the GPU.
+///
+/// What lies in resident ranges is copied to the device once, and stays there when there are no
+/// jobs, too: kernels/base/resident_copies.hpp. Jobs plan with the memory that the copies leave.
 class CudaDevice : public Device {
 public:
     /// With the kernels of all operators. `number` is CUDA's; `ring_buffers` as in UploadRing.
-    /// Calls nothing of CUDA.
-    CudaDevice(int number, DeviceInfo info, std::size_t ring_buffers);
+    /// `limit` of the device's memory that jobs and copies of ranges may take, or 0. Calls nothing
+    /// of CUDA.
+    CudaDevice(int number, DeviceInfo info, std::size_t ring_buffers,
+               const std::shared_ptr<ResidentRanges>& ranges = std::make_shared<ResidentRanges>(),
+               std::uint64_t limit = 0);
     ~CudaDevice() override;
 
     DeviceInfo info() const override { return info_; }
     void prepare() override;
     std::uint64_t free_memory() override;
-    /// The pinned memory stays: it is little, and slow to get.
+    /// The pinned memory stays: it is little, and slow to get. Copies of ranges stay as long as the
+    /// ranges.
     void release_memory() override;
 
     // For provide_kernels().
@@ -48,8 +57,10 @@ public:
 
     /// Calls `work`, which takes a DeviceWork and returns a Status or a Result, on this device, and
     /// returns the same. If the memory does not suffice, clears what is kept and calls `work` once
-    /// more. Nothing that `work` began still runs when run() returns: what it broke is an error of
-    /// this job. Errors besides those of `work`: device_error, device_lost.
+    /// more; copies of ranges are cleared only where they may be what the memory is short of, which
+    /// they are not where the job is allowed little. Nothing that `work` began still runs when
+    /// run() returns: what it broke is an error of this job. Errors besides those of `work`:
+    /// device_error, device_lost.
     template <class Work>
     auto run(std::uint64_t memory, const Work& work);
 
@@ -58,14 +69,16 @@ public:
 
 private:
     template <class Work>
-    auto run_once(std::uint64_t memory, const Work& work)
+    auto run_once(std::uint64_t memory, gpu::ResidentCopies::New copies, const Work& work)
         -> std::invoke_result_t<const Work&, const gpu::DeviceWork&>;
 
     Status open();
-    Status begin_job();
+    Status begin_job(std::uint64_t memory, gpu::ResidentCopies::New copies);
     Status end_job(const Status& found);
     std::uint64_t kept_bytes() const;
+    bool copies_in_the_way(std::uint64_t memory);
     void clear_kept();
+    std::uint64_t clear_for_job(std::uint64_t memory);
 
     static const Status& status_of(const Status& status) { return status; }
     template <class T>
@@ -78,24 +91,26 @@ private:
     std::size_t ring_buffers_;
     cudaStream_t stream_ = nullptr;
     cudaMemPool_t pool_ = nullptr;
+    std::uint64_t limit_;
     std::unique_ptr<gpu::UploadRing> ring_;
+    std::unique_ptr<gpu::ResidentCopies> copies_;  // in memory of the ring's stream
     std::vector<std::function<Status()>> first_jobs_;
     std::vector<KeptMemory> kept_;
 };
 
 template <class Work>
 auto CudaDevice::run(std::uint64_t memory, const Work& work) {
-    auto found = run_once(memory, work);
-    const std::uint64_t kept = kept_bytes();
-    if (status_of(found).code() != ErrorCode::out_of_memory || kept == 0) return found;
-    clear_kept();
-    return run_once(memory + kept, work);
+    using New = gpu::ResidentCopies::New;
+    auto found = run_once(memory, New::made, work);
+    if (status_of(found).code() != ErrorCode::out_of_memory) return found;
+    const std::uint64_t cleared = clear_for_job(memory);
+    return cleared == 0 ? std::move(found) : run_once(memory + cleared, New::refused, work);
 }
 
 template <class Work>
-auto CudaDevice::run_once(std::uint64_t memory, const Work& work)
+auto CudaDevice::run_once(std::uint64_t memory, gpu::ResidentCopies::New copies, const Work& work)
     -> std::invoke_result_t<const Work&, const gpu::DeviceWork&> {
-    GPUTEXT_TRY(begin_job());
+    GPUTEXT_TRY(begin_job(memory, copies));
     auto found = work(gpu::DeviceWork{stream_, memory});
     GPUTEXT_TRY(end_job(status_of(found)));
     return found;

@@ -85,7 +85,7 @@ std::size_t ring_buffers(int devices) {
 
 }  // namespace
 
-CudaDevices cuda_devices() {
+CudaDevices cuda_devices(const std::shared_ptr<ResidentRanges>& ranges, std::uint64_t limit) {
     // Kernels are loaded with the context, not each at its first launch, in some user's job.
     setenv("CUDA_MODULE_LOADING", "EAGER", 0);
     CudaDevices found;
@@ -107,7 +107,7 @@ CudaDevices cuda_devices() {
         if (why.empty())
             found.devices.push_back(std::make_unique<CudaDevice>(
                 i, DeviceInfo{properties.name, properties.totalGlobalMem, driver},
-                ring_buffers(count)));
+                ring_buffers(count), ranges, limit));
         else
             found.why_none = std::move(why);
     }

@@ -1,0 +1,97 @@
+#include "kernels/base/resident_copies.hpp"
+
+#include <algorithm>
+
+#include "kernels/base/device_pieces.hpp"
+
+namespace gputext::gpu {
+
+Status ResidentCopies::begin_job(std::uint64_t memory_of_job, New copies) {
+    drop_gone();
+    kept_.begin_job();
+    new_copies_ = copies;
+    job_memory_ = memory_of_job;
+    if (!any()) return {};
+    const Result<Memory> now = memory();
+    if (!now.ok()) return now.status();
+    used_before_ = now->used;
+    return {};
+}
+
+Result<const std::uint8_t*> ResidentCopies::find(Bytes bytes, std::uint64_t asked,
+                                                 cudaStream_t stream, const Fill& fill) {
+    const std::uint8_t* at = nullptr;
+    const auto range = ranges_->containing(bytes.data(), bytes.size());
+    if (!range || bytes.empty()) return at;
+    if (kept_.ask(*range, asked)) {
+        at = copies_.at(range->id).data();
+    } else if (new_copies_ == New::made && kept_.wanted(*range)) {
+        const auto made = make(*range, stream, fill);
+        if (!made.ok()) return made.status();
+        at = *made;
+        if (at == nullptr) kept_.refuse(*range);
+    }
+    return at == nullptr ? at : at + (bytes.data() - range->begin);
+}
+
+/// Null where there is no room.
+Result<const std::uint8_t*> ResidentCopies::make(const ResidentRanges::Range& range,
+                                                 cudaStream_t stream, const Fill& fill) {
+    const std::uint8_t* nowhere = nullptr;
+    const Result<KeptCopies::Room> now = room();
+    if (!now.ok()) return now.status();
+    const auto going = kept_.make_room(range, *now);
+    if (!going) return nowhere;
+    for (const std::uint64_t id : *going) drop(id);
+    DeviceBuffer<std::uint8_t> copy;
+    const Status allocated = copy.allocate(range.size + kPieceSlack, stream);
+    if (allocated.code() == ErrorCode::out_of_memory) return nowhere;
+    GPUTEXT_TRY(allocated);
+    GPUTEXT_TRY(fill(copy.data(), {range.begin, range.size}));
+    const std::uint8_t* const at =
+        copies_.insert_or_assign(range.id, std::move(copy)).first->second.data();
+    kept_.add(range);
+    ranges_->set_kept(device_, range.id, range.size);
+    return at;
+}
+
+Result<KeptCopies::Room> ResidentCopies::room() const {
+    const Result<Memory> now = memory();
+    if (!now.ok()) return now.status();
+    const std::uint64_t all = limit_ == 0 ? now->all : std::min(now->all, limit_);
+    // Less is used than before where copies have gone since.
+    const std::uint64_t may = job_memory_ + used_before_;
+    return KeptCopies::Room{all / 2, may > now->used ? may - now->used : 0};
+}
+
+Result<ResidentCopies::Memory> ResidentCopies::memory() const {
+    cudaMemPool_t pool = nullptr;
+    std::size_t available = 0;
+    std::size_t total = 0;
+    std::uint64_t reserved = 0;
+    std::uint64_t used = 0;
+    const char* const asking = "asking for the device's memory";
+    GPUTEXT_TRY(cuda_status(cudaDeviceGetDefaultMemPool(&pool, static_cast<int>(device_)), asking));
+    GPUTEXT_TRY(cuda_status(cudaMemGetInfo(&available, &total), asking));
+    GPUTEXT_TRY(cuda_status(
+        cudaMemPoolGetAttribute(pool, cudaMemPoolAttrReservedMemCurrent, &reserved), asking));
+    GPUTEXT_TRY(
+        cuda_status(cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used), asking));
+    return Memory{available + reserved, used};
+}
+
+void ResidentCopies::drop(std::uint64_t id) {
+    kept_.remove(id);
+    copies_.erase(id);
+    ranges_->set_kept(device_, id, 0);
+}
+
+void ResidentCopies::drop_gone() {
+    for (const std::uint64_t id : kept_.gone(*ranges_)) drop(id);
+}
+
+void ResidentCopies::clear() {
+    while (!copies_.empty()) drop(copies_.begin()->first);
+}
+
+}  // namespace gputext::gpu

@@ -1,0 +1,86 @@
+// kernels/base/resident_copies.hpp - a device's copies of memory that stays as it is
+//
+// What lies in resident memory (cpp/base/resident_ranges.hpp) is uploaded once, and then copied
+// within the device, where a job would have it uploaded. cpp/base/kept_copies.hpp says which ranges
+// are copied, and which copies go.
+//
+// Copies outlive the jobs that have them made, also times without jobs. A job takes no more memory
+// than it may: what it has made copies in counts as taken, and they leave at least as much again. A
+// limit of the device's memory holds for copies and job together.
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "cpp/base/characters.hpp"
+#include "cpp/base/kept_copies.hpp"
+#include "cpp/base/resident_ranges.hpp"
+#include "cpp/base/status.hpp"
+#include "kernels/base/device_buffer.hpp"
+
+namespace gputext::gpu {
+
+/// The copies on one device, which is the current one in all calls. Used by one thread.
+class ResidentCopies {
+public:
+    /// `device` is CUDA's number, `limit` of the device's memory in all, or 0.
+    ResidentCopies(std::shared_ptr<ResidentRanges> ranges, std::uint32_t device,
+                   std::uint64_t limit = 0)
+        : ranges_(std::move(ranges)), device_(device), limit_(limit) {}
+    ResidentCopies(const ResidentCopies&) = delete;
+    ResidentCopies& operator=(const ResidentCopies&) = delete;
+    ~ResidentCopies() { clear(); }
+
+    enum class New { made, refused };
+    /// The jobs before have come to their end. This one may take so many bytes of device memory,
+    /// and makes copies or not. Gives up copies of ranges that are gone.
+    Status begin_job(std::uint64_t memory, New copies = New::made);
+
+    /// Fills memory on the device, on the stream of find(), as UploadRing::copy() does.
+    using Fill = std::function<Status(std::uint8_t* to, Bytes from)>;
+    /// Where bytes of resident memory, some of which the job asks for, lie on the device, for what
+    /// comes on `stream` from now on, until the next job begins; null where there is no copy. Makes
+    /// the copy where it is due. `stream` is always the same one, and lives until clear().
+    /// Errors: those of `fill`; device_error. Too little memory for a copy is no error.
+    Result<const std::uint8_t*> find(Bytes bytes, std::uint64_t asked, cudaStream_t stream,
+                                     const Fill& fill);
+
+    /// Whether there is resident memory at all.
+    bool any() const { return !ranges_->empty(); }
+    /// Whether all these bytes lie in one range of it.
+    bool in_one_range(Bytes bytes) const {
+        return ranges_->containing(bytes.data(), bytes.size()).has_value();
+    }
+    std::uint64_t bytes() const { return kept_.bytes(); }
+    void drop_gone();
+    void clear();
+
+private:
+    struct Memory {
+        std::uint64_t all = 0;   // of the device that this process has, or may have
+        std::uint64_t used = 0;  // by its jobs and by what it keeps
+    };
+
+    Result<const std::uint8_t*> make(const ResidentRanges::Range& range, cudaStream_t stream,
+                                     const Fill& fill);
+    Result<KeptCopies::Room> room() const;
+    Result<Memory> memory() const;
+    void drop(std::uint64_t id);
+
+    std::shared_ptr<ResidentRanges> ranges_;
+    std::uint32_t device_;
+    std::uint64_t limit_;
+    KeptCopies kept_;
+    std::map<std::uint64_t, DeviceBuffer<std::uint8_t>> copies_;  // by id
+    std::uint64_t job_memory_ = 0;
+    std::uint64_t used_before_ = 0;
+    New new_copies_ = New::refused;
+};
+
+}  // namespace gputext::gpu

@@ -142,6 +142,11 @@ INSERT INTO same SELECT i * 7 % 11, chr(96 + i * 7 % 11), (i * 7 % 11)::text::xi
     CASE WHEN i * 7 % 11 = 5 THEN 'other words' ELSE 'to be or not to be that is the question' END FROM generate_series(1, 10) AS i;
 SELECT array_agg(item_id) FROM gpu_knn('SELECT 0, ''{1,2}''::real[]', 'SELECT id, place FROM same', 4);
 SELECT array_agg(item_id) FROM gpu_knn('SELECT 0, ''{1,2}''::real[]', 'SELECT id, place FROM same ORDER BY id DESC', 4);
+-- Ids below 0, and of a range of more and of less than 32 bits
+SELECT far, array_agg(item_id ORDER BY rank) FROM (VALUES (1), (-1), (100000000), (1000000000), (1000000000000000000)) AS f(far),
+    gpu_knn('SELECT 0, ''{1,2}''::real[]', format('SELECT (id - 5) * %s::bigint, place FROM same', far), 10) GROUP BY far ORDER BY far;
+SELECT array_agg(item_id) FROM gpu_knn('SELECT 0, ''{1,2}''::real[]',
+    'SELECT id, place FROM (VALUES (9223372036854775807), (0), (-9223372036854775808), (1), (-1)) AS v(id), (SELECT place FROM same LIMIT 1) AS p', 5);
 SELECT array_agg(item_id) FROM gpu_knn('SELECT 0, ''the question''', 'SELECT id, body FROM same', 4);
 SELECT array_agg(item_id) FROM gpu_knn('SELECT ''a'', ''the question''', 'SELECT key, body FROM same', id_type => NULL::text, k => 4);
 SELECT array_agg(item_id) FROM gpu_knn('SELECT ''a'', ''the question''', 'SELECT key COLLATE "C", body FROM same', id_type => NULL::text, k => 4);

@@ -39,19 +39,28 @@ void PackedBytes::release() {
     if (file_ >= 0) FileClose(file_);
     file_ = -1;
     buffer_ = {};
+    room_ = 0;
 }
 
-void PackedBytes::append(const void* bytes, std::size_t size) {
-    const auto* from = static_cast<const std::uint8_t*>(bytes);
+/// The buffer grows up to kBuffer, so that few bytes take little memory.
+void PackedBytes::append_slowly(const std::uint8_t* bytes, std::size_t size) {
+    const std::size_t used = buffer_.size() - room_;
+    if (used + size <= kBuffer) {
+        const std::size_t wanted = std::clamp(2 * (used + size), kLeastBuffer, kBuffer);
+        attempt_or_raise([&] { buffer_.resize(wanted); });
+        room_ = wanted - used;
+        return append(bytes, size);
+    }
+    flush();
+    if (size <= room_) return append(bytes, size);
+    write(bytes, size);
     size_ += size;
-    if (buffer_.size() + size > kBuffer) flush();
-    if (size >= kBuffer) return write(from, size);
-    attempt_or_raise([&] { buffer_.insert(buffer_.end(), from, from + size); });
 }
 
 void PackedBytes::flush() {
-    if (!buffer_.empty()) write(buffer_.data(), buffer_.size());
-    buffer_.clear();
+    const std::size_t used = buffer_.size() - room_;
+    if (used > 0) write(buffer_.data(), used);
+    room_ = buffer_.size();
 }
 
 /// In steps, since a large row takes longer than a cancel may.
@@ -119,6 +128,7 @@ int PackedBytes::descriptor() {
 void PackedBytes::finish() {
     flush();
     buffer_ = {};
+    room_ = 0;
     mapped_ = kNothing;
     if (size_ == 0) return;
     // Private, because older kernels refuse shared mappings of a file sealed against writing.
@@ -165,7 +175,8 @@ IdType id_type_of(Oid oid) {
 
 std::size_t append_id(PackedBytes& bytes, const IdType& type, Datum id) {
     static const char zeros[MAXIMUM_ALIGNOF] = {};
-    bytes.append(zeros, MAXALIGN(bytes.size()) - bytes.size());
+    if (const std::size_t gap = MAXALIGN(bytes.size()) - bytes.size(); gap > 0)
+        bytes.append(zeros, gap);
     const std::size_t begin = bytes.size();
     if (type.by_value) {
         bytes.append(&id, sizeof id);

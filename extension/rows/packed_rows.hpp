@@ -10,6 +10,7 @@ extern "C" {
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 #include "cpp/link/file_descriptor.hpp"
@@ -48,7 +49,12 @@ public:
     PackedBytes(const PackedBytes&) = delete;
     PackedBytes& operator=(const PackedBytes&) = delete;
 
-    void append(const void* bytes, std::size_t size);
+    void append(const void* bytes, std::size_t size) {
+        if (size > room_) return append_slowly(static_cast<const std::uint8_t*>(bytes), size);
+        std::memcpy(end_of_buffer(), bytes, size);
+        room_ -= size;
+        size_ += size;
+    }
     std::size_t size() const { return size_; }
 
     /// Ends the appending. From here on data() may be called.
@@ -77,6 +83,8 @@ public:
     void release();
 
 private:
+    void append_slowly(const std::uint8_t* bytes, std::size_t size);
+    std::uint8_t* end_of_buffer() { return buffer_.data() + (buffer_.size() - room_); }
     void flush();
     void write(const std::uint8_t* bytes, std::size_t size);
     void open_file();
@@ -85,10 +93,12 @@ private:
     void unmap();
 
     static constexpr std::size_t kBuffer = std::size_t{1} << 18;
+    static constexpr std::size_t kLeastBuffer = 4096;
 
     std::size_t memory_limit_;
     std::size_t size_ = 0;
-    std::vector<std::uint8_t> buffer_;  // bytes on their way
+    std::vector<std::uint8_t> buffer_;  // bytes on their way; empty before the first ones
+    std::size_t room_ = 0;              // at its end
     std::size_t written_ = 0;
     FileDescriptor memory_;
     File file_ = -1;  // in place of memory; closed by release(), or when the transaction aborts

@@ -8,6 +8,7 @@ extern "C" {
 #include <algorithm>
 #include <numeric>
 
+#include "cpp/base/radix_sort.hpp"
 #include "extension/base/failure.hpp"
 
 namespace gputext {
@@ -38,21 +39,69 @@ bool sort_numbers(std::vector<Numbered>& numbered, Stop stop) {
     return true;
 }
 
+/// What they are, and whether they ascend.
+struct Numbers {
+    std::int64_t least, greatest;
+    bool ascend;
+
+    /// From the least to the greatest.
+    std::uint64_t range() const {
+        return static_cast<std::uint64_t>(greatest) - static_cast<std::uint64_t>(least);
+    }
+};
+
+/// Of at least one row.
+Status look_at(const RowIds& ids, Numbers& numbers, Stop stop) {
+    std::int64_t before = DatumGetInt64(ids.at(0));
+    numbers = {before, before, true};
+    for (std::size_t row = 1; row < ids.size(); ++row) {
+        if (row % kPart == 0 && stop()) return Status::cancelled();
+        const std::int64_t id = DatumGetInt64(ids.at(row));
+        numbers.ascend = numbers.ascend && before <= id;
+        numbers.least = std::min(numbers.least, id);
+        numbers.greatest = std::max(numbers.greatest, id);
+        before = id;
+    }
+    return {};
+}
+
+/// Numbers within a range of 32 bits, as those of most tables are.
+Status order_near_numbers(const RowIds& ids, std::int64_t least, std::vector<std::uint32_t>& order,
+                          Stop stop) {
+    std::vector<std::uint64_t> keys;
+    keys.reserve(ids.size());
+    for (std::uint32_t row = 0; row < ids.size(); ++row) {
+        if (row % kPart == 0 && stop()) return Status::cancelled();
+        const std::uint64_t distance = static_cast<std::uint64_t>(DatumGetInt64(ids.at(row))) -
+                                       static_cast<std::uint64_t>(least);
+        keys.push_back(distance << 32 | row);
+    }
+    if (!radix_sort(keys, stop, 32)) return Status::cancelled();
+    order.assign(keys.begin(), keys.end());
+    return {};
+}
+
+Status order_far_numbers(const RowIds& ids, std::vector<std::uint32_t>& order, Stop stop) {
+    std::vector<Numbered> numbered(ids.size());
+    for (std::uint32_t row = 0; row < numbered.size(); ++row) {
+        if (row % kPart == 0 && stop()) return Status::cancelled();
+        numbered[row] = {DatumGetInt64(ids.at(row)), row};
+    }
+    if (!sort_numbers(numbered, stop)) return Status::cancelled();
+    order.resize(numbered.size());
+    for (std::size_t i = 0; i < numbered.size(); ++i) order[i] = numbered[i].row;
+    return {};
+}
+
 void order_numbers(const RowIds& ids, std::vector<std::uint32_t>& order) {
+    if (ids.size() == 0) return;
     attempt_or_raise([&]() -> Status {
         const Stop stop = stop_on_interrupt();
-        std::vector<Numbered> numbered(ids.size());
-        bool ascending = true;
-        for (std::uint32_t row = 0; row < numbered.size(); ++row) {
-            if (row % kPart == 0 && stop()) return Status::cancelled();
-            numbered[row] = {DatumGetInt64(ids.at(row)), row};
-            ascending = ascending && (row == 0 || numbered[row - 1].id <= numbered[row].id);
-        }
-        if (ascending) return {};
-        if (!sort_numbers(numbered, stop)) return Status::cancelled();
-        order.resize(numbered.size());
-        for (std::size_t i = 0; i < numbered.size(); ++i) order[i] = numbered[i].row;
-        return {};
+        Numbers numbers{};
+        GPUTEXT_TRY(look_at(ids, numbers, stop));
+        if (numbers.ascend) return {};
+        if (numbers.range() > UINT32_MAX) return order_far_numbers(ids, order, stop);
+        return order_near_numbers(ids, numbers.least, order, stop);
     });
 }
 

@@ -22,6 +22,20 @@ TEST(RadixSort, EqualsTheLibrarysSort) {
     }
 }
 
+TEST(RadixSort, LeavesWhatIsEqualFromABitOnInItsOrder) {
+    testing::RandomStrings random;
+    for (int round = 0; round < 100; ++round) {
+        std::vector<std::uint64_t> keys(random.below(2000));
+        for (std::size_t i = 0; i < keys.size(); ++i)
+            keys[i] = std::uint64_t{random.below(500)} << 32 | (keys.size() - i);
+        auto expected = keys;
+        std::stable_sort(expected.begin(), expected.end(),
+                         [](auto a, auto b) { return a >> 32 < b >> 32; });
+        ASSERT_TRUE(radix_sort(keys, {}, 32));
+        ASSERT_EQ(keys, expected);
+    }
+}
+
 TEST(RadixSort, StopsWhenAsked) {
     std::vector<std::uint64_t> keys(100, 1);
     EXPECT_FALSE(radix_sort(keys, {[](void*) { return true; }, nullptr}));

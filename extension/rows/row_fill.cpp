@@ -13,6 +13,7 @@ extern "C" {
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/rows/text_arguments.hpp"
+#include "extension/rows/toast_stretch.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/parallel_work.hpp"
 
@@ -24,11 +25,28 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;
 /// Ranges of rows, in each of which processes take stretches: as many as processes at most.
 constexpr unsigned kMostRanges = kMostReaders;
 
+/// An array in a file of the session, for all processes. None: null, without a file.
+template <class T>
+struct SharedArray {
+    int file;
+    std::uint64_t count;
+    const T* in_session;
+
+    /// Null where the system does not let another process have the file, and for none.
+    const T* open(pid_t session, unsigned process) const {
+        if (process == 0 || in_session == nullptr) return in_session;
+        return static_cast<const T*>(map_file_of_session(session, file, count * sizeof(T)));
+    }
+};
+using SharedNumbers = SharedArray<std::uint32_t>;
+using SharedExtents = SharedArray<Extent>;
+
 /// What all processes know and change.
 struct RowFill {
     StoredValueFiles values;
     LaidOutFiles target;
-    std::uint64_t rows;
+    std::uint64_t rows;          // to be read
+    SharedNumbers chosen;        // their numbers; none for all rows
     std::uint64_t stretch_rows;  // that a process takes at once
     unsigned ranges;
 
@@ -36,9 +54,7 @@ struct RowFill {
     // Of vectors:
     VectorType type;
     std::uint64_t dimensions, row_bytes;
-    // Of documents: an Extent a row, in a file of the session.
-    int extents;
-    const Extent* session_extents;
+    SharedExtents extents;  // of documents
 
     pg_atomic_uint64 taken[kMostRanges];  // rows of each range
     pg_atomic_uint64 done;                // rows
@@ -78,60 +94,65 @@ struct Filler {
     unsigned process;
     StoredValueReader values;
     PieceWriter target;
+    const std::uint32_t* chosen;
     const Extent* extents;
     MemoryContext row_context;
+    ToastStretch stretch;
+    std::uint64_t stretch_begin;
 
     bool open();
     void fill_range(unsigned range);
     void fill_stretch(std::uint64_t begin, std::uint64_t end);
-    bool fill_row(std::uint64_t row);
-    bool fill_vector(std::uint64_t row);
-    void fill_document(std::uint64_t row);
+    Datum value(std::uint64_t i) const { return stretch.at(i - stretch_begin); }
+    bool fill_row(std::uint64_t i);
+    bool fill_vector(std::uint64_t i);
+    void fill_document(std::uint64_t i);
 };
 
 bool Filler::open() {
-    extents = process == 0 || !fill.documents
-                  ? fill.session_extents
-                  : static_cast<const Extent*>(map_file_of_session(
-                        fill.values.session, fill.extents, fill.rows * sizeof(Extent)));
-    return (extents != nullptr || !fill.documents) && values.open(fill.values, process) &&
-           target.open(fill.target, process);
+    chosen = fill.chosen.open(fill.values.session, process);
+    extents = fill.extents.open(fill.values.session, process);
+    const bool opened = (chosen != nullptr || fill.chosen.in_session == nullptr) &&
+                        (extents != nullptr || fill.extents.in_session == nullptr);
+    return opened && values.open(fill.values, process) && target.open(fill.target, process);
 }
 
-bool Filler::fill_vector(std::uint64_t row) {
+bool Filler::fill_vector(std::uint64_t i) {
     VectorValue vector;
-    if (read_vector(fill.type, values.at(row), vector) != VectorFault::none ||
+    if (read_vector(fill.type, value(i), vector) != VectorFault::none ||
         vector.dimensions != fill.dimensions)
         return false;
-    target.put(row * fill.row_bytes, vector.elements, fill.row_bytes);
+    target.put(i * fill.row_bytes, vector.elements, fill.row_bytes);
     return true;
 }
 
-void Filler::fill_document(std::uint64_t row) {
-    const Bytes bytes = bytes_of(PG_DETOAST_DATUM_PACKED(values.at(row)));
-    if (bytes.size() != extents[row].size)
+void Filler::fill_document(std::uint64_t i) {
+    const Bytes bytes = bytes_of(PG_DETOAST_DATUM_PACKED(value(i)));
+    if (bytes.size() != extents[i].size)
         ereport(ERROR, (errcode(ERRCODE_DATA_CORRUPTED),
                         errmsg("a document has %zu bytes, and not the %llu that its table says",
-                               bytes.size(), static_cast<unsigned long long>(extents[row].size))));
-    target.put(extents[row].begin, bytes.data(), bytes.size());
+                               bytes.size(), static_cast<unsigned long long>(extents[i].size))));
+    target.put(extents[i].begin, bytes.data(), bytes.size());
 }
 
-bool Filler::fill_row(std::uint64_t row) {
+bool Filler::fill_row(std::uint64_t i) {
     CHECK_FOR_INTERRUPTS();
     const MemoryContext before = MemoryContextSwitchTo(row_context);
     bool good = true;
     if (fill.documents)
-        fill_document(row);
+        fill_document(i);
     else
-        good = fill_vector(row);
+        good = fill_vector(i);
     MemoryContextSwitchTo(before);
     MemoryContextReset(row_context);
     return good;
 }
 
 void Filler::fill_stretch(std::uint64_t begin, std::uint64_t end) {
-    for (std::uint64_t row = begin; row < end; ++row)
-        if (!fill_row(row)) return note_fault(fill.first_fault, row);
+    stretch_begin = begin;
+    stretch.fetch(values, chosen != nullptr ? chosen + begin : nullptr, begin, end - begin);
+    for (std::uint64_t i = begin; i < end; ++i)
+        if (!fill_row(i)) return note_fault(fill.first_fault, i);
     target.flush();
     const std::uint64_t before =
         pg_atomic_fetch_add_u64(&fill.done, static_cast<int64>(end - begin));
@@ -154,70 +175,111 @@ void Filler::fill_range(unsigned range) {
 
 void fill_in_process(void* shared, unsigned process) {
     auto& fill = *static_cast<RowFill*>(shared);
-    Filler filler{fill, process, {}, {}, nullptr, nullptr};
     MemoryContext context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext rows", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext before = MemoryContextSwitchTo(context);
+    Filler filler{fill, process, {}, {}, nullptr, nullptr, nullptr, {}, 0};
     filler.row_context = AllocSetContextCreate(context, "gputext row", ALLOCSET_DEFAULT_SIZES);
     if (filler.open())
         for (unsigned i = 0; i < fill.ranges; ++i) filler.fill_range((process + i) % fill.ranges);
+    filler.stretch.close();
     MemoryContextSwitchTo(before);
     MemoryContextDelete(context);
 }
 
-/// Fills `target`, which is large enough for all values. `fill` says what they are.
-void run(RowFill& fill, StoredValues& values, unsigned workers, LaidOutBytes& target) {
+/// Arrays in files, as long as they are read.
+class SharedArrays {
+public:
+    explicit SharedArrays(std::size_t memory_limit)
+        : packed_{PackedBytes(memory_limit), PackedBytes(memory_limit)} {}
+
+    template <class T>
+    SharedArray<T> share(std::span<const T> array) {
+        if (array.empty()) return {-1, 0, nullptr};
+        PackedBytes& packed = packed_[used_];
+        packed.append(array.data(), array.size_bytes());
+        packed.finish();
+        files_[used_] = packed.share();
+        return {files_[used_++].get(), array.size(), array.data()};
+    }
+    void release() {
+        for (PackedBytes& packed : packed_) packed.release();
+        for (FileDescriptor& file : files_) file.reset();
+    }
+
+private:
+    unsigned used_ = 0;
+    PackedBytes packed_[2];
+    FileDescriptor files_[2];
+};
+
+/// How many workers for these rows, as far as their share of all rows tells.
+unsigned workers_for(const StoredValues& values, ChosenRows rows) {
+    const double share =
+        rows.empty() ? 1.0 : static_cast<double>(rows.size()) / static_cast<double>(values.size());
+    return wanted_workers(values.seconds() * share);
+}
+
+/// Reads the values of these rows into `target`, which is large enough. `fill` says what they are.
+/// Returns the first row that is wrong, or the number of all rows.
+std::uint64_t run(RowFill& fill, StoredValues& values, ChosenRows rows,
+                  std::span<const Extent> extents, unsigned workers, LaidOutBytes& target) {
+    SharedArrays* const arrays =
+        make_owned<SharedArrays>(CurrentMemoryContext, target.memory_limit());
     fill.values = values.files();
     fill.target = target.files();
-    fill.rows = values.size();
+    fill.rows = rows.empty() ? values.size() : rows.size();
+    fill.chosen = arrays->share(rows);
+    fill.extents = arrays->share(extents);
     const std::uint64_t row_bytes = target.size() / std::max<std::uint64_t>(1, fill.rows);
-    fill.stretch_rows = std::max<std::uint64_t>(1, kPiece / std::max<std::uint64_t>(1, row_bytes));
+    fill.stretch_rows = std::clamp<std::uint64_t>(kPiece / std::max<std::uint64_t>(1, row_bytes), 1,
+                                                  ToastStretch::kMost);
     fill.ranges = std::min(workers + 1, kMostRanges);
     for (pg_atomic_uint64& taken : fill.taken) pg_atomic_init_u64(&taken, 0);
     pg_atomic_init_u64(&fill.done, 0);
     pg_atomic_init_u64(&fill.first_fault, fill.rows);
     run_parallel_work({fill_in_process, "gputext_fill_rows_worker", &fill, sizeof fill}, workers);
-    if (pg_atomic_read_u64(&fill.first_fault) == fill.rows)
-        check_all_read(pg_atomic_read_u64(&fill.done), fill.rows);
+    const std::uint64_t fault = pg_atomic_read_u64(&fill.first_fault);
+    if (fault == fill.rows) check_all_read(pg_atomic_read_u64(&fill.done), fill.rows);
     target.finish();
+    arrays->release();
+    if (fault == fill.rows) return values.size();
+    return rows.empty() ? fault : rows[fault];
 }
 
 }  // namespace
 
-std::uint64_t fill_vectors(StoredValues& values, const VectorType& type, std::size_t dimensions,
-                           LaidOutBytes& elements) {
+std::uint64_t fill_vectors(StoredValues& values, ChosenRows rows, const VectorType& type,
+                           std::size_t dimensions, LaidOutBytes& elements) {
     RowFill fill{};
     fill.type = type;
     fill.dimensions = dimensions;
     fill.row_bytes = dimensions * element_size(type.element);
-    const unsigned workers = wanted_workers(values.seconds());
-    elements.create(values.size() * fill.row_bytes, workers + 1);
-    run(fill, values, workers, elements);
-    return pg_atomic_read_u64(&fill.first_fault);
+    const unsigned workers = workers_for(values, rows);
+    elements.create((rows.empty() ? values.size() : rows.size()) * fill.row_bytes, workers + 1);
+    return run(fill, values, rows, {}, workers, elements);
 }
 
-void fill_documents(StoredValues& values, std::vector<Extent>& extents, LaidOutBytes& bytes) {
-    attempt_or_raise([&] { extents.reserve(values.size()); });
+std::uint64_t lay_out_documents(const StoredValues& values, ChosenRows rows,
+                                std::vector<Extent>& extents) {
+    const std::size_t count = rows.empty() ? values.size() : rows.size();
+    attempt_or_raise([&] { extents.reserve(count); });
     std::uint64_t end = 0;
-    for (std::size_t row = 0; row < values.size(); ++row) {
-        const std::uint64_t size = values.unpacked_size(row) - VARHDRSZ;
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint64_t size = values.unpacked_size(rows.empty() ? i : rows[i]) - VARHDRSZ;
         extents.push_back({end, size});
         end += size;
     }
-    const unsigned workers = wanted_workers(values.seconds());
-    bytes.create(end, workers + 1);
+    return end;
+}
+
+void fill_documents(StoredValues& values, ChosenRows rows, std::span<const Extent> extents,
+                    LaidOutBytes& bytes) {
     RowFill fill{};
     fill.documents = true;
-    fill.session_extents = extents.data();
-    PackedBytes* const shared = make_owned<PackedBytes>(CurrentMemoryContext, bytes.memory_limit());
-    shared->append(extents.data(), extents.size() * sizeof(Extent));
-    shared->finish();
-    FileDescriptor* const file = make_owned<FileDescriptor>(CurrentMemoryContext);
-    *file = shared->share();
-    fill.extents = file->get();
-    run(fill, values, workers, bytes);
-    shared->release();
-    file->reset();
+    const unsigned workers = workers_for(values, rows);
+    bytes.create(extents.empty() ? 0 : extents.back().begin + extents.back().size, workers + 1);
+    run(fill, values, rows, extents, workers, bytes);
 }
 
 }  // namespace gputext

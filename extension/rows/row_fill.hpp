@@ -8,6 +8,10 @@
 
 #include "extension/base/postgres.hpp"
 
+#include <cstdint>
+#include <span>
+#include <vector>
+
 #include "cpp/documents/documents.hpp"
 #include "extension/rows/laid_out_bytes.hpp"
 #include "extension/rows/stored_values.hpp"
@@ -15,14 +19,23 @@
 
 namespace gputext {
 
-/// Reads all values, which are vectors of that type and so many dimensions, into `elements`, one
-/// behind the other. Raises errors. Returns the first row that is no such vector, or the number of
-/// rows.
-std::uint64_t fill_vectors(StoredValues& values, const VectorType& type, std::size_t dimensions,
-                           LaidOutBytes& elements);
+/// The rows whose values are to be read, in ascending order; none for all rows.
+using ChosenRows = std::span<const std::uint32_t>;
 
-/// Reads all values, which are of type text or bytea, into `bytes`, one behind the other, and says
-/// in `extents`, which is empty, where they lie. Raises errors.
-void fill_documents(StoredValues& values, std::vector<Extent>& extents, LaidOutBytes& bytes);
+/// Reads the values of these rows, which are vectors of that type and so many dimensions, into
+/// `elements`, one behind the other. Raises errors. Returns the first row that is no such vector,
+/// or the number of all rows.
+std::uint64_t fill_vectors(StoredValues& values, ChosenRows rows, const VectorType& type,
+                           std::size_t dimensions, LaidOutBytes& elements);
+
+/// Says in `extents`, which is empty, where the documents of these rows lie when they lie one
+/// behind the other. Raises errors. Returns the end of the last one.
+std::uint64_t lay_out_documents(const StoredValues& values, ChosenRows rows,
+                                std::vector<Extent>& extents);
+
+/// Reads the values of these rows, which are of type text or bytea, into `bytes`, where `extents`
+/// says, which lay_out_documents() has filled. Raises errors.
+void fill_documents(StoredValues& values, ChosenRows rows, std::span<const Extent> extents,
+                    LaidOutBytes& bytes);
 
 }  // namespace gputext

@@ -7,6 +7,7 @@ extern "C" {
 #include "extension/rows/term_rows.hpp"
 #include "extension/rows/vector_type.hpp"
 #include "extension/server/activity.hpp"
+#include "extension/server/settings.hpp"
 
 namespace gputext {
 namespace {
@@ -36,6 +37,8 @@ public:
         : input_(input), rows_(rows), side_(side) {}
 
     WantedColumns wanted_columns() const override { return {2, 3, kWanted}; }
+    int versioned_column() const override { return resident_memory() > 0 ? 1 : -1; }
+    void forget_row_versions() override { side_.forget_row_versions(); }
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool* nulls) const override {
         return kind_ == RowKind::vectors ? nulls[1] : terms_are_null(source_, nulls);
@@ -123,7 +126,7 @@ void KnnReceiver::check_columns(TupleDesc columns) {
 
 void KnnReceiver::take_row(const Datum* values, const bool*) {
     if (kind_ == RowKind::vectors)
-        side_.keep(values[0], {values + 1, 1}, query());
+        side_.keep(values[0], {values + 1, 1}, query(), row_version());
     else
         keep_terms(source_, values, query(), side_);
     show_rows(rows_.items.size() + rows_.queries.size(),

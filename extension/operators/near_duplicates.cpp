@@ -128,6 +128,7 @@ Status NearDuplicatesComputation::submit(DaemonConnection& connection, Stop stop
     request.parameters = arguments_.parameters;
     request.limits.device_memory_limit = gpu_memory_limit();
     request.bytes_file = rows.files();
+    request.resident = rows.laid_out.resident();
     request.bytes_size = rows.byte_count();
     request.extents = rows.extents;
     request.characters = characters();

@@ -9,9 +9,11 @@ extern "C" {
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/rows/ctph_value.hpp"
+#include "extension/rows/resident_column.hpp"
 #include "extension/rows/row_fill.hpp"
 #include "extension/rows/row_order.hpp"
 #include "extension/server/activity.hpp"
+#include "extension/server/settings.hpp"
 
 namespace gputext {
 namespace {
@@ -51,6 +53,33 @@ void check_types(TupleDesc columns) {
                         errdetail("%s", kWanted)));
 }
 
+/// Documents, as gputextd may keep them.
+class Documents final : public ColumnReader {
+public:
+    /// `extents` are those of all of them.
+    Documents(StoredValues& values, const std::vector<Extent>& extents)
+        : values_(values), extents_(extents) {}
+
+    ValueKind kind() const override {
+        return {MyDatabaseId, ValueForm::document, ElementType::float32, 0};
+    }
+    std::uint64_t size(std::size_t row) const override { return extents_[row].size; }
+    std::uint64_t read(ChosenRows rows, LaidOutBytes& bytes) const override {
+        if (rows.empty()) {
+            fill_documents(values_, rows, extents_, bytes);
+        } else {
+            auto* const extents = make_owned<std::vector<Extent>>(CurrentMemoryContext);
+            lay_out_documents(values_, rows, *extents);
+            fill_documents(values_, rows, *extents, bytes);
+        }
+        return values_.size();
+    }
+
+private:
+    StoredValues& values_;
+    const std::vector<Extent>& extents_;
+};
+
 class DocumentReceiver : public RowReceiver {
 public:
     explicit DocumentReceiver(DocumentRows& rows) : rows_(rows) {}
@@ -61,6 +90,8 @@ public:
         rows_.binary = base_type_of_column(columns, 1) == BYTEAOID;
         has_signatures_ = columns->natts == 3;
     }
+    int versioned_column() const override { return resident_memory() > 0 ? 1 : -1; }
+    void forget_row_versions() override { rows_.kept.forget_row_versions(); }
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool* nulls) override;
     void end_rows() override;
@@ -80,7 +111,7 @@ private:
 
 void DocumentReceiver::take_row(const Datum* values, const bool* nulls) {
     rows_.ids.append(values[0]);
-    rows_.kept.append(values[1], !query().parallel_safe);
+    rows_.kept.append(values[1], !query().parallel_safe, row_version());
     const StoredCtph* signature = has_signatures_ && !nulls[2] ? ctph_argument(values[2]) : nullptr;
     if (has_signatures_)
         attempt_or_raise([&] {
@@ -109,7 +140,8 @@ void DocumentReceiver::end_rows() {
     rows_.ids.finish();
     order();
     if (!rows_.kept.plain()) {
-        fill_documents(rows_.kept, rows_.extents, rows_.laid_out);
+        lay_out_documents(rows_.kept, {}, rows_.extents);
+        read_column(rows_.kept, Documents(rows_.kept, rows_.extents), rows_.laid_out);
         rows_.kept.release();
         return;
     }

@@ -58,6 +58,23 @@ void LaidOutBytes::create_temporary_file() {
                         errmsg("could not share the rows of an inner query: %m")));
 }
 
+void LaidOutBytes::receive(std::vector<FileDescriptor>& files, const PartsShape& parts,
+                           std::uint64_t size, std::uint64_t resident) {
+    room_.reserve(static_cast<unsigned>(files.size()));
+    attempt_or_raise([&]() -> Status {
+        received_ = std::move(files);
+        received_part_bytes_ = parts.part_bytes;
+        for (const FileDescriptor& file : received_) received_descriptors_.push_back(file.get());
+        auto mapped =
+            MappedFile::map({received_descriptors_, received_part_bytes_}, size, Trust::sealed);
+        if (!mapped.ok()) return mapped.status();
+        mapped_ = std::move(*mapped);
+        return {};
+    });
+    size_ = size;
+    resident_ = resident;
+}
+
 LaidOutFiles LaidOutBytes::files() const {
     LaidOutFiles files{MyProcPid, 1, size_, {file_copy_.get()}};
     if (file_ >= 0) return files;
@@ -89,10 +106,11 @@ void LaidOutBytes::finish() {
 }
 
 const std::uint8_t* LaidOutBytes::data() const {
-    return file_ < 0 ? memory_.data() : mapped_.bytes().data();
+    return mapped_.bytes().empty() ? memory_.data() : mapped_.bytes().data();
 }
 
 FileParts LaidOutBytes::share() const {
+    if (!received_.empty()) return {received_descriptors_, received_part_bytes_};
     return file_ < 0 ? memory_.parts() : FileParts(file_copy_.get());
 }
 
@@ -100,6 +118,9 @@ void LaidOutBytes::release() {
     memory_.release();
     room_.give_back();
     mapped_ = {};
+    std::vector<FileDescriptor>().swap(received_);
+    received_descriptors_ = {};
+    resident_ = 0;
     file_copy_.reset();
     if (file_ >= 0) FileClose(file_);
     file_ = -1;

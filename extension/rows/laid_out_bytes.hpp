@@ -3,7 +3,8 @@
 // One process at a time writes to a file in memory at full speed: the kernel locks the file for
 // each write, and each page of it for each mapping. So the bytes lie in several such files, the
 // parts, and every process begins with a part of its own. Beyond gputext.host_memory_limit they
-// lie in one temporary file of PostgreSQL's, which counts against temp_file_limit.
+// lie in one temporary file of PostgreSQL's, which counts against temp_file_limit. Or the bytes
+// come from gputextd, in files that it has filled.
 
 #pragma once
 
@@ -17,8 +18,11 @@ extern "C" {
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "cpp/link/file_descriptor.hpp"
+#include "cpp/link/file_parts.hpp"
+#include "cpp/link/mapped_file.hpp"
 #include "cpp/link/parted_file.hpp"
 #include "extension/rows/packed_rows.hpp"
 
@@ -39,7 +43,12 @@ public:
 
     /// Makes room for so many bytes, zeros so far, for so many processes to write.
     void create(std::uint64_t size, unsigned processes);
-    /// What was made; 0 before.
+    /// Takes so many bytes that gputextd has filled, in place of create() and finish().
+    /// `resident`: what gputextd calls them, 0 for nothing.
+    void receive(std::vector<FileDescriptor>& files, const PartsShape& parts, std::uint64_t size,
+                 std::uint64_t resident);
+
+    /// What was made or received; 0 before.
     std::uint64_t size() const { return size_; }
     std::size_t memory_limit() const { return memory_limit_; }
     LaidOutFiles files() const;
@@ -54,6 +63,12 @@ public:
     /// After finish(): the files for another process to read. Nobody changes them any more.
     FileParts share() const;
 
+    /// Whether the bytes lie in memory, and not in a temporary file.
+    bool in_memory() const { return file_ < 0; }
+    /// What gputextd calls these bytes, which it keeps, too; 0 for nothing.
+    std::uint64_t resident() const { return resident_; }
+    void set_resident(std::uint64_t resident) { resident_ = resident; }
+
     /// As PackedBytes::release().
     void release();
 
@@ -66,7 +81,11 @@ private:
     DescriptorRoom room_;  // for its parts
     File file_ = -1;  // in place of memory; closed by release(), or when the transaction aborts
     FileDescriptor file_copy_;  // PostgreSQL closes a file's own descriptor when it opens others
-    MappedFile mapped_;
+    std::vector<FileDescriptor> received_;  // in place of both
+    std::vector<int> received_descriptors_;
+    std::uint64_t received_part_bytes_ = 0;
+    std::uint64_t resident_ = 0;
+    MappedFile mapped_;  // of the temporary file, or of what was received
 };
 
 /// Writes in any process of the session's parallel work.

@@ -7,6 +7,7 @@ extern "C" {
 
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/rows/resident_column.hpp"
 #include "extension/rows/row_fill.hpp"
 #include "extension/rows/row_order.hpp"
 #include "extension/server/activity.hpp"
@@ -34,12 +35,36 @@ std::span<const std::uint8_t> bytes_of(std::span<const std::uint32_t> values) {
     return {reinterpret_cast<const std::uint8_t*>(values.data()), values.size_bytes()};
 }
 
+/// Dense vectors of one type and length, as gputextd may keep them.
+class DenseVectors final : public ColumnReader {
+public:
+    DenseVectors(StoredValues& values, const VectorType& type, std::size_t dimensions)
+        : values_(values), type_(type), dimensions_(dimensions) {}
+
+    ValueKind kind() const override {
+        return {MyDatabaseId, ValueForm::vector, type_.element, dimensions_};
+    }
+    std::uint64_t size(std::size_t) const override {
+        return dimensions_ * element_size(type_.element);
+    }
+    std::uint64_t read(ChosenRows rows, LaidOutBytes& bytes) const override {
+        return fill_vectors(values_, rows, type_, dimensions_, bytes);
+    }
+
+private:
+    StoredValues& values_;
+    const VectorType& type_;
+    std::size_t dimensions_;
+};
+
 class VectorReceiver final : public RowReceiver {
 public:
     explicit VectorReceiver(VectorRows& rows) : rows_(rows) {}
 
     WantedColumns wanted_columns() const override { return {2, 2, kWanted}; }
     void check_columns(TupleDesc columns) override;
+    int versioned_column() const override { return resident_memory() > 0 ? 1 : -1; }
+    void forget_row_versions() override { rows_.forget_row_versions(); }
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool* nulls) override;
     void end_rows() override {
@@ -65,7 +90,7 @@ void VectorReceiver::check_columns(TupleDesc columns) {
 }
 
 void VectorReceiver::take_row(const Datum* values, const bool*) {
-    rows_.keep(values[0], {values + 1, 1}, query());
+    rows_.keep(values[0], {values + 1, 1}, query(), row_version());
     show_rows(rows_.size(), rows_.bytes());
 }
 
@@ -81,12 +106,14 @@ void VectorRows::set_type(const VectorType& type) {
         raise_failure(failure);
 }
 
-void VectorRows::keep(Datum id, std::span<const Datum> values, const InnerQueryTraits& query) {
+void VectorRows::keep(Datum id, std::span<const Datum> values, const InnerQueryTraits& query,
+                      TransactionId version) {
     ids_.append(id);
     for (std::size_t column = 0; column < values.size(); ++column) {
         if (!kept_[column])
             attempt_or_raise([&] { kept_[column].emplace(memory_limit_ / values.size()); });
-        kept_[column]->append(values[column], !query.parallel_safe);
+        kept_[column]->append(values[column], !query.parallel_safe,
+                              column == 0 ? version : InvalidTransactionId);
     }
 }
 
@@ -140,7 +167,8 @@ void VectorRows::read_vectors() {
         if (sparse()) {
             append_kept();
         } else {
-            const std::uint64_t fault = fill_vectors(*kept_[0], type_, dimensions_, laid_out_);
+            const DenseVectors vectors(*kept_[0], type_, dimensions_);
+            const std::uint64_t fault = read_column(*kept_[0], vectors, laid_out_);
             if (fault < size()) {
                 VectorValue wrong;
                 read_kept(fault, wrong);
@@ -195,7 +223,7 @@ void VectorRows::share() {
 VectorFiles VectorRows::files() const {
     if (laid_out_.size() == 0) return {view(), elements_file_.get(), columns_file_.get()};
     return {view(), laid_out_.share(),
-            sparse() ? laid_out_columns_.share().descriptors().front() : -1};
+            sparse() ? laid_out_columns_.share().descriptors().front() : -1, laid_out_.resident()};
 }
 
 /// On threads: what LaidOutBytes raises as errors is a status there.

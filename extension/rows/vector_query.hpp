@@ -37,8 +37,14 @@ public:
     void set_type(const VectorType& type);
 
     /// Keeps a row's value, or two of them that are not null, to be read later. Those out of line
-    /// are fetched at once if the query is not safe in parallel workers.
-    void keep(Datum id, std::span<const Datum> values, const InnerQueryTraits& query);
+    /// are fetched at once if the query is not safe in parallel workers. `version` is that of the
+    /// first value's row, as RowReceiver::row_version().
+    void keep(Datum id, std::span<const Datum> values, const InnerQueryTraits& query,
+              TransactionId version = InvalidTransactionId);
+    /// As RowReceiver::forget_row_versions().
+    void forget_row_versions() {
+        if (kept_[0]) kept_[0]->forget_row_versions();
+    }
     /// After the last row: puts the rows into the order of their ids, where the query has no order
     /// of its own. From here on ids may be asked for.
     void end_rows(const InnerQueryTraits& query);

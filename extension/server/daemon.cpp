@@ -8,6 +8,7 @@ extern "C" {
 }
 
 #include "extension/server/release.hpp"
+#include "extension/server/settings.hpp"
 #include "extension/server/supervisor.hpp"
 
 namespace gputext {
@@ -28,7 +29,8 @@ long milliseconds_since(TimestampTz begin) {
 
 /// Under the lock.
 void doubt(SharedDaemon& daemon) {
-    if (daemon.doubted || daemon.phase != DaemonPhase::ready) return;
+    if (daemon.doubted || daemon.daemon == 0 || daemon.latch == nullptr) return;
+    if (daemon.phase != DaemonPhase::ready && daemon.phase != DaemonPhase::no_devices) return;
     daemon.doubted = true;
     SetLatch(daemon.latch);
 }
@@ -85,6 +87,21 @@ DaemonAccess refused(Fallback reason, const char* message, const char* why, cons
     return access;
 }
 
+/// False when the server has no place for the supervisor.
+bool register_now(SharedDaemon& daemon) {
+    BackgroundWorker worker = supervisor_worker();
+    if (!RegisterDynamicBackgroundWorker(&worker, nullptr)) return false;
+    daemon.phase = DaemonPhase::requested;
+    daemon.changed_at = GetCurrentTimestamp();
+    return true;
+}
+
+/// Whether the daemon runs and keeps values.
+bool keeps_values(const SharedDaemon& daemon) {
+    return (daemon.phase == DaemonPhase::ready || daemon.phase == DaemonPhase::no_devices) &&
+           daemon.daemon != 0 && of_this_release(daemon);
+}
+
 /// One session's patience with gputextd.
 class Approach {
 public:
@@ -136,7 +153,7 @@ private:
                 access = refused(Fallback::not_ready, "gputextd keeps ending", daemon.why, kSeeLog);
                 return true;
             case DaemonPhase::no_devices:
-                if (look_again(daemon)) return !register_supervisor(daemon, access);
+                if (look_again(daemon)) return !have_looked(daemon, access);
                 access = refused(Fallback::no_device, "there is no GPU to use", daemon.why, "");
                 add_next_look(daemon, access);
                 return true;
@@ -173,22 +190,29 @@ private:
         return true;
     }
 
+    /// False, with the reason, when nobody can look for devices.
+    bool have_looked(SharedDaemon& daemon, DaemonAccess& access) {
+        if (daemon.supervisor == 0) return register_supervisor(daemon, access);
+        daemon.look_wanted = true;
+        daemon.phase = DaemonPhase::starting;
+        daemon.changed_at = GetCurrentTimestamp();
+        SetLatch(daemon.latch);
+        return true;
+    }
+
     /// False, with the reason, when the server has no place for it, or it does not stay.
     bool register_supervisor(SharedDaemon& daemon, DaemonAccess& access) {
         if (++registrations_ > kMostRegistrations) {
             access = refused(Fallback::not_ready, "gputext's supervisor keeps ending", "", kSeeLog);
             return false;
         }
-        BackgroundWorker worker = supervisor_worker();
-        if (!RegisterDynamicBackgroundWorker(&worker, nullptr)) {
+        if (!register_now(daemon)) {
             access = refused(Fallback::no_worker_slot,
                              "no background worker is free for gputext's supervisor", "",
                              "Raise max_worker_processes, or preload gputext by "
                              "shared_preload_libraries, and restart the server.");
             return false;
         }
-        daemon.phase = DaemonPhase::requested;
-        daemon.changed_at = GetCurrentTimestamp();
         return true;
     }
 
@@ -207,6 +231,20 @@ DaemonAccess reach_daemon(Want want, pid_t doubted) {
     const DaemonAccess access = Approach(want, doubted).run();
     warn_of_difference(access);
     return access;
+}
+
+bool value_store_is_ready() {
+    if (resident_memory() == 0) return false;
+    SharedState* state = shared_state();
+    LWLockAcquire(&state->lock, LW_EXCLUSIVE);
+    SharedDaemon& daemon = state->daemon;
+    const bool ready = keeps_values(daemon);
+    // One that found no devices may have left before there was memory to keep values in.
+    if (daemon.phase == DaemonPhase::absent ||
+        (daemon.phase == DaemonPhase::no_devices && daemon.supervisor == 0))
+        register_now(daemon);
+    LWLockRelease(&state->lock);
+    return ready;
 }
 
 void doubt_daemon() {

@@ -32,6 +32,11 @@ struct DaemonAccess {
 /// at once after a reload of the configuration.
 DaemonAccess reach_daemon(Want want, pid_t doubted = 0);
 
+/// Whether there is a gputextd, with or without devices, that may keep values
+/// (resident_values.hpp). Does not wait for it: where none runs, has one started for later
+/// statements.
+bool value_store_is_ready();
+
 /// Lets the supervisor see whether gputextd answers, and replace it if not.
 void doubt_daemon();
 

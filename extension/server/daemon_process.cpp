@@ -26,10 +26,10 @@ constexpr char kKillFirst[] = "500";
 /// little more than to execute another program.
 struct CommandLine {
     char program[MAXPGPATH];
-    char socket[64], parent[48], fakes[48];
+    char socket[64], parent[48], fakes[48], resident[48];
     char lifeline[32], log[32];
     char faults[32] = "--allow-faults";
-    char* arguments[8];
+    char* arguments[9];
     char failure[MAXPGPATH + 128];  // to log when it cannot be run
 };
 
@@ -52,8 +52,11 @@ void fill(CommandLine& line, const DaemonSettings& settings) {
     snprintf(line.log, sizeof line.log, "--log-fd=%d", kLogInChild);
     snprintf(line.parent, sizeof line.parent, "--parent-pid=%d", static_cast<int>(getpid()));
     snprintf(line.fakes, sizeof line.fakes, "--fake-devices=%d", settings.fake_devices);
+    snprintf(line.resident, sizeof line.resident, "--resident-memory=%llu",
+             static_cast<unsigned long long>(settings.resident_memory));
     int count = 0;
-    for (char* argument : {line.program, line.socket, line.lifeline, line.log, line.parent})
+    for (char* argument :
+         {line.program, line.socket, line.lifeline, line.log, line.parent, line.resident})
         line.arguments[count++] = argument;
     if (settings.fake_devices > 0) line.arguments[count++] = line.fakes;
     if (settings.allow_faults) line.arguments[count++] = line.faults;

@@ -20,11 +20,13 @@ namespace {
 
 constexpr int kMostThreads = 1024;
 constexpr int kMostHelperThreads = 65536;
+constexpr int kMostResidentByDefault = 8 * 1024 * 1024;  // kB: a container may be allowed less
 
 int cpu_threads_setting = 0;
 int max_cpu_threads_setting = 0;
 int max_helper_threads_setting = -1;
 int read_workers_setting = -1;
+int resident_memory_kb = -1;
 int host_memory_limit_kb = 4 * 1024 * 1024;
 int max_host_memory_kb = 0;
 int device = static_cast<int>(DeviceSetting::automatic);
@@ -53,13 +55,17 @@ int usable_processors() {
     return std::clamp(CPU_COUNT(&processors), 1, kMostThreads);
 }
 
+/// That part of the machine's memory; `otherwise` where the system does not tell it.
+int part_of_memory_kb(unsigned parts, int otherwise) {
+    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
+    if (pages <= 0 || page <= 0) return otherwise;
+    const std::uint64_t part = static_cast<std::uint64_t>(pages) * page / 1024 / parts;
+    return static_cast<int>(std::clamp<std::uint64_t>(part, 1024, MAX_KILOBYTES));
+}
+
 /// gputext.max_host_memory in kB, with 0 replaced by half of the machine's memory.
 int most_host_memory_kb() {
-    if (max_host_memory_kb > 0) return max_host_memory_kb;
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    if (pages <= 0 || page <= 0) return MAX_KILOBYTES;
-    const std::uint64_t half = static_cast<std::uint64_t>(pages) * page / 1024 / 2;
-    return static_cast<int>(std::clamp<std::uint64_t>(half, 1024, MAX_KILOBYTES));
+    return max_host_memory_kb > 0 ? max_host_memory_kb : part_of_memory_kb(2, MAX_KILOBYTES);
 }
 
 /// Only a SET is refused. Values from elsewhere may be there before the maximum is known, and count
@@ -114,6 +120,13 @@ void define_settings() {
         "counts.",
         &host_memory_limit_kb, 4 * 1024 * 1024, 1024, MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB,
         check_host_memory_limit, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "gputext.resident_memory",
+        "Sets the memory in which gputextd keeps values that have been read, so that later "
+        "statements need not read them.",
+        "-1 is an eighth of the machine's memory, at most 8GB. 0 keeps nothing.",
+        &resident_memory_kb, -1, -1, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB, nullptr, nullptr,
+        nullptr);
     DefineCustomEnumVariable(
         "gputext.device", "Sets where a statement of gputext computes.",
         "auto takes a GPU for jobs that are large enough to gain by it, and the CPU where there is "
@@ -175,6 +188,13 @@ std::size_t host_memory_limit() {
     return static_cast<std::size_t>(std::min(host_memory_limit_kb, most_host_memory_kb())) * 1024;
 }
 
+std::uint64_t resident_memory() {
+    const int kb = resident_memory_kb >= 0
+                       ? resident_memory_kb
+                       : std::min(part_of_memory_kb(8, 0), kMostResidentByDefault);
+    return static_cast<std::uint64_t>(kb) * 1024;
+}
+
 DeviceSetting device_setting() {
     return static_cast<DeviceSetting>(device);
 }
@@ -192,7 +212,7 @@ const char* injected_fault() {
 }
 
 DaemonSettings daemon_settings() {
-    return {fake_devices_setting, allow_faults_setting};
+    return {fake_devices_setting, allow_faults_setting, resident_memory()};
 }
 
 }  // namespace gputext

@@ -41,10 +41,15 @@ bool progress_wanted();
 /// gputext.inject_fault, empty for none: what each job asks gputextd for (cpp/daemon/fault.hpp).
 const char* injected_fault();
 
-/// gputext.fake_devices and gputext.allow_faults, for tests: what gputextd is started with.
+/// gputext.resident_memory in bytes, 0 for none: what gputextd may keep of values that were read.
+std::uint64_t resident_memory();
+
+/// What gputextd is started with: gputext.fake_devices and gputext.allow_faults, for tests, and
+/// resident_memory().
 struct DaemonSettings {
     int fake_devices;
     bool allow_faults;
+    std::uint64_t resident_memory;
 
     bool operator==(const DaemonSettings&) const = default;
 };

@@ -64,14 +64,20 @@ void set_phase(DaemonPhase phase, const char* why = "", bool replaced = false) {
     SharedState* state = shared_state();
     LWLockAcquire(&state->lock, LW_EXCLUSIVE);
     SharedDaemon& daemon = state->daemon;
+    // One without devices that is asked again has not looked for them again.
+    const bool known =
+        phase == DaemonPhase::no_devices && daemon.phase == phase && daemon.daemon == process.pid;
     daemon.phase = phase;
     daemon.daemon = process.pid;
     daemon.doubted = false;
-    daemon.changed_at = GetCurrentTimestamp();
+    daemon.look_wanted = false;
     strlcpy(daemon.why, why, sizeof daemon.why);
     daemon.replaced = replaced;
-    count_look(daemon);
-    if (phase == DaemonPhase::ready) probe.copy_answer(daemon);
+    if (!known) {
+        daemon.changed_at = GetCurrentTimestamp();
+        count_look(daemon);
+    }
+    if (phase == DaemonPhase::ready || phase == DaemonPhase::no_devices) probe.copy_answer(daemon);
     LWLockRelease(&state->lock);
     ConditionVariableBroadcast(&state->changed);
 }
@@ -210,12 +216,13 @@ void note_end(int status) {
     ereport(LOG, (errmsg("gputextd exited with code %d", WEXITSTATUS(status))));
 }
 
-bool is_doubted() {
+/// What a session says to the supervisor.
+bool says(bool SharedDaemon::*word) {
     SharedState* state = shared_state();
     LWLockAcquire(&state->lock, LW_SHARED);
-    const bool doubted = state->daemon.doubted;
+    const bool said = state->daemon.*word;
     LWLockRelease(&state->lock);
-    return doubted;
+    return said;
 }
 
 /// What is known of the gputextd that runs.
@@ -235,7 +242,7 @@ public:
     void ask_again_if_need_be() {
         if (probe.asking()) return;
         const bool waits = replaced_ && milliseconds_since(asked_) >= kLookForIdleness;
-        if (waits || is_doubted()) ask(kTimeToAnswerAgain);
+        if (waits || says(&SharedDaemon::doubted)) ask(kTimeToAnswerAgain);
     }
 
     /// Milliseconds until there is something to do without an event.
@@ -275,11 +282,15 @@ public:
 
 private:
     Finding understand() {
-        if (probe.devices() == 0) return Finding::no_devices;
+        const bool has_devices = probe.devices() > 0;
+        if (!has_devices && resident_memory() == 0) return Finding::no_devices;
         const FileIdentity now = daemon_program();
         replaced_ = now.exists && !(now == program_);
         if (replaced_ && probe.jobs() == 0) return Finding::to_be_replaced;
-        set_phase(DaemonPhase::ready, "", replaced_);
+        if (has_devices)
+            set_phase(DaemonPhase::ready, "", replaced_);
+        else
+            set_phase(DaemonPhase::no_devices, probe.why_none(), replaced_);
         return Finding::none;
     }
 
@@ -318,7 +329,7 @@ Next run_daemon(bool& ended_by_itself) {
             end_daemon();
             return Next::leave;
         }
-        if (settings_changed(settings)) {
+        if (settings_changed(settings) || says(&SharedDaemon::look_wanted)) {
             end_daemon();
             return Next::start_again;
         }

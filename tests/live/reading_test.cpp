@@ -137,11 +137,17 @@ protected:
     void SetUp() override {
         LiveTest::SetUp();
         if (HasFatalFailure()) return;
+        // gputextd keeps nothing of rows that are younger than this transaction, so that each
+        // statement reads them.
+        oldest_ = std::make_unique<Session>();
+        oldest_->rows("BEGIN");
+        oldest_->rows("SELECT pg_current_xact_id()");
         session().rows(kTables);
         reader_ = connected();
     }
     void TearDown() override {
         reader_.reset();
+        oldest_.reset();
         LiveTest::TearDown();
     }
 
@@ -174,6 +180,7 @@ protected:
     }
 
 private:
+    std::unique_ptr<Session> oldest_;
     std::unique_ptr<ReadingSession> reader_;
 };
 

@@ -123,6 +123,12 @@ protected:
         EXPECT_EQ(counter("cpu_jobs"), cpu_jobs + 1);
     }
 
+    void expect_one_runs() {
+        EXPECT_EQ(server().supervisors().size(), 1u);
+        EXPECT_EQ(server().daemons().size(), 1u);
+        EXPECT_EQ(server().daemon_files(), 2u);
+    }
+
     void expect_nothing_runs() {
         EXPECT_TRUE(eventually([&] { return server().supervisors().empty(); }));
         EXPECT_EQ(server().daemons().size(), 0u);
@@ -175,6 +181,9 @@ TEST_F(Supervisor, WithoutDevicesSaysSo) {
     EXPECT_EQ(session().value("SELECT count(*) FROM gputext_devices() WHERE device IS NULL AND "
                               "status LIKE 'there is no GPU to use: %'"),
               "1");
+    // It keeps values without devices, unless it is to keep none.
+    expect_one_runs();
+    set_system("gputext.resident_memory", "0");
     expect_nothing_runs();
     // A job that wants a device looks again.
     set_system("gputext.fake_devices", "2");
@@ -304,7 +313,7 @@ TEST_F(Supervisor, TakesUpTheProgramWithKernelsWhenItIsInstalled) {
                 " \"$@\"\n");
     set_system("gputext.fake_devices", "0");
     expect_error_of_a_gpu("there is no GPU to use: ", "With gputext.device set to auto or cpu");
-    expect_nothing_runs();
+    expect_one_runs();
     fs::copy_file(installed() / "gputextd", folder() / "gputextd-cuda");
     set_system("gputext.fake_devices", "2");
     expect_job_on_device();

@@ -1,4 +1,5 @@
--- Calls of every function of 0.1.0, on the tables of objects.sql, and an answer of each.
+-- Calls of every function of 0.1.0, on the tables of objects.sql, and an answer of each. Inner queries whose ids are not in
+-- the order of their rows are sorted: 0.1.0 takes their rows as they come, and later versions in the order of the ids.
 
 CREATE TABLE calls (name text PRIMARY KEY, query text);
 INSERT INTO calls VALUES
@@ -26,15 +27,15 @@ INSERT INTO calls VALUES
     FROM documents a, documents b WHERE a.id < 20 AND b.id < 20$$),
 ('near_duplicates', $$SELECT * FROM near_duplicates('SELECT id, body FROM documents')$$),
 ('near_duplicates by signatures', $$SELECT * FROM near_duplicates('SELECT id, body, signature FROM documents', 0.2, 'ctph')$$),
-('near_duplicates with ids of another type', $$SELECT * FROM near_duplicates('SELECT id::text, body FROM documents', NULL::text, mode => 'exact')$$),
+('near_duplicates with ids of another type', $$SELECT * FROM near_duplicates('SELECT id::text, body FROM documents ORDER BY id', NULL::text, mode => 'exact')$$),
 ('near_duplicate_groups', $$SELECT * FROM near_duplicate_groups('SELECT id, body FROM documents', threshold => 0.1)$$),
 ('near_duplicate_groups with ids of another type', $$SELECT * FROM near_duplicate_groups('SELECT id::numeric, body FROM documents', id_type => NULL::numeric)$$),
 ('views of near-duplicates', $$SELECT n::text FROM near n UNION ALL SELECT n::text FROM near_of_another_type n UNION ALL SELECT g::text FROM groups g$$),
 ('gpu_knn', $$SELECT * FROM gpu_knn('TABLE vectors', 'TABLE vectors', k => 3, metric => 'cosine', exclude_self => true)$$),
-('gpu_knn with ids of another type', $$SELECT * FROM gpu_knn('SELECT id::text, place FROM vectors', 'SELECT id::text, place FROM vectors', NULL::text, k => 2)$$),
+('gpu_knn with ids of another type', $$SELECT * FROM gpu_knn('SELECT id::text, place FROM vectors ORDER BY id', 'SELECT id::text, place FROM vectors ORDER BY id', NULL::text, k => 2)$$),
 ('gpu_knn on texts', $$SELECT * FROM gpu_knn('SELECT id, body FROM sentences', 'SELECT id, body FROM sentences', k => 3, config => 'english')$$),
 ('gpu_knn_within', $$SELECT * FROM gpu_knn_within('TABLE vectors', 'TABLE vectors', 3)$$),
-('gpu_knn_within with ids of another type', $$SELECT * FROM gpu_knn_within('SELECT id::text, place FROM vectors', 'SELECT id::text, place FROM vectors', NULL::text, 3)$$),
+('gpu_knn_within with ids of another type', $$SELECT * FROM gpu_knn_within('SELECT id::text, place FROM vectors ORDER BY id', 'SELECT id::text, place FROM vectors ORDER BY id', NULL::text, 3)$$),
 ('tfidf', $$SELECT * FROM tfidf('SELECT id, body FROM sentences', config => 'simple')$$),
 ('tfidf with ids of another type', $$SELECT * FROM tfidf('SELECT id::text, body FROM sentences', NULL::text, config => 'simple')$$),
 ('cosine_similarity', $$SELECT cosine_similarity('{1,2}'::real[], '{3,4}'::real[]), cosine_similarity('{1,2}'::integer[], '{3,4}'::integer[]),
@@ -42,7 +43,7 @@ INSERT INTO calls VALUES
 ('cosine_similarities', $$SELECT * FROM cosine_similarities('{1,2,3}', 'TABLE vectors')$$),
 ('cosine_similarities with ids of another type', $$SELECT * FROM cosine_similarities('{1,2,3}', 'SELECT id::text, place FROM vectors', NULL::text)$$),
 ('local_outlier_factor', $$SELECT * FROM local_outlier_factor('TABLE vectors', 5)$$),
-('local_outlier_factor with ids of another type', $$SELECT * FROM local_outlier_factor('SELECT id::text, place FROM vectors', NULL::text, 5)$$),
+('local_outlier_factor with ids of another type', $$SELECT * FROM local_outlier_factor('SELECT id::text, place FROM vectors ORDER BY id', NULL::text, 5)$$),
 ('k_means', $$SELECT * FROM k_means('SELECT * FROM vectors ORDER BY id', 4)$$),
 ('k_means with ids of another type', $$SELECT * FROM k_means('SELECT id::text, place FROM vectors ORDER BY id', NULL::text, 4)$$),
 ('k_means_centroids', $$SELECT * FROM k_means_centroids('SELECT * FROM vectors ORDER BY id', 4)$$),

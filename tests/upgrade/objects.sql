@@ -62,7 +62,7 @@ FROM generate_series(1, 120) AS i;
 
 CREATE VIEW near AS SELECT * FROM near_duplicates('SELECT id, body FROM public.documents');
 CREATE VIEW near_of_another_type AS
-SELECT n.id1 || 'x' AS one, n.id2, n.edit_rate FROM near_duplicates('SELECT id::text, body FROM public.documents', NULL::text) AS n;
+SELECT n.id1 || 'x' AS one, n.id2, n.edit_rate FROM near_duplicates('SELECT id::text, body FROM public.documents ORDER BY id', NULL::text) AS n;
 CREATE VIEW running AS SELECT pid, phase FROM gputext_activity;
 CREATE VIEW words_of_documents AS SELECT w.code, w.word FROM dictionaries, trie_words(words) AS w WHERE name = 'front';
 CREATE VIEW shown AS SELECT name, trie_out(words)::text AS shown FROM dictionaries;

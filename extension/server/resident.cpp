@@ -1,0 +1,131 @@
+// What gputextd keeps of the tables of this database, and what it is to forget.
+
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/pg_class.h"
+#include "commands/dbcommands.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "utils/acl.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/timestamp.h"
+#include "utils/tuplestore.h"
+}
+
+#include <algorithm>
+#include <span>
+
+#include "extension/base/owned.hpp"
+#include "extension/base/server_versions.hpp"
+#include "extension/server/daemon.hpp"
+#include "extension/server/value_store.hpp"
+
+namespace gputext {
+namespace {
+
+/// A conversation with the gputextd that runs; null without one.
+ValueStore* running_store() {
+    if (!value_store_is_ready()) return nullptr;
+    ValueStore* const store = make_owned<ValueStore>(CurrentMemoryContext);
+    return store->connect() ? store : nullptr;
+}
+
+/// As for columns in SELECT: some right to read the relation. A relation that has been dropped
+/// meanwhile is none that anybody may read.
+bool may_read(Oid relation) {
+    bool dropped = false;
+    const AclResult table = pg_class_aclcheck_ext(relation, GetUserId(), ACL_SELECT, &dropped);
+    if (dropped) return false;
+    return table == ACLCHECK_OK ||
+           pg_attribute_aclcheck_all(relation, GetUserId(), ACL_SELECT, ACLMASK_ANY) == ACLCHECK_OK;
+}
+
+void put_row(ReturnSetInfo* result, Oid relation, const ResidentTable& table) {
+    const auto idle = static_cast<TimestampTz>(table.idle_seconds * USECS_PER_SEC);
+    Datum values[] = {ObjectIdGetDatum(relation),
+                      Int64GetDatum(static_cast<int64>(table.values)),
+                      Int64GetDatum(static_cast<int64>(table.bytes)),
+                      Int64GetDatum(static_cast<int64>(table.device_bytes)),
+                      Int64GetDatum(static_cast<int64>(table.hits)),
+                      Int64GetDatum(static_cast<int64>(table.misses)),
+                      TimestampTzGetDatum(GetCurrentTimestamp() - idle)};
+    bool nulls[lengthof(values)] = {};
+    tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+/// The table of that number in this database; null where nothing of it is kept.
+const ResidentTable* find_table(std::span<const ResidentTable> tables, Oid number) {
+    const auto found = std::find_if(tables.begin(), tables.end(), [number](const auto& table) {
+        return table.database == MyDatabaseId && table.table == number;
+    });
+    return found == tables.end() ? nullptr : &*found;
+}
+
+/// pg_class has no index by TOAST tables.
+void put_rows(ReturnSetInfo* result, std::span<const ResidentTable> tables) {
+    const Relation classes = table_open(RelationRelationId, AccessShareLock);
+    const SysScanDesc scan = systable_beginscan(classes, InvalidOid, false, nullptr, 0, nullptr);
+    for (HeapTuple tuple; HeapTupleIsValid(tuple = systable_getnext(scan));) {
+        CHECK_FOR_INTERRUPTS();
+        const auto* const relation = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
+        if (!OidIsValid(relation->reltoastrelid)) continue;
+        const ResidentTable* const table = find_table(tables, relation->reltoastrelid);
+        if (table != nullptr && may_read(relation->oid)) put_row(result, relation->oid, *table);
+    }
+    systable_endscan(scan);
+    table_close(classes, AccessShareLock);
+}
+
+/// Of the relation, or InvalidOid where it stores nothing out of line. The caller must own it.
+Oid toast_table_of(Oid relation) {
+    HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+    if (!HeapTupleIsValid(tuple))
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+                        errmsg("relation with OID %u does not exist", relation)));
+    const FormData_pg_class form = *reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
+    ReleaseSysCache(tuple);
+    if (!owns_relation(relation))
+        aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(form.relkind),
+                       NameStr(form.relname));
+    return form.reltoastrelid;
+}
+
+}  // namespace
+}  // namespace gputext
+
+using namespace gputext;
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_resident);
+PG_FUNCTION_INFO_V1(gputext_forget);
+
+PGDLLEXPORT Datum gputext_resident(PG_FUNCTION_ARGS) {
+    InitMaterializedSRF(fcinfo, 0);
+    ValueStore* const store = running_store();
+    if (store != nullptr && store->list())
+        put_rows(reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo), store->kept().tables());
+    PG_RETURN_NULL();
+}
+
+PGDLLEXPORT Datum gputext_forget(PG_FUNCTION_ARGS) {
+    Oid table = InvalidOid;  // for all tables
+    if (!PG_ARGISNULL(0)) {
+        table = toast_table_of(PG_GETARG_OID(0));
+        if (!OidIsValid(table)) PG_RETURN_INT64(0);
+    } else if (!owns_database(MyDatabaseId)) {
+        aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_DATABASE, get_database_name(MyDatabaseId));
+    }
+    ValueStore* const store = running_store();
+    std::uint64_t values = 0;
+    if (store != nullptr && !store->forget(MyDatabaseId, table, values))
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("gputextd does not answer"),
+                        errhint("The server's log has gputextd's messages.")));
+    PG_RETURN_INT64(static_cast<int64>(values));
+}
+}

@@ -5,7 +5,8 @@ SELECT attname AS column, format_type(atttypid, atttypmod) AS type FROM pg_attri
 WHERE attrelid = 'gputext_resident'::regclass AND attnum > 0 ORDER BY attnum;
 SELECT obj_description('gputext_resident'::regclass, 'pg_class') <> '' AS view_commented,
        obj_description('gputext_resident()'::regprocedure, 'pg_proc') <> '' AS function_commented,
-       obj_description('gputext_forget(regclass)'::regprocedure, 'pg_proc') <> '' AS forget_commented;
+       obj_description('gputext_forget(regclass)'::regprocedure, 'pg_proc') <> '' AND
+       obj_description('gputext_forget()'::regprocedure, 'pg_proc') <> '' AS forget_commented;
 
 -- The memory is one for the whole server, so a session cannot choose it. A session knows the setting once it has used
 -- something of gputext.
@@ -45,7 +46,7 @@ SELECT gputext_forget('shown');
 SELECT gputext_forget('pg_class');
 -- All of a database is its owner's.
 SELECT gputext_forget() = 0 AS forgotten;
-SELECT gputext_forget(NULL) = 0 AS forgotten;
+SELECT gputext_forget(NULL) IS NULL AS nothing;
 -- Everybody may ask for what he may read.
 SELECT count(*) FROM gputext_resident;
 RESET ROLE;
@@ -53,7 +54,7 @@ ALTER TABLE small OWNER TO regress_gputext_reader;
 SET ROLE regress_gputext_reader;
 SELECT gputext_forget('small');
 RESET ROLE;
-SELECT gputext_forget() >= 0 AS forgotten, gputext_forget(NULL) AS again;
+SELECT gputext_forget() >= 0 AS forgotten, gputext_forget(to_regclass('missing')) IS NULL AS nothing;
 SELECT count(*) FROM gputext_resident;
 
 DROP VIEW shown;

@@ -7,6 +7,7 @@ extern "C" {
 #include "access/htup_details.h"
 #include "access/table.h"
 #include "catalog/pg_class.h"
+#include "catalog/pg_inherits.h"
 #include "commands/dbcommands.h"
 #include "funcapi.h"
 #include "miscadmin.h"
@@ -81,8 +82,7 @@ void put_rows(ReturnSetInfo* result, std::span<const ResidentTable> tables) {
     table_close(classes, AccessShareLock);
 }
 
-/// Of the relation, or InvalidOid where it stores nothing out of line. The caller must own it.
-Oid toast_table_of(Oid relation) {
+void check_owns(Oid relation) {
     HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
     if (!HeapTupleIsValid(tuple))
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
@@ -92,7 +92,25 @@ Oid toast_table_of(Oid relation) {
     if (!owns_relation(relation))
         aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(form.relkind),
                        NameStr(form.relname));
-    return form.reltoastrelid;
+}
+
+/// InvalidOid for a relation that stores nothing out of line, or that has just been dropped.
+Oid toast_table_of(Oid relation) {
+    HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+    if (!HeapTupleIsValid(tuple)) return InvalidOid;
+    const Oid found = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple))->reltoastrelid;
+    ReleaseSysCache(tuple);
+    return found;
+}
+
+/// Returns how many values were kept of the TOAST table; of the whole database for InvalidOid.
+std::uint64_t forget(ValueStore& store, Oid toast_table) {
+    std::uint64_t values = 0;
+    if (!store.forget(MyDatabaseId, toast_table, values))
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("gputextd does not answer"),
+                        errhint("The server's log has gputextd's messages.")));
+    return values;
 }
 
 }  // namespace
@@ -103,6 +121,7 @@ using namespace gputext;
 extern "C" {
 PG_FUNCTION_INFO_V1(gputext_resident);
 PG_FUNCTION_INFO_V1(gputext_forget);
+PG_FUNCTION_INFO_V1(gputext_forget_all);
 
 PGDLLEXPORT Datum gputext_resident(PG_FUNCTION_ARGS) {
     InitMaterializedSRF(fcinfo, 0);
@@ -113,19 +132,22 @@ PGDLLEXPORT Datum gputext_resident(PG_FUNCTION_ARGS) {
 }
 
 PGDLLEXPORT Datum gputext_forget(PG_FUNCTION_ARGS) {
-    Oid table = InvalidOid;  // for all tables
-    if (!PG_ARGISNULL(0)) {
-        table = toast_table_of(PG_GETARG_OID(0));
-        if (!OidIsValid(table)) PG_RETURN_INT64(0);
-    } else if (!owns_database(MyDatabaseId)) {
-        aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_DATABASE, get_database_name(MyDatabaseId));
-    }
+    const Oid relation = PG_GETARG_OID(0);
+    check_owns(relation);
     ValueStore* const store = running_store();
     std::uint64_t values = 0;
-    if (store != nullptr && !store->forget(MyDatabaseId, table, values))
-        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                        errmsg("gputextd does not answer"),
-                        errhint("The server's log has gputextd's messages.")));
+    ListCell* cell;
+    foreach (cell, find_all_inheritors(relation, AccessShareLock, nullptr)) {
+        const Oid toast_table = toast_table_of(lfirst_oid(cell));
+        if (store != nullptr && OidIsValid(toast_table)) values += forget(*store, toast_table);
+    }
     PG_RETURN_INT64(static_cast<int64>(values));
+}
+
+PGDLLEXPORT Datum gputext_forget_all(PG_FUNCTION_ARGS) {
+    if (!owns_database(MyDatabaseId))
+        aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_DATABASE, get_database_name(MyDatabaseId));
+    ValueStore* const store = running_store();
+    PG_RETURN_INT64(store == nullptr ? 0 : static_cast<int64>(forget(*store, InvalidOid)));
 }
 }

@@ -47,7 +47,12 @@ COMMENT ON VIEW gputext_resident IS
     'relations of this database of which gputextd keeps values, so that statements need not read them again; those that the user may read';
 GRANT SELECT ON gputext_resident TO PUBLIC;
 
-CREATE FUNCTION gputext_forget(relation regclass DEFAULT NULL) RETURNS bigint
-    AS 'MODULE_PATHNAME', 'gputext_forget' LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+CREATE FUNCTION gputext_forget(relation regclass) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'gputext_forget' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
 COMMENT ON FUNCTION gputext_forget(regclass) IS
-    'makes gputextd forget what it keeps of a relation, or of all relations of this database; returns how many values it kept';
+    'makes gputextd forget what it keeps of a relation and its partitions; returns how many values it kept';
+
+CREATE FUNCTION gputext_forget() RETURNS bigint
+    AS 'MODULE_PATHNAME', 'gputext_forget_all' LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION gputext_forget() IS
+    'makes gputextd forget what it keeps of this database; returns how many values it kept';

@@ -231,6 +231,8 @@ TEST_F(Resident, ServesViewsJoinsAndPartitions) {
         EXPECT_EQ(answer(session(), from), expected(session(), from)) << from;
         EXPECT_GE(hits() - before, kRows / 2) << from;
     }
+    EXPECT_GE(std::stol(session().value("SELECT gputext_forget('parts')")), kRows / 2);
+    EXPECT_EQ(use(session(), "part1"), Use());
     session().rows("DROP TABLE parts, kinds CASCADE");
 }
 

@@ -10,6 +10,13 @@
 
 namespace gputext {
 
+std::uint64_t part_bytes_for(std::uint64_t size, std::size_t writers) {
+    constexpr std::uint64_t least = std::uint64_t{1} << 20;
+    const std::uint64_t parts = std::clamp<std::uint64_t>(writers, 1, kMostParts);
+    const std::uint64_t wanted = std::max(least, (size + parts - 1) / parts);
+    return (wanted + page_size() - 1) / page_size() * page_size();
+}
+
 Status PartedFile::create(std::uint64_t size, std::uint64_t part_bytes) {
     release();
     if (part_bytes == 0 || part_bytes % page_size() != 0)

@@ -14,6 +14,10 @@
 
 namespace gputext {
 
+/// Bytes of a part, for a file of that size that so many writers fill at once: at most kMostParts
+/// parts, in whole pages, and none that is not worth a file of its own.
+std::uint64_t part_bytes_for(std::uint64_t size, std::size_t writers);
+
 /// Anonymous files in memory (memfds) that hold the bytes of one file one behind the other. A byte
 /// that nobody has written is 0 and takes no memory. Other processes may open the parts by
 /// /proc/PID/fd/DESCRIPTOR and write() there, too.

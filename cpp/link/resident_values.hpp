@@ -1,8 +1,8 @@
 // cpp/link/resident_values.hpp - columns that gputextd keeps, so that sessions read them once
 //
-// A value that is stored out of line is immutable, and its row has a pointer to it: a TOAST table
-// and a number. gputextd keeps such values, checked and packed, by their pointers. A session runs
-// its inner query, and asks for what the query's rows point to:
+// A value that is stored apart from its row is immutable, and its row has a pointer to it: the
+// table that the value is stored in, and a number. gputextd keeps such values, checked and packed,
+// by their pointers. A session runs its inner query, and asks for what the query's rows point to:
 //
 //     session   FindValues, with the pointers
 //     gputextd  FoundValues: which ones are missing
@@ -17,11 +17,11 @@
 // long as gputextd keeps it for everybody, which is also how long TakeValues may come again.
 //
 // When a value that is kept is the one that a row points to: a number may be given to another value
-// when the first one is gone and the counter of numbers has gone round, the same number of a TOAST
+// when the first one is gone and the counter of numbers has gone round, the same number of such a
 // table when the table is gone, and that of a database, too. Each value is kept with the session's
 // horizon, the oldest transaction that was running when the session took the snapshot by which it
 // read the value, and each pointer is asked for with the latest transaction that can have made the
-// row, its TOAST table or its database (`since`). A value is only used where `since` precedes the
+// row, that table or its database (`since`). A value is only used where `since` precedes the
 // horizon. extension/rows/row_versions.hpp has the proof that the row then points to this value and
 // to no other one.
 
@@ -63,7 +63,7 @@ struct ValuePointer {
     /// or the value has no pointer.
     static constexpr std::uint64_t never = UINT64_MAX;
 
-    std::uint32_t table = 0;   // the TOAST table
+    std::uint32_t table = 0;   // that the value is stored in
     std::uint32_t number = 0;  // of the value in it
     std::uint64_t since = never;
     std::uint64_t size = 0;  // bytes, when it is packed
@@ -138,7 +138,7 @@ struct TakenValues {
     std::size_t files() const { return parts.parts; }
 };
 
-/// What is kept of one TOAST table, in the file of ResidentTables.
+/// What is kept of one table of values, in the file of ResidentTables.
 struct ResidentTable {
     std::uint32_t database = 0;
     std::uint32_t table = 0;
@@ -166,7 +166,7 @@ struct ResidentTables {
     std::size_t files() const { return tables > 0 ? 1 : 0; }
 };
 
-/// Forgets what is kept of a TOAST table; of all tables of the database where `table` is 0.
+/// Forgets what is kept of a table of values; of all tables of the database where `table` is 0.
 struct ForgetValues {
     static constexpr std::uint16_t type = 48;
     std::uint32_t database = 0;

@@ -8,15 +8,9 @@
 namespace gputext {
 namespace {
 
-constexpr std::uint64_t kParts = 16;
-constexpr std::uint64_t kLeastPart = std::uint64_t{1} << 20;
+constexpr std::size_t kParts = 16;
 constexpr std::uint64_t kWriteAtOnce = std::uint64_t{1} << 20;  // and look at the stop request
 constexpr std::uint64_t kShortRun = std::uint64_t{64} << 10;    // shorter ones are put together
-
-std::uint64_t part_bytes(std::uint64_t size) {
-    const std::uint64_t part = std::max(kLeastPart, (size + kParts - 1) / kParts);
-    return (part + page_size() - 1) / page_size() * page_size();
-}
 
 /// Writes a part of the file from its begin to its end.
 class PartWriter {
@@ -108,7 +102,7 @@ Result<std::vector<PartBegin>> part_begins(const ValueRequest& request, std::uin
 Result<std::shared_ptr<const ResidentChunk>> gather(const ValueRequest& request,
                                                     ResidentChunks& chunks, Execution& execution) {
     const std::uint64_t size = request.bytes;
-    const std::uint64_t part = part_bytes(size);
+    const std::uint64_t part = part_bytes_for(size, kParts);
     PartedFile file;
     GPUTEXT_TRY(file.create(size, part));
     const auto begins = part_begins(request, part, execution.stop());

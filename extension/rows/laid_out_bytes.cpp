@@ -17,16 +17,6 @@ extern "C" {
 namespace gputext {
 namespace {
 
-/// Below this a part is not worth its file.
-constexpr std::uint64_t kLeastPart = std::uint64_t{1} << 20;
-
-/// Bytes of a part, in whole pages.
-std::uint64_t bytes_of_part(std::uint64_t size, unsigned processes) {
-    const std::uint64_t parts = std::clamp<std::uint64_t>(processes, 1, kMostParts);
-    const std::uint64_t wanted = std::max(kLeastPart, (size + parts - 1) / parts);
-    return (wanted + page_size() - 1) / page_size() * page_size();
-}
-
 [[noreturn]] void raise_write_error() {
     if (errno == 0) errno = ENOSPC;  // a short write
     ereport(ERROR,
@@ -41,7 +31,7 @@ void LaidOutBytes::create(std::uint64_t size, unsigned processes) {
     size_ = std::max<std::uint64_t>(1, size);  // a file that can be mapped
     if (size > memory_limit_) return create_temporary_file();
     room_.reserve(std::min<unsigned>(processes, kMostParts));
-    attempt_or_raise([&] { return memory_.create(size_, bytes_of_part(size_, processes)); });
+    attempt_or_raise([&] { return memory_.create(size_, part_bytes_for(size_, processes)); });
 }
 
 /// A byte at the end gives the file its size, which PostgreSQL then counts.
@@ -58,20 +48,16 @@ void LaidOutBytes::create_temporary_file() {
                         errmsg("could not share the rows of an inner query: %m")));
 }
 
-void LaidOutBytes::receive(std::vector<FileDescriptor>& files, const PartsShape& parts,
-                           std::uint64_t size, std::uint64_t resident) {
+void LaidOutBytes::receive(std::vector<FileDescriptor>& files, MappedFile& bytes,
+                           std::uint64_t part_bytes, std::uint64_t resident) {
     room_.reserve(static_cast<unsigned>(files.size()));
-    attempt_or_raise([&]() -> Status {
+    attempt_or_raise([&] {
         received_ = std::move(files);
-        received_part_bytes_ = parts.part_bytes;
         for (const FileDescriptor& file : received_) received_descriptors_.push_back(file.get());
-        auto mapped =
-            MappedFile::map({received_descriptors_, received_part_bytes_}, size, Trust::sealed);
-        if (!mapped.ok()) return mapped.status();
-        mapped_ = std::move(*mapped);
-        return {};
     });
-    size_ = size;
+    mapped_ = std::move(bytes);
+    received_part_bytes_ = part_bytes;
+    size_ = mapped_.bytes().size();
     resident_ = resident;
 }
 

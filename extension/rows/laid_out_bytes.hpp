@@ -43,9 +43,9 @@ public:
 
     /// Makes room for so many bytes, zeros so far, for so many processes to write.
     void create(std::uint64_t size, unsigned processes);
-    /// Takes so many bytes that gputextd has filled, in place of create() and finish().
-    /// `resident`: what gputextd calls them, 0 for nothing.
-    void receive(std::vector<FileDescriptor>& files, const PartsShape& parts, std::uint64_t size,
+    /// Takes files that gputextd has filled, and their bytes, in place of create() and finish().
+    /// `part_bytes`: as in PartsShape. `resident`: what gputextd calls them, 0 for nothing.
+    void receive(std::vector<FileDescriptor>& files, MappedFile& bytes, std::uint64_t part_bytes,
                  std::uint64_t resident);
 
     /// What was made or received; 0 before.

@@ -91,7 +91,8 @@ bool keep(Reading& reading, const LaidOutBytes& bytes, std::uint64_t& resident) 
 bool take(Reading& reading, LaidOutBytes& bytes) {
     if (!reading.store.take()) return false;
     ValuesTaken& taken = reading.store.taken();
-    bytes.receive(taken.files, taken.reply.parts, taken.reply.bytes, taken.reply.resident);
+    bytes.receive(taken.files, reading.store.taken_bytes(), taken.reply.parts.part_bytes,
+                  taken.reply.resident);
     return true;
 }
 

@@ -7,6 +7,7 @@ extern "C" {
 #include "utils/wait_event.h"
 }
 
+#include "extension/server/daemon_socket.hpp"
 #include "extension/server/release.hpp"
 #include "extension/server/settings.hpp"
 #include "extension/server/supervisor.hpp"
@@ -231,6 +232,15 @@ DaemonAccess reach_daemon(Want want, pid_t doubted) {
     const DaemonAccess access = Approach(want, doubted).run();
     warn_of_difference(access);
     return access;
+}
+
+bool connect_to_daemon(std::unique_ptr<DaemonConnection>& connection, Failure& failure) {
+    return attempt(failure, [&]() -> Status {
+        auto made = DaemonConnection::connect(kDaemonSocket);
+        if (!made.ok()) return made.status();
+        connection = std::move(*made);
+        return {};
+    });
 }
 
 bool value_store_is_ready() {

@@ -3,6 +3,11 @@
 #pragma once
 
 #include "extension/base/postgres.hpp"
+
+#include <memory>
+
+#include "cpp/link/client.hpp"
+#include "extension/base/failure.hpp"
 #include "extension/server/shared_state.hpp"
 
 namespace gputext {
@@ -36,6 +41,9 @@ DaemonAccess reach_daemon(Want want, pid_t doubted = 0);
 /// (resident_values.hpp). Does not wait for it: where none runs, has one started for later
 /// statements.
 bool value_store_is_ready();
+
+/// Connects to it, without waiting; false with the failure.
+bool connect_to_daemon(std::unique_ptr<DaemonConnection>& connection, Failure& failure);
 
 /// Lets the supervisor see whether gputextd answers, and replace it if not.
 void doubt_daemon();

@@ -6,7 +6,6 @@ extern "C" {
 
 #include "extension/server/activity.hpp"
 #include "extension/server/daemon.hpp"
-#include "extension/server/daemon_socket.hpp"
 #include "extension/server/settings.hpp"
 #include "extension/server/waiting.hpp"
 
@@ -29,15 +28,6 @@ struct Progressing {
     double loss;
     TimestampTz heard_at;
 };
-
-bool connect(Connection& connection, Failure& failure) {
-    return attempt(failure, [&]() -> Status {
-        Result<Connection> made = DaemonConnection::connect(kDaemonSocket);
-        if (!made.ok()) return made.status();
-        connection = std::move(*made);
-        return {};
-    });
-}
 
 // ---- Events ----
 
@@ -153,11 +143,11 @@ bool inject_fault(Connection& connection, const char* fault, Failure& failure) {
         wait_until_readable(connection->fd(), kLookEveryMilliseconds);
         ok = attempt(failure, [&] { return hear_of_fault(*connection, heard); });
     }
-    return ok && (!is_of_connection(fault) || connect(connection, failure));
+    return ok && (!is_of_connection(fault) || connect_to_daemon(connection, failure));
 }
 
 bool send_job(Computation& computation, Connection& connection, bool again, Failure& failure) {
-    if (!connect(connection, failure)) return false;
+    if (!connect_to_daemon(connection, failure)) return false;
     const char* fault = fault_of_try(again);
     if (fault[0] != '\0' && !inject_fault(connection, fault, failure)) return false;
     computation.prepare_for_device();

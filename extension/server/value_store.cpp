@@ -9,7 +9,6 @@ extern "C" {
 #include "extension/base/failure.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/daemon.hpp"
-#include "extension/server/daemon_socket.hpp"
 #include "extension/server/waiting.hpp"
 
 namespace gputext {
@@ -17,7 +16,7 @@ namespace {
 
 /// gputextd answers after it has done what was asked before, also by other sessions, a fraction of
 /// a second for each gigabyte.
-constexpr long kMostSilence = 10000;  // milliseconds
+constexpr long kTimeToAnswer = 10000;  // milliseconds
 
 const char* const kPhase = "asking for values that gputextd keeps";
 
@@ -51,12 +50,10 @@ Status receive(DaemonConnection& connection, Event& event, bool& received) {
 }  // namespace
 
 bool ValueStore::connect() {
-    return succeeds([&]() -> Status {
-        auto made = DaemonConnection::connect(kDaemonSocket);
-        if (!made.ok()) return made.status();
-        connection_ = std::move(*made);
-        return {};
-    });
+    Failure failure;
+    if (connect_to_daemon(connection_, failure)) return true;
+    report(failure);
+    return false;
 }
 
 template <class Event>
@@ -65,7 +62,7 @@ bool ValueStore::wait_for(Event& event) {
     for (bool received = false;;) {
         if (!succeeds([&] { return receive(*connection_, event, received); })) return false;
         if (received) return true;
-        if (TimestampDifferenceMilliseconds(begin, GetCurrentTimestamp()) > kMostSilence) {
+        if (TimestampDifferenceMilliseconds(begin, GetCurrentTimestamp()) > kTimeToAnswer) {
             doubt_daemon();
             ereport(DEBUG1, (errmsg("reading values without gputextd, which does not answer")));
             return false;
@@ -101,7 +98,13 @@ bool ValueStore::keep(std::uint64_t bytes, const FileParts& files, std::uint64_t
 }
 
 bool ValueStore::take() {
-    return succeeds([&] { return connection_->take_values(); }) && wait_for(taken_);
+    return succeeds([&] { return connection_->take_values(); }) && wait_for(taken_) &&
+           succeeds([&]() -> Status {
+               auto mapped = taken_.map();
+               if (!mapped.ok()) return mapped.status();
+               taken_bytes_ = std::move(*mapped);
+               return {};
+           });
 }
 
 bool ValueStore::list() {

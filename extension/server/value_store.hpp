@@ -31,8 +31,9 @@ public:
     bool keep(std::uint64_t bytes, const FileParts& files, std::uint64_t& resident);
     /// Takes all values.
     bool take();
-    /// After take(). The caller may move the files away.
+    /// After take(), with their bytes. The caller may move the files and the mapping away.
     ValuesTaken& taken() { return taken_; }
+    MappedFile& taken_bytes() { return taken_bytes_; }
 
     /// Asks what it keeps.
     bool list();
@@ -49,6 +50,7 @@ private:
     std::unique_ptr<DaemonConnection> connection_;
     ValuesFound found_;
     ValuesTaken taken_;
+    MappedFile taken_bytes_;
     TablesKept kept_;
 };
 

@@ -210,5 +210,21 @@ TEST_F(PartedFileTest, ClosesItsPartsWhenItIsReleased) {
     EXPECT_TRUE(file_.parts().none());
 }
 
+TEST(PartBytes, AreWholePagesForAllWriters) {
+    const std::uint64_t sizes[] = {
+        0, 1, 1 << 20, (1 << 20) + 1, 50'000'001, std::uint64_t{3} << 30};
+    for (const std::uint64_t size : sizes)
+        for (const std::size_t writers : {0u, 1u, 2u, 15u, 16u, 32u, 33u, 1000u}) {
+            const std::uint64_t part = part_bytes_for(size, writers);
+            const std::uint64_t parts = (size + part - 1) / part;
+            EXPECT_EQ(part % page_size(), 0u);
+            EXPECT_GE(part, std::uint64_t{1} << 20);
+            EXPECT_LE(parts, std::clamp<std::size_t>(writers, 1, kMostParts));
+            if (size >= std::uint64_t{64} << 20) {
+                EXPECT_EQ(parts, std::clamp<std::size_t>(writers, 1, kMostParts)) << size;
+            }
+        }
+}
+
 }  // namespace
 }  // namespace gputext

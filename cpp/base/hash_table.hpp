@@ -52,13 +52,15 @@ public:
         __builtin_prefetch(reinterpret_cast<const char*>(slot + 1) - 1);
     }
 
-    /// Makes room for `taken` slots, one more than there are: returns true when it has doubled the
-    /// number of slots, and moved what they hold. hash_of(slot) is the hash of a taken one.
+    /// Makes room for `taken` slots: returns true when it has doubled the number of slots, as often
+    /// as need be, and moved what they hold. hash_of(slot) is the hash of a taken one.
     template <class HashOf>
     bool grow(std::size_t taken, const HashOf& hash_of) {
         if (3 * taken <= 2 * slots_.size()) return false;
+        std::size_t size = 2 * slots_.size();
+        while (3 * taken > 2 * size) size *= 2;
         HashTable longer;
-        longer.slots_.assign(2 * slots_.size(), Slot::nothing());
+        longer.slots_.assign(size, Slot::nothing());
         for (const Slot& slot : slots_)
             if (!slot.free()) longer.find(hash_of(slot), [](const Slot&) { return false; }) = slot;
         slots_.swap(longer.slots_);

@@ -11,14 +11,23 @@ namespace {
 
 constexpr std::size_t kFirstTerms = 31;
 
-std::uint32_t hash_of(std::string_view term) {
+}  // namespace
+
+Vocabulary::Vocabulary() : ends_(1), slots_(kFirstTerms) {}
+
+std::uint32_t Vocabulary::hash_of(std::string_view term) {
     const std::size_t hash = std::hash<std::string_view>{}(term);
     return static_cast<std::uint32_t>(hash ^ hash >> 32);
 }
 
-}  // namespace
+void Vocabulary::reserve(std::uint32_t more) {
+    make_room(std::size_t{size()} + more);
+}
 
-Vocabulary::Vocabulary() : ends_(1), slots_(kFirstTerms) {}
+/// Returns true when slots have moved.
+bool Vocabulary::make_room(std::size_t terms) {
+    return slots_.grow(terms, [](const Slot& slot) { return slot.hash; });
+}
 
 /// Adds its bytes to those of all terms; false when stopped.
 bool Vocabulary::append(std::string_view term, Stop stop) {
@@ -39,16 +48,14 @@ std::uint32_t Vocabulary::add(std::string_view term, Stop stop) {
     if (!slot->free()) return slot->number;
     const std::uint32_t number = size();
     if (number == kNone) throw std::length_error("more than 4294967295 different terms");
-    if (slots_.grow(std::size_t{number} + 1, [](const Slot& other) { return other.hash; }))
-        slot = &slots_.find(hash, is_slot_of(term, hash));
+    if (make_room(std::size_t{number} + 1)) slot = &slots_.find(hash, is_slot_of(term, hash));
     if (!append(term, stop)) return kNone;
     ends_.push_back(characters_.size());
     *slot = {hash, number};
     return number;
 }
 
-std::uint32_t Vocabulary::find(std::string_view term) const {
-    const std::uint32_t hash = hash_of(term);
+std::uint32_t Vocabulary::find(std::string_view term, std::uint32_t hash) const {
     return slots_.find(hash, is_slot_of(term, hash)).number;
 }
 

@@ -33,7 +33,15 @@ public:
     std::uint32_t add(std::string_view term, Stop stop = {});
 
     /// The term's number, or kNone.
-    std::uint32_t find(std::string_view term) const;
+    std::uint32_t find(std::string_view term) const { return find(term, hash_of(term)); }
+    /// The same, of a term whose hash_of() is known.
+    std::uint32_t find(std::string_view term, std::uint32_t hash) const;
+
+    /// Well mixed in all of its bits.
+    static std::uint32_t hash_of(std::string_view term);
+
+    /// Makes room for so many more terms, so that adding them takes no longer than it has to.
+    void reserve(std::uint32_t more);
 
     /// The term of a number below size(); valid until the next is added.
     std::string_view term(std::uint32_t number) const {
@@ -66,6 +74,7 @@ private:
         };
     }
     bool append(std::string_view term, Stop stop);
+    bool make_room(std::size_t terms);
 
     std::vector<char> characters_;     // of all terms, one behind the other
     std::vector<std::uint64_t> ends_;  // of term n: [ends_[n], ends_[n + 1])

@@ -70,5 +70,21 @@ TEST(Vocabulary, TakesTheMemoryThatItSays) {
     }
 }
 
+TEST(Vocabulary, IsTheSameWithRoomThatWasReserved) {
+    Vocabulary vocabulary;
+    EXPECT_EQ(vocabulary.add("first"), 0u);
+    vocabulary.reserve(100000);
+    const std::size_t slots = vocabulary.bytes();
+    EXPECT_EQ(vocabulary.find("first"), 0u);
+    std::size_t others = 0;  // bytes of all but the slots
+    for (std::uint32_t i = 1; i <= 100000; ++i) {
+        ASSERT_EQ(vocabulary.add("term " + std::to_string(i)), i);
+        others = std::size_t{i} * 32;
+    }
+    EXPECT_GE(slots, 1.5 * 100000 * 8);
+    EXPECT_LE(vocabulary.bytes(), slots + others);
+    EXPECT_EQ(vocabulary.find("term 77777", Vocabulary::hash_of("term 77777")), 77777u);
+}
+
 }  // namespace
 }  // namespace gputext

@@ -80,7 +80,7 @@ Measured train(const TrainingParameters& parameters, const bench::WordCorpus& co
     check(trainer.status());
     TimedTrainer timed(**trainer);
     TrainingModel model;
-    start_vectors(parameters, words, model);
+    check(start_vectors(parameters, words, model, every_core()));
     Training training(parameters, words, corpus.stream().words.size(), std::move(model));
     const FarthestSearch search = farthest_search(
         parameters,

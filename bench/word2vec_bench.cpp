@@ -47,9 +47,10 @@ int main(int count, char** arguments) {
 
     const WordSampling sampling = word_sampling(counts, options.number("sample", 1e-4));
     TrainingModel model;
-    start_vectors(parameters, counts.size(), model);
-    const TokenStream tokens = corpus.stream();
     Execution execution(options.whole("threads", 2u));
+    if (Status status = start_vectors(parameters, counts.size(), model, execution); !status.ok())
+        return fail(status);
+    const TokenStream tokens = corpus.stream();
     auto trainer = cpu_word_trainer(parameters, sampling, tokens, simd_of(options.text("simd")));
     if (!trainer.ok()) return fail(trainer.status());
     Training training(parameters, counts.size(), tokens.words.size(), std::move(model));

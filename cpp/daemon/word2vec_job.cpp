@@ -35,11 +35,11 @@ public:
         return {};
     }
     /// Replicas are what several devices can work on at once.
-    Result<std::size_t> prepare(std::size_t devices, Execution&) override {
+    Result<std::size_t> prepare(std::size_t devices, Execution& execution) override {
         input_.parameters = request_.parameters;
         input_.sample = request_.sample;
         run_.emplace(input_);
-        GPUTEXT_TRY(run_->prepare());
+        GPUTEXT_TRY(run_->prepare(execution));
         return std::min<std::size_t>(devices, request_.parameters.replicas);
     }
     /// A part joins the training; the first to come may do all of it.

@@ -16,7 +16,7 @@ Status wrong(const char* what) {
 
 }  // namespace
 
-Status TrainingRun::prepare() {
+Status TrainingRun::prepare(Execution& execution) {
     const TrainingParameters& parameters = input_.parameters;
     const std::span<const float> known = input_.known;
     const std::uint64_t words = input_.counts.size();
@@ -33,7 +33,7 @@ Status TrainingRun::prepare() {
     sampling_ = word_sampling(input_.counts, input_.sample);
     const auto middle = known.begin() + static_cast<std::ptrdiff_t>(known.size() / 2);
     TrainingModel model{{known.begin(), middle}, {middle, known.end()}};
-    start_vectors(parameters, words, model);
+    GPUTEXT_TRY(start_vectors(parameters, words, model, execution));
     training_.emplace(parameters, words, input_.tokens.words.size(), std::move(model));
     return {};
 }

@@ -36,8 +36,8 @@ public:
     explicit TrainingRun(const TrainingInput& input) : input_(input) {}
 
     /// Before anything else. Errors: invalid_argument, also for known vectors that are not finite
-    /// or of more words than there are.
-    Status prepare();
+    /// or of more words than there are; cancelled.
+    Status prepare(Execution& execution);
 
     /// cpu_word_trainer(), or that of a device.
     using MakeTrainer = std::function<Result<std::unique_ptr<WordTrainer>>(

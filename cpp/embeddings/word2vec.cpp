@@ -7,11 +7,15 @@
 #include <string>
 
 #include "cpp/base/exception_status.hpp"
+#include "cpp/base/large_pages.hpp"
 
 namespace gputext {
 namespace {
 
 const char* const kPhase = "training";
+
+/// Values of the first vectors that a thread computes at once.
+constexpr std::size_t kValuesAtOnce = std::size_t{1} << 16;
 
 /// How long a thread that has nothing to do waits before it looks at the stop request.
 constexpr std::chrono::milliseconds kLook{10};
@@ -75,15 +79,25 @@ Status check_training(const TrainingParameters& p, std::uint64_t words) {
     return {};
 }
 
-void start_vectors(const TrainingParameters& parameters, std::uint64_t words,
-                   TrainingModel& model) {
+Status start_vectors(const TrainingParameters& parameters, std::uint64_t words,
+                     TrainingModel& model, Execution& execution) {
     const std::size_t size = words * parameters.dimensions;
     const std::size_t known = model.vectors.size();
+    for (std::vector<float>* vectors : {&model.vectors, &model.outputs}) {
+        vectors->reserve(size);
+        prefer_large_pages(vectors->data() + known, size - known);
+        vectors->resize(size, 0.0f);
+    }
     const std::uint64_t key = random_key(parameters.seed, TrainerParameters::kStartUse, 0);
-    model.vectors.resize(size);
-    for (std::size_t i = known; i < size; ++i)
-        model.vectors[i] = start_value(random_bits(key, i), parameters.dimensions);
-    model.outputs.resize(size, 0.0f);
+    const std::size_t parts = (size - known + kValuesAtOnce - 1) / kValuesAtOnce;
+    execution.begin_phase("starting vectors", parts);
+    return execution.parallel_for(parts, [&](std::size_t part, unsigned) -> Status {
+        const std::size_t begin = known + part * kValuesAtOnce;
+        const std::size_t end = std::min(size, begin + kValuesAtOnce);
+        for (std::size_t i = begin; i < end; ++i)
+            model.vectors[i] = start_value(random_bits(key, i), parameters.dimensions);
+        return {};
+    });
 }
 
 FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSearch nearest) {

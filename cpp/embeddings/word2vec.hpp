@@ -35,8 +35,9 @@ struct TrainingParameters : TrainerParameters {
 Status check_training(const TrainingParameters& parameters, std::uint64_t words);
 
 /// The first values: vectors at random within 0.5 / dimensions of 0, outputs 0. Those of `known`,
-/// row by row up to its end, stay as they are.
-void start_vectors(const TrainingParameters& parameters, std::uint64_t words, TrainingModel& model);
+/// row by row up to its end, stay as they are. O(values), in threads. Error: cancelled.
+Status start_vectors(const TrainingParameters& parameters, std::uint64_t words,
+                     TrainingModel& model, Execution& execution);
 
 /// Finds far_count words for each word.
 using FarthestSearch = std::function<Status(const TrainingModel& model, Execution& execution,

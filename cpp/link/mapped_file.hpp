@@ -8,15 +8,16 @@
 #include <span>
 #include <vector>
 
+#include "cpp/base/large_pages.hpp"
 #include "cpp/base/status.hpp"
-#include "cpp/base/stoppable.hpp"
 #include "cpp/link/file_parts.hpp"
 
 namespace gputext {
 
 enum class Trust {
-    sealed,         // a memfd whose size and bytes nobody can change: reading it never faults
-    sealed_or_disk  // that, or a plain file, which its owner promises to leave as it is
+    sealed,          // a memfd whose size and bytes nobody can change: reading it never faults
+    sealed_or_disk,  // that, or a plain file, which its owner promises to leave as it is
+    own              // a memfd of this process, which may still write it
 };
 
 /// A file of exactly the expected size, or its parts side by side, mapped for reading. The
@@ -55,7 +56,7 @@ private:
 template <class T>
 bool copy_array(const MappedFile& file, std::size_t begin, std::size_t count, std::vector<T>& to,
                 Stop stop) {
-    if (!stoppable_assign(to, count, T{}, stop)) return false;
+    if (!assign_pages(to, count, T{}, stop)) return false;
     const auto from = file.array<T>(begin, count);
     std::copy(from.begin(), from.end(), to.begin());
     return true;

@@ -236,7 +236,7 @@ TEST_P(AllocationFailures, OfATrainingAreOutOfMemory) {
     const long errors = fail_each_allocation(GetParam(), [&] {
         TrainingRun run({parameters, 0, {words, positions}, counts, {}});
         Execution execution(3);
-        Status status = run.prepare();
+        Status status = run.prepare(execution);
         return status.ok() ? run.run_on_cpu(execution) : status;
     });
     EXPECT_GT(errors, 10);

@@ -82,7 +82,7 @@ protected:
         TrainingRun run(
             {request.parameters, request.sample, corpus_.view(), corpus_.counts, known});
         Execution execution(2);
-        ASSERT_TRUE(run.prepare().ok());
+        ASSERT_TRUE(run.prepare(execution).ok());
         const Status status = run.run_on_cpu(execution);
         ASSERT_TRUE(status.ok()) << status.message();
         const auto found = answer(request);

@@ -1,12 +1,11 @@
 #include "cpp/documents/detail/gram_index.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstring>
 
+#include "cpp/base/large_pages.hpp"
 #include "cpp/base/stoppable.hpp"
 #include "cpp/documents/edit_distance.hpp"
 
@@ -42,33 +41,12 @@ std::uint64_t filter_of(std::uint32_t key) {
     return std::uint64_t{1} << key % 64 | std::uint64_t{1} << key / 64 % 64;
 }
 
-/// Large pages where the system has them: the index is read at places all over its memory, and
-/// most of the time would go into finding the pages.
-template <class T>
-void prefer_large_pages(T* elements, std::size_t size) {
-    constexpr std::uintptr_t page = std::uintptr_t{1} << 21;
-    const auto begin = reinterpret_cast<std::uintptr_t>(elements);
-    const std::uintptr_t first = (begin + page - 1) & ~(page - 1);
-    const std::uintptr_t end = (begin + size * sizeof(T)) & ~(page - 1);
-    // It is as good without.
-    if (first < end) (void)madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
-}
-
 /// At least `size` elements, of any values, and no room for more.
 template <class T>
 void provide(std::vector<T>& elements, std::size_t size) {
     if (elements.size() >= size) return;
     elements = {};
     elements = std::vector<T>(size);
-}
-
-/// As stoppable_assign, into large pages.
-template <class T>
-bool assign_pages(std::vector<T>& elements, std::size_t size, Stop stop) {
-    elements = {};
-    elements.reserve(size);
-    prefer_large_pages(elements.data(), size);
-    return stoppable_assign(elements, size, T{}, stop);
 }
 
 /// Length of what both begin with, at most `most`.
@@ -201,7 +179,7 @@ bool GramIndex::count_grams(PlaceRange rows, Stop stop) {
     std::uint64_t all = 0;
     for (std::size_t row = rows.begin; row < rows.end; ++row) all += places_[row].size;
     count_bits_ = std::clamp(static_cast<unsigned>(std::bit_width(all)), 8u, kMostCountBits);
-    if (!assign_pages(counts_, std::size_t{1} << count_bits_, stop)) return false;
+    if (!assign_pages(counts_, std::size_t{1} << count_bits_, {}, stop)) return false;
     const std::size_t step = 1 + all / kSampledGrams;
     std::vector<std::uint8_t> symbols;
     for (std::size_t row = rows.begin; row < rows.end; row += step) {
@@ -328,8 +306,8 @@ Status GramIndex::sort_entries(std::span<const std::uint32_t> keys, Execution& e
     probe_bits_ = std::clamp(filter_bits_, 13u, 13 + kMostProbeBits) - 13;
     part_bits_ = std::min({kMostPartBits, filter_bits_, bucket_bits_,
                            static_cast<unsigned>(std::bit_width(execution.threads() - 1))});
-    if (!assign_pages(begins_, (std::size_t{1} << bucket_bits_) + 1, stop) ||
-        !assign_pages(filter_, std::size_t{1} << filter_bits_, stop))
+    if (!assign_pages(begins_, (std::size_t{1} << bucket_bits_) + 1, {}, stop) ||
+        !assign_pages(filter_, std::size_t{1} << filter_bits_, {}, stop))
         return Status::cancelled();
     entries_ = std::make_unique_for_overwrite<Entry[]>(keys.size());
     numbers_ = std::make_unique_for_overwrite<std::uint32_t[]>(keys.size());

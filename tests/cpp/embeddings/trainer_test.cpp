@@ -98,7 +98,8 @@ TEST_P(Trainer, GivesThePlainFormsBits) {
         farthest[i] = static_cast<std::uint32_t>(mix_bits(i) % 60);
 
     TrainingModel expected;
-    start_vectors(parameters, 60, expected);
+    Execution starting(1);
+    ASSERT_TRUE(start_vectors(parameters, 60, expected, starting).ok());
     const TrainingModel start = expected;
     PlainTraining plain(parameters, sampling, corpus.stream(), expected);
     std::vector<TrainingPart> parts;
@@ -146,9 +147,9 @@ TEST(Trainer, StopsBetweenSteps) {
     auto trainer = cpu_word_trainer(parameters, sampling, corpus.stream());
     ASSERT_TRUE(trainer.ok());
     TrainingModel model;
-    start_vectors(parameters, 50, model);
-    ASSERT_TRUE((*trainer)->load(model).ok());
     Execution execution(2);
+    ASSERT_TRUE(start_vectors(parameters, 50, model, execution).ok());
+    ASSERT_TRUE((*trainer)->load(model).ok());
     execution.request_stop();
     TrainingCount count;
     EXPECT_EQ((*trainer)->train({}, execution, count).code(), ErrorCode::cancelled);
@@ -168,9 +169,9 @@ TEST(Trainer, HasNothingToDoWithoutEntries) {
     auto trainer = cpu_word_trainer({}, sampling, {});
     ASSERT_TRUE(trainer.ok());
     TrainingModel model;
-    start_vectors({}, 10, model);
-    ASSERT_TRUE((*trainer)->load(model).ok());
     Execution execution(1);
+    ASSERT_TRUE(start_vectors({}, 10, model, execution).ok());
+    ASSERT_TRUE((*trainer)->load(model).ok());
     TrainingCount count;
     EXPECT_TRUE((*trainer)->train({}, execution, count).ok());
     TrainingModel trained;

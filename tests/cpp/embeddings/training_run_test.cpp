@@ -41,8 +41,8 @@ TEST(TrainingRun, ShowsHowFarItIs) {
             parameters.farthest_from = 2;
             parameters.average_every = 400;
             TrainingRun run({parameters, 0, {words, positions}, counts, {}});
-            ASSERT_TRUE(run.prepare().ok());
             Execution execution(2);
+            ASSERT_TRUE(run.prepare(execution).ok());
             EXPECT_EQ(execution.epoch(), 0u);
             EXPECT_TRUE(std::isnan(execution.loss()));
             ASSERT_TRUE(run.run_on_cpu(execution).ok());
@@ -62,9 +62,10 @@ TEST(TrainingRun, EndsWhenItIsToldSo) {
     const std::vector<std::uint32_t> words{0, 1, 0}, positions{1, 2, 3};
     const std::vector<std::uint64_t> counts{2, 1};
     TrainingRun run({{}, 0, {words, positions}, counts, {}});
-    ASSERT_TRUE(run.prepare().ok());
     Execution execution(1);
+    ASSERT_TRUE(run.prepare(execution).ok());
     execution.request_stop();
+    EXPECT_EQ(run.prepare(execution).code(), ErrorCode::cancelled);
     EXPECT_EQ(run.run_on_cpu(execution).code(), ErrorCode::cancelled);
 }
 

@@ -27,9 +27,11 @@ TrainingParameters small_parameters() {
     return parameters;
 }
 
-TrainingModel started(const TrainingParameters& parameters) {
+TrainingModel started(const TrainingParameters& parameters, unsigned threads = 1) {
     TrainingModel model;
-    start_vectors(parameters, kWords, model);
+    Execution execution(threads);
+    EXPECT_TRUE(start_vectors(parameters, kWords, model, execution).ok());
+    EXPECT_EQ(execution.done(), execution.total());
     return model;
 }
 
@@ -64,13 +66,17 @@ TEST(Word2vec, FirstValuesAreSmallAndKeepWhatIsKnown) {
     EXPECT_NEAR(sum / (kWords * 12), 0, 0.005);
     EXPECT_EQ(model.outputs, std::vector<float>(kWords * 12));
     TrainingModel known{std::vector<float>(24, 3.0f), std::vector<float>(24, 4.0f)};
-    start_vectors(parameters, kWords, known);
+    Execution execution(2);
+    ASSERT_TRUE(start_vectors(parameters, kWords, known, execution).ok());
     for (std::size_t i = 0; i < known.vectors.size(); ++i) {
         EXPECT_EQ(known.vectors[i], i < 24 ? 3.0f : model.vectors[i]);
         EXPECT_EQ(known.outputs[i], i < 24 ? 4.0f : 0.0f);
     }
     parameters.seed = 2;
     EXPECT_NE(started(parameters).vectors, model.vectors);
+    parameters.dimensions = 1000;
+    const std::vector<float> large = started(parameters).vectors;
+    for (const unsigned threads : {2u, 5u}) EXPECT_EQ(started(parameters, threads).vectors, large);
 }
 
 TEST(Word2vec, OneReplicaIsThePlainFormOfAllEpochs) {

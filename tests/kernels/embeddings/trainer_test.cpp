@@ -77,7 +77,8 @@ protected:
         auto on_cpu = cpu_word_trainer(parameters, sampling, corpus.stream());
         ASSERT_TRUE(on_cpu.ok());
         TrainingModel start, found, expected;
-        start_vectors(parameters, words, start);
+        Execution starting(1);
+        ASSERT_TRUE(start_vectors(parameters, words, start, starting).ok());
         // The outputs that a training begins with are 0, and so would be the contexts' steps.
         for (std::size_t i = 0; i < start.outputs.size(); ++i)
             start.outputs[i] = static_cast<float>(mix_bits(i) >> 40) * 0x1p-26f - 0.125f;
@@ -263,9 +264,9 @@ TEST_F(WordTrainerOnDevice, StopsSoon) {
         auto made = trainer(parameters, sampling, corpus.stream());
         ASSERT_TRUE(made.ok());
         TrainingModel model;
-        start_vectors(parameters, corpus.counts.size(), model);
-        ASSERT_TRUE((*made)->load(model).ok());
         Execution execution(4);
+        ASSERT_TRUE(start_vectors(parameters, corpus.counts.size(), model, execution).ok());
+        ASSERT_TRUE((*made)->load(model).ok());
         TrainingCount count;
         using Clock = std::chrono::steady_clock;
         Clock::time_point asked;
@@ -292,7 +293,8 @@ TEST_F(WordTrainerOnDevice, TrainsAsEverAfterAStop) {
     parameters.negative = 20;
     const WordSampling sampling = word_sampling(corpus.counts, 0);
     TrainingModel start, found[2];
-    start_vectors(parameters, corpus.counts.size(), start);
+    Execution starting(1);
+    ASSERT_TRUE(start_vectors(parameters, corpus.counts.size(), start, starting).ok());
     auto made = trainer(parameters, sampling, corpus.stream());
     ASSERT_TRUE(made.ok());
     for (const int round : {0, 1}) {

@@ -6,38 +6,26 @@
 namespace gputext {
 namespace {
 
-const std::uint32_t* next_record(const std::uint32_t* record) {
-    return record + 1 + 2 * std::size_t{*record};
+std::uint64_t kept_terms(const ChunkText& text, const std::vector<std::uint32_t>& numbers) {
+    const auto left_out = [&numbers](std::uint32_t term) { return numbers[term] == UINT32_MAX; };
+    const std::uint32_t* const terms = text.record + 1;
+    return *text.record -
+           static_cast<std::uint64_t>(std::count_if(terms, terms + *text.record, left_out));
 }
 
-std::uint64_t kept_terms(const TermStretch& stretch, const std::uint32_t* record) {
-    const auto left_out = [&stretch](std::uint32_t term) {
-        return stretch.numbers[term] == UINT32_MAX;
-    };
-    return *record -
-           static_cast<std::uint64_t>(std::count_if(record + 1, record + 1 + *record, left_out));
-}
-
-/// The first row of each stretch, and their end.
-std::vector<std::uint64_t> first_rows(std::span<const TermStretch> stretches) {
-    std::vector<std::uint64_t> first{0};
-    for (const TermStretch& stretch : stretches) first.push_back(first.back() + stretch.rows);
-    return first;
-}
-
-/// Puts the rows of a stretch together.
-class StretchRows {
+/// Puts rows together.
+class RowsAtWork {
 public:
     void clear() {
         columns_.clear();
         values_.clear();
     }
-    void add(const TermStretch& stretch, const std::uint32_t* record) {
-        const std::uint32_t count = *record;
+    void add(const ChunkText& text, const std::vector<std::uint32_t>& numbers) {
+        const std::uint32_t count = *text.record;
         row_.clear();
         for (std::uint32_t i = 1; i <= count; ++i) {
-            const std::uint64_t number = stretch.numbers[record[i]];
-            if (number != UINT32_MAX) row_.push_back(number << 32 | record[count + i]);
+            const std::uint64_t number = numbers[text.record[i]];
+            if (number != UINT32_MAX) row_.push_back(number << 32 | text.record[count + i]);
         }
         std::sort(row_.begin(), row_.end());
         for (const std::uint64_t element : row_) {
@@ -55,38 +43,36 @@ private:
 
 }  // namespace
 
-Status count_terms(std::span<const TermStretch> stretches, bool leaves_out,
-                   std::span<std::uint64_t> row_begins, Execution& execution) {
-    const std::vector<std::uint64_t> first = first_rows(stretches);
-    execution.begin_phase("counting terms of rows", stretches.size());
-    GPUTEXT_TRY(execution.parallel_for(stretches.size(), [&](std::size_t i, unsigned) -> Status {
-        const TermStretch& stretch = stretches[i];
-        const std::uint32_t* record = stretch.records;
-        for (std::uint32_t row = 0; row < stretch.rows; ++row, record = next_record(record))
-            row_begins[first[i] + row + 1] = leaves_out ? kept_terms(stretch, record) : *record;
+Status count_terms(const NumberedTexts& rows, bool leaves_out, std::span<std::uint64_t> row_begins,
+                   Execution& execution) {
+    const auto count = [&](const TextPart& part, unsigned) -> Status {
+        for (std::size_t row = part.begin; row < part.end; ++row) {
+            const ChunkText& text = rows.texts.texts[row];
+            row_begins[row + 1] =
+                leaves_out ? kept_terms(text, (*rows.numbers)[text.chunk]) : *text.record;
+        }
         return {};
-    }));
+    };
+    GPUTEXT_TRY(for_texts(rows.texts, "counting terms of rows", count, execution));
     row_begins[0] = 0;
     for (std::size_t row = 1; row < row_begins.size(); ++row)
         row_begins[row] += row_begins[row - 1];
     return {};
 }
 
-Status number_terms(std::span<const TermStretch> stretches,
-                    std::span<const std::uint64_t> row_begins, const TermSink& sink,
-                    Execution& execution) {
-    const std::vector<std::uint64_t> first = first_rows(stretches);
-    std::vector<StretchRows> of_worker(execution.threads());
-    execution.begin_phase("numbering terms of rows", stretches.size());
-    return execution.parallel_for(stretches.size(), [&](std::size_t i, unsigned worker) {
-        const TermStretch& stretch = stretches[i];
-        StretchRows& rows = of_worker[worker];
-        rows.clear();
-        const std::uint32_t* record = stretch.records;
-        for (std::uint32_t row = 0; row < stretch.rows; ++row, record = next_record(record))
-            rows.add(stretch, record);
-        return sink(row_begins[first[i]], rows.columns(), rows.values());
-    });
+Status number_terms(const NumberedTexts& rows, std::span<const std::uint64_t> row_begins,
+                    const TermSink& sink, Execution& execution) {
+    std::vector<RowsAtWork> of_worker(execution.threads());
+    const auto number = [&](const TextPart& part, unsigned worker) {
+        RowsAtWork& at_work = of_worker[worker];
+        at_work.clear();
+        for (std::size_t row = part.begin; row < part.end; ++row) {
+            const ChunkText& text = rows.texts.texts[row];
+            at_work.add(text, (*rows.numbers)[text.chunk]);
+        }
+        return sink(row_begins[part.begin], at_work.columns(), at_work.values());
+    };
+    return for_texts(rows.texts, "numbering terms of rows", number, execution);
 }
 
 }  // namespace gputext

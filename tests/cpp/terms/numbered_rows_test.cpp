@@ -12,32 +12,37 @@
 namespace gputext {
 namespace {
 
-/// Rows of random terms, read in stretches by some processes, and the matrix that they are.
+/// Texts of random terms in some chunks, and the matrix that they are.
 struct Case {
-    std::vector<std::vector<std::uint32_t>> numbers;  // of each process's terms
-    std::vector<std::vector<std::uint32_t>> records;  // of each stretch
-    std::vector<TermStretch> stretches;
+    ChunkNumbers numbers;
+    std::vector<std::vector<std::uint32_t>> records;  // of each text
+    std::vector<ChunkText> texts;
     std::vector<std::uint64_t> begins{0};
     std::vector<std::uint32_t> columns, values;
+    std::uint64_t size = 0;
 
-    Case(unsigned seed, unsigned stretch_count, bool leaves_out) {
+    Case(unsigned seed, unsigned rows, bool leaves_out) {
         std::mt19937 random(seed);
         constexpr std::uint32_t terms = 50;
-        for (int process = 0; process < 3; ++process) {
+        for (int chunk = 0; chunk < 3; ++chunk) {
             std::vector<std::uint32_t>& mine = numbers.emplace_back(terms);
             std::iota(mine.begin(), mine.end(), 0u);
             std::shuffle(mine.begin(), mine.end(), random);
             for (std::uint32_t& number : mine)
                 if (leaves_out && random() % 4 == 0) number = UINT32_MAX;
         }
-        for (unsigned i = 0; i < stretch_count; ++i) {
-            const std::vector<std::uint32_t>& mine = numbers[random() % numbers.size()];
-            std::vector<std::uint32_t>& record = records.emplace_back();
-            const auto rows = static_cast<std::uint32_t>(random() % 5);
-            for (std::uint32_t row = 0; row < rows; ++row) add_row(mine, record, random);
-            stretches.push_back({nullptr, rows, mine.data()});
+        for (unsigned row = 0; row < rows; ++row) {
+            const auto chunk = static_cast<std::uint32_t>(random() % numbers.size());
+            add_row(numbers[chunk], records.emplace_back(), random);
+            texts.push_back({nullptr, static_cast<std::uint32_t>(records[row].size()), chunk});
+            size += records[row].size();
         }
-        for (unsigned i = 0; i < stretch_count; ++i) stretches[i].records = records[i].data();
+        for (unsigned row = 0; row < rows; ++row) texts[row].record = records[row].data();
+    }
+
+    /// In parts of a single text, or in one part.
+    NumberedTexts view(bool in_parts) const {
+        return {{TextForm::terms, texts, {}, in_parts ? UINT64_MAX : size}, &numbers};
     }
 
     void add_row(const std::vector<std::uint32_t>& mine, std::vector<std::uint32_t>& record,
@@ -62,14 +67,15 @@ struct Case {
     }
 };
 
-TEST(NumberedRows, AreTheRowsOfAllStretches) {
+TEST(NumberedRows, AreTheRowsOfAllTexts) {
     for (const unsigned threads : {1u, 4u})
         for (const bool leaves_out : {false, true})
             for (unsigned seed = 0; seed < 50; ++seed) {
-                const Case expected(seed, seed % 20, leaves_out);
+                const Case expected(seed, seed, leaves_out);
+                const NumberedTexts rows = expected.view(seed % 2 == 0);
                 Execution execution(threads);
                 std::vector<std::uint64_t> begins(expected.begins.size(), 7);
-                ASSERT_TRUE(count_terms(expected.stretches, leaves_out, begins, execution).ok());
+                ASSERT_TRUE(count_terms(rows, leaves_out, begins, execution).ok());
                 ASSERT_EQ(begins, expected.begins);
                 std::vector<std::uint32_t> columns(begins.back()), values(begins.back());
                 const auto sink = [&](std::uint64_t begin, auto its_columns, auto its_values) {
@@ -79,22 +85,22 @@ TEST(NumberedRows, AreTheRowsOfAllStretches) {
                               values.begin() + static_cast<std::ptrdiff_t>(begin));
                     return Status();
                 };
-                ASSERT_TRUE(number_terms(expected.stretches, begins, sink, execution).ok());
+                ASSERT_TRUE(number_terms(rows, begins, sink, execution).ok());
                 EXPECT_EQ(columns, expected.columns);
                 EXPECT_EQ(values, expected.values);
             }
 }
 
 TEST(NumberedRows, EndWithTheErrorOfTheSinkAndWhenStopped) {
-    const Case rows(1, 10, false);
+    const Case texts(1, 10, false);
+    const NumberedTexts rows = texts.view(true);
     Execution execution(2);
-    std::vector<std::uint64_t> begins(rows.begins.size());
-    ASSERT_TRUE(count_terms(rows.stretches, false, begins, execution).ok());
+    std::vector<std::uint64_t> begins(texts.begins.size());
+    ASSERT_TRUE(count_terms(rows, false, begins, execution).ok());
     const auto full = [](std::uint64_t, auto, auto) { return Status::out_of_memory(); };
-    EXPECT_EQ(number_terms(rows.stretches, begins, full, execution).code(),
-              ErrorCode::out_of_memory);
+    EXPECT_EQ(number_terms(rows, begins, full, execution).code(), ErrorCode::out_of_memory);
     execution.request_stop();
-    EXPECT_EQ(count_terms(rows.stretches, false, begins, execution).code(), ErrorCode::cancelled);
+    EXPECT_EQ(count_terms(rows, false, begins, execution).code(), ErrorCode::cancelled);
 }
 
 }  // namespace

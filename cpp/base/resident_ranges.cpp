@@ -4,13 +4,15 @@
 
 namespace gputext {
 
-void ResidentRanges::add(const Range& range) {
+void ResidentRanges::add(const Range& range, Origin origin) {
     const std::lock_guard lock(mutex_);
+    if (origin != nullptr) origins_[range.id] = std::move(origin);
     by_address_[range.begin] = range;
     address_of_[range.id] = range.begin;
 }
 
 void ResidentRanges::remove(std::uint64_t id) {
+    drop_origin(id);
     const std::lock_guard lock(mutex_);
     const auto found = address_of_.find(id);
     if (found == address_of_.end()) return;
@@ -54,6 +56,40 @@ std::uint64_t ResidentRanges::kept(std::uint64_t id) const {
     for (auto at = kept_.lower_bound({id, 0}); at != kept_.end() && at->first.first == id; ++at)
         bytes += at->second;
     return bytes;
+}
+
+ResidentRanges::Origin ResidentRanges::origin(std::uint64_t id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = origins_.find(id);
+    return found == origins_.end() ? nullptr : found->second;
+}
+
+bool ResidentRanges::of_use_to_others(std::uint32_t device, std::uint64_t id,
+                                      const ResidentOrigin& origin) const {
+    for (const ResidentOrigin::Source& source : origin.sources)
+        for (auto at = kept_.lower_bound({source.id, 0});
+             at != kept_.end() && at->first.first == source.id; ++at)
+            if (at->first.second != device && !kept_.contains({id, at->first.second})) return true;
+    return false;
+}
+
+void ResidentRanges::origin_used(std::uint32_t device, std::uint64_t id) {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = origins_.find(id);
+        if (found == origins_.end() || of_use_to_others(device, id, *found->second)) return;
+    }
+    drop_origin(id);
+}
+
+/// What goes with it may be ranges, which remove themselves.
+void ResidentRanges::drop_origin(std::uint64_t id) {
+    Origin dropped;
+    const std::lock_guard lock(mutex_);
+    const auto found = origins_.find(id);
+    if (found == origins_.end()) return;
+    dropped = std::move(found->second);
+    origins_.erase(found);
 }
 
 }  // namespace gputext

@@ -2,15 +2,21 @@
 //
 // What sessions have read once stays in gputextd's memory (cpp/resident), where it does not change
 // until it is given up. A device may keep a copy of such memory, and knows it again by its address.
+// Memory that has just been put together from older memory may be known before its bytes are there,
+// and a device may then make its copy of the copies that it has of the older memory.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <utility>
+
+#include "cpp/base/filling.hpp"
+#include "cpp/base/resident_origin.hpp"
 
 namespace gputext {
 
@@ -21,10 +27,15 @@ public:
         std::uint64_t id = 0;  // that no other range ever has; not 0
         const std::uint8_t* begin = nullptr;
         std::size_t size = 0;
+        /// Whether its bytes are there; null where they are from the beginning. Stays as long as
+        /// the range.
+        const Filling* filling = nullptr;
     };
+    using Origin = std::shared_ptr<const ResidentOrigin>;
 
-    /// Before the first job reads it.
-    void add(const Range& range);
+    /// Before the first job reads it. `origin`: what it is put together from; null where nobody
+    /// needs to know.
+    void add(const Range& range, Origin origin = nullptr);
     /// After the last job that reads it, and before its memory is given up.
     void remove(std::uint64_t id);
 
@@ -39,11 +50,25 @@ public:
     /// How many bytes all devices keep of a range.
     std::uint64_t kept(std::uint64_t id) const;
 
+    /// What a range is put together from; null where that is unknown or of no use any more.
+    /// Whoever holds it holds the older memory, too, and has to let go of it before it calls
+    /// drop_origin() or origin_used().
+    Origin origin(std::uint64_t id) const;
+    bool has_origin(std::uint64_t id) const { return origin(id) != nullptr; }
+    /// The device has its copy of the range, after set_kept(). The origin is dropped unless another
+    /// device, which has none, has copies of the older memory.
+    void origin_used(std::uint32_t device, std::uint64_t id);
+    void drop_origin(std::uint64_t id);
+
 private:
+    bool of_use_to_others(std::uint32_t device, std::uint64_t id,
+                          const ResidentOrigin& origin) const;
+
     mutable std::mutex mutex_;
     std::map<const std::uint8_t*, Range> by_address_;
     std::map<std::uint64_t, const std::uint8_t*> address_of_;
     std::map<std::pair<std::uint64_t, std::uint32_t>, std::uint64_t> kept_;  // by id and device
+    std::map<std::uint64_t, Origin> origins_;                                // by id
 };
 
 }  // namespace gputext

@@ -115,16 +115,6 @@ auto with_elements(const Vectors& vectors, Function&& of) {
     }
 }
 
-double largest_element(const Vectors& vectors, std::size_t row) {
-    const std::size_t begin = vectors.begin(row), count = vectors.stored(row);
-    return with_elements(vectors, [=](const auto* from) {
-#ifdef GPUTEXT_X86
-        if (best_simd() != Simd::portable) return largest_avx2(from + begin, count);
-#endif
-        return largest(from + begin, count);
-    });
-}
-
 bool columns_in_order(const Vectors& vectors, std::size_t row) {
     const auto columns = vectors.columns.subspan(vectors.begin(row), vectors.stored(row));
     const auto not_ascending = [](std::uint32_t a, std::uint32_t b) { return a >= b; };
@@ -175,6 +165,16 @@ void copy_elements(const Vectors& vectors, std::size_t begin, std::size_t count,
     });
 }
 
+double largest_element(const Vectors& vectors, std::size_t row) {
+    const std::size_t begin = vectors.begin(row), count = vectors.stored(row);
+    return with_elements(vectors, [=](const auto* from) {
+#ifdef GPUTEXT_X86
+        if (best_simd() != Simd::portable) return largest_avx2(from + begin, count);
+#endif
+        return largest(from + begin, count);
+    });
+}
+
 bool zero_row(const Vectors& vectors, std::size_t row) {
     return largest_element(vectors, row) == 0;
 }
@@ -192,19 +192,45 @@ Status check_comparable(const Vectors& queries, const Vectors& items) {
     return {};
 }
 
+bool KnownElements::are_those(const Vectors& vectors) const {
+    return vectors_.type == vectors.type && vectors_.rows == vectors.rows &&
+           vectors_.dimensions == vectors.dimensions && vectors_.elements == vectors.elements &&
+           !vectors.sparse();
+}
+
 std::optional<double> KnownElements::largest(const Vectors& vectors) const {
     const std::lock_guard lock(mutex_);
-    const bool same = vectors_.type == vectors.type && vectors_.rows == vectors.rows &&
-                      vectors_.dimensions == vectors.dimensions &&
-                      vectors_.elements == vectors.elements && !vectors.sparse();
-    return same ? largest_ : std::nullopt;
+    return are_those(vectors) ? largest_ : std::nullopt;
 }
 
 void KnownElements::set_largest(const Vectors& vectors, double largest) {
     if (vectors.sparse()) return;
     const std::lock_guard lock(mutex_);
     vectors_ = vectors;
-    largest_ = largest;
+    largest_ = bound_ = largest;
+}
+
+std::optional<double> KnownElements::bound(const Vectors& vectors) const {
+    const std::lock_guard lock(mutex_);
+    return are_those(vectors) ? bound_ : std::nullopt;
+}
+
+void KnownElements::set_bound(const Vectors& vectors, double bound) {
+    const std::lock_guard lock(mutex_);
+    vectors_ = vectors;
+    largest_.reset();
+    bound_ = bound;
+}
+
+Status await_elements(const Vectors& vectors, Stop stop) {
+    const Filling* const filling = vectors.known == nullptr ? nullptr : vectors.known->filling();
+    return filling == nullptr ? Status() : filling->wait(stop);
+}
+
+Result<double> magnitude_bound(const Vectors& vectors, const char* row_name, Execution& execution) {
+    if (vectors.known != nullptr)
+        if (const auto bound = vectors.known->bound(vectors)) return *bound;
+    return largest_magnitude(vectors, row_name, execution);
 }
 
 Result<double> largest_magnitude(const Vectors& vectors, const char* row_name,
@@ -213,6 +239,7 @@ Result<double> largest_magnitude(const Vectors& vectors, const char* row_name,
     if (vectors.rows == 0) return 0.0;
     if (vectors.known != nullptr)
         if (const auto known = vectors.known->largest(vectors)) return *known;
+    GPUTEXT_TRY(await_elements(vectors, execution.stop()));
     const std::size_t step =
         std::max<std::size_t>(1, (kLookEvery / 8) / (vectors.average_stored() + 1));
     const std::size_t tasks = (vectors.rows + step - 1) / step;

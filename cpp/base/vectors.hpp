@@ -12,6 +12,7 @@
 #include <span>
 
 #include "cpp/base/execution.hpp"
+#include "cpp/base/filling.hpp"
 #include "cpp/base/status.hpp"
 
 namespace gputext {
@@ -35,7 +36,8 @@ struct Vectors {
     /// same positions, which ascend strictly within a row. A dense matrix has no row_begins.
     std::span<const std::uint64_t> row_begins;
     std::span<const std::uint32_t> columns;
-    /// Elements that stay as they are from job to job may have a memory of what was found of them.
+    /// Elements that stay as they are from job to job may have a memory of what was found of them,
+    /// which also knows whether they are there: see await_elements().
     KnownElements* known = nullptr;
 
     bool sparse() const { return !row_begins.empty(); }
@@ -59,15 +61,33 @@ struct Vectors {
 /// all threads.
 class KnownElements {
 public:
-    /// What largest_magnitude() has found, if it was of these very vectors.
+    /// `filling` is that of the elements' memory, and lives as long; null where they are there.
+    explicit KnownElements(const Filling* filling = nullptr) : filling_(filling) {}
+
+    const Filling* filling() const { return filling_; }
+
+    /// What largest_magnitude() has found, if it was of these very vectors. When it is known, the
+    /// elements are there.
     std::optional<double> largest(const Vectors& vectors) const;
     void set_largest(const Vectors& vectors, double largest);
 
+    /// At least as much, for elements that may not be there so far; all of them are finite.
+    std::optional<double> bound(const Vectors& vectors) const;
+    void set_bound(const Vectors& vectors, double bound);
+
 private:
+    bool are_those(const Vectors& vectors) const;
+
+    const Filling* const filling_;
     mutable std::mutex mutex_;
     Vectors vectors_;
     std::optional<double> largest_;
+    std::optional<double> bound_;
 };
+
+/// Waits until the elements are there. Whoever has vectors of which it may be otherwise calls it
+/// before the host reads an element. Errors: cancelled; unavailable.
+Status await_elements(const Vectors& vectors, Stop stop);
 
 /// Copies the elements at positions [begin, begin + count) of the matrix, as doubles.
 void copy_elements(const Vectors& vectors, std::size_t begin, std::size_t count, double* out);
@@ -82,9 +102,15 @@ Status check_comparable(const Vectors& queries, const Vectors& items);
 /// The largest magnitude of an element, 0 where there is none. Errors: invalid_argument for the
 /// first row with NaN or infinity, with columns out of order or beyond the dimensions, for
 /// row_begins that do not ascend, for sparse rows of neither float32 nor int32, and for too many
-/// rows; cancelled. The messages name a row as `row_name` and its number: "item 17 ...".
-/// O(elements); O(1) where it is known (KnownElements).
+/// rows; cancelled; unavailable. The messages name a row as `row_name` and its number: "item 17
+/// ...". O(elements); O(1) where it is known (KnownElements); awaits the elements where it is not.
 Result<double> largest_magnitude(const Vectors& vectors, const char* row_name,
                                  Execution& execution);
+
+/// The same, or more where the elements are not there so far but known to be finite.
+Result<double> magnitude_bound(const Vectors& vectors, const char* row_name, Execution& execution);
+
+/// The largest magnitude of a row's elements; infinity or NaN where one is not finite.
+double largest_element(const Vectors& vectors, std::size_t row);
 
 }  // namespace gputext

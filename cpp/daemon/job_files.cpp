@@ -33,19 +33,26 @@ std::shared_ptr<const ResidentChunk> JobFiles::chunk(std::uint64_t resident,
 }
 
 Status InputBytes::map(JobFiles& files, const PartsShape& parts, std::uint64_t size,
-                       std::uint64_t resident) {
+                       std::uint64_t resident, Arrival arrival, Stop stop) {
     const auto own = files.take(parts.parts);
     chunk_ = files.chunk(resident, own, size);
-    if (chunk_ != nullptr) return {};
-    return map_side_by_side(own, parts, size, Trust::sealed_or_disk, own_);
+    if (chunk_ != nullptr)
+        return arrival == Arrival::later ? Status() : chunk_->filling().wait(stop);
+    const Status mapped = map_side_by_side(own, parts, size, Trust::sealed_or_disk, own_);
+    if (resident == 0 || mapped.code() != ErrorCode::invalid_argument) return mapped;
+    // Nothing but their seals is missing where another gputextd was to fill them, or failed to.
+    MappedFile unfilled;
+    if (!map_side_by_side(own, parts, size, Trust::own, unfilled).ok()) return mapped;
+    return {ErrorCode::unavailable, "gputextd does not have the values any more"};
 }
 
 Status map_next(JobFiles& files, std::uint64_t size, Trust trust, MappedFile& mapped) {
     return map_side_by_side(files.take(1), PartsShape(), size, trust, mapped);
 }
 
-Status MappedMatrix::map(const MatrixShape& shape, JobFiles& files, Stop stop) {
-    GPUTEXT_TRY(elements_.map(files, shape.parts, shape.element_bytes(), shape.resident));
+Status MappedMatrix::map(const MatrixShape& shape, JobFiles& files, Stop stop, Arrival arrival) {
+    GPUTEXT_TRY(elements_.map(files, shape.parts, shape.element_bytes(), shape.resident,
+                              shape.sparse ? Arrival::awaited : arrival, stop));
     vectors_ = {shape.element, shape.rows, shape.dimensions, elements_.bytes().data(), {}, {}};
     if (!shape.sparse) {
         vectors_.known = elements_.known();
@@ -57,9 +64,9 @@ Status MappedMatrix::map(const MatrixShape& shape, JobFiles& files, Stop stop) {
     return check_row_begins(vectors_.row_begins, shape.stored, stop);
 }
 
-Status MappedSearch::map(const SearchShape& shape, JobFiles& files, Stop stop) {
+Status MappedSearch::map(const SearchShape& shape, JobFiles& files, Stop stop, Arrival of_items) {
     GPUTEXT_TRY(queries_.map(shape.queries, files, stop));
-    GPUTEXT_TRY(items_.map(shape.items, files, stop));
+    GPUTEXT_TRY(items_.map(shape.items, files, stop, of_items));
     if (!shape.has_keys) return {};
     std::span<const std::uint32_t> keys;
     GPUTEXT_TRY(map_next(files, shape.rows(), Trust::sealed, key_file_, keys));

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "cpp/base/filling.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/stoppable.hpp"
 #include "cpp/base/vectors.hpp"
@@ -53,9 +54,10 @@ public:
     }
     /// What is known of them; null where gputextd does not keep them.
     KnownElements* known() const { return chunk_ != nullptr ? &chunk_->known() : nullptr; }
-    /// Takes the next files, which have so many bytes in all. Errors as of MappedFile::map().
-    Status map(JobFiles& files, const PartsShape& parts, std::uint64_t size,
-               std::uint64_t resident);
+    /// Takes the next files, which have so many bytes in all. Errors as of MappedFile::map();
+    /// cancelled, unavailable for files that gputextd has not filled.
+    Status map(JobFiles& files, const PartsShape& parts, std::uint64_t size, std::uint64_t resident,
+               Arrival arrival, Stop stop);
 
 private:
     MappedFile own_;
@@ -77,7 +79,9 @@ Status map_next(JobFiles& files, std::uint64_t count, Trust trust, MappedFile& m
 /// The matrix that a request's files hold.
 class MappedMatrix {
 public:
-    Status map(const MatrixShape& shape, JobFiles& files, Stop stop);
+    /// With Arrival::later the host has to await_elements().
+    Status map(const MatrixShape& shape, JobFiles& files, Stop stop,
+               Arrival arrival = Arrival::awaited);
 
     const Vectors& vectors() const { return vectors_; }
     /// The same, of a model's words.
@@ -94,7 +98,8 @@ private:
 /// Queries, items, and perhaps keys.
 class MappedSearch {
 public:
-    Status map(const SearchShape& shape, JobFiles& files, Stop stop);
+    Status map(const SearchShape& shape, JobFiles& files, Stop stop,
+               Arrival of_items = Arrival::awaited);
 
     const Vectors& queries() const { return queries_.vectors(); }
     const Vectors& items() const { return items_.vectors(); }

@@ -7,6 +7,7 @@ namespace gputext {
 Result<Neighbours> KnnOnDevice::on_host(const KnnParameters& parameters, const Vectors& queries,
                                         const Vectors& items, const RowKeys& keys,
                                         std::uint64_t memory, Execution& execution) {
+    GPUTEXT_TRY(await_elements(items, execution.stop()));
     return knn(within(parameters, memory), queries, items, keys, execution);
 }
 
@@ -18,7 +19,7 @@ public:
     }
 
     Status read(JobFiles files, Execution& execution) override {
-        return search_.map(request_.search, files, execution.stop());
+        return search_.map(request_.search, files, execution.stop(), Arrival::later);
     }
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
         return keep(device.compute<KnnOnDevice>(parameters_, search_.queries(), search_.items(),

@@ -11,6 +11,7 @@
 
 namespace gputext {
 
+/// The items may be vectors that have to be awaited before the host reads them: await_elements().
 struct KnnOnDevice {
     using Function = Result<Neighbours>(const KnnParameters& parameters, const Vectors& queries,
                                         const Vectors& items, const RowKeys& keys,

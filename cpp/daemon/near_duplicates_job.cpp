@@ -43,7 +43,8 @@ private:
 
 Status Job<SubmitNearDuplicates>::read(JobFiles files, Execution& execution) {
     std::span<const Extent> extents;
-    GPUTEXT_TRY(bytes_.map(files, request_.bytes_parts, request_.bytes_size, request_.resident));
+    GPUTEXT_TRY(bytes_.map(files, request_.bytes_parts, request_.bytes_size, request_.resident,
+                           Arrival::awaited, execution.stop()));
     GPUTEXT_TRY(map_next(files, request_.documents, Trust::sealed, extents_, extents));
     if (request_.has_signatures)
         GPUTEXT_TRY(map_next(files, request_.signature_bytes, Trust::sealed, signature_file_));

@@ -414,10 +414,9 @@ private:
         if (!idle(number, connection)) return;
         auto task = std::make_shared<ValueTask>(options_.host_threads, std::move(message));
         task->files = std::move(files);
-        task->faults =
-            take_faults(connection, [point = fault_point(task->message)](const Fault& fault) {
-                return fault.point == point;
-            });
+        task->faults = take_faults(connection, [&message = task->message](const Fault& fault) {
+            return suffers(message, fault);
+        });
         task->connection = number;
         task->request = connection.values;
         connection.task = task;

@@ -45,14 +45,37 @@ public:
         if (!kept.ok()) return kept.status();
         return reply(KeptValues{*kept});
     }
-    Status operator()(const TakeValues&) const {
-        const auto taken = values_.take(*task_.request, task_.execution);
+    Status operator()(const TakeValues& message) const {
+        const auto taken =
+            values_.take(*task_.request, message.early, task_.execution, begin_filling());
         if (!taken.ok()) return taken.status();
         auto files = taken->chunk->duplicate_files();
         if (!files.ok()) return files.status();
         task_.reply.descriptors = std::move(*files);
-        return reply(
-            TakenValues{taken->chunk->bytes().size(), taken->chunk->shape(), taken->resident});
+        return reply(TakenValues{taken->chunk->bytes().size(), taken->chunk->shape(),
+                                 taken->resident, taken->chunk->filling().filled()});
+    }
+    Status operator()(const AwaitValues& message) const {
+        GPUTEXT_TRY(values_.await(message.resident, task_.execution.stop()));
+        return reply(AwaitedValues{});
+    }
+    Status operator()(const KeepTerms& message) const {
+        const auto kept = values_.keep_terms(*task_.request, message, std::move(task_.files));
+        if (!kept.ok()) return kept.status();
+        return reply(KeptValues{*kept});
+    }
+    Status operator()(const TakeTerms&) const {
+        auto terms = values_.take_terms(*task_.request);
+        if (!terms.ok()) return terms.status();
+        ResidentValues::TakenChunks& taken = *terms;
+        std::vector<FileDescriptor>& files = task_.reply.descriptors;
+        files.push_back(std::move(taken.list));
+        for (const auto& chunk : taken.chunks) {
+            auto own = chunk->duplicate_files();
+            if (!own.ok()) return own.status();
+            for (FileDescriptor& file : *own) files.push_back(std::move(file));
+        }
+        return reply(TakenTerms{static_cast<std::uint32_t>(taken.chunks.size()), taken.values});
     }
     Status operator()(const AskResidentTables&) const {
         const auto tables = values_.tables();
@@ -69,6 +92,18 @@ public:
     }
 
 private:
+    /// The faults that strike while values are copied.
+    ResidentValues::BeginFilling begin_filling() const {
+        std::vector<Fault> faults;
+        for (const Fault& fault : task_.faults)
+            if (fault.point == FaultPoint::fill_values) faults.push_back(fault);
+        if (faults.empty()) return {};
+        return [faults](Execution& execution) mutable -> Status {
+            for (Fault& fault : faults)
+                GPUTEXT_TRY(suffer(fault, FaultPoint::fill_values, execution));
+            return {};
+        };
+    }
     Status reply(const Message& message) const {
         task_.reply.bytes = encode(message);
         return {};
@@ -88,23 +123,36 @@ std::uint16_t type_of(const Message& message) {
     return std::visit([](const auto& alternative) { return alternative.type; }, message);
 }
 
-std::optional<FaultPoint> fault_point(const Message& message) {
-    if (std::holds_alternative<FindValues>(message)) return FaultPoint::find_values;
-    if (std::holds_alternative<KeepValues>(message)) return FaultPoint::keep_values;
-    if (std::holds_alternative<TakeValues>(message)) return FaultPoint::take_values;
-    return std::nullopt;
+bool suffers(const Message& message, const Fault& fault) {
+    switch (fault.point) {
+        case FaultPoint::find_values:
+            return std::holds_alternative<FindValues>(message);
+        case FaultPoint::keep_values:
+            return std::holds_alternative<KeepValues>(message) ||
+                   std::holds_alternative<KeepTerms>(message);
+        case FaultPoint::take_values:
+            return std::holds_alternative<TakeValues>(message) ||
+                   std::holds_alternative<TakeTerms>(message);
+        case FaultPoint::fill_values:
+            return std::holds_alternative<TakeValues>(message);
+        default:
+            return false;
+    }
 }
 
 void run_task(ValueTask& task, ResidentValues& values) noexcept {
     const std::uint16_t type = type_of(task.message);
     const Status status = status_or_exception([&]() -> Status {
-        for (Fault& fault : task.faults) GPUTEXT_TRY(suffer(fault, fault.point, task.execution));
+        for (Fault& fault : task.faults)
+            if (fault.point != FaultPoint::fill_values)
+                GPUTEXT_TRY(suffer(fault, fault.point, task.execution));
         return std::visit(Answering(task, values), task.message);
     });
     task.files.clear();
     const Status replied = status_or_exception([&]() -> Status {
         if (!status.ok()) task.reply = {encode(error_reply(type, status)), {}};
-        for (const Fault& fault : task.faults) break_reply(fault, task.reply);
+        for (const Fault& fault : task.faults)
+            if (fault.point != FaultPoint::fill_values) break_reply(fault, task.reply);
         return {};
     });
     if (!replied.ok()) task.reply = {};
@@ -141,6 +189,7 @@ bool ValueWorker::stop(std::chrono::milliseconds patience) {
     stopping_ = true;
     waiting_.clear();
     if (running_ != nullptr) running_->execution.request_stop();
+    values_.stop_filling();
     changed_.notify_all();
     return changed_.wait_for(lock, patience, [this] { return ended_all_; });
 }
@@ -155,12 +204,13 @@ void ValueWorker::work() {
         std::shared_ptr<ValueTask> task = running_;
         lock.unlock();
         run_task(*task, values_);
-        for (auto& chunk : values_.given_up())
-            release_.release(std::const_pointer_cast<ResidentChunk>(std::move(chunk)));
         lock.lock();
         running_ = nullptr;
         lock.unlock();
         ended_(std::move(task));
+        values_.settle();
+        for (auto& chunk : values_.given_up())
+            release_.release(std::const_pointer_cast<ResidentChunk>(std::move(chunk)));
         lock.lock();
     }
     ended_all_ = true;

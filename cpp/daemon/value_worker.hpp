@@ -9,7 +9,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <vector>
 
@@ -29,7 +28,7 @@ struct ValueTask {
 
     const Message message;
     std::vector<FileDescriptor> files;
-    std::vector<Fault> faults;  // all of them are of the message's point
+    std::vector<Fault> faults;  // that the message suffers
     std::uint64_t connection = 0;
     std::shared_ptr<ValueRequest> request;  // the connection's
 
@@ -41,12 +40,14 @@ struct ValueTask {
 bool asks_for_values(const Message& message);
 /// Its type.
 std::uint16_t type_of(const Message& message);
-/// The point of the faults that its task suffers; null without any.
-std::optional<FaultPoint> fault_point(const Message& message);
+/// Whether its task suffers the fault.
+bool suffers(const Message& message, const Fault& fault);
 
 /// The thread and the store that it alone uses, with the exception of the chunks. Tasks are done
-/// one after the other in the order of their submission: each takes milliseconds, and the copy of
-/// gigabytes, for which it has the task's threads besides, about a second.
+/// one after the other in the order of their submission: each takes milliseconds. A copy of
+/// gigabytes, on so many threads as the task has, takes tenths of a second; tasks that need its
+/// bytes wait for it, and with them those behind them. What a task leaves to be done behind its
+/// reply is done before the next one.
 class ValueWorker {
 public:
     /// Called on the thread when a task is done.

@@ -114,6 +114,7 @@ std::vector<std::size_t> sample_of(std::size_t rows) {
 }  // namespace
 
 Result<double> mean_class_size(const Vectors& vectors, Execution& execution) {
+    GPUTEXT_TRY(await_elements(vectors, execution.stop()));
     const std::vector<std::size_t> sample = sample_of(vectors.rows);
     std::vector<std::uint64_t> hashes(sample.size());
     const std::size_t step = std::max<std::size_t>(1, (kLookEvery / 8) / (vectors.dimensions + 1));

@@ -164,8 +164,25 @@ Status DaemonConnection::keep_values(std::uint64_t bytes, const FileParts& files
     });
 }
 
-Status DaemonConnection::take_values() noexcept {
-    return guarded<Status>([&] { return ask_for_values(TakeValues(), TakenValues::type); });
+Status DaemonConnection::take_values(bool early) noexcept {
+    return guarded<Status>([&] { return ask_for_values(TakeValues{early}, TakenValues::type); });
+}
+
+Status DaemonConnection::await_values(std::uint64_t resident) noexcept {
+    return guarded<Status>(
+        [&] { return ask_for_values(AwaitValues{resident}, AwaitedValues::type); });
+}
+
+Status DaemonConnection::keep_terms(const KeepTerms& terms, const TermFiles& files) noexcept {
+    return guarded<Status>([&]() -> Status {
+        if (!terms.consistent()) return broken("files of another size than their words");
+        const int descriptors[] = {files.bytes, files.ends, files.words};
+        return ask_for_values(terms, KeptValues::type, descriptors);
+    });
+}
+
+Status DaemonConnection::take_terms() noexcept {
+    return guarded<Status>([&] { return ask_for_values(TakeTerms(), TakenTerms::type); });
 }
 
 Status DaemonConnection::ask_resident_tables() noexcept {
@@ -214,7 +231,7 @@ template <class Reply>
 MaybeEvent DaemonConnection::take_value_reply(const Reply& reply, Packet& packet) {
     if (std::exchange(expected_reply_, 0) != Reply::type)
         return broken_reply("an answer to no request about values");
-    if constexpr (std::is_same_v<Reply, FoundValues>)
+    if constexpr (std::is_same_v<Reply, FoundValues> || std::is_same_v<Reply, TakenTerms>)
         if (reply.values != values_) return broken_reply(kOtherRows);
     if constexpr (requires { read_reply(reply, std::move(packet.descriptors)); }) {
         auto read = read_reply(reply, std::move(packet.descriptors));

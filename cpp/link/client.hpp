@@ -15,6 +15,7 @@
 
 #include "cpp/base/exception_status.hpp"
 #include "cpp/link/file_descriptor.hpp"
+#include "cpp/link/kept_terms.hpp"
 #include "cpp/link/message_socket.hpp"
 #include "cpp/link/operators.hpp"
 #include "cpp/link/protocol.hpp"
@@ -29,10 +30,10 @@ struct Failed {
     bool of_job;  // the job has ended, and another one may be submitted
 };
 
-using DaemonEvent =
-    VariantOf<Join<TypeList<Progress, Failed, DeviceList, ActivityList, CounterValues, ValuesFound,
-                            KeptValues, ValuesTaken, TablesKept, ForgottenValues>,
-                   Answers>>;
+using DaemonEvent = VariantOf<
+    Join<TypeList<Progress, Failed, DeviceList, ActivityList, CounterValues, ValuesFound,
+                  KeptValues, ValuesTaken, TermsTaken, TablesKept, ForgottenValues, AwaitedValues>,
+         Answers>>;
 
 /// What an event says of a job that has been answered; null for any other event.
 const JobReport* report_of(const DaemonEvent& event);
@@ -90,7 +91,13 @@ public:
     /// KeptValues.
     Status keep_values(std::uint64_t bytes, const FileParts& files) noexcept;
     /// ValuesTaken.
-    Status take_values() noexcept;
+    Status take_values(bool early = false) noexcept;
+    /// AwaitedValues.
+    Status await_values(std::uint64_t resident) noexcept;
+    /// The terms of texts that were missing; the files stay the caller's: KeptValues.
+    Status keep_terms(const KeepTerms& terms, const TermFiles& files) noexcept;
+    /// TermsTaken.
+    Status take_terms() noexcept;
     /// TablesKept.
     Status ask_resident_tables() noexcept;
     /// `table` 0: of all tables of the database. ForgottenValues.

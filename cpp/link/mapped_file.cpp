@@ -21,7 +21,7 @@ Status check(int descriptor, std::uint64_t size, Trust trust) {
     const bool sealed = seals >= 0 && (seals & needed) == needed;
     // A file on disk has no seals at all; one on a tmpfs forbids to add any.
     const bool plain = seals < 0 || seals == F_SEAL_SEAL;
-    if (!sealed && !(plain && trust == Trust::sealed_or_disk))
+    if (!sealed && trust != Trust::own && !(plain && trust == Trust::sealed_or_disk))
         return {ErrorCode::invalid_argument, "a file in memory that is not sealed"};
     if (file.st_size < 0 || static_cast<std::uint64_t>(file.st_size) != size)
         return {ErrorCode::invalid_argument, "a file of another size than said"};

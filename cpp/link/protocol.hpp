@@ -47,11 +47,12 @@
 namespace gputext {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x58545047;  // "GPTX" in memory
-inline constexpr std::uint16_t kProtocolVersion = 8;
+inline constexpr std::uint16_t kProtocolVersion = 9;
 inline constexpr std::size_t kMaxMessageSize = 65536;
 /// Two sparse matrices, their elements in parts, and the keys of their rows. Below the kernel's
 /// limit, 253 a packet.
 inline constexpr std::size_t kMaxDescriptors = 2 * (kMostParts + 2) + 1;
+static_assert(2 * kMostTermChunks + 1 <= kMaxDescriptors);
 
 inline constexpr std::size_t kMaxDevices = 64;
 inline constexpr std::size_t kMaxActivity = 128;

@@ -10,11 +10,26 @@
 //     gputextd  KeptValues
 //     session   TakeValues, unless it has read all of them by itself
 //     gputextd  TakenValues, with the bytes of all of them
+//     session   AwaitValues, where gputextd is still filling the files and it needs the bytes
+//     gputextd  AwaitedValues
+//
+// Files that are still being filled are not sealed, and a session must not read them before they
+// are. It may name them in a job at once: a device may have the values already.
+//
+// Of texts and tsvectors, what a session has made of them is kept: their terms, as numbers of a
+// list of words. Their sizes are not known before they have been read, and come with them:
+//
+//     session   reads the missing ones; KeepTerms, with their terms and the list of words
+//     gputextd  KeptValues
+//     session   TakeTerms
+//     gputextd  TakenTerms, with the chunks that the terms lie in, each with its words, and where
+//               in them the terms of each row are
 //
 // Each of these may come at any time when no job of the connection runs, and FindValues begins
 // anew. What a session finds stays there for it until it has all of the bytes, by TakenValues or
 // since every value was missing, asks for other values, or closes. From then on it stays there as
-// long as gputextd keeps it for everybody, which is also how long TakeValues may come again.
+// long as gputextd keeps it for everybody, which is also how long TakeValues may come again. Terms
+// stay there until they are taken, once, even if every value was missing.
 //
 // When a value that is kept is the one that a row points to: a number may be given to another value
 // when the first one is gone and the counter of numbers has gone round, the same number of such a
@@ -39,9 +54,19 @@
 
 namespace gputext {
 
-enum class ValueForm : std::uint8_t { vector, document };
+/// What the bytes of a value are. Words are numbers of their chunk's list of words.
+///
+/// counted_terms     u32 n, u32 words[n], each word once, ascending, int32 counts[n]
+/// word_positions    u32 positions that the text takes, u32 n, n times u32 word and u32 position;
+///                   positions are counted from 1
+enum class ValueForm : std::uint8_t { vector, document, counted_terms, word_positions };
 constexpr ValueForm last_of(ValueForm) {
-    return ValueForm::document;
+    return ValueForm::word_positions;
+}
+/// Whether values are terms, which come by KeepTerms and TakeTerms; else by KeepValues and
+/// TakeValues.
+constexpr bool has_words(ValueForm form) {
+    return form == ValueForm::counted_terms || form == ValueForm::word_positions;
 }
 
 /// What values are alike, so that one job may read them.
@@ -49,10 +74,11 @@ struct ValueKind {
     std::uint32_t database = 0;
     ValueForm form = ValueForm::vector;
     ElementType element = ElementType::float32;  // of vectors
-    std::uint64_t dimensions = 0;                // the same; 0 of documents
+    std::uint64_t dimensions = 0;                // the same; 0 of others
+    std::uint64_t source = 0;  // of terms: of what type, and how they were parsed; 0 of others
 
     static void fields(auto& archive, auto& self) {
-        archive(self.database, self.form, self.element, self.dimensions);
+        archive(self.database, self.form, self.element, self.dimensions, self.source);
     }
     friend auto operator<=>(const ValueKind&, const ValueKind&) = default;
 };
@@ -66,7 +92,7 @@ struct ValuePointer {
     std::uint32_t table = 0;   // that the value is stored in
     std::uint32_t number = 0;  // of the value in it
     std::uint64_t since = never;
-    std::uint64_t size = 0;  // bytes, when it is packed
+    std::uint64_t size = 0;  // bytes, when it is packed; 0 of terms
 };
 
 /// File: ValuePointer[values], a sealed memfd or a plain file.
@@ -121,21 +147,91 @@ struct KeptValues {
 /// When no value is missing any more.
 struct TakeValues {
     static constexpr std::uint16_t type = 44;
-    static void fields(auto&, auto&) {}
+    bool early = false;  // the session takes files that are still being filled, too
+
+    static void fields(auto& archive, auto& self) { archive(self.early); }
 };
 
-/// Files: the bytes of all values, one behind the other in the order of FindValues, sealed.
+/// Files: the bytes of all values, one behind the other in the order of FindValues, sealed where
+/// they are filled.
 struct TakenValues {
     static constexpr std::uint16_t type = 45;
     std::uint64_t bytes = 0;
     PartsShape parts = {};
     std::uint64_t resident = 0;  // as in KeptValues; 0: the files are this session's alone
+    bool filled = true;          // else they are resident
 
     static void fields(auto& archive, auto& self) {
-        archive(self.bytes, self.parts, self.resident);
+        archive(self.bytes, self.parts, self.resident, self.filled);
     }
-    bool consistent() const { return bytes <= kMostStored && parts.hold(bytes); }
+    bool consistent() const {
+        return bytes <= kMostStored && parts.hold(bytes) && (filled || resident != 0);
+    }
     std::size_t files() const { return parts.parts; }
+};
+
+/// Whether a file of so many bytes may be a list of so many words.
+constexpr bool holds_words(std::uint64_t words, std::uint64_t bytes) {
+    return words < UINT32_MAX && bytes <= kMostStored &&
+           bytes >= (words + 1) * sizeof(std::uint64_t);
+}
+
+/// In place of KeepValues, for terms; the reply is KeptValues. Files, all sealed:
+///
+/// the values that were missing, one behind the other, of sizes that are multiples of 4
+/// u64 ends[missing]: where each value ends in these bytes; each has less than 4 GB
+/// u64 begins[words + 1], counted from the end of this array, and behind it the bytes of all words
+struct KeepTerms {
+    static constexpr std::uint16_t type = 52;
+    std::uint64_t bytes = 0;       // of the values
+    std::uint64_t words = 0;       // below 2^32 - 1
+    std::uint64_t word_bytes = 0;  // of the file of words
+
+    static void fields(auto& archive, auto& self) {
+        archive(self.bytes, self.words, self.word_bytes);
+    }
+    bool consistent() const { return bytes <= kMostStored && holds_words(words, word_bytes); }
+    static constexpr std::size_t files() { return 3; }
+};
+
+/// A chunk with the terms of texts, in the file of TakenTerms.
+struct TermChunk {
+    std::uint64_t id = 0;     // no other chunk of any gputextd has it, as far as chance allows
+    std::uint64_t bytes = 0;  // as in KeepTerms
+    std::uint64_t words = 0;
+    std::uint64_t word_bytes = 0;
+};
+
+/// Where the terms of a row lie, in the file of TakenTerms.
+struct TermPlace {
+    std::uint32_t chunk = 0;   // among those of the reply
+    std::uint32_t size = 0;    // bytes
+    std::uint64_t offset = 0;  // in the chunk
+};
+
+/// When no value is missing any more.
+struct TakeTerms {
+    static constexpr std::uint16_t type = 53;
+    static void fields(auto&, auto&) {}
+};
+
+/// Where terms lie in more chunks than this, FindValues counts those in the smallest chunks as
+/// missing. The session reads them again, and they come together in one chunk.
+inline constexpr std::size_t kMostTermChunks = 32;
+
+/// Files, all sealed: TermChunk[chunks] and behind it TermPlace[values], in the order of
+/// FindValues; then for each chunk the bytes of its values, and its words.
+struct TakenTerms {
+    static constexpr std::uint16_t type = 54;
+    std::uint32_t chunks = 0;
+    std::uint64_t values = 0;
+
+    static void fields(auto& archive, auto& self) { archive(self.chunks, self.values); }
+    bool consistent() const { return chunks <= kMostTermChunks && values <= UINT32_MAX; }
+    std::size_t files() const { return 1 + 2 * std::size_t{chunks}; }
+    std::uint64_t list_bytes() const {
+        return chunks * sizeof(TermChunk) + values * sizeof(TermPlace);
+    }
 };
 
 /// What is kept of one table of values, in the file of ResidentTables.
@@ -182,9 +278,24 @@ struct ForgottenValues {
     static void fields(auto& archive, auto& self) { archive(self.values); }
 };
 
-/// The requests, and the replies to them in the same order.
-using ValueRequests = TypeList<FindValues, KeepValues, TakeValues, AskResidentTables, ForgetValues>;
-using ValueReplies =
-    TypeList<FoundValues, KeptValues, TakenValues, ResidentTables, ForgottenValues>;
+/// On any connection: waits until these files are filled, or never will be.
+struct AwaitValues {
+    static constexpr std::uint16_t type = 50;
+    std::uint64_t resident = 0;  // as in TakenValues
+
+    static void fields(auto& archive, auto& self) { archive(self.resident); }
+};
+
+/// They are sealed if they are filled.
+struct AwaitedValues {
+    static constexpr std::uint16_t type = 51;
+    static void fields(auto&, auto&) {}
+};
+
+/// The requests, and the replies to them.
+using ValueRequests = TypeList<FindValues, KeepValues, KeepTerms, TakeValues, TakeTerms,
+                               AskResidentTables, ForgetValues, AwaitValues>;
+using ValueReplies = TypeList<FoundValues, KeptValues, TakenValues, TakenTerms, ResidentTables,
+                              ForgottenValues, AwaitedValues>;
 
 }  // namespace gputext

@@ -1,25 +1,37 @@
 #include "cpp/resident/gathered_values.hpp"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
 #include <utility>
+#include <vector>
 
-#include "cpp/link/parted_file.hpp"
+#include "cpp/base/exception_status.hpp"
 
 namespace gputext {
 namespace {
 
-constexpr std::size_t kParts = 16;
 constexpr std::uint64_t kWriteAtOnce = std::uint64_t{1} << 20;  // and look at the stop request
-constexpr std::uint64_t kShortRun = std::uint64_t{64} << 10;    // shorter ones are put together
+constexpr std::uint64_t kShortPiece = std::uint64_t{64} << 10;  // shorter ones are put together
+constexpr std::uint64_t kLookedAtPart = 4;                      // divisor of all bytes
 
-/// Writes a part of the file from its begin to its end.
+/// A chunk's values as a matrix, as jobs have it.
+Vectors vectors_of(const ResidentChunk& chunk, const ValueKind& kind) {
+    const std::uint64_t row = kind.dimensions * element_size(kind.element);
+    const auto bytes = chunk.bytes();
+    return {kind.element,  row == 0 ? 0 : bytes.size() / row, kind.dimensions, bytes.data(), {}, {},
+            &chunk.known()};
+}
+
+/// Writes a file of the chunk from its begin to its end.
 class PartWriter {
 public:
-    PartWriter(PartedFile& file, std::uint64_t begin, Stop stop)
-        : file_(file), written_(begin), stop_(stop) {}
+    PartWriter(ResidentChunk& chunk, const ValueKind& kind, std::uint64_t begin, Stop stop)
+        : chunk_(chunk), kind_(kind), written_(begin), stop_(stop) {}
 
-    Status append(std::span<const std::uint8_t> bytes) {
-        if (bytes.size() < kShortRun) {
+    Status append(Bytes bytes) {
+        if (bytes.size() < kShortPiece) {
             if (buffer_.size() + bytes.size() > kWriteAtOnce) GPUTEXT_TRY(flush());
             buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
             return {};
@@ -39,82 +51,116 @@ public:
         return {};
     }
 
+    /// The largest magnitude of an element that was written; infinity where one is not finite.
+    double largest() const { return largest_; }
+
 private:
-    Status write(std::span<const std::uint8_t> bytes) {
+    /// Files and pieces consist of whole elements.
+    Status write(Bytes bytes) {
         if (stop_()) return Status::cancelled();
-        GPUTEXT_TRY(file_.write(written_, bytes));
+        GPUTEXT_TRY(chunk_.write(written_, bytes));
         written_ += bytes.size();
+        if (kind_.form != ValueForm::vector) return {};
+        const double largest = largest_element(
+            {kind_.element, 1, bytes.size() / element_size(kind_.element), bytes.data(), {}, {}},
+            0);
+        largest_ = std::isfinite(largest) ? std::max(largest_, largest)
+                                          : std::numeric_limits<double>::infinity();
         return {};
     }
 
-    PartedFile& file_;
+    ResidentChunk& chunk_;
+    const ValueKind& kind_;
     std::uint64_t written_;
     Stop stop_;
+    double largest_ = 0;
     std::vector<std::uint8_t> buffer_;
 };
 
-/// Appends the bytes from `begin` to `end` of all values' bytes; `value` is the first one that ends
-/// behind `begin`, and begins at `at`. Values that lie side by side are one run.
-Status append_values(const ValueRequest& request, std::size_t value, std::uint64_t at,
-                     std::uint64_t begin, std::uint64_t end, PartWriter& writer) {
-    std::span<const std::uint8_t> run;
-    for (; at < end; ++value) {
-        const ValuePlace& place = request.places[value];
-        const std::uint64_t size = request.pointers[value].size;
-        const std::uint64_t first = std::max(begin, at) - at;
-        const std::uint64_t last = std::min(end, at + size) - at;
-        at += size;
-        if (first >= last) continue;
-        const auto bytes =
-            request.chunks[place.chunk]->bytes().subspan(place.offset + first, last - first);
-        if (!run.empty() && run.data() + run.size() == bytes.data()) {
-            run = {run.data(), run.size() + bytes.size()};
-            continue;
-        }
-        GPUTEXT_TRY(writer.append(run));
-        run = bytes;
+/// Appends the bytes of the pieces from `begin` to `end` of all.
+Status append_pieces(const ResidentOrigin& origin, std::uint64_t begin, std::uint64_t end,
+                     PartWriter& writer) {
+    const auto& pieces = origin.pieces;
+    auto piece = std::upper_bound(
+        pieces.begin(), pieces.end(), begin,
+        [](std::uint64_t at, const ResidentOrigin::Piece& other) { return at < other.end(); });
+    for (; piece != pieces.end() && piece->begin < end; ++piece) {
+        const std::uint64_t first = std::max(begin, piece->begin) - piece->begin;
+        const std::uint64_t last = std::min(end, piece->end()) - piece->begin;
+        GPUTEXT_TRY(writer.append(origin.bytes_of(*piece).subspan(first, last - first)));
     }
-    GPUTEXT_TRY(writer.append(run));
     return writer.flush();
 }
 
-/// Where a part begins.
-struct PartBegin {
-    std::size_t value;  // the first one that ends behind the part's begin
-    std::uint64_t at;   // where that begins
-};
-
-Result<std::vector<PartBegin>> part_begins(const ValueRequest& request, std::uint64_t part,
-                                           Stop stop) {
-    std::vector<PartBegin> begins;
-    std::uint64_t at = 0;
-    for (std::size_t value = 0; value < request.pointers.size(); ++value) {
-        if (value % 65536 == 0 && stop()) return Status::cancelled();
-        const std::uint64_t size = request.pointers[value].size;
-        while (begins.size() * part < at + size) begins.push_back({value, at});
-        at += size;
-    }
-    return begins;
+Status copy_all(ResidentChunk& chunk, const ValueKind& kind, const ResidentOrigin& origin,
+                Execution& execution) {
+    for (const ResidentOrigin::Source& source : origin.sources)
+        GPUTEXT_TRY(source.filling->wait(execution.stop()));
+    const std::uint64_t size = chunk.bytes().size();
+    const PartsShape shape = chunk.shape();
+    std::vector<double> largest(chunk.files());
+    GPUTEXT_TRY(execution.parallel_for(chunk.files(), [&](std::size_t i, unsigned) {
+        const std::uint64_t begin = i * shape.part_bytes;
+        PartWriter writer(chunk, kind, begin, execution.stop());
+        const Status status = append_pieces(origin, begin, begin + shape.size_of(i, size), writer);
+        largest[i] = writer.largest();
+        return status;
+    }));
+    const double most = *std::max_element(largest.begin(), largest.end());
+    if (kind.form == ValueForm::vector && std::isfinite(most))
+        chunk.known().set_largest(vectors_of(chunk, kind), most);
+    return {};
 }
 
 }  // namespace
 
-Result<std::shared_ptr<const ResidentChunk>> gather(const ValueRequest& request,
-                                                    ResidentChunks& chunks, Execution& execution) {
-    const std::uint64_t size = request.bytes;
-    const std::uint64_t part = part_bytes_for(size, kParts);
-    PartedFile file;
-    GPUTEXT_TRY(file.create(size, part));
-    const auto begins = part_begins(request, part, execution.stop());
-    if (!begins.ok()) return begins.status();
-    GPUTEXT_TRY(execution.parallel_for(begins->size(), [&](std::size_t i, unsigned) {
-        PartWriter writer(file, i * part, execution.stop());
-        return append_values(request, (*begins)[i].value, (*begins)[i].at, i * part,
-                             std::min(size, (i + 1) * part), writer);
-    }));
-    GPUTEXT_TRY(file.seal());
-    const PartsShape shape = file.parts().shape();
-    return chunks.adopt(file.release_files(), shape, size);
+Result<ResidentOrigin> origin_of(const ValueRequest& request, Stop stop) {
+    ResidentOrigin origin;
+    for (const auto& chunk : request.chunks)
+        origin.sources.push_back({chunk->id(), chunk->bytes(), &chunk->filling(), chunk});
+    ResidentOrigin::Piece piece;
+    for (std::size_t value = 0; value < request.places.size(); ++value) {
+        if (value % 65536 == 0 && stop()) return Status::cancelled();
+        const ValuePlace& place = request.places[value];
+        const std::uint64_t size = request.pointers[value].size;
+        if (place.chunk == piece.source && place.offset == piece.offset + piece.size) {
+            piece.size += size;
+            continue;
+        }
+        if (piece.size > 0) origin.pieces.push_back(piece);
+        piece = {piece.end(), size, place.offset, place.chunk};
+    }
+    if (piece.size > 0) origin.pieces.push_back(piece);
+    return origin;
+}
+
+void fill(ResidentChunk& chunk, const ValueKind& kind, const ResidentOrigin& origin,
+          Execution& execution) noexcept {
+    chunk.end_filling(
+        status_or_exception([&] { return copy_all(chunk, kind, origin, execution); }));
+}
+
+Status bound_magnitude(const ResidentChunk& chunk, const ValueKind& kind,
+                       std::span<const std::shared_ptr<const ResidentChunk>> sources,
+                       Execution& execution) {
+    if (kind.form != ValueForm::vector) return {};
+    double bound = 0;
+    std::uint64_t looked_at = 0;
+    for (const auto& source : sources) {
+        const Vectors vectors = vectors_of(*source, kind);
+        std::optional<double> known = source->known().bound(vectors);
+        if (!known) {
+            looked_at += source->bytes().size();
+            if (looked_at > chunk.bytes().size() / kLookedAtPart) return {};
+            // What is wrong with an element is for the job to say.
+            const auto found = largest_magnitude(vectors, "item", execution);
+            if (!found.ok()) return execution.stop_requested() ? Status::cancelled() : Status();
+            known = *found;
+        }
+        bound = std::max(bound, *known);
+    }
+    chunk.known().set_bound(vectors_of(chunk, kind), bound);
+    return {};
 }
 
 }  // namespace gputext

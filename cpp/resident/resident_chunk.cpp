@@ -10,10 +10,14 @@
 #include <string>
 #include <utility>
 
+#include "cpp/link/memory_file.hpp"
+#include "cpp/link/parted_file.hpp"
 #include "cpp/link/wire.hpp"
 
 namespace gputext {
 namespace {
+
+constexpr std::size_t kPartsOfReserved = 16;
 
 /// Where this process begins to count, so that the ids of the one before it are not given again.
 std::uint64_t first_id() {
@@ -22,6 +26,15 @@ std::uint64_t first_id() {
         high = static_cast<std::uint32_t>(
             std::chrono::system_clock::now().time_since_epoch().count() >> 20);
     return (std::uint64_t{high} << 32) + 1;
+}
+
+/// Whether so many bytes of words lie there, for ever.
+Status check_words(const ChunkWords& words) {
+    return MappedFile::map(words.file.get(), words.bytes, Trust::sealed).status();
+}
+
+FileDescriptor duplicate(const FileDescriptor& file) {
+    return FileDescriptor(fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
 }
 
 bool same_file(int one, int other) {
@@ -42,13 +55,13 @@ PartsShape ResidentChunk::shape() const {
 
 Result<std::vector<FileDescriptor>> ResidentChunk::duplicate_files() const {
     std::vector<FileDescriptor> copies;
-    copies.reserve(files_.size());
-    for (const FileDescriptor& file : files_) {
-        copies.emplace_back(fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
-        if (!copies.back().valid())
+    copies.reserve(files());
+    for (const FileDescriptor& file : files_) copies.push_back(duplicate(file));
+    if (words_.files() > 0) copies.push_back(duplicate(words_.file));
+    for (const FileDescriptor& copy : copies)
+        if (!copy.valid())
             return Status(ErrorCode::io_error,
                           std::string("could not hand over a file: ") + std::strerror(errno));
-    }
     return copies;
 }
 
@@ -59,6 +72,17 @@ bool ResidentChunk::has_files(std::span<const FileDescriptor> files) const {
     return true;
 }
 
+Status ResidentChunk::write(std::uint64_t offset, std::span<const std::uint8_t> bytes) {
+    const std::size_t part = part_bytes_ == 0 ? 0 : offset / part_bytes_;
+    return write_file(files_[part].get(), bytes, offset - part * part_bytes_);
+}
+
+void ResidentChunk::end_filling(Status status) {
+    for (const FileDescriptor& file : files_)
+        if (status.ok()) status = seal_memory_file(file.get());
+    filling_.end(std::move(status));
+}
+
 std::shared_ptr<ResidentChunks> ResidentChunks::create(std::shared_ptr<ResidentRanges> ranges) {
     return std::shared_ptr<ResidentChunks>(new ResidentChunks(std::move(ranges)));
 }
@@ -67,26 +91,50 @@ ResidentChunks::ResidentChunks(std::shared_ptr<ResidentRanges> ranges)
     : ranges_(std::move(ranges)), next_id_(first_id()) {}
 
 Result<std::shared_ptr<const ResidentChunk>> ResidentChunks::adopt(
-    std::vector<FileDescriptor> files, const PartsShape& parts, std::uint64_t bytes) {
+    std::vector<FileDescriptor> files, const PartsShape& parts, std::uint64_t bytes,
+    ChunkWords words) {
     if (files.size() != parts.parts) return broken("values in another number of files than said");
     std::vector<int> descriptors;
     for (const FileDescriptor& file : files) descriptors.push_back(file.get());
     Result<MappedFile> mapped =
         MappedFile::map({descriptors, parts.part_bytes}, bytes, Trust::sealed);
     if (!mapped.ok()) return mapped.status();
+    if (words.files() > 0) GPUTEXT_TRY(check_words(words));
     const std::shared_ptr<ResidentChunk> chunk(new ResidentChunk());
     chunk->part_bytes_ = parts.part_bytes;
     chunk->files_ = std::move(files);
+    chunk->words_ = std::move(words);
     chunk->mapped_ = std::move(*mapped);
+    add(chunk, nullptr);
+    return std::shared_ptr<const ResidentChunk>(chunk);
+}
+
+Result<std::shared_ptr<ResidentChunk>> ResidentChunks::reserve(std::uint64_t bytes,
+                                                               ResidentRanges::Origin origin) {
+    PartedFile file;
+    GPUTEXT_TRY(file.create(bytes, part_bytes_for(bytes, kPartsOfReserved)));
+    Result<MappedFile> mapped = MappedFile::map(file.parts(), bytes, Trust::own);
+    if (!mapped.ok()) return mapped.status();
+    const std::shared_ptr<ResidentChunk> chunk(new ResidentChunk());
+    chunk->filling_.begin();
+    chunk->part_bytes_ = file.parts().shape().part_bytes;
+    chunk->files_ = file.release_files();
+    chunk->mapped_ = std::move(*mapped);
+    add(chunk, std::move(origin));
+    return chunk;
+}
+
+void ResidentChunks::add(const std::shared_ptr<ResidentChunk>& chunk,
+                         ResidentRanges::Origin origin) {
     {
         const std::lock_guard lock(mutex_);
         chunk->id_ = next_id_++;
         chunks_[chunk->id_] = chunk;
     }
     chunk->all_ = shared_from_this();  // from now on its destructor removes it
-    if (ranges_ != nullptr && bytes > 0)
-        ranges_->add({chunk->id_, chunk->bytes().data(), chunk->bytes().size()});
-    return std::shared_ptr<const ResidentChunk>(chunk);
+    const auto bytes = chunk->bytes();
+    if (ranges_ != nullptr && !bytes.empty())
+        ranges_->add({chunk->id_, bytes.data(), bytes.size(), &chunk->filling_}, std::move(origin));
 }
 
 void ResidentChunks::remove(const ResidentChunk& chunk) {

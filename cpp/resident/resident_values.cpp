@@ -7,6 +7,7 @@
 #include "cpp/base/exception_status.hpp"
 #include "cpp/link/wire.hpp"
 #include "cpp/resident/gathered_values.hpp"
+#include "cpp/resident/term_chunks.hpp"
 
 namespace gputext {
 namespace {
@@ -15,14 +16,34 @@ namespace {
 /// one.
 constexpr std::uint64_t kForgottenAfter = 2;
 
+/// A device makes its copy of its copies of older chunks where these lack at most this part of the
+/// bytes (a divisor), and pieces have so many bytes on average.
+constexpr std::uint64_t kNotOnDevicesPart = 4;
+constexpr std::uint64_t kLeastPiece = 256;
+
+/// Whether devices have copies of most of what the bytes come from.
+bool helps_devices(const ResidentOrigin& origin, std::uint64_t bytes,
+                   const ResidentChunks& chunks) {
+    std::uint64_t not_there = 0;
+    for (const ResidentOrigin::Source& source : origin.sources)
+        if (chunks.on_devices(source.id) == 0) not_there += source.bytes.size();
+    return not_there <= bytes / kNotOnDevicesPart && origin.pieces.size() <= bytes / kLeastPiece;
+}
+
 /// Whether so little of a chunk can still be found that its memory is worth more.
 bool only_remains(const KeptChunk& chunk) {
     return chunk.live_values == 0 || chunk.live_bytes < chunk.chunk->bytes().size() / 4;
 }
 
-/// Whether enough of a chunk can be found that it is worth to be kept.
-bool worth_its_memory(const KeptChunk& chunk) {
-    return chunk.live_values > 0 && chunk.live_bytes >= chunk.chunk->bytes().size() / 2;
+/// Whether enough of a chunk of so many bytes can be found that it is worth to be kept.
+bool worth_its_memory(std::uint64_t live_values, std::uint64_t live_bytes, std::uint64_t bytes) {
+    return live_values > 0 && live_bytes >= bytes / 2;
+}
+
+/// What a part of so many values has of the bytes that all values of a chunk share.
+std::uint64_t share(std::uint64_t bytes, std::uint64_t values, std::uint64_t of_all) {
+    return static_cast<std::uint64_t>(static_cast<double>(bytes) *
+                                      (static_cast<double>(values) / static_cast<double>(of_all)));
 }
 
 /// Calls each(i) for every value below `count`, and work(table) behind the last one of a run of
@@ -39,7 +60,9 @@ void by_table(std::size_t count, const TableOf& table_of, const Each& each, cons
 }  // namespace
 
 ResidentValues::ResidentValues(ResidentLimits limits, std::shared_ptr<ResidentRanges> ranges)
-    : limits_(limits), chunks_(ResidentChunks::create(std::move(ranges))) {}
+    : limits_(limits),
+      chunks_(ResidentChunks::create(std::move(ranges))),
+      filler_(chunks_->ranges()) {}
 
 template <class Work>
 void ResidentValues::for_each_chunk(const Work& work) {
@@ -54,15 +77,19 @@ Status ResidentValues::find(const FindValues& message, int pointers, ValueReques
                             Stop stop) {
     return status_or_exception([&]() -> Status {
         request = {};
+        settle();
         if (message.run != run_) forget_all();
         run_ = message.run;
         auto read = read_request(message, pointers, stop);
         if (!read.ok()) return read.status();
         ValueRequest& begun = *read;
         begun.number = ++requests_;
+        std::vector<KeptChunk*> chunks;
         if (const auto kind = kinds_.find(message.kind); kind != kinds_.end())
-            for (KeptChunk* const chunk : kind->second.find(begun, requests_, stop)) use(*chunk);
+            chunks = kind->second.find(begun, requests_, stop);
         if (stop()) return Status::cancelled();
+        if (has_words(message.kind.form)) leave_out_smallest(begun, chunks);
+        for (KeptChunk* const chunk : chunks) use(*chunk);
         begun.found_bytes = begun.bytes - begun.missing_bytes;
         count_found(begun);
         request = std::move(begun);
@@ -81,52 +108,144 @@ std::vector<std::uint32_t> ResidentValues::missing(const ValueRequest& request) 
 Result<std::uint64_t> ResidentValues::keep(ValueRequest& request, const KeepValues& message,
                                            std::vector<FileDescriptor> files) {
     return status_or_exception([&]() -> Result<std::uint64_t> {
+        settle();
         if (request.missing == 0) return broken("values that are not missing");
+        if (has_words(request.asked.kind.form)) return broken("values in place of terms");
         if (message.bytes != request.missing_bytes)
             return broken("values of another size than those that are missing");
-        const auto rows = missing(request);
+        auto rows = missing(request);
         auto chunk = chunks_->adopt(std::move(files), message.parts, message.bytes);
         if (!chunk.ok()) return chunk.status();
-        const auto number = static_cast<std::uint32_t>(request.chunks.size());
-        request.chunks.push_back(*chunk);
-        std::uint64_t offset = 0;
-        for (const std::uint32_t row : rows) {
-            request.places[row] = {number, offset, request.asked.horizon};
-            offset += request.pointers[row].size;
-        }
-        request.missing = 0;
-        request.missing_bytes = 0;
+        take_over(*chunk, request, rows);
         const std::uint64_t id = (*chunk)->id();
-        const bool kept = add(*chunk, request, rows);
-        if (rows.size() == request.places.size()) end(request, id);
-        return kept ? id : 0;
+        if (rows.size() < request.places.size()) return add(*chunk, request, rows) ? id : 0;
+        const bool keeping = may_keep(request, **chunk, rows);
+        if (keeping) unsettled_.emplace(Unsettled{*chunk, std::move(request), std::move(rows)});
+        end(request, id);
+        return keeping ? id : 0;
     });
 }
 
-Result<ResidentValues::Taken> ResidentValues::take(ValueRequest& request, Execution& execution) {
+Result<std::uint64_t> ResidentValues::keep_terms(ValueRequest& request, const KeepTerms& message,
+                                                 std::vector<FileDescriptor> files) {
+    return status_or_exception([&]() -> Result<std::uint64_t> {
+        settle();
+        if (request.missing == 0) return broken("terms that are not missing");
+        if (!has_words(request.asked.kind.form)) return broken("terms in place of values");
+        if (files.size() != KeepTerms::files()) return broken("terms in another number of files");
+        const auto rows = missing(request);
+        const auto ends = map_ends(files[1].get(), rows.size(), message.bytes);
+        if (!ends.ok()) return ends.status();
+        ChunkWords words{std::move(files[2]), message.words, message.word_bytes};
+        files.resize(1);
+        auto chunk = chunks_->adopt(std::move(files), {}, message.bytes, std::move(words));
+        if (!chunk.ok()) return chunk.status();
+        set_sizes(ends->array<std::uint64_t>(0, rows.size()), rows, request);
+        take_over(*chunk, request, rows);
+        return add(*chunk, request, rows) ? (*chunk)->id() : 0;
+    });
+}
+
+void ResidentValues::take_over(std::shared_ptr<const ResidentChunk> chunk, ValueRequest& request,
+                               std::span<const std::uint32_t> rows) {
+    const auto number = static_cast<std::uint32_t>(request.chunks.size());
+    request.chunks.push_back(std::move(chunk));
+    std::uint64_t offset = 0;
+    for (const std::uint32_t row : rows) {
+        ValuePlace& place = request.places[row];
+        place = {number, place.size, offset, request.asked.horizon};
+        offset += request.size_of(row);
+    }
+    request.missing = 0;
+    request.missing_bytes = 0;
+}
+
+Result<ResidentValues::Taken> ResidentValues::take(ValueRequest& request, bool early,
+                                                   Execution& execution, BeginFilling begin) {
     return status_or_exception([&]() -> Result<Taken> {
-        if (request.number == 0) {
-            const auto chunk = chunks_->find(request.ended_as);
-            if (chunk == nullptr) return broken("no request for values");
-            return Taken{chunk, is_kept(chunk->id()) ? chunk->id() : 0};
-        }
+        settle();
+        Taken taken{request.number == 0 ? chunks_->find(request.ended_as) : nullptr};
+        if (request.number == 0 && taken.chunk == nullptr) return broken("no request for values");
+        if (has_words(request.asked.kind.form)) return broken("values in place of terms");
         if (request.missing > 0) return broken("values that are still missing");
-        Taken taken{chunk_of_all(request), 0};
+        if (taken.chunk == nullptr) taken.chunk = chunk_of_all(request);
         if (taken.chunk != nullptr) {
             if (is_kept(taken.chunk->id())) taken.resident = taken.chunk->id();
         } else {
-            auto gathered = gather(request, *chunks_, execution);
-            if (!gathered.ok()) return gathered.status();
-            taken.chunk = *gathered;
-            if (worth_keeping(request)) {
-                std::vector<std::uint32_t> all(request.places.size());
-                std::iota(all.begin(), all.end(), 0);
-                if (add(taken.chunk, request, all)) taken.resident = taken.chunk->id();
-            }
+            auto found = gathered(request, execution, std::move(begin));
+            if (!found.ok()) return found;
+            taken = std::move(*found);
         }
         end(request, taken.chunk->id());
+        if (!early) GPUTEXT_TRY(taken.chunk->filling().wait(execution.stop()));
         return taken;
     });
+}
+
+Result<ResidentValues::TakenChunks> ResidentValues::take_terms(ValueRequest& request) {
+    return status_or_exception([&]() -> Result<TakenChunks> {
+        if (request.number == 0) return broken("no request for terms");
+        if (!has_words(request.asked.kind.form)) return broken("terms in place of values");
+        if (request.missing > 0) return broken("terms that are still missing");
+        MemoryFile list;
+        GPUTEXT_TRY(write_list(request, list));
+        TakenChunks taken{list.release_descriptor(), request.places.size(),
+                          std::move(request.chunks)};
+        request = {};
+        return taken;
+    });
+}
+
+Result<ResidentValues::Taken> ResidentValues::gathered(ValueRequest& request, Execution& execution,
+                                                       BeginFilling begin) {
+    const ValueKind kind = request.asked.kind;
+    auto found = origin_of(request, execution.stop());
+    if (!found.ok()) return found.status();
+    const auto origin = std::make_shared<const ResidentOrigin>(std::move(*found));
+    const bool worth = worth_keeping(request);
+    const bool shown = worth && helps_devices(*origin, request.bytes, *chunks_);
+    auto chunk = chunks_->reserve(request.bytes, shown ? origin : nullptr);
+    if (!chunk.ok()) return chunk.status();
+    std::vector<std::uint32_t> all(request.places.size());
+    std::iota(all.begin(), all.end(), 0);
+    if (!worth || !may_keep(request, **chunk, all)) {
+        if (begin) GPUTEXT_TRY(begin(execution));
+        fill(**chunk, kind, *origin, execution);
+        if (execution.stop_requested()) return Status::cancelled();
+        GPUTEXT_TRY((*chunk)->filling().wait({}));
+        return Taken{*chunk, 0};
+    }
+    GPUTEXT_TRY(bound_magnitude(**chunk, kind, request.chunks, execution));
+    auto task = std::make_unique<FillingTask>(execution.threads(), *chunk, kind, origin);
+    task->begin = std::move(begin);
+    filler_.submit(std::move(task));
+    unsettled_.emplace(Unsettled{*chunk, std::move(request), std::move(all)});
+    return Taken{*chunk, (*chunk)->id()};
+}
+
+Status ResidentValues::await(std::uint64_t id, Stop stop) const {
+    const auto chunk = chunks_->find(id);
+    return chunk == nullptr ? Status() : chunk->filling().wait(stop);
+}
+
+/// What there is no memory for is not kept.
+void ResidentValues::settle() {
+    if (unsettled_) {
+        const Unsettled last = std::move(*unsettled_);
+        unsettled_.reset();
+        [[maybe_unused]] const Status added = status_or_exception([&] {
+            add(last.chunk, last.request, last.values);
+            return Status();
+        });
+    }
+    give_up_failed();
+}
+
+void ResidentValues::give_up_failed() {
+    for_each_chunk([&](const ValueKind&, ValueIndex& index, KeptChunk& chunk) {
+        if (chunk.chunk->filling().failed()) give_up(index, chunk);
+    });
+    drop_empty();
 }
 
 void ResidentValues::end(ValueRequest& request, std::uint64_t chunk) {
@@ -163,16 +282,27 @@ void ResidentValues::use(KeptChunk& chunk) {
     chunk.offered = offered_;
 }
 
+bool ResidentValues::may_keep(const ValueRequest& request, const ResidentChunk& chunk,
+                              std::span<const std::uint32_t> values) const {
+    if (request.asked.run != run_ || chunk.files() > limits_.files ||
+        KeptChunk::cost_of(chunk, values.size()) > limits_.bytes)
+        return false;
+    std::uint64_t live_values = 0, live_bytes = 0;
+    for (const std::uint32_t value : values)
+        if (request.may_keep(value)) {
+            ++live_values;
+            live_bytes += request.size_of(value);
+        }
+    return worth_its_memory(live_values, live_bytes, chunk.bytes().size());
+}
+
 bool ResidentValues::add(std::shared_ptr<const ResidentChunk> chunk, const ValueRequest& request,
                          std::span<const std::uint32_t> values) {
     const std::uint64_t id = chunk->id();
-    if (request.asked.run != run_ || chunk->bytes().size() > limits_.bytes ||
-        chunk->files() > limits_.files)
-        return false;
+    if (!may_keep(request, *chunk, values)) return false;
     auto own = std::make_unique<KeptChunk>(std::move(chunk), request, values);
     const std::uint64_t cost = own->cost();
     const std::size_t files = own->chunk->files();
-    if (cost > limits_.bytes || !worth_its_memory(*own)) return false;
     count_kept(request, *own);
     ValueIndex& index = kinds_[request.asked.kind];
     own->last_used = requests_;
@@ -184,7 +314,8 @@ bool ResidentValues::add(std::shared_ptr<const ResidentChunk> chunk, const Value
     offered_ += cost;
     bytes_ += cost;
     files_ += files;
-    if (!worth_its_memory(kept)) give_up(index, kept);
+    if (!worth_its_memory(kept.live_values, kept.live_bytes, kept.chunk->bytes().size()))
+        give_up(index, kept);
     give_up_remains(index);
     give_up_to_limits();
     drop_empty();
@@ -242,6 +373,7 @@ void ResidentValues::forget_all() {
 }
 
 std::uint64_t ResidentValues::forget(std::uint32_t database, std::uint32_t table) {
+    settle();
     std::uint64_t forgotten = 0;
     for_each_chunk([&](const ValueKind& kind, ValueIndex&, KeptChunk& chunk) {
         if (kind.database != database) return;
@@ -302,6 +434,11 @@ void ResidentValues::count_kept(const ValueRequest& request, const KeptChunk& ch
 }
 
 std::vector<ResidentTable> ResidentValues::tables() {
+    settle();
+    return list_tables();
+}
+
+std::vector<ResidentTable> ResidentValues::list_tables() {
     const auto now = Clock::now();
     std::map<TableName, ResidentTable> tables;
     for_each_chunk([&](const ValueKind& kind, ValueIndex&, KeptChunk& chunk) {
@@ -320,7 +457,8 @@ std::vector<ResidentTable> ResidentValues::tables() {
                     table.database = kind.database;
                     table.table = name;
                     table.values += values;
-                    table.bytes += bytes;
+                    table.bytes +=
+                        bytes + share(chunk.chunk->words().bytes, values, chunk.live_values);
                     if (bytes > 0)
                         table.device_bytes +=
                             static_cast<std::uint64_t>(on_devices * static_cast<double>(bytes) /
@@ -344,7 +482,7 @@ std::vector<ResidentTable> ResidentValues::tables() {
 
 /// Of tables that nothing is kept of any more.
 void ResidentValues::drop_counts() {
-    const std::vector<ResidentTable> kept = tables();
+    const std::vector<ResidentTable> kept = list_tables();
     std::map<TableName, Counts> counts;
     for (const ResidentTable& table : kept)
         if (const auto own = counts_.find({table.database, table.table}); own != counts_.end())

@@ -2,7 +2,13 @@
 //
 // Sessions' requests (cpp/link/resident_values.hpp) come here one at a time. What a session hands
 // over stays in its files, as a chunk; values that lie in several chunks are copied into one, when
-// a session asks for all of them, so that the next one finds them side by side.
+// a session asks for all of them, so that the next one finds them side by side. Terms of texts are
+// not copied, as their chunks have words of their own: a session takes them as they lie.
+//
+// A statement waits neither for the index of a chunk that it has read, which the store makes after
+// its answer (settle()), nor for a copy that is to be kept, unless it asks for the bytes: a thread
+// fills such a chunk (chunk_filler.hpp), while a device makes its copy of the copies that it has of
+// the older chunks. A chunk whose filling fails is given up at the next request.
 //
 // What is given up when there is more than the limit: chunks, the one that was used longest ago
 // first. A chunk that no later request has found a value in is new. When other chunks are there,
@@ -16,6 +22,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,6 +33,7 @@
 #include "cpp/base/resident_ranges.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/link/resident_values.hpp"
+#include "cpp/resident/chunk_filler.hpp"
 #include "cpp/resident/resident_chunk.hpp"
 #include "cpp/resident/value_index.hpp"
 #include "cpp/resident/value_request.hpp"
@@ -57,22 +65,51 @@ public:
     /// The rows that are missing, ascending.
     static std::vector<std::uint32_t> missing(const ValueRequest& request);
 
-    /// Takes over what was missing, and keeps it where it may: what the files are called from now
-    /// on, or 0. When all values of the request were missing it is at its end then. Errors:
-    /// invalid_argument when nothing is missing, or for files that are not sealed or have another
-    /// size than what is missing.
+    /// Takes over what was missing, to keep it at the next settle() where it may: what the files
+    /// are called from now on, or 0. When all values of the request were missing it is at its end
+    /// then. Errors: invalid_argument when nothing is missing, or for files that are not sealed or
+    /// have another size than what is missing.
     Result<std::uint64_t> keep(ValueRequest& request, const KeepValues& message,
                                std::vector<FileDescriptor> files);
 
+    /// The same of terms, but the request stays as it is until they are taken. Errors besides:
+    /// invalid_argument when the ends of the values do not ascend to that of their bytes.
+    Result<std::uint64_t> keep_terms(ValueRequest& request, const KeepTerms& message,
+                                     std::vector<FileDescriptor> files);
+
     struct Taken {
         std::shared_ptr<const ResidentChunk> chunk;  // with all values and nothing else
-        std::uint64_t resident = 0;                  // its id when it is kept
+        std::uint64_t resident = 0;                  // its id where it is, or is to be, kept
     };
+    /// How a chunk is filled: see FillingTask::begin.
+    using BeginFilling = std::function<Status(Execution&)>;
+
     /// All values of the request in one chunk, which is at its end then: a chunk that has just
     /// these, or a copy on the execution's threads. The copy is kept instead of the chunks that the
     /// values come from when it has at least half of what they have, as after an update of some
-    /// rows. Errors: invalid_argument when values are missing; cancelled; io_error.
-    Result<Taken> take(ValueRequest& request, Execution& execution);
+    /// rows. With `early` the chunk may be one that is still being filled. Errors: invalid_argument
+    /// when values are missing; cancelled; out_of_memory; io_error; unavailable when the chunk's
+    /// filling has failed.
+    Result<Taken> take(ValueRequest& request, bool early, Execution& execution,
+                       BeginFilling begin = {});
+    /// Waits until the chunk is filled, if there is one of that id. Errors: cancelled; unavailable.
+    Status await(std::uint64_t id, Stop stop) const;
+
+    /// Does what the last request has left to be done behind its answer: the next request does it
+    /// where it has not been done. O(values) of that request.
+    void settle();
+    /// Chunks that are being filled never will be. May be called by any thread.
+    void stop_filling() { filler_.stop(); }
+
+    struct TakenChunks {
+        FileDescriptor list;  // as in TakenTerms
+        std::uint64_t values = 0;
+        std::vector<std::shared_ptr<const ResidentChunk>> chunks;
+    };
+    /// The terms of all texts, where they lie; the request is at its end then. O(values). Errors:
+    /// invalid_argument when some are missing, or values were asked for that are no terms;
+    /// io_error.
+    Result<TakenChunks> take_terms(ValueRequest& request);
 
     /// What is kept, table by table in their order. O(values kept).
     std::vector<ResidentTable> tables();
@@ -98,6 +135,19 @@ private:
     };
     using TableName = std::pair<std::uint32_t, std::uint32_t>;  // database and table
 
+    /// Values that are to be kept, and the request that read them, which holds their chunks.
+    struct Unsettled {
+        std::shared_ptr<const ResidentChunk> chunk;
+        ValueRequest request;
+        std::vector<std::uint32_t> values;
+    };
+
+    /// The request's values in one new chunk.
+    Result<Taken> gathered(ValueRequest& request, Execution& execution, BeginFilling begin);
+    /// Whether add() has a chance to keep such a chunk.
+    bool may_keep(const ValueRequest& request, const ResidentChunk& chunk,
+                  std::span<const std::uint32_t> values) const;
+    void give_up_failed();
     void forget_all();
     void use(KeptChunk& chunk);
     void count_found(const ValueRequest& request);
@@ -106,6 +156,9 @@ private:
     /// Returns whether the chunk is kept then.
     bool add(std::shared_ptr<const ResidentChunk> chunk, const ValueRequest& request,
              std::span<const std::uint32_t> values);
+    /// The chunk has the rows of the request that were missing.
+    static void take_over(std::shared_ptr<const ResidentChunk> chunk, ValueRequest& request,
+                          std::span<const std::uint32_t> rows);
     bool is_kept(std::uint64_t id) const;
     /// The request holds nothing any more.
     static void end(ValueRequest& request, std::uint64_t chunk);
@@ -115,6 +168,7 @@ private:
     bool is_new(const KeptChunk& chunk) const;
     bool worth_keeping(const ValueRequest& request) const;
     void drop_empty();
+    std::vector<ResidentTable> list_tables();
     void drop_counts();
     template <class Work>
     void for_each_chunk(const Work& work);
@@ -130,6 +184,8 @@ private:
     std::uint64_t bytes_ = 0;     // that chunks cost
     std::size_t files_ = 0;       // that they have
     std::vector<std::shared_ptr<const ResidentChunk>> given_up_;
+    std::optional<Unsettled> unsettled_;
+    ChunkFiller filler_;
 };
 
 }  // namespace gputext

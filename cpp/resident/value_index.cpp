@@ -20,12 +20,13 @@ KeptChunk::KeptChunk(std::shared_ptr<const ResidentChunk> memory, const ValueReq
     std::uint64_t offset = 0;
     for (const std::uint32_t value : values) {
         const ValuePointer& pointer = request.pointers[value];
+        const std::uint64_t size = request.size_of(value);
         const bool findable = request.may_keep(value);
         rows.push_back(
             {pointer.table, pointer.number, findable ? request.places[value].horizon : 0, offset});
         live_values += findable;
-        live_bytes += findable ? pointer.size : 0;
-        offset += pointer.size;
+        live_bytes += findable ? size : 0;
+        offset += size;
     }
     rows.push_back({0, 0, 0, offset});
 }
@@ -43,7 +44,10 @@ void KeptChunk::lose(std::size_t row) {
 class ValueIndex::Search {
 public:
     Search(const ValueIndex& index, ValueRequest& request, std::uint64_t number)
-        : index_(index), request_(request), number_(number) {}
+        : index_(index),
+          request_(request),
+          number_(number),
+          sizes_known_(!has_words(request.asked.kind.form)) {}
 
     std::vector<KeptChunk*> all(Stop stop) {
         const std::size_t count = request_.pointers.size();
@@ -65,9 +69,14 @@ public:
     }
 
 private:
-    static bool is(const KeptChunk::Row* row, const ValuePointer& pointer) {
+    bool is(const KeptChunk::Row* row, const ValuePointer& pointer) const {
         return row->table == pointer.table && row->number == pointer.number &&
-               pointer.since < row->horizon && row[1].offset - row->offset == pointer.size;
+               pointer.since < row->horizon &&
+               (!sizes_known_ || row[1].offset - row->offset == pointer.size);
+    }
+    static ValuePlace place_in(std::uint32_t chunk, const KeptChunk::Row* row) {
+        return {chunk, static_cast<std::uint32_t>(row[1].offset - row->offset), row->offset,
+                row->horizon};
     }
 
     /// How many values from `at` on are the next rows of the chunk.
@@ -81,7 +90,7 @@ private:
         std::uint64_t bytes = 0;
         std::size_t i = 0;
         for (; i < most && is(row + i, pointer[i]); ++i) {
-            place[i] = {next_.chunk->held_as, row[i].offset, row[i].horizon};
+            place[i] = place_in(next_.chunk->held_as, row + i);
             bytes += pointer[i].size;
         }
         count_found(i, bytes);
@@ -102,7 +111,7 @@ private:
         for (std::size_t i = 0; i < count; ++i) {
             const KeptChunk::Row* const row = places[i].get();
             if (row == nullptr || !is(row, pointers[i])) continue;
-            request_.places[at + i] = {hold(*places[i].chunk), row->offset, row->horizon};
+            request_.places[at + i] = place_in(hold(*places[i].chunk), row);
             count_found(1, pointers[i].size);
             next_ = {places[i].chunk, places[i].row + 1};
         }
@@ -126,7 +135,8 @@ private:
     const ValueIndex& index_;
     ValueRequest& request_;
     const std::uint64_t number_;
-    Place next_;  // what the next value is expected to be; its chunk is held
+    const bool sizes_known_;  // by the pointers
+    Place next_;              // what the next value is expected to be; its chunk is held
     std::vector<KeptChunk*> chunks_;
 };
 

@@ -34,8 +34,11 @@ struct KeptChunk {
 
     std::size_t row_count() const { return rows.size() - 1; }
     std::uint64_t size_of(std::size_t row) const { return rows[row + 1].offset - rows[row].offset; }
-    /// What counts against the store's limit, in bytes: also the rows and their slots.
-    std::uint64_t cost() const { return chunk->bytes().size() + 64 * row_count(); }
+    /// What counts against the store's limit, in bytes: also words, and the rows and their slots.
+    static std::uint64_t cost_of(const ResidentChunk& chunk, std::size_t rows) {
+        return chunk.bytes().size() + chunk.words().bytes + 64 * rows;
+    }
+    std::uint64_t cost() const { return cost_of(*chunk, row_count()); }
     /// Makes a row one that is never found.
     void lose(std::size_t row);
 

@@ -11,6 +11,10 @@ namespace {
 constexpr std::uint64_t kMostDimensions = std::uint64_t{1} << 31;
 constexpr std::uint64_t kLongestDocument = std::numeric_limits<std::int32_t>::max();
 
+std::uint64_t longest(ValueForm form) {
+    return has_words(form) ? 0 : kLongestDocument;
+}
+
 /// What is checked once has to stay so. A plain file may change, so that its pointers are copied.
 Status read_pointers(int descriptor, ValueRequest& request, Stop stop) {
     const std::uint32_t values = request.asked.values;
@@ -35,12 +39,14 @@ Result<std::uint64_t> sum_of_sizes(const ValueKind& kind, std::span<const ValueP
     const bool vectors = kind.form == ValueForm::vector;
     if (vectors ? kind.dimensions > kMostDimensions : kind.dimensions != 0)
         return broken("values of impossible dimensions");
+    if (kind.source != 0 && !has_words(kind.form))
+        return broken("a source of values without words");
     const std::uint64_t row = vectors ? kind.dimensions * element_size(kind.element) : 0;
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < pointers.size(); ++i) {
         if (i % 65536 == 0 && stop()) return Status::cancelled();
         const std::uint64_t size = pointers[i].size;
-        if (vectors ? size != row : size > kLongestDocument)
+        if (vectors ? size != row : size > longest(kind.form))
             return broken("a value of a size that its kind does not have");
         sum += size;
         if (sum > kMostStored) return broken("values of impossible size");

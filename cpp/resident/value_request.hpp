@@ -21,6 +21,7 @@ struct ValuePlace {
     static constexpr std::uint32_t missing = UINT32_MAX;
 
     std::uint32_t chunk = missing;  // of those that the request holds
+    std::uint32_t size = 0;         // bytes, of terms
     std::uint64_t offset = 0;       // in the chunk
     std::uint64_t horizon = 0;      // of the value: it may be found where `since` is below
 };
@@ -35,13 +36,18 @@ struct ValueRequest {
     std::vector<ValuePointer> pointer_copy;  // or else a copy
     std::vector<ValuePlace> places;          // as many
     std::vector<std::shared_ptr<const ResidentChunk>> chunks;
-    std::uint64_t bytes = 0;          // of all values
-    std::uint64_t missing_bytes = 0;  // of those that no chunk holds so far
+    std::uint64_t bytes = 0;          // of all values; 0 of terms
+    std::uint64_t missing_bytes = 0;  // of those that no chunk holds so far; 0 of terms
     std::uint32_t missing = 0;        // how many these are
     std::uint64_t found_bytes = 0;    // of those that were found at the beginning
     std::uint64_t number = 0;         // of all requests that there have been; 0: there is none
     /// The chunk that has all values, once the request is at its end and holds nothing itself.
     std::uint64_t ended_as = 0;
+
+    /// Bytes of a value; of terms only where it is not missing.
+    std::uint64_t size_of(std::size_t value) const {
+        return has_words(asked.kind.form) ? places[value].size : pointers[value].size;
+    }
 
     /// Whether the store may keep this value for others: whoever finds it by its horizon, and by
     /// this `since`, sees the same value.
@@ -51,8 +57,9 @@ struct ValueRequest {
     }
 };
 
-/// How many bytes values of a kind have in all. Errors: invalid_argument for dimensions that no
-/// vector has, a size that no value of the kind has, or more bytes than any machine has; cancelled.
+/// How many bytes values of a kind have in all; 0 of terms, whose sizes pointers do not say.
+/// Errors: invalid_argument for dimensions that no vector has, a size that no value of the kind
+/// has, a source of values that are no terms, or more bytes than any machine has; cancelled.
 Result<std::uint64_t> sum_of_sizes(const ValueKind& kind, std::span<const ValuePointer> pointers,
                                    Stop stop);
 

@@ -61,9 +61,23 @@ protected:
         return kept->resident;
     }
 
-    static Result<ValuesTaken> take(DaemonConnection& connection) {
-        GPUTEXT_TRY(connection.take_values());
+    static Result<ValuesTaken> take(DaemonConnection& connection, bool early = false) {
+        GPUTEXT_TRY(connection.take_values(early));
         return next<ValuesTaken>(connection);
+    }
+    static Status await(DaemonConnection& connection, std::uint64_t resident) {
+        GPUTEXT_TRY(connection.await_values(resident));
+        return next<AwaitedValues>(connection).status();
+    }
+    /// Has gputextd keep two chunks, and asks for their values in another order.
+    static KeptValueList find_in_two(DaemonConnection& connection) {
+        const auto first = some_values(3, 1, 900, kSize), second = some_values(3, 901, 100, kSize);
+        EXPECT_TRUE(read(connection, first).ok() && read(connection, second).ok());
+        KeptValueList both = second;
+        both.insert(both.end(), first.begin(), first.end());
+        const auto missing = find(connection, both);
+        EXPECT_TRUE(missing.ok() && missing->empty());
+        return both;
     }
 
     /// Finds, keeps and takes, and checks the bytes.
@@ -250,6 +264,114 @@ TEST_F(GputextdValues, AnswerAJobAsTheFilesThatItComesWith) {
     EXPECT_EQ(read(*connection, values_)->reply.resident, taken->reply.resident);
 }
 
+/// A search for the first 50 vectors among all of the taken ones.
+KnnRequest search_among(const Descriptors& files, const ByteList& bytes, std::uint64_t resident) {
+    KnnRequest request;
+    request.parameters.k = 5;
+    request.items.vectors = {
+        ElementType::int32, bytes.size() / kSize, kDimensions, nullptr, {}, {}};
+    request.items.elements = files.parts();
+    request.items.resident = resident;
+    request.queries.vectors = {ElementType::int32, 50, kDimensions, bytes.data(), {}, {}};
+    return request;
+}
+
+TEST_F(GputextdValues, AnswerAJobThatComesBeforeTheyAreThere) {
+    start();
+    const auto connection = connect(), other = connect();
+    const KeptValueList values = find_in_two(*connection);
+    ASSERT_TRUE(connection->inject_fault("fill_values:slow:300").ok());
+    const auto taken = take(*connection, true);
+    ASSERT_TRUE(taken.ok()) << taken.status().message();
+    EXPECT_FALSE(taken->reply.filled);
+    EXPECT_NE(taken->reply.resident, 0u);
+    EXPECT_FALSE(taken->map().ok());
+    const ByteList bytes = bytes_of_all(values);
+    const Descriptors files(*taken);
+    const KnnRequest request = search_among(files, bytes, taken->reply.resident);
+    ASSERT_TRUE(connection->submit(request).ok());
+    const auto answer = next<KnnAnswer>(*connection);
+    ASSERT_TRUE(answer.ok()) << answer.status().message();
+    const auto neighbours = answer->read();
+    ASSERT_TRUE(neighbours.ok());
+    Vectors items = request.items.vectors;
+    items.elements = bytes.data();
+    Execution execution(2);
+    const auto expected = knn(request.parameters, request.queries.vectors, items, {}, execution);
+    ASSERT_TRUE(expected.ok());
+    EXPECT_EQ(neighbours->items, expected->items);
+    EXPECT_EQ(neighbours->distances, expected->distances);
+    const auto mapped = taken->map();
+    ASSERT_TRUE(mapped.ok()) << "they are there now";
+    EXPECT_EQ(ByteList(mapped->bytes().begin(), mapped->bytes().end()), bytes);
+    EXPECT_EQ(read(*other, values)->reply.resident, taken->reply.resident);
+}
+
+TEST_F(GputextdValues, AreAwaited) {
+    start();
+    const auto connection = connect(), waiting = connect();
+    const KeptValueList values = find_in_two(*connection);
+    ASSERT_TRUE(connection->inject_fault("fill_values:slow:200").ok());
+    const auto taken = take(*connection, true);
+    ASSERT_TRUE(taken.ok());
+    EXPECT_FALSE(taken->map().ok());
+    EXPECT_TRUE(await(*waiting, taken->reply.resident).ok());
+    EXPECT_TRUE(taken->map().ok());
+    EXPECT_TRUE(await(*waiting, 12345).ok()) << "there is nothing to wait for";
+
+    // Without being asked for early they come when they are there.
+    KeptValueList backwards(values.rbegin(), values.rend());
+    ASSERT_TRUE(find(*connection, backwards)->empty());
+    ASSERT_TRUE(connection->inject_fault("fill_values:slow:200").ok());
+    const auto filled = take(*connection);
+    ASSERT_TRUE(filled.ok());
+    EXPECT_TRUE(filled->reply.filled);
+    EXPECT_TRUE(filled->map().ok());
+}
+
+TEST_F(GputextdValues, AreReadAgainWhenTheyNeverCome) {
+    start();
+    const auto connection = connect(), waiting = connect();
+    const KeptValueList values = find_in_two(*connection);
+    ASSERT_TRUE(connection->inject_fault("fill_values:out_of_memory").ok());
+    const auto taken = take(*connection, true);
+    ASSERT_TRUE(taken.ok());
+    EXPECT_EQ(await(*waiting, taken->reply.resident).code(), ErrorCode::unavailable);
+    const ByteList bytes = bytes_of_all(values);
+    const Descriptors files(*taken);
+    // While it is known there, and when it is not any more.
+    for (int i = 0; i < 2; ++i) {
+        ASSERT_TRUE(connection->submit(search_among(files, bytes, taken->reply.resident)).ok());
+        EXPECT_EQ(next<KnnAnswer>(*connection).status().code(), ErrorCode::unavailable);
+        EXPECT_EQ(find(*waiting, values)->size(), values.size());
+    }
+    EXPECT_FALSE(taken->map().ok());
+    EXPECT_TRUE(read(*waiting, values).ok());
+}
+
+TEST_F(GputextdValues, AreWaitedForUntilTheSessionCloses) {
+    start();
+    auto connection = connect();
+    const KeptValueList values = find_in_two(*connection);
+    ASSERT_TRUE(connection->inject_fault("fill_values:hang").ok());
+    const auto taken = take(*connection, true);
+    ASSERT_TRUE(taken.ok());
+    auto waiting = connect();
+    ASSERT_TRUE(waiting->ask_counters().ok());
+    ASSERT_TRUE(next<CounterValues>(*waiting).ok());
+    ASSERT_TRUE(waiting->await_values(taken->reply.resident).ok());
+    EXPECT_FALSE(readable(*waiting, milliseconds(50)));
+    waiting.reset();
+    const ByteList bytes = bytes_of_all(values);
+    const Descriptors files(*taken);
+    ASSERT_TRUE(connection->submit(search_among(files, bytes, taken->reply.resident)).ok());
+    EXPECT_FALSE(readable(*connection, milliseconds(50)));
+    connection.reset();
+    expect_answers();
+    daemon_->send_signal(SIGTERM);
+    EXPECT_EQ(daemon_->exit_code(), 0) << "the copying ends with gputextd";
+}
+
 TEST_F(GputextdValues, AnswerAJobOnDocuments) {
     start();
     const auto connection = connect();
@@ -431,8 +553,8 @@ public:
         say(Hello{1, "0"});
     }
 
-    void say(const Message& message) {
-        EXPECT_EQ(send_packet(socket_.get(), encode(message), {}), Sent::all);
+    void say(const Message& message, std::span<const int> files = {}) {
+        EXPECT_EQ(send_packet(socket_.get(), encode(message), files), Sent::all);
     }
     DaemonConnection& client() { return *client_; }
 
@@ -468,6 +590,27 @@ TEST_F(GputextdValues, MustAnswerWhatWasAsked) {
     ASSERT_TRUE(ask(server.client(), three).ok());
     server.say(FoundValues{3, 0});
     EXPECT_TRUE(next<ValuesFound>(server.client()).ok());
+}
+
+TEST_F(GputextdValues, MustBeTermsOfAllRows) {
+    for (const std::uint64_t values : {3, 2, 4}) {
+        FalseServer server(folder_ / "false");
+        auto three = some_values(3, 1, 3, 0);
+        ASSERT_TRUE(
+            ask(server.client(), three, {7, ValueForm::counted_terms, ElementType::float32, 0, 1})
+                .ok());
+        server.say(FoundValues{3, 0});
+        ASSERT_TRUE(next<ValuesFound>(server.client()).ok());
+        ASSERT_TRUE(server.client().take_terms().ok());
+        const auto list = sealed_file(ByteList(values * sizeof(TermPlace)));
+        const int files[] = {list.get()};
+        server.say(TakenTerms{0, values}, files);
+        const auto taken = next<TermsTaken>(server.client());
+        EXPECT_EQ(taken.ok(), values == 3);
+        if (taken.ok()) {
+            EXPECT_EQ(taken->map().status().code(), ErrorCode::unavailable) << "they have no chunk";
+        }
+    }
 }
 
 TEST_F(GputextdValues, DoNotKeepGputextdFromEnding) {

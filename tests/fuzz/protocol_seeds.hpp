@@ -154,8 +154,15 @@ inline std::vector<Message> sample_messages() {
             KeepValues{12000, {}},
             KeepValues{1 << 20, {16, 1 << 16}},
             KeptValues{9},
-            TakeValues{},
-            TakenValues{42000, {2, 1 << 15}, 10},
+            FindValues{3, 1000, {5, ValueForm::word_positions, ElementType::float32, 0, 99}, 70},
+            KeepTerms{12000, 7, 100},
+            TakeValues{true},
+            TakeTerms{},
+            TakenValues{42000, {2, 1 << 15}, 10, false},
+            TakenTerms{32, 70},
+            TakenTerms{0, 0},
+            AwaitValues{10},
+            AwaitedValues{},
             AskResidentTables{},
             ResidentTables{2, 50000, 1 << 20},
             ResidentTables{0, 0, 1 << 20},
@@ -209,6 +216,10 @@ inline std::vector<Input> seed_inputs() {
     inputs.push_back(seed_input(10, 9, raw_bytes(missing)));
     const std::vector<ValuePointer> pointers{{1, 2, 3, 120}, {1, 3, ValuePointer::never, 120}};
     inputs.push_back(seed_input(11, 30, raw_bytes(pointers)));
+    const std::vector<TermPlace> places{{0, 16, 84}, {1, 0, 24}, {1, 24, 0}};
+    inputs.push_back(seed_input(12, 100, raw_bytes(places)));
+    const std::vector<std::uint64_t> ends{0, 24, 24, 80};
+    inputs.push_back(seed_input(13, 20, raw_bytes(ends)));
     return inputs;
 }
 

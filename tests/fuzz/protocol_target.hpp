@@ -8,8 +8,10 @@
 #include "cpp/daemon/fault.hpp"
 #include "cpp/embeddings/sequence_probability.hpp"
 #include "cpp/embeddings/word_movers.hpp"
+#include "cpp/link/kept_terms.hpp"
 #include "cpp/link/protocol.hpp"
 #include "cpp/link/resident_answers.hpp"
+#include "cpp/resident/term_chunks.hpp"
 #include "cpp/resident/value_request.hpp"
 
 namespace gputext::testing {
@@ -169,6 +171,33 @@ inline void read_missing(std::span<const std::uint8_t> bytes, std::uint32_t valu
         require(missing[i] < values && (i == 0 || missing[i] > missing[i - 1]));
 }
 
+/// Places that are accepted lie in their chunks: the first one of so many bytes, the second one of
+/// a quarter of them.
+inline void read_places(std::span<const std::uint8_t> bytes, std::size_t chunk_bytes) {
+    const std::vector<std::uint8_t> chunk(chunk_bytes);
+    const KeptTerms::Chunk chunks[] = {{1, chunk, {}},
+                                       {2, std::span(chunk).first(chunk_bytes / 4), {}}};
+    const auto places = array_of<TermPlace>(bytes);
+    if (!check_places(places, chunks).ok()) return;
+    for (const TermPlace& place : places) {
+        require(place.chunk < std::size(chunks));
+        require(place.offset + place.size <= chunks[place.chunk].bytes.size());
+        require(place.offset % 4 == 0 && place.size % 4 == 0);
+    }
+}
+
+/// Values whose ends are accepted lie one behind the other, and have so many words in all.
+inline void read_ends(std::span<const std::uint8_t> bytes, std::uint64_t words) {
+    const auto ends = array_of<std::uint64_t>(bytes);
+    if (!check_ends(ends, 4 * words).ok()) return;
+    std::uint64_t begin = 0;
+    for (const std::uint64_t end : ends) {
+        require(begin <= end && end <= 4 * words && end % 4 == 0);
+        begin = end;
+    }
+    require(begin == 4 * words);
+}
+
 /// Pointers that are accepted have sizes that add up, and fit vectors of so many dimensions or, for
 /// 0, documents.
 inline void read_pointers(std::span<const std::uint8_t> bytes, std::uint64_t dimensions) {
@@ -191,7 +220,7 @@ inline void read_anything(std::span<const std::uint8_t> bytes) {
     if (bytes.size() < 2) return;
     const std::uint8_t number = bytes[1];
     const auto rest = bytes.subspan(2);
-    switch (bytes[0] % 12) {
+    switch (bytes[0] % 14) {
         case 0:
             return read_message(rest, number % (kMaxDescriptors + 1));
         case 1:
@@ -214,8 +243,12 @@ inline void read_anything(std::span<const std::uint8_t> bytes) {
             return read_sequences(rest, number % 16);
         case 10:
             return read_missing(rest, number);
-        default:
+        case 11:
             return read_pointers(rest, number);
+        case 12:
+            return read_places(rest, number);
+        default:
+            return read_ends(rest, number);
     }
 }
 

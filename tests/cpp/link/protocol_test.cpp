@@ -228,6 +228,25 @@ TEST(Protocol, RefusesPartsThatCannotBe) {
     EXPECT_FALSE(good({UINT32_MAX, UINT64_MAX / page * page}, page));
 }
 
+TEST(Protocol, TermsComeInTheirFiles) {
+    const auto arrives = [](const Message& message) {
+        return decode(encode(message), std::min(descriptors_of(message), kMaxDescriptors)).ok();
+    };
+    EXPECT_TRUE(arrives(KeepTerms{0, 0, 8}));
+    EXPECT_TRUE(arrives(KeepTerms{100, 9, 80}));
+    EXPECT_FALSE(arrives(KeepTerms{100, 9, 79}));
+    EXPECT_FALSE(arrives(KeepTerms{100, UINT32_MAX, kMostStored}));
+    EXPECT_FALSE(arrives(KeepTerms{100, UINT64_MAX, 0})) << "there are no begins of 2^64 words";
+    EXPECT_FALSE(arrives(KeepTerms{kMostStored + 1, 9, 80}));
+    EXPECT_FALSE(arrives(KeepTerms{100, 9, kMostStored + 1}));
+    EXPECT_TRUE(arrives(TakenTerms{kMostTermChunks, 1000}));
+    EXPECT_FALSE(arrives(TakenTerms{kMostTermChunks + 1, 1000}));
+    EXPECT_FALSE(arrives(TakenTerms{1, std::uint64_t{1} << 32}));
+    EXPECT_EQ(descriptors_of(TakenTerms{kMostTermChunks, 1000}), 65u);
+    EXPECT_FALSE(has_words(ValueForm::vector) || has_words(ValueForm::document));
+    EXPECT_TRUE(has_words(ValueForm::counted_terms) && has_words(ValueForm::word_positions));
+}
+
 TEST(Protocol, RefusesRowsOutsideTheirMatrix) {
     const auto good = [](std::vector<std::uint64_t> begins, std::uint64_t stored) {
         return check_row_begins(begins, stored, {}).ok();

@@ -7,6 +7,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <map>
 #include <memory>
@@ -14,6 +16,8 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "tests/support/kept_values.hpp"
 
@@ -44,22 +48,34 @@ public:
         return ResidentValues::missing(request_);
     }
 
+    /// What they are called when they are really kept, or 0.
     Result<std::uint64_t> keep(std::uint64_t pages = 0) {
         const auto bytes = bytes_of_rows(values_, ResidentValues::missing(request_));
         ValueFiles files(bytes, pages);
-        return store_.keep(request_, {bytes.size(), files.shape}, std::move(files.files));
+        auto kept = store_.keep(request_, {bytes.size(), files.shape}, std::move(files.files));
+        if (!kept.ok() || *kept == 0 || request_.number != 0) return kept;
+        Execution execution(1);
+        const auto again = store_.take(request_, false, execution);
+        return again.ok() ? again->resident : 0;
     }
 
-    /// All bytes, which have to be the values'. Returns what they are called.
+    /// All bytes, which have to be the values'. Returns what they are called when they are really
+    /// kept, or 0.
     std::uint64_t take() {
-        Execution execution(2);
-        auto taken = store_.take(request_, execution);
-        EXPECT_TRUE(taken.ok()) << taken.status().message();
-        if (!taken.ok()) return UINT64_MAX;
-        const auto bytes = taken->chunk->bytes();
+        const std::uint64_t id = take_files(false);
+        if (taken_ == nullptr) return id;
+        expect_bytes();
+        const auto held = taken_;
+        return take_files(false);
+    }
+    /// Their chunk, which may still be filled. `begin` is how it is.
+    std::uint64_t take_early(ResidentValues::BeginFilling begin = {}) {
+        return take_files(true, std::move(begin));
+    }
+    void expect_bytes() const {
+        ASSERT_TRUE(taken_->filling().filled());
+        const auto bytes = taken_->bytes();
         EXPECT_EQ(ByteList(bytes.begin(), bytes.end()), bytes_of_all(values_));
-        taken_ = taken->chunk;
-        return taken->resident;
     }
     const std::shared_ptr<const ResidentChunk>& taken() const { return taken_; }
 
@@ -78,6 +94,16 @@ public:
     ValueRequest& request() { return request_; }
 
 private:
+    std::uint64_t take_files(bool early, ResidentValues::BeginFilling begin = {}) {
+        Execution execution(2);
+        taken_ = nullptr;
+        auto taken = store_.take(request_, early, execution, std::move(begin));
+        EXPECT_TRUE(taken.ok()) << taken.status().message();
+        if (!taken.ok()) return UINT64_MAX;
+        taken_ = taken->chunk;
+        return taken->resident;
+    }
+
     ResidentValues& store_;
     ValueRequest request_;
     KeptValueList values_;
@@ -87,7 +113,11 @@ private:
 class ResidentValuesTest : public ::testing::Test {
 protected:
     void set_limits(ResidentLimits limits) { store_.emplace(limits, ranges_); }
-    ResidentValues& store() { return *store_; }
+    /// With all done that requests have left.
+    ResidentValues& store() {
+        store_->settle();
+        return *store_;
+    }
     std::size_t missing(const KeptValueList& values, const ValueKind& kind = kVectors,
                         std::uint64_t horizon = 100, std::uint64_t run = 1) {
         return Session(store()).find(values, kind, horizon, run).size();
@@ -184,9 +214,7 @@ TEST_F(ResidentValuesTest, KeepsTheLaterOfTwoHorizons) {
     EXPECT_EQ(late.find(values, kVectors, 200).size(), 100u);
     const auto of_late = late.keep();
     ASSERT_TRUE(of_late.ok());
-    const auto of_early = early.keep();
-    ASSERT_TRUE(of_early.ok());
-    EXPECT_EQ(*of_early, 0u);
+    ASSERT_TRUE(early.keep().ok());
     EXPECT_EQ(read(values), *of_late);
     for (auto& value : values) value.since = 150;
     EXPECT_EQ(missing(values), 0u);
@@ -463,7 +491,8 @@ TEST_F(ResidentValuesTest, StopsWhenAsked) {
     session.find(slice(values, 0, 60));
     Execution execution(2);
     execution.request_stop();
-    EXPECT_EQ(store().take(session.request(), execution).status().code(), ErrorCode::cancelled);
+    EXPECT_EQ(store().take(session.request(), false, execution).status().code(),
+              ErrorCode::cancelled);
     EXPECT_NE(session.take(), UINT64_MAX) << "the request is as it was";
 }
 
@@ -481,10 +510,285 @@ TEST_F(ResidentValuesTest, ReadsPointersInAPlainFile) {
     // Nobody looks at the file any more.
     ASSERT_EQ(ftruncate(fileno(file), 0), 0);
     Execution execution(1);
-    const auto taken = store().take(request, execution);
+    const auto taken = store().take(request, false, execution);
     ASSERT_TRUE(taken.ok());
     EXPECT_EQ(taken->chunk->bytes().size(), 100 * kSize);
     std::fclose(file);
+}
+
+// ---- Copies that are filled behind the answer ----
+
+const ValueKind kNumbers{7, ValueForm::vector, ElementType::int32, kSize / 4};
+
+/// A filling that goes on when it is told to.
+class HeldUp {
+public:
+    ~HeldUp() { go_on(); }
+    ResidentValues::BeginFilling begin() {
+        return [this](Execution& execution) {
+            while (!go_on_ && !execution.stop_requested())
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            return execution.stop_requested() ? Status::cancelled() : Status();
+        };
+    }
+    void go_on() { go_on_ = true; }
+
+private:
+    std::atomic<bool> go_on_{false};
+};
+
+class FilledBehind : public ResidentValuesTest {
+protected:
+    template <class Condition>
+    static bool soon(const Condition& condition) {
+        for (int i = 0; i < 1000 && !condition(); ++i)
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        return condition();
+    }
+    /// Values of two chunks, in turn; the sessions read them before.
+    KeptValueList values_of_two_chunks(const ValueKind& kind = kVectors) {
+        const auto first = some_values(3, 1, 900, kSize), second = some_values(3, 901, 100, kSize);
+        first_ = read(first, kind);
+        second_ = read(second, kind);
+        KeptValueList values;
+        for (std::size_t i = 0; i < 100; ++i) {
+            values.push_back(second[i]);
+            for (std::size_t j = 0; j < 9; ++j) values.push_back(first[9 * i + j]);
+        }
+        return values;
+    }
+    Status await(std::uint64_t id) { return store().await(id, {}); }
+
+    std::uint64_t first_ = 0, second_ = 0;
+    HeldUp held_up_;
+};
+
+TEST_F(FilledBehind, IsNamedBeforeItIsThere) {
+    const auto values = values_of_two_chunks();
+    Session session(store());
+    EXPECT_TRUE(session.find(values).empty());
+    const auto id = session.take_early(held_up_.begin());
+    EXPECT_NE(id, 0u);
+    EXPECT_FALSE(session.taken()->filling().filled());
+    const auto files = session.taken()->duplicate_files();
+    ASSERT_TRUE(files.ok());
+    std::vector<int> descriptors;
+    for (const FileDescriptor& file : *files) descriptors.push_back(file.get());
+    const FileParts parts(descriptors, session.taken()->shape().part_bytes);
+    EXPECT_FALSE(MappedFile::map(parts, 1000 * kSize, Trust::sealed).ok()) << "nobody may read it";
+    // It is found like any other.
+    Session other(store());
+    EXPECT_TRUE(other.find(values).empty());
+    EXPECT_EQ(other.take_early(), id);
+    held_up_.go_on();
+    EXPECT_TRUE(await(id).ok());
+    session.expect_bytes();
+    const auto mapped = MappedFile::map(parts, 1000 * kSize, Trust::sealed);
+    ASSERT_TRUE(mapped.ok());
+    EXPECT_EQ(ByteList(mapped->bytes().begin(), mapped->bytes().end()), bytes_of_all(values));
+    EXPECT_EQ(read(values), id);
+    EXPECT_EQ(store().bytes(), cost(1000));
+    EXPECT_TRUE(await(id + 1000).ok()) << "there is none";
+}
+
+TEST_F(FilledBehind, IsAwaitedByWhoeverNeedsTheBytes) {
+    const auto values = values_of_two_chunks();
+    Session session(store());
+    session.find(values);
+    const auto id = session.take_early(held_up_.begin());
+    Session cancelled(store());
+    cancelled.find(values);
+    Execution execution(1);
+    execution.request_stop();
+    EXPECT_EQ(store().take(cancelled.request(), false, execution).status().code(),
+              ErrorCode::cancelled);
+    const Stop stop{[](void*) { return true; }, nullptr};
+    EXPECT_EQ(store().await(id, stop).code(), ErrorCode::cancelled);
+    std::thread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        held_up_.go_on();
+    });
+    EXPECT_EQ(read(values), id);
+    later.join();
+}
+
+TEST_F(FilledBehind, MayComeFromWhatIsBeingFilled) {
+    auto values = values_of_two_chunks();
+    std::vector<Session> sessions;
+    for (int i = 0; i < 4; ++i) {
+        sessions.emplace_back(store());
+        sessions.back().find(values);
+        EXPECT_NE(sessions.back().take_early(held_up_.begin()), 0u);
+        EXPECT_FALSE(sessions.back().taken()->filling().filled());
+        std::rotate(values.begin(), values.begin() + 77, values.end());
+    }
+    held_up_.go_on();
+    for (const Session& session : sessions) {
+        EXPECT_TRUE(await(session.taken()->id()).ok());
+        session.expect_bytes();
+    }
+    EXPECT_EQ(store().bytes(), cost(1000));
+}
+
+TEST_F(FilledBehind, IsGivenUpWhenItFails) {
+    const auto values = values_of_two_chunks();
+    Session session(store()), waiting(store());
+    session.find(values);
+    const auto id = session.take_early([](Execution&) { return Status::out_of_memory(); });
+    EXPECT_NE(id, 0u);
+    const Status status = session.taken()->filling().wait({});
+    EXPECT_EQ(status.code(), ErrorCode::unavailable);
+    EXPECT_NE(status.message().find("out of memory"), std::string::npos);
+    EXPECT_EQ(missing(values), 1000u);
+    EXPECT_EQ(store().bytes(), 0u);
+    EXPECT_NE(read(values), 0u) << "it can be kept again";
+}
+
+TEST_F(FilledBehind, FailsWithWhatItComesFrom) {
+    auto values = values_of_two_chunks();
+    Session first(store()), second(store());
+    first.find(values);
+    const auto fail = [begin = held_up_.begin()](Execution& execution) {
+        const Status held_up = begin(execution);
+        return held_up.ok() ? Status(ErrorCode::io_error, "no more") : held_up;
+    };
+    EXPECT_NE(first.take_early(fail), 0u);
+    std::reverse(values.begin(), values.end());
+    second.find(values);
+    EXPECT_NE(second.take_early(), 0u);
+    held_up_.go_on();
+    EXPECT_FALSE(second.taken()->filling().wait({}).ok());
+    EXPECT_FALSE(first.taken()->filling().wait({}).ok());
+    EXPECT_EQ(missing(values), 1000u);
+}
+
+TEST_F(FilledBehind, EndsWithTheStore) {
+    const auto values = values_of_two_chunks();
+    std::optional<Session> session(store());
+    session->find(values);
+    EXPECT_NE(session->take_early(held_up_.begin()), 0u);
+    const auto chunk = session->taken();
+    store().stop_filling();
+    EXPECT_EQ(chunk->filling().wait({}).code(), ErrorCode::unavailable);
+    Session after(store());
+    EXPECT_EQ(after.find(values).size(), 1000u);
+    ASSERT_TRUE(after.keep().ok());
+    after.find(slice(values, 500, 1000));
+    EXPECT_NE(after.take_early(), 0u);
+    EXPECT_FALSE(after.taken()->filling().wait({}).ok()) << "nothing is filled any more";
+    session.reset();
+    store_.reset();
+}
+
+TEST_F(FilledBehind, KnowsHowLargeItsElementsAre) {
+    const auto values = values_of_two_chunks(kNumbers);
+    Execution execution(2);
+    const auto largest_of = [&](std::uint64_t id, Vectors& vectors) {
+        const auto chunk = store().chunks()->find(id);
+        vectors = {ElementType::int32,
+                   chunk->bytes().size() / kSize,
+                   kSize / 4,
+                   chunk->bytes().data(),
+                   {},
+                   {},
+                   &chunk->known()};
+        return largest_magnitude(vectors, "item", execution);
+    };
+    Vectors vectors;
+    ASSERT_TRUE(largest_of(first_, vectors).ok());  // a job that has looked at it
+    Session session(store());
+    session.find(values, kNumbers);
+    const auto id = session.take_early(held_up_.begin());
+    const auto& known = session.taken()->known();
+    vectors = {ElementType::int32, 1000, kSize / 4, session.taken()->bytes().data(), {}, {}};
+    EXPECT_FALSE(known.largest(vectors).has_value());
+    ASSERT_TRUE(known.bound(vectors).has_value());
+    EXPECT_EQ(await_elements(vectors, {}).code(), ErrorCode::ok) << "of others it is not asked";
+    vectors.known = &session.taken()->known();
+    const Stop stop{[](void*) { return true; }, nullptr};
+    EXPECT_EQ(await_elements(vectors, stop).code(), ErrorCode::cancelled);
+    const double bound = *magnitude_bound(vectors, "item", execution);
+    held_up_.go_on();
+    EXPECT_TRUE(await(id).ok());
+    ASSERT_TRUE(known.largest(vectors).has_value());
+    vectors.known = nullptr;
+    EXPECT_EQ(*session.taken()->known().largest(vectors),
+              *largest_magnitude(vectors, "item", execution));
+    EXPECT_GE(bound, *largest_magnitude(vectors, "item", execution));
+}
+
+TEST_F(FilledBehind, IsNotBoundedByElementsThatAreNotFinite) {
+    // Random bits are, among other things, not a number.
+    const auto values = values_of_two_chunks();
+    Session session(store());
+    session.find(values);
+    session.take();
+    Vectors vectors{ElementType::float32, 1000, kSize / 4, session.taken()->bytes().data(), {}, {}};
+    EXPECT_FALSE(session.taken()->known().bound(vectors).has_value());
+    vectors.known = &session.taken()->known();
+    Execution execution(2);
+    EXPECT_EQ(magnitude_bound(vectors, "item", execution).status().code(),
+              ErrorCode::invalid_argument);
+}
+
+TEST_F(FilledBehind, SaysDevicesWhereItsBytesAre) {
+    auto values = values_of_two_chunks();
+    ranges_->set_kept(0, first_, 900 * kSize);
+    ranges_->set_kept(1, first_, 900 * kSize);
+    Session session(store());
+    session.find(values);
+    const auto id = session.take_early(held_up_.begin());
+    auto origin = ranges_->origin(id);
+    ASSERT_NE(origin, nullptr);
+    EXPECT_EQ(origin->pieces.size(), 200u) << "neighbours are one piece";
+    ByteList bytes;
+    for (const auto& piece : origin->pieces) {
+        EXPECT_EQ(piece.begin, bytes.size());
+        const auto part = origin->bytes_of(piece);
+        bytes.insert(bytes.end(), part.begin(), part.end());
+    }
+    EXPECT_EQ(bytes, bytes_of_all(values));
+    origin.reset();
+    held_up_.go_on();
+    EXPECT_TRUE(await(id).ok());
+    store().given_up();
+    EXPECT_TRUE(ranges_->has(first_)) << "the devices' copies are of use";
+    // One device has made its copy, and then the other.
+    ranges_->set_kept(1, id, 1000 * kSize);
+    ranges_->origin_used(1, id);
+    EXPECT_TRUE(ranges_->has_origin(id));
+    ranges_->set_kept(0, id, 1000 * kSize);
+    ranges_->origin_used(0, id);
+    EXPECT_FALSE(ranges_->has_origin(id));
+    EXPECT_TRUE(soon([&] { return !ranges_->has(first_) && !ranges_->has(second_); }));
+    session.expect_bytes();
+}
+
+TEST_F(FilledBehind, SaysDevicesNothingThatIsOfNoUse) {
+    // No device has a copy; or only of the smaller part.
+    for (const bool smaller : {false, true}) {
+        const auto values = values_of_two_chunks();
+        if (smaller) ranges_->set_kept(0, second_, 100 * kSize);
+        Session session(store());
+        session.find(values);
+        const auto id = session.take_early();
+        EXPECT_FALSE(ranges_->has_origin(id)) << smaller;
+        store().forget(7, 0);
+    }
+    // Nobody comes for it.
+    const auto values = values_of_two_chunks();
+    ranges_->set_kept(0, first_, 900 * kSize);
+    Session session(store());
+    session.find(values);
+    const auto id = session.take_early();
+    EXPECT_TRUE(ranges_->has_origin(id));
+    EXPECT_TRUE(await(id).ok());
+    store().given_up();
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_TRUE(soon([&] { return !ranges_->has(first_); }));
+    EXPECT_GE(std::chrono::steady_clock::now() - begin,
+              ChunkFiller::kOriginStays - std::chrono::milliseconds(200));
+    EXPECT_FALSE(ranges_->has_origin(id));
 }
 
 // ---- What must not come ----
@@ -522,10 +826,10 @@ TEST_F(ResidentValuesTest, RefusesWhatDoesNotAddUp) {
     Execution execution(1);
     const ByteList bytes = bytes_of_all(values);
     EXPECT_EQ(keep(bytes.size(), {}, ValueFiles(bytes).files), ErrorCode::invalid_argument);
-    EXPECT_EQ(store().take(request, execution).status().code(), ErrorCode::invalid_argument);
+    EXPECT_EQ(store().take(request, false, execution).status().code(), ErrorCode::invalid_argument);
 
     ASSERT_TRUE(store().find({1, 100, kVectors, 10}, pointers.get(), request, {}).ok());
-    EXPECT_EQ(store().take(request, execution).status().code(), ErrorCode::invalid_argument)
+    EXPECT_EQ(store().take(request, false, execution).status().code(), ErrorCode::invalid_argument)
         << "values are missing";
     const std::span<const std::uint8_t> fewer(bytes.data(), bytes.size() - 1);
     EXPECT_EQ(keep(fewer.size(), {}, ValueFiles(fewer).files), ErrorCode::invalid_argument);

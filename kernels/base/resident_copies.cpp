@@ -1,10 +1,19 @@
 #include "kernels/base/resident_copies.hpp"
 
 #include <algorithm>
-
-#include "kernels/base/device_pieces.hpp"
+#include <vector>
 
 namespace gputext::gpu {
+namespace {
+
+/// A copy is made of older copies where at most this part of it (a divisor) has to be uploaded.
+constexpr std::uint64_t kUploadedPart = 4;
+
+Status wait_for_host(const ResidentRanges::Range& range, Stop stop) {
+    return range.filling == nullptr ? Status() : range.filling->wait(stop);
+}
+
+}  // namespace
 
 Status ResidentCopies::begin_job(std::uint64_t memory_of_job, New copies) {
     drop_gone();
@@ -19,24 +28,26 @@ Status ResidentCopies::begin_job(std::uint64_t memory_of_job, New copies) {
 }
 
 Result<const std::uint8_t*> ResidentCopies::find(Bytes bytes, std::uint64_t asked,
-                                                 cudaStream_t stream, const Fill& fill) {
+                                                 cudaStream_t stream, Filler& filler) {
     const std::uint8_t* at = nullptr;
     const auto range = ranges_->containing(bytes.data(), bytes.size());
     if (!range || bytes.empty()) return at;
     if (kept_.ask(*range, asked)) {
         at = copies_.at(range->id).data();
     } else if (new_copies_ == New::made && kept_.wanted(*range)) {
-        const auto made = make(*range, stream, fill);
+        const auto made = make(*range, stream, filler);
         if (!made.ok()) return made.status();
         at = *made;
         if (at == nullptr) kept_.refuse(*range);
     }
-    return at == nullptr ? at : at + (bytes.data() - range->begin);
+    if (at != nullptr) return at + (bytes.data() - range->begin);
+    GPUTEXT_TRY(wait_for_host(*range, filler.stop()));
+    return at;
 }
 
 /// Null where there is no room.
 Result<const std::uint8_t*> ResidentCopies::make(const ResidentRanges::Range& range,
-                                                 cudaStream_t stream, const Fill& fill) {
+                                                 cudaStream_t stream, Filler& filler) {
     const std::uint8_t* nowhere = nullptr;
     const Result<KeptCopies::Room> now = room();
     if (!now.ok()) return now.status();
@@ -47,12 +58,54 @@ Result<const std::uint8_t*> ResidentCopies::make(const ResidentRanges::Range& ra
     const Status allocated = copy.allocate(range.size + kPieceSlack, stream);
     if (allocated.code() == ErrorCode::out_of_memory) return nowhere;
     GPUTEXT_TRY(allocated);
-    GPUTEXT_TRY(fill(copy.data(), {range.begin, range.size}));
+    GPUTEXT_TRY(fill(range, copy.data(), stream, filler));
     const std::uint8_t* const at =
         copies_.insert_or_assign(range.id, std::move(copy)).first->second.data();
     kept_.add(range);
     ranges_->set_kept(device_, range.id, range.size);
+    ranges_->origin_used(device_, range.id);
     return at;
+}
+
+Status ResidentCopies::fill(const ResidentRanges::Range& range, std::uint8_t* to,
+                            cudaStream_t stream, Filler& filler) {
+    if (const auto origin = ranges_->origin(range.id); origin != nullptr) {
+        const auto gathered = gather(*origin, range.size, to, stream, filler);
+        if (!gathered.ok()) return gathered.status();
+        if (*gathered) return {};
+    }
+    GPUTEXT_TRY(wait_for_host(range, filler.stop()));
+    return filler.upload(to, {range.begin, range.size});
+}
+
+/// From the copies of what the bytes come from; sources without a copy are uploaded as a whole,
+/// for the time being. False where that is too much, or there is no room for it.
+Result<bool> ResidentCopies::gather(const ResidentOrigin& origin, std::uint64_t size,
+                                    std::uint8_t* to, cudaStream_t stream, Filler& filler) {
+    std::uint64_t missing = 0;
+    for (const ResidentOrigin::Source& source : origin.sources)
+        if (!copies_.contains(source.id)) missing += source.bytes.size();
+    if (missing > size / kUploadedPart) return false;
+    std::vector<DeviceBuffer<std::uint8_t>> uploaded;
+    std::vector<const std::uint8_t*> from;
+    for (const ResidentOrigin::Source& source : origin.sources) {
+        const auto copy = copies_.find(source.id);
+        if (copy == copies_.end()) {
+            const Status allocated =
+                uploaded.emplace_back().allocate(source.bytes.size() + kPieceSlack, stream);
+            if (allocated.code() == ErrorCode::out_of_memory) return false;
+            GPUTEXT_TRY(allocated);
+            if (source.filling != nullptr) GPUTEXT_TRY(source.filling->wait(filler.stop()));
+            GPUTEXT_TRY(filler.upload(uploaded.back().data(), source.bytes));
+        }
+        from.push_back(copy == copies_.end() ? uploaded.back().data() : copy->second.data());
+    }
+    std::vector<DevicePiece> pieces;
+    pieces.reserve(origin.pieces.size());
+    for (const ResidentOrigin::Piece& piece : origin.pieces)
+        pieces.push_back({to + piece.begin, from[piece.source] + piece.offset, piece.size});
+    GPUTEXT_TRY(filler.copy(pieces));
+    return true;
 }
 
 Result<KeptCopies::Room> ResidentCopies::room() const {

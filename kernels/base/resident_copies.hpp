@@ -2,7 +2,8 @@
 //
 // What lies in resident memory (cpp/base/resident_ranges.hpp) is uploaded once, and then copied
 // within the device, where a job would have it uploaded. cpp/base/kept_copies.hpp says which ranges
-// are copied, and which copies go.
+// are copied, and which copies go. Where a range has been put together from older ones that there
+// are copies of, its copy is made of those, even before its bytes are there on the host.
 //
 // Copies outlive the jobs that have them made, also times without jobs. A job takes no more memory
 // than it may: what it has made copies in counts as taken, and they leave at least as much again. A
@@ -14,15 +15,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <memory>
+#include <span>
 
 #include "cpp/base/characters.hpp"
 #include "cpp/base/kept_copies.hpp"
+#include "cpp/base/resident_origin.hpp"
 #include "cpp/base/resident_ranges.hpp"
 #include "cpp/base/status.hpp"
+#include "cpp/base/stop.hpp"
 #include "kernels/base/device_buffer.hpp"
+#include "kernels/base/device_pieces.hpp"
 
 namespace gputext::gpu {
 
@@ -42,14 +46,25 @@ public:
     /// and makes copies or not. Gives up copies of ranges that are gone.
     Status begin_job(std::uint64_t memory, New copies = New::made);
 
-    /// Fills memory on the device, on the stream of find(), as UploadRing::copy() does.
-    using Fill = std::function<Status(std::uint8_t* to, Bytes from)>;
+    /// What fills a copy, on the stream of find().
+    class Filler {
+    public:
+        /// From the host, as UploadRing::copy() does.
+        virtual Status upload(std::uint8_t* to, Bytes from) = 0;
+        /// Within the device; kPieceSlack bytes follow the memory that pieces are copied from.
+        virtual Status copy(std::span<const DevicePiece> pieces) = 0;
+        virtual Stop stop() const = 0;
+
+    protected:
+        ~Filler() = default;
+    };
     /// Where bytes of resident memory, some of which the job asks for, lie on the device, for what
     /// comes on `stream` from now on, until the next job begins; null where there is no copy. Makes
-    /// the copy where it is due. `stream` is always the same one, and lives until clear().
-    /// Errors: those of `fill`; device_error. Too little memory for a copy is no error.
+    /// the copy where it is due. `stream` is always the same one, and lives until clear(). Where
+    /// there is no copy, the bytes are there on the host when it returns. Errors: those of
+    /// `filler`; cancelled; unavailable; device_error. Too little memory for a copy is no error.
     Result<const std::uint8_t*> find(Bytes bytes, std::uint64_t asked, cudaStream_t stream,
-                                     const Fill& fill);
+                                     Filler& filler);
 
     /// Whether there is resident memory at all.
     bool any() const { return !ranges_->empty(); }
@@ -68,7 +83,11 @@ private:
     };
 
     Result<const std::uint8_t*> make(const ResidentRanges::Range& range, cudaStream_t stream,
-                                     const Fill& fill);
+                                     Filler& filler);
+    Status fill(const ResidentRanges::Range& range, std::uint8_t* to, cudaStream_t stream,
+                Filler& filler);
+    Result<bool> gather(const ResidentOrigin& origin, std::uint64_t size, std::uint8_t* to,
+                        cudaStream_t stream, Filler& filler);
     Result<KeptCopies::Room> room() const;
     Result<Memory> memory() const;
     void drop(std::uint64_t id);

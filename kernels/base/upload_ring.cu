@@ -11,8 +11,10 @@
 namespace gputext::gpu {
 namespace {
 
-// A copy of its own takes the device as long to begin as a warp takes for so many bytes.
+// A copy of its own takes the device as long to begin as a warp takes for so many bytes; thousands
+// of such copies take longer than a list of their parts.
 constexpr std::uint64_t kLeastOwnCopy = std::uint64_t{1} << 18;
+constexpr std::uint64_t kLeastOwnOfMany = std::uint64_t{1} << 26;
 constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 14;  // of a piece, for one warp
 constexpr std::size_t kPartsAtOnce = std::size_t{1} << 14;
 
@@ -135,7 +137,7 @@ Status UploadRing::copy_resident(std::uint8_t* to, std::span<const Bytes> pieces
             to += piece.size();
         }
     }
-    GPUTEXT_TRY(copy_on_device(found, execution));
+    GPUTEXT_TRY(copy_on_device(found, kLeastOwnCopy, execution));
     std::uint64_t bytes = 0;
     for (const DevicePiece& piece : found) bytes += piece.size;
     return execution.checkpoint((bytes + slice - 1) / slice);
@@ -158,18 +160,36 @@ Status UploadRing::find_pieces(std::uint8_t* to, std::span<const Bytes> pieces,
     return upload(first_to, pieces.subspan(first), execution);
 }
 
+/// Fills copies of resident memory by way of the ring.
+class UploadRing::CopyFiller final : public ResidentCopies::Filler {
+public:
+    CopyFiller(UploadRing& ring, const Execution& execution) : ring_(ring), execution_(execution) {}
+
+    Status upload(std::uint8_t* to, Bytes from) override {
+        Execution filling = without_steps(execution_);
+        return ring_.upload(to, {&from, 1}, filling);
+    }
+    Status copy(std::span<const DevicePiece> pieces) override {
+        return ring_.copy_on_device(pieces, kLeastOwnOfMany, execution_);
+    }
+    Stop stop() const override { return execution_.stop(); }
+
+private:
+    UploadRing& ring_;
+    const Execution& execution_;
+};
+
 Result<const std::uint8_t*> UploadRing::find(Bytes bytes, std::uint64_t asked,
                                              const Execution& execution) {
-    return copies_->find(bytes, asked, stream_, [&](std::uint8_t* to, Bytes from) {
-        Execution filling = without_steps(execution);
-        return upload(to, {&from, 1}, filling);
-    });
+    CopyFiller filler(*this, execution);
+    return copies_->find(bytes, asked, stream_, filler);
 }
 
-Status UploadRing::copy_on_device(std::span<const DevicePiece> pieces, const Execution& execution) {
+Status UploadRing::copy_on_device(std::span<const DevicePiece> pieces, std::uint64_t least_own_copy,
+                                  const Execution& execution) {
     std::vector<DevicePiece> parts;
     for (const DevicePiece& piece : pieces) {
-        if (piece.size >= kLeastOwnCopy) {
+        if (piece.size >= least_own_copy) {
             GPUTEXT_TRY(cuda_status(cudaMemcpyAsync(piece.to, piece.from, piece.size,
                                                     cudaMemcpyDeviceToDevice, stream_),
                                     "copying within the device"));

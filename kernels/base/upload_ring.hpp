@@ -64,6 +64,8 @@ private:
         cudaEvent_t copied = nullptr;
     };
 
+    class CopyFiller;
+
     UploadRing() = default;
     Status allocate(std::size_t buffers);
     Status upload(std::uint8_t* to, std::span<const Bytes> pieces, Execution& execution);
@@ -71,7 +73,8 @@ private:
     Status find_pieces(std::uint8_t* to, std::span<const Bytes> pieces, Execution& execution,
                        std::vector<DevicePiece>& found);
     Result<const std::uint8_t*> find(Bytes bytes, std::uint64_t asked, const Execution& execution);
-    Status copy_on_device(std::span<const DevicePiece> pieces, const Execution& execution);
+    Status copy_on_device(std::span<const DevicePiece> pieces, std::uint64_t least_own_copy,
+                          const Execution& execution);
     Status copy_small(std::span<const DevicePiece> parts, const Execution& execution);
     Status copy_slice(const Buffer& buffer, std::uint8_t* to, std::span<const Bytes> pieces,
                       std::size_t skipped, std::size_t size);

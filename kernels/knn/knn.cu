@@ -323,7 +323,11 @@ Status run(const KnnParameters& parameters, const Vectors& queries, const Vector
     GPUTEXT_TRY(check(parameters, queries, items, keys));
     const auto largest_query = largest_magnitude(queries, "query", execution);
     if (!largest_query.ok()) return largest_query.status();
-    const auto largest_item = largest_magnitude(items, "item", execution);
+    // What is known of the cosine's items may be a bound alone, and they may not be there so far:
+    // the host reads none of them.
+    const auto largest_item = parameters.metric == Metric::cosine
+                                  ? magnitude_bound(items, "item", execution)
+                                  : largest_magnitude(items, "item", execution);
     if (!largest_item.ok()) return largest_item.status();
     answer.begins.assign(queries.rows + 1, 0);
     if (queries.rows == 0 || items.rows == 0) return {};

@@ -64,7 +64,8 @@ public:
     /// Whether half precision can help with such vectors at all.
     static bool usable(Metric metric, const Vectors& items, double largest);
 
-    /// Errors: out_of_memory, device_error.
+    /// Reads some of the items on the host unless the metric is cosine. Errors: out_of_memory,
+    /// device_error.
     Status choose(Metric metric, const Vectors& items, cudaStream_t stream);
     const Fp16Space& space() const { return space_; }
 

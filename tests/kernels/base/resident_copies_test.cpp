@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -276,6 +277,152 @@ TEST_F(ResidentCopiesOnDevice, GiveWayToOthers) {
     }
     EXPECT_EQ(copies_->bytes(), kMost * kSize);
     EXPECT_LT(uploaded, kJobs * kSize / 2);
+}
+
+// ---- Copies that are made of older ones ----
+
+/// Two older ranges, and a third one that has been put together from them; its own bytes on the
+/// host are others, so that it shows where a copy comes from.
+class GatheredOnDevice : public ResidentCopiesOnDevice {
+protected:
+    static constexpr std::uint64_t kWhole = 3, kLarge = 1, kSmall = 2;
+
+    /// Pieces of up to `most` bytes of the large range, among them all of the small one.
+    void gather(std::size_t large, std::size_t small, std::size_t most) {
+        large_ = random_bytes(large);
+        small_ = random_bytes(small);
+        ResidentOrigin origin;
+        origin.sources = {{kLarge, large_, nullptr, nullptr}, {kSmall, small_, nullptr, nullptr}};
+        std::size_t of_small = 0;
+        for (std::uint64_t at = 0; at < large; at += 1 + random_.below(most)) {
+            add(origin, at, std::min<std::uint64_t>(large - at, 1 + random_.below(most)), 0);
+            const std::size_t next = std::min(small - of_small, 1 + random_.below(most) / 8);
+            add(origin, of_small, next, 1);
+            of_small += next;
+        }
+        for (const auto& piece : origin.pieces) {
+            const Bytes part = origin.bytes_of(piece);
+            whole_.insert(whole_.end(), part.begin(), part.end());
+        }
+        on_host_.assign(whole_.size(), 0xdd);
+        ASSERT_TRUE(whole_.size() < 12 * kSlice) << whole_.size();
+        ranges_->add({kLarge, large_.data(), large_.size()});
+        ranges_->add({kSmall, small_.data(), small_.size()});
+        origin_ = std::make_shared<const ResidentOrigin>(std::move(origin));
+    }
+    void add_whole() {
+        ranges_->add({kWhole, on_host_.data(), on_host_.size(), &filling_}, std::move(origin_));
+    }
+    void copy_to_device(const HostBytes& bytes) {
+        begin_job();
+        EXPECT_TRUE(copied({bytes}) == bytes);
+    }
+
+    HostBytes large_, small_, whole_, on_host_;
+    std::shared_ptr<const ResidentOrigin> origin_;
+    Filling filling_;
+
+private:
+    static void add(ResidentOrigin& origin, std::uint64_t offset, std::uint64_t size,
+                    std::uint32_t source) {
+        const std::uint64_t begin = origin.pieces.empty() ? 0 : origin.pieces.back().end();
+        if (size > 0) origin.pieces.push_back({begin, size, offset, source});
+    }
+};
+
+TEST_F(GatheredOnDevice, AreMadeOfOlderOnes) {
+    for (const std::size_t most : {3000, 100000, 3000000}) {
+        ranges_ = std::make_shared<ResidentRanges>();
+        use_copies();
+        whole_.clear();
+        filling_.begin();  // nobody may wait for it
+        gather(4 * kSlice + 1, 2 * kSlice + 3, most);
+        copy_to_device(large_);
+        copy_to_device(small_);
+        add_whole();
+        begin_job();
+        const std::uint64_t lists = uploaded_by([&] { EXPECT_TRUE(copied({on_host_}) == whole_); });
+        EXPECT_LT(lists, whole_.size() / 20) << "only lists of pieces";
+        EXPECT_EQ(ranges_->kept(kWhole), whole_.size());
+        EXPECT_FALSE(ranges_->has_origin(kWhole));
+        ranges_->remove(kLarge);
+        ranges_->remove(kSmall);
+        begin_job();
+        EXPECT_EQ(copies_->bytes(), whole_.size());
+        EXPECT_EQ(uploaded_by([&] { EXPECT_TRUE(copied({on_host_}) == whole_); }), 0u);
+        EXPECT_EQ(cudaStreamSynchronize(ring().stream()), cudaSuccess);
+    }
+}
+
+TEST_F(GatheredOnDevice, HaveWhatIsNotThereUploadedBefore) {
+    filling_.begin();
+    gather(6 * kSlice, kSlice + 5, 50000);
+    copy_to_device(large_);
+    add_whole();
+    begin_job();
+    const std::uint64_t uploaded = uploaded_by([&] { EXPECT_TRUE(copied({on_host_}) == whole_); });
+    EXPECT_GE(uploaded, small_.size());
+    EXPECT_LT(uploaded, small_.size() + whole_.size() / 50);
+    EXPECT_EQ(ranges_->kept(kSmall), 0u) << "it is there for the time being";
+    EXPECT_EQ(copies_->bytes(), large_.size() + whole_.size());
+}
+
+TEST_F(GatheredOnDevice, AreUploadedWhereTooLittleIsThere) {
+    gather(6 * kSlice, kSlice, 50000);
+    copy_to_device(small_);
+    add_whole();
+    begin_job();
+    EXPECT_EQ(uploaded_by([&] { EXPECT_TRUE(copied({on_host_}) == on_host_); }), on_host_.size());
+    EXPECT_EQ(ranges_->kept(kWhole), on_host_.size());
+    EXPECT_FALSE(ranges_->has_origin(kWhole));
+}
+
+TEST_F(GatheredOnDevice, LeaveTheOriginToAnotherDevice) {
+    gather(6 * kSlice, kSlice, 50000);
+    copy_to_device(large_);
+    ranges_->set_kept(1, kLarge, large_.size());
+    add_whole();
+    begin_job();
+    EXPECT_TRUE(copied({on_host_}) == whole_);
+    EXPECT_TRUE(ranges_->has_origin(kWhole));
+    ranges_->set_kept(1, kWhole, on_host_.size());
+    ranges_->origin_used(1, kWhole);
+    EXPECT_FALSE(ranges_->has_origin(kWhole));
+}
+
+TEST_F(GatheredOnDevice, WaitForTheHostWhereTheyHaveTo) {
+    gather(6 * kSlice, kSlice, 50000);
+    filling_.begin();
+    add_whole();
+    // Neither source is on the device.
+    for (const auto copies : {ResidentCopies::New::made, ResidentCopies::New::refused}) {
+        ASSERT_TRUE(copies_->begin_job(kPlenty, copies).ok());
+        Execution stopped(1);
+        stopped.request_stop();
+        EXPECT_EQ(ring().copy(there_.data(), on_host_, stopped).code(), ErrorCode::cancelled);
+        EXPECT_EQ(ranges_->kept(kWhole), 0u);
+    }
+    // A part alone is not worth a copy.
+    begin_job();
+    std::thread filling([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        std::ranges::copy(whole_, on_host_.begin());
+        filling_.end({});
+    });
+    const Bytes part = Bytes(on_host_).subspan(77, kSlice);
+    EXPECT_TRUE(copied({part}) == joined({Bytes(whole_).subspan(77, kSlice)}));
+    filling.join();
+    EXPECT_TRUE(copied({on_host_}) == whole_);
+
+    // What never comes is an error.
+    Filling never;
+    never.begin();
+    never.end({ErrorCode::out_of_memory, "no memory"});
+    const HostBytes lost(kSlice);
+    ranges_->add({9, lost.data(), lost.size(), &never});
+    begin_job();
+    Execution execution(2);
+    EXPECT_EQ(ring().copy(there_.data(), lost, execution).code(), ErrorCode::unavailable);
 }
 
 }  // namespace

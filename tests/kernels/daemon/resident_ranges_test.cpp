@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
+#include <thread>
 #include <tuple>
 #include <vector>
 
@@ -105,6 +108,72 @@ TEST_F(ResidentRangesOnDevice, NeighboursAreTheSame) {
     device_->release_memory();
     EXPECT_EQ(device_->free_memory(), kLimit);
     EXPECT_EQ(search(device_->free_memory()), wanted);
+}
+
+/// As after an update: most of the items are on the device, and the new order of all is only being
+/// copied on the host.
+TEST_F(ResidentRangesOnDevice, NeighboursAreFoundBeforeTheItemsAreThere) {
+    constexpr std::size_t kOld = 30000, kNew = 3000, kRow = kDimensions * sizeof(float);
+    const std::vector<float> old_items = random_elements(kOld), new_items = random_elements(kNew);
+    const std::vector<float> queries = random_elements(50);  // too few to look for equal items
+    ResidentOrigin origin;
+    const auto bytes = [](const std::vector<float>& elements) {
+        return Bytes(reinterpret_cast<const std::uint8_t*>(elements.data()), bytes_of(elements));
+    };
+    origin.sources = {{1, bytes(old_items), nullptr, nullptr},
+                      {2, bytes(new_items), nullptr, nullptr}};
+    std::vector<float> items;
+    for (std::size_t i = 0; i < kNew; ++i) {
+        const std::size_t from[] = {10 * i, i}, count[] = {9, 1};
+        for (std::uint32_t source = 0; source < 2; ++source) {
+            origin.pieces.push_back(
+                {items.size() * sizeof(float), count[source] * kRow, from[source] * kRow, source});
+            const auto& elements = source == 0 ? old_items : new_items;
+            const auto begin =
+                elements.begin() + static_cast<std::ptrdiff_t>(from[source] * kDimensions);
+            items.insert(items.end(), begin,
+                         begin + static_cast<std::ptrdiff_t>(count[source] * kDimensions));
+        }
+    }
+    const auto search = [&](Metric metric, const Vectors& among) {
+        Execution execution(4);
+        const KnnParameters parameters{.k = 10, .metric = metric};
+        auto answer = device_->compute<KnnOnDevice>(parameters, vectors_of(queries), among,
+                                                    RowKeys(), device_->free_memory(), execution);
+        EXPECT_TRUE(answer.ok()) << answer.status().message();
+        return std::tuple(answer->begins, answer->items, answer->distances);
+    };
+    add(1, old_items);
+    add(2, new_items);
+    search(Metric::cosine, vectors_of(old_items));
+    ASSERT_EQ(ranges_->kept(1), bytes_of(old_items));
+
+    const auto wanted = search(Metric::cosine, vectors_of(items));
+    std::vector<float> on_host(items.size());
+    Filling filling;
+    filling.begin();
+    KnownElements known(&filling);
+    Vectors vectors = vectors_of(on_host);
+    vectors.known = &known;
+    known.set_bound(vectors, 1000);
+    ranges_->add({3, bytes(on_host).data(), bytes_of(on_host), &filling},
+                 std::make_shared<const ResidentOrigin>(std::move(origin)));
+    const std::uint64_t uploaded =
+        uploaded_by([&] { EXPECT_EQ(search(Metric::cosine, vectors), wanted); });
+    EXPECT_LT(uploaded, bytes_of(items) / 4);
+    EXPECT_EQ(ranges_->kept(3), bytes_of(items));
+    EXPECT_FALSE(ranges_->has_origin(3));
+
+    // By another metric some of the items are looked at on the host.
+    const auto by_distance = search(Metric::euclidean, vectors_of(items));
+    std::thread later([&] {
+        std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        std::ranges::copy(items, on_host.begin());
+        filling.end({});
+    });
+    EXPECT_EQ(search(Metric::euclidean, vectors), by_distance);
+    later.join();
+    EXPECT_EQ(search(Metric::cosine, vectors), wanted);
 }
 
 TEST_F(ResidentRangesOnDevice, SimilaritiesAreTheSame) {

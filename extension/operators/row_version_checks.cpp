@@ -48,7 +48,7 @@ public:
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool*) override {
         attempt_or_raise([&] { rows_.ids.push_back(DatumGetInt64(values[0])); });
-        rows_.values.append(values[1], !query().parallel_safe, row_version());
+        rows_.values.append(values[1], !query().parallel_safe, row());
     }
     void end_rows() override;
     void report_nulls(int64 rows) override {
@@ -76,21 +76,45 @@ void put_transaction(std::uint64_t id, Datum& value, bool& null) {
     value = Int64GetDatum(static_cast<int64>(id));
 }
 
-void put_rows(const VersionedRows& rows, SetCall& call) {
+void put_versions(const VersionedRows& rows, SetCall& call) {
     RowVersions versions;
     const std::uint64_t read_by = horizon();
     for (std::size_t row = 0; row < rows.ids.size(); ++row) {
         const StoredValue& stored = rows.values.stored(row);
         const TransactionId version = rows.values.row_version(row);
         Datum values[6] = {Int64GetDatum(rows.ids[row]), TransactionIdGetDatum(version),
-                           ObjectIdGetDatum(stored.toast_relation),
+                           ObjectIdGetDatum(stored.relation),
                            ObjectIdGetDatum(stored.out_of_line() ? stored.pointer.id : InvalidOid)};
         bool nulls[6] = {false, !TransactionIdIsValid(version), !stored.out_of_line(),
                          !stored.out_of_line()};
-        put_transaction(versions.since(version, stored.toast_relation), values[4], nulls[4]);
+        put_transaction(versions.since(version, stored.relation), values[4], nulls[4]);
         put_transaction(read_by, values[5], nulls[5]);
         call.put(values, nulls);
     }
+}
+
+void put_places(const VersionedRows& rows, SetCall& call) {
+    for (std::size_t row = 0; row < rows.ids.size(); ++row) {
+        const StoredValue& stored = rows.values.stored(row);
+        RowPlace place = stored.place();
+        Datum values[3] = {Int64GetDatum(rows.ids[row]), ObjectIdGetDatum(place.relation),
+                           PointerGetDatum(&place.row)};
+        bool nulls[3] = {false, !stored.in_row(), !stored.in_row()};
+        call.put(values, nulls);
+    }
+}
+
+/// Runs the query, and gives rows about its rows.
+Datum answer(FunctionCallInfo fcinfo, void (*put)(const VersionedRows&, SetCall&)) {
+    const InnerQuery query{text_to_cstring(PG_GETARG_TEXT_PP(0)), INT8OID};
+    SetCall call(fcinfo, "row_versions");
+    auto* const rows = make_owned<VersionedRows>(call.context(), host_memory_limit());
+    VersionReceiver receiver(*rows);
+    run_inner_query(query, receiver);
+    put(*rows, call);
+    rows->values.release();
+    call.end();
+    return 0;
 }
 
 }  // namespace
@@ -100,21 +124,20 @@ using namespace gputext;
 
 extern "C" {
 PG_FUNCTION_INFO_V1(gputext_row_versions);
+PG_FUNCTION_INFO_V1(gputext_row_places);
 PG_FUNCTION_INFO_V1(gputext_latest_it_can_be);
 PG_FUNCTION_INFO_V1(gputext_server_run);
 
 /// (query text): rows (id bigint, version xid, toast_table oid, number oid, since bigint, horizon
 /// bigint) for the rows (id bigint, value) of the query; what is not known is null.
 PGDLLEXPORT Datum gputext_row_versions(PG_FUNCTION_ARGS) {
-    const InnerQuery query{text_to_cstring(PG_GETARG_TEXT_PP(0)), INT8OID};
-    SetCall call(fcinfo, "row_versions");
-    auto* const rows = make_owned<VersionedRows>(call.context(), host_memory_limit());
-    VersionReceiver receiver(*rows);
-    run_inner_query(query, receiver);
-    put_rows(*rows, call);
-    rows->values.release();
-    call.end();
-    return 0;
+    return answer(fcinfo, put_versions);
+}
+
+/// (query text): rows (id bigint, relation regclass, "row" tid) for the rows (id bigint, value) of
+/// the query: where the value is read again, null for values that are copied or out of line.
+PGDLLEXPORT Datum gputext_row_places(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, put_places);
 }
 
 /// (xid, next bigint): bigint.

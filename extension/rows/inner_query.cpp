@@ -15,6 +15,8 @@ extern "C" {
 #include "utils/plancache.h"
 }
 
+#include <algorithm>
+
 #include "extension/base/server_versions.hpp"
 #include "extension/rows/row_versions.hpp"
 
@@ -31,8 +33,9 @@ struct Destination {
     int64 nulls;
     MemoryContext row_context;  // for what one row needs
     const CachedPlanSource* prepared;
-    VersionedTable table;  // that rows' versions are of, where they were asked for
-    int version_column;    // behind those that the receiver sees; -1 where there is none
+    VersionedTable table;  // that rows' system columns are of, where they were asked for
+    int system_columns;    // the first one, behind what the receiver sees; -1 for none
+    RowPlaces places;
 };
 
 /// "2", "2 or 3", "at least 4"
@@ -88,12 +91,12 @@ Oid check_id_column(TupleDesc columns, const InnerQuery& query) {
     pg_unreachable();
 }
 
-/// The query's columns, without the one that was added to them.
+/// The query's columns, without those that were added to them.
 TupleDesc own_columns(Destination* destination, TupleDesc columns) {
-    destination->version_column = -1;
-    if (!destination->table.known() || !has_row_version(*destination->prepared)) return columns;
-    destination->version_column = columns->natts - 1;
-    return first_columns(columns, destination->version_column);
+    destination->system_columns = -1;
+    if (!destination->table.known() || !has_row_columns(*destination->prepared)) return columns;
+    destination->system_columns = columns->natts - destination->table.columns;
+    return first_columns(columns, destination->system_columns);
 }
 
 void start(DestReceiver* self, int, TupleDesc all_columns) {
@@ -104,10 +107,18 @@ void start(DestReceiver* self, int, TupleDesc all_columns) {
     destination->narrow_id_type = check_id_column(columns, *destination->query);
 }
 
-/// Of the row in the slot; a null is that of an outer join without a row.
-TransactionId version_in(const TupleTableSlot* slot, int column) {
-    return slot->tts_isnull[column] ? InvalidTransactionId
-                                    : DatumGetTransactionId(slot->tts_values[column]);
+/// Tells the receiver what the system columns say of the row in the slot. They are null on the side
+/// of an outer join that has no row.
+void set_row(Destination& destination, const TupleTableSlot* slot) {
+    const Datum* const columns = slot->tts_values + destination.system_columns;
+    const VersionedTable& table = destination.table;
+    if (slot->tts_isnull[destination.system_columns]) return destination.rows->set_row({});
+    RowPlace place;
+    if (table.has_places())
+        place = destination.places.at(
+            table.with_children ? DatumGetObjectId(columns[2]) : table.relation,
+            reinterpret_cast<ItemPointer>(DatumGetPointer(columns[1])));
+    destination.rows->set_row({DatumGetTransactionId(columns[0]), place});
 }
 
 bool receive(TupleTableSlot* slot, DestReceiver* self) {
@@ -130,9 +141,8 @@ bool receive(TupleTableSlot* slot, DestReceiver* self) {
         id = slot->tts_values[0];
         slot->tts_values[0] = widened(id, destination->narrow_id_type);
     }
-    if (destination->version_column >= 0)
-        destination->rows->set_row_version(version_in(slot, destination->version_column));
     MemoryContext before = MemoryContextSwitchTo(destination->row_context);
+    if (destination->system_columns >= 0) set_row(*destination, slot);
     destination->rows->take_row(slot->tts_values, slot->tts_isnull);
     MemoryContextSwitchTo(before);
     if (widens) slot->tts_values[0] = id;
@@ -172,6 +182,13 @@ void check_statement(SPIPlanPtr plan, const char* sql) {
 
 CachedPlanSource* prepared_statement(SPIPlanPtr plan) {
     return static_cast<CachedPlanSource*>(linitial(SPI_plan_get_plan_sources(plan)));
+}
+
+/// -1 for none.
+int versioned_column(const RowReceiver& receiver, SPIPlanPtr plan) {
+    const int column = receiver.versioned_column();
+    return column == RowReceiver::kLastColumn ? prepared_statement(plan)->resultDesc->natts - 1
+                                              : column;
 }
 
 /// For errors that the executor's rows lead to when it has ended.
@@ -219,10 +236,11 @@ void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
     if (plan == nullptr) raise_spi_error(SPI_result, query.sql);
     check_statement(plan, query.sql);
     receiver.set_query(traits_of(plan));
-    destination.version_column = -1;
+    destination.system_columns = -1;
     destination.prepared = prepared_statement(plan);
-    if (receiver.versioned_column() >= 0)
-        destination.table = add_row_version(*prepared_statement(plan), receiver.versioned_column());
+    if (const int column = versioned_column(receiver, plan); column >= 0)
+        destination.table = add_row_columns(*prepared_statement(plan), column);
+    destination.places = RowPlaces(destination.table);
 
     SPIExecuteOptions options{};
     options.read_only = true;
@@ -230,7 +248,7 @@ void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
     options.dest = &destination.receiver;
     const int result = SPI_execute_plan_extended(plan, &options);
     if (result < 0) raise_spi_error(result, query.sql);
-    if (destination.version_column >= 0 && !has_row_versions(destination.table))
+    if (destination.system_columns >= 0 && !has_row_versions(destination.table))
         receiver.forget_row_versions();
     SPI_finish();
     MemoryContextDelete(destination.row_context);

@@ -13,6 +13,8 @@ extern "C" {
 #include "access/tupdesc.h"
 }
 
+#include "extension/rows/row_places.hpp"
+
 namespace gputext {
 
 struct InnerQuery {
@@ -46,11 +48,13 @@ public:
     void set_query(const InnerQueryTraits& query) { query_ = query; }
     const InnerQueryTraits& query() const { return query_; }
 
-    /// The column whose values' rows the receiver wants to know the versions of, counted from 0; -1
-    /// for none. To be answered before the columns are known.
-    virtual int versioned_column() const { return -1; }
+    static constexpr int kNoColumn = -1;
+    static constexpr int kLastColumn = -2;
+    /// The column whose values' rows the receiver wants to know the versions and places of, counted
+    /// from 0. To be answered before the columns are known.
+    virtual int versioned_column() const { return kNoColumn; }
     /// Of the row that take_row() is called with next.
-    void set_row_version(TransactionId version) { row_version_ = version; }
+    void set_row(const RowOrigin& row) { row_ = row; }
     /// After the last row and before end_rows(): versions that were given may be wrong.
     virtual void forget_row_versions() {}
 
@@ -72,13 +76,12 @@ public:
 protected:
     ~RowReceiver() = default;
 
-    /// In take_row(): the raw xmin of the table's row that the value of versioned_column() is of.
-    /// InvalidTransactionId where that is not known.
-    TransactionId row_version() const { return row_version_; }
+    /// In take_row(): where the value of versioned_column() comes from.
+    const RowOrigin& row() const { return row_; }
 
 private:
     InnerQueryTraits query_;
-    TransactionId row_version_ = InvalidTransactionId;
+    RowOrigin row_;
 };
 
 /// Runs the query to its end. Raises an error for a null id, an id of another type, too few or too

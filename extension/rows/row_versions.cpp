@@ -14,6 +14,7 @@ extern "C" {
 #include "optimizer/paths.h"
 #include "parser/parse_relation.h"
 #include "parser/parsetree.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 #include "utils/syscache.h"
@@ -31,7 +32,7 @@ const char kName[] = "the transaction that made the row which the value is of, a
 static_assert(sizeof kName > NAMEDATALEN);
 
 /// Columns beyond which none is added.
-constexpr int kMostColumns = MaxHeapAttributeNumber;
+constexpr int kMostColumns = MaxHeapAttributeNumber - 3;
 
 // ---- Tables ----
 
@@ -69,6 +70,43 @@ bool is_stored([[maybe_unused]] Oid relation, [[maybe_unused]] AttrNumber column
 #endif
 }
 
+/// The table and its children.
+List* family_of(const VersionedTable& table) {
+    // The executor takes the locks that it needs.
+    return table.with_children ? find_all_inheritors(table.relation, NoLock, nullptr)
+                               : list_make1_oid(table.relation);
+}
+
+struct PagesOfRelation {
+    int64 pages = 0;  // as VACUUM and ANALYZE have counted them
+    Oid toast_table = InvalidOid;
+};
+
+PagesOfRelation pages_of(Oid relation) {
+    PagesOfRelation found;
+    const HeapTuple tuple = SearchSysCache1(RELOID, ObjectIdGetDatum(relation));
+    if (!HeapTupleIsValid(tuple)) return found;
+    const auto* const form = reinterpret_cast<const FormData_pg_class*>(GETSTRUCT(tuple));
+    found = {std::max(form->relpages, 0), form->reltoastrelid};
+    ReleaseSysCache(tuple);
+    return found;
+}
+
+/// Whether most of what the table has lies within its rows, as far as statistics tell.
+bool values_lie_in_rows(const VersionedTable& table) {
+    int64 in_rows = 0;
+    int64 out_of_line = 0;
+    List* const family = family_of(table);
+    ListCell* cell;
+    foreach (cell, family) {
+        const PagesOfRelation found = pages_of(lfirst_oid(cell));
+        in_rows += found.pages;
+        if (OidIsValid(found.toast_table)) out_of_line += pages_of(found.toast_table).pages;
+    }
+    list_free(family);
+    return in_rows > out_of_line;
+}
+
 // ---- Queries ----
 
 /// A table of a query, seen from within it.
@@ -101,29 +139,53 @@ bool keeps_rows(const Query* query) {
            query->setOperations == nullptr && query->distinctClause == NIL &&
            query->groupClause == NIL && query->groupingSets == NIL &&
            query->havingQual == nullptr && !query->hasAggs && !query->hasTargetSRFs &&
-           query->rowMarks == NIL && list_length(query->targetList) < kMostColumns;
+           query->rowMarks == NIL && list_length(query->targetList) <= kMostColumns;
 }
 
-AttrNumber add_version(Query* query, AttrNumber column, VersionedTable& table);
+/// A system column that may be added to a query.
+struct SystemColumn {
+    AttrNumber number;
+    Oid type;
+};
 
-/// Where the version is among the columns of the table that the value is a column of; 0 where it is
-/// not known.
-AttrNumber version_in(Query* query, const Var* value, VersionedTable& table) {
+/// In the order in which they are added: the first ones are.
+constexpr SystemColumn kSystemColumns[] = {{MinTransactionIdAttributeNumber, XIDOID},
+                                           {SelfItemPointerAttributeNumber, TIDOID},
+                                           {TableOidAttributeNumber, OIDOID}};
+
+/// Columns of a table or subquery in FROM that are to be added to the query's.
+struct AddedColumns {
+    AttrNumber numbers[std::size(kSystemColumns)];
+};
+
+AttrNumber add_columns(Query* query, AttrNumber column, VersionedTable& table);
+
+/// What to add is known of a table; whether it is.
+bool find_in_table(const RangeTblEntry* from, AttrNumber attribute, VersionedTable& table,
+                   AddedColumns& added) {
+    VersionedTable found{from->relid, from->inh && has_subclass(from->relid), attribute};
+    if (!is_stored(found.relation, attribute) || !has_row_versions(found)) return false;
+    if (values_lie_in_rows(found)) found.columns = found.with_children ? 3 : 2;
+    for (int i = 0; i < found.columns; ++i) added.numbers[i] = kSystemColumns[i].number;
+    table = found;
+    return true;
+}
+
+/// What to add is, among the columns of the table or subquery that the value is a column of;
+/// whether it is known.
+bool find_columns(Query* query, const Var* value, VersionedTable& table, AddedColumns& added) {
     const RangeTblEntry* const from = rt_fetch(value->varno, query->rtable);
-    if (from->rtekind == RTE_RELATION) {
-        const VersionedTable found{from->relid, from->inh};
-        if (!is_stored(found.relation, value->varattno) || !has_row_versions(found))
-            return InvalidAttrNumber;
-        table = found;
-        return MinTransactionIdAttributeNumber;
-    }
-    if (from->rtekind != RTE_SUBQUERY) return InvalidAttrNumber;
+    if (from->rtekind == RTE_RELATION) return find_in_table(from, value->varattno, table, added);
+    if (from->rtekind != RTE_SUBQUERY) return false;
     SoughtTable sought{static_cast<int>(value->varno), 0};
-    if (walk_query(query, takes_whole_row, &sought)) return InvalidAttrNumber;
-    const AttrNumber place = add_version(from->subquery, value->varattno, table);
-    if (place != InvalidAttrNumber)
+    if (walk_query(query, takes_whole_row, &sought)) return false;
+    const AttrNumber first = add_columns(from->subquery, value->varattno, table);
+    if (first == InvalidAttrNumber) return false;
+    for (int i = 0; i < table.columns; ++i) {
         from->eref->colnames = lappend(from->eref->colnames, makeString(pstrdup(kName)));
-    return place;
+        added.numbers[i] = static_cast<AttrNumber>(first + i);
+    }
+    return true;
 }
 
 const Var* plain_column(const TargetEntry* entry) {
@@ -135,9 +197,9 @@ const Var* plain_column(const TargetEntry* entry) {
     return var->varlevelsup == 0 && var->varattno > 0 ? var : nullptr;
 }
 
-/// Puts the version behind the columns of the result, before what the query only sorts by. Returns
-/// its place.
-AttrNumber insert_version(Query* query, Var* version) {
+/// Puts a column behind those of the result, before what the query only sorts by. Returns its
+/// place.
+AttrNumber insert_column(Query* query, Var* value) {
     int place = 0;
     ListCell* cell;
     foreach (cell, query->targetList) {
@@ -147,32 +209,39 @@ AttrNumber insert_version(Query* query, Var* version) {
         else
             ++place;
     }
-    TargetEntry* const entry =
-        makeTargetEntry(reinterpret_cast<Expr*>(version), static_cast<AttrNumber>(place + 1),
-                        pstrdup(kName), false);
+    TargetEntry* const entry = makeTargetEntry(
+        reinterpret_cast<Expr*>(value), static_cast<AttrNumber>(place + 1), pstrdup(kName), false);
     query->targetList = list_insert_nth(query->targetList, place, entry);
     return entry->resno;
 }
 
-/// Adds the version of the column's values to the query's columns, or leaves all as it is. Returns
-/// its place, 0 for none.
-AttrNumber add_version(Query* query, AttrNumber column, VersionedTable& table) {
+/// A column beside the value. It is null where the value is, on the side of an outer join that has
+/// no row.
+Var* beside(const Var* value, AttrNumber number, Oid type) {
+    Var* const added = static_cast<Var*>(copyObjectImpl(value));
+    added->varattno = added->varattnosyn = number;
+    added->varnosyn = added->varno;
+    added->vartype = type;
+    added->vartypmod = -1;
+    added->varcollid = InvalidOid;
+    return added;
+}
+
+/// Adds the system columns of the row that the column's values are of to the query's columns, or
+/// leaves all as it is. Returns the place of the first, 0 for none.
+AttrNumber add_columns(Query* query, AttrNumber column, VersionedTable& table) {
     check_stack_depth();
     if (!keeps_rows(query)) return InvalidAttrNumber;
     const TargetEntry* const entry = get_tle_by_resno(query->targetList, column);
     if (entry == nullptr || entry->resjunk) return InvalidAttrNumber;
     const Var* const value = plain_column(entry);
     if (value == nullptr) return InvalidAttrNumber;
-    const AttrNumber place = version_in(query, value, table);
-    if (place == InvalidAttrNumber) return InvalidAttrNumber;
-    // A copy is null where the value is, on the side of an outer join that has no row.
-    Var* const version = static_cast<Var*>(copyObjectImpl(value));
-    version->varattno = version->varattnosyn = place;
-    version->varnosyn = version->varno;
-    version->vartype = XIDOID;
-    version->vartypmod = -1;
-    version->varcollid = InvalidOid;
-    return insert_version(query, version);
+    AddedColumns added{};
+    if (!find_columns(query, value, table, added)) return InvalidAttrNumber;
+    AttrNumber last = InvalidAttrNumber;
+    for (int i = 0; i < table.columns; ++i)
+        last = insert_column(query, beside(value, added.numbers[i], kSystemColumns[i].type));
+    return static_cast<AttrNumber>(last - table.columns + 1);
 }
 
 const TargetEntry* last_column(const Query* query) {
@@ -203,8 +272,7 @@ std::uint64_t since_of_tuple(HeapTuple tuple, std::uint64_t next) {
 bool has_row_versions(const VersionedTable& table) {
     if (!only_own_scans() || !is_heap(table.relation)) return false;
     if (!table.with_children) return true;
-    // The executor takes the locks that it needs.
-    List* const family = find_all_inheritors(table.relation, NoLock, nullptr);
+    List* const family = family_of(table);
     bool all = true;
     ListCell* cell;
     foreach (cell, family) all = all && is_heap(lfirst_oid(cell));
@@ -212,17 +280,31 @@ bool has_row_versions(const VersionedTable& table) {
     return all;
 }
 
-VersionedTable add_row_version(CachedPlanSource& prepared, int column) {
+RowPlace RowPlaces::at(Oid relation, ItemPointer row) {
+    if (relation != last_) {
+        last_ = relation;
+        last_attribute_ = table_.attribute;
+        if (!is_heap(relation))
+            last_attribute_ = InvalidAttrNumber;
+        else if (relation != table_.relation)
+            last_attribute_ =
+                get_attnum(relation, get_attname(table_.relation, table_.attribute, false));
+    }
+    if (last_attribute_ == InvalidAttrNumber) return {};
+    return {relation, last_attribute_, *row};
+}
+
+VersionedTable add_row_columns(CachedPlanSource& prepared, int column) {
     VersionedTable table;
     MemoryContext before = MemoryContextSwitchTo(prepared.query_context);
     auto* const query = static_cast<Query*>(linitial(prepared.query_list));
-    if (add_version(query, static_cast<AttrNumber>(column + 1), table) == InvalidAttrNumber)
+    if (add_columns(query, static_cast<AttrNumber>(column + 1), table) == InvalidAttrNumber)
         table = {};
     MemoryContextSwitchTo(before);
     return table;
 }
 
-bool has_row_version(const CachedPlanSource& prepared) {
+bool has_row_columns(const CachedPlanSource& prepared) {
     const TargetEntry* const last =
         last_column(static_cast<const Query*>(linitial(prepared.query_list)));
     return last != nullptr && last->resname != nullptr && strcmp(last->resname, kName) == 0;

@@ -76,7 +76,9 @@
 //
 // How the xmin is found. The inner query, as it was analysed and rewritten, gets one more column:
 // the system column xmin of the table that the value is a column of, beside the value, up through
-// views and subqueries in FROM. It is added only where that changes nothing else: no grouping,
+// views and subqueries in FROM. Where most values lie within their rows, it gets the row's place,
+// too: the system columns ctid and, of a table with children, tableoid (row_places.hpp). They are
+// added only where that changes nothing else: no grouping,
 // DISTINCT, set operation or set-returning function in a target list on the way, no use of a
 // subquery's whole row, and a heap with all its children. Not for tables that are temporary, of a
 // catalog, foreign, or of another access method, and not in sessions where another module offers
@@ -95,6 +97,7 @@ extern "C" {
 #include <cstdint>
 
 #include "cpp/link/resident_values.hpp"
+#include "extension/rows/row_places.hpp"
 
 namespace gputext {
 
@@ -105,20 +108,39 @@ inline constexpr std::uint64_t kUnknownTransaction = ValuePointer::never;
 struct VersionedTable {
     Oid relation = InvalidOid;
     bool with_children = false;
+    AttrNumber attribute = InvalidAttrNumber;  // the column, in the table itself
+    /// System columns that the query got: its last ones, xmin, ctid and tableoid in this order.
+    int columns = 1;
 
     bool known() const { return OidIsValid(relation); }
+    bool has_places() const { return columns > 1; }
 };
 
-/// Adds the xmin of the row that the values of this column are of, behind all columns of the query.
-/// Not known where that cannot be done; the query then stays as it is. For a SELECT that was
+/// Adds system columns of the row that the values of this column are of, behind all columns of the
+/// query. Not known where that cannot be done; the query then stays as it is. For a SELECT that was
 /// prepared, and not yet planned, alone.
-VersionedTable add_row_version(CachedPlanSource& prepared, int column);
-/// Whether the query still has that column. It is lost when the query is analysed again, after a
-/// change of what it reads.
-bool has_row_version(const CachedPlanSource& prepared);
+VersionedTable add_row_columns(CachedPlanSource& prepared, int column);
+/// Whether the query still has these columns. They are lost when the query is analysed again, after
+/// a change of what it reads.
+bool has_row_columns(const CachedPlanSource& prepared);
 /// Whether each row of the table, and of its children, has a version. To be asked again after the
 /// query, for children that came meanwhile.
 bool has_row_versions(const VersionedTable& table);
+
+/// Finds the places of values from the system columns of their rows.
+class RowPlaces {
+public:
+    RowPlaces() = default;
+    explicit RowPlaces(const VersionedTable& table) : table_(table) {}
+
+    /// `relation` is the table or one of its children. Not known for a relation that has no places.
+    RowPlace at(Oid relation, ItemPointer row);
+
+private:
+    VersionedTable table_;
+    Oid last_ = InvalidOid;
+    AttrNumber last_attribute_ = InvalidAttrNumber;  // in that relation; 0 where it has no places
+};
 
 /// The latest full transaction id that these 32 bits can stand for, where `next` is given out next.
 /// kUnknownTransaction for an id of no transaction.

@@ -19,8 +19,13 @@ namespace {
 /// What it takes to find a value in its TOAST table; bytes a second that are copied from there; and
 /// that are unpacked, by the slower method.
 constexpr double kSecondsOfFetch = 3e-6;
+/// What it takes to find a row of a heap.
+constexpr double kSecondsOfRow = 0.4e-6;
 constexpr double kCopyRate = 1.5e9;
 constexpr double kUnpackRate = 0.6e9;
+
+/// A shorter value is copied in less time than its row is found again.
+constexpr std::size_t kWorthPlacing = 512;
 
 /// Rows between two looks for a cancel.
 constexpr std::size_t kPart = std::size_t{1} << 16;
@@ -79,18 +84,27 @@ void StoredValues::append_version(TransactionId version) {
     append_to(versions_, version);
 }
 
-void StoredValues::append(Datum datum, bool fetch, TransactionId version) {
-    const varlena* const value =
-        whole(reinterpret_cast<const varlena*>(DatumGetPointer(datum)), fetch);
+void StoredValues::append(Datum datum, bool fetch, const RowOrigin& row) {
+    const RowPlace& place = row.place;
+    const auto* const given = reinterpret_cast<const varlena*>(DatumGetPointer(datum));
+    const varlena* const value = whole(given, fetch);
     StoredValue stored{};
     if (VARATT_IS_EXTERNAL(value)) {
         varatt_external pointer;
         VARATT_EXTERNAL_GET_POINTER(pointer, value);
-        stored.toast_relation = pointer.va_toastrelid;
+        stored.relation = pointer.va_toastrelid;
         stored.pointer = {pointer.va_valueid, pointer.va_rawsize, pointer.va_extinfo};
         ++fetched_;
         unpacked_bytes_ += pointer.va_rawsize;
         if (VARATT_EXTERNAL_IS_COMPRESSED(pointer)) packed_bytes_ += pointer.va_rawsize;
+    } else if (place.known() && !fetch && value == given && VARSIZE_ANY(value) >= kWorthPlacing) {
+        stored.relation = place.relation;
+        stored.row = {ItemPointerGetBlockNumber(&place.row),
+                      -static_cast<int32>(unpacked_size_of(value)),
+                      ItemPointerGetOffsetNumber(&place.row), place.attribute};
+        ++placed_;
+        unpacked_bytes_ += unpacked_size_of(value);
+        if (VARATT_IS_COMPRESSED(value)) packed_bytes_ += unpacked_size_of(value);
     } else {
         static const char zeros[MAXIMUM_ALIGNOF] = {};
         if (!VARATT_IS_SHORT(value)) bytes_.append(zeros, MAXALIGN(bytes_.size()) - bytes_.size());
@@ -102,11 +116,12 @@ void StoredValues::append(Datum datum, bool fetch, TransactionId version) {
         if (VARATT_IS_COMPRESSED(value)) packed_bytes_ += unpacked_size_of(value);
     }
     append_to(values_, stored);
-    if (TransactionIdIsValid(version)) append_version(version);
+    if (TransactionIdIsValid(row.version)) append_version(row.version);
 }
 
 double StoredValues::seconds() const {
     return static_cast<double>(fetched_) * kSecondsOfFetch +
+           static_cast<double>(placed_) * kSecondsOfRow +
            static_cast<double>(unpacked_bytes_) / kCopyRate +
            static_cast<double>(packed_bytes_) / kUnpackRate;
 }
@@ -114,6 +129,7 @@ double StoredValues::seconds() const {
 std::size_t StoredValues::unpacked_size(std::size_t row) const {
     const StoredValue& stored = values_[row];
     if (stored.out_of_line()) return static_cast<std::size_t>(stored.pointer.size);
+    if (stored.in_row()) return static_cast<std::size_t>(-stored.row.negative_size);
     return unpacked_size_of(
         reinterpret_cast<const varlena*>(bytes_.data() + stored.begin_of_copy()));
 }
@@ -149,8 +165,12 @@ StoredValueFiles StoredValues::files() {
             bytes_.size(), values_.data(),     bytes_.data()};
 }
 
-StoredValueReader StoredValues::reader() const {
-    return {values_.data(), bytes_.data()};
+Datum StoredValues::detoasted(std::size_t row) const {
+    StoredValueReader reader(values_.data(), bytes_.data());
+    varlena* value = PG_DETOAST_DATUM_PACKED(reader.at(row));
+    if (stored(row).in_row()) value = PG_DETOAST_DATUM_COPY(PointerGetDatum(value));
+    reader.close();
+    return PointerGetDatum(value);
 }
 
 void StoredValues::release() {
@@ -175,11 +195,12 @@ bool StoredValueReader::open(const StoredValueFiles& files, unsigned process) {
     return values_ != nullptr && bytes_ != nullptr;
 }
 
-Datum StoredValueReader::at(std::size_t row) const {
+Datum StoredValueReader::at(std::size_t row) {
     const StoredValue& stored = values_[row];
-    if (!stored.out_of_line()) return PointerGetDatum(bytes_ + stored.begin_of_copy());
+    if (stored.copied()) return PointerGetDatum(bytes_ + stored.begin_of_copy());
+    if (stored.in_row()) return rows_.at(stored.place(), context_);
     const varatt_external pointer{stored.pointer.size, stored.pointer.stored_size,
-                                  stored.pointer.id, stored.toast_relation};
+                                  stored.pointer.id, stored.relation};
     auto* const value = static_cast<varlena*>(palloc(TOAST_POINTER_SIZE));
     SET_VARTAG_EXTERNAL(value, VARTAG_ONDISK);
     std::memcpy(VARDATA_EXTERNAL(value), &pointer, sizeof pointer);

@@ -1,15 +1,16 @@
 // extension/rows/stored_values.hpp - keeps values as the executor gives them, to be read later
 //
 // A value that is stored out of line takes 16 bytes here, whatever its size: its TOAST pointer. The
-// bytes of any other value are copied as they are, compressed or not. So the session keeps a
+// same goes for a value that lies within a row of a heap whose place is known, unless it is short.
+// The bytes of any other value are copied as they are, compressed or not. So the session keeps a
 // million rows in the time in which it scans their heap, and parallel workers fetch, unpack and
 // parse the values (parallel_work.hpp).
 //
-// A pointer is good as long as the transaction holds the snapshot that the row was found by: VACUUM
-// leaves the value alone until then, and TRUNCATE waits for the transaction's lock. Functions that
-// the inner query calls can do what it cannot, so with functions that are not safe in parallel
-// workers values are fetched at once, and so are those of temporary tables, which no worker can
-// read.
+// A pointer or a place is good as long as the transaction holds the snapshot that the row was found
+// by: VACUUM leaves the value alone until then, and TRUNCATE waits for the transaction's lock.
+// Functions that the inner query calls can do what it cannot, so with functions that are not safe
+// in parallel workers values are fetched at once, and so are those of temporary tables, which no
+// worker can read.
 
 #pragma once
 
@@ -23,30 +24,48 @@ extern "C" {
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cpp/documents/documents.hpp"
 #include "extension/base/growing_array.hpp"
 #include "extension/rows/packed_rows.hpp"
+#include "extension/rows/row_places.hpp"
 
 namespace gputext {
 
+/// The rows whose values are to be read, in ascending order; none for all rows.
+using ChosenRows = std::span<const std::uint32_t>;
+
 /// Where a value lies.
 struct StoredValue {
-    Oid toast_relation;  // InvalidOid for bytes that were copied
+    Oid relation;  // the TOAST table or the heap; InvalidOid for bytes that were copied
     union {
         struct {  // out of line, as in a varatt_external
             Oid id;
             int32 size;          // when it is fetched and unpacked, with a header
             uint32 stored_size;  // and the compression
         } pointer;
+        struct {  // within a row
+            BlockNumber block;
+            int32 negative_size;  // less the size when it is unpacked, with a header
+            OffsetNumber line;
+            AttrNumber attribute;
+        } row;
         struct {
             uint32 size;       // with a header of one kind or another
             uint32 low, high;  // where it begins among the bytes
         } copy;
     };
 
-    bool out_of_line() const { return OidIsValid(toast_relation); }
+    bool copied() const { return !OidIsValid(relation); }
+    bool out_of_line() const { return !copied() && pointer.size >= 0; }
+    bool in_row() const { return !copied() && row.negative_size < 0; }
+    RowPlace place() const {
+        RowPlace place{relation, row.attribute, {}};
+        ItemPointerSet(&place.row, row.block, row.line);
+        return place;
+    }
     std::uint64_t begin_of_copy() const { return copy.low | std::uint64_t{copy.high} << 32; }
 };
 static_assert(sizeof(StoredValue) == 16);
@@ -67,17 +86,22 @@ public:
     StoredValueReader(const StoredValue* values, const std::uint8_t* bytes)
         : values_(values), bytes_(bytes) {}
 
-    /// False when the system does not let another process have the session's files.
+    /// False when the system does not let another process have the session's files. The current
+    /// context is to outlive the reader.
     bool open(const StoredValueFiles& files, unsigned process);
     /// The value, as a row of a table has it: still to be detoasted. May lie in memory of the
-    /// current context. Valid as long as that is, and the files.
-    Datum at(std::size_t row) const;
+    /// current context. Valid as long as that is, and the files, until the next call.
+    Datum at(std::size_t row);
+    /// To be called at the end, but not after an error.
+    void close() { rows_.close(); }
     /// Where the value lies.
     const StoredValue& stored(std::size_t row) const { return values_[row]; }
 
 private:
     const StoredValue* values_ = nullptr;
     const std::uint8_t* bytes_ = nullptr;
+    PlacedRows rows_;
+    MemoryContext context_ = CurrentMemoryContext;
 };
 
 /// The values of a column of an inner query, row by row. Functions raise errors.
@@ -86,9 +110,9 @@ public:
     explicit StoredValues(std::size_t memory_limit)
         : shared_values_(memory_limit), bytes_(memory_limit) {}
 
-    /// A value that is not null. One out of line is fetched at once if that is said. `version` is
-    /// that of its row, as RowReceiver::row_version().
-    void append(Datum value, bool fetch, TransactionId version = InvalidTransactionId);
+    /// A value that is not null. It is fetched or copied at once if that is said. `row` is
+    /// where it comes from, as RowReceiver::row().
+    void append(Datum value, bool fetch, const RowOrigin& row = {});
     std::size_t size() const { return values_.size(); }
     /// Size of all values when they are fetched and unpacked.
     std::uint64_t unpacked_bytes() const { return unpacked_bytes_; }
@@ -109,15 +133,16 @@ public:
     void finish(const std::vector<std::uint32_t>& order);
     /// Whether all values are here, and none is compressed: plain_bytes() then has them, after
     /// finish(), at these places.
-    bool plain() const { return fetched_ == 0 && packed_bytes_ == 0; }
+    bool plain() const { return fetched_ == 0 && placed_ == 0 && packed_bytes_ == 0; }
     Extent plain_extent(std::size_t row) const;
     const PackedBytes& plain_bytes() const { return bytes_; }
     PackedBytes& plain_bytes() { return bytes_; }
 
     /// After finish(), for parallel work.
     StoredValueFiles files();
-    /// After finish(): reads in the session, until release().
-    StoredValueReader reader() const;
+    /// After finish() and until release(), in the session: a single value, unpacked. Lies in memory
+    /// of the current context, or in that of the values.
+    Datum detoasted(std::size_t row) const;
 
     /// As PackedBytes::release().
     void release();
@@ -133,7 +158,8 @@ private:
     PackedBytes bytes_;
     FileDescriptor values_file_, bytes_file_;
     std::uint64_t unpacked_bytes_ = 0;
-    std::uint64_t fetched_ = 0;       // values to be fetched
+    std::uint64_t fetched_ = 0;       // values to be fetched from TOAST tables
+    std::uint64_t placed_ = 0;        // values to be read in their rows
     std::uint64_t packed_bytes_ = 0;  // of values to be unpacked
     Oid last_relation_ = InvalidOid;
     bool last_is_temporary_ = false;

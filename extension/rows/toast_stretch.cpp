@@ -50,8 +50,8 @@ void ToastStretch::add(std::size_t i, const StoredValue& value) {
     const std::uint32_t size = value.pointer.stored_size & VARLENA_EXTSIZE_MASK;
     if (size > kLargest || room_used_ + room_of(size) > kMostBytes) return;
     room_used_ += room_of(size);
-    wanted_[count_++] = {
-        value.toast_relation, value.pointer.id, static_cast<std::uint32_t>(i), size, nullptr, 0};
+    wanted_[count_++] = {value.relation, value.pointer.id, static_cast<std::uint32_t>(i),
+                         size,           nullptr,          0};
 }
 
 /// For all wanted values.
@@ -64,7 +64,7 @@ void ToastStretch::make_room() {
     room_used_ = 0;
 }
 
-void ToastStretch::fetch(const StoredValueReader& values, const std::uint32_t* numbers,
+void ToastStretch::fetch(StoredValueReader& values, const std::uint32_t* numbers,
                          std::uint64_t first, std::size_t count) {
     values_ = &values;
     numbers_ = numbers;

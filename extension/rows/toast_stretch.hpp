@@ -33,7 +33,7 @@ public:
 
     /// Fetches what lies side by side of so many values, numbers[0] and so on of all of them; from
     /// `first` on where `numbers` is null. What was fetched before is given back.
-    void fetch(const StoredValueReader& values, const std::uint32_t* numbers, std::uint64_t first,
+    void fetch(StoredValueReader& values, const std::uint32_t* numbers, std::uint64_t first,
                std::size_t count);
     /// The i-th value of the stretch, as its table has it or as it was fetched, which may be
     /// compressed. Valid until the next call of fetch().
@@ -59,7 +59,7 @@ private:
     void open(Oid table);
     void take_chunk(HeapTuple chunk, Wanted*& wanted, const Wanted* end) const;
 
-    const StoredValueReader* values_ = nullptr;
+    StoredValueReader* values_ = nullptr;
     const std::uint32_t* numbers_ = nullptr;
     std::uint64_t first_ = 0;
     MemoryContext context_;

@@ -1,0 +1,113 @@
+-- Values that lie within their rows are read there (extension/rows/row_places.hpp)
+\set SHOW_CONTEXT never
+SET client_min_messages = warning;
+SET gputext.device = 'cpu';
+CREATE FUNCTION row_places(query text, OUT id bigint, OUT relation regclass, OUT "row" tid)
+RETURNS SETOF record LANGUAGE c STRICT AS '$libdir/gputext', 'gputext_row_places';
+
+-- Which values of a query are read where
+CREATE FUNCTION places(query text) RETURNS TABLE (relation regclass, "rows" bigint) LANGUAGE sql
+AS 'SELECT relation, count(*) FROM row_places(query) GROUP BY 1 ORDER BY min(relation::text)';
+-- The sum of the vectors that the query gives, read by an aggregate, and read by gputext: must be the same
+CREATE FUNCTION is_right(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE expected text; found text;
+BEGIN
+    EXECUTE format('SELECT string_agg(i.id || %L || round((SELECT sum(x * n) FROM unnest(v) WITH ORDINALITY AS t (x, n))::numeric, 1), %L ORDER BY i.id) FROM (%s) AS i (id, v)', ':', ' ', query) INTO expected;
+    EXECUTE format('SELECT string_agg(item_id || %L || round(-distance::numeric, 1), %L ORDER BY item_id) FROM gpu_knn(%L, %L, 1000, %L)', ':', ' ',
+        'SELECT 1, (SELECT array_agg(n::real) FROM generate_series(1, 200) AS n)', query, 'inner_product') INTO found;
+    IF found IS DISTINCT FROM expected THEN RAISE WARNING 'expected %, found %', expected, found; END IF;
+    RETURN found = expected;
+END $$;
+
+-- Vectors of 200 numbers lie within their rows, whose column is not the same in all tables.
+CREATE FUNCTION vector(n int) RETURNS real[] LANGUAGE sql AS 'SELECT array_agg((n * i % 97)::real) FROM generate_series(1, 200) AS i';
+CREATE TABLE points (id int PRIMARY KEY, gone text, v real[], owner text DEFAULT 'clerk');
+INSERT INTO points SELECT i, 'gone', vector(i), CASE WHEN i % 2 = 0 THEN 'clerk' ELSE 'boss' END FROM generate_series(1, 40) AS i;
+-- Without statistics values are copied.
+SELECT * FROM places('SELECT id, v FROM points');
+ANALYZE points;
+SELECT * FROM places('SELECT id, v FROM points');
+SELECT is_right('SELECT id, v FROM points');
+ALTER TABLE points DROP COLUMN gone;
+SELECT * FROM places('SELECT id, v FROM points WHERE id < 4');
+SELECT is_right('SELECT id, v FROM points WHERE id < 4');
+-- What the statement sees is what it is, also within a transaction that has changed it.
+BEGIN;
+UPDATE points SET v = vector(100 + id) WHERE id < 10;
+DELETE FROM points WHERE id BETWEEN 20 AND 30;
+INSERT INTO points SELECT i, vector(i) FROM generate_series(41, 50) AS i;
+SELECT * FROM places('SELECT id, v FROM points');
+SELECT is_right('SELECT id, v FROM points');
+SAVEPOINT here;
+UPDATE points SET v = vector(200 + id);
+SELECT is_right('SELECT id, v FROM points');
+ROLLBACK TO here;
+SELECT is_right('SELECT id, v FROM points');
+COMMIT;
+SELECT is_right('SELECT id, v FROM points');
+VACUUM (FULL, ANALYZE) points;
+SELECT is_right('SELECT id, v FROM points');
+
+-- Views, subqueries, joins, orders; an outer join without a row; a value twice
+CREATE VIEW seen AS SELECT id, v FROM points WHERE id < 30;
+SELECT * FROM places('TABLE seen');
+SELECT is_right('TABLE seen');
+SELECT * FROM places('SELECT a.id, b.v FROM points AS a JOIN points AS b ON b.id = a.id + 1 ORDER BY b.id DESC');
+SELECT is_right('SELECT a.id, b.v FROM points AS a JOIN points AS b ON b.id = a.id + 1 ORDER BY b.id DESC');
+SELECT * FROM places('SELECT n, v FROM generate_series(38, 60) AS n LEFT JOIN (SELECT * FROM points OFFSET 0) AS p ON p.id = n');
+SELECT is_right('SELECT n, v FROM (SELECT n, v FROM generate_series(38, 60) AS n LEFT JOIN (SELECT * FROM points OFFSET 0) AS p ON p.id = n) AS x WHERE v IS NOT NULL');
+SELECT * FROM places('SELECT id, v FROM (SELECT id, v FROM points ORDER BY id LIMIT 3) AS few');
+
+-- Values that an expression makes, that are short, or that a function which is not safe might change are copied.
+SELECT * FROM places('SELECT id, v || ''{}'' FROM points');
+SELECT * FROM places('SELECT id, v FROM points GROUP BY id, v');
+SELECT * FROM places('SELECT id, owner FROM points');
+CREATE FUNCTION unsafe(i int) RETURNS boolean LANGUAGE plpgsql AS 'BEGIN RETURN i > 0; END';
+SELECT * FROM places('SELECT id, v FROM points WHERE unsafe(id)');
+SELECT is_right('SELECT id, v FROM points WHERE unsafe(id)');
+CREATE TEMPORARY TABLE brief AS TABLE points;
+ANALYZE brief;
+SELECT * FROM places('SELECT id, v FROM brief');
+
+-- Partitions and children, whose columns lie elsewhere
+CREATE TABLE parts (id int, v real[], kind int) PARTITION BY LIST (kind);
+CREATE TABLE parts_1 PARTITION OF parts FOR VALUES IN (1);
+CREATE TABLE parts_2 (unused int, kind int, v real[], id int);
+ALTER TABLE parts_2 DROP COLUMN unused;
+ALTER TABLE parts ATTACH PARTITION parts_2 FOR VALUES IN (2);
+INSERT INTO parts SELECT i, vector(i), i % 2 + 1 FROM generate_series(1, 30) AS i;
+ANALYZE parts;
+SELECT * FROM places('SELECT id, v FROM parts');
+SELECT is_right('SELECT id, v FROM parts');
+CREATE TABLE child (extra text) INHERITS (points);
+INSERT INTO child SELECT i, vector(i), 'clerk', 'x' FROM generate_series(60, 65) AS i;
+ANALYZE points, child;
+SELECT * FROM places('SELECT id, v FROM points WHERE id > 45');
+SELECT is_right('SELECT id, v FROM points');
+SELECT * FROM places('SELECT id, v FROM ONLY points WHERE id > 45');
+
+-- A column that was added with a default value, which no row has
+ALTER TABLE child ADD COLUMN w real[] DEFAULT array_fill(2.5::real, ARRAY[200]);
+SELECT * FROM places('SELECT id, w FROM child');
+SELECT is_right('SELECT id, w FROM child');
+
+-- Row-level security
+CREATE ROLE row_places_clerk;
+GRANT SELECT ON points TO row_places_clerk;
+ALTER TABLE points ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON points USING (owner = 'clerk');
+SET ROLE row_places_clerk;
+SELECT * FROM places('SELECT id, v FROM points WHERE id < 20');
+SELECT is_right('SELECT id, v FROM points WHERE id < 20');
+RESET ROLE;
+
+-- Texts
+CREATE TABLE notes AS SELECT i AS id, string_agg(md5((i * j)::text), ' ') AS body FROM generate_series(1, 30) AS i, generate_series(1, 20) AS j GROUP BY i;
+ANALYZE notes;
+SELECT * FROM places('SELECT id, body FROM notes');
+SELECT count(*), sum(abs(hashtext(a::text))) = (SELECT sum(abs(hashtext(b::text))) FROM tfidf('SELECT id, body || '''' FROM notes') AS b) AS same FROM tfidf('SELECT id, body FROM notes') AS a;
+SELECT count(*), sum(abs(hashtext(a::text))) = (SELECT sum(abs(hashtext(b::text))) FROM word_similarity('SELECT body || '''' FROM notes', min_count => 1) AS b) AS same FROM word_similarity('SELECT body FROM notes', min_count => 1) AS a;
+
+DROP TABLE points CASCADE;
+DROP TABLE parts, notes;
+DROP ROLE row_places_clerk;

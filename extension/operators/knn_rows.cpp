@@ -37,7 +37,7 @@ public:
         : input_(input), rows_(rows), side_(side) {}
 
     WantedColumns wanted_columns() const override { return {2, 3, kWanted}; }
-    int versioned_column() const override { return resident_memory() > 0 ? 1 : -1; }
+    int versioned_column() const override { return 1; }
     void forget_row_versions() override { side_.forget_row_versions(); }
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool* nulls) const override {
@@ -126,17 +126,19 @@ void KnnReceiver::check_columns(TupleDesc columns) {
 
 void KnnReceiver::take_row(const Datum* values, const bool*) {
     if (kind_ == RowKind::vectors)
-        side_.keep(values[0], {values + 1, 1}, query(), row_version());
+        side_.keep(values[0], {values + 1, 1}, query(), row());
     else
-        keep_terms(source_, values, query(), side_);
+        keep_terms(source_, values, query(), row(), side_);
     show_rows(rows_.items.size() + rows_.queries.size(),
               rows_.items.bytes() + rows_.queries.bytes());
 }
 
 void KnnReceiver::end_rows() {
     side_.end_rows(query());
+    // Where a device searches, the session itself looks at no item.
+    const bool later = &side_ == &rows_.items && device_setting() != DeviceSetting::cpu;
     if (kind_ == RowKind::vectors)
-        side_.read_vectors();
+        side_.read_vectors(later ? Arrival::later : Arrival::awaited);
     else
         read_terms(source_, input_.config, *rows_.terms, side_);
 }

@@ -45,7 +45,7 @@ struct KnnRows {
 
 /// Reads the rows of both inner queries, the items first: their terms are numbered, and of the
 /// queries' only those that an item has. Raises an error for what cannot be compared, or not by the
-/// metric.
+/// metric. The items' vectors have to be awaited before they are read here.
 void read_knn_rows(const KnnInput& input, KnnRows& rows);
 
 }  // namespace gputext

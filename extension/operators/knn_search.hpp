@@ -31,6 +31,7 @@ public:
     /// The first query of the block.
     std::size_t first_query() const { return begin_; }
 
+    void prepare_for_cpu() override { rows_.items.await_vectors(); }
     bool copes_with(ErrorCode failure) override;
     void prepare_for_device() override {
         // A part of the queries is copied, and lies where sharing would move them from.

@@ -99,10 +99,12 @@ public:
     explicit TextReceiver(TfidfComputation& work) : work_(work) {}
 
     WantedColumns wanted_columns() const override { return {2, 2, kWanted}; }
+    int versioned_column() const override { return 1; }
     void check_columns(TupleDesc columns) override;
+    void forget_row_versions() override { work_.items.forget_row_versions(); }
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool*) override {
-        keep_terms(source_, values, query(), work_.items);
+        keep_terms(source_, values, query(), row(), work_.items);
         show_rows(work_.items.size(), work_.items.bytes());
     }
     void report_nulls(int64 rows) override { report_null_terms(source_, rows); }

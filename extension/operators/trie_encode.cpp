@@ -13,12 +13,12 @@ extern "C" {
 #include "extension/base/owned.hpp"
 #include "extension/operators/word_lookup.hpp"
 #include "extension/rows/arguments.hpp"
+#include "extension/rows/column_texts.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/packed_rows.hpp"
 #include "extension/rows/set_call.hpp"
 #include "extension/rows/term_arguments.hpp"
 #include "extension/rows/text_arguments.hpp"
-#include "extension/rows/text_work.hpp"
 #include "extension/rows/token_reader.hpp"
 #include "extension/rows/trie_value.hpp"
 #include "extension/rows/word_rows.hpp"
@@ -100,7 +100,11 @@ public:
     explicit WordReceiver(EncodedRows& rows) : rows_(rows) {}
 
     WantedColumns wanted_columns() const override { return {2, 2, wanted(rows_.arguments.rows)}; }
+    int versioned_column() const override {
+        return rows_.arguments.rows == Rows::documents ? 1 : kNoColumn;
+    }
     void check_columns(TupleDesc columns) override;
+    void forget_row_versions() override { rows_.texts.forget_row_versions(); }
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool*) override;
     void end_rows() override {
@@ -114,8 +118,8 @@ private:
         rows_.numbers.append(&number, sizeof number);
     }
     void read_documents();
-    void number_words(ReadTexts& read, std::vector<std::vector<std::uint32_t>>& numbers);
-    void append_numbers(ReadTexts& read, const std::vector<std::vector<std::uint32_t>>& numbers);
+    void number_words(const ChunkedTexts& texts, ChunkNumbers& numbers);
+    void append_numbers(const ChunkedTexts& texts, const ChunkNumbers& numbers);
 
     EncodedRows& rows_;
 };
@@ -131,12 +135,12 @@ void WordReceiver::check_columns(TupleDesc columns) {
                         errhint("Other types can be cast in the inner query, as in body::text.")));
 }
 
-/// Each word of a process gets a number, and most of them get the same one as in other processes.
-void WordReceiver::number_words(ReadTexts& read, std::vector<std::vector<std::uint32_t>>& numbers) {
-    attempt_or_raise([&] { numbers.resize(read.processes()); });
-    for (unsigned process = 0; process < read.processes(); ++process) {
-        const Words words = read.words(process);
-        std::vector<std::uint32_t>& mine = numbers[process];
+/// Each word of a chunk gets a number, and most of them get the same one as in other chunks.
+void WordReceiver::number_words(const ChunkedTexts& texts, ChunkNumbers& numbers) {
+    attempt_or_raise([&] { numbers.resize(texts.chunks.size()); });
+    for (std::size_t chunk = 0; chunk < numbers.size(); ++chunk) {
+        const Words words = texts.chunks[chunk];
+        std::vector<std::uint32_t>& mine = numbers[chunk];
         attempt_or_raise([&] { mine.resize(words.size()); });
         for (std::size_t word = 0; word < words.size(); ++word) {
             if (word % kPart == 0) CHECK_FOR_INTERRUPTS();
@@ -145,36 +149,30 @@ void WordReceiver::number_words(ReadTexts& read, std::vector<std::vector<std::ui
     }
 }
 
-void WordReceiver::append_numbers(ReadTexts& read,
-                                  const std::vector<std::vector<std::uint32_t>>& numbers) {
+void WordReceiver::append_numbers(const ChunkedTexts& texts, const ChunkNumbers& numbers) {
     std::uint64_t words = 0;
-    for (const TextStretch& stretch : read.stretches()) {
+    for (const ChunkText& text : texts.texts) {
         CHECK_FOR_INTERRUPTS();
-        const auto* const tokens =
-            reinterpret_cast<const Token*>(read.output(stretch.process) + stretch.begin);
-        const std::size_t count = (stretch.end - stretch.begin) / sizeof(Token);
-        for (std::size_t i = 0; i < count; ++i) {
-            if (tokens[i].number == Token::kEndOfRow) {
-                attempt_or_raise([&] { rows_.ends.push_back(words); });
-                continue;
-            }
-            const std::uint32_t number = numbers[stretch.process][tokens[i].number];
+        const WordRecord record(text.record);
+        for (const PlacedWord& placed : record.words) {
+            const std::uint32_t number = numbers[text.chunk][placed.word];
             rows_.numbers.append(&number, sizeof number);
-            ++words;
         }
+        words += record.words.size();
+        attempt_or_raise([&] { rows_.ends.push_back(words); });
     }
 }
 
 void WordReceiver::read_documents() {
     rows_.texts.finish({});
-    auto* const read = make_owned<ReadTexts>(CurrentMemoryContext, TextKind::words_of_rows,
-                                             rows_.arguments.config, rows_.memory_limit);
-    auto* const numbers = make_owned<std::vector<std::vector<std::uint32_t>>>(CurrentMemoryContext);
+    auto* const read = make_owned<ColumnTexts>(CurrentMemoryContext, TextKind::words_of_text,
+                                               rows_.arguments.config, rows_.memory_limit);
+    auto* const numbers = make_owned<ChunkNumbers>(CurrentMemoryContext);
     StoredValues* columns[] = {&rows_.texts};
     read->read(columns);
     rows_.texts.release();
-    number_words(*read, *numbers);
-    append_numbers(*read, *numbers);
+    number_words(read->texts(), *numbers);
+    append_numbers(read->texts(), *numbers);
     read->release();
     numbers->clear();
 }
@@ -183,7 +181,7 @@ void WordReceiver::take_row(const Datum* values, const bool*) {
     if (rows_.arguments.rows == Rows::words)
         add_word(view_of(PG_DETOAST_DATUM_PACKED(values[1])));
     else
-        rows_.texts.append(values[1], !query().parallel_safe);
+        rows_.texts.append(values[1], !query().parallel_safe, row());
     const std::size_t id_begin = append_id(rows_.ids, rows_.id_type, values[0]);
     ++rows_.size;
     if (!rows_.id_type.by_value) attempt_or_raise([&] { rows_.id_begins.push_back(id_begin); });

@@ -14,7 +14,7 @@ JobSize Word2VecComputation::size() const {
 Status Word2VecComputation::compute(Execution& execution) {
     TrainingRun run(
         {parameters_, sample_, words_.tokens.view(), words_.chosen.counts, words_.known_vectors()});
-    GPUTEXT_TRY(run.prepare());
+    GPUTEXT_TRY(run.prepare(execution));
     GPUTEXT_TRY(run.run_on_cpu(execution));
     model = run.model();
     hub = run.hub();

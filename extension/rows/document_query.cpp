@@ -61,7 +61,7 @@ public:
         : values_(values), extents_(extents) {}
 
     ValueKind kind() const override {
-        return {MyDatabaseId, ValueForm::document, ElementType::float32, 0};
+        return {MyDatabaseId, ValueForm::document, ElementType::float32, 0, 0};
     }
     std::uint64_t size(std::size_t row) const override { return extents_[row].size; }
     std::uint64_t read(ChosenRows rows, LaidOutBytes& bytes) const override {
@@ -111,7 +111,7 @@ private:
 
 void DocumentReceiver::take_row(const Datum* values, const bool* nulls) {
     rows_.ids.append(values[0]);
-    rows_.kept.append(values[1], !query().parallel_safe, row_version());
+    rows_.kept.append(values[1], !query().parallel_safe, {row().version, {}});
     const StoredCtph* signature = has_signatures_ && !nulls[2] ? ctph_argument(values[2]) : nullptr;
     if (has_signatures_)
         attempt_or_raise([&] {

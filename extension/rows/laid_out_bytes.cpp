@@ -48,17 +48,27 @@ void LaidOutBytes::create_temporary_file() {
                         errmsg("could not share the rows of an inner query: %m")));
 }
 
-void LaidOutBytes::receive(std::vector<FileDescriptor>& files, MappedFile& bytes,
+void LaidOutBytes::receive(std::vector<FileDescriptor>& files, std::uint64_t size,
                            std::uint64_t part_bytes, std::uint64_t resident) {
     room_.reserve(static_cast<unsigned>(files.size()));
     attempt_or_raise([&] {
         received_ = std::move(files);
         for (const FileDescriptor& file : received_) received_descriptors_.push_back(file.get());
     });
-    mapped_ = std::move(bytes);
     received_part_bytes_ = part_bytes;
-    size_ = mapped_.bytes().size();
+    size_ = size;
     resident_ = resident;
+}
+
+/// Only what is sealed is mapped, so that nobody sees bytes that are still being written.
+bool LaidOutBytes::map_received() {
+    Failure failure;
+    return attempt(failure, [&]() -> Status {
+        auto mapped = MappedFile::map(share(), size_, Trust::sealed);
+        if (!mapped.ok()) return mapped.status();
+        mapped_ = std::move(*mapped);
+        return {};
+    });
 }
 
 LaidOutFiles LaidOutBytes::files() const {

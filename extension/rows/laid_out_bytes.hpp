@@ -43,10 +43,14 @@ public:
 
     /// Makes room for so many bytes, zeros so far, for so many processes to write.
     void create(std::uint64_t size, unsigned processes);
-    /// Takes files that gputextd has filled, and their bytes, in place of create() and finish().
-    /// `part_bytes`: as in PartsShape. `resident`: what gputextd calls them, 0 for nothing.
-    void receive(std::vector<FileDescriptor>& files, MappedFile& bytes, std::uint64_t part_bytes,
+    /// Takes files of so many bytes from gputextd in place of create() and finish(). `part_bytes`:
+    /// as in PartsShape. `resident`: what gputextd calls them, 0 for nothing.
+    void receive(std::vector<FileDescriptor>& files, std::uint64_t size, std::uint64_t part_bytes,
                  std::uint64_t resident);
+    /// Maps what was received: false when gputextd has not filled it, so far.
+    bool map_received();
+    /// Whether there are bytes to be read: those of received files are after map_received().
+    bool arrived() const { return received_.empty() || !mapped_.bytes().empty() || size_ == 0; }
 
     /// What was made or received; 0 before.
     std::uint64_t size() const { return size_; }
@@ -58,7 +62,7 @@ public:
 
     /// When nobody writes any more.
     void finish();
-    /// After finish(). Aligned for any type.
+    /// After finish(); null before the bytes have arrived. Aligned for any type.
     const std::uint8_t* data() const;
     /// After finish(): the files for another process to read. Nobody changes them any more.
     FileParts share() const;

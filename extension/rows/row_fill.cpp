@@ -12,6 +12,7 @@ extern "C" {
 
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/rows/shared_array.hpp"
 #include "extension/rows/text_arguments.hpp"
 #include "extension/rows/toast_stretch.hpp"
 #include "extension/server/activity.hpp"
@@ -25,20 +26,6 @@ constexpr std::size_t kPiece = std::size_t{1} << 20;
 /// Ranges of rows, in each of which processes take stretches: as many as processes at most.
 constexpr unsigned kMostRanges = kMostReaders;
 
-/// An array in a file of the session, for all processes. None: null, without a file.
-template <class T>
-struct SharedArray {
-    int file;
-    std::uint64_t count;
-    const T* in_session;
-
-    /// Null where the system does not let another process have the file, and for none.
-    const T* open(pid_t session, unsigned process) const {
-        if (process == 0 || in_session == nullptr) return in_session;
-        return static_cast<const T*>(map_file_of_session(session, file, count * sizeof(T)));
-    }
-};
-using SharedNumbers = SharedArray<std::uint32_t>;
 using SharedExtents = SharedArray<Extent>;
 
 /// What all processes know and change.
@@ -183,35 +170,10 @@ void fill_in_process(void* shared, unsigned process) {
     if (filler.open())
         for (unsigned i = 0; i < fill.ranges; ++i) filler.fill_range((process + i) % fill.ranges);
     filler.stretch.close();
+    filler.values.close();
     MemoryContextSwitchTo(before);
     MemoryContextDelete(context);
 }
-
-/// Arrays in files, as long as they are read.
-class SharedArrays {
-public:
-    explicit SharedArrays(std::size_t memory_limit)
-        : packed_{PackedBytes(memory_limit), PackedBytes(memory_limit)} {}
-
-    template <class T>
-    SharedArray<T> share(std::span<const T> array) {
-        if (array.empty()) return {-1, 0, nullptr};
-        PackedBytes& packed = packed_[used_];
-        packed.append(array.data(), array.size_bytes());
-        packed.finish();
-        files_[used_] = packed.share();
-        return {files_[used_++].get(), array.size(), array.data()};
-    }
-    void release() {
-        for (PackedBytes& packed : packed_) packed.release();
-        for (FileDescriptor& file : files_) file.reset();
-    }
-
-private:
-    unsigned used_ = 0;
-    PackedBytes packed_[2];
-    FileDescriptor files_[2];
-};
 
 /// How many workers for these rows, as far as their share of all rows tells.
 unsigned workers_for(const StoredValues& values, ChosenRows rows) {

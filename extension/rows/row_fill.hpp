@@ -19,9 +19,6 @@
 
 namespace gputext {
 
-/// The rows whose values are to be read, in ascending order; none for all rows.
-using ChosenRows = std::span<const std::uint32_t>;
-
 /// Reads the values of these rows, which are vectors of that type and so many dimensions, into
 /// `elements`, one behind the other. Raises errors. Returns the first row that is no such vector,
 /// or the number of all rows.

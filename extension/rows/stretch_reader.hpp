@@ -4,10 +4,10 @@
 
 #include "extension/base/postgres.hpp"
 
-#include <cstdint>
-#include <span>
+#include <cstddef>
 
 #include "cpp/base/vocabulary.hpp"
+#include "cpp/terms/chunked_texts.hpp"
 #include "extension/rows/packed_rows.hpp"
 
 namespace gputext {
@@ -16,13 +16,19 @@ namespace gputext {
 enum class TextKind {
     words_of_text,  // words in their order: token_reader.hpp
     words_of_array,
-    words_of_rows,  // words of texts, with the end of each row
     terms_of_text,  // how often each row has each of its terms: term_reader.hpp
     terms_of_tsvector,
     terms_of_weights
 };
 
-/// Reads row after row in one process. Functions raise errors, after which it is of no use.
+/// What the records of rows are.
+constexpr TextForm form_of(TextKind kind) {
+    return kind == TextKind::words_of_text || kind == TextKind::words_of_array ? TextForm::words
+                                                                               : TextForm::terms;
+}
+
+/// Reads row after row in one process, and appends a record of each to its output
+/// (cpp/terms/chunked_texts.hpp). Functions raise errors, after which it is of no use.
 class StretchReader {
 public:
     explicit StretchReader(std::size_t memory_limit) : output_(memory_limit) {}
@@ -30,11 +36,7 @@ public:
 
     /// Reads the columns of a row; false when there is something wrong with it.
     virtual bool read_row(const Datum* values) = 0;
-    /// Ends a stretch of rows; returns the positions that its texts take.
-    virtual std::uint64_t end_stretch() = 0;
     virtual const Vocabulary& vocabulary() const = 0;
-    /// How often the texts have each word of the vocabulary, or nothing.
-    virtual std::span<const std::uint64_t> counts() const { return {}; }
     PackedBytes& output() { return output_; }
 
 protected:

@@ -1,6 +1,7 @@
 #include "extension/rows/term_reader.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "extension/base/failure.hpp"
 #include "extension/rows/text_arguments.hpp"
@@ -24,9 +25,11 @@ TermFault fault_of(VectorFault fault) {
     }
 }
 
-template <class Number>
-std::string_view bytes_of_number(const Number& number) {
-    return {reinterpret_cast<const char*>(&number), sizeof number};
+/// Bytes whose order is that of the numbers.
+std::array<char, 4> bytes_of_number(std::int32_t number) {
+    const std::uint32_t bits = static_cast<std::uint32_t>(number) ^ std::uint32_t{1} << 31;
+    return {static_cast<char>(bits >> 24), static_cast<char>(bits >> 16),
+            static_cast<char>(bits >> 8), static_cast<char>(bits)};
 }
 
 }  // namespace
@@ -72,31 +75,17 @@ void TermReader::end_counted_row() {
     put_row(counts_.terms(), counts_.counts().data());
 }
 
-/// The lexeme's number in the vocabulary, or Vocabulary::kNone.
-std::uint32_t TermReader::known_number_of(std::uint32_t lexeme) {
-    if (lexeme >= TextParser::kLasting) return vocabulary_.find(parser_.text(lexeme));
+std::uint32_t TermReader::number_of(std::uint32_t lexeme) {
+    if (lexeme >= TextParser::kLasting) return vocabulary_.add(parser_.text(lexeme));
     std::uint32_t& number = numbers_[lexeme];
-    if (number == Vocabulary::kNone) number = vocabulary_.find(parser_.text(lexeme));
+    if (number == Vocabulary::kNone) number = vocabulary_.add(parser_.text(lexeme));
     return number;
 }
 
-/// So that a text and its tsvector have the same answers, to the last bit, its new terms are
-/// numbered when all of them are known.
 bool TermReader::count_piece() {
-    new_.clear();
     numbers_.resize(parser_.lasting(), Vocabulary::kNone);
-    for (const Lexeme& lexeme : parser_.lexemes()) {
-        const std::uint32_t number = known_number_of(lexeme.number);
-        if (number == Vocabulary::kNone)
-            new_.push_back(lexeme.number);
-        else if (!counts_.add(number))
-            return false;
-    }
-    std::sort(new_.begin(), new_.end(), [this](std::uint32_t a, std::uint32_t b) {
-        return parser_.text(a) < parser_.text(b);
-    });
-    for (const std::uint32_t lexeme : new_)
-        if (!counts_.add(vocabulary_.add(parser_.text(lexeme)))) return false;
+    for (const Lexeme& lexeme : parser_.lexemes())
+        if (!counts_.add(number_of(lexeme.number))) return false;
     return true;
 }
 
@@ -144,13 +133,14 @@ TermFault TermReader::read_weights(Datum terms, Datum weights) {
         for (std::size_t i = 0; i < ids.stored; ++i)
             given_.emplace_back(static_cast<const std::int32_t*>(ids.elements)[i],
                                 static_cast<const float*>(values.elements)[i]);
-        // Numbers that depend on the terms alone, not on their order in the array
         std::sort(given_.begin(), given_.end());
         const auto same_term = [](const auto& a, const auto& b) { return a.first == b.first; };
         repeated = std::adjacent_find(given_.begin(), given_.end(), same_term) != given_.end();
         if (repeated) return {};
         for (const auto& [id, weight] : given_) {
-            if (weight != 0) numbered_.emplace_back(vocabulary_.add(bytes_of_number(id)), weight);
+            const std::array<char, 4> bytes = bytes_of_number(id);
+            if (weight != 0)
+                numbered_.emplace_back(vocabulary_.add({bytes.data(), bytes.size()}), weight);
         }
         std::sort(numbered_.begin(), numbered_.end());
         terms_.clear();

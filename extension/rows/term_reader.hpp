@@ -38,12 +38,9 @@ enum class TermFault {
 [[noreturn]] void raise_term_fault(TermFault fault, const char* whose);
 
 /// Reads the terms of one row after another: numbers them, and tells how often the row has each, or
-/// with which weight. New terms of a row get their numbers in the order of their bytes, or of the
-/// user's integers: as a tsvector has them, and whatever the order in which the row gives them.
-/// Functions raise errors, after which it is of no use.
-///
-/// The output of a row is the number n of its terms, u32; the terms, u32[n], ascending; and their
-/// counts, int32[n], or weights, float32[n].
+/// with which weight. The bytes of integers are ordered as the integers are. Functions raise
+/// errors, after which it is of no use. The output of a row is a record of TextForm::terms
+/// (cpp/terms/chunked_texts.hpp).
 class TermReader final : public StretchReader {
 public:
     /// `config` is the text search configuration of texts.
@@ -53,7 +50,6 @@ public:
     /// The values are those of the columns behind the id.
     TermFault read(const Datum* values);
     bool read_row(const Datum* values) override { return read(values) == TermFault::none; }
-    std::uint64_t end_stretch() override { return 0; }
     const Vocabulary& vocabulary() const override { return vocabulary_; }
 
 private:
@@ -66,7 +62,7 @@ private:
     /// once, and what they weigh. Those that weigh nothing are left out.
     TermFault read_weights(Datum terms, Datum weights);
 
-    std::uint32_t known_number_of(std::uint32_t lexeme);
+    std::uint32_t number_of(std::uint32_t lexeme);
     bool count_piece();
     void end_counted_row();
     void put_row(std::span<const std::uint32_t> terms, const void* values);
@@ -76,7 +72,6 @@ private:
     std::vector<std::uint32_t> numbers_;  // in the vocabulary, of lexemes that last
     Vocabulary vocabulary_;
     TermCounts counts_;                                      // of a text
-    std::vector<std::uint32_t> new_;                         // lexemes of a piece of it
     std::vector<std::pair<std::int32_t, float>> given_;      // by a user
     std::vector<std::pair<std::uint32_t, float>> numbered_;  // the same
     std::vector<std::uint32_t> terms_;

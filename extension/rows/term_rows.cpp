@@ -7,11 +7,13 @@ extern "C" {
 
 #include <vector>
 
+#include "cpp/base/numbered_words.hpp"
 #include "cpp/terms/numbered_rows.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/rows/column_texts.hpp"
 #include "extension/rows/inner_query.hpp"
-#include "extension/rows/text_work.hpp"
+#include "extension/server/threaded_work.hpp"
 
 namespace gputext {
 namespace {
@@ -42,41 +44,33 @@ struct TermTexts {
     TermTexts(TermSource source, Oid config, std::size_t memory_limit)
         : texts(kind_of(source), config, memory_limit) {}
 
-    ReadTexts texts;
-    std::vector<std::vector<std::uint32_t>> numbers;  // of each process's terms
-    std::vector<TermStretch> stretches;
+    ColumnTexts texts;
+    std::vector<std::vector<ChunkWord>> words;  // as list_words() gives them
+    std::vector<WordRun> runs;                  // the same
+    ChunkNumbers numbers;
 
-    void number_terms(const TextStretch& stretch, TermNumbers& terms);
-    void list_stretches();
+    Status number_words(TermNumbers& terms, Execution& execution);
 };
 
-/// Terms that are new to the process in this stretch; those that are new to the query are among
-/// them. Inside attempt().
-void TermTexts::number_terms(const TextStretch& stretch, TermNumbers& terms) {
-    const Words words = texts.words(stretch.process);
-    std::vector<std::uint32_t>& mine = numbers[stretch.process];
-    mine.resize(stretch.end_terms);
-    for (std::uint32_t term = stretch.begin_terms; term < stretch.end_terms; ++term)
-        mine[term] =
-            terms.closed ? terms.vocabulary.find(words[term]) : terms.vocabulary.add(words[term]);
-}
-
-/// Inside attempt().
-void TermTexts::list_stretches() {
-    for (const TextStretch& stretch : texts.stretches())
-        stretches.push_back(
-            {reinterpret_cast<const std::uint32_t*>(texts.output(stretch.process) + stretch.begin),
-             stretch.rows, numbers[stretch.process].data()});
+Status TermTexts::number_words(TermNumbers& terms, Execution& execution) {
+    const ChunkedTexts read = texts.texts();
+    for (const Words& chunk : read.chunks) numbers.emplace_back(chunk.size(), Vocabulary::kNone);
+    GPUTEXT_TRY(list_words(read, words, execution));
+    // A chunk that was parsed for this query has the words of a text side by side.
+    for (const std::vector<ChunkWord>& list : words)
+        for (const ChunkWord& word : list) {
+            if (!runs.empty() && runs.back().list == word.chunk && runs.back().end == word.word)
+                ++runs.back().end;
+            else
+                runs.push_back({word.chunk, word.word, word.word + 1});
+        }
+    return gputext::number_words(read.chunks, runs, terms.closed, terms.vocabulary, numbers,
+                                 execution);
 }
 
 void append_terms(TermTexts& read, TermNumbers& terms, VectorRows& rows) {
-    attempt_or_raise([&] { read.numbers.resize(read.texts.processes()); });
-    for (const TextStretch& stretch : read.texts.stretches()) {
-        CHECK_FOR_INTERRUPTS();
-        attempt_or_raise([&] { read.number_terms(stretch, terms); });
-    }
-    attempt_or_raise([&] { read.list_stretches(); });
-    rows.take_terms(read.stretches, terms.closed);
+    run_threaded([&](Execution& execution) { return read.number_words(terms, execution); });
+    rows.take_terms({read.texts.texts(), &read.numbers}, terms.closed);
 }
 
 /// The row again, in the session, for what is wrong with it.
@@ -85,7 +79,7 @@ void append_terms(TermTexts& read, TermNumbers& terms, VectorRows& rows) {
         make_owned<TermReader>(CurrentMemoryContext, source, config, SIZE_MAX);
     Datum values[2] = {};
     for (std::size_t column = 0; column < columns_of(source); ++column)
-        values[column] = rows.kept(column).reader().at(row);
+        values[column] = rows.kept(column).detoasted(row);
     raise_term_fault(reader->read(values), rows.name_of(rows.id(row)));
 }
 
@@ -111,8 +105,8 @@ void set_term_type(TermSource source, VectorRows& rows) {
 }
 
 void keep_terms(TermSource source, const Datum* values, const InnerQueryTraits& query,
-                VectorRows& rows) {
-    rows.keep(values[0], {values + 1, columns_of(source)}, query);
+                const RowOrigin& row, VectorRows& rows) {
+    rows.keep(values[0], {values + 1, columns_of(source)}, query, row);
 }
 
 void read_terms(TermSource source, Oid config, TermNumbers& terms, VectorRows& rows) {

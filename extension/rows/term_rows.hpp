@@ -31,14 +31,16 @@ struct TermNumbers {
     bool closed = false;  // terms that are new are left out
 };
 
-/// Keeps the columns of a row behind its id, to be read by read_terms().
+/// Keeps the columns of a row behind its id, to be read by read_terms(). `row`: as
+/// VectorRows::keep().
 void keep_terms(TermSource source, const Datum* values, const InnerQueryTraits& query,
-                VectorRows& rows);
+                const RowOrigin& row, VectorRows& rows);
 
-/// Reads the rows that were kept, after VectorRows::end_rows(), in parallel workers; `config` is
-/// the text search configuration of texts. Raises an error that names the first wrong row. Terms
-/// are numbered in the order in which rows have them; new ones of a row in the order of their
-/// bytes. Not before VectorRows::set_dimensions() can anything be computed of the rows.
+/// Reads the rows that were kept, after VectorRows::end_rows(): takes from gputextd the terms that
+/// it keeps, and parses the others in parallel workers; `config` is the text search configuration
+/// of texts. Raises an error that names the first wrong row. Terms are numbered in the order in
+/// which rows have them; new ones of a row in the order of their bytes. Not before
+/// VectorRows::set_dimensions() can anything be computed of the rows.
 void read_terms(TermSource source, Oid config, TermNumbers& terms, VectorRows& rows);
 
 /// Says how many rows were left out, since their terms are null.

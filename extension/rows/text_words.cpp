@@ -3,23 +3,57 @@
 #include <algorithm>
 #include <span>
 
+#include "cpp/base/numbered_words.hpp"
 #include "extension/base/failure.hpp"
+#include "extension/base/owned.hpp"
 #include "extension/rows/token_reader.hpp"
+#include "extension/server/settings.hpp"
+#include "extension/server/threaded_work.hpp"
 
 namespace gputext {
 namespace {
 
-/// Tokens that are renumbered, and words that are numbered, between two looks for a cancel.
-constexpr std::size_t kPart = std::size_t{1} << 16;
+/// Parts of the texts whose words are chosen at once, for each thread.
+constexpr std::size_t kPartsAtOnce = 8;
+
+/// Those that a text takes: with so many behind it that no window reaches the next one.
+std::uint64_t positions_of(const WordRecord& record) {
+    return record.positions + std::uint64_t{CooccurrenceShape::kMostWindow};
+}
+
+/// The chosen words of a part of the texts.
+struct ChosenPart {
+    std::vector<std::uint32_t> words, positions;
+
+    void take(const ChunkedTexts& texts, const TextPart& part, const ChunkNumbers& numbers,
+              std::uint64_t position);
+};
+
+/// `position`: of the part's first text.
+void ChosenPart::take(const ChunkedTexts& texts, const TextPart& part, const ChunkNumbers& numbers,
+                      std::uint64_t position) {
+    words.clear();
+    positions.clear();
+    for (std::size_t i = part.begin; i < part.end; ++i) {
+        const WordRecord record(texts.texts[i].record);
+        const std::vector<std::uint32_t>& chosen = numbers[texts.texts[i].chunk];
+        for (const PlacedWord& placed : record.words) {
+            if (chosen[placed.word] == Vocabulary::kNone) continue;
+            words.push_back(chosen[placed.word]);
+            positions.push_back(static_cast<std::uint32_t>(position + placed.position));
+        }
+        position += positions_of(record);
+    }
+}
 
 }  // namespace
 
 // ---- The chosen words ----
 
-void TokenRows::append(const std::vector<std::uint32_t>& words,
-                       const std::vector<std::uint32_t>& positions) {
-    words_.append(words.data(), words.size() * sizeof(std::uint32_t));
-    positions_.append(positions.data(), positions.size() * sizeof(std::uint32_t));
+void TokenRows::append(std::span<const std::uint32_t> words,
+                       std::span<const std::uint32_t> positions) {
+    words_.append(words.data(), words.size_bytes());
+    positions_.append(positions.data(), positions.size_bytes());
 }
 
 void TokenRows::finish() {
@@ -39,24 +73,45 @@ TokenStream TokenRows::view() const {
 
 // ---- All words ----
 
-/// Numbers the words that a process has found.
-void TextWords::add_words(unsigned process) {
-    const Words words = texts_->words(process);
-    const std::span<const std::uint64_t> counts = texts_->counts(process);
-    std::vector<std::uint32_t>& numbers = numbers_[process];
-    attempt_or_raise([&] { numbers.resize(words.size()); });
-    for (std::size_t begin = 0; begin < words.size(); begin += kPart) {
-        CHECK_FOR_INTERRUPTS();
-        attempt_or_raise([&] {
-            const std::size_t end = std::min<std::size_t>(words.size(), begin + kPart);
-            for (std::size_t word = begin; word < end; ++word) {
-                const std::uint32_t number = vocabulary_.add(words[word]);
-                if (number == counts_.size()) counts_.push_back(0);
-                counts_[number] += counts[word];
-                numbers[word] = number;
-            }
-        });
+/// Says how often the texts have each word of their chunks, and where each part begins.
+void TextWords::count_words() {
+    std::uint64_t position = 0;
+    const ChunkedTexts texts = texts_->texts();
+    attempt_or_raise([&] {
+        for (std::size_t i = 0, parts = texts.parts(); i < parts; ++i) {
+            const TextPart part = texts.part(i);
+            positions_.push_back(position);
+            for (std::size_t text = part.begin; text < part.end; ++text)
+                position += positions_of(WordRecord(texts.texts[text].record));
+        }
+    });
+    check_positions(position);
+    run_threaded([this, &texts](Execution& execution) {
+        return gputext::count_words(texts, chunk_counts_, execution);
+    });
+}
+
+/// Numbers the words that the texts have, chunk by chunk.
+Status TextWords::add_words(Execution& execution) {
+    const std::span<const Words> chunks = texts_->texts().chunks;
+    std::vector<WordRun> runs;
+    for (std::uint32_t chunk = 0; chunk < chunks.size(); ++chunk) {
+        const std::vector<std::uint64_t>& counts = chunk_counts_[chunk];
+        numbers_.emplace_back(counts.size(), Vocabulary::kNone);
+        for (std::uint32_t word = 0; word < counts.size(); ++word) {
+            if (counts[word] == 0) continue;
+            if (!runs.empty() && runs.back().list == chunk && runs.back().end == word)
+                ++runs.back().end;
+            else
+                runs.push_back({chunk, word, word + 1});
+        }
     }
+    GPUTEXT_TRY(number_words(chunks, runs, false, vocabulary_, numbers_, execution));
+    counts_.resize(vocabulary_.size());
+    for (const WordRun& run : runs)
+        for (std::uint32_t word = run.begin; word < run.end; ++word)
+            counts_[numbers_[run.list][word]] += chunk_counts_[run.list][word];
+    return {};
 }
 
 void TextWords::read(StoredValues& texts, bool arrays) {
@@ -67,8 +122,9 @@ void TextWords::read(StoredValues& texts, bool arrays) {
     StoredValues* columns[] = {&texts};
     texts_->read(columns);
     texts.release();
-    attempt_or_raise([&] { numbers_.resize(texts_->processes()); });
-    for (unsigned process = 0; process < texts_->processes(); ++process) add_words(process);
+    count_words();
+    run_threaded([this](Execution& execution) { return add_words(execution); });
+    chunk_counts_ = {};
 }
 
 void TextWords::choose(std::uint64_t min_count, std::size_t most, ChosenWords& chosen) const {
@@ -90,44 +146,34 @@ void TextWords::choose(std::uint64_t min_count, std::size_t most, ChosenWords& c
     });
 }
 
-void TextWords::renumber(const TextStretch& stretch, std::size_t begin, std::size_t end,
-                         std::uint64_t position) {
-    const auto* const tokens =
-        reinterpret_cast<const Token*>(texts_->output(stretch.process) + stretch.begin);
-    const std::vector<std::uint32_t>& numbers = numbers_[stretch.process];
-    part_words_.clear();
-    part_positions_.clear();
-    for (std::size_t i = begin; i < end; ++i) {
-        const std::uint32_t number = numbers[tokens[i].number];
-        if (number == Vocabulary::kNone) continue;
-        part_words_.push_back(number);
-        part_positions_.push_back(static_cast<std::uint32_t>(position + tokens[i].position));
-    }
-}
-
 void TextWords::take_chosen(const ChosenWords& chosen, TokenRows& rows) {
     attempt_or_raise([&] {
         std::vector<std::uint32_t> order(vocabulary_.size(), Vocabulary::kNone);
         for (std::uint32_t i = 0; i < chosen.numbers.size(); ++i)
             if (chosen.numbers[i] != Vocabulary::kNone) order[chosen.numbers[i]] = i;
         for (std::vector<std::uint32_t>& numbers : numbers_)
-            for (std::uint32_t& number : numbers) number = order[number];
+            for (std::uint32_t& number : numbers)
+                if (number != Vocabulary::kNone) number = order[number];
     });
-    std::uint64_t position = 0;
-    for (const TextStretch& stretch : texts_->stretches()) {
-        check_positions(position + stretch.positions);
-        const std::size_t size = (stretch.end - stretch.begin) / sizeof(Token);
-        for (std::size_t begin = 0; begin < size; begin += kPart) {
-            CHECK_FOR_INTERRUPTS();
-            attempt_or_raise(
-                [&] { renumber(stretch, begin, std::min(size, begin + kPart), position); });
-            rows.append(part_words_, part_positions_);
-        }
-        position += stretch.positions;
+    const ChunkedTexts texts = texts_->texts();
+    const std::size_t parts = texts.parts(), at_once = kPartsAtOnce * cpu_threads();
+    auto& chosen_parts = *make_owned<std::vector<ChosenPart>>(CurrentMemoryContext, at_once);
+    for (std::size_t begin = 0; begin < parts; begin += at_once) {
+        const std::size_t count = std::min(parts - begin, at_once);
+        run_threaded([&](Execution& execution) {
+            return execution.parallel_for(count, [&](std::size_t i, unsigned) -> Status {
+                chosen_parts[i].take(texts, texts.part(begin + i), numbers_, positions_[begin + i]);
+                return {};
+            });
+        });
+        for (std::size_t i = 0; i < count; ++i)
+            rows.append(chosen_parts[i].words, chosen_parts[i].positions);
     }
+    chosen_parts = {};
     texts_->release();
     texts_.reset();
     numbers_ = {};
+    positions_ = {};
     rows.finish();
 }
 

@@ -6,12 +6,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "cpp/base/vocabulary.hpp"
 #include "cpp/thesaurus/cooccurrences.hpp"
+#include "extension/rows/column_texts.hpp"
 #include "extension/rows/packed_rows.hpp"
-#include "extension/rows/text_work.hpp"
 
 namespace gputext {
 
@@ -29,8 +30,7 @@ public:
     explicit TokenRows(std::size_t memory_limit)
         : words_(memory_limit / 2), positions_(memory_limit / 2) {}
 
-    void append(const std::vector<std::uint32_t>& words,
-                const std::vector<std::uint32_t>& positions);
+    void append(std::span<const std::uint32_t> words, std::span<const std::uint32_t> positions);
     void finish();
     void release();
     TokenStream view() const;
@@ -69,17 +69,17 @@ public:
     void take_chosen(const ChosenWords& chosen, TokenRows& rows);
 
 private:
-    void add_words(unsigned process);
-    void renumber(const TextStretch& stretch, std::size_t begin, std::size_t end,
-                  std::uint64_t position);
+    void count_words();
+    Status add_words(Execution& execution);
 
     Oid config_;
     std::size_t memory_limit_;
-    std::optional<ReadTexts> texts_;
+    std::optional<ColumnTexts> texts_;
     Vocabulary vocabulary_;
-    std::vector<std::uint64_t> counts_;                // of the vocabulary
-    std::vector<std::vector<std::uint32_t>> numbers_;  // in it, of the words of each process
-    std::vector<std::uint32_t> part_words_, part_positions_;
+    std::vector<std::uint64_t> counts_;                     // of the vocabulary
+    std::vector<std::vector<std::uint64_t>> chunk_counts_;  // of the words of chunks
+    std::vector<std::uint64_t> positions_;                  // before each part of the texts
+    ChunkNumbers numbers_;                                  // of the words of chunks
 };
 
 }  // namespace gputext

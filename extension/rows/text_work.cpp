@@ -15,6 +15,7 @@ extern "C" {
 #include "extension/rows/token_reader.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/parallel_work.hpp"
+#include "extension/server/threaded_work.hpp"
 
 namespace gputext {
 
@@ -23,8 +24,7 @@ struct LeftBehind {
     std::uint64_t size;  // of the file; 0: the worker has read nothing
     std::uint64_t stretches_begin, stretches;
     std::uint64_t terms;
-    std::uint64_t ends_begin, characters_begin, counts_begin;
-    bool has_counts;
+    std::uint64_t ends_begin, characters_begin;
 };
 
 namespace {
@@ -33,13 +33,12 @@ namespace {
 constexpr std::uint64_t kStretch = std::uint64_t{1} << 18;
 constexpr unsigned kMostColumns = 2;
 /// A byte of text seldom makes more bytes of output.
-constexpr std::uint64_t kOutputOfText = 2;
+constexpr double kOutputOfText = 2;
 
 /// Bytes a second that one process parses, about.
 double parse_rate(TextKind kind) {
     switch (kind) {
         case TextKind::words_of_text:
-        case TextKind::words_of_rows:
         case TextKind::terms_of_text:
             return 60e6;
         case TextKind::words_of_array:
@@ -54,7 +53,6 @@ std::unique_ptr<StretchReader> new_reader(TextKind kind, Oid config, std::size_t
     switch (kind) {
         case TextKind::words_of_text:
         case TextKind::words_of_array:
-        case TextKind::words_of_rows:
             return std::make_unique<TokenReader>(kind, config, memory_limit);
         case TextKind::terms_of_text:
             return std::make_unique<TermReader>(TermSource::text, config, memory_limit);
@@ -72,7 +70,9 @@ struct TextWork {
     unsigned column_count;
     TextKind kind;
     Oid config;
-    std::uint64_t rows, stretch_rows;
+    std::uint64_t rows;    // to be read
+    SharedNumbers chosen;  // their numbers; none for all rows
+    std::uint64_t stretch_rows;
     std::uint64_t output_limit;  // of all workers together
     pid_t session;
     int outputs[kMostReaders];  // of the workers; open in the session
@@ -98,19 +98,23 @@ struct Reading {
     StretchReader& reader;
     std::vector<TextStretch>& stretches;
     StoredValueReader columns[kMostColumns];
+    const std::uint32_t* chosen;
     MemoryContext row_context;
 
     bool open() {
+        chosen = work.chosen.open(work.session, process);
+        if (chosen == nullptr && work.chosen.in_session != nullptr) return false;
         for (unsigned column = 0; column < work.column_count; ++column)
             if (!columns[column].open(work.columns[column], process)) return false;
         return true;
     }
     void read_stretches();
     bool read_rows(std::uint64_t begin, std::uint64_t end);
-    bool read_row(std::uint64_t row);
+    bool read_row(std::uint64_t i);
 };
 
-bool Reading::read_row(std::uint64_t row) {
+bool Reading::read_row(std::uint64_t i) {
+    const std::uint64_t row = chosen == nullptr ? i : chosen[i];
     CHECK_FOR_INTERRUPTS();
     const MemoryContext before = MemoryContextSwitchTo(row_context);
     Datum values[kMostColumns] = {};
@@ -143,11 +147,8 @@ void Reading::read_stretches() {
         stretch.number = static_cast<std::uint32_t>(number);
         stretch.process = process;
         stretch.rows = static_cast<std::uint32_t>(end - begin);
-        stretch.begin_terms = reader.vocabulary().size();
         stretch.begin = reader.output().size();
         if (!read_rows(begin, end)) return;
-        stretch.positions = reader.end_stretch();
-        stretch.end_terms = reader.vocabulary().size();
         stretch.end = reader.output().size();
         attempt_or_raise([&] { stretches.push_back(stretch); });
         if (process > 0)
@@ -160,11 +161,12 @@ void Reading::read_stretches() {
 
 void read_in_process(TextWork& work, unsigned process, StretchReader& reader,
                      std::vector<TextStretch>& stretches) {
-    Reading reading{work, process, reader, stretches, {}, nullptr};
+    Reading reading{work, process, reader, stretches, {}, nullptr, nullptr};
     if (!reading.open()) return;
     reading.row_context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES);
     reading.read_stretches();
+    for (unsigned column = 0; column < work.column_count; ++column) reading.columns[column].close();
     MemoryContextDelete(reading.row_context);
 }
 
@@ -185,8 +187,6 @@ void leave(StretchReader& reader, const std::vector<TextStretch>& stretches, Lef
     left.terms = words.size();
     left.ends_begin =
         append_aligned(output, std::span<const std::uint64_t>(words.begins, words.size() + 1));
-    left.has_counts = !reader.counts().empty();
-    left.counts_begin = append_aligned(output, reader.counts());
     left.characters_begin =
         append_aligned(output, std::span<const std::uint8_t>(words.bytes, words.byte_count()));
     output.finish();
@@ -215,7 +215,8 @@ void read_texts(void* shared, unsigned process) {
 }  // namespace
 
 /// What the workers and the session share, in memory of the current context.
-void* ReadTexts::new_work(std::span<StoredValues* const> columns, unsigned workers) {
+void* ReadTexts::new_work(std::span<StoredValues* const> columns, ChosenRows rows,
+                          unsigned workers) {
     auto* const work = static_cast<TextWork*>(palloc0(sizeof(TextWork)));
     work->column_count = static_cast<unsigned>(columns.size());
     std::uint64_t bytes = 0;
@@ -225,9 +226,10 @@ void* ReadTexts::new_work(std::span<StoredValues* const> columns, unsigned worke
     }
     work->kind = kind_;
     work->config = config_;
-    work->rows = columns[0]->size();
-    work->stretch_rows =
-        std::max<std::uint64_t>(1, kStretch * work->rows / std::max<std::uint64_t>(1, bytes));
+    work->rows = rows.empty() ? columns[0]->size() : rows.size();
+    work->chosen = chosen_.share(rows);
+    work->stretch_rows = std::max<std::uint64_t>(
+        1, kStretch * columns[0]->size() / std::max<std::uint64_t>(1, bytes));
     work->output_limit = memory_limit_;
     work->session = MyProcPid;
     room_.reserve(workers);
@@ -244,35 +246,57 @@ void* ReadTexts::new_work(std::span<StoredValues* const> columns, unsigned worke
 
 /// What the session has read itself. Inside attempt().
 void ReadTexts::collect_own() {
-    const StretchReader& reader = *session_reader_;
-    parts_.push_back(
-        {reader.vocabulary().words(), reader.counts(), session_reader_->output().data()});
+    words_.push_back(session_reader_->vocabulary().words());
+    outputs_.push_back(session_reader_->output().data());
     stretches_ = session_stretches_;
 }
 
 /// What a worker has left in its file. Inside attempt().
 void ReadTexts::collect(const LeftBehind& left, const std::uint8_t* file) {
     static constexpr std::uint64_t nothing = 0;
-    if (left.size == 0) return parts_.push_back({{nullptr, &nothing, 0}, {}, file});
+    outputs_.push_back(file);
+    if (left.size == 0) return words_.push_back({nullptr, &nothing, 0});
     const auto* const stretches = reinterpret_cast<const TextStretch*>(file + left.stretches_begin);
     stretches_.insert(stretches_.end(), stretches, stretches + left.stretches);
-    const auto numbers = [file](std::uint64_t begin) {
-        return reinterpret_cast<const std::uint64_t*>(file + begin);
-    };
-    parts_.push_back({{file + left.characters_begin, numbers(left.ends_begin), left.terms},
-                      {numbers(left.counts_begin), left.has_counts ? left.terms : 0},
-                      file});
+    words_.push_back({file + left.characters_begin,
+                      reinterpret_cast<const std::uint64_t*>(file + left.ends_begin), left.terms});
+}
+
+/// Finds the records of rows. On a thread of the session.
+Status ReadTexts::list_texts(Execution& execution) {
+    std::vector<std::size_t> first{0};
+    for (const TextStretch& stretch : stretches_) {
+        first.push_back(first.back() + stretch.rows);
+        size_ += (stretch.end - stretch.begin) / sizeof(std::uint32_t);
+    }
+    texts_.resize(first.back());
+    execution.begin_phase("finding texts", stretches_.size());
+    return execution.parallel_for(stretches_.size(), [&](std::size_t i, unsigned) -> Status {
+        const TextStretch& stretch = stretches_[i];
+        const auto* record =
+            reinterpret_cast<const std::uint32_t*>(outputs_[stretch.process] + stretch.begin);
+        for (std::uint32_t row = 0; row < stretch.rows; ++row) {
+            const std::uint64_t size = size_of_record(form_of(kind_), record);
+            texts_[first[i] + row] = {record, static_cast<std::uint32_t>(size), stretch.process};
+            record += size;
+        }
+        return {};
+    });
+}
+
+ChunkedTexts ReadTexts::texts() const {
+    return {form_of(kind_), texts_, words_, size_};
 }
 
 /// False when the workers' output does not fit into the limit.
-bool ReadTexts::try_read(std::span<StoredValues* const> columns, unsigned workers,
+bool ReadTexts::try_read(std::span<StoredValues* const> columns, ChosenRows rows, unsigned workers,
                          std::uint64_t& first_fault) {
     attempt_or_raise([&] {
         session_reader_ = new_reader(kind_, config_, memory_limit_);
         for (unsigned worker = 0; worker < workers; ++worker)
             files_.push_back(std::make_unique<PackedBytes>(SIZE_MAX));
     });
-    auto* const work = static_cast<TextWork*>(new_work(columns, workers));
+    auto* const work = static_cast<TextWork*>(new_work(columns, rows, workers));
     run_parallel_work({read_texts, "gputext_read_texts_worker", work, sizeof *work}, workers);
     first_fault = pg_atomic_read_u64(&work->first_fault);
     // Stretches that nobody has read, since there was no room, may have a fault before that one.
@@ -289,28 +313,37 @@ bool ReadTexts::try_read(std::span<StoredValues* const> columns, unsigned worker
         std::sort(stretches_.begin(), stretches_.end(),
                   [](const TextStretch& a, const TextStretch& b) { return a.number < b.number; });
     });
+    run_threaded([this](Execution& execution) { return list_texts(execution); });
     pfree(work);
     return true;
 }
 
-std::uint64_t ReadTexts::read(std::span<StoredValues* const> columns) {
-    double seconds = 0;
-    std::uint64_t bytes = 0;
+double seconds_of_parsing(TextKind kind, const StoredValues& values) {
+    return values.seconds() + static_cast<double>(values.unpacked_bytes()) / parse_rate(kind);
+}
+
+std::uint64_t ReadTexts::read(std::span<StoredValues* const> columns, ChosenRows rows) {
+    const std::uint64_t all = columns[0]->size();
+    const double share =
+        rows.empty() ? 1.0 : static_cast<double>(rows.size()) / static_cast<double>(all);
+    double seconds = 0, bytes = 0;
     for (const StoredValues* column : columns) {
-        seconds += column->seconds();
-        bytes += column->unpacked_bytes();
+        seconds += share * seconds_of_parsing(kind_, *column);
+        bytes += share * static_cast<double>(column->unpacked_bytes());
     }
-    seconds += static_cast<double>(bytes) / parse_rate(kind_);
     // Words take about 8 bytes each, and mostly come from less.
-    const bool fits = kOutputOfText * bytes < memory_limit_;
+    const bool fits = kOutputOfText * bytes < static_cast<double>(memory_limit_);
     std::uint64_t first_fault = 0;
-    if (try_read(columns, fits ? wanted_workers(seconds) : 0, first_fault)) return first_fault;
-    ereport(DEBUG1, (errmsg("reading rows again in the session alone"),
-                     errdetail("What the parallel workers have read does not fit into "
-                               "gputext.host_memory_limit.")));
-    release();
-    try_read(columns, 0, first_fault);
-    return first_fault;
+    if (!try_read(columns, rows, fits ? wanted_workers(seconds) : 0, first_fault)) {
+        ereport(DEBUG1, (errmsg("reading rows again in the session alone"),
+                         errdetail("What the parallel workers have read does not fit into "
+                                   "gputext.host_memory_limit.")));
+        release();
+        try_read(columns, rows, 0, first_fault);
+    }
+    chosen_.release();
+    if (rows.empty()) return first_fault;
+    return first_fault < rows.size() ? rows[first_fault] : all;
 }
 
 void ReadTexts::release() {
@@ -319,7 +352,10 @@ void ReadTexts::release() {
     session_reader_.reset();
     files_.clear();
     room_.give_back();
-    parts_.clear();
+    words_ = {};
+    outputs_ = {};
+    texts_ = {};
+    size_ = 0;
     stretches_ = {};
     session_stretches_ = {};
 }

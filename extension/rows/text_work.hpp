@@ -1,10 +1,8 @@
 // extension/rows/text_work.hpp - parses the texts of a column in parallel workers
 //
 // Processes take stretches of rows, in their order. Each process numbers the words that it finds by
-// a vocabulary of its own, and leaves words, numbers, and a note about every stretch in a file of
-// the session's. What all of them have found is the same whoever read which stretch: the session
-// goes through the stretches in the order of rows, and a word that is new there is new to the
-// process, too.
+// a vocabulary of its own, and leaves words, records of rows, and a note about every stretch in a
+// file of the session's. So each process's output is a chunk (cpp/terms/chunked_texts.hpp).
 
 #pragma once
 
@@ -15,8 +13,11 @@
 #include <span>
 #include <vector>
 
+#include "cpp/base/execution.hpp"
 #include "cpp/base/words.hpp"
+#include "cpp/terms/chunked_texts.hpp"
 #include "extension/rows/packed_rows.hpp"
+#include "extension/rows/shared_array.hpp"
 #include "extension/rows/stored_values.hpp"
 #include "extension/rows/stretch_reader.hpp"
 
@@ -27,47 +28,38 @@ struct TextStretch {
     std::uint32_t number;  // among the stretches of all rows
     std::uint32_t process;
     std::uint32_t rows;
-    std::uint32_t begin_terms, end_terms;  // numbers of the words that were new to the process
     std::uint32_t zero;
     std::uint64_t begin, end;  // bytes of the process's output
-    std::uint64_t positions;   // that the texts take
 };
 
 struct LeftBehind;
+
+/// Seconds that one process takes to fetch, unpack and parse the values, about.
+double seconds_of_parsing(TextKind kind, const StoredValues& values);
 
 /// The words of the texts of a column. Functions raise errors.
 class ReadTexts {
 public:
     ReadTexts(TextKind kind, Oid config, std::size_t memory_limit)
-        : kind_(kind), config_(config), memory_limit_(memory_limit) {}
+        : kind_(kind), config_(config), memory_limit_(memory_limit), chosen_(memory_limit) {}
 
-    /// Reads all rows, whose columns these are. Returns the first row with which something is
-    /// wrong, or the number of rows; anything else is of use only without one.
-    std::uint64_t read(std::span<StoredValues* const> columns);
+    /// Reads these rows, whose columns these are; all columns have as many rows. Returns the first
+    /// row with which something is wrong, or the number of all rows; anything else is of use only
+    /// without one.
+    std::uint64_t read(std::span<StoredValues* const> columns, ChosenRows rows = {});
 
-    /// In the order of rows.
-    std::span<const TextStretch> stretches() const { return stretches_; }
-    unsigned processes() const { return static_cast<unsigned>(parts_.size()); }
-    /// The words that a process has found, by its numbers, and how often.
-    Words words(unsigned process) const { return parts_[process].words; }
-    std::span<const std::uint64_t> counts(unsigned process) const { return parts_[process].counts; }
-    const std::uint8_t* output(unsigned process) const { return parts_[process].output; }
+    /// What was read, in the order of rows; valid until release().
+    ChunkedTexts texts() const;
 
     void release();
 
 private:
-    /// What a process has found; lies in the reader of the session, or in a file.
-    struct Part {
-        Words words;
-        std::span<const std::uint64_t> counts;
-        const std::uint8_t* output;
-    };
-
-    void* new_work(std::span<StoredValues* const> columns, unsigned workers);
-    bool try_read(std::span<StoredValues* const> columns, unsigned workers,
+    void* new_work(std::span<StoredValues* const> columns, ChosenRows rows, unsigned workers);
+    bool try_read(std::span<StoredValues* const> columns, ChosenRows rows, unsigned workers,
                   std::uint64_t& first_fault);
     void collect_own();
     void collect(const LeftBehind& left, const std::uint8_t* file);
+    Status list_texts(Execution& execution);
 
     TextKind kind_;
     Oid config_;
@@ -76,8 +68,13 @@ private:
     std::vector<TextStretch> session_stretches_;
     std::vector<std::unique_ptr<PackedBytes>> files_;  // of the workers
     DescriptorRoom room_;                              // for them
-    std::vector<Part> parts_;
-    std::vector<TextStretch> stretches_;
+    SharedArrays chosen_;
+    std::vector<TextStretch> stretches_;  // in the order of rows
+    // What processes have found; lies in the reader of the session, or in files.
+    std::vector<Words> words_;
+    std::vector<const std::uint8_t*> outputs_;
+    std::vector<ChunkText> texts_;
+    std::uint64_t size_ = 0;
 };
 
 }  // namespace gputext

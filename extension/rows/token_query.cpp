@@ -15,6 +15,7 @@ extern "C" {
 #include "extension/rows/row_ids.hpp"
 #include "extension/rows/row_order.hpp"
 #include "extension/server/activity.hpp"
+#include "extension/server/settings.hpp"
 
 namespace gputext {
 namespace {
@@ -36,7 +37,9 @@ public:
     TextReceiver(TextWords& words, KeptTexts& kept) : words_(words), kept_(kept) {}
 
     WantedColumns wanted_columns() const override { return {1, 2, kWanted}; }
+    int versioned_column() const override { return kLastColumn; }
     void check_columns(TupleDesc columns) override;
+    void forget_row_versions() override { kept_.texts.forget_row_versions(); }
     bool left_out(const bool* nulls) const override { return nulls[column_]; }
     void take_row(const Datum* values, const bool* nulls) override;
     void end_rows() override;
@@ -71,7 +74,7 @@ void TextReceiver::check_columns(TupleDesc columns) {
 }
 
 void TextReceiver::take_row(const Datum* values, const bool* nulls) {
-    kept_.texts.append(values[column_], !query().parallel_safe);
+    kept_.texts.append(values[column_], !query().parallel_safe, row());
     null_id_ = null_id_ || nulls[0];
     if (kept_.ids && !null_id_) kept_.ids->append(values[0]);
     show_rows(kept_.texts.size(), kept_.texts.unpacked_bytes());

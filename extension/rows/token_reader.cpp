@@ -4,7 +4,7 @@ extern "C" {
 #include "catalog/pg_type.h"
 }
 
-#include <utility>
+#include <string_view>
 
 #include "cpp/thesaurus/cooccurrences.hpp"
 #include "extension/base/failure.hpp"
@@ -24,45 +24,23 @@ void check_positions(std::uint64_t positions) {
                         errmsg("the texts have more than %u words", PG_UINT32_MAX)));
 }
 
-/// Inside attempt().
-std::uint32_t TokenReader::number_of(std::string_view word) {
-    const std::uint32_t number = vocabulary_.add(word);
-    if (number == counts_.size()) counts_.push_back(0);
-    return number;
-}
-
 std::uint32_t TokenReader::number_of(std::uint32_t lexeme) {
-    if (lexeme >= TextParser::kLasting) return number_of(parser_.text(lexeme));
+    if (lexeme >= TextParser::kLasting) return vocabulary_.add(parser_.text(lexeme));
     std::uint32_t& number = numbers_[lexeme];
-    if (number == Vocabulary::kNone) number = number_of(parser_.text(lexeme));
+    if (number == Vocabulary::kNone) number = vocabulary_.add(parser_.text(lexeme));
     return number;
-}
-
-void TokenReader::add_token(std::uint32_t number, std::uint64_t position) {
-    ++counts_[number];
-    tokens_.push_back({number, static_cast<std::uint32_t>(position)});
-}
-
-void TokenReader::append_tokens() {
-    output_.append(tokens_.data(), tokens_.size() * sizeof(Token));
-    tokens_.clear();
 }
 
 void TokenReader::add_piece() {
-    const std::uint64_t first = next_ - 1;  // positions of the piece are counted from 1
-    next_ += parser_.positions();
-    check_positions(next_);
+    const std::uint64_t before = positions_;  // those of the piece are counted from 1
+    positions_ += parser_.positions();
+    check_positions(positions_);
     attempt_or_raise([&] {
         numbers_.resize(parser_.lasting(), Vocabulary::kNone);
         for (const Lexeme& lexeme : parser_.lexemes())
-            add_token(number_of(lexeme.number), first + lexeme.position);
+            words_.push_back(
+                {number_of(lexeme.number), static_cast<std::uint32_t>(before + lexeme.position)});
     });
-    append_tokens();
-}
-
-/// So far behind the text that no window reaches the next one.
-void TokenReader::end_text(std::uint64_t next) {
-    next_ = next + CooccurrenceShape::kMostWindow;
 }
 
 void TokenReader::read_text(const varlena* text) {
@@ -71,7 +49,6 @@ void TokenReader::read_text(const varlena* text) {
         begin = parser_.parse(bytes, begin);
         add_piece();
     }
-    end_text(next_);
 }
 
 void TokenReader::read_array(const ArrayType* words) {
@@ -80,31 +57,33 @@ void TokenReader::read_array(const ArrayType* words) {
     int count;
     deconstruct_array(const_cast<ArrayType*>(words), ARR_ELEMTYPE(words), -1, false, TYPALIGN_INT,
                       &values, &nulls, &count);
-    check_positions(next_ + count);
+    positions_ = static_cast<std::uint64_t>(count);
     for (int i = 0; i < count; ++i) {
         if (i % kPart == 0) CHECK_FOR_INTERRUPTS();
         if (nulls[i]) continue;
         const varlena* const word = PG_DETOAST_DATUM_PACKED(values[i]);
-        attempt_or_raise([&] { add_token(number_of(view_of(word)), next_ + i); });
+        attempt_or_raise([&] {
+            words_.push_back({vocabulary_.add(view_of(word)), static_cast<std::uint32_t>(i + 1)});
+        });
     }
-    append_tokens();
-    end_text(next_ + count);
+}
+
+void TokenReader::put_row() {
+    const std::uint32_t head[] = {static_cast<std::uint32_t>(positions_),
+                                  static_cast<std::uint32_t>(words_.size())};
+    output_.append(head, sizeof head);
+    output_.append(words_.data(), words_.size() * sizeof(PlacedWord));
 }
 
 bool TokenReader::read_row(const Datum* values) {
+    words_.clear();
+    positions_ = 0;
     if (kind_ == TextKind::words_of_array)
         read_array(DatumGetArrayTypeP(values[0]));
     else
         read_text(PG_DETOAST_DATUM_PACKED(values[0]));
-    if (kind_ == TextKind::words_of_rows) {
-        constexpr Token end{Token::kEndOfRow, 0};
-        output_.append(&end, sizeof end);
-    }
+    put_row();
     return true;
-}
-
-std::uint64_t TokenReader::end_stretch() {
-    return std::exchange(next_, 1) - 1;
 }
 
 }  // namespace gputext

@@ -8,7 +8,6 @@ extern "C" {
 #include "utils/array.h"
 }
 
-#include <string_view>
 #include <vector>
 
 #include "extension/rows/stretch_reader.hpp"
@@ -16,18 +15,10 @@ extern "C" {
 
 namespace gputext {
 
-/// A word at a position, which is counted from 1 in each stretch of texts. The output of a
-/// TokenReader consists of them.
-struct Token {
-    /// The number behind the last word of a row, with TextKind::words_of_rows.
-    static constexpr std::uint32_t kEndOfRow = UINT32_MAX;
-
-    std::uint32_t number, position;
-};
-
 /// Reads one text after another and numbers their words. Every token that the server's text search
 /// finds takes a position, whether it is a stop word or not, and so does each element of an array.
-/// Functions raise errors, after which it is of no use.
+/// Functions raise errors, after which it is of no use. Takes 8 bytes for each word of a text. The
+/// output of a row is a record of TextForm::words (cpp/terms/chunked_texts.hpp).
 class TokenReader final : public StretchReader {
 public:
     /// `kind` is one of words; `config` is the text search configuration of texts.
@@ -35,9 +26,7 @@ public:
         : StretchReader(memory_limit), kind_(kind), parser_(config) {}
 
     bool read_row(const Datum* values) override;
-    std::uint64_t end_stretch() override;
     const Vocabulary& vocabulary() const override { return vocabulary_; }
-    std::span<const std::uint64_t> counts() const override { return counts_; }
 
 private:
     void read_text(const varlena* text);
@@ -45,18 +34,14 @@ private:
     void read_array(const ArrayType* words);
     void add_piece();
     std::uint32_t number_of(std::uint32_t lexeme);
-    std::uint32_t number_of(std::string_view word);
-    void add_token(std::uint32_t number, std::uint64_t position);
-    void append_tokens();
-    void end_text(std::uint64_t next);
+    void put_row();
 
     TextKind kind_;
     TextParser parser_;
     std::vector<std::uint32_t> numbers_;  // in the vocabulary, of lexemes that last
     Vocabulary vocabulary_;
-    std::vector<std::uint64_t> counts_;  // of the vocabulary
-    std::vector<Token> tokens_;          // on their way
-    std::uint64_t next_ = 1;             // the first position of the stretch that nothing has
+    std::vector<PlacedWord> words_;  // of a row
+    std::uint64_t positions_ = 0;    // that it takes so far
 };
 
 /// Raises an error for more positions than there are numbers.

@@ -42,7 +42,7 @@ public:
         : values_(values), type_(type), dimensions_(dimensions) {}
 
     ValueKind kind() const override {
-        return {MyDatabaseId, ValueForm::vector, type_.element, dimensions_};
+        return {MyDatabaseId, ValueForm::vector, type_.element, dimensions_, 0};
     }
     std::uint64_t size(std::size_t) const override {
         return dimensions_ * element_size(type_.element);
@@ -63,7 +63,7 @@ public:
 
     WantedColumns wanted_columns() const override { return {2, 2, kWanted}; }
     void check_columns(TupleDesc columns) override;
-    int versioned_column() const override { return resident_memory() > 0 ? 1 : -1; }
+    int versioned_column() const override { return 1; }
     void forget_row_versions() override { rows_.forget_row_versions(); }
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool* nulls) override;
@@ -90,7 +90,7 @@ void VectorReceiver::check_columns(TupleDesc columns) {
 }
 
 void VectorReceiver::take_row(const Datum* values, const bool*) {
-    rows_.keep(values[0], {values + 1, 1}, query(), row_version());
+    rows_.keep(values[0], {values + 1, 1}, query(), row());
     show_rows(rows_.size(), rows_.bytes());
 }
 
@@ -107,13 +107,13 @@ void VectorRows::set_type(const VectorType& type) {
 }
 
 void VectorRows::keep(Datum id, std::span<const Datum> values, const InnerQueryTraits& query,
-                      TransactionId version) {
+                      const RowOrigin& row) {
     ids_.append(id);
     for (std::size_t column = 0; column < values.size(); ++column) {
         if (!kept_[column])
             attempt_or_raise([&] { kept_[column].emplace(memory_limit_ / values.size()); });
         kept_[column]->append(values[column], !query.parallel_safe,
-                              column == 0 ? version : InvalidTransactionId);
+                              column == 0 ? row : RowOrigin());
     }
 }
 
@@ -136,7 +136,7 @@ void VectorRows::forget_kept() {
 }
 
 void VectorRows::read_kept(std::size_t row, VectorValue& vector) {
-    const VectorFault fault = read_vector(type_, kept_[0]->reader().at(row), vector);
+    const VectorFault fault = read_vector(type_, kept_[0]->detoasted(row), vector);
     if (fault != VectorFault::none) raise_vector_fault(fault, name_of(id(row)));
     if (row > 0 && vector.dimensions != dimensions_)
         raise_different_dimensions(first_name(), dimensions_, name_of(id(row)), vector.dimensions);
@@ -159,7 +159,15 @@ void VectorRows::append_kept() {
     MemoryContextDelete(context);
 }
 
-void VectorRows::read_vectors() {
+/// `fault` is the first row that is no such vector, or the number of all rows.
+void VectorRows::check_read(std::uint64_t fault) {
+    if (fault == size()) return;
+    VectorValue wrong;
+    read_kept(fault, wrong);
+    elog(ERROR, "the vector of %s was wrong and is right", name_of(id(fault)));
+}
+
+void VectorRows::read_vectors(Arrival arrival) {
     if (size() > 0) {
         VectorValue first;
         read_kept(0, first);
@@ -168,16 +176,18 @@ void VectorRows::read_vectors() {
             append_kept();
         } else {
             const DenseVectors vectors(*kept_[0], type_, dimensions_);
-            const std::uint64_t fault = read_column(*kept_[0], vectors, laid_out_);
-            if (fault < size()) {
-                VectorValue wrong;
-                read_kept(fault, wrong);
-                elog(ERROR, "the vector of %s was wrong and is right", name_of(id(fault)));
-            }
+            check_read(read_column(*kept_[0], vectors, laid_out_, arrival));
         }
     }
-    forget_kept();
+    if (laid_out_.arrived()) forget_kept();
     finish();
+}
+
+void VectorRows::await_vectors() {
+    if (laid_out_.arrived()) return;
+    const DenseVectors vectors(*kept_[0], type_, dimensions_);
+    check_read(await_column(*kept_[0], vectors, laid_out_));
+    forget_kept();
 }
 
 void VectorRows::append_row(const VectorValue& vector) {
@@ -227,10 +237,10 @@ VectorFiles VectorRows::files() const {
 }
 
 /// On threads: what LaidOutBytes raises as errors is a status there.
-void VectorRows::take_terms(std::span<const TermStretch> stretches, bool leaves_out) {
+void VectorRows::take_terms(const NumberedTexts& texts, bool leaves_out) {
     attempt_or_raise([&] { row_begins_.resize(size() + 1); });
     run_threaded([&](Execution& execution) {
-        return count_terms(stretches, leaves_out, row_begins_, execution);
+        return count_terms(texts, leaves_out, row_begins_, execution);
     });
     if (row_begins_.back() == 0) return;
     const std::uint64_t bytes = row_begins_.back() * sizeof(std::uint32_t);
@@ -243,13 +253,14 @@ void VectorRows::take_terms(std::span<const TermStretch> stretches, bool leaves_
             GPUTEXT_TRY(laid_out_columns_.write(at, bytes_of(columns)));
             return laid_out_.write(at, bytes_of(values));
         };
-        return number_terms(stretches, row_begins_, sink, execution);
+        return number_terms(texts, row_begins_, sink, execution);
     });
     laid_out_.finish();
     laid_out_columns_.finish();
 }
 
 void VectorRows::release_vectors() {
+    forget_kept();
     laid_out_.release();
     laid_out_columns_.release();
     elements_.release();

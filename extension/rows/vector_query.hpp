@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "cpp/base/filling.hpp"
 #include "cpp/base/vectors.hpp"
 #include "cpp/link/client.hpp"
 #include "cpp/terms/numbered_rows.hpp"
@@ -36,11 +37,11 @@ public:
     /// Sets the type of all vectors. To be called before all other functions.
     void set_type(const VectorType& type);
 
-    /// Keeps a row's value, or two of them that are not null, to be read later. Those out of line
-    /// are fetched at once if the query is not safe in parallel workers. `version` is that of the
-    /// first value's row, as RowReceiver::row_version().
+    /// Keeps a row's value, or two of them that are not null, to be read later. They are fetched or
+    /// copied at once if the query is not safe in parallel workers. `row` is that of the
+    /// first value, as RowReceiver::row().
     void keep(Datum id, std::span<const Datum> values, const InnerQueryTraits& query,
-              TransactionId version = InvalidTransactionId);
+              const RowOrigin& row = {});
     /// As RowReceiver::forget_row_versions().
     void forget_row_versions() {
         if (kept_[0]) kept_[0]->forget_row_versions();
@@ -50,15 +51,18 @@ public:
     void end_rows(const InnerQueryTraits& query);
     /// Reads the vectors that were kept, after end_rows(). Raises an error that names the first row
     /// whose vector has anything but finite numbers in one dimension, or another length than the
-    /// first one.
-    void read_vectors();
+    /// first one. With Arrival::later, await_vectors() has to be called before the session reads an
+    /// element; files() may be called without it.
+    void read_vectors(Arrival arrival = Arrival::awaited);
+    /// Waits until the vectors may be read here. Raises the same errors.
+    void await_vectors();
     /// The values that were kept in that column, for another reader of them; see append_row().
     StoredValues& kept(std::size_t column) { return *kept_[column]; }
     void forget_kept();
 
     /// Takes the terms of all rows, which another reader has read: on the session's threads. With
     /// `leaves_out` some terms have no number.
-    void take_terms(std::span<const TermStretch> stretches, bool leaves_out);
+    void take_terms(const NumberedTexts& texts, bool leaves_out);
     /// Appends the next row: a sparse vector, or a single dense one whose id was kept without
     /// values.
     void append_row(const VectorValue& vector);
@@ -96,6 +100,7 @@ public:
 private:
     /// Reads the vector of a row that was kept; raises an error that names it.
     void read_kept(std::size_t row, VectorValue& vector);
+    void check_read(std::uint64_t fault);
     void append_kept();
 
     const char* word_;

@@ -13,13 +13,15 @@
 
 namespace gputext {
 
-/// Only prepare_for_device() calls PostgreSQL, and may raise an error.
+/// Only prepare_for_cpu() and prepare_for_device() call PostgreSQL, and may raise an error.
 class Computation {
 public:
     virtual ~Computation() = default;
 
     virtual JobSize size() const = 0;
 
+    /// Makes the input readable for compute().
+    virtual void prepare_for_cpu() {}
     /// On the CPU. Called on a thread of its own.
     virtual Status compute(Execution& execution) = 0;
 

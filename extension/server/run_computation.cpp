@@ -132,6 +132,7 @@ bool compute_on_device(Run& run) {
 // ---- On the CPU ----
 
 void compute_on_cpu(Run& run) {
+    run.computation.prepare_for_cpu();
     const TimestampTz begin = GetCurrentTimestamp();
     run.job.start(run.work);
     finish_job(run.job.job(), kOnCpu);

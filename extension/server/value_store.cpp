@@ -4,11 +4,13 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include <cstring>
 #include <utility>
 
 #include "extension/base/failure.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/daemon.hpp"
+#include "extension/server/settings.hpp"
 #include "extension/server/waiting.hpp"
 
 namespace gputext {
@@ -51,9 +53,13 @@ Status receive(DaemonConnection& connection, Event& event, bool& received) {
 
 bool ValueStore::connect() {
     Failure failure;
-    if (connect_to_daemon(connection_, failure)) return true;
-    report(failure);
-    return false;
+    if (!connect_to_daemon(connection_, failure)) {
+        report(failure);
+        return false;
+    }
+    const char* const fault = injected_fault();
+    return std::strstr(fault, "_values:") == nullptr ||
+           succeeds([&] { return connection_->inject_fault(fault); });
 }
 
 template <class Event>
@@ -97,12 +103,31 @@ bool ValueStore::keep(std::uint64_t bytes, const FileParts& files, std::uint64_t
     return true;
 }
 
-bool ValueStore::take() {
-    return succeeds([&] { return connection_->take_values(); }) && wait_for(taken_) &&
+bool ValueStore::keep_terms(const KeepTerms& terms, const TermFiles& files,
+                            std::uint64_t& resident) {
+    KeptValues kept;
+    if (!succeeds([&] { return connection_->keep_terms(terms, files); }) || !wait_for(kept))
+        return false;
+    resident = kept.resident;
+    return true;
+}
+
+bool ValueStore::take(bool early) {
+    return succeeds([&] { return connection_->take_values(early); }) && wait_for(taken_);
+}
+
+bool ValueStore::await(std::uint64_t resident) {
+    AwaitedValues awaited;
+    return succeeds([&] { return connection_->await_values(resident); }) && wait_for(awaited);
+}
+
+bool ValueStore::take_terms() {
+    TermsTaken taken;
+    return succeeds([&] { return connection_->take_terms(); }) && wait_for(taken) &&
            succeeds([&]() -> Status {
-               auto mapped = taken_.map();
+               auto mapped = taken.map();
                if (!mapped.ok()) return mapped.status();
-               taken_bytes_ = std::move(*mapped);
+               taken_terms_ = std::move(*mapped);
                return {};
            });
 }

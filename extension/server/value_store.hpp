@@ -29,11 +29,19 @@ public:
     bool missing(std::vector<std::uint32_t>& rows) const;
     /// Gives the values that were missing. `resident`: as in KeptValues.
     bool keep(std::uint64_t bytes, const FileParts& files, std::uint64_t& resident);
-    /// Takes all values.
-    bool take();
-    /// After take(), with their bytes. The caller may move the files and the mapping away.
+    /// The same, of terms of texts.
+    bool keep_terms(const KeepTerms& terms, const TermFiles& files, std::uint64_t& resident);
+    /// Takes all values; with `early` also in files that gputextd is still filling.
+    bool take(bool early);
+    /// After take(). The caller may move the files away.
     ValuesTaken& taken() { return taken_; }
-    MappedFile& taken_bytes() { return taken_bytes_; }
+    /// Waits until gputextd has filled the files that it calls so, or never will.
+    bool await(std::uint64_t resident);
+
+    /// Takes the terms of all texts.
+    bool take_terms();
+    /// After take_terms(). The caller may move it away.
+    KeptTerms& taken_terms() { return taken_terms_; }
 
     /// Asks what it keeps.
     bool list();
@@ -50,7 +58,7 @@ private:
     std::unique_ptr<DaemonConnection> connection_;
     ValuesFound found_;
     ValuesTaken taken_;
-    MappedFile taken_bytes_;
+    KeptTerms taken_terms_;
     TablesKept kept_;
 };
 

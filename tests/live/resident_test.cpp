@@ -2,26 +2,15 @@
 // and gives the rows that it would give if it read everything, whatever has happened to the table,
 // the server, or gputextd meanwhile.
 
-#include "tests/live/daemon_test.hpp"
 #include "tests/live/next_oid.hpp"
+#include "tests/live/resident_use.hpp"
 
 namespace gputext::live {
 namespace {
 
-/// Values that were found at gputextd, and values that had to be read.
-struct Use {
-    long hits = 0, misses = 0;
-
-    bool operator==(const Use&) const = default;
-};
-
-void PrintTo(const Use& use, std::ostream* out) {
-    *out << use.hits << " hits, " << use.misses << " misses";
-}
-
 constexpr long kRows = 12000;
 
-class Resident : public DaemonTest {
+class Resident : public ResidentTest {
 protected:
     void SetUp() override {
         DaemonTest::SetUp();
@@ -65,32 +54,19 @@ protected:
         return session.value(digest_of("SELECT id, place || '{}'::real[] FROM " + from));
     }
 
-    static Use use(Session& session, const std::string& table) {
-        const auto rows = session.rows(
-            "SELECT hits, misses FROM gputext_resident WHERE relation = '" + table + "'::regclass");
-        if (rows.empty()) return {};
-        return {rows[0][0].as<long>(), rows[0][1].as<long>()};
-    }
-
     /// Gives the right answer, and finds and reads so many values.
     void expect_use(Session& session, const std::string& from, const Use& wanted,
                     const std::string& table = "places") {
-        const Use before = use(session, table);
+        const Use before = use_of(session, table);
         const std::string right = expected(session, from);
         EXPECT_EQ(answer(session, from), right) << from;
-        const Use after = use(session, table);
-        EXPECT_EQ((Use{after.hits - before.hits, after.misses - before.misses}), wanted) << from;
+        const Use after = use_of(session, table);
+        EXPECT_EQ(after - before, wanted) << from;
     }
     void expect_use(const std::string& from, const Use& wanted) {
         expect_use(session(), from, wanted);
     }
     void keep_all() { expect_use("places", {0, kRows}); }
-
-    /// Of what it has kept, too.
-    void expect_nothing_left_when_forgotten() {
-        session().rows("SELECT gputext_forget()");
-        expect_nothing_left();
-    }
 };
 
 TEST_F(Resident, ReadsOnce) {
@@ -197,7 +173,7 @@ TEST_F(Resident, KeepsDocuments) {
         set(std::string("gputext.device = ") + device);
         session().value("SELECT gputext_forget('pages')");
         for (int i = 0; i < 3; ++i) EXPECT_EQ(pairs("body"), right) << device << i;
-        EXPECT_EQ(use(session(), "pages").hits, 2 * 2940) << device;
+        EXPECT_EQ(use_of(session(), "pages").hits, 2 * 2940) << device;
     }
     session().rows("UPDATE pages SET body = body || ' and more' WHERE id % 7 = 0");
     EXPECT_EQ(pairs("body"), pairs("body || ''"));
@@ -222,8 +198,8 @@ TEST_F(Resident, ServesViewsJoinsAndPartitions) {
     session().rows(
         "CREATE VIEW chosen AS SELECT p.id, p.place FROM parts p JOIN kinds USING (kind)");
     const auto hits = [&] {
-        return use(session(), "part0").hits + use(session(), "part1").hits +
-               use(session(), "part2").hits;
+        return use_of(session(), "part0").hits + use_of(session(), "part1").hits +
+               use_of(session(), "part2").hits;
     };
     for (const char* from : {"parts", "chosen", "(SELECT * FROM parts OFFSET 10) AS p"}) {
         EXPECT_EQ(answer(session(), from), expected(session(), from)) << from;
@@ -232,8 +208,137 @@ TEST_F(Resident, ServesViewsJoinsAndPartitions) {
         EXPECT_GE(hits() - before, kRows / 2) << from;
     }
     EXPECT_GE(std::stol(session().value("SELECT gputext_forget('parts')")), kRows / 2);
-    EXPECT_EQ(use(session(), "part1"), Use());
+    EXPECT_EQ(use_of(session(), "part1"), Use());
     session().rows("DROP TABLE parts, kinds CASCADE");
+}
+
+// ---- Searches among values that are still being copied ----
+
+/// After an update gputextd copies the values behind the statement.
+class ResidentCopying : public Resident {
+protected:
+    static std::string nearest(const std::string& items, const std::string& metric,
+                               const std::string& queries) {
+        return "SELECT count(*) || ' ' || md5(string_agg(n::text, ';')) FROM gpu_knn("
+               "$$SELECT id, place || '{}'::real[] FROM places WHERE " +
+               queries + "$$, $$SELECT id, " + items + " FROM places$$, 5, '" + metric + "') AS n";
+    }
+    /// One query alone is not worth a device to a session that may choose.
+    static std::string queries_for(const std::string& device) {
+        return device == "auto" ? "id = 7" : "id % 1200 = 7";
+    }
+    std::string expected_nearest(const std::string& metric, const std::string& queries) {
+        return other().value(nearest("place || '{}'::real[]", metric, queries));
+    }
+    /// All values are kept, and another hundredth of them is missing.
+    void update() {
+        session().value("SELECT gputext_forget('places')");
+        inject("");
+        keep_all();
+        update_kept();
+    }
+    void update_kept() {
+        session().rows(
+            "UPDATE places SET place = array_fill(id::real, ARRAY[600]) WHERE id % 100 = " +
+            std::to_string(updates_++));
+    }
+    /// The right answer, with what gputextd has of the values.
+    void expect_nearest(const std::string& metric, const std::string& queries) {
+        const std::string right = expected_nearest(metric, queries);
+        const Use before = use_of(session(), "places");
+        EXPECT_EQ(session().value(nearest("place", metric, queries)), right);
+        const Use after = use_of(session(), "places");
+        EXPECT_EQ(after.hits - before.hits, kRows - kRows / 100);
+        EXPECT_EQ(after.misses - before.misses, kRows / 100);
+        EXPECT_EQ(session().value(nearest("place", metric, queries)), right);
+        EXPECT_EQ(use_of(session(), "places").hits - after.hits, kRows);
+    }
+
+private:
+    int updates_ = 0;
+};
+
+TEST_F(ResidentCopying, GivesTheSameAnswerEverywhere) {
+    for (const char* metric : {"cosine", "euclidean"})
+        for (const char* device : {"gpu", "auto", "cpu"})
+            for (const char* fault : {"", "fill_values:slow:200"}) {
+                SCOPED_TRACE(std::string(metric) + " " + device + " " + fault);
+                set(std::string("gputext.device = ") + device);
+                update();
+                const long jobs = counter("gpu_jobs");
+                inject(fault);
+                expect_nearest(metric, queries_for(device));
+                EXPECT_EQ(counter("gpu_jobs") - jobs, device == std::string("gpu") ? 2 : 0);
+            }
+    expect_nothing_left_when_forgotten();
+}
+
+TEST_F(ResidentCopying, ReadsValuesItselfWhereItFails) {
+    for (const char* fault : {"fill_values:out_of_memory", "fill_values:crash",
+                              "take_values:no_reply", "take_values:unsealed_file"})
+        for (const char* device : {"auto", "cpu"}) {
+            SCOPED_TRACE(std::string(device) + " " + fault);
+            set(std::string("gputext.device = ") + device);
+            ASSERT_TRUE(eventually([&] {
+                session().value("SELECT gputext_forget('places')");
+                inject("");
+                answer(session(), "places");
+                return use_of(session(), "places").misses > 0;
+            }));
+            update_kept();
+            const std::string queries = queries_for(device);
+            const std::string right = expected_nearest("cosine", queries);
+            inject(fault);
+            EXPECT_EQ(session().value(nearest("place", "cosine", queries)), right);
+            inject("");
+            EXPECT_EQ(session().value(nearest("place", "cosine", queries)), right);
+        }
+    expect_others_untouched();
+}
+
+TEST_F(ResidentCopying, ComputesOnTheCpuWhereTheCopyOfAJobFails) {
+    set("gputext.device = auto");
+    set("gputext.cpu_threads = 1");
+    update();
+    const std::string queries = "id % 20 = 7";
+    const std::string right = expected_nearest("cosine", queries);
+    const long lost = fallbacks("gputextd ended");
+    inject("fill_values:out_of_memory");
+    EXPECT_EQ(session().value(nearest("place", "cosine", queries)), right);
+    EXPECT_EQ(fallbacks("gputextd ended"), lost + 1);
+    set("gputext.device = gpu");
+    update();
+    inject("fill_values:out_of_memory");
+    EXPECT_NE(session().sqlstate(nearest("place", "cosine", queries)), "ok");
+    inject("");
+    EXPECT_EQ(session().value(nearest("place", "cosine", queries)),
+              expected_nearest("cosine", queries));
+    expect_others_untouched();
+}
+
+TEST_F(ResidentCopying, IsCancelledWhileItWaits) {
+    for (const char* device : {"gpu", "auto", "cpu"}) {
+        SCOPED_TRACE(device);
+        set(std::string("gputext.device = ") + device);
+        update();
+        inject("fill_values:hang");
+        const std::string queries = queries_for(device);
+        Running call(session(), nearest("place", "cosine", queries));
+        std::this_thread::sleep_for(Milliseconds(500));
+        EXPECT_FALSE(call.done());
+        const auto begin = Clock::now();
+        other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
+        EXPECT_EQ(call.wait(), "57014");
+        EXPECT_LT(Milliseconds(call.end() - begin).count(), 200);
+        end_supervisor();
+        inject("");
+        const std::string right = expected_nearest("cosine", queries);
+        EXPECT_EQ(session().value(nearest("place", "cosine", queries)), right);
+        ASSERT_TRUE(eventually([&] {
+            answer(session(), "places");
+            return use_of(session(), "places").misses > 0;
+        }));
+    }
 }
 
 // ---- Numbers that come again ----
@@ -343,9 +448,9 @@ TEST_F(Resident, KeepsToItsMemory) {
     session().rows("ALTER SYSTEM SET gputext.resident_memory = '20MB'");
     session().rows("SELECT pg_reload_conf()");
     const std::string right = expected(session(), "places");
-    ASSERT_TRUE(eventually([&] { return use(session(), "places") == Use(); }));
+    ASSERT_TRUE(eventually([&] { return use_of(session(), "places") == Use(); }));
     for (int i = 0; i < 3; ++i) EXPECT_EQ(answer(session(), "places"), right);
-    EXPECT_EQ(use(session(), "places").hits, 0);
+    EXPECT_EQ(use_of(session(), "places").hits, 0);
     EXPECT_EQ(session().value("SELECT coalesce(sum(bytes), 0) <= 20000000 FROM gputext_resident"),
               "t");
     session().rows("ALTER SYSTEM SET gputext.resident_memory = 0");
@@ -366,7 +471,7 @@ TEST_F(Resident, IsServedWithoutDevices) {
     EXPECT_EQ(answer(cpu, "places"), right);  // has gputextd started
     ASSERT_TRUE(eventually([&] {
         answer(cpu, "places");
-        return use(cpu, "places").hits == kRows;
+        return use_of(cpu, "places").hits == kRows;
     }));
     EXPECT_EQ(answer(cpu, "places"), right);
     EXPECT_EQ(server().daemons().size(), 1u);
@@ -404,7 +509,7 @@ TEST_F(Resident, GoesOnWithoutGputextd) {
     for (const pid_t pid : server().supervisors()) send_signal(pid, SIGCONT);
     ASSERT_TRUE(eventually([&] {
         answer(session(), "places");
-        return use(session(), "places").hits > 0;
+        return use_of(session(), "places").hits > 0;
     }));
     EXPECT_EQ(answer(session(), "places"), right);
     expect_others_untouched();

@@ -165,7 +165,8 @@ bool find_in_table(const RangeTblEntry* from, AttrNumber attribute, VersionedTab
                    AddedColumns& added) {
     VersionedTable found{from->relid, from->inh && has_subclass(from->relid), attribute};
     if (!is_stored(found.relation, attribute) || !has_row_versions(found)) return false;
-    if (values_lie_in_rows(found)) found.columns = found.with_children ? 3 : 2;
+    if (!removes_what_snapshots_see() && values_lie_in_rows(found))
+        found.columns = found.with_children ? 3 : 2;
     for (int i = 0; i < found.columns; ++i) added.numbers[i] = kSystemColumns[i].number;
     table = found;
     return true;

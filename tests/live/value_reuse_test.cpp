@@ -387,5 +387,34 @@ TEST_F(ValueReuse, IsSeenOnAStandbyThatIsPromoted) {
     }
 }
 
+// ---- Where neither pointers nor places mean anything ----
+
+/// VACUUM may then remove rows that a statement still has to read.
+TEST_F(ValueReuse, IsNotRiskedWhereVacuumRemovesWhatSnapshotsSee) {
+    if (std::stoi(session().value("SHOW server_version_num")) >= 170000)
+        GTEST_SKIP() << "no release since 17 has old_snapshot_threshold";
+    const std::string functions =
+        std::string(kFunctions) +
+        "CREATE FUNCTION row_places(query text, OUT id bigint, OUT relation regclass, OUT place "
+        "tid) "
+        "RETURNS SETOF record STRICT LANGUAGE c AS 'gputext', 'gputext_row_places';"
+        "INSERT INTO docs SELECT i, CASE WHEN i > 1 THEN repeat('a', 1000) ELSE repeat('b', 4000) "
+        "END "
+        "FROM generate_series(1, 20) AS i;";
+    const auto placed = [](Session& by) {
+        return by.value("SELECT count(place) FROM row_places('SELECT id, body FROM docs')");
+    };
+    for (const char* configuration : {"", "old_snapshot_threshold = 60min\n"}) {
+        PrivateServer another(configuration);
+        another.start();
+        Session reader(another.connection());
+        reader.rows(functions);
+        reader.rows("VACUUM ANALYZE docs");
+        const bool risky = *configuration != 0;
+        EXPECT_EQ(placed(reader), risky ? "0" : "19");
+        EXPECT_EQ(find(reader).horizon == 0, risky);
+    }
+}
+
 }  // namespace
 }  // namespace gputext::live

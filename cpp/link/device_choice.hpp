@@ -19,10 +19,12 @@ namespace gputext {
 /// Size of a job of any operator, before it runs.
 struct JobSize {
     std::uint64_t rows = 0;
-    std::uint64_t bytes = 0;  // of the input, which a device has to get
+    std::uint64_t bytes = 0;  // of the input
     double cpu_seconds = 0;   // as the operator estimates it
     /// Seconds that a device takes, where they depend on more than the bytes.
     double device_seconds = 0;
+    /// Bytes of the input that gputextd keeps, of which devices have copies.
+    std::uint64_t resident_bytes = 0;
 };
 
 bool worth_a_device(const JobSize& size);

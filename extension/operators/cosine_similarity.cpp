@@ -54,7 +54,8 @@ public:
 
     void check() const override { check_same_dimensions(query, items, "the query"); }
     JobSize size() const override {
-        return {items.size(), items.bytes(), similarities_cpu_seconds(items.view(), cpu_threads())};
+        return {items.size(), items.bytes(), similarities_cpu_seconds(items.view(), cpu_threads()),
+                0, items.resident_bytes()};
     }
     Status compute(Execution& execution) override {
         return keep(cosine_similarities(query.view(), items.view(), best_simd(), execution));

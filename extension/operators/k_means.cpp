@@ -50,7 +50,8 @@ public:
         centroids.rows = parameters_.k;
         const double of_step = knn_cpu_seconds(items.view(), centroids, cpu_threads());
         return {items.size(), items.bytes(),
-                of_step * static_cast<double>(1 + parameters_.iterations)};
+                of_step * static_cast<double>(1 + parameters_.iterations), 0,
+                items.resident_bytes()};
     }
     Status compute(Execution& execution) override {
         return keep(k_means(parameters_, items.view(), execution));

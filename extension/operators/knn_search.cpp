@@ -86,7 +86,8 @@ JobSize KnnComputation::size_at(double cpu_seconds) const {
     const std::uint64_t query_bytes =
         block_ ? rows_.queries.bytes() / rows_.queries.size() * (end_ - begin_)
                : rows_.queries.bytes();
-    return {end_ - begin_ + rows_.items.size(), query_bytes + rows_.items.bytes(), cpu_seconds};
+    return {end_ - begin_ + rows_.items.size(), query_bytes + rows_.items.bytes(), cpu_seconds, 0,
+            rows_.items.resident_bytes()};
 }
 
 // ---- Vectors ----

@@ -30,7 +30,8 @@ public:
 
     JobSize size() const override {
         const Vectors vectors = items.view();
-        return {items.size(), items.bytes(), knn_cpu_seconds(vectors, vectors, cpu_threads())};
+        return {items.size(), items.bytes(), knn_cpu_seconds(vectors, vectors, cpu_threads()), 0,
+                items.resident_bytes()};
     }
     Status compute(Execution& execution) override {
         return keep(local_outlier_factors(parameters_, items.view(), execution));

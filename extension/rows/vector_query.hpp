@@ -74,6 +74,10 @@ public:
     std::size_t size() const { return ids_.size(); }
     std::size_t memory_limit() const { return memory_limit_; }
     std::uint64_t bytes() const;
+    /// As JobSize::resident_bytes; not with vectors that were not read yet.
+    std::uint64_t resident_bytes() const {
+        return laid_out_.resident() == 0 ? 0 : laid_out_.size();
+    }
     bool sparse() const { return type_.form == VectorType::Form::sparse; }
     std::size_t dimensions() const { return dimensions_; }
     /// Valid until release_vectors().

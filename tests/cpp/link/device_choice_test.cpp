@@ -73,8 +73,13 @@ TEST(DeviceChoice, LargeSearchesGoToADevice) {
     EXPECT_FALSE(worth(10, 1000, 16));
     EXPECT_TRUE(worth(5'000, 20'000, 41));
     EXPECT_TRUE(worth(10'000, 1'000'000, 768, 64));
-    // One query is answered sooner than its items are copied.
+    // One query is answered sooner than its items are copied, but not than they are searched where
+    // they are already.
     EXPECT_FALSE(worth(1, 1'000'000, 768, 16));
+    const double one = knn_cpu_seconds(matrix(1, 768), matrix(1'000'000, 768), 16);
+    EXPECT_TRUE(worth_a_device({1'000'001, 3'072'003'072, one, 0, 3'072'000'000}));
+    // What was read for the first time goes there, too, where many queries come.
+    EXPECT_TRUE(worth(100, 1'000'000, 768, 16));
     EXPECT_GT(knn_cpu_seconds(matrix(100, 16), matrix(100'000, 16), 1),
               1.9 * knn_cpu_seconds(matrix(100, 16), matrix(100'000, 16), 2));
 }

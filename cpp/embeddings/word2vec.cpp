@@ -208,7 +208,8 @@ Status Training::search_farthest(std::unique_lock<std::mutex>& lock, const Farth
 void Training::show(Execution& execution) const {
     if (std::strcmp(execution.phase(), kPhase) != 0) execution.begin_phase(kPhase, tokens_);
     if (count_.tokens > execution.done()) execution.advance(count_.tokens - execution.done());
-    execution.show_training(epoch_ + 1, execution.loss());
+    const double loss = execution.loss();
+    execution.show_training(epoch_ + 1, std::isnan(loss) ? loss_ : loss);
 }
 
 std::uint32_t Training::end_of_round() const {
@@ -240,6 +241,7 @@ Status Training::train_replica(std::unique_lock<std::mutex>& lock, std::uint32_t
     states_[replica] = status.ok() ? State::done : State::open;
     if (status.ok()) {
         count_.add(count);
+        if (count.steps > 0) loss_ = count.loss / static_cast<double>(count.steps);
         trained_[replica] = std::move(trained);
         if (std::all_of(states_.begin(), states_.end(),
                         [](State state) { return state == State::done; }))

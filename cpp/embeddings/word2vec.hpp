@@ -9,6 +9,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <mutex>
 #include <span>
 #include <vector>
@@ -106,6 +107,8 @@ private:
     State search_ = State::open;          // of this epoch
     std::vector<std::uint32_t> farthest_;
     TrainingCount count_;
+    /// The mean of what a replica has trained last; a device that joins later shows it at first.
+    double loss_ = std::numeric_limits<double>::quiet_NaN();
     Hub hub_;
 };
 

@@ -23,6 +23,14 @@ struct WordRun {
     std::uint32_t begin, end;
 };
 
+/// Puts a word behind the runs.
+inline void append_word(std::vector<WordRun>& runs, std::uint32_t list, std::uint32_t word) {
+    if (!runs.empty() && runs.back().list == list && runs.back().end == word)
+        ++runs.back().end;
+    else
+        runs.push_back({list, word, word + 1});
+}
+
 /// Gives each word of the runs its number in the vocabulary: numbers[list][word]. Words that are
 /// new are added in the order of the runs, so that the numbers depend on this order alone; with
 /// `closed` none is added, and a word that the vocabulary does not have gets Vocabulary::kNone. The

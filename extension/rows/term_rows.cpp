@@ -58,12 +58,7 @@ Status TermTexts::number_words(TermNumbers& terms, Execution& execution) {
     GPUTEXT_TRY(list_words(read, words, execution));
     // A chunk that was parsed for this query has the words of a text side by side.
     for (const std::vector<ChunkWord>& list : words)
-        for (const ChunkWord& word : list) {
-            if (!runs.empty() && runs.back().list == word.chunk && runs.back().end == word.word)
-                ++runs.back().end;
-            else
-                runs.push_back({word.chunk, word.word, word.word + 1});
-        }
+        for (const ChunkWord& word : list) append_word(runs, word.chunk, word.word);
     return gputext::number_words(read.chunks, runs, terms.closed, terms.vocabulary, numbers,
                                  execution);
 }

@@ -98,13 +98,8 @@ Status TextWords::add_words(Execution& execution) {
     for (std::uint32_t chunk = 0; chunk < chunks.size(); ++chunk) {
         const std::vector<std::uint64_t>& counts = chunk_counts_[chunk];
         numbers_.emplace_back(counts.size(), Vocabulary::kNone);
-        for (std::uint32_t word = 0; word < counts.size(); ++word) {
-            if (counts[word] == 0) continue;
-            if (!runs.empty() && runs.back().list == chunk && runs.back().end == word)
-                ++runs.back().end;
-            else
-                runs.push_back({chunk, word, word + 1});
-        }
+        for (std::uint32_t word = 0; word < counts.size(); ++word)
+            if (counts[word] > 0) append_word(runs, chunk, word);
     }
     GPUTEXT_TRY(number_words(chunks, runs, false, vocabulary_, numbers_, execution));
     counts_.resize(vocabulary_.size());

@@ -29,7 +29,6 @@
 #include "kernels/base/stream_timer.hpp"
 #include "kernels/knn/cosine_similarity.hpp"
 #include "kernels/knn/knn.hpp"
-#include "kernels/knn/outlier_factor.hpp"
 
 using namespace gputext;
 
@@ -282,8 +281,12 @@ void measure_outliers(std::size_t rows, std::size_t dimensions, std::size_t k,
     std::vector<double> found;
     for (int pass = 0; pass < 3; ++pass) {
         const Clock clock;
-        auto factors = gpu::local_outlier_factors(parameters, items.vectors, device_work(), ring(),
-                                                  every_core());
+        OutlierSearch search;
+        check(search.set(parameters, items.vectors, every_core()));
+        const auto neighbours = gpu::knn(search.parameters(), search.rows(), search.rows(),
+                                         search.keys(), device_work(), ring(), every_core());
+        check(neighbours.status());
+        auto factors = search.factors(*neighbours, every_core());
         best = std::min(best, clock.seconds());
         check(factors.status());
         found = std::move(*factors);

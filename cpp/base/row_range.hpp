@@ -10,11 +10,12 @@
 
 namespace gputext {
 
-/// Rows [begin, end) of a matrix, which keeps its memory. Begins of sparse rows are copied, as they
-/// count from 0 in each matrix: O(rows).
+/// Rows [begin, end) of a matrix, which keeps its memory. Begins of some of its sparse rows are
+/// copied, as they count from 0 in each matrix: O(rows).
 class RowRange {
 public:
     RowRange(const Vectors& matrix, std::size_t begin, std::size_t end) : vectors_(matrix) {
+        if (begin == 0 && end == matrix.rows) return;
         vectors_.rows = end - begin;
         vectors_.elements = matrix.row_bytes(begin);
         if (!matrix.sparse()) return;

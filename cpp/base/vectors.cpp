@@ -192,15 +192,22 @@ Status check_comparable(const Vectors& queries, const Vectors& items) {
     return {};
 }
 
-bool KnownElements::are_those(const Vectors& vectors) const {
-    return vectors_.type == vectors.type && vectors_.rows == vectors.rows &&
-           vectors_.dimensions == vectors.dimensions && vectors_.elements == vectors.elements &&
-           !vectors.sparse();
+/// Whether the rows are those that something is known of, or some of them.
+bool KnownElements::are_among_those(const Vectors& vectors) const {
+    if (vectors_.type != vectors.type || vectors_.dimensions != vectors.dimensions ||
+        vectors.sparse() || vectors.rows > vectors_.rows)
+        return false;
+    if (vectors.elements == vectors_.elements) return true;
+    const std::uint64_t row = vectors.dimensions * element_size(vectors.type);
+    const auto begin = reinterpret_cast<std::uintptr_t>(vectors_.elements);
+    const auto at = reinterpret_cast<std::uintptr_t>(vectors.elements);
+    return row > 0 && at > begin && (at - begin) % row == 0 &&
+           (at - begin) / row <= vectors_.rows - vectors.rows;
 }
 
 std::optional<double> KnownElements::largest(const Vectors& vectors) const {
     const std::lock_guard lock(mutex_);
-    return are_those(vectors) ? largest_ : std::nullopt;
+    return are_among_those(vectors) ? largest_ : std::nullopt;
 }
 
 void KnownElements::set_largest(const Vectors& vectors, double largest) {
@@ -212,7 +219,7 @@ void KnownElements::set_largest(const Vectors& vectors, double largest) {
 
 std::optional<double> KnownElements::bound(const Vectors& vectors) const {
     const std::lock_guard lock(mutex_);
-    return are_those(vectors) ? bound_ : std::nullopt;
+    return are_among_those(vectors) ? bound_ : std::nullopt;
 }
 
 void KnownElements::set_bound(const Vectors& vectors, double bound) {

@@ -66,8 +66,8 @@ public:
 
     const Filling* filling() const { return filling_; }
 
-    /// What largest_magnitude() has found, if it was of these very vectors. When it is known, the
-    /// elements are there.
+    /// What largest_magnitude() has found, if it was of these vectors or of more rows, these among
+    /// them. When it is known, the elements are there.
     std::optional<double> largest(const Vectors& vectors) const;
     void set_largest(const Vectors& vectors, double largest);
 
@@ -76,7 +76,7 @@ public:
     void set_bound(const Vectors& vectors, double bound);
 
 private:
-    bool are_those(const Vectors& vectors) const;
+    bool are_among_those(const Vectors& vectors) const;
 
     const Filling* const filling_;
     mutable std::mutex mutex_;
@@ -103,7 +103,8 @@ Status check_comparable(const Vectors& queries, const Vectors& items);
 /// first row with NaN or infinity, with columns out of order or beyond the dimensions, for
 /// row_begins that do not ascend, for sparse rows of neither float32 nor int32, and for too many
 /// rows; cancelled; unavailable. The messages name a row as `row_name` and its number: "item 17
-/// ...". O(elements); O(1) where it is known (KnownElements); awaits the elements where it is not.
+/// ...". O(elements); awaits the elements. O(1) where it is known (KnownElements), perhaps of more
+/// rows than these: it is then at least the largest of these.
 Result<double> largest_magnitude(const Vectors& vectors, const char* row_name,
                                  Execution& execution);
 

@@ -1,6 +1,7 @@
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
 #include "cpp/daemon/knn_on_device.hpp"
+#include "cpp/daemon/shared_knn.hpp"
 
 namespace gputext {
 
@@ -21,24 +22,27 @@ public:
     Status read(JobFiles files, Execution& execution) override {
         return search_.map(request_.search, files, execution.stop(), Arrival::later);
     }
-    Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
-        return keep(device.compute<KnnOnDevice>(parameters_, search_.queries(), search_.items(),
-                                                search_.keys(), memory, execution),
-                    answer_);
+    Result<std::size_t> prepare(std::size_t devices, Execution& execution) override {
+        return shared_.prepare(parameters_, search_.queries(), search_.items(), search_.keys(),
+                               devices, execution);
     }
+    Status run(std::size_t part, Device& device, std::uint64_t memory,
+               Execution& execution) override {
+        return shared_.run(part, device, memory, execution);
+    }
+    Status merge(Execution& execution) override { return shared_.merge(execution); }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning neighbours", 0);
-        return append_neighbours(file, answer_, execution.stop());
+        return append_neighbours(file, shared_.answers(), execution.stop());
     }
     Message reply(const JobReport& report) const override {
-        return KnnReply{report, request_.search.queries.rows, answer_.items.size(),
-                        answer_.rescored, answer_.escalated};
+        return knn_reply(report, request_.search.queries.rows, shared_.answers());
     }
 
 private:
     KnnParameters parameters_;
     MappedSearch search_;
-    Neighbours answer_;
+    SharedKnn shared_;
 };
 
 template std::unique_ptr<OperatorJob> new_job(const SubmitKnn& request);

@@ -2,17 +2,13 @@
 
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
-#include "cpp/daemon/outlier_factor_on_device.hpp"
+#include "cpp/daemon/shared_knn.hpp"
+#include "cpp/knn/merge_neighbours.hpp"
+#include "cpp/knn/outlier_factor.hpp"
 
 namespace gputext {
 
-Result<std::vector<double>> OutlierFactorOnDevice::on_host(const OutlierParameters& parameters,
-                                                           const Vectors& items,
-                                                           std::uint64_t memory,
-                                                           Execution& execution) {
-    return local_outlier_factors(within(parameters, memory), items, execution);
-}
-
+/// Devices find the neighbours; before and after that the host computes.
 template <>
 class Job<SubmitOutlierFactor> : public JobOf<SubmitOutlierFactor> {
 public:
@@ -24,10 +20,21 @@ public:
     Status read(JobFiles files, Execution& execution) override {
         return items_.map(request_.items, files, execution.stop());
     }
-    Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
-        return keep(
-            device.compute<OutlierFactorOnDevice>(parameters_, items_.vectors(), memory, execution),
-            factors_);
+    Result<std::size_t> prepare(std::size_t devices, Execution& execution) override {
+        GPUTEXT_TRY(search_.set(parameters_, items_.vectors(), execution));
+        return shared_.prepare(search_.parameters(), search_.rows(), search_.rows(), search_.keys(),
+                               devices, execution);
+    }
+    Status run(std::size_t part, Device& device, std::uint64_t memory,
+               Execution& execution) override {
+        return shared_.run(part, device, memory, execution);
+    }
+    Status merge(Execution& execution) override {
+        GPUTEXT_TRY(shared_.merge(execution));
+        Neighbours joined;
+        const auto answers = shared_.answers();
+        if (answers.size() > 1) GPUTEXT_TRY(join_neighbours(answers, execution, joined));
+        return keep(search_.factors(answers.size() > 1 ? joined : answers[0], execution), factors_);
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning rows", 0);
@@ -40,6 +47,8 @@ public:
 private:
     OutlierParameters parameters_;
     MappedMatrix items_;
+    OutlierSearch search_;
+    SharedKnn shared_;
     std::vector<double> factors_;
 };
 

@@ -1,9 +1,39 @@
+#include <algorithm>
+#include <vector>
+
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
 #include "cpp/daemon/sequence_probability_on_device.hpp"
 #include "cpp/embeddings/sequence_probability.hpp"
 
 namespace gputext {
+namespace {
+
+/// Words that something follows, for which a part goes through the whole vocabulary, that are worth
+/// a device of their own. A part does so for each of its own: words that are in several parts cost
+/// each of them.
+constexpr std::size_t kLeastPart = 1 << 12;
+
+/// Some of the sequences, as sequences of their own.
+class SequencePart {
+public:
+    SequencePart(const TokenSequences& all, std::size_t begin, std::size_t end) : part_(all) {
+        if (begin == 0 && end == all.size()) return;
+        const std::uint64_t first = all.begins[begin];
+        begins_.reserve(end - begin + 1);
+        for (std::size_t i = begin; i <= end; ++i) begins_.push_back(all.begins[i] - first);
+        part_ = {begins_, all.tokens.subspan(first, begins_.back())};
+    }
+    SequencePart(SequencePart&&) = default;
+
+    const TokenSequences& sequences() const { return part_; }
+
+private:
+    std::vector<std::uint64_t> begins_;
+    TokenSequences part_;
+};
+
+}  // namespace
 
 Result<SequenceProbabilities> SequenceProbabilityOnDevice::on_host(const NextWordModel& model,
                                                                    const TokenSequences& sequences,
@@ -26,26 +56,52 @@ public:
             map_next(files, request_.tokens, Trust::sealed_or_disk, tokens_, sequences_.tokens));
         return check_sequences(sequences_, request_.vectors.rows, execution.stop());
     }
-    Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
+    Result<std::size_t> prepare(std::size_t devices, Execution& execution) override {
+        const auto contexts = contexts_of(sequences_, request_.vectors.rows, execution.stop());
+        if (!contexts.ok()) return contexts.status();
+        share_out(std::clamp<std::size_t>(contexts->size() / kLeastPart, 1, devices));
+        return parts_.size();
+    }
+    Status run(std::size_t part, Device& device, std::uint64_t memory,
+               Execution& execution) override {
         const NextWordModel model{vectors_.words(), outputs_.words()};
-        return keep(
-            device.compute<SequenceProbabilityOnDevice>(model, sequences_, memory, execution),
-            answer_);
+        return keep(device.compute<SequenceProbabilityOnDevice>(model, parts_[part].sequences(),
+                                                                memory, execution),
+                    answers_[part]);
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning rows", 0);
-        GPUTEXT_TRY(append_all(file, answer_.sequences, execution.stop()));
-        return append_all(file, answer_.tokens, execution.stop());
+        for (const auto& answer : answers_)
+            GPUTEXT_TRY(append_all(file, answer.sequences, execution.stop()));
+        for (const auto& answer : answers_)
+            GPUTEXT_TRY(append_all(file, answer.tokens, execution.stop()));
+        return {};
     }
     Message reply(const JobReport& report) const override {
         return SequenceProbabilityReply{report, request_.sequences, request_.tokens};
     }
 
 private:
+    /// By tokens.
+    void share_out(std::size_t count) {
+        const auto begins = sequences_.begins;
+        std::size_t begin = 0;
+        for (std::size_t part = 1; part <= count; ++part) {
+            const auto found =
+                std::lower_bound(begins.begin(), begins.end() - 1, begins.back() * part / count);
+            const auto end = part == count ? sequences_.size()
+                                           : static_cast<std::size_t>(found - begins.begin());
+            parts_.emplace_back(sequences_, begin, end);
+            begin = end;
+        }
+        answers_.resize(count);
+    }
+
     MappedMatrix vectors_, outputs_;
     MappedFile begins_, tokens_;
     TokenSequences sequences_;
-    SequenceProbabilities answer_;
+    std::vector<SequencePart> parts_;
+    std::vector<SequenceProbabilities> answers_;  // of each part
 };
 
 template std::unique_ptr<OperatorJob> new_job(const SubmitSequenceProbability& request);

@@ -2,12 +2,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "cpp/base/memory_budget.hpp"
-#include "cpp/base/row_range.hpp"
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
+#include "cpp/daemon/search_parts.hpp"
 #include "cpp/daemon/term_knn_on_device.hpp"
-#include "cpp/knn/merge_neighbours.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/terms/tfidf.hpp"
 
@@ -17,23 +15,19 @@ namespace {
 /// Elements of the items that are worth a device of their own.
 constexpr std::size_t kLeastPart = std::size_t{1} << 20;
 
-/// Some of the items, as a matrix of their own.
-class ItemPart {
-public:
-    ItemPart(const Vectors& items, const RowKeys& keys, std::size_t begin, std::size_t end)
-        : first_(static_cast<std::uint32_t>(begin)), keys_(keys), rows_(items, begin, end) {
-        if (!keys.items.empty()) keys_.items = keys.items.subspan(begin, end - begin);
+/// Where parts of about as many elements begin: what a device does follows from them, and not from
+/// the number of items.
+std::vector<std::size_t> parts_by_elements(const Vectors& items, std::size_t parts) {
+    const auto begins = items.row_begins;
+    std::vector<std::size_t> found(1, 0);
+    for (std::size_t part = 1; part < parts; ++part) {
+        const auto at =
+            std::lower_bound(begins.begin(), begins.end() - 1, begins.back() / parts * part);
+        found.push_back(static_cast<std::size_t>(at - begins.begin()));
     }
-
-    std::uint32_t first() const { return first_; }
-    const Vectors& vectors() const { return rows_.vectors(); }
-    const RowKeys& keys() const { return keys_; }
-
-private:
-    std::uint32_t first_;
-    RowKeys keys_;
-    RowRange rows_;
-};
+    found.push_back(items.rows);
+    return found;
+}
 
 }  // namespace
 
@@ -47,43 +41,39 @@ Result<Neighbours> TermKnnOnDevice::on_host(const TermKnnParameters& parameters,
 template <>
 class Job<SubmitTermKnn> : public JobOf<SubmitTermKnn> {
 public:
-    explicit Job(const SubmitTermKnn& request) : JobOf(request), parameters_(request.parameters) {}
+    explicit Job(const SubmitTermKnn& request) : JobOf(request), parameters_(request.parameters) {
+        parameters_.answer_limit = request.parameters.memory_limit;
+    }
 
     Status read(JobFiles files, Execution& execution) override {
         return search_.map(request_.search, files, execution.stop());
     }
     Result<std::size_t> prepare(std::size_t devices, Execution& execution) override {
         GPUTEXT_TRY(weigh_terms(execution));
-        share_out(std::clamp<std::size_t>(request_.search.items.stored / kLeastPart, 1, devices));
-        parameters_.answer_limit = parameters_.memory_limit / answers_.size();
-        return answers_.size();
+        const Vectors &queries = search_.queries(), &items = search_.items();
+        std::size_t most = devices;
+        if (limit().k < items.rows)
+            most = std::min(most, most_item_parts(limit(), queries.rows, items.rows));
+        const auto count =
+            std::clamp<std::size_t>(request_.search.items.stored / kLeastPart, 1, most);
+        parts_ = SearchParts(queries, items, search_.keys(), SearchShares::By::items,
+                             parts_by_elements(items, count));
+        return count;
     }
     Status run(std::size_t part, Device& device, std::uint64_t memory,
                Execution& execution) override {
-        const bool whole = parts_.empty();
-        return keep(device.compute<TermKnnOnDevice>(
-                        parameters_, factors_, search_.queries(),
-                        whole ? search_.items() : parts_[part].vectors(),
-                        whole ? search_.keys() : parts_[part].keys(), memory, execution),
-                    answers_[part]);
+        return keep(device.compute<TermKnnOnDevice>(parameters_, factors_, parts_.queries(part),
+                                                    parts_.items(part), parts_.keys(part), memory,
+                                                    execution),
+                    parts_.answer(part));
     }
-    Status merge(Execution& execution) override {
-        if (parts_.empty()) {
-            answer_ = std::move(answers_[0]);
-            return {};
-        }
-        std::vector<std::uint32_t> firsts;
-        for (const ItemPart& part : parts_) firsts.push_back(part.first());
-        GPUTEXT_TRY(check_memory());
-        return merge_neighbours(answers_, firsts, parameters_.k, execution, answer_);
-    }
+    Status merge(Execution& execution) override { return parts_.merge(limit(), execution); }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning neighbours", 0);
-        return append_neighbours(file, answer_, execution.stop());
+        return append_neighbours(file, parts_.answers(), execution.stop());
     }
     Message reply(const JobReport& report) const override {
-        return KnnReply{report, request_.search.queries.rows, answer_.items.size(),
-                        answer_.rescored, answer_.escalated};
+        return knn_reply(report, request_.search.queries.rows, parts_.answers());
     }
 
 private:
@@ -97,40 +87,12 @@ private:
         return {};
     }
 
-    /// While answers are merged there are those of the parts, and the whole one.
-    Status check_memory() const {
-        std::uint64_t found = 0;
-        for (const Neighbours& part : answers_) found += part.items.size();
-        const std::uint64_t rows = request_.search.queries.rows;
-        const std::uint64_t merged =
-            parameters_.k < found / std::max<std::uint64_t>(rows, 1) ? rows * parameters_.k : found;
-        const std::uint64_t bytes = kBytesOfNeighbour / 2 * found + kBytesOfNeighbour * merged;
-        if (bytes <= parameters_.memory_limit) return {};
-        return over_memory_limit("the neighbours", bytes, parameters_.memory_limit);
-    }
-
-    /// By elements: what a device does follows from them, and not from the number of items.
-    void share_out(std::size_t count) {
-        answers_.resize(count);
-        if (count == 1) return;
-        const auto begins = search_.items().row_begins;
-        std::size_t begin = 0;
-        for (std::size_t part = 0; part < count; ++part) {
-            const std::uint64_t stored = begins.back() / count * (part + 1);
-            const auto found = std::lower_bound(begins.begin(), begins.end() - 1, stored);
-            std::size_t end = static_cast<std::size_t>(found - begins.begin());
-            if (part + 1 == count) end = begins.size() - 1;
-            parts_.emplace_back(search_.items(), search_.keys(), begin, end);
-            begin = end;
-        }
-    }
+    AnswerLimit limit() const { return {parameters_.k, parameters_.answer_limit}; }
 
     TermKnnParameters parameters_;
     MappedSearch search_;
     std::vector<double> factors_;
-    std::vector<ItemPart> parts_;  // none where a device gets all items
-    std::vector<Neighbours> answers_;
-    Neighbours answer_;
+    SearchParts parts_;
 };
 
 template std::unique_ptr<OperatorJob> new_job(const SubmitTermKnn& request);

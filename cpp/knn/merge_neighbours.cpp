@@ -6,8 +6,48 @@
 namespace gputext {
 namespace {
 
+constexpr std::size_t kQueriesOfStep = 256;
+
 /// Neighbours between two looks at the stop request.
 constexpr std::uint64_t kMergedAtOnce = 1 << 16;
+
+std::uint64_t found_for(std::span<const Neighbours> parts, std::size_t query) {
+    std::uint64_t found = 0;
+    for (const Neighbours& part : parts) found += part.begins[query + 1] - part.begins[query];
+    return found;
+}
+
+/// Fills what the answer has room for. `next` is scratch, a number for each part.
+Status merge_query(std::span<const Neighbours> parts, std::span<const std::uint32_t> first_items,
+                   std::size_t query, std::span<std::uint64_t> next, const Execution& execution,
+                   Neighbours& answer) {
+    for (std::size_t part = 0; part < parts.size(); ++part) next[part] = parts[part].begins[query];
+    for (std::uint64_t at = answer.begins[query]; at < answer.begins[query + 1]; ++at) {
+        // The first of those that are equally far has the least number.
+        std::size_t nearest = parts.size();
+        for (std::size_t part = 0; part < parts.size(); ++part)
+            if (next[part] < parts[part].begins[query + 1] &&
+                (nearest == parts.size() ||
+                 parts[part].distances[next[part]] < parts[nearest].distances[next[nearest]]))
+                nearest = part;
+        const std::uint64_t from = next[nearest]++;
+        answer.items[at] = first_items[nearest] + parts[nearest].items[from];
+        answer.distances[at] = parts[nearest].distances[from];
+        if (at % kMergedAtOnce == 0 && execution.stop_requested()) return Status::cancelled();
+    }
+    return {};
+}
+
+/// Without neighbours, with the parts' counts.
+Neighbours empty_answer(std::span<const Neighbours> parts) {
+    Neighbours answer;
+    answer.begins.assign(1, 0);
+    for (const Neighbours& part : parts) {
+        answer.rescored += part.rescored;
+        answer.escalated += part.escalated;
+    }
+    return answer;
+}
 
 }  // namespace
 
@@ -15,38 +55,53 @@ Status merge_neighbours(std::span<const Neighbours> parts,
                         std::span<const std::uint32_t> first_items, std::size_t k,
                         Execution& execution, Neighbours& answer) {
     const std::size_t queries = parts[0].begins.size() - 1;
-    execution.begin_phase("merging neighbours", queries);
-    answer = {};
-    answer.begins.assign(1, 0);
+    const std::size_t steps = (queries + kQueriesOfStep - 1) / kQueriesOfStep;
+    execution.begin_phase("merging neighbours", steps);
+    answer = empty_answer(parts);
+    answer.begins.reserve(queries + 1);
+    for (std::size_t query = 0; query < queries; ++query)
+        answer.begins.push_back(answer.begins.back() +
+                                std::min<std::uint64_t>(k, found_for(parts, query)));
+    answer.items.resize(answer.begins.back());
+    answer.distances.resize(answer.begins.back());
+    std::vector<std::uint64_t> next(parts.size() * execution.threads());
+    return execution.parallel_for(steps, [&](std::size_t step, unsigned worker) -> Status {
+        const auto own = std::span(next).subspan(worker * parts.size(), parts.size());
+        const std::size_t end = std::min(queries, (step + 1) * kQueriesOfStep);
+        for (std::size_t query = step * kQueriesOfStep; query < end; ++query)
+            GPUTEXT_TRY(merge_query(parts, first_items, query, own, execution, answer));
+        return {};
+    });
+}
+
+Status join_neighbours(std::span<const Neighbours> parts, Execution& execution,
+                       Neighbours& answer) {
+    answer = empty_answer(parts);
+    std::vector<std::uint64_t> firsts;
     for (const Neighbours& part : parts) {
-        answer.rescored += part.rescored;
-        answer.escalated += part.escalated;
+        const std::uint64_t first = answer.begins.back();
+        firsts.push_back(first);
+        for (std::size_t i = 1; i < part.begins.size(); ++i)
+            answer.begins.push_back(first + part.begins[i]);
     }
-    std::vector<std::uint64_t> next(parts.size());
-    std::uint64_t looked = 0;
-    for (std::size_t query = 0; query < queries; ++query) {
-        for (std::size_t part = 0; part < parts.size(); ++part)
-            next[part] = parts[part].begins[query];
-        for (std::size_t rank = 0; rank < k; ++rank) {
-            // The first of those that are equally far has the least number.
-            std::size_t nearest = parts.size();
-            for (std::size_t part = 0; part < parts.size(); ++part)
-                if (next[part] < parts[part].begins[query + 1] &&
-                    (nearest == parts.size() ||
-                     parts[part].distances[next[part]] < parts[nearest].distances[next[nearest]]))
-                    nearest = part;
-            if (nearest == parts.size()) break;
-            const std::uint64_t from = next[nearest]++;
-            answer.items.push_back(first_items[nearest] + parts[nearest].items[from]);
-            answer.distances.push_back(parts[nearest].distances[from]);
-            if (answer.items.size() - looked < kMergedAtOnce) continue;
-            looked = answer.items.size();
-            if (execution.stop_requested()) return Status::cancelled();
+    answer.items.resize(answer.begins.back());
+    answer.distances.resize(answer.begins.back());
+    const std::uint64_t all = answer.begins.back();
+    const std::size_t steps = (all + kMergedAtOnce - 1) / kMergedAtOnce;
+    execution.begin_phase("joining neighbours", steps);
+    return execution.parallel_for(steps, [&](std::size_t step, unsigned) {
+        const std::uint64_t end = std::min(all, (step + 1) * kMergedAtOnce);
+        auto part = std::upper_bound(firsts.begin(), firsts.end(), step * kMergedAtOnce) - 1;
+        for (std::uint64_t at = step * kMergedAtOnce; at < end; ++part) {
+            const Neighbours& from = parts[static_cast<std::size_t>(part - firsts.begin())];
+            const std::uint64_t begin = at - *part;
+            const std::uint64_t count = std::min(end - at, from.items.size() - begin);
+            std::copy_n(from.items.begin() + begin, count, answer.items.begin() + at);
+            std::copy_n(from.distances.begin() + begin, count, answer.distances.begin() + at);
+            at += count;
         }
-        answer.begins.push_back(answer.items.size());
-        GPUTEXT_TRY(execution.checkpoint());
-    }
-    return {};
+        return Status();
+    });
 }
 
 }  // namespace gputext

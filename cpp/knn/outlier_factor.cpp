@@ -7,7 +7,6 @@
 #include <numeric>
 
 #include "cpp/base/memory_budget.hpp"
-#include "cpp/knn/distinct_matrix.hpp"
 
 namespace gputext {
 namespace {
@@ -171,58 +170,55 @@ Status check_memory(const OutlierParameters& parameters, std::uint64_t neighbour
 
 }  // namespace
 
-KnnParameters knn_for_outliers(const OutlierParameters& parameters) {
+Status OutlierSearch::set(const OutlierParameters& parameters, const Vectors& items,
+                          Execution& execution) {
+    if (parameters.k == 0) return Status(ErrorCode::invalid_argument, "k must be at least 1");
+    if (parameters.metric == Metric::inner_product)
+        return Status(ErrorCode::invalid_argument, "an inner product is no distance");
+    parameters_ = parameters;
+    items_ = items;
+    const auto largest = largest_magnitude(items, "item", execution);
+    if (!largest.ok()) return largest.status();
+    GPUTEXT_TRY(distinct_.set(items, execution));
+    GPUTEXT_TRY(rows_.set(items, distinct_, execution));
+
+    // All but a row of zeros, of which there is one at most, have as many neighbours as are wanted.
+    const std::uint64_t rows = distinct_.size() - std::min<std::size_t>(distinct_.size(), 1);
+    const std::uint64_t of_each =
+        std::min<std::uint64_t>(parameters.k, rows - std::min<std::uint64_t>(rows, 1));
+    GPUTEXT_TRY(check_memory(parameters, rows * of_each));
+    own_.resize(distinct_.size());
+    std::iota(own_.begin(), own_.end(), 0u);
+    return {};
+}
+
+KnnParameters OutlierSearch::parameters() const {
     KnnParameters knn;
-    knn.k = parameters.k;
-    knn.metric = parameters.metric;
-    knn.include_ties = parameters.ties == TieRule::breunig;
-    knn.memory_limit = parameters.memory_limit;
-    knn.simd = parameters.simd;
-    knn.answer_limit = parameters.answer_limit;
+    knn.k = parameters_.k;
+    knn.metric = parameters_.metric;
+    knn.include_ties = parameters_.ties == TieRule::breunig;
+    knn.memory_limit = parameters_.memory_limit;
+    knn.simd = parameters_.simd;
+    knn.answer_limit = parameters_.answer_limit;
     return knn;
 }
 
-Status outlier_factors_from(const OutlierParameters& parameters, const Vectors& items,
-                            const DistinctRows& distinct, const Neighbours& of_distinct,
-                            Execution& execution, std::vector<double>& factors) {
-    GPUTEXT_TRY(check_memory(parameters, of_distinct.items.size()));
-    return Factors(parameters, items, distinct, of_distinct).run(execution, factors);
+Result<std::vector<double>> OutlierSearch::factors(const Neighbours& of_rows,
+                                                   Execution& execution) const {
+    GPUTEXT_TRY(check_memory(parameters_, of_rows.items.size()));
+    std::vector<double> factors;
+    GPUTEXT_TRY(Factors(parameters_, items_, distinct_, of_rows).run(execution, factors));
+    return factors;
 }
 
 Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
                                                   const Vectors& items, Execution& execution) {
-    const auto search = [&](const KnnParameters& wanted, const Vectors& rows, const RowKeys& keys) {
-        return knn(wanted, rows, rows, keys, execution);
-    };
-    return local_outlier_factors(parameters, items, search, execution);
-}
-
-Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
-                                                  const Vectors& items,
-                                                  const NeighbourSearch& search,
-                                                  Execution& execution) {
-    if (parameters.k == 0) return Status(ErrorCode::invalid_argument, "k must be at least 1");
-    if (parameters.metric == Metric::inner_product)
-        return Status(ErrorCode::invalid_argument, "an inner product is no distance");
-    const auto largest = largest_magnitude(items, "item", execution);
-    if (!largest.ok()) return largest.status();
-    DistinctRows distinct;
-    GPUTEXT_TRY(distinct.set(items, execution));
-    DistinctMatrix matrix;
-    GPUTEXT_TRY(matrix.set(items, distinct, execution));
-
-    // All but a row of zeros, of which there is one at most, have as many neighbours as are wanted.
-    const std::uint64_t rows = distinct.size() - std::min<std::size_t>(distinct.size(), 1);
-    const std::uint64_t of_each =
-        std::min<std::uint64_t>(parameters.k, rows - std::min<std::uint64_t>(rows, 1));
-    GPUTEXT_TRY(check_memory(parameters, rows * of_each));
-    std::vector<std::uint32_t> own(distinct.size());
-    std::iota(own.begin(), own.end(), 0u);
-    const auto neighbours = search(knn_for_outliers(parameters), matrix.vectors(), {own, own});
+    OutlierSearch search;
+    GPUTEXT_TRY(search.set(parameters, items, execution));
+    const auto neighbours =
+        knn(search.parameters(), search.rows(), search.rows(), search.keys(), execution);
     if (!neighbours.ok()) return neighbours.status();
-    std::vector<double> factors;
-    GPUTEXT_TRY(outlier_factors_from(parameters, items, distinct, *neighbours, execution, factors));
-    return factors;
+    return search.factors(*neighbours, execution);
 }
 
 }  // namespace gputext

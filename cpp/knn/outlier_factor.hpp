@@ -14,8 +14,7 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
-#include <span>
+#include <cstdint>
 #include <vector>
 
 #include "cpp/base/execution.hpp"
@@ -23,6 +22,7 @@
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
 #include "cpp/knn/distance.hpp"
+#include "cpp/knn/distinct_matrix.hpp"
 #include "cpp/knn/distinct_rows.hpp"
 #include "cpp/knn/knn.hpp"
 
@@ -56,22 +56,28 @@ struct OutlierParameters {
 Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
                                                   const Vectors& items, Execution& execution);
 
-/// How knn() is computed, of rows among themselves.
-using NeighbourSearch = std::function<Result<Neighbours>(const KnnParameters& parameters,
-                                                         const Vectors& rows, const RowKeys& keys)>;
+/// The search for neighbours that factors are computed from: of the distinct rows among themselves.
+class OutlierSearch {
+public:
+    /// Keeps a view of the items. Errors: those of local_outlier_factors() before its search.
+    Status set(const OutlierParameters& parameters, const Vectors& items, Execution& execution);
 
-/// Factors from neighbours found elsewhere, as on a device. Errors: also the search's.
-Result<std::vector<double>> local_outlier_factors(const OutlierParameters& parameters,
-                                                  const Vectors& items,
-                                                  const NeighbourSearch& search,
-                                                  Execution& execution);
+    /// What the rows are to be asked for, and their keys: neighbours among themselves, never their
+    /// own.
+    KnnParameters parameters() const;
+    const Vectors& rows() const { return rows_.vectors(); }
+    RowKeys keys() const { return {own_, own_}; }
 
-/// What the distinct rows are to be asked for: neighbours among themselves, never their own.
-KnnParameters knn_for_outliers(const OutlierParameters& parameters);
+    /// A factor for each item, from the neighbours of all rows. O(neighbours). Errors: cancelled;
+    /// memory_limit.
+    Result<std::vector<double>> factors(const Neighbours& of_rows, Execution& execution) const;
 
-/// The factors from the answer to that. O(neighbours). Error: cancelled.
-Status outlier_factors_from(const OutlierParameters& parameters, const Vectors& items,
-                            const DistinctRows& distinct, const Neighbours& of_distinct,
-                            Execution& execution, std::vector<double>& factors);
+private:
+    OutlierParameters parameters_;
+    Vectors items_;
+    DistinctRows distinct_;
+    DistinctMatrix rows_;
+    std::vector<std::uint32_t> own_;  // a key of each row
+};
 
 }  // namespace gputext

@@ -78,6 +78,26 @@ protected:
         expect_same(*found, *expected);
     }
 
+    void expect_probabilities(const RandomModel& vectors, const RandomModel& outputs,
+                              const PackedSequences& sequences) {
+        const Filed elements = filed(vectors.view()), more = filed(outputs.view()),
+                    tokens(sequences.view().tokens);
+        SequenceProbabilityRequest request;
+        request.model = {vectors.view(), outputs.view()};
+        request.elements = elements.descriptor();
+        request.output_elements = more.descriptor();
+        request.sequences = sequences.view();
+        request.tokens = tokens.descriptor();
+        const auto found = answer<SequenceProbabilityAnswer>(request);
+        ASSERT_TRUE(found.ok()) << found.status().message();
+        Execution execution(2);
+        const auto expected =
+            sequence_probabilities(request.model, sequences.view(), best_simd(), execution);
+        ASSERT_TRUE(expected.ok());
+        ASSERT_NO_FATAL_FAILURE(expect_same(found->sequences, expected->sequences));
+        ASSERT_NO_FATAL_FAILURE(expect_same(found->tokens, expected->tokens));
+    }
+
     Folder folder_;
     std::string socket_ = folder_ / "socket";
     DaemonProcess daemon_;
@@ -85,7 +105,7 @@ protected:
     std::ptrdiff_t devices_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Fake, GputextdModels, ::testing::Values(1, 2, 4));
+INSTANTIATE_TEST_SUITE_P(Fake, GputextdModels, ::testing::Values(1, 2, 3, 4));
 
 TEST_P(GputextdModels, MovesWordsAsTheCpuDoes) {
     const RandomModel model(100, 20, 1);
@@ -110,25 +130,23 @@ TEST_P(GputextdModels, SharesManyPairsAmongDevices) {
 
 TEST_P(GputextdModels, KnowsSequencesAsTheCpuDoes) {
     const RandomModel vectors(80, 20, 1, 0.5f), outputs(80, 20, 2, 0.5f);
-    for (const std::size_t sequences : {0, 1, 500}) {
-        const PackedSequences made = random_sequences(sequences, 80, 30, 4);
-        const Filed elements = filed(vectors.view()), more = filed(outputs.view()),
-                    tokens(made.view().tokens);
-        SequenceProbabilityRequest request;
-        request.model = {vectors.view(), outputs.view()};
-        request.elements = elements.descriptor();
-        request.output_elements = more.descriptor();
-        request.sequences = made.view();
-        request.tokens = tokens.descriptor();
-        const auto found = answer<SequenceProbabilityAnswer>(request);
-        ASSERT_TRUE(found.ok()) << found.status().message();
-        Execution execution(2);
-        const auto expected =
-            sequence_probabilities(request.model, made.view(), best_simd(), execution);
-        ASSERT_TRUE(expected.ok());
-        ASSERT_NO_FATAL_FAILURE(expect_same(found->sequences, expected->sequences));
-        ASSERT_NO_FATAL_FAILURE(expect_same(found->tokens, expected->tokens));
-    }
+    for (const std::size_t sequences : {0, 1, 500})
+        ASSERT_NO_FATAL_FAILURE(
+            expect_probabilities(vectors, outputs, random_sequences(sequences, 80, 30, 4)));
+}
+
+TEST_P(GputextdModels, SharesSequencesOfManyWordsAmongDevices) {
+    constexpr std::uint32_t kWords = 4 << 12;
+    const RandomModel vectors(kWords, 2, 1, 0.5f), outputs(kWords, 2, 2, 0.5f);
+    // Every word is followed by one; one sequence is far longer than the others.
+    PackedSequences sequences;
+    sequences.append(std::vector<std::uint32_t>(20000, 7));
+    for (std::uint32_t word = 0; word < kWords; ++word)
+        sequences.append({word, kWords - 1 - word, word / 2});
+    sequences.append({});
+    ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
+    expect_probabilities(vectors, outputs, sequences);
+    EXPECT_EQ(devices_, GetParam());
 }
 
 TEST_P(GputextdModels, RefusesWhatIsNone) {

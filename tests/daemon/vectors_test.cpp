@@ -297,7 +297,7 @@ protected:
     }();
 };
 
-INSTANTIATE_TEST_SUITE_P(Fake, GputextdDevices, ::testing::Values(1, 2, 4));
+INSTANTIATE_TEST_SUITE_P(Fake, GputextdDevices, ::testing::Values(1, 2, 3, 4));
 
 TEST_P(GputextdDevices, ShareOutTheItemsOfALargeSearch) {
     const auto devices = static_cast<unsigned>(GetParam());
@@ -345,6 +345,81 @@ TEST_P(GputextdDevices, EndTogetherWhenOneFailsOrAllAreCancelled) {
         EXPECT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
         return request_;
     }());
+}
+
+/// As many rows as two devices are worth, or more.
+class GputextdSharedVectors : public GputextdVectors, public ::testing::WithParamInterface<int> {
+protected:
+    GputextdSharedVectors() : GputextdVectors(GetParam()) {}
+
+    /// The first device is late, so that the others have begun.
+    void expect_shared(const auto& request) {
+        ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
+        ASSERT_NO_FATAL_FAILURE(expect_answer(request));
+    }
+    void expect_answer(const KnnRequest& request) {
+        const auto reply = reply_to<KnnAnswer>(request);
+        Execution execution(2);
+        const auto expected = knn(request.parameters, request.queries.vectors,
+                                  request.items.vectors, request.keys, execution);
+        ASSERT_TRUE(expected.ok());
+        expect_same(*reply.read(), *expected);
+    }
+    void expect_answer(const OutlierFactorRequest& request) {
+        const auto reply = reply_to<ScoresAnswer>(request);
+        Execution execution(2);
+        const auto expected =
+            local_outlier_factors(request.parameters, request.items.vectors, execution);
+        ASSERT_TRUE(expected.ok());
+        expect_same(*reply.read(), *expected);
+    }
+
+private:
+    template <class Answer>
+    Answer reply_to(const auto& request) {
+        EXPECT_TRUE(connection_->submit(request).ok());
+        auto reply = next<Answer>(*connection_);
+        EXPECT_TRUE(reply.ok()) << reply.status().message();
+        const std::string& names = reply->summary.report.device_name;
+        EXPECT_GE(std::count(names.begin(), names.end(), ',') + 1, std::min(GetParam(), 2))
+            << names;
+        return std::move(*reply);
+    }
+};
+
+INSTANTIATE_TEST_SUITE_P(Fake, GputextdSharedVectors, ::testing::Values(1, 2, 3, 4));
+
+TEST_P(GputextdSharedVectors, AreSearchedByItems) {
+    const std::size_t d = 64, n = 200'000;
+    std::vector<float> elements(n * d);
+    for (std::size_t i = 0; i < elements.size(); ++i)
+        elements[i] = static_cast<float>(i * 7919 % 1009) / 1009;
+    const Vectors items{ElementType::float32, n, d, elements.data(), {}, {}};
+    Vectors queries = items;
+    queries.rows = 5;
+    const FiledVectors query_files(queries), item_files(items);
+    std::vector<std::uint32_t> numbers(n);
+    std::iota(numbers.begin(), numbers.end(), 0u);
+    KnnRequest request;
+    request.queries = query_files.files();
+    request.items = item_files.files();
+    request.parameters = {.k = 20, .metric = Metric::euclidean};
+    request.keys = {std::span(numbers).first(5), numbers};
+    expect_shared(request);
+    request.keys = {};
+    request.parameters = {.k = 50, .radius = 0.9};
+    expect_shared(request);
+}
+
+TEST_P(GputextdSharedVectors, AreSearchedByQueries) {
+    const TypedRows rows(random_.rows(Shape::gaussian, 20'000, 3), ElementType::float32, 3);
+    const FiledVectors files(rows.vectors());
+    OutlierFactorRequest request;
+    request.items = files.files();
+    for (const TieRule ties : {TieRule::sklearn, TieRule::breunig}) {
+        request.parameters = {.k = 10, .ties = ties};
+        expect_shared(request);
+    }
 }
 
 TEST_F(GputextdVectors, AnswersForNoRows) {

@@ -16,7 +16,6 @@
 
 #include "cpp/daemon/knn_on_device.hpp"
 #include "cpp/daemon/near_duplicates_on_device.hpp"
-#include "cpp/daemon/outlier_factor_on_device.hpp"
 #include "cpp/daemon/word_similarity_on_device.hpp"
 #include "tests/support/device.hpp"
 #include "tests/support/packed.hpp"
@@ -360,12 +359,6 @@ TEST_F(CudaDeviceTest, NeighboursOfManyCopiesAreTheHosts) {
             EXPECT_EQ(answer->items, wanted->items);
             EXPECT_EQ(answer->distances, wanted->distances);
         }
-        const OutlierParameters parameters{.k = 10};
-        Execution execution(4);
-        const auto factors = device_->compute<OutlierFactorOnDevice>(
-            parameters, items, device_->free_memory(), execution);
-        ASSERT_TRUE(factors.ok()) << factors.status().message();
-        EXPECT_EQ(*factors, *local_outlier_factors(parameters, items, execution));
     }
 }
 

@@ -80,21 +80,28 @@ TEST(Vectors, TheFirstRowThatIsNotFiniteIsNamed) {
 
 TEST(KnownElements, AreLookedAtOnce) {
     Execution execution(2);
-    std::vector<float> elements{1, -3, 2, 0, 2, -7};
+    std::vector<float> elements{1, -3, 2, 0, 2, -7, 8, 9, 10};
     KnownElements known;
     Vectors vectors{ElementType::float32, 2, 3, elements.data(), {}, {}};
     vectors.known = &known;
     EXPECT_EQ(*largest_magnitude(vectors, "item", execution), 7);
     elements[0] = 100;  // which nobody may do
     EXPECT_EQ(*largest_magnitude(vectors, "item", execution), 7);
-    Vectors others[4] = {vectors, vectors, vectors, vectors};
-    others[0].rows = 1;
-    others[1].dimensions = 2;
-    others[2].elements = elements.data() + 1;
-    others[2].rows = 1;
-    others[3].known = nullptr;
-    const double largest[] = {100, 100, 3, 100};
-    for (int i = 0; i < 4; ++i) {
+    // Also of some of the rows.
+    Vectors part = vectors;
+    part.rows = 1;
+    EXPECT_EQ(*largest_magnitude(part, "item", execution), 7);
+    part.elements = elements.data() + 3;
+    EXPECT_EQ(*largest_magnitude(part, "item", execution), 7);
+    Vectors others[5] = {vectors, vectors, vectors, vectors, vectors};
+    others[0].dimensions = 2;
+    others[1].elements = elements.data() + 1;  // between two rows
+    others[1].rows = 1;
+    others[2].known = nullptr;
+    others[3].elements = elements.data() + 3;  // one row too far
+    others[4].type = ElementType::int32;
+    const double largest[] = {100, 3, 100, 10, std::bit_cast<std::int32_t>(100.0f)};
+    for (int i = 0; i < 5; ++i) {
         KnownElements again;
         again.set_largest(vectors, 7);
         if (others[i].known != nullptr) others[i].known = &again;

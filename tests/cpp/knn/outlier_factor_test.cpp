@@ -180,25 +180,15 @@ TEST(OutlierFactors, KeepToTheAnswerLimit) {
     Execution execution(2);
     const auto wanted = local_outlier_factors(parameters, rows.vectors(), execution);
     ASSERT_TRUE(wanted.ok());
-    bool searched = false;
-    const NeighbourSearch search = [&](const KnnParameters& of_search, const Vectors& of,
-                                       const RowKeys& keys) {
-        searched = true;
-        return knn(of_search, of, of, keys, execution);
-    };
     parameters.answer_limit = 48 * n * (n - 1);
-    const auto within = local_outlier_factors(parameters, rows.vectors(), search, execution);
+    const auto within = local_outlier_factors(parameters, rows.vectors(), execution);
     ASSERT_TRUE(within.ok()) << within.status().message();
     EXPECT_EQ(*within, *wanted);
-    EXPECT_TRUE(searched);
-    searched = false;
     parameters.answer_limit = 28 * (n - 1) * (n - 2) - 1;
-    const Status status =
-        local_outlier_factors(parameters, rows.vectors(), search, execution).status();
-    EXPECT_EQ(status.code(), ErrorCode::memory_limit);
+    const Status status = OutlierSearch().set(parameters, rows.vectors(), execution);
+    EXPECT_EQ(status.code(), ErrorCode::memory_limit) << "before the search";
     EXPECT_EQ(status.message(),
               "the neighbours would take at least 4343 kB, more than the memory limit of 4343 kB");
-    EXPECT_FALSE(searched);
 }
 
 TEST(OutlierFactors, RefuseWhatHasNoDistance) {

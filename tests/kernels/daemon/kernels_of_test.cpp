@@ -10,7 +10,6 @@
 #include "cpp/daemon/k_means_on_device.hpp"
 #include "cpp/daemon/knn_on_device.hpp"
 #include "cpp/daemon/near_duplicates_on_device.hpp"
-#include "cpp/daemon/outlier_factor_on_device.hpp"
 #include "cpp/daemon/sequence_probability_on_device.hpp"
 #include "cpp/daemon/term_knn_on_device.hpp"
 #include "cpp/daemon/trie_build_on_device.hpp"
@@ -29,10 +28,10 @@ template <class Operator>
 class KernelsOf : public ::testing::Test {};
 
 using Operators =
-    ::testing::Types<NearDuplicatesOnDevice, KnnOnDevice, TermKnnOnDevice, OutlierFactorOnDevice,
-                     CosineSimilarityOnDevice, KMeansOnDevice, WordLookupOnDevice,
-                     TrieBuildOnDevice, WordSimilarityOnDevice, CountedSimilarityOnDevice,
-                     Word2VecOnDevice, WordMoversOnDevice, SequenceProbabilityOnDevice>;
+    ::testing::Types<NearDuplicatesOnDevice, KnnOnDevice, TermKnnOnDevice, CosineSimilarityOnDevice,
+                     KMeansOnDevice, WordLookupOnDevice, TrieBuildOnDevice, WordSimilarityOnDevice,
+                     CountedSimilarityOnDevice, Word2VecOnDevice, WordMoversOnDevice,
+                     SequenceProbabilityOnDevice>;
 TYPED_TEST_SUITE(KernelsOf, Operators);
 
 TYPED_TEST(KernelsOf, TheOperatorAreProvided) {

@@ -12,7 +12,6 @@
 #include "cpp/knn/outlier_factor.hpp"
 #include "kernels/knn/cosine_similarity.hpp"
 #include "kernels/knn/knn.hpp"
-#include "kernels/knn/outlier_factor.hpp"
 #include "tests/support/device_fixture.hpp"
 #include "tests/support/neighbour_rows.hpp"
 #include "tests/support/plain_knn.hpp"
@@ -307,9 +306,12 @@ TEST_F(KnnOnDevice, OutlierFactorsEqualTheCpus) {
                 const OutlierParameters parameters{.k = 20, .metric = metric, .ties = ties};
                 Execution execution(8);
                 const auto wanted = local_outlier_factors(parameters, items.vectors(), execution);
-                const auto found = gpu::local_outlier_factors(parameters, items.vectors(), work,
-                                                              ring(), execution);
-                ASSERT_TRUE(found.ok()) << found.status().message();
+                OutlierSearch search;
+                ASSERT_TRUE(search.set(parameters, items.vectors(), execution).ok());
+                const auto neighbours = gpu::knn(search.parameters(), search.rows(), search.rows(),
+                                                 search.keys(), work, ring(), execution);
+                ASSERT_TRUE(neighbours.ok()) << neighbours.status().message();
+                const auto found = search.factors(*neighbours, execution);
                 ASSERT_TRUE(same_bits(*found, *wanted));
             }
     }

@@ -1,0 +1,160 @@
+#include "cpp/daemon/search_parts.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "cpp/base/memory_budget.hpp"
+#include "cpp/knn/merge_neighbours.hpp"
+
+namespace gputext {
+namespace {
+
+// What an H200 takes, and the 16 cores of its host, about, in seconds.
+constexpr double kPart = 100e-6;            // to begin a part on one more device
+constexpr double kLinkByte = 1 / 40e9;      // from the host to one device
+constexpr double kHostByte = 1 / 80e9;      // from the host to all devices
+constexpr double kDeviceByte = 1 / 3e12;    // from the device's own
+constexpr double kProduct = 1 / 240e12;     // of elements in half precision
+constexpr double kPair = 1 / 1.2e12;        // of a query and an item, beside their products
+constexpr double kExactElement = 1.5e-12;   // of a neighbour's exact distance
+constexpr double kMergedNeighbour = 30e-9;  // on one thread
+
+/// What a search takes, shared out in either way.
+class SearchCost {
+public:
+    SearchCost(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+               bool kept, unsigned threads)
+        : kept_(kept), threads_(threads) {
+        const auto rows = static_cast<double>(items.rows);
+        bytes_ = rows * static_cast<double>(items.dimensions * element_size(items.type));
+        pairs_ = rows * static_cast<double>(queries.rows);
+        products_ = pairs_ * static_cast<double>(items.dimensions);
+        neighbours_ = static_cast<double>(queries.rows) *
+                      static_cast<double>(std::min(parameters.k, items.rows));
+        rescored_ = neighbours_ * static_cast<double>(items.dimensions);
+    }
+
+    /// Each device gets all items, and finds the neighbours of its queries.
+    double by_queries(double parts) const {
+        return parts * kPart + uploading(parts * bytes_, bytes_) + bytes_ * kDeviceByte +
+               (comparing() + rescored_ * kExactElement) / parts;
+    }
+    /// Each device gets its items, and finds as many neighbours as a whole search does.
+    double by_items(double parts) const {
+        const double merged = parts > 1 ? parts * neighbours_ * kMergedNeighbour / threads_ : 0;
+        return parts * kPart + uploading(bytes_, bytes_ / parts) +
+               (bytes_ * kDeviceByte + comparing()) / parts + rescored_ * kExactElement + merged;
+    }
+
+private:
+    double uploading(double all, double to_each) const {
+        return kept_ ? 0 : std::max(all * kHostByte, to_each * kLinkByte);
+    }
+    double comparing() const { return products_ * kProduct + pairs_ * kPair; }
+
+    bool kept_;
+    double threads_;
+    double bytes_, pairs_, products_, neighbours_, rescored_;
+};
+
+}  // namespace
+
+SearchShares best_shares(const KnnParameters& parameters, const Vectors& queries,
+                         const Vectors& items, bool kept, std::size_t devices, unsigned threads) {
+    const SearchCost cost(parameters, queries, items, kept, threads);
+    // Merging would cut off what is as far as the last of k.
+    const std::size_t most_by_items =
+        parameters.include_ties
+            ? 1
+            : most_item_parts({parameters.k, parameters.answer_limit}, queries.rows, items.rows);
+    SearchShares best;
+    double least = std::numeric_limits<double>::infinity();
+    const auto consider = [&](SearchShares::By by, std::size_t parts, double seconds) {
+        if (seconds >= least) return;
+        least = seconds;
+        best = {by, parts};
+    };
+    consider(SearchShares::By::queries, 1, cost.by_queries(1));
+    for (std::size_t parts = 2; parts <= devices; ++parts) {
+        const auto count = static_cast<double>(parts);
+        if (parts <= queries.rows)
+            consider(SearchShares::By::queries, parts, cost.by_queries(count));
+        if (parts <= std::min(most_by_items, items.rows))
+            consider(SearchShares::By::items, parts, cost.by_items(count));
+    }
+    return best;
+}
+
+std::size_t most_item_parts(const AnswerLimit& limit, std::size_t queries, std::size_t items) {
+    const double merged = static_cast<double>(std::max<std::size_t>(std::min(items, limit.k), 1)) *
+                          static_cast<double>(std::max<std::size_t>(queries, 1)) *
+                          kBytesOfNeighbour;
+    const double parts = 2 * (static_cast<double>(limit.bytes) - merged) / merged;
+    return parts < 1 ? 1 : static_cast<std::size_t>(std::min(parts, 1e6));
+}
+
+std::vector<std::size_t> even_parts(std::size_t rows, std::size_t parts) {
+    std::vector<std::size_t> begins;
+    for (std::size_t part = 0; part <= parts; ++part) begins.push_back(rows * part / parts);
+    return begins;
+}
+
+SearchParts::SearchParts(const Vectors& queries, const Vectors& items, const RowKeys& keys,
+                         SearchShares::By by, std::vector<std::size_t> begins)
+    : by_(by),
+      whole_(by == SearchShares::By::queries ? items : queries),
+      keys_(keys),
+      begins_(std::move(begins)),
+      answers_(begins_.size() - 1) {
+    const Vectors& shared = by == SearchShares::By::queries ? queries : items;
+    for (std::size_t part = 0; part < size(); ++part)
+        rows_.emplace_back(shared, begins_[part], begins_[part + 1]);
+}
+
+RowKeys SearchParts::keys(std::size_t part) const {
+    RowKeys own = keys_;
+    const std::size_t begin = begins_[part], count = begins_[part + 1] - begin;
+    auto& shared = by_ == SearchShares::By::queries ? own.queries : own.items;
+    if (!shared.empty()) shared = shared.subspan(begin, count);
+    return own;
+}
+
+/// While answers are merged there are those of the parts, and the whole one; while they are
+/// returned, there are they and their copy.
+Status SearchParts::check_memory(const AnswerLimit& limit) const {
+    std::uint64_t found = 0;
+    for (const Neighbours& part : answers_) found += part.items.size();
+    std::uint64_t bytes = kBytesOfNeighbour * found;
+    if (by_ == SearchShares::By::items) {
+        const std::uint64_t rows = std::max<std::uint64_t>(whole_.rows, 1);
+        const std::uint64_t merged = limit.k < found / rows ? rows * limit.k : found;
+        bytes = kBytesOfNeighbour / 2 * found + kBytesOfNeighbour * merged;
+    }
+    if (bytes <= limit.bytes) return {};
+    return over_memory_limit("the neighbours", bytes, limit.bytes);
+}
+
+Status SearchParts::merge(const AnswerLimit& limit, Execution& execution) {
+    if (size() <= 1) return {};
+    GPUTEXT_TRY(check_memory(limit));
+    if (by_ == SearchShares::By::queries) return {};
+    const std::vector<std::uint32_t> first_items(begins_.begin(), begins_.end() - 1);
+    std::vector<Neighbours> whole(1);
+    GPUTEXT_TRY(merge_neighbours(answers_, first_items, limit.k, execution, whole[0]));
+    answers_ = std::move(whole);
+    return {};
+}
+
+KnnReply knn_reply(const JobReport& report, std::uint32_t queries,
+                   std::span<const Neighbours> answers) {
+    KnnReply reply{report, queries, 0, 0, 0};
+    for (const Neighbours& answer : answers) {
+        reply.neighbours += answer.items.size();
+        reply.rescored += answer.rescored;
+        reply.escalated += answer.escalated;
+    }
+    return reply;
+}
+
+}  // namespace gputext

@@ -193,8 +193,8 @@ void DeviceWorkers::submit(SharedJob job) {
 bool DeviceWorkers::cancel(const SharedJob& job) {
     job->execution.request_stop();
     const std::lock_guard lock(mutex_);
-    const bool idle = std::erase(waiting_, job) != 0 ||
-                      (job->parts.running == 0 && std::erase(open_, job) != 0);
+    const bool idle =
+        std::erase(waiting_, job) != 0 || (job->parts.running == 0 && std::erase(open_, job) != 0);
     if (idle) --unfinished_;
     return idle;
 }
@@ -235,9 +235,8 @@ DeviceWorkers::SharedJob DeviceWorkers::next(Device& device, std::int32_t number
     bool released = false;
     for (;;) {
         if (stopping_) return nullptr;
-        const auto open = std::find_if(open_.begin(), open_.end(), [&](const SharedJob& job) {
-            return may_run(*job, number);
-        });
+        const auto open = std::find_if(open_.begin(), open_.end(),
+                                       [&](const SharedJob& job) { return may_run(*job, number); });
         if (open != open_.end()) return *open;
         if (SharedJob job = take_waiting(number)) return job;
         if (released) {
@@ -279,8 +278,7 @@ void DeviceWorkers::begin(const SharedJob& job, std::int32_t number, Lock& lock)
     job->begun = DaemonJob::Clock::now();
     const auto left = static_cast<std::size_t>(std::count(lost_.begin(), lost_.end(), false));
     lock.unlock();
-    Status status =
-        status_or_exception([&] { return prepare(*job, number, names_.size(), left); });
+    Status status = status_or_exception([&] { return prepare(*job, number, names_.size(), left); });
     lock.lock();
     if (status.ok()) {
         open_.push_back(job);
@@ -308,9 +306,8 @@ void DeviceWorkers::run_one_part(const SharedJob& job, Device& device, std::int3
     }
     std::uint64_t retries = 0;
     lock.unlock();
-    Status status = status_or_exception([&] {
-        return compute(*job, part, device, number, memory_limit_, execution, retries);
-    });
+    Status status = status_or_exception(
+        [&] { return compute(*job, part, device, number, memory_limit_, execution, retries); });
     lock.lock();
     --parts.running;
     job->retries += retries;
@@ -364,7 +361,7 @@ void DeviceWorkers::end_early(const SharedJob& job, Status status) {
 void DeviceWorkers::leave(SharedJob job, std::int32_t number, Lock& lock) {
     JobParts& parts = job->parts;
     if (parts.running > 0 || !parts.open.empty()) {
-        if (job->device == number) begin_phase_of_waiting(execution_on(*job, number));
+        begin_phase_of_waiting(execution_on(*job, number));
         running_[number] = nullptr;
         return;
     }

@@ -76,8 +76,8 @@ struct DaemonJob {
 /// its reply, so no thread waits for another one.
 ///
 /// A part whose device failed is open again for the devices that have not failed in this job; the
-/// one that failed takes no more parts of it. The job fails, with the error that came first, when no
-/// device is left that may run it. A device that is lost takes nothing any more.
+/// one that failed takes no more parts of it. The job fails, with the error that came first, when
+/// no device is left that may run it. A device that is lost takes nothing any more.
 class DeviceWorkers {
 public:
     /// Called when a job has ended: on a worker's thread, or by submit().

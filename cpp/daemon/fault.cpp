@@ -129,8 +129,9 @@ Result<Fault> parse_fault(std::string_view text) {
     const bool named = parse_name(take_word(text), kPoints, fault.point) &&
                        parse_name(take_word(text), kKinds, fault.kind);
     if (!named)
-        return Status(ErrorCode::invalid_argument, "unknown fault",
-                      "Faults are written POINT:KIND, POINT:KIND:COUNT or in_job:KIND:COUNT:DEVICE.");
+        return Status(
+            ErrorCode::invalid_argument, "unknown fault",
+            "Faults are written POINT:KIND, POINT:KIND:COUNT or in_job:KIND:COUNT:DEVICE.");
     if (text.empty()) return fault;
     if (!parse_number(take_word(text), fault.count))
         return Status(ErrorCode::invalid_argument, "the count of a fault must be a number");

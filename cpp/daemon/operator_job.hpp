@@ -37,9 +37,9 @@ public:
                                         [[maybe_unused]] Execution& execution) {
         return 1;
     }
-    /// Computes a part of the answer in so much memory of the device. May be called again for a part
-    /// when that memory has not sufficed, and on another device when this one has failed, which
-    /// gives the same bits. Different parts may run on different threads at once.
+    /// Computes a part of the answer in so much memory of the device. May be called again for a
+    /// part when that memory has not sufficed, and on another device when this one has failed,
+    /// which gives the same bits. Different parts may run on different threads at once.
     virtual Status run(std::size_t part, Device& device, std::uint64_t memory,
                        Execution& execution) = 0;
     /// Makes the answer of its parts.

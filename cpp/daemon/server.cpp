@@ -459,10 +459,10 @@ private:
         for (const DeviceFailure& failure : job.parts.failures) {
             const bool lost = failure.status.code() == ErrorCode::device_lost;
             if (lost) lost_devices_.insert(failure.device);
-            log(LogLevel::warning, "device " + std::to_string(failure.device) +
-                                       (lost ? " was lost in a job of process "
-                                             : " failed in a job of process ") +
-                                       std::to_string(job.pid) + ": " + failure.status.message());
+            log(LogLevel::warning,
+                "device " + std::to_string(failure.device) +
+                    (lost ? " was lost in a job of process " : " failed in a job of process ") +
+                    std::to_string(job.pid) + ": " + failure.status.message());
         }
     }
 

@@ -163,7 +163,7 @@ Result<Event> next(DaemonConnection& connection) {
     return Status(ErrorCode::internal_error, "an event of another kind");
 }
 
-/// Lets the first and the last of gputextd's devices fail in every way, each in the middle of a job
+/// Lets the first or the last of gputextd's devices fail in every way, each in the middle of a job
 /// that is shared out among all of them, and all of them in one. `job` compares its answer with the
 /// right one and returns the report. gputextd ends, since a device is lost.
 inline void expect_others_to_stand_in(DaemonProcess& daemon, DaemonConnection& connection,
@@ -192,9 +192,8 @@ inline void expect_others_to_stand_in(DaemonProcess& daemon, DaemonConnection& c
         EXPECT_NE(report->device, device);
         EXPECT_EQ(report->retries, failure == "out_of_memory:5" ? 5u : 1u);
     };
-    for (const int device : {0, devices - 1})
-        for (const char* failure : {"device_error:1", "out_of_memory:5"})
-            ASSERT_NO_FATAL_FAILURE(expect_answer_without(failure, device));
+    ASSERT_NO_FATAL_FAILURE(expect_answer_without("device_error:1", 0));
+    ASSERT_NO_FATAL_FAILURE(expect_answer_without("out_of_memory:5", devices - 1));
     inject_delay();
     for (int device = 0; device < devices; ++device) inject("device_error:1", device);
     EXPECT_EQ(job().status().code(), ErrorCode::device_error);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <numeric>
-#include <optional>
 
 #include "cpp/base/exception_status.hpp"
 #include "cpp/base/helper_threads.hpp"
@@ -141,12 +140,12 @@ Status first_failure(const DaemonJob& job) {
     return status_or_exception([&] { return job.parts.failures[0].status; });
 }
 
-Status out_of_devices() {
+}  // namespace
+
+Status ends_for_lost_device() {
     return {ErrorCode::unavailable, "gputextd ends because a device was lost",
             "It is started again for the next job."};
 }
-
-}  // namespace
 
 DeviceWorkers::DeviceWorkers(std::span<const std::unique_ptr<Device>> devices,
                              std::uint64_t memory_limit, Ended ended)
@@ -392,7 +391,7 @@ DeviceWorkers::SharedJob DeviceWorkers::take_stranded() {
     SharedJob job = std::move(*waiting);
     waiting_.erase(waiting);
     job->begun = DaemonJob::Clock::now();
-    job->status = status_or_exception([] { return out_of_devices(); });
+    job->status = status_or_exception(ends_for_lost_device);
     return job;
 }
 

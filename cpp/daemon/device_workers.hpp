@@ -69,6 +69,9 @@ struct DaemonJob {
     std::uint64_t retries = 0;  // as in JobReport
 };
 
+/// What is said of jobs that another gputextd has to run, since this one has lost a device.
+Status ends_for_lost_device();
+
 /// One thread a device takes jobs in the order of their submission, each device those that it may
 /// run. A job waits until a device is free: devices have one memory each, and jobs are planned for
 /// all of it. Of a job of several parts the device that began it does parts until none is open;

@@ -526,11 +526,9 @@ private:
     /// Every client that waits gets an error; sockets of slow readers are closed unread.
     void say_goodbye() {
         listening_.reset();
-        const Status status =
-            *end_ == DaemonEnd::told
-                ? Status(ErrorCode::unavailable, "gputextd is shutting down")
-                : Status(ErrorCode::unavailable, "gputextd ends because a device was lost",
-                         "It is started again for the next job.");
+        const Status status = *end_ == DaemonEnd::told
+                                  ? Status(ErrorCode::unavailable, "gputextd is shutting down")
+                                  : ends_for_lost_device();
         for (const auto& [number, connection] : std::exchange(connections_, {})) {
             if (connection.job == nullptr && connection.task == nullptr) continue;
             if (connection.job != nullptr) workers_.cancel(connection.job);

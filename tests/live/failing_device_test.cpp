@@ -28,7 +28,7 @@ protected:
 
     /// One job for one device, and one that both share.
     static constexpr const char* kCalls[] = {
-        "near_duplicates('SELECT id, body FROM texts', threshold => 0.5)",
+        "near_duplicates('SELECT id, body FROM texts', threshold => 0.4)",
         "word2vec('SELECT body FROM texts', dimensions => 20, epochs => 20, replicas => 2)"};
 };
 

@@ -17,7 +17,9 @@
 //
 // Errors besides the operator's own: out_of_memory, after which the function is called again with
 // half the memory, and has to do with it what it can; device_error, after which other jobs may use
-// the device; device_lost, after which this process ends.
+// the device; device_lost, after which no job uses it before another process has replaced this one.
+// With the last two, and with an out_of_memory that stays, the function of another device is called
+// with the same arguments.
 
 #pragma once
 

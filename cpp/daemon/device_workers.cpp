@@ -1,7 +1,7 @@
 #include "cpp/daemon/device_workers.hpp"
 
 #include <algorithm>
-#include <optional>
+#include <numeric>
 
 #include "cpp/base/exception_status.hpp"
 #include "cpp/base/helper_threads.hpp"
@@ -13,9 +13,12 @@ namespace {
 constexpr unsigned kMostRetries = 4;  // down to a sixteenth of the memory
 constexpr std::chrono::seconds kIdleUntilRelease{10};
 
-Status suffer_all(DaemonJob& job, FaultPoint point) {
-    for (Fault& fault : job.faults)
-        if (Status status = suffer(fault, point, job.execution); !status.ok()) return status;
+/// A fault that names no device is one of the device that the job shows.
+Status suffer_all(DaemonJob& job, FaultPoint point, std::int32_t device, Execution& execution) {
+    for (Fault& fault : job.faults) {
+        if (device != (fault.device < 0 ? job.device.load() : fault.device)) continue;
+        if (Status status = suffer(fault, point, execution); !status.ok()) return status;
+    }
     return {};
 }
 
@@ -28,14 +31,13 @@ std::uint64_t memory_for(const DaemonJob& job, Device& device, std::uint64_t ser
 }
 
 /// Again with half the memory as long as it does not suffice, a few times. Then what was said first
-/// counts: it is about all of the memory. A job's faults are those of its own execution.
-Status compute(DaemonJob& job, std::size_t part, Device& device, std::uint64_t memory_limit,
-               Execution& execution, std::uint64_t& retries) {
+/// counts: it is about all of the memory.
+Status compute(DaemonJob& job, std::size_t part, Device& device, std::int32_t number,
+               std::uint64_t memory_limit, Execution& execution, std::uint64_t& retries) {
     std::uint64_t memory = memory_for(job, device, memory_limit);
     Status first;
     for (;;) {
-        Status status;
-        if (&execution == &job.execution) status = suffer_all(job, FaultPoint::in_job);
+        Status status = suffer_all(job, FaultPoint::in_job, number, execution);
         if (status.ok()) status = job.work->run(part, device, memory, execution);
         if (status.code() != ErrorCode::out_of_memory) return status;
         if (first.ok()) first = std::move(status);
@@ -45,19 +47,43 @@ Status compute(DaemonJob& job, std::size_t part, Device& device, std::uint64_t m
     }
 }
 
-Status make_reply(DaemonJob& job, const std::string& device_names, double seconds) {
-    MemoryFile file;
-    Status status = job.work->write(file, job.execution);
-    if (status.ok()) status = file.seal();
-    if (!status.ok()) return status;
-    JobReport report;
-    report.device = job.device;
-    report.device_name = device_names;
-    report.seconds = seconds;
-    report.retries = static_cast<std::uint32_t>(job.retries);
-    report.phases = job.execution.phase_times();
-    job.reply.bytes = encode(job.work->reply(report));
-    job.reply.descriptors.push_back(file.release_descriptor());
+/// Whether a device failed, so that another one may do better.
+bool is_of_device(ErrorCode code) {
+    return code == ErrorCode::device_error || code == ErrorCode::device_lost ||
+           code == ErrorCode::out_of_memory;
+}
+
+Execution& execution_on(DaemonJob& job, std::int32_t device) {
+    return device == job.parts.first ? job.execution : *job.parts.executions[device];
+}
+
+bool has_failed(const DaemonJob& job, std::int32_t device) {
+    const auto& failures = job.parts.failures;
+    return std::any_of(failures.begin(), failures.end(),
+                       [device](const auto& failure) { return failure.device == device; });
+}
+
+/// Makes the job's parts, all of them open, and what devices need for them, so that nothing that is
+/// put into these vectors later needs memory.
+Status prepare(DaemonJob& job, std::int32_t number, std::size_t devices, std::size_t devices_left) {
+    JobParts& parts = job.parts;
+    parts.first = number;
+    parts.devices.resize(devices);
+    parts.failures.reserve(devices);
+    GPUTEXT_TRY(suffer_all(job, FaultPoint::before_job, number, job.execution));
+    job.execution.begin_phase("checking the request", 0);
+    GPUTEXT_TRY(job.work->read(JobFiles(job.files, job.chunks), job.execution));
+    job.files.clear();  // they are mapped
+    const std::size_t usable = job.work->limits().device < 0 ? devices_left : 1;
+    const auto count = job.work->prepare(usable, job.execution);
+    if (!count.ok()) return count.status();
+    const auto threads = job.execution.threads() / std::min(*count, devices);
+    for (std::size_t i = 0; i < devices; ++i)
+        parts.executions.push_back(
+            std::make_unique<Execution>(static_cast<unsigned>(threads), job.execution));
+    parts.open.resize(*count);
+    std::iota(parts.open.rbegin(), parts.open.rend(), std::size_t{0});
+    parts.count = *count;
     return {};
 }
 
@@ -65,32 +91,30 @@ double seconds_since(DaemonJob::Clock::time_point begin) {
     return std::chrono::duration<double>(DaemonJob::Clock::now() - begin).count();
 }
 
-Status try_to_run(DaemonJob& job, Device& device, std::int32_t number, DeviceWorkers& workers) {
-    const auto begin = DaemonJob::Clock::now();
-    if (Status status = suffer_all(job, FaultPoint::before_job); !status.ok()) return status;
-    job.execution.begin_phase("checking the request", 0);
-    if (Status status = job.work->read(JobFiles(job.files, job.chunks), job.execution);
-        !status.ok())
-        return status;
-    job.files.clear();  // they are mapped
-    const std::size_t devices = job.work->limits().device < 0 ? workers.devices() : 1;
-    const auto parts = job.work->prepare(devices, job.execution);
-    if (!parts.ok()) return parts.status();
-    std::string names;
-    Status status = workers.run_parts(job, *parts, device, number, names);
-    if (status.ok()) status = job.work->merge(job.execution);
-    if (status.ok()) status = make_reply(job, names, seconds_since(begin));
-    return status.ok() ? suffer_all(job, FaultPoint::before_reply) : status;
+Status make_reply(DaemonJob& job, const std::vector<std::string>& names) {
+    MemoryFile file;
+    GPUTEXT_TRY(job.work->merge(job.execution));
+    GPUTEXT_TRY(job.work->write(file, job.execution));
+    GPUTEXT_TRY(file.seal());
+    JobReport report;
+    report.device = job.device;
+    for (std::size_t i = 0; i < names.size(); ++i)
+        if (job.parts.devices[i])
+            report.device_name += (report.device_name.empty() ? "" : ", ") + names[i];
+    report.seconds = seconds_since(job.begun);
+    report.retries = static_cast<std::uint32_t>(job.retries);
+    report.phases = job.execution.phase_times();
+    job.reply.bytes = encode(job.work->reply(report));
+    job.reply.descriptors.push_back(file.release_descriptor());
+    return suffer_all(job, FaultPoint::before_reply, job.device, job.execution);
 }
 
-}  // namespace
-
-void run_job(DaemonJob& job, Device& device, std::int32_t number, DeviceWorkers& workers) noexcept {
-    const auto begin = DaemonJob::Clock::now();
-    job.device = number;
-    job.status = status_or_exception([&] { return try_to_run(job, device, number, workers); });
+/// Makes the reply of a job whose parts are done, or which has failed. Never throws.
+void finish(DaemonJob& job, const std::vector<std::string>& names) noexcept {
+    job.shown = &job.execution;
+    if (job.status.ok()) job.status = status_or_exception([&] { return make_reply(job, names); });
     job.files.clear();
-    job.milliseconds = static_cast<std::uint64_t>(1000 * seconds_since(begin));
+    job.milliseconds = static_cast<std::uint64_t>(1000 * seconds_since(job.begun));
     const Status replied = status_or_exception([&]() -> Status {
         if (!job.status.ok()) {
             job.reply.descriptors.clear();
@@ -103,9 +127,32 @@ void run_job(DaemonJob& job, Device& device, std::int32_t number, DeviceWorkers&
     if (!replied.ok()) job.reply = {};
 }
 
+/// For those who look at it. Never throws.
+void begin_phase_of_waiting(Execution& execution) {
+    [[maybe_unused]] const Status begun = status_or_exception([&] {
+        execution.begin_phase("waiting for other devices", 0);
+        return Status();
+    });
+}
+
+/// What came first counts.
+Status first_failure(const DaemonJob& job) {
+    return status_or_exception([&] { return job.parts.failures[0].status; });
+}
+
+}  // namespace
+
+Status ends_for_lost_device() {
+    return {ErrorCode::unavailable, "gputextd ends because a device was lost",
+            "It is started again for the next job."};
+}
+
 DeviceWorkers::DeviceWorkers(std::span<const std::unique_ptr<Device>> devices,
                              std::uint64_t memory_limit, Ended ended)
-    : memory_limit_(memory_limit), ended_(std::move(ended)), running_(devices.size()) {
+    : memory_limit_(memory_limit),
+      ended_(std::move(ended)),
+      running_(devices.size()),
+      lost_(devices.size()) {
     for (const auto& device : devices) names_.push_back(device->info().name);
     try {
         threads_.reserve(devices.size());
@@ -131,25 +178,32 @@ void DeviceWorkers::stop_and_join() {
     for (std::thread& thread : threads_) thread.join();
 }
 
-void DeviceWorkers::submit(std::shared_ptr<DaemonJob> job) {
+void DeviceWorkers::submit(SharedJob job) {
     {
-        const std::lock_guard lock(mutex_);
+        Lock lock(mutex_);
+        open_.reserve(unfinished_ + 1);
         waiting_.push_back(std::move(job));
+        ++unfinished_;
+        if (std::count(lost_.begin(), lost_.end(), true) > 0) end_stranded_jobs(lock);
     }
     changed_.notify_all();
 }
 
-bool DeviceWorkers::cancel(const std::shared_ptr<DaemonJob>& job) {
+bool DeviceWorkers::cancel(const SharedJob& job) {
     job->execution.request_stop();
     const std::lock_guard lock(mutex_);
-    return std::erase(waiting_, job) != 0;
+    const bool idle =
+        std::erase(waiting_, job) != 0 || (job->parts.running == 0 && std::erase(open_, job) != 0);
+    if (idle) --unfinished_;
+    return idle;
 }
 
 bool DeviceWorkers::stop(std::chrono::milliseconds patience) {
-    std::unique_lock lock(mutex_);
+    Lock lock(mutex_);
     stopping_ = true;
     waiting_.clear();
-    for (const auto& job : running_)
+    open_.clear();
+    for (const SharedJob& job : running_)
         if (job != nullptr) job->execution.request_stop();
     changed_.notify_all();
     return changed_.wait_for(lock, patience, [this] { return threads_running_ == 0; });
@@ -160,41 +214,30 @@ void DeviceWorkers::work(Device& device, std::int32_t number) {
         device.prepare();
         return Status();
     });
-    for (;;) {
-        auto [job, parted] = next(device, number);
-        // A lost device would only fail the jobs that wait.
-        bool lost = false;
-        if (parted != nullptr) {
-            lost = lend_hand(*parted, device, number);
-        } else if (job != nullptr) {
-            run_job(*job, device, number, *this);
-            {
-                const std::lock_guard lock(mutex_);
-                running_[number] = nullptr;
-            }
-            lost = job->status.code() == ErrorCode::device_lost;
-            ended_(std::move(job));
-        } else {
-            break;
-        }
-        if (lost) break;
+    Lock lock(mutex_);
+    while (!lost_[number]) {
+        SharedJob job = next(device, number, lock);
+        if (job == nullptr) break;
+        running_[number] = job;
+        if (job->parts.count == 0) begin(job, number, lock);
+        while (!job->parts.open.empty() && may_run(*job, number))
+            run_one_part(job, device, number, lock);
+        leave(std::move(job), number, lock);
     }
-    const std::lock_guard lock(mutex_);
+    if (lost_[number]) end_stranded_jobs(lock);
     --threads_running_;
     changed_.notify_all();
 }
 
-/// Waits for it.
-DeviceWorkers::Next DeviceWorkers::next(Device& device, std::int32_t number) {
-    std::unique_lock lock(mutex_);
+/// A job with parts for this device, or else one that waits; null at the end. Waits for it.
+DeviceWorkers::SharedJob DeviceWorkers::next(Device& device, std::int32_t number, Lock& lock) {
     bool released = false;
     for (;;) {
-        if (stopping_) return {};
-        if (!parted_.empty()) {
-            ++parted_.front()->running;  // it stays where it is until this is 0 again
-            return {nullptr, parted_.front()};
-        }
-        if (auto job = take_waiting(number)) return {running_[number] = job, nullptr};
+        if (stopping_) return nullptr;
+        const auto open = std::find_if(open_.begin(), open_.end(),
+                                       [&](const SharedJob& job) { return may_run(*job, number); });
+        if (open != open_.end()) return *open;
+        if (SharedJob job = take_waiting(number)) return job;
         if (released) {
             changed_.wait(lock);
         } else if (changed_.wait_for(lock, kIdleUntilRelease) == std::cv_status::timeout) {
@@ -206,73 +249,160 @@ DeviceWorkers::Next DeviceWorkers::next(Device& device, std::int32_t number) {
     }
 }
 
-Status DeviceWorkers::run_parts(DaemonJob& job, std::size_t parts, Device& device,
-                                std::int32_t number, std::string& device_names) {
-    PartedJob parted{job, parts, 0, 0, {}, 0, std::vector<bool>(devices())};
-    std::unique_lock lock(mutex_);
-    if (parts > 1) {
-        parted_.push_back(&parted);
-        changed_.notify_all();
-    }
-    while (parted.next < parts) run_one_part(parted, device, number, job.execution, lock);
-    if (parted.running > 0) {
-        [[maybe_unused]] const Status phase = status_or_exception([&] {
-            job.execution.begin_phase("waiting for other devices", 0);
-            return Status();
-        });
-        changed_.wait(lock, [&] { return parted.running == 0; });
-    }
-    job.retries = parted.retries;
-    for (std::size_t i = 0; i < devices(); ++i)
-        if (parted.devices[i]) device_names += (device_names.empty() ? "" : ", ") + names_[i];
-    return parted.status;
+/// The first one that this device may run, or null.
+DeviceWorkers::SharedJob DeviceWorkers::take_waiting(std::int32_t number) {
+    const auto job = std::find_if(waiting_.begin(), waiting_.end(), [&](const SharedJob& waiting) {
+        return may_run(*waiting, number);
+    });
+    if (job == waiting_.end()) return nullptr;
+    SharedJob taken = std::move(*job);
+    waiting_.erase(job);
+    return taken;
 }
 
-/// Does parts of another device's job as long as there are any. True when the device was lost.
-bool DeviceWorkers::lend_hand(PartedJob& parted, Device& device, std::int32_t number) {
-    std::unique_lock lock(mutex_);
-    const Execution& whole = parted.job.execution;
-    const auto threads =
-        std::max<std::size_t>(1, whole.threads() / std::min(parted.parts, devices()));
-    while (parted.next < parted.parts) {
-        Execution execution(static_cast<unsigned>(threads), whole);
-        run_one_part(parted, device, number, execution, lock);
-    }
-    const bool lost = parted.status.code() == ErrorCode::device_lost;
-    --parted.running;
-    changed_.notify_all();
-    return lost;
+bool DeviceWorkers::may_run(const DaemonJob& job, std::int32_t number) const {
+    const std::int32_t only = job.work->limits().device;
+    return !lost_[number] && (only < 0 || only == number) && !has_failed(job, number);
 }
 
-/// Runs the next part that no worker has taken, without the lock. An error ends all other parts.
-void DeviceWorkers::run_one_part(PartedJob& parted, Device& device, std::int32_t number,
-                                 Execution& execution, std::unique_lock<std::mutex>& lock) {
-    const std::size_t part = parted.next++;
-    if (parted.next == parted.parts) std::erase(parted_, &parted);
-    parted.devices[number] = true;
+bool DeviceWorkers::anyone_may_run(const DaemonJob& job) const {
+    for (std::size_t i = 0; i < lost_.size(); ++i)
+        if (may_run(job, static_cast<std::int32_t>(i))) return true;
+    return false;
+}
+
+/// Makes the job's parts, without the lock.
+void DeviceWorkers::begin(const SharedJob& job, std::int32_t number, Lock& lock) {
+    job->device = number;
+    job->begun = DaemonJob::Clock::now();
+    const auto left = static_cast<std::size_t>(std::count(lost_.begin(), lost_.end(), false));
+    lock.unlock();
+    Status status = status_or_exception([&] { return prepare(*job, number, names_.size(), left); });
+    lock.lock();
+    if (status.ok()) {
+        open_.push_back(job);
+        if (job->parts.count > 1) changed_.notify_all();
+    } else if (status.code() == ErrorCode::device_lost) {
+        note_failure(*job, number, std::move(status));
+        end_early(job, first_failure(*job));
+    } else {
+        end_early(job, std::move(status));
+    }
+}
+
+/// Does the next open part, without the lock.
+void DeviceWorkers::run_one_part(const SharedJob& job, Device& device, std::int32_t number,
+                                 Lock& lock) {
+    JobParts& parts = job->parts;
+    const std::size_t part = parts.open.back();
+    parts.open.pop_back();
+    if (parts.open.empty()) std::erase(open_, job);
+    ++parts.running;
+    Execution& execution = execution_on(*job, number);
+    if (job->device < 0) {
+        job->shown = &execution;
+        job->device = number;
+    }
     std::uint64_t retries = 0;
     lock.unlock();
     Status status = status_or_exception(
-        [&] { return compute(parted.job, part, device, memory_limit_, execution, retries); });
+        [&] { return compute(*job, part, device, number, memory_limit_, execution, retries); });
     lock.lock();
-    parted.retries += retries;
-    if (status.ok()) return;
-    if (parted.status.ok() || parted.status.code() == ErrorCode::cancelled)
-        parted.status = std::move(status);
-    parted.job.execution.request_stop();
-    parted.next = parted.parts;
-    std::erase(parted_, &parted);
+    --parts.running;
+    job->retries += retries;
+    if (status.ok()) {
+        parts.devices[number] = true;
+    } else if (is_of_device(status.code())) {
+        note_failure(*job, number, std::move(status));
+        put_back(job, part, number);
+    } else {
+        end_early(job, std::move(status));
+    }
 }
 
-/// The first one that this device may run, or null.
-std::shared_ptr<DaemonJob> DeviceWorkers::take_waiting(std::int32_t number) {
-    const auto job = std::find_if(waiting_.begin(), waiting_.end(), [number](const auto& waiting) {
-        return waiting->work->limits().device < 0 || waiting->work->limits().device == number;
-    });
-    if (job == waiting_.end()) return nullptr;
-    std::shared_ptr<DaemonJob> taken = std::move(*job);
-    waiting_.erase(job);
-    return taken;
+/// A device's failure in a job, of which it takes no more parts from now on.
+void DeviceWorkers::note_failure(DaemonJob& job, std::int32_t number, Status status) {
+    if (status.code() == ErrorCode::device_lost) lost_[number] = true;
+    job.parts.failures.push_back({number, std::move(status)});
+}
+
+/// Leaves a part to the devices that have not failed, or ends the job when there is none.
+void DeviceWorkers::put_back(const SharedJob& job, std::size_t part, std::int32_t number) {
+    if (job->execution.stop_requested()) return end_early(job, Status::cancelled());
+    if (!anyone_may_run(*job)) return end_early(job, first_failure(*job));
+    if (job->device == number) show_another_device(job);
+    ++job->retries;
+    job->parts.open.push_back(part);
+    if (job->parts.open.size() == 1) open_.push_back(job);
+    changed_.notify_all();
+}
+
+/// One that works on the job and has not failed, or none.
+void DeviceWorkers::show_another_device(const SharedJob& job) {
+    std::int32_t other = -1;
+    for (std::size_t i = running_.size(); i-- > 0;)
+        if (running_[i] == job && may_run(*job, static_cast<std::int32_t>(i)))
+            other = static_cast<std::int32_t>(i);
+    if (other >= 0) job->shown = &execution_on(*job, other);
+    job->device = other;
+}
+
+/// Ends all other parts, too.
+void DeviceWorkers::end_early(const SharedJob& job, Status status) {
+    if (job->status.ok() || job->status.code() == ErrorCode::cancelled)
+        job->status = std::move(status);
+    job->execution.request_stop();
+    job->parts.open.clear();
+    std::erase(open_, job);
+}
+
+/// Once this device can do nothing more of the job.
+void DeviceWorkers::leave(SharedJob job, std::int32_t number, Lock& lock) {
+    JobParts& parts = job->parts;
+    if (parts.running > 0 || !parts.open.empty()) {
+        begin_phase_of_waiting(execution_on(*job, number));
+        running_[number] = nullptr;
+        return;
+    }
+    lock.unlock();
+    finish(*job, names_);
+    lock.lock();
+    running_[number] = nullptr;
+    hand_back(std::move(job), lock);
+}
+
+void DeviceWorkers::hand_back(SharedJob job, Lock& lock) {
+    --unfinished_;
+    lock.unlock();
+    ended_(std::move(job));
+    lock.lock();
+}
+
+/// A job that no device can run any more, with its error, or null.
+DeviceWorkers::SharedJob DeviceWorkers::take_stranded() {
+    const auto stranded = [this](const SharedJob& job) { return !anyone_may_run(*job); };
+    if (const auto open = std::find_if(open_.begin(), open_.end(), stranded); open != open_.end()) {
+        const SharedJob job = *open;
+        end_early(job, first_failure(*job));
+        return job;
+    }
+    const auto waiting = std::find_if(waiting_.begin(), waiting_.end(), stranded);
+    if (waiting == waiting_.end()) return nullptr;
+    SharedJob job = std::move(*waiting);
+    waiting_.erase(waiting);
+    job->begun = DaemonJob::Clock::now();
+    job->status = status_or_exception(ends_for_lost_device);
+    return job;
+}
+
+/// No device works on any of them, since one that does may do more.
+void DeviceWorkers::end_stranded_jobs(Lock& lock) {
+    while (SharedJob job = take_stranded()) {
+        lock.unlock();
+        finish(*job, names_);
+        lock.lock();
+        hand_back(std::move(job), lock);
+    }
 }
 
 }  // namespace gputext

@@ -22,8 +22,25 @@
 
 namespace gputext {
 
-/// A request on its way to a reply. Written by the server before it is handed to a worker, then by
-/// that worker alone until it is handed back; atomics and the execution may be read meanwhile.
+/// A device that failed in a job, and how: device_error, device_lost or out_of_memory.
+struct DeviceFailure {
+    std::int32_t device;
+    Status status;
+};
+
+/// The parts that OperatorJob::prepare() made of a job, and what devices have done of them.
+struct JobParts {
+    std::size_t count = 0;          // 0 until the job has been prepared
+    std::vector<std::size_t> open;  // neither done nor worked on; the one to be done next is last
+    std::size_t running = 0;        // worked on
+    std::int32_t first = -1;        // the device that began the job, and uses the job's execution
+    std::vector<std::unique_ptr<Execution>> executions;  // by device, of the others
+    std::vector<bool> devices;                           // that have done parts
+    std::vector<DeviceFailure> failures;  // in the order in which they came; at most one a device
+};
+
+/// A request on its way to a reply. Written by the server before it is handed to the workers, then
+/// by them alone until it is handed back; atomics and the execution may be read meanwhile.
 struct DaemonJob {
     DaemonJob(unsigned threads, std::unique_ptr<OperatorJob> asked)
         : work(std::move(asked)), execution(threads) {}
@@ -39,33 +56,34 @@ struct DaemonJob {
     Clock::time_point submitted = Clock::now();
 
     Execution execution;
-    std::atomic<std::int32_t> device{-1};  // -1 while it waits; the first, where there are several
+    /// -1 while it waits. Where there are several, the one that began it; once that one has failed,
+    /// another one that works on it.
+    std::atomic<std::int32_t> device{-1};
+    std::atomic<const Execution*> shown{&execution};  // how far that device is
+    JobParts parts;
+    Clock::time_point begun;
 
     Status status;  // of the whole job
     Packet reply;   // to send, also for an error; no bytes at all: none
     std::uint64_t milliseconds = 0;
-    std::uint64_t retries = 0;
+    std::uint64_t retries = 0;  // as in JobReport
 };
 
-/// A job on its way through the parts that OperatorJob::prepare() made of it.
-struct PartedJob {
-    DaemonJob& job;
-    std::size_t parts;
-    std::size_t next = 0;     // the first part that nobody has taken
-    std::size_t running = 0;  // parts on other devices than the job's own
-    Status status;            // the first error that is not cancelled, or cancelled
-    std::uint64_t retries = 0;
-    std::vector<bool> devices;  // that took part
-};
+/// What is said of jobs that another gputextd has to run, since this one has lost a device.
+Status ends_for_lost_device();
 
 /// One thread a device takes jobs in the order of their submission, each device those that it may
 /// run. A job waits until a device is free: devices have one memory each, and jobs are planned for
-/// all of it. A job of several parts has the device that took it; others that are free take parts
-/// of it before new jobs, and what they leave its own device does, so it never waits for a device
-/// that has not begun.
+/// all of it. Of a job of several parts the device that began it does parts until none is open;
+/// others that are free take parts of it before new jobs. Whoever ends the last part of a job makes
+/// its reply, so no thread waits for another one.
+///
+/// A part whose device failed is open again for the devices that have not failed in this job; the
+/// one that failed takes no more parts of it. The job fails, with the error that came first, when
+/// no device is left that may run it. A device that is lost takes nothing any more.
 class DeviceWorkers {
 public:
-    /// Called on a worker's thread when a job has ended.
+    /// Called when a job has ended: on a worker's thread, or by submit().
     using Ended = std::function<void(std::shared_ptr<DaemonJob>)>;
 
     /// `memory_limit` bytes of each device, 0 for all that is free. Throws std::system_error when
@@ -75,47 +93,50 @@ public:
     /// Stops and waits for all threads.
     ~DeviceWorkers();
 
+    /// A job that no device can run any more, as they are lost, ends at once: unavailable.
     void submit(std::shared_ptr<DaemonJob> job);
-    /// True when the job was still waiting: it is forgotten then. Else it ends at its next look at
-    /// the stop request.
+    /// True when no device was at work on the job: it is forgotten then. Else it ends at its next
+    /// look at the stop request.
     bool cancel(const std::shared_ptr<DaemonJob>& job);
-
-    /// Runs all parts, on this device's thread and those of others that are free.
-    Status run_parts(DaemonJob& job, std::size_t parts, Device& device, std::int32_t number,
-                     std::string& device_names);
-    std::size_t devices() const { return names_.size(); }
 
     /// Stops all jobs; true when all threads have ended within this time.
     bool stop(std::chrono::milliseconds patience);
 
 private:
+    using Lock = std::unique_lock<std::mutex>;
+    using SharedJob = std::shared_ptr<DaemonJob>;
+
     void stop_and_join();
     void work(Device& device, std::int32_t number);
-    /// What a device does next: a job, a part of another device's, or nothing any more.
-    struct Next {
-        std::shared_ptr<DaemonJob> job;
-        PartedJob* parted = nullptr;
-    };
-    Next next(Device& device, std::int32_t number);
-    std::shared_ptr<DaemonJob> take_waiting(std::int32_t number);
-    bool lend_hand(PartedJob& parted, Device& device, std::int32_t number);
-    void run_one_part(PartedJob& parted, Device& device, std::int32_t number, Execution& execution,
-                      std::unique_lock<std::mutex>& lock);
+    SharedJob next(Device& device, std::int32_t number, Lock& lock);
+    SharedJob take_waiting(std::int32_t number);
+
+    bool may_run(const DaemonJob& job, std::int32_t number) const;
+    bool anyone_may_run(const DaemonJob& job) const;
+    void begin(const SharedJob& job, std::int32_t number, Lock& lock);
+    void run_one_part(const SharedJob& job, Device& device, std::int32_t number, Lock& lock);
+    void note_failure(DaemonJob& job, std::int32_t number, Status status);
+    void put_back(const SharedJob& job, std::size_t part, std::int32_t number);
+    void show_another_device(const SharedJob& job);
+    void end_early(const SharedJob& job, Status status);
+    void leave(SharedJob job, std::int32_t number, Lock& lock);
+    void hand_back(SharedJob job, Lock& lock);
+    SharedJob take_stranded();
+    void end_stranded_jobs(Lock& lock);
 
     std::vector<std::string> names_;  // of the devices
     std::uint64_t memory_limit_;
     Ended ended_;
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::deque<std::shared_ptr<DaemonJob>> waiting_;
-    std::vector<std::shared_ptr<DaemonJob>> running_;  // by device, or null
-    std::vector<PartedJob*> parted_;                   // that have parts left to take
+    std::size_t unfinished_ = 0;      // jobs that have neither ended nor been forgotten
+    std::deque<SharedJob> waiting_;   // for a device to begin them
+    std::vector<SharedJob> open_;     // begun, with open parts
+    std::vector<SharedJob> running_;  // by device, or null
+    std::vector<bool> lost_;          // by device
     std::size_t threads_running_ = 0;
     bool stopping_ = false;
     std::vector<std::thread> threads_;
 };
-
-/// Runs one job, first of all on one device, and makes its reply. Never throws.
-void run_job(DaemonJob& job, Device& device, std::int32_t number, DeviceWorkers& workers) noexcept;
 
 }  // namespace gputext

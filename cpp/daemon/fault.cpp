@@ -44,6 +44,14 @@ std::string_view take_word(std::string_view& text) {
     return word;
 }
 
+/// The number that a word is, and nothing else; false when it is none.
+template <class Number>
+bool parse_number(std::string_view word, Number& number) {
+    const char* const end = word.data() + word.size();
+    const auto [stopped, error] = std::from_chars(word.data(), end, number);
+    return error == std::errc() && stopped == end;
+}
+
 /// Whatever handlers there are, and without a core file.
 [[noreturn]] void die_by(int signal_number) {
     prctl(PR_SET_DUMPABLE, 0);
@@ -121,12 +129,17 @@ Result<Fault> parse_fault(std::string_view text) {
     const bool named = parse_name(take_word(text), kPoints, fault.point) &&
                        parse_name(take_word(text), kKinds, fault.kind);
     if (!named)
-        return Status(ErrorCode::invalid_argument, "unknown fault",
-                      "Faults are written POINT:KIND or POINT:KIND:COUNT.");
+        return Status(
+            ErrorCode::invalid_argument, "unknown fault",
+            "Faults are written POINT:KIND, POINT:KIND:COUNT or in_job:KIND:COUNT:DEVICE.");
     if (text.empty()) return fault;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), fault.count);
-    if (error != std::errc() || end != text.data() + text.size())
+    if (!parse_number(take_word(text), fault.count))
         return Status(ErrorCode::invalid_argument, "the count of a fault must be a number");
+    if (text.empty()) return fault;
+    if (fault.point != FaultPoint::in_job)
+        return Status(ErrorCode::invalid_argument, "only a fault of in_job can name a device");
+    if (!parse_number(text, fault.device) || fault.device < 0)
+        return Status(ErrorCode::invalid_argument, "the device of a fault must be its number");
     return fault;
 }
 

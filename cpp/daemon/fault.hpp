@@ -2,6 +2,7 @@
 
 #pragma once
 
+#include <cstdint>
 #include <string_view>
 
 #include "cpp/base/execution.hpp"
@@ -13,7 +14,7 @@ namespace gputext {
 enum class FaultPoint {
     accept,        // of the next connection, whoever makes it
     before_job,    // a device has taken the job and read nothing of it
-    in_job,        // on the device, once for each time that the job is tried
+    in_job,        // on a device, each time that it tries the job or a part of it
     before_reply,  // the reply is ready
     // The next request of this kind, about values or terms that are kept; the faults are those of
     // before_job and, but for the ones of an answer's numbers and rows, before_reply.
@@ -58,12 +59,17 @@ struct Fault {
     FaultPoint point = FaultPoint::accept;
     FaultKind kind = FaultKind::none;
     unsigned count = 1;
+    /// Of in_job: the device that suffers it, whichever part of the job it works on. Without one,
+    /// -1, the device suffers it that works with the job's own execution: at first the one that has
+    /// taken the job.
+    std::int32_t device = -1;
 };
 
 /// Whether it is a job's, and neither a request's nor a connection's.
 bool of_job(const Fault& fault);
 
-/// Parses "POINT:KIND" or "POINT:KIND:COUNT", with the names above.
+/// Parses "POINT:KIND", "POINT:KIND:COUNT" or "in_job:KIND:COUNT:DEVICE", with the names above.
+/// Error: invalid_argument.
 Result<Fault> parse_fault(std::string_view text);
 
 /// Lets the fault happen if it is one of this point: returns late, never, or with the Status that

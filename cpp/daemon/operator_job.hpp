@@ -17,7 +17,7 @@
 
 namespace gputext {
 
-/// Used by one thread at a time, but for run(); the functions in this order.
+/// Used by one thread at a time, but for run(), not always the same; the functions in this order.
 class OperatorJob {
 public:
     virtual ~OperatorJob() = default;
@@ -37,8 +37,9 @@ public:
                                         [[maybe_unused]] Execution& execution) {
         return 1;
     }
-    /// Computes a part of the answer in so much memory of the device. May be called again when that
-    /// has not sufficed. Different parts may run on different threads at once.
+    /// Computes a part of the answer in so much memory of the device. May be called again for a
+    /// part when that memory has not sufficed, and on another device when this one has failed,
+    /// which gives the same bits. Different parts may run on different threads at once.
     virtual Status run(std::size_t part, Device& device, std::uint64_t memory,
                        Execution& execution) = 0;
     /// Makes the answer of its parts.

@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <set>
 #include <system_error>
 
 #include "cpp/daemon/background_release.hpp"
@@ -52,11 +53,12 @@ RunningJob describe(const DaemonJob& job) {
     row.pid = job.pid;
     row.operation = job.work->operation();
     row.device = job.device;
-    row.phase = row.device < 0 ? kWaitingPhase : job.execution.phase();
-    row.done = job.execution.done();
-    row.total = job.execution.total();
-    row.epoch = job.execution.epoch();
-    row.loss = job.execution.loss();
+    const Execution& shown = *job.shown;
+    row.phase = row.device < 0 ? kWaitingPhase : shown.phase();
+    row.done = row.device < 0 ? 0 : shown.done();
+    row.total = row.device < 0 ? 0 : shown.total();
+    row.epoch = shown.epoch();
+    row.loss = shown.loss();
     row.rows = job.work->rows();
     row.bytes = job.work->bytes();
     row.seconds = std::chrono::duration<double>(Clock::now() - job.submitted).count();
@@ -175,6 +177,7 @@ private:
             watch(listening_->descriptor(), kListening, EPOLLIN);
         }
         if (jobs_ > 0 && Clock::now() >= next_progress_) send_progress();
+        end_for_lost_devices();
     }
 
     /// Milliseconds until there is something to do without an event; -1: nothing.
@@ -279,6 +282,7 @@ private:
 
     void abandon(std::shared_ptr<DaemonJob> job) {
         if (!workers_.cancel(job)) return;  // else it comes back as ended
+        note_failures(*job);
         ++counters_.cancelled;
         forget(job);
         release_.release(std::move(job));
@@ -438,9 +442,9 @@ private:
 
     void deliver_ended_jobs() {
         for (std::shared_ptr<DaemonJob>& job : ended_.take()) {
+            note_failures(*job);
             count(*job);
             forget(job);
-            if (job->status.code() == ErrorCode::device_lost) end_ = DaemonEnd::device_lost;
             const auto connection = connections_.find(job->connection);
             if (connection != connections_.end()) {
                 connection->second.job = nullptr;
@@ -448,6 +452,25 @@ private:
             }
             release_.release(std::move(job));
         }
+    }
+
+    /// Every loss of a device is in one job.
+    void note_failures(const DaemonJob& job) {
+        for (const DeviceFailure& failure : job.parts.failures) {
+            const bool lost = failure.status.code() == ErrorCode::device_lost;
+            if (lost) lost_devices_.insert(failure.device);
+            log(LogLevel::warning,
+                "device " + std::to_string(failure.device) +
+                    (lost ? " was lost in a job of process " : " failed in a job of process ") +
+                    std::to_string(job.pid) + ": " + failure.status.message());
+        }
+    }
+
+    /// At once when there is no other device, else when there is no job any more.
+    void end_for_lost_devices() {
+        if (end_ || lost_devices_.empty()) return;
+        if (unfinished_.empty() || lost_devices_.size() == devices_.size())
+            end_ = DaemonEnd::device_lost;
     }
 
     void count(const DaemonJob& job) {
@@ -503,11 +526,9 @@ private:
     /// Every client that waits gets an error; sockets of slow readers are closed unread.
     void say_goodbye() {
         listening_.reset();
-        const Status status =
-            *end_ == DaemonEnd::told
-                ? Status(ErrorCode::unavailable, "gputextd is shutting down")
-                : Status(ErrorCode::unavailable, "gputextd ends because a device was lost",
-                         "It is started again for the next job.");
+        const Status status = *end_ == DaemonEnd::told
+                                  ? Status(ErrorCode::unavailable, "gputextd is shutting down")
+                                  : ends_for_lost_device();
         for (const auto& [number, connection] : std::exchange(connections_, {})) {
             if (connection.job == nullptr && connection.task == nullptr) continue;
             if (connection.job != nullptr) workers_.cancel(connection.job);
@@ -530,6 +551,7 @@ private:
     std::vector<std::shared_ptr<DaemonJob>> unfinished_;  // in the order of their submission
     std::size_t jobs_ = 0;
     CounterValues counters_;
+    std::set<std::int32_t> lost_devices_;
     Fault accept_fault_;
     std::optional<Clock::time_point> accept_again_;
     Clock::time_point next_progress_;

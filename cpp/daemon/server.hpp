@@ -53,8 +53,9 @@ public:
     DaemonServer(const DaemonServer&) = delete;
     DaemonServer& operator=(const DaemonServer&) = delete;
 
-    /// Serves until one of these descriptors is readable or closed at its other end, or a device is
-    /// lost. By then all clients have received an answer or an error, and the socket is closed.
+    /// Serves until one of these descriptors is readable or closed at its other end, or devices are
+    /// lost: all of them, or some and there is no job any more, since the others go on. By then all
+    /// clients have received an answer or an error, and the socket is closed.
     DaemonEnd run(std::span<const int> told_to_end);
 
     /// Stops the devices' threads and the one of kept values; false when one of them has not ended

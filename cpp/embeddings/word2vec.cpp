@@ -204,9 +204,11 @@ Status Training::search_farthest(std::unique_lock<std::mutex>& lock, const Farth
     return status;
 }
 
-/// What others have done until now counts, too; a search has had phases of its own.
+/// What others have done until now counts, too, and what a failure has undone no more; a search has
+/// had phases of its own.
 void Training::show(Execution& execution) const {
-    if (std::strcmp(execution.phase(), kPhase) != 0) execution.begin_phase(kPhase, tokens_);
+    if (std::strcmp(execution.phase(), kPhase) != 0 || execution.done() > count_.tokens)
+        execution.begin_phase(kPhase, tokens_);
     if (count_.tokens > execution.done()) execution.advance(count_.tokens - execution.done());
     const double loss = execution.loss();
     execution.show_training(epoch_ + 1, std::isnan(loss) ? loss_ : loss);

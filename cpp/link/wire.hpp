@@ -184,10 +184,12 @@ void fields(auto& archive, Like<PhaseTime> auto& phase) {
 
 /// What every answer to a job says.
 struct JobReport {
-    std::int32_t device = 0;  // that ran the job
-    std::string device_name;
-    double seconds = 0;         // from the start on the device to the reply
-    std::uint32_t retries = 0;  // with less memory, after the device had run out of it
+    std::int32_t device = 0;  // that ran the job, or the first of several
+    std::string device_name;  // of all that did parts of it
+    double seconds = 0;       // from the start on the device to the reply
+    /// Of parts of the job: with less memory, after the device had run out of it, or on another
+    /// device, after one had failed.
+    std::uint32_t retries = 0;
     std::vector<PhaseTime> phases;
 
     static void fields(auto& archive, auto& self) {

@@ -457,6 +457,92 @@ TEST_F(Gputextd, EndsWhenADeviceIsLostAndAllHaveAnswers) {
     expect_good_answer();
 }
 
+TEST_F(Gputextd, LosesADeviceAndGoesOnWithTheOthersUntilThereIsNoJob) {
+    start({"--fake-devices=2", "--allow-faults"});
+    const auto watcher = connect(), busy = connect(), loser = connect(), late = connect();
+    small_.request().limits.device = 1;
+    ASSERT_TRUE(busy->inject_fault("in_job:slow:1000").ok());
+    ASSERT_TRUE(busy->submit(small_.request()).ok());
+    ASSERT_TRUE(soon([&] { return is_running(*watcher); }));
+    small_.request().limits.device = -1;
+    ASSERT_TRUE(loser->inject_fault("in_job:device_lost:1:0").ok());
+    ASSERT_TRUE(loser->submit(small_.request()).ok());
+    ASSERT_TRUE(late->inject_fault("in_job:slow:500").ok());
+    ASSERT_TRUE(late->submit(small_.request()).ok());
+    // Until the only device that is left is free.
+    ASSERT_TRUE(soon([&] {
+        const auto jobs = running_jobs(*watcher);
+        return jobs.size() == 3 && jobs[1].device < 0 && jobs[2].device < 0;
+    }));
+    EXPECT_EQ(running_jobs(*watcher)[1].phase, "waiting for a device");
+
+    ASSERT_TRUE(next<NearDuplicatesAnswer>(*busy).ok());
+    const auto answer = next<NearDuplicatesAnswer>(*loser);
+    ASSERT_TRUE(answer.ok()) << answer.status().message();
+    EXPECT_EQ(rows(*answer->read()), small_.expected());
+    EXPECT_EQ(answer->summary.report.device, 1);
+    EXPECT_EQ(answer->summary.report.device_name, "fake device 1");
+    EXPECT_EQ(answer->summary.report.retries, 1u);
+    small_.request().limits.device = 0;
+    ASSERT_TRUE(busy->submit(small_.request()).ok());
+    const auto refused = next<NearDuplicatesAnswer>(*busy);
+    EXPECT_EQ(refused.status().code(), ErrorCode::unavailable);
+    EXPECT_EQ(refused.status().message(), "gputextd ends because a device was lost");
+    ASSERT_TRUE(watcher->ask_counters().ok());
+    const auto counters = next<CounterValues>(*watcher);
+    ASSERT_TRUE(counters.ok());
+    EXPECT_EQ(counters->jobs, 2u);
+    EXPECT_EQ(counters->retries, 1u);
+    EXPECT_EQ(counters->failures, 1u);
+    EXPECT_TRUE(next<NearDuplicatesAnswer>(*late).ok());
+    EXPECT_EQ(daemon_->exit_code(), 3);
+    EXPECT_TRUE(folder_.empty());
+}
+
+TEST_F(Gputextd, EndsForALostDeviceAlsoWhenItsJobIsCancelled) {
+    start({"--fake-devices=2", "--allow-faults"});
+    const auto watcher = connect(), busy = connect();
+    auto loser = connect();
+    small_.request().limits.device = 1;
+    ASSERT_TRUE(busy->inject_fault("in_job:slow:500").ok());
+    ASSERT_TRUE(busy->submit(small_.request()).ok());
+    ASSERT_TRUE(soon([&] { return is_running(*watcher); }));
+    small_.request().limits.device = -1;
+    ASSERT_TRUE(loser->inject_fault("in_job:slow:50").ok());
+    ASSERT_TRUE(loser->inject_fault("in_job:device_lost:1:0").ok());
+    ASSERT_TRUE(loser->submit(small_.request()).ok());
+    const auto device_of_loser = [&] {
+        const auto jobs = running_jobs(*watcher);
+        return jobs.size() == 2 ? jobs[1].device : -2;
+    };
+    ASSERT_TRUE(soon([&] { return device_of_loser() == 0; }));
+    ASSERT_TRUE(soon([&] { return device_of_loser() == -1; }));
+    loser.reset();
+    EXPECT_TRUE(
+        soon([&] { return running_jobs(*watcher).size() == 1; }, std::chrono::milliseconds(200)));
+    EXPECT_TRUE(next<NearDuplicatesAnswer>(*busy).ok());
+    EXPECT_EQ(daemon_->exit_code(), 3);
+}
+
+TEST_F(Gputextd, RunsTwoJobsOnTheDevicesOfEachOtherWhenBothFail) {
+    start({"--fake-devices=2", "--allow-faults"});
+    const auto one = connect(), other = connect();
+    for (const auto& client : {one.get(), other.get()}) {
+        ASSERT_TRUE(client->inject_fault("before_job:slow:200").ok());
+        ASSERT_TRUE(client->inject_fault("in_job:device_error").ok());
+        ASSERT_TRUE(client->submit(small_.request()).ok());
+    }
+    const auto first = next<NearDuplicatesAnswer>(*one),
+               second = next<NearDuplicatesAnswer>(*other);
+    for (const auto* answer : {&first, &second}) {
+        ASSERT_TRUE(answer->ok()) << answer->status().message();
+        EXPECT_EQ((*answer)->summary.report.retries, 1u);
+        EXPECT_EQ(rows(*(*answer)->read()), small_.expected());
+    }
+    EXPECT_NE(first->summary.report.device, second->summary.report.device);
+    expect_good_answer();
+}
+
 TEST_F(Gputextd, CrashesAreErrorsOfTheirClients) {
     for (const char* fault :
          {"before_job:crash", "in_job:crash", "in_job:abort", "before_reply:crash"}) {
@@ -548,7 +634,8 @@ TEST_F(Gputextd, AllowsFaultsOnlyWhenStartedSo) {
 TEST_F(Gputextd, RefusesUnknownFaults) {
     start();
     const auto connection = connect();
-    for (const char* fault : {"", "nowhere:crash", "in_job:tea", "in_job:slow:x", "in_job"}) {
+    for (const char* fault : {"", "nowhere:crash", "in_job:tea", "in_job:slow:x", "in_job",
+                              "in_job:slow:1:x", "before_job:slow:1:0"}) {
         ASSERT_TRUE(connection->inject_fault(fault).ok());
         EXPECT_EQ(next<DeviceList>(*connection).status().code(), ErrorCode::invalid_argument);
     }

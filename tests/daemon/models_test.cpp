@@ -56,12 +56,20 @@ protected:
         EXPECT_TRUE(sent.ok()) << sent.message();
         const auto reply = next<Answer>(*connection_);
         if (!reply.ok()) return Read(reply.status());
-        const std::string& names = reply->summary.report.device_name;
+        report_ = reply->summary.report;
+        const std::string& names = report_.device_name;
         devices_ = 1 + std::count(names.begin(), names.end(), ',');
         return reply->read();
     }
 
     void expect_distances(const RandomModel& model, const PackedPairs& pairs, MoversMethod method) {
+        const Status status = compare_distances(model, pairs, method);
+        ASSERT_TRUE(status.ok()) << status.message();
+    }
+
+    /// The error of the job, if it has one.
+    Status compare_distances(const RandomModel& model, const PackedPairs& pairs,
+                             MoversMethod method) {
         const Filed elements = filed(model.view()), masses(pairs.view().masses);
         WordMoversRequest request;
         request.parameters.method = method;
@@ -70,12 +78,13 @@ protected:
         request.pairs = pairs.view();
         request.masses = masses.descriptor();
         const auto found = answer<ScoresAnswer>(request);
-        ASSERT_TRUE(found.ok()) << found.status().message();
+        if (!found.ok()) return found.status();
         Execution execution(2);
         const auto expected =
             word_movers_distances(request.parameters, model.view(), pairs.view(), execution);
-        ASSERT_TRUE(expected.ok());
+        if (!expected.ok()) return expected.status();
         expect_same(*found, *expected);
+        return {};
     }
 
     void expect_probabilities(const RandomModel& vectors, const RandomModel& outputs,
@@ -102,6 +111,7 @@ protected:
     std::string socket_ = folder_ / "socket";
     DaemonProcess daemon_;
     std::unique_ptr<DaemonConnection> connection_;
+    JobReport report_;
     std::ptrdiff_t devices_ = 0;
 };
 
@@ -115,17 +125,32 @@ TEST_P(GputextdModels, MovesWordsAsTheCpuDoes) {
                 expect_distances(model, random_pairs(pairs, 100, 30, 2), method));
 }
 
-TEST_P(GputextdModels, SharesManyPairsAmongDevices) {
-    const RandomModel model(50, 4, 1);
+/// As many as four devices are worth.
+PackedPairs many_pairs() {
     PackedPairs pairs;
     std::mt19937 random(3);
     for (int i = 0; i < (4 << 16) + 3; ++i)
         pairs.append({static_cast<std::uint32_t>(random() % 50)},
                      {static_cast<std::uint32_t>(random() % 50)});
+    return pairs;
+}
+
+TEST_P(GputextdModels, SharesManyPairsAmongDevices) {
+    const RandomModel model(50, 4, 1);
+    const PackedPairs pairs = many_pairs();
     // The first device is late, so that the others have begun.
     ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
     expect_distances(model, pairs, MoversMethod::exact);
     EXPECT_EQ(devices_, GetParam());
+}
+
+TEST_P(GputextdModels, SharesManyPairsWithoutADeviceThatFails) {
+    const RandomModel model(50, 4, 1);
+    const PackedPairs pairs = many_pairs();
+    expect_others_to_stand_in(daemon_, *connection_, GetParam(), [&]() -> Result<JobReport> {
+        GPUTEXT_TRY(compare_distances(model, pairs, MoversMethod::exact));
+        return report_;
+    });
 }
 
 TEST_P(GputextdModels, KnowsSequencesAsTheCpuDoes) {

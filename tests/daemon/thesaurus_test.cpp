@@ -46,7 +46,8 @@ protected:
         EXPECT_TRUE(sent.ok()) << sent.message();
         const auto reply = next<KnnAnswer>(*connection_);
         if (!reply.ok()) return reply.status();
-        const std::string& names = reply->summary.report.device_name;
+        report_ = reply->summary.report;
+        const std::string& names = report_.device_name;
         devices_ = 1 + std::count(names.begin(), names.end(), ',');
         return reply->read();
     }
@@ -78,10 +79,11 @@ protected:
     DaemonProcess daemon_;
     std::unique_ptr<DaemonConnection> connection_;
     RandomStrings random_;
+    JobReport report_;
     std::ptrdiff_t devices_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Fake, GputextdThesaurus, ::testing::Values(1, 2, 4));
+INSTANTIATE_TEST_SUITE_P(Fake, GputextdThesaurus, ::testing::Values(1, 2, 3, 4));
 
 TEST_P(GputextdThesaurus, OfTextsIsTheCpus) {
     for (const std::size_t tokens : {0, 1, 1000, 20'000})
@@ -107,7 +109,7 @@ TEST_P(GputextdThesaurus, OfTextsIsTheCpus) {
             }
 }
 
-TEST_P(GputextdThesaurus, OfManyTextsIsSharedByDevices) {
+TEST_P(GputextdThesaurus, OfManyTextsIsSharedByDevicesAlsoWhenOneFails) {
     const CooccurrenceShape shape{2000, 2, true};
     const Stream made = stream((std::size_t{4} << 20) + 1, shape.words);
     const FiledNumbers words(made.words), places(made.positions);
@@ -122,8 +124,17 @@ TEST_P(GputextdThesaurus, OfManyTextsIsSharedByDevices) {
     ASSERT_TRUE(counts.ok());
     // The first device is late, so that the others have begun.
     ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
-    expect_same(request, expected(request, *counts));
+    const Thesaurus wanted = expected(request, *counts);
+    expect_same(request, wanted);
     EXPECT_EQ(devices_, GetParam());
+    expect_others_to_stand_in(daemon_, *connection_, GetParam(), [&]() -> Result<JobReport> {
+        const auto found = answer(request);
+        if (!found.ok()) return found.status();
+        EXPECT_TRUE(found->begins == wanted.begins);
+        EXPECT_TRUE(found->items == wanted.neighbours);
+        EXPECT_TRUE(found->distances == wanted.similarities);
+        return report_;
+    });
 }
 
 TEST_P(GputextdThesaurus, OfCountsIsTheCpus) {

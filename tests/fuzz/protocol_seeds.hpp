@@ -148,6 +148,7 @@ inline std::vector<Message> sample_messages() {
             AskCounters{},
             CounterValues{1, 2, 3, 4, 5, 6, 7},
             InjectFault{"in_job:out_of_memory:2"},
+            InjectFault{"in_job:device_error:1:3"},
             FindValues{3, 1000, {5, ValueForm::vector, ElementType::float16, 300}, 70},
             FoundValues{70, 20},
             FoundValues{70, 70},

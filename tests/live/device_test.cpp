@@ -142,7 +142,7 @@ TEST_F(Statements, FailuresAreErrorsOrTheCpusAnswers) {
     make_large();
     const std::string large = "SELECT count(*) FROM near_duplicate_groups('TABLE large')";
     for (const Fault& fault : {Fault{"in_job:out_of_memory:100", "53200", "out of device memory"},
-                               Fault{"in_job:device_error", "58000", "device error"},
+                               Fault{"in_job:device_error:100", "58000", "device error"},
                                Fault{"before_reply:wrong_answer", "38000", "gputextd ended"}}) {
         session().rows("SET gputext.inject_fault = '" + std::string(fault.fault) + "'");
         session().rows("SET gputext.device = gpu");

@@ -77,12 +77,12 @@ protected:
         EXPECT_LT(latencies[8], 200);
     }
 
-    /// That a call on a device that fails is an error, or the CPU's answer where that may be.
+    /// That a call for which every device fails is an error, or the CPU's answer where that may be.
     /// `broken` is the damage to a reply: wrong numbers alone could not be detected.
     void expect_failures_answered(const std::string& call, const std::string& expected,
                                   const std::string& broken = "wrong_answer") {
         for (const std::string& fault :
-             {std::string("in_job:device_error"), "before_reply:" + broken,
+             {std::string("in_job:device_error:100"), "before_reply:" + broken,
               std::string("in_job:out_of_memory:100")}) {
             session().rows("SET gputext.inject_fault = '" + fault + "'");
             session().rows("SET gputext.device = gpu");

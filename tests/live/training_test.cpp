@@ -122,7 +122,7 @@ TEST_F(TrainingOnDevice, SomeFailuresAreTheCpusAnswers) {
     const std::string expected = session().value(call);
     // Wrong vectors cannot be told from right ones.
     for (const char* fault :
-         {"in_job:device_error", "before_reply:short_file", "in_job:out_of_memory:100"}) {
+         {"in_job:device_error:100", "before_reply:short_file", "in_job:out_of_memory:100"}) {
         session().rows("SET gputext.inject_fault = '" + std::string(fault) + "'");
         session().rows("SET gputext.device = gpu");
         EXPECT_NE(session().sqlstate(call), "ok") << fault;
@@ -130,8 +130,8 @@ TEST_F(TrainingOnDevice, SomeFailuresAreTheCpusAnswers) {
         EXPECT_EQ(session().value(call), expected) << fault;
         expect_nothing_left(session().pid(), fault);
     }
-    // A device that was lost: gputextd starts again.
-    session().rows("SET gputext.inject_fault = 'in_job:device_lost'");
+    // All devices are lost: gputextd starts again.
+    session().rows("SET gputext.inject_fault = 'in_job:device_lost:100'");
     EXPECT_EQ(session().value(call), expected);
     session().rows("SET gputext.inject_fault = ''");
     session().rows("SET gputext.device = gpu");

@@ -155,14 +155,14 @@ TEST_F(WordsOnDevice, SomeFailuresAreTheCpusAnswers) {
     }
 }
 
-TEST_F(WordsOnDevice, ALostDeviceCostsOneJob) {
+TEST_F(WordsOnDevice, LostDevicesCostOneJob) {
     if (on_real_gpus()) GTEST_SKIP() << "about devices without a GPU";
     session().rows("SET gputext.device = cpu");
     make_words(200'000);
     const std::string call =
         "SELECT sum(id * code) FROM dictionary, trie_encode(words, 'SELECT id, word FROM words')";
     const std::string expected = session().value(call);
-    session().rows("SET gputext.inject_fault = 'in_job:device_lost'");
+    session().rows("SET gputext.inject_fault = 'in_job:device_lost:100'");
     session().rows("SET gputext.device = auto");
     const long fallbacks = counter("cpu_fallbacks");
     EXPECT_EQ(session().value(call), expected);
@@ -170,7 +170,7 @@ TEST_F(WordsOnDevice, ALostDeviceCostsOneJob) {
     session().rows("SET gputext.inject_fault = ''");
     session().rows("SET gputext.device = gpu");
     EXPECT_EQ(session().value(call), expected);
-    expect_nothing_left(session().pid(), "a lost device");
+    expect_nothing_left(session().pid(), "lost devices");
 }
 
 TEST_F(WordsOnDevice, FewWordsStayOnTheCpu) {

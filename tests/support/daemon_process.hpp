@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
@@ -160,6 +161,44 @@ Result<Event> next(DaemonConnection& connection) {
     if (auto* wanted = std::get_if<Event>(&*event)) return std::move(*wanted);
     if (auto* failed = std::get_if<Failed>(&*event)) return failed->status;
     return Status(ErrorCode::internal_error, "an event of another kind");
+}
+
+/// Lets the first or the last of gputextd's devices fail in every way, each in the middle of a job
+/// that is shared out among all of them, and all of them in one. `job` compares its answer with the
+/// right one and returns the report. gputextd ends, since a device is lost.
+inline void expect_others_to_stand_in(DaemonProcess& daemon, DaemonConnection& connection,
+                                      int devices, const std::function<Result<JobReport>()>& job) {
+    const auto inject = [&](const std::string& failure, int device) {
+        const std::string fault = "in_job:" + failure + ":" + std::to_string(device);
+        ASSERT_TRUE(connection.inject_fault(fault).ok());
+    };
+    const auto inject_delay = [&] {
+        // The device that begins the job is late, so that the others have begun.
+        ASSERT_TRUE(connection.inject_fault("in_job:slow:300").ok());
+    };
+    const auto expect_answer_without = [&](const std::string& failure, int device) {
+        SCOPED_TRACE(failure + " of device " + std::to_string(device));
+        inject_delay();
+        inject(failure, device);
+        const Result<JobReport> report = job();
+        if (devices == 1) {
+            EXPECT_FALSE(report.ok());
+            return;
+        }
+        ASSERT_TRUE(report.ok()) << report.status().message();
+        const std::string& names = report->device_name;
+        EXPECT_EQ(std::count(names.begin(), names.end(), ',') + 2, devices) << names;
+        EXPECT_EQ(names.find("fake device " + std::to_string(device)), std::string::npos) << names;
+        EXPECT_NE(report->device, device);
+        EXPECT_EQ(report->retries, failure == "out_of_memory:5" ? 5u : 1u);
+    };
+    ASSERT_NO_FATAL_FAILURE(expect_answer_without("device_error:1", 0));
+    ASSERT_NO_FATAL_FAILURE(expect_answer_without("out_of_memory:5", devices - 1));
+    inject_delay();
+    for (int device = 0; device < devices; ++device) inject("device_error:1", device);
+    EXPECT_EQ(job().status().code(), ErrorCode::device_error);
+    ASSERT_NO_FATAL_FAILURE(expect_answer_without("device_lost:1", devices - 1));
+    EXPECT_EQ(daemon.exit_code(), 3);
 }
 
 /// A client that says what it likes.

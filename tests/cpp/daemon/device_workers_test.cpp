@@ -57,8 +57,14 @@ private:
 
 class Workers : public ::testing::Test {
 protected:
-    Workers() {
-        for (unsigned i = 0; i < 3; ++i) devices_.push_back(std::make_unique<FakeDevice>(i));
+    Workers() { start(3); }
+
+    /// With so many devices, none of which is lost.
+    void start(unsigned devices) {
+        workers_.reset();
+        devices_.clear();
+        here_ = 0;
+        for (unsigned i = 0; i < devices; ++i) devices_.push_back(std::make_unique<FakeDevice>(i));
         workers_ = std::make_unique<DeviceWorkers>(devices_, 0, [this](auto job) {
             const std::lock_guard lock(mutex_);
             ended_.insert(std::move(job));  // kept, so that no other has its address
@@ -66,9 +72,11 @@ protected:
         });
     }
 
-    std::shared_ptr<DaemonJob> submit(std::size_t parts, MeetingJob::Run run, int device = -1) {
+    std::shared_ptr<DaemonJob> submit(std::size_t parts, MeetingJob::Run run, int device = -1,
+                                      std::vector<Fault> faults = {}) {
         auto job = std::make_shared<DaemonJob>(
             3, std::make_unique<MeetingJob>(parts, std::move(run), device));
+        job->faults = std::move(faults);
         workers_->submit(job);
         return job;
     }
@@ -80,16 +88,24 @@ protected:
         return static_cast<const MeetingJob&>(*job.work).merged;
     }
     std::int32_t number_of(const Device& device) const {
-        for (std::int32_t i = 0; i < 3; ++i)
+        for (std::int32_t i = 0; i < static_cast<std::int32_t>(devices_.size()); ++i)
             if (devices_[i].get() == &device) return i;
         return -1;
     }
-    /// Until all three have come, or one second.
+    /// Until all devices have come, or one second; at once when they have been here.
     void meet() {
         std::unique_lock lock(mutex_);
         ++here_;
         changed_.notify_all();
-        changed_.wait_for(lock, 1s, [&] { return here_ >= 3; });
+        changed_.wait_for(lock, 1s, [&] { return here_ >= static_cast<int>(devices_.size()); });
+    }
+    /// Until this is so, or 20 seconds.
+    template <class Condition>
+    static void await(const Condition& condition) {
+        const auto end = std::chrono::steady_clock::now() + 20s;
+        while (!condition() && std::chrono::steady_clock::now() < end)
+            std::this_thread::sleep_for(1ms);
+        ASSERT_TRUE(condition());
     }
 
     std::vector<std::unique_ptr<Device>> devices_;
@@ -161,17 +177,252 @@ TEST_F(Workers, EndAJobWithTheErrorOfAnyPart) {
         const auto job = submit(3, [&](std::size_t part, Device&, Execution& execution) {
             meet();
             if (part == static_cast<std::size_t>(failing))
-                return Status(ErrorCode::device_error, "it failed");
+                return Status(ErrorCode::io_error, "it failed");
             while (!execution.stop_requested()) std::this_thread::sleep_for(1ms);
             return Status::cancelled();
         });
         wait_for(job);
-        EXPECT_EQ(job->status.code(), ErrorCode::device_error);
+        EXPECT_EQ(job->status.code(), ErrorCode::io_error);
         EXPECT_FALSE(merged(*job));
     }
     const auto next = submit(1, [](std::size_t, Device&, Execution&) { return Status(); });
     wait_for(next);
     EXPECT_TRUE(next->status.ok());
+}
+
+constexpr ErrorCode kOfDevices[] = {ErrorCode::device_error, ErrorCode::device_lost,
+                                    ErrorCode::out_of_memory};
+
+TEST_F(Workers, DoThePartsOfADeviceThatFailed) {
+    for (const ErrorCode error : kOfDevices)
+        for (std::int32_t failing = 0; failing < 3; ++failing)
+            for (const std::size_t parts : {1, 3}) {
+                start(3);
+                std::multiset<std::size_t> done;
+                int failed = 0;
+                const auto job = submit(parts, [&](std::size_t part, Device& device, Execution&) {
+                    if (parts == 3) meet();
+                    const std::lock_guard lock(mutex_);
+                    // Where there is but one part, whoever begins it fails.
+                    if (parts == 1 && failed == 0) failing = number_of(device);
+                    if (number_of(device) == failing) {
+                        ++failed;
+                        return Status(error, "it failed");
+                    }
+                    done.insert(part);
+                    return Status();
+                });
+                wait_for(job);
+                EXPECT_TRUE(job->status.ok() && merged(*job)) << job->status.message();
+                EXPECT_EQ(done.size(), parts);
+                for (std::size_t part = 0; part < parts; ++part) EXPECT_EQ(done.count(part), 1u);
+                // With less memory four times, before another device gets it.
+                const int tries = error == ErrorCode::out_of_memory ? 5 : 1;
+                EXPECT_EQ(failed, tries);
+                EXPECT_EQ(job->retries, static_cast<std::uint64_t>(tries));
+                EXPECT_NE(job->device, failing);
+                ASSERT_EQ(job->parts.failures.size(), 1u);
+                EXPECT_EQ(job->parts.failures[0].device, failing);
+                EXPECT_EQ(job->parts.failures[0].status.code(), error);
+                EXPECT_FALSE(job->parts.devices[failing]);
+            }
+}
+
+TEST_F(Workers, FailWithTheFirstErrorWhenAllFail) {
+    for (const ErrorCode error : kOfDevices)
+        for (const std::size_t parts : {1, 3}) {
+            start(3);
+            std::vector<std::int32_t> failed;
+            const auto job = submit(parts, [&](std::size_t, Device& device, Execution&) {
+                const std::lock_guard lock(mutex_);
+                if (failed.empty() || failed.back() != number_of(device))
+                    failed.push_back(number_of(device));
+                return Status(failed.size() == 1 ? error : ErrorCode::device_error,
+                              std::to_string(failed.size()));
+            });
+            wait_for(job);
+            ASSERT_EQ(job->parts.failures.size(), 3u);
+            // One device after the other has the only part; several parts fail in any order.
+            if (parts == 1) {
+                EXPECT_EQ(job->status.code(), error);
+                EXPECT_EQ(job->status.message(), "1");
+            }
+            EXPECT_EQ(job->status.message(), job->parts.failures[0].status.message());
+            EXPECT_FALSE(merged(*job));
+            EXPECT_EQ(std::set(failed.begin(), failed.end()).size(), 3u);
+        }
+}
+
+TEST_F(Workers, KeepAJobToTheDeviceThatItNames) {
+    const auto job = submit(
+        1,
+        [](std::size_t, Device&, Execution&) {
+            return Status(ErrorCode::device_error, "it failed");
+        },
+        1);
+    wait_for(job);
+    EXPECT_EQ(job->status.code(), ErrorCode::device_error);
+    EXPECT_EQ(job->parts.failures.size(), 1u);
+}
+
+TEST_F(Workers, DoTheJobsOfEachOtherWhenBothFail) {
+    start(2);
+    std::atomic<int> failures{0};
+    // Each fails once the other has begun with its own.
+    const auto fails_on_first = [&](std::size_t, Device&, Execution&) {
+        meet();
+        return failures++ < 2 ? Status(ErrorCode::device_error, "it failed") : Status();
+    };
+    const auto one = submit(1, fails_on_first), other = submit(1, fails_on_first);
+    wait_for(one);
+    wait_for(other);
+    for (const auto& job : {one, other}) {
+        EXPECT_TRUE(job->status.ok()) << job->status.message();
+        EXPECT_EQ(job->parts.failures.size(), 1u);
+    }
+    EXPECT_NE(one->device, other->device);
+}
+
+TEST_F(Workers, EndAJobWhoseLastDeviceIsLostInAnotherOne) {
+    start(2);
+    const auto begun = [](const auto& job) { return [&] { return job->device >= 0; }; };
+    std::atomic<bool> lose{false};
+    const auto other = submit(
+        1,
+        [&](std::size_t, Device&, Execution&) {
+            while (!lose) std::this_thread::sleep_for(1ms);
+            return Status(ErrorCode::device_lost, "it is lost");
+        },
+        1);
+    ASSERT_NO_FATAL_FAILURE(await(begun(other)));
+    const auto job = submit(1, [](std::size_t, Device&, Execution&) {
+        return Status(ErrorCode::device_error, "it failed");
+    });
+    ASSERT_NO_FATAL_FAILURE(await([&] { return job->execution.phase_times().size() > 1; }));
+    const auto for_lost = submit(
+        1, [](std::size_t, Device&, Execution&) { return Status(); }, 1);
+    lose = true;
+    wait_for(job);
+    EXPECT_EQ(job->status.message(), "it failed");
+    wait_for(other);
+    EXPECT_EQ(other->status.message(), "it is lost");
+    // Neither those that wait for it nor those that come are kept.
+    wait_for(for_lost);
+    EXPECT_EQ(for_lost->status.code(), ErrorCode::unavailable);
+    const auto too_late = submit(
+        1, [](std::size_t, Device&, Execution&) { return Status(); }, 1);
+    wait_for(too_late);
+    EXPECT_EQ(too_late->status.code(), ErrorCode::unavailable);
+    const auto next = submit(2, [&](std::size_t, Device& device, Execution&) {
+        EXPECT_EQ(number_of(device), 0);
+        return Status();
+    });
+    wait_for(next);
+    EXPECT_TRUE(next->status.ok());
+}
+
+TEST_F(Workers, EndAllThatWaitWhenAllDevicesAreLost) {
+    std::vector<std::shared_ptr<DaemonJob>> jobs;
+    for (int i = 0; i < 10; ++i)
+        jobs.push_back(submit(1, [&](std::size_t, Device&, Execution&) {
+            return Status(ErrorCode::device_lost, "it is lost");
+        }));
+    for (const auto& job : jobs) {
+        wait_for(job);
+        EXPECT_FALSE(job->status.ok());
+        EXPECT_FALSE(job->reply.bytes.empty());
+    }
+}
+
+TEST_F(Workers, ForgetACancelledJobThatWaitsForAnotherDevice) {
+    start(2);
+    std::atomic<bool> free{false};
+    const auto busy = submit(
+        1,
+        [&](std::size_t, Device&, Execution&) {
+            while (!free) std::this_thread::sleep_for(1ms);
+            return Status();
+        },
+        1);
+    ASSERT_NO_FATAL_FAILURE(await([&] { return busy->device == 1; }));
+    const auto failing = [](std::size_t, Device&, Execution&) {
+        return Status(ErrorCode::device_error, "it failed");
+    };
+    const auto waits = [](const DaemonJob& job) {
+        return job.device < 0 && job.execution.phase_times().size() > 1;
+    };
+    const auto cancelled = submit(1, failing), stopped = submit(1, failing);
+    ASSERT_NO_FATAL_FAILURE(await([&] { return waits(*cancelled) && waits(*stopped); }));
+    EXPECT_TRUE(workers_->cancel(cancelled));
+    // The device that failed is free for other jobs meanwhile.
+    const auto next = submit(
+        1, [](std::size_t, Device&, Execution&) { return Status(); }, 0);
+    wait_for(next);
+    EXPECT_TRUE(next->status.ok());
+    free = true;
+    wait_for(busy);
+    wait_for(stopped);
+    EXPECT_EQ(stopped->status.code(), ErrorCode::device_error);
+    const std::lock_guard lock(mutex_);
+    EXPECT_FALSE(ended_.contains(cancelled));
+}
+
+TEST_F(Workers, StopWhileAJobWaitsForAnotherDevice) {
+    start(2);
+    const auto busy = submit(
+        1,
+        [&](std::size_t, Device&, Execution& execution) {
+            while (!execution.stop_requested()) std::this_thread::sleep_for(1ms);
+            return Status::cancelled();
+        },
+        1);
+    ASSERT_NO_FATAL_FAILURE(await([&] { return busy->device == 1; }));
+    const auto job = submit(1, [](std::size_t, Device&, Execution&) {
+        return Status(ErrorCode::device_error, "it failed");
+    });
+    ASSERT_NO_FATAL_FAILURE(await([&] { return job->execution.phase_times().size() > 1; }));
+    EXPECT_TRUE(workers_->stop(20s));
+}
+
+TEST_F(Workers, ShowTheDeviceThatGoesOn) {
+    std::atomic<bool> go_on{false};
+    std::atomic<std::int32_t> first{-1}, failing{-1};
+    const auto job = submit(3, [&](std::size_t part, Device& device, Execution& execution) {
+        // Who began the job does its first part.
+        if (part == 0 && first < 0) first = number_of(device);
+        meet();
+        execution.begin_phase("meeting", 10);
+        execution.advance(static_cast<std::uint64_t>(number_of(device)) + 1);
+        if (std::int32_t none = -1;
+            number_of(device) == first && failing.compare_exchange_strong(none, number_of(device)))
+            return Status(ErrorCode::device_error, "it failed");
+        while (!go_on) std::this_thread::sleep_for(1ms);
+        return Status();
+    });
+    ASSERT_NO_FATAL_FAILURE(await([&] { return failing >= 0 && job->device != failing; }));
+    ASSERT_GE(job->device, 0);
+    ASSERT_NO_FATAL_FAILURE(await([&] { return job->shown.load()->done() > 0; }));
+    EXPECT_STREQ(job->shown.load()->phase(), "meeting");
+    EXPECT_EQ(job->shown.load()->done(), static_cast<std::uint64_t>(job->device) + 1);
+    go_on = true;
+    wait_for(job);
+    EXPECT_TRUE(job->status.ok());
+}
+
+TEST_F(Workers, SufferTheFaultsOfTheirDevices) {
+    for (std::int32_t failing = 0; failing < 3; ++failing) {
+        here_ = 0;
+        const auto job = submit(3,
+                                [&](std::size_t, Device&, Execution&) {
+                                    meet();
+                                    return Status();
+                                },
+                                -1, {{FaultPoint::in_job, FaultKind::device_error, 1, failing}});
+        wait_for(job);
+        EXPECT_TRUE(job->status.ok()) << job->status.message();
+        ASSERT_EQ(job->parts.failures.size(), 1u);
+        EXPECT_EQ(job->parts.failures[0].device, failing);
+    }
 }
 
 TEST_F(Workers, CancelAllParts) {

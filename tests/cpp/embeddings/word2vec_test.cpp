@@ -208,6 +208,38 @@ TEST(Word2vec, WhatFailsIsTakenAgain) {
         auto trainer = cpu_word_trainer(parameters, sampling, corpus.stream());
         ASSERT_TRUE(training.take_part(**trainer, {}, execution).ok());
         EXPECT_EQ(training.model().vectors, expected.vectors);
+        // What was lost does not count twice.
+        EXPECT_EQ(execution.done(), execution.total());
+    }
+}
+
+TEST(Word2vec, GoesOnInOtherThreadsWhenATrainerFails) {
+    const RandomCorpus corpus(9, kWords, 3000);
+    TrainingParameters parameters = small_parameters();
+    parameters.replicas = 3;
+    parameters.epochs = 20;
+    parameters.average_every = 200;
+    const TrainingModel expected = trained_by(1, parameters, corpus);
+    const WordSampling sampling = word_sampling(corpus.counts, 0.01);
+    for (const bool throws : {false, true}) {
+        Training training(parameters, kWords, corpus.numbers.size(), started(parameters));
+        Status failed, done;
+        std::thread failing([&] {
+            auto inner = cpu_word_trainer(parameters, sampling, corpus.stream());
+            FailingTrainer trainer(std::move(*inner), throws);
+            Execution execution(1);
+            failed = training.take_part(trainer, {}, execution);
+        });
+        Execution execution(1);
+        auto trainer = cpu_word_trainer(parameters, sampling, corpus.stream());
+        done = training.take_part(**trainer, {}, execution);
+        failing.join();
+        EXPECT_EQ(failed.code(), ErrorCode::out_of_memory);
+        EXPECT_TRUE(done.ok()) << done.message();
+        EXPECT_EQ(training.model().vectors, expected.vectors);
+        EXPECT_EQ(training.model().outputs, expected.outputs);
+        EXPECT_EQ(training.count().tokens, execution.total());
+        EXPECT_LE(execution.done(), execution.total());
     }
 }
 

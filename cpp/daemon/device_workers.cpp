@@ -74,12 +74,15 @@ Status try_to_run(DaemonJob& job, Device& device, std::int32_t number, DeviceWor
         return status;
     job.files.clear();  // they are mapped
     const std::size_t devices = job.work->limits().device < 0 ? workers.devices() : 1;
-    const auto parts = job.work->prepare(devices, job.execution);
+    auto parts = job.work->prepare(devices, job.execution);
+    std::vector<bool> took_part(workers.devices());
+    while (parts.ok() && *parts > 0) {
+        GPUTEXT_TRY(workers.run_parts(job, *parts, device, number, took_part));
+        parts = job.work->next_round(job.execution);
+    }
     if (!parts.ok()) return parts.status();
-    std::string names;
-    Status status = workers.run_parts(job, *parts, device, number, names);
-    if (status.ok()) status = job.work->merge(job.execution);
-    if (status.ok()) status = make_reply(job, names, seconds_since(begin));
+    Status status = job.work->merge(job.execution);
+    if (status.ok()) status = make_reply(job, workers.names_of(took_part), seconds_since(begin));
     return status.ok() ? suffer_all(job, FaultPoint::before_reply) : status;
 }
 
@@ -207,8 +210,8 @@ DeviceWorkers::Next DeviceWorkers::next(Device& device, std::int32_t number) {
 }
 
 Status DeviceWorkers::run_parts(DaemonJob& job, std::size_t parts, Device& device,
-                                std::int32_t number, std::string& device_names) {
-    PartedJob parted{job, parts, 0, 0, {}, 0, std::vector<bool>(devices())};
+                                std::int32_t number, std::vector<bool>& took_part) {
+    PartedJob parted{job, parts, 0, 0, {}, 0, took_part};
     std::unique_lock lock(mutex_);
     if (parts > 1) {
         parted_.push_back(&parted);
@@ -222,10 +225,16 @@ Status DeviceWorkers::run_parts(DaemonJob& job, std::size_t parts, Device& devic
         });
         changed_.wait(lock, [&] { return parted.running == 0; });
     }
-    job.retries = parted.retries;
-    for (std::size_t i = 0; i < devices(); ++i)
-        if (parted.devices[i]) device_names += (device_names.empty() ? "" : ", ") + names_[i];
+    job.retries += parted.retries;
+    took_part = std::move(parted.devices);
     return parted.status;
+}
+
+std::string DeviceWorkers::names_of(const std::vector<bool>& some) const {
+    std::string names;
+    for (std::size_t i = 0; i < devices(); ++i)
+        if (some[i]) names += (names.empty() ? "" : ", ") + names_[i];
+    return names;
 }
 
 /// Does parts of another device's job as long as there are any. True when the device was lost.

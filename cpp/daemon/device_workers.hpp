@@ -80,9 +80,12 @@ public:
     /// the stop request.
     bool cancel(const std::shared_ptr<DaemonJob>& job);
 
-    /// Runs all parts, on this device's thread and those of others that are free.
+    /// Runs all parts, on this device's thread and those of others that are free. Adds the devices
+    /// that ran a part to those in `took_part`.
     Status run_parts(DaemonJob& job, std::size_t parts, Device& device, std::int32_t number,
-                     std::string& device_names);
+                     std::vector<bool>& took_part);
+    /// Of these devices.
+    std::string names_of(const std::vector<bool>& some) const;
     std::size_t devices() const { return names_.size(); }
 
     /// Stops all jobs; true when all threads have ended within this time.

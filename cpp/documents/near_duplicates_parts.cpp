@@ -13,6 +13,8 @@
 namespace gputext {
 namespace {
 
+/// Signatures of unrelated documents are often nearer than that.
+constexpr double kTellingRate = 0.5;
 /// Up to so many candidates of signatures, and so many a document, are verified one by one.
 constexpr std::uint64_t kFewCandidates = 1 << 16;
 constexpr std::uint64_t kCandidatesPerDocument = 8;
@@ -149,6 +151,13 @@ private:
 };
 
 }  // namespace
+
+PairSource first_source(const NearDuplicateParameters& parameters) {
+    return parameters.mode == NearDuplicateMode::exact ||
+                   signature_rate(parameters.threshold) > kTellingRate
+               ? PairSource::documents
+               : PairSource::signatures;
+}
 
 Result<PartPairs> near_pairs(const NearDuplicateParameters& parameters,
                              const DistinctDocuments& documents, const PairPart& part,

@@ -37,6 +37,10 @@ struct PairPart {
     PairSource source = PairSource::fastest;
 };
 
+/// What parts are computed from at first. Signatures of unrelated documents are often near at high
+/// thresholds, and there may be too many of them at any.
+PairSource first_source(const NearDuplicateParameters& parameters);
+
 struct PartPairs {
     /// first < second, in any order. A pair whose signatures are near at two block sizes may be in
     /// two parts.
@@ -47,8 +51,8 @@ struct PartPairs {
 };
 
 /// The near pairs of a part. Requires parameters for which check_near_duplicates() is ok, and a
-/// threshold above 0. Time: what near_duplicates() takes without hashing and finding copies, divided
-/// by the number of parts, and O(bytes) of each part. Errors: cancelled; out_of_memory.
+/// threshold above 0. Time: what near_duplicates() takes without hashing and finding copies,
+/// divided by the number of parts, and O(bytes) of each part. Errors: cancelled; out_of_memory.
 Result<PartPairs> near_pairs(const NearDuplicateParameters& parameters,
                              const DistinctDocuments& documents, const PairPart& part,
                              Execution& execution);

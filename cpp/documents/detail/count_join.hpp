@@ -27,8 +27,8 @@ struct DocumentJoin {
     std::span<const std::uint8_t> rows = {};
 };
 
-/// Every wanted pair of documents that the filters cannot exclude from having an edit rate of at most
-/// the threshold, ascending: a superset of the true pairs, half as many again on source files.
+/// Every wanted pair of documents that the filters cannot exclude from having an edit rate of at
+/// most the threshold, ascending: a superset of the true pairs, half as many again on source files.
 /// `lengths` holds each document's number of characters. Filters, in this order: lengths,
 /// characters in common by classes, by themselves, trigrams in common
 /// (cpp/documents/detail/count_filter.hpp). Time: O(sum of sizes) for each tile of features; 16

@@ -76,8 +76,8 @@ Status ExactSearch::verify(std::size_t row, std::size_t column, Worker& worker) 
 
 Status find_exact_pairs(const NearDuplicateParameters& parameters,
                         const DistinctDocuments& documents, Execution& execution,
-                        std::vector<NearPair>& pairs, ExactSearchCounts* counts,
-                        ExactMethod method, const PairPart& part) {
+                        std::vector<NearPair>& pairs, ExactSearchCounts* counts, ExactMethod method,
+                        const PairPart& part) {
     if (documents.size() == 0) return {};
     return ExactSearch(parameters, documents, part, execution, method).run(pairs, counts);
 }

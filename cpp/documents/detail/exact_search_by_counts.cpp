@@ -45,9 +45,9 @@ Status ExactSearch::count(Range range, std::size_t memory, std::vector<IndexPair
         lengths[i] = places_[range.begin + i].size;
         if (!rows.empty()) rows[i] = is_row(range.begin + i) ? 1 : 0;
     }
-    const std::uint64_t most = std::min<std::uint64_t>(
-        (kFewCounted + kCountedPerDocument * range.size()) / part_.count,
-        parameters_.memory_limit / 4 / kCountedBytes);
+    const std::uint64_t most =
+        std::min<std::uint64_t>((kFewCounted + kCountedPerDocument * range.size()) / part_.count,
+                                parameters_.memory_limit / 4 / kCountedBytes);
     const DocumentJoin join{parameters_.threshold, memory, parameters_.simd, rows};
     return join_documents(join,
                           {documents_.documents.bytes, extents, documents_.documents.characters},

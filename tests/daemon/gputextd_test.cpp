@@ -216,13 +216,14 @@ TEST_F(Gputextd, SharesManyDocumentsOutToDevices) {
             daemon_.reset();
             start({"--fake-devices=" + std::to_string(devices), "--allow-faults"});
             const auto connection = connect();
-            // The first device is late, so that the others have begun.
+            // The first device is late, so that others take parts of its job. These are short, so
+            // that one of them may take several.
             ASSERT_TRUE(connection->inject_fault("in_job:slow:300").ok());
             ASSERT_TRUE(connection->submit(request).ok());
             const auto reply = next<NearDuplicatesAnswer>(*connection);
             ASSERT_TRUE(reply.ok()) << reply.status().message();
             const std::string& names = reply->summary.report.device_name;
-            EXPECT_EQ(1 + std::ranges::count(names, ','), devices) << names;
+            EXPECT_GE(1 + std::ranges::count(names, ','), std::min(devices, 2)) << names;
             const auto answer = reply->read();
             ASSERT_TRUE(answer.ok()) << answer.status().message();
             EXPECT_EQ(copies_of(*answer), copies_of(*expected));

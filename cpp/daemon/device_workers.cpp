@@ -1,7 +1,6 @@
 #include "cpp/daemon/device_workers.hpp"
 
 #include <algorithm>
-#include <numeric>
 
 #include "cpp/base/exception_status.hpp"
 #include "cpp/base/helper_threads.hpp"
@@ -81,9 +80,15 @@ Status prepare(DaemonJob& job, std::int32_t number, std::size_t devices, std::si
     for (std::size_t i = 0; i < devices; ++i)
         parts.executions.push_back(
             std::make_unique<Execution>(static_cast<unsigned>(threads), job.execution));
-    parts.open.resize(*count);
-    std::iota(parts.open.rbegin(), parts.open.rend(), std::size_t{0});
-    parts.count = *count;
+    parts.open_all(*count);
+    return {};
+}
+
+/// Asks the job how it goes on, and makes those parts.
+Status prepare_next_round(DaemonJob& job) {
+    const auto count = job.work->next_round(job.execution);
+    if (!count.ok()) return count.status();
+    job.parts.open_all(*count);
     return {};
 }
 
@@ -220,8 +225,10 @@ void DeviceWorkers::work(Device& device, std::int32_t number) {
         if (job == nullptr) break;
         running_[number] = job;
         if (job->parts.count == 0) begin(job, number, lock);
-        while (!job->parts.open.empty() && may_run(*job, number))
-            run_one_part(job, device, number, lock);
+        do {
+            while (!job->parts.open.empty() && may_run(*job, number))
+                run_one_part(job, device, number, lock);
+        } while (begin_next_round(job, lock));
         leave(std::move(job), number, lock);
     }
     if (lost_[number]) end_stranded_jobs(lock);
@@ -288,6 +295,21 @@ void DeviceWorkers::begin(const SharedJob& job, std::int32_t number, Lock& lock)
     } else {
         end_early(job, std::move(status));
     }
+}
+
+/// By whoever ended the last part of a round. False when others are at work on the job, or nothing
+/// is left to compute.
+bool DeviceWorkers::begin_next_round(const SharedJob& job, Lock& lock) {
+    JobParts& parts = job->parts;
+    if (!job->status.ok() || parts.running > 0 || !parts.open.empty()) return false;
+    lock.unlock();
+    Status status = status_or_exception([&] { return prepare_next_round(*job); });
+    lock.lock();
+    if (!status.ok()) end_early(job, std::move(status));
+    if (parts.open.empty()) return false;
+    open_.push_back(job);
+    changed_.notify_all();
+    return true;
 }
 
 /// Does the next open part, without the lock.

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <span>
 #include <string>
 #include <thread>
@@ -28,15 +29,22 @@ struct DeviceFailure {
     Status status;
 };
 
-/// The parts that OperatorJob::prepare() made of a job, and what devices have done of them.
+/// The parts that OperatorJob::prepare() made of a job, or next_round(), and what devices have done
+/// of them.
 struct JobParts {
-    std::size_t count = 0;          // 0 until the job has been prepared
+    std::size_t count = 0;          // 0 until the job has been prepared, and after the last round
     std::vector<std::size_t> open;  // neither done nor worked on; the one to be done next is last
     std::size_t running = 0;        // worked on
     std::int32_t first = -1;        // the device that began the job, and uses the job's execution
     std::vector<std::unique_ptr<Execution>> executions;  // by device, of the others
     std::vector<bool> devices;                           // that have done parts
     std::vector<DeviceFailure> failures;  // in the order in which they came; at most one a device
+
+    void open_all(std::size_t parts) {
+        open.resize(parts);
+        std::iota(open.rbegin(), open.rend(), std::size_t{0});
+        count = parts;
+    }
 };
 
 /// A request on its way to a reply. Written by the server before it is handed to the workers, then
@@ -114,6 +122,7 @@ private:
     bool may_run(const DaemonJob& job, std::int32_t number) const;
     bool anyone_may_run(const DaemonJob& job) const;
     void begin(const SharedJob& job, std::int32_t number, Lock& lock);
+    bool begin_next_round(const SharedJob& job, Lock& lock);
     void run_one_part(const SharedJob& job, Device& device, std::int32_t number, Lock& lock);
     void note_failure(DaemonJob& job, std::int32_t number, Status status);
     void put_back(const SharedJob& job, std::size_t part, std::int32_t number);

@@ -42,6 +42,9 @@ public:
     /// which gives the same bits. Different parts may run on different threads at once.
     virtual Status run(std::size_t part, Device& device, std::uint64_t memory,
                        Execution& execution) = 0;
+    /// In how many parts the job goes on, by what all parts have computed: run() is called for each
+    /// of these anew. 0 when there is nothing left to compute.
+    virtual Result<std::size_t> next_round([[maybe_unused]] Execution& execution) { return 0; }
     /// Makes the answer of its parts.
     virtual Status merge([[maybe_unused]] Execution& execution) { return {}; }
     /// Appends the answer to the reply's file.

@@ -98,7 +98,9 @@ Result<NearDuplicates> NearDuplicates::from_search(std::vector<std::uint32_t> fi
         if (i % 65536 == 0 && execution.stop_requested()) return Status::cancelled();
         ascending = place_of(pairs[i - 1]) < place_of(pairs[i]);
     }
-    if (!ascending) GPUTEXT_TRY(answer.sort_neighbours(execution));
+    if (ascending) return answer;
+    GPUTEXT_TRY(answer.sort_neighbours(execution));
+    GPUTEXT_TRY(answer.drop_repeated(execution.stop()));
     return answer;
 }
 
@@ -115,6 +117,20 @@ Status NearDuplicates::sort_neighbours(Execution& execution) {
         }
         return Status();
     });
+}
+
+Status NearDuplicates::drop_repeated(Stop stop) {
+    std::uint64_t kept = 0;
+    for (std::size_t i = 0; i < documents(); ++i) {
+        if (i % 65536 == 0 && stop()) return Status::cancelled();
+        const std::uint64_t begin = std::exchange(near_begin_[i], kept);
+        for (std::uint64_t k = begin; k < near_begin_[i + 1]; ++k)
+            if (k == begin || near_[k].document != near_[kept - 1].document)
+                near_[kept++] = near_[k];
+    }
+    near_begin_.back() = kept;
+    near_.resize(kept);
+    return {};
 }
 
 std::span<const std::uint32_t> NearDuplicates::copies(std::uint32_t first_copy) const {

@@ -58,8 +58,8 @@ public:
                                              std::span<const NearPair> pairs, Stop stop = {});
 
     /// The answer from the arrays of a search, which are not checked, and whose pairs come in any
-    /// order. The execution's threads sort them, if need be, in O(pairs * log(pairs)) time. Error:
-    /// cancelled.
+    /// order, some perhaps more than once. The execution's threads sort them, if need be, in
+    /// O(pairs * log(pairs)) time. Error: cancelled.
     static Result<NearDuplicates> from_search(std::vector<std::uint32_t> first_copies,
                                               std::span<const NearPair> pairs,
                                               Execution& execution);
@@ -72,6 +72,8 @@ private:
     /// The neighbours of a document get the order of the pairs. Error: cancelled.
     Status collect_pairs(std::span<const NearPair> pairs, Stop stop);
     Status sort_neighbours(Execution& execution);
+    /// Of sorted neighbours. Error: cancelled.
+    Status drop_repeated(Stop stop);
 
     std::vector<std::uint32_t> first_copy_;  // by document: the first one with the same bytes
     // Members of the classes, ascending, and where those of a first copy begin.

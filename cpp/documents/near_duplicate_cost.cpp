@@ -104,11 +104,12 @@ NearDuplicateSeconds estimate_near_duplicates(std::span<const Extent> documents,
     Sizes(documents).each(threshold, [&](const Sizes::Bin& bin, double comparable) {
         const double size = bin.bytes / bin.documents;
         seconds.exact += bin.documents * exact_seconds(size, comparable, threshold);
-        seconds.ctph += bin.documents * (ctph_per_byte * size + kSecondsPerPair * comparable);
+        seconds.signatures_first +=
+            bin.documents * (ctph_per_byte * size + kSecondsPerPair * comparable);
     });
     seconds.documents_first =
-        signature_rate(threshold) > kTellingRate || seconds.exact < seconds.ctph;
-    if (seconds.documents_first) seconds.ctph = seconds.exact;
+        signature_rate(threshold) > kTellingRate || seconds.exact < seconds.signatures_first;
+    seconds.ctph = seconds.documents_first ? seconds.exact : seconds.signatures_first;
     return seconds;
 }
 

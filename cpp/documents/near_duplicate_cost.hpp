@@ -14,6 +14,8 @@ namespace gputext {
 struct NearDuplicateSeconds {
     double ctph = 0;
     double exact = 0;
+    /// Mode ctph, where it compares the signatures first.
+    double signatures_first = 0;
     /// Mode ctph takes less if it compares the documents first, as mode exact does, and then the
     /// signatures of the pairs that are near.
     bool documents_first = false;

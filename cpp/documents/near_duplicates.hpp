@@ -36,6 +36,9 @@ struct NearDuplicateParameters {
 /// Signatures that the caller already has: empty, or one a document, absent where there is none.
 using GivenSignatures = std::span<const std::optional<Ctph>>;
 
+/// Error: invalid_argument for parameters out of range, or too many documents.
+Status check_near_duplicates(const NearDuplicateParameters& parameters, std::size_t documents);
+
 /// Time: hashing O(bytes), the join (cpp/documents/detail/signature_join.hpp or
 /// cpp/documents/detail/exact_search.hpp), and about size * threshold * size / 32 word steps for
 /// each candidate that has to be verified in full. Memory: 40 bytes and a signature (250 bytes) a

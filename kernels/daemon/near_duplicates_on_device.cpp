@@ -18,6 +18,21 @@ public:
                                                 device.ring(), execution);
                 });
             });
+        device.provide<NearPairsOnDevice>([&device](const NearDuplicateParameters& parameters,
+                                                    const DistinctDocuments& documents,
+                                                    const PairPart& part, std::uint64_t memory,
+                                                    Execution& execution) -> Result<PartPairs> {
+            return device.run(memory, [&](const gpu::DeviceWork& work) {
+                return gpu::near_pairs(parameters, documents, part, work, device.ring(), execution);
+            });
+        });
+        device.provide<SignaturesOnDevice>(
+            [&device](const Documents& documents, std::size_t longest, std::uint64_t memory,
+                      Execution& execution) -> Result<std::vector<Ctph>> {
+                return device.run(memory, [&](const gpu::DeviceWork& work) {
+                    return gpu::ctph_signatures(documents, longest, work, device.ring(), execution);
+                });
+            });
         for (const auto mode : {NearDuplicateMode::ctph, NearDuplicateMode::exact})
             device.warm_up([&device, mode] { return first_job(device, mode); });
     }

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "cpp/base/radix_sort.hpp"
 #include "cpp/documents/detail/components.hpp"
 #include "cpp/documents/detail/near_duplicate_search.hpp"
+#include "cpp/documents/detail/pair_stripes.hpp"
 #include "cpp/documents/edit_distance.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/documents/detail/document_slots.hpp"
@@ -22,8 +24,6 @@ constexpr std::uint32_t kNone = UINT32_MAX;
 constexpr std::size_t kStep = 1 << 12;       // documents or pairs of a thread's step
 constexpr std::size_t kLookAfter = 1 << 16;  // of a loop of few operations each
 constexpr std::size_t kMostPairs = 1 << 22;  // that are verified by one call
-/// Signatures of unrelated documents are often nearer than that.
-constexpr double kTellingRate = 0.5;
 /// Up to so many candidates of signatures, and so many a document, are verified.
 constexpr std::uint64_t kFewCandidates = 1 << 16;
 constexpr std::uint64_t kCandidatesPerDocument = 8;
@@ -39,6 +39,16 @@ Status needs_more(std::uint64_t needed, std::uint64_t allowed) {
     };
     return {ErrorCode::out_of_memory, "this job needs at least " + megabytes(needed) +
                                           " of device memory, and may take " + megabytes(allowed)};
+}
+
+/// Calls body(i) for all numbers below `size`, by all threads.
+template <class Body>
+Status for_steps(std::size_t size, Execution& execution, Body&& body) {
+    return execution.parallel_for((size + kStep - 1) / kStep, [&](std::size_t step, unsigned) {
+        const std::size_t end = std::min(size, (step + 1) * kStep);
+        for (std::size_t i = step * kStep; i < end; ++i) body(i);
+        return Status();
+    });
 }
 
 /// How documents come to the device: all at once, or in groups, two of them at a time.
@@ -67,13 +77,15 @@ struct Sizes {
 class DeviceSearch {
 public:
     DeviceSearch(const NearDuplicateParameters& parameters, const DistinctDocuments& documents,
-                 const DeviceWork& work, UploadRing& ring, Execution& execution,
-                 std::vector<NearPair>& pairs)
+                 const PairPart& part, const DeviceWork& work, UploadRing& ring,
+                 Execution& execution, PartPairs& found)
         : parameters_(parameters),
           documents_(documents),
+          part_(part),
           work_(work),
           execution_(execution),
-          pairs_(pairs),
+          found_(found),
+          pairs_(found.pairs),
           slots_(documents.documents, ring, work.stream),
           ring_(ring) {}
 
@@ -176,6 +188,8 @@ private:
     // ---- Mode exact ----
 
     Status find_by_counts() {
+        if (!rows_of_part(documents_.lengths, part_, execution_.stop(), rows_))
+            return Status::cancelled();
         if (!slots_.numbers().empty()) return join_view();
         std::vector<std::uint32_t> order = all_documents();
         Sizes sizes = sizes_of(order);
@@ -206,8 +220,11 @@ private:
     Status join_view() {
         const auto numbers = slots_.numbers();
         std::vector<std::uint32_t> lengths(numbers.size());
-        for (std::size_t i = 0; i < numbers.size(); ++i)
+        std::vector<std::uint8_t> rows(rows_.empty() ? 0 : numbers.size());
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
             lengths[i] = documents_.lengths[numbers[i]];
+            if (!rows.empty()) rows[i] = rows_[numbers[i]];
+        }
         const DeviceDocuments view = slots_.view();
         const std::size_t all = bytes_left();
         const std::size_t joining = std::clamp(
@@ -217,7 +234,8 @@ private:
         verifying_bytes_ = all - std::min(all, joining);
         return join_documents(
             parameters_.threshold, view, lengths, joining, execution_, work_.stream,
-            [this](std::span<const IndexPair> candidates) { return verify_across(candidates); });
+            [this](std::span<const IndexPair> candidates) { return verify_across(candidates); },
+            rows);
     }
 
     /// The two largest of some documents, as documents.
@@ -244,17 +262,22 @@ private:
     /// signatures decide on the near pairs alone.
     Status find_by_signature() {
         std::vector<Ctph> signatures(documents_.size());
-        if (signature_rate(parameters_.threshold) > kTellingRate) {
+        const PairSource source =
+            part_.source == PairSource::fastest ? first_source(parameters_) : part_.source;
+        if (source == PairSource::documents) {
             GPUTEXT_TRY(find_by_counts());
             GPUTEXT_TRY(compute_near_signatures(signatures));
             return keep_near_signatures(signatures);
         }
         std::vector<IndexPair> candidates;
         GPUTEXT_TRY(compute_signatures(signatures));
-        PairLimit limit{kFewCandidates + kCandidatesPerDocument * documents_.size()};
+        PairLimit limit{(kFewCandidates + kCandidatesPerDocument * documents_.size()) /
+                        part_.count};
         GPUTEXT_TRY(join_signatures(signatures, signature_rate(parameters_.threshold),
                                     {work_.stream, bytes_left()}, execution_, candidates,
-                                    FilterKernel::fitting, nullptr, &limit));
+                                    FilterKernel::fitting, nullptr, &limit, part_));
+        found_.too_many = limit.exceeded && part_.source == PairSource::signatures;
+        if (found_.too_many) return {};
         if (limit.exceeded) {
             GPUTEXT_TRY(find_by_counts());
             return keep_near_signatures(signatures);
@@ -313,14 +336,13 @@ private:
     /// Computes all signatures. Leaves the documents on the device if they fit and most are hashed.
     Status compute_signatures(std::vector<Ctph>& signatures) {
         GPUTEXT_TRY(check_verification());
+        execution_.begin_phase("taking signatures", (signatures.size() + kStep - 1) / kStep);
+        GPUTEXT_TRY(for_steps(signatures.size(), [&](std::size_t i) {
+            if (const Ctph* given = documents_.signature(i)) signatures[i] = *given;
+        }));
         std::vector<std::uint32_t> missing;
-        for (std::uint32_t i = 0; i < signatures.size(); ++i) {
-            if (i % kLookAfter == 0 && execution_.stop_requested()) return Status::cancelled();
-            if (const Ctph* given = documents_.signature(i))
-                signatures[i] = *given;
-            else
-                missing.push_back(i);
-        }
+        for (std::uint32_t i = 0; i < signatures.size(); ++i)
+            if (documents_.signature(i) == nullptr) missing.push_back(i);
         if (missing.empty()) return {};
         const Sizes sizes = sizes_of_all();
         const std::uint64_t least = std::max<std::uint64_t>(
@@ -349,28 +371,15 @@ private:
         return unpack(packed, missing, signatures);
     }
 
-    /// In as many parts as the memory makes necessary.
     Status hash_in_stream(std::span<const std::uint32_t> missing, std::vector<Ctph>& signatures) {
-        const std::size_t longest = parameters_.signature_length;
         std::vector<Extent> extents;
         for (const std::uint32_t document : missing) extents.push_back(extent(document));
-        const auto needed = [&](std::size_t begin, std::size_t size) {
-            return stream_bytes(std::span(extents).subspan(begin, size), longest);
-        };
-        std::size_t size = missing.size();
-        for (std::size_t begin = 0; begin < missing.size(); begin += size) {
-            size = std::min(size, missing.size() - begin);
-            while (size > 1 && needed(begin, size) > work_.bytes) size = (size + 1) / 2;
-            if (const auto least = needed(begin, size); least > work_.bytes)
-                return needs_more(least, work_.bytes);
-            const Documents part{documents_.documents.bytes,
-                                 std::span(extents).subspan(begin, size),
-                                 documents_.documents.characters};
-            PackedSignatures packed;
-            GPUTEXT_TRY(hash_documents(part, longest, work_, ring_, execution_, packed));
-            GPUTEXT_TRY(unpack(packed, missing.subspan(begin, size), signatures));
-        }
-        return {};
+        auto found =
+            ctph_signatures({documents_.documents.bytes, extents, documents_.documents.characters},
+                            parameters_.signature_length, work_, ring_, execution_);
+        if (!found.ok()) return found.status();
+        return for_steps(missing.size(),
+                         [&](std::size_t i) { signatures[missing[i]] = std::move((*found)[i]); });
     }
 
     Status unpack(const PackedSignatures& packed, std::span<const std::uint32_t> documents,
@@ -524,23 +533,21 @@ private:
                documents_.lengths[slots_.numbers()[second]];
     }
 
-    /// Calls body(i) for all numbers below `size`, by all threads.
     template <class Body>
     Status for_steps(std::size_t size, Body&& body) {
-        return execution_.parallel_for((size + kStep - 1) / kStep, [&](std::size_t step, unsigned) {
-            const std::size_t end = std::min(size, (step + 1) * kStep);
-            for (std::size_t i = step * kStep; i < end; ++i) body(i);
-            return Status();
-        });
+        return gpu::for_steps(size, execution_, std::forward<Body>(body));
     }
 
     const NearDuplicateParameters& parameters_;
     const DistinctDocuments& documents_;
+    const PairPart& part_;
     DeviceWork work_;
     Execution& execution_;
+    PartPairs& found_;
     std::vector<NearPair>& pairs_;
     DocumentSlots slots_;
     UploadRing& ring_;
+    std::vector<std::uint8_t> rows_;    // by document: whether it is a row of the part; or none
     std::vector<std::uint32_t> place_;  // by document: in the view, while it is there
     Extent largest_[2] = {};
     std::size_t verifying_bytes_ = 0;
@@ -554,7 +561,10 @@ public:
 
     Status find(const NearDuplicateParameters& parameters, const DistinctDocuments& documents,
                 Execution& execution, std::vector<NearPair>& pairs) override {
-        return DeviceSearch(parameters, documents, work_, ring_, execution, pairs).run();
+        auto found = near_pairs(parameters, documents, PairPart(), work_, ring_, execution);
+        if (!found.ok()) return found.status();
+        pairs = std::move(found->pairs);
+        return {};
     }
 
 private:
@@ -563,6 +573,40 @@ private:
 };
 
 }  // namespace
+
+/// In as many batches as the memory makes necessary.
+Result<std::vector<Ctph>> ctph_signatures(const Documents& documents, std::size_t longest,
+                                          const DeviceWork& work, UploadRing& ring,
+                                          Execution& execution) {
+    std::vector<Ctph> signatures(documents.size());
+    const auto some = [&](std::size_t begin, std::size_t size) {
+        return Documents{documents.bytes, documents.extents.subspan(begin, size),
+                         documents.characters};
+    };
+    const auto needed = [&](std::size_t begin, std::size_t size) {
+        return stream_bytes(some(begin, size).extents, longest);
+    };
+    std::size_t size = documents.size();
+    for (std::size_t begin = 0; begin < documents.size(); begin += size) {
+        size = std::min(size, documents.size() - begin);
+        while (size > 1 && needed(begin, size) > work.bytes) size = (size + 1) / 2;
+        if (const auto least = needed(begin, size); least > work.bytes)
+            return needs_more(least, work.bytes);
+        PackedSignatures packed;
+        GPUTEXT_TRY(hash_documents(some(begin, size), longest, work, ring, execution, packed));
+        GPUTEXT_TRY(
+            for_steps(size, execution, [&](std::size_t i) { signatures[begin + i] = packed[i]; }));
+    }
+    return signatures;
+}
+
+Result<PartPairs> near_pairs(const NearDuplicateParameters& parameters,
+                             const DistinctDocuments& documents, const PairPart& part,
+                             const DeviceWork& work, UploadRing& ring, Execution& execution) {
+    PartPairs found;
+    GPUTEXT_TRY(DeviceSearch(parameters, documents, part, work, ring, execution, found).run());
+    return found;
+}
 
 Result<NearDuplicates> near_duplicates(const NearDuplicateParameters& parameters,
                                        const Documents& documents, GivenSignatures signatures,

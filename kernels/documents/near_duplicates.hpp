@@ -8,12 +8,25 @@
 #pragma once
 
 #include <cstddef>
+#include <vector>
 
+#include "cpp/documents/ctph.hpp"
+#include "cpp/documents/distinct_documents.hpp"
 #include "cpp/documents/near_duplicates.hpp"
+#include "cpp/documents/near_duplicates_parts.hpp"
 #include "kernels/base/device_work.hpp"
 #include "kernels/base/upload_ring.hpp"
 
 namespace gputext::gpu {
+
+/// As gputext::near_pairs and gputext::ctph_signatures, on the current device, in `work.bytes` of
+/// its memory. The ring serves nothing else meanwhile. Errors: theirs, and as below.
+Result<PartPairs> near_pairs(const NearDuplicateParameters& parameters,
+                             const DistinctDocuments& documents, const PairPart& part,
+                             const DeviceWork& work, UploadRing& ring, Execution& execution);
+Result<std::vector<Ctph>> ctph_signatures(const Documents& documents, std::size_t longest,
+                                          const DeviceWork& work, UploadRing& ring,
+                                          Execution& execution);
 
 /// As gputext::near_duplicates, on the current device, in `work.bytes` of its memory; the host's
 /// share is that of the execution's threads. The ring serves nothing else meanwhile.

@@ -159,6 +159,79 @@ TEST_F(Gputextd, TakesGivenSignatures) {
     expect_good_answer(*connection, work);
 }
 
+/// Documents so many, by their copies, that a job on them is worth several devices.
+std::vector<std::string> many_documents(RandomStrings& random, std::size_t families,
+                                        std::size_t length, std::size_t edits, std::size_t count) {
+    constexpr std::string_view letters = "etaoinshrdlu \n";
+    std::vector<std::string> texts;
+    for (std::size_t i = 0; i < families; ++i) {
+        texts.push_back(random.string(length - random.below(length / 30 + 1), letters));
+        for (int version = 0; version < 3; ++version)
+            texts.push_back(random.edited(texts.back(), random.below(edits), letters));
+    }
+    const std::size_t distinct = texts.size();
+    while (texts.size() < count) texts.push_back(texts[random.below(distinct)]);
+    return texts;
+}
+
+TEST_F(Gputextd, SharesManyDocumentsOutToDevices) {
+    if (kOnGpu) GTEST_SKIP() << "of fake devices";
+    RandomStrings random;
+    Work shorts(many_documents(random, 500, 60, 5, 47'000));
+    Work longs(many_documents(random, 120, 1040, 60, 41'000), CharacterLengths::single_byte());
+    std::vector<std::optional<Ctph>> given, some, alike;
+    for (std::size_t i = 0; i < shorts.packed().documents().size(); ++i) {
+        given.push_back(*ctph_signature(shorts.packed().documents()[i], 100));
+        some.push_back(i % 3 == 0 ? std::nullopt : given.back());
+        alike.push_back(*parse_ctph("4:ABCDEFGH:ABCD"));
+    }
+    const auto pairs_of = [](const NearDuplicates& answer) {
+        std::vector<Row> pairs;
+        for (const NearPair& pair : answer.near_pairs_of(0, UINT32_MAX))
+            pairs.emplace_back(pair.first, pair.second, pair.edit_rate);
+        return pairs;
+    };
+    const auto copies_of = [](const NearDuplicates& answer) {
+        return std::vector(answer.first_copies().begin(), answer.first_copies().end());
+    };
+    struct Case {
+        Work& work;
+        NearDuplicateMode mode;
+        GivenSignatures signatures;
+        double threshold;
+    };
+    constexpr auto ctph = NearDuplicateMode::ctph, exact = NearDuplicateMode::exact;
+    for (const Case& one : {Case{shorts, ctph, {}, 0.05}, Case{shorts, ctph, given, 0.05},
+                            Case{shorts, ctph, some, 0.05}, Case{shorts, ctph, alike, 0.05},
+                            Case{longs, ctph, {}, 0.2}, Case{longs, exact, {}, 0.05}}) {
+        NearDuplicatesRequest& request = one.work.request();
+        request.parameters = {one.threshold, one.mode};
+        request.signatures = one.signatures;
+        Execution execution(2);
+        const auto expected = near_duplicates(request.parameters, one.work.packed().documents(),
+                                              one.signatures, execution);
+        ASSERT_TRUE(expected.ok());
+        ASSERT_GT(expected->near_pair_count(), 100u);
+        for (const int devices : {1, 2, 3, 4}) {
+            daemon_.reset();
+            start({"--fake-devices=" + std::to_string(devices), "--allow-faults"});
+            const auto connection = connect();
+            // The first device is late, so that others take parts of its job. These are short, so
+            // that one of them may take several.
+            ASSERT_TRUE(connection->inject_fault("in_job:slow:300").ok());
+            ASSERT_TRUE(connection->submit(request).ok());
+            const auto reply = next<NearDuplicatesAnswer>(*connection);
+            ASSERT_TRUE(reply.ok()) << reply.status().message();
+            const std::string& names = reply->summary.report.device_name;
+            EXPECT_GE(1 + std::ranges::count(names, ','), std::min(devices, 2)) << names;
+            const auto answer = reply->read();
+            ASSERT_TRUE(answer.ok()) << answer.status().message();
+            EXPECT_EQ(copies_of(*answer), copies_of(*expected));
+            EXPECT_EQ(pairs_of(*answer), pairs_of(*expected)) << devices << " devices";
+        }
+    }
+}
+
 TEST_F(Gputextd, TakesAPlainFile) {
     start();
     const auto connection = connect();

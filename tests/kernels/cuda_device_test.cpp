@@ -269,6 +269,49 @@ TEST_F(CudaDeviceTest, WorksInTheMemoryGiven) {
     }
 }
 
+TEST_F(CudaDeviceTest, PartsAreTheAnswer) {
+    RandomStrings random;
+    const auto texts = families(random, rounds(400), 8, 4000, 12);
+    const Packed packed(texts, CharacterLengths::single_byte());
+    Execution execution(4);
+    FirstCopies copies;
+    ASSERT_TRUE(copies.find(packed.documents(), {}, execution).ok());
+    const DistinctDocuments distinct = copies.distinct();
+    const auto signatures = device_->compute<SignaturesOnDevice>(
+        distinct.documents, std::size_t{100}, device_->free_memory(), execution);
+    ASSERT_TRUE(signatures.ok()) << signatures.status().message();
+    std::vector<const Ctph*> all_signatures;
+    for (const Ctph& signature : *signatures) all_signatures.push_back(&signature);
+    DistinctDocuments with_signatures = distinct;
+    with_signatures.signatures = all_signatures;
+    for (const auto mode : kModes) {
+        const NearDuplicateParameters parameters{0.05, mode};
+        const Answer wanted = expected(packed, parameters);
+        for (const PairSource source : {PairSource::signatures, PairSource::documents}) {
+            if (mode == NearDuplicateMode::exact && source == PairSource::signatures) continue;
+            for (const std::uint32_t count : {2u, 3u, 5u}) {
+                // Parts may be computed in different memory: here as groups of documents.
+                std::vector<NearPair> all;
+                for (std::uint32_t index = 0; index < count; ++index) {
+                    const auto part = device_->compute<NearPairsOnDevice>(
+                        parameters, source == PairSource::signatures ? with_signatures : distinct,
+                        PairPart{index, count, source},
+                        index % 2 == 0 ? device_->free_memory() : 48 * kMegabyte, execution);
+                    ASSERT_TRUE(part.ok()) << part.status().message();
+                    ASSERT_FALSE(part->too_many);
+                    EXPECT_FALSE(part->pairs.empty());
+                    all.insert(all.end(), part->pairs.begin(), part->pairs.end());
+                }
+                FirstCopies again;
+                ASSERT_TRUE(again.find(packed.documents(), {}, execution).ok());
+                const auto answer = again.answer(std::move(all), execution);
+                ASSERT_TRUE(answer.ok());
+                EXPECT_TRUE(Answer(*answer) == wanted) << count << " parts";
+            }
+        }
+    }
+}
+
 TEST_F(CudaDeviceTest, WorksInTheMemoryGivenOnWideCharacters) {
     RandomStrings random;
     const Packed packed(corpus(random, rounds(3000), 3000));

@@ -109,6 +109,7 @@ private:
         execution_.begin_phase("comparing counts", rows.size());
         return execution_.parallel_for(rows.size(), [&](std::size_t i, unsigned worker) {
             const std::size_t row = rows.begin + i;
+            if (!parameters_.rows.empty() && parameters_.rows[order_[row]] == 0) return Status();
             const auto classes = row_features_.classes.column(i);
             const std::size_t end = std::min(columns.end, end_of_comparable(row));
             std::array<std::uint32_t, CharacterClasses::vector + 1> hits;

@@ -22,10 +22,13 @@ struct DocumentJoin {
     /// once a tile: 5 KB a document in two tiles at a time. At least two documents' worth is taken.
     std::size_t memory_limit = std::size_t{1} << 30;
     Simd simd = best_simd();
+    /// By document 0 or 1: only pairs are wanted whose first document in order of length, then of
+    /// number, has 1. None at all: all pairs.
+    std::span<const std::uint8_t> rows = {};
 };
 
-/// Every pair of documents that the filters cannot exclude from having an edit rate of at most
-/// the threshold, ascending: a superset of the true pairs, half as many again on source files.
+/// Every wanted pair of documents that the filters cannot exclude from having an edit rate of at
+/// most the threshold, ascending: a superset of the true pairs, half as many again on source files.
 /// `lengths` holds each document's number of characters. Filters, in this order: lengths,
 /// characters in common by classes, by themselves, trigrams in common
 /// (cpp/documents/detail/count_filter.hpp). Time: O(sum of sizes) for each tile of features; 16

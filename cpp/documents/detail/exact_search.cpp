@@ -4,12 +4,14 @@
 
 #include "cpp/base/radix_sort.hpp"
 #include "cpp/documents/detail/exact_search_methods.hpp"
+#include "cpp/documents/detail/pair_stripes.hpp"
 
 namespace gputext {
 
 Status ExactSearch::run(std::vector<NearPair>& pairs, ExactSearchCounts* counts) {
     GPUTEXT_TRY(folded_.fold(documents_.documents, documents_.lengths, execution_));
-    if (!sort_by_length()) return Status::cancelled();
+    if (!rows_of_part(documents_.lengths, part_, execution_.stop(), rows_) || !sort_by_length())
+        return Status::cancelled();
     Range columns{0, places_.size()};
     GPUTEXT_TRY(join_by_counts(columns));
     std::vector<Range> rest;
@@ -74,10 +76,10 @@ Status ExactSearch::verify(std::size_t row, std::size_t column, Worker& worker) 
 
 Status find_exact_pairs(const NearDuplicateParameters& parameters,
                         const DistinctDocuments& documents, Execution& execution,
-                        std::vector<NearPair>& pairs, ExactSearchCounts* counts,
-                        ExactMethod method) {
+                        std::vector<NearPair>& pairs, ExactSearchCounts* counts, ExactMethod method,
+                        const PairPart& part) {
     if (documents.size() == 0) return {};
-    return ExactSearch(parameters, documents, execution, method).run(pairs, counts);
+    return ExactSearch(parameters, documents, part, execution, method).run(pairs, counts);
 }
 
 }  // namespace gputext

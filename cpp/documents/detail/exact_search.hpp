@@ -11,6 +11,7 @@
 #include "cpp/base/status.hpp"
 #include "cpp/documents/detail/near_duplicate_search.hpp"
 #include "cpp/documents/near_duplicates.hpp"
+#include "cpp/documents/near_duplicates_parts.hpp"
 
 namespace gputext {
 
@@ -41,7 +42,8 @@ enum class ExactMethod {
             // (cpp/documents/detail/gram_index.hpp)
 };
 
-/// Every pair with an edit rate of at most the threshold, in no particular order, into `pairs`.
+/// Every pair of the part with an edit rate of at most the threshold, in no particular order, into
+/// `pairs`.
 /// Documents are compared in order of length; nothing is kept of pairs that are not found. Time by
 /// counts: cpp/documents/detail/count_join.hpp. Time by tiles of 512 documents: about 3 operations
 /// of 512 bits for each character of a document and each tile of comparable length, fewer where all
@@ -53,6 +55,6 @@ enum class ExactMethod {
 Status find_exact_pairs(const NearDuplicateParameters& parameters,
                         const DistinctDocuments& documents, Execution& execution,
                         std::vector<NearPair>& pairs, ExactSearchCounts* counts = nullptr,
-                        ExactMethod method = ExactMethod::estimated);
+                        ExactMethod method = ExactMethod::estimated, const PairPart& part = {});
 
 }  // namespace gputext

@@ -35,18 +35,20 @@ Status ExactSearch::join_by_counts(Range& columns) {
     return {};
 }
 
-Status ExactSearch::count(Range rows, std::size_t memory, std::vector<IndexPair>& candidates,
+Status ExactSearch::count(Range range, std::size_t memory, std::vector<IndexPair>& candidates,
                           bool& too_many) {
-    std::vector<Extent> extents(rows.size());
-    std::vector<std::uint32_t> lengths(rows.size());
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        extents[i] = documents_.documents.extents[places_[rows.begin + i].document];
-        lengths[i] = places_[rows.begin + i].size;
+    std::vector<Extent> extents(range.size());
+    std::vector<std::uint32_t> lengths(range.size());
+    std::vector<std::uint8_t> rows(rows_.empty() ? 0 : range.size());
+    for (std::size_t i = 0; i < range.size(); ++i) {
+        extents[i] = documents_.documents.extents[places_[range.begin + i].document];
+        lengths[i] = places_[range.begin + i].size;
+        if (!rows.empty()) rows[i] = is_row(range.begin + i) ? 1 : 0;
     }
     const std::uint64_t most =
-        std::min<std::uint64_t>(kFewCounted + kCountedPerDocument * rows.size(),
+        std::min<std::uint64_t>((kFewCounted + kCountedPerDocument * range.size()) / part_.count,
                                 parameters_.memory_limit / 4 / kCountedBytes);
-    const DocumentJoin join{parameters_.threshold, memory, parameters_.simd};
+    const DocumentJoin join{parameters_.threshold, memory, parameters_.simd, rows};
     return join_documents(join,
                           {documents_.documents.bytes, extents, documents_.documents.characters},
                           lengths, execution_, candidates, most, &too_many);

@@ -141,6 +141,7 @@ Status ExactSearch::probe_rows(const GramIndex& index, Range rows, Range columns
                                Worker& worker) const {
     worker.queries.clear();
     for (std::size_t row = rows.begin; row < rows.end; ++row) {
+        if (!is_row(row)) continue;
         const GramIndex::Query query = query_of(row, columns);
         if (query.end > std::max(row + 1, columns.begin)) worker.queries.push_back(query);
     }

@@ -104,7 +104,7 @@ Status ExactSearch::run_task(const Task& task, Worker& worker) const {
         prefetch_end(row + 6);
         while (end < task.columns.end && (end <= row || comparable(row, end))) ++end;
         const Range columns{std::max(task.columns.begin, row + 1), end};
-        if (columns.begin >= columns.end) continue;
+        if (columns.begin >= columns.end || !is_row(row)) continue;
         GPUTEXT_TRY(run_row(task, row, columns, worker));
     }
     return {};

@@ -26,9 +26,10 @@ namespace gputext {
 class ExactSearch {
 public:
     ExactSearch(const NearDuplicateParameters& parameters, const DistinctDocuments& documents,
-                Execution& execution, ExactMethod method)
+                const PairPart& part, Execution& execution, ExactMethod method)
         : parameters_(parameters),
           documents_(documents),
+          part_(part),
           execution_(execution),
           method_(method),
           shared_(shared_features(parameters.simd)),
@@ -93,6 +94,11 @@ private:
 
     std::size_t length(std::size_t place) const { return places_[place].size; }
 
+    /// Whether the part has the pairs of the place with later ones.
+    bool is_row(std::size_t place) const {
+        return rows_.empty() || rows_[places_[place].document] != 0;
+    }
+
     Bytes folded(std::size_t place) const { return {places_[place].symbols, places_[place].size}; }
 
     std::size_t most_edits(std::size_t a, std::size_t b) const {
@@ -128,8 +134,8 @@ private:
     /// Finds the pairs whose longer document is a long one, and leaves the other documents in
     /// `columns`; none, and leaves all of them, where counts exclude too few pairs.
     Status join_by_counts(Range& columns);
-    /// The pairs of documents that their counts do not exclude, by their places among the rows.
-    Status count(Range rows, std::size_t memory, std::vector<IndexPair>& candidates,
+    /// The pairs of documents that their counts do not exclude, by their places in the range.
+    Status count(Range range, std::size_t memory, std::vector<IndexPair>& candidates,
                  bool& too_many);
     /// Counts the characters and trigrams of long documents, up to the place `last`, for tiles.
     Status count_long_documents(std::size_t last);
@@ -186,12 +192,14 @@ private:
 
     const NearDuplicateParameters& parameters_;
     const DistinctDocuments& documents_;
+    const PairPart& part_;
     Execution& execution_;
     const ExactMethod method_;
     const SharedFeatures shared_;
     mutable MemoryBudget budget_;
     FoldedDocuments folded_;
-    std::vector<Place> places_;  // documents in the order of length
+    std::vector<std::uint8_t> rows_;  // by document: whether it is a row of the part; or none
+    std::vector<Place> places_;       // documents in the order of length
     std::size_t features_begin_ = 0;
     std::vector<DocumentFeatures> features_;  // of the places from features_begin_ on
     std::vector<Worker> workers_;

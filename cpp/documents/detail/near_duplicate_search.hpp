@@ -6,29 +6,15 @@
 
 #pragma once
 
-#include <cstdint>
-#include <span>
 #include <vector>
 
 #include "cpp/base/execution.hpp"
 #include "cpp/base/status.hpp"
-#include "cpp/documents/ctph.hpp"
+#include "cpp/documents/distinct_documents.hpp"
 #include "cpp/documents/documents.hpp"
 #include "cpp/documents/near_duplicates.hpp"
 
 namespace gputext {
-
-/// Documents of which no two have the same bytes.
-struct DistinctDocuments {
-    Documents documents;
-    std::span<const std::uint32_t> lengths;   // of each, in characters
-    std::span<const Ctph* const> signatures;  // of each that the caller has, else null; or empty
-
-    std::size_t size() const { return documents.size(); }
-    const Ctph* signature(std::size_t i) const {
-        return signatures.empty() ? nullptr : signatures[i];
-    }
-};
 
 class NearPairFinder {
 public:

@@ -5,6 +5,7 @@
 
 #include "cpp/base/radix_sort.hpp"
 #include "cpp/documents/detail/letter_filter.hpp"
+#include "cpp/documents/detail/pair_stripes.hpp"
 #include "cpp/documents/detail/signature_distance.hpp"
 #include "cpp/documents/edit_distance.hpp"
 
@@ -34,16 +35,19 @@ public:
         for (std::size_t i = begin; i < end; ++i) counts_.set(i, entries_[i].letters);
     }
 
-    /// Blocks of rows: at most kBlockOfRows entries of one length.
-    std::size_t blocks() {
+    /// Blocks of the part's rows: at most kBlockOfRows entries of one length and one stripe. The
+    /// entries' stripes are numbered from `stripes` on, which counts them.
+    std::size_t blocks(const PairPart& part, std::uint64_t& stripes) {
         for (std::size_t begin = 0; begin < entries_.size();) {
             std::size_t end = begin + 1;
             while (end < entries_.size() && end - begin < kBlockOfRows &&
-                   length(end) == length(begin))
+                   end % kSignatureStripe != 0 && length(end) == length(begin))
                 ++end;
-            blocks_.push_back({begin, end});
+            if (has_stripe(part, stripes + begin / kSignatureStripe))
+                blocks_.push_back({begin, end});
             begin = end;
         }
+        stripes += (entries_.size() + kSignatureStripe - 1) / kSignatureStripe;
         return blocks_.size();
     }
 
@@ -165,7 +169,7 @@ Status set_features(std::span<Join> joins, Execution& execution) {
 
 /// Joins each list of entries with itself.
 Status run_joins(std::vector<std::vector<Entry>> lists, double rate, Simd simd,
-                 Execution& execution, std::vector<IndexPair>& pairs,
+                 Execution& execution, std::vector<IndexPair>& pairs, const PairPart& part = {},
                  std::uint64_t most = UINT64_MAX, bool* too_many = nullptr) {
     pairs.clear();
     std::vector<Join> joins;
@@ -177,8 +181,9 @@ Status run_joins(std::vector<std::vector<Entry>> lists, double rate, Simd simd,
     GPUTEXT_TRY(set_features(joins, execution));
 
     std::vector<Task> tasks;
+    std::uint64_t stripes = 0;
     for (Join& join : joins) {
-        const std::size_t blocks = join.blocks();
+        const std::size_t blocks = join.blocks(part, stripes);
         for (std::size_t block = 0; block < blocks; ++block) tasks.push_back({&join, block});
     }
     // Two signatures of one block size may be found at that size and at the next.
@@ -199,15 +204,13 @@ Status run_joins(std::vector<std::vector<Entry>> lists, double rate, Simd simd,
 
 Status join_signatures(std::span<const Ctph> signatures, double rate, Simd simd,
                        Execution& execution, std::vector<IndexPair>& pairs, std::uint64_t most,
-                       bool* too_many) {
+                       bool* too_many, const PairPart& part) {
     std::vector<std::vector<Entry>> by_level(Ctph::max_level + 2);
-    for (std::size_t i = 0; i < signatures.size(); ++i) {
-        const Ctph& signature = signatures[i];
-        const auto index = static_cast<std::uint32_t>(i);
-        by_level[signature.level].push_back({signature.first(), index});
-        by_level[signature.level + 1u].push_back({signature.second(), index});
-    }
-    return run_joins(std::move(by_level), rate, simd, execution, pairs, most, too_many);
+    for (std::uint32_t i = 0; i < signatures.size(); ++i)
+        by_level[signatures[i].level].push_back({signatures[i].first(), i});
+    for (std::uint32_t i = 0; i < signatures.size(); ++i)
+        by_level[signatures[i].level + 1u].push_back({signatures[i].second(), i});
+    return run_joins(std::move(by_level), rate, simd, execution, pairs, part, most, too_many);
 }
 
 Status join_letters(std::span<const std::string_view> strings, double rate, Simd simd,

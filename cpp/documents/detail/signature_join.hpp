@@ -16,6 +16,7 @@
 #include "cpp/base/status.hpp"
 #include "cpp/documents/ctph.hpp"
 #include "cpp/documents/detail/index_pair.hpp"
+#include "cpp/documents/near_duplicates_parts.hpp"
 
 namespace gputext {
 
@@ -25,10 +26,14 @@ namespace gputext {
 /// size have rate 1 and are no pair. Requires 0 <= rate < 1.
 /// Memory: about 100 bytes a signature more than the signatures themselves, and the pairs. Ends
 /// soon after it has found more than `most` pairs, some perhaps twice, and then sets `too_many` and
-/// leaves `pairs` empty.
+/// leaves `pairs` empty. A pair belongs to the part whose stripes
+/// (cpp/documents/detail/pair_stripes.hpp) have the earlier one of its two strings, in the order of
+/// block size, of length, of first parts before second ones, and of the signatures' numbers; a pair
+/// that is near at two block sizes may belong to two parts.
 Status join_signatures(std::span<const Ctph> signatures, double rate, Simd simd,
                        Execution& execution, std::vector<IndexPair>& pairs,
-                       std::uint64_t most = UINT64_MAX, bool* too_many = nullptr);
+                       std::uint64_t most = UINT64_MAX, bool* too_many = nullptr,
+                       const PairPart& part = {});
 
 /// Joins plain strings of signature letters, all of them comparable: every pair with
 /// distance / (sum of lengths) <= rate, ascending. It is the inner join of join_signatures: sorted

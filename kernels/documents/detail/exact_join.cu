@@ -324,14 +324,16 @@ class DeviceJoin {
 public:
     DeviceJoin(double threshold, const DeviceDocuments& documents,
                std::span<const std::uint32_t> lengths, std::size_t memory_limit,
-               Execution& execution, cudaStream_t stream, const TakeCandidates& take)
+               Execution& execution, cudaStream_t stream, const TakeCandidates& take,
+               std::span<const std::uint8_t> rows)
         : threshold_(threshold),
           documents_(documents),
           lengths_(lengths),
           memory_limit_(memory_limit),
           execution_(execution),
           stream_(stream),
-          take_(take) {}
+          take_(take),
+          rows_(rows) {}
 
     Status run() {
         for (const auto step :
@@ -497,8 +499,24 @@ private:
             const std::uint32_t first_block = first / kColumnBlock;
             const std::uint32_t end_block = (last + kColumnBlock - 1) / kColumnBlock;
             first_columns_.push_back(first_block);
-            begins_.push_back(begins_.back() + (last > first ? end_block - first_block : 0));
+            const bool wanted = last > first && has_rows(row, last_row + 1);
+            begins_.push_back(begins_.back() + (wanted ? end_block - first_block : 0));
         }
+    }
+
+    /// Whether a document at one of these places is a row.
+    bool has_rows(std::uint32_t begin, std::uint32_t end) const {
+        return rows_.empty() || std::any_of(order_.begin() + begin, order_.begin() + end,
+                                            [&](std::uint32_t i) { return rows_[i] != 0; });
+    }
+
+    /// Row blocks may have rows that are not wanted, too.
+    void drop_other_rows() {
+        if (rows_.empty()) return;
+        std::erase_if(found_, [&](const IndexPair& pair) {
+            const bool second_is_shorter = lengths_[pair.second] < lengths_[pair.first];
+            return rows_[second_is_shorter ? pair.second : pair.first] == 0;
+        });
     }
 
     Order order() const {
@@ -575,6 +593,7 @@ private:
 
     /// In ascending order, so that near pairs need not be sorted when they come at once.
     Status hand_on() {
+        drop_other_rows();
         if (found_.empty()) return {};
         std::vector<std::uint64_t> keys(found_.size());
         for (std::size_t i = 0; i < keys.size(); ++i)
@@ -609,6 +628,7 @@ private:
     Execution& execution_;
     cudaStream_t stream_;
     const TakeCandidates& take_;
+    std::span<const std::uint8_t> rows_;  // by document; or none
 
     std::vector<std::uint32_t> order_, sorted_lengths_, ends_;  // by place
     std::uint64_t sum_of_lengths_ = 0;
@@ -648,12 +668,14 @@ std::size_t least_document_join_bytes(const DeviceDocuments& documents) {
 
 Status join_documents(double threshold, const DeviceDocuments& documents,
                       std::span<const std::uint32_t> lengths, std::size_t memory_limit,
-                      Execution& execution, cudaStream_t stream, const TakeCandidates& take) try {
+                      Execution& execution, cudaStream_t stream, const TakeCandidates& take,
+                      std::span<const std::uint8_t> rows) try {
     if (documents.size() == 0) return {};
     if (memory_limit < least_document_join_bytes(documents))
         return {ErrorCode::invalid_argument,
                 "too little device memory allowed to join these documents"};
-    return DeviceJoin(threshold, documents, lengths, memory_limit, execution, stream, take).run();
+    return DeviceJoin(threshold, documents, lengths, memory_limit, execution, stream, take, rows)
+        .run();
 } catch (const std::bad_alloc&) {
     return Status::out_of_memory();
 }

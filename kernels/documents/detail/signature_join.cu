@@ -3,6 +3,7 @@
 #include <string>
 
 #include "cpp/documents/detail/letter_filter.hpp"
+#include "cpp/documents/detail/pair_stripes.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/documents/detail/edit_limits.hpp"
 #include "kernels/documents/detail/letter_product.hpp"
@@ -15,6 +16,7 @@ namespace gputext::gpu {
 namespace {
 
 constexpr std::size_t kMostTileRows = 512;
+static_assert(kSignatureStripe % kMostTileRows == 0);
 constexpr std::size_t kLeastColumns = 256;  // of a task
 constexpr std::size_t kMostColumns = 1 << 14;
 constexpr std::size_t kMostCandidates = 1 << 26;
@@ -28,9 +30,10 @@ struct Plan {
     std::size_t candidates;  // capacity
     std::uint32_t tasks = 0;
     std::size_t tile_rows;
+    PairPart part;
     std::uint64_t pairs = 0;
 
-    Plan(std::size_t rows, std::size_t bytes) : tile_rows(rows) {
+    Plan(std::size_t rows, std::size_t bytes, const PairPart& own) : tile_rows(rows), part(own) {
         candidates = std::min(bytes / kBytesPerCandidate, kMostCandidates);
         columns_per_task = kMostColumns;
         while (columns_per_task > kLeastColumns && columns_per_task * tile_rows > candidates)
@@ -62,11 +65,17 @@ struct Plan {
     }
 
 private:
+    /// Tiles of the part's stripes, which are whole tiles.
     void add_group(std::span<const PartRun> runs, std::span<const std::uint32_t> ends) {
         std::size_t run = 0;
         const std::uint32_t end = runs.back().end;
         for (std::uint32_t row = runs.front().begin; row < end;) {
             while (runs[run].end <= row) ++run;
+            const std::uint32_t stripe = (row - runs.front().begin) / kSignatureStripe;
+            if (!has_stripe(part, stripes_ + stripe)) {
+                row = std::min(end, runs.front().begin + (stripe + 1) * kSignatureStripe);
+                continue;
+            }
             FilterTile tile;
             tile.rows_begin = row;
             tile.rows_end = std::min(end, row + static_cast<std::uint32_t>(tile_rows));
@@ -84,7 +93,10 @@ private:
             pairs += std::uint64_t{tile.rows_end - tile.rows_begin} * columns;
             row = tile.rows_end;
         }
+        stripes_ += (end - runs.front().begin + kSignatureStripe - 1) / kSignatureStripe;
     }
+
+    std::uint64_t stripes_ = 0;  // of the groups so far
 };
 
 /// The time between two points of a stream.
@@ -117,9 +129,10 @@ private:
 
 class Join {
 public:
-    Join(const PackedParts& parts, double rate, const DeviceWork& work, Execution& execution,
-         JoinCounts& counts, PairLimit& limit)
+    Join(const PackedParts& parts, double rate, const PairPart& part, const DeviceWork& work,
+         Execution& execution, JoinCounts& counts, PairLimit& limit)
         : packed_(parts),
+          part_(part),
           work_(work),
           execution_(execution),
           counts_(counts),
@@ -136,9 +149,10 @@ public:
         GPUTEXT_TRY(parts_.build(packed_, depth_, work_.stream));
         const std::size_t parts_bytes =
             SortedParts::bytes_needed(packed_.size(), packed_.letters.size(), longest_, depth_);
-        Plan plan(filter_tile_rows(depth_, bit_product_), work_.bytes - parts_bytes);
+        Plan plan(filter_tile_rows(depth_, bit_product_), work_.bytes - parts_bytes, part_);
         plan.add_runs(parts_.runs(), most_edits_);
         counts_.filtered = plan.pairs;
+        if (plan.tiles.empty()) return {};
         GPUTEXT_TRY(prepare(plan));
         GPUTEXT_TRY(run_tasks(plan));
         if (limit_.exceeded) return {};
@@ -245,6 +259,7 @@ private:
     }
 
     const PackedParts& packed_;
+    PairPart part_;
     DeviceWork work_;
     Execution& execution_;
     JoinCounts& counts_;
@@ -266,7 +281,7 @@ private:
 template <class Strings>
 Status join(std::span<const Strings> strings, double rate, const DeviceWork& work,
             Execution& execution, std::vector<IndexPair>& pairs, FilterKernel filter,
-            JoinCounts* counts, PairLimit* limit) {
+            JoinCounts* counts, PairLimit* limit, const PairPart& part) {
     pairs.clear();
     JoinCounts unwanted;
     PairLimit none{UINT64_MAX};
@@ -274,7 +289,7 @@ Status join(std::span<const Strings> strings, double rate, const DeviceWork& wor
     try {
         PackedParts parts;
         GPUTEXT_TRY(pack_parts(strings, execution, parts));
-        Join join(parts, rate, work, execution, counts != nullptr ? *counts : unwanted,
+        Join join(parts, rate, part, work, execution, counts != nullptr ? *counts : unwanted,
                   limit != nullptr ? *limit : none);
         return join.run(filter, pairs);
     } catch (const std::bad_alloc&) {
@@ -296,14 +311,14 @@ JoinBytes join_bytes(std::size_t parts, std::size_t letters, std::size_t longest
 
 Status join_signatures(std::span<const Ctph> signatures, double rate, const DeviceWork& work,
                        Execution& execution, std::vector<IndexPair>& pairs, FilterKernel filter,
-                       JoinCounts* counts, PairLimit* limit) {
-    return join(signatures, rate, work, execution, pairs, filter, counts, limit);
+                       JoinCounts* counts, PairLimit* limit, const PairPart& part) {
+    return join(signatures, rate, work, execution, pairs, filter, counts, limit, part);
 }
 
 Status join_letters(std::span<const std::string_view> strings, double rate, const DeviceWork& work,
                     Execution& execution, std::vector<IndexPair>& pairs, FilterKernel filter,
                     JoinCounts* counts) {
-    return join(strings, rate, work, execution, pairs, filter, counts, nullptr);
+    return join(strings, rate, work, execution, pairs, filter, counts, nullptr, {});
 }
 
 }  // namespace gputext::gpu

@@ -24,6 +24,7 @@
 #include "cpp/base/status.hpp"
 #include "cpp/documents/ctph.hpp"
 #include "cpp/documents/detail/index_pair.hpp"
+#include "cpp/documents/near_duplicates_parts.hpp"
 #include "kernels/base/device_work.hpp"
 
 namespace gputext::gpu {
@@ -64,7 +65,7 @@ struct PairLimit {
 Status join_signatures(std::span<const Ctph> signatures, double rate, const DeviceWork& work,
                        Execution& execution, std::vector<IndexPair>& pairs,
                        FilterKernel filter = FilterKernel::fitting, JoinCounts* counts = nullptr,
-                       PairLimit* limit = nullptr);
+                       PairLimit* limit = nullptr, const PairPart& part = {});
 
 /// As gputext::join_letters, on the current device.
 Status join_letters(std::span<const std::string_view> strings, double rate, const DeviceWork& work,

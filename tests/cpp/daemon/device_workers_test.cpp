@@ -40,6 +40,10 @@ public:
     Status run(std::size_t part, Device& device, std::uint64_t, Execution& execution) override {
         return run_(part, device, execution);
     }
+    Result<std::size_t> next_round(Execution&) override {
+        ++rounds;
+        return rounds < wanted_rounds ? parts_ - rounds : 0;
+    }
     Status merge(Execution&) override {
         merged = true;
         return {};
@@ -48,6 +52,7 @@ public:
     Message reply(const JobReport& report) const override { return KnnReply{report, 0, 0, 0, 0}; }
 
     bool merged = false;
+    std::size_t rounds = 0, wanted_rounds = 1;
 
 private:
     std::size_t parts_;
@@ -169,6 +174,33 @@ TEST_F(Workers, TryAgainWithLessMemoryOnAnyDevice) {
     wait_for(job);
     EXPECT_TRUE(job->status.ok()) << job->status.message();
     EXPECT_EQ(job->retries, 6u);
+}
+
+TEST_F(Workers, RunThePartsOfEachRoundWhenThoseBeforeHaveEnded) {
+    std::vector<std::size_t> parts;
+    std::set<std::int32_t> who;
+    auto work = std::make_unique<MeetingJob>(3, [&](std::size_t part, Device& device, Execution&) {
+        meet();
+        const std::lock_guard lock(mutex_);
+        parts.push_back(part);
+        who.insert(number_of(device));
+        return Status();
+    });
+    work->wanted_rounds = 3;
+    const auto job = std::make_shared<DaemonJob>(3, std::move(work));
+    workers_->submit(job);
+    wait_for(job);
+    EXPECT_TRUE(job->status.ok() && merged(*job));
+    ASSERT_EQ(parts.size(), 6u);  // of rounds of 3, 2 and 1
+    std::ranges::sort(parts.begin(), parts.begin() + 3);
+    std::ranges::sort(parts.begin() + 3, parts.begin() + 5);
+    EXPECT_EQ(parts, (std::vector<std::size_t>{0, 1, 2, 0, 1, 0}));
+    // All that took part in some round are named once.
+    EXPECT_EQ(who.size(), 3u);
+    const Result<Message> reply = decode(job->reply.bytes, job->reply.descriptors.size());
+    ASSERT_TRUE(reply.ok());
+    EXPECT_EQ(std::get<KnnReply>(*reply).report.device_name,
+              "fake device 0, fake device 1, fake device 2");
 }
 
 TEST_F(Workers, EndAJobWithTheErrorOfAnyPart) {

@@ -28,10 +28,10 @@ template <class Operator>
 class KernelsOf : public ::testing::Test {};
 
 using Operators =
-    ::testing::Types<NearDuplicatesOnDevice, KnnOnDevice, TermKnnOnDevice, CosineSimilarityOnDevice,
-                     KMeansOnDevice, WordLookupOnDevice, TrieBuildOnDevice, WordSimilarityOnDevice,
-                     CountedSimilarityOnDevice, Word2VecOnDevice, WordMoversOnDevice,
-                     SequenceProbabilityOnDevice>;
+    ::testing::Types<NearDuplicatesOnDevice, NearPairsOnDevice, SignaturesOnDevice, KnnOnDevice,
+                     TermKnnOnDevice, CosineSimilarityOnDevice, KMeansOnDevice, WordLookupOnDevice,
+                     TrieBuildOnDevice, WordSimilarityOnDevice, CountedSimilarityOnDevice,
+                     Word2VecOnDevice, WordMoversOnDevice, SequenceProbabilityOnDevice>;
 TYPED_TEST_SUITE(KernelsOf, Operators);
 
 TYPED_TEST(KernelsOf, TheOperatorAreProvided) {

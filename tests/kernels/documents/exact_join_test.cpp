@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "cpp/documents/detail/exact_search.hpp"
+#include "cpp/documents/detail/pair_stripes.hpp"
 #include "tests/support/device_fixture.hpp"
 #include "tests/support/random_strings.hpp"
 
@@ -151,6 +152,72 @@ TEST_F(DocumentJoins, OfUtf8) {
     EXPECT_GT(join(0.05, CharacterLengths::utf8()).near, 0u);
     EXPECT_GT(join(0.2, CharacterLengths::utf8()).near, 0u);
     EXPECT_GT(join(0.05, CharacterLengths::utf8(), 0).near, 0u);
+}
+
+TEST_F(DocumentJoins, OfPartsAreEachPairOnce) {
+    RandomStrings random;
+    add_families(random, small() ? 150 : 600, 700, 60);
+    const CharacterLengths characters = CharacterLengths::single_byte();
+    const ResidentDocuments documents(texts_, characters, stream());
+    std::vector<std::uint32_t> lengths;
+    for (std::size_t i = 0; i < texts_.size(); ++i)
+        lengths.push_back(static_cast<std::uint32_t>(texts_[i].size()));
+    const auto near = near_pairs(0.05, documents.host_view(), lengths);
+    const std::size_t least = least_document_join_bytes(documents.view());
+    // Features of all documents at a time, or of some.
+    for (const std::size_t memory : {std::size_t{1} << 30, least})
+        for (const std::uint32_t count : {2u, 3u, 5u}) {
+            std::vector<IndexPair> all;
+            for (std::uint32_t index = 0; index < count; ++index) {
+                std::vector<std::uint8_t> rows;
+                ASSERT_TRUE(rows_of_part(lengths, {index, count}, {}, rows));
+                std::size_t found = 0;
+                Execution execution(2);
+                const Status status = join_documents(
+                    0.05, documents.view(), lengths, memory, execution, stream(),
+                    [&](std::span<const IndexPair> some) {
+                        for (const auto& [first, second] : some)
+                            EXPECT_NE(rows[lengths[second] < lengths[first] ? second : first], 0);
+                        all.insert(all.end(), some.begin(), some.end());
+                        found += some.size();
+                        return Status();
+                    },
+                    rows);
+                ASSERT_TRUE(status.ok()) << status.message();
+                EXPECT_GT(found, 0u);
+            }
+            expect_pairs(all);
+            EXPECT_TRUE(std::ranges::includes(all, near, {}, key, key)) << count << " parts";
+        }
+}
+
+/// Rows that stand in the row blocks of other parts, as where documents come in groups.
+TEST_F(DocumentJoins, OfAnyRows) {
+    RandomStrings random;
+    add_families(random, 100, 700, 60);
+    const CharacterLengths characters = CharacterLengths::single_byte();
+    const ResidentDocuments documents(texts_, characters, stream());
+    std::vector<std::uint32_t> lengths;
+    for (std::size_t i = 0; i < texts_.size(); ++i)
+        lengths.push_back(static_cast<std::uint32_t>(texts_[i].size()));
+    const auto near = near_pairs(0.05, documents.host_view(), lengths);
+    std::vector<std::uint8_t> rows(texts_.size());
+    for (auto& row : rows) row = random.below(2) == 0 ? 1 : 0;
+    std::vector<IndexPair> all;
+    for (int round = 0; round < 2; ++round) {
+        Execution execution(2);
+        const Status status = join_documents(
+            0.05, documents.view(), lengths, std::size_t{1} << 30, execution, stream(),
+            [&](std::span<const IndexPair> some) {
+                all.insert(all.end(), some.begin(), some.end());
+                return Status();
+            },
+            rows);
+        ASSERT_TRUE(status.ok()) << status.message();
+        for (auto& row : rows) row = 1 - row;
+    }
+    expect_pairs(all);
+    EXPECT_TRUE(std::ranges::includes(all, near, {}, key, key));
 }
 
 TEST_F(DocumentJoins, InManyTiles) {

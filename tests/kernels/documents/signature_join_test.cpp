@@ -70,6 +70,33 @@ TEST_F(SignatureJoinOnDevice, OfSignaturesEqualsTheCpus) {
     }
 }
 
+TEST_F(SignatureJoinOnDevice, OfPartsEqualsTheCpus) {
+    RandomStrings random;
+    std::vector<Ctph> signatures;
+    for (int i = 0; i < rounds(2000); ++i) {
+        const auto text = random.string(100 + random.below(100), "etaoin shrdlu\n");
+        signatures.push_back(*ctph_signature(bytes_of(text), 100));
+        signatures.push_back(
+            *ctph_signature(bytes_of(random.edited(text, random.below(12), "etaoin")), 100));
+    }
+    for (const double rate : {0.1, 0.2})
+        for (const std::uint32_t count : {2u, 3u, 5u})
+            for (std::uint32_t index = 0; index < count; ++index)
+                for (const auto filter :
+                     {gpu::FilterKernel::fitting, gpu::FilterKernel::count_ones}) {
+                    const PairPart part{index, count, PairSource::signatures};
+                    std::vector<IndexPair> expected, pairs;
+                    Execution execution(2);
+                    ASSERT_TRUE(join_signatures(signatures, rate, best_simd(), execution, expected,
+                                                UINT64_MAX, nullptr, part)
+                                    .ok());
+                    const Status status = gpu::join_signatures(
+                        signatures, rate, work, execution, pairs, filter, nullptr, nullptr, part);
+                    ASSERT_TRUE(status.ok()) << status.message();
+                    ASSERT_EQ(pairs, expected) << "part " << index << " of " << count;
+                }
+}
+
 TEST_F(SignatureJoinOnDevice, FindsAllPairsInLittleMemory) {
     // Every pair passes, so that launches overflow and pairs move to the host.
     RandomStrings random;

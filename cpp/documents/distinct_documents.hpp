@@ -1,0 +1,68 @@
+// cpp/documents/distinct_documents.hpp - the documents of a search without their copies
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "cpp/base/execution.hpp"
+#include "cpp/base/status.hpp"
+#include "cpp/documents/ctph.hpp"
+#include "cpp/documents/documents.hpp"
+#include "cpp/documents/near_duplicate_answer.hpp"
+#include "cpp/documents/near_duplicates.hpp"
+
+namespace gputext {
+
+/// Documents of which no two have the same bytes.
+struct DistinctDocuments {
+    Documents documents;
+    std::span<const std::uint32_t> lengths;   // of each, in characters
+    std::span<const Ctph* const> signatures;  // of each that the caller has, else null; or empty
+
+    std::size_t size() const { return documents.size(); }
+    const Ctph* signature(std::size_t i) const {
+        return signatures.empty() ? nullptr : signatures[i];
+    }
+};
+
+/// The first document of each class of copies. What it was made of must live as long.
+class FirstCopies {
+public:
+    /// Time: O(bytes), on the execution's threads. Memory: 40 bytes a document. Error: cancelled.
+    Status find(const Documents& documents, GivenSignatures signatures, Execution& execution);
+
+    /// Valid until answer().
+    DistinctDocuments distinct() const {
+        return {{documents_.bytes, extents_, documents_.characters}, lengths_, signatures_};
+    }
+
+    /// The answer about all documents, from the near pairs of distinct ones, by their positions
+    /// among these: first < second, in any order, some perhaps more than once. Called once.
+    /// O(pairs * log(pairs)) time. Error: cancelled.
+    Result<NearDuplicates> answer(std::vector<NearPair> pairs, Execution& execution);
+
+private:
+    using DocumentStep = std::function<void(std::uint32_t document)>;
+
+    Status for_each_document(const char* phase, Execution& execution, const DocumentStep& step);
+    Status read_documents(Execution& execution);
+    Status find_copies(Execution& execution);
+    bool find_equal_hashes(const Execution& execution);
+    bool separate(const std::vector<std::uint8_t>& differs, const Execution& execution);
+    Status select(GivenSignatures signatures, const Execution& execution);
+
+    Documents documents_;
+    std::vector<std::uint32_t> steps_;
+    std::vector<std::uint64_t> hashes_;
+    std::vector<std::uint32_t> first_copies_;  // by document: the first one with the same bytes
+    std::vector<std::uint32_t> distinct_;      // documents that are first copies
+    std::vector<std::uint32_t> lengths_;       // of all documents; later of those, as the next two
+    std::vector<Extent> extents_;
+    std::vector<const Ctph*> signatures_;
+};
+
+}  // namespace gputext

@@ -1,0 +1,65 @@
+// cpp/documents/near_duplicates_parts.hpp - near_duplicates in parts, which several devices may
+// compute at the same time
+//
+// FirstCopies (cpp/documents/distinct_documents.hpp) finds the distinct documents, near_pairs() the
+// near pairs of each part, and FirstCopies makes the answer of all of them. A part has the pairs of
+// certain rows. The row of a pair is the document that comes first in order of length, or the
+// signature that comes first in the order of its join; which part a row belongs to follows from its
+// place in that order alone (cpp/documents/detail/pair_stripes.hpp), whatever processor computes
+// the part, and in whatever memory.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cpp/base/execution.hpp"
+#include "cpp/base/status.hpp"
+#include "cpp/documents/ctph.hpp"
+#include "cpp/documents/distinct_documents.hpp"
+#include "cpp/documents/documents.hpp"
+#include "cpp/documents/near_duplicates.hpp"
+
+namespace gputext {
+
+/// What is compared first. The near pairs are the same.
+enum class PairSource {
+    fastest,     // what the processor takes to be faster; for the only part
+    signatures,  // mode ctph, where every document has its signature
+    documents    // in mode ctph the signatures of the near pairs follow
+};
+
+/// One of `count` parts of the near pairs, which together are all. All parts have one source.
+struct PairPart {
+    std::uint32_t index = 0;
+    std::uint32_t count = 1;
+    PairSource source = PairSource::fastest;
+};
+
+/// What parts are computed from at first. Signatures of unrelated documents are often near at high
+/// thresholds, and there may be too many of them at any.
+PairSource first_source(const NearDuplicateParameters& parameters);
+
+struct PartPairs {
+    /// first < second, in any order. A pair whose signatures are near at two block sizes may be in
+    /// two parts.
+    std::vector<NearPair> pairs;
+    /// Source `signatures` only: they make too many pairs candidates, and there are no pairs here.
+    /// All parts are to be computed from the documents, which costs less.
+    bool too_many = false;
+};
+
+/// The near pairs of a part. Requires parameters for which check_near_duplicates() is ok, and a
+/// threshold above 0. Time: what near_duplicates() takes without hashing and finding copies,
+/// divided by the number of parts, and O(bytes) of each part. Errors: cancelled; out_of_memory.
+Result<PartPairs> near_pairs(const NearDuplicateParameters& parameters,
+                             const DistinctDocuments& documents, const PairPart& part,
+                             Execution& execution);
+
+/// The signatures of documents, of at most `longest` letters each part. O(bytes), on the
+/// execution's threads. Error: cancelled.
+Result<std::vector<Ctph>> ctph_signatures(const Documents& documents, std::size_t longest,
+                                          Execution& execution);
+
+}  // namespace gputext

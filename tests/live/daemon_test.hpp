@@ -176,10 +176,12 @@ private:
     }
 
     void remember_idle() {
-        // gputextd closes the job's connection in its own time.
+        // gputextd closes the job's connection, and its files, in its own time.
         const pid_t daemon = server().daemon();
         ASSERT_NE(daemon, 0);
-        ASSERT_TRUE(eventually([&] { return daemon_sockets_of(daemon) == 1; }));
+        ASSERT_TRUE(eventually([&] {
+            return daemon_sockets_of(daemon) == 1 && Traces::of_daemon(daemon).memory_files == 0;
+        }));
         idle_ = std::make_unique<Idle>(Idle{Traces::of_session(session().pid()),
                                             Traces::of_supervisor(server().supervisor()),
                                             Traces::of_daemon(daemon)});

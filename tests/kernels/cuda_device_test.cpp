@@ -299,7 +299,6 @@ TEST_F(CudaDeviceTest, PartsAreTheAnswer) {
                         index % 2 == 0 ? device_->free_memory() : 48 * kMegabyte, execution);
                     ASSERT_TRUE(part.ok()) << part.status().message();
                     ASSERT_FALSE(part->too_many);
-                    EXPECT_FALSE(part->pairs.empty());
                     all.insert(all.end(), part->pairs.begin(), part->pairs.end());
                 }
                 FirstCopies again;

@@ -66,7 +66,7 @@ int main(int count, char** arguments) {
         "gputext %s: %zu items, %zu queries, d = %zu, k = %zu, %zu threads, %s: %.4f s, "
         "%.4f s of processors (best of 5), %.1f GFLOP/s, %.1f distances a query, %llu queries "
         "escalated\n",
-        arguments[5], n, q, d, k, number(6), simd_name(best_simd()), best, processor,
+        arguments[5], n, q, d, k, number(6), simd_name(parameters.simd), best, processor,
         2e-9 * static_cast<double>(n * q * d) / best,
         static_cast<double>(answer.rescored) / static_cast<double>(q),
         static_cast<unsigned long long>(answer.escalated));

@@ -10,15 +10,16 @@
 // Scores are computed a tile at a time: `queries` x `items` sums are kept in registers through all
 // dimensions, compared with a gate for each query, and forgotten unless they pass. It is the inner
 // loop of a matrix product (Goto and van de Geijn, Anatomy of high-performance matrix
-// multiplication, 2008) without the matrix. The sum runs over i in ascending order, a
-// multiplication and an addition of T a step, fused or not; cpp/knn/detail/filter_space.hpp bounds
-// its error.
+// multiplication, 2008) without the matrix. Of floats and doubles the sum runs over i in ascending
+// order, a multiplication and an addition of T a step, fused or not; products of bfloat16 are exact
+// floats, which AMX adds up in an order of its own. cpp/knn/detail/filter_space.hpp bounds the
+// error at any order.
 
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
+#include <type_traits>
 
 #include "cpp/base/simd.hpp"
 
@@ -26,40 +27,73 @@ namespace gputext {
 
 enum class Score { product, magnitude };
 
-/// What is kept of a tile's queries: scores that do not exceed the gate, and the items' positions.
-template <class T>
-struct PassedScores {
-    static constexpr std::size_t max_queries = 8;
+/// The upper half of a binary32: its exponents, and eight digits.
+struct Bfloat16 {
+    std::uint16_t bits;
+};
 
-    T gate[max_queries];
-    T* scores[max_queries];
+/// The type that scores of elements T have.
+template <class T>
+using ScoreOf = std::conditional_t<std::is_same_v<T, Bfloat16>, float, T>;
+
+/// How rows lie in a panel.
+struct PanelShape {
+    enum class Order {
+        /// Element i of row r at [i * rows + r].
+        columns,
+        /// As AMX multiplies from the left: element i of row r, its sign changed, at
+        /// [i / 32][r / 16][r % 16][i % 32].
+        left_tiles,
+        /// As AMX multiplies from the right: at [i / 32][r / 16][i % 32 / 2][r % 16][i % 2].
+        right_tiles,
+    };
+    std::size_t rows;
+    Order order = Order::columns;
+
+    /// Elements of a row with the zeros behind it that tiles want.
+    std::size_t padded(std::size_t dimensions) const {
+        return order == Order::columns ? dimensions : (dimensions + 31) / 32 * 32;
+    }
+    /// Elements of a panel.
+    std::size_t elements(std::size_t dimensions) const { return rows * padded(dimensions); }
+};
+
+/// What is kept of a tile's queries: scores that do not exceed the gate, and the items' positions.
+template <class S>
+struct PassedScores {
+    static constexpr std::size_t max_queries = 32;
+
+    S gate[max_queries];
+    S* scores[max_queries];
     std::uint32_t* positions[max_queries];
     std::size_t count[max_queries];
     std::size_t capacity[max_queries];
 };
 
-/// Rows of a panel lie side by side: element i of row r at [i * rows + r].
 template <class T>
 struct DistanceFilter {
-    std::size_t queries;  // rows of a panel of queries
-    std::size_t items;    // rows of a panel of items
+    PanelShape queries, items;
 
     /// Scans panels [begin, end) of items, which lie one behind the other at `panels`, as their
     /// offsets do. An item whose offset is NaN never passes. Items' positions are counted through
     /// all panels. Returns the panel to go on with: `end`, or one before which some query's list
     /// has no room left for a panel's items. 2 * dimensions operations a pair.
-    std::size_t (*scan)(const T* queries, const T* panels, const T* offsets, std::size_t dimensions,
-                        std::size_t begin, std::size_t end, PassedScores<T>& passed);
+    std::size_t (*scan)(const T* queries, const T* panels, const ScoreOf<T>* offsets,
+                        std::size_t dimensions, std::size_t begin, std::size_t end,
+                        PassedScores<ScoreOf<T>>& passed);
 };
 
-/// T is float or double.
+/// Whether there is a filter of bfloat16: only for products, and on AMX.
+bool bfloat16_filter_available(Score score, Simd simd);
+
+/// T is float or double, or Bfloat16 where that is available.
 template <class T>
 DistanceFilter<T> distance_filter(Score score, Simd simd);
 
-/// Copies rows into a panel of `rows` of them, with zeros where there are fewer. Row r begins at
-/// from[r * stride].
+/// Copies `count` rows into a panel, with zeros where the shape has more. Row r begins at
+/// from[r * stride], with zeros behind its dimensions up to the stride.
 template <class T>
 void fill_panel(const T* from, std::size_t stride, std::size_t count, std::size_t dimensions,
-                std::size_t rows, T* panel);
+                const PanelShape& shape, T* panel);
 
 }  // namespace gputext

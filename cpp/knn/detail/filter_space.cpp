@@ -31,6 +31,28 @@ template <std::size_t W>
     }
 }
 
+/// Writes the nearest T to W doubles, and gives them back as doubles.
+template <class T, std::size_t W>
+[[gnu::always_inline]] inline void round_to(const Vector<double, W>& values, T* out,
+                                            Vector<double, W>& rounded) {
+    if constexpr (std::is_same_v<T, Bfloat16>) {
+        // Rounded to float first: what that may add to the error, the residual sees.
+        Vector<float, W> floats = __builtin_convertvector(values, Vector<float, W>);
+        Vector<std::uint32_t, W> bits;
+        std::memcpy(&bits, &floats, sizeof bits);
+        bits = (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+        const auto halves = __builtin_convertvector(bits, Vector<std::uint16_t, W>);
+        std::memcpy(out, &halves, sizeof halves);
+        bits <<= 16;
+        std::memcpy(&floats, &bits, sizeof bits);
+        rounded = __builtin_convertvector(floats, Vector<double, W>);
+    } else {
+        const auto elements = __builtin_convertvector(values, Vector<T, W>);
+        std::memcpy(out, &elements, sizeof elements);
+        rounded = __builtin_convertvector(elements, Vector<double, W>);
+    }
+}
+
 template <class T, std::size_t W>
 [[gnu::always_inline]] inline Sums convert_here(bool squares, const double* row,
                                                 const double* center, double scale,
@@ -42,11 +64,10 @@ template <class T, std::size_t W>
             std::memcpy(&x, row + i + v * W, sizeof x);
             std::memcpy(&c, center + i + v * W, sizeof c);
             const Vector<double, W> y = (x - c) * scale;
-            const auto rounded = __builtin_convertvector(y, Vector<T, W>);
-            std::memcpy(out + i + v * W, &rounded, sizeof rounded);
+            Vector<double, W> rounded;
+            round_to<T, W>(y, out + i + v * W, rounded);
             add_size<W>(squares, y, norms[v]);
-            const Vector<double, W> residual =
-                y - __builtin_convertvector(rounded, Vector<double, W>);
+            const Vector<double, W> residual = y - rounded;
             add_size<W>(squares, residual, residuals[v]);
         }
     }
@@ -81,7 +102,7 @@ template <class T>
 Sums convert_row(Simd simd, bool squares, const double* row, const double* center, double scale,
                  std::size_t padded, T* out) {
 #ifdef GPUTEXT_X86
-    if (simd == Simd::avx512) return convert_avx512(squares, row, center, scale, padded, out);
+    if (simd >= Simd::avx512) return convert_avx512(squares, row, center, scale, padded, out);
     if (simd == Simd::avx2) return convert_avx2(squares, row, center, scale, padded, out);
 #endif
     (void)simd;
@@ -90,19 +111,23 @@ Sums convert_row(Simd simd, bool squares, const double* row, const double* cente
 
 template <class T>
 constexpr double unit_roundoff() {
+    if (std::is_same_v<T, Bfloat16>) return 0x1p-9 + 0x1p-24;  // through float
     return std::is_same_v<T, float> ? 0x1p-24 : 0x1p-53;
 }
 
-/// Far above what underflow may lose in sums of elements near 1, far below any other error.
+/// Far above what underflow may lose in sums of elements near 1, far below any other error. AMX
+/// takes factors, products and sums below the normal floats for zero, each of which loses at most
+/// 2^-124.
 template <class T>
 constexpr double tiny() {
+    if (std::is_same_v<T, Bfloat16>) return 0x1p-118;
     return std::is_same_v<T, float> ? 0x1p-126 : 0x1p-200;
 }
 
 /// G of the header.
 template <class T>
 double sum_error(std::size_t dimensions) {
-    const double roundings = static_cast<double>(dimensions + 4) * unit_roundoff<T>();
+    const double roundings = static_cast<double>(dimensions + 4) * unit_roundoff<ScoreOf<T>>();
     return roundings / (1 - roundings);
 }
 
@@ -247,8 +272,10 @@ double FilterSpace::least_of(const FilterRow& query, const FilterRow& items) con
     }
 }
 
+template FilterRow FilterSpace::convert(Side, double*, Bfloat16*) const;
 template FilterRow FilterSpace::convert(Side, double*, float*) const;
 template FilterRow FilterSpace::convert(Side, double*, double*) const;
+template FilterSpace::Bound FilterSpace::bound<Bfloat16>(const FilterRow&, const FilterRow&) const;
 template FilterSpace::Bound FilterSpace::bound<float>(const FilterRow&, const FilterRow&) const;
 template FilterSpace::Bound FilterSpace::bound<double>(const FilterRow&, const FilterRow&) const;
 

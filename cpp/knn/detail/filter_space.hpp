@@ -11,15 +11,18 @@
 //
 // c is about the middle of the items: it makes norms small, on which the bound depends, and changes
 // no distance. s, s_q, s_i are powers of two that bring the largest element near 1. The filter gets
-// a~ and b~, which are a' and b' in T (unit roundoff u = 2^-24 or 2^-53), and computes v, the sum
-// of d terms above with its offset. To the t of the distance *as cpp/knn/distance.hpp defines it*
-// to the bit, v is related by
+// a~ and b~, which are a' and b' in T, and computes v, the sum of d terms above with its offset, in
+// S (unit roundoff u): S is T for float (u = 2^-24) and double (2^-53), and float for bfloat16,
+// whose products are exact there. To the t of the distance *as cpp/knn/distance.hpp defines it* to
+// the bit, v is related by
 //
 //   v (1 - g) - r <= t <= v (1 + g) + r
 //
 // product metrics: g = 0, and with norms N, residuals R = |a' - a~|, offset H = |b'|^2 / 2 or 0
 //   r = G (H + Na Nb)           d + 3 roundings of the sum and the offset (Higham, Accuracy and
-//                               Stability of Numerical Algorithms, 3.1), G = (d + 4) u / (1 - ...)
+//                               Stability of Numerical Algorithms, 3.1), G = (d + 4) u / (1 - ...).
+//                               It holds at any order: of d products and an offset, none goes
+//                               through more than d additions that round
 //     + Ra Nb + Na Rb           |a' b' - a~ b~| <= |a' - a~| |b'| + |a~| |b' - b~|
 //     + E (Na + Nb)^2           the distance's own error in double precision, of at most
 //                               (d / 16 + 10) 2^-53 of (s D)^2 / 2 <= (Na + Nb)^2 / 2, of 1 for

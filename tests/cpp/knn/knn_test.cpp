@@ -61,7 +61,7 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(Simd, KnnOnEach,
-                         ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512),
+                         ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512, Simd::amx),
                          [](const auto& simd) { return std::string(simd_name(simd.param)); });
 
 std::string name_of(Shape shape, Metric metric, std::size_t d, std::size_t k) {

@@ -11,7 +11,6 @@
 #include <cstring>
 #include <fstream>
 
-#include "bench/phase_times.hpp"
 #include "bench/stopwatch.hpp"
 #include "bench/vector_files.hpp"
 #include "cpp/knn/knn.hpp"
@@ -45,21 +44,19 @@ int main(int count, char** arguments) {
 
     double best = 1e9, processor = 1e9;
     Neighbours answer;
-    std::map<std::string, double> phases;
+    std::vector<PhaseTime> phases;
     for (int run = 0; run < 5; ++run) {
         Execution execution(static_cast<unsigned>(number(6)));
-        bench::PhaseTimes times(execution);
         const bench::Stopwatch stopwatch;
         const auto start = std::chrono::steady_clock::now();
         auto result = knn(parameters, query_rows, item_rows, {}, execution);
         const double seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         processor = std::min(processor, stopwatch.seconds());
-        const auto& by_phase = times.stop();
         if (!result.ok()) return std::fprintf(stderr, "%s\n", result.status().message().c_str()), 1;
         if (seconds >= best) continue;
         best = seconds;
-        phases = by_phase;
+        phases = execution.phase_times();
         answer = std::move(*result);
     }
     std::printf(

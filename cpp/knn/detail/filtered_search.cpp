@@ -6,10 +6,12 @@
 #include <limits>
 #include <mutex>
 #include <numeric>
+#include <utility>
 
 #include "cpp/base/stoppable.hpp"
 #include "cpp/knn/detail/distance_filter.hpp"
 #include "cpp/knn/detail/row_panels.hpp"
+#include "cpp/knn/detail/score_sample.hpp"
 #include "cpp/knn/detail/searches.hpp"
 
 namespace gputext {
@@ -149,7 +151,17 @@ public:
                                 execution));
         GPUTEXT_TRY(queries_.pack(space_, FilterSpace::Side::query, search_.queries, left_queries_,
                                   filter_.queries, execution));
-        return items_.size() == 0 ? Status() : run_blocks();
+        if (items_.size() == 0) return {};
+        GPUTEXT_TRY(take_sample(rows));
+        GPUTEXT_TRY(run_blocks());
+        if (unproven_.empty()) return {};
+        // Few: their limits were guessed too low.
+        std::sort(unproven_.begin(), unproven_.end());
+        left_queries_ = std::exchange(unproven_, {});
+        sample_plan_ = {};
+        GPUTEXT_TRY(queries_.pack(space_, FilterSpace::Side::query, search_.queries, left_queries_,
+                                  filter_.queries, execution));
+        return run_blocks();
     }
 
     /// Memory that run() needs of a class.
@@ -175,9 +187,31 @@ private:
         States states;
         std::vector<double> upper_bounds;
         std::vector<std::size_t> tiles;
+        std::vector<S> sample_scores;
+        std::vector<std::uint32_t> sample_positions;
+        std::vector<GroupMinima<S>> minima;
         std::vector<Possible> possible;
         std::vector<Candidate> candidates;
     };
+
+    /// Packs items of all norms, of which `rows` are all, where that pays.
+    Status take_sample(std::span<const std::uint32_t> rows) {
+        constexpr std::size_t few_queries = 256, tile_items = 256;
+        constexpr std::size_t elements = std::is_same_v<T, Bfloat16> ? 400000 : 100000;
+        const std::size_t k = search_.nearest.k();
+        sample_plan_ = {};
+        if (queries_.size() >= few_queries && k < items_.size())
+            sample_plan_ = plan_sample(items_.size(), k, search_.items.dimensions, 4 * k, elements);
+        const std::size_t sampled = sample_plan_.items;
+        if (sampled == 0) return {};
+        std::vector<std::uint32_t> sample(sampled);
+        for (std::size_t i = 0; i < sampled; ++i)
+            sample[i] = rows[items_.entry(i * items_.size() / sampled)];
+        GPUTEXT_TRY(sample_.pack(space_, FilterSpace::Side::item, search_.items, sample,
+                                 filter_.items, search_.execution));
+        sample_.set_tiles(tile_items / filter_.items.rows);
+        return {};
+    }
 
     /// Blocks of queries, and where these are few, parts of the items.
     Status run_blocks() {
@@ -197,6 +231,7 @@ private:
             (4 * execution.threads() + blocks - 1) / blocks, 1, items_.tiles().size());
         std::vector<Worker> workers(execution.threads(), Worker(search_.distances()));
         possible_.assign(parts > 1 ? parts * queries_.size() : 0, {});
+        guesses_.assign(queries_.size(), kInfinity);
         // A panel of queries may need more than the room that a thread has anyhow.
         const std::size_t used = std::min(filter_.queries.rows, queries_.size()) * query_bytes;
         Status status = take(std::min<std::size_t>(execution.threads(), blocks * parts) *
@@ -240,20 +275,26 @@ private:
         const std::size_t end = std::min(queries_.panels(), begin + block_panels_);
         begin_states(begin * filter_.queries.rows,
                      std::min(queries_.size(), end * filter_.queries.rows), worker.states);
+        const auto states_of = [&](std::size_t panel) {
+            const auto states =
+                std::span(worker.states).subspan((panel - begin) * filter_.queries.rows);
+            return states.first(std::min(states.size(), filter_.queries.rows));
+        };
+        // For queries that are this few, their parts would guess again and again.
+        if (sample_plan_.items > 0 && parts == 1)
+            for (std::size_t panel = begin; panel < end; ++panel)
+                guess_limits(panel, states_of(panel), worker);
         order_tiles(worker.states, part, parts, worker.tiles);
         for (const std::size_t tile : worker.tiles) {
             for (std::size_t panel = begin; panel < end; ++panel) {
                 if (stop()) return Status::cancelled();
-                const std::size_t first = (panel - begin) * filter_.queries.rows;
-                const auto states = std::span(worker.states).subspan(first);
-                GPUTEXT_TRY(scan_tile(panel,
-                                      states.first(std::min(states.size(), filter_.queries.rows)),
-                                      items_.tiles()[tile], worker));
+                GPUTEXT_TRY(scan_tile(panel, states_of(panel), items_.tiles()[tile], worker));
             }
         }
         for (std::size_t i = 0; i < worker.states.size(); ++i) {
             const std::size_t position = begin * filter_.queries.rows + i;
             QueryState<S>& state = worker.states[i];
+            if (state.escalated) guesses_[position] = kInfinity;
             keep_possible(state, worker.upper_bounds);
             std::vector<Possible>& possible =
                 parts > 1 ? possible_[part * queries_.size() + position] : worker.possible;
@@ -275,6 +316,46 @@ private:
             state.count = 0;
             state.scores.resize(std::max(state.scores.size(), capacity_));
             state.positions.resize(state.scores.size());
+        }
+    }
+
+    /// Guesses where the scores of a panel's queries may end, and escalates those for which the
+    /// bounds would leave too many items undecided.
+    void guess_limits(std::size_t panel, std::span<QueryState<S>> states, Worker& worker) {
+        const std::size_t room = sample_.tile_rows() + filter_.items.rows;
+        worker.minima.resize(filter_.queries.rows);
+        for (auto& minima : worker.minima) minima.clear();
+        worker.sample_scores.resize(filter_.queries.rows * room);
+        worker.sample_positions.resize(worker.sample_scores.size());
+        for (const auto& tile : sample_.tiles()) {
+            PassedScores<S> passed;
+            for (std::size_t q = 0; q < filter_.queries.rows; ++q) {
+                const S infinity = std::numeric_limits<S>::infinity();
+                passed.gate[q] = q < states.size() ? infinity : -infinity;
+                passed.scores[q] = worker.sample_scores.data() + q * room;
+                passed.positions[q] = worker.sample_positions.data() + q * room;
+                passed.count[q] = 0;
+                passed.capacity[q] = room;
+            }
+            filter_.scan(queries_.panel(panel), sample_.panel(0), sample_.offsets(),
+                         search_.items.dimensions, tile.begin_panel, tile.end_panel, passed);
+            for (std::size_t q = 0; q < states.size(); ++q)
+                worker.minima[q].add({passed.scores[q], passed.count[q]},
+                                     bound(states[q], tile.bounds));
+        }
+        const double items_of_one =
+            static_cast<double>(items_.size()) / static_cast<double>(sample_plan_.items);
+        for (std::size_t q = 0; q < states.size(); ++q) {
+            const double guess = worker.minima[q].most(sample_plan_.rank);
+            if (!(guess < states[q].most)) continue;
+            const double more = worker.minima[q].count_up_to(guess) - sample_plan_.rank;
+            if (more * items_of_one > static_cast<double>(most_undecided_)) {
+                states[q].escalated = true;
+                escalate(states[q].query);
+                continue;
+            }
+            states[q].most = guess;
+            guesses_[panel * filter_.queries.rows + q] = guess;
         }
     }
 
@@ -424,16 +505,19 @@ private:
         });
     }
 
-    /// Computes the distances of what worker.possible lists of a query, or escalates it.
+    /// Computes the distances of what worker.possible lists of a query, or escalates it, or leaves
+    /// it for a search without a guess.
     Status decide(std::size_t position, Worker& worker) {
         const std::uint32_t query = left_queries_[queries_.entry(position)];
         std::vector<Possible>& possible = worker.possible;
         const std::size_t k = search_.nearest.k();
+        bool proven = guesses_[position] == kInfinity;
         if (possible.size() >= k) {
             const auto kth = possible.begin() + static_cast<std::ptrdiff_t>(k - 1);
             std::nth_element(possible.begin(), kth, possible.end(),
                              [](const Possible& a, const Possible& b) { return a.most < b.most; });
             const double most = kth->most;
+            proven |= most <= guesses_[position];
             std::erase_if(possible, [most](const Possible& p) { return p.least > most; });
             const auto undecided = std::count_if(possible.begin(), possible.end(),
                                                  [most](const auto& p) { return p.most > most; });
@@ -442,7 +526,10 @@ private:
                 return {};
             }
         }
-        return rescore(query, worker);
+        if (proven) return rescore(query, worker);
+        const std::lock_guard lock(mutex_);
+        unproven_.push_back(query);
+        return {};
     }
 
     Status rescore(std::uint32_t query, Worker& worker) {
@@ -481,13 +568,16 @@ private:
     std::size_t most_undecided_;
     std::vector<std::uint32_t> left_queries_;
     std::span<const std::uint32_t> classes_of_;
-    RowPanels<T> queries_, items_;
+    RowPanels<T> queries_, items_, sample_;
+    SamplePlan sample_plan_;
+    /// Limits of t by position of the query that are not proven; infinity where there is none.
+    std::vector<double> guesses_;
     std::size_t capacity_ = 0, block_panels_ = 1;
     /// Where the items are searched in parts: by part and position of the query.
     std::vector<std::vector<Possible>> possible_;
     std::atomic<std::size_t> taken_{0};
     std::mutex mutex_;
-    std::vector<std::uint32_t> escalated_;
+    std::vector<std::uint32_t> escalated_, unproven_;
 };
 
 /// Runs a pass over all classes, as many at a time as the memory allows.

@@ -100,18 +100,18 @@ Status RowPanels<T>::pack(const FilterSpace& space, FilterSpace::Side side, cons
                    elements_.data() + panel * panel_elements_);
         return Status();
     });
-    if (status.ok()) set_tiles();
+    if (status.ok())
+        set_tiles(std::max<std::size_t>(1, kTileBytes / (panel_elements_ * sizeof(T))));
     return status;
 }
 
 template <class T>
-void RowPanels<T>::set_tiles() {
-    const std::size_t step = std::max<std::size_t>(1, kTileBytes / (panel_elements_ * sizeof(T)));
+void RowPanels<T>::set_tiles(std::size_t tile_panels) {
     const std::size_t panel_rows = shape_.rows;
-    tile_rows_ = step * panel_rows;
+    tile_rows_ = tile_panels * panel_rows;
     tiles_.clear();
-    for (std::size_t begin = 0; begin < panels(); begin += step) {
-        Tile tile{begin, std::min(panels(), begin + step), bounds_[begin * panel_rows]};
+    for (std::size_t begin = 0; begin < panels(); begin += tile_panels) {
+        Tile tile{begin, std::min(panels(), begin + tile_panels), bounds_[begin * panel_rows]};
         const std::size_t end = std::min(size(), tile.end_panel * panel_rows);
         for (std::size_t position = begin * panel_rows; position < end; ++position) {
             const FilterRow& row = bounds_[position];

@@ -40,6 +40,9 @@ public:
     Status pack(const FilterSpace& space, FilterSpace::Side side, const Vectors& vectors,
                 std::span<const std::uint32_t> rows, const PanelShape& shape, Execution& execution);
 
+    /// Makes tiles of so many panels, in place of as many as stay in a core's second cache.
+    void set_tiles(std::size_t tile_panels);
+
     std::size_t size() const { return entries_.size(); }
     std::size_t panels() const { return (size() + shape_.rows - 1) / shape_.rows; }
     const T* panel(std::size_t panel) const { return elements_.data() + panel * panel_elements_; }
@@ -55,7 +58,6 @@ public:
 private:
     Status order(const FilterSpace& space, FilterSpace::Side side, const Vectors& vectors,
                  std::span<const std::uint32_t> rows, Execution& execution);
-    void set_tiles();
 
     /// Numbers at a cache line's begin: vectors are loaded faster that lie in one line.
     template <class Number>

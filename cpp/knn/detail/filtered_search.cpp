@@ -550,11 +550,13 @@ private:
         return search_.nearest.add(query, worker.candidates, stop);
     }
 
+    /// All cache lines that Distances reads of a row, with the few elements behind it.
     void prefetch_row(std::uint32_t item_class) const {
         const std::byte* row = search_.items.row_bytes(search_.distinct.firsts()[item_class]);
-        const std::size_t bytes = search_.items.dimensions * element_size(search_.items.type);
-        for (std::size_t at = 0; at < std::min<std::size_t>(bytes, 256); at += 64)
-            __builtin_prefetch(row + at);
+        const std::size_t bytes = space_.padded() * element_size(search_.items.type);
+        const std::size_t most = std::min<std::size_t>(bytes, 256);
+        for (std::size_t at = 0; at < most; at += 64) __builtin_prefetch(row + at);
+        __builtin_prefetch(row + most - 1);
     }
 
     void escalate(std::uint32_t query) {

@@ -2,7 +2,8 @@
 //
 // Arguments: items, queries, dimensions, k, metric (euclidean, cosine, inner_product, manhattan),
 // threads, and optionally files of items and queries (float32, row by row) in place of random ones,
-// and a file to write the items' numbers to (int64, k for each query).
+// and a file to write the items' numbers to (int64, k for each query). SIMD in the environment is
+// the instruction set to take: portable, avx2, avx512 or amx in place of the best one.
 
 #include <algorithm>
 #include <chrono>
@@ -26,6 +27,14 @@ Metric metric_named(const char* name) {
     return Metric::inner_product;
 }
 
+Simd simd_from_environment() {
+    const char* wanted = std::getenv("SIMD");
+    for (const Simd simd : {Simd::portable, Simd::avx2, Simd::avx512, Simd::amx})
+        if (wanted != nullptr && std::strcmp(wanted, simd_name(simd)) == 0 && simd_available(simd))
+            return simd;
+    return best_simd_with_tiles();
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
@@ -40,7 +49,8 @@ int main(int count, char** arguments) {
     const std::vector<float> queries = bench::floats(q * d, 2, count > 8 ? arguments[8] : nullptr);
     const Vectors item_rows{ElementType::float32, n, d, items.data(), {}, {}};
     const Vectors query_rows{ElementType::float32, q, d, queries.data(), {}, {}};
-    const KnnParameters parameters{.k = k, .metric = metric_named(arguments[5])};
+    const KnnParameters parameters{
+        .k = k, .metric = metric_named(arguments[5]), .simd = simd_from_environment()};
 
     double best = 1e9, processor = 1e9;
     Neighbours answer;

@@ -1,81 +1,17 @@
 #include "cpp/knn/nearest_lists.hpp"
 
 #include <algorithm>
-#include <limits>
 
-#include "cpp/base/lanes.hpp"
 #include "cpp/base/simd.hpp"
+#include "cpp/knn/detail/sort_few.hpp"
 
 namespace gputext {
 namespace {
 
-/// The most that are sorted by counting: it takes the square of their number.
-constexpr std::size_t kFew = 256;
-
-/// For each of `count` distances how many are less. Both arrays have whole blocks of 32, with
-/// infinity behind the distances.
-template <std::size_t W>
-[[gnu::always_inline]] inline void count_less_here(const double* distances, std::size_t count,
-                                                   std::int64_t* less) {
-    constexpr std::size_t vectors = 32 / W;
-    for (std::size_t begin = 0; begin < count; begin += 32) {
-        Vector<double, W> block[vectors];
-        Vector<std::int64_t, W> counts[vectors] = {};
-        std::memcpy(block, distances + begin, sizeof block);
-        for (std::size_t i = 0; i < count; ++i)
-            // A comparison that holds is -1.
-            for (std::size_t v = 0; v < vectors; ++v) counts[v] -= block[v] > distances[i];
-        std::memcpy(less + begin, counts, sizeof counts);
-    }
-}
-
-#ifdef GPUTEXT_X86
-[[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX2 void count_less_avx2(const double* distances,
-                                                                 std::size_t count,
-                                                                 std::int64_t* less) {
-    count_less_here<4>(distances, count, less);
-}
-[[gnu::optimize("O3"), gnu::target("prefer-vector-width=512")]] GPUTEXT_TARGET_AVX512 void
-count_less_avx512(const double* distances, std::size_t count, std::int64_t* less) {
-    count_less_here<8>(distances, count, less);
-}
-#endif
-
-/// Sorts a few candidates without a branch on a distance, of which a processor predicts every other
-/// one wrongly. False where it has no wide vectors: there it would take longer.
-bool sort_few(std::vector<Candidate>& list) {
-#ifdef GPUTEXT_X86
-    const Simd simd = best_simd();
-    if (simd < Simd::avx2) return false;
-    const std::size_t count = list.size();
-    alignas(64) double distances[kFew];
-    alignas(64) std::int64_t less[kFew];
-    for (std::size_t i = 0; i < count; ++i) distances[i] = list[i].distance;
-    std::fill(distances + count, distances + kFew, std::numeric_limits<double>::infinity());
-    (simd >= Simd::avx512 ? count_less_avx512 : count_less_avx2)(distances, count, less);
-
-    const std::vector<Candidate> from = list;
-    bool taken[kFew] = {};
-    bool ties = false;
-    for (std::size_t i = 0; i < count; ++i) {
-        auto place = static_cast<std::size_t>(less[i]);
-        for (; taken[place]; ++place) ties = true;
-        taken[place] = true;
-        list[place] = from[i];
-    }
-    if (ties)  // which are side by side now, in the order of the input
-        std::sort(list.begin(), list.end());
-    return true;
-#else
-    (void)list;
-    return false;
-#endif
-}
-
 /// Sorts, many in pieces of a few milliseconds. False if stopped.
 bool stoppable_sort(std::vector<Candidate>& list, Stop stop) {
     if (std::is_sorted(list.begin(), list.end())) return true;
-    if (list.size() <= kFew && sort_few(list)) return true;
+    if (sort_few(list, best_simd())) return true;
     constexpr std::size_t piece = std::size_t{1} << 15;
     const auto at = [&list](std::size_t i) {
         return list.begin() + static_cast<std::ptrdiff_t>(std::min(i, list.size()));

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <vector>
 
 #include "cpp/knn/detail/distance_filter.hpp"
 
@@ -72,12 +73,13 @@ struct alignas(64) Sums {
     return static_cast<std::size_t>(std::popcount(static_cast<unsigned>(chosen)));
 }
 
+template <class T>
 [[gnu::optimize("O3")]] GPUTEXT_TARGET_AMX std::size_t scan(
     const Bfloat16* queries, const Bfloat16* panels, const float* offsets, std::size_t dimensions,
     std::size_t begin, std::size_t end, PassedScores<float>& passed) {
     const TileShapes shapes;
     _tile_loadconfig(&shapes);
-    const std::size_t steps = (dimensions + kDepth - 1) / kDepth;
+    const std::size_t steps = (products_of<T> * dimensions + kDepth - 1) / kDepth;
     Sums sums;
     std::size_t panel = begin;
     for (; panel < end; ++panel) {
@@ -109,6 +111,52 @@ struct alignas(64) Sums {
 
 #endif
 
+template <class T>
+DistanceFilter<T> tile_filter() {
+    using Order = PanelShape::Order;
+#ifdef GPUTEXT_X86
+    constexpr auto scan_panels = scan<T>;
+#else
+    constexpr decltype(DistanceFilter<T>::scan) scan_panels = nullptr;
+#endif
+    return {{kRows, Order::left_tiles, products_of<T>},
+            {kRows, Order::right_tiles, products_of<T>},
+            scan_panels};
+}
+
+template <class T>
+[[gnu::optimize("O3")]] void fill_tiles(const T* from, std::size_t stride, std::size_t count,
+                                        std::size_t dimensions, const PanelShape& shape,
+                                        Bfloat16* panel) {
+    const bool left = shape.order == PanelShape::Order::left_tiles;
+    constexpr std::uint32_t signs = 0x80008000;
+    std::fill_n(panel, shape.size(dimensions), Bfloat16{0});
+    std::vector<Bfloat16> numbers(shape.padded(dimensions), Bfloat16{0});
+    for (std::size_t row = 0; row < count; ++row) {
+        const T* elements = from + row * stride;
+        if constexpr (std::is_same_v<T, Bfloat16Pair>) {
+            for (std::size_t i = 0; i < dimensions; ++i) {
+                const auto [high, low] = elements[i];
+                numbers[i] = high;
+                numbers[dimensions + i] = left ? high : low;
+                numbers[2 * dimensions + i] = left ? low : high;
+            }
+        } else {
+            std::copy_n(elements, dimensions, numbers.data());
+        }
+        // Two numbers at a time.
+        Bfloat16* to = panel + row / kTile * kTileElements + row % kTile * (left ? kDepth : 2);
+        const std::size_t step = left ? 2 : 2 * kTile;
+        for (std::size_t i = 0; i < numbers.size(); i += 2) {
+            std::uint32_t pair;
+            std::memcpy(&pair, &numbers[i], sizeof pair);
+            if (left) pair ^= signs;
+            std::memcpy(to + i / kDepth * 2 * kTileElements + i % kDepth / 2 * step, &pair,
+                        sizeof pair);
+        }
+    }
+}
+
 }  // namespace
 
 bool bfloat16_filter_available(Score score, Simd simd) {
@@ -117,34 +165,24 @@ bool bfloat16_filter_available(Score score, Simd simd) {
 
 template <>
 DistanceFilter<Bfloat16> distance_filter(Score, Simd) {
-    using Order = PanelShape::Order;
-#ifdef GPUTEXT_X86
-    constexpr auto scan_panels = scan;
-#else
-    constexpr decltype(DistanceFilter<Bfloat16>::scan) scan_panels = nullptr;
-#endif
-    return {{kRows, Order::left_tiles}, {kRows, Order::right_tiles}, scan_panels};
+    return tile_filter<Bfloat16>();
 }
 
 template <>
-[[gnu::optimize("O3")]] void fill_panel(const Bfloat16* from, std::size_t stride, std::size_t count,
-                                        std::size_t dimensions, const PanelShape& shape,
-                                        Bfloat16* panel) {
-    const bool left = shape.order == PanelShape::Order::left_tiles;
-    constexpr std::uint32_t signs = 0x80008000;
-    std::fill_n(panel, shape.elements(dimensions), Bfloat16{0});
-    for (std::size_t row = 0; row < count; ++row) {
-        // Two elements at a time.
-        Bfloat16* to = panel + row / kTile * kTileElements + row % kTile * (left ? kDepth : 2);
-        const std::size_t step = left ? 2 : 2 * kTile;
-        for (std::size_t i = 0; i < std::min(stride, shape.padded(dimensions)); i += 2) {
-            std::uint32_t pair;
-            std::memcpy(&pair, from + row * stride + i, sizeof pair);
-            if (left) pair ^= signs;
-            std::memcpy(to + i / kDepth * 2 * kTileElements + i % kDepth / 2 * step, &pair,
-                        sizeof pair);
-        }
-    }
+DistanceFilter<Bfloat16Pair> distance_filter(Score, Simd) {
+    return tile_filter<Bfloat16Pair>();
+}
+
+template <>
+void fill_panel(const Bfloat16* from, std::size_t stride, std::size_t count, std::size_t dimensions,
+                const PanelShape& shape, Bfloat16* panel) {
+    fill_tiles(from, stride, count, dimensions, shape, panel);
+}
+
+template <>
+void fill_panel(const Bfloat16Pair* from, std::size_t stride, std::size_t count,
+                std::size_t dimensions, const PanelShape& shape, Bfloat16* panel) {
+    fill_tiles(from, stride, count, dimensions, shape, panel);
 }
 
 }  // namespace gputext

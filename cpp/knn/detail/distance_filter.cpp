@@ -215,7 +215,8 @@ DistanceFilter<T> distance_filter(Score score, Simd simd) {
 
 template <class T>
 [[gnu::optimize("O3")]] void fill_panel(const T* from, std::size_t stride, std::size_t count,
-                                        std::size_t dimensions, const PanelShape& shape, T* panel) {
+                                        std::size_t dimensions, const PanelShape& shape,
+                                        PanelNumber<T>* panel) {
     constexpr std::size_t step = 16;  // whose cache lines stay at hand while all rows are copied
     const std::size_t rows = shape.rows;
     for (std::size_t begin = 0; begin < dimensions; begin += step) {

@@ -52,6 +52,7 @@ struct FilterRow {
     double norm = 0;  // of a' and of a~
     double least_norm = 0;
     double residual = 0;
+    double low = 0;     // of the low numbers of Bfloat16Pair
     double offset = 0;  // the filter's, about half the norm's square; euclidean items only
 };
 

@@ -147,12 +147,16 @@ public:
         std::vector<std::uint32_t> rows(classes.size());
         for (std::size_t i = 0; i < rows.size(); ++i)
             rows[i] = search_.distinct.firsts()[classes[i]];
-        GPUTEXT_TRY(items_.pack(space_, FilterSpace::Side::item, search_.items, rows, filter_.items,
-                                execution));
         GPUTEXT_TRY(queries_.pack(space_, FilterSpace::Side::query, search_.queries, left_queries_,
                                   filter_.queries, execution));
-        if (items_.size() == 0) return {};
         GPUTEXT_TRY(take_sample(rows));
+        if (hopeless()) {
+            escalated_.insert(escalated_.end(), left_queries_.begin(), left_queries_.end());
+            return {};
+        }
+        GPUTEXT_TRY(items_.pack(space_, FilterSpace::Side::item, search_.items, rows, filter_.items,
+                                execution));
+        if (items_.size() == 0) return {};
         GPUTEXT_TRY(run_blocks());
         if (unproven_.empty()) return {};
         // Few: their limits were guessed too low.
@@ -194,23 +198,44 @@ private:
         std::vector<Candidate> candidates;
     };
 
-    /// Packs items of all norms, of which `rows` are all, where that pays.
+    /// Items that may pass before they are sorted out.
+    static std::size_t most_passed(std::size_t k) { return 4 * k + 256; }
+
+    /// Packs some of the rows where that pays.
     Status take_sample(std::span<const std::uint32_t> rows) {
         constexpr std::size_t few_queries = 256, tile_items = 256;
-        constexpr std::size_t elements = std::is_same_v<T, Bfloat16> ? 400000 : 100000;
-        const std::size_t k = search_.nearest.k();
+        constexpr std::size_t elements = is_bfloat16<T> ? 400000 : 100000;
+        const std::size_t k = search_.nearest.k(), n = rows.size();
         sample_plan_ = {};
-        if (queries_.size() >= few_queries && k < items_.size())
-            sample_plan_ = plan_sample(items_.size(), k, search_.items.dimensions, 4 * k, elements);
+        if (queries_.size() >= few_queries && k < n)
+            sample_plan_ = plan_sample(n, k, search_.items.dimensions, most_passed(k), elements);
         const std::size_t sampled = sample_plan_.items;
         if (sampled == 0) return {};
+        items_of_sampled_ = static_cast<double>(n) / static_cast<double>(sampled);
+        // Not at even steps: rows that are alike may be.
         std::vector<std::uint32_t> sample(sampled);
         for (std::size_t i = 0; i < sampled; ++i)
-            sample[i] = rows[items_.entry(i * items_.size() / sampled)];
+            sample[i] = rows[i * n / sampled + (i * 0x9e3779b1u >> 8) % (n / sampled)];
         GPUTEXT_TRY(sample_.pack(space_, FilterSpace::Side::item, search_.items, sample,
                                  filter_.items, search_.execution));
         sample_.set_tiles(tile_items / filter_.items.rows);
         return {};
+    }
+
+    /// Whether most of a few queries would escalate, as the sample shows.
+    bool hopeless() const {
+        if (sample_plan_.items == 0) return false;
+        constexpr std::size_t probes = 4;
+        Worker worker(search_.distances());
+        std::size_t wide = 0, queries = 0;
+        for (std::size_t probe = 0; probe < probes; ++probe) {
+            const std::size_t panel = (2 * probe + 1) * queries_.panels() / (2 * probes);
+            for (const auto& minima : sample_scores(panel, worker)) {
+                wide += too_wide(minima, minima.most(sample_plan_.rank));
+                ++queries;
+            }
+        }
+        return wide > queries / 2;
     }
 
     /// Blocks of queries, and where these are few, parts of the items.
@@ -219,7 +244,7 @@ private:
         const std::size_t k = std::min(search_.nearest.k(), items_.size());
         const bool by_radius = search_.parameters.radius < kInfinity;
         const std::size_t expected = by_radius ? std::min<std::size_t>(k, 1024) : k;
-        capacity_ = std::min(4 * expected + 256, items_.size()) + filter_.items.rows;
+        capacity_ = std::min(most_passed(expected), items_.size()) + filter_.items.rows;
         const std::size_t query_bytes = capacity_ * (sizeof(S) + sizeof(std::uint32_t));
         const std::size_t panel_bytes = filter_.queries.rows * query_bytes;
         const std::size_t most_panels = std::min<std::size_t>(16, 128 / filter_.queries.rows);
@@ -319,10 +344,15 @@ private:
         }
     }
 
-    /// Guesses where the scores of a panel's queries may end, and escalates those for which the
-    /// bounds would leave too many items undecided.
-    void guess_limits(std::size_t panel, std::span<QueryState<S>> states, Worker& worker) {
+    std::size_t queries_of(std::size_t panel) const {
+        const std::size_t begin = panel * filter_.queries.rows;
+        return std::min(queries_.size() - begin, filter_.queries.rows);
+    }
+
+    /// The scores of a panel's queries in the sample.
+    std::span<const GroupMinima<S>> sample_scores(std::size_t panel, Worker& worker) const {
         const std::size_t room = sample_.tile_rows() + filter_.items.rows;
+        const std::size_t count = queries_of(panel);
         worker.minima.resize(filter_.queries.rows);
         for (auto& minima : worker.minima) minima.clear();
         worker.sample_scores.resize(filter_.queries.rows * room);
@@ -331,7 +361,7 @@ private:
             PassedScores<S> passed;
             for (std::size_t q = 0; q < filter_.queries.rows; ++q) {
                 const S infinity = std::numeric_limits<S>::infinity();
-                passed.gate[q] = q < states.size() ? infinity : -infinity;
+                passed.gate[q] = q < count ? infinity : -infinity;
                 passed.scores[q] = worker.sample_scores.data() + q * room;
                 passed.positions[q] = worker.sample_positions.data() + q * room;
                 passed.count[q] = 0;
@@ -339,17 +369,27 @@ private:
             }
             filter_.scan(queries_.panel(panel), sample_.panel(0), sample_.offsets(),
                          search_.items.dimensions, tile.begin_panel, tile.end_panel, passed);
-            for (std::size_t q = 0; q < states.size(); ++q)
-                worker.minima[q].add({passed.scores[q], passed.count[q]},
-                                     bound(states[q], tile.bounds));
+            for (std::size_t q = 0; q < count; ++q)
+                worker.minima[q].add(
+                    {passed.scores[q], passed.count[q]},
+                    bound(queries_.bounds(panel * filter_.queries.rows + q), tile.bounds));
         }
-        const double items_of_one =
-            static_cast<double>(items_.size()) / static_cast<double>(sample_plan_.items);
+        return std::span(worker.minima).first(count);
+    }
+
+    /// Whether the bounds of scores would leave too many items undecided.
+    bool too_wide(const GroupMinima<S>& minima, double guess) const {
+        const double more = minima.count_up_to(guess) - sample_plan_.rank;
+        return more * items_of_sampled_ > static_cast<double>(most_undecided_);
+    }
+
+    /// Guesses where the scores of a panel's queries may end.
+    void guess_limits(std::size_t panel, std::span<QueryState<S>> states, Worker& worker) {
+        const auto minima = sample_scores(panel, worker);
         for (std::size_t q = 0; q < states.size(); ++q) {
-            const double guess = worker.minima[q].most(sample_plan_.rank);
+            const double guess = minima[q].most(sample_plan_.rank);
             if (!(guess < states[q].most)) continue;
-            const double more = worker.minima[q].count_up_to(guess) - sample_plan_.rank;
-            if (more * items_of_one > static_cast<double>(most_undecided_)) {
+            if (too_wide(minima[q], guess)) {
                 states[q].escalated = true;
                 escalate(states[q].query);
                 continue;
@@ -374,8 +414,8 @@ private:
                          [&](std::size_t a, std::size_t b) { return least[a] < least[b]; });
     }
 
-    FilterSpace::Bound bound(const QueryState<S>& state, const FilterRow& items) const {
-        return space_.template bound<T>(state.bounds, items);
+    FilterSpace::Bound bound(const FilterRow& query, const FilterRow& items) const {
+        return space_.template bound<T>(query, items);
     }
 
     /// Scores above it cannot be an answer's.
@@ -394,7 +434,7 @@ private:
             passed.count[q] = 0;
             passed.capacity[q] = SIZE_MAX;
             if (q >= states.size() || states[q].escalated) continue;
-            const FilterSpace::Bound of_tile = bound(states[q], tile.bounds);
+            const FilterSpace::Bound of_tile = bound(states[q].bounds, tile.bounds);
             // By the norms alone the tile may be too far.
             if (space_.least_of(states[q].bounds, tile.bounds) - of_tile.absolute > states[q].most)
                 continue;
@@ -411,7 +451,7 @@ private:
                 if (passed.count[q] + filter_.items.rows <= passed.capacity[q]) continue;
                 states[q].count = passed.count[q];
                 GPUTEXT_TRY(make_room(states[q], worker.upper_bounds));
-                open(states[q], bound(states[q], tile.bounds), q, passed);
+                open(states[q], bound(states[q].bounds, tile.bounds), q, passed);
             }
         }
         for (std::size_t q = 0; q < states.size(); ++q)
@@ -491,7 +531,7 @@ private:
             while (end < state.count && state.positions[end] < tile_end &&
                    state.positions[end] >= tile_end - items_.tile_rows())
                 ++end;
-            visit(begin, end, bound(state, items_.tiles()[tile].bounds));
+            visit(begin, end, bound(state.bounds, items_.tiles()[tile].bounds));
         }
     }
 
@@ -572,6 +612,7 @@ private:
     std::span<const std::uint32_t> classes_of_;
     RowPanels<T> queries_, items_, sample_;
     SamplePlan sample_plan_;
+    double items_of_sampled_ = 1;
     /// Limits of t by position of the query that are not proven; infinity where there is none.
     std::vector<double> guesses_;
     std::size_t capacity_ = 0, block_panels_ = 1;
@@ -620,8 +661,13 @@ Result<std::uint64_t> search_filtered(KnnProblem& search, const FilterSpace& spa
         queries = std::move(*left);
         return Status();
     };
-    if (bfloat16_filter_available(space.score(), search.parameters.simd))
+    // Of fewer dimensions tiles are more than half empty.
+    constexpr std::size_t few_dimensions = 16;
+    if (dimensions > few_dimensions &&
+        bfloat16_filter_available(space.score(), search.parameters.simd)) {
         GPUTEXT_TRY(search_left(most_in_bfloat16, Bfloat16()));
+        GPUTEXT_TRY(search_left(most_in_bfloat16, Bfloat16Pair()));
+    }
     GPUTEXT_TRY(search_left(most_in_float, float()));
     GPUTEXT_TRY(search_left(SIZE_MAX, double()));
     return escalated;

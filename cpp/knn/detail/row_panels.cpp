@@ -77,9 +77,9 @@ Status RowPanels<T>::pack(const FilterSpace& space, FilterSpace::Side side, cons
     using Offset = ScoreOf<T>;
     const std::size_t dimensions = vectors.dimensions, panel_rows = shape.rows;
     shape_ = shape;
-    panel_elements_ = shape.elements(dimensions);
+    panel_size_ = shape.size(dimensions);
     GPUTEXT_TRY(order(space, side, vectors, rows, execution));
-    elements_.set_size(panels() * panel_elements_);
+    elements_.set_size(panels() * panel_size_);
     offsets_.set_size(panels() * panel_rows);
     bounds_.resize(size());
 
@@ -97,11 +97,11 @@ Status RowPanels<T>::pack(const FilterSpace& space, FilterSpace::Side side, cons
         std::fill(offsets_.data() + end, offsets_.data() + begin + panel_rows,
                   std::numeric_limits<Offset>::quiet_NaN());
         fill_panel(converted.data(), padded, end - begin, dimensions, shape,
-                   elements_.data() + panel * panel_elements_);
+                   elements_.data() + panel * panel_size_);
         return Status();
     });
     if (status.ok())
-        set_tiles(std::max<std::size_t>(1, kTileBytes / (panel_elements_ * sizeof(T))));
+        set_tiles(std::max<std::size_t>(1, kTileBytes / (panel_size_ * sizeof(PanelNumber<T>))));
     return status;
 }
 
@@ -118,12 +118,14 @@ void RowPanels<T>::set_tiles(std::size_t tile_panels) {
             tile.bounds.norm = std::max(tile.bounds.norm, row.norm);
             tile.bounds.least_norm = std::min(tile.bounds.least_norm, row.least_norm);
             tile.bounds.residual = std::max(tile.bounds.residual, row.residual);
+            tile.bounds.low = std::max(tile.bounds.low, row.low);
         }
         tiles_.push_back(tile);
     }
 }
 
 template class RowPanels<Bfloat16>;
+template class RowPanels<Bfloat16Pair>;
 template class RowPanels<float>;
 template class RowPanels<double>;
 

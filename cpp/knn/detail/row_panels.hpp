@@ -30,8 +30,8 @@ public:
 
     /// Bytes that a row takes in panels of a shape.
     static std::size_t bytes_of_row(const PanelShape& shape, std::size_t dimensions) {
-        return shape.padded(dimensions) * sizeof(T) + sizeof(ScoreOf<T>) + sizeof(std::uint32_t) +
-               sizeof(FilterRow);
+        return shape.padded(dimensions) * sizeof(PanelNumber<T>) + sizeof(ScoreOf<T>) +
+               sizeof(std::uint32_t) + sizeof(FilterRow);
     }
 
     /// Packs the rows that `rows` names: positions of this class are in the order of norms, and
@@ -45,7 +45,9 @@ public:
 
     std::size_t size() const { return entries_.size(); }
     std::size_t panels() const { return (size() + shape_.rows - 1) / shape_.rows; }
-    const T* panel(std::size_t panel) const { return elements_.data() + panel * panel_elements_; }
+    const PanelNumber<T>* panel(std::size_t panel) const {
+        return elements_.data() + panel * panel_size_;
+    }
     /// By position; NaN behind the last row.
     const ScoreOf<T>* offsets() const { return offsets_.data(); }
     std::uint32_t entry(std::size_t position) const { return entries_[position]; }
@@ -77,8 +79,8 @@ private:
     };
 
     PanelShape shape_{1};
-    std::size_t panel_elements_ = 0, tile_rows_ = 1;
-    Lines<T> elements_;
+    std::size_t panel_size_ = 0, tile_rows_ = 1;
+    Lines<PanelNumber<T>> elements_;
     Lines<ScoreOf<T>> offsets_;
     std::vector<std::uint32_t> entries_;
     std::vector<FilterRow> bounds_;

@@ -122,14 +122,15 @@ std::vector<ScoreOf<T>> scores_of(const FilterSpace& space, Simd simd, std::size
     const DistanceFilter<T> filter = distance_filter<T>(space.score(), simd);
     const std::size_t count = items.bounds.size(), rows = filter.items.rows;
     const std::size_t panels = (count + rows - 1) / rows;
-    const std::size_t elements = filter.items.elements(dimensions);
-    std::vector<T> query_panel(filter.queries.elements(dimensions)), item_panels(panels * elements);
+    const std::size_t size = filter.items.size(dimensions);
+    std::vector<PanelNumber<T>> query_panel(filter.queries.size(dimensions)),
+        item_panels(panels * size);
     std::vector<S> offsets(panels * rows, std::numeric_limits<S>::quiet_NaN());
     fill_panel(query, space.padded(), 1, dimensions, filter.queries, query_panel.data());
     for (std::size_t panel = 0; panel < panels; ++panel)
         fill_panel(&items.elements[panel * rows * space.padded()], space.padded(),
                    std::min(rows, count - panel * rows), dimensions, filter.items,
-                   &item_panels[panel * elements]);
+                   &item_panels[panel * size]);
     for (std::size_t i = 0; i < count; ++i) offsets[i] = static_cast<S>(items.bounds[i].offset);
 
     std::vector<S> scores(panels * rows);
@@ -217,7 +218,7 @@ protected:
         const Score score = metric == Metric::manhattan ? Score::magnitude : Score::product;
         for (const Simd simd : {Simd::portable, Simd::avx2, Simd::avx512, Simd::amx}) {
             if (!simd_available(simd)) continue;
-            if (std::is_same_v<T, Bfloat16> && !bfloat16_filter_available(score, simd)) continue;
+            if (is_bfloat16<T> && !bfloat16_filter_available(score, simd)) continue;
             SCOPED_TRACE(simd_name(simd));
             const FilterSpace space(metric, typed.vectors(), largest_query, largest_item, simd);
             const Scales scales(space, d,
@@ -253,7 +254,7 @@ protected:
         ASSERT_LE(space.least_of(query_bounds, item_bounds) - r, t) << "distance " << *distance;
     }
 };
-using Types = ::testing::Types<Bfloat16, float, double>;
+using Types = ::testing::Types<Bfloat16, Bfloat16Pair, float, double>;
 TYPED_TEST_SUITE(FilterSpaceOf, Types);
 
 TYPED_TEST(FilterSpaceOf, BoundsTheErrorOfEveryScore) {

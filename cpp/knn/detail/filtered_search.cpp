@@ -379,6 +379,7 @@ private:
 
     /// Whether the bounds of scores would leave too many items undecided.
     bool too_wide(const GroupMinima<S>& minima, double guess) const {
+        if (most_undecided_ == SIZE_MAX) return false;  // there is no other pass
         const double more = minima.count_up_to(guess) - sample_plan_.rank;
         return more * items_of_sampled_ > static_cast<double>(most_undecided_);
     }

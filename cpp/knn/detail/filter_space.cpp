@@ -248,8 +248,6 @@ FilterSpace::Bound FilterSpace::bound(const FilterRow& query, const FilterRow& i
         return {2 * g + 2 * e, (query.residual + items.residual + underflow) * margin};
     const double offset = metric_ == Metric::euclidean ? items.norm * items.norm / 2 : 0;
     const double sum = query.norm + items.norm;
-    // The sum of all products' magnitudes, of pairs too, as their high numbers have up to that
-    // norm.
     const double products =
         query.norm * items.norm + query.norm * items.low + query.low * items.norm;
     const double absolute = g * (offset + products) + query.residual * items.norm +

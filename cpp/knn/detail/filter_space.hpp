@@ -28,6 +28,12 @@
 //                               (d / 16 + 10) 2^-53 of (s D)^2 / 2 <= (Na + Nb)^2 / 2, of 1 for
 //                               cosine, of Na Nb for products; E = (d / 16 + 20) 2^-52
 //     + tiny                    underflow
+// pairs of bfloat16: a~ = ah + al and b~ = bh + bl, L = |al|. The filter sums ah bh + ah bl + al
+// bh,
+//   which is a~ b~ without al bl:
+//   r = G (H + Na Nb + Na Lb + La Nb)   of 3 d products, G = (3 d + 4) u / (1 - ...)
+//     + La Lb                           |al bl|
+//     + the other terms above; N bounds |ah|, too
 // manhattan: G bounds the sum's error relative to itself, E the distance's; norms and residuals are
 //   sums of magnitudes; g = 2 G + 2 E, r = Ra + Rb + tiny.
 //
@@ -49,10 +55,10 @@ namespace gputext {
 /// A row after it was moved and scaled: upper bounds but for least_norm, a lower one. Sums of
 /// magnitudes for manhattan, else euclidean norms.
 struct FilterRow {
-    double norm = 0;  // of a' and of a~
+    double norm = 0;  // of a', of a~, and of the high numbers of Bfloat16Pair
     double least_norm = 0;
     double residual = 0;
-    double low = 0;     // of the low numbers of Bfloat16Pair
+    double low = 0;     // of the low numbers of Bfloat16Pair, else 0
     double offset = 0;  // the filter's, about half the norm's square; euclidean items only
 };
 

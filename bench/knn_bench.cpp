@@ -2,7 +2,8 @@
 //
 // Arguments: items, queries, dimensions, k, metric (euclidean, cosine, inner_product, manhattan),
 // threads, and optionally files of items and queries (float32, row by row) in place of random ones,
-// and a file to write the items' numbers to (int64, k for each query).
+// and a file to write the items' numbers to (int64, k for each query). SIMD in the environment is
+// the instruction set to take: portable, avx2, avx512 or amx in place of the best one.
 
 #include <algorithm>
 #include <chrono>
@@ -11,7 +12,6 @@
 #include <cstring>
 #include <fstream>
 
-#include "bench/phase_times.hpp"
 #include "bench/stopwatch.hpp"
 #include "bench/vector_files.hpp"
 #include "cpp/knn/knn.hpp"
@@ -25,6 +25,14 @@ Metric metric_named(const char* name) {
     if (std::strcmp(name, "cosine") == 0) return Metric::cosine;
     if (std::strcmp(name, "manhattan") == 0) return Metric::manhattan;
     return Metric::inner_product;
+}
+
+Simd simd_from_environment() {
+    const char* wanted = std::getenv("SIMD");
+    for (const Simd simd : {Simd::portable, Simd::avx2, Simd::avx512, Simd::amx})
+        if (wanted != nullptr && std::strcmp(wanted, simd_name(simd)) == 0 && simd_available(simd))
+            return simd;
+    return best_simd_with_tiles();
 }
 
 }  // namespace
@@ -41,32 +49,31 @@ int main(int count, char** arguments) {
     const std::vector<float> queries = bench::floats(q * d, 2, count > 8 ? arguments[8] : nullptr);
     const Vectors item_rows{ElementType::float32, n, d, items.data(), {}, {}};
     const Vectors query_rows{ElementType::float32, q, d, queries.data(), {}, {}};
-    const KnnParameters parameters{.k = k, .metric = metric_named(arguments[5])};
+    const KnnParameters parameters{
+        .k = k, .metric = metric_named(arguments[5]), .simd = simd_from_environment()};
 
     double best = 1e9, processor = 1e9;
     Neighbours answer;
-    std::map<std::string, double> phases;
+    std::vector<PhaseTime> phases;
     for (int run = 0; run < 5; ++run) {
         Execution execution(static_cast<unsigned>(number(6)));
-        bench::PhaseTimes times(execution);
         const bench::Stopwatch stopwatch;
         const auto start = std::chrono::steady_clock::now();
         auto result = knn(parameters, query_rows, item_rows, {}, execution);
         const double seconds =
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         processor = std::min(processor, stopwatch.seconds());
-        const auto& by_phase = times.stop();
         if (!result.ok()) return std::fprintf(stderr, "%s\n", result.status().message().c_str()), 1;
         if (seconds >= best) continue;
         best = seconds;
-        phases = by_phase;
+        phases = execution.phase_times();
         answer = std::move(*result);
     }
     std::printf(
         "gputext %s: %zu items, %zu queries, d = %zu, k = %zu, %zu threads, %s: %.4f s, "
         "%.4f s of processors (best of 5), %.1f GFLOP/s, %.1f distances a query, %llu queries "
         "escalated\n",
-        arguments[5], n, q, d, k, number(6), simd_name(best_simd()), best, processor,
+        arguments[5], n, q, d, k, number(6), simd_name(parameters.simd), best, processor,
         2e-9 * static_cast<double>(n * q * d) / best,
         static_cast<double>(answer.rescored) / static_cast<double>(q),
         static_cast<unsigned long long>(answer.escalated));

@@ -4,12 +4,16 @@
 
 namespace gputext {
 
-/// avx2 stands for AVX2 and FMA together, avx512 for F, BW, DQ, VL and VPOPCNTDQ.
-enum class Simd { portable, avx2, avx512 };
+/// Each includes the ones before. avx2 stands for AVX2 and FMA together, avx512 for F, BW, DQ, VL
+/// and VPOPCNTDQ, amx for avx512 and AMX's products of tiles of bfloat16.
+enum class Simd { portable, avx2, avx512, amx };
 
+/// Asks the system for the use of AMX, which it grants to the whole process.
 bool simd_available(Simd simd);
-/// The widest one that this processor has.
+/// The widest vectors that this processor has: at most avx512.
 Simd best_simd();
+/// The same for functions that multiply tiles, too: amx where it is available.
+Simd best_simd_with_tiles();
 const char* simd_name(Simd simd);
 
 }  // namespace gputext
@@ -19,4 +23,7 @@ const char* simd_name(Simd simd);
 #define GPUTEXT_TARGET_AVX2 __attribute__((target("avx2,fma,popcnt")))
 #define GPUTEXT_TARGET_AVX512 \
     __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,fma,popcnt")))
+#define GPUTEXT_TARGET_AMX \
+    __attribute__((target( \
+        "amx-tile,amx-bf16,avx512f,avx512bw,avx512dq,avx512vl,avx512vpopcntdq,fma,popcnt")))
 #endif

@@ -119,7 +119,7 @@ dense_sums_avx512(const double* query, const std::byte* row, std::size_t dimensi
 template <Term term, class T>
 Distances::DenseSums dense_sums_for(Simd simd) {
 #ifdef GPUTEXT_X86
-    if (simd == Simd::avx512) return dense_sums_avx512<term, T>;
+    if (simd >= Simd::avx512) return dense_sums_avx512<term, T>;
     if (simd == Simd::avx2) return dense_sums_avx2<term, T>;
 #endif
     (void)simd;

@@ -27,8 +27,8 @@ Status check_search(const KnnParameters& parameters, const Vectors& queries, con
 /// The neighbours of all queries. Cosine: rows of zeros have none and are none.
 /// Time: queries * distinct items * dimensions operations of the filter, and about k + 10 exact
 /// distances for each query; fewer than four queries and sparse rows are not filtered. Memory: the
-/// items once more as floats, up to memory_limit, the queries once more, 16 MB a thread; and within
-/// answer_limit the neighbours, and the candidates for them.
+/// items once more as floats, or as three Bfloat16 an element, up to memory_limit, the queries once
+/// more, 16 MB a thread; and within answer_limit the neighbours, and the candidates for them.
 /// Errors: invalid_argument for k = 0, a radius that is NaN or -infinity, rows that are not finite
 /// (see largest_magnitude(); rows are named "query 3", "item 17"), different dimensions, keys that
 /// are not as many as the rows, dense beside sparse rows; cancelled; out_of_memory;

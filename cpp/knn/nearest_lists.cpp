@@ -2,11 +2,16 @@
 
 #include <algorithm>
 
+#include "cpp/base/simd.hpp"
+#include "cpp/knn/detail/sort_few.hpp"
+
 namespace gputext {
 namespace {
 
-/// Sorts in pieces of a few milliseconds. False if stopped.
+/// Sorts, many in pieces of a few milliseconds. False if stopped.
 bool stoppable_sort(std::vector<Candidate>& list, Stop stop) {
+    if (std::is_sorted(list.begin(), list.end())) return true;
+    if (sort_few(list, best_simd())) return true;
     constexpr std::size_t piece = std::size_t{1} << 15;
     const auto at = [&list](std::size_t i) {
         return list.begin() + static_cast<std::ptrdiff_t>(std::min(i, list.size()));

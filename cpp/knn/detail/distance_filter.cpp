@@ -206,7 +206,7 @@ DistanceFilter<T> distance_filter(Score score, Simd simd) {
     constexpr bool floats = std::is_same_v<T, float>;
     using Avx512 = std::conditional_t<floats, avx512::Floats, avx512::Doubles>;
     using Avx2 = std::conditional_t<floats, avx2::Floats, avx2::Doubles>;
-    if (simd == Simd::avx512) return avx512::filter_of<Avx512>(score);
+    if (simd >= Simd::avx512) return avx512::filter_of<Avx512>(score);
     if (simd == Simd::avx2) return avx2::filter_of<Avx2>(score);
 #endif
     (void)simd;
@@ -215,8 +215,10 @@ DistanceFilter<T> distance_filter(Score score, Simd simd) {
 
 template <class T>
 [[gnu::optimize("O3")]] void fill_panel(const T* from, std::size_t stride, std::size_t count,
-                                        std::size_t dimensions, std::size_t rows, T* panel) {
+                                        std::size_t dimensions, const PanelShape& shape,
+                                        PanelNumber<T>* panel) {
     constexpr std::size_t step = 16;  // whose cache lines stay at hand while all rows are copied
+    const std::size_t rows = shape.rows;
     for (std::size_t begin = 0; begin < dimensions; begin += step) {
         const std::size_t end = std::min(dimensions, begin + step);
         for (std::size_t row = 0; row < rows; ++row)
@@ -227,8 +229,9 @@ template <class T>
 
 template DistanceFilter<float> distance_filter(Score, Simd);
 template DistanceFilter<double> distance_filter(Score, Simd);
-template void fill_panel(const float*, std::size_t, std::size_t, std::size_t, std::size_t, float*);
-template void fill_panel(const double*, std::size_t, std::size_t, std::size_t, std::size_t,
+template void fill_panel(const float*, std::size_t, std::size_t, std::size_t, const PanelShape&,
+                         float*);
+template void fill_panel(const double*, std::size_t, std::size_t, std::size_t, const PanelShape&,
                          double*);
 
 }  // namespace gputext

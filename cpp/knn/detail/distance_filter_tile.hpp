@@ -64,6 +64,7 @@ template <class Set, Score score>
 
 template <class Set>
 DistanceFilter<typename Set::T> filter_of(Score score) {
-    return {Set::queries, Set::vectors * Set::width,
+    return {{Set::queries},
+            {Set::vectors * Set::width},
             score == Score::product ? scan<Set, Score::product> : scan<Set, Score::magnitude>};
 }

@@ -14,6 +14,7 @@ namespace {
 struct Sums {
     double norm;      // of y^2 or |y|
     double residual;  // of (y - T(y))^2 or |y - T(y)|
+    double low;       // of the low numbers' squares
 };
 
 template <std::size_t W>
@@ -31,26 +32,65 @@ template <std::size_t W>
     }
 }
 
+/// Rounds W doubles to Bfloat16, whose bits are the upper ones of floats, and back.
+template <std::size_t W>
+[[gnu::always_inline]] inline void round_to_bfloat16(const Vector<double, W>& values,
+                                                     Vector<std::uint32_t, W>& bits,
+                                                     Vector<double, W>& rounded) {
+    // Rounded to float first: what that adds to the error, the residual sees.
+    Vector<float, W> floats = __builtin_convertvector(values, Vector<float, W>);
+    std::memcpy(&bits, &floats, sizeof bits);
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000;
+    std::memcpy(&floats, &bits, sizeof bits);
+    rounded = __builtin_convertvector(floats, Vector<double, W>);
+}
+
+/// Writes the nearest T to W doubles, and gives them back as doubles, and the low numbers of pairs.
+template <class T, std::size_t W>
+[[gnu::always_inline]] inline void round_to(const Vector<double, W>& values, T* out,
+                                            Vector<double, W>& rounded, Vector<double, W>& low) {
+    if constexpr (is_bfloat16<T>) {
+        Vector<std::uint32_t, W> bits, low_bits;
+        round_to_bfloat16<W>(values, bits, rounded);
+        bits >>= 16;
+        if constexpr (std::is_same_v<T, Bfloat16Pair>) {
+            const Vector<double, W> rest = values - rounded;
+            round_to_bfloat16<W>(rest, low_bits, low);
+            rounded += low;
+            bits |= low_bits;
+            std::memcpy(out, &bits, sizeof bits);
+        } else {
+            const auto halves = __builtin_convertvector(bits, Vector<std::uint16_t, W>);
+            std::memcpy(out, &halves, sizeof halves);
+        }
+    } else {
+        const auto elements = __builtin_convertvector(values, Vector<T, W>);
+        std::memcpy(out, &elements, sizeof elements);
+        rounded = __builtin_convertvector(elements, Vector<double, W>);
+    }
+}
+
 template <class T, std::size_t W>
 [[gnu::always_inline]] inline Sums convert_here(bool squares, const double* row,
                                                 const double* center, double scale,
                                                 std::size_t padded, T* out) {
-    Vector<double, W> norms[kLanes / W] = {}, residuals[kLanes / W] = {};
+    Vector<double, W> norms[kLanes / W] = {}, residuals[kLanes / W] = {}, lows[kLanes / W] = {};
     for (std::size_t i = 0; i < padded; i += kLanes) {
         for (std::size_t v = 0; v < kLanes / W; ++v) {
             Vector<double, W> x, c;
             std::memcpy(&x, row + i + v * W, sizeof x);
             std::memcpy(&c, center + i + v * W, sizeof c);
             const Vector<double, W> y = (x - c) * scale;
-            const auto rounded = __builtin_convertvector(y, Vector<T, W>);
-            std::memcpy(out + i + v * W, &rounded, sizeof rounded);
+            Vector<double, W> rounded, low = {};
+            round_to<T, W>(y, out + i + v * W, rounded, low);
             add_size<W>(squares, y, norms[v]);
-            const Vector<double, W> residual =
-                y - __builtin_convertvector(rounded, Vector<double, W>);
+            const Vector<double, W> residual = y - rounded;
             add_size<W>(squares, residual, residuals[v]);
+            if constexpr (std::is_same_v<T, Bfloat16Pair>) lows[v] += low * low;
         }
     }
-    return {sum_of_lanes<W>(norms), sum_of_lanes<W>(residuals)};
+    return {sum_of_lanes<W>(norms), sum_of_lanes<W>(residuals),
+            std::is_same_v<T, Bfloat16Pair> ? sum_of_lanes<W>(lows) : 0.0};
 }
 
 // The loop above, compiled for each instruction set.
@@ -81,7 +121,7 @@ template <class T>
 Sums convert_row(Simd simd, bool squares, const double* row, const double* center, double scale,
                  std::size_t padded, T* out) {
 #ifdef GPUTEXT_X86
-    if (simd == Simd::avx512) return convert_avx512(squares, row, center, scale, padded, out);
+    if (simd >= Simd::avx512) return convert_avx512(squares, row, center, scale, padded, out);
     if (simd == Simd::avx2) return convert_avx2(squares, row, center, scale, padded, out);
 #endif
     (void)simd;
@@ -90,19 +130,24 @@ Sums convert_row(Simd simd, bool squares, const double* row, const double* cente
 
 template <class T>
 constexpr double unit_roundoff() {
+    if (is_bfloat16<T>) return 0x1p-8 + 0x1p-20;  // through float; of a pair the high number's
     return std::is_same_v<T, float> ? 0x1p-24 : 0x1p-53;
 }
 
-/// Far above what underflow may lose in sums of elements near 1, far below any other error.
+/// Far above what underflow may lose in sums of elements near 1, far below any other error. AMX
+/// takes factors, products and sums below the normal floats for zero, each of which loses at most
+/// 2^-124.
 template <class T>
 constexpr double tiny() {
+    if (is_bfloat16<T>) return 0x1p-118;
     return std::is_same_v<T, float> ? 0x1p-126 : 0x1p-200;
 }
 
 /// G of the header.
 template <class T>
 double sum_error(std::size_t dimensions) {
-    const double roundings = static_cast<double>(dimensions + 4) * unit_roundoff<T>();
+    const auto roundings =
+        static_cast<double>(products_of<T> * dimensions + 4) * unit_roundoff<ScoreOf<T>>();
     return roundings / (1 - roundings);
 }
 
@@ -189,6 +234,7 @@ FilterRow FilterSpace::convert(Side side, double* row, T* out) const {
     bounds.norm = norm * (1 + error + 2 * unit_roundoff<T>());
     bounds.least_norm = norm * (1 - error);
     bounds.residual = residual * (1 + error) + error * bounds.norm;
+    bounds.low = std::sqrt(sums.low) * (1 + error);
     if (metric_ == Metric::euclidean && side == Side::item) bounds.offset = sums.norm / 2;
     return bounds;
 }
@@ -202,8 +248,11 @@ FilterSpace::Bound FilterSpace::bound(const FilterRow& query, const FilterRow& i
         return {2 * g + 2 * e, (query.residual + items.residual + underflow) * margin};
     const double offset = metric_ == Metric::euclidean ? items.norm * items.norm / 2 : 0;
     const double sum = query.norm + items.norm;
-    const double absolute = g * (offset + query.norm * items.norm) + query.residual * items.norm +
-                            query.norm * items.residual + e * sum * sum + underflow;
+    const double products =
+        query.norm * items.norm + query.norm * items.low + query.low * items.norm;
+    const double absolute = g * (offset + products) + query.residual * items.norm +
+                            query.norm * items.residual + query.low * items.low + e * sum * sum +
+                            underflow;
     return {0, absolute * margin};
 }
 
@@ -247,8 +296,13 @@ double FilterSpace::least_of(const FilterRow& query, const FilterRow& items) con
     }
 }
 
+template FilterRow FilterSpace::convert(Side, double*, Bfloat16*) const;
+template FilterRow FilterSpace::convert(Side, double*, Bfloat16Pair*) const;
 template FilterRow FilterSpace::convert(Side, double*, float*) const;
 template FilterRow FilterSpace::convert(Side, double*, double*) const;
+template FilterSpace::Bound FilterSpace::bound<Bfloat16>(const FilterRow&, const FilterRow&) const;
+template FilterSpace::Bound FilterSpace::bound<Bfloat16Pair>(const FilterRow&,
+                                                             const FilterRow&) const;
 template FilterSpace::Bound FilterSpace::bound<float>(const FilterRow&, const FilterRow&) const;
 template FilterSpace::Bound FilterSpace::bound<double>(const FilterRow&, const FilterRow&) const;
 

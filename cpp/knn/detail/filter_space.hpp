@@ -11,20 +11,29 @@
 //
 // c is about the middle of the items: it makes norms small, on which the bound depends, and changes
 // no distance. s, s_q, s_i are powers of two that bring the largest element near 1. The filter gets
-// a~ and b~, which are a' and b' in T (unit roundoff u = 2^-24 or 2^-53), and computes v, the sum
-// of d terms above with its offset. To the t of the distance *as cpp/knn/distance.hpp defines it*
-// to the bit, v is related by
+// a~ and b~, which are a' and b' in T, and computes v, the sum of d terms above with its offset, in
+// S (unit roundoff u): S is T for float (u = 2^-24) and double (2^-53), and float for bfloat16,
+// whose products are exact there. To the t of the distance *as cpp/knn/distance.hpp defines it* to
+// the bit, v is related by
 //
 //   v (1 - g) - r <= t <= v (1 + g) + r
 //
 // product metrics: g = 0, and with norms N, residuals R = |a' - a~|, offset H = |b'|^2 / 2 or 0
 //   r = G (H + Na Nb)           d + 3 roundings of the sum and the offset (Higham, Accuracy and
-//                               Stability of Numerical Algorithms, 3.1), G = (d + 4) u / (1 - ...)
+//                               Stability of Numerical Algorithms, 3.1), G = (d + 4) u / (1 - ...).
+//                               It holds at any order: of d products and an offset, none goes
+//                               through more than d additions that round
 //     + Ra Nb + Na Rb           |a' b' - a~ b~| <= |a' - a~| |b'| + |a~| |b' - b~|
 //     + E (Na + Nb)^2           the distance's own error in double precision, of at most
 //                               (d / 16 + 10) 2^-53 of (s D)^2 / 2 <= (Na + Nb)^2 / 2, of 1 for
 //                               cosine, of Na Nb for products; E = (d / 16 + 20) 2^-52
 //     + tiny                    underflow
+// pairs of bfloat16: a~ = ah + al and b~ = bh + bl, L = |al|. The filter sums ah bh + ah bl + al
+// bh,
+//   which is a~ b~ without al bl:
+//   r = G (H + Na Nb + Na Lb + La Nb)   of 3 d products, G = (3 d + 4) u / (1 - ...)
+//     + La Lb                           |al bl|
+//     + the other terms above; N bounds |ah|, too
 // manhattan: G bounds the sum's error relative to itself, E the distance's; norms and residuals are
 //   sums of magnitudes; g = 2 G + 2 E, r = Ra + Rb + tiny.
 //
@@ -46,9 +55,10 @@ namespace gputext {
 /// A row after it was moved and scaled: upper bounds but for least_norm, a lower one. Sums of
 /// magnitudes for manhattan, else euclidean norms.
 struct FilterRow {
-    double norm = 0;  // of a' and of a~
+    double norm = 0;  // of a', of a~, and of the high numbers of Bfloat16Pair
     double least_norm = 0;
     double residual = 0;
+    double low = 0;     // of the low numbers of Bfloat16Pair, else 0
     double offset = 0;  // the filter's, about half the norm's square; euclidean items only
 };
 

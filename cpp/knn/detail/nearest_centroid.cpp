@@ -61,14 +61,14 @@ NearestCentroid::NearestCentroid(Metric metric, const Vectors& items, double lar
       block_rows_(rows_of_block(items.dimensions)),
       workers_(threads) {
     if (filtered_) space_.emplace(metric, items, largest, largest * 1.001, simd);
-    const std::size_t panel_bytes = filter_.items * items.dimensions * sizeof(float);
+    const std::size_t panel_bytes = filter_.items.rows * items.dimensions * sizeof(float);
     group_panels_ = std::max<std::size_t>(1, kGroupBytes / std::max<std::size_t>(1, panel_bytes));
     const std::size_t width = padded(items.dimensions);
     for (Worker& worker : workers_) {
         worker.row.resize(width);
         worker.queries.resize(block_rows_);
         if (!filtered_) continue;
-        worker.converted.resize(filter_.queries * width);
+        worker.converted.resize(filter_.queries.rows * width);
         worker.panels = std::make_unique<float[]>(block_rows_ * items.dimensions);
         worker.bounds.resize(block_rows_);
         for (Query& query : worker.queries) {
@@ -92,7 +92,7 @@ Status NearestCentroid::set(const Vectors& centroids, std::uint32_t first, Execu
     if (!filtered_) return {};
 
     const std::size_t k = centroids.rows, d = centroids.dimensions, width = padded(d);
-    const std::size_t columns = filter_.items, panels = (k + columns - 1) / columns;
+    const std::size_t columns = filter_.items.rows, panels = (k + columns - 1) / columns;
     std::vector<FilterRow> bounds(k);
     std::unique_ptr<float[]> converted = std::make_unique_for_overwrite<float[]>(k * width);
     constexpr std::size_t step = 16;
@@ -228,7 +228,7 @@ Status NearestCentroid::search_plainly(Worker& worker, Block& block, std::size_t
 }
 
 void NearestCentroid::convert(Worker& worker, std::size_t count) const {
-    const std::size_t d = items_.dimensions, width = padded(d), tile = filter_.queries;
+    const std::size_t d = items_.dimensions, width = padded(d), tile = filter_.queries.rows;
     for (std::size_t begin = 0; begin < count; begin += tile) {
         const std::size_t rows = std::min(tile, count - begin);
         for (std::size_t r = 0; r < rows; ++r) {
@@ -238,7 +238,8 @@ void NearestCentroid::convert(Worker& worker, std::size_t count) const {
             worker.bounds[begin + r] = space_->convert(FilterSpace::Side::query, worker.row.data(),
                                                        worker.converted.data() + r * width);
         }
-        fill_panel(worker.converted.data(), width, rows, d, tile, worker.panels.get() + begin * d);
+        fill_panel(worker.converted.data(), width, rows, d, filter_.queries,
+                   worker.panels.get() + begin * d);
     }
 }
 
@@ -246,7 +247,7 @@ Status NearestCentroid::search(Worker& worker, Block& block, std::size_t count, 
                                Stop stop) {
     std::vector<std::uint32_t> before(block.clusters, block.clusters + (block.end - block.begin));
     for (std::size_t q = 0; q < count; ++q) worker.queries[q].count = 0;
-    const std::size_t tile = filter_.queries;
+    const std::size_t tile = filter_.queries.rows;
     for (const Group& group : groups_)
         for (std::size_t begin = 0; begin < count; begin += tile) {
             if (begin % (8 * tile) == 0 && stop()) return Status::cancelled();
@@ -273,9 +274,9 @@ Status NearestCentroid::search(Worker& worker, Block& block, std::size_t count, 
                 for (std::size_t r = 0; r < rows; ++r) {
                     Query& query = worker.queries[begin + r];
                     query.count = passed.count[r];
-                    if (query.count < filter_.items) continue;
+                    if (query.count < filter_.items.rows) continue;
                     keep_possible(worker.bounds[begin + r], query);
-                    if (query.count + filter_.items <= kMostPassed) continue;
+                    if (query.count + filter_.items.rows <= kMostPassed) continue;
                     if (Status status = decide(worker, begin + r, block, lower, stop); !status.ok())
                         return status;
                 }

@@ -116,7 +116,7 @@ private:
     /// groups, of which each has a bound.
     template <class Visit>
     void for_each_passed(const FilterRow& bounds, const Query& query, Visit&& visit) const {
-        const std::size_t group_positions = group_panels_ * filter_.items, count = query.count;
+        const std::size_t group_positions = group_panels_ * filter_.items.rows, count = query.count;
         for (std::size_t i = 0; i < count;) {
             const std::size_t group = query.positions[i] / group_positions;
             const auto bound = space_->bound<float>(bounds, groups_[group].bounds);

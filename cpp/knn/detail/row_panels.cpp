@@ -47,7 +47,7 @@ Status RowPanels<T>::order(const FilterSpace& space, FilterSpace::Side side, con
                            std::span<const std::uint32_t> rows, Execution& execution) {
     std::vector<std::uint64_t> keys(rows.size());
     std::vector<Scratch<T>> scratch(execution.threads(), Scratch<T>(space.padded(), 1));
-    const std::size_t step = std::max<std::size_t>(1, (kLookEvery / 16) / dimensions_);
+    const std::size_t step = std::max<std::size_t>(1, (kLookEvery / 16) / vectors.dimensions);
     const std::size_t tasks = (rows.size() + step - 1) / step;
     execution.begin_phase("computing norms", tasks);
     constexpr std::uint64_t left_out = UINT64_MAX;
@@ -72,13 +72,15 @@ Status RowPanels<T>::order(const FilterSpace& space, FilterSpace::Side side, con
 
 template <class T>
 Status RowPanels<T>::pack(const FilterSpace& space, FilterSpace::Side side, const Vectors& vectors,
-                          std::span<const std::uint32_t> rows, std::size_t panel_rows,
+                          std::span<const std::uint32_t> rows, const PanelShape& shape,
                           Execution& execution) {
-    dimensions_ = vectors.dimensions;
-    panel_rows_ = panel_rows;
+    using Offset = ScoreOf<T>;
+    const std::size_t dimensions = vectors.dimensions, panel_rows = shape.rows;
+    shape_ = shape;
+    panel_size_ = shape.size(dimensions);
     GPUTEXT_TRY(order(space, side, vectors, rows, execution));
-    elements_ = std::make_unique_for_overwrite<T[]>(panels() * panel_rows * dimensions_);
-    offsets_.assign(panels() * panel_rows, std::numeric_limits<T>::quiet_NaN());
+    elements_.set_size(panels() * panel_size_);
+    offsets_.set_size(panels() * panel_rows);
     bounds_.resize(size());
 
     const std::size_t padded = space.padded();
@@ -90,35 +92,40 @@ Status RowPanels<T>::pack(const FilterSpace& space, FilterSpace::Side side, cons
         for (std::size_t position = begin; position < end; ++position) {
             bounds_[position] = convert(space, side, vectors, rows[entries_[position]], row,
                                         converted.data() + (position - begin) * padded);
-            offsets_[position] = static_cast<T>(bounds_[position].offset);
+            offsets_.data()[position] = static_cast<Offset>(bounds_[position].offset);
         }
-        fill_panel(converted.data(), padded, end - begin, dimensions_, panel_rows,
-                   elements_.get() + panel * panel_rows * dimensions_);
+        std::fill(offsets_.data() + end, offsets_.data() + begin + panel_rows,
+                  std::numeric_limits<Offset>::quiet_NaN());
+        fill_panel(converted.data(), padded, end - begin, dimensions, shape,
+                   elements_.data() + panel * panel_size_);
         return Status();
     });
-    if (status.ok()) set_tiles();
+    if (status.ok())
+        set_tiles(std::max<std::size_t>(1, kTileBytes / (panel_size_ * sizeof(PanelNumber<T>))));
     return status;
 }
 
 template <class T>
-void RowPanels<T>::set_tiles() {
-    const std::size_t panel_bytes = panel_rows_ * dimensions_ * sizeof(T);
-    const std::size_t step = std::max<std::size_t>(1, kTileBytes / panel_bytes);
-    tile_rows_ = step * panel_rows_;
+void RowPanels<T>::set_tiles(std::size_t tile_panels) {
+    const std::size_t panel_rows = shape_.rows;
+    tile_rows_ = tile_panels * panel_rows;
     tiles_.clear();
-    for (std::size_t begin = 0; begin < panels(); begin += step) {
-        Tile tile{begin, std::min(panels(), begin + step), bounds_[begin * panel_rows_]};
-        const std::size_t end = std::min(size(), tile.end_panel * panel_rows_);
-        for (std::size_t position = begin * panel_rows_; position < end; ++position) {
+    for (std::size_t begin = 0; begin < panels(); begin += tile_panels) {
+        Tile tile{begin, std::min(panels(), begin + tile_panels), bounds_[begin * panel_rows]};
+        const std::size_t end = std::min(size(), tile.end_panel * panel_rows);
+        for (std::size_t position = begin * panel_rows; position < end; ++position) {
             const FilterRow& row = bounds_[position];
             tile.bounds.norm = std::max(tile.bounds.norm, row.norm);
             tile.bounds.least_norm = std::min(tile.bounds.least_norm, row.least_norm);
             tile.bounds.residual = std::max(tile.bounds.residual, row.residual);
+            tile.bounds.low = std::max(tile.bounds.low, row.low);
         }
         tiles_.push_back(tile);
     }
 }
 
+template class RowPanels<Bfloat16>;
+template class RowPanels<Bfloat16Pair>;
 template class RowPanels<float>;
 template class RowPanels<double>;
 

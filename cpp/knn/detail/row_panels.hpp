@@ -11,6 +11,7 @@
 
 #include "cpp/base/execution.hpp"
 #include "cpp/base/vectors.hpp"
+#include "cpp/knn/detail/distance_filter.hpp"
 #include "cpp/knn/detail/filter_space.hpp"
 
 namespace gputext {
@@ -27,24 +28,28 @@ public:
         FilterRow bounds;  // of all its rows
     };
 
-    /// Bytes that a row takes.
-    static std::size_t bytes_of_row(std::size_t dimensions) {
-        return dimensions * sizeof(T) + sizeof(T) + sizeof(std::uint32_t) + sizeof(FilterRow);
+    /// Bytes that a row takes in panels of a shape.
+    static std::size_t bytes_of_row(const PanelShape& shape, std::size_t dimensions) {
+        return shape.padded(dimensions) * sizeof(PanelNumber<T>) + sizeof(ScoreOf<T>) +
+               sizeof(std::uint32_t) + sizeof(FilterRow);
     }
 
     /// Packs the rows that `rows` names: positions of this class are in the order of norms, and
     /// entry() gives the index into `rows` back. Rows without neighbours under cosine are left out.
     /// O(elements) time. Error: cancelled.
     Status pack(const FilterSpace& space, FilterSpace::Side side, const Vectors& vectors,
-                std::span<const std::uint32_t> rows, std::size_t panel_rows, Execution& execution);
+                std::span<const std::uint32_t> rows, const PanelShape& shape, Execution& execution);
+
+    /// Makes tiles of so many panels, in place of as many as stay in a core's second cache.
+    void set_tiles(std::size_t tile_panels);
 
     std::size_t size() const { return entries_.size(); }
-    std::size_t panels() const { return (size() + panel_rows_ - 1) / panel_rows_; }
-    const T* panel(std::size_t panel) const {
-        return elements_.get() + panel * panel_rows_ * dimensions_;
+    std::size_t panels() const { return (size() + shape_.rows - 1) / shape_.rows; }
+    const PanelNumber<T>* panel(std::size_t panel) const {
+        return elements_.data() + panel * panel_size_;
     }
     /// By position; NaN behind the last row.
-    const T* offsets() const { return offsets_.data(); }
+    const ScoreOf<T>* offsets() const { return offsets_.data(); }
     std::uint32_t entry(std::size_t position) const { return entries_[position]; }
     const FilterRow& bounds(std::size_t position) const { return bounds_[position]; }
     std::span<const Tile> tiles() const { return tiles_; }
@@ -55,11 +60,28 @@ public:
 private:
     Status order(const FilterSpace& space, FilterSpace::Side side, const Vectors& vectors,
                  std::span<const std::uint32_t> rows, Execution& execution);
-    void set_tiles();
 
-    std::size_t dimensions_ = 0, panel_rows_ = 1, tile_rows_ = 1;
-    std::unique_ptr<T[]> elements_;
-    std::vector<T> offsets_;
+    /// Numbers at a cache line's begin: vectors are loaded faster that lie in one line.
+    template <class Number>
+    class Lines {
+    public:
+        void set_size(std::size_t size) {
+            lines_ = std::make_unique_for_overwrite<Line[]>((size + in_line - 1) / in_line);
+        }
+        Number* data() const { return reinterpret_cast<Number*>(lines_.get()); }
+
+    private:
+        static constexpr std::size_t in_line = 64 / sizeof(Number);
+        struct alignas(64) Line {
+            std::byte bytes[64];
+        };
+        std::unique_ptr<Line[]> lines_;
+    };
+
+    PanelShape shape_{1};
+    std::size_t panel_size_ = 0, tile_rows_ = 1;
+    Lines<PanelNumber<T>> elements_;
+    Lines<ScoreOf<T>> offsets_;
     std::vector<std::uint32_t> entries_;
     std::vector<FilterRow> bounds_;
     std::vector<Tile> tiles_;

@@ -52,8 +52,9 @@ struct KnnProblem {
 /// Computes every distance. Adds to search.nearest. Error: cancelled.
 Status search_plainly(KnnProblem& search);
 
-/// Filters in float, and in double those queries for which that leaves too many items; returns how
-/// many these were. Adds to search.nearest. Error: cancelled.
+/// Filters in the lowest precision that there is a filter of, and in the next ones those queries
+/// for which that leaves too many items; returns how many these were. Adds to search.nearest.
+/// Error: cancelled.
 Result<std::uint64_t> search_filtered(KnnProblem& search, const FilterSpace& space);
 
 }  // namespace gputext

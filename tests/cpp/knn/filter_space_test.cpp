@@ -116,30 +116,32 @@ struct Converted {
 
 /// The scores of one query with all items, as the filter computes them.
 template <class T>
-std::vector<T> scores_of(const FilterSpace& space, Simd simd, std::size_t dimensions,
-                         const T* query, const Converted<T>& items) {
+std::vector<ScoreOf<T>> scores_of(const FilterSpace& space, Simd simd, std::size_t dimensions,
+                                  const T* query, const Converted<T>& items) {
+    using S = ScoreOf<T>;
     const DistanceFilter<T> filter = distance_filter<T>(space.score(), simd);
-    std::vector<T> query_panel(filter.queries * dimensions);
+    const std::size_t count = items.bounds.size(), rows = filter.items.rows;
+    const std::size_t panels = (count + rows - 1) / rows;
+    const std::size_t size = filter.items.size(dimensions);
+    std::vector<PanelNumber<T>> query_panel(filter.queries.size(dimensions)),
+        item_panels(panels * size);
+    std::vector<S> offsets(panels * rows, std::numeric_limits<S>::quiet_NaN());
     fill_panel(query, space.padded(), 1, dimensions, filter.queries, query_panel.data());
-    const std::size_t count = items.bounds.size();
-    const std::size_t panels = (count + filter.items - 1) / filter.items;
-    std::vector<T> item_panels(panels * filter.items * dimensions);
-    std::vector<T> offsets(panels * filter.items, std::numeric_limits<T>::quiet_NaN());
     for (std::size_t panel = 0; panel < panels; ++panel)
-        fill_panel(&items.elements[panel * filter.items * space.padded()], space.padded(),
-                   std::min(filter.items, count - panel * filter.items), dimensions, filter.items,
-                   &item_panels[panel * filter.items * dimensions]);
-    for (std::size_t i = 0; i < count; ++i) offsets[i] = static_cast<T>(items.bounds[i].offset);
+        fill_panel(&items.elements[panel * rows * space.padded()], space.padded(),
+                   std::min(rows, count - panel * rows), dimensions, filter.items,
+                   &item_panels[panel * size]);
+    for (std::size_t i = 0; i < count; ++i) offsets[i] = static_cast<S>(items.bounds[i].offset);
 
-    std::vector<T> scores(panels * filter.items);
+    std::vector<S> scores(panels * rows);
     std::vector<std::uint32_t> positions(scores.size());
-    PassedScores<T> passed;
-    for (std::size_t q = 0; q < filter.queries; ++q) {
-        passed.gate[q] = -std::numeric_limits<T>::infinity();
+    PassedScores<S> passed;
+    for (std::size_t q = 0; q < filter.queries.rows; ++q) {
+        passed.gate[q] = -std::numeric_limits<S>::infinity();
         passed.count[q] = 0;
         passed.capacity[q] = SIZE_MAX;
     }
-    passed.gate[0] = std::numeric_limits<T>::infinity();
+    passed.gate[0] = std::numeric_limits<S>::infinity();
     passed.scores[0] = scores.data();
     passed.positions[0] = positions.data();
     passed.capacity[0] = scores.size();
@@ -148,7 +150,7 @@ std::vector<T> scores_of(const FilterSpace& space, Simd simd, std::size_t dimens
                                         dimensions, 0, panels, passed);
     EXPECT_EQ(end, panels);
     EXPECT_EQ(passed.count[0], count);
-    std::vector<T> by_item(count, std::numeric_limits<T>::quiet_NaN());
+    std::vector<S> by_item(count, std::numeric_limits<S>::quiet_NaN());
     for (std::size_t i = 0; i < passed.count[0]; ++i) by_item[positions[i]] = scores[i];
     return by_item;
 }
@@ -213,8 +215,10 @@ protected:
         const double largest_query = largest_of(queries), largest_item = largest_of(items);
         ASSERT_TRUE(FilterSpace::holds(largest_query, largest_item, d));
         const TypedRows typed(items, ElementType::float64, d);
-        for (const Simd simd : {Simd::portable, Simd::avx2, Simd::avx512}) {
+        const Score score = metric == Metric::manhattan ? Score::magnitude : Score::product;
+        for (const Simd simd : {Simd::portable, Simd::avx2, Simd::avx512, Simd::amx}) {
             if (!simd_available(simd)) continue;
+            if (is_bfloat16<T> && !bfloat16_filter_available(score, simd)) continue;
             SCOPED_TRACE(simd_name(simd));
             const FilterSpace space(metric, typed.vectors(), largest_query, largest_item, simd);
             const Scales scales(space, d,
@@ -236,7 +240,7 @@ protected:
     /// The bounds of each size that a query and an item give alone.
     static void check_pair(Metric metric, const FilterSpace& space, const Scales& scales,
                            const DoubleRow& query, const FilterRow& query_bounds,
-                           const DoubleRow& item, const FilterRow& item_bounds, T score) {
+                           const DoubleRow& item, const FilterRow& item_bounds, ScoreOf<T> score) {
         const auto distance = plain_distance(metric, query, item);
         if (!distance) return;
         const long double t = t_of(metric, scales, query, *distance);
@@ -250,7 +254,7 @@ protected:
         ASSERT_LE(space.least_of(query_bounds, item_bounds) - r, t) << "distance " << *distance;
     }
 };
-using Types = ::testing::Types<float, double>;
+using Types = ::testing::Types<Bfloat16, Bfloat16Pair, float, double>;
 TYPED_TEST_SUITE(FilterSpaceOf, Types);
 
 TYPED_TEST(FilterSpaceOf, BoundsTheErrorOfEveryScore) {

@@ -46,11 +46,13 @@ protected:
         return std::move(*answer);
     }
 
+    /// Compares every `step`-th query.
     void expect_plain_answer(const KnnParameters& parameters, const TypedRows& queries,
-                             const TypedRows& items, const RowKeys& keys = {}) {
+                             const TypedRows& items, const RowKeys& keys = {},
+                             std::size_t step = 1) {
         const auto found = rows_of(run(parameters, queries, items, keys));
         ASSERT_EQ(found.size(), queries.rows().size());
-        for (std::size_t q = 0; q < found.size(); ++q) {
+        for (std::size_t q = 0; q < found.size(); q += step) {
             std::vector<bool> excluded(items.rows().size());
             for (std::size_t i = 0; i < excluded.size(); ++i) excluded[i] = !keys.differ(q, i);
             const auto wanted =
@@ -61,7 +63,7 @@ protected:
 };
 
 INSTANTIATE_TEST_SUITE_P(Simd, KnnOnEach,
-                         ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512),
+                         ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512, Simd::amx),
                          [](const auto& simd) { return std::string(simd_name(simd.param)); });
 
 std::string name_of(Shape shape, Metric metric, std::size_t d, std::size_t k) {
@@ -197,6 +199,43 @@ TEST_P(KnnOnEach, ARadiusFindsAllWithinIt) {
                 expect_plain_answer({.k = 5, .metric = metric, .radius = radius}, queries, items);
             }
         }
+}
+
+/// So many queries and items that limits are guessed by a sample.
+TEST_P(KnnOnEach, GuessesOfLimitsLoseNothing) {
+    RandomRows random;
+    constexpr std::size_t n = 3000, q = 260, step = kSanitized ? 100 : 13;
+    for (const Shape shape : {Shape::gaussian, Shape::grid, Shape::copies, Shape::near_identical,
+                              Shape::scales, Shape::clusters, Shape::outliers})
+        for (const std::size_t d : {3, 41, 100}) {
+            const TypedRows items(random.rows(shape, n, d), ElementType::float32, d);
+            const TypedRows queries(random.rows(shape, q, d), ElementType::float32, d);
+            for (const Metric metric : kAllMetrics) {
+                SCOPED_TRACE(name_of(shape, metric, d, 30));
+                expect_plain_answer({.k = 30, .metric = metric, .include_ties = d == 3}, queries,
+                                    items, {}, step);
+            }
+        }
+}
+
+/// The sample does not know of keys: here they exclude all that is near, and each guess is wrong.
+TEST_P(KnnOnEach, WrongGuessesAreFoundOut) {
+    RandomRows random;
+    constexpr std::size_t n = 3000, q = 300, d = 20, step = kSanitized ? 60 : 9;
+    DoubleRows rows = random.rows(Shape::gaussian, n, d);
+    std::vector<std::uint32_t> keys(n);
+    for (std::size_t i = 0; i < n; ++i) {
+        keys[i] = i % 2;
+        for (double& x : rows[i]) x += i % 2 == 0 ? 0 : 100;
+    }
+    const TypedRows items(rows, ElementType::float32, d);
+    rows.resize(q);
+    const TypedRows queries(rows, ElementType::float32, d);
+    const RowKeys of_rows{std::span(keys).first(q), keys};
+    for (const Metric metric : {Metric::euclidean, Metric::manhattan})
+        for (const double radius : {std::numeric_limits<double>::infinity(), 1e4})
+            expect_plain_answer({.k = 10, .metric = metric, .radius = radius}, queries, items,
+                                of_rows, step);
 }
 
 TEST_P(KnnOnEach, KeysKeepARowFromItself) {

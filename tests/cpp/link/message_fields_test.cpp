@@ -52,7 +52,8 @@ private:
 
 /// What gputextd chooses for itself, and messages do not say.
 void leave_to_the_server(auto& message) {
-    if constexpr (requires { message.parameters.simd; }) message.parameters.simd = best_simd();
+    if constexpr (requires { message.parameters.simd; })
+        message.parameters.simd = std::remove_cvref_t<decltype(message.parameters)>{}.simd;
     if constexpr (requires { message.parameters.answer_limit; })
         message.parameters.answer_limit = SIZE_MAX;
     if constexpr (requires { message.parameters.first; }) {

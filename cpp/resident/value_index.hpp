@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -44,7 +45,8 @@ struct KeptChunk {
 
     std::shared_ptr<const ResidentChunk> chunk;
     std::vector<Row> rows;          // and one more, which begins at the end of the last
-    std::uint64_t live_values = 0;  // rows that can be found
+    std::map<std::uint32_t, std::uint64_t> tables;  // how many values of each there are
+    std::uint64_t live_values = 0;                  // rows that can be found
     std::uint64_t live_bytes = 0;   // of these
 
     // For the order in which chunks are given up (resident_values.hpp).

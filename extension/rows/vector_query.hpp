@@ -4,6 +4,7 @@
 
 #include "extension/base/postgres.hpp"
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -19,6 +20,21 @@
 #include "extension/rows/vector_type.hpp"
 
 namespace gputext {
+
+/// Rows that stay when their statement has ended: their ids, and what gputextd calls the bytes of
+/// their vectors.
+struct KeptVectors {
+    VectorType type;
+    std::size_t dimensions;
+    std::uint64_t resident;
+    std::uint64_t unpacked;  // as in take_kept_column()
+    KeptIds ids;
+
+    std::uint64_t bytes() const {
+        return ids.size * dimensions * element_size(type.element);
+    }
+    std::size_t memory() const { return sizeof *this + ids.memory(); }
+};
 
 /// The vectors of an inner query, with their ids. They are kept as the executor gives them, and
 /// read when the last row is known: dense ones in parallel workers.
@@ -56,6 +72,15 @@ public:
     void read_vectors(Arrival arrival = Arrival::awaited);
     /// Waits until the vectors may be read here. Raises the same errors.
     void await_vectors();
+    /// After read_vectors(): copies the rows for statements to come. Null where gputextd does not
+    /// keep the vectors, where the order of the rows is not that of their ids alone, or where the
+    /// copy would have more than so many bytes. Raises errors: `copied` must not lie on the stack.
+    void copy(std::size_t most, std::shared_ptr<const KeptVectors>& copied) const;
+    /// Takes such a copy, and the vectors from gputextd, in place of all from keep() to
+    /// read_vectors(). False, and nothing is taken, where gputextd keeps the vectors no more, or
+    /// rows are of another type, or the session must not hold so much in memory.
+    bool take(const std::shared_ptr<const KeptVectors>& rows);
+
     /// The values that were kept in that column, for another reader of them; see append_row().
     StoredValues& kept(std::size_t column) { return *kept_[column]; }
     void forget_kept();
@@ -112,6 +137,7 @@ private:
     VectorType type_{};
     std::size_t dimensions_ = 0;  // of all vectors; 0 before the first one
     std::optional<StoredValues> kept_[2];
+    std::uint64_t unpacked_ = 0;  // of the vectors that were read: StoredValues::unpacked_bytes()
     // Of vectors that were laid out:
     LaidOutBytes laid_out_, laid_out_columns_;
     // Of vectors that were appended:

@@ -140,7 +140,9 @@ TEST_F(KeptScans, SeesWhatOthersChange) {
           "DELETE FROM places WHERE id = 12", "VACUUM FULL places", "VACUUM FREEZE places",
           "ALTER TABLE places RENAME COLUMN kind TO sort",
           "ALTER TABLE places ADD COLUMN more float DEFAULT 3", "ALTER TABLE places DROP COLUMN more",
-          "ALTER TABLE places ALTER id TYPE int", "ALTER TABLE places ALTER id TYPE bigint",
+          "ALTER TABLE places ALTER id TYPE int",
+          "UPDATE places SET id = -id WHERE id = 99", "ALTER TABLE places ALTER id TYPE oid",
+          "ALTER TABLE places ALTER id TYPE bigint",
           "ALTER TABLE places ALTER place TYPE float[]",
           "CREATE INDEX by_id ON places (id); CLUSTER places USING by_id",
           "BEGIN; ALTER TABLE places RENAME place TO gone; ALTER TABLE places ADD place real[] "

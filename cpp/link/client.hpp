@@ -30,11 +30,10 @@ struct Failed {
     bool of_job;  // the job has ended, and another one may be submitted
 };
 
-using DaemonEvent = VariantOf<
-    Join<TypeList<Progress, Failed, DeviceList, ActivityList, CounterValues, ValuesFound,
-                  KeptValues, ValuesTaken, KeptTaken, TermsTaken, TablesKept, ForgottenValues,
-                  AwaitedValues>,
-         Answers>>;
+using DaemonEvent = VariantOf<Join<
+    TypeList<Progress, Failed, DeviceList, ActivityList, CounterValues, ValuesFound, KeptValues,
+             ValuesTaken, KeptTaken, TermsTaken, TablesKept, ForgottenValues, AwaitedValues>,
+    Answers>>;
 
 /// What an event says of a job that has been answered; null for any other event.
 const JobReport* report_of(const DaemonEvent& event);

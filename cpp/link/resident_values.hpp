@@ -319,8 +319,8 @@ struct AwaitedValues {
 };
 
 /// The requests, and the replies to them.
-using ValueRequests = TypeList<FindValues, KeepValues, KeepTerms, TakeValues, TakeTerms,
-                               TakeKept, AskResidentTables, ForgetValues, AwaitValues>;
+using ValueRequests = TypeList<FindValues, KeepValues, KeepTerms, TakeValues, TakeTerms, TakeKept,
+                               AskResidentTables, ForgetValues, AwaitValues>;
 using ValueReplies = TypeList<FoundValues, KeptValues, TakenValues, TakenTerms, TakenKept,
                               ResidentTables, ForgottenValues, AwaitedValues>;
 

@@ -18,8 +18,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "extension/rows/kept_vectors.hpp"
 #include "extension/rows/table_state.hpp"
-#include "extension/rows/vector_query.hpp"
 #include "extension/rows/whole_scan.hpp"
 
 namespace gputext {

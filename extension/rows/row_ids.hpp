@@ -21,9 +21,7 @@ struct KeptIds {
     std::vector<std::uint64_t> packed;  // aligned for any type
     std::vector<std::uint64_t> begins;  // as in RowIds
 
-    std::size_t memory() const {
-        return (packed.size() + begins.size()) * sizeof(std::uint64_t);
-    }
+    std::size_t memory() const { return (packed.size() + begins.size()) * sizeof(std::uint64_t); }
 };
 
 /// Functions raise errors.
@@ -73,10 +71,10 @@ private:
     std::size_t stride_;  // from one id to the next; 0 where they are of several lengths
     std::size_t size_ = 0;
     PackedBytes bytes_;
-    std::vector<std::uint64_t> begins_;     // of ids of several lengths
-    std::vector<Datum> ordered_;            // the ids, where they are values in another order
-    std::shared_ptr<const KeptIds> kept_;   // in place of all of these
-    const std::uint8_t* packed_ = nullptr;  // of the bytes or the ordered ids, once finished
+    std::vector<std::uint64_t> begins_;      // of ids of several lengths
+    std::vector<Datum> ordered_;             // the ids, where they are values in another order
+    std::shared_ptr<const KeptIds> kept_;    // in place of all of these
+    const std::uint8_t* packed_ = nullptr;   // of the bytes or the ordered ids, once finished
     const std::uint64_t* places_ = nullptr;  // of the ids of several lengths, the same
 };
 

@@ -114,9 +114,9 @@ struct Comparison {
 };
 
 int compare_ids(std::uint32_t a, std::uint32_t b, const Comparison& comparison) {
-    return DatumGetInt32(
-        FunctionCall2Coll(&comparison.functions->cmp_proc_finfo, comparison.functions->typcollation,
-                          comparison.ids->at(a), comparison.ids->at(b)));
+    return DatumGetInt32(FunctionCall2Coll(&comparison.functions->cmp_proc_finfo,
+                                           comparison.functions->typcollation,
+                                           comparison.ids->at(a), comparison.ids->at(b)));
 }
 
 int compare(std::uint32_t a, std::uint32_t b, const Comparison& comparison) {
@@ -160,8 +160,7 @@ bool have_one_order(const RowIds& ids) {
         return true;
     }
     TypeCacheEntry* const functions = lookup_type_cache(ids.type().oid, TYPECACHE_CMP_PROC_FINFO);
-    return OidIsValid(functions->cmp_proc_finfo.fn_oid) &&
-           all_differ({&ids, functions, 0});
+    return OidIsValid(functions->cmp_proc_finfo.fn_oid) && all_differ({&ids, functions, 0});
 }
 
 void order_by_id(const RowIds& ids, std::vector<std::uint32_t>& order) {

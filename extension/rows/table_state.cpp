@@ -48,9 +48,7 @@ public:
     }
     XLogRecPtr lsn() const { return BufferGetLSNAtomic(buffer_); }
     /// Of a page that this page of the map has.
-    bool is_set(Relation table, BlockNumber page) {
-        return VM_ALL_VISIBLE(table, page, &buffer_);
-    }
+    bool is_set(Relation table, BlockNumber page) { return VM_ALL_VISIBLE(table, page, &buffer_); }
     /// An error does the same.
     void release() {
         if (BufferIsValid(buffer_)) UnlockReleaseBuffer(buffer_);

@@ -81,7 +81,7 @@ public:
 private:
     RelationFiles files_{};
     BlockNumber pages_ = 0;
-    GrowingArray<XLogRecPtr> maps_;      // LSNs of the pages of the visibility map
+    GrowingArray<XLogRecPtr> maps_;        // LSNs of the pages of the visibility map
     GrowingArray<BlockNumber> new_pages_;  // whose bits are not set
 };
 

@@ -13,6 +13,7 @@
 #include "cpp/link/client.hpp"
 #include "cpp/terms/numbered_rows.hpp"
 #include "extension/rows/inner_query.hpp"
+#include "extension/rows/kept_vectors.hpp"
 #include "extension/rows/laid_out_bytes.hpp"
 #include "extension/rows/packed_rows.hpp"
 #include "extension/rows/row_ids.hpp"
@@ -20,21 +21,6 @@
 #include "extension/rows/vector_type.hpp"
 
 namespace gputext {
-
-/// Rows that stay when their statement has ended: their ids, and what gputextd calls the bytes of
-/// their vectors.
-struct KeptVectors {
-    VectorType type;
-    std::size_t dimensions;
-    std::uint64_t resident;
-    std::uint64_t unpacked;  // as in take_kept_column()
-    KeptIds ids;
-
-    std::uint64_t bytes() const {
-        return ids.size * dimensions * element_size(type.element);
-    }
-    std::size_t memory() const { return sizeof *this + ids.memory(); }
-};
 
 /// The vectors of an inner query, with their ids. They are kept as the executor gives them, and
 /// read when the last row is known: dense ones in parallel workers.

@@ -26,9 +26,8 @@ const Var* plain_column(const Plan* plan, AttrNumber number) {
 AttrNumber column_of_table(const Plan* top, const Plan* scan, AttrNumber number) {
     const Var* column = plain_column(top, number);
     if (column != nullptr && top != scan)
-        column = static_cast<int>(column->varno) == OUTER_VAR
-                     ? plain_column(scan, column->varattno)
-                     : nullptr;
+        column = static_cast<int>(column->varno) == OUTER_VAR ? plain_column(scan, column->varattno)
+                                                              : nullptr;
     const Index table = reinterpret_cast<const Scan*>(scan)->scanrelid;
     if (column == nullptr || static_cast<Index>(column->varno) != table ||
         column->varlevelsup != 0 || column->varattno <= 0)

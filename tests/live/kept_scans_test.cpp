@@ -139,11 +139,10 @@ TEST_F(KeptScans, SeesWhatOthersChange) {
          {"UPDATE places SET place = array_fill(5, ARRAY[600])::real[] WHERE id % 1000 = 7",
           "DELETE FROM places WHERE id = 12", "VACUUM FULL places", "VACUUM FREEZE places",
           "ALTER TABLE places RENAME COLUMN kind TO sort",
-          "ALTER TABLE places ADD COLUMN more float DEFAULT 3", "ALTER TABLE places DROP COLUMN more",
-          "ALTER TABLE places ALTER id TYPE int",
+          "ALTER TABLE places ADD COLUMN more float DEFAULT 3",
+          "ALTER TABLE places DROP COLUMN more", "ALTER TABLE places ALTER id TYPE int",
           "UPDATE places SET id = -id WHERE id = 99", "ALTER TABLE places ALTER id TYPE oid",
-          "ALTER TABLE places ALTER id TYPE bigint",
-          "ALTER TABLE places ALTER place TYPE float[]",
+          "ALTER TABLE places ALTER id TYPE bigint", "ALTER TABLE places ALTER place TYPE float[]",
           "CREATE INDEX by_id ON places (id); CLUSTER places USING by_id",
           "BEGIN; ALTER TABLE places RENAME place TO gone; ALTER TABLE places ADD place real[] "
           "DEFAULT array_fill(2, ARRAY[600])::real[]; COMMIT",
@@ -226,11 +225,10 @@ TEST_F(KeptScans, KnowsWhichQueriesGiveAllRows) {
     for (const char* from : {"shown", "ONLY places", "places WHERE true", "places AS p",
                              "(SELECT place, id FROM places) AS p"})
         EXPECT_FALSE(is_scanned(from)) << from;
-    for (const char* from :
-         {"places WHERE id <> 7", "places ORDER BY id DESC", "places LIMIT 11000",
-          "places WHERE id > (SELECT 5)",
-          "(SELECT id, place FROM places UNION ALL SELECT -1, NULL) AS p",
-          "(SELECT id + 1 AS id, place FROM places) AS p"})
+    for (const char* from : {"places WHERE id <> 7", "places ORDER BY id DESC",
+                             "places LIMIT 11000", "places WHERE id > (SELECT 5)",
+                             "(SELECT id, place FROM places UNION ALL SELECT -1, NULL) AS p",
+                             "(SELECT id + 1 AS id, place FROM places) AS p"})
         for (int i = 0; i < 2; ++i) EXPECT_TRUE(is_scanned(from)) << from;
     const std::string half = "places TABLESAMPLE SYSTEM (50) REPEATABLE (3)";
     EXPECT_EQ(answer(session(), half), expected(session(), half));
@@ -246,10 +244,10 @@ TEST_F(KeptScans, KnowsWhichQueriesGiveAllRows) {
     session().rows("DROP TABLE child");
     keep();
     // The ids of the same scan as another type
-    EXPECT_EQ(session().value(
-                  "SELECT count(*) FROM cosine_similarities(array_fill(0.5, ARRAY[600]), "
-                  "'SELECT kind, place FROM places WHERE id < 5', id_type => NULL::int)"),
-              "4");
+    EXPECT_EQ(
+        session().value("SELECT count(*) FROM cosine_similarities(array_fill(0.5, ARRAY[600]), "
+                        "'SELECT kind, place FROM places WHERE id < 5', id_type => NULL::int)"),
+        "4");
     session().rows("ALTER TABLE places ALTER id TYPE int");
     session().rows("VACUUM places");
     keep();
@@ -423,8 +421,8 @@ TEST_F(KeptScans, GivesTheSameRowsWhateverHappens) {
                 writer.rows("DELETE FROM places WHERE id = " + some(kRows));
                 break;
             case 2:
-                writer.rows("INSERT INTO places VALUES (" + std::to_string(100000 + step) + ", 1, " +
-                            place + ")");
+                writer.rows("INSERT INTO places VALUES (" + std::to_string(100000 + step) +
+                            ", 1, " + place + ")");
                 break;
             case 3:
                 writer.rows("BEGIN");

@@ -51,8 +51,8 @@ protected:
     }
     /// The answer of values that have no pointers.
     static std::string expected(Session& session, const std::string& from) {
-        return session.value(
-            digest_of("SELECT id, CASE WHEN place IS NOT NULL THEN place || '{}'::real[] END FROM " + from));
+        return session.value(digest_of(
+            "SELECT id, CASE WHEN place IS NOT NULL THEN place || '{}'::real[] END FROM " + from));
     }
 };
 

@@ -5,6 +5,8 @@ SET gputext.cpu_threads = 2;
 CREATE SCHEMA kept_scans;
 SET search_path = kept_scans, public;
 
+-- A session knows the setting once it has used something of gputext.
+SELECT edit_distance('a', 'b');
 SET gputext.kept_scans = -1;
 SET gputext.kept_scans = '1GB';
 SHOW gputext.kept_scans;

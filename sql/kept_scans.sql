@@ -7,7 +7,9 @@ SET search_path = kept_scans, public;
 
 -- A session knows the setting once it has used something of gputext.
 SELECT edit_distance('a', 'b');
+\set VERBOSITY sqlstate
 SET gputext.kept_scans = -1;
+\set VERBOSITY default
 SET gputext.kept_scans = '1GB';
 SHOW gputext.kept_scans;
 RESET gputext.kept_scans;

@@ -55,6 +55,15 @@ public:
         return reply(TakenValues{taken->chunk->bytes().size(), taken->chunk->shape(),
                                  taken->resident, taken->chunk->filling().filled()});
     }
+    Status operator()(const TakeKept& message) const {
+        const auto chunk = values_.take_kept(message.resident);
+        if (!chunk.ok()) return chunk.status();
+        if (*chunk == nullptr) return reply(TakenKept{});
+        auto files = (*chunk)->duplicate_files();
+        if (!files.ok()) return files.status();
+        task_.reply.descriptors = std::move(*files);
+        return reply(TakenKept{true, (*chunk)->bytes().size(), (*chunk)->shape()});
+    }
     Status operator()(const AwaitValues& message) const {
         GPUTEXT_TRY(values_.await(message.resident, task_.execution.stop()));
         return reply(AwaitedValues{});
@@ -132,6 +141,7 @@ bool suffers(const Message& message, const Fault& fault) {
                    std::holds_alternative<KeepTerms>(message);
         case FaultPoint::take_values:
             return std::holds_alternative<TakeValues>(message) ||
+                   std::holds_alternative<TakeKept>(message) ||
                    std::holds_alternative<TakeTerms>(message);
         case FaultPoint::fill_values:
             return std::holds_alternative<TakeValues>(message);

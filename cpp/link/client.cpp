@@ -168,6 +168,10 @@ Status DaemonConnection::take_values(bool early) noexcept {
     return guarded<Status>([&] { return ask_for_values(TakeValues{early}, TakenValues::type); });
 }
 
+Status DaemonConnection::take_kept(std::uint64_t resident) noexcept {
+    return guarded<Status>([&] { return ask_for_values(TakeKept{resident}, TakenKept::type); });
+}
+
 Status DaemonConnection::await_values(std::uint64_t resident) noexcept {
     return guarded<Status>(
         [&] { return ask_for_values(AwaitValues{resident}, AwaitedValues::type); });

@@ -30,10 +30,10 @@ struct Failed {
     bool of_job;  // the job has ended, and another one may be submitted
 };
 
-using DaemonEvent = VariantOf<
-    Join<TypeList<Progress, Failed, DeviceList, ActivityList, CounterValues, ValuesFound,
-                  KeptValues, ValuesTaken, TermsTaken, TablesKept, ForgottenValues, AwaitedValues>,
-         Answers>>;
+using DaemonEvent = VariantOf<Join<
+    TypeList<Progress, Failed, DeviceList, ActivityList, CounterValues, ValuesFound, KeptValues,
+             ValuesTaken, KeptTaken, TermsTaken, TablesKept, ForgottenValues, AwaitedValues>,
+    Answers>>;
 
 /// What an event says of a job that has been answered; null for any other event.
 const JobReport* report_of(const DaemonEvent& event);
@@ -92,6 +92,8 @@ public:
     Status keep_values(std::uint64_t bytes, const FileParts& files) noexcept;
     /// ValuesTaken.
     Status take_values(bool early = false) noexcept;
+    /// The values that gputextd calls so: KeptTaken.
+    Status take_kept(std::uint64_t resident) noexcept;
     /// AwaitedValues.
     Status await_values(std::uint64_t resident) noexcept;
     /// The terms of texts that were missing; the files stay the caller's: KeptValues.

@@ -65,6 +65,10 @@ Result<ValuesTaken> read_reply(const TakenValues& reply, std::vector<FileDescrip
     return ValuesTaken{reply, std::move(files)};
 }
 
+Result<KeptTaken> read_reply(const TakenKept& reply, std::vector<FileDescriptor> files) {
+    return KeptTaken{reply, std::move(files)};
+}
+
 Result<TablesKept> read_reply(const ResidentTables& reply, std::vector<FileDescriptor> files) {
     TablesKept kept{reply, {}};
     GPUTEXT_TRY(

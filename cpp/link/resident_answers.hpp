@@ -34,6 +34,12 @@ struct ValuesTaken {
     Result<MappedFile> map() const noexcept;
 };
 
+/// Bytes that gputextd keeps, or no files where it does not.
+struct KeptTaken {
+    TakenKept reply;
+    std::vector<FileDescriptor> files;
+};
+
 /// What gputextd keeps.
 struct TablesKept {
     ResidentTables reply;
@@ -48,6 +54,7 @@ struct TablesKept {
 /// out_of_memory.
 Result<ValuesFound> read_reply(const FoundValues& reply, std::vector<FileDescriptor> files);
 Result<ValuesTaken> read_reply(const TakenValues& reply, std::vector<FileDescriptor> files);
+Result<KeptTaken> read_reply(const TakenKept& reply, std::vector<FileDescriptor> files);
 Result<TablesKept> read_reply(const ResidentTables& reply, std::vector<FileDescriptor> files);
 
 /// Ok when the numbers ascend and are below `values`.

@@ -25,6 +25,12 @@
 //     gputextd  TakenTerms, with the chunks that the terms lie in, each with its words, and where
 //               in them the terms of each row are
 //
+// A session that knows that its rows are those of an earlier statement, and what gputextd called
+// the bytes of their values then, need not say the pointers again:
+//
+//     session   TakeKept
+//     gputextd  TakenKept, with the bytes of all of them if it still keeps them
+//
 // Each of these may come at any time when no job of the connection runs, and FindValues begins
 // anew. What a session finds stays there for it until it has all of the bytes, by TakenValues or
 // since every value was missing, asks for other values, or closes. From then on it stays there as
@@ -170,6 +176,26 @@ struct TakenValues {
     std::size_t files() const { return parts.parts; }
 };
 
+/// The bytes that gputextd keeps under that name, which it has told the session.
+struct TakeKept {
+    static constexpr std::uint16_t type = 55;
+    std::uint64_t resident = 0;  // as in TakenValues
+
+    static void fields(auto& archive, auto& self) { archive(self.resident); }
+};
+
+/// Files, where `kept` says that it keeps them and they are filled: the bytes, sealed.
+struct TakenKept {
+    static constexpr std::uint16_t type = 56;
+    bool kept = false;
+    std::uint64_t bytes = 0;
+    PartsShape parts = {};
+
+    static void fields(auto& archive, auto& self) { archive(self.kept, self.bytes, self.parts); }
+    bool consistent() const { return bytes <= kMostStored && parts.hold(bytes); }
+    std::size_t files() const { return kept ? parts.parts : 0; }
+};
+
 /// Whether a file of so many bytes may be a list of so many words.
 constexpr bool holds_words(std::uint64_t words, std::uint64_t bytes) {
     return words < UINT32_MAX && bytes <= kMostStored &&
@@ -293,9 +319,9 @@ struct AwaitedValues {
 };
 
 /// The requests, and the replies to them.
-using ValueRequests = TypeList<FindValues, KeepValues, KeepTerms, TakeValues, TakeTerms,
+using ValueRequests = TypeList<FindValues, KeepValues, KeepTerms, TakeValues, TakeTerms, TakeKept,
                                AskResidentTables, ForgetValues, AwaitValues>;
-using ValueReplies = TypeList<FoundValues, KeptValues, TakenValues, TakenTerms, ResidentTables,
-                              ForgottenValues, AwaitedValues>;
+using ValueReplies = TypeList<FoundValues, KeptValues, TakenValues, TakenTerms, TakenKept,
+                              ResidentTables, ForgottenValues, AwaitedValues>;
 
 }  // namespace gputext

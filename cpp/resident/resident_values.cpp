@@ -223,6 +223,20 @@ Result<ResidentValues::Taken> ResidentValues::gathered(ValueRequest& request, Ex
     return Taken{*chunk, (*chunk)->id()};
 }
 
+Result<std::shared_ptr<const ResidentChunk>> ResidentValues::take_kept(std::uint64_t id) {
+    return status_or_exception([&]() -> Result<std::shared_ptr<const ResidentChunk>> {
+        settle();
+        const ValueKind* kind = nullptr;
+        KeptChunk* const kept = find_kept(id, &kind);
+        if (kept == nullptr || !kept->chunk->filling().filled())
+            return std::shared_ptr<const ResidentChunk>();
+        ++requests_;
+        use(*kept);
+        count_found(*kind, *kept);
+        return kept->chunk;
+    });
+}
+
 Status ResidentValues::await(std::uint64_t id, Stop stop) const {
     const auto chunk = chunks_->find(id);
     return chunk == nullptr ? Status() : chunk->filling().wait(stop);
@@ -269,11 +283,14 @@ bool ResidentValues::worth_keeping(const ValueRequest& request) const {
 
 // ---- What is kept ----
 
-bool ResidentValues::is_kept(std::uint64_t id) const {
-    for (const auto& [kind, index] : kinds_)
+KeptChunk* ResidentValues::find_kept(std::uint64_t id, const ValueKind** kind) const {
+    for (const auto& [own_kind, index] : kinds_)
         for (const auto& kept : index.chunks())
-            if (kept != nullptr && kept->chunk->id() == id) return true;
-    return false;
+            if (kept != nullptr && kept->chunk->id() == id) {
+                if (kind != nullptr) *kind = &own_kind;
+                return kept.get();
+            }
+    return nullptr;
 }
 
 void ResidentValues::use(KeptChunk& chunk) {
@@ -413,6 +430,16 @@ void ResidentValues::count_found(const ValueRequest& request) {
             }
             hits = misses = 0;
         });
+}
+
+void ResidentValues::count_found(const ValueKind& kind, const KeptChunk& chunk) {
+    const auto now = Clock::now();
+    for (const auto& [table, values] : chunk.tables) {
+        const auto counts = counts_.find({kind.database, table});
+        if (counts == counts_.end()) continue;
+        counts->second.hits += values;
+        counts->second.asked = now;
+    }
 }
 
 /// A table's first values have been missing, too.

@@ -92,6 +92,9 @@ public:
     /// filling has failed.
     Result<Taken> take(ValueRequest& request, bool early, Execution& execution,
                        BeginFilling begin = {});
+    /// The chunk of that id where it is kept and filled, null where it is not. Each of its values
+    /// counts as found. O(chunks kept). Error: out_of_memory.
+    Result<std::shared_ptr<const ResidentChunk>> take_kept(std::uint64_t id);
     /// Waits until the chunk is filled, if there is one of that id. Errors: cancelled; unavailable.
     Status await(std::uint64_t id, Stop stop) const;
 
@@ -151,6 +154,7 @@ private:
     void forget_all();
     void use(KeptChunk& chunk);
     void count_found(const ValueRequest& request);
+    void count_found(const ValueKind& kind, const KeptChunk& chunk);
     void count_kept(const ValueRequest& request, const KeptChunk& chunk);
     /// Keeps those of the request's values that lie in the chunk, if that is allowed and worth it.
     /// Returns whether the chunk is kept then.
@@ -159,7 +163,9 @@ private:
     /// The chunk has the rows of the request that were missing.
     static void take_over(std::shared_ptr<const ResidentChunk> chunk, ValueRequest& request,
                           std::span<const std::uint32_t> rows);
-    bool is_kept(std::uint64_t id) const;
+    bool is_kept(std::uint64_t id) const { return find_kept(id) != nullptr; }
+    /// Null where it is not kept. The kind is that of its values.
+    KeptChunk* find_kept(std::uint64_t id, const ValueKind** kind = nullptr) const;
     /// The request holds nothing any more.
     static void end(ValueRequest& request, std::uint64_t chunk);
     void give_up(ValueIndex& index, const KeptChunk& chunk);

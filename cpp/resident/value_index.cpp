@@ -18,8 +18,12 @@ KeptChunk::KeptChunk(std::shared_ptr<const ResidentChunk> memory, const ValueReq
     : chunk(std::move(memory)) {
     rows.reserve(values.size() + 1);
     std::uint64_t offset = 0;
+    auto table = tables.end();
     for (const std::uint32_t value : values) {
         const ValuePointer& pointer = request.pointers[value];
+        if (table == tables.end() || table->first != pointer.table)
+            table = tables.try_emplace(pointer.table, 0).first;
+        ++table->second;
         const std::uint64_t size = request.size_of(value);
         const bool findable = request.may_keep(value);
         rows.push_back(

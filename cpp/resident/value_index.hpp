@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <vector>
@@ -43,9 +44,10 @@ struct KeptChunk {
     void lose(std::size_t row);
 
     std::shared_ptr<const ResidentChunk> chunk;
-    std::vector<Row> rows;          // and one more, which begins at the end of the last
-    std::uint64_t live_values = 0;  // rows that can be found
-    std::uint64_t live_bytes = 0;   // of these
+    std::vector<Row> rows;  // and one more, which begins at the end of the last
+    std::map<std::uint32_t, std::uint64_t> tables;  // how many values of each there are
+    std::uint64_t live_values = 0;                  // rows that can be found
+    std::uint64_t live_bytes = 0;                   // of these
 
     // For the order in which chunks are given up (resident_values.hpp).
     std::uint64_t last_used = 0;  // a number that grows with each request

@@ -12,12 +12,15 @@ extern "C" {
 #include "access/tupdesc.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
+#include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/plannodes.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "tsearch/ts_locale.h"
 #include "utils/acl.h"
+#include "utils/rel.h"
 #include "utils/snapmgr.h"
 }
 
@@ -108,6 +111,48 @@ inline bool removes_what_snapshots_see() {
     return false;
 #else
     return old_snapshot_threshold >= 0;
+#endif
+}
+
+/// What the executor checks before it runs a statement: whether the users have the rights to its
+/// tables. Raises the error of those who do not.
+inline void check_rights(const PlannedStmt* statement) {
+#if PG_VERSION_NUM >= 160000
+    ExecCheckPermissions(statement->rtable, statement->permInfos, true);
+#else
+    ExecCheckRTPerms(statement->rtable, true);
+#endif
+}
+
+/// Where the pages of a relation lie: another place after each command that rewrites it.
+#if PG_VERSION_NUM >= 160000
+using RelationFiles = RelFileLocator;
+inline RelationFiles files_of(Relation relation) {
+    return relation->rd_locator;
+}
+inline bool same_files(const RelationFiles& a, const RelationFiles& b) {
+    return RelFileLocatorEquals(a, b);
+}
+#else
+using RelationFiles = RelFileNode;
+inline RelationFiles files_of(Relation relation) {
+    return relation->rd_node;
+}
+inline bool same_files(const RelationFiles& a, const RelationFiles& b) {
+    return RelFileNodeEquals(a, b);
+}
+#endif
+
+/// Whether this transaction has made the relation, or given it other files.
+inline bool has_new_files(Relation relation) {
+#if PG_VERSION_NUM >= 160000
+    return relation->rd_createSubid != InvalidSubTransactionId ||
+           relation->rd_newRelfilelocatorSubid != InvalidSubTransactionId ||
+           relation->rd_firstRelfilelocatorSubid != InvalidSubTransactionId;
+#else
+    return relation->rd_createSubid != InvalidSubTransactionId ||
+           relation->rd_newRelfilenodeSubid != InvalidSubTransactionId ||
+           relation->rd_firstRelfilenodeSubid != InvalidSubTransactionId;
 #endif
 }
 

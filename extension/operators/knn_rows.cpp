@@ -45,6 +45,15 @@ public:
     }
     void take_row(const Datum* values, const bool* nulls) override;
     void end_rows() override;
+    bool takes_kept_rows() const override { return true; }
+    bool take_kept_rows(const std::shared_ptr<const KeptVectors>& kept) override {
+        if (kind_ != RowKind::vectors || !side_.take(kept)) return false;
+        show_all_rows();
+        return true;
+    }
+    void copy_rows(std::size_t most, std::shared_ptr<const KeptVectors>& copied) const override {
+        if (kind_ == RowKind::vectors) side_.copy(most, copied);
+    }
     void report_nulls(int64 rows) override {
         if (kind_ == RowKind::vectors)
             report_null_vectors(rows);
@@ -55,6 +64,10 @@ public:
 private:
     void set_types(TupleDesc columns);
     void check_call() const;
+    void show_all_rows() const {
+        show_rows(rows_.items.size() + rows_.queries.size(),
+                  rows_.items.bytes() + rows_.queries.bytes());
+    }
 
     const KnnInput& input_;
     KnnRows& rows_;
@@ -129,8 +142,7 @@ void KnnReceiver::take_row(const Datum* values, const bool*) {
         side_.keep(values[0], {values + 1, 1}, query(), row());
     else
         keep_terms(source_, values, query(), row(), side_);
-    show_rows(rows_.items.size() + rows_.queries.size(),
-              rows_.items.bytes() + rows_.queries.bytes());
+    show_all_rows();
 }
 
 void KnnReceiver::end_rows() {

@@ -1,8 +1,12 @@
 #include "extension/rows/inner_query.hpp"
 
 extern "C" {
+#include "access/parallel.h"
+#include "access/table.h"
+#include "access/xact.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
+#include "executor/executor.h"
 #include "executor/spi.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/clauses.h"
@@ -16,9 +20,13 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <memory>
 
+#include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
+#include "extension/rows/kept_scans.hpp"
 #include "extension/rows/row_versions.hpp"
+#include "extension/server/settings.hpp"
 
 namespace gputext {
 namespace {
@@ -99,12 +107,15 @@ TupleDesc own_columns(Destination* destination, TupleDesc columns) {
     return first_columns(columns, destination->system_columns);
 }
 
-void start(DestReceiver* self, int, TupleDesc all_columns) {
-    auto* destination = reinterpret_cast<Destination*>(self);
-    const TupleDesc columns = own_columns(destination, all_columns);
+void check_columns(Destination* destination, TupleDesc columns) {
     check_column_count(columns, destination->rows->wanted_columns());
     destination->rows->check_columns(columns);
     destination->narrow_id_type = check_id_column(columns, *destination->query);
+}
+
+void start(DestReceiver* self, int, TupleDesc all_columns) {
+    auto* destination = reinterpret_cast<Destination*>(self);
+    check_columns(destination, own_columns(destination, all_columns));
 }
 
 /// Tells the receiver what the system columns say of the row in the slot. They are null on the side
@@ -202,11 +213,110 @@ InnerQueryTraits traits_of(SPIPlanPtr plan) {
     return {query->sortClause != NIL, max_parallel_hazard(query) != PROPARALLEL_UNSAFE};
 }
 
+// ---- Rows of an earlier scan ----
+
+/// A query that gives all rows of a table, and what is kept of such.
+struct KeptRows {
+    WholeScan scan;                        // not known for any other query
+    std::shared_ptr<const KeptScan> kept;  // null for nothing
+    std::shared_ptr<KeptScan> now;         // with the state of the table alone
+};
+
+/// Whether the query gives all rows of a table whose state may be noted. Other modules that check
+/// rights may look at more than what is checked here.
+bool may_keep(const CachedPlanSource& prepared, const RowReceiver& receiver,
+              const WholeScan& scan) {
+    if (!scan.known() || receiver.query().ordered || prepared.resultDesc->natts != 2 ||
+        IsolationIsSerializable() || IsParallelWorker() || ExecutorCheckPerms_hook != nullptr)
+        return false;
+    const Relation table = table_open(scan.relation, NoLock);
+    const bool may = TableState::may_be_noted(table);
+    table_close(table, NoLock);
+    return may;
+}
+
+/// Whether the active snapshot sees all rows that the table has; their state is noted then.
+bool note_state(KeptRows& rows) {
+    attempt_or_raise([&] { rows.now = std::make_shared<KeptScan>(); });
+    const Relation table = table_open(rows.scan.relation, NoLock);
+    const bool noted = rows.now->state.note(table);
+    table_close(table, NoLock);
+    return noted;
+}
+
+/// Whether the rows that are kept are those that the query would give, and have been taken.
+bool take_rows(Destination& destination, KeptRows& rows) {
+    instr_time begin, end;
+    INSTR_TIME_SET_CURRENT(begin);
+    if (!note_state(rows) || !rows.now->state.same_as(rows.kept->state)) {
+        forget_scan(*rows.kept);
+        return false;
+    }
+    INSTR_TIME_SET_CURRENT(end);
+    INSTR_TIME_SUBTRACT(end, begin);
+    if (!destination.rows->take_kept_rows(rows.kept->rows)) return false;
+    destination.nulls = rows.kept->nulls;
+    ereport(DEBUG1, (errmsg("took the rows of an earlier scan: none of %u pages has changed, as "
+                            "was found in %.2f ms",
+                            rows.now->state.pages(), INSTR_TIME_GET_MILLISEC(end))));
+    return true;
+}
+
+/// Takes the rows from an earlier scan of the table in place of running the query, if that can be:
+/// after the checks of rights and columns that come first when it runs.
+bool take_kept_rows(SPIPlanPtr plan, Destination& destination, KeptRows& rows) {
+    forget_scans_beyond(kept_scans_memory());
+    if (kept_scans_memory() == 0 || !destination.rows->takes_kept_rows()) return false;
+    CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
+    if (planned == nullptr) return false;
+    const auto* const statement = static_cast<const PlannedStmt*>(linitial(planned->stmt_list));
+    rows.scan = whole_scan_of(statement);
+    if (!may_keep(*destination.prepared, *destination.rows, rows.scan)) rows.scan = {};
+    if (rows.scan.known()) rows.kept = kept_scan(rows.scan, destination.query->id_type);
+    bool taken = false;
+    if (rows.kept != nullptr) {
+        const char* const sql = destination.query->sql;
+        ErrorContextCallback context{error_context_stack, name_statement, const_cast<char*>(sql)};
+        error_context_stack = &context;
+        check_rights(statement);
+        check_columns(&destination, destination.prepared->resultDesc);
+        taken = take_rows(destination, rows);
+        error_context_stack = context.previous;
+    }
+    ReleaseCachedPlan(planned, nullptr);
+    return taken;
+}
+
+/// Keeps the rows of the scan that has run, if later statements may take them.
+void keep_rows(const Destination& destination, KeptRows& rows) {
+    if (!rows.scan.known() || !note_state(rows)) return;
+    KeptScan& now = *rows.now;
+    destination.rows->copy_rows(kept_scans_memory(), now.rows);
+    if (now.rows == nullptr) return;
+    now.scan = rows.scan;
+    now.id_type = destination.query->id_type;
+    now.nulls = destination.nulls;
+    watch_tables();
+    attempt_or_raise([&] { keep_scan(rows.now, kept_scans_memory()); });
+}
+
 [[noreturn]] void raise_spi_error(int result, const char* sql) {
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                     errmsg("could not run the inner query: %s", SPI_result_code_string(result)),
                     errcontext("SQL statement \"%s\"", sql)));
     pg_unreachable();
+}
+
+/// Lets the executor run it to its end.
+void run_plan(SPIPlanPtr plan, Destination& destination) {
+    SPIExecuteOptions options{};
+    options.read_only = true;
+    options.must_return_tuples = true;
+    options.dest = &destination.receiver;
+    const int result = SPI_execute_plan_extended(plan, &options);
+    if (result < 0) raise_spi_error(result, destination.query->sql);
+    if (destination.system_columns >= 0 && !has_row_versions(destination.table))
+        destination.rows->forget_row_versions();
 }
 
 }  // namespace
@@ -227,6 +337,8 @@ void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
     destination.row_context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES);
 
+    const MemoryContext context_of_query = CurrentMemoryContext;
+
     instr_time begin, end;
     INSTR_TIME_SET_CURRENT(begin);
     SPI_connect();
@@ -242,24 +354,23 @@ void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
         destination.table = add_row_columns(*prepared_statement(plan), column);
     destination.places = RowPlaces(destination.table);
 
-    SPIExecuteOptions options{};
-    options.read_only = true;
-    options.must_return_tuples = true;
-    options.dest = &destination.receiver;
-    const int result = SPI_execute_plan_extended(plan, &options);
-    if (result < 0) raise_spi_error(result, query.sql);
-    if (destination.system_columns >= 0 && !has_row_versions(destination.table))
-        receiver.forget_row_versions();
+    KeptRows& kept = *make_owned<KeptRows>(context_of_query);
+    const bool taken = take_kept_rows(plan, destination, kept);
+    if (!taken) run_plan(plan, destination);
     SPI_finish();
     MemoryContextDelete(destination.row_context);
     INSTR_TIME_SET_CURRENT(end);
     INSTR_TIME_SUBTRACT(end, begin);
     ereport(DEBUG2, (errmsg("ran the inner query in %.1f ms", INSTR_TIME_GET_MILLISEC(end))));
 
-    ErrorContextCallback context{error_context_stack, name_statement, const_cast<char*>(query.sql)};
-    error_context_stack = &context;
-    receiver.end_rows();
-    error_context_stack = context.previous;
+    if (!taken) {
+        ErrorContextCallback context{error_context_stack, name_statement,
+                                     const_cast<char*>(query.sql)};
+        error_context_stack = &context;
+        receiver.end_rows();
+        keep_rows(destination, kept);
+        error_context_stack = context.previous;
+    }
     if (destination.nulls > 0) receiver.report_nulls(destination.nulls);
 }
 

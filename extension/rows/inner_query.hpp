@@ -13,9 +13,14 @@ extern "C" {
 #include "access/tupdesc.h"
 }
 
+#include <cstddef>
+#include <memory>
+
 #include "extension/rows/row_places.hpp"
 
 namespace gputext {
+
+struct KeptVectors;
 
 struct InnerQuery {
     const char* sql;
@@ -68,6 +73,15 @@ public:
     /// A row whose id, if it has one, is not null and that is not left out. The values need not
     /// outlive the call, nor does what is allocated during it.
     virtual void take_row(const Datum* values, const bool* nulls) = 0;
+    /// Whether rows of two columns may come from an earlier scan. A receiver that says so leaves
+    /// out the rows whose second column is null. To be answered before the columns are known.
+    virtual bool takes_kept_rows() const { return false; }
+    /// After check_columns(), in place of all from take_row() to end_rows(): as VectorRows::take().
+    /// False, and nothing is taken, where that cannot be.
+    virtual bool take_kept_rows(const std::shared_ptr<const KeptVectors>&) { return false; }
+    /// After end_rows(): as VectorRows::copy().
+    virtual void copy_rows(std::size_t, std::shared_ptr<const KeptVectors>&) const {}
+
     /// After the last row. An error is raised as one of the query.
     virtual void end_rows() {}
     /// How many rows were left out, at least one.

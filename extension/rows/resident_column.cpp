@@ -4,6 +4,7 @@
 
 #include "extension/base/owned.hpp"
 #include "extension/rows/resident_request.hpp"
+#include "extension/server/daemon.hpp"
 
 namespace gputext {
 namespace {
@@ -38,8 +39,12 @@ bool take(Reading& reading, LaidOutBytes& bytes, Arrival arrival) {
 }
 
 /// Bytes that the session must not hold in memory would come in memory.
+bool may_hold(std::uint64_t unpacked, const LaidOutBytes& bytes) {
+    return unpacked <= bytes.memory_limit();
+}
+
 bool worth_asking(const StoredValues& values, const LaidOutBytes& bytes) {
-    return values.unpacked_bytes() <= bytes.memory_limit() &&
+    return may_hold(values.unpacked_bytes(), bytes) &&
            ResidentRequest::worth_asking(values, values.seconds());
 }
 
@@ -101,6 +106,20 @@ std::uint64_t read_column(StoredValues& values, const ColumnReader& reader, Laid
         fault = read_missing_and_take(values, reader, reading, bytes, arrival);
     reading.store().close();
     return fault;
+}
+
+bool take_kept_column(std::uint64_t resident, std::uint64_t size, std::uint64_t unpacked,
+                      LaidOutBytes& bytes) {
+    if (!may_hold(unpacked, bytes) || !value_store_is_ready()) return false;
+    ValueStore& store = *make_owned<ValueStore>(CurrentMemoryContext);
+    bool taken = store.connect() && store.take_kept(resident);
+    store.close();
+    if (!taken) return false;
+    KeptTaken& kept = store.taken_kept();
+    bytes.receive(kept.files, kept.reply.bytes, kept.reply.parts.part_bytes, resident);
+    taken = kept.reply.bytes == size && bytes.map_received();
+    if (!taken) bytes.release();
+    return taken;
 }
 
 std::uint64_t await_column(const StoredValues& values, const ColumnReader& reader,

@@ -113,10 +113,14 @@ struct Comparison {
     std::size_t done;
 };
 
+int compare_ids(std::uint32_t a, std::uint32_t b, const Comparison& comparison) {
+    return DatumGetInt32(FunctionCall2Coll(&comparison.functions->cmp_proc_finfo,
+                                           comparison.functions->typcollation,
+                                           comparison.ids->at(a), comparison.ids->at(b)));
+}
+
 int compare(std::uint32_t a, std::uint32_t b, const Comparison& comparison) {
-    const int by_id = DatumGetInt32(
-        FunctionCall2Coll(&comparison.functions->cmp_proc_finfo, comparison.functions->typcollation,
-                          comparison.ids->at(a), comparison.ids->at(b)));
+    const int by_id = compare_ids(a, b, comparison);
     return by_id != 0 ? by_id : a < b ? -1 : 1;
 }
 
@@ -128,6 +132,15 @@ int compare_rows(const void* a, const void* b, void* argument) {
                    *comparison);
 }
 
+/// Whether each id is above the one before; no order is known of ids without functions.
+bool all_differ(const Comparison& comparison) {
+    for (std::uint32_t row = 1; row < comparison.ids->size(); ++row) {
+        if (row % kPart == 0) CHECK_FOR_INTERRUPTS();
+        if (compare_ids(row - 1, row, comparison) >= 0) return false;
+    }
+    return true;
+}
+
 bool ascending(const Comparison& comparison) {
     for (std::uint32_t row = 1; row < comparison.ids->size(); ++row) {
         if (row % kPart == 0) CHECK_FOR_INTERRUPTS();
@@ -137,6 +150,18 @@ bool ascending(const Comparison& comparison) {
 }
 
 }  // namespace
+
+bool have_one_order(const RowIds& ids) {
+    if (ids.type().oid == INT8OID) {
+        for (std::size_t row = 1; row < ids.size(); ++row) {
+            if (row % kPart == 0) CHECK_FOR_INTERRUPTS();
+            if (DatumGetInt64(ids.at(row - 1)) >= DatumGetInt64(ids.at(row))) return false;
+        }
+        return true;
+    }
+    TypeCacheEntry* const functions = lookup_type_cache(ids.type().oid, TYPECACHE_CMP_PROC_FINFO);
+    return OidIsValid(functions->cmp_proc_finfo.fn_oid) && all_differ({&ids, functions, 0});
+}
 
 void order_by_id(const RowIds& ids, std::vector<std::uint32_t>& order) {
     order.clear();

@@ -71,6 +71,15 @@ public:
         rows_.end_rows(query());
         rows_.read_vectors();
     }
+    bool takes_kept_rows() const override { return true; }
+    bool take_kept_rows(const std::shared_ptr<const KeptVectors>& kept) override {
+        if (!rows_.take(kept)) return false;
+        show_rows(rows_.size(), rows_.bytes());
+        return true;
+    }
+    void copy_rows(std::size_t most, std::shared_ptr<const KeptVectors>& copied) const override {
+        rows_.copy(most, copied);
+    }
     void report_nulls(int64 rows) override { report_null_vectors(rows); }
 
 private:
@@ -176,6 +185,7 @@ void VectorRows::read_vectors(Arrival arrival) {
             append_kept();
         } else {
             const DenseVectors vectors(*kept_[0], type_, dimensions_);
+            unpacked_ = kept_[0]->unpacked_bytes();
             check_read(read_column(*kept_[0], vectors, laid_out_, arrival));
         }
     }
@@ -188,6 +198,28 @@ void VectorRows::await_vectors() {
     const DenseVectors vectors(*kept_[0], type_, dimensions_);
     check_read(await_column(*kept_[0], vectors, laid_out_));
     forget_kept();
+}
+
+void VectorRows::copy(std::size_t most, std::shared_ptr<const KeptVectors>& copied) const {
+    copied.reset();
+    if (resident_bytes() == 0 || ids_.bytes() > most || !have_one_order(ids_)) return;
+    attempt_or_raise([&] {
+        copied = std::make_shared<const KeptVectors>(
+            KeptVectors{type_, dimensions_, laid_out_.resident(), unpacked_, ids_.copy()});
+        if (copied->memory() > most) copied.reset();
+    });
+}
+
+bool VectorRows::take(const std::shared_ptr<const KeptVectors>& rows) {
+    if (rows->type.form != type_.form || rows->type.element != type_.element ||
+        rows->ids.type.oid != id_type().oid || rows->ids.bytes > memory_limit_ ||
+        !take_kept_column(rows->resident, rows->bytes(), rows->unpacked, laid_out_))
+        return false;
+    dimensions_ = rows->dimensions;
+    unpacked_ = rows->unpacked;
+    ids_.take({rows, &rows->ids});
+    finish();
+    return true;
 }
 
 void VectorRows::append_row(const VectorValue& vector) {

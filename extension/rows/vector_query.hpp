@@ -4,6 +4,7 @@
 
 #include "extension/base/postgres.hpp"
 
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "cpp/link/client.hpp"
 #include "cpp/terms/numbered_rows.hpp"
 #include "extension/rows/inner_query.hpp"
+#include "extension/rows/kept_vectors.hpp"
 #include "extension/rows/laid_out_bytes.hpp"
 #include "extension/rows/packed_rows.hpp"
 #include "extension/rows/row_ids.hpp"
@@ -56,6 +58,15 @@ public:
     void read_vectors(Arrival arrival = Arrival::awaited);
     /// Waits until the vectors may be read here. Raises the same errors.
     void await_vectors();
+    /// After read_vectors(): copies the rows for statements to come. Null where gputextd does not
+    /// keep the vectors, where the order of the rows is not that of their ids alone, or where the
+    /// copy would have more than so many bytes. Raises errors: `copied` must not lie on the stack.
+    void copy(std::size_t most, std::shared_ptr<const KeptVectors>& copied) const;
+    /// Takes such a copy, and the vectors from gputextd, in place of all from keep() to
+    /// read_vectors(). False, and nothing is taken, where gputextd keeps the vectors no more, or
+    /// rows are of another type, or the session must not hold so much in memory.
+    bool take(const std::shared_ptr<const KeptVectors>& rows);
+
     /// The values that were kept in that column, for another reader of them; see append_row().
     StoredValues& kept(std::size_t column) { return *kept_[column]; }
     void forget_kept();
@@ -112,6 +123,7 @@ private:
     VectorType type_{};
     std::size_t dimensions_ = 0;  // of all vectors; 0 before the first one
     std::optional<StoredValues> kept_[2];
+    std::uint64_t unpacked_ = 0;  // of the vectors that were read: StoredValues::unpacked_bytes()
     // Of vectors that were laid out:
     LaidOutBytes laid_out_, laid_out_columns_;
     // Of vectors that were appended:

@@ -24,6 +24,9 @@ unsigned read_workers();
 /// gputext.host_memory_limit in bytes, at most gputext.max_host_memory.
 std::size_t host_memory_limit();
 
+/// gputext.kept_scans in bytes, 0 for none: what a session may keep of its scans.
+std::size_t kept_scans_memory();
+
 /// gputext.device: where a statement computes.
 enum class DeviceSetting {
     automatic,  // on a device where that is faster, else, and where a device fails, on the CPU

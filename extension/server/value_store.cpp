@@ -116,6 +116,11 @@ bool ValueStore::take(bool early) {
     return succeeds([&] { return connection_->take_values(early); }) && wait_for(taken_);
 }
 
+bool ValueStore::take_kept(std::uint64_t resident) {
+    return succeeds([&] { return connection_->take_kept(resident); }) && wait_for(taken_kept_) &&
+           taken_kept_.reply.kept;
+}
+
 bool ValueStore::await(std::uint64_t resident) {
     AwaitedValues awaited;
     return succeeds([&] { return connection_->await_values(resident); }) && wait_for(awaited);

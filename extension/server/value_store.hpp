@@ -35,6 +35,10 @@ public:
     bool take(bool early);
     /// After take(). The caller may move the files away.
     ValuesTaken& taken() { return taken_; }
+    /// Takes the bytes that gputextd calls so; false also where it keeps them no more.
+    bool take_kept(std::uint64_t resident);
+    /// After take_kept(). The caller may move the files away.
+    KeptTaken& taken_kept() { return taken_kept_; }
     /// Waits until gputextd has filled the files that it calls so, or never will.
     bool await(std::uint64_t resident);
 
@@ -58,6 +62,7 @@ private:
     std::unique_ptr<DaemonConnection> connection_;
     ValuesFound found_;
     ValuesTaken taken_;
+    KeptTaken taken_kept_;
     KeptTerms taken_terms_;
     TablesKept kept_;
 };

@@ -65,6 +65,10 @@ protected:
         GPUTEXT_TRY(connection.take_values(early));
         return next<ValuesTaken>(connection);
     }
+    static Result<KeptTaken> take_kept(DaemonConnection& connection, std::uint64_t resident) {
+        GPUTEXT_TRY(connection.take_kept(resident));
+        return next<KeptTaken>(connection);
+    }
     static Status await(DaemonConnection& connection, std::uint64_t resident) {
         GPUTEXT_TRY(connection.await_values(resident));
         return next<AwaitedValues>(connection).status();
@@ -461,6 +465,39 @@ TEST_F(GputextdValues, AreAskedForOneAtATime) {
         ASSERT_NE(error, nullptr);
         EXPECT_NE(error->message.find("before the last one was answered"), std::string::npos);
     }
+    expect_answers();
+}
+
+TEST_F(GputextdValues, ComeByTheirNameToo) {
+    start();
+    const auto first = connect(), second = connect();
+    const auto read_first = read(*first, values_);
+    ASSERT_TRUE(read_first.ok());
+    const std::uint64_t resident = read_first->reply.resident;
+    ASSERT_NE(resident, 0u);
+    const auto taken = take_kept(*second, resident);
+    ASSERT_TRUE(taken.ok()) << taken.status().message();
+    EXPECT_TRUE(taken->reply.kept);
+    std::vector<int> descriptors;
+    for (const FileDescriptor& file : taken->files) descriptors.push_back(file.get());
+    const auto mapped = MappedFile::map({descriptors, taken->reply.parts.part_bytes},
+                                        taken->reply.bytes, Trust::sealed);
+    ASSERT_TRUE(mapped.ok()) << mapped.status().message();
+    EXPECT_EQ(ByteList(mapped->bytes().begin(), mapped->bytes().end()), bytes_of_all(values_));
+
+    // What it does not keep it does not give, and goes on.
+    const auto other = take_kept(*second, resident + 1);
+    ASSERT_TRUE(other.ok()) << other.status().message();
+    EXPECT_FALSE(other->reply.kept);
+    EXPECT_TRUE(other->files.empty());
+    ASSERT_TRUE(first->forget_values(7, 0).ok());
+    ASSERT_TRUE(next<ForgottenValues>(*first).ok());
+    const auto forgotten = take_kept(*second, resident);
+    ASSERT_TRUE(forgotten.ok());
+    EXPECT_FALSE(forgotten->reply.kept);
+    // A fault that strikes whoever takes values strikes here.
+    ASSERT_TRUE(second->inject_fault("take_values:out_of_memory").ok());
+    EXPECT_FALSE(take_kept(*second, resident).ok());
     expect_answers();
 }
 

@@ -479,6 +479,42 @@ TEST_F(ResidentValuesTest, SaysWhatItKeepsAndForgetsIt) {
     EXPECT_NE(read(a), 0u) << "it can be kept again";
 }
 
+TEST_F(ResidentValuesTest, GivesKeptValuesByTheirName) {
+    const auto a = some_values(1, 1, 100, kSize), b = some_values(2, 1, 300, kSize);
+    const auto both = joined(a, b);
+    const auto id = read(both);
+    for (int times = 1; times < 3; ++times) {
+        const auto taken = store().take_kept(id);
+        ASSERT_TRUE(taken.ok() && *taken != nullptr);
+        const auto bytes = (*taken)->bytes();
+        EXPECT_EQ(ByteList(bytes.begin(), bytes.end()), bytes_of_all(both));
+        const auto tables = store().tables();
+        ASSERT_EQ(tables.size(), 2u);
+        EXPECT_EQ(tables[0].hits, 100u * times);
+        EXPECT_EQ(tables[1].hits, 300u * times);
+        EXPECT_EQ(tables[0].misses, 100u);
+    }
+    EXPECT_EQ(*store().take_kept(id + 1), nullptr);
+    EXPECT_EQ(*store().take_kept(0), nullptr);
+    // A chunk that somebody holds is not a chunk that is kept.
+    const auto held = store().take_kept(id);
+    ASSERT_TRUE(held.ok());
+    EXPECT_EQ(store().forget(7, 0), 400u);
+    EXPECT_EQ(*store().take_kept(id), nullptr);
+}
+
+TEST_F(ResidentValuesTest, GivesUpWhatWasTakenByItsNameLongestAgo) {
+    set_limits({cost(300), 1000});
+    const auto a = some_values(1, 1, 100, kSize), b = some_values(2, 1, 100, kSize);
+    const auto id_a = read(a), id_b = read(b);
+    EXPECT_EQ(missing(a), 0u);
+    EXPECT_EQ(missing(b), 0u);
+    EXPECT_NE(*store().take_kept(id_a), nullptr);
+    read(some_values(3, 1, 150, kSize));
+    EXPECT_NE(*store().take_kept(id_a), nullptr);
+    EXPECT_EQ(*store().take_kept(id_b), nullptr);
+}
+
 TEST_F(ResidentValuesTest, StopsWhenAsked) {
     const auto values = some_values(1, 1, 100, kSize);
     read(values);
@@ -580,9 +616,11 @@ TEST_F(FilledBehind, IsNamedBeforeItIsThere) {
     Session other(store());
     EXPECT_TRUE(other.find(values).empty());
     EXPECT_EQ(other.take_early(), id);
+    EXPECT_EQ(*store().take_kept(id), nullptr) << "not before it is filled";
     held_up_.go_on();
     EXPECT_TRUE(await(id).ok());
     session.expect_bytes();
+    EXPECT_NE(*store().take_kept(id), nullptr);
     const auto mapped = MappedFile::map(parts, 1000 * kSize, Trust::sealed);
     ASSERT_TRUE(mapped.ok());
     EXPECT_EQ(ByteList(mapped->bytes().begin(), mapped->bytes().end()), bytes_of_all(values));

@@ -1,0 +1,28 @@
+// extension/rows/kept_vectors.hpp - rows with vectors that stay when their statement has ended
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cpp/base/vectors.hpp"
+#include "extension/rows/row_ids.hpp"
+#include "extension/rows/vector_type.hpp"
+
+namespace gputext {
+
+/// Their ids, and what gputextd calls the bytes of their vectors.
+struct KeptVectors {
+    VectorType type;
+    std::size_t dimensions;
+    std::uint64_t resident;
+    std::uint64_t unpacked;  // as in take_kept_column()
+    KeptIds ids;
+
+    std::uint64_t bytes() const { return ids.size * dimensions * element_size(type.element); }
+    std::size_t memory() const { return sizeof *this + ids.memory(); }
+};
+
+}  // namespace gputext

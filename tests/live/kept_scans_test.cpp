@@ -181,6 +181,26 @@ TEST_F(KeptScans, SeesRowsThatAreAddedFrozen) {
     for (const char* part : {"", "_2"}) fs::remove(file() + part);
 }
 
+TEST_F(KeptScans, KnowsPagesThatAreNew) {
+    keep();
+    // As a server leaves them that has extended the table by more pages than it has used
+    const fs::path heap =
+        server().data() / session().value("SELECT pg_relation_filepath('places')");
+    const auto size = fs::file_size(heap);
+    fs::resize_file(heap, size + 3 * 8192);
+    EXPECT_TRUE(is_scanned());
+    EXPECT_FALSE(is_scanned());
+    // The server goes on behind them.
+    other().rows(
+        "INSERT INTO places SELECT -i, 1, array_fill(i, ARRAY[600])::real[] "
+        "FROM generate_series(1, 300) AS i");
+    EXPECT_GT(fs::file_size(heap), size + 3 * 8192);
+    EXPECT_TRUE(is_scanned());
+    other().rows("VACUUM places");
+    EXPECT_EQ(answer(session(), "places"), expected(session(), "places"));
+    keep();
+}
+
 TEST_F(KeptScans, FollowsTheSnapshot) {
     keep();
     Session old(server().connection());

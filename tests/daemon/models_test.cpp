@@ -115,7 +115,8 @@ protected:
     std::ptrdiff_t devices_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Fake, GputextdModels, ::testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Fake, GputextdModels,
+                         ::testing::ValuesIn(numbers_of_devices({1, 2, 3, 4})));
 
 TEST_P(GputextdModels, MovesWordsAsTheCpuDoes) {
     const RandomModel model(100, 20, 1);

@@ -83,7 +83,8 @@ protected:
     std::ptrdiff_t devices_ = 0;
 };
 
-INSTANTIATE_TEST_SUITE_P(Fake, GputextdThesaurus, ::testing::Values(1, 2, 4));
+INSTANTIATE_TEST_SUITE_P(Fake, GputextdThesaurus,
+                         ::testing::ValuesIn(numbers_of_devices({1, 2, 4})));
 
 TEST_P(GputextdThesaurus, OfTextsIsTheCpus) {
     for (const std::size_t tokens : {0, 1, 1000, 20'000})

@@ -110,7 +110,8 @@ protected:
     Word2VecReply summary_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Fake, GputextdTraining, ::testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Fake, GputextdTraining,
+                         ::testing::ValuesIn(numbers_of_devices({1, 2, 3, 4})));
 
 TEST_P(GputextdTraining, IsThatOfTheCpu) {
     for (const WordModel model : {WordModel::skipgram, WordModel::cbow})

@@ -297,7 +297,7 @@ protected:
     }();
 };
 
-INSTANTIATE_TEST_SUITE_P(Fake, GputextdDevices, ::testing::Values(1, 2, 4));
+INSTANTIATE_TEST_SUITE_P(Fake, GputextdDevices, ::testing::ValuesIn(numbers_of_devices({1, 2, 4})));
 
 TEST_P(GputextdDevices, ShareOutTheItemsOfALargeSearch) {
     const auto devices = static_cast<unsigned>(GetParam());
@@ -394,7 +394,8 @@ private:
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Fake, GputextdSharedVectors, ::testing::Values(1, 2, 3, 4));
+INSTANTIATE_TEST_SUITE_P(Fake, GputextdSharedVectors,
+                         ::testing::ValuesIn(numbers_of_devices({1, 2, 3, 4})));
 
 TEST_P(GputextdSharedVectors, AreSearchedByItems) {
     const std::size_t d = 64, n = 200'000;

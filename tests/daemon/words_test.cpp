@@ -316,7 +316,8 @@ protected:
         expected_codes(dictionary_, PackedWords(numbers(100'003)).words());
 };
 
-INSTANTIATE_TEST_SUITE_P(Fake, GputextdWordDevices, ::testing::Values(1, 2, 4));
+INSTANTIATE_TEST_SUITE_P(Fake, GputextdWordDevices,
+                         ::testing::ValuesIn(numbers_of_devices({1, 2, 4})));
 
 TEST_P(GputextdWordDevices, ShareOutManyWords) {
     const auto devices = static_cast<unsigned>(GetParam());

@@ -23,6 +23,7 @@
 
 #include "cpp/link/client.hpp"
 #include "cpp/link/message_socket.hpp"
+#include "tests/support/random_strings.hpp"
 
 namespace gputext::testing {
 
@@ -37,6 +38,13 @@ inline bool soon(const std::function<bool()>& condition,
         std::this_thread::sleep_for(milliseconds(1));
     }
     return condition();
+}
+
+/// The numbers of fake devices that a test is run with: under sanitizers one and the last alone,
+/// for the time it takes.
+inline std::vector<int> numbers_of_devices(std::vector<int> numbers) {
+    if (kSanitized) numbers.erase(numbers.begin() + 1, numbers.end() - 1);
+    return numbers;
 }
 
 inline std::size_t open_descriptors(pid_t pid) {

@@ -5,7 +5,8 @@
 // (1), threads=T of gputextd's (as many as there are), fake=N for N devices without a GPU. Starts a
 // gputextd of its own. For each job: seconds on the first device and on all, of the best of three
 // runs in turn, from the start on the device to the reply; how many times as fast that is; the
-// devices; and whether the answers are the same bytes.
+// devices; whether the answers are the same bytes; and the phases of the best run on all, on the
+// device that began it. CUDA_VISIBLE_DEVICES chooses the GPUs.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -51,8 +52,10 @@ void check(const Status& status) {
 class Daemon {
 public:
     Daemon(const char* program, unsigned threads, unsigned fake_devices) {
-        char folder[] = "/tmp/gputext-devices-XXXXXX";
-        folder_ = mkdtemp(folder);
+        folder_ = std::filesystem::temp_directory_path() / "gputext-devices-XXXXXX";
+        check(mkdtemp(folder_.data()) != nullptr
+                  ? Status()
+                  : Status(ErrorCode::io_error, "no folder can be made for the socket"));
         socket_ = folder_ + "/socket";
         int ends[2];
         check(pipe(ends) == 0 ? Status() : Status(ErrorCode::io_error, "no pipe"));
@@ -115,6 +118,7 @@ struct Run {
     double seconds = 1e9;
     std::string devices;
     std::vector<std::uint8_t> answer;
+    std::vector<PhaseTime> phases;
 };
 
 template <class Answer>
@@ -126,7 +130,10 @@ void compare(Daemon& daemon, const char* name, auto request) {
         check(daemon.connection().submit(request));
         const auto answer = daemon.next<Answer>();
         const JobReport& report = answer.summary.report;
-        own.seconds = std::min(own.seconds, report.seconds);
+        if (report.seconds < own.seconds) {
+            own.seconds = report.seconds;
+            own.phases = report.phases;
+        }
         // Devices that come later may find no part left.
         if (report.device_name.size() > own.devices.size()) own.devices = report.device_name;
         const auto bytes = answer.file.bytes();
@@ -135,6 +142,8 @@ void compare(Daemon& daemon, const char* name, auto request) {
     std::printf("%s: %.4f s on one device, %.4f s on %s: %.2f times; %s\n", name, runs[0].seconds,
                 runs[1].seconds, runs[1].devices.c_str(), runs[0].seconds / runs[1].seconds,
                 runs[0].answer == runs[1].answer ? "the same bytes" : "OTHER BYTES");
+    for (const PhaseTime& phase : runs[1].phases)
+        std::printf("    %-32s %9.2f ms\n", phase.name.c_str(), 1e3 * phase.seconds);
     std::fflush(stdout);
 }
 

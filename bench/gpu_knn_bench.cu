@@ -26,6 +26,7 @@
 #include "cpp/knn/outlier_factor.hpp"
 #include "kernels/base/cuda_status.hpp"
 #include "kernels/base/device_buffer.hpp"
+#include "kernels/base/resident_copies.hpp"
 #include "kernels/base/stream_timer.hpp"
 #include "kernels/knn/cosine_similarity.hpp"
 #include "kernels/knn/knn.hpp"
@@ -186,6 +187,52 @@ void measure_knn(std::size_t items_count, std::size_t query_count, std::size_t d
                 metric, passes, checked);
 }
 
+/// Few queries among items that stay on the device, with what searches have made of them.
+void measure_kept(std::size_t items_count, std::size_t dimensions) {
+    const Rows items(items_count, dimensions, 1), all_queries(1000, dimensions, 2);
+    const auto ranges = std::make_shared<ResidentRanges>();
+    ranges->add({1, reinterpret_cast<const std::uint8_t*>(items.elements.data()),
+                 items.elements.size() * sizeof(float)});
+    gpu::ResidentCopies copies(ranges, 0);
+    gpu::KeptItems kept(std::uint64_t{8} << 30);
+    ring().use(&copies);
+    const double row_bytes = static_cast<double>(items_count * dimensions);
+    for (const std::size_t k : {10, 100})
+        for (const std::size_t count : {1, 16, 64, 1000}) {
+            Vectors queries = all_queries.vectors;
+            queries.rows = count;
+            const KnnParameters parameters{.k = k, .metric = Metric::cosine};
+            double first = 0, best = 1e9, whole = 1e9;
+            Neighbours answer;
+            for (int pass = 0; pass < 12; ++pass) {
+                check(cuda_status(cudaStreamSynchronize(ring().stream()), "the benchmark"));
+                const gpu::DeviceWork work = device_work();
+                check(copies.begin_job(work.bytes));
+                gpu::KnnCounts counts;
+                const Clock clock;
+                auto found = gpu::knn(parameters, queries, items.vectors, {}, work, ring(),
+                                      every_core(), &counts, &kept);
+                whole = std::min(whole, clock.seconds());
+                check(found.status());
+                answer = std::move(*found);
+                const double milliseconds = counts.prepare_ms + counts.search_ms;
+                if (pass == 0) first = milliseconds;
+                best = std::min(best, milliseconds);
+            }
+            Rows some(count, dimensions, 2);
+            std::printf(
+                "kept, %zu x %zu x %zu, k = %zu: %.3f ms on the device, %.3f ms at first, whole "
+                "call %.3f ms; floors: reading binary32 %.3f ms, halves %.3f ms; %zu of %zu differ "
+                "from the CPU\n",
+                items_count, count, dimensions, k, best, first, whole * 1e3,
+                4 * row_bytes / kMemory * 1e3, 2 * row_bytes / kMemory * 1e3,
+                differing(parameters, some, items, answer, 16), std::min<std::size_t>(16, count));
+            std::fflush(stdout);
+        }
+    check(cuda_status(cudaDeviceSynchronize(), "the benchmark"));
+    ring().use(nullptr);
+}
+
 /// Tables of the size that Tian, Hua and Lu measured in 2015.
 void measure_real(const std::string& folder) {
     for (const char* const name : {"kdd", "poker", "covertype"}) {
@@ -326,6 +373,7 @@ int main(int argc, char** argv) {
     if (wanted("few"))
         for (const std::size_t queries : {1, 16})
             measure_knn(1000000, queries, 768, 100, Metric::cosine, 3, 16);
+    if (wanted("kept")) measure_kept(1000000, 768);
     if (wanted("large")) measure_knn(1000000, 10000, 768, 100, Metric::cosine, 3, 32);
     if (wanted("copies")) measure_copies();
     if (wanted("cosine")) measure_cosines(100000, 1000);

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 
 #include "cpp/base/characters.hpp"
@@ -66,12 +67,14 @@ public:
     Result<const std::uint8_t*> find(Bytes bytes, std::uint64_t asked, cudaStream_t stream,
                                      Filler& filler);
 
+    /// The resident memory that all these bytes lie in, if there is one.
+    std::optional<ResidentRanges::Range> range_of(Bytes bytes) const {
+        return ranges_->containing(bytes.data(), bytes.size());
+    }
     /// Whether there is resident memory at all.
     bool any() const { return !ranges_->empty(); }
     /// Whether all these bytes lie in one range of it.
-    bool in_one_range(Bytes bytes) const {
-        return ranges_->containing(bytes.data(), bytes.size()).has_value();
-    }
+    bool in_one_range(Bytes bytes) const { return range_of(bytes).has_value(); }
     std::uint64_t bytes() const { return kept_.bytes(); }
     void drop_gone();
     void clear();

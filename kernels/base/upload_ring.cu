@@ -120,6 +120,29 @@ Status UploadRing::copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces,
     return status;
 }
 
+Result<UploadRing::Resident> UploadRing::resident(Bytes bytes, Execution& execution) {
+    Resident found;
+    if (copies_ == nullptr || bytes.empty()) return found;
+    const auto range = copies_->range_of(bytes);
+    if (!range) return found;
+    const std::uint64_t before = copies_->bytes();
+    const Status status = status_or_exception([&]() -> Status {
+        const auto there = find(bytes, bytes.size(), execution);
+        if (!there.ok()) return there.status();
+        found.data = *there;
+        return {};
+    });
+    if (!status.ok()) {
+        cudaStreamSynchronize(stream_);
+        return status;
+    }
+    found.range = range->id;
+    found.begin = static_cast<std::uint64_t>(bytes.data() - range->begin);
+    const std::uint64_t after = copies_->bytes();
+    found.copied = after > before ? after - before : 0;
+    return found;
+}
+
 /// Each piece from where it lies: on the device, or in the host's memory.
 Status UploadRing::copy_resident(std::uint8_t* to, std::span<const Bytes> pieces,
                                  Execution& execution) {

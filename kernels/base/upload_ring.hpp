@@ -47,6 +47,16 @@ public:
     /// device's, not from the caller's. Before the destination is freed, its stream must wait for
     /// stream(). After an error no copy is under way. Errors: cancelled, device_error.
     Status copy(std::uint8_t* to, std::span<const std::uint8_t> from, Execution& execution);
+    /// Bytes that lie on the device already.
+    struct Resident {
+        const std::uint8_t* data = nullptr;  // null where they do not
+        std::uint64_t range = 0;             // the id of the resident memory that they are of
+        std::uint64_t begin = 0;             // byte of it
+        std::uint64_t copied = 0;            // bytes of the device's memory that were taken now
+    };
+    /// Where the device has the bytes, for what comes behind stream() until the job ends; makes a
+    /// copy where that is due. Errors as copy().
+    Result<Resident> resident(std::span<const std::uint8_t> bytes, Execution& execution);
     /// Copies pieces one behind the other.
     Status copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces, Execution& execution);
     /// The other way, behind what is on `stream`, by way of the same buffers. All has arrived when

@@ -28,6 +28,7 @@ CudaDevice::CudaDevice(int number, DeviceInfo info, std::size_t ring_buffers,
     : number_(number),
       info_(std::move(info)),
       ring_buffers_(ring_buffers),
+      ranges_(ranges),
       limit_(limit),
       copies_(std::make_unique<gpu::ResidentCopies>(ranges, static_cast<std::uint32_t>(number),
                                                     limit)) {

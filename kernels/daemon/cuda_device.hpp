@@ -66,6 +66,7 @@ public:
 
     /// For use in the `work` of run(), and only there.
     gpu::UploadRing& ring() { return *ring_; }
+    const ResidentRanges& ranges() const { return *ranges_; }
 
 private:
     template <class Work>
@@ -89,6 +90,7 @@ private:
     int number_;
     DeviceInfo info_;
     std::size_t ring_buffers_;
+    std::shared_ptr<ResidentRanges> ranges_;
     cudaStream_t stream_ = nullptr;
     cudaMemPool_t pool_ = nullptr;
     std::uint64_t limit_;

@@ -49,6 +49,13 @@ NeighbourLists::Shape shape_of(const KnnParameters& parameters, std::size_t item
             false, false};
 }
 
+/// Where the items are.
+struct ItemsPlace {
+    const std::uint8_t* rows = nullptr;  // on the device already; or null
+    KeptItems::Key key;                  // of a range, where they are
+    const Fp16ItemSet* kept = nullptr;   // what was made of them
+};
+
 /// How many bytes one query and one item take, and how many of them are worked on at a time.
 struct Plan {
     NeighbourLists::Shape shape;
@@ -59,7 +66,8 @@ struct Plan {
     std::size_t item_batch = 0;
     bool fp16 = false;  // whether the filter in half precision is used
 
-    Plan(const KnnParameters& parameters, const Vectors& queries, const Vectors& items)
+    Plan(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+         const ItemsPlace& place = {})
         : shape(shape_of(parameters, items.rows)),
           fixed(items.rows * sizeof(std::uint32_t) + kSmallBuffers),
           per_query(queries.dimensions * element_size(queries.type) +
@@ -67,7 +75,9 @@ struct Plan {
                     NeighbourLists::bytes_per_query(shape) +
                     (parameters.include_ties ? NeighbourLists::bytes_per_query(kOpenShape) : 0) +
                     34 * sizeof(std::uint32_t)),  // failed queries, at every depth
-          per_item(items.dimensions * element_size(items.type) + sizeof(double)) {}
+          per_item(std::max<std::size_t>(
+              1, (place.rows != nullptr ? 0 : items.dimensions * element_size(items.type)) +
+                     (place.kept != nullptr ? 0 : sizeof(double)))) {}
 
     static std::size_t least_queries(const Vectors& queries) {
         return std::clamp<std::size_t>(queries.rows, 1, kLeastQueries);
@@ -82,8 +92,9 @@ struct Plan {
     }
 
     /// Where half precision can help: takes more memory for the same number of rows.
-    void use_fp16(std::size_t memory, const Vectors& queries, const Vectors& items) {
-        const Fp16Search::Bytes more = Fp16Search::bytes(items);
+    void use_fp16(std::size_t memory, const Vectors& queries, const Vectors& items,
+                  const ItemsPlace& place) {
+        const Fp16Search::Bytes more = Fp16Search::bytes(items, place.kept != nullptr);
         Plan with = *this;
         with.fp16 = true;
         with.shape.scored = !shape.open;
@@ -115,17 +126,40 @@ struct Plan {
     }
 };
 
+/// Rows that kernels read in vectors of 16 bytes begin at a multiple of that.
+constexpr std::uintptr_t kAlignment = 16;
+
+/// Finds the items on the device, and what was made of them there.
+Status find_items(const KnnParameters& parameters, const Vectors& items, UploadRing& ring,
+                  KeptItems* kept, Execution& execution, ItemsPlace& place, std::size_t& memory) {
+    const auto* data = reinterpret_cast<const std::uint8_t*>(items.row_bytes(0));
+    const auto found =
+        ring.resident({data, items.rows * items.dimensions * element_size(items.type)}, execution);
+    if (!found.ok()) return found.status();
+    memory -= std::min<std::size_t>(memory, found->copied);
+    if (found->data == nullptr || reinterpret_cast<std::uintptr_t>(found->data) % kAlignment != 0)
+        return {};
+    place.rows = found->data;
+    if (kept == nullptr) return {};
+    place.key = {found->range,     found->begin, items.rows,
+                 items.dimensions, items.type,   parameters.metric};
+    place.kept = kept->find(place.key);
+    return {};
+}
+
 /// One search, its memory, and the answer so far.
 class Knn {
 public:
     Knn(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
-        const RowKeys& keys, const Plan& plan, const Fp16FilterDevice& device,
-        const DeviceWork& work, UploadRing& ring, Execution& execution, bool measure)
+        const RowKeys& keys, const Plan& plan, const ItemsPlace& place,
+        const Fp16FilterDevice& device, const DeviceWork& work, UploadRing& ring,
+        Execution& execution, bool measure)
         : parameters_(parameters),
           queries_(queries),
           items_(items),
           keys_(keys),
           plan_(plan),
+          place_(place),
           device_(device),
           stream_(work.stream),
           ring_(ring),
@@ -152,6 +186,14 @@ public:
         return {};
     }
 
+    /// What was made of all items, for other searches; none of their rows where that was not all.
+    Fp16ItemSet take_items() {
+        if (place_.kept != nullptr || !plan_.fp16 || plan_.item_batch < items_.rows) return {};
+        Fp16ItemSet items = fp16_.take_items();
+        items.squares = std::move(item_squares_);
+        return items;
+    }
+
 private:
     Status allocate() {
         const auto tile = static_cast<std::uint32_t>(plan_.query_tile);
@@ -163,15 +205,16 @@ private:
                                           stream_));
         GPUTEXT_TRY(query_elements_.allocate(tile * queries_.dimensions, stream_));
         GPUTEXT_TRY(query_squares_.allocate(tile, stream_));
-        GPUTEXT_TRY(item_elements_.allocate(
-            plan_.item_batch * items_.dimensions * element_size(items_.type), stream_));
-        GPUTEXT_TRY(item_squares_.allocate(plan_.item_batch, stream_));
+        if (place_.rows == nullptr)
+            GPUTEXT_TRY(item_elements_.allocate(
+                plan_.item_batch * items_.dimensions * element_size(items_.type), stream_));
+        if (place_.kept == nullptr) GPUTEXT_TRY(item_squares_.allocate(plan_.item_batch, stream_));
         if (!keys_.items.empty()) {
             GPUTEXT_TRY(query_keys_.allocate(tile, stream_));
             GPUTEXT_TRY(item_keys_.upload(keys_.items, stream_));
         }
         if (plan_.fp16) {
-            GPUTEXT_TRY(fp16_.prepare(parameters_.metric, items_, device_, stream_));
+            GPUTEXT_TRY(fp16_.prepare(parameters_.metric, items_, device_, place_.kept, stream_));
             GPUTEXT_TRY(fp16_.allocate(plan_.query_tile, plan_.item_batch));
         }
         GPUTEXT_TRY(rescored_.allocate(1, stream_));
@@ -191,9 +234,9 @@ private:
         return event_.hold(stream_, ring_.stream());
     }
 
-    static DeviceRows rows_of(const Vectors& vectors, const DeviceBuffer<std::uint8_t>& elements,
+    static DeviceRows rows_of(const Vectors& vectors, const std::uint8_t* elements,
                               std::size_t rows) {
-        return {vectors.type, elements.data(), static_cast<std::uint32_t>(rows),
+        return {vectors.type, elements, static_cast<std::uint32_t>(rows),
                 static_cast<std::uint32_t>(vectors.dimensions)};
     }
 
@@ -204,7 +247,8 @@ private:
         tile_ = {static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(queries_.dimensions),
                  query_elements_.data(), query_squares_.data(), query_keys_.data()};
         prepare_timer_.begin();
-        GPUTEXT_TRY(prepare_queries(parameters_.metric, rows_of(queries_, raw_queries_, rows),
+        GPUTEXT_TRY(prepare_queries(parameters_.metric,
+                                    rows_of(queries_, raw_queries_.data(), rows),
                                     query_elements_.data(), query_squares_.data(), stream_));
         if (plan_.fp16) GPUTEXT_TRY(fp16_.load_queries(tile_));
         prepare_timer_.end();
@@ -215,10 +259,17 @@ private:
         if (loaded_ && loaded_begin_ == begin) return {};
         loaded_ = true;
         loaded_begin_ = begin;
-        GPUTEXT_TRY(upload(items_, begin, rows, item_elements_));
-        batch_ = rows_of(items_, item_elements_, rows);
+        if (place_.rows == nullptr) {
+            GPUTEXT_TRY(upload(items_, begin, rows, item_elements_));
+            batch_ = rows_of(items_, item_elements_.data(), rows);
+        } else {
+            // The copy may be under way.
+            GPUTEXT_TRY(event_.hold(stream_, ring_.stream()));
+            const std::size_t skipped = begin * items_.dimensions * element_size(items_.type);
+            batch_ = rows_of(items_, place_.rows + skipped, rows);
+        }
         prepare_timer_.begin();
-        GPUTEXT_TRY(row_squares(batch_, item_squares_.data(), stream_));
+        if (place_.kept == nullptr) GPUTEXT_TRY(row_squares(batch_, item_squares_.data(), stream_));
         if (plan_.fp16) GPUTEXT_TRY(fp16_.load_items(batch_, static_cast<std::uint32_t>(begin)));
         prepare_timer_.end();
         return {};
@@ -245,7 +296,9 @@ private:
             GPUTEXT_TRY(load_items(begin, rows));
             const auto first = static_cast<std::uint32_t>(begin);
             const DirectFilterInput input{parameters_.metric, tile_, batch_, first,
-                                          item_squares_.data()};
+                                          place_.kept != nullptr
+                                              ? place_.kept->squares.data() + begin
+                                              : item_squares_.data()};
             const auto end = first + static_cast<std::uint32_t>(rows);
             GPUTEXT_TRY(search_batch(search, input, end, begin == 0, lists.shape().open));
             GPUTEXT_TRY(execution_.checkpoint());
@@ -285,6 +338,7 @@ private:
     const Vectors& items_;
     const RowKeys& keys_;
     const Plan& plan_;
+    const ItemsPlace& place_;
     const Fp16FilterDevice& device_;
     cudaStream_t stream_;
     UploadRing& ring_;
@@ -309,17 +363,19 @@ private:
 
 /// Whether the filter in half precision is worth its preparation, and holds.
 bool fp16_helps(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
-                double largest, const Fp16FilterDevice& device, const Plan& plan) {
-    constexpr std::size_t kFewQueries = 16;
+                const ItemsPlace& place, double largest, const Fp16FilterDevice& device,
+                const Plan& plan) {
+    // Where others can use what is made of the items, one query is enough.
+    const std::size_t few_queries = place.key.range != 0 ? 0 : 16;
     return Fp16SpaceChoice::usable(parameters.metric, items, largest) &&
            device.can_filter(Fp16Space::padded_of(items.dimensions)) &&
-           queries.rows > kFewQueries && items.rows >= Fp16Search::kLeastItems &&
+           queries.rows > few_queries && items.rows >= Fp16Search::kLeastItems &&
            plan.shape.is_short() && (plan.shape.open || 8 * parameters.k <= items.rows);
 }
 
 Status run(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
-           const RowKeys& keys, const DeviceWork& work, UploadRing& ring, Execution& execution,
-           Neighbours& answer, KnnCounts& counts, bool measure) {
+           const RowKeys& keys, const DeviceWork& work, UploadRing& ring, KeptItems* kept,
+           Execution& execution, Neighbours& answer, KnnCounts& counts, bool measure) {
     GPUTEXT_TRY(check(parameters, queries, items, keys));
     const auto largest_query = largest_magnitude(queries, "query", execution);
     if (!largest_query.ok()) return largest_query.status();
@@ -332,16 +388,36 @@ Status run(const KnnParameters& parameters, const Vectors& queries, const Vector
     answer.begins.assign(queries.rows + 1, 0);
     if (queries.rows == 0 || items.rows == 0) return {};
 
-    Plan plan(parameters, queries, items);
-    const std::size_t least = plan.bytes(queries, items).least;
-    if (work.bytes < least) return too_little_memory("finding neighbours takes", least, work.bytes);
+    std::size_t memory = work.bytes;
+    ItemsPlace place;
+    GPUTEXT_TRY(find_items(parameters, items, ring, kept, execution, place, memory));
     Fp16FilterDevice device;
     GPUTEXT_TRY(device.look());
-    if (fp16_helps(parameters, queries, items, *largest_item, device, plan))
-        plan.use_fp16(work.bytes, queries, items);
-    plan.use(work.bytes, queries, items);
-    Knn knn(parameters, queries, items, keys, plan, device, work, ring, execution, measure);
-    return knn.run(answer, counts);
+    const auto planned = [&]() -> Result<Plan> {
+        Plan plan(parameters, queries, items, place);
+        const std::size_t least = plan.bytes(queries, items).least;
+        if (memory < least) return too_little_memory("finding neighbours takes", least, memory);
+        if (fp16_helps(parameters, queries, items, place, *largest_item, device, plan))
+            plan.use_fp16(memory, queries, items, place);
+        plan.use(memory, queries, items);
+        return plan;
+    };
+    auto plan = planned();
+    if (!plan.ok()) return plan.status();
+    if (place.kept != nullptr && (!plan->fp16 || plan->item_batch < items.rows)) {
+        // What is kept is of all items together.
+        place.kept = nullptr;
+        auto other = planned();
+        if (!other.ok()) return other.status();
+        *plan = *other;
+    }
+    Knn knn(parameters, queries, items, keys, *plan, place, device, work, ring, execution, measure);
+    GPUTEXT_TRY(knn.run(answer, counts));
+    if (place.key.range != 0) {
+        Fp16ItemSet made = knn.take_items();
+        if (made.rows.size() > 0) kept->keep(place.key, std::move(made));
+    }
+    return {};
 }
 
 }  // namespace
@@ -352,10 +428,10 @@ KnnBytes knn_bytes(const KnnParameters& parameters, const Vectors& queries, cons
 
 Result<Neighbours> knn(const KnnParameters& parameters, const Vectors& queries,
                        const Vectors& items, const RowKeys& keys, const DeviceWork& work,
-                       UploadRing& ring, Execution& execution, KnnCounts* counts) {
+                       UploadRing& ring, Execution& execution, KnnCounts* counts, KeptItems* kept) {
     Neighbours answer;
     KnnCounts uncounted;
-    const Status status = run(parameters, queries, items, keys, work, ring, execution, answer,
+    const Status status = run(parameters, queries, items, keys, work, ring, kept, execution, answer,
                               counts != nullptr ? *counts : uncounted, counts != nullptr);
     GPUTEXT_TRY(finish_work(status, work.stream, "finding neighbours"));
     return answer;

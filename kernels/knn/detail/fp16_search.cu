@@ -44,27 +44,28 @@ std::uint32_t items_of_group(std::uint32_t items) {
 
 }  // namespace
 
-Fp16Search::Bytes Fp16Search::bytes(const Vectors& items) {
+Fp16Search::Bytes Fp16Search::bytes(const Vectors& items, bool kept) {
     const std::size_t row = Fp16Space::padded_of(items.dimensions) * sizeof(__half);
     const std::size_t samples = samples_of(items.rows);
     const std::size_t marks =
         marks_words(items) * sizeof(std::uint32_t) + kMostGroups * sizeof(float);
     return {row + sizeof(Fp16QueryBound) + sizeof(float2) + 3 * sizeof(float) + marks,
-            row + sizeof(Fp16ItemBound) + copied_vectors(items) * sizeof(uint4),
+            (kept ? 0 : row + sizeof(Fp16ItemBound)) + copied_vectors(items) * sizeof(uint4),
             samples * (row + sizeof(Fp16ItemBound)) + items.dimensions * sizeof(double)};
 }
 
 Status Fp16Search::prepare(Metric metric, const Vectors& items, const Fp16FilterDevice& device,
-                           cudaStream_t stream) {
+                           const Fp16ItemSet* kept, cudaStream_t stream) {
+    items_ = kept != nullptr ? kept : &own_items_;
     device_ = device;
     stream_ = stream;
     marks_words_ = marks_words(items);
     copied_vectors_ = copied_vectors(items);
-    return choice_.choose(metric, items, stream);
+    return kept != nullptr ? Status() : own_items_.choice.choose(metric, items, stream);
 }
 
 Status Fp16Search::allocate(std::size_t queries, std::size_t items) {
-    const std::size_t padded = choice_.space().padded;
+    const std::size_t padded = space().padded;
     samples_ = samples_of(items);
     GPUTEXT_TRY(query_rows_.allocate(queries * padded, stream_));
     GPUTEXT_TRY(query_bounds_.allocate(queries, stream_));
@@ -72,9 +73,11 @@ Status Fp16Search::allocate(std::size_t queries, std::size_t items) {
     GPUTEXT_TRY(gates_.allocate(queries, stream_));
     GPUTEXT_TRY(widths_.allocate(queries, stream_));
     GPUTEXT_TRY(proven_.allocate(queries, stream_));
-    GPUTEXT_TRY(item_rows_.allocate(items * padded, stream_));
-    GPUTEXT_TRY(item_bounds_.allocate(items, stream_));
-    GPUTEXT_TRY(largest_.allocate(2, stream_));
+    if (items_ == &own_items_) {
+        GPUTEXT_TRY(own_items_.rows.allocate(items * padded, stream_));
+        GPUTEXT_TRY(own_items_.bounds.allocate(items, stream_));
+        GPUTEXT_TRY(own_items_.largest.allocate(2, stream_));
+    }
     GPUTEXT_TRY(sampled_rows_.allocate(samples_ * padded, stream_));
     GPUTEXT_TRY(sampled_bounds_.allocate(samples_, stream_));
     GPUTEXT_TRY(marks_.allocate(queries * marks_words_, stream_));
@@ -84,15 +87,16 @@ Status Fp16Search::allocate(std::size_t queries, std::size_t items) {
 
 Status Fp16Search::load_queries(const DeviceQueries& queries) {
     queries_ = queries.rows;
-    return convert_queries(choice_.space(), queries, query_rows_.data(), query_bounds_.data(),
+    return convert_queries(space(), queries, query_rows_.data(), query_bounds_.data(),
                            groups_.data(), stream_);
 }
 
 Status Fp16Search::load_items(const DeviceRows& items, std::uint32_t first_item) {
     first_item_ = first_item;
     GPUTEXT_TRY(align(items));
-    return convert_items(choice_.space(), items, item_rows_.data(), item_bounds_.data(),
-                         largest_.data(), stream_);
+    if (items_ != &own_items_) return {};
+    return convert_items(space(), items, own_items_.rows.data(), own_items_.bounds.data(),
+                         own_items_.largest.data(), stream_);
 }
 
 /// Before marked items are compared, whose rows are read in whole vectors.
@@ -106,9 +110,12 @@ Status Fp16Search::align(const DeviceRows& items) {
 }
 
 GateJob Fp16Search::gate_job(const ListsView& lists, float* gates, float* widths) const {
-    return {choice_.space(), {query_rows_.data(), query_bounds_.data(), groups_.data()},
-            queries_,        lists.limits,
-            largest_.data(), gates,
+    return {space(),
+            {query_rows_.data(), query_bounds_.data(), groups_.data()},
+            queries_,
+            lists.limits,
+            items_->largest.data(),
+            gates,
             widths};
 }
 
@@ -117,7 +124,7 @@ Fp16FilterJob Fp16Search::job(std::uint32_t begin, std::uint32_t end) const {
     job.queries = {query_rows_.data(), query_bounds_.data(), groups_.data()};
     job.rows = queries_;
     job.gates = gates_.data();
-    job.items = {item_rows_.data(), item_bounds_.data(), largest_.data()};
+    job.items = {items_->rows.data(), items_->bounds.data(), items_->largest.data()};
     job.first_item = first_item_;
     job.begin = begin;
     job.end = end;
@@ -125,10 +132,11 @@ Fp16FilterJob Fp16Search::job(std::uint32_t begin, std::uint32_t end) const {
 }
 
 Status Fp16Search::sample(const ListsView& lists, std::uint32_t begin, std::uint32_t end) {
-    const Fp16Space& space = choice_.space();
+    const Fp16Space& space = this->space();
     const std::size_t skipped = begin - first_item_;
     GPUTEXT_TRY(sample_items(
-        space, {item_rows_.data() + skipped * space.padded, item_bounds_.data() + skipped, nullptr},
+        space,
+        {items_->rows.data() + skipped * space.padded, items_->bounds.data() + skipped, nullptr},
         end - begin, samples_, sampled_rows_.data(), sampled_bounds_.data(), stream_));
     const std::uint32_t rank = rank_of_gate(lists.k + 1, samples_, end - begin);
     Fp16FilterJob sampled = job(0, samples_);
@@ -153,7 +161,7 @@ bool Fp16Search::marks(const ListsView& lists, std::uint32_t items) const {
 
 /// Marks the few items that reach what the k nearest of the largest scores of groups do.
 Status Fp16Search::mark(const ListsView& lists, std::uint32_t begin, std::uint32_t end) {
-    const std::uint32_t padded = choice_.space().padded;
+    const std::uint32_t padded = space().padded;
     Fp16FilterJob grouped = job(begin, end);
     grouped.largest = group_scores_.data();
     grouped.groups = kMostGroups;
@@ -179,13 +187,13 @@ Status Fp16Search::filter(const NeighbourLists& lists, std::uint32_t begin, std:
         GPUTEXT_TRY(sample(view, begin, end));
     else
         GPUTEXT_TRY(set_gates(gate_job(view, gates_.data(), widths_.data()), stream_));
-    const double work = static_cast<double>(queries_) * choice_.space().padded;
+    const double work = static_cast<double>(queries_) * space().padded;
     const auto most = static_cast<std::uint32_t>(std::clamp(kWorkOfLaunch / work, 4096.0, 1e9));
     for (std::uint32_t next = begin; next < end;) {
         const std::uint32_t last = end - next > most + most / 2 ? next + most : end;
         Fp16FilterJob part = job(next, last);
         part.lists = view;
-        GPUTEXT_TRY(run_fp16_filter(device_, part, choice_.space().padded, stream_));
+        GPUTEXT_TRY(run_fp16_filter(device_, part, space().padded, stream_));
         next = last;
         // A queue of long launches could not be stopped.
         if (next < end)

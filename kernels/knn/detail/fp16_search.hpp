@@ -5,30 +5,38 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "cpp/base/execution.hpp"
 #include "kernels/base/device_buffer.hpp"
 #include "kernels/knn/detail/fp16_filter.hpp"
 #include "kernels/knn/detail/fp16_rows.hpp"
+#include "kernels/knn/kept_items.hpp"
 #include "kernels/knn/neighbour_lists.hpp"
 
 namespace gputext::gpu {
 
 class Fp16Search {
 public:
+    Fp16Search() = default;
+    Fp16Search(const Fp16Search&) = delete;
+
     /// Device memory for one query, for one item, and for samples.
     struct Bytes {
         std::size_t per_query;
         std::size_t per_item;
         std::size_t samples;
     };
-    static Bytes bytes(const Vectors& items);
+    /// `kept`: the items' rows are kept, and are not made again.
+    static Bytes bytes(const Vectors& items, bool kept = false);
     /// Items below which no sample is taken: a search in double precision is as fast.
     static constexpr std::uint32_t kLeastItems = 8192;
 
-    /// Errors of all functions: out_of_memory, device_error, cancelled.
+    /// `kept`: what an earlier search has made of all the items, by the same metric, or null; it
+    /// stays as long as this search. Errors of all functions: out_of_memory, device_error,
+    /// cancelled.
     Status prepare(Metric metric, const Vectors& items, const Fp16FilterDevice& device,
-                   cudaStream_t stream);
+                   const Fp16ItemSet* kept, cudaStream_t stream);
     Status allocate(std::size_t queries, std::size_t items);
     Status load_queries(const DeviceQueries& queries);
     /// The items that the filter is about from now on: numbers from `first_item` on.
@@ -41,6 +49,9 @@ public:
                   Execution& execution);
     /// Computes, after merging, which gates would have sufficed.
     Status prove(const NeighbourLists& lists);
+    /// What load_items() has made, of all items if they were loaded at once, but for squares. After
+    /// the last filter().
+    Fp16ItemSet take_items() { return std::move(own_items_); }
 
     /// What filter() found; no words where it is in the lists.
     const MarkedItems& marked() const { return marked_; }
@@ -56,17 +67,20 @@ private:
     Status mark(const ListsView& lists, std::uint32_t begin, std::uint32_t end);
     Status align(const DeviceRows& items);
 
+    const Fp16Space& space() const { return items_->choice.space(); }
+
     Fp16FilterDevice device_;
-    Fp16SpaceChoice choice_;
+    Fp16ItemSet own_items_;
+    const Fp16ItemSet* items_ = &own_items_;
     cudaStream_t stream_ = nullptr;
     std::uint32_t samples_ = 0;  // taken of a range
     std::uint32_t queries_ = 0;
     std::uint32_t first_item_ = 0;
-    DeviceBuffer<__half> query_rows_, item_rows_, sampled_rows_;
+    DeviceBuffer<__half> query_rows_, sampled_rows_;
     DeviceBuffer<Fp16QueryBound> query_bounds_;
-    DeviceBuffer<Fp16ItemBound> item_bounds_, sampled_bounds_;
+    DeviceBuffer<Fp16ItemBound> sampled_bounds_;
     DeviceBuffer<float2> groups_;
-    DeviceBuffer<float> largest_, gates_, widths_, proven_, group_scores_;
+    DeviceBuffer<float> gates_, widths_, proven_, group_scores_;
     std::size_t marks_words_ = 0;  // of a query; 0 where items are not marked
     DeviceBuffer<std::uint32_t> marks_;
     std::size_t copied_vectors_ = 0;  // of an item whose row is not of whole vectors

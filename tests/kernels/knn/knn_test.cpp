@@ -6,10 +6,12 @@
 #include <limits>
 #include <numeric>
 
+#include "cpp/base/row_range.hpp"
 #include "cpp/knn/cosine_similarity.hpp"
 #include "cpp/knn/knn.hpp"
 #include "cpp/knn/merged_search.hpp"
 #include "cpp/knn/outlier_factor.hpp"
+#include "kernels/base/resident_copies.hpp"
 #include "kernels/knn/cosine_similarity.hpp"
 #include "kernels/knn/knn.hpp"
 #include "tests/support/device_fixture.hpp"
@@ -352,6 +354,110 @@ TEST_F(KnnOnDevice, EndsWhenAskedToStop) {
     execution.request_stop();
     const auto answer = gpu::knn({}, rows.vectors(), rows.vectors(), {}, work, **ring, execution);
     EXPECT_EQ(answer.status().code(), ErrorCode::cancelled);
+}
+
+/// Items of resident memory, searched again and again.
+class KnnAmongResidentItems : public KnnOnDevice {
+protected:
+    void TearDown() override {
+        if (copies_ != nullptr) {
+            EXPECT_EQ(cudaStreamSynchronize(ring().stream()), cudaSuccess);
+        }
+        kept_.clear();
+        copies_.reset();
+        KnnOnDevice::TearDown();
+    }
+
+    /// The whole matrix as a range.
+    void make_resident(const TypedRows& rows) {
+        const Vectors& vectors = rows.vectors();
+        ranges_->add({++range_, reinterpret_cast<const std::uint8_t*>(vectors.elements),
+                      vectors.rows * vectors.dimensions * element_size(vectors.type)});
+        if (copies_ == nullptr) copies_ = std::make_unique<gpu::ResidentCopies>(ranges_, 0);
+        ring().use(copies_.get());
+    }
+    void forget() {
+        ranges_->remove(range_);
+        kept_.drop_gone(*ranges_);
+    }
+
+    /// Searches twice: what the first search makes, the second one finds.
+    void expect_same_twice(const KnnParameters& parameters, const Vectors& queries,
+                           const Vectors& items) {
+        Execution execution(4);
+        const auto wanted = gputext::knn(parameters, queries, items, {}, execution);
+        ASSERT_TRUE(wanted.ok());
+        for (int i = 0; i < 2; ++i) {
+            ASSERT_EQ(cudaStreamSynchronize(ring().stream()), cudaSuccess);
+            ASSERT_TRUE(copies_->begin_job(work.bytes).ok());
+            const std::uint64_t uploaded = ring().uploaded();
+            const auto found =
+                gpu::knn(parameters, queries, items, {}, work, ring(), execution, &counts, &kept_);
+            ASSERT_TRUE(found.ok()) << found.status().message();
+            ASSERT_EQ(differing(*found, *wanted), 0u) << i;
+            if (i == 0) continue;
+            const std::uint64_t of_queries =
+                queries.rows * queries.dimensions * element_size(queries.type);
+            EXPECT_LE(ring().uploaded() - uploaded, of_queries) << "the items are there";
+        }
+    }
+
+    std::shared_ptr<ResidentRanges> ranges_ = std::make_shared<ResidentRanges>();
+    std::unique_ptr<gpu::ResidentCopies> copies_;
+    gpu::KeptItems kept_{std::uint64_t{1} << 30};
+    std::uint64_t range_ = 0;
+};
+
+TEST_F(KnnAmongResidentItems, ForAnyNumberOfQueries) {
+    RandomRows random;
+    const auto n = static_cast<std::size_t>(testing::rounds(40000)) + 9000;
+    for (const ElementType type : {ElementType::float32, ElementType::float16})
+        for (const std::size_t d : {8, 41, 96, 768}) {
+            const TypedRows items(random.rows(Shape::clusters, n, d), type, d);
+            const TypedRows queries(random.rows(Shape::clusters, 300, d), type, d);
+            make_resident(items);
+            for (const Metric metric : kAllMetrics)
+                for (const std::size_t count : {1, 2, 16, 17, 300}) {
+                    if (left_out()) continue;
+                    Vectors some = queries.vectors();
+                    some.rows = count;
+                    expect_same_twice({.k = 20, .metric = metric}, some, items.vectors());
+                    if (metric != Metric::manhattan && d == 96) {
+                        EXPECT_GT(kept_.bytes(), 0u);
+                    }
+                }
+            forget();
+            EXPECT_EQ(kept_.bytes(), 0u);
+        }
+}
+
+TEST_F(KnnAmongResidentItems, InParts) {
+    RandomRows random;
+    const std::size_t n = 40000, d = 41;
+    const TypedRows items(random.rows(Shape::gaussian, n, d), ElementType::float32, d);
+    const TypedRows queries(random.rows(Shape::gaussian, 20, d), ElementType::float32, d);
+    make_resident(items);
+    for (const std::size_t begin : {0, 4, 20000, 20001}) {
+        const RowRange part(items.vectors(), begin, begin + 15000);
+        for (const Metric metric : {Metric::euclidean, Metric::cosine})
+            expect_same_twice({.k = 10, .metric = metric}, queries.vectors(), part.vectors());
+    }
+}
+
+/// Metrics, ranges and little memory do not mix.
+TEST_F(KnnAmongResidentItems, WithLittleMemory) {
+    RandomRows random;
+    const std::size_t n = 20000, d = 64;
+    const TypedRows items(random.rows(Shape::gaussian, n, d), ElementType::float32, d);
+    const TypedRows queries(random.rows(Shape::gaussian, 40, d), ElementType::float32, d);
+    make_resident(items);
+    const std::size_t all = work.bytes;
+    for (const std::size_t megabytes : {64, 12, 8, 64}) {
+        work.bytes = megabytes << 20;
+        for (const Metric metric : {Metric::euclidean, Metric::cosine, Metric::euclidean})
+            expect_same_twice({.k = 10, .metric = metric}, queries.vectors(), items.vectors());
+    }
+    work.bytes = all;
 }
 
 TEST_F(KnnOnDevice, EqualRowsMayBeSearchedOnce) {

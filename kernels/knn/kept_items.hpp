@@ -1,0 +1,82 @@
+// kernels/knn/kept_items.hpp - what searches have made of items that stay on the device
+//
+// Items of resident memory (kernels/base/resident_copies.hpp) are the same in each job. What a
+// search makes of them, rows in half precision with their bounds and squares, takes as long as
+// reading them a few times, and a search for few queries takes no longer than reading what was
+// made. So it is kept beside the copy of the items: about half of its size again for binary32.
+
+#pragma once
+
+#include <cuda_fp16.h>
+
+#include <compare>
+#include <cstddef>
+#include <cstdint>
+#include <list>
+
+#include "cpp/base/resident_ranges.hpp"
+#include "cpp/base/vectors.hpp"
+#include "cpp/knn/distance.hpp"
+#include "kernels/base/device_buffer.hpp"
+#include "kernels/knn/detail/fp16_rows.hpp"
+
+namespace gputext::gpu {
+
+/// All items of a search as the filter in half precision wants them.
+struct Fp16ItemSet {
+    Fp16SpaceChoice choice;
+    DeviceBuffer<__half> rows;
+    DeviceBuffer<Fp16ItemBound> bounds;
+    DeviceBuffer<float> largest;   // as in Fp16Items
+    DeviceBuffer<double> squares;  // as in DirectFilterInput
+
+    std::uint64_t bytes() const {
+        return rows.size() * sizeof(__half) + bounds.size() * sizeof(Fp16ItemBound) +
+               largest.size() * sizeof(float) + squares.size() * sizeof(double);
+    }
+};
+
+/// On one device, used by one thread. Functions take O(sets), of which there are few.
+class KeptItems {
+public:
+    /// Items by their place in a resident range, and how they are compared.
+    struct Key {
+        std::uint64_t range = 0;  // its id; 0 of items in none
+        std::uint64_t begin = 0;  // byte of the range
+        std::uint64_t rows = 0;
+        std::uint64_t dimensions = 0;
+        ElementType type = ElementType::float32;
+        Metric metric = Metric::cosine;
+
+        bool operator==(const Key&) const = default;
+    };
+
+    /// May take so many bytes of the device's memory.
+    explicit KeptItems(std::uint64_t limit) : limit_(limit) {}
+
+    /// What is kept, or null; until the next keep() or clear().
+    const Fp16ItemSet* find(const Key& key);
+    /// Whether a set of so many bytes may be kept.
+    bool may_keep(std::uint64_t bytes) const { return bytes <= limit_; }
+    /// Keeps it in place of the sets that were used longest ago, where there is no room for all.
+    void keep(const Key& key, Fp16ItemSet items);
+    /// Drops sets of ranges that are gone.
+    void drop_gone(const ResidentRanges& ranges);
+
+    std::uint64_t bytes() const { return bytes_; }
+    void clear();
+
+private:
+    struct Kept {
+        Key key;
+        Fp16ItemSet items;
+    };
+
+    void drop(std::list<Kept>::iterator kept);
+
+    std::uint64_t limit_;
+    std::uint64_t bytes_ = 0;
+    std::list<Kept> kept_;  // the last used first
+};
+
+}  // namespace gputext::gpu

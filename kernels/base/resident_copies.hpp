@@ -75,6 +75,8 @@ public:
     bool any() const { return !ranges_->empty(); }
     /// Whether all these bytes lie in one range of it.
     bool in_one_range(Bytes bytes) const { return range_of(bytes).has_value(); }
+    /// Whether there is a copy of a range, by its id.
+    bool has(std::uint64_t id) const { return copies_.contains(id); }
     std::uint64_t bytes() const { return kept_.bytes(); }
     void drop_gone();
     void clear();

@@ -120,11 +120,12 @@ Status UploadRing::copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces,
     return status;
 }
 
-Result<UploadRing::Resident> UploadRing::resident(Bytes bytes, Execution& execution) {
+Result<UploadRing::Resident> UploadRing::resident(Bytes bytes, std::uint64_t most,
+                                                  Execution& execution) {
     Resident found;
     if (copies_ == nullptr || bytes.empty()) return found;
     const auto range = copies_->range_of(bytes);
-    if (!range) return found;
+    if (!range || (range->size > most && !copies_->has(range->id))) return found;
     const std::uint64_t before = copies_->bytes();
     const Status status = status_or_exception([&]() -> Status {
         const auto there = find(bytes, bytes.size(), execution);

@@ -55,8 +55,9 @@ public:
         std::uint64_t copied = 0;            // bytes of the device's memory that were taken now
     };
     /// Where the device has the bytes, for what comes behind stream() until the job ends; makes a
-    /// copy where that is due. Errors as copy().
-    Result<Resident> resident(std::span<const std::uint8_t> bytes, Execution& execution);
+    /// copy where that is due and takes at most `most` bytes. Errors as copy().
+    Result<Resident> resident(std::span<const std::uint8_t> bytes, std::uint64_t most,
+                              Execution& execution);
     /// Copies pieces one behind the other.
     Status copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces, Execution& execution);
     /// The other way, behind what is on `stream`, by way of the same buffers. All has arrived when

@@ -22,6 +22,20 @@
 
 namespace gputext::gpu {
 
+/// Rows of some items of a range, which gates are guessed from.
+struct Fp16Samples {
+    std::uint32_t begin = 0, end = 0;  // of the range
+    DeviceBuffer<__half> rows;
+    DeviceBuffer<Fp16ItemBound> bounds;
+
+    bool are_of(std::uint32_t first, std::uint32_t last) const {
+        return rows.size() > 0 && begin == first && end == last;
+    }
+    std::uint64_t bytes() const {
+        return rows.size() * sizeof(__half) + bounds.size() * sizeof(Fp16ItemBound);
+    }
+};
+
 /// All items of a search as the filter in half precision wants them.
 struct Fp16ItemSet {
     Fp16SpaceChoice choice;
@@ -29,10 +43,11 @@ struct Fp16ItemSet {
     DeviceBuffer<Fp16ItemBound> bounds;
     DeviceBuffer<float> largest;   // as in Fp16Items
     DeviceBuffer<double> squares;  // as in DirectFilterInput
+    Fp16Samples samples;           // of a range of them, or none
 
     std::uint64_t bytes() const {
         return rows.size() * sizeof(__half) + bounds.size() * sizeof(Fp16ItemBound) +
-               largest.size() * sizeof(float) + squares.size() * sizeof(double);
+               largest.size() * sizeof(float) + squares.size() * sizeof(double) + samples.bytes();
     }
 };
 

@@ -129,12 +129,16 @@ struct Plan {
 /// Rows that kernels read in vectors of 16 bytes begin at a multiple of that.
 constexpr std::uintptr_t kAlignment = 16;
 
-/// Finds the items on the device, and what was made of them there.
-Status find_items(const KnnParameters& parameters, const Vectors& items, UploadRing& ring,
-                  KeptItems* kept, Execution& execution, ItemsPlace& place, std::size_t& memory) {
+/// Finds the items on the device, and what was made of them there. A copy that is made now leaves
+/// the search the memory that it needs.
+Status find_items(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
+                  UploadRing& ring, KeptItems* kept, Execution& execution, ItemsPlace& place,
+                  std::size_t& memory) {
     const auto* data = reinterpret_cast<const std::uint8_t*>(items.row_bytes(0));
+    const std::size_t least = Plan(parameters, queries, items).bytes(queries, items).least;
     const auto found =
-        ring.resident({data, items.rows * items.dimensions * element_size(items.type)}, execution);
+        ring.resident({data, items.rows * items.dimensions * element_size(items.type)},
+                      memory - std::min(memory, least), execution);
     if (!found.ok()) return found.status();
     memory -= std::min<std::size_t>(memory, found->copied);
     if (found->data == nullptr || reinterpret_cast<std::uintptr_t>(found->data) % kAlignment != 0)
@@ -390,7 +394,7 @@ Status run(const KnnParameters& parameters, const Vectors& queries, const Vector
 
     std::size_t memory = work.bytes;
     ItemsPlace place;
-    GPUTEXT_TRY(find_items(parameters, items, ring, kept, execution, place, memory));
+    GPUTEXT_TRY(find_items(parameters, queries, items, ring, kept, execution, place, memory));
     Fp16FilterDevice device;
     GPUTEXT_TRY(device.look());
     const auto planned = [&]() -> Result<Plan> {

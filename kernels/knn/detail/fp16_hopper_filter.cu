@@ -2,6 +2,7 @@
 // products of warp groups, whose factors both lie in shared memory. Built for 9.0a.
 
 #include <algorithm>
+#include <cmath>
 
 #include "kernels/base/launch.hpp"
 #include "kernels/base/warp_group.cuh"
@@ -13,9 +14,13 @@ namespace {
 using namespace half_tiles;  // whose threads are two warp groups, of 64 queries each
 
 constexpr unsigned kColumns = 256;  // items of a tile
-constexpr unsigned kStages = 4;     // two are multiplied while two are copied
+constexpr unsigned kStages = 4;
 constexpr unsigned kFound = 384;
-constexpr std::uint32_t kItemsPerBlock = 2048;
+constexpr std::uint32_t kTilesPerBlock = 8;  // where blocks are many
+constexpr std::uint32_t kMostTiles = 64;
+constexpr std::uint32_t kManyWaves = 8;
+/// What a block takes beside its tiles, in tiles.
+constexpr double kBeginOfBlock = 0.25;
 
 /// Rows of 128 bytes, their vectors exchanged as the products' 128-byte swizzle wants it, which
 /// needs places that are multiples of 1024.
@@ -27,11 +32,14 @@ struct Shared {
 };
 constexpr int kSharedBytes = sizeof(Shared) + 1024 - 128;  // aligned to 128 as it is
 
-/// As filter_wide of kernels/knn/detail/fp16_wide_filter.cu, but for the products.
-template <bool Sample>
+/// As filter_wide of kernels/knn/detail/fp16_wide_filter.cu, but for the products. Of the stages,
+/// `Ahead` are copied meanwhile: two, while two are multiplied, or three, where memory is what
+/// blocks wait for.
+template <bool Sample, unsigned Ahead>
 __global__ __launch_bounds__(kThreads, 1) void filter_hopper(const Fp16FilterJob job,
                                                              std::uint32_t padded,
-                                                             std::uint32_t query_tiles) {
+                                                             std::uint32_t query_tiles,
+                                                             std::uint32_t items_per_block) {
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL)
     constexpr unsigned kEights = kColumns / 8;
     extern __shared__ uint4 memory[];
@@ -40,8 +48,8 @@ __global__ __launch_bounds__(kThreads, 1) void filter_hopper(const Fp16FilterJob
     const unsigned lane = threadIdx.x % 32;
     const unsigned warp = threadIdx.x / 32;
     const std::uint32_t first_row = blockIdx.x % query_tiles * kRows;
-    const std::uint32_t begin = job.begin + blockIdx.x / query_tiles * kItemsPerBlock;
-    const std::uint32_t end = min(job.end, begin + kItemsPerBlock);
+    const std::uint32_t begin = job.begin + blockIdx.x / query_tiles * items_per_block;
+    const std::uint32_t end = min(job.end, begin + items_per_block);
     const std::uint32_t warp_row = first_row + 16 * warp;
     const float2 group = job.queries.groups[first_row / kGroupQueries];
     Finder<kFound, 1> finder(shared.found[warp], job, warp_row, begin);
@@ -79,8 +87,8 @@ __global__ __launch_bounds__(kThreads, 1) void filter_hopper(const Fp16FilterJob
         ++fetched;
         end_of_copies();
     };
-    fetch();
-    fetch();
+#pragma unroll
+    for (unsigned i = 0; i < Ahead; ++i) fetch();
 
     unsigned stage = 0;
     unsigned parity = 0;  // of the tile
@@ -98,7 +106,9 @@ __global__ __launch_bounds__(kThreads, 1) void filter_hopper(const Fp16FilterJob
             sums[n][3] = start.y - gates[1];
         }
         for (unsigned step = 0; step < steps; ++step) {
-            wait_for_copies<1>();
+            wait_for_copies<Ahead - 1>();
+            // What is copied next goes where the last products are read from.
+            if constexpr (Ahead == kStages - 1) wait_for_products<0>();
             asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
             __syncthreads();
             const std::uint64_t queries =
@@ -109,9 +119,9 @@ __global__ __launch_bounds__(kThreads, 1) void filter_hopper(const Fp16FilterJob
             for (unsigned k = 0; k < kDepth / 16; ++k)
                 begin_product(sums, queries + 2 * k, items + 2 * k);
             end_of_products();
-            // Over what the products before the last ones have read.
             fetch();
-            wait_for_products<1>();
+            // The next copies go where the products before these are read from.
+            if constexpr (Ahead < kStages - 1) wait_for_products<1>();
             stage = (stage + 1) % kStages;
         }
         wait_for_products<0>();
@@ -138,21 +148,46 @@ __global__ __launch_bounds__(kThreads, 1) void filter_hopper(const Fp16FilterJob
 #endif
 }
 
-template <bool Sample>
-Status run(const Fp16FilterJob& job, std::uint32_t padded, cudaStream_t stream) {
-    constexpr auto kernel = filter_hopper<Sample>;
+/// Tiles that a block takes of `tiles`, so that the blocks come in whole waves.
+std::uint32_t tiles_of_block(std::uint32_t tiles, std::uint32_t query_tiles,
+                             std::uint32_t processors) {
+    const auto waves = [&](std::uint32_t of_block) {
+        const std::uint64_t blocks = std::uint64_t{query_tiles} * blocks_for(tiles, of_block);
+        return (blocks + processors - 1) / processors;
+    };
+    if (waves(kTilesPerBlock) > kManyWaves) return kTilesPerBlock;
+    std::uint32_t best = 1;
+    double least = INFINITY;
+    for (std::uint32_t of_block = 1; of_block <= std::min(tiles, kMostTiles); ++of_block) {
+        const double time = static_cast<double>(waves(of_block)) * (of_block + kBeginOfBlock);
+        if (time >= least) continue;
+        least = time;
+        best = of_block;
+    }
+    return best;
+}
+
+template <bool Sample, unsigned Ahead>
+Status run(const Fp16FilterDevice& device, const Fp16FilterJob& job, std::uint32_t padded,
+           cudaStream_t stream) {
+    constexpr auto kernel = filter_hopper<Sample, Ahead>;
     GPUTEXT_TRY(allow_shared_bytes(kernel, kSharedBytes));
     const std::uint32_t query_tiles = blocks_for(job.rows, kRows);
-    const unsigned blocks = query_tiles * blocks_for(job.end - job.begin, kItemsPerBlock);
-    kernel<<<blocks, kThreads, kSharedBytes, stream>>>(job, padded, query_tiles);
+    const std::uint32_t tiles = blocks_for(job.end - job.begin, kColumns);
+    const std::uint32_t of_block =
+        tiles_of_block(tiles, query_tiles, static_cast<std::uint32_t>(device.processors));
+    kernel<<<query_tiles * blocks_for(tiles, of_block), kThreads, kSharedBytes, stream>>>(
+        job, padded, query_tiles, of_block * kColumns);
     return launched("filtering neighbours");
 }
 
 }  // namespace
 
-Status run_hopper_filter(const Fp16FilterJob& job, std::uint32_t padded, cudaStream_t stream) {
-    if (job.largest != nullptr) return run<true>(job, padded, stream);
-    return run<false>(job, padded, stream);
+Status run_hopper_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
+                         std::uint32_t padded, cudaStream_t stream) {
+    if (job.largest != nullptr) return run<true, 2>(device, job, padded, stream);
+    if (job.rows <= kRows) return run<false, kStages - 1>(device, job, padded, stream);
+    return run<false, 2>(device, job, padded, stream);
 }
 
 }  // namespace gputext::gpu

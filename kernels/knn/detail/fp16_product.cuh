@@ -236,6 +236,7 @@ Status run_narrow_filter(const Fp16FilterDevice& device, const Fp16FilterJob& jo
 Status run_wide_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                        std::uint32_t padded, cudaStream_t stream);
 /// The filter for compute capability 9.0.
-Status run_hopper_filter(const Fp16FilterJob& job, std::uint32_t padded, cudaStream_t stream);
+Status run_hopper_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
+                         std::uint32_t padded, cudaStream_t stream);
 
 }  // namespace gputext::gpu

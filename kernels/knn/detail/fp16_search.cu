@@ -78,8 +78,6 @@ Status Fp16Search::allocate(std::size_t queries, std::size_t items) {
         GPUTEXT_TRY(own_items_.bounds.allocate(items, stream_));
         GPUTEXT_TRY(own_items_.largest.allocate(2, stream_));
     }
-    GPUTEXT_TRY(sampled_rows_.allocate(samples_ * padded, stream_));
-    GPUTEXT_TRY(sampled_bounds_.allocate(samples_, stream_));
     GPUTEXT_TRY(marks_.allocate(queries * marks_words_, stream_));
     GPUTEXT_TRY(copied_rows_.allocate(items * copied_vectors_ * sizeof(uint4), stream_));
     return group_scores_.allocate(queries * kMostGroups, stream_);
@@ -131,21 +129,34 @@ Fp16FilterJob Fp16Search::job(std::uint32_t begin, std::uint32_t end) const {
     return job;
 }
 
-Status Fp16Search::sample(const ListsView& lists, std::uint32_t begin, std::uint32_t end) {
-    const Fp16Space& space = this->space();
+Status Fp16Search::take_samples(std::uint32_t begin, std::uint32_t end) {
+    Fp16Samples& to = own_items_.samples;
     const std::size_t skipped = begin - first_item_;
-    GPUTEXT_TRY(sample_items(
-        space,
-        {items_->rows.data() + skipped * space.padded, items_->bounds.data() + skipped, nullptr},
-        end - begin, samples_, sampled_rows_.data(), sampled_bounds_.data(), stream_));
+    const std::size_t padded = space().padded;
+    GPUTEXT_TRY(to.rows.allocate(samples_ * padded, stream_));
+    GPUTEXT_TRY(to.bounds.allocate(samples_, stream_));
+    to.begin = begin;
+    to.end = end;
+    return sample_items(
+        space(), {items_->rows.data() + skipped * padded, items_->bounds.data() + skipped, nullptr},
+        end - begin, samples_, to.rows.data(), to.bounds.data(), stream_);
+}
+
+Status Fp16Search::sample(const ListsView& lists, std::uint32_t begin, std::uint32_t end) {
+    // Earlier searches, or this one for other queries, may have taken the same ones.
+    const Fp16Samples* samples = &items_->samples;
+    if (!samples->are_of(begin, end)) {
+        samples = &own_items_.samples;
+        if (!samples->are_of(begin, end)) GPUTEXT_TRY(take_samples(begin, end));
+    }
     const std::uint32_t rank = rank_of_gate(lists.k + 1, samples_, end - begin);
     Fp16FilterJob sampled = job(0, samples_);
-    sampled.items = {sampled_rows_.data(), sampled_bounds_.data(), nullptr};
+    sampled.items = {samples->rows.data(), samples->bounds.data(), nullptr};
     sampled.first_item = 0;
     sampled.largest = group_scores_.data();
     sampled.groups = kSampleGroups;
     sampled.group_items = samples_ / kSampleGroups;
-    GPUTEXT_TRY(run_fp16_filter(device_, sampled, space.padded, stream_));
+    GPUTEXT_TRY(run_fp16_filter(device_, sampled, space().padded, stream_));
     return guess_gates(gate_job(lists, gates_.data(), widths_.data()), group_scores_.data(), rank,
                        stream_);
 }

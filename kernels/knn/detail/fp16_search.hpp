@@ -62,6 +62,7 @@ public:
 private:
     GateJob gate_job(const ListsView& lists, float* gates, float* widths) const;
     Fp16FilterJob job(std::uint32_t begin, std::uint32_t end) const;
+    Status take_samples(std::uint32_t begin, std::uint32_t end);
     Status sample(const ListsView& lists, std::uint32_t begin, std::uint32_t end);
     bool marks(const ListsView& lists, std::uint32_t items) const;
     Status mark(const ListsView& lists, std::uint32_t begin, std::uint32_t end);
@@ -76,9 +77,8 @@ private:
     std::uint32_t samples_ = 0;  // taken of a range
     std::uint32_t queries_ = 0;
     std::uint32_t first_item_ = 0;
-    DeviceBuffer<__half> query_rows_, sampled_rows_;
+    DeviceBuffer<__half> query_rows_;
     DeviceBuffer<Fp16QueryBound> query_bounds_;
-    DeviceBuffer<Fp16ItemBound> sampled_bounds_;
     DeviceBuffer<float2> groups_;
     DeviceBuffer<float> gates_, widths_, proven_, group_scores_;
     std::size_t marks_words_ = 0;  // of a query; 0 where items are not marked

@@ -91,7 +91,7 @@ TEST_F(ResidentRangesOnDevice, NeighboursAreTheSame) {
     const auto wanted = search(device_->free_memory());
     add(1, items);
     // Too little memory for a copy beside the search.
-    EXPECT_EQ(search(bytes_of(items) * 2), wanted);
+    EXPECT_EQ(search(bytes_of(items)), wanted);
     EXPECT_EQ(ranges_->kept(1), 0u);
     const std::uint64_t once =
         uploaded_by([&] { EXPECT_EQ(search(device_->free_memory()), wanted); });

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/base/launch.hpp"
+#include "kernels/base/early_launch.cuh"
 #include "kernels/base/warp_group.cuh"
 #include "kernels/knn/fp16_tiles.cuh"
 
@@ -45,6 +45,8 @@ __global__ __launch_bounds__(kThreads, 1) void filter_hopper(const Fp16FilterJob
     extern __shared__ uint4 memory[];
     auto& shared = *reinterpret_cast<Shared*>((reinterpret_cast<std::uintptr_t>(memory) + 1023) &
                                               ~std::uintptr_t{1023});
+    let_next_begin();
+    wait_for_previous();
     const unsigned lane = threadIdx.x % 32;
     const unsigned warp = threadIdx.x / 32;
     const std::uint32_t first_row = blockIdx.x % query_tiles * kRows;
@@ -176,9 +178,9 @@ Status run(const Fp16FilterDevice& device, const Fp16FilterJob& job, std::uint32
     const std::uint32_t tiles = blocks_for(job.end - job.begin, kColumns);
     const std::uint32_t of_block =
         tiles_of_block(tiles, query_tiles, static_cast<std::uint32_t>(device.processors));
-    kernel<<<query_tiles * blocks_for(tiles, of_block), kThreads, kSharedBytes, stream>>>(
-        job, padded, query_tiles, of_block * kColumns);
-    return launched("filtering neighbours");
+    return launch_early("filtering neighbours", kernel, query_tiles * blocks_for(tiles, of_block),
+                        kThreads, kSharedBytes, stream, job, padded, query_tiles,
+                        of_block * kColumns);
 }
 
 }  // namespace

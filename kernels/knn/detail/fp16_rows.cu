@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "kernels/base/launch.hpp"
+#include "kernels/base/early_launch.cuh"
 #include "kernels/knn/exact_distance.cuh"
 
 namespace gputext::gpu {
@@ -119,6 +119,8 @@ __host__ __device__ double scale_to_one(double magnitude) {
 
 __global__ void convert_query_rows(Fp16Space space, DeviceQueries from, __half* to,
                                    Fp16QueryBound* bounds) {
+    let_next_begin();
+    wait_for_previous();
     const std::uint32_t row = blockIdx.x * kRowsPerBlock + threadIdx.x / kHalfWarp;
     if (row >= from.rows) return;
     const double* elements = from.elements + std::size_t{row} * from.dimensions;
@@ -141,6 +143,8 @@ __global__ void convert_query_rows(Fp16Space space, DeviceQueries from, __half* 
 /// A block for each group.
 __global__ void bound_groups(const Fp16QueryBound* bounds, std::uint32_t rows, float2* groups) {
     __shared__ unsigned most[2];
+    let_next_begin();
+    wait_for_previous();
     if (threadIdx.x < 2) most[threadIdx.x] = 0;
     __syncthreads();
     const std::uint32_t row = blockIdx.x * kGroupQueries + threadIdx.x;
@@ -234,11 +238,11 @@ Status convert_items(const Fp16Space& space, const DeviceRows& from, __half* row
 Status convert_queries(const Fp16Space& space, const DeviceQueries& from, __half* rows,
                        Fp16QueryBound* bounds, float2* groups, cudaStream_t stream) {
     if (from.rows == 0) return {};
-    convert_query_rows<<<blocks_for(from.rows, kRowsPerBlock), kThreads, 0, stream>>>(space, from,
-                                                                                      rows, bounds);
-    bound_groups<<<blocks_for(from.rows, kGroupQueries), kGroupQueries, 0, stream>>>(
-        bounds, from.rows, groups);
-    return launched("rounding queries");
+    GPUTEXT_TRY(launch_early("rounding queries", convert_query_rows,
+                             blocks_for(from.rows, kRowsPerBlock), kThreads, 0, stream, space, from,
+                             rows, bounds));
+    return launch_early("rounding queries", bound_groups, blocks_for(from.rows, kGroupQueries),
+                        kGroupQueries, 0, stream, bounds, from.rows, groups);
 }
 
 Status sample_items(const Fp16Space& space, const Fp16Items& from, std::uint32_t items,

@@ -134,6 +134,7 @@ __global__ __launch_bounds__(kThreads) void score_parts(ListsView lists, MergeIn
     extern __shared__ unsigned places[];
     __shared__ unsigned size;
     let_next_begin();
+    wait_for_previous();
     const std::uint32_t query = selection[blockIdx.y];
     const std::size_t begin = std::size_t{query} * lists.capacity;
     const std::uint32_t kept = lists.kept[query];
@@ -184,10 +185,9 @@ Status NeighbourLists::merge_short(const MergeInput& input, const QuerySelection
     return with_element_type(input.items.type, [&](auto element) {
         using Element = std::remove_const_t<std::remove_pointer_t<decltype(element)>>;
         if (parts > 1) {
-            score_parts<Element>
-                <<<dim3(parts, selection.count), kThreads, shape_.capacity * sizeof(unsigned),
-                   stream_>>>(view(), input, selection, rescored);
-            GPUTEXT_TRY(launched("scoring neighbours"));
+            GPUTEXT_TRY(launch_early(
+                "scoring neighbours", score_parts<Element>, dim3(parts, selection.count), kThreads,
+                shape_.capacity * sizeof(unsigned), stream_, view(), input, selection, rescored));
             return keep_short(selection);
         }
         const std::size_t bytes = list_bytes(shape_.capacity);

@@ -8,6 +8,17 @@
 
 namespace gputext::gpu {
 
+/// Has a row brought near by a half warp, all of it at once: reading it piece by piece waits for
+/// memory with each piece.
+template <class T>
+__device__ void fetch_ahead(const T* row, std::uint32_t dimensions) {
+    constexpr unsigned kLine = 128;
+    const auto* bytes = reinterpret_cast<const char*>(row);
+    for (unsigned at = threadIdx.x % kHalfWarp * kLine; at < dimensions * sizeof(T);
+         at += kHalfWarp * kLine)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(bytes + at));
+}
+
 /// The ordered distance of a query and the lane's own of N items, or kNoDistance where it is not to
 /// be kept. Called by half warps.
 template <class T, unsigned N>
@@ -25,6 +36,11 @@ __device__ std::uint64_t key_of_item(const MergeInput& input, std::uint32_t quer
         rows[n] = static_cast<const T*>(input.items.elements) +
                   std::size_t{items[n] - input.first_item} * dimensions;
         if (n == own_pair<N>()) own = items[n];
+    }
+    constexpr std::uint32_t kNarrow = 128;  // dimensions, which are read at once anyway
+    if (dimensions > kNarrow) {
+#pragma unroll
+        for (unsigned n = 0; n < N; ++n) fetch_ahead(rows[n], dimensions);
     }
     const double distance = exact_distance(input.metric, exact, rows, dimensions, lanes);
     const bool excluded = queries.keys != nullptr && queries.keys[query] == input.item_keys[own];

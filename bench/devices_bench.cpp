@@ -4,9 +4,10 @@
 // signatures, exact, texts, thesaurus, movers, sequences, word2vec; then scale=S of their sizes
 // (1), threads=T of gputextd's (as many as there are), fake=N for N devices without a GPU. Starts a
 // gputextd of its own. For each job: seconds on the first device and on all, of the best of three
-// runs in turn, from the start on the device to the reply; how many times as fast that is; the
-// devices; whether the answers are the same bytes; and the phases of the best run on all, on the
-// device that began it. CUDA_VISIBLE_DEVICES chooses the GPUs.
+// runs in turn, from the start on the device to the reply, with the bytes that were copied from the
+// host to devices in that run; how many times as fast that is; the devices; whether the answers are
+// the same bytes; and the phases of the best run on all, on the device that began it.
+// CUDA_VISIBLE_DEVICES chooses the GPUs.
 
 #include <fcntl.h>
 #include <poll.h>
@@ -31,6 +32,7 @@
 #include "bench/options.hpp"
 #include "bench/term_corpus.hpp"
 #include "bench/text_documents.hpp"
+#include "cpp/base/byte_text.hpp"
 #include "cpp/base/words.hpp"
 #include "cpp/link/client.hpp"
 #include "cpp/link/memory_file.hpp"
@@ -119,6 +121,7 @@ struct Run {
     std::string devices;
     std::vector<std::uint8_t> answer;
     std::vector<PhaseTime> phases;
+    std::uint64_t uploaded = 0;
 };
 
 template <class Answer>
@@ -133,14 +136,17 @@ void compare(Daemon& daemon, const char* name, auto request) {
         if (report.seconds < own.seconds) {
             own.seconds = report.seconds;
             own.phases = report.phases;
+            own.uploaded = report.uploaded;
         }
         // Devices that come later may find no part left.
         if (report.device_name.size() > own.devices.size()) own.devices = report.device_name;
         const auto bytes = answer.file.bytes();
         own.answer.assign(bytes.begin(), bytes.end());
     }
-    std::printf("%s: %.4f s on one device, %.4f s on %s: %.2f times; %s\n", name, runs[0].seconds,
-                runs[1].seconds, runs[1].devices.c_str(), runs[0].seconds / runs[1].seconds,
+    std::printf("%s: %.4f s on one device (%s from the host), %.4f s on %s (%s): %.2f times; %s\n",
+                name, runs[0].seconds, byte_text(runs[0].uploaded).c_str(), runs[1].seconds,
+                runs[1].devices.c_str(), byte_text(runs[1].uploaded).c_str(),
+                runs[0].seconds / runs[1].seconds,
                 runs[0].answer == runs[1].answer ? "the same bytes" : "OTHER BYTES");
     for (const PhaseTime& phase : runs[1].phases)
         std::printf("    %-32s %9.2f ms\n", phase.name.c_str(), 1e3 * phase.seconds);

@@ -53,6 +53,10 @@ public:
     /// Bytes that a job may take now.
     virtual std::uint64_t free_memory() = 0;
 
+    /// Bytes that have been copied from the host's memory to the device's by now, in all. A device
+    /// without memory of its own copies none.
+    virtual std::uint64_t uploaded() const { return 0; }
+
     /// Gives back what is kept between jobs: there has been none for a while.
     virtual void release_memory() {}
 

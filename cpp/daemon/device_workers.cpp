@@ -108,6 +108,7 @@ Status make_reply(DaemonJob& job, const std::vector<std::string>& names) {
             report.device_name += (report.device_name.empty() ? "" : ", ") + names[i];
     report.seconds = seconds_since(job.begun);
     report.retries = static_cast<std::uint32_t>(job.retries);
+    report.uploaded = job.uploaded;
     report.phases = job.execution.phase_times();
     job.reply.bytes = encode(job.work->reply(report));
     job.reply.descriptors.push_back(file.release_descriptor());
@@ -327,11 +328,14 @@ void DeviceWorkers::run_one_part(const SharedJob& job, Device& device, std::int3
     }
     std::uint64_t retries = 0;
     lock.unlock();
+    const std::uint64_t uploaded_before = device.uploaded();
     Status status = status_or_exception(
         [&] { return compute(*job, part, device, number, memory_limit_, execution, retries); });
+    const std::uint64_t uploaded = device.uploaded() - uploaded_before;
     lock.lock();
     --parts.running;
     job->retries += retries;
+    job->uploaded += uploaded;
     if (status.ok()) {
         parts.devices[number] = true;
     } else if (is_of_device(status.code())) {

@@ -74,7 +74,8 @@ struct DaemonJob {
     Status status;  // of the whole job
     Packet reply;   // to send, also for an error; no bytes at all: none
     std::uint64_t milliseconds = 0;
-    std::uint64_t retries = 0;  // as in JobReport
+    std::uint64_t retries = 0;   // as in JobReport
+    std::uint64_t uploaded = 0;  // the same
 };
 
 /// What is said of jobs that another gputextd has to run, since this one has lost a device.

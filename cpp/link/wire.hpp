@@ -190,10 +190,14 @@ struct JobReport {
     /// Of parts of the job: with less memory, after the device had run out of it, or on another
     /// device, after one had failed.
     std::uint32_t retries = 0;
+    /// Bytes that were copied from the host's memory to devices for all parts of the job, those
+    /// included that failed; but for numbers that go there one at a time. What comes back is not
+    /// counted, nor are copies within a device. Devices do not copy from each other.
+    std::uint64_t uploaded = 0;
     std::vector<PhaseTime> phases;
 
     static void fields(auto& archive, auto& self) {
-        archive(self.device, self.device_name, self.seconds, self.retries);
+        archive(self.device, self.device_name, self.seconds, self.retries, self.uploaded);
         archive.list(self.phases, kMaxPhases);
     }
 };

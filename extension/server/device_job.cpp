@@ -4,6 +4,7 @@ extern "C" {
 #include "utils/timestamp.h"
 }
 
+#include "cpp/base/byte_text.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/daemon.hpp"
 #include "extension/server/settings.hpp"
@@ -47,6 +48,7 @@ Status take_answer(Computation& computation, const DaemonEvent& event, const Job
     result.seconds = report.seconds;
     result.retries = report.retries;
     result.phases.set(report.phases);
+    result.phases.add(("copied " + byte_text(report.uploaded) + " from the host").c_str());
     return {};
 }
 

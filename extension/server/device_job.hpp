@@ -24,7 +24,7 @@ struct DeviceJobResult {
     Failure failure;        // unless answered
     double seconds;         // on the device, when answered
     std::uint32_t retries;  // the same
-    PhaseText phases;       // the same
+    PhaseText phases;       // and bytes that were copied to devices; the same
 };
 
 /// Connects, sends the job, after the fault of gputext.inject_fault, and waits for its end, showing

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 namespace gputext {
 
@@ -34,6 +35,11 @@ void PhaseText::set(const std::vector<PhaseTime>& times) noexcept {
                           time.name.c_str(), 1000 * time.seconds);
         used = std::min(sizeof text - 1, used + static_cast<std::size_t>(std::max(length, 0)));
     }
+}
+
+void PhaseText::add(const char* more) noexcept {
+    const std::size_t used = std::strlen(text);
+    std::snprintf(text + used, sizeof text - used, "%s%s", used > 0 ? "; " : "", more);
 }
 
 }  // namespace gputext

@@ -38,6 +38,8 @@ struct PhaseText {
 
     /// Calls nothing of PostgreSQL.
     void set(const std::vector<PhaseTime>& times) noexcept;
+    /// Appends something else that is to be told of the phases. The same.
+    void add(const char* more) noexcept;
 };
 
 }  // namespace gputext

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "kernels/base/cuda_status.hpp"
+#include "kernels/base/uploaded_bytes.hpp"
 
 namespace gputext {
 
@@ -41,10 +42,12 @@ public:
         return {};
     }
 
-    /// Copies into the first elements; a buffer that is large enough is not replaced.
+    /// Copies into the first elements; a buffer that is large enough is not replaced. Counted in
+    /// uploaded_to_buffers().
     Status upload(std::span<const T> from, cudaStream_t stream) {
         if (from.size() > size_) GPUTEXT_TRY(allocate(from.size(), stream));
         if (from.empty()) return {};
+        uploaded_to_buffers() += from.size_bytes();
         return cuda_status(
             cudaMemcpyAsync(data_, from.data(), from.size_bytes(), cudaMemcpyHostToDevice, stream),
             "copying to the device");

@@ -5,6 +5,7 @@
 
 #include "cpp/link/operators.hpp"
 #include "kernels/base/cuda_status.hpp"
+#include "kernels/base/uploaded_bytes.hpp"
 
 namespace gputext {
 namespace {
@@ -64,6 +65,10 @@ std::uint64_t CudaDevice::free_memory() {
     const std::uint64_t usable = free - free / kFreePartKept;
     if (limit_ == 0) return usable;
     return std::min(usable, limit_ - std::min(limit_, copies_->bytes()));
+}
+
+std::uint64_t CudaDevice::uploaded() const {
+    return (ring_ == nullptr ? 0 : ring_->uploaded()) + uploaded_to_buffers();
 }
 
 void CudaDevice::release_memory() {

@@ -44,6 +44,7 @@ public:
     DeviceInfo info() const override { return info_; }
     void prepare() override;
     std::uint64_t free_memory() override;
+    std::uint64_t uploaded() const override;
     /// The pinned memory stays: it is little, and slow to get. Copies of ranges stay as long as the
     /// ranges.
     void release_memory() override;

@@ -108,7 +108,7 @@ inline std::vector<Message> sample_messages() {
     sequences.vectors = sequences.outputs = movers.vectors;
     sequences.sequences = 4;
     sequences.tokens = 30;
-    const JobReport report{0, "fake device 0", 0.25, 1, {{"hashing", 0.125}}};
+    const JobReport report{0, "fake device 0", 0.25, 1, 3072, {{"hashing", 0.125}}};
     const RunningJob job{17, "near_duplicates", 1, "verifying candidates", 3, 9, 2, 0.5, 7, 1000,
                          1.5};
     return {Hello{42, "0.1.0"},

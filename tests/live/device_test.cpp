@@ -320,6 +320,18 @@ TEST_F(Statements, TheChosenModeIsADebugMessage) {
     EXPECT_EQ(chosen("'SELECT 1, ''text''', mode => 'exact'"), std::pair(0ul, 0ul));
 }
 
+TEST_F(Statements, BytesThatWereCopiedToADeviceAreADebugMessage) {
+    const auto lines = notices_of({"SET gputext.device = gpu", "SET client_min_messages = debug1"},
+                                  "SELECT * FROM gpu_knn('SELECT 1, ARRAY[1::real, 2]', "
+                                  "'SELECT 1, ARRAY[2::real, 1]', 1)");
+    // None where devices have no memory of their own.
+    EXPECT_EQ(count_matches(lines,
+                            "DEBUG:  gpu_knn: .*on a device [0-9.]+ ms \\([^)]*; copied "
+                            "[0-9]+ bytes from the host\\).*"),
+              1u)
+        << ::testing::PrintToString(lines);
+}
+
 // ---- Costs ----
 
 TEST_F(Statements, FirstJobOfASessionIsNotMuchSlowerThanOnTheCpu) {

@@ -65,11 +65,12 @@ protected:
     Workers() { start(3); }
 
     /// With so many devices, none of which is lost.
+    template <class Kind = FakeDevice>
     void start(unsigned devices) {
         workers_.reset();
         devices_.clear();
         here_ = 0;
-        for (unsigned i = 0; i < devices; ++i) devices_.push_back(std::make_unique<FakeDevice>(i));
+        for (unsigned i = 0; i < devices; ++i) devices_.push_back(std::make_unique<Kind>(i));
         workers_ = std::make_unique<DeviceWorkers>(devices_, 0, [this](auto job) {
             const std::lock_guard lock(mutex_);
             ended_.insert(std::move(job));  // kept, so that no other has its address
@@ -174,6 +175,38 @@ TEST_F(Workers, TryAgainWithLessMemoryOnAnyDevice) {
     wait_for(job);
     EXPECT_TRUE(job->status.ok()) << job->status.message();
     EXPECT_EQ(job->retries, 6u);
+}
+
+/// Says that it has been given bytes.
+class CountingDevice : public FakeDevice {
+public:
+    using FakeDevice::FakeDevice;
+    std::uint64_t uploaded() const override { return uploaded_; }
+    void upload(std::uint64_t bytes) { uploaded_ += bytes; }
+
+private:
+    std::uint64_t uploaded_ = 1'000'000;  // in earlier jobs
+};
+
+TEST_F(Workers, CountWhatAllPartsUpload) {
+    start<CountingDevice>(3);
+    for (int round = 0; round < 2; ++round) {
+        here_ = 0;
+        std::atomic<int> tries{0};
+        const auto job = submit(3, [&](std::size_t, Device& device, Execution&) {
+            meet();
+            const std::uint64_t bytes = std::uint64_t{1} << (4 * number_of(device));
+            static_cast<CountingDevice&>(device).upload(bytes);
+            // Whichever part comes second is done again, and what that took is counted, too.
+            return ++tries == 2 ? Status::out_of_memory() : Status();
+        });
+        wait_for(job);
+        ASSERT_TRUE(job->status.ok()) << job->status.message();
+        const Result<Message> reply = decode(job->reply.bytes, job->reply.descriptors.size());
+        ASSERT_TRUE(reply.ok());
+        const std::uint64_t uploaded = std::get<KnnReply>(*reply).report.uploaded;
+        EXPECT_TRUE(uploaded == 0x112 || uploaded == 0x121 || uploaded == 0x211) << uploaded;
+    }
 }
 
 TEST_F(Workers, RunThePartsOfEachRoundWhenThoseBeforeHaveEnded) {

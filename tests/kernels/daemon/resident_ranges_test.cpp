@@ -110,6 +110,29 @@ TEST_F(ResidentRangesOnDevice, NeighboursAreTheSame) {
     EXPECT_EQ(search(device_->free_memory()), wanted);
 }
 
+/// Whatever way it goes there: vectors by the ring, keys of rows by buffers.
+TEST_F(ResidentRangesOnDevice, AllUploadsAreCounted) {
+    const std::vector<float> items = random_elements(5000), queries = random_elements(200);
+    const std::vector<std::uint32_t> item_keys(5000, 1), query_keys(200, 2);
+    const auto uploaded_with = [&](const RowKeys& keys) {
+        Execution execution(4);
+        const std::uint64_t before = device_->uploaded();
+        const auto answer = device_->compute<KnnOnDevice>(KnnParameters{.k = 10},
+                                                          vectors_of(queries), vectors_of(items),
+                                                          keys, device_->free_memory(), execution);
+        EXPECT_TRUE(answer.ok()) << answer.status().message();
+        return device_->uploaded() - before;
+    };
+    const std::uint64_t without = uploaded_with({});
+    EXPECT_GE(without, bytes_of(items) + bytes_of(queries));
+    // And what the filter wants to know of all items.
+    EXPECT_LE(without, bytes_of(items) + bytes_of(queries) + 64 * kDimensions);
+    EXPECT_EQ(uploaded_with({query_keys, item_keys}), without + (5000 + 200) * sizeof item_keys[0]);
+    add(1, items);
+    EXPECT_EQ(uploaded_with({}), without);
+    EXPECT_EQ(uploaded_with({}), without - bytes_of(items));
+}
+
 /// As after an update: most of the items are on the device, and the new order of all is only being
 /// copied on the host.
 TEST_F(ResidentRangesOnDevice, NeighboursAreFoundBeforeTheItemsAreThere) {

@@ -97,6 +97,21 @@ TEST_F(KeptScans, ServesAllFunctionsOfDenseVectors) {
     EXPECT_EQ(both("SELECT * FROM gpu_knn(" + queries + ", ITEMS, 5)"), 0);
 }
 
+TEST_F(KeptScans, LetAutoTakeADeviceForOneQuery) {
+    set("gputext.cpu_threads = 2");
+    keep();
+    set("gputext.device = auto");
+    const auto device_jobs = [&](const std::string& items) {
+        const long before = counter("gpu_jobs");
+        session().rows("SELECT * FROM gpu_knn('SELECT 1, array_fill(1, ARRAY[600])::real[]', $$" +
+                       items + "$$, 5)");
+        return counter("gpu_jobs") - before;
+    };
+    EXPECT_EQ(device_jobs("SELECT id, place FROM places"), 1);
+    // Items that nobody keeps are compared in less time than a device gets them in.
+    EXPECT_EQ(device_jobs("SELECT id, place || '{}'::real[] FROM places LIMIT 9000"), 0);
+}
+
 TEST_F(KeptScans, SeesWhatTheSessionChanges) {
     keep();
     for (const char* change :

@@ -68,6 +68,15 @@ bool worth(std::size_t queries, std::size_t items, std::size_t dimensions, unsig
                            knn_cpu_seconds(query_rows, item_rows, threads)});
 }
 
+/// The same where gputextd keeps the items.
+bool worth_among_kept(std::size_t queries, std::size_t items, std::size_t dimensions,
+                      unsigned threads) {
+    return worth_a_device(
+        {queries + items, 4 * (queries + items) * dimensions,
+         knn_cpu_seconds(matrix(queries, dimensions), matrix(items, dimensions), threads), 0,
+         4 * items * dimensions});
+}
+
 TEST(DeviceChoice, LargeSearchesGoToADevice) {
     EXPECT_FALSE(worth(0, 0, 0));
     EXPECT_FALSE(worth(10, 1000, 16));
@@ -76,8 +85,12 @@ TEST(DeviceChoice, LargeSearchesGoToADevice) {
     // One query is answered sooner than its items are copied, but not than they are searched where
     // they are already.
     EXPECT_FALSE(worth(1, 1'000'000, 768, 16));
-    const double one = knn_cpu_seconds(matrix(1, 768), matrix(1'000'000, 768), 16);
-    EXPECT_TRUE(worth_a_device({1'000'001, 3'072'003'072, one, 0, 3'072'000'000}));
+    EXPECT_TRUE(worth_among_kept(1, 1'000'000, 768, 16));
+    // Nor does a job on kept items take long to begin.
+    EXPECT_TRUE(worth_among_kept(1, 30'000, 768, 16));
+    EXPECT_FALSE(worth_among_kept(1, 5'000, 768, 16));
+    EXPECT_TRUE(worth_among_kept(1, 5'000, 768, 1));
+    EXPECT_FALSE(worth(1, 5'000, 768, 1));
     // What was read for the first time goes there, too, where many queries come.
     EXPECT_TRUE(worth(100, 1'000'000, 768, 16));
     EXPECT_GT(knn_cpu_seconds(matrix(100, 16), matrix(100'000, 16), 1),

@@ -1,10 +1,12 @@
 // kernels/knn/detail/fp16_marked_lists.cu - fills empty lists with the nearest of the items that
 // were marked for them
 //
-// A block for each query, which makes numbers of bits, copies 128 rows at a time to shared memory,
-// and lets each thread compute one row's distance. Where there are no more than 256, warps then
-// sort 31 bits of each in registers: 23 that tell most of its distance, and which it is. Only if
-// these 23 are the same of two are their distances compared.
+// A team makes numbers of a query's bits, copies 32 rows a warp to shared memory, and lets each
+// lane compute one row's distance. Where there are no more than 256, warps then sort 31 bits of
+// each in registers: 23 that tell most of its distance, and which it is. Only if these 23 are the
+// same of two are their distances compared. A team is a warp, so that many queries are under way,
+// whose waits for memory overlap; or a block, for more than 256 items of a query, and for few
+// queries.
 
 #include <algorithm>
 #include <cub/block/block_scan.cuh>
@@ -23,36 +25,101 @@ namespace {
 constexpr unsigned kThreads = 128;
 constexpr unsigned kWarps = kThreads / 32;
 constexpr unsigned kPlaceBits = 8;
-constexpr unsigned kFew = 1 << kPlaceBits;  // found items, that are sorted sooner than others
-// Vectors of four words that a thread reads.
-constexpr unsigned kMostVectors = MarkedItems::most_items / 128 / kThreads;
+constexpr unsigned kFew = 1 << kPlaceBits;   // found items, that are sorted sooner than others
+constexpr std::uint32_t kFewQueries = 1024;  // for which warps would not fill a device
 
-/// Rows, before these a query's words, and after them a list to be sorted. Behind are numbers of
-/// items: 16 bits are enough.
+/// Rows of each warp, before these a query's words, and after them what is sorted. Behind are
+/// numbers of items: 16 bits are enough.
 struct Layout {
     unsigned pitch;  // of a row, in vectors: an odd number has no two of eight rows in one bank
-    unsigned rows_bytes;
+    unsigned warp_vectors;
+    unsigned found_begin;  // in bytes
 
     Layout(const MarkedItems& marked, std::uint32_t capacity) {
         pitch = marked.row_vectors | 1;
+        constexpr unsigned kSorted = 2 * kFew * sizeof(unsigned) / sizeof(uint4);
+        warp_vectors = std::max({32 * pitch, marked.per_query / 4, kSorted});
         const std::size_t list = capacity * (sizeof(std::uint64_t) + sizeof(std::uint32_t));
-        const std::size_t words = marked.per_query * sizeof(std::uint32_t);
-        rows_bytes =
-            static_cast<unsigned>(std::max({kThreads * pitch * sizeof(uint4), list, words}));
+        found_begin = static_cast<unsigned>(std::max(kWarps * warp_vectors * sizeof(uint4), list));
     }
     std::size_t bytes(std::uint32_t capacity) const {
-        return rows_bytes + capacity * sizeof(std::uint16_t);
+        return found_begin + std::max(capacity, kWarps * kFew) * sizeof(std::uint16_t);
     }
 };
 
 using CountScan = cub::BlockScan<unsigned, kThreads, cub::BLOCK_SCAN_WARP_SCANS>;
 
+/// The span of the upper halves of keys, and how many keys.
+struct Span {
+    unsigned low = UINT32_MAX;
+    unsigned high = 0;
+    unsigned count = 0;
+
+    __device__ void add(std::uint64_t key) {
+        const auto upper = static_cast<unsigned>(key >> 32);
+        low = min(low, upper);
+        high = max(high, upper);
+        ++count;
+    }
+    /// A key as one of 2^23 integers in their order, and behind it its place; of no key the
+    /// largest.
+    __device__ unsigned step_of(std::uint64_t key, unsigned place) const {
+        if (key == kNoDistance) return UINT32_MAX;
+        const unsigned bits = 32 - __clz(static_cast<int>(high - low));
+        const std::uint64_t above = key - (std::uint64_t{low} << 32);
+        return static_cast<unsigned>(above >> (bits + 9)) << kPlaceBits | place;
+    }
+};
+
 struct Shared {
-    double2 query[MarkedItems::most_dimensions / 2];
-    std::uint64_t keys[kFew];
-    unsigned low, high;  // of keys' upper halves
-    unsigned near;       // keys
+    double2 queries[kWarps][MarkedItems::most_dimensions / 2];
+    std::uint64_t keys[kWarps][kFew];
+    unsigned totals[kWarps];   // of marked items
+    unsigned low, high, near;  // of a block's keys: see Span
     CountScan::TempStorage counts;
+};
+
+/// Those who keep a query's nearest items.
+struct Warp {
+    static constexpr unsigned threads = 32;
+    __device__ static unsigned thread() { return threadIdx.x % 32; }
+    __device__ static void sync() { __syncwarp(); }
+    __device__ static bool any(bool own) { return __any_sync(~0u, own); }
+    /// What the threads before have, and all.
+    __device__ static void sum(unsigned own, Shared&, unsigned& before, unsigned& total) {
+        const unsigned with_own = sum_up_to_lane(own);
+        before = with_own - own;
+        total = __shfl_sync(~0u, with_own, 31);
+    }
+    /// Of the keys of all threads.
+    __device__ static Span join(const Span& own, Shared&) {
+        return {warp_min(own.low), warp_max(own.high), warp_sum(own.count)};
+    }
+};
+struct Block {
+    static constexpr unsigned threads = kThreads;
+    __device__ static unsigned thread() { return threadIdx.x; }
+    __device__ static void sync() { __syncthreads(); }
+    __device__ static bool any(bool own) { return __syncthreads_or(own) != 0; }
+    __device__ static void sum(unsigned own, Shared& shared, unsigned& before, unsigned& total) {
+        CountScan(shared.counts).ExclusiveSum(own, before, total);
+    }
+    __device__ static Span join(const Span& own, Shared& shared) {
+        if (threadIdx.x == 0) {
+            shared.low = UINT32_MAX;
+            shared.high = 0;
+            shared.near = 0;
+        }
+        __syncthreads();
+        const Span of_warp = Warp::join(own, shared);
+        if (threadIdx.x % 32 == 0) {
+            atomicMin(&shared.low, of_warp.low);
+            atomicMax(&shared.high, of_warp.high);
+            atomicAdd(&shared.near, of_warp.count);
+        }
+        __syncthreads();
+        return {shared.low, shared.high, shared.near};
+    }
 };
 
 /// The marked item that stands behind `before` others of a vector's words, from first_item on.
@@ -73,54 +140,51 @@ __device__ std::uint32_t item_behind(unsigned before, std::uint32_t vector, uint
     return MarkedItems::item(4 * vector + word, __clz(static_cast<int>(bits & -bits)));
 }
 
-/// Numbers of the marked items, from first_item on, in any order. Returns how many there are; none
-/// are written if they are more than the capacity. `memory` holds a query's words for a while.
-__device__ unsigned take_marked(const MarkedItems& marked, std::uint32_t capacity,
-                                std::uint32_t query, uint4* memory, std::uint16_t* found,
-                                Shared& shared) {
-    constexpr unsigned kBitBits = 7;  // of 128 bits
+/// Begins to copy a query's words.
+template <class Team>
+__device__ void copy_words(const MarkedItems& marked, std::uint32_t query, uint4* memory) {
     const unsigned vectors = marked.per_query / 4;
     const auto* const from =
         reinterpret_cast<const uint4*>(marked.words + std::size_t{query} * marked.per_query);
-    const auto has_none = [=](unsigned v) {  // the warp
-        return v * kThreads + threadIdx.x / 32 * 32 >= vectors;
-    };
-    uint4 own[kMostVectors];
-#pragma unroll
-    for (unsigned v = 0; v < kMostVectors; ++v) {
-        const unsigned at = v * kThreads + threadIdx.x;
-        own[v] = at < vectors ? from[at] : uint4{0, 0, 0, 0};
-    }
-    unsigned counts[kMostVectors] = {};
+    for (unsigned v = Team::thread(); v < vectors; v += Team::threads)
+        copy_vector(memory + v, from + v, true);
+    end_of_copies();
+}
+
+__device__ unsigned bits_of(const uint4& words) {
+    return __popc(words.x) + __popc(words.y) + __popc(words.z) + __popc(words.w);
+}
+
+/// Numbers of the marked items, from first_item on, in any order. Returns how many there are; none
+/// are written if they are more than `most`. After copy_words(), to `memory`.
+template <class Team>
+__device__ unsigned take_marked(const MarkedItems& marked, unsigned most, const uint4* memory,
+                                std::uint16_t* found, Shared& shared) {
+    constexpr unsigned kBitBits = 7;  // of 128 bits
+    const unsigned vectors = marked.per_query / 4;
+    wait_for_copies<0>();
+    Team::sync();
     unsigned count = 0;
-#pragma unroll
-    for (unsigned v = 0; v < kMostVectors; ++v) {
-        if (has_none(v)) break;
-        counts[v] = __popc(own[v].x) + __popc(own[v].y) + __popc(own[v].z) + __popc(own[v].w);
-        count += counts[v];
-    }
+    for (unsigned v = Team::thread(); v < vectors; v += Team::threads) count += bits_of(memory[v]);
     unsigned at, total;
-    CountScan(shared.counts).ExclusiveSum(count, at, total);
+    Team::sum(count, shared, at, total);
+    if (total > most) return total;
     // Threads have few bits or many: each only tells where its own go, and all then look them up.
-    if (total > capacity) return total;
-#pragma unroll
-    for (unsigned v = 0; v < kMostVectors; ++v) {
-        if (has_none(v)) break;
-        if (counts[v] == 0) continue;
-        const unsigned vector = v * kThreads + threadIdx.x;
-        memory[vector] = own[v];
+    for (unsigned v = Team::thread(); count > 0; v += Team::threads) {
+        const unsigned here = bits_of(memory[v]);
+        count -= here;
 #pragma unroll 1
-        for (unsigned i = 0; i < counts[v]; ++i)
-            found[at++] = static_cast<std::uint16_t>(vector << kBitBits | i);
+        for (unsigned i = 0; i < here; ++i)
+            found[at++] = static_cast<std::uint16_t>(v << kBitBits | i);
     }
-    __syncthreads();
+    Team::sync();
 #pragma unroll 1
-    for (unsigned i = threadIdx.x; i < total; i += kThreads) {
+    for (unsigned i = Team::thread(); i < total; i += Team::threads) {
         const std::uint32_t vector = found[i] >> kBitBits;
         found[i] = static_cast<std::uint16_t>(
             item_behind(found[i] % (1u << kBitBits), vector, memory[vector]));
     }
-    __syncthreads();
+    Team::sync();
     return total;
 }
 
@@ -156,29 +220,6 @@ __device__ void copy_rows(const MarkedItems& marked, const std::uint16_t* found,
     __syncwarp();
 }
 
-/// Counts keys, and finds the span of their upper halves. By whole warps.
-__device__ void look_at_keys(Shared& shared, std::uint64_t key) {
-    const bool valid = key != kNoDistance;
-    const auto upper = static_cast<unsigned>(key >> 32);
-    unsigned low = valid ? upper : UINT32_MAX;
-    unsigned high = valid ? upper : 0;
-    const unsigned count = __popc(__ballot_sync(~0u, valid));
-    low = warp_min(low);
-    high = warp_max(high);
-    if (threadIdx.x % 32 != 0) return;
-    atomicMin(&shared.low, low);
-    atomicMax(&shared.high, high);
-    atomicAdd(&shared.near, count);
-}
-
-/// A key as one of 2^23 integers in their order, and behind it its place; of no key the largest.
-__device__ unsigned step_of_key(const Shared& shared, std::uint64_t key, unsigned place) {
-    if (key == kNoDistance) return UINT32_MAX;
-    const unsigned bits = 32 - __clz(static_cast<int>(shared.high - shared.low));
-    const std::uint64_t above = key - (std::uint64_t{shared.low} << 32);
-    return static_cast<unsigned>(above >> (bits + 9)) << kPlaceBits | place;
-}
-
 /// Bitonic, over the lanes of a warp.
 __device__ unsigned sort_lanes(unsigned value) {
     const unsigned lane = threadIdx.x % 32;
@@ -203,33 +244,35 @@ __device__ unsigned steps_below(const unsigned* steps, unsigned step) {
 }
 
 /// How many are before a place's own.
-__device__ unsigned exact_rank(const Shared& shared, const std::uint16_t* found, unsigned total,
-                               unsigned place) {
-    const std::uint64_t key = shared.keys[place];
+__device__ unsigned exact_rank(const std::uint64_t* keys, const std::uint16_t* found,
+                               unsigned total, unsigned place) {
+    const std::uint64_t key = keys[place];
     unsigned rank = 0;
     for (unsigned i = 0; i < total; ++i)
-        rank += shared.keys[i] != key ? shared.keys[i] < key : found[i] < found[place];
+        rank += keys[i] != key ? keys[i] < key : found[i] < found[place];
     return rank;
 }
 
-/// Keeps the nearest of at most kFew, whose keys are in shared memory. Warps sort 32 at a time, and
-/// look each one's place up in what the others sorted.
-__device__ void sort_and_keep_few(Shared& shared, uint4* memory, const std::uint16_t* found,
-                                  unsigned total, const MarkedItems& marked, const ListsView& lists,
+/// Keeps the nearest of at most kFew. Warps sort 32 at a time, and look each one's place up in what
+/// else was sorted.
+template <class Team>
+__device__ void sort_and_keep_few(const std::uint64_t* keys, const Span& span, uint4* memory,
+                                  const std::uint16_t* found, unsigned total,
+                                  std::uint32_t first_item, const ListsView& lists,
                                   std::uint32_t query, bool open) {
+    constexpr unsigned kTeamWarps = Team::threads / 32;
     auto* const sorted = reinterpret_cast<unsigned*>(memory);
     unsigned* const order = sorted + kFew;
     const unsigned groups = (total + 31) / 32;
     const unsigned lane = threadIdx.x % 32;
-    const unsigned warp = threadIdx.x / 32;
-    __syncthreads();
-    for (unsigned group = warp; group < groups; group += kWarps) {
+    Team::sync();
+    for (unsigned group = Team::thread() / 32; group < groups; group += kTeamWarps) {
         const unsigned place = 32 * group + lane;
-        const std::uint64_t key = place < total ? shared.keys[place] : kNoDistance;
-        sorted[place] = sort_lanes(step_of_key(shared, key, place));
+        const std::uint64_t key = place < total ? keys[place] : kNoDistance;
+        sorted[place] = sort_lanes(span.step_of(key, place));
     }
-    __syncthreads();
-    for (unsigned group = warp; group < groups; group += kWarps) {
+    Team::sync();
+    for (unsigned group = Team::thread() / 32; group < groups; group += kTeamWarps) {
         const unsigned step = sorted[32 * group + lane];
         if (step == UINT32_MAX) continue;
         unsigned rank = lane;
@@ -237,25 +280,24 @@ __device__ void sort_and_keep_few(Shared& shared, uint4* memory, const std::uint
             if (other != group) rank += steps_below(sorted + 32 * other, step);
         order[rank] = step;
     }
-    __syncthreads();
-    const unsigned near = shared.near;
+    Team::sync();
     bool same = false;
-    for (unsigned i = threadIdx.x + 1; i < near; i += kThreads)
+    for (unsigned i = Team::thread() + 1; i < span.count; i += Team::threads)
         same |= order[i - 1] >> kPlaceBits == order[i] >> kPlaceBits;
-    if (__syncthreads_or(same)) {
-        for (unsigned i = threadIdx.x; i < total; i += kThreads)
-            if (shared.keys[i] != kNoDistance) order[exact_rank(shared, found, total, i)] = i;
-        __syncthreads();
+    if (Team::any(same)) {
+        for (unsigned i = Team::thread(); i < total; i += Team::threads)
+            if (keys[i] != kNoDistance) order[exact_rank(keys, found, total, i)] = i;
+        Team::sync();
     }
-    const unsigned size = min(near, lists.k);
+    const unsigned size = min(span.count, lists.k);
     const std::size_t begin = std::size_t{query} * lists.capacity;
-    for (unsigned i = threadIdx.x; i < size; i += kThreads) {
+    for (unsigned i = Team::thread(); i < size; i += Team::threads) {
         const unsigned from = order[i] % kFew;
-        lists.keys[begin + i] = shared.keys[from];
-        lists.items[begin + i] = marked.first_item + found[from];
-        if (i + 1 == lists.k && !open) lists.limits[query] = distance_of_key(shared.keys[from]);
+        lists.keys[begin + i] = keys[from];
+        lists.items[begin + i] = first_item + found[from];
+        if (i + 1 == lists.k && !open) lists.limits[query] = distance_of_key(keys[from]);
     }
-    if (threadIdx.x != 0) return;
+    if (Team::thread() != 0) return;
     lists.kept[query] = size;
     lists.counts[query] = size;
 }
@@ -275,76 +317,135 @@ __device__ void sort_all(uint4* memory, unsigned total, const ListsView& lists, 
     sort_and_keep(list, total, lists, query, open);
 }
 
+/// What becomes of a query's marked items.
+struct MarkedQuery {
+    std::uint32_t number;
+    double limit;
+    const double2* elements;  // in shared memory, with zeros behind the last one
+};
+
+/// The keys of up to 32 items from found[first] on, by a warp that has memory for their rows;
+/// kNoDistance for an item that is not to be kept.
+template <Metric Of, class T>
+__device__ std::uint64_t key_of_row(const MergeInput& input, const MarkedQuery& query,
+                                    const std::uint16_t* found, unsigned first, unsigned total,
+                                    unsigned pitch, uint4* rows) {
+    const MarkedItems& marked = input.marked;
+    const DeviceQueries& queries = input.queries;
+    const std::uint32_t dimensions = queries.dimensions;
+    const ExactQuery exact{queries.elements + std::size_t{query.number} * dimensions,
+                           queries.squares[query.number]};
+    const unsigned lane = threadIdx.x % 32;
+    const bool is = first + lane < total;
+    copy_rows(marked, found + first, min(32u, total - first), pitch, rows);
+    const double distance = distance_of_row<Of, T>(
+        exact, query.elements, rows + lane * pitch, marked.row_vectors, dimensions, is,
+        [&](unsigned of) {
+            return static_cast<const T*>(input.items.elements) +
+                   (std::size_t{marked.first_item - input.first_item} + found[first + of]) *
+                       dimensions;
+        });
+    __syncwarp();
+    if (!is || !(distance <= query.limit)) return kNoDistance;
+    if (queries.keys != nullptr &&
+        queries.keys[query.number] == input.item_keys[marked.first_item + found[first + lane]])
+        return kNoDistance;
+    return ordered_bits(static_cast<std::uint64_t>(__double_as_longlong(distance)));
+}
+
+/// Where a team works: what it needs of shared memory.
+struct Place {
+    uint4* memory;
+    std::uint16_t* found;
+    std::uint64_t* keys;
+    double* elements;  // of the query
+};
+
+/// Keeps the nearest of a query's marked items, where there are no more than `most`. Returns how
+/// many there are.
+template <Metric Of, class T, class Team>
+__device__ unsigned keep_of_query(const ListsView& lists, const MergeInput& input,
+                                  const Layout& layout, std::uint32_t number, bool open,
+                                  unsigned most, const Place& place, Shared& shared) {
+    const MarkedItems& marked = input.marked;
+    const std::uint32_t dimensions = input.queries.dimensions;
+    const unsigned lane = threadIdx.x % 32;
+    const unsigned warp = Team::thread() / 32;
+    copy_words<Team>(marked, number, place.memory);
+    for (unsigned i = Team::thread(); i < MarkedItems::most_dimensions; i += Team::threads)
+        place.elements[i] =
+            i < dimensions ? input.queries.elements[std::size_t{number} * dimensions + i] : 0;
+    const MarkedQuery query{number, lists.limits[number],
+                            reinterpret_cast<const double2*>(place.elements)};
+    const unsigned total = take_marked<Team>(marked, most, place.memory, place.found, shared);
+    if (total == 0 || total > most) return total;
+
+    Span span;
+    for (unsigned first = 32 * warp; first < total; first += Team::threads) {
+        const std::uint64_t key =
+            key_of_row<Of, T>(input, query, place.found, first, total, layout.pitch,
+                              place.memory + warp * layout.warp_vectors);
+        const unsigned own = first + lane;
+        if (total <= kFew) {
+            place.keys[own] = key;
+            if (key != kNoDistance) span.add(key);
+        } else if (own < total) {
+            const std::size_t to = std::size_t{number} * lists.capacity + own;
+            lists.keys[to] = key;
+            lists.items[to] = marked.first_item + place.found[own];
+        }
+    }
+    if (total <= kFew)
+        sort_and_keep_few<Team>(place.keys, Team::join(span, shared), place.memory, place.found,
+                                total, marked.first_item, lists, number, open);
+    else if constexpr (std::is_same_v<Team, Block>)
+        sort_all(place.memory, total, lists, number, open);
+    return total;
+}
+
 // Blocks of a multiprocessor, at least.
 template <Metric Of>
-constexpr unsigned kBlocks = Of == Metric::cosine ? 5 : 8;
+constexpr unsigned kBlocks = Of == Metric::cosine ? 5 : 6;
 
+/// A block for so many queries, 1 or as many as it has warps.
 template <Metric Of, class T>
-__global__ __launch_bounds__(kThreads, kBlocks<Of>) void keep_marked(const ListsView lists,
-                                                                     const MergeInput input,
-                                                                     const QuerySelection selection,
-                                                                     const Layout layout, bool open,
-                                                                     unsigned long long* rescored) {
+__global__ __launch_bounds__(kThreads, kBlocks<Of>) void keep_marked(
+    const ListsView lists, const MergeInput input, const QuerySelection selection,
+    const Layout layout, unsigned per_block, bool open, unsigned long long* rescored) {
     extern __shared__ uint4 memory[];
     __shared__ Shared shared;
     let_next_begin();
     wait_for_previous();
     auto* const found =
-        reinterpret_cast<std::uint16_t*>(reinterpret_cast<std::byte*>(memory) + layout.rows_bytes);
-    const MarkedItems& marked = input.marked;
-    const DeviceQueries& queries = input.queries;
-    const std::uint32_t dimensions = queries.dimensions;
-    const std::uint32_t query = selection[blockIdx.x];
-    const ExactQuery exact{queries.elements + std::size_t{query} * dimensions,
-                           queries.squares[query]};
-    if (threadIdx.x < MarkedItems::most_dimensions)
-        reinterpret_cast<double*>(shared.query)[threadIdx.x] =
-            threadIdx.x < dimensions ? exact.elements[threadIdx.x] : 0;
-    if (threadIdx.x == 0) {
-        shared.low = UINT32_MAX;
-        shared.high = 0;
-        shared.near = 0;
+        reinterpret_cast<std::uint16_t*>(reinterpret_cast<std::byte*>(memory) + layout.found_begin);
+    const unsigned warp = threadIdx.x / 32;
+    const std::uint32_t first = per_block * blockIdx.x;
+    if (per_block > 1) {
+        unsigned total = 0;
+        if (first + warp < selection.count)
+            total = keep_of_query<Of, T, Warp>(
+                lists, input, layout, selection[first + warp], open, kFew,
+                {memory + warp * layout.warp_vectors, found + warp * kFew, shared.keys[warp],
+                 reinterpret_cast<double*>(shared.queries[warp])},
+                shared);
+        if (threadIdx.x % 32 == 0) shared.totals[warp] = total;
+        __syncthreads();
     }
-    const double limit = lists.limits[query];
-    const unsigned total = take_marked(marked, lists.capacity, query, memory, found, shared);
-    if (total > lists.capacity && threadIdx.x == 0) lists.counts[query] = total;
-    if (total > lists.capacity || total == 0) return;
-
-    uint4* const rows = memory + threadIdx.x / 32 * 32 * layout.pitch;
-    for (unsigned base = 0; base < total; base += kThreads) {
-        const unsigned first = base + threadIdx.x / 32 * 32;  // of the warp
-        if (first >= total) break;
-        const unsigned own = base + threadIdx.x;
-        copy_rows(marked, found + first, min(32u, total - first), layout.pitch, rows);
-        const bool is = own < total;
-        const double distance = distance_of_row<Of, T>(
-            exact, shared.query, rows + threadIdx.x % 32 * layout.pitch, marked.row_vectors,
-            dimensions, is, [&](unsigned lane) {
-                return static_cast<const T*>(input.items.elements) +
-                       (std::size_t{marked.first_item - input.first_item} + found[first + lane]) *
-                           dimensions;
-            });
-        __syncwarp();
-        std::uint64_t key = kNoDistance;
-        if (is && distance <= limit)
-            key = ordered_bits(static_cast<std::uint64_t>(__double_as_longlong(distance)));
-        const std::uint32_t item = marked.first_item + found[is ? own : 0];
-        if (is && queries.keys != nullptr && queries.keys[query] == input.item_keys[item])
-            key = kNoDistance;
-        if (total <= kFew) {
-            if (is) shared.keys[own] = key;
-            look_at_keys(shared, key);
-        } else if (is) {
-            const std::size_t to = std::size_t{query} * lists.capacity + own;
-            lists.keys[to] = key;
-            lists.items[to] = item;
+    unsigned compared = 0;
+    for (unsigned of = 0; of < per_block; ++of) {
+        unsigned total = per_block > 1 ? shared.totals[of] : kFew + 1;
+        if (total > kFew) {
+            const std::uint32_t query = selection[first + of];
+            __syncthreads();
+            total = keep_of_query<Of, T, Block>(
+                lists, input, layout, query, open, lists.capacity,
+                {memory, found, shared.keys[0], reinterpret_cast<double*>(shared.queries[0])},
+                shared);
+            if (total > lists.capacity && threadIdx.x == 0) lists.counts[query] = total;
         }
+        if (total <= lists.capacity) compared += total;
     }
-    if (total <= kFew)
-        sort_and_keep_few(shared, memory, found, total, marked, lists, query, open);
-    else
-        sort_all(memory, total, lists, query, open);
-    if (threadIdx.x == 0) atomicAdd(rescored, static_cast<unsigned long long>(total));
+    if (threadIdx.x == 0) atomicAdd(rescored, static_cast<unsigned long long>(compared));
 }
 
 template <Metric Of>
@@ -352,12 +453,14 @@ Status run(const ListsView& lists, const MergeInput& input, const QuerySelection
            bool open, unsigned long long* rescored, cudaStream_t stream) {
     const Layout layout(input.marked, lists.capacity);
     const std::size_t bytes = layout.bytes(lists.capacity);
+    const unsigned per_block = selection.count > kFewQueries ? kWarps : 1;
     return with_element_type(input.items.type, [&](auto element) {
         const auto kernel =
             keep_marked<Of, std::remove_const_t<std::remove_pointer_t<decltype(element)>>>;
         GPUTEXT_TRY(allow_shared_bytes(kernel, bytes));
-        return launch_early("merging neighbours", kernel, selection.count, kThreads, bytes, stream,
-                            lists, input, selection, layout, open, rescored);
+        return launch_early("merging neighbours", kernel, blocks_for(selection.count, per_block),
+                            kThreads, bytes, stream, lists, input, selection, layout, per_block,
+                            open, rescored);
     });
 }
 

@@ -234,13 +234,29 @@ __device__ unsigned sort_lanes(unsigned value) {
     return value;
 }
 
-/// How many of 32 ordered steps are below a step.
-__device__ unsigned steps_below(const unsigned* steps, unsigned step) {
-    unsigned below = 0;
+/// How many of the steps of other groups, each of 32 ordered ones, are below a step of a group.
+__device__ unsigned others_below(const unsigned* sorted, unsigned groups, unsigned group,
+                                 unsigned step) {
+    constexpr unsigned kAtOnce = 4;  // searches, whose waits for memory overlap
+    unsigned rank = 0;
+#pragma unroll 1
+    for (unsigned first = 0; first < groups; first += kAtOnce) {
+        const unsigned* steps[kAtOnce];
+        unsigned below[kAtOnce] = {};
 #pragma unroll
-    for (unsigned half = 16; half > 0; half /= 2)
-        if (steps[below + half - 1] < step) below += half;
-    return below + (steps[below] < step);
+        for (unsigned i = 0; i < kAtOnce; ++i) steps[i] = sorted + 32 * min(first + i, groups - 1);
+#pragma unroll
+        for (unsigned half = 16; half > 0; half /= 2)
+#pragma unroll
+            for (unsigned i = 0; i < kAtOnce; ++i)
+                if (steps[i][below[i] + half - 1] < step) below[i] += half;
+#pragma unroll
+        for (unsigned i = 0; i < kAtOnce; ++i) {
+            below[i] += steps[i][below[i]] < step;
+            if (first + i < groups && first + i != group) rank += below[i];
+        }
+    }
+    return rank;
 }
 
 /// How many are before a place's own.
@@ -275,10 +291,7 @@ __device__ void sort_and_keep_few(const std::uint64_t* keys, const Span& span, u
     for (unsigned group = Team::thread() / 32; group < groups; group += kTeamWarps) {
         const unsigned step = sorted[32 * group + lane];
         if (step == UINT32_MAX) continue;
-        unsigned rank = lane;
-        for (unsigned other = 0; other < groups; ++other)
-            if (other != group) rank += steps_below(sorted + 32 * other, step);
-        order[rank] = step;
+        order[lane + (groups > 1 ? others_below(sorted, groups, group, step) : 0)] = step;
     }
     Team::sync();
     bool same = false;

@@ -151,10 +151,19 @@ private:
     Marks<kTiles> marks_;
 };
 
+/// Blocks of a multiprocessor, at least, where two registers less make room for one more; else 0.
+template <unsigned Steps, Output To>
+constexpr unsigned blocks_together() {
+#if __CUDA_ARCH__ >= 900
+    if (To == Output::largest && Steps > 2) return 4;
+#endif
+    return 0;
+}
+
 /// Each warp multiplies 64 queries, held in registers, with the block's items.
 template <unsigned Steps, Output To>
-__global__ __launch_bounds__(kThreads) void filter_narrow(const Fp16FilterJob job,
-                                                          std::uint32_t items_per_block) {
+__global__ __launch_bounds__(kThreads, (blocks_together<Steps, To>())) void filter_narrow(
+    const Fp16FilterJob job, std::uint32_t items_per_block) {
     extern __shared__ uint4 memory[];
     let_next_begin();
     wait_for_previous();

@@ -186,6 +186,32 @@ TEST_F(KnnOnDevice, MarkedItemsEqualTheCpus) {
             }
 }
 
+/// So many queries that a warp keeps the nearest of each, but for those with many marked items.
+TEST_F(KnnOnDevice, MarkedItemsOfManyQueriesEqualTheCpus) {
+    constexpr std::size_t kQueries = 1101;
+    constexpr std::size_t kDimensions[] = {41, 10, 64};
+    RandomRows random;
+    std::size_t cases = 0;
+    for (const Shape shape : {Shape::gaussian, Shape::copies, Shape::grid})
+        for (const ElementType type : kAllTypes)
+            for (const Metric metric : kAllMetrics) {
+                const std::size_t d = kDimensions[cases % std::size(kDimensions)];
+                const std::size_t k = cases / 4 % 2 == 0 ? 100 : 20;
+                const std::size_t n = 8192 + 100 * (cases % 5);
+                SCOPED_TRACE(name_of(shape, type, metric, d, k));
+                const TypedRows items(random.rows(shape, n, d), type, d);
+                const TypedRows queries(random.rows(shape, kQueries, d), type, d);
+                std::vector<std::uint32_t> item_keys(n), query_keys(kQueries);
+                for (auto& key : item_keys) key = static_cast<std::uint32_t>(random.below(50));
+                for (auto& key : query_keys) key = static_cast<std::uint32_t>(random.below(50));
+                RowKeys keys;
+                if (++cases % 3 == 0) keys = {query_keys, item_keys};
+                ASSERT_NO_FATAL_FAILURE(
+                    expect_same({.k = k, .metric = metric, .include_ties = cases % 5 == 0}, queries,
+                                items, keys));
+            }
+}
+
 TEST_F(KnnOnDevice, SizesOfAllKinds) {
     RandomRows random;
     for (const std::size_t count : {1, 2, 65, 257})

@@ -25,8 +25,8 @@ namespace {
 constexpr unsigned kThreads = 128;
 constexpr unsigned kWarps = kThreads / 32;
 constexpr unsigned kPlaceBits = 8;
-constexpr unsigned kFew = 1 << kPlaceBits;   // found items, that are sorted sooner than others
-constexpr std::uint32_t kFewQueries = 1024;  // for which warps would not fill a device
+constexpr unsigned kFew = 1 << kPlaceBits;  // found items, that are sorted sooner than others
+constexpr std::uint32_t kFewQueries = 768;  // for which warps would not fill a device
 
 /// Rows of each warp, before these a query's words, and after them what is sorted. Behind are
 /// numbers of items: 16 bits are enough.

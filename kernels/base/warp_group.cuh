@@ -65,6 +65,22 @@ __device__ __forceinline__ void begin_product(GroupSums<std::uint32_t>& sums, st
                           left, right);
 }
 
+/// sums += left * right^T for sixteen dimensions and 128 columns. A lane has of `left` what it has
+/// of a factor of mma.m16n8k16; neither this nor the sums may change before the product is done.
+__device__ __forceinline__ void begin_product(float (&sums)[16][4], const std::uint32_t (&left)[4],
+                                              std::uint64_t right) {
+    asm volatile(
+        "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 "
+        "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, "
+        "%19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "
+        "%36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, "
+        "%53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63}, {%64, %65, %66, %67}, %68, 1, 1, "
+        "1, 0;"
+        : GPUTEXT_SIXTEEN_SUMS("+f", sums, 0), GPUTEXT_SIXTEEN_SUMS("+f", sums, 4),
+          GPUTEXT_SIXTEEN_SUMS("+f", sums, 8), GPUTEXT_SIXTEEN_SUMS("+f", sums, 12)
+        : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "l"(right));
+}
+
 #undef GPUTEXT_FOUR_SUMS
 #undef GPUTEXT_SIXTEEN_SUMS
 #undef GPUTEXT_GROUP_SUMS

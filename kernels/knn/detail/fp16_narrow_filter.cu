@@ -284,6 +284,8 @@ Status run(const Fp16FilterDevice& device, const Fp16FilterJob& job, cudaStream_
 
 Status run_narrow_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                          std::uint32_t padded, cudaStream_t stream) {
+    if (device.capability == 90 && (job.largest != nullptr || job.marks != nullptr))
+        return run_hopper_narrow_filter(device, job, padded, stream);
     switch (padded) {
         case 16:
             return run<1>(device, job, stream);

@@ -230,6 +230,9 @@ struct Marks {
     }
 };
 
+/// The filter for up to 64 dimensions and compute capability 9.0, where there are no lists.
+Status run_hopper_narrow_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
+                                std::uint32_t padded, cudaStream_t stream);
 /// Kernels for up to 64 dimensions, and for more.
 Status run_narrow_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                          std::uint32_t padded, cudaStream_t stream);

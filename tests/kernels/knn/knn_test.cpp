@@ -212,6 +212,20 @@ TEST_F(KnnOnDevice, MarkedItemsOfManyQueriesEqualTheCpus) {
             }
 }
 
+/// Blocks of the filter go on from some queries to the next ones.
+TEST_F(KnnOnDevice, SharesOfManyQueriesEqualTheCpus) {
+    RandomRows random;
+    for (const std::size_t d : {41, 64, 30, 10})
+        for (const std::size_t n : {8192, 8193, 16500, 20000, 65400})
+            for (const std::size_t count : {600, 256}) {
+                const TypedRows items(random.rows(Shape::gaussian, n, d), ElementType::float32, d);
+                const TypedRows queries(random.rows(Shape::gaussian, count, d),
+                                        ElementType::float32, d);
+                SCOPED_TRACE("d " + std::to_string(d) + ", n " + std::to_string(n));
+                ASSERT_NO_FATAL_FAILURE(expect_same({.k = 100}, queries, items));
+            }
+}
+
 TEST_F(KnnOnDevice, SizesOfAllKinds) {
     RandomRows random;
     for (const std::size_t count : {1, 2, 65, 257})

@@ -2,17 +2,21 @@
 
 #include <thrust/iterator/transform_iterator.h>
 
+#include <cstring>
 #include <cub/device/device_scan.cuh>
 #include <new>
 
 #include "cpp/knn/knn.hpp"
 #include "kernels/base/early_launch.cuh"
+#include "kernels/base/warp.cuh"
 #include "kernels/knn/detail/score_distance.cuh"
 
 namespace gputext::gpu {
 namespace {
 
 constexpr unsigned kThreads = 256;
+constexpr unsigned kGatherThreads = 128;   // a query
+constexpr std::uint32_t kMostSmall = 512;  // queries of a small answer
 
 /// Limits become another list's, if there is one, else the radius.
 __global__ void clear_lists(ListsView lists, std::uint32_t queries, const double* limits,
@@ -20,28 +24,15 @@ __global__ void clear_lists(ListsView lists, std::uint32_t queries, const double
     let_next_begin();
     const std::uint32_t query = blockIdx.x * blockDim.x + threadIdx.x;
     if (query >= queries) return;
-    lists.counts[query] = 0;
-    lists.kept[query] = 0;
-    lists.limits[query] = limits != nullptr ? limits[query] : radius;
+    clear_list(lists, query, limits != nullptr ? limits[query] : radius);
 }
 
-__global__ void select_failed(ListsView lists, QuerySelection selection, const float* wanted,
-                              const float* proven, double radius, std::uint32_t* failed,
-                              std::uint32_t* count) {
+__global__ void select_failed(ListsView lists, QuerySelection selection, FailedLists failed) {
     wait_for_previous();
     const std::uint32_t selected = blockIdx.x * blockDim.x + threadIdx.x;
-    if (selected >= selection.count) return;
-    const std::uint32_t query = selection[selected];
-    const bool overflowed = lists.counts[query] > lists.capacity;
-    const bool unproven = wanted != nullptr && proven[query] < wanted[query];
-    if (!overflowed && !unproven) return;
-    if (!overflowed) {
-        // Nothing was kept before a score was guessed.
-        lists.kept[query] = 0;
-        lists.limits[query] = radius;
-    }
-    lists.counts[query] = lists.kept[query];
-    failed[atomicAdd(count, 1u)] = query;
+    if (selected < selection.count) take_if_failed(lists, selection[selected], failed);
+    __syncthreads();
+    if (threadIdx.x == 0) report_failed(failed);
 }
 
 struct Widened {
@@ -57,6 +48,59 @@ __global__ void gather_kept(ListsView lists, const std::uint64_t* begins, std::u
         items[begins[query] + i] = lists.items[from + i];
         distances[begins[query] + i] = distance_of_key(lists.keys[from + i]);
     }
+}
+
+/// Where a small answer lies in a PinnedBuffer: `begins`, then room for the distances of `most`
+/// neighbours, then their items.
+struct SmallAnswer {
+    std::uint64_t* begins;
+    double* distances;
+    std::uint32_t* items;
+
+    static std::size_t bytes(std::size_t queries, std::size_t most) {
+        return (queries + 1) * sizeof(std::uint64_t) +
+               most * (sizeof(double) + sizeof(std::uint32_t));
+    }
+    SmallAnswer(std::byte* memory, std::size_t queries, std::size_t most)
+        : begins(reinterpret_cast<std::uint64_t*>(memory)),
+          distances(reinterpret_cast<double*>(begins + queries + 1)),
+          items(reinterpret_cast<std::uint32_t*>(distances + most)) {}
+};
+
+/// A block for each query. `counter` of blocks that are done is 0 before and after.
+__global__ __launch_bounds__(kGatherThreads) void gather_small(ListsView lists, SmallAnswer to,
+                                                               std::uint32_t* counter,
+                                                               std::uint64_t* word) {
+    __shared__ std::uint32_t sums[kGatherThreads / kWarp];
+    const std::uint32_t query = blockIdx.x;
+    std::uint32_t own = 0;
+    for (std::uint32_t i = threadIdx.x; i < query; i += kGatherThreads) own += lists.kept[i];
+    own = warp_sum(own);
+    if (threadIdx.x % kWarp == 0) sums[threadIdx.x / kWarp] = own;
+    __syncthreads();
+    std::uint64_t begin = 0;
+    for (const std::uint32_t sum : sums) begin += sum;
+    const std::uint32_t kept = lists.kept[query];
+    const std::size_t from = std::size_t{query} * lists.capacity;
+    for (std::uint32_t i = threadIdx.x; i < kept; i += kGatherThreads) {
+        to.items[begin + i] = lists.items[from + i];
+        to.distances[begin + i] = distance_of_key(lists.keys[from + i]);
+    }
+    if (threadIdx.x == 0) {
+        to.begins[query] = begin;
+        if (query + 1 == gridDim.x) to.begins[query + 1] = begin + kept;
+    }
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    __threadfence_system();
+    if (atomicAdd(counter, 1u) != gridDim.x - 1) return;
+    atomicExch(counter, 0u);
+    write_word(word, 1);
+}
+
+template <class T>
+void copy_bytes(std::vector<T>& to, const T* from) {
+    if (!to.empty()) std::memcpy(to.data(), from, to.size() * sizeof(T));
 }
 
 }  // namespace
@@ -82,8 +126,10 @@ Status NeighbourLists::allocate(const Shape& shape, std::uint32_t queries, cudaS
     GPUTEXT_TRY(counts_.allocate(queries, stream));
     GPUTEXT_TRY(kept_.allocate(queries, stream));
     GPUTEXT_TRY(limits_.allocate(queries, stream));
-    GPUTEXT_TRY(failed_count_.allocate(1, stream));
-    return clear_failed();
+    GPUTEXT_TRY(counters_.allocate(3, stream));
+    return cuda_status(
+        cudaMemsetAsync(counters_.data(), 0, counters_.size() * sizeof(std::uint32_t), stream),
+        "clearing counts");
 }
 
 Status NeighbourLists::reset(std::uint32_t queries, double radius) {
@@ -118,23 +164,69 @@ Status NeighbourLists::merge(const MergeInput& input, const QuerySelection& sele
 
 Status NeighbourLists::keep(const QuerySelection& selection) {
     if (selection.count == 0) return {};
-    return shape_.is_short() ? keep_short(selection) : keep_long(selection);
+    return shape_.is_short() ? keep_short(selection, {}) : keep_long(selection);
 }
 
 Status NeighbourLists::take_failed(const QuerySelection& selection, const float* wanted,
                                    const float* proven, std::uint32_t* failed,
                                    std::uint32_t& count) {
+    count = 0;
+    if (selection.count == 0) return {};
+    FailedLists lists{wanted, proven, radius_, failed};
+    GPUTEXT_TRY(prepare(lists));
     GPUTEXT_TRY(launch_early("looking for lists that overflowed", select_failed,
                              blocks_for(selection.count, kThreads), kThreads, 0, stream_, view(),
-                             selection, wanted, proven, radius_, failed, failed_count_.data()));
-    GPUTEXT_TRY(download_value(failed_count_.data(), count, stream_, "merging neighbours"));
-    return count == 0 ? Status() : clear_failed();
+                             selection, lists));
+    return wait_for_failed(count);
 }
 
-/// Clears the count in advance, as its reader waits for it.
-Status NeighbourLists::clear_failed() {
-    return cuda_status(cudaMemsetAsync(failed_count_.data(), 0, sizeof(std::uint32_t), stream_),
-                       "clearing a count");
+Status NeighbourLists::keep_and_take_failed(const QuerySelection& selection, const float* wanted,
+                                            const float* proven, std::uint32_t* failed,
+                                            std::uint32_t& count) {
+    count = 0;
+    if (selection.count == 0) return {};
+    FailedLists lists{wanted, proven, radius_, failed};
+    GPUTEXT_TRY(prepare(lists));
+    GPUTEXT_TRY(keep_short(selection, lists));
+    return wait_for_failed(count);
+}
+
+Status NeighbourLists::prepare(FailedLists& failed) {
+    GPUTEXT_TRY(pinned_.prepare());
+    failed.counters = counters_.data();
+    failed.reported = pinned_.word();
+    return {};
+}
+
+Status NeighbourLists::wait_for_failed(std::uint32_t& count) {
+    std::uint64_t reported = 0;
+    GPUTEXT_TRY(pinned_.wait(stream_, "merging neighbours", reported));
+    count = static_cast<std::uint32_t>(reported);
+    return {};
+}
+
+Status NeighbourLists::download_small(std::uint32_t queries, MemoryBudget& budget,
+                                      std::vector<std::uint64_t>& begins,
+                                      std::vector<std::uint32_t>& items,
+                                      std::vector<double>& distances) {
+    GPUTEXT_TRY(pinned_.prepare());
+    const SmallAnswer answer(pinned_.data(), queries, std::size_t{queries} * shape_.k);
+    gather_small<<<queries, kGatherThreads, 0, stream_>>>(view(), answer, counters_.data() + 2,
+                                                          pinned_.word());
+    GPUTEXT_TRY(launched("gathering neighbours"));
+    std::uint64_t done = 0;
+    GPUTEXT_TRY(pinned_.wait(stream_, "finding neighbours", done));
+    copy_bytes(begins, answer.begins);
+    GPUTEXT_TRY(budget.take(begins.back() * kBytesOfNeighbour, "the neighbours"));
+    try {
+        items.resize(begins.back());
+        distances.resize(begins.back());
+    } catch (const std::bad_alloc&) {
+        return Status::out_of_memory();
+    }
+    copy_bytes(items, answer.items);
+    copy_bytes(distances, answer.distances);
+    return {};
 }
 
 Status NeighbourLists::download(std::uint32_t queries, MemoryBudget& budget,
@@ -144,6 +236,9 @@ Status NeighbourLists::download(std::uint32_t queries, MemoryBudget& budget,
     items.clear();
     distances.clear();
     if (queries == 0) return {};
+    if (queries <= kMostSmall &&
+        SmallAnswer::bytes(queries, std::size_t{queries} * shape_.k) <= PinnedBuffer::bytes)
+        return download_small(queries, budget, begins, items, distances);
     DeviceBuffer<std::uint64_t> device_begins;
     GPUTEXT_TRY(device_begins.allocate(std::size_t{queries} + 1, stream_));
     GPUTEXT_TRY(cuda_status(

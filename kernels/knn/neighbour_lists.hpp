@@ -17,6 +17,7 @@
 #include "cpp/base/memory_budget.hpp"
 #include "cpp/knn/distance.hpp"
 #include "kernels/base/device_buffer.hpp"
+#include "kernels/base/pinned_buffer.hpp"
 #include "kernels/knn/detail/device_rows.hpp"
 
 namespace gputext::gpu {
@@ -52,15 +53,65 @@ struct ListsView {
     float* scores;        // of found items, the larger the nearer; null when no filter gives any
 };
 
+/// Where the queries are written whose lists overflowed or are not proven.
+struct FailedLists {
+    const float* wanted = nullptr;  // by query; null: there is nothing to prove
+    const float* proven = nullptr;
+    double radius = 0;
+    std::uint32_t* queries = nullptr;
+    /// How many they are, and how many blocks are done; both are 0 before and after.
+    std::uint32_t* counters = nullptr;
+    std::uint64_t* reported = nullptr;  // word of the host's: how many they are, and kReported
+};
+inline constexpr std::uint64_t kReported = std::uint64_t{1} << 32;
+
 #ifdef __CUDACC__
-/// Adds an item that a filter found.
-__device__ inline void add_found(const ListsView& lists, std::uint32_t query, std::uint32_t item,
-                                 float score = 0) {
-    const std::uint32_t at = atomicAdd(&lists.counts[query], 1u);
+/// Makes a list empty.
+__device__ inline void clear_list(const ListsView& lists, std::uint32_t query, double limit) {
+    lists.counts[query] = 0;
+    lists.kept[query] = 0;
+    lists.limits[query] = limit;
+}
+
+/// Writes an item that a filter found to the list's place `at`, of those counted, if it has one.
+__device__ inline void put_found(const ListsView& lists, std::uint32_t query, std::uint32_t at,
+                                 std::uint32_t item, float score) {
     if (at >= lists.capacity) return;
     const std::size_t place = std::size_t{query} * lists.capacity + at;
     lists.items[place] = item;
     if (lists.scores != nullptr) lists.scores[place] = score;
+}
+
+/// Adds an item that a filter found.
+__device__ inline void add_found(const ListsView& lists, std::uint32_t query, std::uint32_t item,
+                                 float score = 0) {
+    put_found(lists, query, atomicAdd(&lists.counts[query], 1u), item, score);
+}
+
+/// Takes a list back that overflowed or is not proven, and writes its query down.
+__device__ inline void take_if_failed(const ListsView& lists, std::uint32_t query,
+                                      const FailedLists& failed) {
+    const bool overflowed = lists.counts[query] > lists.capacity;
+    const bool unproven = failed.wanted != nullptr && failed.proven[query] < failed.wanted[query];
+    if (!overflowed && !unproven) return;
+    if (!overflowed) {
+        // Nothing was kept before a score was guessed.
+        lists.kept[query] = 0;
+        lists.limits[query] = failed.radius;
+    }
+    lists.counts[query] = lists.kept[query];
+    failed.queries[atomicAdd(&failed.counters[0], 1u)] = query;
+}
+
+/// By one thread of each of the grid's blocks, behind all that its block wrote down: the last one
+/// tells the host.
+__device__ inline void report_failed(const FailedLists& failed) {
+    __threadfence();
+    if (atomicAdd(&failed.counters[1], 1u) != gridDim.x - 1) return;
+    __threadfence();
+    const std::uint32_t count = atomicExch(&failed.counters[0], 0u);
+    atomicExch(&failed.counters[1], 0u);
+    write_word(failed.reported, kReported | count);
 }
 #endif
 
@@ -126,6 +177,8 @@ public:
     Status allocate(const Shape& shape, std::uint32_t queries, cudaStream_t stream);
     /// Makes lists empty. Their limits become the radius.
     Status reset(std::uint32_t queries, double radius);
+    /// As that, by a kernel that the caller launches next, with clear_list().
+    void begin_reset(double radius) { radius_ = radius; }
     /// Their limits become the other lists', those of the same queries.
     Status reset(std::uint32_t queries, const NeighbourLists& other);
     /// Makes lists empty whose contents were taken, and leaves their limits.
@@ -143,12 +196,16 @@ public:
 
     /// Writes the selected queries whose list overflowed, in any order, and makes these lists what
     /// they were before. Also takes back queries whose proven[q] is below wanted[q], unless null.
-    /// Waits for the stream.
+    /// Waits for what is on the stream.
     Status take_failed(const QuerySelection& selection, const float* wanted, const float* proven,
                        std::uint32_t* failed, std::uint32_t& count);
+    /// keep() and take_failed() of short lists, by one kernel.
+    Status keep_and_take_failed(const QuerySelection& selection, const float* wanted,
+                                const float* proven, std::uint32_t* failed, std::uint32_t& count);
 
     /// Copies what is kept of all queries, query by query: `begins` has one element more than
-    /// there are queries. Takes kBytesOfNeighbour each from the budget. Waits for the stream.
+    /// there are queries. Takes kBytesOfNeighbour each from the budget. Waits for what is on the
+    /// stream, once where the answer is small.
     Status download(std::uint32_t queries, MemoryBudget& budget, std::vector<std::uint64_t>& begins,
                     std::vector<std::uint32_t>& items, std::vector<double>& distances);
 
@@ -159,18 +216,26 @@ private:
                         unsigned long long* rescored);
     Status merge_long(const MergeInput& input, const QuerySelection& selection,
                       unsigned long long* rescored);
-    Status clear_failed();
-    Status keep_short(const QuerySelection& selection);
+    /// Makes ready what `failed` has of these lists.
+    Status prepare(FailedLists& failed);
+    Status wait_for_failed(std::uint32_t& count);
+    Status download_small(std::uint32_t queries, MemoryBudget& budget,
+                          std::vector<std::uint64_t>& begins, std::vector<std::uint32_t>& items,
+                          std::vector<double>& distances);
+    /// `failed`: also takes those back, where its queries are not null.
+    Status keep_short(const QuerySelection& selection, const FailedLists& failed);
     Status keep_long(const QuerySelection& selection);
 
     Shape shape_{};
     double radius_ = 0;
     cudaStream_t stream_ = nullptr;
-    DeviceBuffer<std::uint32_t> items_, sorted_items_, counts_, kept_, failed_count_;
+    DeviceBuffer<std::uint32_t> items_, sorted_items_, counts_, kept_;
+    DeviceBuffer<std::uint32_t> counters_;  // of FailedLists, and of blocks that gather
     DeviceBuffer<std::uint64_t> keys_, sorted_keys_;
     DeviceBuffer<double> limits_;
     DeviceBuffer<float> scores_;
     DeviceBuffer<std::uint8_t> scratch_;
+    PinnedBuffer pinned_;
 };
 
 }  // namespace gputext::gpu

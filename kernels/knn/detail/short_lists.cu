@@ -2,6 +2,7 @@
 
 #include "kernels/base/early_launch.cuh"
 #include "kernels/base/launch.hpp"
+#include "kernels/knn/detail/bucket_sort.cuh"
 #include "kernels/knn/detail/list_sort.cuh"
 #include "kernels/knn/detail/score_distance.cuh"
 #include "kernels/knn/kth_score.cuh"
@@ -18,29 +19,34 @@ constexpr std::uint32_t kFewQueries = 128;
 constexpr std::uint32_t kMostParts = 32;
 constexpr std::uint32_t kBlocksOfParts = 256;  // two for each multiprocessor of a large device
 
-/// A block for each query: found items have keys already.
+/// A block for each query: found items have keys already. `failed`: takes the list back at the end
+/// if it overflowed or is not proven, where its queries are not null.
 __global__ __launch_bounds__(kMostThreads) void keep_scored(ListsView lists,
-                                                            QuerySelection selection, bool open) {
+                                                            QuerySelection selection, bool open,
+                                                            FailedLists failed) {
     extern __shared__ std::uint64_t memory[];
-    __shared__ unsigned size;
     let_next_begin();
     wait_for_previous();
     const SharedList list{memory, reinterpret_cast<std::uint32_t*>(memory + lists.capacity)};
+    auto* const ends = list.items + lists.capacity;
+    auto* const order = reinterpret_cast<std::uint16_t*>(ends + blockDim.x);
     const std::uint32_t query = selection[blockIdx.x];
     const std::size_t begin = std::size_t{query} * lists.capacity;
     const std::uint32_t count = lists.counts[query];
-    if (count > lists.capacity || count == lists.kept[query]) return;
-    if (threadIdx.x == 0) size = 0;
-    __syncthreads();
-    for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
-        const std::uint64_t key = lists.keys[begin + i];
-        if (key == kNoDistance) continue;
-        const unsigned at = atomicAdd(&size, 1u);
-        list.keys[at] = key;
-        list.items[at] = lists.items[begin + i];
+    if (count <= lists.capacity && count != lists.kept[query]) {
+        for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
+            list.keys[i] = lists.keys[begin + i];
+            list.items[i] = lists.items[begin + i];
+        }
+        __syncthreads();
+        if (!keep_by_buckets(list, order, ends, count, lists, query, open))
+            sort_and_keep(list, count, lists, query, open);
     }
+    if (failed.queries == nullptr) return;
     __syncthreads();
-    sort_and_keep(list, size, lists, query, open);
+    if (threadIdx.x != 0) return;
+    take_if_failed(lists, query, failed);
+    report_failed(failed);
 }
 
 /// The least score of a list's found items that may be among the k nearest.
@@ -199,15 +205,15 @@ Status NeighbourLists::merge_short(const MergeInput& input, const QuerySelection
     });
 }
 
-Status NeighbourLists::keep_short(const QuerySelection& selection) {
-    const std::size_t bytes = list_bytes(shape_.capacity);
-    GPUTEXT_TRY(allow_shared_bytes(keep_scored, bytes));
+Status NeighbourLists::keep_short(const QuerySelection& selection, const FailedLists& failed) {
     // Few blocks have all multiprocessors to themselves.
     const unsigned threads = selection.count > kFewQueries
                                  ? kThreads
                                  : std::clamp(shape_.capacity / 4, kThreads, kMostThreads);
+    const std::size_t bytes = bucket_sort_bytes(shape_.capacity, threads);
+    GPUTEXT_TRY(allow_shared_bytes(keep_scored, bytes));
     return launch_early("keeping neighbours", keep_scored, selection.count, threads, bytes, stream_,
-                        view(), selection, shape_.open);
+                        view(), selection, shape_.open, failed);
 }
 
 }  // namespace gputext::gpu

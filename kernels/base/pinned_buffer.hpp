@@ -1,0 +1,57 @@
+// kernels/base/pinned_buffer.hpp - memory of the host that kernels write small results to
+//
+// A copy of a few bytes to pageable memory takes the driver longer than the kernels of a small job.
+// A kernel can write to pinned memory itself, and the host sees it a microsecond or two later.
+
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "kernels/base/cuda_status.hpp"
+
+namespace gputext::gpu {
+
+/// A buffer of pinned memory at the same address for the host and all devices. To pin memory takes
+/// longer than a small job, so the process keeps what is given back for the next owner, of any
+/// thread and device.
+class PinnedBuffer {
+public:
+    /// Of each buffer, behind its word.
+    static constexpr std::size_t bytes = (std::size_t{1} << 18) - 64;
+
+    PinnedBuffer() = default;
+    /// No kernel may write to it any more.
+    ~PinnedBuffer();
+    PinnedBuffer(const PinnedBuffer&) = delete;
+    PinnedBuffer& operator=(const PinnedBuffer&) = delete;
+
+    /// Takes a buffer unless there is one, and makes its word 0. Errors: out_of_memory,
+    /// device_error.
+    Status prepare();
+
+    /// What a kernel writes at the end, with write_word(); not 0.
+    std::uint64_t* word() const { return static_cast<std::uint64_t*>(memory_); }
+    std::byte* data() const { return static_cast<std::byte*>(memory_) + 64; }
+
+    /// Waits until a kernel on the stream has written the word, and what it wrote to the buffer
+    /// before. What the kernel does after that may go on. After an error nothing of the stream goes
+    /// on. Errors: device_error, device_lost.
+    Status wait(cudaStream_t stream, const char* operation, std::uint64_t& value) const;
+
+private:
+    void* memory_ = nullptr;
+};
+
+#ifdef __CUDACC__
+/// By one thread, behind all that the host is to see with the word: that has been seen by this
+/// thread, as by a barrier or an atomic operation between fences.
+__device__ inline void write_word(std::uint64_t* word, std::uint64_t value) {
+    __threadfence_system();
+    *static_cast<volatile std::uint64_t*>(word) = value;
+}
+#endif
+
+}  // namespace gputext::gpu

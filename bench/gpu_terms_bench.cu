@@ -117,7 +117,7 @@ struct Session {
     double run() {
         gpu::StreamTimer timer(true, stream());
         timer.begin();
-        check(search.begin(queries.view(), terms, kInfinity));
+        search.begin(queries.view(), terms, kInfinity);
         check(search.search(corpus.index.view(), corpus.dense.view(), corpus.bounded.view(), 0));
         timer.end();
         wait();
@@ -199,7 +199,7 @@ void measure_single(Resident& corpus, const Vectors& all, std::size_t k) {
         const Clock clock;
         check(session.queries.load(question, 0, 1, {}, corpus.factors_on_device.data(), ring(),
                                    every_core()));
-        check(session.search.begin(session.queries.view(), session.terms, kInfinity));
+        session.search.begin(session.queries.view(), session.terms, kInfinity);
         check(session.search.search(corpus.index.view(), corpus.dense.view(), corpus.bounded.view(),
                                     0));
         std::vector<std::uint64_t> begins;

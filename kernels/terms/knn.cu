@@ -226,8 +226,7 @@ private:
         std::size_t most_terms = 0;
         for (std::size_t q = begin; q < end; ++q)
             most_terms = std::max(most_terms, queries_.stored(q));
-        GPUTEXT_TRY(search_.begin(tile_.view(), static_cast<std::uint32_t>(most_terms),
-                                  parameters_.radius));
+        search_.begin(tile_.view(), static_cast<std::uint32_t>(most_terms), parameters_.radius);
         for (std::size_t first = 0; first < items_.rows;) {
             const std::size_t last = plan_.end_of_items(first);
             GPUTEXT_TRY(load_items(first, last));

@@ -7,6 +7,7 @@
 #include "kernels/base/early_launch.cuh"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/warp.cuh"
+#include "kernels/terms/detail/gates.cuh"
 #include "kernels/terms/detail/rows.cuh"
 
 namespace gputext::gpu {
@@ -18,8 +19,14 @@ constexpr unsigned kBlocks = 4;  // of a multiprocessor, which has no more threa
 #else
 constexpr unsigned kBlocks = 6;
 #endif
+#if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ == 800 || __CUDA_ARCH__ >= 900)
+constexpr unsigned kWideAtOnce = 2;
+#else
+constexpr unsigned kWideAtOnce = 1;  // of a multiprocessor, which has fewer threads
+#endif
 constexpr unsigned kWideThreads = 32 * kWideGroups;  // where there are few blocks
 constexpr unsigned kWideBlocks = 264;                // of a large device at a time
+constexpr unsigned kMostOfTile = 8;                  // blocks that share a tile
 constexpr std::uint32_t kLongQuery = 256;
 constexpr unsigned kMostLists = 1024;  // laid end to end at a time
 constexpr double kLaunchWork = 3e9;    // postings, or sums looked at: some 10 ms
@@ -84,20 +91,53 @@ __device__ unsigned list_at(const ListsInTile& lists, std::uint32_t place, unsig
     return partition_point(low + 1, high + 1, begun) - 1;
 }
 
-/// Adds all postings' products to the sums. `magnitudes`: as if no weight were negative.
+/// Parts [begin, end) of `of` equal ones of a tile's postings, those of each lay_lists() alone.
+struct Share {
+    std::uint32_t begin = 0, end = 1, of = 1;
+
+    __device__ std::uint32_t place(std::uint32_t part, std::uint32_t total) const {
+        return static_cast<std::uint32_t>(std::uint64_t{total} * part / of);
+    }
+};
+
+/// Adds a posting's product to its item's sum. `magnitudes`: as if the weight were not negative.
+__device__ void add_posting(std::uint32_t posting, int part, bool magnitudes, int* sums) {
+    const int product = (static_cast<int>(posting) >> 16) * part;
+    atomicAdd(&sums[posting & 0xffff], magnitudes ? abs(product) : product);
+}
+
+/// Adds the products of a share of all postings to the sums.
 template <unsigned Threads>
 __device__ void add_postings(const ListsInTile& lists, const std::uint32_t* postings,
-                             bool magnitudes, int* sums) {
+                             const Share& share, bool magnitudes, int* sums) {
     const unsigned lane = threadIdx.x % 32;
     const unsigned warp = threadIdx.x / 32;
     constexpr unsigned kWarps = Threads / 32;
     constexpr unsigned kAhead = Threads > kThreads ? 8 : 4;  // postings of a lane under way
-    const std::uint32_t each = ((lists.total + kWarps - 1) / kWarps + 31) / 32 * 32;
-    const std::uint32_t end = min(lists.total, (warp + 1) * each);
-    std::uint32_t base = warp * each;
+    const std::uint32_t first = share.place(share.begin, lists.total);
+    const std::uint32_t total = share.place(share.end, lists.total) - first;
+    const std::uint32_t each = ((total + kWarps - 1) / kWarps + 31) / 32 * 32;
+    const std::uint32_t end = first + min(total, (warp + 1) * each);
+    std::uint32_t base = first + warp * each;
     if (base >= end) return;
     unsigned low = list_at(lists, base, 0, lists.count - 1);
-    for (; base < end; base += 32 * kAhead) {
+    while (base < end) {
+        std::uint32_t posting[kAhead];
+        // Most postings are of long lists.
+        const std::uint32_t end_of_low = min(end, lists.begins[low + 1]);
+        if (base + 32 * kAhead <= end_of_low) {
+            const std::uint32_t source = lists.sources[low] + lane;
+            const int part = lists.parts[low];
+            for (; base + 32 * kAhead <= end_of_low; base += 32 * kAhead) {
+                const std::uint32_t* const from = postings + (source + base);
+#pragma unroll
+                for (unsigned i = 0; i < kAhead; ++i) posting[i] = from[32 * i];
+#pragma unroll
+                for (unsigned i = 0; i < kAhead; ++i)
+                    add_posting(posting[i], part, magnitudes, sums);
+            }
+            if (base >= end) break;
+        }
         // The list that the last of these postings is of.
         const std::uint32_t last = min(end, base + 32 * kAhead) - 1;
         unsigned high = low;
@@ -108,7 +148,6 @@ __device__ void add_postings(const ListsInTile& lists, const std::uint32_t* post
             high += begun;
             if (begun < 32) break;
         }
-        std::uint32_t posting[kAhead];
         int part[kAhead];
 #pragma unroll
         for (unsigned i = 0; i < kAhead; ++i) {
@@ -120,12 +159,10 @@ __device__ void add_postings(const ListsInTile& lists, const std::uint32_t* post
             part[i] = lists.parts[list];
         }
 #pragma unroll
-        for (unsigned i = 0; i < kAhead; ++i) {
-            if (part[i] == 0) continue;
-            const int product = (static_cast<int>(posting[i]) >> 16) * part[i];
-            atomicAdd(&sums[posting[i] & 0xffff], magnitudes ? abs(product) : product);
-        }
+        for (unsigned i = 0; i < kAhead; ++i)
+            if (part[i] != 0) add_posting(posting[i], part[i], magnitudes, sums);
         low = high;
+        base += 32 * kAhead;
     }
 }
 
@@ -133,7 +170,7 @@ __device__ void add_postings(const ListsInTile& lists, const std::uint32_t* post
 template <unsigned Threads>
 __device__ void add_terms(const TermFilterJob& job, RowSpan span, std::uint32_t tile,
                           const std::int32_t* parts, unsigned most_lists, bool magnitudes,
-                          int* sums) {
+                          int* sums, const Share& share = {}) {
     __shared__ typename Scan<Threads>::TempStorage storage;
     auto* const memory = reinterpret_cast<std::uint32_t*>(sums + kTermTile);
     ListsInTile lists{memory, memory + most_lists + 1,
@@ -141,7 +178,7 @@ __device__ void add_terms(const TermFilterJob& job, RowSpan span, std::uint32_t 
     for (std::uint64_t begin = span.begin; begin < span.end; begin += most_lists) {
         lay_lists<Threads>(job.index, job.queries.rows.columns, parts, tile, begin, span.end,
                            most_lists, storage, lists);
-        add_postings<Threads>(lists, job.index.postings, magnitudes, sums);
+        add_postings<Threads>(lists, job.index.postings, share, magnitudes, sums);
         __syncthreads();
     }
 }
@@ -315,28 +352,62 @@ __device__ void keep_scores(const TermFilterJob& job, std::uint32_t query, std::
         largest[place * kWideGroups + threadIdx.x / 32] = __int2float_rd(most);
 }
 
-/// Blocks of one y take one query, and of one z a part of its terms. Where there are several, their
-/// sums are added to the scores.
-__global__ __launch_bounds__(kWideThreads) void score_all(TermFilterJob job, unsigned most_lists,
-                                                          int* scores, float* largest) {
+/// Blocks of one y take one query, and each a tile. Also makes the queries' lists empty.
+__global__ __launch_bounds__(kWideThreads, kWideAtOnce) void score_all(TermFilterJob job,
+                                                                       unsigned most_lists,
+                                                                       double radius, int* scores,
+                                                                       float* largest) {
     extern __shared__ __align__(16) int sums[];
+    let_next_begin();
     const std::uint32_t query = blockIdx.y;
     const std::uint32_t tile = blockIdx.x;
-    let_next_begin();
+    if (tile == 0 && threadIdx.x == 0) clear_list(job.lists, query, radius);
     clear_sums<kWideThreads>(sums);
-    wait_for_previous();
-    RowSpan span = span_of_row(job.queries.rows, query);
-    const std::uint64_t each = (span.end - span.begin + gridDim.z - 1) / gridDim.z;
-    span.begin = min(span.end, span.begin + blockIdx.z * each);
-    span.end = min(span.end, span.begin + each);
-    add_terms<kWideThreads>(job, span, tile, job.queries.parts, most_lists, false, sums);
-    if (gridDim.z == 1) {
-        keep_scores(job, query, tile, sums, scores, largest);
-        return;
+    add_terms<kWideThreads>(job, span_of_row(job.queries.rows, query), tile, job.queries.parts,
+                            most_lists, false, sums);
+    keep_scores(job, query, tile, sums, scores, largest);
+}
+
+/// Blocks of one y take one query: scores of 0, and empty lists.
+__global__ __launch_bounds__(kWideThreads) void clear_scores(TermFilterJob job, double radius,
+                                                             int* scores) {
+    let_next_begin();
+    const std::uint32_t query = blockIdx.y;
+    if (blockIdx.x == 0 && threadIdx.x == 0) clear_list(job.lists, query, radius);
+    auto* const to = reinterpret_cast<int4*>(
+        scores + (std::size_t{query} * job.index.tiles + blockIdx.x) * kTermTile);
+#pragma unroll
+    for (unsigned i = threadIdx.x; i < kTermTile / 4; i += kWideThreads) to[i] = {0, 0, 0, 0};
+}
+
+/// Blocks of one y take one query, and each as large a part of all tiles' postings as the next one:
+/// of as many parts as there are blocks each has as many as there are tiles. Adds what it sums to
+/// scores that clear_scores() has cleared.
+__global__ __launch_bounds__(kWideThreads, kWideAtOnce) void score_shares(TermFilterJob job,
+                                                                          unsigned most_lists,
+                                                                          int* scores) {
+    extern __shared__ __align__(16) int sums[];
+    let_next_begin();
+    const std::uint32_t query = blockIdx.y;
+    const std::uint32_t of = gridDim.x;
+    const RowSpan span = span_of_row(job.queries.rows, query);
+    std::uint64_t part = std::uint64_t{blockIdx.x} * job.index.tiles;
+    const std::uint64_t end = part + job.index.tiles;
+    while (part < end) {
+        const auto tile = static_cast<std::uint32_t>(part / of);
+        const std::uint64_t first = std::uint64_t{tile} * of;  // part of the tile
+        const std::uint64_t next = min(first + of, end);
+        clear_sums<kWideThreads>(sums);
+        add_terms<kWideThreads>(job, span, tile, job.queries.parts, most_lists, false, sums,
+                                {static_cast<std::uint32_t>(part - first),
+                                 static_cast<std::uint32_t>(next - first), of});
+        wait_for_previous();
+        int* const to = scores + (std::size_t{query} * job.index.tiles + tile) * kTermTile;
+        for (unsigned i = threadIdx.x; i < kTermTile; i += kWideThreads)
+            if (sums[i] != 0) atomicAdd(&to[i], sums[i]);
+        __syncthreads();
+        part = next;
     }
-    int* const to = scores + (std::size_t{query} * job.index.tiles + tile) * kTermTile;
-    for (unsigned i = threadIdx.x; i < kTermTile; i += kWideThreads)
-        if (sums[i] != 0) atomicAdd(&to[i], sums[i]);
 }
 
 /// Looks at the scores that several blocks have added up.
@@ -351,18 +422,89 @@ __global__ __launch_bounds__(kWideThreads) void look_at_scores(TermFilterJob job
                 largest);
 }
 
-/// Blocks of one y take one query.
-__global__ __launch_bounds__(kThreads) void filter_kept(TermFilterJob job, const int* scores) {
+/// The scores of a tile that a thread looks at.
+struct OwnScores {
+    static constexpr unsigned vectors = kTermTile / 4 / kWideThreads;
+    int4 four[vectors];
+
+    /// Of all scores of a query.
+    __device__ OwnScores(const int* scores, std::uint32_t tile) {
+        const auto* const from =
+            reinterpret_cast<const int4*>(scores + std::size_t{tile} * kTermTile);
+#pragma unroll
+        for (unsigned i = 0; i < vectors; ++i) four[i] = from[i * kWideThreads + threadIdx.x];
+    }
+
+    /// Calls take(item of the tile, score) for those that reach `least`.
+    template <class Take>
+    __device__ void each_reaching(int least, Take&& take) const {
+#pragma unroll
+        for (unsigned i = 0; i < vectors; ++i) {
+            if (most_of(four[i]) < least) continue;
+            const int each[4] = {four[i].x, four[i].y, four[i].z, four[i].w};
+#pragma unroll
+            for (unsigned n = 0; n < 4; ++n)
+                if (each[n] >= least) take(4 * (i * kWideThreads + threadIdx.x) + n, each[n]);
+        }
+    }
+};
+
+/// Blocks of one y take one query: each finds its gate, which the first one writes, and then adds
+/// the items of some tiles. `groups` largest scores by query, of which `rank` are to reach the
+/// gate. The queries are on the device before the launch before this one.
+__global__ __launch_bounds__(kWideThreads) void filter_kept(TermFilterJob job, TermGates gates,
+                                                            double limit, const int* scores,
+                                                            const float* largest,
+                                                            std::uint32_t groups,
+                                                            std::uint32_t rank) {
+    extern __shared__ unsigned reached[];
+    __shared__ float gate;
+    __shared__ std::uint32_t found, first;
     let_next_begin();
+    const std::uint32_t query = blockIdx.y;
+    GuessedGate guess;
+    if (threadIdx.x == 0) {
+        guess = GuessedGate(gates, query, limit);
+        found = 0;
+    }
     wait_for_previous();
-    const std::uint32_t query = job.selection[blockIdx.y];
-    const float gate = job.gates[query];
-    if (!(gate >= 1)) return;
-    const std::uint32_t vectors = job.index.tiles * (kTermTile / 4);
-    const auto* const from = reinterpret_cast<const int4*>(scores) + std::size_t{query} * vectors;
-    for (std::uint32_t i = blockIdx.x * kThreads + threadIdx.x; i < vectors;
-         i += gridDim.x * kThreads)
-        add_reaching(job, query, 4 * i, from[i], static_cast<int>(gate));
+    const int* const own_scores = scores + std::size_t{query} * job.index.tiles * kTermTile;
+    OwnScores own(own_scores, blockIdx.x);
+    for (std::uint32_t i = threadIdx.x; i < groups; i += kWideThreads)
+        reached[i] = ordered_float(largest[std::size_t{query} * groups + i]);
+    __syncthreads();
+    const unsigned kth = about_kth_score<kWideThreads>(reached, groups, rank);
+    if (threadIdx.x == 0) {
+        const float at = guess.at(kth);
+        // The k nearest are not known to reach less than 1.
+        gate = at == -INFINITY ? INFINITY : at;
+        if (blockIdx.x == 0) gates.gates[query] = gate;
+    }
+    __syncthreads();
+    if (gate == INFINITY) return;
+    const auto least = static_cast<int>(gate);
+    for (std::uint32_t tile = blockIdx.x;;) {
+        std::uint32_t count = 0;
+        own.each_reaching(least, [&](std::uint32_t, int) { ++count; });
+        std::uint32_t place = 0;
+        if (count > 0) place = atomicAdd(&found, count);
+        __syncthreads();
+        if (threadIdx.x == 0 && found > 0) {
+            first = atomicAdd(&job.lists.counts[query], found);
+            found = 0;
+        }
+        __syncthreads();
+        if (count > 0) {
+            place += first;
+            own.each_reaching(least, [&](std::uint32_t item, int score) {
+                put_found(job.lists, query, place++, job.first_item + tile * kTermTile + item,
+                          __int2float_rd(score));
+            });
+        }
+        tile += gridDim.x;
+        if (tile >= job.index.tiles) return;
+        own = OwnScores(own_scores, tile);
+    }
 }
 
 /// A block for each query.
@@ -456,30 +598,38 @@ Status sample_terms(const TermFilterJob& job, std::uint32_t tiles, float* sample
     return {};
 }
 
-Status score_all_terms(const TermFilterJob& job, int* scores, float* largest, cudaStream_t stream) {
+Status score_all_terms(const TermFilterJob& job, double radius, int* scores, float* largest,
+                       cudaStream_t stream) {
     const unsigned most_lists = lists_at_once(job, kWideThreads);
     const std::size_t bytes = shared_bytes(most_lists);
-    GPUTEXT_TRY(allow_shared_bytes(score_all, bytes));
-    // Long queries' terms are divided, so that all multiprocessors have two blocks.
-    const std::uint32_t pairs = job.index.tiles * job.selection.count;
-    const unsigned parts =
-        job.most_terms < kLongQuery ? 1 : std::clamp(kWideBlocks / pairs, 1u, 8u);
-    const dim3 blocks(job.index.tiles, job.selection.count);
-    if (parts > 1)
-        GPUTEXT_TRY(cuda_status(
-            cudaMemsetAsync(scores, 0, std::size_t{pairs} * kTermTile * sizeof(int), stream),
-            "clearing scores"));
-    GPUTEXT_TRY(launch_early("scoring all items", score_all, dim3(blocks.x, blocks.y, parts),
-                             kWideThreads, bytes, stream, job, most_lists, scores, largest));
-    if (parts == 1) return {};
-    return launch_early("scoring all items", look_at_scores, blocks, kWideThreads, 0, stream, job,
+    const std::uint32_t queries = job.selection.count;
+    const dim3 tiles(job.index.tiles, queries);
+    // Long queries' postings are divided, so that all multiprocessors have as many.
+    if (job.most_terms < kLongQuery || std::uint64_t{tiles.x} * queries > kWideBlocks) {
+        GPUTEXT_TRY(allow_shared_bytes(score_all, bytes));
+        score_all<<<tiles, kWideThreads, bytes, stream>>>(job, most_lists, radius, scores, largest);
+        return launched("scoring all items");
+    }
+    GPUTEXT_TRY(allow_shared_bytes(score_shares, bytes));
+    clear_scores<<<tiles, kWideThreads, 0, stream>>>(job, radius, scores);
+    GPUTEXT_TRY(launched("clearing scores"));
+    const dim3 shares(std::min(kWideBlocks / queries, kMostOfTile * job.index.tiles), queries);
+    GPUTEXT_TRY(launch_early("scoring all items", score_shares, shares, kWideThreads, bytes, stream,
+                             job, most_lists, scores));
+    return launch_early("scoring all items", look_at_scores, tiles, kWideThreads, 0, stream, job,
                         scores, largest);
 }
 
-Status filter_scores(const TermFilterJob& job, const int* scores, cudaStream_t stream) {
-    const unsigned blocks = std::min(256u, job.index.tiles * (kTermTile / 4 / kThreads));
-    return launch_early("filtering neighbours", filter_kept, dim3(blocks, job.selection.count),
-                        kThreads, 0, stream, job, scores);
+Status filter_scores(const TermFilterJob& job, const TermGates& gates, double limit,
+                     const int* scores, const float* largest, std::uint32_t rank,
+                     cudaStream_t stream) {
+    const std::uint32_t queries = job.selection.count;
+    const std::uint32_t groups = job.index.tiles * kWideGroups;
+    const std::size_t bytes = groups * sizeof(unsigned);
+    GPUTEXT_TRY(allow_shared_bytes(filter_kept, bytes));
+    const dim3 blocks(std::min(std::max(kWideBlocks / queries, 1u), job.index.tiles), queries);
+    return launch_early("filtering neighbours", filter_kept, blocks, kWideThreads, bytes, stream,
+                        job, gates, limit, scores, largest, groups, rank);
 }
 
 Status count_term_work(const TermFilterJob& job, unsigned long long* work, cudaStream_t stream) {

@@ -54,11 +54,17 @@ Status sample_terms(const TermFilterJob& job, std::uint32_t tiles, float* sample
 
 /// The filter for so few queries that their scores may be kept: kTermTile for each tile of
 /// the index, query by query. Items of equal keys get 0. And the largest scores of groups of items,
-/// kWideGroups a tile. One launch.
+/// kWideGroups a tile. Makes the lists empty before, of limits `radius`. For all queries in their
+/// order.
 inline constexpr std::uint32_t kWideGroups = 32;
-Status score_all_terms(const TermFilterJob& job, int* scores, float* largest, cudaStream_t stream);
-/// Adds items to lists by scores that are kept, and by gates that are not -infinity.
-Status filter_scores(const TermFilterJob& job, const int* scores, cudaStream_t stream);
+Status score_all_terms(const TermFilterJob& job, double radius, int* scores, float* largest,
+                       cudaStream_t stream);
+/// Adds items to lists by scores that are kept, and by gates, which it writes: those for the limit,
+/// or higher ones, as the `rank`-th largest score of groups suggests, which so many items reach;
+/// infinity where the gate would be -infinity. Comes right behind score_all_terms().
+Status filter_scores(const TermFilterJob& job, const TermGates& gates, double limit,
+                     const int* scores, const float* largest, std::uint32_t rank,
+                     cudaStream_t stream);
 
 /// Adds to `work`, on the device, the postings of the selected queries' terms.
 Status count_term_work(const TermFilterJob& job, unsigned long long* work, cudaStream_t stream);

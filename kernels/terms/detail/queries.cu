@@ -7,6 +7,7 @@
 #include "kernels/base/launch.hpp"
 #include "kernels/base/warp.cuh"
 #include "kernels/knn/kth_score.cuh"
+#include "kernels/terms/detail/gates.cuh"
 #include "kernels/terms/detail/rows.cuh"
 
 namespace gputext::gpu {
@@ -42,30 +43,6 @@ __global__ __launch_bounds__(kThreads) void round_queries(TermRows rows, double 
     if (threadIdx.x % 32 == 0) residuals[row] = sqrt(taken) / scale;
 }
 
-/// The bound of the header's head. Computing the lengths themselves takes the last factor.
-__device__ double error_of(const TermGates& job, std::uint32_t query) {
-    const TermError& error = job.error;
-    const double items = sqrt(__longlong_as_double(static_cast<long long>(*error.items)));
-    const double own = error.residuals[query];
-    double bound = items + (1 + items) * own + error.fixed;
-    if (error.lengths != nullptr) bound += error.lengths[query] * (1 + items) * error.per_length;
-    return bound * (1 + 0x1p-20) + 0x1p-22;
-}
-
-__device__ double scale_of(const TermGates& job) {
-    return kItemScale * job.queries.scale;
-}
-
-/// A gate, from a bound in units of scores.
-__device__ float gate_at(double score) {
-    const float gate = floorf(__double2float_rd(score));
-    return gate < 1 ? -INFINITY : gate;
-}
-
-__device__ float gate_of_limit(const TermGates& job, std::uint32_t query, double limit) {
-    return gate_at((1 - limit - error_of(job, query)) * scale_of(job));
-}
-
 __global__ void set_gates(TermGates job, const double* limits) {
     const std::uint32_t selected = blockIdx.x * blockDim.x + threadIdx.x;
     if (selected >= job.selection.count) return;
@@ -73,35 +50,19 @@ __global__ void set_gates(TermGates job, const double* limits) {
     job.gates[query] = gate_of_limit(job, query, limits[query]);
 }
 
-/// A block for each query. `none`: in place of -infinity.
-template <unsigned Threads>
-__global__ __launch_bounds__(Threads) void guess_gates(TermGates job, const double* limits,
-                                                       const float* sampled, std::uint32_t samples,
-                                                       std::uint32_t rank, float none) {
+/// A block for each query.
+__global__ __launch_bounds__(kBlock) void guess_gates(TermGates job, const double* limits,
+                                                      const float* sampled, std::uint32_t samples,
+                                                      std::uint32_t rank) {
     extern __shared__ unsigned scores[];
     let_next_begin();
     wait_for_previous();
     const std::uint32_t query = job.selection[blockIdx.x];
-    for (std::uint32_t i = threadIdx.x; i < samples; i += Threads)
+    for (std::uint32_t i = threadIdx.x; i < samples; i += kBlock)
         scores[i] = ordered_float(sampled[std::size_t{query} * samples + i]);
     __syncthreads();
-    const unsigned kth = about_kth_score<Threads>(scores, samples, rank);
-    if (threadIdx.x != 0) return;
-    const float sure = gate_of_limit(job, query, limits[query]);
-    const double reached = kth == 0 ? 0 : static_cast<double>(float_of_ordered(kth));
-    const float guess = gate_at(reached - 2 * error_of(job, query) * scale_of(job));
-    const float gate = fmaxf(sure, guess);
-    job.gates[query] = gate == -INFINITY ? none : gate;
-}
-
-template <unsigned Threads>
-Status run_guess(const TermGates& job, const double* limits, const float* sampled,
-                 std::uint32_t samples, std::uint32_t rank, float none, cudaStream_t stream) {
-    if (job.selection.count == 0) return {};
-    const std::size_t bytes = samples * sizeof(unsigned);
-    GPUTEXT_TRY(allow_shared_bytes(guess_gates<Threads>, bytes));
-    return launch_early("guessing gates", guess_gates<Threads>, job.selection.count, Threads, bytes,
-                        stream, job, limits, sampled, samples, rank, none);
+    const unsigned kth = about_kth_score<kBlock>(scores, samples, rank);
+    if (threadIdx.x == 0) job.gates[query] = GuessedGate(job, query, limits[query]).at(kth);
 }
 
 /// A block for each query.
@@ -165,12 +126,11 @@ Status set_term_gates(const TermGates& job, const double* limits, cudaStream_t s
 
 Status guess_term_gates(const TermGates& job, const double* limits, const float* sampled,
                         std::uint32_t samples, std::uint32_t rank, cudaStream_t stream) {
-    return run_guess<kBlock>(job, limits, sampled, samples, rank, -INFINITY, stream);
-}
-
-Status set_reached_gates(const TermGates& job, const double* limits, const float* reached,
-                         std::uint32_t groups, std::uint32_t rank, cudaStream_t stream) {
-    return run_guess<1024>(job, limits, reached, groups, rank, INFINITY, stream);
+    if (job.selection.count == 0) return {};
+    const std::size_t bytes = samples * sizeof(unsigned);
+    GPUTEXT_TRY(allow_shared_bytes(guess_gates, bytes));
+    return launch_early("guessing gates", guess_gates, job.selection.count, kBlock, bytes, stream,
+                        job, limits, sampled, samples, rank);
 }
 
 Status find_least_scores(const TermGates& gates, const ListsView& lists, float* least,

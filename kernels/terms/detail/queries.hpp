@@ -83,11 +83,6 @@ Status set_term_gates(const TermGates& job, const double* limits, cudaStream_t s
 Status guess_term_gates(const TermGates& job, const double* limits, const float* sampled,
                         std::uint32_t samples, std::uint32_t rank, cudaStream_t stream);
 
-/// As above, where enough items are known to reach the `rank`-th largest score: infinity where the
-/// gate would be -infinity.
-Status set_reached_gates(const TermGates& job, const double* limits, const float* reached,
-                         std::uint32_t groups, std::uint32_t rank, cudaStream_t stream);
-
 /// For lists that only have found items, of which any k are enough: the least score that one of the
 /// k nearest may have, or -infinity where scores tell nothing.
 Status find_least_scores(const TermGates& gates, const ListsView& lists, float* least,

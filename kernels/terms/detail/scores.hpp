@@ -14,6 +14,7 @@ namespace gputext::gpu {
 
 struct TermScoreJob {
     TermQueries queries;
+    std::uint32_t most_terms;  // of a query
     TermRows items;
     std::uint32_t first_item;  // number of the first of them
     QuerySelection selection;

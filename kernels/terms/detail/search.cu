@@ -90,10 +90,10 @@ Status TermSearch::allocate(const NeighbourLists::Shape& shape, std::uint32_t qu
                        "clearing counts");
 }
 
-Status TermSearch::begin(const TermQueries& queries, std::uint32_t most_terms, double radius) {
+void TermSearch::begin(const TermQueries& queries, std::uint32_t most_terms, double radius) {
     queries_ = queries;
     most_terms_ = most_terms;
-    return lists_.reset(queries.rows.rows, radius);
+    radius_ = radius;
 }
 
 Status TermSearch::counts(std::uint64_t& rescored, std::uint64_t& found) {
@@ -167,6 +167,7 @@ Status TermSearch::search(const TermIndex& index, const DenseTerms& dense,
     const NeighbourLists::Shape& shape = lists_.shape();
     const bool first = first_item == 0;
     if (first && scores_.size() > 0) return search_by_scores(first_item, end);
+    if (first) GPUTEXT_TRY(lists_.reset(all.count, radius_));
     GPUTEXT_TRY(measure_work());
     if (shape.open || !first) return search_range(all, first_item, end);
     if (shape.is_short() && 8 * std::size_t{shape.k} <= index.items.rows)
@@ -207,15 +208,21 @@ Status TermSearch::guess() {
 Status TermSearch::search_by_scores(std::uint32_t begin, std::uint32_t end) {
     const TermFilterJob all = job({nullptr, queries_.rows.rows}, begin, end);
     work_ = static_cast<double>(queries_.rows.stored) * index_.items.rows;
+    lists_.begin_reset(radius_);
+    const TermGates gates = this->gates(all.selection, gates_.data());
     timers_->filter.begin();
-    GPUTEXT_TRY(score_all_terms(all, scores_.data(), sampled_.data(), stream_));
-    GPUTEXT_TRY(set_reached_gates(gates(all.selection, gates_.data()), lists_.view().limits,
-                                  sampled_.data(), index_.tiles * kWideGroups, lists_.shape().k,
-                                  stream_));
-    GPUTEXT_TRY(filter_scores(all, scores_.data(), stream_));
+    GPUTEXT_TRY(score_all_terms(all, radius_, scores_.data(), sampled_.data(), stream_));
+    GPUTEXT_TRY(filter_scores(all, gates, radius_, scores_.data(), sampled_.data(),
+                              lists_.shape().k, stream_));
     timers_->filter.end();
-    GPUTEXT_TRY(score_and_keep(gates(all.selection, gates_.data()), false));
-    return search_failed(begin, end);
+    GPUTEXT_TRY(score(gates, false));
+    GPUTEXT_TRY(execution_->checkpoint(0));
+    std::uint32_t count = 0;
+    timers_->sort.begin();
+    GPUTEXT_TRY(lists_.keep_and_take_failed(all.selection, gates_.data(), proven_.data(),
+                                            failed_.data(), count));
+    timers_->sort.end();
+    return search_again(count, begin, end);
 }
 
 /// Searches for those queries again whose lists overflowed, or whose gates are above what is
@@ -224,6 +231,11 @@ Status TermSearch::search_failed(std::uint32_t begin, std::uint32_t end) {
     const QuerySelection all{nullptr, queries_.rows.rows};
     std::uint32_t count = 0;
     GPUTEXT_TRY(lists_.take_failed(all, gates_.data(), proven_.data(), failed_.data(), count));
+    return search_again(count, begin, end);
+}
+
+/// Searches for the first `count` failed ones.
+Status TermSearch::search_again(std::uint32_t count, std::uint32_t begin, std::uint32_t end) {
     if (count == 0) return {};
     escalated_ += count;
     timers_->again.begin();
@@ -232,13 +244,19 @@ Status TermSearch::search_failed(std::uint32_t begin, std::uint32_t end) {
     return {};
 }
 
-/// Scores what was found by the gates, and keeps the nearest. `any_k`: see find_least_scores().
-Status TermSearch::score_and_keep(const TermGates& gates, bool any_k) {
+/// Scores what was found by the gates. `any_k`: see find_least_scores().
+Status TermSearch::score(const TermGates& gates, bool any_k) {
     const ListsView view = lists_.view();
     timers_->score.begin();
     if (any_k) GPUTEXT_TRY(find_least_scores(gates, view, least_.data(), stream_));
-    TermScoreJob scores{queries_,      index_.items, first_item_, gates.selection, nullptr, view,
-                        gates_.data(), {},           {},          nullptr,         nullptr};
+    TermScoreJob scores{};
+    scores.queries = queries_;
+    scores.most_terms = most_terms_;
+    scores.items = index_.items;
+    scores.first_item = first_item_;
+    scores.selection = gates.selection;
+    scores.lists = view;
+    scores.gates = gates_.data();
     scores.rescored = counters_.data() + 1;
     scores.found = counters_.data() + 2;
     if (any_k) {
@@ -248,6 +266,12 @@ Status TermSearch::score_and_keep(const TermGates& gates, bool any_k) {
     }
     GPUTEXT_TRY(score_terms(scores, stream_));
     timers_->score.end();
+    return {};
+}
+
+/// And keeps the nearest.
+Status TermSearch::score_and_keep(const TermGates& gates, bool any_k) {
+    GPUTEXT_TRY(score(gates, any_k));
     timers_->sort.begin();
     GPUTEXT_TRY(lists_.keep(gates.selection));
     timers_->sort.end();

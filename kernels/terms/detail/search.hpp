@@ -47,8 +47,9 @@ public:
                     TermTimers& timers, cudaStream_t stream);
 
     /// Begins a tile of queries. `most_terms`: of one of them.
-    Status begin(const TermQueries& queries, std::uint32_t most_terms, double radius);
-    /// Searches the next items in order, of numbers from `first_item` on. `dense` and `bounded`
+    void begin(const TermQueries& queries, std::uint32_t most_terms, double radius);
+    /// Searches the next items in order, of numbers from `first_item` on, which is 0 at first.
+    /// `dense` and `bounded`
     /// are of this index; bounded terms serve where no term is dense.
     Status search(const TermIndex& index, const DenseTerms& dense, const BoundedTerms& bounded,
                   std::uint32_t first_item);
@@ -70,6 +71,8 @@ private:
     Status search_by_guess(std::uint32_t begin, std::uint32_t end);
     Status search_by_scores(std::uint32_t begin, std::uint32_t end);
     Status search_failed(std::uint32_t begin, std::uint32_t end);
+    Status search_again(std::uint32_t count, std::uint32_t begin, std::uint32_t end);
+    Status score(const TermGates& gates, bool any_k);
     Status score_and_keep(const TermGates& gates, bool any_k);
     Status search_directly(const QuerySelection& selection, std::uint32_t begin, std::uint32_t end,
                            bool lists_are_empty);
@@ -89,6 +92,7 @@ private:
 
     TermQueries queries_;
     std::uint32_t most_terms_ = 0;
+    double radius_ = 0;
     TermIndex index_;
     DenseTerms dense_;
     BoundedTerms bounded_;

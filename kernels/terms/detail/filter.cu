@@ -606,11 +606,9 @@ Status score_all_terms(const TermFilterJob& job, double radius, int* scores, flo
     const dim3 tiles(job.index.tiles, queries);
     // Long queries' postings are divided, so that all multiprocessors have as many.
     if (job.most_terms < kLongQuery || std::uint64_t{tiles.x} * queries > kWideBlocks) {
-        GPUTEXT_TRY(allow_shared_bytes(score_all, bytes));
         score_all<<<tiles, kWideThreads, bytes, stream>>>(job, most_lists, radius, scores, largest);
         return launched("scoring all items");
     }
-    GPUTEXT_TRY(allow_shared_bytes(score_shares, bytes));
     clear_scores<<<tiles, kWideThreads, 0, stream>>>(job, radius, scores);
     GPUTEXT_TRY(launched("clearing scores"));
     const dim3 shares(std::min(kWideBlocks / queries, kMostOfTile * job.index.tiles), queries);

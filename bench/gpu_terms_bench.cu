@@ -21,6 +21,7 @@
 #include "cpp/base/memory_budget.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/terms/tfidf.hpp"
+#include "kernels/knn/list_download.hpp"
 #include "kernels/terms/detail/search.hpp"
 #include "kernels/terms/knn.hpp"
 
@@ -186,11 +187,29 @@ void measure_batch(Resident& corpus, const Vectors& questions, std::size_t k, do
     std::fflush(stdout);
 }
 
+/// What the search for many questions answers.
+Truth answers_of_batch(Resident& corpus, const Vectors& questions, std::size_t k) {
+    Truth truth;
+    for (std::size_t i = 0; i < questions.rows; ++i) truth.questions.push_back(i);
+    Session session(corpus, questions, k, false);
+    session.run();
+    MemoryBudget budget(kUnlimited);
+    Neighbours& answers = truth.answers;
+    check(session.search.lists().download(static_cast<std::uint32_t>(questions.rows), budget,
+                                          answers.begins, answers.items, answers.distances));
+    return truth;
+}
+
 void measure_single(Resident& corpus, const Vectors& all, std::size_t k) {
     constexpr std::size_t kTries = 40;
     std::vector<double> device, elapsed;
+    std::vector<std::uint32_t> rows;
+    Neighbours found;
+    found.begins.push_back(0);
+    std::uint64_t escalated = 0;
     for (std::size_t i = 0; i < kTries; ++i) {
         const std::uint32_t row = static_cast<std::uint32_t>((2 * i + 1) * all.rows / (2 * kTries));
+        rows.push_back(row);
         const bench::TermRows one(all, {&row, 1});
         const Vectors question = one.vectors();
         Session session(corpus, question, k, false);
@@ -202,20 +221,21 @@ void measure_single(Resident& corpus, const Vectors& all, std::size_t k) {
         session.search.begin(session.queries.view(), session.terms, kInfinity);
         check(session.search.search(corpus.index.view(), corpus.dense.view(), corpus.bounded.view(),
                                     0));
-        std::vector<std::uint64_t> begins;
-        std::vector<std::uint32_t> items;
-        std::vector<double> distances;
         MemoryBudget budget(kUnlimited);
-        check(session.search.lists().download(1, budget, begins, items, distances));
+        check(gpu::append_kept(session.search.lists(), 1, budget, found));
         elapsed.push_back(clock.seconds());
+        escalated += session.search.escalated();
     }
+    const Truth truth = answers_of_batch(corpus, bench::TermRows(all, rows).vectors(), k);
     std::ranges::sort(device);
     std::ranges::sort(elapsed);
     std::printf(
         "one question at a time, k = %zu: median %.1f us on the device (%.1f to %.1f), %.1f us "
-        "from its copy to the answer's\n",
+        "from its copy to the answer's; escalated %llu of %zu; %zu of %zu answers differ from the "
+        "batch's\n",
         k, device[kTries / 2] * 1e3, device[0] * 1e3, device[kTries - 1] * 1e3,
-        elapsed[kTries / 2] * 1e6);
+        elapsed[kTries / 2] * 1e6, static_cast<unsigned long long>(escalated), 3 * kTries,
+        truth.differing(found, k), kTries);
     std::fflush(stdout);
 }
 

@@ -29,16 +29,23 @@ struct Buckets {
     }
 };
 
+/// How many buckets a block of so many threads has: a multiple of them, where they are a power of
+/// two.
+__host__ __device__ inline unsigned bucket_count(unsigned threads) {
+    return threads < 512 ? 512 : threads;
+}
+
 /// Memory of such a block, with the list's.
 inline std::size_t bucket_sort_bytes(std::size_t capacity, unsigned threads) {
     return capacity * (sizeof(std::uint64_t) + sizeof(std::uint32_t) + sizeof(std::uint16_t)) +
-           threads * sizeof(unsigned);
+           bucket_count(threads) * sizeof(unsigned);
 }
 
 /// Makes the nearest of the first `count` entries, which are at most 65536, what the query's list
 /// keeps, as sort_and_keep() does. Otherwise, where a bucket has too many, returns false to all
-/// threads and changes neither list. `order` has room for the entries, `ends` a number for each of
-/// the block's threads, which are whole warps. The entries have been written before a barrier.
+/// threads and changes neither list. `order` has room for the entries, `ends` for bucket_count()
+/// numbers of the block, which has a power of two of threads, whole warps. The entries have been
+/// written before a barrier.
 __device__ inline bool keep_by_buckets(const SharedList& list, std::uint16_t* order, unsigned* ends,
                                        unsigned count, const ListsView& lists, std::uint32_t query,
                                        bool open) {
@@ -48,6 +55,7 @@ __device__ inline bool keep_by_buckets(const SharedList& list, std::uint16_t* or
     const unsigned lane = threadIdx.x % kWarp;
     const unsigned warp = threadIdx.x / kWarp;
     const unsigned warps = blockDim.x / kWarp;
+    const unsigned all = bucket_count(blockDim.x);
     float sum = 0, most = -INFINITY;
     unsigned size = 0;
     for (unsigned i = threadIdx.x; i < count; i += blockDim.x) {
@@ -65,7 +73,7 @@ __device__ inline bool keep_by_buckets(const SharedList& list, std::uint16_t* or
         mosts[warp] = most;
         counts[warp] = size;
     }
-    ends[threadIdx.x] = 0;
+    for (unsigned bucket = threadIdx.x; bucket < all; bucket += blockDim.x) ends[bucket] = 0;
     __syncthreads();
     // Every warp computes the same.
     sum = warp_sum(lane < warps ? sums[lane] : 0.0f);
@@ -73,16 +81,27 @@ __device__ inline bool keep_by_buckets(const SharedList& list, std::uint16_t* or
     size = warp_sum(lane < warps ? counts[lane] : 0u);
     const float spread = 4 * (most - sum / static_cast<float>(size));
     if (!(spread > 1e-30f && spread < 1e30f)) return false;
-    const Buckets buckets{most - spread, static_cast<float>(blockDim.x) / spread, blockDim.x - 1};
+    const Buckets buckets{most - spread, static_cast<float>(all) / spread, all - 1};
     for (unsigned i = threadIdx.x; i < count; i += blockDim.x)
         if (list.keys[i] != kNoDistance) atomicAdd(&ends[buckets.of(list.keys[i])], 1u);
     __syncthreads();
-    const unsigned own = ends[threadIdx.x];
-    const unsigned up_to_own = sum_up_to_lane(own);
+    // A thread's buckets are one behind the other.
+    const unsigned each = all / blockDim.x;
+    unsigned* const own = ends + threadIdx.x * each;
+    unsigned own_size = 0, fullest = 0;
+    for (unsigned bucket = 0; bucket < each; ++bucket) {
+        own_size += own[bucket];
+        fullest = max(fullest, own[bucket]);
+    }
+    const unsigned up_to_own = sum_up_to_lane(own_size);
     if (lane == kWarp - 1) counts[warp] = up_to_own;
-    if (__syncthreads_or(own > kMostInBucket)) return false;
-    const unsigned before = warp_sum(lane < warp ? counts[lane] : 0u);
-    ends[threadIdx.x] = before + up_to_own - own;  // so far the begin
+    if (__syncthreads_or(fullest > kMostInBucket)) return false;
+    unsigned begin_of_own = warp_sum(lane < warp ? counts[lane] : 0u) + up_to_own - own_size;
+    for (unsigned bucket = 0; bucket < each; ++bucket) {
+        const unsigned in_bucket = own[bucket];
+        own[bucket] = begin_of_own;  // which becomes the end below
+        begin_of_own += in_bucket;
+    }
     __syncthreads();
     for (unsigned i = threadIdx.x; i < count; i += blockDim.x)
         if (list.keys[i] != kNoDistance)

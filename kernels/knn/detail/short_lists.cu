@@ -29,7 +29,7 @@ __global__ __launch_bounds__(kMostThreads) void keep_scored(ListsView lists,
     wait_for_previous();
     const SharedList list{memory, reinterpret_cast<std::uint32_t*>(memory + lists.capacity)};
     auto* const ends = list.items + lists.capacity;
-    auto* const order = reinterpret_cast<std::uint16_t*>(ends + blockDim.x);
+    auto* const order = reinterpret_cast<std::uint16_t*>(ends + bucket_count(blockDim.x));
     const std::uint32_t query = selection[blockIdx.x];
     const std::size_t begin = std::size_t{query} * lists.capacity;
     const std::uint32_t count = lists.counts[query];

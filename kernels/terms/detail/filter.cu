@@ -361,10 +361,10 @@ __global__ __launch_bounds__(kWideThreads, kWideAtOnce) void score_all(TermFilte
     let_next_begin();
     const std::uint32_t query = blockIdx.y;
     const std::uint32_t tile = blockIdx.x;
+    const RowSpan span = span_of_row(job.queries.rows, query);
     if (tile == 0 && threadIdx.x == 0) clear_list(job.lists, query, radius);
     clear_sums<kWideThreads>(sums);
-    add_terms<kWideThreads>(job, span_of_row(job.queries.rows, query), tile, job.queries.parts,
-                            most_lists, false, sums);
+    add_terms<kWideThreads>(job, span, tile, job.queries.parts, most_lists, false, sums);
     keep_scores(job, query, tile, sums, scores, largest);
 }
 

@@ -36,9 +36,8 @@ public:
     std::uint64_t* word() const { return static_cast<std::uint64_t*>(memory_); }
     std::byte* data() const { return static_cast<std::byte*>(memory_) + 64; }
 
-    /// Waits until a kernel on the stream has written the word, and what it wrote to the buffer
-    /// before. What the kernel does after that may go on. After an error nothing of the stream goes
-    /// on. Errors: device_error, device_lost.
+    /// Waits until a kernel on the stream has written the word. The kernel itself may still go on,
+    /// but nothing of the stream does after an error. Errors: device_error, device_lost.
     Status wait(cudaStream_t stream, const char* operation, std::uint64_t& value) const;
 
 private:
@@ -46,10 +45,9 @@ private:
 };
 
 #ifdef __CUDACC__
-/// By one thread, behind all that the host is to see with the word: that has been seen by this
-/// thread, as by a barrier or an atomic operation between fences.
+/// By one thread. What else the host is to see with the word takes a fence for the whole system
+/// before.
 __device__ inline void write_word(std::uint64_t* word, std::uint64_t value) {
-    __threadfence_system();
     *static_cast<volatile std::uint64_t*>(word) = value;
 }
 #endif

@@ -94,7 +94,8 @@ __global__ __launch_bounds__(kGatherThreads) void gather_small(ListsView lists, 
     if (threadIdx.x != 0) return;
     __threadfence_system();
     if (atomicAdd(counter, 1u) != gridDim.x - 1) return;
-    atomicExch(counter, 0u);
+    *counter = 0;
+    __threadfence_system();
     write_word(word, 1);
 }
 

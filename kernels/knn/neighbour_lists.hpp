@@ -106,11 +106,13 @@ __device__ inline void take_if_failed(const ListsView& lists, std::uint32_t quer
 /// By one thread of each of the grid's blocks, behind all that its block wrote down: the last one
 /// tells the host.
 __device__ inline void report_failed(const FailedLists& failed) {
-    __threadfence();
-    if (atomicAdd(&failed.counters[1], 1u) != gridDim.x - 1) return;
-    __threadfence();
+    if (gridDim.x > 1) {
+        __threadfence();
+        if (atomicAdd(&failed.counters[1], 1u) != gridDim.x - 1) return;
+        __threadfence();
+        failed.counters[1] = 0;
+    }
     const std::uint32_t count = atomicExch(&failed.counters[0], 0u);
-    atomicExch(&failed.counters[1], 0u);
     write_word(failed.reported, kReported | count);
 }
 #endif

@@ -194,7 +194,7 @@ Status NeighbourLists::merge_short(const MergeInput& input, const QuerySelection
             GPUTEXT_TRY(launch_early(
                 "scoring neighbours", score_parts<Element>, dim3(parts, selection.count), kThreads,
                 shape_.capacity * sizeof(unsigned), stream_, view(), input, selection, rescored));
-            return keep_short(selection);
+            return keep_short(selection, {});
         }
         const std::size_t bytes = list_bytes(shape_.capacity);
         const auto kernel = merge_lists<Element>;

@@ -56,26 +56,14 @@ __global__ void gates_of_limits(GateJob job) {
     if (job.widths != nullptr) job.widths[row] = width_of_scores(job, row, gate);
 }
 
-/// A score that more groups than `wanted` reach, or as many, and one that fewer reach.
-struct Bracket {
-    unsigned low;
-    unsigned high;
-    unsigned reach_low;
-    unsigned reach_high;
-
-    /// Between the two: at first by turns where as many as wanted would reach it if scores were
-    /// evenly spread, and in the middle of their values; later in the middle of their bits, so that
-    /// the end is near whatever they are.
-    __device__ unsigned middle(unsigned wanted, unsigned round) const {
-        constexpr unsigned kByValue = 12;
-        const float share = round % 2 == 0 ? __fdividef(static_cast<float>(reach_low - wanted),
-                                                        static_cast<float>(reach_low - reach_high))
-                                           : 0.5f;
-        const unsigned value =
-            ordered_float(float_of_ordered(low) * (1 - share) + float_of_ordered(high) * share);
-        return round < kByValue && value > low && value < high ? value : low + (high - low) / 2;
-    }
-};
+/// Between two scores: in the middle of values at first, which are close together, and later in the
+/// middle of their bits, so that the end is near whatever they are.
+__device__ unsigned middle_score(unsigned low, unsigned high, unsigned round) {
+    constexpr unsigned kByValue = 12;
+    const unsigned value =
+        ordered_float(0.5f * float_of_ordered(low) + 0.5f * float_of_ordered(high));
+    return round < kByValue && value > low && value < high ? value : low + (high - low) / 2;
+}
 
 /// A warp for each query finds by bisection a score that `rank` groups or a few more reach.
 /// `All`: groups of all items.
@@ -99,27 +87,23 @@ __global__ void gates_of_groups(GateJob job, const float* largest, std::uint32_t
         low = min(low, values[i]);
         high = max(high, values[i]);
     }
-    // While the scores are on their way.
-    const float proven = gate_of_limit(job.space, job.queries.bounds[row], job.limits[row]);
-    const unsigned more = rank / (All ? 32 : 16);
-    Bracket scores{warp_min(low), warp_max(high), groups, 0};
-    for (unsigned round = 0; scores.high - scores.low > 1; ++round) {
-        const unsigned middle = scores.middle(min(rank + more / 2, scores.reach_low), round);
+    low = warp_min(low);
+    high = warp_max(high);
+    for (unsigned round = 0; high - low > 1; ++round) {
+        const unsigned middle = middle_score(low, high, round);
         unsigned reached = 0;
 #pragma unroll
         for (unsigned i = 0; i < kEach; ++i) reached += values[i] >= middle;
         reached = warp_sum(reached);
-        if (reached < rank) {
-            scores.high = middle;
-            scores.reach_high = reached;
-            continue;
-        }
-        scores.low = middle;
-        scores.reach_low = reached;
-        if (reached <= rank + more) break;
+        if (reached >= rank)
+            low = middle;
+        else
+            high = middle;
+        if (reached >= rank && reached <= rank + rank / (All ? 32 : 16)) break;
     }
     if (threadIdx.x % 32 != 0) return;
-    float gate = float_of_ordered(scores.low);
+    const float proven = gate_of_limit(job.space, job.queries.bounds[row], job.limits[row]);
+    float gate = float_of_ordered(low);
     const float width = width_of_scores(job, row, gate);
     if constexpr (All) gate = __fsub_rd(gate, width);
     if (!(fabsf(gate) < INFINITY) || gate < proven) gate = proven;

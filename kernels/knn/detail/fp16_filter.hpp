@@ -3,10 +3,10 @@
 //
 // A score v + r of a query and an item (kernels/knn/detail/fp16_rows.hpp) lives in a register: it
 // is compared with the query's gate, and only the few that reach it are written, or a bit for each.
-// Up to 64 dimensions a warp keeps 64 queries in registers and lets all items pass by (with compute
-// capability 9.0 a warp group does so, unless lists are filled); above, blocks multiply tiles of
-// 128 queries by 256 items from shared memory. Compute capability 8.0 or higher; 7.5 up to 64
-// dimensions.
+// Up to 64 dimensions a warp keeps 64 queries in registers and lets all items pass by (above 32
+// dimensions, with compute capability 9.0, a warp group does so, unless lists are filled); above,
+// blocks multiply tiles of 128 queries by 256 items from shared memory. Compute capability 8.0 or
+// higher; 7.5 up to 64 dimensions.
 
 #pragma once
 

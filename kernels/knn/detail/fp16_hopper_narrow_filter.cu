@@ -1,4 +1,4 @@
-// The filter for up to 64 dimensions on compute capability 9.0, where items are marked or the
+// The filter for 33 to 64 dimensions on compute capability 9.0, where items are marked or the
 // largest scores of groups are wanted. Built for 9.0a.
 //
 // A block has a multiprocessor to itself: four warp groups keep 64 queries each in registers and
@@ -349,16 +349,7 @@ Status run(const Fp16FilterDevice& device, const Fp16FilterJob& job, cudaStream_
 
 Status run_hopper_narrow_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                                 std::uint32_t padded, cudaStream_t stream) {
-    switch (padded) {
-        case 16:
-            return run<1>(device, job, stream);
-        case 32:
-            return run<2>(device, job, stream);
-        case 48:
-            return run<3>(device, job, stream);
-        default:
-            return run<4>(device, job, stream);
-    }
+    return padded == 48 ? run<3>(device, job, stream) : run<4>(device, job, stream);
 }
 
 }  // namespace gputext::gpu

@@ -15,6 +15,7 @@ constexpr unsigned kWarpRows = 16 * kTiles;
 constexpr unsigned kBlockRows = kWarps * kWarpRows;
 constexpr unsigned kStage = 64;  // items in shared memory at a time
 constexpr unsigned kFound = 768;
+constexpr std::uint32_t kLeastOfGroups = 48;  // padded dimensions: warp groups are slower below
 static_assert(kBlockRows == kGroupQueries);
 
 /// What becomes of scores: see Fp16FilterJob.
@@ -151,19 +152,10 @@ private:
     Marks<kTiles> marks_;
 };
 
-/// Blocks of a multiprocessor, at least, where two registers less make room for one more; else 0.
-template <unsigned Steps, Output To>
-constexpr unsigned blocks_together() {
-#if __CUDA_ARCH__ >= 900
-    if (To == Output::largest && Steps > 2) return 4;
-#endif
-    return 0;
-}
-
 /// Each warp multiplies 64 queries, held in registers, with the block's items.
 template <unsigned Steps, Output To>
-__global__ __launch_bounds__(kThreads, (blocks_together<Steps, To>())) void filter_narrow(
-    const Fp16FilterJob job, std::uint32_t items_per_block) {
+__global__ __launch_bounds__(kThreads) void filter_narrow(const Fp16FilterJob job,
+                                                          std::uint32_t items_per_block) {
     extern __shared__ uint4 memory[];
     let_next_begin();
     wait_for_previous();
@@ -284,7 +276,8 @@ Status run(const Fp16FilterDevice& device, const Fp16FilterJob& job, cudaStream_
 
 Status run_narrow_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                          std::uint32_t padded, cudaStream_t stream) {
-    if (device.capability == 90 && (job.largest != nullptr || job.marks != nullptr))
+    if (device.capability == 90 && padded >= kLeastOfGroups &&
+        (job.largest != nullptr || job.marks != nullptr))
         return run_hopper_narrow_filter(device, job, padded, stream);
     switch (padded) {
         case 16:

@@ -230,7 +230,7 @@ struct Marks {
     }
 };
 
-/// The filter for up to 64 dimensions and compute capability 9.0, where there are no lists.
+/// The filter for 33 to 64 dimensions and compute capability 9.0, where there are no lists.
 Status run_hopper_narrow_filter(const Fp16FilterDevice& device, const Fp16FilterJob& job,
                                 std::uint32_t padded, cudaStream_t stream);
 /// Kernels for up to 64 dimensions, and for more.

@@ -23,16 +23,14 @@ struct RowBounds {
     bool fits;
 };
 
-/// Converts a row by a half warp; `scale` is what metric cosine does not choose itself. So many
-/// elements of a lane are read at a time: few rows wait for nothing else.
-template <unsigned AtOnce, class T>
+/// Converts a row by a half warp; `scale` is what metric cosine does not choose itself.
+template <class T>
 __device__ RowBounds convert_row(const Fp16Space& space, const T* from, double scale, __half* to) {
     const unsigned lanes = half_warp_lanes();
     const unsigned lane = threadIdx.x % kHalfWarp;
     double before = 1;  // a power of two that keeps a square from over- and underflow
     if (space.metric == Metric::cosine) {
         double most = 0;
-#pragma unroll AtOnce
         for (std::uint32_t i = lane; i < space.dimensions; i += kHalfWarp)
             most = fmax(most, fabs(as_double(from[i])));
         most = most_of_half_warp(most, lanes);
@@ -41,7 +39,6 @@ __device__ RowBounds convert_row(const Fp16Space& space, const T* from, double s
             if (most < 0x1p-700) before = 0x1p1000;
         }
         double square = 0;
-#pragma unroll AtOnce
         for (std::uint32_t i = lane; i < space.dimensions; i += kHalfWarp) {
             const double x = as_double(from[i]) * before;
             square = fma(x, x, square);
@@ -52,7 +49,6 @@ __device__ RowBounds convert_row(const Fp16Space& space, const T* from, double s
     double square = 0;
     double residual = 0;
     bool fits = true;
-#pragma unroll AtOnce
     for (std::uint32_t i = lane; i < space.padded; i += kHalfWarp) {
         double y = 0;
         if (i < space.dimensions) {
@@ -100,8 +96,8 @@ __global__ void convert_item_rows(Fp16Space space, const T* from, std::uint32_t 
     const std::uint32_t row = blockIdx.x * kRowsPerBlock + threadIdx.x / kHalfWarp;
     if (row < rows) {
         const RowBounds converted =
-            convert_row<4>(space, from + std::size_t{row} * space.dimensions, space.item_scale,
-                           to + std::size_t{row} * space.padded);
+            convert_row(space, from + std::size_t{row} * space.dimensions, space.item_scale,
+                        to + std::size_t{row} * space.padded);
         if (threadIdx.x % kHalfWarp == 0) {
             const Fp16ItemBound bound = bound_of_item(space, converted);
             bounds[row] = bound;
@@ -136,7 +132,7 @@ __global__ void convert_query_rows(Fp16Space space, DeviceQueries from, __half* 
         scale = scale_to_one(most_of_half_warp(most, half_warp_lanes()));
     }
     const RowBounds row_bounds =
-        convert_row<16>(space, elements, scale, to + std::size_t{row} * space.padded);
+        convert_row(space, elements, scale, to + std::size_t{row} * space.padded);
     if (threadIdx.x % kHalfWarp != 0) return;
     const double distance_scale =
         space.metric == Metric::inner_product ? scale * space.item_scale : scale;

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <vector>
@@ -35,15 +36,20 @@ std::uint64_t key_of(double distance) {
 
 class NeighbourListsTest : public testing::DeviceTest {
 protected:
+    void TearDown() override {
+        lists_.reset();  // its memory is the stream's
+        DeviceTest::TearDown();
+    }
+
     Status allocate(const NeighbourLists::Shape& shape, std::uint32_t queries) {
         queries_ = queries;
-        GPUTEXT_TRY(lists.allocate(shape, queries, stream()));
-        return lists.reset(queries, kInfinity);
+        GPUTEXT_TRY(lists_->allocate(shape, queries, stream()));
+        return lists_->reset(queries, kInfinity);
     }
 
     /// As a filter and the kernel that scores do: behind the `kept` items of a list.
     void find(std::uint32_t query, std::uint32_t kept, const Found& found) {
-        const gpu::ListsView view = lists.view();
+        const gpu::ListsView view = lists_->view();
         std::vector<std::uint32_t> items;
         std::vector<std::uint64_t> keys;
         for (const auto& [item, distance] : found) {
@@ -69,7 +75,7 @@ protected:
         Neighbours found;
         MemoryBudget budget(std::size_t{1} << 32);
         EXPECT_TRUE(
-            lists.download(queries_, budget, found.begins, found.items, found.distances).ok());
+            lists_->download(queries_, budget, found.begins, found.items, found.distances).ok());
         return found;
     }
 
@@ -92,7 +98,7 @@ protected:
         return answer;
     }
 
-    NeighbourLists lists;
+    std::unique_ptr<NeighbourLists> lists_ = std::make_unique<NeighbourLists>();
 
 private:
     std::uint32_t queries_ = 0;
@@ -163,7 +169,7 @@ TEST_F(NeighbourListsTest, KeepsTheNearest) {
                         find(q, kept, more);
                         all[q].insert(all[q].end(), more.begin(), more.end());
                     }
-                    ASSERT_TRUE(lists.keep({nullptr, queries}).ok());
+                    ASSERT_TRUE(lists_->keep({nullptr, queries}).ok());
                     ASSERT_EQ(differing(answer(), nearest(all, k)), 0u);
                 }
             }
@@ -175,9 +181,9 @@ TEST_F(NeighbourListsTest, TheLastKeptDistanceIsTheLimit) {
         ASSERT_TRUE(allocate({100, 1024, true, false}, 1).ok());
         const Found found = random.found(500, [=](double x) { return equal ? 0.5 : x; });
         find(0, 0, found);
-        ASSERT_TRUE(lists.keep({nullptr, 1}).ok());
+        ASSERT_TRUE(lists_->keep({nullptr, 1}).ok());
         double limit = 0;
-        ASSERT_EQ(cudaMemcpyAsync(&limit, lists.view().limits, sizeof(limit),
+        ASSERT_EQ(cudaMemcpyAsync(&limit, lists_->view().limits, sizeof(limit),
                                   cudaMemcpyDeviceToHost, stream()),
                   cudaSuccess);
         ASSERT_EQ(cudaStreamSynchronize(stream()), cudaSuccess);
@@ -217,14 +223,15 @@ TEST_F(NeighbourListsTest, FailedListsAreTakenBack) {
             std::uint32_t count = 0;
             const QuerySelection selection{nullptr, kQueries};
             if (at_once) {
-                ASSERT_TRUE(lists
-                                .keep_and_take_failed(selection, wanted.data(), proven.data(),
-                                                      failed.data(), count)
+                ASSERT_TRUE(lists_
+                                ->keep_and_take_failed(selection, wanted.data(), proven.data(),
+                                                       failed.data(), count)
                                 .ok());
             } else {
-                ASSERT_TRUE(lists.keep(selection).ok());
+                ASSERT_TRUE(lists_->keep(selection).ok());
                 ASSERT_TRUE(
-                    lists.take_failed(selection, wanted.data(), proven.data(), failed.data(), count)
+                    lists_
+                        ->take_failed(selection, wanted.data(), proven.data(), failed.data(), count)
                         .ok());
             }
             std::vector<std::uint32_t> names(count);
@@ -236,7 +243,8 @@ TEST_F(NeighbourListsTest, FailedListsAreTakenBack) {
             EXPECT_EQ(names, expected);
             EXPECT_EQ(differing(answer(), nearest(all, 20)), 0u);
             // Counting begins anew.
-            ASSERT_TRUE(lists.take_failed(selection, nullptr, nullptr, failed.data(), count).ok());
+            ASSERT_TRUE(
+                lists_->take_failed(selection, nullptr, nullptr, failed.data(), count).ok());
             EXPECT_EQ(count, 0u);
         }
 }
@@ -254,14 +262,14 @@ TEST_F(NeighbourListsTest, AnswersOfAllSizes) {
                 all[q] = random.found(q % 3 * 30 + q % 11, even);
                 find(q, 0, all[q]);
             }
-            ASSERT_TRUE(lists.keep({nullptr, queries}).ok());
+            ASSERT_TRUE(lists_->keep({nullptr, queries}).ok());
             const Neighbours found = answer(), expected = nearest(all, k);
             EXPECT_EQ(found.begins, expected.begins);
             EXPECT_EQ(differing(found, expected), 0u);
             Neighbours none;
             MemoryBudget little(1);
             const Status refused =
-                lists.download(queries, little, none.begins, none.items, none.distances);
+                lists_->download(queries, little, none.begins, none.items, none.distances);
             EXPECT_EQ(refused.ok(), expected.items.empty());
         }
 }

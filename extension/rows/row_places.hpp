@@ -3,9 +3,9 @@
 // The session need not copy a value that lies within its row: the place of the row is enough, and
 // parallel workers read the value from the server's buffers. The row stays where it is as long as
 // the transaction holds the snapshot that it was found by: VACUUM and pruning leave alone what the
-// snapshot sees (unless old_snapshot_threshold is set, until PostgreSQL 16: then no place is known),
-// and whoever rewrites the table waits for the lock that the inner query holds until the transaction
-// ends. No worker can read a temporary table.
+// snapshot sees (unless old_snapshot_threshold is set, until PostgreSQL 16: then no place is
+// known), and whoever rewrites the table waits for the lock that the inner query holds until the
+// transaction ends. No worker can read a temporary table.
 
 #pragma once
 

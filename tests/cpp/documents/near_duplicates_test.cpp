@@ -208,13 +208,12 @@ TEST(NearDuplicates, SortsThePairsOfASearch) {
     const std::vector<NearPair> ascending{{0, 1, 0.1}, {0, 4, 0.2}, {1, 3, 0.3}, {3, 4, 0.4}};
     const auto sorted = NearDuplicates::from_parts(firsts, ascending);
     ASSERT_TRUE(sorted.ok());
-    for (const std::vector<std::size_t>& order :
-         {std::vector<std::size_t>{0, 1, 2, 3},
-          {3, 2, 1, 0},
-          {0, 2, 1, 3},
-          {1, 0, 3, 2},
-          {0, 0, 1, 2, 3},
-          {3, 1, 2, 2, 0, 3, 3}}) {
+    for (const std::vector<std::size_t>& order : {std::vector<std::size_t>{0, 1, 2, 3},
+                                                  {3, 2, 1, 0},
+                                                  {0, 2, 1, 3},
+                                                  {1, 0, 3, 2},
+                                                  {0, 0, 1, 2, 3},
+                                                  {3, 1, 2, 2, 0, 3, 3}}) {
         std::vector<NearPair> pairs;
         for (const std::size_t i : order) pairs.push_back(ascending[i]);
         Execution execution(2);

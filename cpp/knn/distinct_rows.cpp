@@ -192,4 +192,12 @@ Status DistinctRows::set(const Vectors& vectors, Execution& execution) {
     return {};
 }
 
+void DistinctRows::set_apart(std::size_t rows) {
+    firsts_.resize(rows);
+    std::iota(firsts_.begin(), firsts_.end(), 0u);
+    class_ = members_ = firsts_;
+    begins_ = firsts_;
+    begins_.push_back(static_cast<std::uint32_t>(rows));
+}
+
 }  // namespace gputext

@@ -26,6 +26,9 @@ class DistinctRows {
 public:
     /// O(elements) time, 12 bytes a row. Error: cancelled.
     Status set(const Vectors& vectors, Execution& execution);
+    /// Without a look at them, each of so many rows is a class of its own. What is true of distinct
+    /// rows is true of these, but that copies cost as much as other rows. O(rows) time.
+    void set_apart(std::size_t rows);
 
     std::size_t size() const { return firsts_.size(); }
     /// By class, the first member.

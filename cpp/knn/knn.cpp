@@ -13,8 +13,22 @@
 namespace gputext {
 namespace {
 
-/// Fewer queries than these would be ready before the items were packed.
+/// Fewer queries than these would be ready before the items were packed, or equal ones found.
 constexpr std::size_t kFewQueries = 4;
+
+/// The items' classes; for few queries each item has its own, unless a sample shows many copies.
+Status find_classes(const Vectors& queries, const Vectors& items, Execution& execution,
+                    DistinctRows& distinct) {
+    if (queries.rows < kFewQueries) {
+        const auto mean = mean_class_size(items, execution);
+        if (!mean.ok()) return mean.status();
+        if (*mean == 1) {
+            distinct.set_apart(items.rows);
+            return {};
+        }
+    }
+    return distinct.set(items, execution);
+}
 
 Status run(const KnnParameters& parameters, const Vectors& given_queries,
            const Vectors& given_items, const RowKeys& keys, Execution& execution,
@@ -30,7 +44,7 @@ Status run(const KnnParameters& parameters, const Vectors& given_queries,
     const Vectors &queries = fewer.queries(), &items = fewer.items();
 
     DistinctRows distinct;
-    GPUTEXT_TRY(distinct.set(items, execution));
+    GPUTEXT_TRY(find_classes(queries, items, execution, distinct));
     const std::size_t k = std::min(parameters.k, distinct.size());
     MemoryBudget budget(parameters.answer_limit);
     NearestLists nearest(queries.rows, k, parameters.radius, parameters.include_ties, budget);

@@ -20,10 +20,14 @@ public:
         const std::size_t look_every =
             std::max<std::size_t>(1, (kLookEvery / 4) / (search_.items.dimensions + 16));
         double limit = search_.nearest.limit(query_);
+        std::size_t most = 2 * k + 1024;  // candidates
         for (std::size_t i = begin; i < end; ++i) {
             if (i % look_every == 0 && stop()) return Status::cancelled();
             search_.rescore(query_, static_cast<std::uint32_t>(i), limit, distances_, candidates_);
-            if (candidates_.size() >= 2 * k + 1024) limit = keep_nearest(k, limit);
+            if (candidates_.size() < most) continue;
+            limit = keep_nearest(k, limit);
+            // All of them may be as far as the k-th.
+            most = std::max(most, 2 * candidates_.size());
         }
         search_.rescored += end - begin;
         return search_.nearest.add(query_, candidates_, stop);

@@ -181,6 +181,35 @@ TEST_P(KnnOnEach, FewQueriesAndFewItemsAreSearchedAlike) {
         }
 }
 
+/// Items are not looked through for copies where a few queries come, unless a sample shows them: of
+/// none, many and few. Half of the items are as far as each other from the first query.
+TEST_P(KnnOnEach, CopiesAndTiesForFewQueries) {
+    RandomRows random;
+    const std::size_t n = kSanitized ? 4000 : 20000, d = 32;
+    for (const std::size_t copies : {std::size_t{0}, n / 2, n / 500}) {
+        DoubleRows rows = random.rows(Shape::gaussian, n, d);
+        for (std::size_t i = 0; i < n; i += 2) {
+            rows[i].assign(d, 0);
+            for (std::size_t one = 0; one < 16; ++one) rows[i][(i >> one & 1) + 2 * one] = 1;
+        }
+        for (std::size_t i = 0; i < copies; ++i) rows[random.below(n)] = rows[1];
+        const TypedRows items(rows, ElementType::float32, d);
+        DoubleRows asked = random.rows(Shape::gaussian, 3, d);
+        asked[0].assign(d, 0);
+        asked[1] = rows[1];
+        const TypedRows queries(asked, ElementType::float32, d);
+        std::vector<std::uint32_t> item_keys(n), query_keys{2, 1, 7};
+        std::iota(item_keys.begin(), item_keys.end(), 0u);
+        for (const Metric metric : {Metric::euclidean, Metric::inner_product})
+            for (const std::size_t k : {1, 40, 3000})
+                for (const bool ties : {false, true}) {
+                    const KnnParameters parameters{.k = k, .metric = metric, .include_ties = ties};
+                    expect_plain_answer(parameters, queries, items);
+                    expect_plain_answer(parameters, queries, items, {query_keys, item_keys});
+                }
+    }
+}
+
 TEST_P(KnnOnEach, ARadiusFindsAllWithinIt) {
     RandomRows random;
     for (const Shape shape : {Shape::gaussian, Shape::grid, Shape::copies, Shape::sparse,

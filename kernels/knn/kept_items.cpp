@@ -16,7 +16,7 @@ const Fp16ItemSet* KeptItems::find(const Key& key) {
 
 void KeptItems::keep(const Key& key, Fp16ItemSet items) {
     const std::uint64_t bytes = items.bytes();
-    if (key.range == 0 || !may_keep(bytes)) return;
+    if (key.range == 0 || bytes > limit_) return;
     while (!kept_.empty() && bytes_ > limit_ - bytes) drop(std::prev(kept_.end()));
     bytes_ += bytes;
     kept_.push_front({key, std::move(items)});

@@ -9,7 +9,6 @@
 
 #include <cuda_fp16.h>
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -71,9 +70,8 @@ public:
 
     /// What is kept, or null; until the next keep() or clear().
     const Fp16ItemSet* find(const Key& key);
-    /// Whether a set of so many bytes may be kept.
-    bool may_keep(std::uint64_t bytes) const { return bytes <= limit_; }
-    /// Keeps it in place of the sets that were used longest ago, where there is no room for all.
+    /// Keeps it in place of the sets that were used longest ago, where there is no room for all;
+    /// drops it where there is none for it alone.
     void keep(const Key& key, Fp16ItemSet items);
     /// Drops sets of ranges that are gone.
     void drop_gone(const ResidentRanges& ranges);

@@ -106,8 +106,9 @@ Status Job<SubmitNearDuplicates>::read(JobFiles files, Execution& execution) {
 
 std::size_t Job<SubmitNearDuplicates>::worthwhile_parts(std::size_t devices) const {
     if (devices == 1 || request_.parameters.threshold == 0) return 1;
-    const auto seconds = estimate_near_duplicates(documents_.extents, request_.parameters.threshold,
-                                                  request_.has_signatures);
+    const auto seconds =
+        estimate_near_duplicates(documents_.extents, request_.parameters.threshold,
+                                 request_.has_signatures, request_.parameters.split);
     const double own = first_source(request_.parameters) == PairSource::signatures
                            ? seconds.signatures_first
                            : seconds.exact;
@@ -121,7 +122,7 @@ Result<std::size_t> Job<SubmitNearDuplicates>::prepare(std::size_t devices, Exec
     if (parts == 1) return 1;
     parameters_ = request_.parameters;
     parameters_.memory_limit /= parts;
-    GPUTEXT_TRY(copies_.find(documents_, signatures_, execution));
+    GPUTEXT_TRY(copies_.find(documents_, signatures_, parameters_.split, execution));
     distinct_ = copies_.distinct();
     found_.resize(parts);
     source_ = first_source(parameters_);

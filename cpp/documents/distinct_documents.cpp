@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "cpp/base/hash_table.hpp"
+#include "cpp/documents/detail/document_sides.hpp"
 
 namespace gputext {
 namespace {
@@ -59,8 +60,9 @@ std::vector<std::uint32_t> step_begins(std::span<const Extent> extents) {
 }  // namespace
 
 Status FirstCopies::find(const Documents& documents, GivenSignatures signatures,
-                         Execution& execution) {
+                         std::uint32_t split, Execution& execution) {
     documents_ = documents;
+    split_ = split;
     GPUTEXT_TRY(read_documents(execution));
     GPUTEXT_TRY(find_copies(execution));
     return select(signatures, execution);
@@ -145,7 +147,16 @@ Status FirstCopies::select(GivenSignatures signatures, const Execution& executio
         distinct_.push_back(i);
     }
     lengths_.resize(distinct_.size());
+    if (split_ > 0) find_sides();
     return execution.stop_requested() ? Status::cancelled() : Status();
+}
+
+/// Those of all copies.
+void FirstCopies::find_sides() {
+    std::vector<std::uint8_t> sides(first_copies_.size(), 0);
+    for (std::uint32_t i = 0; i < first_copies_.size(); ++i)
+        sides[first_copies_[i]] |= i < split_ ? kFirstSide : kSecondSide;
+    for (const std::uint32_t first : distinct_) sides_.push_back(sides[first]);
 }
 
 Result<NearDuplicates> FirstCopies::answer(std::vector<NearPair> pairs, Execution& execution) {
@@ -155,7 +166,7 @@ Result<NearDuplicates> FirstCopies::answer(std::vector<NearPair> pairs, Executio
         pairs[i].first = distinct_[pairs[i].first];
         pairs[i].second = distinct_[pairs[i].second];
     }
-    return NearDuplicates::from_search(std::move(first_copies_), pairs, execution);
+    return NearDuplicates::from_search(std::move(first_copies_), pairs, split_, execution);
 }
 
 }  // namespace gputext

@@ -22,6 +22,8 @@ struct DistinctDocuments {
     Documents documents;
     std::span<const std::uint32_t> lengths;   // of each, in characters
     std::span<const Ctph* const> signatures;  // of each that the caller has, else null; or empty
+    /// Of each, in a search between two sides (cpp/documents/detail/document_sides.hpp); or empty.
+    std::span<const std::uint8_t> sides = {};
 
     std::size_t size() const { return documents.size(); }
     const Ctph* signature(std::size_t i) const {
@@ -32,12 +34,14 @@ struct DistinctDocuments {
 /// The first document of each class of copies. What it was made of must live as long.
 class FirstCopies {
 public:
-    /// Time: O(bytes), on the execution's threads. Memory: 40 bytes a document. Error: cancelled.
-    Status find(const Documents& documents, GivenSignatures signatures, Execution& execution);
+    /// `split`: as in NearDuplicateParameters. Time: O(bytes), on the execution's threads. Memory:
+    /// 40 bytes a document. Error: cancelled.
+    Status find(const Documents& documents, GivenSignatures signatures, std::uint32_t split,
+                Execution& execution);
 
     /// Valid until answer().
     DistinctDocuments distinct() const {
-        return {{documents_.bytes, extents_, documents_.characters}, lengths_, signatures_};
+        return {{documents_.bytes, extents_, documents_.characters}, lengths_, signatures_, sides_};
     }
 
     /// The answer about all documents, from the near pairs of distinct ones, by their positions
@@ -54,8 +58,10 @@ private:
     bool find_equal_hashes(const Execution& execution);
     bool separate(const std::vector<std::uint8_t>& differs, const Execution& execution);
     Status select(GivenSignatures signatures, const Execution& execution);
+    void find_sides();
 
     Documents documents_;
+    std::uint32_t split_ = 0;
     std::vector<std::uint32_t> steps_;
     std::vector<std::uint64_t> hashes_;
     std::vector<std::uint32_t> first_copies_;  // by document: the first one with the same bytes
@@ -63,6 +69,7 @@ private:
     std::vector<std::uint32_t> lengths_;       // of all documents; later of those, as the next two
     std::vector<Extent> extents_;
     std::vector<const Ctph*> signatures_;
+    std::vector<std::uint8_t> sides_;  // of distinct documents, where there is a split
 };
 
 }  // namespace gputext

@@ -19,8 +19,8 @@ std::pair<std::uint32_t, std::uint32_t> place_of(const NearPair& pair) {
 
 }  // namespace
 
-NearDuplicates::NearDuplicates(std::vector<std::uint32_t> first_copies)
-    : first_copy_(std::move(first_copies)) {
+NearDuplicates::NearDuplicates(std::vector<std::uint32_t> first_copies, std::uint32_t split)
+    : split_(split), first_copy_(std::move(first_copies)) {
     members_begin_.assign(first_copy_.size() + 1, 0);
     for (const std::uint32_t first : first_copy_) ++members_begin_[first + 1];
     std::partial_sum(members_begin_.begin(), members_begin_.end(), members_begin_.begin());
@@ -59,7 +59,8 @@ std::vector<NearPair> NearDuplicates::near_pairs_of(std::uint32_t begin, std::ui
 }
 
 Result<NearDuplicates> NearDuplicates::from_parts(std::span<const std::uint32_t> first_copies,
-                                                  std::span<const NearPair> pairs, Stop stop) {
+                                                  std::span<const NearPair> pairs,
+                                                  std::uint32_t split, Stop stop) {
     const auto broken = [](const char* message) {
         return Status(ErrorCode::invalid_argument, message);
     };
@@ -83,15 +84,15 @@ Result<NearDuplicates> NearDuplicates::from_parts(std::span<const std::uint32_t>
         if (!(rate >= 0 && rate < 0.5)) return broken("an edit rate out of range");
     }
 
-    NearDuplicates answer({first_copies.begin(), first_copies.end()});
+    NearDuplicates answer({first_copies.begin(), first_copies.end()}, split);
     GPUTEXT_TRY(answer.collect_pairs(pairs, stop));
     return answer;
 }
 
 Result<NearDuplicates> NearDuplicates::from_search(std::vector<std::uint32_t> first_copies,
                                                    std::span<const NearPair> pairs,
-                                                   Execution& execution) {
-    NearDuplicates answer(std::move(first_copies));
+                                                   std::uint32_t split, Execution& execution) {
+    NearDuplicates answer(std::move(first_copies), split);
     GPUTEXT_TRY(answer.collect_pairs(pairs, execution.stop()));
     bool ascending = true;
     for (std::size_t i = 1; i < pairs.size() && ascending; ++i) {
@@ -141,11 +142,13 @@ std::span<const std::uint32_t> NearDuplicates::copies(std::uint32_t first_copy) 
 void NearDuplicates::later_neighbours(std::uint32_t document,
                                       std::vector<NearDuplicate>& neighbours) const {
     neighbours.clear();
+    if (split_ > 0 && document >= split_) return;
     const std::uint32_t first = first_copy_[document];
+    const std::uint32_t begin = std::max(document + 1, split_);
     const auto add_later = [&](std::uint32_t other, double rate) {
         const auto members = copies(other);
-        for (auto it = std::upper_bound(members.begin(), members.end(), document);
-             it != members.end(); ++it)
+        for (auto it = std::lower_bound(members.begin(), members.end(), begin); it != members.end();
+             ++it)
             neighbours.push_back({*it, rate});
     };
     add_later(first, 0);
@@ -159,11 +162,24 @@ std::uint64_t NearDuplicates::pairs() const {
     for (std::uint32_t first = 0; first < first_copy_.size(); ++first) {
         if (first_copy_[first] != first) continue;
         const std::uint64_t own = copies(first).size();
-        count += own * (own - 1) / 2;
-        for (std::uint64_t i = near_begin_[first]; i < near_begin_[first + 1]; ++i)
-            if (near_[i].document > first) count += own * copies(near_[i].document).size();
+        const std::uint64_t behind = split_ > 0 ? copies_behind_split(first) : 0;
+        count += split_ > 0 ? (own - behind) * behind : own * (own - 1) / 2;
+        for (std::uint64_t i = near_begin_[first]; i < near_begin_[first + 1]; ++i) {
+            if (near_[i].document < first) continue;
+            const std::uint64_t other = copies(near_[i].document).size();
+            const std::uint64_t other_behind =
+                split_ > 0 ? copies_behind_split(near_[i].document) : 0;
+            count += split_ > 0 ? (own - behind) * other_behind + behind * (other - other_behind)
+                                : own * other;
+        }
     }
     return count;
+}
+
+std::size_t NearDuplicates::copies_behind_split(std::uint32_t first_copy) const {
+    const auto members = copies(first_copy);
+    return static_cast<std::size_t>(members.end() -
+                                    std::lower_bound(members.begin(), members.end(), split_));
 }
 
 Result<std::vector<std::uint32_t>> NearDuplicates::components(Stop stop) const {

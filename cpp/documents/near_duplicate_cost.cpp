@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstddef>
 
+#include "cpp/documents/detail/document_sides.hpp"
 #include "cpp/documents/detail/exact_search.hpp"
 #include "cpp/documents/detail/near_duplicate_search.hpp"
 
@@ -41,12 +42,10 @@ public:
         double bytes = 0;
     };
 
-    explicit Sizes(std::span<const Extent> documents) {
-        for (const Extent& document : documents) {
-            Bin& bin = bins_[bin_of(document.size)];
-            ++bin.documents;
-            bin.bytes += static_cast<double>(document.size);
-        }
+    void add(const Extent& document) {
+        Bin& bin = bins_[bin_of(document.size)];
+        ++bin.documents;
+        bin.bytes += static_cast<double>(document.size);
     }
 
     /// Calls function(bin, documents that are as long or longer and near enough in size).
@@ -61,6 +60,21 @@ public:
                 comparable += bins_[end].documents;
             if (bins_[i].documents > 0) function(bins_[i], comparable - bins_[i].documents / 2);
             comparable -= bins_[i].documents;
+        }
+    }
+
+    /// Calls function(bin, others that are near enough in size).
+    template <class Function>
+    void each_beside(const Sizes& others, double threshold, Function&& function) const {
+        const double ratio = (1 + threshold) / (1 - threshold);
+        std::size_t begin = 0, end = 0;
+        double comparable = 0;  // in the others' bins from `begin` to `end`
+        for (std::size_t i = 0; i < bins_.size(); ++i) {
+            for (; end < bins_.size() && least(end) <= least(i) * ratio; ++end)
+                comparable += others.bins_[end].documents;
+            for (; least(begin) * ratio < least(i); ++begin)
+                comparable -= others.bins_[begin].documents;
+            if (bins_[i].documents > 0) function(bins_[i], comparable);
         }
     }
 
@@ -95,22 +109,75 @@ double exact_seconds(double size, double comparable, double threshold) {
     return (kExactSecondsPerByte + per_byte) * size;
 }
 
+/// What a search takes in all.
+class Costs {
+public:
+    Costs(double threshold, bool signatures_given)
+        : threshold_(threshold),
+          ctph_per_byte_(signatures_given ? kVerifySecondsPerByte : kHashSecondsPerByte) {}
+
+    /// Documents, each of them with so many comparable ones.
+    void add(const Sizes::Bin& bin, double comparable) {
+        const double size = bin.bytes / bin.documents;
+        seconds_.exact += bin.documents * exact_seconds(size, comparable, threshold_);
+        seconds_.signatures_first +=
+            bin.documents * (ctph_per_byte_ * size + kSecondsPerPair * comparable);
+    }
+
+    NearDuplicateSeconds seconds() const {
+        NearDuplicateSeconds seconds = seconds_;
+        seconds.documents_first =
+            signature_rate(threshold_) > kTellingRate || seconds.exact < seconds.signatures_first;
+        seconds.ctph = seconds.documents_first ? seconds.exact : seconds.signatures_first;
+        return seconds;
+    }
+
+private:
+    double threshold_, ctph_per_byte_;
+    NearDuplicateSeconds seconds_;
+};
+
+/// Between two sides, of which `side` has the rows. `side_of` tells a document's side, or sides.
+template <class SideOf>
+NearDuplicateSeconds estimate_between(std::span<const Extent> documents, Costs costs,
+                                      double threshold, std::uint8_t side, SideOf&& side_of) {
+    Sizes rows, columns;
+    for (std::size_t i = 0; i < documents.size(); ++i) {
+        if ((side_of(i) & side) != 0) rows.add(documents[i]);
+        if ((side_of(i) & ~side) != 0) columns.add(documents[i]);
+    }
+    rows.each_beside(columns, threshold,
+                     [&](const Sizes::Bin& bin, double comparable) { costs.add(bin, comparable); });
+    // Tables are made of the columns, which are not compared once more.
+    columns.each_beside(rows, threshold, [&](const Sizes::Bin& bin, double) { costs.add(bin, 0); });
+    return costs.seconds();
+}
+
 }  // namespace
 
 NearDuplicateSeconds estimate_near_duplicates(std::span<const Extent> documents, double threshold,
-                                              bool signatures_given) {
-    const double ctph_per_byte = signatures_given ? kVerifySecondsPerByte : kHashSecondsPerByte;
-    NearDuplicateSeconds seconds;
-    Sizes(documents).each(threshold, [&](const Sizes::Bin& bin, double comparable) {
-        const double size = bin.bytes / bin.documents;
-        seconds.exact += bin.documents * exact_seconds(size, comparable, threshold);
-        seconds.signatures_first +=
-            bin.documents * (ctph_per_byte * size + kSecondsPerPair * comparable);
-    });
-    seconds.documents_first =
-        signature_rate(threshold) > kTellingRate || seconds.exact < seconds.signatures_first;
-    seconds.ctph = seconds.documents_first ? seconds.exact : seconds.signatures_first;
-    return seconds;
+                                              bool signatures_given, std::uint32_t split) {
+    Costs costs(threshold, signatures_given);
+    if (split > 0)
+        return estimate_between(
+            documents, costs, threshold, split > documents.size() / 2 ? kFirstSide : kSecondSide,
+            [=](std::size_t i) { return i < split ? kFirstSide : kSecondSide; });
+    Sizes sizes;
+    for (const Extent& document : documents) sizes.add(document);
+    sizes.each(threshold,
+               [&](const Sizes::Bin& bin, double comparable) { costs.add(bin, comparable); });
+    return costs.seconds();
+}
+
+NearDuplicateSeconds estimate_near_duplicates(const DistinctDocuments& documents,
+                                              double threshold) {
+    const std::span<const Extent> extents = documents.documents.extents;
+    const bool signatures_given = !documents.signatures.empty();
+    if (documents.sides.empty())
+        return estimate_near_duplicates(extents, threshold, signatures_given);
+    return estimate_between(extents, Costs(threshold, signatures_given), threshold,
+                            row_side(documents.sides),
+                            [&](std::size_t i) { return documents.sides[i]; });
 }
 
 }  // namespace gputext

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <span>
 
+#include "cpp/documents/distinct_documents.hpp"
 #include "cpp/documents/documents.hpp"
 
 namespace gputext {
@@ -22,8 +23,11 @@ struct NearDuplicateSeconds {
 };
 
 /// From rates measured on an AMD EPYC with AVX-512. Documents that are much alike take longer, in
-/// both modes. O(documents).
+/// both modes. `split`: as in NearDuplicateParameters. O(documents).
 NearDuplicateSeconds estimate_near_duplicates(std::span<const Extent> documents, double threshold,
-                                              bool signatures_given);
+                                              bool signatures_given, std::uint32_t split = 0);
+
+/// The same for documents without copies, with their sides, if they have any.
+NearDuplicateSeconds estimate_near_duplicates(const DistinctDocuments& documents, double threshold);
 
 }  // namespace gputext

@@ -30,6 +30,8 @@ Status check_near_duplicates(const NearDuplicateParameters& parameters, std::siz
                       "signature length must be between 1 and " + std::to_string(Ctph::max_length));
     if (documents >= UINT32_MAX)
         return Status(ErrorCode::invalid_argument, "more than 4294967294 documents");
+    if (parameters.split > documents)
+        return Status(ErrorCode::invalid_argument, "a split behind the documents");
     return {};
 }
 

@@ -47,7 +47,7 @@ public:
                 parameters_.memory_limit / kCandidateBytes);
             GPUTEXT_TRY(join_signatures(signatures_, signature_rate(parameters_.threshold),
                                         parameters_.simd, execution_, candidates, most, &too_many,
-                                        part_));
+                                        part_, documents_.sides));
             found_.too_many = too_many && part_.source == PairSource::signatures;
             if (found_.too_many) return {};
         }
@@ -57,9 +57,7 @@ public:
 private:
     bool documents_first() const {
         if (part_.source != PairSource::fastest) return part_.source == PairSource::documents;
-        return estimate_near_duplicates(documents_.documents.extents, parameters_.threshold,
-                                        !documents_.signatures.empty())
-            .documents_first;
+        return estimate_near_duplicates(documents_, parameters_.threshold).documents_first;
     }
 
     Status find_exact() {

@@ -4,9 +4,10 @@
 // FirstCopies (cpp/documents/distinct_documents.hpp) finds the distinct documents, near_pairs() the
 // near pairs of each part, and FirstCopies makes the answer of all of them. A part has the pairs of
 // certain rows. The row of a pair is the document that comes first in order of length, or the
-// signature that comes first in the order of its join; which part a row belongs to follows from its
-// place in that order alone (cpp/documents/detail/pair_stripes.hpp), whatever processor computes
-// the part, and in whatever memory.
+// signature that comes first in the order of its join, and between two sides the one on the side
+// that has the rows (cpp/documents/detail/document_sides.hpp); which part a row belongs to follows
+// from its place in that order alone (cpp/documents/detail/pair_stripes.hpp), whatever processor
+// computes the part, and in whatever memory.
 
 #pragma once
 
@@ -43,7 +44,7 @@ PairSource first_source(const NearDuplicateParameters& parameters);
 
 struct PartPairs {
     /// first < second, in any order. A pair whose signatures are near at two block sizes may be in
-    /// two parts.
+    /// two parts, and so may one of two documents that are on both sides.
     std::vector<NearPair> pairs;
     /// Source `signatures` only: they make too many pairs candidates, and there are no pairs here.
     /// All parts are to be computed from the documents, which costs less.

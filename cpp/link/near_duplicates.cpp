@@ -19,6 +19,7 @@ Status NearDuplicatesRequest::pack(Packed& packed, Stop stop) const {
         message.character_lengths[byte] =
             static_cast<std::uint8_t>(characters.of(static_cast<std::uint8_t>(byte)));
     packed.expected.documents = message.documents;
+    packed.expected.split = parameters.split;
     GPUTEXT_TRY(packed.files.add(bytes_file, bytes_size, message.bytes_parts));
     GPUTEXT_TRY(packed.files.add_copy(extents, stop));
     if (!message.has_signatures) return {};
@@ -40,7 +41,7 @@ Result<NearDuplicates> NearDuplicatesAnswer::read(Stop stop) const noexcept {
         if (!layout || layout->size != file.bytes().size()) return broken_reply("a wrong size");
         auto answer = NearDuplicates::from_parts(
             file.array<std::uint32_t>(0, summary.documents),
-            file.array<NearPair>(layout->pairs_begin, summary.pairs), stop);
+            file.array<NearPair>(layout->pairs_begin, summary.pairs), split, stop);
         if (!answer.ok()) return broken_reply(answer.status());
         return answer;
     });

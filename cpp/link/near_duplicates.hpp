@@ -25,7 +25,7 @@ constexpr NearDuplicateMode last_of(NearDuplicateMode) {
 }
 
 void fields(auto& archive, Like<NearDuplicateParameters> auto& parameters) {
-    archive(parameters.threshold, parameters.mode, parameters.signature_length,
+    archive(parameters.threshold, parameters.mode, parameters.signature_length, parameters.split,
             parameters.memory_limit);
 }
 
@@ -50,8 +50,8 @@ struct SubmitNearDuplicates {
                 self.has_signatures, self.signature_bytes, self.parameters, self.character_lengths);
     }
     bool consistent() const {
-        return documents < UINT32_MAX && bytes_parts.hold(bytes_size) &&
-               (has_signatures || signature_bytes == 0);
+        return documents < UINT32_MAX && parameters.split <= documents &&
+               bytes_parts.hold(bytes_size) && (has_signatures || signature_bytes == 0);
     }
     std::size_t files() const { return bytes_parts.parts + (has_signatures ? 2 : 1); }
     std::uint64_t rows() const { return documents; }
@@ -73,7 +73,7 @@ struct NearDuplicatesReply {
 
 /// The answer, still in the file that it came in.
 struct NearDuplicatesAnswer {
-    std::uint32_t documents = 0;  // of the request
+    std::uint32_t documents = 0, split = 0;  // of the request
     NearDuplicatesReply summary;
     MappedFile file;
 

@@ -275,7 +275,7 @@ TEST_F(CudaDeviceTest, PartsAreTheAnswer) {
     const Packed packed(texts, CharacterLengths::single_byte());
     Execution execution(4);
     FirstCopies copies;
-    ASSERT_TRUE(copies.find(packed.documents(), {}, execution).ok());
+    ASSERT_TRUE(copies.find(packed.documents(), {}, 0, execution).ok());
     const DistinctDocuments distinct = copies.distinct();
     const auto signatures = device_->compute<SignaturesOnDevice>(
         distinct.documents, std::size_t{100}, device_->free_memory(), execution);
@@ -302,7 +302,7 @@ TEST_F(CudaDeviceTest, PartsAreTheAnswer) {
                     all.insert(all.end(), part->pairs.begin(), part->pairs.end());
                 }
                 FirstCopies again;
-                ASSERT_TRUE(again.find(packed.documents(), {}, execution).ok());
+                ASSERT_TRUE(again.find(packed.documents(), {}, 0, execution).ok());
                 const auto answer = again.answer(std::move(all), execution);
                 ASSERT_TRUE(answer.ok());
                 EXPECT_TRUE(Answer(*answer) == wanted) << count << " parts";

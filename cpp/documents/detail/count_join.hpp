@@ -22,8 +22,10 @@ struct DocumentJoin {
     /// once a tile: 5 KB a document in two tiles at a time. At least two documents' worth is taken.
     std::size_t memory_limit = std::size_t{1} << 30;
     Simd simd = best_simd();
+    /// Above 0 only pairs of one of the first so many documents and a later one are wanted.
+    std::size_t split = 0;
     /// By document 0 or 1: only pairs are wanted whose first document in order of length, then of
-    /// number, has 1. None at all: all pairs.
+    /// number, has 1; with a split the document before it. None at all: all pairs.
     std::span<const std::uint8_t> rows = {};
 };
 

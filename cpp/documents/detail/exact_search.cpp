@@ -10,9 +10,10 @@ namespace gputext {
 
 Status ExactSearch::run(std::vector<NearPair>& pairs, ExactSearchCounts* counts) {
     GPUTEXT_TRY(folded_.fold(documents_.documents, documents_.lengths, execution_));
-    if (!rows_of_part(documents_.lengths, part_, execution_.stop(), rows_) || !sort_by_length())
+    if (!rows_of_part(documents_.lengths, part_, execution_.stop(), part_rows_) ||
+        !sort_by_length())
         return Status::cancelled();
-    Range columns{0, places_.size()};
+    Range columns{0, columns_.size()};
     GPUTEXT_TRY(join_by_counts(columns));
     std::vector<Range> rest;
     GPUTEXT_TRY(join_by_index(columns.end, rest));
@@ -38,17 +39,57 @@ Status ExactSearch::run(std::vector<NearPair>& pairs, ExactSearchCounts* counts)
 }
 
 bool ExactSearch::sort_by_length() {
-    std::vector<std::uint64_t> keys(documents_.size());
-    for (std::size_t i = 0; i < keys.size(); ++i)
-        keys[i] = std::uint64_t{documents_.lengths[i]} << 32 | i;
+    if (!between_sides()) {
+        if (!sort_side(kBothSides, columns_)) return false;
+        rows_ = columns_;
+        return true;
+    }
+    const std::uint8_t side = row_side(documents_.sides);
+    if (!sort_side(side, other_rows_) || !sort_side(kBothSides ^ side, columns_)) return false;
+    rows_ = other_rows_;
+    return true;
+}
+
+bool ExactSearch::sort_side(std::uint8_t side, std::vector<Place>& places) const {
+    std::vector<std::uint64_t> keys;
+    keys.reserve(documents_.size());
+    for (std::size_t i = 0; i < documents_.size(); ++i)
+        if (!between_sides() || (documents_.sides[i] & side) != 0)
+            keys.push_back(std::uint64_t{documents_.lengths[i]} << 32 | i);
     if (!radix_sort(keys, execution_.stop())) return false;
-    places_.resize(keys.size());
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-        const auto document = static_cast<std::uint32_t>(keys[i]);
+    places.reserve(keys.size());
+    for (const std::uint64_t key : keys) {
+        const auto document = static_cast<std::uint32_t>(key);
         const Bytes folded = folded_[document];
-        places_[i] = {folded.data(), static_cast<std::uint32_t>(folded.size()), document};
+        places.push_back({folded.data(), static_cast<std::uint32_t>(folded.size()), document});
     }
     return true;
+}
+
+ExactSearch::Range ExactSearch::rows_beside(Range columns) const {
+    const auto place_of = [&](auto&& below) {
+        return static_cast<std::size_t>(std::ranges::partition_point(rows_, below) - rows_.begin());
+    };
+    const std::size_t shortest = length(columns.begin), longest = length(columns.end - 1);
+    const std::size_t begin =
+        place_of([&](const Place& row) { return too_long(shortest, row.size); });
+    if (!between_sides()) return {std::min(begin, columns.begin), columns.end};
+    return {begin, place_of([&](const Place& row) { return !too_long(row.size, longest); })};
+}
+
+ExactSearch::Range ExactSearch::columns_beside(std::size_t row, Range columns) const {
+    const std::span<const Place> all = std::span(columns_).subspan(columns.begin, columns.size());
+    const auto place_of = [&](auto&& below) {
+        return columns.begin +
+               static_cast<std::size_t>(std::ranges::partition_point(all, below) - all.begin());
+    };
+    const std::size_t own = row_length(row);
+    const std::size_t end =
+        place_of([&](const Place& column) { return !too_long(column.size, own); });
+    const std::size_t begin =
+        between_sides() ? place_of([&](const Place& column) { return too_long(own, column.size); })
+                        : std::max(row + 1, columns.begin);
+    return {std::min(begin, end), end};
 }
 
 Status ExactSearch::add(std::size_t row, std::size_t column, std::size_t distance,
@@ -57,14 +98,15 @@ Status ExactSearch::add(std::size_t row, std::size_t column, std::size_t distanc
         GPUTEXT_TRY(budget_.take(kPairsAtOnce * kPairBytes, "the pairs"));
         worker.room += kPairsAtOnce;
     }
-    const auto [first, second] = std::minmax(places_[row].document, places_[column].document);
-    worker.found.push_back({first, second, edit_rate(distance, length(row) + length(column))});
+    const auto [first, second] = std::minmax(rows_[row].document, columns_[column].document);
+    worker.found.push_back({first, second, edit_rate(distance, row_length(row) + length(column))});
     return {};
 }
 
 Status ExactSearch::verify(std::size_t row, std::size_t column, Worker& worker) const {
+    if (!are_pair(row, column)) return {};
     const std::size_t most = most_edits(row, column);
-    const auto [first, second] = std::minmax(places_[row].document, places_[column].document);
+    const auto [first, second] = std::minmax(rows_[row].document, columns_[column].document);
     ++worker.counts.verified;
     const Result<std::size_t> distance =
         worker.edit_distance.of_texts(documents_.documents[first], documents_.documents[second],

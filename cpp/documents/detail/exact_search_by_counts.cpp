@@ -14,19 +14,21 @@ Status ExactSearch::join_by_counts(Range& columns) {
     Range longs = columns;
     while (longs.begin < longs.end && length(longs.begin) < kLeastCounted) ++longs.begin;
     if (!wanted || longs.size() == 0) return {};
-    const Range rows{first_comparable(longs.begin), longs.end};
+    const Range rows = rows_beside(longs);
     const std::size_t memory = parameters_.memory_limit / 4;
     // In smaller tiles, computing features again and again takes longer than grams do.
     if (memory < kLeastTile * sizeof(DocumentFeatures)) return {};
     std::vector<IndexPair> candidates;
     bool too_many = false;
-    GPUTEXT_TRY(count(rows, memory, candidates, too_many));
+    if (rows.size() > 0) GPUTEXT_TRY(count(rows, longs, memory, candidates, too_many));
     if (too_many) return {};
     execution_.begin_phase("verifying candidates", candidates.size());
     GPUTEXT_TRY(execution_.parallel_for(candidates.size(), [&](std::size_t i, unsigned worker) {
         // The documents were handed over in the order of length.
         const std::size_t row = rows.begin + candidates[i].first;
-        const std::size_t column = rows.begin + candidates[i].second;
+        const std::size_t column = between_sides()
+                                       ? longs.begin + candidates[i].second - rows.size()
+                                       : rows.begin + candidates[i].second;
         if (column < longs.begin) return Status();
         ++workers_[worker].counts.counted;
         return verify(row, column, workers_[worker]);
@@ -35,20 +37,27 @@ Status ExactSearch::join_by_counts(Range& columns) {
     return {};
 }
 
-Status ExactSearch::count(Range range, std::size_t memory, std::vector<IndexPair>& candidates,
-                          bool& too_many) {
-    std::vector<Extent> extents(range.size());
-    std::vector<std::uint32_t> lengths(range.size());
-    std::vector<std::uint8_t> rows(rows_.empty() ? 0 : range.size());
-    for (std::size_t i = 0; i < range.size(); ++i) {
-        extents[i] = documents_.documents.extents[places_[range.begin + i].document];
-        lengths[i] = places_[range.begin + i].size;
-        if (!rows.empty()) rows[i] = is_row(range.begin + i) ? 1 : 0;
-    }
+Status ExactSearch::count(Range rows, Range columns, std::size_t memory,
+                          std::vector<IndexPair>& candidates, bool& too_many) {
+    std::vector<Extent> extents;
+    std::vector<std::uint32_t> lengths;
+    std::vector<std::uint8_t> part_rows;
+    const auto add = [&](std::span<const Place> places) {
+        for (const Place& place : places) {
+            extents.push_back(documents_.documents.extents[place.document]);
+            lengths.push_back(place.size);
+        }
+    };
+    add(rows_.subspan(rows.begin, rows.size()));
+    if (between_sides()) add(std::span(columns_).subspan(columns.begin, columns.size()));
+    if (!part_rows_.empty())
+        for (std::size_t row = rows.begin; row < rows.end; ++row)
+            part_rows.push_back(is_row(row) ? 1 : 0);
     const std::uint64_t most =
-        std::min<std::uint64_t>((kFewCounted + kCountedPerDocument * range.size()) / part_.count,
+        std::min<std::uint64_t>((kFewCounted + kCountedPerDocument * extents.size()) / part_.count,
                                 parameters_.memory_limit / 4 / kCountedBytes);
-    const DocumentJoin join{parameters_.threshold, memory, parameters_.simd, rows};
+    const DocumentJoin join{parameters_.threshold, memory, parameters_.simd,
+                            between_sides() ? rows.size() : 0, part_rows};
     return join_documents(join,
                           {documents_.documents.bytes, extents, documents_.documents.characters},
                           lengths, execution_, candidates, most, &too_many);
@@ -56,16 +65,33 @@ Status ExactSearch::count(Range range, std::size_t memory, std::vector<IndexPair
 
 Status ExactSearch::count_long_documents(std::size_t last) {
     if (parameters_.threshold > kMostFilteredThreshold) return {};
-    std::size_t begin = last;
-    while (begin > 0 && length(begin - 1) >= kLeastFiltered) --begin;
-    if ((last - begin) * sizeof(DocumentFeatures) > parameters_.memory_limit / 4) return {};
-    if (!stoppable_assign(features_, last - begin, {}, execution_.stop()))
+    const std::span<const Place> columns = std::span(columns_).first(last);
+    features_.begin = begin_of_long(columns);
+    other_row_features_.begin = begin_of_long(other_rows_);
+    const std::size_t counted = columns.size() - features_.begin;
+    const std::size_t other_counted =
+        counted == 0 ? 0 : other_rows_.size() - other_row_features_.begin;
+    if ((counted + other_counted) * sizeof(DocumentFeatures) > parameters_.memory_limit / 4)
+        return {};
+    GPUTEXT_TRY(count_long(columns, features_));
+    return other_counted == 0 ? Status() : count_long(other_rows_, other_row_features_);
+}
+
+std::size_t ExactSearch::begin_of_long(std::span<const Place> places) {
+    return static_cast<std::size_t>(
+        std::ranges::partition_point(
+            places, [](const Place& place) { return place.size < kLeastFiltered; }) -
+        places.begin());
+}
+
+Status ExactSearch::count_long(std::span<const Place> places, LongFeatures& features) const {
+    if (!stoppable_assign(features.documents, places.size() - features.begin, {},
+                          execution_.stop()))
         return Status::cancelled();
-    features_begin_ = begin;
-    execution_.begin_phase("counting characters", features_.size());
-    return execution_.parallel_for(features_.size(), [&](std::size_t i, unsigned) {
-        return features_[i].set(folded(features_begin_ + i), CharacterLengths::single_byte(),
-                                execution_.stop())
+    execution_.begin_phase("counting characters", features.documents.size());
+    return execution_.parallel_for(features.documents.size(), [&](std::size_t i, unsigned) {
+        return features.documents[i].set(folded(places[features.begin + i]),
+                                         CharacterLengths::single_byte(), execution_.stop())
                    ? Status()
                    : Status::cancelled();
     });
@@ -73,13 +99,16 @@ Status ExactSearch::count_long_documents(std::size_t last) {
 
 GramTile::Mask ExactSearch::may_be_near(std::size_t row, std::size_t tile_begin,
                                         GramTile::Mask mask) const {
-    if (row < features_begin_ || row - features_begin_ >= features_.size()) return mask;
+    const DocumentFeatures* const own = (between_sides() ? other_row_features_ : features_).at(row);
+    if (own == nullptr) return mask;
     for (std::size_t word = 0; word < mask.size(); ++word) {
         for (std::uint64_t bits = mask[word]; bits != 0; bits &= bits - 1) {
             const auto bit = static_cast<std::size_t>(std::countr_zero(bits));
             const std::size_t column = tile_begin + 64 * word + bit;
-            if (!gputext::may_be_within(shared_, features_[row - features_begin_],
-                                        features_[column - features_begin_], length(column),
+            const DocumentFeatures* const other = features_.at(column);
+            if (other != nullptr &&
+                !gputext::may_be_within(shared_, *own, *other,
+                                        std::max(row_length(row), length(column)),
                                         most_edits(row, column)))
                 mask[word] &= ~(std::uint64_t{1} << bit);
         }

@@ -6,7 +6,7 @@ namespace gputext {
 
 Status ExactSearch::join_by_index(std::size_t last, std::vector<Range>& rest) {
     for (std::size_t begin = 0; begin < last;) {
-        const Range columns{begin, std::min(last, end_of_class(begin))};
+        const Range columns{begin, end_of_class(begin, last)};
         begin = columns.end;
         bool joined = false;
         if (may_be_indexed(columns)) GPUTEXT_TRY(try_index(columns, joined));
@@ -23,14 +23,13 @@ std::size_t ExactSearch::index_bytes() const {
     return std::min(parameters_.memory_limit / 4, std::size_t{1} << 36);
 }
 
-std::size_t ExactSearch::end_of_class(std::size_t begin) const {
-    const auto grams_of = [&](std::size_t place) {
-        return GramIndex::count_chunks(length(place), parameters_.threshold);
+std::size_t ExactSearch::end_of_class(std::size_t begin, std::size_t last) const {
+    const auto grams_of = [&](std::size_t column) {
+        return GramIndex::count_chunks(length(column), parameters_.threshold, between_sides());
     };
     std::size_t end = begin + 1;
-    for (std::size_t grams = grams_of(begin);
-         end < places_.size() && end - begin < GramIndex::most_columns &&
-         length(end) <= length(begin) + length(begin) / 4 + 8;
+    for (std::size_t grams = grams_of(begin); end < last && end - begin < GramIndex::most_columns &&
+                                              length(end) <= length(begin) + length(begin) / 4 + 8;
          ++end) {
         grams += grams_of(end);
         if (GramIndex::bytes_of(grams) > index_bytes()) break;
@@ -39,8 +38,10 @@ std::size_t ExactSearch::end_of_class(std::size_t begin) const {
 }
 
 bool ExactSearch::may_be_indexed(Range columns) const {
-    if (method_ == ExactMethod::tiles ||
-        GramIndex::gram_length(places_, columns, parameters_.threshold) == 0)
+    if (method_ == ExactMethod::tiles) return false;
+    const ProbeRows rows = probe_rows_beside(columns);
+    if (rows.range.size() == 0 ||
+        GramIndex::gram_length(columns_, columns, rows, parameters_.threshold) == 0)
         return false;
     return method_ == ExactMethod::index ||
            (columns.size() >= kLeastIndexed && index_bytes() >= kLeastIndexBytes &&
@@ -48,7 +49,7 @@ bool ExactSearch::may_be_indexed(Range columns) const {
 }
 
 std::vector<std::size_t> ExactSearch::sample_rows(Range columns) const {
-    const Range rows{first_comparable(columns.begin), columns.end};
+    const Range rows = rows_beside(columns);
     const std::size_t samples = std::min<std::size_t>(rows.size(), kSampledRows);
     std::vector<std::size_t> sample(samples);
     for (std::size_t i = 0; i < samples; ++i) sample[i] = rows.begin + rows.size() * i / samples;
@@ -56,19 +57,18 @@ std::vector<std::size_t> ExactSearch::sample_rows(Range columns) const {
 }
 
 double ExactSearch::tile_time(std::size_t row, Range columns) const {
-    const std::size_t begin = std::max(row + 1, columns.begin);
-    const std::size_t end = end_of_comparable(row, columns);
-    if (begin >= end) return 0;
+    const Range beside = columns_beside(row, columns);
+    if (beside.size() == 0) return 0;
     const double tiles =
-        1 + static_cast<double>(end - begin) / static_cast<double>(GramTile::most_columns);
-    return static_cast<double>(length(row)) * tiles * kTileTime;
+        1 + static_cast<double>(beside.size()) / static_cast<double>(GramTile::most_columns);
+    return static_cast<double>(row_length(row)) * tiles * kTileTime;
 }
 
 bool ExactSearch::index_may_be_faster(Range columns) const {
     double by_tiles = 0, by_index = 0;
     for (const std::size_t row : sample_rows(columns)) {
         by_tiles += tile_time(row, columns);
-        by_index += static_cast<double>(length(row)) * (kBuildTime + kProbeTime);
+        by_index += static_cast<double>(row_length(row)) * (kBuildTime + kProbeTime);
     }
     return by_index < by_tiles;
 }
@@ -77,47 +77,35 @@ bool ExactSearch::index_is_faster(const GramIndex& index, Range columns) {
     double by_tiles = 0, by_index = 0;
     for (const std::size_t row : sample_rows(columns)) {
         if (execution_.stop_requested()) return true;
-        const std::size_t end = end_of_comparable(row, columns);
-        if (std::max(row + 1, columns.begin) >= end) continue;
+        const Range beside = columns_beside(row, columns);
+        if (beside.size() == 0) continue;
         by_tiles += tile_time(row, columns);
-        const GramIndex::Query query = query_of(row, columns);
+        const GramIndex::Query query = query_of(row, beside);
         const std::uint64_t entries =
             index.count_entries({&query, 1}, workers_.front().probe, execution_.stop());
-        by_index += static_cast<double>(length(row)) * kProbeTime +
+        by_index += static_cast<double>(row_length(row)) * kProbeTime +
                     static_cast<double>(entries) * kEntryTime;
     }
     return by_index < by_tiles;
 }
 
 Status ExactSearch::try_index(Range columns, bool& joined) {
-    const Range rows{first_comparable(columns.begin), columns.end};
+    const ProbeRows rows = probe_rows_beside(columns);
     GramIndex index;
-    GPUTEXT_TRY(index.build(places_, columns, rows, parameters_.threshold, execution_));
+    GPUTEXT_TRY(index.build(columns_, columns, rows, parameters_.threshold, execution_));
     joined = method_ == ExactMethod::index || index_is_faster(index, columns);
     if (!joined) return {};
-    const std::vector<Range> parts = parts_of_rows(rows);
+    const std::vector<Range> parts = parts_of_rows(rows.range);
     execution_.begin_phase("comparing documents", parts.size());
     return execution_.parallel_for(parts.size(), [&](std::size_t i, unsigned worker) {
         return probe_rows(index, parts[i], columns, workers_[worker]);
     });
 }
 
-std::size_t ExactSearch::end_of_comparable(std::size_t row, Range columns) const {
-    Range range{std::max(row + 1, columns.begin), columns.end};
-    while (range.begin < range.end) {
-        const std::size_t middle = range.begin + range.size() / 2;
-        if (comparable(row, middle))
-            range.begin = middle + 1;
-        else
-            range.end = middle;
-    }
-    return range.end;
-}
-
 GramIndex::Query ExactSearch::query_of(std::size_t row, Range columns) const {
-    const std::size_t end = end_of_comparable(row, columns);
-    return {static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(end),
-            static_cast<std::uint32_t>(end > row ? most_edits(row, end - 1) : 0)};
+    return {static_cast<std::uint32_t>(row), static_cast<std::uint32_t>(columns.begin),
+            static_cast<std::uint32_t>(columns.end),
+            static_cast<std::uint32_t>(most_edits(row, columns.end - 1))};
 }
 
 std::vector<ExactSearch::Range> ExactSearch::parts_of_rows(Range rows) const {
@@ -127,10 +115,10 @@ std::vector<ExactSearch::Range> ExactSearch::parts_of_rows(Range rows) const {
     std::vector<Range> parts;
     std::size_t taken = symbols;
     for (std::size_t row = rows.begin; row < rows.end; ++row) {
-        taken += length(row);
+        taken += row_length(row);
         if (taken >= symbols || parts.back().size() == GramIndex::most_queries) {
             parts.push_back({row, row});
-            taken = length(row);
+            taken = row_length(row);
         }
         ++parts.back().end;
     }
@@ -142,8 +130,8 @@ Status ExactSearch::probe_rows(const GramIndex& index, Range rows, Range columns
     worker.queries.clear();
     for (std::size_t row = rows.begin; row < rows.end; ++row) {
         if (!is_row(row)) continue;
-        const GramIndex::Query query = query_of(row, columns);
-        if (query.end > std::max(row + 1, columns.begin)) worker.queries.push_back(query);
+        const Range beside = columns_beside(row, columns);
+        if (beside.size() > 0) worker.queries.push_back(query_of(row, beside));
     }
     return probe(index, worker.queries, worker);
 }

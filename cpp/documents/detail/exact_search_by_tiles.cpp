@@ -34,9 +34,9 @@ void ExactSearch::add_tiles(Range range, std::vector<Task>& tasks, std::uint64_t
             characters += length(end);
             if (characters > kTileCharacters) break;
         }
-        Task task{{first_comparable(begin), end}, {begin, end}, gram};
-        if (task.rows.size() == 1) {
-            // A document that is comparable with no shorter one.
+        Task task{rows_beside({begin, end}), {begin, end}, gram};
+        if (task.rows.size() == (between_sides() ? 0 : 1)) {
+            // A document that is comparable with no row, or with none but itself.
             begin = end;
             continue;
         }
@@ -52,13 +52,14 @@ void ExactSearch::add_tiles(Range range, std::vector<Task>& tasks, std::uint64_t
 }
 
 unsigned ExactSearch::choose_gram(const Task& task, Worker& worker) const {
-    const std::size_t longest = length(task.columns.end - 1);
+    const std::size_t longest = longest_of(task);
     const std::size_t edits = most_edits_within(parameters_.threshold, 2 * longest);
     std::vector<Bytes> columns;
     const auto samples_of = [](Range range) { return std::min(kSamples, range.size()); };
     const std::size_t column_samples = samples_of(task.columns);
     for (std::size_t i = 0; i < column_samples; ++i)
-        columns.push_back(folded(task.columns.begin + task.columns.size() * i / column_samples));
+        columns.push_back(
+            folded(columns_[task.columns.begin + task.columns.size() * i / column_samples]));
     const std::size_t row_samples = samples_of(task.rows);
     unsigned best = GramTile::shortest_gram;
     std::uint64_t best_sum = 0;
@@ -68,7 +69,8 @@ unsigned ExactSearch::choose_gram(const Task& task, Worker& worker) const {
         std::uint64_t sum = 0;
         for (std::size_t i = 0; i < row_samples; ++i)
             sum += worker.tile.sum_of_least_edits(
-                folded(task.rows.begin + task.rows.size() * i / row_samples), execution_.stop());
+                folded(rows_[task.rows.begin + task.rows.size() * i / row_samples]),
+                execution_.stop());
         // Longer ones are worse still.
         if (sum <= best_sum) break;
         best_sum = sum;
@@ -77,33 +79,38 @@ unsigned ExactSearch::choose_gram(const Task& task, Worker& worker) const {
     return best;
 }
 
+std::size_t ExactSearch::longest_of(const Task& task) const {
+    return std::max(length(task.columns.end - 1), row_length(task.rows.end - 1));
+}
+
 std::size_t ExactSearch::table_bytes() const {
     return std::min<std::size_t>(std::size_t{1} << 24,
                                  parameters_.memory_limit / 2 / execution_.threads());
 }
 
 void ExactSearch::prefetch_end(std::size_t row) const {
-    if (row >= places_.size()) return;
-    const Place& place = places_[row];
+    if (row >= rows_.size()) return;
+    const Place& place = rows_[row];
     for (std::size_t back = 0; back < std::min<std::size_t>(place.size, 192); back += 64)
         __builtin_prefetch(place.symbols + place.size - 1 - back);
 }
 
 Status ExactSearch::run_task(const Task& task, Worker& worker) const {
-    const std::size_t longest = length(task.columns.end - 1);
+    const std::size_t longest = longest_of(task);
     const std::size_t edits = most_edits_within(parameters_.threshold, 2 * longest);
     const unsigned gram = task.gram;
     worker.columns.clear();
     for (std::size_t c = task.columns.begin; c < task.columns.end; ++c)
-        worker.columns.push_back(folded(c));
+        worker.columns.push_back(folded(columns_[c]));
     if (!worker.tile.build(worker.columns, gram, longest, edits, table_bytes(), execution_.stop()))
         return Status::cancelled();
-    std::size_t end = task.columns.begin;
+    std::size_t begin = task.columns.begin, end = begin;
     for (std::size_t row = task.rows.begin; row < task.rows.end; ++row) {
         if (execution_.stop_requested()) return Status::cancelled();
         prefetch_end(row + 6);
-        while (end < task.columns.end && (end <= row || comparable(row, end))) ++end;
-        const Range columns{std::max(task.columns.begin, row + 1), end};
+        while (end < task.columns.end && !too_long(length(end), row_length(row))) ++end;
+        while (begin < end && too_long(row_length(row), length(begin))) ++begin;
+        const Range columns{between_sides() ? begin : std::max(begin, row + 1), end};
         if (columns.begin >= columns.end || !is_row(row)) continue;
         GPUTEXT_TRY(run_row(task, row, columns, worker));
     }
@@ -126,22 +133,23 @@ Status ExactSearch::run_row(const Task& task, std::size_t row, Range columns,
     worker.counts.comparable += columns.size();
     mask = may_be_near(row, task.columns.begin, mask);
     if (std::ranges::all_of(mask, [](std::uint64_t word) { return word == 0; })) return {};
-    mask = worker.tile.may_be_within(folded(row), most_edits(row, columns.end - 1), mask,
+    mask = worker.tile.may_be_within(folded(rows_[row]), most_edits(row, columns.end - 1), mask,
                                      execution_.stop());
     worker.candidates.clear();
     for (std::size_t word = 0; word < mask.size(); ++word)
-        for (std::uint64_t bits = mask[word]; bits != 0; bits &= bits - 1)
-            worker.candidates.push_back(64 * word +
-                                        static_cast<std::size_t>(std::countr_zero(bits)));
+        for (std::uint64_t bits = mask[word]; bits != 0; bits &= bits - 1) {
+            const std::size_t column = 64 * word + static_cast<std::size_t>(std::countr_zero(bits));
+            if (are_pair(row, task.columns.begin + column)) worker.candidates.push_back(column);
+        }
     worker.counts.by_grams += worker.candidates.size();
     return compare(row, task.columns.begin, worker);
 }
 
 Status ExactSearch::compare(std::size_t row, std::size_t tile_begin, Worker& worker) const {
     const std::span<const std::size_t> candidates = worker.candidates;
-    const bool in_lanes = candidates.size() >= kFewCandidates && length(row) > 0 &&
-                          length(row) <= LaneDistance::longest_pattern;
-    if (in_lanes) worker.lane_distance.set_pattern(folded(row));
+    const bool in_lanes = candidates.size() >= kFewCandidates && row_length(row) > 0 &&
+                          row_length(row) <= LaneDistance::longest_pattern;
+    if (in_lanes) worker.lane_distance.set_pattern(folded(rows_[row]));
     for (std::size_t begin = 0; begin < candidates.size();) {
         const std::size_t count = std::min(LaneDistance::lanes, candidates.size() - begin);
         const auto some = candidates.subspan(begin, count);
@@ -160,12 +168,12 @@ Status ExactSearch::compare(std::size_t row, std::size_t tile_begin, Worker& wor
 Status ExactSearch::compare_some(std::size_t row, std::span<const std::size_t> columns,
                                  std::size_t tile_begin, Worker& worker) const {
     const std::size_t steps =
-        (length(row) + LaneDistance::rest_step - 1) / LaneDistance::rest_step + 1;
+        (row_length(row) + LaneDistance::rest_step - 1) / LaneDistance::rest_step + 1;
     worker.rest.assign(steps * LaneDistance::lanes, 0);
     std::array<LaneDistance::Text, LaneDistance::lanes> texts;
     for (std::size_t lane = 0; lane < columns.size(); ++lane) {
         const std::size_t column = tile_begin + columns[lane];
-        texts[lane] = {folded(column), most_edits(row, column)};
+        texts[lane] = {folded(columns_[column]), most_edits(row, column)};
         for (std::size_t step = 0; step < steps; ++step)
             worker.rest[step * LaneDistance::lanes + lane] = static_cast<std::uint32_t>(
                 worker.tile.least_edits_from(columns[lane], step * LaneDistance::rest_step));
@@ -178,7 +186,7 @@ Status ExactSearch::compare_some(std::size_t row, std::span<const std::size_t> c
         const std::size_t column = tile_begin + columns[lane];
         // The folded documents' distance is that of the documents, or a bound.
         const bool exact =
-            folded_.is_narrow(places_[row].document) && folded_.is_narrow(places_[column].document);
+            folded_.is_narrow(rows_[row].document) && folded_.is_narrow(columns_[column].document);
         GPUTEXT_TRY(exact ? add(row, column, distances[lane], worker)
                           : verify(row, column, worker));
     }

@@ -1,6 +1,9 @@
 // cpp/documents/detail/exact_search_methods.hpp - the exact search and its three methods
 //
-// A search puts the documents in the order of length. Long ones are joined by counts
+// A search puts the documents in the order of length, and compares each of them, a row, with those
+// behind it, its columns. Between two sides the rows are the documents of one side and the columns
+// those of the other one (cpp/documents/detail/document_sides.hpp), each in the order of length;
+// then a column may be shorter than its row. Long columns are joined by counts
 // (exact_search_by_counts.cpp), ranges of lengths by an index where that is faster
 // (exact_search_by_index.cpp), and what is left by tiles (exact_search_by_tiles.cpp). All
 // candidates are verified, and pairs added, in exact_search.cpp.
@@ -14,6 +17,7 @@
 
 #include "cpp/base/memory_budget.hpp"
 #include "cpp/documents/detail/count_filter.hpp"
+#include "cpp/documents/detail/document_sides.hpp"
 #include "cpp/documents/detail/exact_search.hpp"
 #include "cpp/documents/detail/gram_filter.hpp"
 #include "cpp/documents/detail/gram_index.hpp"
@@ -75,6 +79,17 @@ private:
     /// to look up its gram; and for an entry in that gram's bucket.
     static constexpr double kTileTime = 3.5, kBuildTime = 15, kProbeTime = 15, kEntryTime = 15;
 
+    /// Features of the long documents, which are the last ones in the order of length.
+    struct LongFeatures {
+        std::size_t begin = 0;  // the first one's place
+        std::vector<DocumentFeatures> documents;
+
+        const DocumentFeatures* at(std::size_t place) const {
+            const bool counted = place >= begin && place - begin < documents.size();
+            return counted ? &documents[place - begin] : nullptr;
+        }
+    };
+
     /// What a thread has of its own.
     struct Worker {
         explicit Worker(Simd simd) : tile(simd), lane_distance(simd) {}
@@ -92,53 +107,58 @@ private:
         ExactSearchCounts counts;
     };
 
-    std::size_t length(std::size_t place) const { return places_[place].size; }
+    bool between_sides() const { return !documents_.sides.empty(); }
 
-    /// Whether the part has the pairs of the place with later ones.
-    bool is_row(std::size_t place) const {
-        return rows_.empty() || rows_[places_[place].document] != 0;
+    std::size_t row_length(std::size_t row) const { return rows_[row].size; }
+    std::size_t length(std::size_t column) const { return columns_[column].size; }
+
+    /// Whether the part has the row's pairs.
+    bool is_row(std::size_t row) const {
+        return part_rows_.empty() || part_rows_[rows_[row].document] != 0;
     }
 
-    Bytes folded(std::size_t place) const { return {places_[place].symbols, places_[place].size}; }
+    static Bytes folded(const Place& place) { return {place.symbols, place.size}; }
 
-    std::size_t most_edits(std::size_t a, std::size_t b) const {
-        return most_edits_within(parameters_.threshold, length(a) + length(b));
+    std::size_t most_edits(std::size_t row, std::size_t column) const {
+        return most_edits_within(parameters_.threshold, row_length(row) + length(column));
     }
 
-    /// Whether the lengths at two places, the second one no shorter, allow the rate. Whether one is
-    /// too long changes once along the order, since a threshold is below 1.
-    bool comparable(std::size_t shorter, std::size_t longer) const {
-        return length(longer) - length(shorter) <= most_edits(shorter, longer);
+    /// Whether a document is too long to be near another one. This changes once along the order of
+    /// length, since a threshold is below 1.
+    bool too_long(std::size_t longer, std::size_t shorter) const {
+        return longer > shorter &&
+               longer - shorter > most_edits_within(parameters_.threshold, longer + shorter);
     }
 
-    /// The first row that is comparable with this column.
-    std::size_t first_comparable(std::size_t column) const {
-        Range range{0, column};
-        while (range.size() > 0) {
-            const std::size_t middle = range.begin + range.size() / 2;
-            if (comparable(middle, column))
-                range.end = middle;
-            else
-                range.begin = middle + 1;
-        }
-        return range.begin;
+    /// The rows that may be near some of these columns, at least one, and perhaps some that may
+    /// not.
+    Range rows_beside(Range columns) const;
+    /// Those of the columns whose pair with the row is looked at and whose length allows the rate.
+    Range columns_beside(std::size_t row, Range columns) const;
+    bool are_pair(std::size_t row, std::size_t column) const {
+        return gputext::are_pair(documents_.sides, rows_[row].document, columns_[column].document);
     }
 
     /// False if stopped.
     bool sort_by_length();
+    /// The documents on the side, or all without one, in the order of length. False if stopped.
+    bool sort_side(std::uint8_t side, std::vector<Place>& places) const;
     Status add(std::size_t row, std::size_t column, std::size_t distance, Worker& worker) const;
     Status verify(std::size_t row, std::size_t column, Worker& worker) const;
 
     // By counts.
 
-    /// Finds the pairs whose longer document is a long one, and leaves the other documents in
-    /// `columns`; none, and leaves all of them, where counts exclude too few pairs.
+    /// Finds the pairs whose column is a long document, and leaves the other ones in `columns`;
+    /// none, and leaves all of them, where counts exclude too few pairs.
     Status join_by_counts(Range& columns);
-    /// The pairs of documents that their counts do not exclude, by their places in the range.
-    Status count(Range range, std::size_t memory, std::vector<IndexPair>& candidates,
+    /// The pairs of documents that their counts do not exclude, by their places among the rows,
+    /// between two sides followed by the columns.
+    Status count(Range rows, Range columns, std::size_t memory, std::vector<IndexPair>& candidates,
                  bool& too_many);
-    /// Counts the characters and trigrams of long documents, up to the place `last`, for tiles.
+    /// Counts the characters and trigrams of long documents, of columns up to `last`, for tiles.
     Status count_long_documents(std::size_t last);
+    static std::size_t begin_of_long(std::span<const Place> places);
+    Status count_long(std::span<const Place> places, LongFeatures& features) const;
     /// Those of a tile's columns that their counts do not exclude from being near the row.
     GramTile::Mask may_be_near(std::size_t row, std::size_t tile_begin, GramTile::Mask mask) const;
 
@@ -150,7 +170,10 @@ private:
     /// Numbers of an index's grams have 32 bits.
     std::size_t index_bytes() const;
     /// Documents of about a length whose index fits into its memory, or one document.
-    std::size_t end_of_class(std::size_t begin) const;
+    std::size_t end_of_class(std::size_t begin, std::size_t last) const;
+    ProbeRows probe_rows_beside(Range columns) const {
+        return {rows_, rows_beside(columns), between_sides()};
+    }
     bool may_be_indexed(Range columns) const;
     /// Some of the rows that are compared with the columns.
     std::vector<std::size_t> sample_rows(Range columns) const;
@@ -162,8 +185,7 @@ private:
     bool index_is_faster(const GramIndex& index, Range columns);
     /// Whether an index found the range's pairs, or would take longer than tiles.
     Status try_index(Range columns, bool& joined);
-    /// The end of the columns that are comparable with a row.
-    std::size_t end_of_comparable(std::size_t row, Range columns) const;
+    /// `columns` are those beside the row.
     GramIndex::Query query_of(std::size_t row, Range columns) const;
     /// Rows that are looked up together, and take a bounded part of the memory.
     std::vector<Range> parts_of_rows(Range rows) const;
@@ -179,6 +201,7 @@ private:
     void add_tiles(Range range, std::vector<Task>& tasks, std::uint64_t& work);
     /// The gram length that tells the task's documents apart best, by a few of them.
     unsigned choose_gram(const Task& task, Worker& worker) const;
+    std::size_t longest_of(const Task& task) const;
     std::size_t table_bytes() const;
     /// Rows lie anywhere in memory, and their ends are looked at first.
     void prefetch_end(std::size_t row) const;
@@ -198,10 +221,10 @@ private:
     const SharedFeatures shared_;
     mutable MemoryBudget budget_;
     FoldedDocuments folded_;
-    std::vector<std::uint8_t> rows_;  // by document: whether it is a row of the part; or none
-    std::vector<Place> places_;       // documents in the order of length
-    std::size_t features_begin_ = 0;
-    std::vector<DocumentFeatures> features_;  // of the places from features_begin_ on
+    std::vector<std::uint8_t> part_rows_;  // by document: whether it is a row of the part; or none
+    std::vector<Place> columns_, other_rows_;     // the latter between two sides
+    std::span<const Place> rows_;                 // these, or the columns
+    LongFeatures features_, other_row_features_;  // of columns, and the same
     std::vector<Worker> workers_;
 };
 

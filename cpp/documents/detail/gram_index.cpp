@@ -128,20 +128,25 @@ bool GramIndex::Entry::is_near_next(const std::uint8_t* row) const {
            second == hash_next(static_cast<std::uint32_t>(load_word(row + 1) >> 32));
 }
 
-std::size_t GramIndex::count_chunks(std::size_t length, double threshold) {
-    return most_edits_within(threshold, 2 * length) + 1;
+std::size_t GramIndex::count_chunks(std::size_t length, double threshold, bool longer_rows) {
+    const double longest = static_cast<double>(length) * (1 + threshold) / (1 - threshold);
+    const std::size_t row = longer_rows ? static_cast<std::size_t>(longest) + 1 : length;
+    return most_edits_within(threshold, length + row) + 1;
 }
 
 std::size_t GramIndex::gram_length(std::span<const PlacedDocument> places, PlaceRange columns,
-                                   double threshold) {
-    if (places[columns.end - 1].size > longest_document) return 0;
+                                   const ProbeRows& rows, double threshold) {
+    if (places[columns.end - 1].size > longest_document ||
+        rows.places[rows.range.end - 1].size > longest_document)
+        return 0;
     double shortest = 2 * longest_gram;
     std::size_t last = SIZE_MAX;
     for (std::size_t column = columns.begin; column < columns.end; ++column) {
         if (places[column].size == last) continue;
         last = places[column].size;
-        shortest = std::min(shortest, static_cast<double>(last) /
-                                          static_cast<double>(count_chunks(last, threshold)));
+        shortest = std::min(
+            shortest, static_cast<double>(last) /
+                          static_cast<double>(count_chunks(last, threshold, rows.may_be_longer)));
     }
     if (shortest < shortest_gram) return 0;
     // Measured on texts: what is left of the chunks is for the choice of rare grams.
@@ -175,17 +180,18 @@ std::uint8_t& GramIndex::count_of(std::uint64_t hash) {
     return counts_[key_of(hash, 0) >> (32 - count_bits_)];
 }
 
-bool GramIndex::count_grams(PlaceRange rows, Stop stop) {
+bool GramIndex::count_grams(Stop stop) {
+    const PlaceRange rows = rows_.range;
     std::uint64_t all = 0;
-    for (std::size_t row = rows.begin; row < rows.end; ++row) all += places_[row].size;
+    for (std::size_t row = rows.begin; row < rows.end; ++row) all += rows_.places[row].size;
     count_bits_ = std::clamp(static_cast<unsigned>(std::bit_width(all)), 8u, kMostCountBits);
     if (!assign_pages(counts_, std::size_t{1} << count_bits_, {}, stop)) return false;
     const std::size_t step = 1 + all / kSampledGrams;
     std::vector<std::uint8_t> symbols;
     for (std::size_t row = rows.begin; row < rows.end; row += step) {
         if (stop()) return false;
-        load(places_[row], symbols);
-        for (std::size_t i = 0; i + gram_ <= places_[row].size; ++i) {
+        load(rows_.places[row], symbols);
+        for (std::size_t i = 0; i + gram_ <= rows_.places[row].size; ++i) {
             std::uint8_t& count = count_of(hash(symbols.data() + i));
             if (count < UINT8_MAX) ++count;
         }
@@ -325,22 +331,24 @@ Status GramIndex::sort_entries(std::span<const std::uint32_t> keys, Execution& e
     return for_each_part([&](std::uint32_t part) { return fill_part(part, keys, stop); });
 }
 
-Status GramIndex::build(std::span<const PlacedDocument> places, PlaceRange columns, PlaceRange rows,
-                        double threshold, Execution& execution) {
+Status GramIndex::build(std::span<const PlacedDocument> places, PlaceRange columns,
+                        const ProbeRows& rows, double threshold, Execution& execution) {
     places_ = places;
     columns_ = columns;
+    rows_ = rows;
     threshold_ = threshold;
-    gram_ = gram_length(places, columns, threshold);
+    gram_ = gram_length(places, columns, rows, threshold);
     mask_ = gram_ >= 8 ? ~std::uint64_t{0} : (std::uint64_t{1} << 8 * gram_) - 1;
-    longest_ = places[columns.end - 1].size;
+    longest_ = std::max(places[columns.end - 1].size, rows.places[rows.range.end - 1].size);
     // Wide blocks make fewer keys, narrow ones fewer entries out of reach.
     block_ = 6 * most_edits_within(threshold, 2 * longest_) + 1;
     execution.begin_phase("indexing documents", columns.size());
-    if (!count_grams(rows, execution.stop())) return Status::cancelled();
+    if (!count_grams(execution.stop())) return Status::cancelled();
     firsts_.assign(columns.size() + 1, 0);
     for (std::size_t i = 0; i < columns.size(); ++i)
-        firsts_[i + 1] = firsts_[i] + static_cast<std::uint32_t>(
-                                          count_chunks(places[columns.begin + i].size, threshold));
+        firsts_[i + 1] =
+            firsts_[i] + static_cast<std::uint32_t>(count_chunks(places[columns.begin + i].size,
+                                                                 threshold, rows.may_be_longer));
     std::vector<std::uint32_t> keys;
     if (!stoppable_assign(grams_, firsts_.back(), std::uint16_t{0}, execution.stop()) ||
         !stoppable_assign(keys, firsts_.back(), std::uint32_t{0}, execution.stop()))
@@ -368,20 +376,20 @@ void GramIndex::load_queries(std::span<const Query> queries, Probe& probe) const
     probe.begins_.clear();
     for (const Query& query : queries) {
         probe.begins_.push_back(size);
-        size += places_[query.row].size + kPadding;
+        size += rows_.places[query.row].size + kPadding;
     }
     provide(probe.symbols_, size);
     // Up to two for each symbol.
     provide(probe.keys_, 2 * (size - queries.size() * kPadding));
     for (std::size_t i = 0; i < queries.size(); ++i) {
-        const PlacedDocument& row = places_[queries[i].row];
+        const PlacedDocument& row = rows_.places[queries[i].row];
         if (row.size > 0) std::memcpy(&probe.symbols_[probe.begins_[i]], row.symbols, row.size);
     }
 }
 
 /// Keys of the query's grams with the one or two blocks of places within reach of each.
 void GramIndex::add_keys(const Query& query, std::uint16_t number, Probe& probe) const {
-    const std::size_t size = places_[query.row].size;
+    const std::size_t size = rows_.places[query.row].size;
     if (size < gram_) return;
     const std::size_t grams = size - gram_ + 1;
     const std::uint8_t* symbols = &probe.symbols_[probe.begins_[number]];
@@ -495,7 +503,7 @@ bool GramIndex::confirm_hits(std::span<const Query> queries, Probe& probe) const
     }
     for (const Probe::Hit& hit : probe.hits_) {
         const std::uint32_t row = queries[hit.query].row;
-        const Bytes symbols{probe.symbols_of(hit.query), places_[row].size};
+        const Bytes symbols{probe.symbols_of(hit.query), rows_.places[row].size};
         if (!confirm(symbols, hit.at, hit.slot)) continue;
         const std::size_t column = columns_.begin + entries_[hit.slot].column();
         probe.candidates_.push_back({row, static_cast<std::uint32_t>(column)});
@@ -527,11 +535,10 @@ bool GramIndex::look_up(std::span<const Query> queries, std::span<const Probe::K
             if (stop()) return false;
             probe.scanned_ = 0;
         }
-        const std::size_t at = longest_ - places_[query.row].size + 2 * std::size_t{key.at};
-        const std::size_t begin = std::max<std::size_t>(query.row + 1, columns_.begin);
-        const std::size_t first_column = begin - columns_.begin;
+        const std::size_t at = longest_ - rows_.places[query.row].size + 2 * std::size_t{key.at};
+        const std::size_t first_column = query.begin - columns_.begin;
         const std::uint32_t first = Entry::first_word(key.key, first_column);
-        const auto columns = static_cast<std::uint32_t>(query.end - begin);
+        const auto columns = query.end - query.begin;
         // In a bucket columns ascend.
         if (end - slot > 16)
             slot = static_cast<std::uint32_t>(std::partition_point(&entries_[slot], &entries_[end],

@@ -13,9 +13,10 @@
 // occurrences in all, by counts in a sample: the sum is about the number of entries that will be
 // looked at.
 //
-// The longer document of a pair is the one in the index. Its own length then bounds the edits:
-// k = threshold * 2 * length. If the shorter one were in the index, k would have to allow for the
-// longest partner, 1 / (1 - threshold) times as many, and the chunks would be shorter.
+// Among the documents of one set the longer document of a pair is the one in the index. Its own
+// length then bounds the edits: k = threshold * 2 * length. Between two sets the documents of one
+// of them are in the index, and k has to allow for the longest partner, 1 / (1 - threshold) times
+// as many, so that the chunks are shorter.
 //
 // Places: within k edits a gram's distance from the middle of its document changes by at most k / 2
 // (cpp/documents/detail/gram_filter.hpp). The index's key is made of the gram and a block of places
@@ -63,6 +64,13 @@ struct PlacedDocument {
     const std::uint8_t* symbols;
     std::uint32_t size;
     std::uint32_t document;
+};
+
+/// Documents that an index is asked for.
+struct ProbeRows {
+    std::span<const PlacedDocument> places;  // all of them, in the order of length
+    PlaceRange range;
+    bool may_be_longer;  // than the documents of the index that they are compared with
 };
 
 /// A document of the index in parts that begin with their grams, but the first one.
@@ -136,10 +144,10 @@ public:
     };
     static constexpr std::size_t most_columns = std::size_t{1} << Entry::column_bits;
 
-    /// A row that is looked up, for columns behind it and before `end` that are within `edits`
+    /// A row that is looked up, for the columns from `begin` to `end` that are within `edits`
     /// edits; `edits` must suffice for all of them.
     struct Query {
-        std::uint32_t row, end;
+        std::uint32_t row, begin, end;
         std::uint32_t edits;
     };
 
@@ -187,21 +195,20 @@ public:
         std::uint64_t hit_count_ = 0;
     };
 
-    /// How many chunks a document of the index has.
-    static std::size_t count_chunks(std::size_t length, double threshold);
+    /// How many chunks a document of the index has, if rows may be longer than it or not.
+    static std::size_t count_chunks(std::size_t length, double threshold, bool longer_rows);
 
     /// How long the grams of an index of these documents are; 0 if it cannot have any. `places`
     /// are all documents in the order of length.
     static std::size_t gram_length(std::span<const PlacedDocument> places, PlaceRange columns,
-                                   double threshold);
+                                   const ProbeRows& rows, double threshold);
 
     /// The bytes that an index of so many grams takes, beside 2 MB at most for counts of grams
     /// while it is made.
     static std::size_t bytes_of(std::size_t grams);
 
-    /// `rows` are the documents that the index will be asked for. Requires a gram_length above 0.
-    /// Error: cancelled.
-    Status build(std::span<const PlacedDocument> places, PlaceRange columns, PlaceRange rows,
+    /// Requires a gram_length above 0. Error: cancelled.
+    Status build(std::span<const PlacedDocument> places, PlaceRange columns, const ProbeRows& rows,
                  double threshold, Execution& execution);
 
     /// The most queries that are looked up together, and the scratch memory that a symbol of
@@ -223,7 +230,7 @@ public:
     std::size_t gram() const { return gram_; }
 
 private:
-    bool count_grams(PlaceRange rows, Stop stop);
+    bool count_grams(Stop stop);
     std::uint8_t& count_of(std::uint64_t hash);
     void choose_grams(std::size_t column, std::span<std::uint32_t> keys, Probe& probe);
     void choose_part(PlaceRange symbols, std::span<std::uint16_t> grams, Probe& probe) const;
@@ -250,6 +257,7 @@ private:
     }
 
     std::span<const PlacedDocument> places_;
+    ProbeRows rows_{};
     PlaceRange columns_{0, 0};
     double threshold_ = 0;
     std::size_t gram_ = 0;

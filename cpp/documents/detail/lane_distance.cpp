@@ -236,12 +236,14 @@ struct LaneDistance::Runner {
             band.to_end[lane] = 0;
             if (lane >= job.count) continue;
             const Text& text = job.texts[lane];
-            const std::size_t difference = text.symbols.size() - job.rows;
+            const auto limit = static_cast<std::int64_t>(text.limit);
+            const std::int64_t difference = static_cast<std::int64_t>(text.symbols.size()) -
+                                            static_cast<std::int64_t>(job.rows);
             ends[lane] = text.symbols.size();
-            band.limits[lane] = static_cast<std::int64_t>(text.limit);
-            band.to_end[lane] = static_cast<std::int64_t>(difference);  // at column 0, row 0
-            low_slack = std::max(low_slack, (text.limit - difference) / 2);
-            high_slack = std::max(high_slack, (text.limit + difference) / 2);
+            band.limits[lane] = limit;
+            band.to_end[lane] = difference;  // at column 0, row 0
+            low_slack = std::max(low_slack, static_cast<std::size_t>((limit - difference) / 2));
+            high_slack = std::max(high_slack, static_cast<std::size_t>((limit + difference) / 2));
         }
         band.open(0);
         band.score = typename Band::S{} + static_cast<std::int64_t>(kBlockRows);

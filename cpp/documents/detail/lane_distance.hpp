@@ -31,8 +31,8 @@ public:
     static constexpr std::size_t rest_step = 64;
 
     struct Text {
-        Bytes symbols;      // no fewer than the pattern's
-        std::size_t limit;  // at least the difference of the lengths
+        Bytes symbols;      // at least one
+        std::size_t limit;  // at least the difference to the pattern's length
     };
 
     explicit LaneDistance(Simd simd) : simd_(simd) {}

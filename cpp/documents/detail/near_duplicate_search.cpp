@@ -13,7 +13,7 @@ Result<NearDuplicates> search_near_duplicates(const NearDuplicateParameters& par
                                               Execution& execution) {
     GPUTEXT_TRY(check_near_duplicates(parameters, documents.size()));
     FirstCopies copies;
-    GPUTEXT_TRY(copies.find(documents, signatures, execution));
+    GPUTEXT_TRY(copies.find(documents, signatures, parameters.split, execution));
     std::vector<NearPair> pairs;
     // Documents with different bytes are at least one edit apart.
     if (parameters.threshold > 0)

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "cpp/base/radix_sort.hpp"
+#include "cpp/documents/detail/document_sides.hpp"
 #include "cpp/documents/detail/letter_filter.hpp"
 #include "cpp/documents/detail/pair_stripes.hpp"
 #include "cpp/documents/detail/signature_distance.hpp"
@@ -18,16 +19,27 @@ struct Entry {
     std::uint32_t index;  // in the caller's input
 };
 
-/// Entries of one block size, sorted by length, joined with themselves. Features are set by the
-/// caller, column by column, before the first block is run.
+/// The entries of one block size: joined with themselves, or between two sides with others.
+struct Entries {
+    std::vector<Entry> rows;
+    std::vector<Entry> others;
+};
+
+/// Entries of one block size, sorted by length, rows joined with columns: with the rows behind
+/// them, or with the other entries, which follow the rows. Features are set by the caller, entry by
+/// entry, before the first block is run.
 class Join {
 public:
-    Join(std::vector<Entry> entries, double rate, Simd simd)
-        : entries_(std::move(entries)),
+    Join(Entries entries, bool between_sides, double rate, Simd simd)
+        : entries_(std::move(entries.rows)),
+          rows_(entries_.size()),
+          between_sides_(between_sides),
           rate_(rate),
-          longest_(entries_.empty() ? 0 : entries_.back().letters.size()),
-          counts_(entries_.size(), letter_filter_depth(longest_)),
-          filter_(letter_filter(simd, counts_.depth())) {}
+          longest_(longest_of(entries_, entries.others)),
+          counts_(entries_.size() + entries.others.size(), letter_filter_depth(longest_)),
+          filter_(letter_filter(simd, counts_.depth())) {
+        entries_.insert(entries_.end(), entries.others.begin(), entries.others.end());
+    }
 
     std::size_t entries() const { return entries_.size(); }
 
@@ -38,16 +50,16 @@ public:
     /// Blocks of the part's rows: at most kBlockOfRows entries of one length and one stripe. The
     /// entries' stripes are numbered from `stripes` on, which counts them.
     std::size_t blocks(const PairPart& part, std::uint64_t& stripes) {
-        for (std::size_t begin = 0; begin < entries_.size();) {
+        for (std::size_t begin = 0; begin < rows_;) {
             std::size_t end = begin + 1;
-            while (end < entries_.size() && end - begin < kBlockOfRows &&
-                   end % kSignatureStripe != 0 && length(end) == length(begin))
+            while (end < rows_ && end - begin < kBlockOfRows && end % kSignatureStripe != 0 &&
+                   length(end) == length(begin))
                 ++end;
             if (has_stripe(part, stripes + begin / kSignatureStripe))
                 blocks_.push_back({begin, end});
             begin = end;
         }
-        stripes += (entries_.size() + kSignatureStripe - 1) / kSignatureStripe;
+        stripes += (rows_ + kSignatureStripe - 1) / kSignatureStripe;
         return blocks_.size();
     }
 
@@ -57,7 +69,8 @@ public:
         const std::size_t columns_end = end_of_comparable(length(begin));
         std::array<std::int64_t, kBlockOfColumns> least;
         std::array<std::uint32_t, kBlockOfColumns + 1> hits;
-        for (std::size_t from = begin + 1; from < columns_end; from += kBlockOfColumns) {
+        for (std::size_t from = begin_of_columns(begin); from < columns_end;
+             from += kBlockOfColumns) {
             const std::size_t to = std::min(columns_end, from + kBlockOfColumns);
             set_least_common(length(begin), from, to, least);
             for (std::size_t row = begin; row < end && row + 1 < to; ++row) {
@@ -87,17 +100,42 @@ private:
         return most_edits_within(rate_, a_length + b_length);
     }
 
-    /// The first entry too long to be within the rate of one of `row_length`, which is no longer.
+    static std::size_t longest_of(std::span<const Entry> rows, std::span<const Entry> others) {
+        return std::max(rows.empty() ? 0 : rows.back().letters.size(),
+                        others.empty() ? 0 : others.back().letters.size());
+    }
+
+    /// The entry's column that comes first: of the others one that is not too short to be within
+    /// the rate.
+    std::size_t begin_of_columns(std::size_t row) const {
+        if (!between_sides_) return row + 1;
+        std::size_t shortest = length(row);
+        while (shortest > 0 &&
+               length(row) - (shortest - 1) <= most_edits(length(row), shortest - 1))
+            --shortest;
+        return rows_ + place_of(others(), [=](std::size_t length) { return length < shortest; });
+    }
+
+    /// The first column too long to be within the rate of a row of this length.
     std::size_t end_of_comparable(std::size_t row_length) const {
         std::size_t longest = row_length;
         while (longest < longest_ &&
                longest + 1 - row_length <= most_edits(row_length, longest + 1))
             ++longest;
-        const auto longer = [](std::size_t length, const Entry& entry) {
-            return length < entry.letters.size();
-        };
-        const auto end = std::upper_bound(entries_.begin(), entries_.end(), longest, longer);
-        return static_cast<std::size_t>(end - entries_.begin());
+        const std::size_t begin = between_sides_ ? rows_ : 0;
+        return begin + place_of(std::span(entries_).subspan(begin),
+                                [=](std::size_t length) { return length <= longest; });
+    }
+
+    std::span<const Entry> others() const { return std::span(entries_).subspan(rows_); }
+
+    /// How many of the entries, which are sorted by length, have lengths below some length.
+    template <class Below>
+    static std::size_t place_of(std::span<const Entry> entries, Below&& below) {
+        return static_cast<std::size_t>(
+            std::ranges::partition_point(entries, below,
+                                         [](const Entry& entry) { return entry.letters.size(); }) -
+            entries.begin());
     }
 
     /// Least number of counted letters in common for columns [from, to) beside rows of one length.
@@ -108,7 +146,7 @@ private:
         for (std::size_t column = from; column < to; ++column) {
             if (length(column) != last_length) {
                 last_length = length(column);
-                least_common = static_cast<std::int64_t>(last_length) -
+                least_common = static_cast<std::int64_t>(std::max(row_length, last_length)) -
                                static_cast<std::int64_t>(most_edits(row_length, last_length));
             }
             least[column - from] = least_common - counts_.excess(column);
@@ -121,12 +159,16 @@ private:
         const SignaturePattern pattern(entries_[row].letters);
         for (const std::uint32_t column : columns) {
             const std::size_t distance = pattern.distance(entries_[column].letters);
-            if (edit_rate(distance, length(row) + length(column)) <= rate_)
+            // A signature on both sides meets itself.
+            if (entries_[row].index != entries_[column].index &&
+                edit_rate(distance, length(row) + length(column)) <= rate_)
                 pairs.add(worker, entries_[row].index, entries_[column].index);
         }
     }
 
-    std::vector<Entry> entries_;
+    std::vector<Entry> entries_;  // rows, then others
+    std::size_t rows_;
+    bool between_sides_;
     double rate_;
     std::size_t longest_;
     LetterCounts counts_;
@@ -167,16 +209,18 @@ Status set_features(std::span<Join> joins, Execution& execution) {
     });
 }
 
-/// Joins each list of entries with itself.
-Status run_joins(std::vector<std::vector<Entry>> lists, double rate, Simd simd,
+/// Joins each list of entries.
+Status run_joins(std::vector<Entries> lists, bool between_sides, double rate, Simd simd,
                  Execution& execution, std::vector<IndexPair>& pairs, const PairPart& part = {},
                  std::uint64_t most = UINT64_MAX, bool* too_many = nullptr) {
     pairs.clear();
     std::vector<Join> joins;
     joins.reserve(lists.size());
-    for (std::vector<Entry>& list : lists) {
-        if (!sort_entries(list, execution.stop())) return Status::cancelled();
-        joins.emplace_back(std::move(list), rate, simd);
+    for (Entries& list : lists) {
+        if (!sort_entries(list.rows, execution.stop()) ||
+            !sort_entries(list.others, execution.stop()))
+            return Status::cancelled();
+        joins.emplace_back(std::move(list), between_sides, rate, simd);
     }
     GPUTEXT_TRY(set_features(joins, execution));
 
@@ -204,21 +248,28 @@ Status run_joins(std::vector<std::vector<Entry>> lists, double rate, Simd simd,
 
 Status join_signatures(std::span<const Ctph> signatures, double rate, Simd simd,
                        Execution& execution, std::vector<IndexPair>& pairs, std::uint64_t most,
-                       bool* too_many, const PairPart& part) {
-    std::vector<std::vector<Entry>> by_level(Ctph::max_level + 2);
+                       bool* too_many, const PairPart& part, std::span<const std::uint8_t> sides) {
+    std::vector<Entries> by_level(Ctph::max_level + 2);
+    const std::uint8_t rows = row_side(sides);
+    const auto add = [&](std::size_t level, const Entry& entry) {
+        const std::uint8_t side = sides.empty() ? rows : sides[entry.index];
+        if ((side & rows) != 0) by_level[level].rows.push_back(entry);
+        if ((side & ~rows) != 0) by_level[level].others.push_back(entry);
+    };
     for (std::uint32_t i = 0; i < signatures.size(); ++i)
-        by_level[signatures[i].level].push_back({signatures[i].first(), i});
+        add(signatures[i].level, {signatures[i].first(), i});
     for (std::uint32_t i = 0; i < signatures.size(); ++i)
-        by_level[signatures[i].level + 1u].push_back({signatures[i].second(), i});
-    return run_joins(std::move(by_level), rate, simd, execution, pairs, part, most, too_many);
+        add(signatures[i].level + 1u, {signatures[i].second(), i});
+    return run_joins(std::move(by_level), !sides.empty(), rate, simd, execution, pairs, part, most,
+                     too_many);
 }
 
 Status join_letters(std::span<const std::string_view> strings, double rate, Simd simd,
                     Execution& execution, std::vector<IndexPair>& pairs) {
-    std::vector<std::vector<Entry>> lists(1);
+    std::vector<Entries> lists(1);
     for (std::size_t i = 0; i < strings.size(); ++i)
-        lists[0].push_back({strings[i], static_cast<std::uint32_t>(i)});
-    return run_joins(std::move(lists), rate, simd, execution, pairs);
+        lists[0].rows.push_back({strings[i], static_cast<std::uint32_t>(i)});
+    return run_joins(std::move(lists), false, rate, simd, execution, pairs);
 }
 
 }  // namespace gputext

@@ -30,10 +30,12 @@ namespace gputext {
 /// (cpp/documents/detail/pair_stripes.hpp) have the earlier one of its two strings, in the order of
 /// block size, of length, of first parts before second ones, and of the signatures' numbers; a pair
 /// that is near at two block sizes may belong to two parts.
+/// With `sides`, one a signature (cpp/documents/detail/document_sides.hpp), only pairs across are
+/// found, and a pair belongs to the part that has the string of its row, in the order of the rows.
 Status join_signatures(std::span<const Ctph> signatures, double rate, Simd simd,
                        Execution& execution, std::vector<IndexPair>& pairs,
                        std::uint64_t most = UINT64_MAX, bool* too_many = nullptr,
-                       const PairPart& part = {});
+                       const PairPart& part = {}, std::span<const std::uint8_t> sides = {});
 
 /// Joins plain strings of signature letters, all of them comparable: every pair with
 /// distance / (sum of lengths) <= rate, ascending. It is the inner join of join_signatures: sorted

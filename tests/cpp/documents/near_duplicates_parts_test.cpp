@@ -213,7 +213,7 @@ std::vector<Row> shared(const Packed& packed, const NearDuplicateParameters& par
                         GivenSignatures given, std::uint32_t count, PairSource source) {
     Execution execution(2);
     FirstCopies copies;
-    EXPECT_TRUE(copies.find(packed.documents(), given, execution).ok());
+    EXPECT_TRUE(copies.find(packed.documents(), given, 0, execution).ok());
     std::vector<NearPair> all;
     for (std::uint32_t index = 0; index < count; ++index) {
         const auto part =
@@ -279,7 +279,7 @@ TEST(NearDuplicatesParts, SayWhenSignaturesAreTooMuchAlike) {
                                                  *parse_ctph("4:ABCDEFGH:ABCD"));
     Execution execution(2);
     FirstCopies copies;
-    ASSERT_TRUE(copies.find(packed.documents(), alike, execution).ok());
+    ASSERT_TRUE(copies.find(packed.documents(), alike, 0, execution).ok());
     const NearDuplicateParameters parameters{0.1, NearDuplicateMode::ctph};
     for (std::uint32_t index = 0; index < 2; ++index) {
         const auto part = near_pairs(parameters, copies.distinct(),

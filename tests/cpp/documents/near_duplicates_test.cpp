@@ -217,7 +217,7 @@ TEST(NearDuplicates, SortsThePairsOfASearch) {
         std::vector<NearPair> pairs;
         for (const std::size_t i : order) pairs.push_back(ascending[i]);
         Execution execution(2);
-        const auto answer = NearDuplicates::from_search(firsts, pairs, execution);
+        const auto answer = NearDuplicates::from_search(firsts, pairs, 0, execution);
         ASSERT_TRUE(answer.ok());
         EXPECT_EQ(rows(*answer), rows(*sorted));
         EXPECT_EQ(answer->near_pair_count(), ascending.size());
@@ -230,7 +230,7 @@ TEST(NearDuplicates, SortsThePairsOfASearch) {
     }
     Execution stopped(1);
     stopped.request_stop();
-    EXPECT_EQ(NearDuplicates::from_search(firsts, ascending, stopped).status().code(),
+    EXPECT_EQ(NearDuplicates::from_search(firsts, ascending, 0, stopped).status().code(),
               ErrorCode::cancelled);
 }
 
@@ -251,7 +251,7 @@ TEST(NearDuplicates, RefusesPartsOfNoAnswer) {
                                Pairs{{0, 1, 0.1}, {0, 1, 0.1}}, Pairs{{1, 3, 0.1}, {0, 1, 0.1}}})
         EXPECT_EQ(made(firsts, wrong), ErrorCode::invalid_argument);
     const Stop at_once{[](void*) { return true; }, nullptr};
-    EXPECT_EQ(NearDuplicates::from_parts(firsts, {}, at_once).status().code(),
+    EXPECT_EQ(NearDuplicates::from_parts(firsts, {}, 0, at_once).status().code(),
               ErrorCode::cancelled);
 }
 

@@ -43,6 +43,7 @@ public:
         data_ = static_cast<T*>(grown);
         capacity_ = capacity;
     }
+    void set(std::size_t i, const T& value) { data_[i] = value; }
     /// Requires room.
     void append(const T& value) { data_[size_++] = value; }
     /// Appends zeros, or drops elements at the end.

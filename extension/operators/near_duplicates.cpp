@@ -17,12 +17,13 @@
 namespace gputext {
 namespace {
 
-enum class NearDuplicateForm { pairs, groups };
+enum class NearDuplicateForm { pairs, groups, between };
 
 /// What a call's arguments say.
 struct NearDuplicatesArguments {
     NearDuplicateForm form;
     InnerQuery query;
+    InnerQuery old_query;  // of the form between, whose other query gives the new documents
     NearDuplicateParameters parameters;
     bool chooses_mode;  // mode auto: that of the parameters is set when the documents are known
 };
@@ -39,6 +40,7 @@ public:
     std::vector<std::uint32_t> components;
     std::vector<std::int64_t> component_sizes;
 
+    void read();
     /// When all rows are read.
     void estimate();
 
@@ -88,8 +90,14 @@ std::optional<NearDuplicateMode> mode_argument(const Arguments& given) {
 NearDuplicatesArguments read_arguments(const Arguments& given, NearDuplicateForm form) {
     NearDuplicatesArguments arguments{};
     arguments.form = form;
-    arguments.query.sql = given.text("docs");
+    const bool between = form == NearDuplicateForm::between;
+    arguments.query.sql = given.text(between ? "new_docs" : "docs");
     arguments.query.id_type = id_type_argument(given);
+    if (between) {
+        arguments.query.id_type_place = "behind the inner queries";
+        arguments.old_query = arguments.query;
+        arguments.old_query.sql = given.text("old_docs");
+    }
     arguments.parameters.threshold = threshold_argument(given);
     const std::optional<NearDuplicateMode> mode = mode_argument(given);
     arguments.parameters.mode = mode.value_or(NearDuplicateMode::exact);
@@ -99,10 +107,21 @@ NearDuplicatesArguments read_arguments(const Arguments& given, NearDuplicateForm
     return arguments;
 }
 
+void NearDuplicatesComputation::read() {
+    if (arguments_.form != NearDuplicateForm::between) {
+        run_document_query(arguments_.query, rows);
+        return;
+    }
+    run_document_queries(arguments_.query, arguments_.old_query, rows);
+    // Without new documents all are on one side, too, but behind no split.
+    const std::size_t split = rows.ids.size() > 0 ? rows.ids.size() : rows.extents.size();
+    arguments_.parameters.split = static_cast<std::uint32_t>(split);
+}
+
 void NearDuplicatesComputation::estimate() {
     const bool signatures_given = !rows.signatures.empty();
-    seconds_ =
-        estimate_near_duplicates(rows.extents, arguments_.parameters.threshold, signatures_given);
+    seconds_ = estimate_near_duplicates(rows.extents, arguments_.parameters.threshold,
+                                        signatures_given, arguments_.parameters.split);
     if (!arguments_.chooses_mode) return;
     if (signatures_given) arguments_.parameters.mode = NearDuplicateMode::ctph;
     ereport(DEBUG1, (signatures_given ? errmsg("mode ctph chosen, since signatures are given")
@@ -158,7 +177,7 @@ NearDuplicatesComputation* compare_documents(const NearDuplicatesArguments& argu
                                              SetCall& set) {
     NearDuplicatesComputation* work =
         make_owned<NearDuplicatesComputation>(set.context(), arguments, host_memory_limit());
-    run_document_query(arguments.query, work->rows);
+    work->read();
     set.times().lap("reading rows");
     work->estimate();
     run_computation(*work, set.times(), set.context());
@@ -167,7 +186,6 @@ NearDuplicatesComputation* compare_documents(const NearDuplicatesArguments& argu
 }
 
 void put_pairs(NearDuplicatesComputation* work, SetCall& set) {
-    const RowIds& ids = work->rows.ids;
     const std::size_t count = work->answer.documents();
     bool nulls[3] = {};
     for (std::uint32_t document = 0; document < count; ++document) {
@@ -176,7 +194,7 @@ void put_pairs(NearDuplicatesComputation* work, SetCall& set) {
         for (std::size_t i = 0; i < work->neighbours.size(); ++i) {
             const NearDuplicate& neighbour = work->neighbours[i];
             if (i % 1024 == 1023) CHECK_FOR_INTERRUPTS();
-            Datum values[3] = {ids.at(document), ids.at(neighbour.document),
+            Datum values[3] = {work->rows.id(document), work->rows.id(neighbour.document),
                                Float8GetDatum(neighbour.edit_rate)};
             set.put(values, nulls);
         }
@@ -197,12 +215,13 @@ void put_groups(NearDuplicatesComputation* work, SetCall& set) {
 
 Datum answer(FunctionCallInfo fcinfo, NearDuplicateForm form) {
     const NearDuplicatesArguments arguments = read_arguments(Arguments(fcinfo), form);
-    SetCall set(fcinfo, "near_duplicates");
+    SetCall set(fcinfo,
+                form == NearDuplicateForm::between ? "near_duplicates_between" : "near_duplicates");
     NearDuplicatesComputation* work = compare_documents(arguments, set);
-    if (form == NearDuplicateForm::pairs)
-        put_pairs(work, set);
-    else
+    if (form == NearDuplicateForm::groups)
         put_groups(work, set);
+    else
+        put_pairs(work, set);
     work->rows.release();
     set.end();
     PG_RETURN_NULL();
@@ -216,6 +235,8 @@ using namespace gputext;
 extern "C" {
 PG_FUNCTION_INFO_V1(gputext_near_duplicates);
 PG_FUNCTION_INFO_V1(gputext_near_duplicates_typed);
+PG_FUNCTION_INFO_V1(gputext_near_duplicates_between);
+PG_FUNCTION_INFO_V1(gputext_near_duplicates_between_typed);
 PG_FUNCTION_INFO_V1(gputext_near_duplicate_groups);
 PG_FUNCTION_INFO_V1(gputext_near_duplicate_groups_typed);
 
@@ -225,6 +246,14 @@ PGDLLEXPORT Datum gputext_near_duplicates(PG_FUNCTION_ARGS) {
 
 PGDLLEXPORT Datum gputext_near_duplicates_typed(PG_FUNCTION_ARGS) {
     return answer(fcinfo, NearDuplicateForm::pairs);
+}
+
+PGDLLEXPORT Datum gputext_near_duplicates_between(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, NearDuplicateForm::between);
+}
+
+PGDLLEXPORT Datum gputext_near_duplicates_between_typed(PG_FUNCTION_ARGS) {
+    return answer(fcinfo, NearDuplicateForm::between);
 }
 
 PGDLLEXPORT Datum gputext_near_duplicate_groups(PG_FUNCTION_ARGS) {

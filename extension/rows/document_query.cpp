@@ -80,16 +80,27 @@ private:
     const std::vector<Extent>& extents_;
 };
 
+/// What the queries of a call share while they run.
+struct DocumentQueries {
+    DocumentQueries(DocumentRows& documents, unsigned queries) : rows(documents), count(queries) {}
+
+    DocumentRows& rows;
+    const unsigned count;              // of the queries
+    unsigned done = 0;                 // of them
+    std::vector<std::uint32_t> order;  // of all rows, once a query's rows are not in order
+};
+
+/// The rows of the query that runs next.
 class DocumentReceiver : public RowReceiver {
 public:
-    explicit DocumentReceiver(DocumentRows& rows) : rows_(rows) {}
+    explicit DocumentReceiver(DocumentQueries& queries)
+        : queries_(queries),
+          rows_(queries.rows),
+          ids_(queries.done == 0 ? rows_.ids : rows_.second_ids),
+          begin_(rows_.kept.size()) {}
 
     WantedColumns wanted_columns() const override { return {2, 3, kWanted}; }
-    void check_columns(TupleDesc columns) override {
-        check_types(columns);
-        rows_.binary = base_type_of_column(columns, 1) == BYTEAOID;
-        has_signatures_ = columns->natts == 3;
-    }
+    void check_columns(TupleDesc columns) override;
     int versioned_column() const override { return resident_memory() > 0 ? 1 : -1; }
     void forget_row_versions() override { rows_.kept.forget_row_versions(); }
     bool left_out(const bool* nulls) const override { return nulls[1]; }
@@ -104,41 +115,90 @@ public:
 
 private:
     void order();
+    void finish_order();
+    void finish();
 
+    DocumentQueries& queries_;
     DocumentRows& rows_;
+    RowIds& ids_;
+    std::size_t begin_;  // of the query's rows
     bool has_signatures_ = false;
 };
 
+void check_kind(bool binary, const DocumentQueries& queries) {
+    if (queries.done > 0 && binary != queries.rows.binary)
+        ereport(ERROR,
+                (errcode(ERRCODE_DATATYPE_MISMATCH),
+                 errmsg("documents that are %s cannot be compared with documents that are %s",
+                        queries.rows.binary ? "bytea" : "texts", binary ? "bytea" : "texts"),
+                 errhint("Texts can be converted in the inner query, as in "
+                         "convert_to(body, 'UTF8').")));
+}
+
+void DocumentReceiver::check_columns(TupleDesc columns) {
+    check_types(columns);
+    const bool binary = base_type_of_column(columns, 1) == BYTEAOID;
+    check_kind(binary, queries_);
+    rows_.binary = binary;
+    has_signatures_ = columns->natts == 3;
+    // What this query calls may do away with values that an earlier one has left in their tables.
+    if (queries_.done > 0 && !query().parallel_safe) rows_.kept.fetch_all();
+}
+
 void DocumentReceiver::take_row(const Datum* values, const bool* nulls) {
-    rows_.ids.append(values[0]);
+    ids_.append(values[0]);
     rows_.kept.append(values[1], !query().parallel_safe, {row().version, {}});
     const StoredCtph* signature = has_signatures_ && !nulls[2] ? ctph_argument(values[2]) : nullptr;
     if (has_signatures_)
         attempt_or_raise([&] {
-            rows_.signatures.emplace_back();
+            rows_.signatures.resize(rows_.kept.size());
             if (signature != nullptr) rows_.signatures.back() = read_ctph(*signature);
         });
-    show_rows(rows_.ids.size(), rows_.kept.unpacked_bytes());
+    show_rows(rows_.kept.size(), rows_.kept.unpacked_bytes());
+}
+
+/// Appends numbers up to `end` where rows are in order.
+void append_in_order(std::vector<std::uint32_t>& order, std::size_t end) {
+    while (order.size() < end) order.push_back(static_cast<std::uint32_t>(order.size()));
 }
 
 void DocumentReceiver::order() {
     auto* const order = make_owned<std::vector<std::uint32_t>>(CurrentMemoryContext);
-    if (!query().ordered) order_by_id(rows_.ids, *order);
-    rows_.ids.reorder(*order);
-    rows_.kept.finish(*order);
-    if (!order->empty() && has_signatures_)
-        attempt_or_raise([&] {
-            std::vector<std::optional<Ctph>> ordered;
-            ordered.reserve(order->size());
-            for (const std::uint32_t row : *order)
-                ordered.push_back(std::move(rows_.signatures[row]));
-            rows_.signatures.swap(ordered);
-        });
+    if (!query().ordered) order_by_id(ids_, *order);
+    ids_.reorder(*order);
+    if (order->empty()) return;
+    attempt_or_raise([&] {
+        append_in_order(queries_.order, begin_);
+        for (const std::uint32_t row : *order)
+            queries_.order.push_back(static_cast<std::uint32_t>(begin_ + row));
+    });
+}
+
+void DocumentReceiver::finish_order() {
+    attempt_or_raise([&] {
+        if (!queries_.order.empty()) append_in_order(queries_.order, rows_.kept.size());
+        // Documents of a query that gives no signatures.
+        if (!rows_.signatures.empty()) rows_.signatures.resize(rows_.kept.size());
+    });
+    rows_.kept.finish(queries_.order);
+    if (queries_.order.empty() || rows_.signatures.empty()) return;
+    attempt_or_raise([&] {
+        std::vector<std::optional<Ctph>> ordered;
+        ordered.reserve(queries_.order.size());
+        for (const std::uint32_t row : queries_.order)
+            ordered.push_back(std::move(rows_.signatures[row]));
+        rows_.signatures.swap(ordered);
+    });
 }
 
 void DocumentReceiver::end_rows() {
-    rows_.ids.finish();
+    ids_.finish();
     order();
+    if (++queries_.done == queries_.count) finish();
+}
+
+void DocumentReceiver::finish() {
+    finish_order();
     if (!rows_.kept.plain()) {
         lay_out_documents(rows_.kept, {}, rows_.extents);
         read_column(rows_.kept, Documents(rows_.kept, rows_.extents), rows_.laid_out);
@@ -146,8 +206,8 @@ void DocumentReceiver::end_rows() {
         return;
     }
     attempt_or_raise([&] {
-        rows_.extents.reserve(rows_.ids.size());
-        for (std::size_t row = 0; row < rows_.ids.size(); ++row)
+        rows_.extents.reserve(rows_.kept.size());
+        for (std::size_t row = 0; row < rows_.kept.size(); ++row)
             rows_.extents.push_back(rows_.kept.plain_extent(row));
     });
 }
@@ -155,8 +215,17 @@ void DocumentReceiver::end_rows() {
 }  // namespace
 
 void run_document_query(const InnerQuery& query, DocumentRows& rows) {
-    DocumentReceiver receiver(rows);
+    auto* const queries = make_owned<DocumentQueries>(CurrentMemoryContext, rows, 1u);
+    DocumentReceiver receiver(*queries);
     run_inner_query(query, receiver);
+}
+
+void run_document_queries(const InnerQuery& first, const InnerQuery& second, DocumentRows& rows) {
+    auto* const queries = make_owned<DocumentQueries>(CurrentMemoryContext, rows, 2u);
+    for (const InnerQuery& query : {first, second}) {
+        DocumentReceiver receiver(*queries);
+        run_inner_query(query, receiver);
+    }
 }
 
 }  // namespace gputext

@@ -16,12 +16,15 @@
 
 namespace gputext {
 
-/// Documents with their ids and perhaps their signatures.
+/// Documents with their ids and perhaps their signatures, of one inner query or of two.
 struct DocumentRows {
     DocumentRows(const IdType& id_type, std::size_t memory_limit)
-        : ids(id_type, memory_limit), kept(memory_limit), laid_out(memory_limit) {}
+        : ids(id_type, memory_limit),
+          second_ids(id_type, memory_limit),
+          kept(memory_limit),
+          laid_out(memory_limit) {}
 
-    RowIds ids;
+    RowIds ids, second_ids;  // the documents of the second query follow those of the first
     /// The documents' bytes: as they were kept where all of them are there, or laid out.
     StoredValues kept;
     LaidOutBytes laid_out;
@@ -30,6 +33,10 @@ struct DocumentRows {
     std::vector<Extent> extents;                  // of each row's document
     std::vector<std::optional<Ctph>> signatures;  // empty, or one a row
 
+    /// Of a document, in the order of all.
+    Datum id(std::size_t document) const {
+        return document < ids.size() ? ids.at(document) : second_ids.at(document - ids.size());
+    }
     const std::uint8_t* bytes() const {
         return kept.plain() ? kept.plain_bytes().data() : laid_out.data();
     }
@@ -51,6 +58,7 @@ struct DocumentRows {
     }
     void release() {
         ids.release();
+        second_ids.release();
         release_bytes();
     }
 };
@@ -60,5 +68,9 @@ struct DocumentRows {
 /// parallel workers. Documents that are null are left out, with one NOTICE. Raises an error for
 /// other columns, and what run_inner_query() raises.
 void run_document_query(const InnerQuery& query, DocumentRows& rows);
+
+/// The same of two queries, each in its own order. Also raises an error where one gives texts and
+/// the other bytea.
+void run_document_queries(const InnerQuery& first, const InnerQuery& second, DocumentRows& rows);
 
 }  // namespace gputext

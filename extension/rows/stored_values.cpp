@@ -84,6 +84,17 @@ void StoredValues::append_version(TransactionId version) {
     append_to(versions_, version);
 }
 
+StoredValue StoredValues::copy(const varlena* value) {
+    static const char zeros[MAXIMUM_ALIGNOF] = {};
+    if (!VARATT_IS_SHORT(value)) bytes_.append(zeros, MAXALIGN(bytes_.size()) - bytes_.size());
+    const std::uint64_t begin = bytes_.size();
+    const auto size = static_cast<uint32>(VARSIZE_ANY(value));
+    bytes_.append(value, size);
+    StoredValue stored{};
+    stored.copy = {size, static_cast<uint32>(begin), static_cast<uint32>(begin >> 32)};
+    return stored;
+}
+
 void StoredValues::append(Datum datum, bool fetch, const RowOrigin& row) {
     const RowPlace& place = row.place;
     const auto* const given = reinterpret_cast<const varlena*>(DatumGetPointer(datum));
@@ -106,17 +117,30 @@ void StoredValues::append(Datum datum, bool fetch, const RowOrigin& row) {
         unpacked_bytes_ += unpacked_size_of(value);
         if (VARATT_IS_COMPRESSED(value)) packed_bytes_ += unpacked_size_of(value);
     } else {
-        static const char zeros[MAXIMUM_ALIGNOF] = {};
-        if (!VARATT_IS_SHORT(value)) bytes_.append(zeros, MAXALIGN(bytes_.size()) - bytes_.size());
-        const std::uint64_t begin = bytes_.size();
-        const auto size = static_cast<uint32>(VARSIZE_ANY(value));
-        bytes_.append(value, size);
-        stored.copy = {size, static_cast<uint32>(begin), static_cast<uint32>(begin >> 32)};
+        stored = copy(value);
         unpacked_bytes_ += unpacked_size_of(value);
         if (VARATT_IS_COMPRESSED(value)) packed_bytes_ += unpacked_size_of(value);
     }
     append_to(values_, stored);
     if (TransactionIdIsValid(row.version)) append_version(row.version);
+}
+
+void StoredValues::fetch_all() {
+    const MemoryContext context =
+        AllocSetContextCreate(CurrentMemoryContext, "gputext values", ALLOCSET_DEFAULT_SIZES);
+    StoredValueReader reader(values_.data(), nullptr);
+    const MemoryContext before = MemoryContextSwitchTo(context);
+    for (std::size_t row = 0; row < values_.size(); ++row) {
+        if (values_[row].copied()) continue;
+        CHECK_FOR_INTERRUPTS();
+        const auto* const value = reinterpret_cast<const varlena*>(DatumGetPointer(reader.at(row)));
+        values_.set(row, copy(whole(value, true)));
+        MemoryContextReset(context);
+    }
+    reader.close();
+    MemoryContextSwitchTo(before);
+    MemoryContextDelete(context);
+    fetched_ = placed_ = 0;
 }
 
 double StoredValues::seconds() const {

@@ -113,6 +113,8 @@ public:
     /// A value that is not null. It is fetched or copied at once if that is said. `row` is
     /// where it comes from, as RowReceiver::row().
     void append(Datum value, bool fetch, const RowOrigin& row = {});
+    /// Fetches the values so far that are not here yet.
+    void fetch_all();
     std::size_t size() const { return values_.size(); }
     /// Size of all values when they are fetched and unpacked.
     std::uint64_t unpacked_bytes() const { return unpacked_bytes_; }
@@ -149,6 +151,7 @@ public:
 
 private:
     const varlena* whole(const varlena* value, bool fetch);
+    StoredValue copy(const varlena* value);
     void append_version(TransactionId version);
     bool is_temporary(Oid toast_relation);
 

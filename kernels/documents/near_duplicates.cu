@@ -7,6 +7,7 @@
 
 #include "cpp/base/radix_sort.hpp"
 #include "cpp/documents/detail/components.hpp"
+#include "cpp/documents/detail/document_sides.hpp"
 #include "cpp/documents/detail/near_duplicate_search.hpp"
 #include "cpp/documents/detail/pair_stripes.hpp"
 #include "cpp/documents/edit_distance.hpp"
@@ -190,6 +191,7 @@ private:
     Status find_by_counts() {
         if (!rows_of_part(documents_.lengths, part_, execution_.stop(), rows_))
             return Status::cancelled();
+        if (!documents_.sides.empty()) select_sides();
         if (!slots_.numbers().empty()) return join_view();
         std::vector<std::uint32_t> order = all_documents();
         Sizes sizes = sizes_of(order);
@@ -216,14 +218,27 @@ private:
         return {};
     }
 
+    /// Of the rows of the part those on the side that has rows, and the columns.
+    void select_sides() {
+        const std::uint8_t side = row_side(documents_.sides);
+        rows_.resize(documents_.size(), 1);
+        columns_.resize(documents_.size());
+        for (std::size_t i = 0; i < rows_.size(); ++i) {
+            if ((documents_.sides[i] & side) == 0) rows_[i] = 0;
+            columns_[i] = (documents_.sides[i] & ~side) != 0 ? 1 : 0;
+        }
+    }
+
     /// Pairs of the first slot, or of one in the first and one in the second when there are any.
     Status join_view() {
         const auto numbers = slots_.numbers();
         std::vector<std::uint32_t> lengths(numbers.size());
         std::vector<std::uint8_t> rows(rows_.empty() ? 0 : numbers.size());
+        std::vector<std::uint8_t> columns(columns_.empty() ? 0 : numbers.size());
         for (std::size_t i = 0; i < numbers.size(); ++i) {
             lengths[i] = documents_.lengths[numbers[i]];
             if (!rows.empty()) rows[i] = rows_[numbers[i]];
+            if (!columns.empty()) columns[i] = columns_[numbers[i]];
         }
         const DeviceDocuments view = slots_.view();
         const std::size_t all = bytes_left();
@@ -235,7 +250,7 @@ private:
         return join_documents(
             parameters_.threshold, view, lengths, joining, execution_, work_.stream,
             [this](std::span<const IndexPair> candidates) { return verify_across(candidates); },
-            rows);
+            rows, columns);
     }
 
     /// The two largest of some documents, as documents.
@@ -275,7 +290,8 @@ private:
                         part_.count};
         GPUTEXT_TRY(join_signatures(signatures, signature_rate(parameters_.threshold),
                                     {work_.stream, bytes_left()}, execution_, candidates,
-                                    FilterKernel::fitting, nullptr, &limit, part_));
+                                    FilterKernel::fitting, nullptr, &limit, part_,
+                                    documents_.sides));
         found_.too_many = limit.exceeded && part_.source == PairSource::signatures;
         if (found_.too_many) return {};
         if (limit.exceeded) {
@@ -547,8 +563,9 @@ private:
     std::vector<NearPair>& pairs_;
     DocumentSlots slots_;
     UploadRing& ring_;
-    std::vector<std::uint8_t> rows_;    // by document: whether it is a row of the part; or none
-    std::vector<std::uint32_t> place_;  // by document: in the view, while it is there
+    std::vector<std::uint8_t> rows_;     // by document: whether it is a row of the part; or none
+    std::vector<std::uint8_t> columns_;  // by document, between two sides: whether it is a column
+    std::vector<std::uint32_t> place_;   // by document: in the view, while it is there
     Extent largest_[2] = {};
     std::size_t verifying_bytes_ = 0;
     std::vector<DocumentPair> measured_;

@@ -269,43 +269,68 @@ TEST_F(CudaDeviceTest, WorksInTheMemoryGiven) {
     }
 }
 
+// The documents before and behind the split are versions of each other, and copies.
+TEST_F(CudaDeviceTest, AnswersBetweenTwoSides) {
+    RandomStrings random;
+    auto texts = families(random, rounds(300), 6, 3000, 60);
+    for (std::size_t i = texts.size(); i > 1; --i) std::swap(texts[i - 1], texts[random.below(i)]);
+    for (std::size_t i = 0; i < 40; ++i)
+        texts[random.below(texts.size())] = texts[random.below(texts.size())];
+    const Packed packed(texts, CharacterLengths::single_byte());
+    for (const auto mode : kModes)
+        for (const double threshold : {0.02, 0.05, 0.2})
+            for (const std::size_t split :
+                 {std::size_t{1}, texts.size() / 9, texts.size() * 4 / 5, texts.size()})
+                for (const std::uint64_t memory : {std::uint64_t{0}, 48 * kMegabyte}) {
+                    NearDuplicateParameters parameters{threshold, mode};
+                    parameters.split = static_cast<std::uint32_t>(split);
+                    const std::size_t pairs = expect_same(packed, parameters, memory);
+                    EXPECT_TRUE(split == 1 || (pairs > 0) == (split < texts.size()));
+                }
+}
+
 TEST_F(CudaDeviceTest, PartsAreTheAnswer) {
     RandomStrings random;
     const auto texts = families(random, rounds(400), 8, 4000, 12);
     const Packed packed(texts, CharacterLengths::single_byte());
     Execution execution(4);
-    FirstCopies copies;
-    ASSERT_TRUE(copies.find(packed.documents(), {}, 0, execution).ok());
-    const DistinctDocuments distinct = copies.distinct();
-    const auto signatures = device_->compute<SignaturesOnDevice>(
-        distinct.documents, std::size_t{100}, device_->free_memory(), execution);
-    ASSERT_TRUE(signatures.ok()) << signatures.status().message();
-    std::vector<const Ctph*> all_signatures;
-    for (const Ctph& signature : *signatures) all_signatures.push_back(&signature);
-    DistinctDocuments with_signatures = distinct;
-    with_signatures.signatures = all_signatures;
-    for (const auto mode : kModes) {
-        const NearDuplicateParameters parameters{0.05, mode};
-        const Answer wanted = expected(packed, parameters);
-        for (const PairSource source : {PairSource::signatures, PairSource::documents}) {
-            if (mode == NearDuplicateMode::exact && source == PairSource::signatures) continue;
-            for (const std::uint32_t count : {2u, 3u, 5u}) {
-                // Parts may be computed in different memory: here as groups of documents.
-                std::vector<NearPair> all;
-                for (std::uint32_t index = 0; index < count; ++index) {
-                    const auto part = device_->compute<NearPairsOnDevice>(
-                        parameters, source == PairSource::signatures ? with_signatures : distinct,
-                        PairPart{index, count, source},
-                        index % 2 == 0 ? device_->free_memory() : 48 * kMegabyte, execution);
-                    ASSERT_TRUE(part.ok()) << part.status().message();
-                    ASSERT_FALSE(part->too_many);
-                    all.insert(all.end(), part->pairs.begin(), part->pairs.end());
+    for (const std::size_t split : {std::size_t{0}, texts.size() / 5, texts.size() * 4 / 5}) {
+        const auto first = static_cast<std::uint32_t>(split);
+        FirstCopies copies;
+        ASSERT_TRUE(copies.find(packed.documents(), {}, first, execution).ok());
+        const DistinctDocuments distinct = copies.distinct();
+        const auto signatures = device_->compute<SignaturesOnDevice>(
+            distinct.documents, std::size_t{100}, device_->free_memory(), execution);
+        ASSERT_TRUE(signatures.ok()) << signatures.status().message();
+        std::vector<const Ctph*> all_signatures;
+        for (const Ctph& signature : *signatures) all_signatures.push_back(&signature);
+        DistinctDocuments with_signatures = distinct;
+        with_signatures.signatures = all_signatures;
+        for (const auto mode : kModes) {
+            NearDuplicateParameters parameters{0.05, mode};
+            parameters.split = first;
+            const Answer wanted = expected(packed, parameters);
+            for (const PairSource source : {PairSource::signatures, PairSource::documents}) {
+                if (mode == NearDuplicateMode::exact && source == PairSource::signatures) continue;
+                for (const std::uint32_t count : {2u, 3u, 5u}) {
+                    // Parts may be computed in different memory: here as groups of documents.
+                    std::vector<NearPair> all;
+                    for (std::uint32_t index = 0; index < count; ++index) {
+                        const auto part = device_->compute<NearPairsOnDevice>(
+                            parameters,
+                            source == PairSource::signatures ? with_signatures : distinct,
+                            PairPart{index, count, source},
+                            index % 2 == 0 ? device_->free_memory() : 48 * kMegabyte, execution);
+                        ASSERT_TRUE(part.ok()) << part.status().message();
+                        ASSERT_FALSE(part->too_many);
+                        all.insert(all.end(), part->pairs.begin(), part->pairs.end());
+                    }
+                    FirstCopies again;
+                    ASSERT_TRUE(again.find(packed.documents(), {}, first, execution).ok());
+                    const auto answer = again.answer(std::move(all), execution);
+                    ASSERT_TRUE(answer.ok());
+                    EXPECT_TRUE(Answer(*answer) == wanted) << count << " parts";
                 }
-                FirstCopies again;
-                ASSERT_TRUE(again.find(packed.documents(), {}, 0, execution).ok());
-                const auto answer = again.answer(std::move(all), execution);
-                ASSERT_TRUE(answer.ok());
-                EXPECT_TRUE(Answer(*answer) == wanted) << count << " parts";
             }
         }
     }

@@ -135,7 +135,8 @@ private:
     }
 
     __device__ void exclude() {
-        const bool folded = length_ > 0 && text_ < folded_.places;
+        const bool folded =
+            length_ > 0 && length_ <= static_cast<int>(kMostLetters) && text_ < folded_.places;
         letters_ = folded ? folded_.letters + folded_.begins[text_] : nullptr;
         last_chunk_ = (length_ + kChunk - 1) / kChunk - 1;
         const bool strips = folded && length_ <= static_cast<int>(kMostStripText) &&

@@ -31,7 +31,8 @@
 
 namespace gputext::gpu {
 
-/// Tiles of pairs: 64 documents (rows, by place) beside 256 that are longer or later (columns).
+/// Tiles of pairs: 64 documents (rows, by place, from a multiple of 64 on) beside 256 that are
+/// longer or later (columns).
 inline constexpr unsigned kTileRows = 64;
 inline constexpr unsigned kTileColumns = 256;
 inline constexpr unsigned kTileGroups = kTileRows / kGroup;
@@ -49,7 +50,7 @@ struct TilePlace {
 /// Documents by their places, and which pairs of them are to be looked at.
 struct FilterInput {
     const std::uint32_t* documents;  // by place
-    const std::uint32_t* lengths;    // by place, ascending
+    const std::uint32_t* lengths;    // by place
     double threshold;
     const TilePlace* tiles;
     const std::uint32_t* words;  // by tile

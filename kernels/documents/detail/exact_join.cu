@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "cpp/base/radix_sort.hpp"
 #include "cpp/documents/edit_distance.hpp"
@@ -37,11 +38,14 @@ constexpr std::uint64_t kPairCost = 256;
 /// Up to so many pairs a document are near ones, as a rule, when their features are alike.
 constexpr std::uint64_t kFewRefined = 4;
 
-/// Documents in order of length; rows and columns are ranges of places in that order.
+/// Documents in order of length; rows and columns are ranges of places in that order. With columns
+/// of their own the rows have the first places and the columns those behind them, each of them in
+/// order of length.
 struct Order {
     const std::uint32_t* documents;
     const std::uint32_t* lengths;
-    const std::uint32_t* ends;  // first place of a document too long to be near
+    const std::uint32_t* begins;  // first place of a document that is longer, or as long and later
+    const std::uint32_t* ends;    // first place of a document too long to be near
     double threshold;
 };
 
@@ -110,7 +114,7 @@ public:
     struct Shared {
         std::uint32_t rows[kTileRows][kClassCount];  // twice in each word
         std::uint32_t allowances[kTileRows];
-        std::uint32_t ends[kTileRows];
+        std::uint32_t begins[kTileRows], ends[kTileRows];
     };
 
     __device__ ClassBlock(Shared& shared, const Order& order, const Side& rows, const Side& columns,
@@ -167,6 +171,7 @@ private:
             const bool inside = place < rows_.range.end;
             shared_.allowances[row] =
                 inside ? allowance(order_.lengths[place], order_.threshold) : 0;
+            shared_.begins[row] = inside ? order_.begins[place] : 0;
             shared_.ends[row] = inside ? order_.ends[place] : 0;
         }
     }
@@ -184,13 +189,16 @@ private:
         }
     }
 
-    /// Bit by bit the rows before a column whose lengths allow its length: those from some row on,
-    /// since the ends ascend.
+    /// Bit by bit the rows before a column whose lengths allow its length: those from some row up
+    /// to some other one, since begins and ends ascend.
     __device__ std::uint64_t possible_rows(unsigned i) const {
         const std::uint32_t place = columns_.range.begin + column_ + i;
         const std::uint32_t first = rows_.range.begin + first_row_;
-        if (place >= columns_.range.end || place <= first) return 0;
-        const std::uint32_t rows = min(min(kTileRows, rows_.range.end - first), place - first);
+        if (place >= columns_.range.end) return 0;
+        const std::uint32_t rows =
+            partition_point(0u, min(kTileRows, rows_.range.end - first),
+                            [&](std::uint32_t row) { return shared_.begins[row] <= place; });
+        if (rows == 0) return 0;
         const std::uint32_t begin = partition_point(
             0u, rows, [&](std::uint32_t row) { return shared_.ends[row] <= place; });
         const std::uint64_t below = rows == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << rows) - 1;
@@ -325,7 +333,7 @@ public:
     DeviceJoin(double threshold, const DeviceDocuments& documents,
                std::span<const std::uint32_t> lengths, std::size_t memory_limit,
                Execution& execution, cudaStream_t stream, const TakeCandidates& take,
-               std::span<const std::uint8_t> rows)
+               std::span<const std::uint8_t> rows, std::span<const std::uint8_t> columns)
         : threshold_(threshold),
           documents_(documents),
           lengths_(lengths),
@@ -333,18 +341,20 @@ public:
           execution_(execution),
           stream_(stream),
           take_(take),
-          rows_(rows) {}
+          rows_(rows),
+          columns_(columns) {}
 
     Status run() {
-        for (const auto step :
-             {&DeviceJoin::sort_by_length, &DeviceJoin::allocate, &DeviceJoin::plan_folding,
-              &DeviceJoin::join_all, &DeviceJoin::hand_on})
+        GPUTEXT_TRY(sort_by_length());
+        if (row_places_.size() == 0 || column_places_.size() == 0) return {};
+        for (const auto step : {&DeviceJoin::allocate, &DeviceJoin::plan_folding,
+                                &DeviceJoin::join_all, &DeviceJoin::hand_on})
             GPUTEXT_TRY((this->*step)());
         return {};
     }
 
-    /// Beside the features: order, lengths and ends, and a row block's numbers.
-    static constexpr std::size_t kOrderBytes = 4 * sizeof(std::uint32_t);
+    /// Beside the features: order, lengths, begins and ends, and a row block's numbers.
+    static constexpr std::size_t kOrderBytes = 5 * sizeof(std::uint32_t);
     static constexpr std::size_t kTileBytes =
         kTileWords * sizeof(std::uint32_t) + kTileItems * sizeof(std::uint32_t) + sizeof(TilePlace);
     static constexpr std::size_t kLeastBytes =
@@ -356,30 +366,59 @@ private:
                 static_cast<std::uint32_t>(std::min<std::size_t>(end, all))};
     }
 
+    bool has_own_columns() const { return !columns_.empty(); }
+
     Status sort_by_length() {
-        std::vector<std::uint64_t> keys(lengths_.size());
-        for (std::size_t i = 0; i < keys.size(); ++i)
-            keys[i] = std::uint64_t{lengths_[i]} << 32 | i;
-        if (!radix_sort(keys, execution_.stop())) return Status::cancelled();
-        order_.resize(keys.size());
-        sorted_lengths_.resize(keys.size());
-        for (std::size_t i = 0; i < keys.size(); ++i) {
-            order_[i] = static_cast<std::uint32_t>(keys[i]);
-            sorted_lengths_[i] = static_cast<std::uint32_t>(keys[i] >> 32);
-            sum_of_lengths_ += sorted_lengths_[i];
+        if (!has_own_columns()) {
+            GPUTEXT_TRY(append_sorted({}, row_places_));
+            column_places_ = row_places_;
+        } else {
+            GPUTEXT_TRY(append_sorted(rows_, row_places_));
+            // Tiles of rows begin at a multiple of their size, and columns are rows, too.
+            while (order_.size() % kColumnBlock != 0) {
+                order_.push_back(order_.front());
+                sorted_lengths_.push_back(0);
+            }
+            GPUTEXT_TRY(append_sorted(columns_, column_places_));
         }
-        return find_ends();
+        begins_.resize(order_.size());
+        ends_.resize(order_.size());
+        GPUTEXT_TRY(find_ends(row_places_, column_places_));
+        return has_own_columns() ? find_ends(column_places_, row_places_) : Status();
+    }
+
+    /// The documents that have 1, or all without such a list.
+    Status append_sorted(std::span<const std::uint8_t> wanted, Range& places) {
+        std::vector<std::uint64_t> keys;
+        for (std::size_t i = 0; i < lengths_.size(); ++i)
+            if (wanted.empty() || wanted[i] != 0)
+                keys.push_back(std::uint64_t{lengths_[i]} << 32 | i);
+        if (!radix_sort(keys, execution_.stop())) return Status::cancelled();
+        places.begin = static_cast<std::uint32_t>(order_.size());
+        for (const std::uint64_t key : keys) {
+            order_.push_back(static_cast<std::uint32_t>(key));
+            sorted_lengths_.push_back(static_cast<std::uint32_t>(key >> 32));
+            sum_of_lengths_ += sorted_lengths_.back();
+            longest_ = std::max(longest_, sorted_lengths_.back());
+        }
+        places.end = static_cast<std::uint32_t>(order_.size());
+        return {};
     }
 
     /// Whether a document is too long changes once along the order, and later for longer rows.
-    Status find_ends() {
-        ends_.resize(order_.size());
-        std::uint32_t end = 0;
-        for (std::uint32_t row = 0; row < ends_.size(); ++row) {
+    Status find_ends(Range rows, Range columns) {
+        const auto before = [&](std::uint32_t a, std::uint32_t b) {
+            return std::pair(sorted_lengths_[a], order_[a]) <
+                   std::pair(sorted_lengths_[b], order_[b]);
+        };
+        std::uint32_t begin = columns.begin, end = columns.begin;
+        for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
             if (row % 65536 == 0 && execution_.stop_requested()) return Status::cancelled();
-            end = std::max(end, row + 1);
-            while (end < ends_.size() && comparable(sorted_lengths_[row], sorted_lengths_[end]))
+            while (begin < columns.end && !before(row, begin)) ++begin;
+            end = std::max(end, begin);
+            while (end < columns.end && comparable(sorted_lengths_[row], sorted_lengths_[end]))
                 ++end;
+            begins_[row] = begin;
             ends_[row] = end;
         }
         return {};
@@ -392,6 +431,7 @@ private:
     Status allocate() {
         GPUTEXT_TRY(device_order_.upload(order_, stream_));
         GPUTEXT_TRY(device_lengths_.upload(sorted_lengths_, stream_));
+        GPUTEXT_TRY(device_first_places_.upload(begins_, stream_));
         GPUTEXT_TRY(device_ends_.upload(ends_, stream_));
         const std::size_t spare =
             bytes_left(kLeastBytes + 2 * kColumnBlock * FeatureTile::kDocumentBytes);
@@ -421,7 +461,7 @@ private:
         scratch_ = std::min(spare / 8, kMostScratch);
         may_fold_ = needed <= spare / 3;
         if (may_fold_) folded_bytes_ = needed + scratch_;
-        return filter_.plan(sorted_lengths_.back(), 0, room_, stream_);
+        return filter_.plan(longest_, 0, room_, stream_);
     }
 
     /// When they are needed first.
@@ -431,18 +471,24 @@ private:
         const unsigned gram = 8 * threshold_ < 1 ? 4 : 3;
         GPUTEXT_TRY(folded_.build(documents_, order_, sorted_lengths_, wide_, gram,
                                   memory_limit_ / 8, execution_, stream_));
-        return filter_.plan(sorted_lengths_.back(), scratch_, room_, stream_);
+        return filter_.plan(longest_, scratch_, room_, stream_);
     }
 
     Status join_all() {
-        const auto all = static_cast<std::uint32_t>(order_.size());
+        GPUTEXT_TRY(join_all(row_places_));
+        return has_own_columns() ? join_all(column_places_) : Status();
+    }
+
+    /// These rows with the columns behind them in order of length.
+    Status join_all(Range all) {
         const std::size_t tile = documents_a_tile();
-        for (std::size_t begin = 0; begin < all; begin += tile) {
-            const Range rows = range(begin, begin + tile, all);
+        for (std::size_t begin = all.begin; begin < all.end; begin += tile) {
+            const Range rows = range(begin, begin + tile, all.end);
             GPUTEXT_TRY(compute(rows, row_features_));
-            GPUTEXT_TRY(join(rows, row_features_, rows));
+            if (!has_own_columns()) GPUTEXT_TRY(join(rows, row_features_, rows));
             const std::uint32_t last = ends_[rows.end - 1];
-            for (std::size_t from = rows.end; from < last; from += tile) {
+            for (std::size_t from = has_own_columns() ? begins_[rows.begin] : rows.end; from < last;
+                 from += tile) {
                 const Range columns = range(from, from + tile, last);
                 GPUTEXT_TRY(compute(columns, column_features_));
                 GPUTEXT_TRY(join(rows, column_features_, columns));
@@ -471,11 +517,11 @@ private:
 
     Status join(Range rows, const FeatureTile& column_features, Range columns) {
         number_tiles(rows, columns);
-        GPUTEXT_TRY(device_begins_.upload(begins_, stream_));
+        GPUTEXT_TRY(device_tile_begins_.upload(tile_begins_, stream_));
         GPUTEXT_TRY(device_first_columns_.upload(first_columns_, stream_));
         const Side row_side = side(row_features_, rows);
         const Side column_side = side(column_features, columns);
-        const std::uint64_t all = begins_.back();
+        const std::uint64_t all = tile_begins_.back();
         execution_.begin_phase(kComparing, all);
         for (std::uint64_t tile = 0; tile < all;) {
             const auto tiles =
@@ -489,30 +535,31 @@ private:
     }
 
     void number_tiles(Range rows, Range columns) {
-        begins_.assign(1, 0);
+        tile_begins_.assign(1, 0);
         first_columns_.clear();
         for (std::uint32_t row = rows.begin; row < rows.end; row += kTileRows) {
             const std::uint32_t last_row = std::min(rows.end, row + kTileRows) - 1;
-            const std::uint32_t first = std::max(columns.begin, row + 1) - columns.begin;
+            const std::uint32_t first = std::max(columns.begin, begins_[row]) - columns.begin;
             const std::uint32_t end = std::min(columns.end, ends_[last_row]);
             const std::uint32_t last = std::max(end, columns.begin) - columns.begin;
             const std::uint32_t first_block = first / kColumnBlock;
             const std::uint32_t end_block = (last + kColumnBlock - 1) / kColumnBlock;
             first_columns_.push_back(first_block);
             const bool wanted = last > first && has_rows(row, last_row + 1);
-            begins_.push_back(begins_.back() + (wanted ? end_block - first_block : 0));
+            tile_begins_.push_back(tile_begins_.back() + (wanted ? end_block - first_block : 0));
         }
     }
 
     /// Whether a document at one of these places is a row.
     bool has_rows(std::uint32_t begin, std::uint32_t end) const {
-        return rows_.empty() || std::any_of(order_.begin() + begin, order_.begin() + end,
-                                            [&](std::uint32_t i) { return rows_[i] != 0; });
+        return rows_.empty() || has_own_columns() ||
+               std::any_of(order_.begin() + begin, order_.begin() + end,
+                           [&](std::uint32_t i) { return rows_[i] != 0; });
     }
 
     /// Row blocks may have rows that are not wanted, too.
     void drop_other_rows() {
-        if (rows_.empty()) return;
+        if (rows_.empty() || has_own_columns()) return;
         std::erase_if(found_, [&](const IndexPair& pair) {
             const bool second_is_shorter = lengths_[pair.second] < lengths_[pair.first];
             return rows_[second_is_shorter ? pair.second : pair.first] == 0;
@@ -520,7 +567,8 @@ private:
     }
 
     Order order() const {
-        return {device_order_.data(), device_lengths_.data(), device_ends_.data(), threshold_};
+        return {device_order_.data(), device_lengths_.data(), device_first_places_.data(),
+                device_ends_.data(), threshold_};
     }
 
     /// Leaves the numbers of the words in question in items_.
@@ -529,7 +577,7 @@ private:
         GPUTEXT_TRY(cuda_status(
             cudaMemsetAsync(counts_.data(), 0, kCounts * sizeof(std::uint32_t), stream_),
             kComparing));
-        const TileNumbers numbers{device_begins_.data(), device_first_columns_.data(),
+        const TileNumbers numbers{device_tile_begins_.data(), device_first_columns_.data(),
                                   static_cast<std::uint32_t>(first_columns_.size())};
         const TileWords words{tile_places_.data(), words_.data(), counts_.data() + kPairs,
                               counts_.data() + kAny};
@@ -628,12 +676,14 @@ private:
     Execution& execution_;
     cudaStream_t stream_;
     const TakeCandidates& take_;
-    std::span<const std::uint8_t> rows_;  // by document; or none
+    std::span<const std::uint8_t> rows_, columns_;  // by document; or none
 
-    std::vector<std::uint32_t> order_, sorted_lengths_, ends_;  // by place
+    std::vector<std::uint32_t> order_, sorted_lengths_, begins_, ends_;  // by place, as in Order
+    Range row_places_{0, 0}, column_places_{0, 0};
     std::uint64_t sum_of_lengths_ = 0;
+    std::uint32_t longest_ = 0;
     std::vector<std::uint8_t> wide_;             // by document
-    std::vector<std::uint64_t> begins_;          // by row block, and the end
+    std::vector<std::uint64_t> tile_begins_;     // by row block, and the end
     std::vector<std::uint32_t> first_columns_;   // by row block
     std::vector<IndexPair> found_;               // not handed on yet
     std::array<std::uint32_t, kCounts> seen_{};  // of counts_
@@ -646,8 +696,8 @@ private:
     FeatureTile row_features_, column_features_;
     DeviceFoldedDocuments folded_;
     DistanceFilter filter_;
-    DeviceBuffer<std::uint32_t> device_order_, device_lengths_, device_ends_;
-    DeviceBuffer<std::uint64_t> device_begins_;
+    DeviceBuffer<std::uint32_t> device_order_, device_lengths_, device_first_places_, device_ends_;
+    DeviceBuffer<std::uint64_t> device_tile_begins_;
     DeviceBuffer<std::uint32_t> device_first_columns_;
     DeviceBuffer<TilePlace> tile_places_;
     DeviceBuffer<std::uint32_t> words_, items_;
@@ -669,12 +719,14 @@ std::size_t least_document_join_bytes(const DeviceDocuments& documents) {
 Status join_documents(double threshold, const DeviceDocuments& documents,
                       std::span<const std::uint32_t> lengths, std::size_t memory_limit,
                       Execution& execution, cudaStream_t stream, const TakeCandidates& take,
-                      std::span<const std::uint8_t> rows) try {
+                      std::span<const std::uint8_t> rows,
+                      std::span<const std::uint8_t> columns) try {
     if (documents.size() == 0) return {};
     if (memory_limit < least_document_join_bytes(documents))
         return {ErrorCode::invalid_argument,
                 "too little device memory allowed to join these documents"};
-    return DeviceJoin(threshold, documents, lengths, memory_limit, execution, stream, take, rows)
+    return DeviceJoin(threshold, documents, lengths, memory_limit, execution, stream, take, rows,
+                      columns)
         .run();
 } catch (const std::bad_alloc&) {
     return Status::out_of_memory();

@@ -19,17 +19,24 @@ constexpr unsigned kLeastBits = 10;
 constexpr unsigned kMostBits = 19;
 
 constexpr std::uint64_t room_for(std::uint32_t letters) {
+    if (letters > kMostLetters) return 0;
     return (std::uint64_t{letters} + kAlignment - 1) / kAlignment * kAlignment;
 }
 
-unsigned bits_for(std::uint32_t letters) {
-    return std::clamp(static_cast<unsigned>(std::bit_width(letters * kBinsPerLetter - 1)),
+/// For a group of documents of these lengths.
+unsigned bits_for(std::span<const std::uint32_t> lengths) {
+    std::uint32_t longest = 1;
+    for (const std::uint32_t letters : lengths)
+        if (letters <= kMostLetters) longest = std::max(longest, letters);
+    return std::clamp(static_cast<unsigned>(std::bit_width(longest * kBinsPerLetter - 1)),
                       kLeastBits, kMostBits);
 }
 
+/// The end of the last document that is folded.
 std::size_t folded(std::span<const std::uint32_t> lengths) {
-    return static_cast<std::size_t>(std::ranges::upper_bound(lengths, kMostLetters) -
-                                    lengths.begin());
+    std::size_t end = lengths.size();
+    while (end > 0 && lengths[end - 1] > kMostLetters) --end;
+    return end;
 }
 
 /// What a warp copies or folds.
@@ -79,6 +86,7 @@ __global__ void fill_gram_sets(FoldedView view, const std::uint32_t* lengths, st
     if (place >= view.places) return;
     const std::uint8_t* letters = view.letters + view.begins[place];
     const std::uint32_t length = lengths[place];
+    if (length > kMostLetters) return;
     std::uint32_t* set = sets + view.set_begins[place / kGroup];
     const unsigned bits = view.set_bits[place / kGroup];
     const std::uint32_t own = 1u << place % kGroup;
@@ -99,8 +107,8 @@ std::size_t DeviceFoldedDocuments::bytes_needed(std::span<const std::uint32_t> l
         bytes += room_for(lengths[place]) + sizeof(std::uint64_t) + sizeof(std::uint32_t) +
                  sizeof(NarrowTask);
     for (std::size_t group = 0; group < places; group += kGroup) {
-        const std::size_t last = std::min(places, group + kGroup) - 1;
-        bytes += sizeof(std::uint32_t) << bits_for(lengths[last]);
+        const std::size_t documents = std::min<std::size_t>(places - group, kGroup);
+        bytes += sizeof(std::uint32_t) << bits_for(lengths.subspan(group, documents));
         bytes += sizeof(std::uint64_t) + 1;
     }
     return bytes;
@@ -113,7 +121,8 @@ void DeviceFoldedDocuments::plan(std::span<const std::uint32_t> lengths) {
     for (std::size_t place = 0; place < lengths.size(); ++place) {
         begins_.push_back(begins_.back() + room_for(lengths[place]));
         if (place % kGroup != kGroup - 1 && place + 1 < lengths.size()) continue;
-        const unsigned bits = bits_for(lengths[place]);
+        const std::size_t group = place / kGroup * kGroup;
+        const unsigned bits = bits_for(lengths.subspan(group, place + 1 - group));
         set_bits_.push_back(static_cast<std::uint8_t>(bits));
         set_begins_.push_back(set_begins_.back() + (std::uint64_t{1} << bits));
     }
@@ -154,7 +163,7 @@ Status DeviceFoldedDocuments::copy_narrow(const DeviceDocuments& documents,
     for (std::size_t place = 0; place < order.size(); ++place) {
         const Extent extent = documents.host_extents[order[place]];
         const std::uint64_t room = begins_[place + 1] - begins_[place];
-        if (wide[order[place]] == 0)
+        if (room > 0 && wide[order[place]] == 0)
             tasks.push_back({extent.begin, begins_[place],
                              static_cast<std::uint32_t>(std::min(extent.size, room))});
     }
@@ -174,7 +183,7 @@ Status DeviceFoldedDocuments::fold_wide(const DeviceDocuments& documents,
     std::vector<std::uint32_t> places;
     std::size_t bytes = 0;
     for (std::uint32_t place = 0; place < order.size(); ++place) {
-        if (wide[order[place]] == 0) continue;
+        if (wide[order[place]] == 0 || begins_[place + 1] == begins_[place]) continue;
         const std::size_t own = documents.host_extents[order[place]].size * sizeof(std::uint32_t) +
                                 sizeof(DecodeTask) + sizeof(WideTask);
         if (bytes + own > decode_limit && !places.empty()) {

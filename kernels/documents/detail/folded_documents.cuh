@@ -25,14 +25,14 @@ inline constexpr unsigned kGroup = 32;
 /// Letters may be read up to here behind the end of a document, by 16 at a time.
 inline constexpr std::uint32_t kLetterPadding = 256;
 
-/// Documents by their places in an order of ascending lengths. All on the device.
+/// Documents by their places in some order. All on the device.
 struct FoldedView {
     const std::uint8_t* letters;
     const std::uint64_t* begins;      // by place: a multiple of 16
     const std::uint32_t* sets;        // of bins
     const std::uint64_t* set_begins;  // by group of places
     const std::uint8_t* set_bits;     // by group: the bins' number is 1 << this
-    std::uint32_t places;             // that are folded: the first ones
+    std::uint32_t places;             // all that are folded are among the first so many
     unsigned gram;                    // letters of a gram, 3 or 4
 };
 
@@ -44,12 +44,13 @@ __device__ inline std::uint32_t gram_bin(std::uint32_t letters, unsigned gram, u
 
 class DeviceFoldedDocuments {
 public:
-    /// Device memory for documents of these ascending lengths, but for those that are decoded.
+    /// Device memory for documents of these lengths, but for those that are decoded.
     static std::size_t bytes_needed(std::span<const std::uint32_t> lengths);
 
-    /// `order` has the documents by place, `lengths` their characters, ascending; `wide` tells by
-    /// document which are not narrow. Decodes as many of those at a time as `decode_limit` holds,
-    /// or one. O(bytes). Waits for the stream. Errors: cancelled, out_of_memory, device_error.
+    /// `order` has the documents by place, `lengths` their characters, which are best about alike
+    /// for neighbours; `wide` tells by document which are not narrow. Decodes as many of those at a
+    /// time as `decode_limit` holds, or one. O(bytes). Waits for the stream. Errors: cancelled,
+    /// out_of_memory, device_error.
     Status build(const DeviceDocuments& documents, std::span<const std::uint32_t> order,
                  std::span<const std::uint32_t> lengths, std::span<const std::uint8_t> wide,
                  unsigned gram, std::size_t decode_limit, const Execution& execution,

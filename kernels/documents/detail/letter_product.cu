@@ -86,7 +86,8 @@ __device__ void for_each_stage(const FilterJob& job, const FilterTile& tile, std
                                Body&& body) {
     using Stages = Stage<Steps>;
     __shared__ typename Stages::Memory memory[2];
-    const std::uint32_t begin = tile.rows_begin + (task - tile.first_task) * job.columns_per_task;
+    const std::uint32_t begin =
+        tile.columns_begin + (task - tile.first_task) * job.columns_per_task;
     const std::uint32_t end = min(tile.columns_end, begin + job.columns_per_task);
     Stages stage;
     stage.fetch(job, tile, begin);

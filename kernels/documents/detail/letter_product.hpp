@@ -1,8 +1,9 @@
 // kernels/documents/detail/letter_product.hpp - the filter of the join: which pairs share enough
 // letters
 //
-// A tile is some hundred neighbouring rows of one group beside all columns behind them that their
-// lengths allow; a task is a tile beside one chunk of its columns, and is one block's work.
+// A tile is some hundred neighbouring rows of one group beside all columns that their lengths
+// allow: those behind them, or those of the next group. A task is a tile beside one chunk of its
+// columns, and is one block's work.
 
 #pragma once
 
@@ -17,7 +18,7 @@ namespace gputext::gpu {
 
 struct FilterTile {
     std::uint32_t rows_begin, rows_end;
-    std::uint32_t columns_end;  // columns begin with the first row
+    std::uint32_t columns_begin, columns_end;
     std::uint32_t first_task;
     std::uint16_t shortest_row, longest_row;
 };

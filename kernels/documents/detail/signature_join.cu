@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <new>
 #include <string>
+#include <utility>
 
+#include "cpp/documents/detail/document_sides.hpp"
 #include "cpp/documents/detail/letter_filter.hpp"
 #include "cpp/documents/detail/pair_stripes.hpp"
 #include "kernels/base/launch.hpp"
@@ -40,33 +42,50 @@ struct Plan {
             columns_per_task /= 2;
     }
 
-    /// Where the columns end that may be within the rate of a row of run `run`.
-    static std::uint32_t end_of_comparable(std::span<const PartRun> runs, std::size_t run,
-                                           std::span<const std::uint16_t> most_edits) {
-        std::size_t last = run;
-        for (std::size_t r = run + 1; r < runs.size() && runs[r].group == runs[run].group; ++r) {
-            const unsigned difference = runs[r].length - runs[run].length;
-            if (difference <= most_edits[runs[r].length + runs[run].length]) last = r;
-        }
-        return runs[last].end;
-    }
-
-    void add_runs(std::span<const PartRun> runs, std::span<const std::uint16_t> most_edits) {
-        std::vector<std::uint32_t> ends(runs.size());
-        for (std::size_t r = 0; r < runs.size(); ++r)
-            ends[r] = end_of_comparable(runs, r, most_edits);
-        std::size_t run = 0;
-        while (run < runs.size()) {
-            std::size_t after = run;  // of the group
-            while (after < runs.size() && runs[after].group == runs[run].group) ++after;
-            add_group(runs.subspan(run, after - run), std::span(ends).subspan(run, after - run));
-            run = after;
+    /// Runs of each group in turn, with `between` of every other one, beside those of the next.
+    void add_runs(std::span<const PartRun> runs, bool between,
+                  std::span<const std::uint16_t> most_edits) {
+        while (!runs.empty()) {
+            const std::span<const PartRun> rows = runs_of(runs, runs.front().group);
+            runs = runs.subspan(rows.size());
+            if (!between) {
+                add_group(rows, rows, most_edits);
+            } else if (rows.front().group % 2 == 0) {
+                add_group(rows, runs_of(runs, rows.front().group + 1u), most_edits);
+            }
         }
     }
 
 private:
+    /// The first ones, if they are of the group.
+    static std::span<const PartRun> runs_of(std::span<const PartRun> runs, unsigned group) {
+        const auto other =
+            std::ranges::find_if(runs, [=](const PartRun& run) { return run.group != group; });
+        return runs.first(static_cast<std::size_t>(other - runs.begin()));
+    }
+
+    /// The columns of these runs that may be within the rate of a row of this length; none as
+    /// {UINT32_MAX, 0}.
+    static std::pair<std::uint32_t, std::uint32_t> comparable(
+        std::span<const PartRun> columns, unsigned length,
+        std::span<const std::uint16_t> most_edits) {
+        std::pair<std::uint32_t, std::uint32_t> range{UINT32_MAX, 0};
+        for (const PartRun& run : columns) {
+            const unsigned difference =
+                run.length > length ? run.length - length : length - run.length;
+            if (difference > most_edits[run.length + length]) continue;
+            range = {std::min(range.first, run.begin), std::max(range.second, run.end)};
+        }
+        return range;
+    }
+
     /// Tiles of the part's stripes, which are whole tiles.
-    void add_group(std::span<const PartRun> runs, std::span<const std::uint32_t> ends) {
+    void add_group(std::span<const PartRun> runs, std::span<const PartRun> columns,
+                   std::span<const std::uint16_t> most_edits) {
+        std::vector<std::pair<std::uint32_t, std::uint32_t>> ranges;
+        for (const PartRun& run : runs)
+            ranges.push_back(comparable(columns, run.length, most_edits));
+        const bool behind_rows = columns.data() == runs.data();
         std::size_t run = 0;
         const std::uint32_t end = runs.back().end;
         for (std::uint32_t row = runs.front().begin; row < end;) {
@@ -80,18 +99,22 @@ private:
             tile.rows_begin = row;
             tile.rows_end = std::min(end, row + static_cast<std::uint32_t>(tile_rows));
             tile.shortest_row = runs[run].length;
+            tile.columns_begin = UINT32_MAX;
             tile.columns_end = 0;
             std::size_t last = run;
             for (; last < runs.size() && runs[last].begin < tile.rows_end; ++last) {
-                tile.columns_end = std::max(tile.columns_end, ends[last]);
+                tile.columns_begin = std::min(tile.columns_begin, ranges[last].first);
+                tile.columns_end = std::max(tile.columns_end, ranges[last].second);
                 tile.longest_row = runs[last].length;
             }
+            if (behind_rows) tile.columns_begin = tile.rows_begin;
+            row = tile.rows_end;
+            if (tile.columns_begin >= tile.columns_end) continue;
             tile.first_task = tasks;
             tiles.push_back(tile);
-            const std::uint32_t columns = tile.columns_end - tile.rows_begin;
-            tasks += (columns + columns_per_task - 1) / columns_per_task;
-            pairs += std::uint64_t{tile.rows_end - tile.rows_begin} * columns;
-            row = tile.rows_end;
+            const std::uint32_t beside = tile.columns_end - tile.columns_begin;
+            tasks += (beside + columns_per_task - 1) / columns_per_task;
+            pairs += std::uint64_t{tile.rows_end - tile.rows_begin} * beside;
         }
         stripes_ += (end - runs.front().begin + kSignatureStripe - 1) / kSignatureStripe;
     }
@@ -150,7 +173,7 @@ public:
         const std::size_t parts_bytes =
             SortedParts::bytes_needed(packed_.size(), packed_.letters.size(), longest_, depth_);
         Plan plan(filter_tile_rows(depth_, bit_product_), work_.bytes - parts_bytes, part_);
-        plan.add_runs(parts_.runs(), most_edits_);
+        plan.add_runs(parts_.runs(), packed_.between, most_edits_);
         counts_.filtered = plan.pairs;
         if (plan.tiles.empty()) return {};
         GPUTEXT_TRY(prepare(plan));
@@ -281,7 +304,7 @@ private:
 template <class Strings>
 Status join(std::span<const Strings> strings, double rate, const DeviceWork& work,
             Execution& execution, std::vector<IndexPair>& pairs, FilterKernel filter,
-            JoinCounts* counts, PairLimit* limit, const PairPart& part) {
+            JoinCounts* counts, PairLimit* limit, const PairPart& part, std::size_t split = 0) {
     pairs.clear();
     JoinCounts unwanted;
     PairLimit none{UINT64_MAX};
@@ -289,6 +312,7 @@ Status join(std::span<const Strings> strings, double rate, const DeviceWork& wor
     try {
         PackedParts parts;
         GPUTEXT_TRY(pack_parts(strings, execution, parts));
+        if (split > 0) separate_parts(parts, split);
         Join join(parts, rate, part, work, execution, counts != nullptr ? *counts : unwanted,
                   limit != nullptr ? *limit : none);
         return join.run(filter, pairs);
@@ -296,6 +320,40 @@ Status join(std::span<const Strings> strings, double rate, const DeviceWork& wor
         return Status::out_of_memory();
     }
 }
+
+/// The signatures of the rows and behind them those of the columns.
+struct SidedSignatures {
+    std::vector<Ctph> signatures;
+    std::vector<std::uint32_t> origins;  // of each, its number in the input
+    std::size_t split = 0;               // how many rows
+
+    SidedSignatures(std::span<const Ctph> all, std::span<const std::uint8_t> sides) {
+        const std::uint8_t rows = row_side(sides);
+        add(all, sides, rows);
+        split = signatures.size();
+        add(all, sides, kBothSides ^ rows);
+    }
+
+    /// Pairs of the input in place of those of a join, ascending, each once.
+    Status restore(std::vector<IndexPair>& pairs, Stop stop) const {
+        PairLists restored(1);
+        for (std::size_t i = 0; i < pairs.size(); ++i) {
+            if (i % 65536 == 0 && stop()) return Status::cancelled();
+            const std::uint32_t row = origins[pairs[i].first], column = origins[pairs[i].second];
+            if (row != column) restored.add(0, row, column);
+        }
+        return restored.take(pairs, stop);
+    }
+
+private:
+    void add(std::span<const Ctph> all, std::span<const std::uint8_t> sides, std::uint8_t side) {
+        for (std::uint32_t i = 0; i < all.size(); ++i) {
+            if ((sides[i] & side) == 0) continue;
+            signatures.push_back(all[i]);
+            origins.push_back(i);
+        }
+    }
+};
 
 }  // namespace
 
@@ -311,8 +369,18 @@ JoinBytes join_bytes(std::size_t parts, std::size_t letters, std::size_t longest
 
 Status join_signatures(std::span<const Ctph> signatures, double rate, const DeviceWork& work,
                        Execution& execution, std::vector<IndexPair>& pairs, FilterKernel filter,
-                       JoinCounts* counts, PairLimit* limit, const PairPart& part) {
-    return join(signatures, rate, work, execution, pairs, filter, counts, limit, part);
+                       JoinCounts* counts, PairLimit* limit, const PairPart& part,
+                       std::span<const std::uint8_t> sides) try {
+    if (sides.empty())
+        return join(signatures, rate, work, execution, pairs, filter, counts, limit, part);
+    pairs.clear();
+    const SidedSignatures sided(signatures, sides);
+    if (sided.split == 0 || sided.split == sided.signatures.size()) return {};
+    GPUTEXT_TRY(join(std::span<const Ctph>(sided.signatures), rate, work, execution, pairs, filter,
+                     counts, limit, part, sided.split));
+    return sided.restore(pairs, execution.stop());
+} catch (const std::bad_alloc&) {
+    return Status::out_of_memory();
 }
 
 Status join_letters(std::span<const std::string_view> strings, double rate, const DeviceWork& work,

@@ -61,11 +61,13 @@ struct PairLimit {
 
 /// As gputext::join_signatures, on the current device. With a `limit` it ends soon after it has
 /// found more pairs than that, some of them perhaps twice, and says so there; `pairs` is empty
-/// then. Errors: out_of_memory (of host or device), cancelled, device_error.
+/// then. With `sides` a signature on both of them counts as two in the memory. Errors:
+/// out_of_memory (of host or device), cancelled, device_error.
 Status join_signatures(std::span<const Ctph> signatures, double rate, const DeviceWork& work,
                        Execution& execution, std::vector<IndexPair>& pairs,
                        FilterKernel filter = FilterKernel::fitting, JoinCounts* counts = nullptr,
-                       PairLimit* limit = nullptr, const PairPart& part = {});
+                       PairLimit* limit = nullptr, const PairPart& part = {},
+                       std::span<const std::uint8_t> sides = {});
 
 /// As gputext::join_letters, on the current device.
 Status join_letters(std::span<const std::string_view> strings, double rate, const DeviceWork& work,

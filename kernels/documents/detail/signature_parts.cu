@@ -12,7 +12,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr unsigned kLengthBits = 11;
-constexpr unsigned kKeyBits = kLengthBits + 6;
+constexpr unsigned kKeyBits = kLengthBits + 7;
 constexpr unsigned kKeys = 1u << kKeyBits;
 static_assert(kPartLengths <= 1u << kLengthBits && kPartGroups <= 1u << (kKeyBits - kLengthBits));
 
@@ -173,6 +173,13 @@ Status pack_parts(std::span<const std::string_view> strings, Execution& executio
 
 Status pack_parts(std::span<const Ctph> signatures, Execution& execution, PackedParts& parts) {
     return pack_or_say(signatures, execution, parts);
+}
+
+void separate_parts(PackedParts& parts, std::size_t split) {
+    parts.between = true;
+    for (std::size_t i = 0; i < parts.size(); ++i)
+        parts.groups[i] =
+            static_cast<std::uint8_t>(2 * parts.groups[i] + (i % parts.strings < split ? 0 : 1));
 }
 
 std::size_t SortedParts::bytes_needed(std::size_t parts, std::size_t letters, std::size_t longest,

@@ -33,6 +33,7 @@ struct PackedParts {
     std::vector<std::uint16_t> lengths;  // 0..Ctph::max_length
     std::vector<std::uint8_t> groups;    // below kPartGroups
     std::uint32_t strings = 0;           // parts i and i + strings belong to string i
+    bool between = false;                // parts of groups 2g are joined with those of 2g + 1
 
     std::size_t size() const { return lengths.size(); }
     std::size_t longest() const {
@@ -40,7 +41,7 @@ struct PackedParts {
     }
 };
 
-inline constexpr unsigned kPartGroups = Ctph::max_level + 2;
+inline constexpr unsigned kPartGroups = 2 * (Ctph::max_level + 2);
 inline constexpr unsigned kPartLengths = Ctph::max_length + 1;
 
 /// One part a string, all of group 0. Threads of `execution`; O(letters).
@@ -48,6 +49,9 @@ Status pack_parts(std::span<const std::string_view> strings, Execution& executio
                   PackedParts& parts);
 /// Two parts a signature: i is its first, of its level, and i + size its second, of the next level.
 Status pack_parts(std::span<const Ctph> signatures, Execution& execution, PackedParts& parts);
+
+/// Groups parts for a join of the first `split` strings with the others.
+void separate_parts(PackedParts& parts, std::size_t split);
 
 /// Neighbours in the sorted order that share group and length.
 struct PartRun {

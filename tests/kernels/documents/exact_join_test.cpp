@@ -220,6 +220,59 @@ TEST_F(DocumentJoins, OfAnyRows) {
     EXPECT_TRUE(std::ranges::includes(all, near, {}, key, key));
 }
 
+TEST_F(DocumentJoins, OfRowsWithColumns) {
+    RandomStrings random;
+    // Longer than what is folded, too, in the middle of all places.
+    add_families(random, small() ? 60 : 300, 700, 60);
+    add_families(random, 8, 100, 9);
+    add_families(random, 3, 70000, 900);
+    const CharacterLengths characters = CharacterLengths::single_byte();
+    const ResidentDocuments documents(texts_, characters, stream());
+    std::vector<std::uint32_t> lengths;
+    for (const std::string& text : texts_)
+        lengths.push_back(static_cast<std::uint32_t>(text.size()));
+    for (const double threshold : {0.05, 0.2}) {
+        const auto near = near_pairs(threshold, documents.host_view(), lengths);
+        // Few rows, few columns, documents that are both, no row.
+        for (const auto& [row_of, column_of] :
+             {std::pair(2, 2), std::pair(40, 1), std::pair(1, 40), std::pair(0, 1)}) {
+            std::vector<std::uint8_t> rows, columns;
+            for (std::size_t i = 0; i < texts_.size(); ++i) {
+                rows.push_back(row_of > 0 && random.below(row_of) == 0 ? 1 : 0);
+                columns.push_back(random.below(column_of) == 0 ? 1 : 0);
+            }
+            const auto wanted = [&](const IndexPair& pair) {
+                return (rows[pair.first] != 0 && columns[pair.second] != 0) ||
+                       (rows[pair.second] != 0 && columns[pair.first] != 0);
+            };
+            std::vector<IndexPair> expected;
+            std::ranges::copy_if(near, std::back_inserter(expected), wanted);
+            EXPECT_EQ(expected.empty(), row_of == 0);
+            for (const std::size_t memory :
+                 {std::size_t{1} << 30, least_document_join_bytes(documents.view())}) {
+                std::vector<IndexPair> found;
+                Execution execution(2);
+                const Status status = join_documents(
+                    threshold, documents.view(), lengths, memory, execution, stream(),
+                    [&](std::span<const IndexPair> some) {
+                        for (const IndexPair& pair : some) EXPECT_TRUE(wanted(pair));
+                        found.insert(found.end(), some.begin(), some.end());
+                        return Status();
+                    },
+                    rows, columns);
+                ASSERT_TRUE(status.ok()) << status.message();
+                std::ranges::sort(found, {}, key);
+                const auto twice = std::ranges::adjacent_find(found);
+                EXPECT_TRUE(twice == found.end() ||
+                            (rows[twice->first] != 0 && columns[twice->first] != 0 &&
+                             rows[twice->second] != 0 && columns[twice->second] != 0));
+                EXPECT_TRUE(std::ranges::includes(found, expected, {}, key, key))
+                    << threshold << ", " << memory << " bytes, a row of " << row_of;
+            }
+        }
+    }
+}
+
 TEST_F(DocumentJoins, InManyTiles) {
     RandomStrings random;
     add_families(random, small() ? 150 : 600, 700, 60);

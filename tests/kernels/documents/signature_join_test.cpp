@@ -97,6 +97,40 @@ TEST_F(SignatureJoinOnDevice, OfPartsEqualsTheCpus) {
                 }
 }
 
+TEST_F(SignatureJoinOnDevice, BetweenSidesEqualsTheCpus) {
+    RandomStrings random;
+    std::vector<Ctph> signatures;
+    for (int i = 0; i < rounds(2000); ++i) {
+        const auto text = random.string(60 + random.below(600), "etaoin shrdlu\n");
+        signatures.push_back(*ctph_signature(bytes_of(text), 100));
+        signatures.push_back(
+            *ctph_signature(bytes_of(random.edited(text, random.below(12), "etaoin")), 100));
+    }
+    for (const std::string_view which : {"12", "1222222222", "1111112", "11223", "3", "1"}) {
+        std::vector<std::uint8_t> sides;
+        for (std::size_t i = 0; i < signatures.size(); ++i)
+            sides.push_back(static_cast<std::uint8_t>(which[random.below(which.size())] - '0'));
+        for (const std::uint32_t count : {1u, 2u, 3u})
+            for (std::uint32_t index = 0; index < count; ++index)
+                for (const auto filter :
+                     {gpu::FilterKernel::fitting, gpu::FilterKernel::count_ones}) {
+                    const PairPart part{index, count, PairSource::signatures};
+                    std::vector<IndexPair> expected, pairs;
+                    Execution execution(2);
+                    ASSERT_TRUE(join_signatures(signatures, 0.2, best_simd(), execution, expected,
+                                                UINT64_MAX, nullptr, part, sides)
+                                    .ok());
+                    const Status status =
+                        gpu::join_signatures(signatures, 0.2, work, execution, pairs, filter,
+                                             nullptr, nullptr, part, sides);
+                    ASSERT_TRUE(status.ok()) << status.message();
+                    ASSERT_EQ(pairs, expected)
+                        << "part " << index << " of " << count << ", sides " << which;
+                    EXPECT_EQ(expected.empty(), which == "1");
+                }
+    }
+}
+
 TEST_F(SignatureJoinOnDevice, FindsAllPairsInLittleMemory) {
     // Every pair passes, so that launches overflow and pairs move to the host.
     RandomStrings random;

@@ -10,6 +10,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "cpp/base/stop.hpp"
@@ -35,6 +36,14 @@ bool assign_pages(std::vector<T>& elements, std::size_t size, const T& value, St
     elements.reserve(size);
     prefer_large_pages(elements.data(), size);
     return stoppable_assign(elements, size, value, stop);
+}
+
+/// Elements in large pages that nobody has written yet. Throws std::bad_alloc.
+template <class T>
+std::unique_ptr<T[]> unwritten_pages(std::size_t size) {
+    auto elements = std::make_unique_for_overwrite<T[]>(size);
+    prefer_large_pages(elements.get(), size);
+    return elements;
 }
 
 }  // namespace gputext

@@ -4,8 +4,8 @@
 #include <numeric>
 #include <utility>
 
+#include "cpp/base/disjoint_sets.hpp"
 #include "cpp/base/stoppable.hpp"
-#include "cpp/documents/detail/components.hpp"
 
 namespace gputext {
 namespace {
@@ -183,7 +183,7 @@ std::size_t NearDuplicates::copies_behind_split(std::uint32_t first_copy) const 
 }
 
 Result<std::vector<std::uint32_t>> NearDuplicates::components(Stop stop) const {
-    Components components(first_copy_.size());
+    DisjointSets components(first_copy_.size());
     for (std::uint32_t i = 0; i < first_copy_.size(); ++i) {
         if (i % 65536 == 0 && stop()) return Status::cancelled();
         components.join(i, first_copy_[i]);

@@ -5,7 +5,6 @@ extern "C" {
 #include "access/table.h"
 #include "access/xact.h"
 #include "catalog/pg_proc.h"
-#include "catalog/pg_type.h"
 #include "executor/executor.h"
 #include "executor/spi.h"
 #include "nodes/parsenodes.h"
@@ -24,6 +23,7 @@ extern "C" {
 
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
+#include "extension/rows/id_column.hpp"
 #include "extension/rows/kept_scans.hpp"
 #include "extension/rows/row_versions.hpp"
 #include "extension/server/settings.hpp"
@@ -63,42 +63,6 @@ void check_column_count(TupleDesc columns, const WantedColumns& wanted) {
              errdetail("%s", wanted.detail)));
 }
 
-bool widens_to_bigint(Oid type) {
-    return type == INT2OID || type == INT4OID || type == OIDOID;
-}
-
-/// The id as a bigint. Values of type oid have no sign.
-Datum widened(Datum id, Oid type) {
-    switch (type) {
-        case INT2OID:
-            return Int64GetDatum(DatumGetInt16(id));
-        case INT4OID:
-            return Int64GetDatum(DatumGetInt32(id));
-        case OIDOID:
-            return Int64GetDatum(DatumGetObjectId(id));
-        default:
-            return id;
-    }
-}
-
-/// The type that ids are to be widened from, InvalidOid for none. A domain's values are those of
-/// its base type.
-Oid check_id_column(TupleDesc columns, const InnerQuery& query) {
-    const Oid found = TupleDescAttr(columns, 0)->atttypid;
-    if (found == query.id_type || !OidIsValid(query.id_type)) return InvalidOid;
-    if (query.id_type == INT8OID) {
-        const Oid base = base_type_of_column(columns, 0);
-        if (base == INT8OID) return InvalidOid;
-        if (widens_to_bigint(base)) return base;
-    }
-    ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                    errmsg("the ids of the inner query are of type %s, not %s",
-                           format_type_be(found), format_type_be(query.id_type)),
-                    errhint("Add the argument id_type => NULL::%s %s.", format_type_be(found),
-                            query.id_type_place)));
-    pg_unreachable();
-}
-
 /// The query's columns, without those that were added to them.
 TupleDesc own_columns(Destination* destination, TupleDesc columns) {
     destination->system_columns = -1;
@@ -110,7 +74,8 @@ TupleDesc own_columns(Destination* destination, TupleDesc columns) {
 void check_columns(Destination* destination, TupleDesc columns) {
     check_column_count(columns, destination->rows->wanted_columns());
     destination->rows->check_columns(columns);
-    destination->narrow_id_type = check_id_column(columns, *destination->query);
+    destination->narrow_id_type =
+        narrow_id_type(columns, 0, destination->query->id_type, destination->query->id_type_place);
 }
 
 void start(DestReceiver* self, int, TupleDesc all_columns) {
@@ -150,7 +115,7 @@ bool receive(TupleTableSlot* slot, DestReceiver* self) {
     if (widens) {
         // The slot belongs to the executor and is restored below.
         id = slot->tts_values[0];
-        slot->tts_values[0] = widened(id, destination->narrow_id_type);
+        slot->tts_values[0] = widened_id(id, destination->narrow_id_type);
     }
     MemoryContext before = MemoryContextSwitchTo(destination->row_context);
     if (destination->system_columns >= 0) set_row(*destination, slot);

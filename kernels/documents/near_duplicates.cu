@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "cpp/base/disjoint_sets.hpp"
 #include "cpp/base/radix_sort.hpp"
-#include "cpp/documents/detail/components.hpp"
 #include "cpp/documents/detail/document_sides.hpp"
 #include "cpp/documents/detail/near_duplicate_search.hpp"
 #include "cpp/documents/detail/pair_stripes.hpp"
@@ -425,7 +425,7 @@ private:
     /// The documents of the candidates.
     Status sort_by_component(std::span<const IndexPair> candidates,
                              std::vector<std::uint32_t>& order) const {
-        Components components(documents_.size());
+        DisjointSets components(documents_.size());
         std::vector<std::uint8_t> involved(documents_.size(), 0);
         for (std::size_t i = 0; i < candidates.size(); ++i) {
             if (i % kLookAfter == 0 && execution_.stop_requested()) return Status::cancelled();

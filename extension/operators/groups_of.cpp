@@ -1,0 +1,249 @@
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/typcache.h"
+}
+
+#include <vector>
+
+#include "cpp/groups/groups.hpp"
+#include "extension/base/owned.hpp"
+#include "extension/rows/arguments.hpp"
+#include "extension/rows/id_column.hpp"
+#include "extension/rows/inner_query.hpp"
+#include "extension/rows/row_ids.hpp"
+#include "extension/rows/row_order.hpp"
+#include "extension/rows/set_call.hpp"
+#include "extension/server/activity.hpp"
+#include "extension/server/computation.hpp"
+#include "extension/server/run_computation.hpp"
+#include "extension/server/settings.hpp"
+
+namespace gputext {
+namespace {
+
+const char* const kWanted =
+    "The inner query must give pairs of ids in its first two columns; those behind are not "
+    "looked at.";
+
+// ---- The pairs ----
+
+/// Ids of any type but bigint, two for each pair, and what they are numbered by: the order of their
+/// type, by which equal ids have one number. Functions raise errors.
+class TypedEnds {
+public:
+    TypedEnds(const IdType& type, std::size_t memory_limit) : ids_(type, memory_limit) {}
+
+    void append(Datum id) { ids_.append(id); }
+    std::uint64_t bytes() const { return ids_.bytes(); }
+    /// Ends the appending.
+    void number();
+
+    /// Of the ids in their order.
+    std::span<const std::uint32_t> numbers() const { return numbers_; }
+    std::uint32_t count() const { return static_cast<std::uint32_t>(places_.size()); }
+    /// Of equal ids the one that came first.
+    Datum id(std::uint32_t number) const { return ids_.at(places_[number]); }
+
+    void release_numbers() { numbers_ = {}; }
+    void release() { ids_.release(); }
+
+private:
+    RowIds ids_;
+    std::vector<std::uint32_t> numbers_;
+    std::vector<std::uint32_t> places_;  // of each number the first id
+};
+
+void TypedEnds::number() {
+    ids_.finish();
+    auto* const order = make_owned<std::vector<std::uint32_t>>(CurrentMemoryContext);
+    order_by_id(ids_, *order);
+    attempt_or_raise([&] { numbers_.resize(ids_.size()); });
+    const auto place = [&](std::size_t i) {
+        return order->empty() ? static_cast<std::uint32_t>(i) : (*order)[i];
+    };
+    TypeCacheEntry* const type = lookup_type_cache(ids_.type().oid, TYPECACHE_CMP_PROC_FINFO);
+    for (std::size_t i = 0; i < ids_.size(); ++i) {
+        if (i % 4096 == 0) CHECK_FOR_INTERRUPTS();
+        const bool is_new = i == 0 || DatumGetInt32(FunctionCall2Coll(
+                                          &type->cmp_proc_finfo, type->typcollation,
+                                          ids_.at(place(i - 1)), ids_.at(place(i)))) != 0;
+        if (is_new) attempt_or_raise([&] { places_.push_back(place(i)); });
+        numbers_[place(i)] = static_cast<std::uint32_t>(places_.size() - 1);
+    }
+    attempt_or_raise([&] { *order = {}; });
+}
+
+/// The pairs of an inner query, in its order.
+struct PairRows {
+    PairRows(const IdType& type, std::size_t memory_limit)
+        : ends(memory_limit), typed_ends(type, memory_limit), is_typed(type.oid != INT8OID) {}
+
+    PackedBytes ends;  // of type bigint
+    TypedEnds typed_ends;
+    const bool is_typed;
+    bool ordered = false;  // by the query
+    std::uint64_t count = 0;
+
+    std::uint64_t bytes() const { return is_typed ? typed_ends.bytes() : ends.size(); }
+};
+
+class PairReceiver final : public RowReceiver {
+public:
+    PairReceiver(Oid id_type, PairRows& rows) : id_type_(id_type), rows_(rows) {}
+
+    WantedColumns wanted_columns() const override {
+        return {2, WantedColumns::kAnyColumns, kWanted};
+    }
+    void check_columns(TupleDesc columns) override {
+        for (int i = 0; i < 2; ++i)
+            narrow_types_[i] = narrow_id_type(columns, i, id_type_, "behind the inner query");
+    }
+    bool left_out(const bool* nulls) const override { return nulls[0] || nulls[1]; }
+    void take_row(const Datum* values, const bool*) override;
+    void end_rows() override {
+        rows_.ordered = query().ordered;
+        if (rows_.is_typed)
+            rows_.typed_ends.number();
+        else
+            rows_.ends.finish();
+    }
+    void report_nulls(int64 rows) override {
+        ereport(NOTICE,
+                (errmsg_plural("skipped %lld pair with an id that is null",
+                               "skipped %lld pairs with an id that is null",
+                               static_cast<unsigned long>(rows), static_cast<long long>(rows))));
+    }
+
+private:
+    const Oid id_type_;
+    PairRows& rows_;
+    Oid narrow_types_[2] = {};
+};
+
+void PairReceiver::take_row(const Datum* values, const bool*) {
+    if (rows_.count == kMostGroupedPairs)
+        ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                        errmsg("the inner query gives more than %llu pairs",
+                               static_cast<unsigned long long>(kMostGroupedPairs)),
+                        errhint("Group parts of them, and then the union of the parts' rows "
+                                "(id, group_id).")));
+    ++rows_.count;
+    if (rows_.is_typed) {
+        rows_.typed_ends.append(values[0]);
+        rows_.typed_ends.append(values[1]);
+    } else {
+        const std::int64_t ends[2] = {DatumGetInt64(widened_id(values[0], narrow_types_[0])),
+                                      DatumGetInt64(widened_id(values[1], narrow_types_[1]))};
+        rows_.ends.append(ends, sizeof ends);
+    }
+    show_rows(rows_.count, rows_.bytes());
+}
+
+// ---- The computation ----
+
+/// What a call needs until its last row; dies with the call's memory context.
+class GroupsComputation final : public Computation {
+public:
+    GroupsComputation(const IdType& type, std::size_t memory_limit)
+        : rows(type, memory_limit), memory_limit_(memory_limit) {}
+
+    PairRows rows;
+    IdGroups answer;  // without ids where these have a type of their own
+
+    Datum id(std::uint32_t node) const {
+        return rows.is_typed ? rows.typed_ends.id(node) : Int64GetDatum(answer.id(node));
+    }
+
+    JobSize size() const override { return {rows.count, rows.bytes(), 0}; }
+    Status compute(Execution& execution) override;
+    // Reading the pairs takes longer than grouping them.
+    bool has_device_job() const override { return false; }
+    void prepare_for_device() override {}
+    Status submit(DaemonConnection&, Stop) override { return {}; }
+    Status take(const DaemonEvent&, Stop) override { return {}; }
+
+private:
+    std::size_t memory_limit_;
+};
+
+Status GroupsComputation::compute(Execution& execution) {
+    const GroupOrder order = rows.ordered ? GroupOrder::by_occurrence : GroupOrder::by_node;
+    if (rows.is_typed) {
+        Result<Groups> groups = groups_of_nodes(rows.typed_ends.numbers(), rows.typed_ends.count(),
+                                                order, memory_limit_, execution);
+        if (groups.ok()) answer.groups = std::move(*groups);
+        return groups.status();
+    }
+    const auto* const ends = reinterpret_cast<const std::int64_t*>(rows.ends.data());
+    Result<IdGroups> groups =
+        groups_of_ids({ends, 2 * rows.count}, order, memory_limit_, execution);
+    if (groups.ok()) answer = std::move(*groups);
+    return groups.status();
+}
+
+// ---- The call ----
+
+/// Equal ids are told by their order.
+void check_order(Oid type) {
+    if (type == INT8OID) return;
+    if (OidIsValid(lookup_type_cache(type, TYPECACHE_CMP_PROC_FINFO)->cmp_proc_finfo.fn_oid))
+        return;
+    ereport(ERROR,
+            (errcode(ERRCODE_UNDEFINED_FUNCTION),
+             errmsg("ids of type %s cannot be compared", format_type_be(type)),
+             errdetail("The type has no default operator class for access method \"btree\"."),
+             errhint("Cast the ids to another type in the inner query, such as text.")));
+}
+
+void put_groups(const GroupsComputation& work, SetCall& set) {
+    bool nulls[3] = {};
+    std::size_t done = 0;
+    work.answer.groups.for_each([&](std::uint32_t node) {
+        if (done++ % 1024 == 0) CHECK_FOR_INTERRUPTS();
+        const std::uint32_t name = work.answer.groups.names[node];
+        Datum values[3] = {work.id(node), work.id(name),
+                           Int64GetDatum(work.answer.groups.sizes[name])};
+        set.put(values, nulls);
+    });
+}
+
+Datum answer(FunctionCallInfo fcinfo) {
+    const Arguments given(fcinfo);
+    const Oid id_type = id_type_argument(given);
+    check_order(id_type);
+    const InnerQuery query{given.text("pairs"), InvalidOid};  // either column is an id
+    SetCall set(fcinfo, "groups_of");
+    GroupsComputation* work =
+        make_owned<GroupsComputation>(set.context(), id_type_of(id_type), host_memory_limit());
+    PairReceiver receiver(id_type, work->rows);
+    run_inner_query(query, receiver);
+    set.times().lap("reading rows");
+    run_computation(*work, set.times(), set.context());
+    work->rows.ends.release();
+    work->rows.typed_ends.release_numbers();
+    put_groups(*work, set);
+    work->rows.typed_ends.release();
+    set.end();
+    PG_RETURN_NULL();
+}
+
+}  // namespace
+}  // namespace gputext
+
+using namespace gputext;
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_groups_of);
+PG_FUNCTION_INFO_V1(gputext_groups_of_typed);
+
+PGDLLEXPORT Datum gputext_groups_of(PG_FUNCTION_ARGS) {
+    return answer(fcinfo);
+}
+
+PGDLLEXPORT Datum gputext_groups_of_typed(PG_FUNCTION_ARGS) {
+    return answer(fcinfo);
+}
+}

@@ -1,0 +1,26 @@
+#include "extension/rows/id_column.hpp"
+
+extern "C" {
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+}
+
+namespace gputext {
+
+Oid narrow_id_type(TupleDesc columns, int column, Oid wanted, const char* place) {
+    const Oid found = TupleDescAttr(columns, column)->atttypid;
+    if (found == wanted || !OidIsValid(wanted)) return InvalidOid;
+    if (wanted == INT8OID) {
+        const Oid base = getBaseType(found);
+        if (base == INT8OID) return InvalidOid;
+        if (base == INT2OID || base == INT4OID || base == OIDOID) return base;
+    }
+    ereport(ERROR,
+            (errcode(ERRCODE_DATATYPE_MISMATCH),
+             errmsg("the ids of the inner query are of type %s, not %s", format_type_be(found),
+                    format_type_be(wanted)),
+             errhint("Add the argument id_type => NULL::%s %s.", format_type_be(found), place)));
+    pg_unreachable();
+}
+
+}  // namespace gputext

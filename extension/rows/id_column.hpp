@@ -1,0 +1,34 @@
+// extension/rows/id_column.hpp - checks the type of a column of ids, and widens ids to bigint
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "access/tupdesc.h"
+#include "catalog/pg_type.h"
+}
+
+namespace gputext {
+
+/// The type that the ids in a column, counted from 0, are to be widened from where ids of the type
+/// `wanted` are wanted: InvalidOid where they stay as they are, and for InvalidOid. A domain's
+/// values are those of its base type. Raises an error for ids of another type, whose hint says
+/// that the argument id_type is to be added at that `place`.
+Oid narrow_id_type(TupleDesc columns, int column, Oid wanted, const char* place);
+
+/// The id of that narrow type as a bigint. Values of type oid have no sign.
+inline Datum widened_id(Datum id, Oid narrow_type) {
+    switch (narrow_type) {
+        case INT2OID:
+            return Int64GetDatum(DatumGetInt16(id));
+        case INT4OID:
+            return Int64GetDatum(DatumGetInt32(id));
+        case OIDOID:
+            return Int64GetDatum(DatumGetObjectId(id));
+        default:
+            return id;
+    }
+}
+
+}  // namespace gputext

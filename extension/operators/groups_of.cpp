@@ -30,7 +30,7 @@ const char* const kWanted =
 
 // ---- The pairs ----
 
-/// Ids of any type but bigint, two for each pair, and what they are numbered by: the order of their
+/// Ids that are no integers, two for each pair, and what they are numbered by: the order of their
 /// type, by which equal ids have one number. Functions raise errors.
 class TypedEnds {
 public:
@@ -76,13 +76,36 @@ void TypedEnds::number() {
     attempt_or_raise([&] { *order = {}; });
 }
 
+/// Whether values of the type are grouped as bigint, which needs no function of the type.
+bool is_integer(Oid type) {
+    return type == INT8OID || type == INT4OID || type == INT2OID || type == OIDOID;
+}
+
+/// The bigint as a value of that integer type.
+Datum narrowed(std::int64_t id, Oid type) {
+    switch (type) {
+        case INT2OID:
+            return Int16GetDatum(static_cast<int16>(id));
+        case INT4OID:
+            return Int32GetDatum(static_cast<int32>(id));
+        case OIDOID:
+            return ObjectIdGetDatum(static_cast<Oid>(id));
+        default:
+            return Int64GetDatum(id);
+    }
+}
+
 /// The pairs of an inner query, in its order.
 struct PairRows {
     PairRows(const IdType& type, std::size_t memory_limit)
-        : ends(memory_limit), typed_ends(type, memory_limit), is_typed(type.oid != INT8OID) {}
+        : ends(memory_limit),
+          typed_ends(type, memory_limit),
+          id_type(type.oid),
+          is_typed(!is_integer(type.oid)) {}
 
-    PackedBytes ends;  // of type bigint
+    PackedBytes ends;  // that are integers, as bigint
     TypedEnds typed_ends;
+    const Oid id_type;
     const bool is_typed;
     bool ordered = false;  // by the query
     std::uint64_t count = 0;
@@ -98,8 +121,10 @@ public:
         return {2, WantedColumns::kAnyColumns, kWanted};
     }
     void check_columns(TupleDesc columns) override {
-        for (int i = 0; i < 2; ++i)
+        for (int i = 0; i < 2; ++i) {
             narrow_types_[i] = narrow_id_type(columns, i, id_type_, "behind the inner query");
+            if (!OidIsValid(narrow_types_[i])) narrow_types_[i] = id_type_;
+        }
     }
     bool left_out(const bool* nulls) const override { return nulls[0] || nulls[1]; }
     void take_row(const Datum* values, const bool*) override;
@@ -120,7 +145,7 @@ public:
 private:
     const Oid id_type_;
     PairRows& rows_;
-    Oid narrow_types_[2] = {};
+    Oid narrow_types_[2] = {};  // that the ids of a column are widened from
 };
 
 void PairReceiver::take_row(const Datum* values, const bool*) {
@@ -154,7 +179,7 @@ public:
     IdGroups answer;  // without ids where these have a type of their own
 
     Datum id(std::uint32_t node) const {
-        return rows.is_typed ? rows.typed_ends.id(node) : Int64GetDatum(answer.id(node));
+        return rows.is_typed ? rows.typed_ends.id(node) : narrowed(answer.id(node), rows.id_type);
     }
 
     JobSize size() const override { return {rows.count, rows.bytes(), 0}; }
@@ -188,7 +213,6 @@ Status GroupsComputation::compute(Execution& execution) {
 
 /// Equal ids are told by their order.
 void check_order(Oid type) {
-    if (type == INT8OID) return;
     if (OidIsValid(lookup_type_cache(type, TYPECACHE_CMP_PROC_FINFO)->cmp_proc_finfo.fn_oid))
         return;
     ereport(ERROR,

@@ -88,3 +88,8 @@ SET gputext.host_memory_limit = '1MB';
 SELECT * FROM groups_of('SELECT i * 1000000007, i FROM generate_series(1, 100000::bigint) AS i');
 SELECT count(*) FROM groups_of('SELECT i, i / 2 FROM generate_series(1, 100000::bigint) AS i');
 RESET gputext.host_memory_limit;
+
+DROP TABLE pairs, docs;
+DROP FUNCTION plain_groups(text);
+DROP TYPE place;
+DROP DOMAIN number;

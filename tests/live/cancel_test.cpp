@@ -137,6 +137,15 @@ std::vector<Stage> stages() {
         {"many_groups", "",
          "SELECT count(*) FROM near_duplicate_groups($$" + dense + "$$, threshold => 0.4)",
          is_computing, 1500, 8, 0.4},
+        {"grouping_pairs", "",
+         "SELECT count(*) FROM groups_of($$SELECT i * 2654435761 % 3000017 * 1000000007, i * "
+         "1000000007 FROM " +
+             numbers(3000000) + "$$)",
+         is_computing, 500, 8, 0.2},
+        {"ordering_ids", "",
+         "SELECT count(*) FROM groups_of($$SELECT md5(i::text), md5((i + 1)::text) FROM " +
+             numbers(300000) + "$$, NULL::text)",
+         at_once, 2500, 8},
         {"exact_features", "",
          pairs_of("SELECT i::bigint, md5(i::text) "
                   "FROM generate_series(1, 300000) i",

@@ -85,7 +85,7 @@ protected:
     void expect_all_found() {
         EXPECT_EQ(session_->table(kFoundPairs), session_->table(kPairs));
         EXPECT_EQ(session_->table(kFoundGroups), session_->table(kGroups));
-        EXPECT_GT(std::stoi(value("SELECT count(*) FROM doc_groups WHERE id <> group_id")), 100);
+        EXPECT_GT(std::stoi(value("SELECT count(*) FROM doc_groups WHERE id <> group_id")), 50);
     }
 
     std::unique_ptr<PrivateServer> server_;

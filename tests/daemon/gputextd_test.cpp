@@ -199,13 +199,18 @@ TEST_F(Gputextd, SharesManyDocumentsOutToDevices) {
         NearDuplicateMode mode;
         GivenSignatures signatures;
         double threshold;
+        double split = 0;  // of all documents
     };
     constexpr auto ctph = NearDuplicateMode::ctph, exact = NearDuplicateMode::exact;
     for (const Case& one : {Case{shorts, ctph, {}, 0.05}, Case{shorts, ctph, given, 0.05},
                             Case{shorts, ctph, some, 0.05}, Case{shorts, ctph, alike, 0.05},
-                            Case{longs, ctph, {}, 0.2}, Case{longs, exact, {}, 0.05}}) {
+                            Case{longs, ctph, {}, 0.2}, Case{longs, exact, {}, 0.05},
+                            Case{shorts, ctph, some, 0.05, 0.5}, Case{longs, exact, {}, 0.05, 0.4},
+                            Case{longs, ctph, {}, 0.2, 0.6}}) {
         NearDuplicatesRequest& request = one.work.request();
         request.parameters = {one.threshold, one.mode};
+        const auto documents = static_cast<double>(one.work.packed().documents().size());
+        request.parameters.split = static_cast<std::uint32_t>(one.split * documents);
         request.signatures = one.signatures;
         Execution execution(2);
         const auto expected = near_duplicates(request.parameters, one.work.packed().documents(),
@@ -228,6 +233,7 @@ TEST_F(Gputextd, SharesManyDocumentsOutToDevices) {
             const auto answer = reply->read();
             ASSERT_TRUE(answer.ok()) << answer.status().message();
             EXPECT_EQ(copies_of(*answer), copies_of(*expected));
+            EXPECT_EQ(answer->pairs(), expected->pairs());
             EXPECT_EQ(pairs_of(*answer), pairs_of(*expected)) << devices << " devices";
         }
     }

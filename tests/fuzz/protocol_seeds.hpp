@@ -33,6 +33,8 @@ inline std::vector<Message> sample_messages() {
     with_signatures.has_signatures = true;
     with_signatures.signature_bytes = 500;
     with_signatures.parameters.mode = NearDuplicateMode::exact;
+    SubmitNearDuplicates between = submit;
+    between.parameters.split = 3;
     SubmitNearDuplicates in_parts = with_signatures;
     in_parts.bytes_size = 1 << 20;
     in_parts.bytes_parts = {16, 1 << 16};
@@ -114,6 +116,7 @@ inline std::vector<Message> sample_messages() {
     return {Hello{42, "0.1.0"},
             submit,
             with_signatures,
+            between,
             in_parts,
             Progress{"computing signatures", 5, 10, 0, 0, 0},
             Progress{"training", 5, 10, 0, 3, 2.5},

@@ -190,6 +190,15 @@ TEST(Protocol, CountsTheFilesOfMatrices) {
     EXPECT_EQ(descriptors_of(documents), kMostParts + 2);
 }
 
+TEST(Protocol, RefusesASplitBehindTheDocuments) {
+    SubmitNearDuplicates documents;
+    documents.documents = 7;
+    for (const std::uint32_t split : {0u, 3u, 7u, 8u, UINT32_MAX}) {
+        documents.parameters.split = split;
+        EXPECT_EQ(decode(encode(documents), descriptors_of(documents)).ok(), split <= 7) << split;
+    }
+}
+
 TEST(Protocol, RefusesPartsThatCannotBe) {
     const std::uint64_t page = page_size();
     const auto good = [](PartsShape parts, std::uint64_t size) {

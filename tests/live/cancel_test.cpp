@@ -45,6 +45,12 @@ std::string pairs_of(const std::string& query, const std::string& arguments = ""
     return "SELECT count(*) FROM near_duplicates($$" + query + "$$" + arguments + ")";
 }
 
+std::string pairs_between(const std::string& new_docs, const std::string& old_docs,
+                          const std::string& arguments = "") {
+    return "SELECT count(*) FROM near_duplicates_between($$" + new_docs + "$$, $$" + old_docs +
+           "$$" + arguments + ")";
+}
+
 /// The rows i = 1 to count, one at a time. A function in FROM would write all of them to a
 /// temporary file first, and PostgreSQL hears of no cancel while it removes a file of gigabytes.
 std::string numbers(int count) {
@@ -156,6 +162,24 @@ std::vector<Stage> stages() {
         {"verifying_exact", "", pairs_of("SELECT id, body FROM long_pair", ", mode => 'exact'"),
          is_computing, 500, 8},
         {"returning_rows", "", pairs_of("SELECT i::bigint, 'same' FROM generate_series(1, 5000) i"),
+         at_once, 600, 8, 0.3},
+        {"scan_of_old_documents", "",
+         pairs_between("SELECT 1::bigint, 'short'",
+                       "SELECT generate_series(1, 300000000)::bigint, 'short'"),
+         at_once, 200, 8},
+        {"comparing_signatures_between", "",
+         pairs_between("SELECT id, body, signature FROM signed_texts WHERE id % 2 = 0",
+                       "SELECT id, body, signature FROM signed_texts WHERE id % 2 = 1",
+                       ", mode => 'ctph'"),
+         is_computing, 200, 8},
+        {"comparing_documents_between", "",
+         pairs_between("SELECT i::bigint, left(md5(i::text), 6) FROM generate_series(1, 100000) i",
+                       "SELECT i::bigint, left(md5(i::text), 6) FROM generate_series(1, 300000) i",
+                       ", threshold => 0.3"),
+         is_computing, 300, 8},
+        {"returning_rows_between", "",
+         pairs_between("SELECT i::bigint, 'same' FROM generate_series(1, 4000) i",
+                       "SELECT i::bigint, 'same' FROM generate_series(1, 4000) i"),
          at_once, 600, 8, 0.3},
         {"scan_of_vectors", "", neighbours_of(10, 100000000, "k => 1"), at_once, 300, 8, 0.3},
         {"packing_vectors_into_a_file", "SET gputext.host_memory_limit = '1MB'",

@@ -62,6 +62,20 @@ protected:
         }
     }
 
+    /// Of new documents, of which there is one in `some`, and old ones.
+    void expect_same_between(const std::string& new_columns, const std::string& old_columns,
+                             int some, const std::string& arguments) {
+        const auto documents = [&](const std::string& columns, const char* is) {
+            return "$$SELECT " + columns + " FROM corpus WHERE hashint8(id) % " +
+                   std::to_string(some) + is + " 0 ORDER BY corpus.id$$";
+        };
+        const std::string call = "near_duplicates_between(" + documents(new_columns, " =") + ", " +
+                                 documents(old_columns, " <>") + arguments + ")";
+        const std::string on_cpu = rows_on("cpu", call);
+        EXPECT_NE(on_cpu, "") << call;
+        EXPECT_TRUE(rows_on("gpu", call) == on_cpu) << call;
+    }
+
     std::string mode(const std::string& more = "") {
         return more + ", mode => '" + GetParam() + "', threshold => 0.1";
     }
@@ -82,6 +96,18 @@ TEST_P(Answers, AreThoseOfTheCpu) {
     expect_same("word, body", mode(", id_type => NULL::text"));
     expect_same("key, body", mode(", id_type => NULL::uuid"));
     expect_same("ROW(id, word), body", mode(", id_type => NULL::record"));
+}
+
+TEST_P(Answers, BetweenTwoQueriesAreThoseOfTheCpu) {
+    make_corpus(400);
+    expect_same_between("id, body", "id, body", 2, mode());
+    expect_same_between("id, body", "id, body", 10, mode());
+    expect_same_between("id, body, signature", "id, body", 5, mode());
+    expect_same_between("id, body", "id, body, signature", 5, mode());
+    expect_same_between("id, convert_to(body, 'UTF8')", "id, convert_to(body, 'UTF8')", 3, mode());
+    expect_same_between("word, body", "word, body", 3, mode(", id_type => NULL::text"));
+    session().rows("SET gputext.host_memory_limit = '1MB'");
+    expect_same_between("id, repeat(body, 10)", "id, repeat(body, 10)", 3, mode());
 }
 
 TEST_P(Answers, AreThoseOfTheCpuFromATemporaryFile) {

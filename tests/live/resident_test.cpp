@@ -138,6 +138,43 @@ TEST_F(Resident, KeepsDocuments) {
     expect_nothing_left_when_forgotten();
 }
 
+TEST_F(Resident, KeepsNewAndOldDocuments) {
+    session().rows("DROP TABLE IF EXISTS old_pages, new_pages");
+    const auto make = [&](const char* name, const char* ids) {
+        session().rows(std::string("CREATE TABLE ") + name +
+                       " AS SELECT i::bigint AS id, (SELECT string_agg(md5(((i / 2) * 1000 + "
+                       "j)::text), ' ') FROM generate_series(1, 250) AS j) AS body "
+                       "FROM generate_series(" +
+                       ids + ") i");
+    };
+    make("old_pages", "1, 3000");
+    make("new_pages", "2900, 3500");
+    const auto pairs = [&](const std::string& new_body, const std::string& old_body) {
+        return session().value(
+            "SELECT count(*) || ' ' || md5(string_agg(p::text, ';')) FROM "
+            "near_duplicates_between($$SELECT id, " +
+            new_body + " FROM new_pages$$, $$SELECT id, " + old_body + " FROM old_pages$$) AS p");
+    };
+    const std::string right = pairs("body || ''", "body || ''");
+    EXPECT_EQ(right.substr(0, 4), "202 ");
+    for (const char* device : {"cpu", "gpu"}) {
+        set(std::string("gputext.device = ") + device);
+        session().value("SELECT gputext_forget('old_pages')");
+        session().value("SELECT gputext_forget('new_pages')");
+        for (int i = 0; i < 3; ++i) EXPECT_EQ(pairs("body", "body"), right) << device << i;
+        EXPECT_EQ(use_of(session(), "old_pages").hits, 2 * 3000) << device;
+        EXPECT_EQ(use_of(session(), "new_pages").hits, 2 * 601) << device;
+        // One side only.
+        EXPECT_EQ(pairs("body || ''", "body"), right) << device;
+        EXPECT_EQ(pairs("body", "body || ''"), right) << device;
+    }
+    session().rows("UPDATE new_pages SET body = body || ' and more' WHERE id % 7 = 0");
+    EXPECT_EQ(pairs("body", "body"), pairs("body || ''", "body || ''"));
+    EXPECT_EQ(pairs("body", "body"), pairs("body || ''", "body || ''"));
+    session().rows("DROP TABLE old_pages, new_pages");
+    expect_nothing_left_when_forgotten();
+}
+
 TEST_F(Resident, ServesViewsJoinsAndPartitions) {
     session().rows("DROP TABLE IF EXISTS parts, kinds CASCADE");
     session().rows("CREATE TABLE parts (id bigint, kind int, place real[]) PARTITION BY HASH (id)");

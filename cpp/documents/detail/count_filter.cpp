@@ -5,18 +5,14 @@
 #include <cstring>
 #include <numeric>
 
+#include "cpp/documents/detail/folded_character.hpp"
+
 #ifdef GPUTEXT_X86
 #include <immintrin.h>
 #endif
 
 namespace gputext {
 namespace {
-
-/// Characters below 0x80 have a bin each; the others share the upper half, where single-byte
-/// characters again have one each.
-std::size_t character_bin(std::uint32_t symbol) {
-    return symbol < 256 ? symbol : 128 + (symbol * 0x9e3779b1u >> 25);
-}
 
 std::size_t trigram_bin(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
     const std::uint32_t hash = ((a * 0x01000193u + b) * 0x01000193u + c) * 0x9e3779b1u;
@@ -41,7 +37,7 @@ bool count_all(std::size_t size, Next&& next, Stop stop, DocumentFeatures& featu
     for (std::size_t at = 0; at < size;) {
         for (const std::size_t end = std::min(size, at + look_every); at < end;) {
             const std::uint32_t symbol = next(at);
-            count_one(features.characters[character_bin(symbol)], DocumentFeatures::most_characters,
+            count_one(features.characters[folded_character(symbol)], DocumentFeatures::most_characters,
                       features.character_excess);
             if (++characters > 2)
                 count_one(features.trigrams[trigram_bin(before_last, last, symbol)],

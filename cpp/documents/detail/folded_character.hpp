@@ -1,0 +1,17 @@
+// cpp/documents/detail/folded_character.hpp - characters as bytes
+//
+// Sketches in indexes on disk are made of folded characters: this never changes.
+
+#pragma once
+
+#include <cstdint>
+
+namespace gputext {
+
+/// A byte for a character's number. Numbers below 256 stay what they are, so that a narrow text is
+/// its own folding; the others share the upper half.
+constexpr std::uint8_t folded_character(std::uint32_t symbol) {
+    return static_cast<std::uint8_t>(symbol < 256 ? symbol : 0x80 | symbol * 0x9e3779b1u >> 25);
+}
+
+}  // namespace gputext

@@ -1,0 +1,176 @@
+#include "cpp/documents/detail/sketch_counts.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "cpp/base/stoppable.hpp"
+#include "cpp/documents/detail/folded_character.hpp"
+
+namespace gputext {
+namespace {
+
+constexpr std::size_t kBlock = 1024;  // characters whose bigrams are hashed together
+
+/// The class of each folded character. What texts have most has a class of its own.
+constexpr std::array<std::uint8_t, 256> classes_of_characters() {
+    std::array<std::uint8_t, 256> classes{};
+    for (unsigned c = 0; c < 256; ++c) {
+        unsigned result = 63;
+        if (c >= 'a' && c <= 'z')
+            result = c - 'a';
+        else if (c == ' ')
+            result = 26;
+        else if (c == '\n')
+            result = 27;
+        else if (c >= '0' && c <= '9')
+            result = 28 + (c - '0');
+        else if (c >= 'A' && c <= 'Z')
+            result = 38 + (c - 'A') / 2;
+        else if (c >= 0x80)
+            result = (c * 37u) % 64;
+        classes[c] = static_cast<std::uint8_t>(result);
+    }
+    constexpr char own[] = {'.', ',', ';', ':', '(', ')', '-', '/', '_', '"', '\'', '='};
+    for (unsigned i = 0; i < sizeof own; ++i)
+        classes[static_cast<std::uint8_t>(own[i])] = static_cast<std::uint8_t>(51 + i);
+    return classes;
+}
+
+constexpr std::array<std::uint8_t, 256> kClasses = classes_of_characters();
+
+/// Bins of the `count` bigrams that begin at text[0], text[1], ... Vectorised.
+[[gnu::optimize("O3")]] void hash_bigrams(const std::uint8_t* __restrict text, std::size_t count,
+                                          std::uint16_t bins, std::uint16_t* __restrict out) {
+    for (std::size_t i = 0; i < count; ++i) {
+        auto hash = static_cast<std::uint16_t>(text[i] | text[i + 1] << 8);
+        hash = static_cast<std::uint16_t>(hash * 0x9e35u);
+        hash = static_cast<std::uint16_t>(hash ^ hash >> 7);
+        hash = static_cast<std::uint16_t>(hash * 0xca6bu);
+        out[i] = static_cast<std::uint16_t>(std::uint32_t{hash} * bins >> 16);
+    }
+}
+
+/// A 32-bit hash of bytes, in four lanes of words. Each step is invertible.
+class ByteHash {
+public:
+    void add(Bytes bytes) {
+        std::size_t at = 0;
+        for (; at + sizeof(Block) <= bytes.size(); at += sizeof(Block)) add_block(&bytes[at]);
+        if (at == bytes.size()) return;
+        std::uint8_t rest[sizeof(Block)] = {};
+        std::memcpy(rest, &bytes[at], bytes.size() - at);
+        add_block(rest);
+    }
+    std::uint32_t value(std::size_t size) const {
+        std::uint64_t hash = size;
+        for (const std::uint64_t lane : lanes_) hash = mixed(hash ^ lane);
+        return static_cast<std::uint32_t>(hash >> 32);
+    }
+
+    /// add() may be called for parts, all but the last a multiple of this.
+    static constexpr std::size_t part = 32;
+
+private:
+    using Block = std::array<std::uint64_t, 4>;
+    static_assert(sizeof(Block) == part);
+
+    static std::uint64_t mixed(std::uint64_t x) {
+        x *= 0x9e3779b97f4a7c15u;
+        return x ^ x >> 32;
+    }
+    void add_block(const std::uint8_t* bytes) {
+        Block block;
+        std::memcpy(&block, bytes, sizeof block);
+        for (std::size_t i = 0; i < block.size(); ++i) lanes_[i] = mixed(lanes_[i] ^ block[i]);
+    }
+
+    Block lanes_{1, 2, 3, 4};
+};
+
+}  // namespace
+
+SketchCounts::SketchCounts(std::size_t bins)
+    : grams_(bins), gram_counts_(bins * gram_tables), folded_(1 + kBlock) {}
+
+/// Adds the characters to the counts, and their bigrams. If `continued`, folded[0] is a character
+/// that was counted before.
+void SketchCounts::count_bytes(Bytes folded, bool continued) {
+    const Bytes characters = folded.subspan(continued ? 1 : 0);
+    std::size_t i = 0;
+    for (; i + 8 <= characters.size(); i += 8) {
+        std::uint64_t word;
+        std::memcpy(&word, &characters[i], sizeof word);
+        for (std::size_t table = 0; table < 8; ++table, word >>= 8)
+            ++bytes_[table % letter_tables][word & 0xff];
+    }
+    for (; i < characters.size(); ++i) ++bytes_[0][characters[i]];
+
+    if (folded.size() < 2) return;
+    const auto bins = static_cast<std::uint16_t>(grams_.size());
+    std::uint32_t* const tables[gram_tables] = {gram_counts_.data(), gram_counts_.data() + bins};
+    std::uint16_t hashes[kBlock];
+    for (std::size_t from = 0; from + 1 < folded.size(); from += kBlock) {
+        const std::size_t count = std::min(kBlock, folded.size() - 1 - from);
+        hash_bigrams(&folded[from], count, bins, hashes);
+        std::size_t gram = 0;
+        for (; gram + 4 <= count; gram += 4) {
+            std::uint64_t word;
+            std::memcpy(&word, hashes + gram, sizeof word);
+            for (std::size_t table = 0; table < 4; ++table, word >>= 16)
+                ++tables[table % gram_tables][word & 0xffff];
+        }
+        for (; gram < count; ++gram) ++tables[0][hashes[gram]];
+    }
+}
+
+/// Sums of the tables.
+void SketchCounts::add_up() {
+    letters_.fill(0);
+    for (std::size_t byte = 0; byte < kClasses.size(); ++byte)
+        for (const auto& table : bytes_) letters_[kClasses[byte]] += table[byte];
+    const std::size_t bins = grams_.size();
+    for (std::size_t bin = 0; bin < bins; ++bin)
+        grams_[bin] = gram_counts_[bin] + gram_counts_[bins + bin];
+}
+
+bool SketchCounts::count(Bytes document, const CharacterLengths& lengths, Stop stop) {
+    static_assert(kLookEvery % ByteHash::part == 0);
+    length_ = 0;
+    for (auto& table : bytes_) table.fill(0);
+    std::fill(gram_counts_.begin(), gram_counts_.end(), 0u);
+    ByteHash hash;
+    for (std::size_t at = 0; at < document.size(); at += kLookEvery) {
+        if (at > 0 && stop()) return false;
+        hash.add(document.subspan(at, std::min(kLookEvery, document.size() - at)));
+    }
+    hash_ = hash.value(document.size());
+
+    if (is_narrow(document, lengths, stop)) {
+        for (std::size_t at = 0; at < document.size(); at += kLookEvery) {
+            if (at > 0 && stop()) return false;
+            const std::size_t begin = at == 0 ? 0 : at - 1;
+            const std::size_t end = std::min(document.size(), at + kLookEvery);
+            count_bytes(document.subspan(begin, end - begin), at > 0);
+        }
+        length_ = static_cast<std::uint32_t>(document.size());
+    } else {
+        std::size_t last_look = 0;
+        for (std::size_t at = 0; at < document.size();) {
+            const bool continued = at > 0;  // folded_[0] is the last character of the last block
+            std::size_t size = continued ? 1 : 0;
+            while (size < folded_.size() && at < document.size())
+                folded_[size++] = folded_character(next_character(document, lengths, at));
+            count_bytes({folded_.data(), size}, continued);
+            length_ += static_cast<std::uint32_t>(size - (continued ? 1 : 0));
+            folded_[0] = folded_[size - 1];
+            if (at - last_look >= kLookEvery) {
+                if (stop()) return false;
+                last_look = at;
+            }
+        }
+    }
+    add_up();
+    return true;
+}
+
+}  // namespace gputext

@@ -1,0 +1,53 @@
+// cpp/documents/detail/sketch_counts.hpp - what a document's sketch is made of: its length, a hash,
+// and counts of its characters and bigrams
+//
+// All of it goes into indexes on disk, and so does not depend on the machine or its instruction
+// set. (The hash reads words in the byte order of the machine, as PostgreSQL's files have it.)
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "cpp/base/characters.hpp"
+#include "cpp/base/stop.hpp"
+
+namespace gputext {
+
+/// Counts of the document that was read last. Keeps its memory between documents.
+class SketchCounts {
+public:
+    static constexpr std::size_t classes = 64;  // of characters
+
+    /// `bins` of bigrams: at most 65535.
+    explicit SketchCounts(std::size_t bins);
+
+    /// O(size). The document has less than 2^31 characters. Returns false, early, when `stop` says
+    /// so.
+    bool count(Bytes document, const CharacterLengths& lengths, Stop stop);
+
+    std::uint32_t length() const { return length_; }  // in characters
+    std::uint32_t hash() const { return hash_; }      // of the document's bytes
+    const std::array<std::uint32_t, classes>& letters() const { return letters_; }
+    const std::vector<std::uint32_t>& grams() const { return grams_; }
+
+private:
+    void count_bytes(Bytes folded, bool continued);
+    void add_up();
+
+    std::uint32_t length_ = 0;
+    std::uint32_t hash_ = 0;
+    std::array<std::uint32_t, classes> letters_;
+    std::vector<std::uint32_t> grams_;
+
+    // Neighbouring characters are counted in different tables: a counter that has just been written
+    // takes a while to be read again.
+    static constexpr std::size_t letter_tables = 4, gram_tables = 2;
+    std::array<std::array<std::uint32_t, 256>, letter_tables> bytes_;
+    std::vector<std::uint32_t> gram_counts_;
+    std::vector<std::uint8_t> folded_;
+};
+
+}  // namespace gputext

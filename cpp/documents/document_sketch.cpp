@@ -1,0 +1,237 @@
+#include "cpp/documents/document_sketch.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <vector>
+
+#include "cpp/documents/detail/shared_counts.hpp"
+#include "cpp/documents/detail/sketch_counts.hpp"
+
+namespace gputext {
+namespace {
+
+static_assert(SketchShape::letters == SketchCounts::classes);
+static_assert(SketchShape::letters == SharedCounts::letters_size);
+
+constexpr std::uint32_t kMostCount = UINT8_MAX;
+
+// Sketches count in units of 2^shift, rounded up. The shifts depend on the length, so that few
+// counts of a text go beyond the largest that a sketch holds.
+
+unsigned letter_shift(std::uint32_t length) {
+    return static_cast<unsigned>(std::bit_width(length >> 11));
+}
+
+unsigned gram_shift(std::uint32_t length, std::size_t bins) {
+    return static_cast<unsigned>(std::bit_width(length / (16 * bins)));
+}
+
+std::uint32_t in_units(std::uint32_t count, unsigned shift) {
+    return static_cast<std::uint32_t>((std::uint64_t{count} + (std::uint64_t{1} << shift) - 1) >>
+                                      shift);
+}
+
+std::uint8_t capped_units(std::uint32_t count, unsigned shift) {
+    return static_cast<std::uint8_t>(std::min(in_units(count, shift), kMostCount));
+}
+
+/// What capped_units() leaves out of a count.
+std::uint64_t excess(std::uint32_t count, unsigned shift) {
+    const std::uint64_t most = std::uint64_t{kMostCount} << shift;
+    return count > most ? count - most : 0;
+}
+
+/// The code of the smallest level that is not below the count.
+std::uint8_t gram_code(std::uint32_t count) {
+    static constexpr auto codes = [] {
+        std::array<std::uint8_t, kGramLevels[14] + 2> table{};
+        for (std::size_t i = 0; i < table.size(); ++i)
+            while (kGramLevels[table[i]] < i) ++table[i];
+        return table;
+    }();
+    return codes[std::min<std::size_t>(count, codes.size() - 1)];
+}
+
+}  // namespace
+
+struct DocumentSketcher::Scratch {
+    explicit Scratch(std::size_t bins) : counts(bins) {}
+    SketchCounts counts;
+};
+
+DocumentSketcher::DocumentSketcher(SketchShape shape)
+    : scratch_(std::make_unique<Scratch>(shape.bins)) {}
+DocumentSketcher::~DocumentSketcher() = default;
+DocumentSketcher::DocumentSketcher(DocumentSketcher&&) noexcept = default;
+DocumentSketcher& DocumentSketcher::operator=(DocumentSketcher&&) noexcept = default;
+
+SketchedDocument DocumentSketcher::sketch(Bytes document, const CharacterLengths& lengths,
+                                          std::uint8_t* letters, std::uint8_t* grams, Stop stop) {
+    SketchCounts& counts = scratch_->counts;
+    counts.count(document, lengths, stop);
+    const std::uint32_t length = counts.length();
+    const unsigned shift = letter_shift(length);
+    for (std::size_t i = 0; i < SketchShape::letters; ++i)
+        letters[i] = capped_units(counts.letters()[i], shift);
+    const auto& bins = counts.grams();
+    const unsigned bin_shift = gram_shift(length, bins.size());
+    for (std::size_t i = 0; i < bins.size(); i += 2)
+        grams[i / 2] = static_cast<std::uint8_t>(gram_code(in_units(bins[i], bin_shift)) |
+                                                 gram_code(in_units(bins[i + 1], bin_shift)) << 4);
+    return {length, counts.hash()};
+}
+
+struct SketchQuery::Bounds {
+    /// The query's counts in the units of the sketches that they are compared with.
+    struct Letters {
+        std::array<std::uint8_t, SketchShape::letters> counts{};
+        std::uint64_t excess = 0;  // of characters that `counts` leave out
+    };
+    struct Grams {
+        std::vector<std::uint8_t> low, high;  // of even bins, of odd bins
+        std::uint64_t excess = 0;
+    };
+
+    /// At least most_edits_within(threshold, sum), which is seldom less, and takes divisions.
+    std::uint64_t edits(std::uint64_t sum_of_lengths) const {
+        return static_cast<std::uint64_t>(reach * static_cast<double>(sum_of_lengths));
+    }
+    bool lengths_within(std::uint64_t other) const {
+        return (other > length ? other - length : length - other) <= edits(other + length);
+    }
+
+    void find_lengths();
+    void prepare_letters(const SketchCounts& counts);
+    void prepare_grams(const SketchCounts& counts);
+
+    bool may_be_near(const SketchColumns& columns, std::size_t place) const;
+
+    std::uint32_t length = 0, hash = 0;
+    std::uint32_t least_length = 0, most_length = 0;
+    double reach = 0;
+    SketchShape shape;
+    SharedCounts shared;
+    unsigned first_letter_shift = 0, first_gram_shift = 0;
+    std::vector<Letters> letters;  // by shift, from the first on
+    std::vector<Grams> grams;
+};
+
+void SketchQuery::Bounds::find_lengths() {
+    // Whether a length is too short, or too long, changes once: a character more allows at most
+    // one edit more. Thresholds below a half allow lengths below three times the query's.
+    std::uint64_t low = 0, high = length;
+    while (low < high) {
+        const std::uint64_t middle = (low + high) / 2;
+        if (lengths_within(middle))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    least_length = static_cast<std::uint32_t>(low);
+    low = length;
+    high = std::min<std::uint64_t>(std::uint64_t{3} * length, UINT32_MAX);
+    while (low < high) {
+        const std::uint64_t middle = (low + high + 1) / 2;
+        if (lengths_within(middle))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    most_length = static_cast<std::uint32_t>(low);
+}
+
+void SketchQuery::Bounds::prepare_letters(const SketchCounts& counts) {
+    first_letter_shift = letter_shift(least_length);
+    letters.resize(letter_shift(most_length) - first_letter_shift + 1);
+    for (unsigned i = 0; i < letters.size(); ++i)
+        for (std::size_t letter = 0; letter < SketchShape::letters; ++letter) {
+            const std::uint32_t count = counts.letters()[letter];
+            letters[i].counts[letter] = capped_units(count, first_letter_shift + i);
+            letters[i].excess += excess(count, first_letter_shift + i);
+        }
+}
+
+void SketchQuery::Bounds::prepare_grams(const SketchCounts& counts) {
+    first_gram_shift = gram_shift(least_length, shape.bins);
+    grams.resize(gram_shift(most_length, shape.bins) - first_gram_shift + 1);
+    const std::size_t size = (shape.gram_bytes() + SharedCounts::vector - 1) /
+                             SharedCounts::vector * SharedCounts::vector;
+    for (unsigned i = 0; i < grams.size(); ++i) {
+        grams[i].low.resize(size);
+        grams[i].high.resize(size);
+        for (std::size_t bin = 0; bin < shape.bins; ++bin) {
+            const std::uint32_t count = counts.grams()[bin];
+            (bin % 2 == 0 ? grams[i].low : grams[i].high)[bin / 2] =
+                capped_units(count, first_gram_shift + i);
+            grams[i].excess += excess(count, first_gram_shift + i);
+        }
+    }
+}
+
+/// For a document whose length is within the query's bounds.
+bool SketchQuery::Bounds::may_be_near(const SketchColumns& columns, std::size_t place) const {
+    const std::uint32_t other = columns.lengths[place];
+    const std::uint64_t k = edits(std::uint64_t{other} + length);
+    if (k == 0) return columns.hashes[place] == hash;
+    const std::uint64_t longer = std::max(other, length);
+
+    const unsigned shift = letter_shift(other);
+    const Letters& mine = letters[shift - first_letter_shift];
+    const std::uint64_t shared_letters =
+        shared.letters(mine.counts.data(), columns.letters + place * SketchShape::letters);
+    if ((shared_letters << shift) + mine.excess + k < longer) return false;
+
+    const unsigned bin_shift = gram_shift(other, shape.bins);
+    const Grams& my_grams = grams[bin_shift - first_gram_shift];
+    const std::uint64_t shared_grams =
+        shared.grams(my_grams.low.data(), my_grams.high.data(),
+                     columns.grams + place * shape.gram_bytes(), shape.gram_bytes());
+    return (shared_grams << bin_shift) + my_grams.excess + 2 * k + 1 >= longer;
+}
+
+SketchQuery::SketchQuery(Bytes document, const CharacterLengths& lengths, double threshold,
+                         SketchShape shape, Simd simd, Stop stop)
+    : bounds_(std::make_unique<Bounds>()) {
+    SketchCounts counts(shape.bins);
+    counts.count(document, lengths, stop);
+    bounds_->length = counts.length();
+    bounds_->hash = counts.hash();
+    // edit_rate() rounds to the nearest number.
+    bounds_->reach = threshold * (1 + 0x1p-50);
+    bounds_->shape = shape;
+    bounds_->shared = shared_counts(simd);
+    bounds_->find_lengths();
+    bounds_->prepare_letters(counts);
+    bounds_->prepare_grams(counts);
+}
+SketchQuery::~SketchQuery() = default;
+SketchQuery::SketchQuery(SketchQuery&&) noexcept = default;
+SketchQuery& SketchQuery::operator=(SketchQuery&&) noexcept = default;
+
+std::uint32_t SketchQuery::least_length() const {
+    return bounds_->least_length;
+}
+
+std::uint32_t SketchQuery::most_length() const {
+    return bounds_->most_length;
+}
+
+std::size_t SketchQuery::candidates(const SketchColumns& columns, std::size_t count,
+                                    std::uint16_t* places) const {
+    const Bounds& bounds = *bounds_;
+    const std::uint32_t span = bounds.most_length - bounds.least_length;
+    std::size_t within = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        places[within] = static_cast<std::uint16_t>(i);
+        within += columns.lengths[i] - bounds.least_length <= span;
+    }
+    std::size_t left = 0;
+    for (std::size_t i = 0; i < within; ++i) {
+        places[left] = places[i];
+        left += bounds.may_be_near(columns, places[i]);
+    }
+    return left;
+}
+
+}  // namespace gputext

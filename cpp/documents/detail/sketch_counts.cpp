@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
+#include <utility>
 
 #include "cpp/base/stoppable.hpp"
 #include "cpp/documents/detail/folded_character.hpp"
@@ -50,16 +52,34 @@ constexpr std::array<std::uint8_t, 256> kClasses = classes_of_characters();
     }
 }
 
+/// Counts the numbers of `bits` bits that a word has, each in the next one of the tables.
+template <unsigned bits, class Tables, std::size_t... lane>
+[[gnu::always_inline]] inline void count_each(std::uint64_t word, Tables& tables,
+                                              std::index_sequence<lane...>) {
+    constexpr std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
+    (++tables[lane % std::size(tables)][word >> lane * bits & mask], ...);
+}
+
+template <unsigned bits, class Tables>
+[[gnu::always_inline]] inline void count_lanes(std::uint64_t word, Tables& tables) {
+    count_each<bits>(word, tables, std::make_index_sequence<64 / bits>());
+}
+
 /// A 32-bit hash of bytes, in four lanes of words. Each step is invertible.
 class ByteHash {
 public:
-    void add(Bytes bytes) {
+    /// May be called for parts, all but the last a multiple of `block`. Unrolled; but products of
+    /// 64 bits are slow in vectors.
+    [[gnu::optimize("O3", "no-tree-vectorize")]] void add(Bytes bytes) {
+        Lanes lanes = lanes_;
         std::size_t at = 0;
-        for (; at + sizeof(Block) <= bytes.size(); at += sizeof(Block)) add_block(&bytes[at]);
-        if (at == bytes.size()) return;
-        std::uint8_t rest[sizeof(Block)] = {};
-        std::memcpy(rest, &bytes[at], bytes.size() - at);
-        add_block(rest);
+        for (; at + block <= bytes.size(); at += block) add_block(lanes, &bytes[at]);
+        if (at < bytes.size()) {
+            std::uint8_t rest[block] = {};
+            std::memcpy(rest, &bytes[at], bytes.size() - at);
+            add_block(lanes, rest);
+        }
+        lanes_ = lanes;
     }
     std::uint32_t value(std::size_t size) const {
         std::uint64_t hash = size;
@@ -67,24 +87,24 @@ public:
         return static_cast<std::uint32_t>(hash >> 32);
     }
 
-    /// add() may be called for parts, all but the last a multiple of this.
-    static constexpr std::size_t part = 32;
+    static constexpr std::size_t block = 32;  // bytes
 
 private:
-    using Block = std::array<std::uint64_t, 4>;
-    static_assert(sizeof(Block) == part);
+    using Lanes = std::array<std::uint64_t, block / sizeof(std::uint64_t)>;
 
-    static std::uint64_t mixed(std::uint64_t x) {
+    [[gnu::always_inline]] static std::uint64_t mixed(std::uint64_t x) {
         x *= 0x9e3779b97f4a7c15u;
         return x ^ x >> 32;
     }
-    void add_block(const std::uint8_t* bytes) {
-        Block block;
-        std::memcpy(&block, bytes, sizeof block);
-        for (std::size_t i = 0; i < block.size(); ++i) lanes_[i] = mixed(lanes_[i] ^ block[i]);
+    [[gnu::always_inline]] static void add_block(Lanes& lanes, const std::uint8_t* bytes) {
+        for (std::size_t i = 0; i < lanes.size(); ++i) {
+            std::uint64_t word;
+            std::memcpy(&word, bytes + i * sizeof word, sizeof word);
+            lanes[i] = mixed(lanes[i] ^ word);
+        }
     }
 
-    Block lanes_{1, 2, 3, 4};
+    Lanes lanes_{1, 2, 3, 4};
 };
 
 }  // namespace
@@ -100,14 +120,14 @@ void SketchCounts::count_bytes(Bytes folded, bool continued) {
     for (; i + 8 <= characters.size(); i += 8) {
         std::uint64_t word;
         std::memcpy(&word, &characters[i], sizeof word);
-        for (std::size_t table = 0; table < 8; ++table, word >>= 8)
-            ++bytes_[table % letter_tables][word & 0xff];
+        count_lanes<8>(word, letter_counts_);
     }
-    for (; i < characters.size(); ++i) ++bytes_[0][characters[i]];
+    for (; i < characters.size(); ++i) ++letter_counts_[0][characters[i]];
 
-    if (folded.size() < 2) return;
     const auto bins = static_cast<std::uint16_t>(grams_.size());
-    std::uint32_t* const tables[gram_tables] = {gram_counts_.data(), gram_counts_.data() + bins};
+    GramTables tables;
+    for (std::size_t table = 0; table < gram_tables; ++table)
+        tables[table] = gram_counts_.data() + table * bins;
     std::uint16_t hashes[kBlock];
     for (std::size_t from = 0; from + 1 < folded.size(); from += kBlock) {
         const std::size_t count = std::min(kBlock, folded.size() - 1 - from);
@@ -116,27 +136,30 @@ void SketchCounts::count_bytes(Bytes folded, bool continued) {
         for (; gram + 4 <= count; gram += 4) {
             std::uint64_t word;
             std::memcpy(&word, hashes + gram, sizeof word);
-            for (std::size_t table = 0; table < 4; ++table, word >>= 16)
-                ++tables[table % gram_tables][word & 0xffff];
+            count_lanes<16>(word, tables);
         }
         for (; gram < count; ++gram) ++tables[0][hashes[gram]];
     }
 }
 
-/// Sums of the tables.
-void SketchCounts::add_up() {
+/// Sums of the tables, which are cleared.
+[[gnu::optimize("O3")]] void SketchCounts::add_up() {
+    auto& sums = letter_counts_[0];
+    for (std::size_t table = 1; table < letter_tables; ++table)
+        for (std::size_t byte = 0; byte < sums.size(); ++byte)
+            sums[byte] += letter_counts_[table][byte];
     letters_.fill(0);
-    for (std::size_t byte = 0; byte < kClasses.size(); ++byte)
-        for (const auto& table : bytes_) letters_[kClasses[byte]] += table[byte];
+    for (std::size_t byte = 0; byte < sums.size(); ++byte) letters_[kClasses[byte]] += sums[byte];
     const std::size_t bins = grams_.size();
-    for (std::size_t bin = 0; bin < bins; ++bin)
-        grams_[bin] = gram_counts_[bin] + gram_counts_[bins + bin];
+    const std::uint32_t* const first = gram_counts_.data();
+    const std::uint32_t* const second = first + bins;
+    for (std::size_t bin = 0; bin < bins; ++bin) grams_[bin] = first[bin] + second[bin];
 }
 
 bool SketchCounts::count(Bytes document, const CharacterLengths& lengths, Stop stop) {
-    static_assert(kLookEvery % ByteHash::part == 0);
+    static_assert(kLookEvery % ByteHash::block == 0);
     length_ = 0;
-    for (auto& table : bytes_) table.fill(0);
+    for (auto& table : letter_counts_) table.fill(0);
     std::fill(gram_counts_.begin(), gram_counts_.end(), 0u);
     ByteHash hash;
     for (std::size_t at = 0; at < document.size(); at += kLookEvery) {

@@ -45,7 +45,8 @@ private:
     // Neighbouring characters are counted in different tables: a counter that has just been written
     // takes a while to be read again.
     static constexpr std::size_t letter_tables = 4, gram_tables = 2;
-    std::array<std::array<std::uint32_t, 256>, letter_tables> bytes_;
+    using GramTables = std::array<std::uint32_t*, gram_tables>;
+    std::array<std::array<std::uint32_t, 256>, letter_tables> letter_counts_;
     std::vector<std::uint32_t> gram_counts_;
     std::vector<std::uint8_t> folded_;
 };

@@ -28,8 +28,9 @@ constexpr std::size_t kGenerated = 2000;  // characters
 std::vector<std::string> read_documents(const std::string& path, std::size_t most) {
     std::vector<std::string> documents;
     if (path == "-") {
-        bench::TextDocuments texts(1);
-        while (documents.size() < most) documents.push_back(texts.document(kGenerated));
+        // Each has a subject of its own.
+        while (documents.size() < most)
+            documents.push_back(bench::TextDocuments(documents.size(), 300).document(kGenerated));
         return documents;
     }
     std::ifstream file(path, std::ios::binary);
@@ -104,7 +105,7 @@ public:
         std::printf("SketchQuery %.0f ns\n", per(stopwatch.seconds(), queries_));
     }
 
-    /// With letters, or bigrams, that exclude nothing, the others are seen alone.
+    /// With a part of the sketches made to exclude all or nothing, the others are seen alone.
     void compare(Simd simd) {
         std::vector<SketchQuery> queries;
         for (std::size_t i = 0; i < queries_; ++i)
@@ -114,13 +115,18 @@ public:
             for (const std::uint32_t length : sketches_.lengths)
                 comparable += query.least_length() <= length && length <= query.most_length();
 
-        Sketches none = sketches_, letters_only = sketches_, grams_only = sketches_;
+        comparable -= queries_;  // each query itself
+
+        Sketches far = sketches_, unlike = sketches_, letters_only = sketches_,
+                 grams_only = sketches_;
         std::fill(letters_only.grams.begin(), letters_only.grams.end(), std::uint8_t{255});
         std::fill(grams_only.letters.begin(), grams_only.letters.end(), std::uint8_t{255});
-        for (std::uint32_t& length : none.lengths) length = UINT32_MAX;
-        const auto [zero, by_lengths] = search(queries, none);
-        const auto [by_letters, letter_seconds] = search(queries, letters_only);
-        const auto [by_grams, gram_seconds] = search(queries, grams_only);
+        std::fill(unlike.letters.begin(), unlike.letters.end(), std::uint8_t{0});
+        for (std::uint32_t& length : far.lengths) length = UINT32_MAX;
+        const double length_seconds = search(queries, far).seconds;
+        const double letter_seconds = search(queries, unlike).seconds;
+        const std::size_t by_letters = search(queries, letters_only).others;
+        const std::size_t by_grams = search(queries, grams_only).others;
         const auto [left, seconds] = search(queries, sketches_);
 
         const std::size_t pairs = queries_ * documents_.size();
@@ -131,63 +137,71 @@ public:
             share(by_letters, comparable), share(by_grams, comparable), share(left, comparable));
         std::printf(
             "%-8s ns a document: lengths %.2f, all %.2f; ns a document of comparable length: "
-            "letters %.1f, all %.1f\n",
-            simd_name(simd), per(by_lengths, pairs), per(seconds, pairs),
-            per(letter_seconds - by_lengths, comparable), per(seconds - by_lengths, comparable));
-        (void)zero, (void)gram_seconds;
+            "letters %.1f, all "
+            "%.1f\n",
+            simd_name(simd), per(length_seconds, pairs), per(seconds, pairs),
+            per(letter_seconds - length_seconds, comparable),
+            per(seconds - length_seconds, comparable));
     }
 
-    /// Unrelated documents of comparable length, those that sketches leave, and versions.
+    /// Documents of comparable length that sketches exclude, those that they leave, and versions.
     void check() {
-        std::vector<std::uint16_t> places(documents_.size());
-        NearDuplicateCheck check;
-        double unrelated_seconds = 0, left_seconds = 0, near_seconds = 0;
-        std::size_t unrelated = 0, left = 0, left_near = 0, near = 0, near_answers = 0;
+        constexpr std::size_t most = 200;  // of each kind, a query
+        Checked excluded, left, versions;
         bench::TextDocuments texts(2);
-        for (std::size_t i = 0; i < queries_; ++i) {
-            const SketchQuery query(bytes_of(documents_[i]), utf8_, threshold_, shape_);
-            check.prepare(bytes_of(documents_[i]), utf8_, threshold_);
-            const auto at_once = std::min<std::size_t>(documents_.size(), 65536);
-            places.resize(query.candidates(sketches_.from(0, shape_), at_once, places.data()));
-            std::erase(places, static_cast<std::uint16_t>(i));
-            std::vector<std::size_t> some;
-            for (std::size_t j = 0; j < documents_.size() && some.size() < 200; ++j)
-                if (query.least_length() <= sketches_.lengths[j] &&
-                    sketches_.lengths[j] <= query.most_length() &&
-                    !std::binary_search(places.begin(), places.end(), j) && i != j)
-                    some.push_back(j);
-            const bench::Stopwatch first;
-            for (const std::size_t j : some)
-                unrelated += 1, (void)check.is_near(bytes_of(documents_[j]));
-            unrelated_seconds += first.seconds();
-            const bench::Stopwatch second;
-            for (const std::uint16_t j : places) {
-                ++left;
-                left_near += *check.is_near(bytes_of(documents_[j]));
+        const auto at_once = std::min<std::size_t>(documents_.size(), UINT16_MAX);
+        std::vector<std::uint16_t> places(at_once);
+        for (std::size_t i = 0; i < std::min(queries_, at_once); ++i) {
+            const std::string& document = documents_[i];
+            const SketchQuery query(bytes_of(document), utf8_, threshold_, shape_);
+            const auto end =
+                places.begin() + static_cast<std::ptrdiff_t>(query.candidates(
+                                     sketches_.from(0, shape_), at_once, places.data()));
+            std::vector<std::string> far, near, edited;
+            for (std::size_t j = 0; j < at_once; ++j) {
+                const std::uint32_t length = sketches_.lengths[j];
+                if (j == i || length < query.least_length() || length > query.most_length())
+                    continue;
+                auto& kind = std::binary_search(places.begin(), end, j) ? near : far;
+                if (kind.size() < most) kind.push_back(documents_[j]);
             }
-            left_seconds += second.seconds();
-            places.resize(documents_.size());
-            std::vector<std::string> versions;
-            for (int version = 0; version < 5; ++version)
-                versions.push_back(texts.version(
-                    documents_[i],
-                    static_cast<std::size_t>(texts.realistic_rate() * threshold_ / 0.05 * 2 *
-                                             static_cast<double>(documents_[i].size()))));
-            const bench::Stopwatch third;
-            for (const std::string& version : versions)
-                near += 1, near_answers += *check.is_near(bytes_of(version));
-            near_seconds += third.seconds();
+            for (int version = 0; version < 5; ++version) {
+                const double rate = texts.realistic_rate() * threshold_ / 0.05;
+                edited.push_back(texts.version(
+                    document,
+                    static_cast<std::size_t>(rate * 2 * static_cast<double>(document.size()))));
+            }
+            NearDuplicateCheck check;
+            check.prepare(bytes_of(document), utf8_, threshold_);
+            excluded.add(check, far);
+            left.add(check, near);
+            versions.add(check, edited);
         }
-        std::printf(
-            "is_near: excluded documents of comparable length %.2f us; %zu documents that "
-            "sketches leave, %zu near, %.2f us; %zu versions, %zu near, %.2f us\n",
-            per(unrelated_seconds, unrelated) / 1000, left, left_near,
-            per(left_seconds, left) / 1000, near, near_answers, per(near_seconds, near) / 1000);
+        excluded.print("that sketches exclude");
+        left.print("that sketches leave");
+        versions.print("made of the query by edits");
     }
 
 private:
+    /// Documents of one kind.
+    struct Checked {
+        std::size_t documents = 0, near = 0;
+        double seconds = 0;
+
+        void add(NearDuplicateCheck& check, const std::vector<std::string>& others) {
+            const bench::Stopwatch stopwatch;
+            for (const std::string& other : others) near += *check.is_near(bytes_of(other));
+            seconds += stopwatch.seconds();
+            documents += others.size();
+        }
+        void print(const char* kind) const {
+            std::printf("is_near() of %zu documents %s: %.2f us, %zu are near\n", documents, kind,
+                        per(seconds, documents) / 1000, near);
+        }
+    };
+
     struct Found {
-        std::size_t count;
+        std::size_t others;  // besides each query itself
         double seconds;
     };
 
@@ -199,7 +213,7 @@ private:
             for (std::size_t from = 0; from < documents_.size(); from += page_)
                 count += query.candidates(sketches.from(from, shape_),
                                           std::min(page_, documents_.size() - from), places.data());
-        return {count, stopwatch.seconds()};
+        return {count - queries.size(), stopwatch.seconds()};
     }
 
     const std::vector<std::string>& documents_;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <span>
 #include <vector>
 
 #include "cpp/documents/detail/shared_counts.hpp"
@@ -20,44 +21,49 @@ constexpr std::uint32_t kMostCount = UINT8_MAX;
 // counts of a text go beyond the largest that a sketch holds.
 
 unsigned letter_shift(std::uint32_t length) {
-    return static_cast<unsigned>(std::bit_width(length >> 11));
+    return static_cast<unsigned>(std::bit_width(length >> 12));
 }
 
 unsigned gram_shift(std::uint32_t length, std::size_t bins) {
     return static_cast<unsigned>(std::bit_width(length / (16 * bins)));
 }
 
-std::uint32_t in_units(std::uint32_t count, unsigned shift) {
-    return static_cast<std::uint32_t>((std::uint64_t{count} + (std::uint64_t{1} << shift) - 1) >>
-                                      shift);
+/// The counts in units of 2^shift, rounded up, at most `most`. Vectorised.
+[[gnu::optimize("O3")]] void capped_units(std::span<const std::uint32_t> counts, unsigned shift,
+                                          std::uint32_t most, std::uint8_t* units) {
+    const std::uint32_t round = (std::uint32_t{1} << shift) - 1;  // counts are below 2^31
+    const std::size_t size = counts.size();
+    for (std::size_t i = 0; i < size; ++i)
+        units[i] = static_cast<std::uint8_t>(std::min((counts[i] + round) >> shift, most));
 }
 
-std::uint8_t capped_units(std::uint32_t count, unsigned shift) {
-    return static_cast<std::uint8_t>(std::min(in_units(count, shift), kMostCount));
-}
-
-/// What capped_units() leaves out of a count.
-std::uint64_t excess(std::uint32_t count, unsigned shift) {
+/// What units up to kMostCount leave out of the counts.
+std::uint64_t excess(std::span<const std::uint32_t> counts, unsigned shift) {
     const std::uint64_t most = std::uint64_t{kMostCount} << shift;
-    return count > most ? count - most : 0;
+    std::uint64_t sum = 0;
+    for (const std::uint32_t count : counts) sum += count > most ? count - most : 0;
+    return sum;
 }
 
-/// The code of the smallest level that is not below the count.
-std::uint8_t gram_code(std::uint32_t count) {
-    static constexpr auto codes = [] {
-        std::array<std::uint8_t, kGramLevels[14] + 2> table{};
-        for (std::size_t i = 0; i < table.size(); ++i)
-            while (kGramLevels[table[i]] < i) ++table[i];
-        return table;
-    }();
-    return codes[std::min<std::size_t>(count, codes.size() - 1)];
+/// Counts beyond the last level are all the same.
+constexpr std::uint32_t kMostCoded = kGramLevels[14] + 1;
+
+/// Replaces counts by the codes of the smallest levels that are not below them. Vectorised.
+[[gnu::optimize("O3")]] void encode(std::span<std::uint8_t> counts) {
+    for (std::uint8_t& count : counts) {
+        std::uint8_t code = 0;
+        for (std::size_t level = 0; level < kGramLevels.size() - 1; ++level)
+            code = static_cast<std::uint8_t>(code + (kGramLevels[level] < count));
+        count = code;
+    }
 }
 
 }  // namespace
 
 struct DocumentSketcher::Scratch {
-    explicit Scratch(std::size_t bins) : counts(bins) {}
+    explicit Scratch(std::size_t bins) : counts(bins), codes(bins) {}
     SketchCounts counts;
+    std::vector<std::uint8_t> codes;  // of bins
 };
 
 DocumentSketcher::DocumentSketcher(SketchShape shape)
@@ -71,14 +77,12 @@ SketchedDocument DocumentSketcher::sketch(Bytes document, const CharacterLengths
     SketchCounts& counts = scratch_->counts;
     counts.count(document, lengths, stop);
     const std::uint32_t length = counts.length();
-    const unsigned shift = letter_shift(length);
-    for (std::size_t i = 0; i < SketchShape::letters; ++i)
-        letters[i] = capped_units(counts.letters()[i], shift);
-    const auto& bins = counts.grams();
-    const unsigned bin_shift = gram_shift(length, bins.size());
-    for (std::size_t i = 0; i < bins.size(); i += 2)
-        grams[i / 2] = static_cast<std::uint8_t>(gram_code(in_units(bins[i], bin_shift)) |
-                                                 gram_code(in_units(bins[i + 1], bin_shift)) << 4);
+    capped_units(counts.letters(), letter_shift(length), kMostCount, letters);
+    std::vector<std::uint8_t>& codes = scratch_->codes;
+    capped_units(counts.grams(), gram_shift(length, codes.size()), kMostCoded, codes.data());
+    encode(codes);
+    for (std::size_t i = 0; i < codes.size(); i += 2)
+        grams[i / 2] = static_cast<std::uint8_t>(codes[i] | codes[i + 1] << 4);
     return {length, counts.hash()};
 }
 
@@ -144,12 +148,11 @@ void SketchQuery::Bounds::find_lengths() {
 void SketchQuery::Bounds::prepare_letters(const SketchCounts& counts) {
     first_letter_shift = letter_shift(least_length);
     letters.resize(letter_shift(most_length) - first_letter_shift + 1);
-    for (unsigned i = 0; i < letters.size(); ++i)
-        for (std::size_t letter = 0; letter < SketchShape::letters; ++letter) {
-            const std::uint32_t count = counts.letters()[letter];
-            letters[i].counts[letter] = capped_units(count, first_letter_shift + i);
-            letters[i].excess += excess(count, first_letter_shift + i);
-        }
+    for (unsigned i = 0; i < letters.size(); ++i) {
+        const unsigned shift = first_letter_shift + i;
+        capped_units(counts.letters(), shift, kMostCount, letters[i].counts.data());
+        letters[i].excess = excess(counts.letters(), shift);
+    }
 }
 
 void SketchQuery::Bounds::prepare_grams(const SketchCounts& counts) {
@@ -157,15 +160,15 @@ void SketchQuery::Bounds::prepare_grams(const SketchCounts& counts) {
     grams.resize(gram_shift(most_length, shape.bins) - first_gram_shift + 1);
     const std::size_t size = (shape.gram_bytes() + SharedCounts::vector - 1) /
                              SharedCounts::vector * SharedCounts::vector;
+    std::vector<std::uint8_t> units(shape.bins);
     for (unsigned i = 0; i < grams.size(); ++i) {
+        const unsigned shift = first_gram_shift + i;
+        capped_units(counts.grams(), shift, kMostCount, units.data());
         grams[i].low.resize(size);
         grams[i].high.resize(size);
-        for (std::size_t bin = 0; bin < shape.bins; ++bin) {
-            const std::uint32_t count = counts.grams()[bin];
-            (bin % 2 == 0 ? grams[i].low : grams[i].high)[bin / 2] =
-                capped_units(count, first_gram_shift + i);
-            grams[i].excess += excess(count, first_gram_shift + i);
-        }
+        for (std::size_t bin = 0; bin < shape.bins; ++bin)
+            (bin % 2 == 0 ? grams[i].low : grams[i].high)[bin / 2] = units[bin];
+        grams[i].excess = excess(counts.grams(), shift);
     }
 }
 

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
-#include <utility>
+#include <tuple>
 
+#include "cpp/base/simd.hpp"
 #include "cpp/base/stoppable.hpp"
 #include "cpp/documents/detail/folded_character.hpp"
 
@@ -41,8 +41,8 @@ constexpr std::array<std::uint8_t, 256> classes_of_characters() {
 constexpr std::array<std::uint8_t, 256> kClasses = classes_of_characters();
 
 /// Bins of the `count` bigrams that begin at text[0], text[1], ... Vectorised.
-[[gnu::optimize("O3")]] void hash_bigrams(const std::uint8_t* __restrict text, std::size_t count,
-                                          std::uint16_t bins, std::uint16_t* __restrict out) {
+[[gnu::always_inline]] inline void hash_each(const std::uint8_t* __restrict text, std::size_t count,
+                                             std::uint16_t bins, std::uint16_t* __restrict out) {
     for (std::size_t i = 0; i < count; ++i) {
         auto hash = static_cast<std::uint16_t>(text[i] | text[i + 1] << 8);
         hash = static_cast<std::uint16_t>(hash * 0x9e35u);
@@ -52,17 +52,44 @@ constexpr std::array<std::uint8_t, 256> kClasses = classes_of_characters();
     }
 }
 
-/// Counts the numbers of `bits` bits that a word has, each in the next one of the tables.
-template <unsigned bits, class Tables, std::size_t... lane>
-[[gnu::always_inline]] inline void count_each(std::uint64_t word, Tables& tables,
-                                              std::index_sequence<lane...>) {
-    constexpr std::uint64_t mask = (std::uint64_t{1} << bits) - 1;
-    (++tables[lane % std::size(tables)][word >> lane * bits & mask], ...);
+[[gnu::optimize("O3")]] void hash_portable(const std::uint8_t* text, std::size_t count,
+                                           std::uint16_t bins, std::uint16_t* out) {
+    hash_each(text, count, bins, out);
 }
 
-template <unsigned bits, class Tables>
-[[gnu::always_inline]] inline void count_lanes(std::uint64_t word, Tables& tables) {
-    count_each<bits>(word, tables, std::make_index_sequence<64 / bits>());
+#ifdef GPUTEXT_X86
+[[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX2 void hash_avx2(const std::uint8_t* text,
+                                                           std::size_t count, std::uint16_t bins,
+                                                           std::uint16_t* out) {
+    hash_each(text, count, bins, out);
+}
+#endif
+
+void hash_bigrams(const std::uint8_t* text, std::size_t count, std::uint16_t bins,
+                  std::uint16_t* out) {
+#ifdef GPUTEXT_X86
+    if (best_simd() >= Simd::avx2) return hash_avx2(text, count, bins, out);
+#endif
+    hash_portable(text, count, bins, out);
+}
+
+/// Counts each number in the next one of the tables. Unrolled.
+template <class Number, class Tables>
+[[gnu::always_inline]] inline void count_each(const Number* numbers, std::size_t count,
+                                              Tables& tables) {
+    static_assert(std::tuple_size_v<Tables> == 2);
+    std::size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        ++tables[0][numbers[i]];
+        ++tables[1][numbers[i + 1]];
+        ++tables[0][numbers[i + 2]];
+        ++tables[1][numbers[i + 3]];
+        ++tables[0][numbers[i + 4]];
+        ++tables[1][numbers[i + 5]];
+        ++tables[0][numbers[i + 6]];
+        ++tables[1][numbers[i + 7]];
+    }
+    for (; i < count; ++i) ++tables[0][numbers[i]];
 }
 
 /// A 32-bit hash of bytes, in four lanes of words. Each step is invertible.
@@ -116,13 +143,7 @@ SketchCounts::SketchCounts(std::size_t bins)
 /// that was counted before.
 void SketchCounts::count_bytes(Bytes folded, bool continued) {
     const Bytes characters = folded.subspan(continued ? 1 : 0);
-    std::size_t i = 0;
-    for (; i + 8 <= characters.size(); i += 8) {
-        std::uint64_t word;
-        std::memcpy(&word, &characters[i], sizeof word);
-        count_lanes<8>(word, letter_counts_);
-    }
-    for (; i < characters.size(); ++i) ++letter_counts_[0][characters[i]];
+    count_each(characters.data(), characters.size(), letter_counts_);
 
     const auto bins = static_cast<std::uint16_t>(grams_.size());
     GramTables tables;
@@ -132,35 +153,40 @@ void SketchCounts::count_bytes(Bytes folded, bool continued) {
     for (std::size_t from = 0; from + 1 < folded.size(); from += kBlock) {
         const std::size_t count = std::min(kBlock, folded.size() - 1 - from);
         hash_bigrams(&folded[from], count, bins, hashes);
-        std::size_t gram = 0;
-        for (; gram + 4 <= count; gram += 4) {
-            std::uint64_t word;
-            std::memcpy(&word, hashes + gram, sizeof word);
-            count_lanes<16>(word, tables);
-        }
-        for (; gram < count; ++gram) ++tables[0][hashes[gram]];
+        count_each(hashes, count, tables);
     }
 }
 
-/// Sums of the tables, which are cleared.
+/// Sums of the tables. Vectorised.
 [[gnu::optimize("O3")]] void SketchCounts::add_up() {
-    auto& sums = letter_counts_[0];
-    for (std::size_t table = 1; table < letter_tables; ++table)
-        for (std::size_t byte = 0; byte < sums.size(); ++byte)
-            sums[byte] += letter_counts_[table][byte];
+    std::array<std::uint32_t, 256> characters;
+    for (std::size_t byte = 0; byte < characters.size(); ++byte) {
+        std::uint32_t sum = 0;
+        for (const auto& table : letter_counts_) sum += table[byte];
+        characters[byte] = sum;
+    }
     letters_.fill(0);
-    for (std::size_t byte = 0; byte < sums.size(); ++byte) letters_[kClasses[byte]] += sums[byte];
+    // Not in their order: neighbours of one class would wait for each other.
+    for (std::size_t i = 0; i < characters.size(); ++i) {
+        const std::size_t byte = i * 37 % characters.size();
+        letters_[kClasses[byte]] += characters[byte];
+    }
     const std::size_t bins = grams_.size();
+    std::uint32_t* const __restrict sums = grams_.data();
     const std::uint32_t* const first = gram_counts_.data();
     const std::uint32_t* const second = first + bins;
-    for (std::size_t bin = 0; bin < bins; ++bin) grams_[bin] = first[bin] + second[bin];
+    for (std::size_t bin = 0; bin < bins; ++bin) sums[bin] = first[bin] + second[bin];
+}
+
+void SketchCounts::clear() {
+    length_ = 0;
+    std::memset(letter_counts_.data(), 0, sizeof letter_counts_);
+    std::fill(gram_counts_.begin(), gram_counts_.end(), 0u);
 }
 
 bool SketchCounts::count(Bytes document, const CharacterLengths& lengths, Stop stop) {
     static_assert(kLookEvery % ByteHash::block == 0);
-    length_ = 0;
-    for (auto& table : letter_counts_) table.fill(0);
-    std::fill(gram_counts_.begin(), gram_counts_.end(), 0u);
+    clear();
     ByteHash hash;
     for (std::size_t at = 0; at < document.size(); at += kLookEvery) {
         if (at > 0 && stop()) return false;

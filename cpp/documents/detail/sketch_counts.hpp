@@ -35,6 +35,7 @@ public:
 
 private:
     void count_bytes(Bytes folded, bool continued);
+    void clear();
     void add_up();
 
     std::uint32_t length_ = 0;
@@ -44,7 +45,7 @@ private:
 
     // Neighbouring characters are counted in different tables: a counter that has just been written
     // takes a while to be read again.
-    static constexpr std::size_t letter_tables = 4, gram_tables = 2;
+    static constexpr std::size_t letter_tables = 2, gram_tables = 2;
     using GramTables = std::array<std::uint32_t*, gram_tables>;
     std::array<std::array<std::uint32_t, 256>, letter_tables> letter_counts_;
     std::vector<std::uint32_t> gram_counts_;

@@ -195,12 +195,12 @@ TEST(DocumentSketch, NeverExcludesANearLongDocument) {
     RandomStrings random;
     const auto utf8 = CharacterLengths::utf8();
     const std::u32string_view alphabets[] = {U"a", U"ab", U"etaoinshrdlu ,.\n", U"漢字 "};
-    for (int round = 0; round < 60; ++round) {
+    for (int round = 0; round < (kSanitized ? 60 : 600); ++round) {
         const auto letters = alphabets[random.below(std::size(alphabets))];
         const SketchShape shape{kBins[random.below(std::size(kBins))]};
         const auto text = random.string<std::u32string>(
-            random.below(round % 10 == 0 ? 600'000 : 60'000), letters);
-        const std::size_t most_edits = text.size() / (random.below(2) == 0 ? 2 : 20);
+            random.below(round % 10 == 0 ? 300'000 : 30'000), letters);
+        const std::size_t most_edits = text.size() / (random.below(3) == 0 ? 4 : 20);
         const auto [edited, edits] = version(random, text, letters, random.below(most_edits + 1));
         const double threshold = edit_rate(edits, text.size() + edited.size());
         if (threshold >= 0.5) continue;
@@ -348,8 +348,8 @@ TEST(DocumentSketch, IsWhatItWas) {
     EXPECT_EQ(digest(all, 512), 0x1155f28c6ac036c2u);
     EXPECT_EQ(digest("Привет, мир! Ähnliche Texte. 你好世界 🙂", 232),
               0xf39bd4bc54d7b2f7u);
-    EXPECT_EQ(digest(prose, 232), 0x600c36ba659aac77u);
-    EXPECT_EQ(digest(prose, 4096), 0xde86b9652ddb9d36u);
+    EXPECT_EQ(digest(prose, 232), 0xda041ed39f66501du);
+    EXPECT_EQ(digest(prose, 4096), 0xd85b2ed3e8657b64u);
     EXPECT_EQ(digest(std::string(100'000, 'a'), 32), 0xf735f0f42801e09bu);
 }
 

@@ -8,14 +8,18 @@
 #include "extension/base/postgres.hpp"
 
 extern "C" {
+#include "access/genam.h"
+#include "access/relscan.h"
 #include "access/toast_internals.h"
 #include "access/tupdesc.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
+#include "commands/vacuum.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
 #include "nodes/plannodes.h"
+#include "pgstat.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "tsearch/ts_locale.h"
@@ -163,6 +167,23 @@ inline Snapshot snapshot_of_values([[maybe_unused]] SnapshotData& room) {
 #else
     init_toast_snapshot(&room);
     return &room;
+#endif
+}
+
+/// Tells the statistics that a search of an index begins.
+inline void count_index_search(IndexScanDesc scan) {
+    pgstat_count_index_scan(scan->indexRelation);
+#if PG_VERSION_NUM >= 180000
+    if (scan->instrument != nullptr) ++scan->instrument->nsearches;
+#endif
+}
+
+/// Lets VACUUM sleep as its settings say, and ends it when it is cancelled.
+inline void delay_vacuum() {
+#if PG_VERSION_NUM >= 180000
+    vacuum_delay_point(false);
+#else
+    vacuum_delay_point();
 #endif
 }
 

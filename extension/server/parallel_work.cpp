@@ -26,6 +26,8 @@ constexpr std::uint64_t kSharedKey = 1;
 /// seconds of work are not worth it.
 constexpr double kWorthAWorker = 0.02;
 
+}  // namespace
+
 const char* library_path() {
     static char path[MAXPGPATH];
     if (path[0] == '\0' && !find_module(path))
@@ -33,8 +35,6 @@ const char* library_path() {
                         errmsg("could not find the file of the gputext library")));
     return path;
 }
-
-}  // namespace
 
 unsigned wanted_workers(double seconds) {
     // A worker that loads another build of this library would not know the structure that it shares

@@ -41,6 +41,9 @@ struct ParallelWork {
     std::size_t size;
 };
 
+/// The file of this library, which a parallel worker loads. Raises an error if it is not found.
+const char* library_path();
+
 /// How many workers to ask for, for work that takes one process about so many seconds: as many as
 /// gputext.read_workers and max_parallel_workers allow and have enough to do for the few
 /// milliseconds that it takes to start them.

@@ -33,6 +33,7 @@ int max_host_memory_kb = 0;
 int device = static_cast<int>(DeviceSetting::automatic);
 int gpu_memory_limit_kb = 0;
 bool progress = false;
+double near_duplicate_threshold_setting = 0.05;
 char* fault = nullptr;
 char* version = nullptr;
 
@@ -79,6 +80,13 @@ bool check_host_memory_limit(int* limit_kb, void**, GucSource source) {
     GUC_check_errmsg("gputext.host_memory_limit must not be above gputext.max_host_memory");
     GUC_check_errdetail("%d kB are wanted, and the maximum is %d kB.", *limit_kb, most);
     GUC_check_errhint("A superuser may raise gputext.max_host_memory.");
+    return false;
+}
+
+/// Edit rates from 0.5 on do not tell documents apart.
+bool check_near_duplicate_threshold(double* threshold, void**, GucSource) {
+    if (*threshold < 0.5) return true;
+    GUC_check_errdetail("The edit rate must be below 0.5.");
     return false;
 }
 
@@ -147,6 +155,13 @@ void define_settings() {
         "gputext.progress",
         "Sends the client a line a second that says how far a running statement of gputext is.",
         nullptr, &progress, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    // Exclusion constraints rest on it, so that not every user may change it.
+    DefineCustomRealVariable(
+        "gputext.near_duplicate_threshold",
+        "Sets the edit rate up to which documents are near-duplicates for the operator ~=.",
+        "Exclusion constraints with ~= refuse documents up to this rate.",
+        &near_duplicate_threshold_setting, 0.05, 0, 0.5, PGC_SUSET, 0,
+        check_near_duplicate_threshold, nullptr, nullptr);
     DefineCustomEnumVariable(
         "gputext.trie_output", "Has no effect; configurations and dumps of gputext 0.1.0 set it.",
         "The text form of a dictionary is always all of it; trie_summary() gives a line about it.",
@@ -216,6 +231,10 @@ std::uint64_t gpu_memory_limit() {
 
 bool progress_wanted() {
     return progress;
+}
+
+double near_duplicate_threshold() {
+    return near_duplicate_threshold_setting;
 }
 
 const char* injected_fault() {

@@ -41,6 +41,9 @@ std::uint64_t gpu_memory_limit();
 /// gputext.progress: whether a running statement tells the client how far it is.
 bool progress_wanted();
 
+/// gputext.near_duplicate_threshold: the edit rate of the operator ~=.
+double near_duplicate_threshold();
+
 /// gputext.inject_fault, empty for none: what each job asks gputextd for (cpp/daemon/fault.hpp).
 const char* injected_fault();
 

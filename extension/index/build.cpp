@@ -1,0 +1,363 @@
+#include "extension/index/build.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/parallel.h"
+#include "access/relscan.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "access/xact.h"
+#include "access/xloginsert.h"
+#include "catalog/index.h"
+#include "commands/progress.h"
+#include "executor/instrument.h"
+#include "optimizer/optimizer.h"
+#include "pgstat.h"
+#include "storage/bufmgr.h"
+#include "storage/condition_variable.h"
+#include "storage/lmgr.h"
+#include "storage/spin.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+#include "utils/snapmgr.h"
+#include "utils/wait_event.h"
+}
+
+#include <cstring>
+
+#include "extension/base/owned.hpp"
+#include "extension/index/row_sketcher.hpp"
+#include "extension/server/parallel_work.hpp"
+#include "extension/server/release.hpp"
+
+namespace gputext::index {
+namespace {
+
+constexpr std::uint64_t kSharedKey = 1, kBufferUsageKey = 2, kWalUsageKey = 3;
+
+enum Phase : int64 {
+    kInitializing = PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE,
+    kReading,
+    kWritingDirectory,
+    kLogging
+};
+
+// ---- What one process reads ----
+
+/// Sketches rows and writes pages.
+struct Reader {
+    Relation index;
+    RowSketcher* sketcher;
+    MemoryContext row_context;
+    SketchPages pages;
+    bool reports_progress;
+    double sketches = 0;
+    PGAlignedBlock* open[kNoClass] = {};  // by length class: the page that is being filled
+
+    Reader(Relation index_opened, bool progress)
+        : index(index_opened),
+          sketcher(make_owned<RowSketcher>(CurrentMemoryContext, open_index(index_opened))),
+          row_context(AllocSetContextCreate(CurrentMemoryContext, "gputext document",
+                                            ALLOCSET_DEFAULT_SIZES)),
+          pages(open_index(index_opened).shape),
+          reports_progress(progress) {}
+
+    void write(std::uint8_t length_class) {
+        const Buffer buffer = extend(index);
+        LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+        std::memcpy(BufferGetPage(buffer), open[length_class]->data, BLCKSZ);
+        MarkBufferDirty(buffer);
+        UnlockReleaseBuffer(buffer);
+    }
+
+    void write_all() {
+        for (int number = 0; number < kNoClass; ++number)
+            if (open[number] != nullptr && trailer(open[number]->data)->count > 0)
+                write(static_cast<std::uint8_t>(number));
+    }
+
+    void add(ItemPointerData row, Datum document) {
+        const MemoryContext outside = MemoryContextSwitchTo(row_context);
+        const SketchedDocument sketched = sketcher->sketch(document);
+        MemoryContextSwitchTo(outside);
+        MemoryContextReset(row_context);
+
+        const std::uint8_t number = length_class(sketched.length);
+        if (open[number] == nullptr) {
+            open[number] = static_cast<PGAlignedBlock*>(palloc(BLCKSZ));
+            initialize_page(open[number]->data, PageKind::sketches, pages.shape(), number);
+        }
+        const Page page = open[number]->data;
+        pages.append(page, row, sketched, sketcher->bytes());
+        if (trailer(page)->count == pages.capacity()) {
+            write(number);
+            trailer(page)->count = 0;
+        }
+        ++sketches;
+        if (reports_progress)
+            pgstat_progress_update_param(PROGRESS_CREATEIDX_TUPLES_DONE,
+                                         static_cast<int64>(sketches));
+    }
+
+    /// A new page of the relation behind the directories.
+    static Buffer extend(Relation index) {
+        for (;;) {
+            LockRelationForExtension(index, ExclusiveLock);
+            const Buffer buffer = ReadBuffer(index, P_NEW);
+            UnlockRelationForExtension(index, ExclusiveLock);
+            if (!is_directory(BufferGetBlockNumber(buffer))) return buffer;
+            ReleaseBuffer(buffer);  // the leader writes directories at last
+        }
+    }
+};
+
+void add_row(Relation, ItemPointer row, Datum* values, bool* nulls, bool, void* reader) {
+    if (!nulls[0]) static_cast<Reader*>(reader)->add(*row, values[0]);
+}
+
+double read_table(Relation table, IndexInfo* info, Reader& reader, TableScanDesc scan) {
+    const double rows = table_index_build_scan(table, reader.index, info, true,
+                                               reader.reports_progress, add_row, &reader, scan);
+    reader.write_all();
+    return rows;
+}
+
+// ---- Several processes ----
+
+/// In memory that all of them share; the scan of the table lies behind it.
+struct SharedBuild {
+    Oid table;
+    Oid index;
+    bool concurrent;
+    ConditionVariable one_is_done;
+    slock_t mutex;
+    // Of the workers that are done:
+    int done;
+    double rows;
+    double sketches;
+    bool broken_hot_chain;
+
+    ParallelTableScanDesc scan() {
+        return reinterpret_cast<ParallelTableScanDesc>(reinterpret_cast<char*>(this) +
+                                                       MAXALIGN(sizeof(SharedBuild)));
+    }
+};
+
+void report(SharedBuild& shared, double rows, double sketches, bool broken_hot_chain) {
+    SpinLockAcquire(&shared.mutex);
+    ++shared.done;
+    shared.rows += rows;
+    shared.sketches += sketches;
+    shared.broken_hot_chain |= broken_hot_chain;
+    SpinLockRelease(&shared.mutex);
+    ConditionVariableSignal(&shared.one_is_done);
+}
+
+void wait_for_workers(SharedBuild& shared, int workers) {
+    for (;;) {
+        SpinLockAcquire(&shared.mutex);
+        const bool all = shared.done == workers;
+        SpinLockRelease(&shared.mutex);
+        if (all) break;
+        ConditionVariableSleep(&shared.one_is_done, WAIT_EVENT_PARALLEL_CREATE_INDEX_SCAN);
+    }
+    ConditionVariableCancelSleep();
+}
+
+template <class T>
+T* usage_of_workers(ParallelContext* context, std::uint64_t key) {
+    auto* const usage =
+        static_cast<T*>(shm_toc_allocate(context->toc, mul_size(sizeof(T), context->nworkers)));
+    shm_toc_insert(context->toc, key, usage);
+    return usage;
+}
+
+/// Reads the table with so many workers wanted; gives the rows read.
+double read_in_parallel(Relation table, IndexInfo* info, Reader& reader, int workers) {
+    EnterParallelMode();
+    ParallelContext* const context =
+        CreateParallelContext(library_path(), "gputext_index_build_worker", workers);
+    const bool concurrent = info->ii_Concurrent;
+    const Snapshot snapshot = concurrent ? RegisterSnapshot(GetTransactionSnapshot()) : SnapshotAny;
+    const Size size =
+        add_size(MAXALIGN(sizeof(SharedBuild)), table_parallelscan_estimate(table, snapshot));
+    shm_toc_estimate_chunk(&context->estimator, size);
+    shm_toc_estimate_chunk(&context->estimator, mul_size(sizeof(BufferUsage), context->nworkers));
+    shm_toc_estimate_chunk(&context->estimator, mul_size(sizeof(WalUsage), context->nworkers));
+    shm_toc_estimate_keys(&context->estimator, 3);
+    InitializeParallelDSM(context);
+
+    auto* const shared = static_cast<SharedBuild*>(shm_toc_allocate(context->toc, size));
+    *shared = {};
+    shared->table = RelationGetRelid(table);
+    shared->index = RelationGetRelid(reader.index);
+    shared->concurrent = concurrent;
+    ConditionVariableInit(&shared->one_is_done);
+    SpinLockInit(&shared->mutex);
+    table_parallelscan_initialize(table, shared->scan(), snapshot);
+    shm_toc_insert(context->toc, kSharedKey, shared);
+    auto* const buffer_usage = usage_of_workers<BufferUsage>(context, kBufferUsageKey);
+    auto* const wal_usage = usage_of_workers<WalUsage>(context, kWalUsageKey);
+
+    LaunchParallelWorkers(context);
+    ereport(DEBUG1,
+            (errmsg("building index \"%s\" with %d of %d parallel workers",
+                    RelationGetRelationName(reader.index), context->nworkers_launched, workers)));
+    double rows = read_table(table, info, reader, table_beginscan_parallel(table, shared->scan()));
+    WaitForParallelWorkersToAttach(context);
+    wait_for_workers(*shared, context->nworkers_launched);
+    rows += shared->rows;
+    reader.sketches += shared->sketches;
+    if (shared->broken_hot_chain) info->ii_BrokenHotChain = true;
+
+    WaitForParallelWorkersToFinish(context);
+    for (int worker = 0; worker < context->nworkers_launched; ++worker)
+        InstrAccumParallelQuery(&buffer_usage[worker], &wal_usage[worker]);
+    if (concurrent) UnregisterSnapshot(snapshot);
+    DestroyParallelContext(context);
+    ExitParallelMode();
+    return rows;
+}
+
+int wanted_workers(Relation table, Relation index, [[maybe_unused]] const IndexInfo* info) {
+#if PG_VERSION_NUM >= 170000
+    const int workers = info->ii_ParallelWorkers;  // the server plans them for access methods, too
+#else
+    const int workers = plan_create_index_workers(RelationGetRelid(table), RelationGetRelid(index));
+#endif
+    // A worker that loads another build of this library would not know what it shares with it.
+    return module_is_replaced() ? 0 : workers;
+}
+
+// ---- The pages around the sketches ----
+
+SketchShape wanted_shape(Relation index) {
+    const auto* const options = reinterpret_cast<const IndexOptions*>(index->rd_options);
+    return {options == nullptr ? SketchShape::default_bins
+                               : static_cast<std::size_t>(options->bins)};
+}
+
+void write_new_page(Relation index, ForkNumber fork, PageKind kind, SketchShape shape) {
+    const Buffer buffer = ReadBufferExtended(index, fork, P_NEW, RBM_NORMAL, nullptr);
+    LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+    START_CRIT_SECTION();
+    initialize_page(BufferGetPage(buffer), kind, shape);
+    MarkBufferDirty(buffer);
+    // A fork from which an index begins after a crash is logged although the index itself is not.
+    if (fork == INIT_FORKNUM) log_newpage_buffer(buffer, true);
+    END_CRIT_SECTION();
+    UnlockReleaseBuffer(buffer);
+}
+
+void write_first_pages(Relation index, ForkNumber fork) {
+    const SketchShape shape = wanted_shape(index);
+    LockRelationForExtension(index, ExclusiveLock);
+    write_new_page(index, fork, PageKind::meta, shape);
+    write_new_page(index, fork, PageKind::directory, shape);
+    UnlockRelationForExtension(index, ExclusiveLock);
+}
+
+void write_directories(Relation index) {
+    const SketchPages pages(open_index(index).shape);
+    const BlockNumber blocks = RelationGetNumberOfBlocks(index);
+    for (std::uint32_t group = 0; group < groups_in(blocks); ++group) {
+        const BlockNumber block = directory_block(group);
+        const Buffer directory =
+            read_locked(index, block, PageKind::directory, BUFFER_LOCK_EXCLUSIVE);
+        const Page page = BufferGetPage(directory);
+        initialize_page(page, PageKind::directory, pages.shape());
+        for (std::uint32_t entry = 0; entry < kGroupEntries && block + 1 + entry < blocks;
+             ++entry) {
+            CHECK_FOR_INTERRUPTS();
+            const Buffer buffer =
+                read_locked(index, block + 1 + entry, PageKind::sketches, BUFFER_LOCK_SHARE);
+            const Page sketches = BufferGetPage(buffer);
+            if (is_in_use(sketches))
+                directory_entries(page)[entry] = {
+                    trailer(sketches)->length_class,
+                    static_cast<std::uint8_t>(trailer(sketches)->count == pages.capacity())};
+            UnlockReleaseBuffer(buffer);
+        }
+        MarkBufferDirty(directory);
+        UnlockReleaseBuffer(directory);
+    }
+}
+
+void begin_phase(Phase phase) {
+    pgstat_progress_update_param(PROGRESS_CREATEIDX_SUBPHASE, phase);
+}
+
+}  // namespace
+
+IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
+    if (RelationGetNumberOfBlocks(index) != 0)
+        ereport(ERROR,
+                (errcode(ERRCODE_INTERNAL_ERROR),
+                 errmsg("index \"%s\" already contains data", RelationGetRelationName(index))));
+    write_first_pages(index, MAIN_FORKNUM);
+    begin_phase(kReading);
+    Reader reader(index, true);
+    const int workers = wanted_workers(table, index, info);
+    const double rows = workers > 0 ? read_in_parallel(table, info, reader, workers)
+                                    : read_table(table, info, reader, nullptr);
+    begin_phase(kWritingDirectory);
+    write_directories(index);
+    begin_phase(kLogging);
+    if (RelationNeedsWAL(index))
+        log_newpage_range(index, MAIN_FORKNUM, 0, RelationGetNumberOfBlocks(index), true);
+
+    auto* const result = static_cast<IndexBuildResult*>(palloc(sizeof(IndexBuildResult)));
+    result->heap_tuples = rows;
+    result->index_tuples = reader.sketches;
+    return result;
+}
+
+void build_empty_index(Relation index) {
+    write_first_pages(index, INIT_FORKNUM);
+}
+
+const char* build_phase_name(int64 phase) {
+    switch (phase) {
+        case kInitializing:
+            return "initializing";
+        case kReading:
+            return "reading table and sketching documents";
+        case kWritingDirectory:
+            return "writing directory";
+        case kLogging:
+            return "writing to WAL";
+        default:
+            return nullptr;
+    }
+}
+
+}  // namespace gputext::index
+
+using namespace gputext;
+using namespace gputext::index;
+
+extern "C" {
+PGDLLEXPORT void gputext_index_build_worker(dsm_segment*, shm_toc* toc);
+
+PGDLLEXPORT void gputext_index_build_worker(dsm_segment*, shm_toc* toc) {
+    auto* const shared = static_cast<SharedBuild*>(shm_toc_lookup(toc, kSharedKey, false));
+    const Relation table =
+        table_open(shared->table, shared->concurrent ? ShareUpdateExclusiveLock : ShareLock);
+    const Relation opened =
+        index_open(shared->index, shared->concurrent ? RowExclusiveLock : AccessExclusiveLock);
+    IndexInfo* const info = BuildIndexInfo(opened);
+    info->ii_Concurrent = shared->concurrent;
+
+    InstrStartParallelQuery();
+    Reader reader(opened, false);
+    const double rows =
+        read_table(table, info, reader, table_beginscan_parallel(table, shared->scan()));
+    report(*shared, rows, reader.sketches, info->ii_BrokenHotChain);
+    InstrEndParallelQuery(
+        static_cast<BufferUsage*>(shm_toc_lookup(toc, kBufferUsageKey, false)) +
+            ParallelWorkerNumber,
+        static_cast<WalUsage*>(shm_toc_lookup(toc, kWalUsageKey, false)) + ParallelWorkerNumber);
+    index_close(opened, NoLock);
+    table_close(table, NoLock);
+}
+}

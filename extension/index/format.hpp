@@ -1,0 +1,158 @@
+// extension/index/format.hpp - the pages of an index of documents
+//
+// Block 0 is the meta page. Behind it lie groups of blocks: a directory page, and the
+// kGroupEntries sketch pages that it describes.
+//
+//   block   0      1          2 .. 4077       4078       4079 ..
+//           meta   directory  sketch pages    directory  sketch pages ..
+//
+// A sketch page has sketches of documents of about one length, its length class; a directory page
+// says the class of each of its sketch pages. So a search reads the directory, and only sketch
+// pages of the lengths that a near-duplicate may have. A sketch never moves to another page, and
+// VACUUM removes sketches of a page while it holds the page's lock: a search that reads each page
+// once, under its lock, sees each row once, and nothing of it is ever wrong but out of date, which
+// the executor's look at the table mends, as it rechecks each row.
+//
+// A sketch page holds columns: lengths, hashes, row addresses, letters and bigrams, each for
+// `capacity` sketches of which `count` are in use.
+//
+// Locks: of a directory page and a sketch page that it describes, the directory page is locked
+// first. Whoever extends the relation holds its extension lock, taken after a directory page's.
+// Changes are written to WAL as generic records, so the server replays them without this library.
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "storage/bufpage.h"
+#include "storage/itemptr.h"
+#include "utils/relcache.h"
+}
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cpp/documents/document_sketch.hpp"
+
+namespace gputext::index {
+
+inline constexpr std::uint32_t kMagic = 0x78546770;  // "pgTx"
+inline constexpr std::uint16_t kVersion = 1;
+
+inline constexpr BlockNumber kMetaBlock = 0;
+
+enum class PageKind : std::uint8_t { meta = 1, directory = 2, sketches = 3, unused = 4 };
+
+/// The special space of every page.
+struct PageTrailer {
+    std::uint32_t magic;
+    std::uint16_t version;
+    PageKind kind;
+    std::uint8_t length_class;  // of a sketch page
+    std::uint16_t count;        // of its sketches
+    std::uint16_t bins;         // of every sketch in the index
+};
+
+/// What of a page is left for its contents.
+inline constexpr std::size_t kPageRoom =
+    BLCKSZ - MAXALIGN(SizeOfPageHeaderData) - MAXALIGN(sizeof(PageTrailer));
+
+/// A directory's word for a sketch page.
+struct DirectoryEntry {
+    std::uint8_t length_class;  // kNoClass: the page is not in use
+    std::uint8_t full;          // 1 if an insert has found no room; VACUUM sets it back
+};
+inline constexpr std::uint8_t kNoClass = 255;
+inline constexpr std::uint32_t kGroupEntries = kPageRoom / sizeof(DirectoryEntry);
+inline constexpr std::uint32_t kGroupBlocks = kGroupEntries + 1;
+
+/// Eight classes each time the length doubles.
+std::uint8_t length_class(std::uint32_t length);
+
+constexpr BlockNumber directory_block(std::uint32_t group) {
+    return 1 + group * kGroupBlocks;
+}
+constexpr std::uint32_t group_of(BlockNumber block) {
+    return (block - 1) / kGroupBlocks;
+}
+constexpr bool is_directory(BlockNumber block) {
+    return block > kMetaBlock && (block - 1) % kGroupBlocks == 0;
+}
+/// Of a sketch page: its entry's number in the directory.
+constexpr std::uint32_t entry_of(BlockNumber block) {
+    return (block - 1) % kGroupBlocks - 1;
+}
+/// All blocks of so many groups have numbers.
+inline constexpr std::uint32_t kMostGroups = (MaxBlockNumber - 1) / kGroupBlocks;
+/// How many groups have a directory page in a relation of so many blocks.
+constexpr std::uint32_t groups_in(BlockNumber blocks) {
+    return blocks <= 1 ? 0 : group_of(blocks - 1) + 1;
+}
+
+inline PageTrailer* trailer(Page page) {
+    return reinterpret_cast<PageTrailer*>(PageGetSpecialPointer(page));
+}
+inline DirectoryEntry* directory_entries(Page page) {
+    return reinterpret_cast<DirectoryEntry*>(PageGetContents(page));
+}
+
+/// Where the columns of a sketch page lie, which depends on the number of bins alone.
+class SketchPages {
+public:
+    explicit SketchPages(SketchShape shape) : shape_(shape), capacity_(capacity_of(shape)) {}
+
+    SketchShape shape() const { return shape_; }
+    std::uint16_t capacity() const { return capacity_; }
+
+    std::uint32_t* lengths(Page page) const { return at<std::uint32_t>(page, 0); }
+    std::uint32_t* hashes(Page page) const { return at<std::uint32_t>(page, 4); }
+    ItemPointerData* rows(Page page) const { return at<ItemPointerData>(page, 8); }
+    std::uint8_t* letters(Page page) const { return at<std::uint8_t>(page, 14); }
+    std::uint8_t* grams(Page page) const {
+        return at<std::uint8_t>(page, 14 + SketchShape::letters);
+    }
+    SketchColumns columns(Page page) const {
+        return {lengths(page), hashes(page), letters(page), grams(page)};
+    }
+
+    /// Requires room. The sketch has the letters, and the grams behind them.
+    void append(Page page, ItemPointerData row, SketchedDocument document,
+                const std::uint8_t* sketch) const;
+    /// Overwrites one sketch by another one of the page.
+    void move(Page page, std::uint16_t from, std::uint16_t to) const;
+
+private:
+    static std::uint16_t capacity_of(SketchShape shape) {
+        return static_cast<std::uint16_t>(kPageRoom /
+                                          (14 + SketchShape::letters + shape.gram_bytes()));
+    }
+    template <class T>
+    T* at(Page page, std::size_t bytes_before) const {
+        return reinterpret_cast<T*>(PageGetContents(page) + bytes_before * capacity_);
+    }
+
+    SketchShape shape_;
+    std::uint16_t capacity_;
+};
+
+/// Makes an empty page. Directory pages begin with entries that are not in use.
+void initialize_page(Page page, PageKind kind, SketchShape shape, std::uint8_t length_class = 0);
+
+/// Raises an error that names the block if the page is none of this kind in an index of this
+/// version with sketches of this shape. A sketch page that is not in use passes as one, and a page
+/// that was never written as one of either of these kinds.
+void check_page(Relation index, BlockNumber block, Page page, PageKind kind, SketchShape shape);
+
+/// The same for the meta page, which tells the shape.
+SketchShape check_meta_page(Relation index, Page page);
+
+/// Of a sketch page that has passed the check.
+inline bool is_in_use(Page page) {
+    return !PageIsNew(page) && trailer(page)->kind == PageKind::sketches;
+}
+
+/// Raises the error of a damaged page.
+[[noreturn]] void raise_damaged(Relation index, BlockNumber block, const char* detail);
+
+}  // namespace gputext::index

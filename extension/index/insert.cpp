@@ -1,0 +1,176 @@
+#include "extension/index/insert.hpp"
+
+extern "C" {
+#include "access/generic_xlog.h"
+#include "storage/lmgr.h"
+#include "utils/rel.h"
+}
+
+#include <algorithm>
+
+namespace gputext::index {
+namespace {
+
+/// A row's sketch that looks for a page.
+class Insertion {
+public:
+    Insertion(Relation index, ItemPointerData row, SketchedDocument document,
+              const std::uint8_t* sketch)
+        : index_(index),
+          pages_(open_index(index).pages()),
+          row_(row),
+          document_(document),
+          sketch_(sketch),
+          class_(length_class(document.length)) {}
+
+    void run() {
+        const BlockNumber target = open_index(index_).targets[class_];
+        if (target != InvalidBlockNumber && put(target)) return;
+        for (std::uint32_t group = 0;; ++group) {
+            CHECK_FOR_INTERRUPTS();
+            prepare_group(group);
+            if (put_into_group(group)) return;
+        }
+    }
+
+private:
+    /// Whether the page has the class and had room.
+    bool put(BlockNumber block) {
+        const Buffer buffer = read_locked(index_, block, PageKind::sketches, BUFFER_LOCK_EXCLUSIVE);
+        const Page page = BufferGetPage(buffer);
+        const bool fits = is_in_use(page) && trailer(page)->length_class == class_ &&
+                          trailer(page)->count < pages_.capacity();
+        if (fits) {
+            GenericXLogState* const log = GenericXLogStart(index_);
+            pages_.append(GenericXLogRegisterBuffer(log, buffer, 0), row_, document_, sketch_);
+            GenericXLogFinish(log);
+            open_index(index_).targets[class_] = block;
+        }
+        UnlockReleaseBuffer(buffer);
+        return fits;
+    }
+
+    /// Puts the sketch on a page of the class that has room, or on one that is not in use. False if
+    /// the group has neither.
+    bool put_into_group(std::uint32_t group) {
+        std::uint32_t entry = 0;
+        bool has_unused = false;
+        while (find_entry(group, entry, has_unused)) {
+            if (put(block_of(group, entry))) return true;
+            mark_full(group, entry);
+            ++entry;
+        }
+        return has_unused && put_on_unused(group);
+    }
+
+    /// The next page of the class that may have room, from an entry on.
+    bool find_entry(std::uint32_t group, std::uint32_t& entry, bool& has_unused) const {
+        const Buffer buffer =
+            read_locked(index_, directory_block(group), PageKind::directory, BUFFER_LOCK_SHARE);
+        const DirectoryEntry* const entries = directory_entries(BufferGetPage(buffer));
+        for (; entry < kGroupEntries; ++entry) {
+            if (entries[entry].length_class == kNoClass) has_unused = true;
+            if (entries[entry].length_class == class_ && entries[entry].full == 0) break;
+        }
+        UnlockReleaseBuffer(buffer);
+        return entry < kGroupEntries;
+    }
+
+    /// So that inserts do not look at the page again.
+    void mark_full(std::uint32_t group, std::uint32_t entry) {
+        const Buffer directory =
+            read_locked(index_, directory_block(group), PageKind::directory, BUFFER_LOCK_EXCLUSIVE);
+        const Buffer buffer =
+            read_locked(index_, block_of(group, entry), PageKind::sketches, BUFFER_LOCK_SHARE);
+        const Page page = BufferGetPage(buffer);
+        const DirectoryEntry& found = directory_entries(BufferGetPage(directory))[entry];
+        if (is_in_use(page) && trailer(page)->count == pages_.capacity() &&
+            found.length_class == trailer(page)->length_class && found.full == 0) {
+            GenericXLogState* const log = GenericXLogStart(index_);
+            directory_entries(GenericXLogRegisterBuffer(log, directory, 0))[entry].full = 1;
+            GenericXLogFinish(log);
+        }
+        UnlockReleaseBuffer(buffer);
+        UnlockReleaseBuffer(directory);
+    }
+
+    /// Takes a page that is not in use. False if others have taken all of them.
+    bool put_on_unused(std::uint32_t group) {
+        const Buffer directory =
+            read_locked(index_, directory_block(group), PageKind::directory, BUFFER_LOCK_EXCLUSIVE);
+        const DirectoryEntry* const entries = directory_entries(BufferGetPage(directory));
+        const DirectoryEntry* const unused = std::find_if(
+            entries, entries + kGroupEntries,
+            [](const DirectoryEntry& entry) { return entry.length_class == kNoClass; });
+        if (unused == entries + kGroupEntries) {
+            UnlockReleaseBuffer(directory);
+            return false;
+        }
+        const auto entry = static_cast<std::uint32_t>(unused - entries);
+        const BlockNumber block = block_of(group, entry);
+        extend_to(block);
+        const Buffer buffer = read_locked(index_, block, PageKind::sketches, BUFFER_LOCK_EXCLUSIVE);
+
+        GenericXLogState* const log = GenericXLogStart(index_);
+        directory_entries(GenericXLogRegisterBuffer(log, directory, 0))[entry] = {class_, 0};
+        const Page page = GenericXLogRegisterBuffer(log, buffer, GENERIC_XLOG_FULL_IMAGE);
+        initialize_page(page, PageKind::sketches, pages_.shape(), class_);
+        pages_.append(page, row_, document_, sketch_);
+        GenericXLogFinish(log);
+        open_index(index_).targets[class_] = block;
+        UnlockReleaseBuffer(buffer);
+        UnlockReleaseBuffer(directory);
+        return true;
+    }
+
+    /// The relation is as long as its directories say, but for pages that were never in use.
+    void extend_to(BlockNumber block) {
+        if (block < RelationGetNumberOfBlocks(index_)) return;
+        LockRelationForExtension(index_, ExclusiveLock);
+        while (block >= RelationGetNumberOfBlocks(index_)) ReleaseBuffer(ReadBuffer(index_, P_NEW));
+        UnlockRelationForExtension(index_, ExclusiveLock);
+    }
+
+    /// Makes sure that the group has a directory. A server that crashed may have left a page for it
+    /// that was never written.
+    void prepare_group(std::uint32_t group) {
+        if (group >= kMostGroups)
+            ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                            errmsg("index \"%s\" cannot grow any further",
+                                   RelationGetRelationName(index_))));
+        const BlockNumber block = directory_block(group);
+        extend_to(block);
+        Buffer buffer = read_locked(index_, block, PageKind::directory, BUFFER_LOCK_SHARE);
+        if (PageIsNew(BufferGetPage(buffer))) {
+            LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
+            LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
+            if (PageIsNew(BufferGetPage(buffer))) {
+                GenericXLogState* const log = GenericXLogStart(index_);
+                initialize_page(GenericXLogRegisterBuffer(log, buffer, GENERIC_XLOG_FULL_IMAGE),
+                                PageKind::directory, pages_.shape());
+                GenericXLogFinish(log);
+            }
+        }
+        UnlockReleaseBuffer(buffer);
+    }
+
+    static BlockNumber block_of(std::uint32_t group, std::uint32_t entry) {
+        return directory_block(group) + 1 + entry;
+    }
+
+    Relation index_;
+    const SketchPages pages_;
+    const ItemPointerData row_;
+    const SketchedDocument document_;
+    const std::uint8_t* sketch_;
+    const std::uint8_t class_;
+};
+
+}  // namespace
+
+void insert_sketch(Relation index, ItemPointerData row, SketchedDocument document,
+                   const std::uint8_t* sketch) {
+    Insertion(index, row, document, sketch).run();
+}
+
+}  // namespace gputext::index

@@ -1,0 +1,242 @@
+// The condition that two documents are near-duplicates, and what the planner is told of it
+
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_proc.h"
+#include "catalog/pg_type.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "nodes/supportnodes.h"
+#include "optimizer/optimizer.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/syscache.h"
+}
+
+#include <cstring>
+
+#include "cpp/documents/near_duplicate_check.hpp"
+#include "extension/base/owned.hpp"
+#include "extension/index/cost.hpp"
+#include "extension/index/query_value.hpp"
+#include "extension/index/scan.hpp"
+#include "extension/rows/text_arguments.hpp"
+#include "extension/server/settings.hpp"
+
+namespace gputext::index {
+namespace {
+
+const char* const kQueryName = "near_duplicate_query";
+
+const CharacterLengths& characters_of(bool binary) {
+    static const CharacterLengths bytes = CharacterLengths::single_byte();
+    return binary ? bytes : database_characters();
+}
+
+bool equal(Bytes a, Bytes b) {
+    return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
+}
+
+/// A document that many are compared with is prepared once. A call has it as either argument, and
+/// always as the same one.
+struct KeptCheck {
+    NearDuplicateCheck check;
+    bool prepared = false;
+    bool second = true;  // which argument was prepared
+
+    /// Prepares `second`, unless the last call prepared it in vain.
+    Result<bool> is_near(Bytes a, Bytes b, const CharacterLengths& characters, double threshold) {
+        const Stop stop = stop_on_interrupt();
+        if (prepared && threshold == check.threshold() && equal(check.document(), second ? b : a))
+            return check.is_near(second ? a : b, stop);
+        second = prepared ? !second : true;
+        check.prepare(second ? b : a, characters, threshold, stop);
+        prepared = true;
+        return check.is_near(second ? a : b, stop);
+    }
+};
+
+bool is_near(FunctionCallInfo call, Bytes a, Bytes b, bool binary, double threshold) {
+    check_threshold(threshold);
+    FmgrInfo* const function = call->flinfo;
+    if (function->fn_extra == nullptr)
+        function->fn_extra = make_owned<KeptCheck>(function->fn_mcxt);
+    auto* const kept = static_cast<KeptCheck*>(function->fn_extra);
+    bool near = false;
+    attempt_or_raise([&]() -> Status {
+        const Result<bool> found = kept->is_near(a, b, characters_of(binary), threshold);
+        if (!found.ok()) return found.status();
+        near = *found;
+        return {};
+    });
+    return near;
+}
+
+Datum compare(FunctionCallInfo fcinfo, bool binary, double threshold) {
+    const varlena* const a = PG_GETARG_VARLENA_PP(0);
+    const varlena* const b = PG_GETARG_VARLENA_PP(1);
+    PG_RETURN_BOOL(is_near(fcinfo, bytes_of(a), bytes_of(b), binary, threshold));
+}
+
+Datum compare_with_query(FunctionCallInfo fcinfo, bool binary) {
+    const QueryValue* const query = query_value(PG_GETARG_DATUM(1));
+    if ((query->binary != 0) != binary)
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("documents of the type %s are not compared with one of the type %s",
+                               binary ? "bytea" : "text", binary ? "text" : "bytea")));
+    PG_RETURN_BOOL(is_near(fcinfo, bytes_of(PG_GETARG_VARLENA_PP(0)), query->document(), binary,
+                           query->threshold));
+}
+
+Datum make_query(FunctionCallInfo fcinfo, bool binary) {
+    const double threshold = PG_GETARG_FLOAT8(1);
+    check_threshold(threshold);
+    PG_RETURN_POINTER(make_query_value(bytes_of(PG_GETARG_VARLENA_PP(0)), binary, threshold));
+}
+
+// ---- The planner ----
+
+/// The condition that an index answers in place of is_near_duplicate(column, document, threshold),
+/// or with column and document the other way round; none where it does not.
+Node* index_condition(SupportRequestIndexCondition* request) {
+    if (!IsA(request->node, FuncExpr) || request->indexarg > 1) return nullptr;
+    const auto* const call = reinterpret_cast<const FuncExpr*>(request->node);
+    if (list_length(call->args) != 3) return nullptr;
+    auto* const column = static_cast<Node*>(list_nth(call->args, request->indexarg));
+    auto* const document = static_cast<Node*>(list_nth(call->args, 1 - request->indexarg));
+    auto* const threshold = static_cast<Node*>(lthird(call->args));
+    if (!is_pseudo_constant_for_index(request->root, document, request->index) ||
+        !is_pseudo_constant_for_index(request->root, threshold, request->index))
+        return nullptr;
+
+    // What belongs to the function lies in its schema.
+    const Oid schema = get_func_namespace(call->funcid);
+    const Oid query_type = GetSysCacheOid2(TYPENAMENSP, Anum_pg_type_oid,
+                                           CStringGetDatum(kQueryName), ObjectIdGetDatum(schema));
+    const Oid type = exprType(document);
+    Oid parameters[] = {type, FLOAT8OID};
+    const Oid constructor =
+        GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(kQueryName),
+                        PointerGetDatum(buildoidvector(parameters, lengthof(parameters))),
+                        ObjectIdGetDatum(schema));
+    if (!OidIsValid(query_type) || !OidIsValid(constructor)) return nullptr;
+    const Oid condition =
+        get_opfamily_member(request->opfamily, type, query_type, kNearQueryStrategy);
+    if (!OidIsValid(condition)) return nullptr;
+
+    FuncExpr* const query = makeFuncExpr(constructor, query_type, list_make2(document, threshold),
+                                         InvalidOid, call->inputcollid, COERCE_EXPLICIT_CALL);
+    request->lossy = false;
+    return reinterpret_cast<Node*>(
+        make_opclause(condition, BOOLOID, false, reinterpret_cast<Expr*>(column),
+                      reinterpret_cast<Expr*>(query), InvalidOid, call->inputcollid));
+}
+
+}  // namespace
+}  // namespace gputext::index
+
+using namespace gputext;
+using namespace gputext::index;
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_is_near_duplicate_text);
+PG_FUNCTION_INFO_V1(gputext_is_near_duplicate_bytea);
+PG_FUNCTION_INFO_V1(gputext_near_text);
+PG_FUNCTION_INFO_V1(gputext_near_bytea);
+PG_FUNCTION_INFO_V1(gputext_near_query_of_text);
+PG_FUNCTION_INFO_V1(gputext_near_query_of_bytea);
+PG_FUNCTION_INFO_V1(gputext_near_duplicate_query_text);
+PG_FUNCTION_INFO_V1(gputext_near_duplicate_query_bytea);
+PG_FUNCTION_INFO_V1(gputext_near_duplicate_query_in);
+PG_FUNCTION_INFO_V1(gputext_near_duplicate_query_out);
+PG_FUNCTION_INFO_V1(gputext_near_support);
+PG_FUNCTION_INFO_V1(gputext_near_selectivity);
+
+PGDLLEXPORT Datum gputext_is_near_duplicate_text(PG_FUNCTION_ARGS) {
+    return compare(fcinfo, false, PG_GETARG_FLOAT8(2));
+}
+
+PGDLLEXPORT Datum gputext_is_near_duplicate_bytea(PG_FUNCTION_ARGS) {
+    return compare(fcinfo, true, PG_GETARG_FLOAT8(2));
+}
+
+PGDLLEXPORT Datum gputext_near_text(PG_FUNCTION_ARGS) {
+    return compare(fcinfo, false, near_duplicate_threshold());
+}
+
+PGDLLEXPORT Datum gputext_near_bytea(PG_FUNCTION_ARGS) {
+    return compare(fcinfo, true, near_duplicate_threshold());
+}
+
+PGDLLEXPORT Datum gputext_near_query_of_text(PG_FUNCTION_ARGS) {
+    return compare_with_query(fcinfo, false);
+}
+
+PGDLLEXPORT Datum gputext_near_query_of_bytea(PG_FUNCTION_ARGS) {
+    return compare_with_query(fcinfo, true);
+}
+
+PGDLLEXPORT Datum gputext_near_duplicate_query_text(PG_FUNCTION_ARGS) {
+    return make_query(fcinfo, false);
+}
+
+PGDLLEXPORT Datum gputext_near_duplicate_query_bytea(PG_FUNCTION_ARGS) {
+    return make_query(fcinfo, true);
+}
+
+/// "text,0.05,the document", or "bytea,0.05,\x00ff"
+PGDLLEXPORT Datum gputext_near_duplicate_query_in(PG_FUNCTION_ARGS) {
+    char* const written = pstrdup(PG_GETARG_CSTRING(0));
+    char* const threshold_text = std::strchr(written, ',');
+    char* const document =
+        threshold_text == nullptr ? nullptr : std::strchr(threshold_text + 1, ',');
+    if (document != nullptr) *threshold_text = *document = '\0';
+    const bool binary = std::strcmp(written, "bytea") == 0;
+    if (document == nullptr || (!binary && std::strcmp(written, "text") != 0))
+        ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+                        errmsg("invalid input syntax for type %s: \"%s\"", kQueryName,
+                               PG_GETARG_CSTRING(0)),
+                        errdetail("It is text or bytea, the threshold, and the document, with "
+                                  "commas between them.")));
+    const double threshold =
+        DatumGetFloat8(DirectFunctionCall1(float8in, CStringGetDatum(threshold_text + 1)));
+    check_threshold(threshold);
+    const Datum value = binary ? DirectFunctionCall1(byteain, CStringGetDatum(document + 1))
+                               : CStringGetTextDatum(document + 1);
+    PG_RETURN_POINTER(make_query_value(
+        bytes_of(reinterpret_cast<const varlena*>(DatumGetPointer(value))), binary, threshold));
+}
+
+PGDLLEXPORT Datum gputext_near_duplicate_query_out(PG_FUNCTION_ARGS) {
+    const QueryValue* const query = query_value(PG_GETARG_DATUM(0));
+    const Bytes document = query->document();
+    const Datum value = PointerGetDatum(cstring_to_text_with_len(
+        reinterpret_cast<const char*>(document.data()), static_cast<int>(document.size())));
+    const char* const threshold =
+        DatumGetCString(DirectFunctionCall1(float8out, Float8GetDatum(query->threshold)));
+    PG_RETURN_CSTRING(psprintf("%s,%s,%s", query->binary != 0 ? "bytea" : "text", threshold,
+                               query->binary != 0
+                                   ? DatumGetCString(DirectFunctionCall1(byteaout, value))
+                                   : TextDatumGetCString(value)));
+}
+
+PGDLLEXPORT Datum gputext_near_support(PG_FUNCTION_ARGS) {
+    Node* const request = reinterpret_cast<Node*>(PG_GETARG_POINTER(0));
+    Node* answer = nullptr;
+    if (IsA(request, SupportRequestSelectivity)) {
+        reinterpret_cast<SupportRequestSelectivity*>(request)->selectivity = kNearSelectivity;
+        answer = request;
+    } else if (IsA(request, SupportRequestIndexCondition)) {
+        Node* const condition =
+            index_condition(reinterpret_cast<SupportRequestIndexCondition*>(request));
+        if (condition != nullptr) answer = reinterpret_cast<Node*>(list_make1(condition));
+    }
+    PG_RETURN_POINTER(answer);
+}
+
+/// Of an operator, as restriction and as join condition.
+PGDLLEXPORT Datum gputext_near_selectivity(PG_FUNCTION_ARGS) {
+    PG_RETURN_FLOAT8(kNearSelectivity);
+}
+}

@@ -1,0 +1,193 @@
+#include "extension/index/check.hpp"
+
+extern "C" {
+#include "access/genam.h"
+#include "access/table.h"
+#include "access/tableam.h"
+#include "catalog/index.h"
+#include "catalog/pg_am.h"
+#include "commands/defrem.h"
+#include "utils/acl.h"
+#include "utils/builtins.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/rel.h"
+}
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "extension/base/owned.hpp"
+#include "extension/base/server_versions.hpp"
+#include "extension/index/row_sketcher.hpp"
+
+namespace gputext::index {
+namespace {
+
+/// A row's sketch, in few bytes.
+struct Summary {
+    std::uint64_t row;
+    std::uint64_t sketch;  // a hash of it
+    bool operator<(const Summary& other) const {
+        return row != other.row ? row < other.row : sketch < other.sketch;
+    }
+    bool operator==(const Summary&) const = default;
+};
+
+/// FNV-1a. Of two different sketches, one in 2^64 pairs is taken for equal.
+std::uint64_t hash_of(SketchedDocument document, const std::uint8_t* letters,
+                      const std::uint8_t* grams, SketchShape shape) {
+    std::uint64_t hash = 0xcbf29ce484222325;
+    const auto add = [&hash](const void* bytes, std::size_t size) {
+        for (std::size_t i = 0; i < size; ++i)
+            hash = (hash ^ static_cast<const std::uint8_t*>(bytes)[i]) * 0x100000001b3;
+    };
+    add(&document.length, sizeof document.length);
+    add(&document.hash, sizeof document.hash);
+    add(letters, SketchShape::letters);
+    add(grams, shape.gram_bytes());
+    return hash;
+}
+
+std::uint64_t number_of(const ItemPointerData& row) {
+    return std::uint64_t{ItemPointerGetBlockNumberNoCheck(&row)} << 16 |
+           ItemPointerGetOffsetNumberNoCheck(&row);
+}
+
+/// What has been seen of an index, and is looked for in its table.
+struct Check {
+    Relation index;
+    RowSketcher* sketcher;
+    std::vector<Summary>* summaries;  // none if rows are not looked at; sorted before they are
+    MemoryContext row_context;
+    int64 sketches;
+};
+
+void add_sketches(Check& check, BlockNumber block, Page page) {
+    const SketchPages pages = open_index(check.index).pages();
+    const SketchColumns columns = pages.columns(page);
+    const std::uint8_t number = trailer(page)->length_class;
+    for (std::uint16_t place = 0; place < trailer(page)->count; ++place) {
+        if (length_class(columns.lengths[place]) != number)
+            raise_damaged(check.index, block, "It has a sketch of another class of lengths.");
+        if (!ItemPointerIsValid(&pages.rows(page)[place]))
+            raise_damaged(check.index, block, "It has a sketch of no row.");
+    }
+    check.sketches += trailer(page)->count;
+    if (check.summaries == nullptr) return;
+    attempt_or_raise([&] {
+        for (std::uint16_t place = 0; place < trailer(page)->count; ++place)
+            check.summaries->push_back(
+                {number_of(pages.rows(page)[place]),
+                 hash_of({columns.lengths[place], columns.hashes[place]},
+                         columns.letters + place * SketchShape::letters,
+                         columns.grams + place * pages.shape().gram_bytes(), pages.shape())});
+    });
+}
+
+/// A page and its word in the directory, both locked as an insert locks them.
+void check_sketch_page(Check& check, Page directory, BlockNumber block) {
+    const DirectoryEntry entry = directory_entries(directory)[entry_of(block)];
+    const Buffer buffer = read_locked(check.index, block, PageKind::sketches, BUFFER_LOCK_SHARE);
+    const Page page = BufferGetPage(buffer);
+    if (is_in_use(page) != (entry.length_class != kNoClass) ||
+        (is_in_use(page) && trailer(page)->length_class != entry.length_class))
+        raise_damaged(check.index, block, "The directory says otherwise what it is for.");
+    if (is_in_use(page)) add_sketches(check, block, page);
+    UnlockReleaseBuffer(buffer);
+}
+
+void check_pages(Check& check) {
+    const BlockNumber blocks = RelationGetNumberOfBlocks(check.index);
+    if (blocks < 2) raise_damaged(check.index, kMetaBlock, "The file is too short.");
+    for (std::uint32_t group = 0; group < groups_in(blocks); ++group) {
+        const BlockNumber first = directory_block(group);
+        const BlockNumber end = std::min<BlockNumber>(first + kGroupBlocks, blocks);
+        for (BlockNumber block = first + 1; block < end; ++block) {
+            CHECK_FOR_INTERRUPTS();
+            const Buffer buffer =
+                read_locked(check.index, first, PageKind::directory, BUFFER_LOCK_SHARE);
+            if (PageIsNew(BufferGetPage(buffer)))
+                raise_damaged(check.index, first, "The page is empty.");
+            check_sketch_page(check, BufferGetPage(buffer), block);
+            UnlockReleaseBuffer(buffer);
+        }
+    }
+}
+
+void check_row(Relation, ItemPointer row, Datum* values, bool* nulls, bool, void* state) {
+    if (nulls[0]) return;
+    auto& check = *static_cast<Check*>(state);
+    const MemoryContext outside = MemoryContextSwitchTo(check.row_context);
+    const SketchedDocument document = check.sketcher->sketch(values[0]);
+    MemoryContextSwitchTo(outside);
+    MemoryContextReset(check.row_context);
+    const std::uint8_t* const bytes = check.sketcher->bytes();
+    const Summary wanted{number_of(*row), hash_of(document, bytes, bytes + SketchShape::letters,
+                                                  open_index(check.index).shape)};
+    if (std::binary_search(check.summaries->begin(), check.summaries->end(), wanted)) return;
+    ereport(ERROR,
+            (errcode(ERRCODE_INDEX_CORRUPTED),
+             errmsg("index \"%s\" lacks the sketch of the row at (%u,%u)",
+                    RelationGetRelationName(check.index), ItemPointerGetBlockNumberNoCheck(row),
+                    ItemPointerGetOffsetNumberNoCheck(row)),
+             errhint("Please REINDEX it.")));
+}
+
+}  // namespace
+
+int64 check_index(Relation table, Relation index, bool rows_too) {
+    const MemoryContext context =
+        AllocSetContextCreate(CurrentMemoryContext, "gputext index check", ALLOCSET_DEFAULT_SIZES);
+    const MemoryContext outside = MemoryContextSwitchTo(context);
+    Check check{index, nullptr, nullptr, nullptr, 0};
+    if (rows_too) check.summaries = make_owned<std::vector<Summary>>(context);
+    check_pages(check);
+    if (rows_too) {
+        attempt_or_raise([&] { std::sort(check.summaries->begin(), check.summaries->end()); });
+        check.sketcher = make_owned<RowSketcher>(context, open_index(index));
+        check.row_context =
+            AllocSetContextCreate(context, "gputext document", ALLOCSET_DEFAULT_SIZES);
+        table_index_build_scan(table, index, BuildIndexInfo(index), true, false, check_row, &check,
+                               nullptr);
+    }
+    MemoryContextSwitchTo(outside);
+    MemoryContextDelete(context);
+    return check.sketches;
+}
+
+}  // namespace gputext::index
+
+using namespace gputext::index;
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_index_check);
+
+PGDLLEXPORT Datum gputext_index_check(PG_FUNCTION_ARGS) {
+    const Oid id = PG_GETARG_OID(0);
+    const bool rows_too = PG_GETARG_BOOL(1);
+    // The table is locked before its index, as everywhere.
+    const Oid table_id = IndexGetRelation(id, true);
+    const LOCKMODE lock = rows_too ? ShareLock : AccessShareLock;
+    const Relation table = OidIsValid(table_id) ? table_open(table_id, lock) : nullptr;
+    const Relation index = table == nullptr ? nullptr : index_open(id, lock);
+    if (index == nullptr || index->rd_rel->relkind != RELKIND_INDEX ||
+        index->rd_rel->relam != get_index_am_oid("gputext", true))
+        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                        errmsg("\"%s\" is not an index of the access method gputext",
+                               get_rel_name(id) != nullptr ? get_rel_name(id) : "?")));
+    if (!gputext::owns_relation(id))
+        aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, RelationGetRelationName(index));
+    if (RELATION_IS_OTHER_TEMP(index))
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("cannot read temporary tables of other sessions")));
+    if (!index->rd_index->indisvalid)
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("index \"%s\" is not valid", RelationGetRelationName(index))));
+    const int64 sketches = check_index(table, index, rows_too);
+    index_close(index, NoLock);
+    table_close(table, NoLock);
+    PG_RETURN_INT64(sketches);
+}
+}

@@ -1,0 +1,20 @@
+// extension/index/check.hpp - verifies an index
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "utils/relcache.h"
+}
+
+namespace gputext::index {
+
+/// Reads all pages, and raises an error that names the block if one is damaged, or if a page and
+/// the directory disagree. With `table`, a sketch is also computed of each row that a query may
+/// see, and an error is raised for a row whose sketch the index lacks. Returns the number of
+/// sketches. Memory, with `table`: 24 bytes a sketch. The caller holds ShareLock on the table with
+/// `table`, AccessShareLock otherwise.
+int64 check_index(Relation table, Relation index, bool rows_too);
+
+}  // namespace gputext::index

@@ -11,34 +11,13 @@
 #include <cstdint>
 #include <cstdio>
 #include <map>
-#include <random>
 
+#include "tests/live/dice.hpp"
 #include "tests/live/plain_session.hpp"
 #include "tests/live/private_server.hpp"
 
 namespace gputext::live {
 namespace {
-
-std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
-    const char* const value = std::getenv(name);
-    return value == nullptr || *value == '\0' ? otherwise : std::stoull(value);
-}
-
-/// Gives the same numbers for the same seed with every library.
-class Dice {
-public:
-    explicit Dice(std::uint64_t seed) : engine_(seed) {}
-
-    std::size_t below(std::size_t n) { return n == 0 ? 0 : engine_() % n; }
-    bool percent(unsigned likely) { return below(100) < likely; }
-    template <class T>
-    const T& of(const std::vector<T>& some) {
-        return some[below(some.size())];
-    }
-
-private:
-    std::mt19937_64 engine_;
-};
 
 struct Argument {
     std::string name;  // empty where the function gives none
@@ -568,13 +547,6 @@ public:
 private:
     PlainSession session_;
 };
-
-bool reports_crash(const std::string& log) {
-    for (const char* sign : {"terminated by signal", "PANIC:", "abnormal", "exited with exit code",
-                             "TRAP:", "was killed", "runtime error:"})
-        if (log.find(sign) != std::string::npos) return true;
-    return false;
-}
 
 class RandomCalls : public ::testing::Test {
 protected:

@@ -1,0 +1,279 @@
+// Indexes are built while sessions change the table, by several processes, in the transaction of
+// the table, and on temporary tables; builds are cancelled. The index that is there in the end
+// finds what the table has.
+
+#include <set>
+
+#include "tests/live/index_use.hpp"
+#include "tests/live/plain_session.hpp"
+
+namespace gputext::live {
+namespace {
+
+constexpr std::size_t kPool = 400, kRows = 800;
+
+/// A document unchanged, after 2 ms.
+const char* const kSlowly =
+    "CREATE FUNCTION slowly(text) RETURNS text IMMUTABLE STRICT PARALLEL SAFE LANGUAGE plpgsql AS "
+    "$$ BEGIN PERFORM pg_sleep(0.002); RETURN $1; END $$";
+
+class IndexBuild : public LiveTest {
+protected:
+    void SetUp() override {
+        LiveTest::SetUp();
+        if (HasFatalFailure()) return;
+        create_pool(session(), kPool);
+        session().rows("CREATE TABLE docs (id integer, part integer, body text, seen integer)");
+    }
+
+    void fill() {
+        session().rows(
+            "INSERT INTO docs SELECT i, i % 3, body, 0 FROM pool, "
+            "generate_series(id, 799, 400) AS i");
+        session().rows("ANALYZE docs");
+    }
+
+    void expect_index_finds_all_of_some(std::size_t searches = 5, const Searched& searched = {}) {
+        Dice dice(testing::seed());
+        std::size_t found = 0;
+        for (std::size_t i = 0; i < searches; ++i)
+            found += expect_index_finds_all(session(), dice, kPool, searched);
+        EXPECT_GT(found, 0u);
+        expect_sound(session());
+    }
+
+    /// Where the session is in CREATE INDEX, as others see it.
+    std::string progress(int pid, const std::string& column) {
+        const pqxx::result found =
+            other().rows("SELECT " + column +
+                         " FROM pg_stat_progress_create_index WHERE pid = " + std::to_string(pid));
+        return found.empty() || found[0][0].is_null() ? "" : found[0][0].c_str();
+    }
+};
+
+TEST_F(IndexBuild, ConcurrentlyFindsWhatOthersHaveChangedMeanwhile) {
+    const std::string path = "SET search_path = " + schema() + ", public";
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> threads;
+    for (std::size_t number = 0; number < 2; ++number)
+        threads.emplace_back([&, number] {
+            try {
+                Session own;
+                own.rows(path);
+                Dice dice(testing::seed() + number);
+                RandomChanges changes(own, dice, kPool, kRows / 2, "body", number, 2);
+                while (!stop) dice.percent(40) ? changes.transaction() : changes.change();
+            } catch (const std::exception& error) {
+                ADD_FAILURE() << error.what();
+            }
+        });
+    try {
+        Dice dice(testing::seed());
+        for (int round = 0; round < 3 && !HasFailure(); ++round) {
+            session().rows("SET max_parallel_maintenance_workers = " + std::to_string(round % 3));
+            session().rows("SET min_parallel_table_scan_size = 0");
+            session().rows("CREATE INDEX CONCURRENTLY docs_index ON docs USING gputext (body)");
+            expect_index_finds_all(session(), dice, kPool);
+            session().rows("REINDEX INDEX CONCURRENTLY docs_index");
+            expect_index_finds_all(session(), dice, kPool);
+            session().rows("VACUUM docs");
+            expect_index_finds_all(session(), dice, kPool);
+            if (round % 4 == 0) expect_sound(session());
+            session().rows("REINDEX TABLE CONCURRENTLY docs");
+            for (int i = 0; i < 3; ++i) expect_index_finds_all(session(), dice, kPool);
+            session().rows("DROP INDEX CONCURRENTLY docs_index");
+        }
+        session().rows("CREATE INDEX CONCURRENTLY docs_index ON docs USING gputext (body)");
+    } catch (const std::exception& error) {
+        ADD_FAILURE() << error.what();
+    }
+    stop = true;
+    for (std::thread& thread : threads) thread.join();
+    expect_index_finds_all_of_some();
+}
+
+TEST_F(IndexBuild, ByAnyNumberOfProcessesFindsTheSame) {
+    fill();
+    session().rows(kSlowly);
+    session().rows("SET min_parallel_table_scan_size = 0");
+    session().rows("SET maintenance_work_mem = '256MB'");
+    for (const int workers : {0, 1, 2}) {
+        session().rows("ALTER TABLE docs SET (parallel_workers = " + std::to_string(workers) + ")");
+        session().rows("SET max_parallel_maintenance_workers = " + std::to_string(workers));
+        for (const char* how : {"", "CONCURRENTLY "}) {
+            const int pid = session().pid();
+            Running build(session(), std::string("CREATE INDEX ") + how +
+                                         "docs_index ON docs USING gputext (slowly(body))");
+            std::size_t most = 0;
+            std::set<std::string> phases;
+            long done = 0;
+            while (!build.done()) {
+                most = std::max<std::size_t>(
+                    most, std::stoul(other().value(
+                              "SELECT count(*) FROM pg_stat_activity WHERE backend_type = "
+                              "'parallel worker' AND leader_pid = " +
+                              std::to_string(pid))));
+                phases.insert(progress(pid, "phase"));
+                const std::string tuples = progress(pid, "tuples_done");
+                if (!tuples.empty()) done = std::max(done, std::stol(tuples));
+                std::this_thread::sleep_for(1ms);
+            }
+            ASSERT_EQ(build.wait(), "ok") << session().message();
+            EXPECT_EQ(most, static_cast<std::size_t>(workers)) << how;
+            EXPECT_GT(done, 0);
+            EXPECT_TRUE(phases.contains("building index: reading table and sketching documents"))
+                << ::testing::PrintToString(phases);
+            for (const std::string& phase : phases)
+                if (phase.rfind("building index: ", 0) == 0) {
+                    EXPECT_TRUE(phase == "building index: initializing" ||
+                                phase == "building index: reading table and sketching documents" ||
+                                phase == "building index: writing directory" ||
+                                phase == "building index: writing to WAL")
+                        << phase;
+                }
+            session().rows("DROP INDEX docs_index");
+            session().rows(std::string("CREATE INDEX ") + how +
+                           "docs_index ON docs USING gputext (body)");
+            expect_index_finds_all_of_some();
+            EXPECT_EQ(session().value("SELECT reltuples FROM pg_class WHERE relname = "
+                                      "'docs_index' AND relnamespace = '" +
+                                      schema() + "'::regnamespace"),
+                      session().value("SELECT count(body) FROM docs"));
+            session().rows("DROP INDEX docs_index");
+        }
+    }
+}
+
+// The number of pages of a group is passed: by builds in one process and in several, and by
+// inserts.
+TEST_F(IndexBuild, HasSeveralDirectories) {
+    const auto text = [](const std::string& i) {
+        return "md5((" + i + " / 3)::text) || " + i + " % 3 || repeat('x', " + i + " / 3 % 40)";
+    };
+    session().rows("UPDATE pool SET body = " + text("id"));
+    session().rows("SET min_parallel_table_scan_size = 0");
+    session().rows("SET maintenance_work_mem = '256MB'");
+    const std::string rows = "INSERT INTO docs SELECT i, i % 3, " + text("i") +
+                             ", 0 FROM generate_series(0, 12999) AS i";
+    const std::string create =
+        "CREATE INDEX docs_index ON docs USING gputext (body) WITH (bins = 4096)";
+    for (const int workers : {-1, 0, 2}) {
+        session().rows("TRUNCATE docs");
+        if (workers < 0) {
+            session().rows(create);
+            session().rows(rows);
+        } else {
+            session().rows("DROP INDEX docs_index");
+            session().rows(rows);
+            session().rows("SET max_parallel_maintenance_workers = " + std::to_string(workers));
+            session().rows(create);
+        }
+        // Three sketches a page, 4076 pages behind each directory
+        EXPECT_GT(std::stol(session().value("SELECT pg_relation_size('docs_index') / 8192")), 4100);
+        expect_index_finds_all_of_some(3);
+        session().rows("DELETE FROM docs WHERE id % 5 > 1 OR id BETWEEN 3000 AND 6000");
+        session().rows("VACUUM docs");
+        expect_index_finds_all_of_some(2);
+        const std::string size = session().value("SELECT pg_relation_size('docs_index')");
+        session().rows("INSERT INTO docs SELECT i, 0, " + text("i") +
+                       ", 1 FROM generate_series(3000, 6000) AS i");
+        EXPECT_EQ(session().value("SELECT pg_relation_size('docs_index')"), size);
+        expect_index_finds_all_of_some(2);
+    }
+}
+
+TEST_F(IndexBuild, CancelledLeavesNothingBehind) {
+    fill();
+    session().rows(kSlowly);
+    session().rows("INSERT INTO docs SELECT d.* FROM docs d, generate_series(1, 4)");
+    PlainSession builder;
+    builder.run("SET search_path = " + schema() + ", public");
+    builder.run("SET client_min_messages = warning");
+    builder.run("SET min_parallel_table_scan_size = 0");
+    builder.run("SET maintenance_work_mem = '256MB'");
+    Dice dice(testing::seed());
+    int cancelled = 0;
+    for (int i = 0; i < 12; ++i) {
+        const bool concurrently = i % 3 == 2;
+        builder.run("SET max_parallel_maintenance_workers = " + std::to_string(i % 2 * 2));
+        Running build(builder, std::string("CREATE INDEX ") +
+                                   (concurrently ? "CONCURRENTLY docs_index" : "docs_index") +
+                                   " ON docs USING gputext (" +
+                                   (i % 4 < 2 ? "slowly(body)" : "body") + ")");
+        std::this_thread::sleep_for(std::chrono::milliseconds(dice.below(100)));
+        other().rows("SELECT pg_cancel_backend(" + std::to_string(builder.pid()) + ")");
+        const std::string state = build.wait();
+        EXPECT_TRUE(state == "57014" || state == "ok") << state << builder.message();
+        cancelled += state == "57014";
+        const std::string there = other().value("SELECT to_regclass('docs_index')");
+        EXPECT_TRUE(there == "NULL" || state == "ok" || concurrently) << there;
+        builder.run("DROP INDEX IF EXISTS docs_index");
+        EXPECT_EQ(threads_of(builder.pid()), 1u);
+    }
+    EXPECT_GT(cancelled, 3);
+    session().rows("CREATE INDEX docs_index ON docs USING gputext (body)");
+    expect_index_finds_all_of_some(3);
+}
+
+// ---- Other indexes of the same name to a session that knows the first one ----
+
+TEST_F(IndexBuild, IsForgottenWhereTheIndexHasOtherPages) {
+    session().rows("CREATE INDEX docs_index ON docs USING gputext (body)");
+    Dice dice(testing::seed());
+    RandomChanges changes(session(), dice, kPool, kRows);
+    const auto change = [&] {
+        for (int i = 0; i < 15; ++i) changes.change();
+        expect_index_finds_all(session(), dice, kPool);
+    };
+    change();
+    for (const char* statement :
+         {"REINDEX INDEX docs_index", "VACUUM FULL docs", "TRUNCATE docs",
+          "ALTER INDEX docs_index SET (bins = 64)", "REINDEX INDEX docs_index",
+          "ALTER INDEX docs_index SET (bins = 1024)", "TRUNCATE docs",
+          "ALTER TABLE docs ALTER part TYPE bigint", "ALTER TABLE docs SET UNLOGGED",
+          "ALTER TABLE docs SET LOGGED"}) {
+        SCOPED_TRACE(statement);
+        for (const char* end : {"ROLLBACK", "COMMIT"}) {
+            if (std::string(statement).rfind("VACUUM", 0) == 0) {
+                session().rows(statement);
+                change();
+                continue;
+            }
+            session().rows("BEGIN");
+            session().rows(statement);
+            for (int i = 0; i < 5; ++i) changes.change();
+            expect_index_finds_all(session(), dice, kPool, {}, 8, false);
+            session().rows(end);
+            change();
+        }
+        expect_sound(session());
+    }
+}
+
+TEST_F(IndexBuild, OfATemporaryTable) {
+    for (const char* at_end : {"PRESERVE ROWS", "DELETE ROWS"}) {
+        session().rows(
+            "CREATE TEMPORARY TABLE docs (id integer, part integer, body text, seen integer) "
+            "ON COMMIT " +
+            std::string(at_end));
+        session().rows("CREATE INDEX docs_index ON docs USING gputext (body)");
+        Dice dice(testing::seed());
+        RandomChanges changes(session(), dice, kPool, kRows);
+        for (int i = 0; i < 10; ++i) {
+            session().rows("BEGIN");
+            for (int j = 0; j < 10; ++j) changes.change();
+            EXPECT_GT(expect_index_finds_all(session(), dice, kPool, {}, 20, false), 0u);
+            session().rows(i % 2 == 0 ? "COMMIT" : "ROLLBACK");
+            expect_index_finds_all(session(), dice, kPool);
+            session().rows("VACUUM docs");
+        }
+        expect_sound(session());
+        session().rows("TRUNCATE docs");
+        EXPECT_EQ(expect_index_finds_all(session(), dice, kPool), 0u);
+        expect_sound(session());
+        session().rows("DROP TABLE pg_temp.docs");
+    }
+}
+
+}  // namespace
+}  // namespace gputext::live

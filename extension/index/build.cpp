@@ -219,7 +219,8 @@ double read_in_parallel(Relation table, IndexInfo* info, Reader& reader, int wor
     return rows;
 }
 
-int wanted_workers(Relation table, Relation index, [[maybe_unused]] const IndexInfo* info) {
+int wanted_workers([[maybe_unused]] Relation table, [[maybe_unused]] Relation index,
+                   [[maybe_unused]] const IndexInfo* info) {
 #if PG_VERSION_NUM >= 170000
     const int workers = info->ii_ParallelWorkers;  // the server plans them for access methods, too
 #else

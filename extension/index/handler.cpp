@@ -13,6 +13,7 @@ extern "C" {
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/regproc.h"
 #include "utils/syscache.h"
 }
@@ -44,10 +45,12 @@ relopt_kind options_kind() {
 }
 
 bytea* read_options(Datum options, bool validate) {
-    static const relopt_parse_elt elements[] = {
-        {"bins", RELOPT_TYPE_INT, offsetof(IndexOptions, bins)}};
-    auto* const read = static_cast<bytea*>(build_reloptions(
-        options, validate, options_kind(), sizeof(IndexOptions), elements, lengthof(elements)));
+    relopt_parse_elt bins{};  // a release may have more members
+    bins.optname = "bins";
+    bins.opttype = RELOPT_TYPE_INT;
+    bins.offset = offsetof(IndexOptions, bins);
+    auto* const read = static_cast<bytea*>(
+        build_reloptions(options, validate, options_kind(), sizeof(IndexOptions), &bins, 1));
     if (read != nullptr && reinterpret_cast<IndexOptions*>(read)->bins % 8 != 0)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("bins must be a multiple of 8, not %d",

@@ -105,6 +105,7 @@ CREATE OPERATOR CLASS text_near_duplicate_ops DEFAULT FOR TYPE text USING gputex
     OPERATOR 1 ~= (text, text),
     OPERATOR 2 @~ (text, near_duplicate_query);
 COMMENT ON OPERATOR CLASS text_near_duplicate_ops USING gputext IS 'near-duplicate texts, compared by characters';
+COMMENT ON OPERATOR FAMILY text_near_duplicate_ops USING gputext IS 'near-duplicate texts, compared by characters';
 
 CREATE OPERATOR CLASS bytea_near_duplicate_ops DEFAULT FOR TYPE bytea USING gputext AS
     OPERATOR 1 ~= (bytea, bytea),
@@ -114,3 +115,4 @@ COMMENT ON OPERATOR CLASS bytea_near_duplicate_ops USING gputext IS 'near-duplic
 CREATE FUNCTION gputext_index_check(index regclass, heapallindexed boolean DEFAULT false) RETURNS bigint
     AS 'MODULE_PATHNAME', 'gputext_index_check' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION gputext_index_check(regclass, boolean) IS 'raises an error if an index of the access method gputext is damaged, else the number of its sketches';
+COMMENT ON OPERATOR FAMILY bytea_near_duplicate_ops USING gputext IS 'near-duplicate binary strings, compared by bytes';

@@ -24,6 +24,17 @@ CREATE INDEX ON pairs USING gin (a gin_trgm_ops);
 SELECT count(*) FROM pairs p JOIN pairs q ON p.a % q.a AND p.id < q.id
 WHERE length(p.a) > 25 AND edit_rate(p.a, q.a) < 0.25;
 
+-- Both kinds of indexes on one column, each for its own condition
+CREATE INDEX ON pairs USING gputext (a);
+SET enable_seqscan = off;
+SELECT count(*) FROM pairs p JOIN pairs q ON is_near_duplicate(p.a || 'x', q.a, 0.05) AND p.a % q.a WHERE p.id BETWEEN 15 AND 100;
+SET enable_indexscan = off;
+SET enable_bitmapscan = off;
+SELECT count(*) FROM pairs p JOIN pairs q ON is_near_duplicate(p.a || 'x', q.a, 0.05) AND p.a % q.a WHERE p.id BETWEEN 15 AND 100;
+RESET enable_seqscan;
+RESET enable_indexscan;
+RESET enable_bitmapscan;
+
 -- Two functions of one name: pg_trgm's is of two texts.
 SELECT word_similarity('word', 'two words'), (SELECT count(*) FROM word_similarity('SELECT a FROM pairs')) AS words;
 SELECT count(*) FROM word_similarity('SELECT a FROM pairs', 3);

@@ -25,13 +25,15 @@ ORDER BY p.oid::regprocedure::text COLLATE "C";
 -- The operators know each other, and hash and merge joins.
 SELECT o.oid::regoperator AS operator, oprcom::regoperator AS commutator, oprnegate::regoperator AS negator,
        oprcanmerge AS merges, oprcanhash AS hashes, oprrest AS restrict, oprjoin AS join
-FROM pg_operator o WHERE oprleft = 'ctph'::regtype OR oprright = 'ctph'::regtype
+FROM pg_operator o JOIN pg_depend d ON d.objid = o.oid AND d.classid = 'pg_operator'::regclass AND d.deptype = 'e'
+JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'gputext'
 ORDER BY o.oid::regoperator::text COLLATE "C";
 
 -- Operator classes, and what PostgreSQL finds wrong with them
 SELECT amname, opcname, opcdefault, amvalidate(c.oid) AS valid
-FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod
-WHERE opcintype = 'ctph'::regtype ORDER BY amname;
+FROM pg_opclass c JOIN pg_am a ON a.oid = opcmethod JOIN pg_depend d ON d.objid = c.oid AND d.classid = 'pg_opclass'::regclass AND d.deptype = 'e'
+JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'gputext'
+ORDER BY amname, opcname;
 
 -- Parallel workers compute scalar functions.
 CREATE TABLE docs AS SELECT i AS id, repeat(md5(i::text), 10) AS body FROM generate_series(1, 2000) AS i;

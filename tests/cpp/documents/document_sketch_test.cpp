@@ -344,13 +344,13 @@ TEST(DocumentSketch, IsWhatItWas) {
         prose += "The quick brown fox, 0.5 x 17; jumps\n"[(i * i + i / 7) % 37];
     EXPECT_EQ(digest("", 232), 0x1df0b3583dfb1d8cu);
     EXPECT_EQ(digest("a", 232), 0x239ba5a550e271cbu);
-    EXPECT_EQ(digest("Near-duplicate texts: 2 of 10.\n", 232), 0x452a7528df432c8cu);
-    EXPECT_EQ(digest(all, 512), 0x1155f28c6ac036c2u);
+    EXPECT_EQ(digest("Near-duplicate texts: 2 of 10.\n", 232), 0xa040562004cdf239u);
+    EXPECT_EQ(digest(all, 512), 0xd75cb9605df076ceu);
     EXPECT_EQ(digest("Привет, мир! Ähnliche Texte. 你好世界 🙂", 232),
-              0xf39bd4bc54d7b2f7u);
-    EXPECT_EQ(digest(prose, 232), 0xda041ed39f66501du);
-    EXPECT_EQ(digest(prose, 4096), 0xd85b2ed3e8657b64u);
-    EXPECT_EQ(digest(std::string(100'000, 'a'), 32), 0xf735f0f42801e09bu);
+              0xb10ed421c93e0af8u);
+    EXPECT_EQ(digest(prose, 232), 0x70c9c96882b54c4cu);
+    EXPECT_EQ(digest(prose, 4096), 0x2c09affd2031d0a1u);
+    EXPECT_EQ(digest(std::string(100'000, 'a'), 32), 0xf468049180365fc1u);
 }
 
 TEST(DocumentSketch, HasALetterAndABigramOnce) {

@@ -113,6 +113,26 @@ TEST(NearDuplicateCheck, IsStopped) {
     EXPECT_TRUE(*check.is_near(bytes_of(text)));
 }
 
+/// Wherever it was stopped, it never takes a part of the document for the document.
+TEST(NearDuplicateCheck, IsNotPreparedWhereItWasStopped) {
+    RandomStrings random;
+    const auto utf8 = CharacterLengths::utf8();
+    for (const std::u32string_view letters : {U"abcdefgh", U"abcdefgä"}) {
+        const std::string text = utf8_of(random.string<std::u32string>(2'500'000, letters));
+        NearDuplicateCheck check;
+        for (int most = 0;; ++most) {
+            int left = most;
+            const Stop stop{[](void* count) { return --*static_cast<int*>(count) < 0; }, &left};
+            check.prepare(bytes_of(text), utf8, 0.1, stop);
+            const auto answer = check.is_near(bytes_of(text));
+            ASSERT_EQ(answer.ok(), left >= 0) << most;
+            if (!answer.ok()) continue;
+            ASSERT_TRUE(*answer);
+            break;
+        }
+    }
+}
+
 TEST(GramSet, IsALowerBoundOfTheDistance) {
     RandomStrings random;
     GramSet grams;

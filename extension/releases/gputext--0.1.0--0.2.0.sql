@@ -73,6 +73,24 @@ CREATE FUNCTION near_duplicates_between(
     SUPPORT gputext_id_type_support;
 COMMENT ON FUNCTION near_duplicates_between(text, text, anyelement, double precision, text, integer) IS
     'pairs of a document of the first inner query and one of the second with an edit rate of at most the threshold, ids of the type of id_type';
+
+CREATE FUNCTION groups_of(
+    pairs text,
+    id_type gputext_type_name DEFAULT NULL
+) RETURNS TABLE (id bigint, group_id bigint, group_size bigint)
+    AS 'MODULE_PATHNAME', 'gputext_groups_of' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 100000;
+COMMENT ON FUNCTION groups_of(text, gputext_type_name) IS
+    'the group of each id in the pairs of an inner query: connected components';
+
+CREATE FUNCTION groups_of(
+    pairs text,
+    id_type anyelement
+) RETURNS TABLE (id anyelement, group_id anyelement, group_size bigint)
+    AS 'MODULE_PATHNAME', 'gputext_groups_of_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 100000
+    SUPPORT gputext_id_type_support;
+COMMENT ON FUNCTION groups_of(text, anyelement) IS
+    'the group of each id in the pairs of an inner query: connected components, ids of the type of id_type';
+
 -- Near-duplicates of a document: a condition, and the index and the exclusion constraint for it
 
 CREATE FUNCTION gputext_near_support(internal) RETURNS internal
@@ -187,3 +205,7 @@ CREATE OPERATOR CLASS bytea_near_duplicate_ops DEFAULT FOR TYPE bytea USING gput
     OPERATOR 2 @~ (bytea, near_duplicate_query);
 COMMENT ON OPERATOR CLASS bytea_near_duplicate_ops USING gputext IS 'near-duplicate binary strings, compared by bytes';
 COMMENT ON OPERATOR FAMILY bytea_near_duplicate_ops USING gputext IS 'near-duplicate binary strings, compared by bytes';
+
+CREATE FUNCTION gputext_index_check(index regclass, heapallindexed boolean DEFAULT false) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'gputext_index_check' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION gputext_index_check(regclass, boolean) IS 'raises an error if an index of the access method gputext is damaged, else the number of its sketches';

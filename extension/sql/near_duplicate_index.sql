@@ -111,8 +111,8 @@ CREATE OPERATOR CLASS bytea_near_duplicate_ops DEFAULT FOR TYPE bytea USING gput
     OPERATOR 1 ~= (bytea, bytea),
     OPERATOR 2 @~ (bytea, near_duplicate_query);
 COMMENT ON OPERATOR CLASS bytea_near_duplicate_ops USING gputext IS 'near-duplicate binary strings, compared by bytes';
+COMMENT ON OPERATOR FAMILY bytea_near_duplicate_ops USING gputext IS 'near-duplicate binary strings, compared by bytes';
 
 CREATE FUNCTION gputext_index_check(index regclass, heapallindexed boolean DEFAULT false) RETURNS bigint
     AS 'MODULE_PATHNAME', 'gputext_index_check' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
 COMMENT ON FUNCTION gputext_index_check(regclass, boolean) IS 'raises an error if an index of the access method gputext is damaged, else the number of its sketches';
-COMMENT ON OPERATOR FAMILY bytea_near_duplicate_ops USING gputext IS 'near-duplicate binary strings, compared by bytes';

@@ -110,6 +110,9 @@ private:
         const BlockNumber block = block_of(group, entry);
         extend_to(block);
         const Buffer buffer = read_locked(index_, block, PageKind::sketches, BUFFER_LOCK_EXCLUSIVE);
+        if (is_in_use(BufferGetPage(buffer)))
+            raise_damaged(index_, directory_block(group),
+                          "It says of a page with sketches that it is not in use.");
 
         GenericXLogState* const log = GenericXLogStart(index_);
         directory_entries(GenericXLogRegisterBuffer(log, directory, 0))[entry] = {class_, 0};

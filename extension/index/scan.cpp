@@ -1,6 +1,7 @@
 #include "extension/index/scan.hpp"
 
 extern "C" {
+#include "access/htup_details.h"
 #include "miscadmin.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
@@ -139,6 +140,14 @@ void take_candidates(Page page, const SketchPages& pages, Search& search) {
     search.row_count = static_cast<std::uint16_t>(left);
 }
 
+/// Whether a table can have a row there. Others must not come to a table or a bitmap: the number of
+/// no block is what makes a table longer.
+bool is_possible(const ItemPointerData& row) {
+    return ItemPointerIsValid(&row) &&
+           ItemPointerGetBlockNumberNoCheck(&row) != InvalidBlockNumber &&
+           ItemPointerGetOffsetNumberNoCheck(&row) <= MaxHeapTuplesPerPage;
+}
+
 /// False if there is none left.
 bool read_next_page(IndexScanDesc scan) {
     Search& search = search_of(scan);
@@ -146,10 +155,13 @@ bool read_next_page(IndexScanDesc scan) {
     if (search.blocks_read == search.block_count) return false;
     CHECK_FOR_INTERRUPTS();
     const SketchPages pages = open_index(scan->indexRelation).pages();
-    const Buffer buffer = read_locked(scan->indexRelation, search.blocks[search.blocks_read++],
-                                      PageKind::sketches, BUFFER_LOCK_SHARE);
+    const BlockNumber block = search.blocks[search.blocks_read++];
+    const Buffer buffer =
+        read_locked(scan->indexRelation, block, PageKind::sketches, BUFFER_LOCK_SHARE);
     const Page page = BufferGetPage(buffer);
     if (is_in_use(page)) take_candidates(page, pages, search);
+    if (!std::all_of(search.rows, search.rows + search.row_count, is_possible))
+        raise_damaged(scan->indexRelation, block, "It has a row that no table can have.");
     UnlockReleaseBuffer(buffer);
     return true;
 }

@@ -79,8 +79,11 @@ struct Walk {
 
     /// Says that a page has room, or gives it back if it has no sketches.
     void update_directory(BlockNumber block) {
-        const Buffer directory = read_locked(index(), directory_block(group_of(block)),
-                                             PageKind::directory, BUFFER_LOCK_EXCLUSIVE);
+        const BlockNumber group_block = directory_block(group_of(block));
+        const Buffer directory =
+            read_locked(index(), group_block, PageKind::directory, BUFFER_LOCK_EXCLUSIVE);
+        if (PageIsNew(BufferGetPage(directory)))
+            raise_damaged(index(), group_block, "The page is empty.");
         const Buffer buffer =
             read_locked(index(), block, PageKind::sketches, BUFFER_LOCK_EXCLUSIVE);
         const Page page = BufferGetPage(buffer);

@@ -120,14 +120,6 @@ inline bool has_mapped_memory_file(pid_t pid) {
     return contents(proc(pid) / "maps").find("memfd:gputext") != std::string::npos;
 }
 
-/// Whether a server's log tells of the end of one of its processes that was none of a session's.
-inline bool reports_crash(const std::string& log) {
-    for (const char* sign : {"terminated by signal", "PANIC:", "abnormal", "exited with exit code",
-                             "TRAP:", "was killed", "runtime error:"})
-        if (log.find(sign) != std::string::npos) return true;
-    return false;
-}
-
 // ---- The server ----
 
 class PrivateServer {

@@ -247,4 +247,13 @@ inline void expect_sound(Session& session, const std::string& index = "docs_inde
         << session.message();
 }
 
+/// No process of a private server has died by a signal of its own, and no page was recovered other
+/// than it had been.
+inline void expect_no_crash(const std::string& log) {
+    for (const char* sign : {"terminated by signal 1", "terminated by signal 4",
+                             "terminated by signal 6", "terminated by signal 7",
+                             "terminated by signal 8", "PANIC:", "TRAP:", "inconsistent page"})
+        EXPECT_EQ(log.find(sign), std::string::npos) << sign;
+}
+
 }  // namespace gputext::live

@@ -548,6 +548,13 @@ private:
     PlainSession session_;
 };
 
+bool reports_crash(const std::string& log) {
+    for (const char* sign : {"terminated by signal", "PANIC:", "abnormal", "exited with exit code",
+                             "TRAP:", "was killed", "runtime error:"})
+        if (log.find(sign) != std::string::npos) return true;
+    return false;
+}
+
 class RandomCalls : public ::testing::Test {
 protected:
     void SetUp() override {

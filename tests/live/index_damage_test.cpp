@@ -16,7 +16,7 @@
 namespace gputext::live {
 namespace {
 
-constexpr std::size_t kPool = 300, kIndexes = 24;
+constexpr std::size_t kPool = 300, kIndexes = 16;
 constexpr std::size_t kPage = 8192, kHeader = 24, kTrailer = kPage - 16;
 // Offsets within the trailer
 constexpr std::size_t kMagic = 0, kVersion = 4, kKind = 6, kClass = 7, kCount = 8, kBins = 10;
@@ -146,7 +146,7 @@ protected:
             const std::string docs = table(number);
             session.rows("CREATE TABLE " + docs +
                          " AS SELECT i AS id, body FROM pool, "
-                         "generate_series(id, 1199, 300) AS i");
+                         "generate_series(id, 599, 300) AS i");
             session.rows("CREATE INDEX " + index(number) + " ON " + docs + " USING gputext (body)" +
                          (number % 4 == 0 ? " WITH (bins = 1024)" : ""));
             session.rows("INSERT INTO " + docs +
@@ -194,7 +194,7 @@ protected:
     static std::string near_rows(std::size_t number) {
         return "SELECT p.id, d.id FROM pool p, LATERAL (SELECT id FROM " + table(number) +
                " d WHERE is_near_duplicate(d.body, p.body, 0.05) OFFSET 0) d "
-               "WHERE p.id % 25 = 1 AND length(p.body) < 2000";
+               "WHERE p.id % 30 = 1 AND length(p.body) < 1500";
     }
 
     static std::set<std::string> rows_of(Session& asking, const Way& way,
@@ -225,7 +225,7 @@ protected:
         Session asking(server().connection());
         asking.rows("SET statement_timeout = '20s'");
         const auto expected = rows_of(asking, kWithoutIndex, near_rows(number));
-        ASSERT_GT(expected.size(), 5u);
+        ASSERT_GT(expected.size(), 2u);
         for (const Way& way : kWithIndex) {
             try {
                 for (const std::string& row : rows_of(asking, way, near_rows(number)))
@@ -270,11 +270,14 @@ private:
 
 TEST_F(IndexDamage, OfAnyKindDoesNotReachTheServer) {
     Dice dice(testing::seed());
-    const std::size_t most = number_from("GPUTEXT_INDEX_DAMAGES", kIndexes);
+    const std::size_t most = number_from("GPUTEXT_INDEX_DAMAGES", 9);
     for (std::size_t done = 0; done < most && !HasFailure(); done += kIndexes) {
         std::vector<std::string> damages(kIndexes);
-        change_files([&](std::size_t number, File& file) { damages[number] = damage(file, dice); });
-        for (std::size_t number = 0; number < kIndexes; ++number) {
+        const std::size_t count = std::min(kIndexes, most - done);
+        change_files([&](std::size_t number, File& file) {
+            if (number < count) damages[number] = damage(file, dice);
+        });
+        for (std::size_t number = 0; number < count; ++number) {
             const std::string docs = table(number);
             const std::string& what = damages[number];
             SCOPED_TRACE(what);
@@ -348,7 +351,7 @@ TEST_F(IndexDamage, IsNamedWithItsBlock) {
     for (std::size_t number = 0; number < cases.size(); ++number) {
         const std::string expected = "index \"" + index(number) + "\" " + cases[number].message;
         for (const std::string& statement : {"SELECT FROM pool p, " + table(number) +
-                                                 " d WHERE is_near_duplicate(d.body, p.body, 0) AND p.id < 60",
+                                                 " d WHERE is_near_duplicate(d.body, p.body, 0)",
                                              "VACUUM (INDEX_CLEANUP ON) " + table(number)}) {
             // VACUUM reads no directory that it has nothing to say to.
             if (cases[number].page == 1 && statement.rfind("VACUUM", 0) == 0) continue;

@@ -52,8 +52,9 @@ struct KeptCheck {
             return check.is_near(second ? a : b, stop);
         second = prepared ? !second : true;
         check.prepare(second ? b : a, characters, threshold, stop);
-        prepared = true;
-        return check.is_near(second ? a : b, stop);
+        const Result<bool> found = check.is_near(second ? a : b, stop);
+        prepared = found.ok();  // a block of PL/pgSQL may go on after a cancel
+        return found;
     }
 };
 

@@ -150,7 +150,7 @@ TEST_F(IndexBuild, HasSeveralDirectories) {
     const auto text = [](const std::string& i) {
         return "md5((" + i + " / 3)::text) || " + i + " % 3 || repeat('x', " + i + " / 3 % 40)";
     };
-    session().rows("UPDATE pool SET body = " + text("id"));
+    session().rows("UPDATE pool SET body = " + text("(id * 32)"));
     session().rows("SET min_parallel_table_scan_size = 0");
     session().rows("SET maintenance_work_mem = '256MB'");
     const std::string rows = "INSERT INTO docs SELECT i, i % 3, " + text("i") +

@@ -100,6 +100,12 @@ override with_llvm = no
 COMMA = ,
 PG_CONFIG ?= pg_config
 PGXS := $(shell $(PG_CONFIG) --pgxs 2>/dev/null)
+# The isolation tests: tests/isolation/specs/NAME.spec and tests/isolation/expected/NAME.out. Not every package of PostgreSQL has
+# the program that runs them.
+ifneq (,$(wildcard $(dir $(PGXS))../test/isolation/pg_isolation_regress))
+ISOLATION = $(patsubst $(SOURCE)tests/isolation/specs/%.spec,%,$(sort $(wildcard $(SOURCE)tests/isolation/specs/*.spec)))
+ISOLATION_OPTS = --inputdir='$(ROOT)/tests/isolation' --load-extension=gputext
+endif
 ifeq (,$(wildcard $(PGXS)))
 $(error "$(PG_CONFIG)" knows no PostgreSQL to build for: run "make dependencies", or choose another by PG_CONFIG=/path/to/pg_config)
 endif

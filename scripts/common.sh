@@ -90,7 +90,7 @@ kinds_of_packages() {
     local part
     for part in "${@:-all}"; do
         case $part in
-            build | server | regression) ;;
+            build | server | regression | isolation) ;;
             *)
                 say "build test"
                 return

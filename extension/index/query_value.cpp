@@ -6,7 +6,8 @@ namespace gputext::index {
 
 QueryValue* make_query_value(Bytes document, bool binary, double threshold) {
     const Size size = sizeof(QueryValue) + document.size();
-    auto* const value = static_cast<QueryValue*>(palloc0(size));
+    auto* const value = static_cast<QueryValue*>(palloc(size));
+    *value = {};
     SET_VARSIZE(value, size);
     value->binary = binary;
     value->threshold = threshold;

@@ -104,6 +104,15 @@ const char* const kSignedTexts = R"(
     FROM (SELECT i::bigint AS id, string_agg(md5(i || '.' || j), '') AS body
           FROM generate_series(1, 20000) i, generate_series(1, 64) j GROUP BY i) AS texts)";
 
+// Documents of 640,000 characters, which take little room, and short ones with their index.
+const char* const kDocuments = R"(
+    CREATE TABLE documents WITH (parallel_workers = 2) AS
+    SELECT i AS id, repeat(md5(i::text), 20000) AS body FROM generate_series(1, 500) i)";
+const char* const kIndexedTexts = R"(
+    CREATE TABLE indexed_texts AS
+    SELECT i AS id, repeat(md5(i::text), 4) AS body FROM generate_series(1, 20000) i;
+    CREATE INDEX ON indexed_texts USING gputext (body))";
+
 const std::string kLongPairs = "FROM long_pair a, long_pair b WHERE a.id = 1 AND b.id = 2";
 
 std::vector<Stage> stages() {
@@ -238,6 +247,23 @@ std::vector<Stage> stages() {
          "SELECT edit_rate(" + huge(50, "äöüß€éèê") + ", 'x' || reverse(" + huge(1, "äöüß€éèê") +
              ") || " + huge(50, "äöüß€éèê") + ")",
          at_once, 1500, 8, 2.0},
+        {"searching_an_index", "SET enable_seqscan = off; SET max_parallel_workers_per_gather = 0",
+         "SELECT count(*) FROM indexed_texts a JOIN indexed_texts b "
+         "ON is_near_duplicate(a.body, b.body, 0.05)",
+         at_once, 600, 8},
+        {"searching_an_index_by_a_huge_document", "SET enable_seqscan = off",
+         "SELECT count(*) FROM indexed_texts WHERE is_near_duplicate(body, " + huge(100) +
+             ", 0.05)",
+         at_once, 200, 8, 0.3},
+        {"comparing_with_huge_documents", "",
+         "SELECT is_near_duplicate('x' || " + huge(60) + ", 'y' || " + huge(60) + ", 0.05)",
+         at_once, 500, 8, 0.6},
+        {"building_an_index", "SET max_parallel_maintenance_workers = 0",
+         "CREATE INDEX ON documents USING gputext (body)", at_once, 250, 8},
+        {"building_an_index_in_parallel", "SET max_parallel_maintenance_workers = 2",
+         "CREATE INDEX ON documents USING gputext (body)", at_once, 150, 8},
+        {"building_an_index_of_huge_documents", "SET max_parallel_maintenance_workers = 0",
+         "CREATE INDEX ON documents USING gputext (repeat(body, 600))", at_once, 1500, 8, 0.8},
         {"ctph_signature", "", "SELECT ctph_signature(" + huge(400) + ")", at_once, 600, 8, 0.8},
         {"ssdeep_hash", "", "SELECT ssdeep_hash(" + huge(400) + ")", at_once, 600, 8, 0.8},
     };
@@ -250,6 +276,9 @@ protected:
         if (HasFatalFailure()) return;
         if (GetParam().sql.find("long_pair") != std::string::npos) session().rows(kLongPair);
         if (GetParam().sql.find("signed_texts") != std::string::npos) session().rows(kSignedTexts);
+        if (GetParam().sql.find(" documents ") != std::string::npos) session().rows(kDocuments);
+        if (GetParam().sql.find("indexed_texts") != std::string::npos)
+            session().rows(kIndexedTexts);
         connect();
     }
 

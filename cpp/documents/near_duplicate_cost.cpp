@@ -25,8 +25,9 @@ constexpr double kExactSecondsPerByte = 2.2e-8;
 constexpr double kTileSecondsPerByte = 4e-9;
 constexpr double kTileDocuments = 512;
 constexpr double kIndexSecondsPerByteAndThreshold = 9e-7;
-// Mode ctph: seconds for a byte that is hashed, or only verified, and for a pair of signatures of
-// documents of comparable length.
+// Mode ctph: seconds for a document and a byte that are hashed, or a byte that is only verified,
+// and for a pair of signatures of documents of comparable length.
+constexpr double kHashSecondsPerDocument = 4e-6;
 constexpr double kHashSecondsPerByte = 3e-9;
 constexpr double kVerifySecondsPerByte = 1e-9;
 constexpr double kSecondsPerPair = 4e-9;
@@ -40,6 +41,8 @@ public:
     struct Bin {
         double documents = 0;
         double bytes = 0;
+
+        double size() const { return bytes / documents; }  // of a document
     };
 
     void add(const Extent& document) {
@@ -99,7 +102,17 @@ private:
     std::array<Bin, kBins> bins_{};
 };
 
-/// Of a document with so many comparable ones.
+/// Of a document with so many comparable ones, for which a table has been made.
+double row_seconds(double size, double comparable, double threshold) {
+    if (size >= kLeastCounted && threshold <= kMostCountedThreshold)
+        return kCountSecondsPerByte * size + kCountSecondsPerPair * comparable;
+    double per_byte = kTileSecondsPerByte * (1 + comparable / kTileDocuments);
+    if (comparable >= kLeastIndexed)
+        per_byte = std::min(per_byte, kIndexSecondsPerByteAndThreshold * threshold);
+    return per_byte * size;
+}
+
+/// Of a document with so many comparable ones, which is part of a table, too.
 double exact_seconds(double size, double comparable, double threshold) {
     if (size >= kLeastCounted && threshold <= kMostCountedThreshold)
         return kCountSecondsPerByte * size + kCountSecondsPerPair * comparable;
@@ -113,15 +126,15 @@ double exact_seconds(double size, double comparable, double threshold) {
 class Costs {
 public:
     Costs(double threshold, bool signatures_given)
-        : threshold_(threshold),
-          ctph_per_byte_(signatures_given ? kVerifySecondsPerByte : kHashSecondsPerByte) {}
+        : threshold_(threshold), signatures_given_(signatures_given) {}
 
     /// Documents, each of them with so many comparable ones.
     void add(const Sizes::Bin& bin, double comparable) {
-        const double size = bin.bytes / bin.documents;
-        seconds_.exact += bin.documents * exact_seconds(size, comparable, threshold_);
-        seconds_.signatures_first +=
-            bin.documents * (ctph_per_byte_ * size + kSecondsPerPair * comparable);
+        add(bin, comparable, exact_seconds(bin.size(), comparable, threshold_));
+    }
+    /// The same of documents of which no table is made.
+    void add_rows(const Sizes::Bin& bin, double comparable) {
+        add(bin, comparable, row_seconds(bin.size(), comparable, threshold_));
     }
 
     NearDuplicateSeconds seconds() const {
@@ -133,7 +146,16 @@ public:
     }
 
 private:
-    double threshold_, ctph_per_byte_;
+    void add(const Sizes::Bin& bin, double comparable, double exact) {
+        const double hashing = kHashSecondsPerDocument + kHashSecondsPerByte * bin.size();
+        seconds_.exact += bin.documents * exact;
+        seconds_.signatures_first +=
+            bin.documents * ((signatures_given_ ? kVerifySecondsPerByte * bin.size() : hashing) +
+                             kSecondsPerPair * comparable);
+    }
+
+    double threshold_;
+    bool signatures_given_;
     NearDuplicateSeconds seconds_;
 };
 
@@ -146,8 +168,9 @@ NearDuplicateSeconds estimate_between(std::span<const Extent> documents, Costs c
         if ((side_of(i) & side) != 0) rows.add(documents[i]);
         if ((side_of(i) & ~side) != 0) columns.add(documents[i]);
     }
-    rows.each_beside(columns, threshold,
-                     [&](const Sizes::Bin& bin, double comparable) { costs.add(bin, comparable); });
+    rows.each_beside(columns, threshold, [&](const Sizes::Bin& bin, double comparable) {
+        costs.add_rows(bin, comparable);
+    });
     // Tables are made of the columns, which are not compared once more.
     columns.each_beside(rows, threshold, [&](const Sizes::Bin& bin, double) { costs.add(bin, 0); });
     return costs.seconds();

@@ -77,5 +77,42 @@ TEST(NearDuplicateCost, GrowsWithSizesAndIsTheSameInAnyOrder) {
     EXPECT_GT(estimate(3, std::uint64_t{1} << 31).exact, estimate(3, 1 << 30).exact);
 }
 
+// The time follows the product of the numbers, and not the square of their sum.
+TEST(NearDuplicateCost, FewNewDocumentsTakeLittle) {
+    for (const std::uint64_t size : {300, 2000}) {
+        const auto both = documents(100'000, size);
+        const NearDuplicateSeconds all = estimate_near_duplicates(both, 0.05, true);
+        for (const std::uint32_t split : {100u, 99'900u}) {
+            const NearDuplicateSeconds few = estimate_near_duplicates(both, 0.05, true, split);
+            EXPECT_LT(few.exact, all.exact / 5) << size;
+            EXPECT_LT(few.signatures_first, all.signatures_first / 5) << size;
+            EXPECT_GT(few.exact, 0);
+        }
+        // Of as many on both sides half of the pairs are across.
+        const NearDuplicateSeconds half = estimate_near_duplicates(both, 0.05, true, 50'000);
+        EXPECT_LT(half.signatures_first, all.signatures_first);
+        EXPECT_GT(half.signatures_first, all.signatures_first / 3);
+        EXPECT_LT(estimate_near_duplicates(both, 0.05, true, 100).exact, half.exact);
+    }
+    // Documents of other lengths are not compared.
+    auto lengths = documents(50'000, 5000);
+    lengths.resize(100'000, {0, 9000});
+    EXPECT_LT(estimate_near_duplicates(lengths, 0.05, true, 50'000).exact,
+              estimate_near_duplicates(documents(100'000, 7000), 0.05, true, 50'000).exact / 3);
+}
+
+TEST(NearDuplicateCost, OfDistinctDocumentsIsThatOfTheirSides) {
+    const auto extents = documents(1000, 500);
+    const std::vector<std::uint32_t> lengths(1000, 500);
+    std::vector<std::uint8_t> sides(1000, 2);
+    std::fill_n(sides.begin(), 300, std::uint8_t{1});
+    DistinctDocuments distinct{{nullptr, extents}, lengths, {}, sides};
+    EXPECT_EQ(estimate_near_duplicates(distinct, 0.05).exact,
+              estimate_near_duplicates(extents, 0.05, false, 300).exact);
+    distinct.sides = {};
+    EXPECT_EQ(estimate_near_duplicates(distinct, 0.05).exact,
+              estimate_near_duplicates(extents, 0.05, false).exact);
+}
+
 }  // namespace
 }  // namespace gputext

@@ -206,12 +206,13 @@ std::vector<std::uint8_t> random_sides(RandomStrings& random, std::size_t count,
 
 TEST(NearDuplicatesBetween, EachMethodFindsThePairsAcrossOfAllDocuments) {
     RandomStrings random;
-    const std::size_t few = kSanitized ? 80 : 200;
-    std::vector<std::vector<std::string>> inputs{
-        versions(random, few, 20, 300), versions(random, few, 700, 2500),
-        versions(random, 40, 3000, 9000)};
+    const std::size_t few = kSanitized ? 60 : 120;
+    std::vector<std::vector<std::string>> inputs{versions(random, few, 20, 300),
+                                                 versions(random, few, 700, 2500),
+                                                 versions(random, 24, 3000, 9000)};
     inputs.push_back(inputs[1]);
     for (std::string& text : inputs.back()) text += utf8_of(U"漢字");
+    std::size_t found = 0;
     for (const auto& texts : inputs) {
         const Packed packed(texts);
         for (const double threshold : {0.01, 0.05, 0.11, 0.3}) {
@@ -220,7 +221,7 @@ TEST(NearDuplicatesBetween, EachMethodFindsThePairsAcrossOfAllDocuments) {
             for (const std::string_view which : {"12", "1111111112", "122222222", "1123", "33"}) {
                 const auto sides = random_sides(random, texts.size(), which);
                 const auto expected = across(all, sides);
-                EXPECT_FALSE(expected.empty()) << which;
+                found += expected.size();
                 for (const auto method : {ExactMethod::estimated, ExactMethod::counts,
                                           ExactMethod::tiles, ExactMethod::index})
                     for (const std::size_t memory : {std::size_t{1} << 30, std::size_t{24} << 20}) {
@@ -233,6 +234,7 @@ TEST(NearDuplicatesBetween, EachMethodFindsThePairsAcrossOfAllDocuments) {
             }
         }
     }
+    EXPECT_GT(found, 100u);
 }
 
 TEST(NearDuplicatesBetween, PartsHaveEachPairOnce) {

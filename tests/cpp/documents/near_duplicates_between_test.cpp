@@ -237,6 +237,26 @@ TEST(NearDuplicatesBetween, EachMethodFindsThePairsAcrossOfAllDocuments) {
     EXPECT_GT(found, 100u);
 }
 
+// Rows that are longer than their column by as many letters as the rate allows: with edits only for
+// rows of its own length, the column would have too few grams in the index.
+TEST(NearDuplicatesBetween, AnIndexFindsLongerRows) {
+    RandomStrings random;
+    const std::string column = random.string(39, kLetters);
+    std::vector<std::string> texts{column};
+    std::vector<std::uint8_t> sides{kFirstSide};
+    while (texts.size() < 3001) {
+        std::string row = column;
+        for (int insertion = 0; insertion < 4; ++insertion)
+            row.insert(random.below(row.size() + 1), 1, 'X');
+        texts.push_back(row);
+        sides.push_back(kSecondSide);
+    }
+    const Packed packed(texts);
+    const NearDuplicateParameters parameters{0.05, NearDuplicateMode::exact};
+    EXPECT_EQ(exact_pairs(packed, sides, parameters, ExactMethod::index).size(), 3000u);
+    EXPECT_EQ(exact_pairs(packed, sides, parameters, ExactMethod::tiles).size(), 3000u);
+}
+
 TEST(NearDuplicatesBetween, PartsHaveEachPairOnce) {
     RandomStrings random;
     for (const auto& texts : {versions(random, kSanitized ? 150 : 500, 10, 60),

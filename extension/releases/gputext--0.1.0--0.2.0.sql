@@ -73,6 +73,7 @@ CREATE FUNCTION near_duplicates_between(
     SUPPORT gputext_id_type_support;
 COMMENT ON FUNCTION near_duplicates_between(text, text, anyelement, double precision, text, integer) IS
     'pairs of a document of the first inner query and one of the second with an edit rate of at most the threshold, ids of the type of id_type';
+-- Groups of ids that pairs connect
 
 CREATE FUNCTION groups_of(
     pairs text,

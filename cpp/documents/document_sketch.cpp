@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "cpp/documents/detail/shared_counts.hpp"
@@ -27,6 +28,11 @@ unsigned letter_shift(std::uint32_t length) {
 unsigned gram_shift(std::uint32_t length, std::size_t bins) {
     return static_cast<unsigned>(std::bit_width(length / (16 * bins)));
 }
+
+// Blanks are several times as frequent as any other character, so that their class is counted in
+// larger units still, and compared by itself.
+constexpr std::size_t kBlanks = 26;  // the class of blanks (cpp/documents/detail/sketch_counts.cpp)
+constexpr unsigned kBlankShift = 3;
 
 /// The counts in units of 2^shift, rounded up, at most `most`. Vectorised.
 [[gnu::optimize("O3")]] void capped_units(std::span<const std::uint32_t> counts, unsigned shift,
@@ -77,7 +83,10 @@ SketchedDocument DocumentSketcher::sketch(Bytes document, const CharacterLengths
     SketchCounts& counts = scratch_->counts;
     counts.count(document, lengths, stop);
     const std::uint32_t length = counts.length();
-    capped_units(counts.letters(), letter_shift(length), kMostCount, letters);
+    const unsigned shift = letter_shift(length);
+    capped_units(counts.letters(), shift, kMostCount, letters);
+    capped_units({&counts.letters()[kBlanks], 1}, shift + kBlankShift, kMostCount,
+                 letters + kBlanks);
     std::vector<std::uint8_t>& codes = scratch_->codes;
     capped_units(counts.grams(), gram_shift(length, codes.size()), kMostCoded, codes.data());
     encode(codes);
@@ -89,7 +98,7 @@ SketchedDocument DocumentSketcher::sketch(Bytes document, const CharacterLengths
 struct SketchQuery::Bounds {
     /// The query's counts in the units of the sketches that they are compared with.
     struct Letters {
-        std::array<std::uint8_t, SketchShape::letters> counts{};
+        std::array<std::uint8_t, SketchShape::letters> counts{};  // none of blanks
         std::uint64_t excess = 0;  // of characters that `counts` leave out
     };
     struct Grams {
@@ -109,10 +118,17 @@ struct SketchQuery::Bounds {
     void prepare_letters(const SketchCounts& counts);
     void prepare_grams(const SketchCounts& counts);
 
+    /// Upper bound of the blanks that the query shares with a sketch.
+    std::uint64_t shared_blanks(std::uint8_t units, unsigned shift) const {
+        if (units == kMostCount) return blanks;
+        return std::min<std::uint64_t>(blanks, std::uint64_t{units} << (shift + kBlankShift));
+    }
+
     bool may_be_near(const SketchColumns& columns, std::size_t place) const;
 
     std::uint32_t length = 0, hash = 0;
     std::uint32_t least_length = 0, most_length = 0;
+    std::uint32_t blanks = 0;
     double reach = 0;
     SketchShape shape;
     SharedCounts shared;
@@ -148,10 +164,12 @@ void SketchQuery::Bounds::find_lengths() {
 void SketchQuery::Bounds::prepare_letters(const SketchCounts& counts) {
     first_letter_shift = letter_shift(least_length);
     letters.resize(letter_shift(most_length) - first_letter_shift + 1);
+    std::array<std::uint32_t, SketchShape::letters> others = counts.letters();
+    blanks = std::exchange(others[kBlanks], 0);
     for (unsigned i = 0; i < letters.size(); ++i) {
         const unsigned shift = first_letter_shift + i;
-        capped_units(counts.letters(), shift, kMostCount, letters[i].counts.data());
-        letters[i].excess = excess(counts.letters(), shift);
+        capped_units(others, shift, kMostCount, letters[i].counts.data());
+        letters[i].excess = excess(others, shift);
     }
 }
 
@@ -181,9 +199,12 @@ bool SketchQuery::Bounds::may_be_near(const SketchColumns& columns, std::size_t 
 
     const unsigned shift = letter_shift(other);
     const Letters& mine = letters[shift - first_letter_shift];
-    const std::uint64_t shared_letters =
-        shared.letters(mine.counts.data(), columns.letters + place * SketchShape::letters);
-    if ((shared_letters << shift) + mine.excess + k < longer) return false;
+    const std::uint8_t* const letters_of_other = columns.letters + place * SketchShape::letters;
+    const std::uint64_t shared_letters = shared.letters(mine.counts.data(), letters_of_other);
+    if ((shared_letters << shift) + mine.excess + shared_blanks(letters_of_other[kBlanks], shift) +
+            k <
+        longer)
+        return false;
 
     const unsigned bin_shift = gram_shift(other, shape.bins);
     const Grams& my_grams = grams[bin_shift - first_gram_shift];

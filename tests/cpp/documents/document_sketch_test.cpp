@@ -280,6 +280,28 @@ TEST(DocumentSketch, LeavesEqualDocumentsOnlyWhereNoEditIsAllowed) {
     }
 }
 
+/// Their number goes beyond what a sketch holds, or is rounded up.
+TEST(DocumentSketch, FindsNearDocumentsOfBlanks) {
+    RandomStrings random;
+    const auto utf8 = CharacterLengths::utf8();
+    for (const std::size_t length : {7, 100, 2040, 2041, 2100, 4000, 4097, 20'000}) {
+        const std::size_t edits = most_edits_within(0.05, 2 * length);
+        const std::string query(length, ' ');
+        std::vector<std::string> documents(20, query);
+        for (std::string& document : documents)
+            for (std::size_t i = 0; i < edits; ++i)
+                document[random.below(length)] = static_cast<char>('a' + random.below(26));
+        EXPECT_EQ(candidates(query, utf8, 0.05, {}, Sketches(documents, utf8, {})).size(),
+                  documents.size())
+            << length;
+        EXPECT_EQ(candidates(documents[0], utf8, 0.05, {},
+                             Sketches(std::vector<std::string>(1, query), utf8, {}))
+                      .size(),
+                  1u)
+            << length;
+    }
+}
+
 TEST(DocumentSketch, KnowsTheLengthsOfNearDocuments) {
     for (const double threshold : {0.0, 1e-9, 0.01, 0.05, 0.1, 1.0 / 3, 0.49, 0.49999}) {
         for (std::size_t length = 0; length < 130; ++length) {
@@ -344,12 +366,12 @@ TEST(DocumentSketch, IsWhatItWas) {
         prose += "The quick brown fox, 0.5 x 17; jumps\n"[(i * i + i / 7) % 37];
     EXPECT_EQ(digest("", 232), 0x1df0b3583dfb1d8cu);
     EXPECT_EQ(digest("a", 232), 0x239ba5a550e271cbu);
-    EXPECT_EQ(digest("Near-duplicate texts: 2 of 10.\n", 232), 0xa040562004cdf239u);
-    EXPECT_EQ(digest(all, 512), 0xd75cb9605df076ceu);
+    EXPECT_EQ(digest("Near-duplicate texts: 2 of 10.\n", 232), 0x3d4d1cdcc91a86f4u);
+    EXPECT_EQ(digest(all, 512), 0xa7c6a9bbedddcca1u);
     EXPECT_EQ(digest("Привет, мир! Ähnliche Texte. 你好世界 🙂", 232),
-              0xb10ed421c93e0af8u);
-    EXPECT_EQ(digest(prose, 232), 0x70c9c96882b54c4cu);
-    EXPECT_EQ(digest(prose, 4096), 0x2c09affd2031d0a1u);
+              0xf067c0a74b096134u);
+    EXPECT_EQ(digest(prose, 232), 0x346be967dad0f021u);
+    EXPECT_EQ(digest(prose, 4096), 0x1931088eeaa84690u);
     EXPECT_EQ(digest(std::string(100'000, 'a'), 32), 0xf468049180365fc1u);
 }
 

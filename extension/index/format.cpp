@@ -11,12 +11,19 @@ extern "C" {
 namespace gputext::index {
 
 std::uint8_t length_class(std::uint32_t length) {
-    constexpr int kSteps = 3;  // bits: eight classes
+    // Most documents have from 2^6 to 2^16 characters: these lengths are told apart most finely.
+    constexpr int kFirstFine = 6, kFirstLong = 16;
     const std::uint64_t above = std::uint64_t{length} + 1;
     const int octave = std::bit_width(above) - 1;
+    const bool fine = octave >= kFirstFine && octave < kFirstLong;
+    const int bits = fine ? 4 : 2;  // of the steps of an octave
     const std::uint64_t step =
-        octave >= kSteps ? above >> (octave - kSteps) & 7 : above << (kSteps - octave) & 7;
-    return static_cast<std::uint8_t>(std::min(octave * 8 + static_cast<int>(step), kNoClass - 1));
+        (octave >= bits ? above >> (octave - bits) : above << (bits - octave)) % (1u << bits);
+    const int before = octave < kFirstFine   ? octave * 4
+                       : octave < kFirstLong ? kFirstFine * 4 + (octave - kFirstFine) * 16
+                                             : kFirstFine * 4 + (kFirstLong - kFirstFine) * 16 +
+                                                   (octave - kFirstLong) * 4;
+    return static_cast<std::uint8_t>(before + static_cast<int>(step));
 }
 
 void SketchPages::append(Page page, ItemPointerData row, SketchedDocument document,

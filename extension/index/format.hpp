@@ -67,7 +67,8 @@ inline constexpr std::uint8_t kNoClass = 255;
 inline constexpr std::uint32_t kGroupEntries = kPageRoom / sizeof(DirectoryEntry);
 inline constexpr std::uint32_t kGroupBlocks = kGroupEntries + 1;
 
-/// Eight classes each time the length doubles.
+/// Classes of growing lengths: 16 each time the length doubles, from 64 to 65,535 characters, and 4
+/// for shorter and longer ones, so that there are 248 of them.
 std::uint8_t length_class(std::uint32_t length);
 
 constexpr BlockNumber directory_block(std::uint32_t group) {

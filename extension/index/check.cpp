@@ -2,8 +2,11 @@
 
 extern "C" {
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/table.h"
 #include "access/tableam.h"
+#include "access/transam.h"
+#include "access/xact.h"
 #include "catalog/index.h"
 #include "catalog/pg_am.h"
 #include "commands/defrem.h"
@@ -12,6 +15,7 @@ extern "C" {
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 }
 
 #include <algorithm>
@@ -135,6 +139,31 @@ void check_row(Relation, ItemPointer row, Datum* values, bool* nulls, bool, void
              errhint("Please REINDEX it.")));
 }
 
+/// The rows that a new snapshot sees. Their sketches are in the index by then, whatever others
+/// change meanwhile, and VACUUM leaves them.
+Snapshot take_snapshot(Relation index) {
+    const Snapshot snapshot = RegisterSnapshot(GetTransactionSnapshot());
+    if (IsolationUsesXactSnapshot() && index->rd_index->indcheckxmin &&
+        !TransactionIdPrecedes(HeapTupleHeaderGetXmin(index->rd_indextuple->t_data),
+                               snapshot->xmin))
+        ereport(ERROR,
+                (errcode(ERRCODE_T_R_SERIALIZATION_FAILURE),
+                 errmsg("index \"%s\" cannot be verified by the snapshot of this transaction",
+                        RelationGetRelationName(index))));
+    return snapshot;
+}
+
+void check_rows(Check& check, Relation table, Snapshot snapshot) {
+    IndexInfo* const info = BuildIndexInfo(check.index);
+    info->ii_Concurrent = true;  // the rows of a snapshot are wanted
+    // A constraint is not looked at.
+    info->ii_ExclusionOps = nullptr;
+    info->ii_ExclusionProcs = nullptr;
+    info->ii_ExclusionStrats = nullptr;
+    table_index_build_scan(table, check.index, info, true, false, check_row, &check,
+                           table_beginscan_strat(table, snapshot, 0, nullptr, true, true));
+}
+
 }  // namespace
 
 int64 check_index(Relation table, Relation index, bool rows_too) {
@@ -142,15 +171,19 @@ int64 check_index(Relation table, Relation index, bool rows_too) {
         AllocSetContextCreate(CurrentMemoryContext, "gputext index check", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext outside = MemoryContextSwitchTo(context);
     Check check{index, nullptr, nullptr, nullptr, 0};
-    if (rows_too) check.summaries = make_owned<std::vector<Summary>>(context);
+    Snapshot snapshot = nullptr;
+    if (rows_too) {
+        check.summaries = make_owned<std::vector<Summary>>(context);
+        snapshot = take_snapshot(index);
+    }
     check_pages(check);
     if (rows_too) {
         attempt_or_raise([&] { std::sort(check.summaries->begin(), check.summaries->end()); });
         check.sketcher = make_owned<RowSketcher>(context, open_index(index));
         check.row_context =
             AllocSetContextCreate(context, "gputext document", ALLOCSET_DEFAULT_SIZES);
-        table_index_build_scan(table, index, BuildIndexInfo(index), true, false, check_row, &check,
-                               nullptr);
+        check_rows(check, table, snapshot);
+        UnregisterSnapshot(snapshot);
     }
     MemoryContextSwitchTo(outside);
     MemoryContextDelete(context);
@@ -169,9 +202,8 @@ PGDLLEXPORT Datum gputext_index_check(PG_FUNCTION_ARGS) {
     const bool rows_too = PG_GETARG_BOOL(1);
     // The table is locked before its index, as everywhere.
     const Oid table_id = IndexGetRelation(id, true);
-    const LOCKMODE lock = rows_too ? ShareLock : AccessShareLock;
-    const Relation table = OidIsValid(table_id) ? table_open(table_id, lock) : nullptr;
-    const Relation index = table == nullptr ? nullptr : index_open(id, lock);
+    const Relation table = OidIsValid(table_id) ? table_open(table_id, AccessShareLock) : nullptr;
+    const Relation index = table == nullptr ? nullptr : index_open(id, AccessShareLock);
     if (index == nullptr || index->rd_rel->relkind != RELKIND_INDEX ||
         index->rd_rel->relam != get_index_am_oid("gputext", true))
         ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),

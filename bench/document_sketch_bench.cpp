@@ -2,7 +2,8 @@
 // that they leave, and the check of those
 //
 // Arguments: a file of documents with a zero byte behind each, or `-` for generated ones; then
-// threshold=0.05 bins=232 queries=200 documents=20000 page=40, the documents compared at once.
+// threshold=0.05 bins=320 queries=200 documents=20000 page=42, the documents compared at once, and
+// learned=1500, the documents that the model of sketches is learned from; 0 for the general model.
 
 #include <algorithm>
 #include <cstdio>
@@ -17,6 +18,7 @@
 #include "bench/stopwatch.hpp"
 #include "bench/text_documents.hpp"
 #include "cpp/documents/document_sketch.hpp"
+#include "cpp/documents/length_class.hpp"
 #include "cpp/documents/near_duplicate_check.hpp"
 
 using namespace gputext;
@@ -48,18 +50,40 @@ Bytes bytes_of(const std::string& text) {
 struct Sketches {
     std::vector<std::uint32_t> lengths, hashes;
     std::vector<std::uint8_t> letters, grams;
+    std::vector<std::uint8_t> classes;  // of lengths
 
     Sketches(std::size_t count, SketchShape shape)
         : lengths(count),
           hashes(count),
           letters(count * SketchShape::letters),
-          grams(count * shape.gram_bytes()) {}
+          grams(count * shape.gram_bytes()),
+          classes(count) {}
 
     SketchColumns from(std::size_t begin, SketchShape shape) const {
         return {&lengths[begin], &hashes[begin], &letters[begin * SketchShape::letters],
                 &grams[begin * shape.gram_bytes()]};
     }
+    /// Behind the last document from `begin` on that comes into a page.
+    std::size_t page_end(std::size_t begin, std::size_t page) const {
+        std::size_t end = begin;
+        while (end < classes.size() && end < begin + page && classes[end] == classes[begin]) ++end;
+        return end;
+    }
 };
+
+/// Like the index, from some of the documents.
+std::vector<std::uint16_t> model_of(const std::vector<std::string>& documents, std::size_t learned,
+                                    SketchShape shape) {
+    if (learned == 0) return general_sketch_model(shape);
+    const std::size_t step = std::max<std::size_t>(1, documents.size() / learned);
+    SketchModelLearner learner;
+    for (std::size_t i = 0; i < documents.size(); i += step)
+        learner.add(bytes_of(documents[i]), CharacterLengths::utf8());
+    const bench::Stopwatch stopwatch;
+    auto numbers = learner.learn(shape);
+    std::printf("learned from %zu documents in %.3f s\n", learner.documents(), stopwatch.seconds());
+    return numbers;
+}
 
 double per(double seconds, std::size_t count) {
     return 1e9 * seconds / static_cast<double>(std::max<std::size_t>(1, count));
@@ -71,16 +95,19 @@ double share(std::size_t part, std::size_t whole) {
 
 class Run {
 public:
+    /// Of documents in the order of their lengths.
     Run(const std::vector<std::string>& documents, const bench::Options& options)
         : documents_(documents),
           shape_{options.whole<std::size_t>("bins", SketchShape::default_bins)},
+          numbers_(model_of(documents, options.whole<std::size_t>("learned", 1500), shape_)),
+          model_(shape_, numbers_.data()),
           threshold_(options.number("threshold", 0.05)),
           queries_(std::min(documents.size(), options.whole<std::size_t>("queries", 200))),
-          page_(options.whole<std::size_t>("page", 40)),
+          page_(options.whole<std::size_t>("page", 42)),
           sketches_(documents.size(), shape_) {}
 
     void sketch() {
-        DocumentSketcher sketcher(shape_);
+        DocumentSketcher sketcher(model_);
         double best = 1e9;
         std::size_t bytes = 0;
         for (int pass = 0; pass < 5; ++pass) {
@@ -92,6 +119,7 @@ public:
                     &sketches_.grams[i * shape_.gram_bytes()]);
                 sketches_.lengths[i] = made.length;
                 sketches_.hashes[i] = made.hash;
+                sketches_.classes[i] = length_class(made.length);
                 bytes += documents_[i].size();
             }
             best = std::min(best, stopwatch.seconds());
@@ -101,7 +129,7 @@ public:
                     per(best, documents_.size()), static_cast<double>(bytes) / best / 1e6);
         const bench::Stopwatch stopwatch;
         for (std::size_t i = 0; i < queries_; ++i)
-            SketchQuery(bytes_of(documents_[i]), utf8_, threshold_, shape_);
+            SketchQuery(bytes_of(query_document(i)), utf8_, threshold_, model_);
         std::printf("SketchQuery %.0f ns\n", per(stopwatch.seconds(), queries_));
     }
 
@@ -109,7 +137,7 @@ public:
     void compare(Simd simd) {
         std::vector<SketchQuery> queries;
         for (std::size_t i = 0; i < queries_; ++i)
-            queries.emplace_back(bytes_of(documents_[i]), utf8_, threshold_, shape_, simd);
+            queries.emplace_back(bytes_of(query_document(i)), utf8_, threshold_, model_, simd);
         std::size_t comparable = 0;
         for (const SketchQuery& query : queries)
             for (const std::uint32_t length : sketches_.lengths)
@@ -117,14 +145,11 @@ public:
 
         comparable -= queries_;  // each query itself
 
-        Sketches far = sketches_, unlike = sketches_, letters_only = sketches_,
-                 grams_only = sketches_;
+        Sketches far = sketches_, letters_only = sketches_, grams_only = sketches_;
         std::fill(letters_only.grams.begin(), letters_only.grams.end(), std::uint8_t{255});
         std::fill(grams_only.letters.begin(), grams_only.letters.end(), std::uint8_t{255});
-        std::fill(unlike.letters.begin(), unlike.letters.end(), std::uint8_t{0});
         for (std::uint32_t& length : far.lengths) length = UINT32_MAX;
-        const double length_seconds = search(queries, far).seconds;
-        const double letter_seconds = search(queries, unlike).seconds;
+        const double letter_seconds = search(queries, far).seconds;
         const std::size_t by_letters = search(queries, letters_only).others;
         const std::size_t by_grams = search(queries, grams_only).others;
         const auto [left, seconds] = search(queries, sketches_);
@@ -135,13 +160,8 @@ public:
             "letters leave %.3f %%, bigrams %.3f %%, both %.4f %%\n",
             simd_name(simd), threshold_, pairs, share(comparable, pairs),
             share(by_letters, comparable), share(by_grams, comparable), share(left, comparable));
-        std::printf(
-            "%-8s ns a document: lengths %.2f, all %.2f; ns a document of comparable length: "
-            "letters %.1f, all "
-            "%.1f\n",
-            simd_name(simd), per(length_seconds, pairs), per(seconds, pairs),
-            per(letter_seconds - length_seconds, comparable),
-            per(seconds - length_seconds, comparable));
+        std::printf("%-8s ns a document of comparable length: letters %.1f, all %.1f\n",
+                    simd_name(simd), per(letter_seconds, comparable), per(seconds, comparable));
     }
 
     /// Documents of comparable length that sketches exclude, those that they leave, and versions.
@@ -149,20 +169,17 @@ public:
         constexpr std::size_t most = 200;  // of each kind, a query
         Checked excluded, left, versions;
         bench::TextDocuments texts(2);
-        const auto at_once = std::min<std::size_t>(documents_.size(), UINT16_MAX);
-        std::vector<std::uint16_t> places(at_once);
-        for (std::size_t i = 0; i < std::min(queries_, at_once); ++i) {
-            const std::string& document = documents_[i];
-            const SketchQuery query(bytes_of(document), utf8_, threshold_, shape_);
-            const auto end =
-                places.begin() + static_cast<std::ptrdiff_t>(query.candidates(
-                                     sketches_.from(0, shape_), at_once, places.data()));
+        for (std::size_t i = 0; i < queries_; ++i) {
+            const std::string& document = query_document(i);
+            const SketchQuery query(bytes_of(document), utf8_, threshold_, model_);
             std::vector<std::string> far, near, edited;
-            for (std::size_t j = 0; j < at_once; ++j) {
+            const std::vector<std::size_t> found = places_of(query, sketches_);
+            for (std::size_t j = 0; j < documents_.size(); ++j) {
                 const std::uint32_t length = sketches_.lengths[j];
-                if (j == i || length < query.least_length() || length > query.most_length())
+                if (&documents_[j] == &document || length < query.least_length() ||
+                    length > query.most_length())
                     continue;
-                auto& kind = std::binary_search(places.begin(), end, j) ? near : far;
+                auto& kind = std::ranges::binary_search(found, j) ? near : far;
                 if (kind.size() < most) kind.push_back(documents_[j]);
             }
             for (int version = 0; version < 5; ++version) {
@@ -205,20 +222,36 @@ private:
         double seconds;
     };
 
-    Found search(const std::vector<SketchQuery>& queries, const Sketches& sketches) const {
+    /// Of all lengths.
+    const std::string& query_document(std::size_t query) const {
+        return documents_[query * documents_.size() / queries_];
+    }
+
+    std::vector<std::size_t> places_of(const SketchQuery& query, const Sketches& sketches) const {
         std::vector<std::uint16_t> places(page_);
+        std::vector<std::size_t> found;
+        for (std::size_t from = 0; from < documents_.size();) {
+            const std::size_t end = sketches.page_end(from, page_);
+            const std::size_t left = query.candidates(
+                sketches.from(from, shape_), sketches.classes[from], end - from, places.data());
+            for (std::size_t i = 0; i < left; ++i) found.push_back(from + places[i]);
+            from = end;
+        }
+        return found;
+    }
+
+    Found search(const std::vector<SketchQuery>& queries, const Sketches& sketches) const {
         std::size_t count = 0;
         const bench::Stopwatch stopwatch;
-        for (const SketchQuery& query : queries)
-            for (std::size_t from = 0; from < documents_.size(); from += page_)
-                count += query.candidates(sketches.from(from, shape_),
-                                          std::min(page_, documents_.size() - from), places.data());
-        return {count - queries.size(), stopwatch.seconds()};
+        for (const SketchQuery& query : queries) count += places_of(query, sketches).size();
+        return {count - std::min(count, queries.size()), stopwatch.seconds()};
     }
 
     const std::vector<std::string>& documents_;
     const CharacterLengths utf8_ = CharacterLengths::utf8();
     SketchShape shape_;
+    std::vector<std::uint16_t> numbers_;
+    SketchModel model_;
     double threshold_;
     std::size_t queries_, page_;
     Sketches sketches_;
@@ -229,8 +262,11 @@ private:
 int main(int count, char** arguments) {
     if (count < 2) return std::fprintf(stderr, "wanted: a file of documents, or -\n"), 2;
     const bench::Options options(count, arguments);
-    const auto documents =
-        read_documents(arguments[1], options.whole<std::size_t>("documents", 20000));
+    auto documents = read_documents(arguments[1], options.whole<std::size_t>("documents", 20000));
+    const auto utf8 = CharacterLengths::utf8();
+    std::ranges::stable_sort(documents, {}, [&](const std::string& document) {
+        return count_characters(bytes_of(document), utf8);
+    });
     Run run(documents, options);
     run.sketch();
     for (const Simd simd : {Simd::portable, Simd::avx2, Simd::avx512})

@@ -2,78 +2,56 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <span>
-#include <utility>
+#include <optional>
 #include <vector>
 
 #include "cpp/documents/detail/shared_counts.hpp"
 #include "cpp/documents/detail/sketch_counts.hpp"
+#include "cpp/documents/length_class.hpp"
 
 namespace gputext {
 namespace {
 
-static_assert(SketchShape::letters == SketchCounts::classes);
-static_assert(SketchShape::letters == SharedCounts::letters_size);
+/// Of documents of one length class.
+struct ClassLevels {
+    ClassLevels(const SketchModel& model, std::uint8_t length_class)
+        : letters(model.letters(), length_class), grams(model.grams(), length_class) {}
+    SketchLevels letters, grams;
+};
 
-constexpr std::uint32_t kMostCount = UINT8_MAX;
-
-// Sketches count in units of 2^shift, rounded up. The shifts depend on the length, so that few
-// counts of a text go beyond the largest that a sketch holds.
-
-unsigned letter_shift(std::uint32_t length) {
-    return static_cast<unsigned>(std::bit_width(length >> 12));
-}
-
-unsigned gram_shift(std::uint32_t length, std::size_t bins) {
-    return static_cast<unsigned>(std::bit_width(length / (16 * bins)));
-}
-
-// Blanks are several times as frequent as any other character, so that their class is counted in
-// larger units still, and compared by itself.
-constexpr std::size_t kBlanks = 26;  // the class of blanks (cpp/documents/detail/sketch_counts.cpp)
-constexpr unsigned kBlankShift = 3;
-
-/// The counts in units of 2^shift, rounded up, at most `most`. Vectorised.
-[[gnu::optimize("O3")]] void capped_units(std::span<const std::uint32_t> counts, unsigned shift,
-                                          std::uint32_t most, std::uint8_t* units) {
-    const std::uint32_t round = (std::uint32_t{1} << shift) - 1;  // counts are below 2^31
-    const std::size_t size = counts.size();
-    for (std::size_t i = 0; i < size; ++i)
-        units[i] = static_cast<std::uint8_t>(std::min((counts[i] + round) >> shift, most));
-}
-
-/// What units up to kMostCount leave out of the counts.
-std::uint64_t excess(std::span<const std::uint32_t> counts, unsigned shift) {
-    const std::uint64_t most = std::uint64_t{kMostCount} << shift;
-    std::uint64_t sum = 0;
-    for (const std::uint32_t count : counts) sum += count > most ? count - most : 0;
-    return sum;
-}
-
-/// Counts beyond the last level are all the same.
-constexpr std::uint32_t kMostCoded = kGramLevels[14] + 1;
-
-/// Replaces counts by the codes of the smallest levels that are not below them. Vectorised.
-[[gnu::optimize("O3")]] void encode(std::span<std::uint8_t> counts) {
-    for (std::uint8_t& count : counts) {
-        std::uint8_t code = 0;
-        for (std::size_t level = 0; level < kGramLevels.size() - 1; ++level)
-            code = static_cast<std::uint8_t>(code + (kGramLevels[level] < count));
-        count = code;
-    }
+std::vector<std::uint16_t> copy_of(const SketchModel& model) {
+    return {model.numbers().begin(), model.numbers().end()};
 }
 
 }  // namespace
 
 struct DocumentSketcher::Scratch {
-    explicit Scratch(std::size_t bins) : counts(bins), codes(bins) {}
+    explicit Scratch(const SketchModel& of)
+        : numbers(copy_of(of)),
+          model(of.shape(), numbers.data()),
+          counts(model),
+          units(std::max(of.shape().bins, SketchShape::letter_bins)) {}
+
+    const ClassLevels& levels_of(std::uint8_t length_class) {
+        std::optional<ClassLevels>& found = levels[length_class];
+        if (!found) found.emplace(model, length_class);
+        return *found;
+    }
+    void pack(const SketchLevels& of_part, std::span<const std::uint32_t> part,
+              std::uint8_t* sketch) {
+        of_part.units_of(part, units.data());
+        of_part.pack(std::span(units).first(part.size()), sketch);
+    }
+
+    const std::vector<std::uint16_t> numbers;
+    const SketchModel model;
     SketchCounts counts;
-    std::vector<std::uint8_t> codes;  // of bins
+    std::vector<std::uint8_t> units;
+    std::array<std::optional<ClassLevels>, kLengthClasses> levels;  // that have been asked for
 };
 
-DocumentSketcher::DocumentSketcher(SketchShape shape)
-    : scratch_(std::make_unique<Scratch>(shape.bins)) {}
+DocumentSketcher::DocumentSketcher(const SketchModel& model)
+    : scratch_(std::make_unique<Scratch>(model)) {}
 DocumentSketcher::~DocumentSketcher() = default;
 DocumentSketcher::DocumentSketcher(DocumentSketcher&&) noexcept = default;
 DocumentSketcher& DocumentSketcher::operator=(DocumentSketcher&&) noexcept = default;
@@ -82,28 +60,18 @@ SketchedDocument DocumentSketcher::sketch(Bytes document, const CharacterLengths
                                           std::uint8_t* letters, std::uint8_t* grams, Stop stop) {
     SketchCounts& counts = scratch_->counts;
     counts.count(document, lengths, stop);
-    const std::uint32_t length = counts.length();
-    const unsigned shift = letter_shift(length);
-    capped_units(counts.letters(), shift, kMostCount, letters);
-    capped_units({&counts.letters()[kBlanks], 1}, shift + kBlankShift, kMostCount,
-                 letters + kBlanks);
-    std::vector<std::uint8_t>& codes = scratch_->codes;
-    capped_units(counts.grams(), gram_shift(length, codes.size()), kMostCoded, codes.data());
-    encode(codes);
-    for (std::size_t i = 0; i < codes.size(); i += 2)
-        grams[i / 2] = static_cast<std::uint8_t>(codes[i] | codes[i + 1] << 4);
-    return {length, counts.hash()};
+    const ClassLevels& levels = scratch_->levels_of(length_class(counts.length()));
+    scratch_->pack(levels.letters, counts.letters(), letters);
+    scratch_->pack(levels.grams, counts.grams(), grams);
+    return {counts.length(), counts.hash()};
 }
 
 struct SketchQuery::Bounds {
-    /// The query's counts in the units of the sketches that they are compared with.
-    struct Letters {
-        std::array<std::uint8_t, SketchShape::letters> counts{};  // none of blanks
-        std::uint64_t excess = 0;  // of characters that `counts` leave out
-    };
-    struct Grams {
-        std::vector<std::uint8_t> low, high;  // of even bins, of odd bins
-        std::uint64_t excess = 0;
+    /// The query's counts as they are compared with documents of a length class.
+    struct ForClass {
+        ForClass(const ClassLevels& levels, const SketchCounts& counts)
+            : letters(levels.letters, counts.letters()), grams(levels.grams, counts.grams()) {}
+        QueryPart letters, grams;
     };
 
     /// At least most_edits_within(threshold, sum), which is seldom less, and takes divisions.
@@ -113,28 +81,19 @@ struct SketchQuery::Bounds {
     bool lengths_within(std::uint64_t other) const {
         return (other > length ? other - length : length - other) <= edits(other + length);
     }
-
     void find_lengths();
-    void prepare_letters(const SketchCounts& counts);
-    void prepare_grams(const SketchCounts& counts);
 
-    /// Upper bound of the blanks that the query shares with a sketch.
-    std::uint64_t shared_blanks(std::uint8_t units, unsigned shift) const {
-        if (units == kMostCount) return blanks;
-        return std::min<std::uint64_t>(blanks, std::uint64_t{units} << (shift + kBlankShift));
-    }
-
-    bool may_be_near(const SketchColumns& columns, std::size_t place) const;
+    /// Whether a document may be near, of a length that is within the query's bounds: by what it
+    /// shares, of the units of its letters, and then by its bigrams.
+    bool may_be_near(const SketchColumns& columns, std::size_t place, const ForClass& mine,
+                     std::uint64_t shared_letters) const;
 
     std::uint32_t length = 0, hash = 0;
     std::uint32_t least_length = 0, most_length = 0;
-    std::uint32_t blanks = 0;
     double reach = 0;
-    SketchShape shape;
     SharedCounts shared;
-    unsigned first_letter_shift = 0, first_gram_shift = 0;
-    std::vector<Letters> letters;  // by shift, from the first on
-    std::vector<Grams> grams;
+    std::uint8_t first_class = 0;
+    std::vector<ForClass> classes;  // from the first one on
 };
 
 void SketchQuery::Bounds::find_lengths() {
@@ -161,73 +120,34 @@ void SketchQuery::Bounds::find_lengths() {
     most_length = static_cast<std::uint32_t>(low);
 }
 
-void SketchQuery::Bounds::prepare_letters(const SketchCounts& counts) {
-    first_letter_shift = letter_shift(least_length);
-    letters.resize(letter_shift(most_length) - first_letter_shift + 1);
-    std::array<std::uint32_t, SketchShape::letters> others = counts.letters();
-    blanks = std::exchange(others[kBlanks], 0);
-    for (unsigned i = 0; i < letters.size(); ++i) {
-        const unsigned shift = first_letter_shift + i;
-        capped_units(others, shift, kMostCount, letters[i].counts.data());
-        letters[i].excess = excess(others, shift);
-    }
-}
-
-void SketchQuery::Bounds::prepare_grams(const SketchCounts& counts) {
-    first_gram_shift = gram_shift(least_length, shape.bins);
-    grams.resize(gram_shift(most_length, shape.bins) - first_gram_shift + 1);
-    const std::size_t size = (shape.gram_bytes() + SharedCounts::vector - 1) /
-                             SharedCounts::vector * SharedCounts::vector;
-    std::vector<std::uint8_t> units(shape.bins);
-    for (unsigned i = 0; i < grams.size(); ++i) {
-        const unsigned shift = first_gram_shift + i;
-        capped_units(counts.grams(), shift, kMostCount, units.data());
-        grams[i].low.resize(size);
-        grams[i].high.resize(size);
-        for (std::size_t bin = 0; bin < shape.bins; ++bin)
-            (bin % 2 == 0 ? grams[i].low : grams[i].high)[bin / 2] = units[bin];
-        grams[i].excess = excess(counts.grams(), shift);
-    }
-}
-
-/// For a document whose length is within the query's bounds.
-bool SketchQuery::Bounds::may_be_near(const SketchColumns& columns, std::size_t place) const {
+bool SketchQuery::Bounds::may_be_near(const SketchColumns& columns, std::size_t place,
+                                      const ForClass& mine, std::uint64_t shared_letters) const {
     const std::uint32_t other = columns.lengths[place];
     const std::uint64_t k = edits(std::uint64_t{other} + length);
     if (k == 0) return columns.hashes[place] == hash;
     const std::uint64_t longer = std::max(other, length);
-
-    const unsigned shift = letter_shift(other);
-    const Letters& mine = letters[shift - first_letter_shift];
-    const std::uint8_t* const letters_of_other = columns.letters + place * SketchShape::letters;
-    const std::uint64_t shared_letters = shared.letters(mine.counts.data(), letters_of_other);
-    if ((shared_letters << shift) + mine.excess + shared_blanks(letters_of_other[kBlanks], shift) +
-            k <
-        longer)
-        return false;
-
-    const unsigned bin_shift = gram_shift(other, shape.bins);
-    const Grams& my_grams = grams[bin_shift - first_gram_shift];
+    if (shared_letters + mine.letters.at_least() + k < longer) return false;
     const std::uint64_t shared_grams =
-        shared.grams(my_grams.low.data(), my_grams.high.data(),
-                     columns.grams + place * shape.gram_bytes(), shape.gram_bytes());
-    return (shared_grams << bin_shift) + my_grams.excess + 2 * k + 1 >= longer;
+        shared.grams(mine.grams, columns.grams + place * mine.grams.bytes());
+    return shared_grams + mine.grams.at_least() + 2 * k + 1 >= longer;
 }
 
 SketchQuery::SketchQuery(Bytes document, const CharacterLengths& lengths, double threshold,
-                         SketchShape shape, Simd simd, Stop stop)
+                         const SketchModel& model, Simd simd, Stop stop)
     : bounds_(std::make_unique<Bounds>()) {
-    SketchCounts counts(shape.bins);
+    SketchCounts counts(model);
     counts.count(document, lengths, stop);
     bounds_->length = counts.length();
     bounds_->hash = counts.hash();
     // edit_rate() rounds to the nearest number.
     bounds_->reach = threshold * (1 + 0x1p-50);
-    bounds_->shape = shape;
     bounds_->shared = shared_counts(simd);
     bounds_->find_lengths();
-    bounds_->prepare_letters(counts);
-    bounds_->prepare_grams(counts);
+    bounds_->first_class = length_class(bounds_->least_length);
+    const std::uint8_t last_class = length_class(bounds_->most_length);
+    for (unsigned number = bounds_->first_class; number <= last_class && !stop(); ++number)
+        bounds_->classes.emplace_back(ClassLevels(model, static_cast<std::uint8_t>(number)),
+                                      counts);
 }
 SketchQuery::~SketchQuery() = default;
 SketchQuery::SketchQuery(SketchQuery&&) noexcept = default;
@@ -241,19 +161,25 @@ std::uint32_t SketchQuery::most_length() const {
     return bounds_->most_length;
 }
 
-std::size_t SketchQuery::candidates(const SketchColumns& columns, std::size_t count,
-                                    std::uint16_t* places) const {
+std::size_t SketchQuery::candidates(const SketchColumns& columns, std::uint8_t length_class,
+                                    std::size_t count, std::uint16_t* places) const {
     const Bounds& bounds = *bounds_;
+    const unsigned number = length_class - unsigned{bounds.first_class};
+    if (length_class < bounds.first_class || number >= bounds.classes.size()) return 0;
+    const Bounds::ForClass& mine = bounds.classes[number];
     const std::uint32_t span = bounds.most_length - bounds.least_length;
-    std::size_t within = 0;
-    for (std::size_t i = 0; i < count; ++i) {
-        places[within] = static_cast<std::uint16_t>(i);
-        within += columns.lengths[i] - bounds.least_length <= span;
-    }
+    constexpr std::size_t at_once = 64;
+    std::uint64_t shared_letters[at_once];
     std::size_t left = 0;
-    for (std::size_t i = 0; i < within; ++i) {
-        places[left] = places[i];
-        left += bounds.may_be_near(columns, places[i]);
+    for (std::size_t from = 0; from < count; from += at_once) {
+        const std::size_t end = std::min(count, from + at_once);
+        bounds.shared.letters(mine.letters, columns.letters + from * SketchShape::letters,
+                              end - from, shared_letters);
+        for (std::size_t i = from; i < end; ++i) {
+            places[left] = static_cast<std::uint16_t>(i);
+            left += columns.lengths[i] - bounds.least_length <= span &&
+                    bounds.may_be_near(columns, i, mine, shared_letters[i - from]);
+        }
     }
     return left;
 }

@@ -4,9 +4,9 @@
 // An edit changes one character of a document, and so at most one character and two pairs of
 // neighbouring characters (bigrams) of it. Documents within distance k therefore share
 // max(|a|, |b|) - k characters and max(|a|, |b|) - 1 - 2k bigrams, counted as multisets (Ukkonen
-// 1992; Gravano et al. 2001). A sketch holds counts of characters in 64 classes and of bigrams in
-// bins. Classes, bins and counts that are rounded up can only make the shared number look larger:
-// no near document is ever excluded.
+// 1992; Gravano et al. 2001). A sketch holds counts of characters and of bigrams in bins, rounded
+// up to 16 levels, as a model says (sketch_model.hpp). Bins, and counts that are rounded up, can
+// only make the shared number look larger: no near document is ever excluded.
 //
 // Sketches lie in indexes on disk: their format is part of the version of the index's pages, and
 // tests hold sketches of fixed documents.
@@ -20,18 +20,9 @@
 #include "cpp/base/characters.hpp"
 #include "cpp/base/simd.hpp"
 #include "cpp/base/stop.hpp"
+#include "cpp/documents/sketch_model.hpp"
 
 namespace gputext {
-
-/// Sizes of the parts of a sketch.
-struct SketchShape {
-    static constexpr std::size_t letters = 64;  // bytes: one count a class
-    static constexpr std::size_t least_bins = 32, most_bins = 4096, default_bins = 232;
-
-    std::size_t bins = default_bins;  // of bigrams, half a byte each; a multiple of 8
-
-    std::size_t gram_bytes() const { return bins / 2; }
-};
 
 /// What a sketch says besides its counts.
 struct SketchedDocument {
@@ -42,7 +33,8 @@ struct SketchedDocument {
 /// Computes sketches; keeps its scratch memory between calls; one thread uses it at a time.
 class DocumentSketcher {
 public:
-    explicit DocumentSketcher(SketchShape shape);
+    /// Copies what it needs of the model.
+    explicit DocumentSketcher(const SketchModel& model);
     ~DocumentSketcher();
     DocumentSketcher(DocumentSketcher&&) noexcept;
     DocumentSketcher& operator=(DocumentSketcher&&) noexcept;
@@ -58,7 +50,8 @@ private:
     std::unique_ptr<Scratch> scratch_;
 };
 
-/// Sketches of several documents, as a page of an index has them: columns of equal length.
+/// Sketches of several documents of one length class, as a page of an index has them: columns of
+/// equal length.
 struct SketchColumns {
     const std::uint32_t* lengths;
     const std::uint32_t* hashes;
@@ -69,9 +62,10 @@ struct SketchColumns {
 /// A document that sketches are compared with.
 class SketchQuery {
 public:
-    /// O(size). 0 <= threshold < 0.5.
+    /// O(size + bins * length classes). 0 <= threshold < 0.5. For sketches made by the model, of
+    /// which it keeps nothing.
     SketchQuery(Bytes document, const CharacterLengths& lengths, double threshold,
-                SketchShape shape, Simd simd = best_simd(), Stop stop = {});
+                const SketchModel& model, Simd simd = best_simd(), Stop stop = {});
     ~SketchQuery();
     SketchQuery(SketchQuery&&) noexcept;
     SketchQuery& operator=(SketchQuery&&) noexcept;
@@ -81,11 +75,11 @@ public:
     std::uint32_t most_length() const;
 
     /// The numbers of the documents below `count` that may have an edit rate of at most the
-    /// threshold, ascending, into `places`, which has room for `count`; returns how many. About
-    /// 10 ns a document of a length that a near document may have.
-    /// Whatever bytes are in the columns, this is safe.
-    std::size_t candidates(const SketchColumns& columns, std::size_t count,
-                           std::uint16_t* places) const;
+    /// threshold, ascending, into `places`, which has room for `count`; returns how many. All
+    /// documents have this length class. About 5 ns a document of a length that a near document may
+    /// have. Whatever bytes are in the columns, this is safe.
+    std::size_t candidates(const SketchColumns& columns, std::uint8_t length_class,
+                           std::size_t count, std::uint16_t* places) const;
 
 private:
     struct Bounds;

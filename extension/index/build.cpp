@@ -26,6 +26,7 @@ extern "C" {
 #include <cstring>
 
 #include "extension/base/owned.hpp"
+#include "extension/index/learn_model.hpp"
 #include "extension/index/row_sketcher.hpp"
 #include "extension/server/parallel_work.hpp"
 #include "extension/server/release.hpp"
@@ -37,6 +38,7 @@ constexpr std::uint64_t kSharedKey = 1, kBufferUsageKey = 2, kWalUsageKey = 3;
 
 enum Phase : int64 {
     kInitializing = PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE,
+    kSampling,
     kReading,
     kWritingDirectory,
     kLogging
@@ -238,11 +240,13 @@ SketchShape wanted_shape(Relation index) {
                                : static_cast<std::size_t>(options->bins)};
 }
 
-void write_new_page(Relation index, ForkNumber fork, PageKind kind, SketchShape shape) {
+/// `initialize(page)` makes the page.
+template <class Initialize>
+void write_new_page(Relation index, ForkNumber fork, Initialize initialize) {
     const Buffer buffer = ReadBufferExtended(index, fork, P_NEW, RBM_NORMAL, nullptr);
     LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
     START_CRIT_SECTION();
-    initialize_page(BufferGetPage(buffer), kind, shape);
+    initialize(BufferGetPage(buffer));
     MarkBufferDirty(buffer);
     // A fork from which an index begins after a crash is logged although the index itself is not.
     if (fork == INIT_FORKNUM) log_newpage_buffer(buffer, true);
@@ -250,11 +254,11 @@ void write_new_page(Relation index, ForkNumber fork, PageKind kind, SketchShape 
     UnlockReleaseBuffer(buffer);
 }
 
-void write_first_pages(Relation index, ForkNumber fork) {
-    const SketchShape shape = wanted_shape(index);
+void write_first_pages(Relation index, ForkNumber fork, const SketchModel& model) {
     LockRelationForExtension(index, ExclusiveLock);
-    write_new_page(index, fork, PageKind::meta, shape);
-    write_new_page(index, fork, PageKind::directory, shape);
+    write_new_page(index, fork, [&](Page page) { initialize_meta_page(page, model); });
+    write_new_page(index, fork,
+                   [&](Page page) { initialize_page(page, PageKind::directory, model.shape()); });
     UnlockRelationForExtension(index, ExclusiveLock);
 }
 
@@ -295,7 +299,8 @@ IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
         ereport(ERROR,
                 (errcode(ERRCODE_INTERNAL_ERROR),
                  errmsg("index \"%s\" already contains data", RelationGetRelationName(index))));
-    write_first_pages(index, MAIN_FORKNUM);
+    begin_phase(kSampling);
+    write_first_pages(index, MAIN_FORKNUM, learn_model(table, index, info, wanted_shape(index)));
     begin_phase(kReading);
     Reader reader(index, true);
     const int workers = wanted_workers(table, index, info);
@@ -314,13 +319,15 @@ IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
 }
 
 void build_empty_index(Relation index) {
-    write_first_pages(index, INIT_FORKNUM);
+    write_first_pages(index, INIT_FORKNUM, general_model(wanted_shape(index)));
 }
 
 const char* build_phase_name(int64 phase) {
     switch (phase) {
         case kInitializing:
             return "initializing";
+        case kSampling:
+            return "sampling documents";
         case kReading:
             return "reading table and sketching documents";
         case kWritingDirectory:

@@ -5,26 +5,9 @@ extern "C" {
 }
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 namespace gputext::index {
-
-std::uint8_t length_class(std::uint32_t length) {
-    // Most documents have from 2^6 to 2^16 characters: these lengths are told apart most finely.
-    constexpr int kFirstFine = 6, kFirstLong = 16;
-    const std::uint64_t above = std::uint64_t{length} + 1;
-    const int octave = std::bit_width(above) - 1;
-    const bool fine = octave >= kFirstFine && octave < kFirstLong;
-    const int bits = fine ? 4 : 2;  // of the steps of an octave
-    const std::uint64_t step =
-        (octave >= bits ? above >> (octave - bits) : above << (bits - octave)) % (1u << bits);
-    const int before = octave < kFirstFine   ? octave * 4
-                       : octave < kFirstLong ? kFirstFine * 4 + (octave - kFirstFine) * 16
-                                             : kFirstFine * 4 + (kFirstLong - kFirstFine) * 16 +
-                                                   (octave - kFirstLong) * 4;
-    return static_cast<std::uint8_t>(before + static_cast<int>(step));
-}
 
 void SketchPages::append(Page page, ItemPointerData row, SketchedDocument document,
                          const std::uint8_t* sketch) const {
@@ -67,6 +50,24 @@ void raise_damaged(Relation index, BlockNumber block, const char* detail) {
 
 namespace {
 
+/// The contents of a meta page.
+struct Meta {
+    std::uint32_t checksum;  // of the numbers: sketches made by others would not be found
+    std::uint16_t numbers[SketchModel::size({SketchShape::most_bins})];  // of the model
+};
+static_assert(sizeof(Meta) <= kPageRoom);
+
+Meta* meta(Page page) {
+    return reinterpret_cast<Meta*>(PageGetContents(page));
+}
+
+/// FNV-1a.
+std::uint32_t checksum_of(const SketchModel& model) {
+    std::uint32_t hash = 0x811c9dc5;
+    for (const std::uint16_t number : model.numbers()) hash = (hash ^ number) * 0x01000193;
+    return hash;
+}
+
 const PageTrailer* check_trailer(Relation index, BlockNumber block, Page page) {
     if (PageIsNew(page)) raise_damaged(index, block, "The page is empty.");
     if (PageGetSpecialSize(page) != MAXALIGN(sizeof(PageTrailer)) || trailer(page)->magic != kMagic)
@@ -99,15 +100,24 @@ void check_page(Relation index, BlockNumber block, Page page, PageKind kind, Ske
                       "Its number of sketches or its class of lengths is impossible.");
 }
 
-SketchShape check_meta_page(Relation index, Page page) {
+SketchModel check_meta_page(Relation index, Page page) {
     const PageTrailer* const found = check_trailer(index, kMetaBlock, page);
     if (found->kind != PageKind::meta)
         raise_damaged(index, kMetaBlock, "It is a page of another kind than its place is for.");
     const SketchShape shape{found->bins};
     if (shape.bins < SketchShape::least_bins || shape.bins > SketchShape::most_bins ||
-        shape.bins % 8 != 0)
+        shape.bins % (2 * SketchShape::group) != 0)
         raise_damaged(index, kMetaBlock, "Its number of bins is impossible.");
-    return shape;
+    const SketchModel model(shape, meta(page)->numbers);
+    if (meta(page)->checksum != checksum_of(model) || !model.is_valid())
+        raise_damaged(index, kMetaBlock, "Its model of sketches is damaged.");
+    return model;
+}
+
+void initialize_meta_page(Page page, const SketchModel& model) {
+    initialize_page(page, PageKind::meta, model.shape());
+    meta(page)->checksum = checksum_of(model);
+    std::ranges::copy(model.numbers(), meta(page)->numbers);
 }
 
 }  // namespace gputext::index

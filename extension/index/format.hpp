@@ -6,6 +6,9 @@
 //   block   0      1          2 .. 4077       4078       4079 ..
 //           meta   directory  sketch pages    directory  sketch pages ..
 //
+// The meta page holds the model of all sketches (cpp/documents/sketch_model.hpp), which never
+// changes.
+//
 // A sketch page has sketches of documents of about one length, its length class; a directory page
 // says the class of each of its sketch pages. So a search reads the directory, and only sketch
 // pages of the lengths that a near-duplicate may have. A sketch never moves to another page, and
@@ -34,11 +37,12 @@ extern "C" {
 #include <cstdint>
 
 #include "cpp/documents/document_sketch.hpp"
+#include "cpp/documents/length_class.hpp"
 
 namespace gputext::index {
 
 inline constexpr std::uint32_t kMagic = 0x78546770;  // "pgTx"
-inline constexpr std::uint16_t kVersion = 1;
+inline constexpr std::uint16_t kVersion = 2;
 
 inline constexpr BlockNumber kMetaBlock = 0;
 
@@ -64,12 +68,9 @@ struct DirectoryEntry {
     std::uint8_t full;          // 1 if an insert has found no room; VACUUM sets it back
 };
 inline constexpr std::uint8_t kNoClass = 255;
+static_assert(kLengthClasses <= kNoClass);
 inline constexpr std::uint32_t kGroupEntries = kPageRoom / sizeof(DirectoryEntry);
 inline constexpr std::uint32_t kGroupBlocks = kGroupEntries + 1;
-
-/// Classes of growing lengths: 16 each time the length doubles, from 64 to 65,535 characters, and 4
-/// for shorter and longer ones, so that there are 248 of them.
-std::uint8_t length_class(std::uint32_t length);
 
 constexpr BlockNumber directory_block(std::uint32_t group) {
     return 1 + group * kGroupBlocks;
@@ -145,8 +146,11 @@ void initialize_page(Page page, PageKind kind, SketchShape shape, std::uint8_t l
 /// that was never written as one of either of these kinds.
 void check_page(Relation index, BlockNumber block, Page page, PageKind kind, SketchShape shape);
 
-/// The same for the meta page, which tells the shape.
-SketchShape check_meta_page(Relation index, Page page);
+/// The same for the meta page, which tells the model: a view of the page.
+SketchModel check_meta_page(Relation index, Page page);
+
+/// Makes a meta page.
+void initialize_meta_page(Page page, const SketchModel& model);
 
 /// Of a sketch page that has passed the check.
 inline bool is_in_use(Page page) {

@@ -51,9 +51,9 @@ bytea* read_options(Datum options, bool validate) {
     bins.offset = offsetof(IndexOptions, bins);
     auto* const read = static_cast<bytea*>(
         build_reloptions(options, validate, options_kind(), sizeof(IndexOptions), &bins, 1));
-    if (read != nullptr && reinterpret_cast<IndexOptions*>(read)->bins % 8 != 0)
+    if (read != nullptr && reinterpret_cast<IndexOptions*>(read)->bins % 32 != 0)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("bins must be a multiple of 8, not %d",
+                        errmsg("bins must be a multiple of 32, not %d",
                                reinterpret_cast<IndexOptions*>(read)->bins)));
     return read;
 }

@@ -25,11 +25,12 @@ OpenIndex& open_index(Relation index) {
     if (index->rd_amcache == nullptr) {
         const Buffer buffer = ReadBuffer(index, kMetaBlock);
         LockBuffer(buffer, BUFFER_LOCK_SHARE);
-        const SketchShape shape = check_meta_page(index, BufferGetPage(buffer));
-        UnlockReleaseBuffer(buffer);
+        const SketchModel model = check_meta_page(index, BufferGetPage(buffer));
         auto* const opened =
             static_cast<OpenIndex*>(MemoryContextAlloc(index->rd_indexcxt, sizeof(OpenIndex)));
-        opened->shape = shape;
+        opened->shape = model.shape();
+        std::ranges::copy(model.numbers(), opened->numbers);
+        UnlockReleaseBuffer(buffer);
         opened->binary = is_binary(index);
         std::fill_n(opened->targets, kNoClass, InvalidBlockNumber);
         index->rd_amcache = opened;

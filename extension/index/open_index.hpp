@@ -17,10 +17,12 @@ namespace gputext::index {
 /// Kept beside the relation's entry in the relation cache, for as long as that is valid.
 struct OpenIndex {
     SketchShape shape;
+    std::uint16_t numbers[SketchModel::size({SketchShape::most_bins})];  // of the model
     bool binary;  // documents are bytea, and compared by bytes
     /// By length class: where this session last put a sketch, InvalidBlockNumber for nowhere.
     BlockNumber targets[kNoClass];
 
+    SketchModel model() const { return SketchModel(shape, numbers); }
     SketchPages pages() const { return SketchPages(shape); }
     const CharacterLengths& characters() const;
 };

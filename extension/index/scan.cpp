@@ -46,7 +46,7 @@ void prepare_query(Search& search, const OpenIndex& opened, Bytes document, doub
     // An object for each condition, beside the others: few statements have more than one.
     search.queries[search.query_count++] =
         make_owned<SketchQuery>(search.context, document, opened.characters(), threshold,
-                                opened.shape, best_simd(), stop_on_interrupt());
+                                opened.model(), best_simd(), stop_on_interrupt());
     CHECK_FOR_INTERRUPTS();
 }
 
@@ -127,11 +127,12 @@ void begin_search(IndexScanDesc scan) {
 void take_candidates(Page page, const SketchPages& pages, Search& search) {
     std::uint16_t places[std::size(search.rows)];
     std::uint16_t count = trailer(page)->count;
+    const std::uint8_t number = trailer(page)->length_class;
     const SketchColumns columns = pages.columns(page);
-    std::size_t left = search.queries[0]->candidates(columns, count, places);
+    std::size_t left = search.queries[0]->candidates(columns, number, count, places);
     for (int i = 1; i < search.query_count; ++i) {
         std::uint16_t others[std::size(search.rows)], both[std::size(search.rows)];
-        const std::size_t found = search.queries[i]->candidates(columns, count, others);
+        const std::size_t found = search.queries[i]->candidates(columns, number, count, others);
         left = static_cast<std::size_t>(
             std::set_intersection(places, places + left, others, others + found, both) - both);
         std::copy_n(both, left, places);

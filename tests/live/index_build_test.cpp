@@ -126,6 +126,7 @@ TEST_F(IndexBuild, ByAnyNumberOfProcessesFindsTheSame) {
             for (const std::string& phase : phases)
                 if (phase.rfind("building index: ", 0) == 0) {
                     EXPECT_TRUE(phase == "building index: initializing" ||
+                                phase == "building index: sampling documents" ||
                                 phase == "building index: reading table and sketching documents" ||
                                 phase == "building index: writing directory" ||
                                 phase == "building index: writing to WAL")
@@ -150,13 +151,13 @@ TEST_F(IndexBuild, HasSeveralDirectories) {
     const auto text = [](const std::string& i) {
         return "md5((" + i + " / 3)::text) || " + i + " % 3 || repeat('x', " + i + " / 3 % 40)";
     };
-    session().rows("UPDATE pool SET body = " + text("(id * 32)"));
+    session().rows("UPDATE pool SET body = " + text("(id * 160)"));
     session().rows("SET min_parallel_table_scan_size = 0");
     session().rows("SET maintenance_work_mem = '256MB'");
     const std::string rows = "INSERT INTO docs SELECT i, i % 3, " + text("i") +
-                             ", 0 FROM generate_series(0, 12999) AS i";
+                             ", 0 FROM generate_series(0, 64999) AS i";
     const std::string create =
-        "CREATE INDEX docs_index ON docs USING gputext (body) WITH (bins = 4096)";
+        "CREATE INDEX docs_index ON docs USING gputext (body) WITH (bins = 1024)";
     for (const int workers : {-1, 0, 2}) {
         session().rows("TRUNCATE docs");
         if (workers < 0) {
@@ -168,15 +169,15 @@ TEST_F(IndexBuild, HasSeveralDirectories) {
             session().rows("SET max_parallel_maintenance_workers = " + std::to_string(workers));
             session().rows(create);
         }
-        // Three sketches a page, 4076 pages behind each directory
+        // Fifteen sketches a page, 4076 pages behind each directory
         EXPECT_GT(std::stol(session().value("SELECT pg_relation_size('docs_index') / 8192")), 4100);
         expect_index_finds_all_of_some(3);
-        session().rows("DELETE FROM docs WHERE id % 5 > 1 OR id BETWEEN 3000 AND 6000");
+        session().rows("DELETE FROM docs WHERE id % 5 > 1 OR id BETWEEN 15000 AND 30000");
         session().rows("VACUUM docs");
         expect_index_finds_all_of_some(2);
         const std::string size = session().value("SELECT pg_relation_size('docs_index')");
         session().rows("INSERT INTO docs SELECT i, 0, " + text("i") +
-                       ", 1 FROM generate_series(3000, 6000) AS i");
+                       ", 1 FROM generate_series(15000, 30000) AS i");
         EXPECT_EQ(session().value("SELECT pg_relation_size('docs_index')"), size);
         expect_index_finds_all_of_some(2);
     }

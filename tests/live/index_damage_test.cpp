@@ -16,7 +16,7 @@
 namespace gputext::live {
 namespace {
 
-constexpr std::size_t kPool = 300, kIndexes = 16;
+constexpr std::size_t kPool = 300, kIndexes = 17;
 constexpr std::size_t kPage = 8192, kHeader = 24, kTrailer = kPage - 16;
 // Offsets within the trailer
 constexpr std::size_t kMagic = 0, kVersion = 4, kKind = 6, kClass = 7, kCount = 8, kBins = 10;
@@ -42,7 +42,7 @@ public:
     /// Of a page of sketches (extension/index/format.hpp)
     std::size_t capacity() {
         const std::size_t bins = get<std::uint16_t>(0, kTrailer + kBins);
-        return (kTrailer - kHeader) / (14 + 64 + bins / 2);
+        return (kTrailer - kHeader) / (14 + 16 + bins / 2);
     }
     /// Addresses of rows of a page of sketches: two numbers of the block, and one of the row.
     char* rows(std::size_t number) { return page(number) + kHeader + 8 * capacity(); }
@@ -321,11 +321,11 @@ TEST_F(IndexDamage, IsNamedWithItsBlock) {
     const std::size_t t = kTrailer;
     const std::vector<Case> cases = {
         {0, t + kVersion, 7, false,
-         "has a page of version 7 at block 0, and this gputext reads version 1"},
-        {1, t + kVersion, 2, false,
-         "has a page of version 2 at block 1, and this gputext reads version 1"},
+         "has a page of version 7 at block 0, and this gputext reads version 2"},
+        {1, t + kVersion, 1, false,
+         "has a page of version 1 at block 1, and this gputext reads version 2"},
         {3, t + kVersion, 0, false,
-         "has a page of version 0 at block 3, and this gputext reads version 1"},
+         "has a page of version 0 at block 3, and this gputext reads version 2"},
         {0, t + kMagic, 7, false, "has a damaged page at block 0"},
         {1, t + kMagic, 7, false, "has a damaged page at block 1"},
         {3, t + kMagic, 7, false, "has a damaged page at block 3"},
@@ -335,6 +335,7 @@ TEST_F(IndexDamage, IsNamedWithItsBlock) {
         {3, t + kKind, 9, true, "has a damaged page at block 3"},
         {0, t + kBins, 7, false, "has a damaged page at block 0"},
         {0, t + kBins, 60000, false, "has a damaged page at block 0"},
+        {0, kHeader + 1000, 7, false, "has a damaged page at block 0"},  // of the model
         {3, t + kBins, 64, false, "has a damaged page at block 3"},
         {3, t + kCount, 500, false, "has a damaged page at block 3"},
         {3, t + kCount, 65535, false, "has a damaged page at block 3"},

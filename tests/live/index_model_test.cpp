@@ -79,7 +79,7 @@ INSTANTIATE_TEST_SUITE_P(
              "(lower(body))",
              {.document = "lower(d.body)", .query = "lower(p.body)"}},
         Kind{"FewestBins", "body", "text", "(body) WITH (bins = 32)", {}},
-        Kind{"MostBins", "body", "text", "(body) WITH (bins = 4096)", {}},
+        Kind{"MostBins", "body", "text", "(body) WITH (bins = 1024)", {}},
         Kind{"Bytea", "data", "bytea", "(body)", {.query = "p.data"}}),
     [](const auto& test) { return std::string(test.param.name); });
 

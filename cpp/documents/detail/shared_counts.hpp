@@ -2,31 +2,52 @@
 
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "cpp/base/simd.hpp"
+#include "cpp/documents/detail/sketch_levels.hpp"
 
 namespace gputext {
 
-/// The largest counts that the codes of a sketch's bins of bigrams stand for; the last one has no
-/// limit.
-inline constexpr std::array<std::uint8_t, 16> kGramLevels = {0, 1,  2,  3,  4,  5,  6,  7,
-                                                             8, 10, 12, 14, 17, 20, 24, 255};
+/// One part of a query, to be compared with that part of sketches of one length class.
+class QueryPart {
+public:
+    /// What the query and a document share can be no more than at_least(), and what SharedCounts
+    /// finds.
+    QueryPart(const SketchLevels& levels, std::span<const std::uint32_t> counts);
 
-struct SharedCounts {
-    static constexpr std::size_t letters_size = 64;
+    std::size_t bytes() const { return bytes_; }  // of a sketch
+    std::uint64_t at_least() const { return at_least_; }
+
+    /// Of the lower halves of a sketch's bytes, or of the upper ones; with zeros up to a multiple
+    /// of `vector`.
+    struct Half {
+        std::vector<std::uint8_t> units;    // of the query, by byte of a sketch
+        std::vector<std::uint8_t> levels;   // 16 for each 16 bytes of a sketch
+        std::vector<std::uint64_t> shifts;  // of 8 bytes each
+    };
+    const Half& low() const { return low_; }
+    const Half& high() const { return high_; }
+
     static constexpr std::size_t vector = 64;
 
-    /// Sum of min(query[i], sketch[i]) for i < letters_size.
-    std::uint32_t (*letters)(const std::uint8_t* query, const std::uint8_t* sketch);
+private:
+    std::size_t bytes_;
+    std::uint64_t at_least_ = 0;
+    Half low_, high_;
+};
 
-    /// Sum of min(low[i], level of the lower half of sketch[i]) and min(high[i], level of the upper
-    /// half) for i < size, a multiple of 4. `low` and `high` are readable up to a multiple of
-    /// `vector`, with zeros from `size` on; of `sketch` nothing beyond `size` is read.
-    std::uint32_t (*grams)(const std::uint8_t* low, const std::uint8_t* high,
-                           const std::uint8_t* sketch, std::size_t size);
+struct SharedCounts {
+    /// For each of `count` sketches of SketchShape::letters bytes, one after the other, the sum of
+    /// the minima of the query's units and the sketch's levels, as counts.
+    void (*letters)(const QueryPart& query, const std::uint8_t* sketches, std::size_t count,
+                    std::uint64_t* sums);
+
+    /// The same of one sketch of query.bytes() bytes, a multiple of 16.
+    std::uint64_t (*grams)(const QueryPart& query, const std::uint8_t* sketch);
 };
 SharedCounts shared_counts(Simd simd);
 

@@ -1,8 +1,11 @@
 #include "cpp/documents/detail/sketch_counts.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
+#include <numeric>
 #include <tuple>
+#include <utility>
 
 #include "cpp/base/simd.hpp"
 #include "cpp/base/stoppable.hpp"
@@ -13,85 +16,65 @@ namespace {
 
 constexpr std::size_t kBlock = 1024;  // characters whose bigrams are hashed together
 
-/// The class of each folded character. What texts have most has a class of its own.
-constexpr std::array<std::uint8_t, 256> classes_of_characters() {
-    std::array<std::uint8_t, 256> classes{};
-    for (unsigned c = 0; c < 256; ++c) {
-        unsigned result = 63;
-        if (c >= 'a' && c <= 'z')
-            result = c - 'a';
-        else if (c == ' ')
-            result = 26;
-        else if (c == '\n')
-            result = 27;
-        else if (c >= '0' && c <= '9')
-            result = 28 + (c - '0');
-        else if (c >= 'A' && c <= 'Z')
-            result = 38 + (c - 'A') / 2;
-        else if (c >= 0x80)
-            result = (c * 37u) % 64;
-        classes[c] = static_cast<std::uint8_t>(result);
-    }
-    constexpr char own[] = {'.', ',', ';', ':', '(', ')', '-', '/', '_', '"', '\'', '='};
-    for (unsigned i = 0; i < sizeof own; ++i)
-        classes[static_cast<std::uint8_t>(own[i])] = static_cast<std::uint8_t>(51 + i);
-    return classes;
-}
-
-constexpr std::array<std::uint8_t, 256> kClasses = classes_of_characters();
-
-/// Bins of the `count` bigrams that begin at text[0], text[1], ... Vectorised. The constants were
-/// chosen among 900,000 for few collisions of frequent bigrams of English texts and source code:
-/// of Medline's abstracts within a rate of 0.05, 0.15 % are left instead of 0.47 % with others.
+/// Cells of the `count` bigrams that begin at text[0], text[1], ... Vectorised. The constants were
+/// chosen among 60,000 for few collisions of frequent bigrams of English texts and source code.
 [[gnu::always_inline]] inline void hash_each(const std::uint8_t* __restrict text, std::size_t count,
-                                             std::uint16_t bins, std::uint16_t* __restrict out) {
+                                             std::uint16_t* __restrict out) {
     for (std::size_t i = 0; i < count; ++i) {
         auto hash = static_cast<std::uint16_t>(text[i] | text[i + 1] << 8);
-        hash = static_cast<std::uint16_t>(hash * 0x4809u);
-        hash = static_cast<std::uint16_t>(hash ^ hash >> 8);
-        hash = static_cast<std::uint16_t>(hash * 0x6a43u);
-        out[i] = static_cast<std::uint16_t>(std::uint32_t{hash} * bins >> 16);
+        hash = static_cast<std::uint16_t>(hash * 0x9e13u);
+        hash = static_cast<std::uint16_t>(hash ^ hash >> 9);
+        hash = static_cast<std::uint16_t>(hash * 0x7fffu);
+        out[i] = hash >> (16 - std::countr_zero(kGramCells));
     }
 }
 
 [[gnu::optimize("O3")]] void hash_portable(const std::uint8_t* text, std::size_t count,
-                                           std::uint16_t bins, std::uint16_t* out) {
-    hash_each(text, count, bins, out);
+                                           std::uint16_t* out) {
+    hash_each(text, count, out);
 }
 
 #ifdef GPUTEXT_X86
 [[gnu::optimize("O3")]] GPUTEXT_TARGET_AVX2 void hash_avx2(const std::uint8_t* text,
-                                                           std::size_t count, std::uint16_t bins,
-                                                           std::uint16_t* out) {
-    hash_each(text, count, bins, out);
+                                                           std::size_t count, std::uint16_t* out) {
+    hash_each(text, count, out);
 }
 #endif
 
-void hash_bigrams(const std::uint8_t* text, std::size_t count, std::uint16_t bins,
-                  std::uint16_t* out) {
+void hash_bigrams(const std::uint8_t* text, std::size_t count, std::uint16_t* out) {
 #ifdef GPUTEXT_X86
-    if (best_simd() >= Simd::avx2) return hash_avx2(text, count, bins, out);
+    if (best_simd() >= Simd::avx2) return hash_avx2(text, count, out);
 #endif
-    hash_portable(text, count, bins, out);
+    hash_portable(text, count, out);
 }
 
-/// Counts each number in the next one of the tables. Unrolled.
-template <class Number, class Tables>
+/// Counts the bin of each number in the next one of the tables. Unrolled.
+template <class Number, class Tables, class BinOf>
 [[gnu::always_inline]] inline void count_each(const Number* numbers, std::size_t count,
-                                              Tables& tables) {
+                                              Tables& tables, BinOf bin_of) {
     static_assert(std::tuple_size_v<Tables> == 2);
     std::size_t i = 0;
     for (; i + 8 <= count; i += 8) {
-        ++tables[0][numbers[i]];
-        ++tables[1][numbers[i + 1]];
-        ++tables[0][numbers[i + 2]];
-        ++tables[1][numbers[i + 3]];
-        ++tables[0][numbers[i + 4]];
-        ++tables[1][numbers[i + 5]];
-        ++tables[0][numbers[i + 6]];
-        ++tables[1][numbers[i + 7]];
+        ++tables[0][bin_of(numbers[i])];
+        ++tables[1][bin_of(numbers[i + 1])];
+        ++tables[0][bin_of(numbers[i + 2])];
+        ++tables[1][bin_of(numbers[i + 3])];
+        ++tables[0][bin_of(numbers[i + 4])];
+        ++tables[1][bin_of(numbers[i + 5])];
+        ++tables[0][bin_of(numbers[i + 6])];
+        ++tables[1][bin_of(numbers[i + 7])];
     }
-    for (; i < count; ++i) ++tables[0][numbers[i]];
+    for (; i < count; ++i) ++tables[0][bin_of(numbers[i])];
+}
+
+std::vector<std::uint16_t> vector_of(std::span<const std::uint16_t> numbers) {
+    return {numbers.begin(), numbers.end()};
+}
+
+std::vector<std::uint16_t> numbers_below(std::size_t end) {
+    std::vector<std::uint16_t> numbers(end);
+    std::iota(numbers.begin(), numbers.end(), std::uint16_t{0});
+    return numbers;
 }
 
 /// A 32-bit hash of bytes, in four lanes of words. Each step is invertible.
@@ -138,41 +121,52 @@ private:
 
 }  // namespace
 
-SketchCounts::SketchCounts(std::size_t bins)
-    : grams_(bins), gram_counts_(bins * gram_tables), folded_(1 + kBlock) {}
+SketchCounts::SketchCounts(Bins letters, Bins grams)
+    : letter_bins_(std::move(letters.of_cells)),
+      gram_bins_(std::move(grams.of_cells)),
+      letters_(letters.count),
+      grams_(grams.count),
+      gram_counts_(grams.count * gram_tables),
+      folded_(1 + kBlock) {}
+
+SketchCounts::SketchCounts(const SketchModel& model)
+    : SketchCounts({vector_of(model.letters().bins), SketchShape::letter_bins},
+                   {vector_of(model.grams().bins), model.shape().bins}) {}
+
+SketchCounts::SketchCounts()
+    : SketchCounts({numbers_below(kLetterCells), kLetterCells},
+                   {numbers_below(kGramCells), kGramCells}) {}
 
 /// Adds the characters to the counts, and their bigrams. If `continued`, folded[0] is a character
 /// that was counted before.
 void SketchCounts::count_bytes(Bytes folded, bool continued) {
     const Bytes characters = folded.subspan(continued ? 1 : 0);
-    count_each(characters.data(), characters.size(), letter_counts_);
+    count_each(characters.data(), characters.size(), letter_counts_,
+               [](std::uint8_t character) { return character; });
 
-    const auto bins = static_cast<std::uint16_t>(grams_.size());
     GramTables tables;
     for (std::size_t table = 0; table < gram_tables; ++table)
-        tables[table] = gram_counts_.data() + table * bins;
-    std::uint16_t hashes[kBlock];
+        tables[table] = gram_counts_.data() + table * grams_.size();
+    const std::uint16_t* const bins = gram_bins_.data();
+    std::uint16_t cells[kBlock];
     for (std::size_t from = 0; from + 1 < folded.size(); from += kBlock) {
         const std::size_t count = std::min(kBlock, folded.size() - 1 - from);
-        hash_bigrams(&folded[from], count, bins, hashes);
-        count_each(hashes, count, tables);
+        hash_bigrams(&folded[from], count, cells);
+        count_each(cells, count, tables, [bins](std::uint16_t cell) { return bins[cell]; });
     }
 }
 
 /// Sums of the tables. Vectorised.
 [[gnu::optimize("O3")]] void SketchCounts::add_up() {
-    std::array<std::uint32_t, 256> characters;
+    std::array<std::uint32_t, kLetterCells> characters;
     for (std::size_t byte = 0; byte < characters.size(); ++byte) {
         std::uint32_t sum = 0;
         for (const auto& table : letter_counts_) sum += table[byte];
         characters[byte] = sum;
     }
-    letters_.fill(0);
-    // Not in their order: neighbours of one class would wait for each other.
-    for (std::size_t i = 0; i < characters.size(); ++i) {
-        const std::size_t byte = i * 37 % characters.size();
-        letters_[kClasses[byte]] += characters[byte];
-    }
+    std::ranges::fill(letters_, 0);
+    for (std::size_t byte = 0; byte < characters.size(); ++byte)
+        letters_[letter_bins_[byte]] += characters[byte];
     const std::size_t bins = grams_.size();
     std::uint32_t* const __restrict sums = grams_.data();
     const std::uint32_t* const first = gram_counts_.data();

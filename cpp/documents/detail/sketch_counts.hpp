@@ -13,16 +13,17 @@
 
 #include "cpp/base/characters.hpp"
 #include "cpp/base/stop.hpp"
+#include "cpp/documents/sketch_model.hpp"
 
 namespace gputext {
 
 /// Counts of the document that was read last. Keeps its memory between documents.
 class SketchCounts {
 public:
-    static constexpr std::size_t classes = 64;  // of characters
-
-    /// `bins` of bigrams: at most 65535.
-    explicit SketchCounts(std::size_t bins);
+    /// In the bins of a model.
+    explicit SketchCounts(const SketchModel& model);
+    /// Of each cell by itself.
+    SketchCounts();
 
     /// O(size). The document has less than 2^31 characters. Returns false, early, when `stop` says
     /// so.
@@ -30,24 +31,31 @@ public:
 
     std::uint32_t length() const { return length_; }  // in characters
     std::uint32_t hash() const { return hash_; }      // of the document's bytes
-    const std::array<std::uint32_t, classes>& letters() const { return letters_; }
+    const std::vector<std::uint32_t>& letters() const { return letters_; }
     const std::vector<std::uint32_t>& grams() const { return grams_; }
 
 private:
+    /// The bins of the cells, and how many bins there are.
+    struct Bins {
+        std::vector<std::uint16_t> of_cells;
+        std::size_t count;
+    };
+    SketchCounts(Bins letters, Bins grams);
+
     void count_bytes(Bytes folded, bool continued);
     void clear();
     void add_up();
 
     std::uint32_t length_ = 0;
     std::uint32_t hash_ = 0;
-    std::array<std::uint32_t, classes> letters_;
-    std::vector<std::uint32_t> grams_;
+    std::vector<std::uint16_t> letter_bins_, gram_bins_;  // of the cells
+    std::vector<std::uint32_t> letters_, grams_;
 
     // Neighbouring characters are counted in different tables: a counter that has just been written
     // takes a while to be read again.
     static constexpr std::size_t letter_tables = 2, gram_tables = 2;
     using GramTables = std::array<std::uint32_t*, gram_tables>;
-    std::array<std::array<std::uint32_t, 256>, letter_tables> letter_counts_;
+    std::array<std::array<std::uint32_t, kLetterCells>, letter_tables> letter_counts_;
     std::vector<std::uint32_t> gram_counts_;
     std::vector<std::uint8_t> folded_;
 };

@@ -14,11 +14,9 @@ using testing::bytes_of;
 using testing::RandomStrings;
 using testing::utf8_of;
 
-constexpr std::size_t kBins = 232;
-
 struct PlainCounts {
-    std::array<std::uint32_t, SketchCounts::classes> letters{};
-    std::vector<std::uint32_t> grams = std::vector<std::uint32_t>(kBins);
+    std::vector<std::uint32_t> letters = std::vector<std::uint32_t>(kLetterCells);
+    std::vector<std::uint32_t> grams = std::vector<std::uint32_t>(kGramCells);
 };
 
 /// From the counts of all texts of one and of two characters that it has.
@@ -29,23 +27,32 @@ PlainCounts plain_counts(const std::u32string& text) {
         if (i + 1 < text.size()) ++parts[text.substr(i, 2)];
     }
     PlainCounts plain;
+    SketchCounts counts;
     for (const auto& [part, times] : parts) {
-        SketchCounts counts(kBins);
         counts.count(bytes_of(utf8_of(part)), CharacterLengths::utf8(), {});
         EXPECT_EQ(counts.length(), part.size());
-        if (part.size() == 1)
-            for (std::size_t i = 0; i < SketchCounts::classes; ++i)
-                plain.letters[i] += times * counts.letters()[i];
-        else
-            for (std::size_t i = 0; i < kBins; ++i) plain.grams[i] += times * counts.grams()[i];
+        const std::vector<std::uint32_t>& from =
+            part.size() == 1 ? counts.letters() : counts.grams();
+        std::vector<std::uint32_t>& to = part.size() == 1 ? plain.letters : plain.grams;
+        for (std::size_t i = 0; i < from.size(); ++i) to[i] += times * from[i];
     }
     return plain;
+}
+
+/// The counts of the cells, in the bins of a part of a model.
+std::vector<std::uint32_t> in_bins(const SketchPart& part,
+                                   const std::vector<std::uint32_t>& cells) {
+    std::vector<std::uint32_t> sums(part.least.size());
+    for (std::size_t cell = 0; cell < cells.size(); ++cell) sums[part.bins[cell]] += cells[cell];
+    return sums;
 }
 
 /// One object for all texts, of which some are longer than the parts that they are read in.
 TEST(SketchCounts, AreSumsOverCharactersAndPairs) {
     RandomStrings random;
-    SketchCounts counts(kBins);
+    const auto numbers = general_sketch_model({});
+    const SketchModel model({}, numbers.data());
+    SketchCounts counts, counts_in_bins(model);
     const auto utf8 = CharacterLengths::utf8();
     const std::u32string_view alphabets[] = {U"etaoinshrdlu ,.\n", U"abcdeäoб漢字🙂 "};
     std::vector<std::size_t> sizes = {0,          1,
@@ -65,13 +72,15 @@ TEST(SketchCounts, AreSumsOverCharactersAndPairs) {
             ASSERT_EQ(counts.length(), size);
             ASSERT_EQ(counts.letters(), plain.letters) << size;
             ASSERT_EQ(counts.grams(), plain.grams) << size;
+            ASSERT_TRUE(counts_in_bins.count(bytes_of(utf8_of(text)), utf8, {}));
+            ASSERT_EQ(counts_in_bins.letters(), in_bins(model.letters(), plain.letters)) << size;
+            ASSERT_EQ(counts_in_bins.grams(), in_bins(model.grams(), plain.grams)) << size;
         }
 }
 
-/// Characters of common texts have classes of their own, and pairs of them fall into nearly all
-/// bins.
+/// Pairs of characters of common texts are told apart by most cells.
 TEST(SketchCounts, TellCharactersApart) {
-    SketchCounts counts(kBins);
+    SketchCounts counts;
     const auto utf8 = CharacterLengths::utf8();
     counts.count(bytes_of("abcdefghijklmnopqrstuvwxyz 0123456789\n.,;:()-/_\"'="), utf8, {});
     EXPECT_EQ(*std::ranges::max_element(counts.letters()), 1u);
@@ -79,8 +88,8 @@ TEST(SketchCounts, TellCharactersApart) {
     for (char a = 'a'; a <= 'z'; ++a)
         for (char b = 'a'; b <= 'z'; ++b) (pairs += a) += b;
     counts.count(bytes_of(pairs), utf8, {});
-    EXPECT_LE(std::ranges::count(counts.grams(), 0u), 232 / 20);
-    EXPECT_LE(*std::ranges::max_element(counts.grams()), 24u);
+    EXPECT_LE(std::ranges::count(counts.grams(), 0u), 450);
+    EXPECT_LE(*std::ranges::max_element(counts.grams()), 12u);
     std::u32string cyrillic;
     for (char32_t letter = U'а'; letter <= U'я'; ++letter) cyrillic += letter;
     counts.count(bytes_of(utf8_of(cyrillic)), utf8, {});
@@ -89,7 +98,7 @@ TEST(SketchCounts, TellCharactersApart) {
 
 TEST(SketchCounts, HashAllBytes) {
     RandomStrings random;
-    SketchCounts counts(kBins);
+    SketchCounts counts;
     const auto hash_of = [&](const std::string& text) {
         counts.count(bytes_of(text), CharacterLengths::utf8(), {});
         return counts.hash();

@@ -1,0 +1,41 @@
+// cpp/documents/detail/sketch_levels.hpp - the counts that the codes of a sketch stand for
+
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "cpp/documents/sketch_model.hpp"
+
+namespace gputext {
+
+/// How many steps of its group a level lies above the least count of its bin. One more code stands
+/// for all counts beyond.
+inline constexpr std::array<std::uint8_t, 15> kLevelSteps = {0, 1, 2,  3,  4,  5,  6, 7,
+                                                             8, 9, 10, 11, 13, 15, 18};
+inline constexpr std::uint8_t kMostUnits = UINT8_MAX;
+
+/// Of one part of the sketches of documents of one length class: the code c of a bin in the group g
+/// stands for counts up to least[bin] + (levels[g][c] << shifts[g]).
+struct SketchLevels {
+    SketchLevels(const SketchPart& part, std::uint8_t length_class);
+
+    std::vector<std::uint32_t> least;                                  // by bin
+    std::vector<std::array<std::uint8_t, SketchShape::group>> levels;  // by group; the last is
+                                                                       // kMostUnits: no limit
+    std::vector<std::uint8_t> shifts;                                  // by group
+
+    /// What a count has above the least, in the units of the levels, rounded up; at most
+    /// kMostUnits.
+    void units_of(std::span<const std::uint32_t> counts, std::uint8_t* units) const;
+
+    /// Replaces units by the codes of the smallest levels that are not below them, and packs them:
+    /// the bins of an even group are the lower halves of 16 bytes, those of the next group the
+    /// upper ones.
+    void pack(std::span<std::uint8_t> units, std::uint8_t* sketch) const;
+};
+
+}  // namespace gputext

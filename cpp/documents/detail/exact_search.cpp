@@ -1,6 +1,7 @@
 #include "cpp/documents/detail/exact_search.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "cpp/base/radix_sort.hpp"
 #include "cpp/documents/detail/exact_search_methods.hpp"
@@ -13,12 +14,15 @@ Status ExactSearch::run(std::vector<NearPair>& pairs, ExactSearchCounts* counts)
     if (!rows_of_part(documents_.lengths, part_, execution_.stop(), part_rows_) ||
         !sort_by_length())
         return Status::cancelled();
-    Range columns{0, columns_.size()};
-    GPUTEXT_TRY(join_by_counts(columns));
-    std::vector<Range> rest;
-    GPUTEXT_TRY(join_by_index(columns.end, rest));
-    GPUTEXT_TRY(count_long_documents(columns.end));
-    const std::vector<Task> tasks = make_tasks(rest);
+    Ranges ranges;
+    GPUTEXT_TRY(choose({0, columns_.size()}, begin_of_counted(), ranges));
+    for (const Range& columns : std::exchange(ranges.counted, {})) {
+        bool too_many = false;
+        GPUTEXT_TRY(join_by_counts(columns, too_many));
+        if (too_many) GPUTEXT_TRY(choose(columns, columns.end, ranges));
+    }
+    GPUTEXT_TRY(count_long_documents(ranges.tiled));
+    const std::vector<Task> tasks = make_tasks(ranges.tiled);
     execution_.begin_phase("comparing documents", tasks.size());
     GPUTEXT_TRY(execution_.parallel_for(tasks.size(), [&](std::size_t i, unsigned worker) {
         return run_task(tasks[i], workers_[worker]);

@@ -27,7 +27,8 @@ struct ExactSearchCounts {
 
 /// Counts are compared up to this threshold, above which documents share too little for their
 /// counts to exclude many pairs, and from this length on, in characters. Shorter documents are
-/// compared faster than their counts are.
+/// compared faster than their counts are; longer ones, too, where a sample shows that their
+/// characters exclude few pairs.
 inline constexpr double kMostCountedThreshold = 0.066;
 inline constexpr std::size_t kLeastCounted = 1000;
 /// An index of fewer documents does not pay.

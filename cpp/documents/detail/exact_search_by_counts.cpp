@@ -7,38 +7,30 @@
 
 namespace gputext {
 
-Status ExactSearch::join_by_counts(Range& columns) {
-    const bool wanted =
-        method_ == ExactMethod::counts ||
-        (method_ == ExactMethod::estimated && parameters_.threshold <= kMostCountedThreshold);
-    Range longs = columns;
-    while (longs.begin < longs.end && length(longs.begin) < kLeastCounted) ++longs.begin;
-    if (!wanted || longs.size() == 0) return {};
-    const Range rows = rows_beside(longs);
-    const std::size_t memory = parameters_.memory_limit / 4;
-    // In smaller tiles, computing features again and again takes longer than grams do.
-    if (memory < kLeastTile * sizeof(DocumentFeatures)) return {};
+std::size_t ExactSearch::count_bytes() const {
+    return parameters_.memory_limit / 4;
+}
+
+Status ExactSearch::join_by_counts(Range columns, bool& too_many) {
+    const Range rows = rows_beside(columns);
     std::vector<IndexPair> candidates;
-    bool too_many = false;
-    if (rows.size() > 0) GPUTEXT_TRY(count(rows, longs, memory, candidates, too_many));
+    if (rows.size() > 0) GPUTEXT_TRY(count(rows, columns, candidates, too_many));
     if (too_many) return {};
     execution_.begin_phase("verifying candidates", candidates.size());
-    GPUTEXT_TRY(execution_.parallel_for(candidates.size(), [&](std::size_t i, unsigned worker) {
+    return execution_.parallel_for(candidates.size(), [&](std::size_t i, unsigned worker) {
         // The documents were handed over in the order of length.
         const std::size_t row = rows.begin + candidates[i].first;
         const std::size_t column = between_sides()
-                                       ? longs.begin + candidates[i].second - rows.size()
+                                       ? columns.begin + candidates[i].second - rows.size()
                                        : rows.begin + candidates[i].second;
-        if (column < longs.begin) return Status();
+        if (column < columns.begin) return Status();
         ++workers_[worker].counts.counted;
         return verify(row, column, workers_[worker]);
-    }));
-    columns.end = longs.begin;
-    return {};
+    });
 }
 
-Status ExactSearch::count(Range rows, Range columns, std::size_t memory,
-                          std::vector<IndexPair>& candidates, bool& too_many) {
+Status ExactSearch::count(Range rows, Range columns, std::vector<IndexPair>& candidates,
+                          bool& too_many) {
     std::vector<Extent> extents;
     std::vector<std::uint32_t> lengths;
     std::vector<std::uint8_t> part_rows;
@@ -56,18 +48,20 @@ Status ExactSearch::count(Range rows, Range columns, std::size_t memory,
     const std::uint64_t most =
         std::min<std::uint64_t>((kFewCounted + kCountedPerDocument * extents.size()) / part_.count,
                                 parameters_.memory_limit / 4 / kCountedBytes);
-    const DocumentJoin join{parameters_.threshold, memory, parameters_.simd,
+    const DocumentJoin join{parameters_.threshold, count_bytes(), parameters_.simd,
                             between_sides() ? rows.size() : 0, part_rows};
     return join_documents(join,
                           {documents_.documents.bytes, extents, documents_.documents.characters},
                           lengths, execution_, candidates, most, &too_many);
 }
 
-Status ExactSearch::count_long_documents(std::size_t last) {
+Status ExactSearch::count_long_documents(std::span<const Range> tiled) {
     if (parameters_.threshold > kMostFilteredThreshold) return {};
+    std::size_t last = 0;
+    for (const Range& columns : tiled) last = std::max(last, columns.end);
     const std::span<const Place> columns = std::span(columns_).first(last);
-    features_.begin = begin_of_long(columns);
-    other_row_features_.begin = begin_of_long(other_rows_);
+    features_.begin = begin_of(kLeastFiltered, columns);
+    other_row_features_.begin = begin_of(kLeastFiltered, other_rows_);
     const std::size_t counted = columns.size() - features_.begin;
     const std::size_t other_counted =
         counted == 0 ? 0 : other_rows_.size() - other_row_features_.begin;
@@ -77,10 +71,10 @@ Status ExactSearch::count_long_documents(std::size_t last) {
     return other_counted == 0 ? Status() : count_long(other_rows_, other_row_features_);
 }
 
-std::size_t ExactSearch::begin_of_long(std::span<const Place> places) {
+std::size_t ExactSearch::begin_of(std::size_t length, std::span<const Place> places) {
     return static_cast<std::size_t>(
-        std::ranges::partition_point(
-            places, [](const Place& place) { return place.size < kLeastFiltered; }) -
+        std::ranges::partition_point(places,
+                                     [=](const Place& place) { return place.size < length; }) -
         places.begin());
 }
 

@@ -3,15 +3,18 @@
 // A search puts the documents in the order of length, and compares each of them, a row, with those
 // behind it, its columns. Between two sides the rows are the documents of one side and the columns
 // those of the other one (cpp/documents/detail/document_sides.hpp), each in the order of length;
-// then a column may be shorter than its row. Long columns are joined by counts
-// (exact_search_by_counts.cpp), ranges of lengths by an index where that is faster
-// (exact_search_by_index.cpp), and what is left by tiles (exact_search_by_tiles.cpp). All
-// candidates are verified, and pairs added, in exact_search.cpp.
+// then a column may be shorter than its row. For each range of lengths the fastest method is
+// estimated (exact_search_choice.cpp): counts, for long columns (exact_search_by_counts.cpp), an
+// index (exact_search_by_index.cpp), or tiles (exact_search_by_tiles.cpp). All candidates are
+// verified, and pairs added, in exact_search.cpp.
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -73,11 +76,32 @@ private:
     static constexpr std::size_t kCountedBytes = 32;
     /// What a thread takes for the grams of the rows that it looks up together.
     static constexpr std::size_t kProbeBytes = std::size_t{20} << 20;
-    static constexpr std::size_t kSampledRows = 1024;
+    static constexpr std::size_t kSampledRows = 1024, kSampledPairs = 128;
+    /// Rows and columns: times of fewer are not worth an estimate, which looks at pairs.
+    static constexpr std::size_t kLeastEstimated = 4096;
     static constexpr std::size_t kLeastIndexBytes = std::size_t{1} << 24;
-    /// Measured nanoseconds for a row's character: to walk along a tile, to choose it for an index,
-    /// to look up its gram; and for an entry in that gram's bucket.
-    static constexpr double kTileTime = 3.5, kBuildTime = 15, kProbeTime = 15, kEntryTime = 15;
+    /// From so many columns on an index of one column in so many is tried before.
+    static constexpr std::size_t kLeastTried = 4 * kLeastIndexed, kTriedPart = 8;
+    /// Measured nanoseconds for a row's character: to walk along a tile, to look up its gram in an
+    /// index, to count it; for a column's character: to choose it for an index; for an entry in a
+    /// gram's bucket; and for a pair: to compare its classes of characters, its characters, its
+    /// trigrams.
+    static constexpr double kTileTime = 3.5, kProbeTime = 15, kFeatureTime = 3, kBuildTime = 15,
+                            kEntryTime = 15, kClassesTime = 1, kCharactersTime = 25,
+                            kTrigramsTime = 90;
+
+    /// Ranges of columns by the method that joins them, neighbouring ones as one.
+    struct Ranges {
+        std::vector<Range> counted, tiled;
+    };
+
+    /// Nanoseconds that a range of columns takes.
+    struct MethodTimes {
+        double counts = std::numeric_limits<double>::infinity();
+        double tiles = std::numeric_limits<double>::max();
+
+        double otherwise() const { return std::min(counts, tiles); }
+    };
 
     /// Features of the long documents, which are the last ones in the order of length.
     struct LongFeatures {
@@ -146,45 +170,58 @@ private:
     Status add(std::size_t row, std::size_t column, std::size_t distance, Worker& worker) const;
     Status verify(std::size_t row, std::size_t column, Worker& worker) const;
 
+    // The choice of a method.
+
+    /// The first column that is long enough for counts, if these are wanted; else behind all.
+    std::size_t begin_of_counted() const;
+    /// Finds the pairs whose column lies in a range where an index is faster, and adds the other
+    /// ranges to `ranges`; to those for counts only columns from `counted` on.
+    Status choose(Range all, std::size_t counted, Ranges& ranges);
+    /// Documents of about a length whose index fits into its memory, or one document.
+    std::size_t end_of_class(std::size_t begin, std::size_t last) const;
+    /// Some of the rows that are compared with the columns.
+    std::vector<std::size_t> sample_rows(Range columns, std::size_t most) const;
+    /// Over all rows beside the columns, from some of them.
+    double sum_over_rows(Range columns, const std::function<double(std::size_t)>& of_row) const;
+    Status estimate(Range columns, bool countable, MethodTimes& times) const;
+    /// Nanoseconds that counts take for a pair, on average.
+    Status sample_pair_time(Range columns, double& time) const;
+    /// Nanoseconds that tiles would take for a row.
+    double tile_time(std::size_t row, Range columns) const;
+    /// Whether an index is possible, and may take less than `otherwise`.
+    Status may_be_indexed(Range columns, double otherwise, bool& wanted);
+    /// Nanoseconds to make an index of the columns, to look up the rows' grams that it does not
+    /// have, and for the entries of those that it has.
+    double build_time(Range columns) const;
+    double look_up_time(Range columns) const;
+    double entry_time(const GramIndex& index, Range columns);
+
     // By counts.
 
-    /// Finds the pairs whose column is a long document, and leaves the other ones in `columns`;
-    /// none, and leaves all of them, where counts exclude too few pairs.
-    Status join_by_counts(Range& columns);
+    /// Bytes of features at once.
+    std::size_t count_bytes() const;
+    /// Finds the pairs whose column is one of these; none where counts exclude too few pairs.
+    Status join_by_counts(Range columns, bool& too_many);
     /// The pairs of documents that their counts do not exclude, by their places among the rows,
     /// between two sides followed by the columns.
-    Status count(Range rows, Range columns, std::size_t memory, std::vector<IndexPair>& candidates,
-                 bool& too_many);
-    /// Counts the characters and trigrams of long documents, of columns up to `last`, for tiles.
-    Status count_long_documents(std::size_t last);
-    static std::size_t begin_of_long(std::span<const Place> places);
+    Status count(Range rows, Range columns, std::vector<IndexPair>& candidates, bool& too_many);
+    /// Counts the characters and trigrams of long documents, for tiles of these columns.
+    Status count_long_documents(std::span<const Range> tiled);
+    /// The first place of a document of at least this length.
+    static std::size_t begin_of(std::size_t length, std::span<const Place> places);
     Status count_long(std::span<const Place> places, LongFeatures& features) const;
     /// Those of a tile's columns that their counts do not exclude from being near the row.
     GramTile::Mask may_be_near(std::size_t row, std::size_t tile_begin, GramTile::Mask mask) const;
 
     // By an index.
 
-    /// Finds the pairs whose longer document lies in a range where an index is faster than tiles.
-    /// The other ranges, up to `last`, are added to `rest`, neighbouring ones as one.
-    Status join_by_index(std::size_t last, std::vector<Range>& rest);
     /// Numbers of an index's grams have 32 bits.
     std::size_t index_bytes() const;
-    /// Documents of about a length whose index fits into its memory, or one document.
-    std::size_t end_of_class(std::size_t begin, std::size_t last) const;
     ProbeRows probe_rows_beside(Range columns) const {
         return {rows_, rows_beside(columns), between_sides()};
     }
-    bool may_be_indexed(Range columns) const;
-    /// Some of the rows that are compared with the columns.
-    std::vector<std::size_t> sample_rows(Range columns) const;
-    /// Nanoseconds that tiles would take for a row.
-    double tile_time(std::size_t row, Range columns) const;
-    /// Whether tiles take longer than to make an index and to look up grams that it does not have.
-    bool index_may_be_faster(Range columns) const;
-    /// Whether tiles take longer than the entries that the index has.
-    bool index_is_faster(const GramIndex& index, Range columns);
-    /// Whether an index found the range's pairs, or would take longer than tiles.
-    Status try_index(Range columns, bool& joined);
+    /// Whether an index found the columns' pairs, or would take longer than `otherwise`.
+    Status try_index(Range columns, double otherwise, bool& joined);
     /// `columns` are those beside the row.
     GramIndex::Query query_of(std::size_t row, Range columns) const;
     /// Rows that are looked up together, and take a bounded part of the memory.

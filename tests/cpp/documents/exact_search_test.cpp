@@ -5,6 +5,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "cpp/documents/detail/document_sides.hpp"
 #include "cpp/documents/detail/gram_filter.hpp"
 #include "cpp/documents/detail/gram_index.hpp"
 #include "cpp/documents/detail/lane_distance.hpp"
@@ -195,7 +196,8 @@ using Pair = std::tuple<std::uint32_t, std::uint32_t, double>;
 
 std::vector<Pair> pairs_found(const Packed& packed, const NearDuplicateParameters& parameters,
                               unsigned threads, ExactMethod method = ExactMethod::estimated,
-                              ExactSearchCounts* counts = nullptr) {
+                              ExactSearchCounts* counts = nullptr,
+                              std::span<const std::uint8_t> sides = {}) {
     std::vector<std::uint32_t> lengths;
     const Documents& documents = packed.documents();
     for (std::size_t i = 0; i < documents.size(); ++i)
@@ -203,8 +205,8 @@ std::vector<Pair> pairs_found(const Packed& packed, const NearDuplicateParameter
             static_cast<std::uint32_t>(count_characters(documents[i], documents.characters)));
     Execution execution(threads);
     std::vector<NearPair> pairs;
-    const Status status =
-        find_exact_pairs(parameters, {documents, lengths, {}}, execution, pairs, counts, method);
+    const Status status = find_exact_pairs(parameters, {documents, lengths, {}, sides}, execution,
+                                           pairs, counts, method);
     EXPECT_TRUE(status.ok()) << status.message();
     std::vector<Pair> found;
     for (const NearPair& pair : pairs) {
@@ -447,6 +449,59 @@ TEST(ExactSearch, LeavesCountsThatExcludeTooLittle) {
     EXPECT_GT(counts.comparable, 0u);
     EXPECT_EQ(found, pairs_found(packed, parameters, 1, ExactMethod::tiles));
     EXPECT_GT(found.size(), 65536 + 8 * texts.size());
+}
+
+/// Texts of 1000 characters or more, and edited copies of some, which may be longer. Letters are as
+/// frequent in each text below a length; from it on each text has other ones.
+std::vector<std::string> long_texts(RandomStrings& random, std::size_t count, std::size_t spread,
+                                    std::size_t alike_below) {
+    std::vector<std::string> texts;
+    while (texts.size() < count) {
+        const std::size_t length = 1040 + random.below(spread);
+        std::string letters = "0123456789abcdef";
+        if (length >= alike_below)
+            letters = random.string(16, "0123456789abcdefghijklmnopqrstuvwxyz");
+        texts.push_back(random.string(length, letters));
+        if (texts.size() % 16 == 0)
+            texts.push_back(random.edited(texts.back(), 40, letters) +
+                            random.string(random.below(40), letters));
+    }
+    return texts;
+}
+
+// Counts are compared where characters exclude most pairs. Else grams exclude them, one by one or
+// by an index: also between few documents and many.
+TEST(ExactSearch, TakesCountsWhereCharactersExcludePairs) {
+    RandomStrings random;
+    const std::size_t count = kSanitized ? 5000 : 16000;
+    // The first range of lengths that has one method ends at about 1300.
+    for (const std::size_t alike_below : {std::size_t{0}, std::size_t{1300}, SIZE_MAX}) {
+        const bool all_alike = alike_below == SIZE_MAX;
+        const Packed packed(long_texts(random, count, alike_below == 1300 ? 500 : 20, alike_below));
+        std::vector<std::uint8_t> one_of_8(packed.documents().size(), kSecondSide);
+        for (std::size_t i = 0; i < one_of_8.size(); i += 8) one_of_8[i] = kFirstSide;
+        for (const bool between : {false, true}) {
+            std::span<const std::uint8_t> sides;
+            if (between) sides = one_of_8;
+            NearDuplicateParameters parameters{0.05, NearDuplicateMode::exact};
+            const auto expected =
+                pairs_found(packed, parameters, 2, ExactMethod::tiles, nullptr, sides);
+            EXPECT_GE(expected.size(), count / 40);
+            // The other memory limit has room for an index of about a thousand texts.
+            for (const std::size_t memory_limit : {std::size_t{1} << 30, std::size_t{64} << 20}) {
+                parameters.memory_limit = memory_limit;
+                ExactSearchCounts counts;
+                ASSERT_EQ(
+                    pairs_found(packed, parameters, 2, ExactMethod::estimated, &counts, sides),
+                    expected);
+                EXPECT_EQ(counts.counted > 0, !all_alike);
+                EXPECT_EQ(counts.comparable + counts.hits > 0, alike_below > 0);
+                if (all_alike && memory_limit == std::size_t{1} << 30 && !kSanitized) {
+                    EXPECT_EQ(counts.hits > 0, !between);
+                }
+            }
+        }
+    }
 }
 
 TEST(ExactSearch, FindsByAnIndexWhatTilesFind) {

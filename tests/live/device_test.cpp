@@ -20,11 +20,11 @@ const std::string kTwo =
 
 class Statements : public OnDevice {
 protected:
-    /// A table that auto takes to a device: 20 MB.
+    /// A table that auto takes to a device: 2000 documents of 2 kB.
     void make_large() {
         session().rows(
             "CREATE TABLE large AS SELECT i::bigint AS id, (SELECT string_agg(md5(i || '/' || j), "
-            "'') FROM generate_series(1, 64) j) AS body FROM generate_series(1, 10000) i");
+            "'') FROM generate_series(1, 64) j) AS body FROM generate_series(1, 2000) i");
     }
 };
 
@@ -180,7 +180,7 @@ TEST_F(Statements, FailuresAreErrorsOrTheCpusAnswers) {
             "coalesce((fallback_reasons->>'" + std::string(fault.reason) + "')::bigint, 0)";
         const long of_reason = counter(reason), cpu = counter("cpu_jobs");
         session().rows("SET gputext.device = auto");
-        EXPECT_EQ(session().value(large), "10000");
+        EXPECT_EQ(session().value(large), "2000");
         EXPECT_EQ(counter("cpu_fallbacks"), fallbacks + 1);
         EXPECT_EQ(counter(reason), of_reason + 1);
         EXPECT_EQ(counter("cpu_jobs"), cpu + 1);

@@ -68,6 +68,23 @@ else
     PG_CONFIG=/usr/lib/postgresql/$PG_VERSION/bin/pg_config
 fi
 
+# is_packaged: whether the PostgreSQL is a package of the distribution, or is still to be installed as one
+is_packaged() {
+    local programs
+    programs=$("$PG_CONFIG" --bindir 2>/dev/null || true)
+    [[ ! -x $programs/postgres || $programs == /usr/lib/postgresql/* ]]
+}
+
+# has_cron_package: whether there is a package of pg_cron for the PostgreSQL. These releases have one for their own
+# PostgreSQL, also where apt has no lists yet.
+has_cron_package() {
+    is_packaged || return
+    case $(codename) in
+        bookworm | noble | trixie) [[ $PG_VERSION != "$(distribution_version)" ]] || return 0 ;;
+    esac
+    apt-cache show "postgresql-$PG_VERSION-cron" >/dev/null 2>&1
+}
+
 # For the GPU of this machine alone, which is built sooner; where there is none, kernels are only to
 # compile. nvidia-smi lists devices if there are any.
 if [[ -z ${GPUTEXT_CUDA_ARCHITECTURES:-} ]]; then

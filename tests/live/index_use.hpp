@@ -247,6 +247,21 @@ inline void expect_sound(Session& session, const std::string& index = "docs_inde
         << session.message();
 }
 
+/// After a crash or a promotion the index is sound and finds all, before and after so many more
+/// transactions and a VACUUM.
+inline void expect_index_goes_on(Session& session, Dice& dice, std::size_t pool, std::size_t rows,
+                                 int transactions) {
+    std::size_t found = 0;
+    for (int i = 0; i < 3; ++i) found += expect_index_finds_all(session, dice, pool);
+    expect_sound(session);
+    RandomChanges changes(session, dice, pool, rows);
+    for (int i = 0; i < transactions; ++i) changes.transaction();
+    session.rows("VACUUM docs");
+    for (int i = 0; i < 3; ++i) found += expect_index_finds_all(session, dice, pool);
+    EXPECT_GT(found, 0u);
+    expect_sound(session);
+}
+
 /// No process of a private server has died by a signal of its own, and no page was recovered other
 /// than it had been.
 inline void expect_no_crash(const std::string& log) {

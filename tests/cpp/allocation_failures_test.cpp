@@ -223,7 +223,8 @@ TEST_P(AllocationFailures, OfNearDuplicatesAreOutOfMemory) {
 TEST_P(AllocationFailures, OfATrainingAreOutOfMemory) {
     std::vector<std::uint32_t> words, positions;
     std::vector<std::uint64_t> counts(30);
-    for (std::uint32_t i = 0; i < 1000; ++i) {
+    constexpr std::uint32_t tokens = testing::kSanitized ? 200 : 1000;
+    for (std::uint32_t i = 0; i < tokens; ++i) {
         words.push_back(i * i % 30);
         positions.push_back(i);
         ++counts[words.back()];
@@ -231,7 +232,7 @@ TEST_P(AllocationFailures, OfATrainingAreOutOfMemory) {
     TrainingParameters parameters;
     parameters.dimensions = 8;
     parameters.epochs = 2;
-    parameters.batch = 500;
+    parameters.batch = tokens / 2;
     parameters.learning_rate = 0.1f;
     const long errors = fail_each_allocation(GetParam(), [&] {
         TrainingRun run({parameters, 0, {words, positions}, counts, {}});

@@ -127,10 +127,11 @@ TEST_P(GputextdModels, MovesWordsAsTheCpuDoes) {
 }
 
 /// As many as four devices are worth.
-PackedPairs many_pairs() {
+/// As many as so many devices are worth, and a few more.
+PackedPairs many_pairs(int devices) {
     PackedPairs pairs;
     std::mt19937 random(3);
-    for (int i = 0; i < (4 << 16) + 3; ++i)
+    for (int i = 0; i < (devices << 16) + 3; ++i)
         pairs.append({static_cast<std::uint32_t>(random() % 50)},
                      {static_cast<std::uint32_t>(random() % 50)});
     return pairs;
@@ -138,7 +139,7 @@ PackedPairs many_pairs() {
 
 TEST_P(GputextdModels, SharesManyPairsAmongDevices) {
     const RandomModel model(50, 4, 1);
-    const PackedPairs pairs = many_pairs();
+    const PackedPairs pairs = many_pairs(GetParam());
     // The first device is late, so that the others have begun.
     ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
     expect_distances(model, pairs, MoversMethod::exact);
@@ -147,7 +148,7 @@ TEST_P(GputextdModels, SharesManyPairsAmongDevices) {
 
 TEST_P(GputextdModels, SharesManyPairsWithoutADeviceThatFails) {
     const RandomModel model(50, 4, 1);
-    const PackedPairs pairs = many_pairs();
+    const PackedPairs pairs = many_pairs(GetParam());
     expect_others_to_stand_in(daemon_, *connection_, GetParam(), [&]() -> Result<JobReport> {
         GPUTEXT_TRY(compare_distances(model, pairs, MoversMethod::exact));
         return report_;
@@ -162,13 +163,13 @@ TEST_P(GputextdModels, KnowsSequencesAsTheCpuDoes) {
 }
 
 TEST_P(GputextdModels, SharesSequencesOfManyWordsAmongDevices) {
-    constexpr std::uint32_t kWords = 4 << 12;
-    const RandomModel vectors(kWords, 2, 1, 0.5f), outputs(kWords, 2, 2, 0.5f);
+    const std::uint32_t all = static_cast<std::uint32_t>(GetParam()) << 12;
+    const RandomModel vectors(all, 2, 1, 0.5f), outputs(all, 2, 2, 0.5f);
     // Every word is followed by one; one sequence is far longer than the others.
     PackedSequences sequences;
     sequences.append(std::vector<std::uint32_t>(20000, 7));
-    for (std::uint32_t word = 0; word < kWords; ++word)
-        sequences.append({word, kWords - 1 - word, word / 2});
+    for (std::uint32_t word = 0; word < all; ++word)
+        sequences.append({word, all - 1 - word, word / 2});
     sequences.append({});
     ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
     expect_probabilities(vectors, outputs, sequences);

@@ -112,7 +112,7 @@ TEST_P(GputextdThesaurus, OfTextsIsTheCpus) {
 
 TEST_P(GputextdThesaurus, OfManyTextsIsSharedByDevicesAlsoWhenOneFails) {
     const CooccurrenceShape shape{2000, 2, true};
-    const Stream made = stream((std::size_t{4} << 20) + 1, shape.words);
+    const Stream made = stream((static_cast<std::size_t>(GetParam()) << 20) + 1, shape.words);
     const FiledNumbers words(made.words), places(made.positions);
     WordSimilarityRequest request = request_of(shape);
     request.rows = made.words.size();

@@ -133,7 +133,7 @@ TEST_P(GputextdTraining, IsSharedByDevices) {
     for (const std::uint32_t replicas : {1u, 2u, 5u}) {
         TrainingParameters parameters = little();
         parameters.replicas = replicas;
-        parameters.epochs = kSanitized ? 8 : 20;
+        parameters.epochs = kSanitized ? 4 : 20;
         parameters.average_every = 200;
         // The first device is late, so that the others have begun.
         ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
@@ -209,7 +209,7 @@ TEST_P(GputextdTraining, BrokenRepliesAreErrorsOfTheirClients) {
 TEST_P(GputextdTraining, GoesOnWithoutADeviceThatFails) {
     TrainingParameters parameters = little();
     parameters.replicas = 4;
-    parameters.epochs = kSanitized ? 8 : 20;
+    parameters.epochs = kSanitized ? 4 : 20;
     parameters.average_every = 200;
     parameters.far_count = 4;
     parameters.farthest_from = 1;

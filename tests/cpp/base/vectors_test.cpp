@@ -7,6 +7,7 @@
 
 #include "cpp/knn/distance.hpp"
 #include "cpp/knn/distinct_rows.hpp"
+#include "tests/support/on_each_simd.hpp"
 #include "tests/support/plain_knn.hpp"
 #include "tests/support/vector_rows.hpp"
 
@@ -16,6 +17,9 @@ namespace {
 using testing::DoubleRow;
 using testing::DoubleRows;
 using testing::kAllShapes;
+using testing::kEachSimd;
+using testing::name_of_simd;
+using testing::OnEachSimd;
 using testing::plain_distance;
 using testing::RandomRows;
 using testing::Shape;
@@ -172,12 +176,8 @@ TEST(DistinctRows, AreThoseOfEqualBytes) {
     }
 }
 
-class DistancesOnEach : public ::testing::TestWithParam<Simd> {
+class DistancesOnEach : public OnEachSimd {
 protected:
-    void SetUp() override {
-        if (!simd_available(GetParam())) GTEST_SKIP() << "this processor lacks it";
-    }
-
     void expect_defined_distances(Metric metric, const TypedRows& queries, const TypedRows& items) {
         Distances distances(metric, queries.vectors(), items.vectors(), GetParam());
         for (std::size_t q = 0; q < queries.rows().size(); ++q) {
@@ -199,9 +199,7 @@ protected:
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Simd, DistancesOnEach,
-                         ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512),
-                         [](const auto& simd) { return std::string(simd_name(simd.param)); });
+INSTANTIATE_TEST_SUITE_P(Simd, DistancesOnEach, kEachSimd, name_of_simd);
 
 TEST_P(DistancesOnEach, HaveTheDefinedBits) {
     RandomRows random;

@@ -8,6 +8,7 @@ namespace gputext {
 namespace {
 
 using testing::bytes_of;
+using testing::kSanitized;
 using testing::plain_edit_distance;
 using testing::RandomStrings;
 using testing::utf8_of;
@@ -54,7 +55,7 @@ TEST(EditDistance, EqualsTheDynamicProgramOnLongVersions) {
     RandomStrings random;
     EditDistance edit_distance;
     const std::string_view letters = "etaoinshrdlu \n";
-    for (int round = 0; round < 25; ++round) {
+    for (int round = 0; round < (kSanitized ? 9 : 25); ++round) {
         auto a = random.string(3000 + random.below(3000), letters);
         auto b = random.edited(a, random.below(1200), letters);
         // Moved blocks make diagonals far from the main one matter.

@@ -13,6 +13,7 @@
 #include "cpp/documents/edit_distance.hpp"
 #include "tests/support/answer_rows.hpp"
 #include "tests/support/packed.hpp"
+#include "tests/support/plain_rates.hpp"
 #include "tests/support/random_strings.hpp"
 
 namespace gputext {
@@ -22,9 +23,11 @@ using testing::corpus;
 using testing::kSanitized;
 using testing::Packed;
 using testing::plain_edit_distance;
+using testing::plain_rates;
 using testing::RandomStrings;
 using testing::Row;
 using testing::rows;
+using testing::within;
 
 constexpr std::uint32_t kMostParts = 5;
 
@@ -78,18 +81,8 @@ TEST(NearDuplicatesParts, OfExactModeHaveEachPairOnce) {
     for (const auto& texts : {corpus(random, kSanitized ? 150 : 420, 60),
                               families(random, kSanitized ? 150 : 450, 14, 3)}) {
         const Packed packed(texts);
-        const Documents& documents = packed.documents();
-        std::vector<std::vector<std::uint32_t>> symbols(documents.size());
-        for (std::size_t i = 0; i < documents.size(); ++i)
-            decode_characters(documents[i], documents.characters, symbols[i]);
         for (const double threshold : {0.02, 0.15, 0.4}) {
-            std::vector<Row> expected;
-            for (std::uint32_t i = 0; i < symbols.size(); ++i)
-                for (std::uint32_t j = i + 1; j < symbols.size(); ++j) {
-                    const double rate = edit_rate(plain_edit_distance(symbols[i], symbols[j]),
-                                                  symbols[i].size() + symbols[j].size());
-                    if (rate <= threshold) expected.emplace_back(i, j, rate);
-                }
+            const auto expected = within(plain_rates(texts), threshold);
             ASSERT_FALSE(expected.empty());
             const NearDuplicateParameters parameters{threshold, NearDuplicateMode::exact};
             for (std::uint32_t count = 1; count <= kMostParts; ++count)

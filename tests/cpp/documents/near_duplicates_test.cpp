@@ -8,7 +8,9 @@
 #include "cpp/documents/detail/count_join.hpp"
 #include "cpp/documents/edit_distance.hpp"
 #include "tests/support/answer_rows.hpp"
+#include "tests/support/on_each_simd.hpp"
 #include "tests/support/packed.hpp"
+#include "tests/support/plain_rates.hpp"
 #include "tests/support/random_strings.hpp"
 
 namespace gputext {
@@ -16,39 +18,19 @@ namespace {
 
 using testing::bytes_of;
 using testing::corpus;
+using testing::kEachSimd;
 using testing::kSanitized;
+using testing::name_of_simd;
+using testing::OnEachSimd;
 using testing::Packed;
-using testing::plain_edit_distance;
+using testing::plain_rates;
 using testing::RandomStrings;
 using testing::Row;
 using testing::rows;
+using testing::within;
 
-/// Edit rates of all pairs by the dynamic program.
-std::vector<Row> all_rates(const Packed& packed) {
-    const Documents& documents = packed.documents();
-    std::vector<std::vector<std::uint32_t>> symbols(documents.size());
-    for (std::size_t i = 0; i < documents.size(); ++i)
-        decode_characters(documents[i], documents.characters, symbols[i]);
-    std::vector<Row> rates;
-    for (std::uint32_t i = 0; i < documents.size(); ++i)
-        for (std::uint32_t j = i + 1; j < documents.size(); ++j)
-            rates.emplace_back(i, j,
-                               edit_rate(plain_edit_distance(symbols[i], symbols[j]),
-                                         symbols[i].size() + symbols[j].size()));
-    return rates;
-}
-
-std::vector<Row> within(std::vector<Row> rates, double threshold) {
-    std::erase_if(rates, [=](const Row& row) { return std::get<2>(row) > threshold; });
-    return rates;
-}
-
-class NearDuplicatesOnEach : public ::testing::TestWithParam<Simd> {
+class NearDuplicatesOnEach : public OnEachSimd {
 protected:
-    void SetUp() override {
-        if (!simd_available(GetParam())) GTEST_SKIP() << "this processor lacks it";
-    }
-
     NearDuplicates run(const Packed& packed, NearDuplicateParameters parameters,
                        GivenSignatures signatures = {}) {
         parameters.simd = GetParam();
@@ -59,15 +41,14 @@ protected:
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Simd, NearDuplicatesOnEach,
-                         ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512),
-                         [](const auto& simd) { return std::string(simd_name(simd.param)); });
+INSTANTIATE_TEST_SUITE_P(Simd, NearDuplicatesOnEach, kEachSimd, name_of_simd);
 
 TEST_P(NearDuplicatesOnEach, ExactModeFindsEveryPair) {
     RandomStrings random;
     for (const std::size_t longest : {40, 700}) {
-        const Packed packed(corpus(random, kSanitized ? 60 : 160, longest));
-        const auto rates = all_rates(packed);
+        const auto texts = corpus(random, kSanitized ? 60 : 160, longest);
+        const Packed packed(texts);
+        const auto& rates = plain_rates(texts);
         for (const double threshold : {0.0, 0.001, 0.05, 0.2, 0.4999}) {
             // Room for plenty, and for little more than the pairs.
             for (const std::size_t memory_limit : {std::size_t{1} << 30, std::size_t{1} << 22}) {
@@ -84,7 +65,7 @@ TEST_P(NearDuplicatesOnEach, CtphModeFindsThePairsWithNearSignatures) {
     RandomStrings random;
     const auto texts = corpus(random, kSanitized ? 50 : 110, 1000);
     const Packed packed(texts);
-    const auto rates = all_rates(packed);
+    const auto& rates = plain_rates(texts);
     for (const std::size_t length : {16, 100}) {
         std::vector<std::optional<Ctph>> signatures;
         for (const std::string& text : texts)

@@ -4,6 +4,7 @@
 
 #include "cpp/documents/detail/letter_filter.hpp"
 #include "cpp/documents/edit_distance.hpp"
+#include "tests/support/on_each_simd.hpp"
 #include "tests/support/random_strings.hpp"
 #include "tests/support/related_strings.hpp"
 
@@ -11,21 +12,27 @@ namespace gputext {
 namespace {
 
 using testing::bytes_of;
+using testing::kEachSimd;
 using testing::kSanitized;
+using testing::name_of_simd;
+using testing::OnEachSimd;
 using testing::plain_edit_distance;
 using testing::RandomStrings;
 using testing::related_strings;
 
-class OnEachInstructionSet : public ::testing::TestWithParam<Simd> {
-protected:
-    void SetUp() override {
-        if (!simd_available(GetParam())) GTEST_SKIP() << "this processor lacks it";
-    }
-};
+/// The pairs of so many rows, in order, for which the condition holds.
+template <class Condition>
+std::vector<IndexPair> pairs_where(std::size_t rows, const Condition& condition) {
+    std::vector<IndexPair> pairs;
+    for (std::uint32_t i = 0; i < rows; ++i)
+        for (std::uint32_t j = i + 1; j < rows; ++j)
+            if (condition(i, j)) pairs.push_back({i, j});
+    return pairs;
+}
 
-INSTANTIATE_TEST_SUITE_P(Simd, OnEachInstructionSet,
-                         ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512),
-                         [](const auto& simd) { return std::string(simd_name(simd.param)); });
+class OnEachInstructionSet : public OnEachSimd {};
+
+INSTANTIATE_TEST_SUITE_P(Simd, OnEachInstructionSet, kEachSimd, name_of_simd);
 
 TEST_P(OnEachInstructionSet, LetterFilterEqualsCounting) {
     RandomStrings random;
@@ -73,11 +80,9 @@ TEST_P(OnEachInstructionSet, JoinOfLettersEqualsBruteForce) {
             for (std::size_t j = 0; j < strings.size(); ++j)
                 distances[i].push_back(j > i ? plain_edit_distance(strings[i], strings[j]) : 0);
         for (const double rate : {0.0, 0.02, 0.075, 0.15, 0.3, 0.6, 1.0}) {
-            std::vector<IndexPair> expected;
-            for (std::uint32_t i = 0; i < strings.size(); ++i)
-                for (std::uint32_t j = i + 1; j < strings.size(); ++j)
-                    if (edit_rate(distances[i][j], strings[i].size() + strings[j].size()) <= rate)
-                        expected.push_back({i, j});
+            const auto expected = pairs_where(strings.size(), [&](std::size_t i, std::size_t j) {
+                return edit_rate(distances[i][j], strings[i].size() + strings[j].size()) <= rate;
+            });
             Execution execution(3);
             std::vector<IndexPair> pairs;
             ASSERT_TRUE(join_letters(views, rate, GetParam(), execution, pairs).ok());
@@ -98,10 +103,9 @@ TEST_P(OnEachInstructionSet, JoinOfSignaturesEqualsComparingEachPair) {
         signatures.push_back(*ctph_signature(bytes_of(grown), random.below(4) == 0 ? 60 : 100));
     }
     for (const double rate : {0.05, 0.15, 0.5}) {
-        std::vector<IndexPair> expected;
-        for (std::uint32_t i = 0; i < signatures.size(); ++i)
-            for (std::uint32_t j = i + 1; j < signatures.size(); ++j)
-                if (edit_rate(signatures[i], signatures[j]) <= rate) expected.push_back({i, j});
+        const auto expected = pairs_where(signatures.size(), [&](std::size_t i, std::size_t j) {
+            return edit_rate(signatures[i], signatures[j]) <= rate;
+        });
         ASSERT_FALSE(expected.empty());
         Execution execution(2);
         std::vector<IndexPair> pairs;

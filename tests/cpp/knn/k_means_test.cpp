@@ -11,6 +11,7 @@
 #include "cpp/knn/detail/cluster_assignment.hpp"
 #include "cpp/knn/detail/cluster_sums.hpp"
 #include "cpp/knn/detail/first_centroids.hpp"
+#include "tests/support/on_each_simd.hpp"
 #include "tests/support/plain_k_means.hpp"
 #include "tests/support/vector_rows.hpp"
 
@@ -20,7 +21,10 @@ namespace {
 using testing::DoubleRow;
 using testing::DoubleRows;
 using testing::kAllShapes;
+using testing::kEachSimd;
 using testing::kSanitized;
+using testing::name_of_simd;
+using testing::OnEachSimd;
 using testing::PlainKMeans;
 using testing::RandomRows;
 using testing::Shape;
@@ -132,12 +136,8 @@ Result<KMeans> run_plainly(const KMeansParameters& parameters, const TypedRows& 
     return k_means_by(parameters, items, make, execution);
 }
 
-class KMeansOnEach : public ::testing::TestWithParam<Simd> {
+class KMeansOnEach : public OnEachSimd {
 protected:
-    void SetUp() override {
-        if (!simd_available(GetParam())) GTEST_SKIP() << "this processor lacks it";
-    }
-
     void expect_plain_answer(KMeansParameters parameters, const TypedRows& items) {
         parameters.simd = GetParam();
         const auto wanted = PlainKMeans(parameters, items.rows()).run();
@@ -154,9 +154,7 @@ protected:
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Simd, KMeansOnEach,
-                         ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512),
-                         [](const auto& simd) { return std::string(simd_name(simd.param)); });
+INSTANTIATE_TEST_SUITE_P(Simd, KMeansOnEach, kEachSimd, name_of_simd);
 
 TEST_P(KMeansOnEach, EqualsThePlainAnswerOnAllShapes) {
     RandomRows random;

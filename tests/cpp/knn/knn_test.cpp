@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "tests/support/neighbour_rows.hpp"
+#include "tests/support/on_each_simd.hpp"
 #include "tests/support/plain_knn.hpp"
 #include "tests/support/vector_rows.hpp"
 
@@ -20,7 +21,9 @@ namespace {
 using testing::DoubleRows;
 using testing::kAllShapes;
 using testing::kSanitized;
+using testing::name_of_simd;
 using testing::NeighbourRow;
+using testing::OnEachSimd;
 using testing::plain_neighbours;
 using testing::PlainNeighbours;
 using testing::RandomRows;
@@ -31,12 +34,8 @@ using testing::TypedRows;
 constexpr Metric kAllMetrics[] = {Metric::euclidean, Metric::cosine, Metric::inner_product,
                                   Metric::manhattan};
 
-class KnnOnEach : public ::testing::TestWithParam<Simd> {
+class KnnOnEach : public OnEachSimd {
 protected:
-    void SetUp() override {
-        if (!simd_available(GetParam())) GTEST_SKIP() << "this processor lacks it";
-    }
-
     Neighbours run(KnnParameters parameters, const TypedRows& queries, const TypedRows& items,
                    const RowKeys& keys = {}, unsigned threads = 3) {
         parameters.simd = GetParam();
@@ -64,7 +63,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(Simd, KnnOnEach,
                          ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512, Simd::amx),
-                         [](const auto& simd) { return std::string(simd_name(simd.param)); });
+                         name_of_simd);
 
 std::string name_of(Shape shape, Metric metric, std::size_t d, std::size_t k) {
     return "shape " + std::to_string(static_cast<int>(shape)) + ", metric " +

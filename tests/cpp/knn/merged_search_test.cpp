@@ -137,7 +137,7 @@ TEST_F(MergedSearch, EqualsAPlainSearch) {
 
 TEST_F(MergedSearch, EqualsTheCpusOnLargerTables) {
     RandomRows random;
-    const std::size_t n = testing::kSanitized ? 500 : 1500;
+    const std::size_t n = testing::kSanitized ? 300 : 1500;
     for (const Shape shape : {Shape::copies, Shape::grid, Shape::gaussian})
         for (const std::size_t d : {3, 6}) {
             const TypedRows items(random.rows(shape, n, d), ElementType::float32, d);

@@ -7,6 +7,7 @@
 
 #include "cpp/knn/cosine_similarity.hpp"
 #include "tests/support/plain_knn.hpp"
+#include "tests/support/random_strings.hpp"
 #include "tests/support/vector_rows.hpp"
 
 namespace gputext {
@@ -77,7 +78,7 @@ TEST(OutlierFactors, AreThoseOfTheDefinition) {
     for (const Shape shape : {Shape::gaussian, Shape::grid, Shape::copies, Shape::clusters,
                               Shape::sparse, Shape::outliers})
         for (const std::size_t d : {1, 2, 5})
-            for (const std::size_t n : {2, 3, 7, 150}) {
+            for (const std::size_t n : {2, 3, 7, testing::kSanitized ? 60 : 150}) {
                 const TypedRows rows(random.rows(shape, n, d), ElementType::float64, d);
                 for (const Metric metric : {Metric::euclidean, Metric::manhattan, Metric::cosine})
                     for (const TieRule ties : {TieRule::sklearn, TieRule::breunig})

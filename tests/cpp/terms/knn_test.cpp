@@ -11,6 +11,7 @@
 
 #include "bench/term_corpus.hpp"
 #include "cpp/terms/tfidf.hpp"
+#include "tests/support/on_each_simd.hpp"
 #include "tests/support/plain_terms.hpp"
 #include "tests/support/text_rows.hpp"
 
@@ -18,8 +19,11 @@ namespace gputext {
 namespace {
 
 using testing::kAllTextShapes;
+using testing::kEachSimd;
 using testing::kSanitized;
+using testing::name_of_simd;
 using testing::of_counts;
+using testing::OnEachSimd;
 using testing::plain_factors;
 using testing::plain_term_neighbours;
 using testing::PlainNeighbours;
@@ -59,12 +63,8 @@ ElementType type_of(TextShape shape) {
     return of_counts(shape) ? ElementType::int32 : ElementType::float32;
 }
 
-class TermKnnOnEach : public ::testing::TestWithParam<Simd> {
+class TermKnnOnEach : public OnEachSimd {
 protected:
-    void SetUp() override {
-        if (!simd_available(GetParam())) GTEST_SKIP() << "this processor lacks it";
-    }
-
     Neighbours run(TermKnnParameters parameters, const std::vector<double>& factors,
                    const Vectors& queries, const Vectors& items, const RowKeys& keys = {},
                    unsigned threads = 3) {
@@ -96,9 +96,7 @@ protected:
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Simd, TermKnnOnEach,
-                         ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512),
-                         [](const auto& simd) { return std::string(simd_name(simd.param)); });
+INSTANTIATE_TEST_SUITE_P(Simd, TermKnnOnEach, kEachSimd, name_of_simd);
 
 /// As many queries as GPUTEXT_TEST_QUERIES says, of all shapes, weightings and small sizes.
 TEST_P(TermKnnOnEach, EqualsAPlainSearchOnManyQueries) {

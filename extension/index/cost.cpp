@@ -17,8 +17,8 @@ namespace {
 /// one length are all read).
 constexpr double kPagesRead = 0.15;
 
-/// The part of the rows whose sketches do not exclude them: these are fetched and rechecked. Less of
-/// abstracts and programs, more of texts in few letters (docs/near-duplicate-index.md).
+/// The part of the rows whose sketches do not exclude them: these are fetched and rechecked. Less
+/// of abstracts and programs, more of texts in few letters (docs/near-duplicate-index.md).
 constexpr double kRowsLeft = 1e-3;
 
 /// In units of cpu_operator_cost (about 50 ns): to prepare a search, and to look at a sketch.

@@ -1,108 +1,18 @@
 #include "cpp/groups/detail/id_numbers.hpp"
 
 #include <algorithm>
-#include <array>
-#include <bit>
 #include <utility>
 #include <vector>
 
 #include "cpp/base/large_pages.hpp"
+#include "cpp/groups/detail/key_parts.hpp"
+#include "cpp/groups/detail/key_ranks.hpp"
 
 namespace gputext {
 namespace {
 
-/// An id as its distance from the least one, and the place where it was.
-struct [[gnu::packed]] Entry {
-    std::uint64_t key;
-    std::uint32_t place;
-};
-static_assert(sizeof(Entry) == 12);
-
-constexpr unsigned kMostBits = 10;  // of a key that one pass over a part looks at
-constexpr std::size_t kMostParts = std::size_t{1} << kMostBits;
-constexpr unsigned kFirstBits = 12;  // that the first pass looks at, so that parts fit into caches
+constexpr unsigned kFirstBits = 12;                   // of a key, by which threads divide the ids
 constexpr std::size_t kSlice = std::size_t{1} << 20;  // ids of one step
-constexpr std::size_t kFew = 32;                      // entries that are sorted by comparing
-constexpr std::size_t kAhead = 32;  // places that are fetched before they are written
-
-/// Divides keys by their highest bits.
-class KeyParts {
-public:
-    /// For so many entries: about eight a part, where keys up to `greatest` and so many bits allow
-    /// it.
-    KeyParts(std::uint64_t greatest, std::size_t entries, unsigned most_bits) {
-        const auto key_bits = static_cast<unsigned>(std::bit_width(greatest));
-        const auto wanted = static_cast<unsigned>(std::bit_width(entries / 8));
-        const unsigned bits = std::min({key_bits, most_bits, std::max(wanted, 1u)});
-        shift_ = key_bits - bits;
-        count_ = (greatest >> shift_) + 1;
-    }
-
-    std::size_t of(std::uint64_t key) const { return key >> shift_; }
-    std::size_t count() const { return count_; }
-
-private:
-    unsigned shift_;
-    std::size_t count_;
-};
-
-/// Ends of parts that lie one behind the other, from their sizes.
-void sum_up(std::span<std::uint64_t> sizes) {
-    std::uint64_t end = 0;
-    for (std::uint64_t& size : sizes) size = end += size;
-}
-
-// ---- One part, on one thread ----
-
-void sort_few(std::span<Entry> entries) {
-    for (std::size_t i = 1; i < entries.size(); ++i) {
-        const Entry moved = entries[i];
-        std::size_t to = i;
-        for (; to > 0 && entries[to - 1].key > moved.key; --to) entries[to] = entries[to - 1];
-        entries[to] = moved;
-    }
-}
-
-/// Sorts by keys, from the highest bits in which they differ: McIlroy, Bostic and McIlroy,
-/// "Engineering radix sort" (Computing Systems 6, 1993), the American flag sort.
-Status sort_entries(std::span<Entry> entries, Stop stop) {
-    if (entries.size() <= kFew) {
-        sort_few(entries);
-        return {};
-    }
-    if (entries.size() > kSlice / 16 && stop()) return Status::cancelled();
-    std::uint64_t least = entries[0].key, greatest = least;
-    for (const Entry& entry : entries) {
-        least = std::min<std::uint64_t>(least, entry.key);
-        greatest = std::max<std::uint64_t>(greatest, entry.key);
-    }
-    if (least == greatest) return {};
-    const KeyParts parts(greatest - least, entries.size(), kMostBits);
-    std::array<std::uint64_t, kMostParts> next, ends;  // most calls need few of them
-    std::fill_n(ends.begin(), parts.count(), 0);
-    next[0] = 0;
-    for (const Entry& entry : entries) ++ends[parts.of(entry.key - least)];
-    sum_up(std::span(ends).first(parts.count()));
-    std::copy_n(ends.begin(), parts.count() - 1, next.begin() + 1);
-    if (entries.size() > kSlice / 16 && stop()) return Status::cancelled();
-    for (std::size_t part = 0; part < parts.count(); ++part) {
-        while (next[part] < ends[part]) {
-            Entry moved = entries[next[part]];
-            for (std::size_t to; (to = parts.of(moved.key - least)) != part;)
-                std::swap(moved, entries[next[to]++]);
-            entries[next[part]++] = moved;
-        }
-    }
-    std::uint64_t begin = 0;
-    for (std::size_t part = 0; part < parts.count(); ++part) {
-        const std::uint64_t size = ends[part] - begin;
-        if (size > 1) GPUTEXT_TRY(sort_entries(entries.subspan(begin, size), stop));
-        begin = ends[part];
-    }
-    return {};
-}
-
-// ---- All of them ----
 
 class Numbering {
 public:
@@ -115,29 +25,31 @@ public:
 
     Result<IdNumbers> run() {
         GPUTEXT_TRY(divide());
-        GPUTEXT_TRY(sort());
+        GPUTEXT_TRY(rank());
+        GPUTEXT_TRY(gather());
         GPUTEXT_TRY(number());
         return std::move(answer_);
     }
 
 private:
     std::uint64_t key(std::size_t i) const { return static_cast<std::uint64_t>(ids_[i]) - least_; }
+    std::size_t slice_end(std::size_t slice) const {
+        return std::min(ids_.size(), (slice + 1) * kSlice);
+    }
     std::span<std::uint64_t> sizes_of(std::size_t slice) {
         return std::span(slice_sizes_).subspan(slice * parts_.count(), parts_.count());
     }
-    std::span<Entry> part(std::size_t i) {
-        const std::uint64_t begin = i == 0 ? 0 : part_ends_[i - 1];
-        return {entries_.get() + begin, part_ends_[i] - begin};
+    std::uint64_t part_begin(std::size_t part) const {
+        return part == 0 ? 0 : part_ends_[part - 1];
     }
-    /// Calls take(i, part) for each id of the slice.
-    template <class Take>
-    void for_slice(std::size_t slice, const Take& take) const {
-        const std::size_t begin = slice * kSlice, end = std::min(ids_.size(), begin + kSlice);
-        for (std::size_t i = begin; i < end; ++i) take(i, parts_.of(key(i)));
+    std::uint64_t part_size(std::size_t part) const { return part_ends_[part] - part_begin(part); }
+    /// The number of the first id in the part.
+    std::uint64_t first_number(std::size_t part) const {
+        return part == 0 ? 0 : distinct_[part - 1];
     }
-
     Status divide();
-    Status sort();
+    Status rank();
+    Status gather();
     Status number();
 
     const std::span<const std::int64_t> ids_;
@@ -145,21 +57,22 @@ private:
     Execution& execution_;
     const std::size_t slices_;
     const KeyParts parts_;
-    std::vector<std::uint64_t> slice_sizes_;  // of each slice's parts, then where they begin
+    std::vector<std::uint64_t> slice_sizes_;  // of each slice's parts, then where they end
     std::vector<std::uint64_t> part_ends_;
-    std::vector<std::uint64_t> distinct_;  // ids in each part, then up to its end
-    std::unique_ptr<Entry[]> entries_;
+    std::vector<std::uint64_t> distinct_;     // ids in each part, then up to its end
+    std::unique_ptr<std::uint64_t[]> keys_;   // distances from the least id, part by part
+    std::unique_ptr<std::uint32_t[]> ranks_;  // of the keys in their parts
     IdNumbers answer_;
 };
 
-/// Moves the entries to their parts.
+/// Moves the keys to their parts, in which they lie in the order of the ids.
 Status Numbering::divide() {
     execution_.begin_phase("dividing ids", 2 * slices_);
     slice_sizes_.resize(slices_ * parts_.count());
-    entries_ = unwritten_pages<Entry>(ids_.size());
+    keys_ = unwritten_pages<std::uint64_t>(ids_.size());
     GPUTEXT_TRY(execution_.parallel_for(slices_, [&](std::size_t slice, unsigned) -> Status {
         const std::span<std::uint64_t> sizes = sizes_of(slice);
-        for_slice(slice, [&](std::size_t, std::size_t part) { ++sizes[part]; });
+        for (std::size_t i = slice * kSlice; i < slice_end(slice); ++i) ++sizes[parts_.of(key(i))];
         return {};
     }));
     part_ends_.resize(parts_.count());
@@ -171,43 +84,58 @@ Status Numbering::divide() {
     }
     return execution_.parallel_for(slices_, [&](std::size_t slice, unsigned) -> Status {
         const std::span<std::uint64_t> next = sizes_of(slice);
-        for_slice(slice, [&](std::size_t i, std::size_t part) {
-            entries_[next[part]++] = {key(i), static_cast<std::uint32_t>(i)};
-        });
+        for (std::size_t i = slice * kSlice; i < slice_end(slice); ++i)
+            keys_[next[parts_.of(key(i))]++] = key(i);
         return {};
     });
 }
 
-Status Numbering::sort() {
+Status Numbering::rank() {
     execution_.begin_phase("sorting ids", parts_.count());
     distinct_.resize(parts_.count());
+    ranks_ = unwritten_pages<std::uint32_t>(ids_.size());
+    std::vector<KeyRankSpace> spaces(execution_.threads());
     const Stop stop = execution_.stop();
-    return execution_.parallel_for(parts_.count(), [&](std::size_t i, unsigned) -> Status {
-        const std::span<Entry> entries = part(i);
-        if (entries.empty()) return {};
-        GPUTEXT_TRY(sort_entries(entries, stop));
-        distinct_[i] = 1;
-        for (std::size_t e = 1; e < entries.size(); ++e)
-            distinct_[i] += entries[e - 1].key != entries[e].key;
-        return {};
-    });
+    return execution_.parallel_for(
+        parts_.count(), [&](std::size_t part, unsigned worker) -> Status {
+            const std::uint64_t begin = part_begin(part), size = part_size(part);
+            const Result<std::uint32_t> distinct = rank_keys(
+                {keys_.get() + begin, size}, {ranks_.get() + begin, size}, spaces[worker], stop);
+            if (!distinct.ok()) return distinct.status();
+            distinct_[part] = *distinct;
+            return {};
+        });
 }
 
-Status Numbering::number() {
-    execution_.begin_phase("numbering ids", parts_.count());
-    sum_up(distinct_);
+/// Moves the distinct ids to where their numbers say.
+Status Numbering::gather() {
+    execution_.begin_phase("gathering ids", parts_.count());
+    sum_up(std::span(distinct_));
     answer_.count = static_cast<std::uint32_t>(distinct_.back());
     answer_.ids = unwritten_pages<std::int64_t>(answer_.count);
+    GPUTEXT_TRY(execution_.parallel_for(parts_.count(), [&](std::size_t part, unsigned) -> Status {
+        const std::uint64_t* const keys = keys_.get() + part_begin(part);
+        const std::uint64_t first = first_number(part), count = distinct_[part] - first;
+        for (std::size_t i = 0; i < count; ++i)
+            answer_.ids[first + i] = static_cast<std::int64_t>(least_ + keys[i]);
+        return {};
+    }));
+    keys_.reset();
+    return {};
+}
+
+/// Gives each id its number at its place. The ranks of a slice's ids lie in its parts in the order
+/// of the ids, so that a thread reads and writes few stretches of memory at a time. It goes
+/// backwards, for after divide() a slice has the ends of its parts.
+Status Numbering::number() {
+    execution_.begin_phase("numbering ids", slices_);
     answer_.numbers = unwritten_pages<std::uint32_t>(ids_.size());
-    return execution_.parallel_for(parts_.count(), [&](std::size_t i, unsigned) -> Status {
-        const std::span<Entry> entries = part(i);
-        std::uint64_t number = i == 0 ? 0 : distinct_[i - 1];
-        for (std::size_t e = 0; e < entries.size(); ++e) {
-            __builtin_prefetch(
-                &answer_.numbers[entries[std::min(e + kAhead, entries.size() - 1)].place], 1);
-            if (e > 0 && entries[e - 1].key != entries[e].key) ++number;
-            answer_.numbers[entries[e].place] = static_cast<std::uint32_t>(number);
-            answer_.ids[number] = static_cast<std::int64_t>(least_ + entries[e].key);
+    return execution_.parallel_for(slices_, [&](std::size_t slice, unsigned) -> Status {
+        const std::span<std::uint64_t> ends = sizes_of(slice);
+        for (std::size_t i = slice_end(slice); i-- > slice * kSlice;) {
+            const std::size_t part = parts_.of(key(i));
+            answer_.numbers[i] =
+                static_cast<std::uint32_t>(first_number(part) + ranks_[--ends[part]]);
         }
         return {};
     });
@@ -222,8 +150,10 @@ Result<IdRange> range_of_ids(std::span<const std::int64_t> ids, Execution& execu
     GPUTEXT_TRY(execution.parallel_for(slices, [&](std::size_t slice, unsigned) -> Status {
         const auto part =
             ids.subspan(slice * kSlice, std::min(kSlice, ids.size() - slice * kSlice));
-        const auto [least, greatest] = std::minmax_element(part.begin(), part.end());
-        ranges[slice] = {*least, *greatest};
+        IdRange range{part[0], part[0]};
+        for (const std::int64_t id : part)
+            range = {std::min(range.least, id), std::max(range.greatest, id)};
+        ranges[slice] = range;
         return {};
     }));
     IdRange all = ranges[0];

@@ -38,8 +38,8 @@ inline constexpr std::uint64_t kBytesToNumberId = 24;
 inline constexpr std::uint64_t kBytesOfNumber = sizeof(std::uint32_t);
 inline constexpr std::uint64_t kBytesOfNumberedId = sizeof(std::int64_t);
 
-/// Numbers the ids, which lie in that range and are fewer than 2^32 - 1. They are sorted by their
-/// bits with their places: over all threads into parts, which are sorted one by one, in place. O(n)
+/// Numbers the ids, which lie in that range and are fewer than 2^32 - 1. They are divided by their
+/// highest bits over all threads, and each part is sorted by one thread (key_ranks.hpp). O(n)
 /// for ids that are spread evenly, O(n log(greatest - least)) for any. Error: cancelled.
 Result<IdNumbers> number_ids(std::span<const std::int64_t> ids, const IdRange& range,
                              Execution& execution);

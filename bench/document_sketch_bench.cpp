@@ -2,16 +2,17 @@
 // that they leave, and the check of those
 //
 // Arguments: a file of documents with a zero byte behind each, or `-` for generated ones; then
-// threshold=0.05 bins=320 queries=200 documents=20000 page=42, the documents compared at once, and
-// learned=1500, the documents that the model of sketches is learned from; 0 for the general model.
+// threshold=0.05 bins=320 queries=200 documents=20000 page=42, the documents compared at once,
+// models=16, and learned=3200, the documents that the models of sketches are learned from; 0 for
+// the general model.
 
 #include <algorithm>
 #include <cstdio>
 #include <fstream>
-#include <iterator>
+#include <map>
 #include <random>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/options.hpp"
@@ -20,6 +21,7 @@
 #include "cpp/documents/document_sketch.hpp"
 #include "cpp/documents/length_class.hpp"
 #include "cpp/documents/near_duplicate_check.hpp"
+#include "cpp/documents/sketch_model_learner.hpp"
 
 using namespace gputext;
 
@@ -46,43 +48,70 @@ Bytes bytes_of(const std::string& text) {
     return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
 }
 
-/// Sketches of all documents, in columns.
-struct Sketches {
+/// Sketches of documents of one length class and model, as a page of an index has them.
+struct Page {
+    std::uint8_t length_class, model;
+    std::vector<std::size_t> documents;  // their numbers
     std::vector<std::uint32_t> lengths, hashes;
     std::vector<std::uint8_t> letters, grams;
-    std::vector<std::uint8_t> classes;  // of lengths
 
-    Sketches(std::size_t count, SketchShape shape)
-        : lengths(count),
-          hashes(count),
-          letters(count * SketchShape::letters),
-          grams(count * shape.gram_bytes()),
-          classes(count) {}
-
-    SketchColumns from(std::size_t begin, SketchShape shape) const {
-        return {&lengths[begin], &hashes[begin], &letters[begin * SketchShape::letters],
-                &grams[begin * shape.gram_bytes()]};
-    }
-    /// Behind the last document from `begin` on that comes into a page.
-    std::size_t page_end(std::size_t begin, std::size_t page) const {
-        std::size_t end = begin;
-        while (end < classes.size() && end < begin + page && classes[end] == classes[begin]) ++end;
-        return end;
+    SketchColumns columns() const {
+        return {lengths.data(), hashes.data(), letters.data(), lengths.size(), grams.data()};
     }
 };
 
-/// Like the index, from some of the documents.
-std::vector<std::uint16_t> model_of(const std::vector<std::string>& documents, std::size_t learned,
-                                    SketchShape shape) {
-    if (learned == 0) return general_sketch_model(shape);
+/// Pages of so many sketches.
+class Pages {
+public:
+    explicit Pages(std::size_t room) : room_(room) {}
+
+    void add(std::size_t number, SketchedDocument document, const std::uint8_t* letters,
+             const std::uint8_t* grams, std::size_t gram_bytes) {
+        const std::uint8_t of_class = length_class(document.length);
+        std::size_t& open = open_.try_emplace({of_class, document.model}, SIZE_MAX).first->second;
+        if (open == SIZE_MAX || pages[open].documents.size() == room_) {
+            open = pages.size();
+            pages.push_back({of_class,
+                             document.model,
+                             {},
+                             std::vector<std::uint32_t>(room_),
+                             std::vector<std::uint32_t>(room_),
+                             std::vector<std::uint8_t>(room_ * SketchShape::letters + 64),
+                             std::vector<std::uint8_t>(room_ * gram_bytes)});
+        }
+        Page& page = pages[open];
+        const std::size_t place = page.documents.size();
+        page.documents.push_back(number);
+        page.lengths[place] = document.length;
+        page.hashes[place] = document.hash;
+        for (std::size_t i = 0; i < SketchShape::letters; ++i)
+            page.letters[i * room_ + place] = letters[i];
+        std::copy_n(grams, gram_bytes, &page.grams[place * gram_bytes]);
+    }
+
+    std::vector<Page> pages;
+
+private:
+    std::size_t room_;
+    std::map<std::pair<std::uint8_t, std::uint8_t>, std::size_t> open_;
+};
+
+/// Like an index, from some of the documents.
+std::vector<OwnedSketchModel> models_of(const std::vector<std::string>& documents,
+                                        std::size_t learned, std::size_t bins, std::size_t most) {
+    if (learned == 0) return {general_sketch_model(bins)};
     const std::size_t step = std::max<std::size_t>(1, documents.size() / learned);
     SketchModelLearner learner;
     for (std::size_t i = 0; i < documents.size(); i += step)
         learner.add(bytes_of(documents[i]), CharacterLengths::utf8());
     const bench::Stopwatch stopwatch;
-    auto numbers = learner.learn(shape);
-    std::printf("learned from %zu documents in %.3f s\n", learner.documents(), stopwatch.seconds());
-    return numbers;
+    auto models = learner.learn(bins, most);
+    std::printf("learned from %zu documents in %.3f s; bins:", learner.documents(),
+                stopwatch.seconds());
+    for (const OwnedSketchModel& model : models)
+        std::printf(" %zu%s", model.shape.bins, model.shape.halves ? " in halves" : "");
+    std::printf("\n");
+    return models;
 }
 
 double per(double seconds, std::size_t count) {
@@ -95,60 +124,59 @@ double share(std::size_t part, std::size_t whole) {
 
 class Run {
 public:
-    /// Of documents in the order of their lengths.
     Run(const std::vector<std::string>& documents, const bench::Options& options)
         : documents_(documents),
-          shape_{options.whole<std::size_t>("bins", SketchShape::default_bins)},
-          numbers_(model_of(documents, options.whole<std::size_t>("learned", 1500), shape_)),
-          model_(shape_, numbers_.data()),
+          owned_(models_of(documents, options.whole<std::size_t>("learned", 3200),
+                           options.whole<std::size_t>("bins", SketchShape::default_bins),
+                           options.whole<std::size_t>("models", kMostSketchModels))),
           threshold_(options.number("threshold", 0.05)),
           queries_(std::min(documents.size(), options.whole<std::size_t>("queries", 200))),
-          page_(options.whole<std::size_t>("page", 42)),
-          sketches_(documents.size(), shape_) {}
+          lengths_(documents.size()),
+          sketches_(options.whole<std::size_t>("page", 42)) {
+        for (const OwnedSketchModel& model : owned_) models_.push_back(model.view());
+    }
 
     void sketch() {
-        DocumentSketcher sketcher(model_);
-        double best = 1e9;
-        std::size_t bytes = 0;
-        for (int pass = 0; pass < 5; ++pass) {
+        DocumentSketcher sketcher(models_);
+        std::vector<std::uint8_t> letters(SketchShape::letters), grams(SketchShape::most_bins / 2);
+        double seconds = 0;
+        std::size_t bytes = 0, sketch_bytes = 0;
+        for (std::size_t i = 0; i < documents_.size(); ++i) {
             const bench::Stopwatch stopwatch;
-            bytes = 0;
-            for (std::size_t i = 0; i < documents_.size(); ++i) {
-                const SketchedDocument made = sketcher.sketch(
-                    bytes_of(documents_[i]), utf8_, &sketches_.letters[i * SketchShape::letters],
-                    &sketches_.grams[i * shape_.gram_bytes()]);
-                sketches_.lengths[i] = made.length;
-                sketches_.hashes[i] = made.hash;
-                sketches_.classes[i] = length_class(made.length);
-                bytes += documents_[i].size();
-            }
-            best = std::min(best, stopwatch.seconds());
+            const SketchedDocument made =
+                sketcher.sketch(bytes_of(documents_[i]), utf8_, letters.data(), grams.data());
+            seconds += stopwatch.seconds();
+            const std::size_t gram_bytes = models_[made.model].shape().gram_bytes();
+            sketches_.add(i, made, letters.data(), grams.data(), gram_bytes);
+            lengths_[i] = made.length;
+            bytes += documents_[i].size();
+            sketch_bytes += gram_bytes;
         }
-        std::printf("%zu documents of %.0f bytes: sketch() %.0f ns, %.0f MB/s\n", documents_.size(),
-                    static_cast<double>(bytes) / static_cast<double>(documents_.size()),
-                    per(best, documents_.size()), static_cast<double>(bytes) / best / 1e6);
+        std::printf(
+            "%zu documents of %.0f bytes: sketch() %.0f ns, %.0f MB/s; %.0f bytes of bigrams\n",
+            documents_.size(), static_cast<double>(bytes) / static_cast<double>(documents_.size()),
+            per(seconds, documents_.size()), static_cast<double>(bytes) / seconds / 1e6,
+            static_cast<double>(sketch_bytes) / static_cast<double>(documents_.size()));
         const bench::Stopwatch stopwatch;
-        for (std::size_t i = 0; i < queries_; ++i)
-            SketchQuery(bytes_of(query_document(i)), utf8_, threshold_, model_);
+        for (std::size_t i = 0; i < queries_; ++i) query(i);
         std::printf("SketchQuery %.0f ns\n", per(stopwatch.seconds(), queries_));
     }
 
     /// With a part of the sketches made to exclude all or nothing, the others are seen alone.
     void compare(Simd simd) {
         std::vector<SketchQuery> queries;
-        for (std::size_t i = 0; i < queries_; ++i)
-            queries.emplace_back(bytes_of(query_document(i)), utf8_, threshold_, model_, simd);
+        for (std::size_t i = 0; i < queries_; ++i) queries.push_back(query(i, simd));
         std::size_t comparable = 0;
         for (const SketchQuery& query : queries)
-            for (const std::uint32_t length : sketches_.lengths)
+            for (const std::uint32_t length : lengths_)
                 comparable += query.least_length() <= length && length <= query.most_length();
 
         comparable -= queries_;  // each query itself
 
-        Sketches far = sketches_, letters_only = sketches_, grams_only = sketches_;
-        std::fill(letters_only.grams.begin(), letters_only.grams.end(), std::uint8_t{255});
-        std::fill(grams_only.letters.begin(), grams_only.letters.end(), std::uint8_t{255});
-        for (std::uint32_t& length : far.lengths) length = UINT32_MAX;
+        Pages far = sketches_, letters_only = sketches_, grams_only = sketches_;
+        for (Page& page : letters_only.pages) std::ranges::fill(page.grams, std::uint8_t{255});
+        for (Page& page : grams_only.pages) std::ranges::fill(page.letters, std::uint8_t{255});
+        for (Page& page : far.pages) std::ranges::fill(page.lengths, UINT32_MAX);
         const double letter_seconds = search(queries, far).seconds;
         const std::size_t by_letters = search(queries, letters_only).others;
         const std::size_t by_grams = search(queries, grams_only).others;
@@ -171,11 +199,11 @@ public:
         bench::TextDocuments texts(2);
         for (std::size_t i = 0; i < queries_; ++i) {
             const std::string& document = query_document(i);
-            const SketchQuery query(bytes_of(document), utf8_, threshold_, model_);
+            const SketchQuery query = this->query(i);
             std::vector<std::string> far, near, edited;
-            const std::vector<std::size_t> found = places_of(query, sketches_);
+            const std::vector<std::size_t> found = numbers_of(query, sketches_);
             for (std::size_t j = 0; j < documents_.size(); ++j) {
-                const std::uint32_t length = sketches_.lengths[j];
+                const std::uint32_t length = lengths_[j];
                 if (&documents_[j] == &document || length < query.least_length() ||
                     length > query.most_length())
                     continue;
@@ -226,35 +254,42 @@ private:
     const std::string& query_document(std::size_t query) const {
         return documents_[query * documents_.size() / queries_];
     }
+    SketchQuery query(std::size_t number, Simd simd = best_simd()) const {
+        SketchQuery query(bytes_of(query_document(number)), utf8_, threshold_, models_, simd);
+        for (const Page& page : sketches_.pages) query.prepare(page.length_class, page.model);
+        return query;
+    }
 
-    std::vector<std::size_t> places_of(const SketchQuery& query, const Sketches& sketches) const {
-        std::vector<std::uint16_t> places(page_);
+    std::vector<std::size_t> numbers_of(const SketchQuery& query, const Pages& sketches) const {
+        std::vector<std::uint16_t> places(sketches.pages[0].lengths.size());
         std::vector<std::size_t> found;
-        for (std::size_t from = 0; from < documents_.size();) {
-            const std::size_t end = sketches.page_end(from, page_);
-            const std::size_t left = query.candidates(
-                sketches.from(from, shape_), sketches.classes[from], end - from, places.data());
-            for (std::size_t i = 0; i < left; ++i) found.push_back(from + places[i]);
-            from = end;
+        for (const Page& page : sketches.pages) {
+            if (page.length_class < length_class(query.least_length()) ||
+                page.length_class > length_class(query.most_length()))
+                continue;
+            const std::size_t left = query.candidates(page.columns(), page.length_class, page.model,
+                                                      page.documents.size(), places.data());
+            for (std::size_t i = 0; i < left; ++i) found.push_back(page.documents[places[i]]);
         }
+        std::ranges::sort(found);
         return found;
     }
 
-    Found search(const std::vector<SketchQuery>& queries, const Sketches& sketches) const {
+    Found search(const std::vector<SketchQuery>& queries, const Pages& sketches) const {
         std::size_t count = 0;
         const bench::Stopwatch stopwatch;
-        for (const SketchQuery& query : queries) count += places_of(query, sketches).size();
+        for (const SketchQuery& query : queries) count += numbers_of(query, sketches).size();
         return {count - std::min(count, queries.size()), stopwatch.seconds()};
     }
 
     const std::vector<std::string>& documents_;
     const CharacterLengths utf8_ = CharacterLengths::utf8();
-    SketchShape shape_;
-    std::vector<std::uint16_t> numbers_;
-    SketchModel model_;
+    std::vector<OwnedSketchModel> owned_;
+    std::vector<SketchModel> models_;  // views of these
     double threshold_;
-    std::size_t queries_, page_;
-    Sketches sketches_;
+    std::size_t queries_;
+    std::vector<std::uint32_t> lengths_;
+    Pages sketches_;
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
+#include <bit>
 #include <vector>
 
 #include "cpp/documents/detail/shared_counts.hpp"
@@ -12,66 +12,102 @@
 namespace gputext {
 namespace {
 
-/// Of documents of one length class.
-struct ClassLevels {
-    ClassLevels(const SketchModel& model, std::uint8_t length_class)
-        : letters(model.letters(), length_class), grams(model.grams(), length_class) {}
-    SketchLevels letters, grams;
+constexpr std::size_t kCacheLine = 64;
+
+/// What is kept of a model.
+struct KeptModel {
+    explicit KeptModel(const SketchModel& of)
+        : numbers(of.numbers().begin(), of.numbers().end()), model(of.shape(), numbers.data()) {}
+    KeptModel(KeptModel&&) = default;  // the numbers keep their place
+    KeptModel& operator=(KeptModel&&) = default;
+
+    std::vector<std::uint16_t> numbers;
+    SketchModel model;
 };
 
-std::vector<std::uint16_t> copy_of(const SketchModel& model) {
-    return {model.numbers().begin(), model.numbers().end()};
+std::vector<KeptModel> kept(std::span<const SketchModel> models) {
+    return {models.begin(), models.end()};
 }
 
 }  // namespace
 
 struct DocumentSketcher::Scratch {
-    explicit Scratch(const SketchModel& of)
-        : numbers(copy_of(of)),
-          model(of.shape(), numbers.data()),
-          counts(model),
-          units(std::max(of.shape().bins, SketchShape::letter_bins)) {}
+    explicit Scratch(std::span<const SketchModel> of) : kept_models(kept(of)) {
+        for (const KeptModel& one : kept_models) {
+            models.push_back(one.model);
+            units.resize(std::max(units.size(), one.model.shape().bins));
+        }
+        grams.resize(units.size());
+        levels.resize(models.size() * kLengthClasses);
+    }
 
-    const ClassLevels& levels_of(std::uint8_t length_class) {
-        std::optional<ClassLevels>& found = levels[length_class];
-        if (!found) found.emplace(model, length_class);
+    /// By length class and model, as they have been asked for.
+    struct Levels {
+        Levels(const SketchModel& model, std::uint8_t length_class)
+            : letters(model.letters(), length_class), grams(model.grams(), length_class) {}
+        LetterLevels letters;
+        GramLevels grams;
+    };
+    const Levels& levels_of(std::size_t model, std::uint8_t length_class) {
+        auto& found = levels[model * kLengthClasses + length_class];
+        if (!found) found = std::make_unique<Levels>(models[model], length_class);
         return *found;
     }
-    void pack(const SketchLevels& of_part, std::span<const std::uint32_t> part,
-              std::uint8_t* sketch) {
-        of_part.units_of(part, units.data());
-        of_part.pack(std::span(units).first(part.size()), sketch);
-    }
 
-    const std::vector<std::uint16_t> numbers;
-    const SketchModel model;
+    std::vector<KeptModel> kept_models;
+    std::vector<SketchModel> models;  // views of these
     SketchCounts counts;
+    std::array<std::uint32_t, SketchShape::letter_bins> letters;
+    std::vector<std::uint32_t> grams;
     std::vector<std::uint8_t> units;
-    std::array<std::optional<ClassLevels>, kLengthClasses> levels;  // that have been asked for
+    std::vector<std::unique_ptr<Levels>> levels;
 };
 
-DocumentSketcher::DocumentSketcher(const SketchModel& model)
-    : scratch_(std::make_unique<Scratch>(model)) {}
+DocumentSketcher::DocumentSketcher(std::span<const SketchModel> models)
+    : scratch_(std::make_unique<Scratch>(models)) {}
 DocumentSketcher::~DocumentSketcher() = default;
 DocumentSketcher::DocumentSketcher(DocumentSketcher&&) noexcept = default;
 DocumentSketcher& DocumentSketcher::operator=(DocumentSketcher&&) noexcept = default;
 
 SketchedDocument DocumentSketcher::sketch(Bytes document, const CharacterLengths& lengths,
                                           std::uint8_t* letters, std::uint8_t* grams, Stop stop) {
-    SketchCounts& counts = scratch_->counts;
-    counts.count(document, lengths, stop);
-    const ClassLevels& levels = scratch_->levels_of(length_class(counts.length()));
-    scratch_->pack(levels.letters, counts.letters(), letters);
-    scratch_->pack(levels.grams, counts.grams(), grams);
-    return {counts.length(), counts.hash()};
+    Scratch& scratch = *scratch_;
+    const SketchCounts& counts = scratch.counts;
+    if (!scratch.counts.count(document, lengths, stop)) return {};
+    const std::size_t number = nearest_model(scratch.models, counts.letters(), counts.length());
+    const SketchModel& model = scratch.models[number];
+    const Scratch::Levels& levels = scratch.levels_of(number, length_class(counts.length()));
+    add_in_bins(counts.letters(), model.letters(), scratch.letters);
+    levels.letters.pack(scratch.letters, letters);
+    const std::size_t bins = model.shape().bins;
+    add_in_bins(counts.grams(), model.grams(), std::span(scratch.grams).first(bins));
+    levels.grams.units_of(std::span(scratch.grams).first(bins), scratch.units.data());
+    levels.grams.pack(std::span(scratch.units).first(bins), grams);
+    return {counts.length(), counts.hash(), static_cast<std::uint8_t>(number)};
 }
 
 struct SketchQuery::Bounds {
-    /// The query's counts as they are compared with documents of a length class.
+    /// The query's counts in the bins of a model.
+    struct ForModel {
+        ForModel(const SketchModel& of, const SketchCounts& counts)
+            : kept(of), grams(of.shape().bins) {
+            add_in_bins(counts.letters(), of.letters(), letters);
+            add_in_bins(counts.grams(), of.grams(), grams);
+        }
+        KeptModel kept;
+        std::array<std::uint32_t, SketchShape::letter_bins> letters;
+        std::vector<std::uint32_t> grams;
+    };
+    /// These as they are compared with documents of a length class.
     struct ForClass {
-        ForClass(const ClassLevels& levels, const SketchCounts& counts)
-            : letters(levels.letters, counts.letters()), grams(levels.grams, counts.grams()) {}
-        QueryPart letters, grams;
+        ForClass(const ForModel& of, std::uint8_t length_class, std::uint64_t letters_allowed)
+            : halves(of.kept.model.shape().halves),
+              letters(LetterLevels(of.kept.model.letters(), length_class), of.letters,
+                      letters_allowed),
+              grams(GramLevels(of.kept.model.grams(), length_class), of.grams) {}
+        bool halves;
+        QueryLetters letters;
+        QueryGrams grams;
     };
 
     /// At least most_edits_within(threshold, sum), which is seldom less, and takes divisions.
@@ -83,17 +119,32 @@ struct SketchQuery::Bounds {
     }
     void find_lengths();
 
-    /// Whether a document may be near, of a length that is within the query's bounds: by what it
-    /// shares, of the units of its letters, and then by its bigrams.
-    bool may_be_near(const SketchColumns& columns, std::size_t place, const ForClass& mine,
-                     std::uint64_t shared_letters) const;
+    /// More of the query's characters than a near document of this length can lack. The most if
+    /// both are as long.
+    std::uint64_t letters_allowed(std::uint32_t other) const {
+        const std::uint64_t edited = edits(std::uint64_t{other} + length);
+        return edited + length - std::min<std::uint64_t>(edited + length, std::max(other, length));
+    }
+    /// Whether a document of a length that is within the query's bounds, which its letters do not
+    /// exclude, may be near.
+    bool may_be_near(const SketchColumns& columns, std::size_t place, const ForClass& mine) const;
+
+    /// Of a class of a model in `classes`; their number if it is none that there is.
+    std::size_t place_of(std::uint8_t length_class, std::uint8_t model) const {
+        const std::size_t of_class = length_class - std::size_t{first_class};
+        return length_class < first_class || of_class >= class_count || model >= models.size()
+                   ? classes.size()
+                   : model * class_count + of_class;
+    }
 
     std::uint32_t length = 0, hash = 0;
     std::uint32_t least_length = 0, most_length = 0;
     double reach = 0;
     SharedCounts shared;
     std::uint8_t first_class = 0;
-    std::vector<ForClass> classes;  // from the first one on
+    std::size_t class_count = 0;
+    std::vector<ForModel> models;
+    std::vector<std::unique_ptr<const ForClass>> classes;  // by model and length class
 };
 
 void SketchQuery::Bounds::find_lengths() {
@@ -121,22 +172,22 @@ void SketchQuery::Bounds::find_lengths() {
 }
 
 bool SketchQuery::Bounds::may_be_near(const SketchColumns& columns, std::size_t place,
-                                      const ForClass& mine, std::uint64_t shared_letters) const {
+                                      const ForClass& mine) const {
     const std::uint32_t other = columns.lengths[place];
     const std::uint64_t k = edits(std::uint64_t{other} + length);
     if (k == 0) return columns.hashes[place] == hash;
     const std::uint64_t longer = std::max(other, length);
-    if (shared_letters + mine.letters.at_least() + k < longer) return false;
+    const std::uint64_t moved = mine.halves ? (longer - std::min(other, length)) / 2 + 1 : 0;
     const std::uint64_t shared_grams =
         shared.grams(mine.grams, columns.grams + place * mine.grams.bytes());
-    return shared_grams + mine.grams.at_least() + 2 * k + 1 >= longer;
+    return shared_grams + mine.grams.at_least() + 2 * k + 1 + moved >= longer;
 }
 
 SketchQuery::SketchQuery(Bytes document, const CharacterLengths& lengths, double threshold,
-                         const SketchModel& model, Simd simd, Stop stop)
+                         std::span<const SketchModel> models, Simd simd, Stop stop)
     : bounds_(std::make_unique<Bounds>()) {
-    SketchCounts counts(model);
-    counts.count(document, lengths, stop);
+    SketchCounts counts;
+    if (!counts.count(document, lengths, stop)) return;
     bounds_->length = counts.length();
     bounds_->hash = counts.hash();
     // edit_rate() rounds to the nearest number.
@@ -144,10 +195,10 @@ SketchQuery::SketchQuery(Bytes document, const CharacterLengths& lengths, double
     bounds_->shared = shared_counts(simd);
     bounds_->find_lengths();
     bounds_->first_class = length_class(bounds_->least_length);
-    const std::uint8_t last_class = length_class(bounds_->most_length);
-    for (unsigned number = bounds_->first_class; number <= last_class && !stop(); ++number)
-        bounds_->classes.emplace_back(ClassLevels(model, static_cast<std::uint8_t>(number)),
-                                      counts);
+    bounds_->class_count =
+        std::size_t{length_class(bounds_->most_length)} - bounds_->first_class + 1;
+    for (const SketchModel& model : models) bounds_->models.emplace_back(model, counts);
+    bounds_->classes.resize(models.size() * bounds_->class_count);
 }
 SketchQuery::~SketchQuery() = default;
 SketchQuery::SketchQuery(SketchQuery&&) noexcept = default;
@@ -161,27 +212,55 @@ std::uint32_t SketchQuery::most_length() const {
     return bounds_->most_length;
 }
 
+void SketchQuery::prepare(std::uint8_t length_class, std::uint8_t model) {
+    Bounds& bounds = *bounds_;
+    const std::size_t number = bounds.place_of(length_class, model);
+    if (number == bounds.classes.size() || bounds.classes[number] != nullptr) return;
+    bounds.classes[number] = std::make_unique<Bounds::ForClass>(
+        bounds.models[model], length_class,
+        bounds.letters_allowed(std::max(bounds.length, least_length_of(length_class))));
+}
+
 std::size_t SketchQuery::candidates(const SketchColumns& columns, std::uint8_t length_class,
-                                    std::size_t count, std::uint16_t* places) const {
+                                    std::uint8_t model, std::size_t count,
+                                    std::uint16_t* places) const {
     const Bounds& bounds = *bounds_;
-    const unsigned number = length_class - unsigned{bounds.first_class};
-    if (length_class < bounds.first_class || number >= bounds.classes.size()) return 0;
-    const Bounds::ForClass& mine = bounds.classes[number];
+    const std::size_t number = bounds.place_of(length_class, model);
+    const Bounds::ForClass* const mine =
+        number == bounds.classes.size() ? nullptr : bounds.classes[number].get();
     const std::uint32_t span = bounds.most_length - bounds.least_length;
-    constexpr std::size_t at_once = 64;
-    std::uint64_t shared_letters[at_once];
-    std::size_t left = 0;
-    for (std::size_t from = 0; from < count; from += at_once) {
-        const std::size_t end = std::min(count, from + at_once);
-        bounds.shared.letters(mine.letters, columns.letters + from * SketchShape::letters,
-                              end - from, shared_letters);
-        for (std::size_t i = from; i < end; ++i) {
-            places[left] = static_cast<std::uint16_t>(i);
-            left += columns.lengths[i] - bounds.least_length <= span &&
-                    bounds.may_be_near(columns, i, mine, shared_letters[i - from]);
+    std::size_t found = 0;
+    std::uint8_t lacks[kLetterBatch];
+    for (std::size_t from = 0; from < count; from += kLetterBatch) {
+        const std::size_t size = std::min(count - from, kLetterBatch);
+        std::uint64_t left = mine == nullptr
+                                 ? ~std::uint64_t{0}
+                                 : bounds.shared.letters(mine->letters, columns.letters + from,
+                                                         columns.letters_stride, lacks);
+        left &= ~std::uint64_t{0} >> (kLetterBatch - size);
+        for (; left != 0; left &= left - 1) {
+            const auto bit = static_cast<std::size_t>(std::countr_zero(left));
+            const std::size_t place = from + bit;
+            const std::uint32_t other = columns.lengths[place];
+            if (other - bounds.least_length > span ||
+                (mine != nullptr &&
+                 lacks[bit] * mine->letters.unit() > bounds.letters_allowed(other)))
+                continue;
+            // Few are left, and their bigrams lie far from each other.
+            if (mine != nullptr)
+                for (std::size_t byte = 0; byte < mine->grams.bytes(); byte += kCacheLine)
+                    __builtin_prefetch(columns.grams + place * mine->grams.bytes() + byte);
+            places[found++] = static_cast<std::uint16_t>(place);
         }
     }
-    return left;
+    if (mine == nullptr) return found;
+    std::size_t near = 0;
+    for (std::size_t i = 0; i < found; ++i) {
+        const std::uint16_t place = places[i];
+        places[near] = place;
+        near += bounds.may_be_near(columns, place, *mine);
+    }
+    return near;
 }
 
 }  // namespace gputext

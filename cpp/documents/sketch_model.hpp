@@ -4,8 +4,14 @@
 // (bigrams), in bins. What a sketch tells depends on the bins: those of texts in one language are
 // few and large if bigrams are hashed into them, so that most counts are alike. A model shares
 // bigrams out to bins so that all bins have about as many of them, and says for each bin which
-// counts documents have: from them on, in 15 levels, sketches tell counts apart. A model is learned
-// from documents like those that will be sketched; any model is correct for any document.
+// counts documents have: from them on, in 15 levels, sketches tell counts apart. A model may count
+// the bigrams of the two halves of a document apart, which tells documents apart that say the same
+// words in another order.
+//
+// An index has several models, each for documents of one kind, such as prose, programs or tables;
+// a document is sketched by the model whose typical document is most like it. Any model is correct
+// for any document. sketch_model_learner.hpp learns models from documents like those that will be
+// sketched.
 //
 // Source: none; of documents in one language, n bigrams in b bins, a pair shares about n - sqrt(n
 // times the sum of the square roots of the bins' means) bigrams, so bins of equal means tell most.
@@ -14,34 +20,38 @@
 
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
-#include "cpp/base/characters.hpp"
-#include "cpp/base/stop.hpp"
-
 namespace gputext {
-
-class SketchCounts;
 
 /// Sizes of the parts of a sketch.
 struct SketchShape {
-    static constexpr std::size_t group = 16;  // bins that share levels
-    static constexpr std::size_t letter_bins = 2 * group;
+    static constexpr std::size_t group = 16;  // bins of bigrams that share levels
+    static constexpr std::size_t letter_bins = 32;
     static constexpr std::size_t letters = letter_bins / 2;  // bytes
     static constexpr std::size_t least_bins = 32, most_bins = 1024, default_bins = 320;
 
     std::size_t bins = default_bins;  // of bigrams, half a byte each; a multiple of 32
+    bool halves = false;              // whether bins tell the halves of a document apart
 
     std::size_t gram_bytes() const { return bins / 2; }
+    constexpr std::size_t gram_cells() const;
+    bool is_valid() const {
+        return bins >= least_bins && bins <= most_bins && bins % (2 * group) == 0;
+    }
+    bool operator==(const SketchShape&) const = default;
 };
 
 /// Characters and bigrams are told apart by numbers below these, of which each belongs to a bin.
+/// Bigrams of the second half of a document have numbers of their own, from kGramCells on.
 inline constexpr std::size_t kLetterCells = 256, kGramCells = 1024;
+
+constexpr std::size_t SketchShape::gram_cells() const {
+    return halves ? 2 * kGramCells : kGramCells;
+}
 
 /// How counts of one part of a sketch are made and rounded. A rate of r means r counts in a
 /// document of kRateUnit characters.
@@ -49,8 +59,13 @@ inline constexpr std::uint32_t kRateUnit = 65536;
 struct SketchPart {
     std::span<const std::uint16_t> bins;   // of the cells
     std::span<const std::uint16_t> least;  // by bin: rates up to it are not told apart
-    std::span<const std::uint16_t> steps;  // by group: the rate between the first levels
+    std::span<const std::uint16_t> steps;  // the rate between the first levels: of letters by bin,
+                                           // of bigrams by group
 };
+
+/// The typical document of a model: of each letter cell the square root of its rate, as a part of
+/// this unit. Distances of square roots weigh rare characters and frequent ones alike (Hellinger).
+inline constexpr std::int16_t kRootUnit = INT16_MAX;
 
 /// A view of the numbers that make a model, which an index holds.
 class SketchModel {
@@ -60,61 +75,55 @@ public:
 
     /// How many numbers there are.
     static constexpr std::size_t size(SketchShape shape) {
-        return part_size(kLetterCells, SketchShape::letter_bins) +
-               part_size(kGramCells, shape.bins);
+        return grams_at + shape.gram_cells() + shape.bins + shape.bins / SketchShape::group;
     }
 
     SketchShape shape() const { return shape_; }
     std::span<const std::uint16_t> numbers() const { return {numbers_, size(shape_)}; }
-    SketchPart letters() const { return part(0, kLetterCells, SketchShape::letter_bins); }
+    std::span<const std::uint16_t> typical_roots() const { return {numbers_, kLetterCells}; }
+    SketchPart letters() const {
+        return part(letters_at, kLetterCells, SketchShape::letter_bins, SketchShape::letter_bins);
+    }
     SketchPart grams() const {
-        return part(part_size(kLetterCells, SketchShape::letter_bins), kGramCells, shape_.bins);
+        return part(grams_at, shape_.gram_cells(), shape_.bins, shape_.bins / SketchShape::group);
     }
 
     /// Whether all cells belong to bins that there are. Anything else is correct.
     bool is_valid() const;
 
 private:
-    static constexpr std::size_t part_size(std::size_t cells, std::size_t bins) {
-        return cells + bins + bins / SketchShape::group;
-    }
-    SketchPart part(std::size_t from, std::size_t cells, std::size_t bins) const {
+    static constexpr std::size_t letters_at = kLetterCells;
+    static constexpr std::size_t grams_at =
+        letters_at + kLetterCells + 2 * SketchShape::letter_bins;
+
+    SketchPart part(std::size_t from, std::size_t cells, std::size_t bins,
+                    std::size_t steps) const {
         return {{numbers_ + from, cells},
                 {numbers_ + from + cells, bins},
-                {numbers_ + from + cells + bins, bins / SketchShape::group}};
+                {numbers_ + from + cells + bins, steps}};
     }
 
     SketchShape shape_;
     const std::uint16_t* numbers_;
 };
 
-/// For documents that nothing is known of: texts in English, and programs.
-std::vector<std::uint16_t> general_sketch_model(SketchShape shape);
+/// A model that owns its numbers.
+struct OwnedSketchModel {
+    SketchShape shape;
+    std::vector<std::uint16_t> numbers;
 
-/// Learns a model from documents. Takes 2.6 KB for each of them.
-class SketchModelLearner {
-public:
-    SketchModelLearner();
-    ~SketchModelLearner();
-
-    /// Its first 32,768 bytes; ignores a document that is too short to tell something. When `stop`
-    /// says so it ends early, with nothing learned.
-    void add(Bytes document, const CharacterLengths& lengths, Stop stop = {});
-
-    /// Of documents that say something.
-    std::size_t documents() const { return documents_.size(); }
-
-    /// O(bins * documents). Requires a document.
-    std::vector<std::uint16_t> learn(SketchShape shape) const;
-
-private:
-    struct Document {
-        std::uint32_t length;
-        std::array<std::uint16_t, kLetterCells> letters;
-        std::array<std::uint16_t, kGramCells> grams;
-    };
-    std::unique_ptr<SketchCounts> counts_;
-    std::vector<Document> documents_;
+    SketchModel view() const { return {shape, numbers.data()}; }
 };
+
+/// How many models an index has at most.
+inline constexpr std::size_t kMostSketchModels = 16;
+
+/// For documents that nothing is known of: texts in English, and programs. Not by halves.
+OwnedSketchModel general_sketch_model(std::size_t bins);
+
+/// Of at least one model, the number of the one whose typical document has the distance that is
+/// least from a document with these counts of letter cells. O(models).
+std::size_t nearest_model(std::span<const SketchModel> models,
+                          std::span<const std::uint32_t> letters, std::uint32_t length);
 
 }  // namespace gputext

@@ -62,6 +62,18 @@ public:
         return text;
     }
 
+    /// Texts of the same blocks of letters in different orders, 800 characters each.
+    std::vector<std::string> shuffled_blocks(std::size_t count) {
+        std::vector<std::string> blocks, texts;
+        while (blocks.size() < 20) blocks.push_back(string(40, "abcdefghijklmnopqrstuvwxyz "));
+        while (texts.size() < count) {
+            std::shuffle(blocks.begin(), blocks.end(), generator_);
+            std::string& text = texts.emplace_back();
+            for (const std::string& block : blocks) text += block;
+        }
+        return texts;
+    }
+
 private:
     std::mt19937_64 generator_{seed()};
     ::testing::ScopedTrace trace_;

@@ -10,11 +10,25 @@ namespace gputext {
 namespace {
 
 constexpr std::size_t kGroup = SketchShape::group;  // bytes, and bins of a half of them
-static_assert(SketchShape::letters == kGroup);
 
 }  // namespace
 
-QueryPart::QueryPart(const SketchLevels& levels, std::span<const std::uint32_t> counts)
+QueryLetters::QueryLetters(const LetterLevels& levels, std::span<const std::uint32_t> bins,
+                           std::uint64_t allowed)
+    : unit_(allowed / UINT8_MAX + 1), excluding_(static_cast<std::uint8_t>(allowed / unit_ + 1)) {
+    for (std::size_t bin = 0; bin < tables_.size(); ++bin) {
+        Table& table = tables_[bin];
+        table.back() = 0;
+        for (std::size_t code = 0; code < levels.counts[bin].size(); ++code) {
+            const std::uint32_t most = levels.counts[bin][code];
+            const std::uint64_t lacks = bins[bin] - std::min(bins[bin], most);
+            table[code] =
+                static_cast<std::uint8_t>(std::min<std::uint64_t>(lacks / unit_, UINT8_MAX));
+        }
+    }
+}
+
+QueryGrams::QueryGrams(const GramLevels& levels, std::span<const std::uint32_t> counts)
     : bytes_(counts.size() / 2) {
     const std::size_t room = (bytes_ + vector - 1) / vector * vector;
     for (Half* const half : {&low_, &high_}) {
@@ -42,12 +56,12 @@ QueryPart::QueryPart(const SketchLevels& levels, std::span<const std::uint32_t> 
 
 namespace {
 
-std::uint64_t half_portable(const QueryPart::Half& half, std::size_t byte, unsigned code) {
+std::uint64_t half_portable(const QueryGrams::Half& half, std::size_t byte, unsigned code) {
     const std::uint8_t level = half.levels[byte / kGroup * kGroup + code];
     return std::uint64_t{std::min(half.units[byte], level)} << half.shifts[byte / 8];
 }
 
-std::uint64_t grams_portable(const QueryPart& query, const std::uint8_t* sketch) {
+std::uint64_t grams_portable(const QueryGrams& query, const std::uint8_t* sketch) {
     std::uint64_t sum = 0;
     for (std::size_t i = 0; i < query.bytes(); ++i)
         sum += half_portable(query.low(), i, sketch[i] & 15u) +
@@ -55,10 +69,22 @@ std::uint64_t grams_portable(const QueryPart& query, const std::uint8_t* sketch)
     return sum;
 }
 
-void letters_portable(const QueryPart& query, const std::uint8_t* sketches, std::size_t count,
-                      std::uint64_t* sums) {
-    for (std::size_t i = 0; i < count; ++i)
-        sums[i] = grams_portable(query, sketches + i * SketchShape::letters);
+std::uint64_t letters_portable(const QueryLetters& query, const std::uint8_t* sketches,
+                               std::size_t stride, std::uint8_t* sums) {
+    std::fill_n(sums, kLetterBatch, std::uint8_t{0});
+    for (std::size_t i = 0; i < SketchShape::letters; ++i) {
+        const QueryLetters::Table& low = query.tables()[2 * i];
+        const QueryLetters::Table& high = query.tables()[2 * i + 1];
+        for (std::size_t document = 0; document < kLetterBatch; ++document) {
+            const unsigned codes = sketches[i * stride + document];
+            const unsigned sum = sums[document] + low[codes & 15u] + high[codes >> 4];
+            sums[document] = static_cast<std::uint8_t>(std::min<unsigned>(sum, UINT8_MAX));
+        }
+    }
+    std::uint64_t left = 0;
+    for (std::size_t document = 0; document < kLetterBatch; ++document)
+        left |= std::uint64_t{sums[document] < query.excluding()} << document;
+    return left;
 }
 
 #ifdef GPUTEXT_X86
@@ -77,7 +103,7 @@ GPUTEXT_TARGET_AVX2 inline __m256i sums_of(__m256i codes, __m256i units, __m256i
     const __m256i shared = _mm256_min_epu8(_mm256_shuffle_epi8(levels, codes), units);
     return _mm256_sllv_epi64(_mm256_sad_epu8(shared, _mm256_setzero_si256()), shifts);
 }
-GPUTEXT_TARGET_AVX2 inline __m256i sums_of(__m256i codes, const QueryPart::Half& half,
+GPUTEXT_TARGET_AVX2 inline __m256i sums_of(__m256i codes, const QueryGrams::Half& half,
                                            std::size_t at) {
     return sums_of(codes, load32(&half.units[at]), load32(&half.levels[at]),
                    load32(&half.shifts[at / 8]));
@@ -90,7 +116,7 @@ GPUTEXT_TARGET_AVX2 inline std::uint64_t sum_of(__m256i sums) {
         _mm_cvtsi128_si64(_mm_add_epi64(half, _mm_unpackhi_epi64(half, half))));
 }
 
-GPUTEXT_TARGET_AVX2 std::uint64_t grams_avx2(const QueryPart& query, const std::uint8_t* sketch) {
+GPUTEXT_TARGET_AVX2 std::uint64_t grams_avx2(const QueryGrams& query, const std::uint8_t* sketch) {
     const __m256i half = _mm256_set1_epi8(15);
     __m256i sums = _mm256_setzero_si256();
     for (std::size_t i = 0; i < query.bytes(); i += 32) {
@@ -104,31 +130,33 @@ GPUTEXT_TARGET_AVX2 std::uint64_t grams_avx2(const QueryPart& query, const std::
     return sum_of(sums);
 }
 
-/// A half of the letters, for two sketches at once.
-struct TwoHalves {
-    __m256i units, levels, shifts;
-    GPUTEXT_TARGET_AVX2 explicit TwoHalves(const QueryPart::Half& half)
-        : units(_mm256_broadcastsi128_si256(load16(half.units.data()))),
-          levels(_mm256_broadcastsi128_si256(load16(half.levels.data()))),
-          shifts(_mm256_set1_epi64x(static_cast<long long>(half.shifts[0]))) {}
-};
-
-GPUTEXT_TARGET_AVX2 void letters_avx2(const QueryPart& query, const std::uint8_t* sketches,
-                                      std::size_t count, std::uint64_t* sums) {
+GPUTEXT_TARGET_AVX2 std::uint64_t letters_avx2(const QueryLetters& query,
+                                               const std::uint8_t* sketches, std::size_t stride,
+                                               std::uint8_t* sums) {
     const __m256i half = _mm256_set1_epi8(15);
-    const TwoHalves low(query.low()), high(query.high());
-    for (std::size_t i = 0; i < count; i += 2) {
-        const std::uint8_t* const from = sketches + i * SketchShape::letters;
-        const __m256i codes = i + 2 <= count ? load32(from) : _mm256_zextsi128_si256(load16(from));
-        const __m256i parts = _mm256_add_epi64(
-            sums_of(_mm256_and_si256(codes, half), low.units, low.levels, low.shifts),
-            sums_of(_mm256_and_si256(_mm256_srli_epi16(codes, 4), half), high.units, high.levels,
-                    high.shifts));
-        alignas(32) std::uint64_t found[4];
-        _mm256_store_si256(reinterpret_cast<__m256i*>(found), parts);
-        sums[i] = found[0] + found[1];
-        if (i + 1 < count) sums[i + 1] = found[2] + found[3];
+    __m256i first = _mm256_setzero_si256(), second = _mm256_setzero_si256();
+    for (std::size_t i = 0; i < SketchShape::letters; ++i) {
+        const __m256i low = _mm256_broadcastsi128_si256(load16(query.tables()[2 * i].data()));
+        const __m256i high = _mm256_broadcastsi128_si256(load16(query.tables()[2 * i + 1].data()));
+        const auto add = [&](__m256i before, const std::uint8_t* from) GPUTEXT_TARGET_AVX2 {
+            const __m256i codes = load32(from);
+            before =
+                _mm256_adds_epu8(before, _mm256_shuffle_epi8(low, _mm256_and_si256(codes, half)));
+            return _mm256_adds_epu8(
+                before,
+                _mm256_shuffle_epi8(high, _mm256_and_si256(_mm256_srli_epi16(codes, 4), half)));
+        };
+        first = add(first, sketches + i * stride);
+        second = add(second, sketches + i * stride + 32);
     }
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums), first);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(sums + 32), second);
+    const __m256i excluding = _mm256_set1_epi8(static_cast<char>(query.excluding()));
+    const auto excluded = [&](__m256i found) GPUTEXT_TARGET_AVX2 {
+        return static_cast<std::uint32_t>(
+            _mm256_movemask_epi8(_mm256_cmpeq_epi8(_mm256_max_epu8(found, excluding), found)));
+    };
+    return ~(excluded(first) | std::uint64_t{excluded(second)} << 32);
 }
 
 // The forms with a mask of ones are the same instructions; GCC 12 warns of the others.
@@ -138,14 +166,14 @@ GPUTEXT_TARGET_AVX512 inline __m512i wide_sums_of(__m512i codes, __m512i units, 
     const __m512i shared = _mm512_min_epu8(_mm512_shuffle_epi8(levels, codes), units);
     return _mm512_maskz_sllv_epi64(0xff, _mm512_sad_epu8(shared, _mm512_setzero_si512()), shifts);
 }
-GPUTEXT_TARGET_AVX512 inline __m512i wide_sums_of(__m512i codes, const QueryPart::Half& half,
+GPUTEXT_TARGET_AVX512 inline __m512i wide_sums_of(__m512i codes, const QueryGrams::Half& half,
                                                   std::size_t at) {
     return wide_sums_of(codes, _mm512_loadu_si512(&half.units[at]),
                         _mm512_loadu_si512(&half.levels[at]),
                         _mm512_loadu_si512(&half.shifts[at / 8]));
 }
 
-GPUTEXT_TARGET_AVX512 std::uint64_t grams_avx512(const QueryPart& query,
+GPUTEXT_TARGET_AVX512 std::uint64_t grams_avx512(const QueryGrams& query,
                                                  const std::uint8_t* sketch) {
     const __m512i half = _mm512_set1_epi8(15);
     __m512i sums = _mm512_setzero_si512();
@@ -162,33 +190,23 @@ GPUTEXT_TARGET_AVX512 std::uint64_t grams_avx512(const QueryPart& query,
                                    _mm512_maskz_extracti64x4_epi64(0xff, sums, 1)));
 }
 
-/// A half of the letters, for four sketches at once.
-struct FourHalves {
-    __m512i units, levels, shifts;
-    GPUTEXT_TARGET_AVX512 explicit FourHalves(const QueryPart::Half& half)
-        : units(_mm512_maskz_broadcast_i32x4(0xffff, load16(half.units.data()))),
-          levels(_mm512_maskz_broadcast_i32x4(0xffff, load16(half.levels.data()))),
-          shifts(_mm512_set1_epi64(static_cast<long long>(half.shifts[0]))) {}
-};
-
-GPUTEXT_TARGET_AVX512 void letters_avx512(const QueryPart& query, const std::uint8_t* sketches,
-                                          std::size_t count, std::uint64_t* sums) {
+GPUTEXT_TARGET_AVX512 std::uint64_t letters_avx512(const QueryLetters& query,
+                                                   const std::uint8_t* sketches, std::size_t stride,
+                                                   std::uint8_t* sums) {
     const __m512i half = _mm512_set1_epi8(15);
-    const FourHalves low(query.low()), high(query.high());
-    for (std::size_t i = 0; i < count; i += 4) {
-        const std::size_t left = std::min<std::size_t>(4, count - i);
-        const __mmask64 inside = ~__mmask64{0} >> (64 - left * SketchShape::letters);
-        const __m512i codes = _mm512_maskz_loadu_epi8(inside, sketches + i * SketchShape::letters);
-        const __m512i parts = _mm512_add_epi64(
-            wide_sums_of(_mm512_and_si512(codes, half), low.units, low.levels, low.shifts),
-            wide_sums_of(_mm512_and_si512(_mm512_srli_epi16(codes, 4), half), high.units,
-                         high.levels, high.shifts));
-        // The sums of a sketch lie side by side.
-        const __m512i both = _mm512_add_epi64(
-            parts, _mm512_maskz_shuffle_epi32(0xffff, parts, static_cast<_MM_PERM_ENUM>(0x4e)));
-        _mm512_mask_storeu_epi64(sums + i, static_cast<__mmask8>((1u << left) - 1),
-                                 _mm512_maskz_compress_epi64(0x55, both));
+    __m512i all = _mm512_setzero_si512();
+    for (std::size_t i = 0; i < SketchShape::letters; ++i) {
+        const __m512i codes = _mm512_loadu_si512(sketches + i * stride);
+        const __m512i low =
+            _mm512_maskz_broadcast_i32x4(0xffff, load16(query.tables()[2 * i].data()));
+        const __m512i high =
+            _mm512_maskz_broadcast_i32x4(0xffff, load16(query.tables()[2 * i + 1].data()));
+        all = _mm512_adds_epu8(all, _mm512_shuffle_epi8(low, _mm512_and_si512(codes, half)));
+        all = _mm512_adds_epu8(
+            all, _mm512_shuffle_epi8(high, _mm512_and_si512(_mm512_srli_epi16(codes, 4), half)));
     }
+    _mm512_storeu_si512(sums, all);
+    return _mm512_cmplt_epu8_mask(all, _mm512_set1_epi8(static_cast<char>(query.excluding())));
 }
 
 #endif

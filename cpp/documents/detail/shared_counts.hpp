@@ -1,7 +1,8 @@
-// cpp/documents/detail/shared_counts.hpp - sums of minima of the counts of a query and a sketch
+// cpp/documents/detail/shared_counts.hpp - what a query and a sketch share of letters and bigrams
 
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -12,12 +13,37 @@
 
 namespace gputext {
 
-/// One part of a query, to be compared with that part of sketches of one length class.
-class QueryPart {
+/// Documents whose letters are looked at at once: a bit of a word each.
+inline constexpr std::size_t kLetterBatch = 64;
+
+/// The letters of a query, to be compared with those of sketches of one length class: what each
+/// code of a bin says that the query has beyond the document (Andre, Kermarrec, Le Scouarnec 2015:
+/// tables that stay in registers).
+class QueryLetters {
+public:
+    /// A document is excluded that lacks more than `allowed` of the query's characters.
+    QueryLetters(const LetterLevels& levels, std::span<const std::uint32_t> bins,
+                 std::uint64_t allowed);
+
+    using Table = std::array<std::uint8_t, 16>;
+    /// By bin: what lacks by code, in units, rounded down.
+    const std::array<Table, SketchShape::letter_bins>& tables() const { return tables_; }
+    /// As many units, of all bins, exclude a document: at most 255, and sums may end there.
+    std::uint8_t excluding() const { return excluding_; }
+    std::uint64_t unit() const { return unit_; }  // characters
+
+private:
+    std::array<Table, SketchShape::letter_bins> tables_;
+    std::uint64_t unit_;
+    std::uint8_t excluding_;
+};
+
+/// The bigrams of a query, to be compared with those of sketches of one length class.
+class QueryGrams {
 public:
     /// What the query and a document share can be no more than at_least(), and what SharedCounts
     /// finds.
-    QueryPart(const SketchLevels& levels, std::span<const std::uint32_t> counts);
+    QueryGrams(const GramLevels& levels, std::span<const std::uint32_t> counts);
 
     std::size_t bytes() const { return bytes_; }  // of a sketch
     std::uint64_t at_least() const { return at_least_; }
@@ -41,13 +67,15 @@ private:
 };
 
 struct SharedCounts {
-    /// For each of `count` sketches of SketchShape::letters bytes, one after the other, the sum of
-    /// the minima of the query's units and the sketch's levels, as counts.
-    void (*letters)(const QueryPart& query, const std::uint8_t* sketches, std::size_t count,
-                    std::uint64_t* sums);
+    /// Of kLetterBatch documents, whose byte i of letters is sketches[i * stride + document]: the
+    /// sums of units, which end at 255; and a bit each that is set if these do not exclude the
+    /// document.
+    std::uint64_t (*letters)(const QueryLetters& query, const std::uint8_t* sketches,
+                             std::size_t stride, std::uint8_t* sums);
 
-    /// The same of one sketch of query.bytes() bytes, a multiple of 16.
-    std::uint64_t (*grams)(const QueryPart& query, const std::uint8_t* sketch);
+    /// The sum of the minima of the query's units and a sketch's levels, as counts. The sketch has
+    /// query.bytes() bytes, a multiple of 16.
+    std::uint64_t (*grams)(const QueryGrams& query, const std::uint8_t* sketch);
 };
 SharedCounts shared_counts(Simd simd);
 

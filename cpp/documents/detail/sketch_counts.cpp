@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
-#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -48,33 +47,41 @@ void hash_bigrams(const std::uint8_t* text, std::size_t count, std::uint16_t* ou
     hash_portable(text, count, out);
 }
 
-/// Counts the bin of each number in the next one of the tables. Unrolled.
-template <class Number, class Tables, class BinOf>
+/// Counts each number in the next one of two tables. Unrolled.
+template <class Number, class Tables>
 [[gnu::always_inline]] inline void count_each(const Number* numbers, std::size_t count,
-                                              Tables& tables, BinOf bin_of) {
+                                              Tables& tables) {
     static_assert(std::tuple_size_v<Tables> == 2);
     std::size_t i = 0;
     for (; i + 8 <= count; i += 8) {
-        ++tables[0][bin_of(numbers[i])];
-        ++tables[1][bin_of(numbers[i + 1])];
-        ++tables[0][bin_of(numbers[i + 2])];
-        ++tables[1][bin_of(numbers[i + 3])];
-        ++tables[0][bin_of(numbers[i + 4])];
-        ++tables[1][bin_of(numbers[i + 5])];
-        ++tables[0][bin_of(numbers[i + 6])];
-        ++tables[1][bin_of(numbers[i + 7])];
+        ++tables[0][numbers[i]];
+        ++tables[1][numbers[i + 1]];
+        ++tables[0][numbers[i + 2]];
+        ++tables[1][numbers[i + 3]];
+        ++tables[0][numbers[i + 4]];
+        ++tables[1][numbers[i + 5]];
+        ++tables[0][numbers[i + 6]];
+        ++tables[1][numbers[i + 7]];
     }
-    for (; i < count; ++i) ++tables[0][bin_of(numbers[i])];
+    for (; i < count; ++i) ++tables[0][numbers[i]];
 }
 
-std::vector<std::uint16_t> vector_of(std::span<const std::uint16_t> numbers) {
-    return {numbers.begin(), numbers.end()};
+/// Sums of the tables. Vectorised.
+template <class Tables>
+[[gnu::optimize("O3")]] void add_tables(const Tables& tables, std::uint32_t* __restrict sums) {
+    for (std::size_t i = 0; i < tables[0].size(); ++i) sums[i] = tables[0][i] + tables[1][i];
 }
 
-std::vector<std::uint16_t> numbers_below(std::size_t end) {
-    std::vector<std::uint16_t> numbers(end);
-    std::iota(numbers.begin(), numbers.end(), std::uint16_t{0});
-    return numbers;
+constexpr std::size_t kRun = sizeof(std::uint64_t);
+
+/// Copies bytes at the beginning of a character if all are below 0x80, and so are characters that
+/// are their own folding.
+bool copy_run(const std::uint8_t* from, std::uint8_t* to) {
+    std::uint64_t run;
+    std::memcpy(&run, from, kRun);
+    if ((run & 0x8080808080808080u) != 0) return false;
+    std::memcpy(to, &run, kRun);
+    return true;
 }
 
 /// A 32-bit hash of bytes, in four lanes of words. Each step is invertible.
@@ -121,63 +128,41 @@ private:
 
 }  // namespace
 
-SketchCounts::SketchCounts(Bins letters, Bins grams)
-    : letter_bins_(std::move(letters.of_cells)),
-      gram_bins_(std::move(grams.of_cells)),
-      letters_(letters.count),
-      grams_(grams.count),
-      gram_counts_(grams.count * gram_tables),
-      folded_(1 + kBlock) {}
+SketchCounts::SketchCounts() : folded_(1 + kBlock) {}
 
-SketchCounts::SketchCounts(const SketchModel& model)
-    : SketchCounts({vector_of(model.letters().bins), SketchShape::letter_bins},
-                   {vector_of(model.grams().bins), model.shape().bins}) {}
-
-SketchCounts::SketchCounts()
-    : SketchCounts({numbers_below(kLetterCells), kLetterCells},
-                   {numbers_below(kGramCells), kGramCells}) {}
-
-/// Adds the characters to the counts, and their bigrams. If `continued`, folded[0] is a character
-/// that was counted before.
-void SketchCounts::count_bytes(Bytes folded, bool continued) {
-    const Bytes characters = folded.subspan(continued ? 1 : 0);
-    count_each(characters.data(), characters.size(), letter_counts_,
-               [](std::uint8_t character) { return character; });
-
-    GramTables tables;
-    for (std::size_t table = 0; table < gram_tables; ++table)
-        tables[table] = gram_counts_.data() + table * grams_.size();
-    const std::uint16_t* const bins = gram_bins_.data();
+void SketchCounts::count_grams(Bytes folded, unsigned half) {
     std::uint16_t cells[kBlock];
     for (std::size_t from = 0; from + 1 < folded.size(); from += kBlock) {
         const std::size_t count = std::min(kBlock, folded.size() - 1 - from);
         hash_bigrams(&folded[from], count, cells);
-        count_each(cells, count, tables, [bins](std::uint16_t cell) { return bins[cell]; });
+        count_each(cells, count, gram_counts_[half]);
     }
 }
 
-/// Sums of the tables. Vectorised.
-[[gnu::optimize("O3")]] void SketchCounts::add_up() {
-    std::array<std::uint32_t, kLetterCells> characters;
-    for (std::size_t byte = 0; byte < characters.size(); ++byte) {
-        std::uint32_t sum = 0;
-        for (const auto& table : letter_counts_) sum += table[byte];
-        characters[byte] = sum;
-    }
-    std::ranges::fill(letters_, 0);
-    for (std::size_t byte = 0; byte < characters.size(); ++byte)
-        letters_[letter_bins_[byte]] += characters[byte];
-    const std::size_t bins = grams_.size();
-    std::uint32_t* const __restrict sums = grams_.data();
-    const std::uint32_t* const first = gram_counts_.data();
-    const std::uint32_t* const second = first + bins;
-    for (std::size_t bin = 0; bin < bins; ++bin) sums[bin] = first[bin] + second[bin];
+/// Adds the characters to the counts, and their bigrams. If `continued`, folded[0] is a character
+/// that was counted before.
+void SketchCounts::count_block(Bytes folded, bool continued) {
+    const Bytes characters = folded.subspan(continued ? 1 : 0);
+    count_each(characters.data(), characters.size(), letter_counts_);
+    const std::size_t begin = counted_ - (continued ? 1 : 0);
+    const std::size_t middle = (std::size_t{length_} + 1) / 2;
+    // The bigrams that begin before the middle need one character behind it.
+    const std::size_t first = std::clamp(middle, begin, begin + folded.size()) - begin;
+    count_grams(folded.first(std::min(first + 1, folded.size())), 0);
+    count_grams(folded.subspan(first), 1);
+    counted_ += static_cast<std::uint32_t>(characters.size());
+}
+
+void SketchCounts::add_up() {
+    add_tables(letter_counts_, letters_.data());
+    add_tables(gram_counts_[0], grams_.data());
+    add_tables(gram_counts_[1], grams_.data() + kGramCells);
 }
 
 void SketchCounts::clear() {
-    length_ = 0;
+    counted_ = 0;
     std::memset(letter_counts_.data(), 0, sizeof letter_counts_);
-    std::fill(gram_counts_.begin(), gram_counts_.end(), 0u);
+    std::memset(gram_counts_.data(), 0, sizeof gram_counts_);
 }
 
 bool SketchCounts::count(Bytes document, const CharacterLengths& lengths, Stop stop) {
@@ -190,23 +175,32 @@ bool SketchCounts::count(Bytes document, const CharacterLengths& lengths, Stop s
     }
     hash_ = hash.value(document.size());
 
-    if (is_narrow(document, lengths, stop)) {
+    const bool narrow = is_narrow(document, lengths, stop);
+    length_ = static_cast<std::uint32_t>(narrow ? document.size()
+                                                : count_characters(document, lengths, stop));
+    if (stop()) return false;
+    if (narrow) {
         for (std::size_t at = 0; at < document.size(); at += kLookEvery) {
             if (at > 0 && stop()) return false;
             const std::size_t begin = at == 0 ? 0 : at - 1;
             const std::size_t end = std::min(document.size(), at + kLookEvery);
-            count_bytes(document.subspan(begin, end - begin), at > 0);
+            count_block(document.subspan(begin, end - begin), at > 0);
         }
-        length_ = static_cast<std::uint32_t>(document.size());
     } else {
         std::size_t last_look = 0;
         for (std::size_t at = 0; at < document.size();) {
             const bool continued = at > 0;  // folded_[0] is the last character of the last block
             std::size_t size = continued ? 1 : 0;
-            while (size < folded_.size() && at < document.size())
+            while (size < folded_.size() && at < document.size()) {
+                if (size + kRun <= folded_.size() && at + kRun <= document.size() &&
+                    copy_run(&document[at], &folded_[size])) {
+                    size += kRun;
+                    at += kRun;
+                    continue;
+                }
                 folded_[size++] = folded_character(next_character(document, lengths, at));
-            count_bytes({folded_.data(), size}, continued);
-            length_ += static_cast<std::uint32_t>(size - (continued ? 1 : 0));
+            }
+            count_block({folded_.data(), size}, continued);
             folded_[0] = folded_[size - 1];
             if (at - last_look >= kLookEvery) {
                 if (stop()) return false;
@@ -216,6 +210,17 @@ bool SketchCounts::count(Bytes document, const CharacterLengths& lengths, Stop s
     }
     add_up();
     return true;
+}
+
+void add_in_bins(std::span<const std::uint32_t> cells, const SketchPart& part,
+                 std::span<std::uint32_t> bins) {
+    std::ranges::fill(bins, 0);
+    if (part.bins.size() == cells.size()) {
+        for (std::size_t i = 0; i < cells.size(); ++i) bins[part.bins[i]] += cells[i];
+    } else {
+        const std::size_t half = cells.size() / 2;
+        for (std::size_t i = 0; i < half; ++i) bins[part.bins[i]] += cells[i] + cells[half + i];
+    }
 }
 
 }  // namespace gputext

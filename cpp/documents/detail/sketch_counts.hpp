@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cpp/base/characters.hpp"
@@ -20,9 +21,6 @@ namespace gputext {
 /// Counts of the document that was read last. Keeps its memory between documents.
 class SketchCounts {
 public:
-    /// In the bins of a model.
-    explicit SketchCounts(const SketchModel& model);
-    /// Of each cell by itself.
     SketchCounts();
 
     /// O(size). The document has less than 2^31 characters. Returns false, early, when `stop` says
@@ -31,33 +29,37 @@ public:
 
     std::uint32_t length() const { return length_; }  // in characters
     std::uint32_t hash() const { return hash_; }      // of the document's bytes
-    const std::vector<std::uint32_t>& letters() const { return letters_; }
-    const std::vector<std::uint32_t>& grams() const { return grams_; }
+    /// Of each letter cell.
+    std::span<const std::uint32_t> letters() const { return letters_; }
+    /// Of each bigram cell in the first half of the document, and then of each in the second half,
+    /// to which a bigram belongs that does not begin before the middle.
+    std::span<const std::uint32_t> grams() const { return grams_; }
 
 private:
-    /// The bins of the cells, and how many bins there are.
-    struct Bins {
-        std::vector<std::uint16_t> of_cells;
-        std::size_t count;
-    };
-    SketchCounts(Bins letters, Bins grams);
+    using GramTable = std::array<std::uint32_t, kGramCells>;
 
-    void count_bytes(Bytes folded, bool continued);
+    void count_block(Bytes folded, bool continued);
+    void count_grams(Bytes folded, unsigned half);
     void clear();
     void add_up();
 
     std::uint32_t length_ = 0;
     std::uint32_t hash_ = 0;
-    std::vector<std::uint16_t> letter_bins_, gram_bins_;  // of the cells
-    std::vector<std::uint32_t> letters_, grams_;
+    std::uint32_t counted_ = 0;  // characters so far
+    std::array<std::uint32_t, kLetterCells> letters_;
+    std::array<std::uint32_t, 2 * kGramCells> grams_;
 
     // Neighbouring characters are counted in different tables: a counter that has just been written
     // takes a while to be read again.
-    static constexpr std::size_t letter_tables = 2, gram_tables = 2;
-    using GramTables = std::array<std::uint32_t*, gram_tables>;
-    std::array<std::array<std::uint32_t, kLetterCells>, letter_tables> letter_counts_;
-    std::vector<std::uint32_t> gram_counts_;
+    static constexpr std::size_t tables = 2;
+    std::array<std::array<std::uint32_t, kLetterCells>, tables> letter_counts_;
+    std::array<std::array<GramTable, tables>, 2> gram_counts_;  // by half
     std::vector<std::uint8_t> folded_;
 };
+
+/// What the bins of a part of a sketch have of the counts of cells. Grams of both halves are added
+/// up where the part does not tell them apart.
+void add_in_bins(std::span<const std::uint32_t> cells, const SketchPart& part,
+                 std::span<std::uint32_t> bins);
 
 }  // namespace gputext

@@ -21,7 +21,30 @@ constexpr std::size_t kGroup = SketchShape::group;
 
 }  // namespace
 
-SketchLevels::SketchLevels(const SketchPart& part, std::uint8_t length_class)
+LetterLevels::LetterLevels(const SketchPart& part, std::uint8_t length_class) {
+    const std::uint64_t length = least_length_of(length_class);
+    for (std::size_t bin = 0; bin < counts.size(); ++bin) {
+        const std::uint64_t least = part.least[bin] * length / kRateUnit;
+        const std::uint64_t step = part.steps[bin] * length;
+        for (std::size_t code = 0; code < counts[bin].size(); ++code)
+            // Of short documents the levels are the first counts that there are.
+            counts[bin][code] = static_cast<std::uint32_t>(std::min<std::uint64_t>(
+                UINT32_MAX,
+                least + std::max<std::uint64_t>(code, kLevelSteps[code] * step / kRateUnit)));
+    }
+}
+
+void LetterLevels::pack(std::span<const std::uint32_t> bins, std::uint8_t* sketch) const {
+    const auto code_of = [&](std::size_t bin) {
+        unsigned code = 0;
+        for (const std::uint32_t count : counts[bin]) code += count < bins[bin];
+        return code;
+    };
+    for (std::size_t i = 0; i < SketchShape::letters; ++i)
+        sketch[i] = static_cast<std::uint8_t>(code_of(2 * i) | code_of(2 * i + 1) << 4);
+}
+
+GramLevels::GramLevels(const SketchPart& part, std::uint8_t length_class)
     : least(part.least.size()), levels(part.steps.size()), shifts(part.steps.size()) {
     const std::uint64_t length = least_length_of(length_class);
     for (std::size_t bin = 0; bin < least.size(); ++bin)
@@ -39,8 +62,8 @@ SketchLevels::SketchLevels(const SketchPart& part, std::uint8_t length_class)
     }
 }
 
-[[gnu::optimize("O3")]] void SketchLevels::units_of(std::span<const std::uint32_t> counts,
-                                                    std::uint8_t* units) const {
+[[gnu::optimize("O3")]] void GramLevels::units_of(std::span<const std::uint32_t> counts,
+                                                  std::uint8_t* units) const {
     for (std::size_t group = 0; group < shifts.size(); ++group) {
         const unsigned shift = shifts[group];
         const std::uint32_t round = (std::uint32_t{1} << shift) - 1;  // counts are below 2^31
@@ -54,8 +77,8 @@ SketchLevels::SketchLevels(const SketchPart& part, std::uint8_t length_class)
     }
 }
 
-[[gnu::optimize("O3")]] void SketchLevels::pack(std::span<std::uint8_t> units,
-                                                std::uint8_t* sketch) const {
+[[gnu::optimize("O3")]] void GramLevels::pack(std::span<std::uint8_t> units,
+                                              std::uint8_t* sketch) const {
     for (std::size_t group = 0; group < levels.size(); ++group)
         encode(levels[group], &units[group * kGroup]);
     for (std::size_t group = 0; group < levels.size(); group += 2)

@@ -18,10 +18,22 @@ inline constexpr std::array<std::uint8_t, 15> kLevelSteps = {0, 1, 2,  3,  4,  5
                                                              8, 9, 10, 11, 13, 15, 18};
 inline constexpr std::uint8_t kMostUnits = UINT8_MAX;
 
-/// Of one part of the sketches of documents of one length class: the code c of a bin in the group g
+/// Of the letters in sketches of documents of one length class: the code c of a bin stands for
+/// counts up to counts[bin][c], the last code for any count.
+struct LetterLevels {
+    LetterLevels(const SketchPart& part, std::uint8_t length_class);
+
+    std::array<std::array<std::uint32_t, kLevelSteps.size()>, SketchShape::letter_bins> counts;
+
+    /// Writes the codes of the smallest levels that are not below the counts of the bins: those of
+    /// bins 2i and 2i + 1 are the lower and the upper half of byte i.
+    void pack(std::span<const std::uint32_t> bins, std::uint8_t* sketch) const;
+};
+
+/// Of the bigrams in sketches of documents of one length class: the code c of a bin in the group g
 /// stands for counts up to least[bin] + (levels[g][c] << shifts[g]).
-struct SketchLevels {
-    SketchLevels(const SketchPart& part, std::uint8_t length_class);
+struct GramLevels {
+    GramLevels(const SketchPart& part, std::uint8_t length_class);
 
     std::vector<std::uint32_t> least;                                  // by bin
     std::vector<std::array<std::uint8_t, SketchShape::group>> levels;  // by group; the last is

@@ -14,54 +14,57 @@ using testing::bytes_of;
 using testing::RandomStrings;
 using testing::utf8_of;
 
+using Cells = std::vector<std::uint32_t>;
+
+Cells copied(std::span<const std::uint32_t> cells) {
+    return {cells.begin(), cells.end()};
+}
+
 struct PlainCounts {
-    std::vector<std::uint32_t> letters = std::vector<std::uint32_t>(kLetterCells);
-    std::vector<std::uint32_t> grams = std::vector<std::uint32_t>(kGramCells);
+    Cells letters = Cells(kLetterCells);
+    Cells grams = Cells(2 * kGramCells);
 };
 
-/// From the counts of all texts of one and of two characters that it has.
+/// From the counts of all texts of one and of two characters that it has in each half.
 PlainCounts plain_counts(const std::u32string& text) {
-    std::map<std::u32string, std::uint32_t> parts;
+    std::map<std::u32string, std::uint32_t> letters, grams[2];
     for (std::size_t i = 0; i < text.size(); ++i) {
-        ++parts[text.substr(i, 1)];
-        if (i + 1 < text.size()) ++parts[text.substr(i, 2)];
+        ++letters[text.substr(i, 1)];
+        if (i + 1 < text.size()) ++grams[2 * i >= text.size()][text.substr(i, 2)];
     }
     PlainCounts plain;
     SketchCounts counts;
-    for (const auto& [part, times] : parts) {
-        counts.count(bytes_of(utf8_of(part)), CharacterLengths::utf8(), {});
-        EXPECT_EQ(counts.length(), part.size());
-        const std::vector<std::uint32_t>& from =
-            part.size() == 1 ? counts.letters() : counts.grams();
-        std::vector<std::uint32_t>& to = part.size() == 1 ? plain.letters : plain.grams;
-        for (std::size_t i = 0; i < from.size(); ++i) to[i] += times * from[i];
+    for (const auto& [letter, times] : letters) {
+        counts.count(bytes_of(utf8_of(letter)), CharacterLengths::utf8(), {});
+        EXPECT_EQ(counts.length(), 1u);
+        for (std::size_t i = 0; i < kLetterCells; ++i)
+            plain.letters[i] += times * counts.letters()[i];
     }
+    for (const std::size_t half : {0, 1})
+        for (const auto& [gram, times] : grams[half]) {
+            counts.count(bytes_of(utf8_of(gram)), CharacterLengths::utf8(), {});
+            EXPECT_EQ(counts.length(), 2u);
+            for (std::size_t i = 0; i < kGramCells; ++i)
+                plain.grams[half * kGramCells + i] += times * counts.grams()[i];
+        }
     return plain;
 }
 
-/// The counts of the cells, in the bins of a part of a model.
-std::vector<std::uint32_t> in_bins(const SketchPart& part,
-                                   const std::vector<std::uint32_t>& cells) {
-    std::vector<std::uint32_t> sums(part.least.size());
-    for (std::size_t cell = 0; cell < cells.size(); ++cell) sums[part.bins[cell]] += cells[cell];
-    return sums;
-}
-
 /// One object for all texts, of which some are longer than the parts that they are read in.
-TEST(SketchCounts, AreSumsOverCharactersAndPairs) {
+TEST(SketchCounts, AreSumsOverCharactersAndPairsOfHalves) {
     RandomStrings random;
-    const auto numbers = general_sketch_model({});
-    const SketchModel model({}, numbers.data());
-    SketchCounts counts, counts_in_bins(model);
+    SketchCounts counts;
     const auto utf8 = CharacterLengths::utf8();
-    const std::u32string_view alphabets[] = {U"etaoinshrdlu ,.\n", U"abcdeäoб漢字🙂 "};
+    const std::u32string_view alphabets[] = {U"etaoinshrdlu ,.\n", U"abcdeäoб漢字🙂 ",
+                                             U"abcdefghijklmnopqrstuvwxyz abcdefghijklä"};
     std::vector<std::size_t> sizes = {0,          1,
-                                      2,          7,
-                                      8,          9,
-                                      1023,       1024,
-                                      1025,       1026,
-                                      2047,       2048,
-                                      2049,       kLookEvery - 1,
+                                      2,          3,
+                                      7,          8,
+                                      9,          1023,
+                                      1024,       1025,
+                                      1026,       2047,
+                                      2048,       2049,
+                                      2050,       kLookEvery - 1,
                                       kLookEvery, kLookEvery + 1};
     for (int i = 0; i < 100; ++i) sizes.push_back(random.below(5000));
     for (const std::size_t size : sizes)
@@ -70,12 +73,32 @@ TEST(SketchCounts, AreSumsOverCharactersAndPairs) {
             ASSERT_TRUE(counts.count(bytes_of(utf8_of(text)), utf8, {}));
             const PlainCounts plain = plain_counts(text);
             ASSERT_EQ(counts.length(), size);
-            ASSERT_EQ(counts.letters(), plain.letters) << size;
-            ASSERT_EQ(counts.grams(), plain.grams) << size;
-            ASSERT_TRUE(counts_in_bins.count(bytes_of(utf8_of(text)), utf8, {}));
-            ASSERT_EQ(counts_in_bins.letters(), in_bins(model.letters(), plain.letters)) << size;
-            ASSERT_EQ(counts_in_bins.grams(), in_bins(model.grams(), plain.grams)) << size;
+            ASSERT_EQ(copied(counts.letters()), plain.letters) << size;
+            ASSERT_EQ(copied(counts.grams()), plain.grams) << size;
         }
+}
+
+TEST(SketchCounts, AreAddedUpInBins) {
+    RandomStrings random;
+    for (int round = 0; round < 200; ++round) {
+        const std::size_t cells = round % 2 == 0 ? kGramCells : 2 * kGramCells;
+        const std::size_t bins = 32 * (1 + random.below(10));
+        Cells counts(2 * kGramCells), expected(bins), found(bins, 7);
+        for (auto& count : counts) count = static_cast<std::uint32_t>(random.below(1000));
+        std::vector<std::uint16_t> of_cells(cells);
+        const std::vector<std::uint16_t> least(bins);
+        for (auto& bin : of_cells) bin = static_cast<std::uint16_t>(random.below(bins));
+        for (std::size_t i = 0; i < counts.size(); ++i) expected[of_cells[i % cells]] += counts[i];
+        add_in_bins(counts, {of_cells, least, {}}, found);
+        ASSERT_EQ(found, expected);
+    }
+}
+
+Cells both_halves(const SketchCounts& counts) {
+    Cells sums(kGramCells);
+    for (std::size_t i = 0; i < counts.grams().size(); ++i)
+        sums[i % kGramCells] += counts.grams()[i];
+    return sums;
 }
 
 /// Pairs of characters of common texts are told apart by most cells.
@@ -88,8 +111,8 @@ TEST(SketchCounts, TellCharactersApart) {
     for (char a = 'a'; a <= 'z'; ++a)
         for (char b = 'a'; b <= 'z'; ++b) (pairs += a) += b;
     counts.count(bytes_of(pairs), utf8, {});
-    EXPECT_LE(std::ranges::count(counts.grams(), 0u), 450);
-    EXPECT_LE(*std::ranges::max_element(counts.grams()), 12u);
+    EXPECT_LE(std::ranges::count(both_halves(counts), 0u), 450);
+    EXPECT_LE(std::ranges::max(both_halves(counts)), 12u);
     std::u32string cyrillic;
     for (char32_t letter = U'а'; letter <= U'я'; ++letter) cyrillic += letter;
     counts.count(bytes_of(utf8_of(cyrillic)), utf8, {});

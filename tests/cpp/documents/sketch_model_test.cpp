@@ -3,12 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
 #include <string>
 
+#include "cpp/documents/detail/letter_roots.hpp"
 #include "cpp/documents/detail/sketch_counts.hpp"
-#include "cpp/documents/detail/sketch_levels.hpp"
-#include "cpp/documents/length_class.hpp"
 #include "tests/support/random_strings.hpp"
 
 namespace gputext {
@@ -17,35 +15,13 @@ namespace {
 using testing::bytes_of;
 using testing::RandomStrings;
 
-/// The largest part of all bigrams of a text that comes into one bin.
-double largest_bin(const std::vector<std::uint16_t>& numbers, const std::string& text) {
-    const SketchModel model({}, numbers.data());
-    SketchCounts counts(model);
-    counts.count(bytes_of(text), CharacterLengths::single_byte(), {});
-    return *std::ranges::max_element(counts.grams()) / static_cast<double>(text.size());
-}
-
-TEST(SketchModel, GivesFrequentBigramsBinsOfTheirOwn) {
-    RandomStrings random;
-    SketchModelLearner learner;
-    std::string all;
-    for (int i = 0; i < 200; ++i) {
-        const std::string text = random.string(1000, "etaoin shrdlu");
-        learner.add(bytes_of(text), CharacterLengths::single_byte());
-        all += text;
-    }
-    ASSERT_EQ(learner.documents(), 200u);
-    const auto numbers = learner.learn({});
-    ASSERT_EQ(numbers.size(), SketchModel::size({}));
-    // 169 bigrams, all as frequent but for chance, among 320 bins; some share a cell.
-    EXPECT_LT(largest_bin(numbers, all), 4.5 / 169);
-    EXPECT_GT(largest_bin(general_sketch_model({}), all), largest_bin(numbers, all));
-}
-
 TEST(SketchModel, SharesAllCellsOut) {
     for (const std::size_t bins : {32u, 320u, 512u, 1024u}) {
-        const auto numbers = general_sketch_model({bins});
-        const SketchModel model({bins}, numbers.data());
+        const OwnedSketchModel owned = general_sketch_model(bins);
+        const SketchModel model = owned.view();
+        ASSERT_EQ(owned.numbers.size(), SketchModel::size(owned.shape));
+        ASSERT_EQ(model.shape(), (SketchShape{bins, false}));
+        ASSERT_TRUE(model.shape().is_valid());
         ASSERT_TRUE(model.is_valid());
         for (const SketchPart& part : {model.letters(), model.grams()}) {
             std::vector<std::size_t> cells(part.least.size());
@@ -55,92 +31,126 @@ TEST(SketchModel, SharesAllCellsOut) {
     }
 }
 
-/// Most counts of documents that it was learned from lie between the first and the last level.
-TEST(SketchModel, HasLevelsWhereCountsAre) {
-    RandomStrings random;
-    SketchModelLearner learner;
-    std::vector<std::string> texts;
-    for (int i = 0; i < 300; ++i) {
-        texts.push_back(random.string(2000, "eeeeeettttaaoinshrdlu    "));
-        learner.add(bytes_of(texts.back()), CharacterLengths::single_byte());
-    }
-    const auto numbers = learner.learn({});
-    const SketchModel model({}, numbers.data());
-    SketchCounts counts(model);
-    for (const bool of_letters : {true, false}) {
-        const SketchLevels levels(of_letters ? model.letters() : model.grams(), length_class(2000));
-        std::size_t below = 0, beyond = 0, all = 0;
-        for (const std::string& text : texts) {
-            counts.count(bytes_of(text), CharacterLengths::single_byte(), {});
-            const auto& found = of_letters ? counts.letters() : counts.grams();
-            for (std::size_t bin = 0; bin < found.size(); ++bin) {
-                const std::size_t group = bin / SketchShape::group;
-                const std::uint32_t last =
-                    levels.least[bin] +
-                    (std::uint32_t{levels.levels[group][14]} << levels.shifts[group]);
-                below += found[bin] < levels.least[bin];
-                beyond += found[bin] > last;
-                ++all;
-            }
-        }
-        EXPECT_LT(below, all / 20);
-        EXPECT_LT(beyond, all / 20);
+/// Its parts are all of its numbers, one behind the other.
+TEST(SketchModel, ConsistsOfItsParts) {
+    for (const bool halves : {false, true}) {
+        const SketchShape shape{96, halves};
+        const std::vector<std::uint16_t> numbers(SketchModel::size(shape));
+        const SketchModel model(shape, numbers.data());
+        const std::uint16_t* at = numbers.data();
+        const auto follows = [&](std::span<const std::uint16_t> part, std::size_t size) {
+            EXPECT_EQ(part.data(), at);
+            EXPECT_EQ(part.size(), size);
+            at += size;
+        };
+        follows(model.typical_roots(), kLetterCells);
+        follows(model.letters().bins, kLetterCells);
+        follows(model.letters().least, 32);
+        follows(model.letters().steps, 32);
+        follows(model.grams().bins, halves ? 2 * kGramCells : kGramCells);
+        follows(model.grams().least, 96);
+        follows(model.grams().steps, 6);
+        EXPECT_EQ(at, numbers.data() + numbers.size());
+        EXPECT_EQ(model.numbers().size(), numbers.size());
     }
 }
 
-TEST(SketchModel, IsNotLearnedFromShortDocuments) {
-    SketchModelLearner learner;
-    learner.add(bytes_of("too short"), CharacterLengths::utf8());
-    learner.add(bytes_of(""), CharacterLengths::utf8());
-    EXPECT_EQ(learner.documents(), 0u);
-    learner.add(bytes_of(std::string(1'000'000, 'x')), CharacterLengths::utf8());
-    EXPECT_EQ(learner.documents(), 1u);
-    const auto numbers = learner.learn({});
-    EXPECT_TRUE(SketchModel({}, numbers.data()).is_valid());
+TEST(SketchModel, HasAMultipleOf32Bins) {
+    for (std::size_t bins = 0; bins < 1200; ++bins) {
+        const bool valid = bins % 32 == 0 && bins >= 32 && bins <= 1024;
+        EXPECT_EQ((SketchShape{bins, false}.is_valid()), valid) << bins;
+        EXPECT_EQ((SketchShape{bins, true}.is_valid()), valid) << bins;
+    }
+    EXPECT_FALSE((SketchShape{SIZE_MAX - 31, false}.is_valid()));
 }
 
 TEST(SketchModel, IsNotValidWithBinsThatThereAreNot) {
-    auto numbers = general_sketch_model({});
-    const SketchModel model({}, numbers.data());
-    ASSERT_TRUE(model.is_valid());
-    for (const SketchPart& part : {model.letters(), model.grams()}) {
-        const auto at = static_cast<std::size_t>(&part.bins.back() - numbers.data());
-        const std::uint16_t was = numbers[at];
-        numbers[at] = static_cast<std::uint16_t>(part.least.size());
-        EXPECT_FALSE(model.is_valid());
-        numbers[at] = was;
+    for (const SketchShape shape : {SketchShape{320, false}, SketchShape{64, true}}) {
+        std::vector<std::uint16_t> numbers(SketchModel::size(shape));
+        const SketchModel model(shape, numbers.data());
+        ASSERT_TRUE(model.is_valid());
+        for (const SketchPart& part : {model.letters(), model.grams()})
+            for (std::size_t cell = 0; cell < part.bins.size(); ++cell) {
+                const auto at = static_cast<std::size_t>(&part.bins[cell] - numbers.data());
+                numbers[at] = static_cast<std::uint16_t>(part.least.size());
+                ASSERT_FALSE(model.is_valid()) << cell;
+                numbers[at] = UINT16_MAX;
+                ASSERT_FALSE(model.is_valid()) << cell;
+                numbers[at] = static_cast<std::uint16_t>(part.least.size() - 1);
+                ASSERT_TRUE(model.is_valid()) << cell;
+            }
+        // All other numbers may have any value.
+        for (const SketchPart& part : {model.letters(), model.grams()})
+            for (const auto& any : {part.least, part.steps, model.typical_roots()})
+                for (const std::uint16_t& number : any)
+                    numbers[static_cast<std::size_t>(&number - numbers.data())] = UINT16_MAX;
+        ASSERT_TRUE(model.is_valid());
     }
 }
 
-/// A code stands for at least the count that it was made of, and the one below does not.
-TEST(SketchLevels, RoundsCountsUp) {
+LetterRoots roots_of(const std::string& text) {
+    SketchCounts counts;
+    LetterRoots roots;
+    counts.count(bytes_of(text), CharacterLengths::utf8(), {});
+    find_roots(counts.letters(), counts.length(), roots);
+    return roots;
+}
+
+/// With a sum in floating point.
+double plain_distance(const LetterRoots& a, const LetterRoots& b) {
+    double sum = 0;
+    for (std::size_t cell = 0; cell < a.size(); ++cell) {
+        const double apart = a[cell] - b[cell];
+        sum += apart * apart;
+    }
+    return sum;
+}
+
+TEST(LetterRoots, HaveDistancesWithoutOverflow) {
     RandomStrings random;
-    constexpr std::size_t group = SketchShape::group;
-    for (int round = 0; round < 2000; ++round) {
-        std::vector<std::uint16_t> least(2 * group), steps(2), no_cells;
-        for (auto& number : least) number = static_cast<std::uint16_t>(random.below(1000));
-        for (auto& number : steps)
-            number = static_cast<std::uint16_t>(random.below(std::size_t{1} << random.below(17)));
-        const auto number = static_cast<std::uint8_t>(random.below(kLengthClasses));
-        const SketchLevels levels({no_cells, least, steps}, number);
-        std::vector<std::uint32_t> counts(2 * group);
-        for (std::size_t bin = 0; bin < counts.size(); ++bin)
-            counts[bin] = static_cast<std::uint32_t>(levels.least[bin] +
-                                                     random.below(2u << random.below(20))) -
-                          static_cast<std::uint32_t>(random.below(levels.least[bin] + 1));
-        std::vector<std::uint8_t> units(counts.size()), sketch(group);
-        levels.units_of(counts, units.data());
-        levels.pack(units, sketch.data());
-        for (std::size_t bin = 0; bin < counts.size(); ++bin) {
-            const std::size_t of = bin / group;
-            const unsigned code = of == 0 ? sketch[bin] & 15u : sketch[bin - group] >> 4;
-            const auto level = [&](unsigned at) {
-                return levels.least[bin] +
-                       (std::uint64_t{levels.levels[of][at]} << levels.shifts[of]);
-            };
-            ASSERT_TRUE(code == 15 || counts[bin] <= level(code)) << counts[bin];
-            ASSERT_TRUE(code == 0 || counts[bin] > level(code - 1)) << counts[bin];
+    for (int round = 0; round < 300; ++round) {
+        const LetterRoots a = roots_of(random.string(random.below(100), "abcde")),
+                          b = roots_of(random.string(random.below(100), "cdefghijk"));
+        ASSERT_EQ(square_distance(a, b), plain_distance(a, b));
+        ASSERT_EQ(square_distance(a, a), 0u);
+        ASSERT_LE(plain_distance(a, {}), double{kRootUnit} * kRootUnit);
+    }
+    // The longest distance that there is.
+    for (const std::size_t length : {1u, 3u, 41u, 1'000'003u}) {
+        const LetterRoots roots = roots_of(std::string(length, 'a'));
+        EXPECT_GE(roots['a'], kRootUnit - 1) << length;
+        EXPECT_LE(roots['a'], kRootUnit) << length;
+        EXPECT_EQ(square_distance(roots, roots_of("b")), plain_distance(roots, roots_of("b")));
+    }
+    const std::uint32_t unit = kRootUnit;
+    EXPECT_EQ(square_distance(roots_of("a"), roots_of("b")), 2 * unit * unit);
+    EXPECT_EQ(roots_of(""), LetterRoots{});
+}
+
+TEST(NearestModel, HasTheNearestTypicalDocument) {
+    RandomStrings random;
+    const char* const alphabets[] = {"abcdef", "abcdefghijkl", "0123456789", "a0 "};
+    for (int round = 0; round < 300; ++round) {
+        std::vector<OwnedSketchModel> owned(1 + random.below(kMostSketchModels));
+        std::vector<SketchModel> models;
+        std::vector<LetterRoots> typical;
+        for (OwnedSketchModel& model : owned) {
+            model.shape = {32, false};
+            model.numbers.resize(SketchModel::size(model.shape));
+            typical.push_back(
+                roots_of(random.string(1 + random.below(30), alphabets[random.below(4)])));
+            std::ranges::copy(typical.back(), model.numbers.begin());
+            models.push_back(model.view());
         }
+        const std::string text = random.string(random.below(100), alphabets[random.below(4)]);
+        SketchCounts counts;
+        counts.count(bytes_of(text), CharacterLengths::utf8(), {});
+        const LetterRoots roots = roots_of(text);
+        std::size_t expected = 0;
+        for (std::size_t i = 1; i < models.size(); ++i)
+            if (plain_distance(roots, typical[i]) < plain_distance(roots, typical[expected]))
+                expected = i;  // the first of several
+        ASSERT_EQ(nearest_model(models, counts.letters(), counts.length()), expected);
     }
 }
 

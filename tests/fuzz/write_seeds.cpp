@@ -5,6 +5,7 @@
 
 #include "tests/fuzz/code_seeds.hpp"
 #include "tests/fuzz/protocol_seeds.hpp"
+#include "tests/fuzz/sketch_seeds.hpp"
 #include "tests/fuzz/trie_seeds.hpp"
 
 namespace {
@@ -28,6 +29,7 @@ int main(int count, char** arguments) {
     const std::string folder = arguments[1];
     const bool written = write(folder + "/protocol", gputext::testing::seed_inputs()) &&
                          write(folder + "/trie", gputext::testing::trie_seeds()) &&
-                         write(folder + "/code", gputext::testing::code_seeds());
+                         write(folder + "/code", gputext::testing::code_seeds()) &&
+                         write(folder + "/sketch", gputext::testing::sketch_seeds());
     return written ? 0 : 1;
 }

@@ -231,6 +231,47 @@ SELECT * FROM compare('SELECT d.id, q.id FROM docs q JOIN docs d ON is_near_dupl
 SELECT * FROM compare('SELECT d.id, q.id FROM docs q JOIN docs d ON d.stored ~= q.stored WHERE q.id < 10');
 DROP TABLE docs;
 
+-- Of several kinds, of which the index learns a model each, beside documents of kinds that came later
+CREATE TABLE docs (id integer, body text);
+CREATE FUNCTION document(i integer) RETURNS text IMMUTABLE LANGUAGE sql AS $$
+SELECT left(CASE i / 4 % 3 WHEN 0 THEN digits WHEN 1 THEN translate(digits, '0123456789abcdef', ' etaoinsrhldcumf')
+            ELSE translate(digits, '0123456789abcdef', '<>/="ABCDEFGHI()') END, 60 + i / 4 % 40) || i % 4
+FROM (SELECT md5((i / 4)::text) || md5((i / 4 + 1)::text) || md5((i / 4 + 2)::text)) AS hashes (digits)
+$$;
+-- The number of models, in the meta page
+CREATE FUNCTION models(index regclass) RETURNS integer LANGUAGE sql AS $$
+SELECT get_byte(pg_read_binary_file(pg_relation_filepath(index), 8186, 1), 0)
+$$;
+CREATE INDEX docs_body ON docs USING gputext (body);
+CHECKPOINT;
+SELECT models('docs_body'), gputext_index_check('docs_body', true);
+SELECT * FROM compare('SELECT id FROM docs WHERE body ~= document(40)');
+INSERT INTO docs SELECT i, document(i) FROM generate_series(1, 50) AS i;
+REINDEX TABLE docs;
+CHECKPOINT;
+SELECT models('docs_body'), gputext_index_check('docs_body', true);
+SELECT * FROM compare('SELECT id FROM docs WHERE body ~= document(40)');
+INSERT INTO docs SELECT i, document(i) FROM generate_series(51, 61000) AS i;
+SELECT gputext_index_check('docs_body', true);
+ANALYZE docs;
+SELECT * FROM compare('SELECT d.id, q.id FROM docs q JOIN docs d ON is_near_duplicate(d.body, q.body, 0.05) WHERE q.id % 6000 < 4');
+REINDEX TABLE docs;
+CHECKPOINT;
+SELECT models('docs_body') > 1 AS several_models, gputext_index_check('docs_body', true);
+SELECT * FROM compare('SELECT d.id, q.id FROM docs q JOIN docs d ON is_near_duplicate(d.body, q.body, 0.05) WHERE q.id % 6000 < 4');
+INSERT INTO docs SELECT i, document(i * 7) FROM generate_series(100000, 103000) AS i;
+INSERT INTO docs SELECT 200000 + i, repeat('ΑΒΓ' || i % 10, i % 50) FROM generate_series(1, 1000) AS i;
+SELECT gputext_index_check('docs_body', true);
+SELECT * FROM compare('SELECT d.id, q.id FROM docs q JOIN docs d ON is_near_duplicate(d.body, q.body, 0.05) WHERE q.id % 6000 < 4');
+DELETE FROM docs WHERE id % 3 = 1 OR id BETWEEN 10000 AND 40000;
+VACUUM docs;
+SELECT gputext_index_check('docs_body', true) = count(*) AS sound FROM docs;
+SELECT * FROM compare('SELECT d.id, q.id FROM docs q JOIN docs d ON is_near_duplicate(d.body, q.body, 0.05) WHERE q.id % 3000 < 4');
+SELECT * FROM compare('SELECT d.id FROM docs q JOIN docs d ON is_near_duplicate(d.body, q.body, 0.2) WHERE q.id = 200033');
+DROP TABLE docs;
+DROP FUNCTION document;
+DROP FUNCTION models;
+
 -- Other letters, and collations: documents are compared by their characters, whatever the collation.
 CREATE TABLE docs (id integer, body text, c text COLLATE "C");
 INSERT INTO docs VALUES (1, 'Ζεῦ πάτερ, ἀλλὰ σὺ ῥῦσαι ὑπ᾿ ἠέρος υἷας Ἀχαιῶν'), (2, 'Ζεῦ πάτερ, ἀλλὰ σὺ ῥῦσαι ὑπ᾿ ἠέρος υἷας Αχαιων'),

@@ -26,7 +26,7 @@ extern "C" {
 #include <cstring>
 
 #include "extension/base/owned.hpp"
-#include "extension/index/learn_model.hpp"
+#include "extension/index/learn_models.hpp"
 #include "extension/index/row_sketcher.hpp"
 #include "extension/server/parallel_work.hpp"
 #include "extension/server/release.hpp"
@@ -51,31 +51,31 @@ struct Reader {
     Relation index;
     RowSketcher* sketcher;
     MemoryContext row_context;
-    SketchPages pages;
     bool reports_progress;
     double sketches = 0;
-    PGAlignedBlock* open[kNoClass] = {};  // by length class: the page that is being filled
+    PGAlignedBlock** open;  // by model and length class: the page that is being filled
 
     Reader(Relation index_opened, bool progress)
         : index(index_opened),
           sketcher(make_owned<RowSketcher>(CurrentMemoryContext, open_index(index_opened))),
           row_context(AllocSetContextCreate(CurrentMemoryContext, "gputext document",
                                             ALLOCSET_DEFAULT_SIZES)),
-          pages(open_index(index_opened).shape),
-          reports_progress(progress) {}
+          reports_progress(progress),
+          open(static_cast<PGAlignedBlock**>(palloc0(open_index(index_opened).model_count *
+                                                     kLengthClasses * sizeof(PGAlignedBlock*)))) {}
 
-    void write(std::uint8_t length_class) {
+    void write(const PGAlignedBlock& page) {
         const Buffer buffer = extend(index);
         LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-        std::memcpy(BufferGetPage(buffer), open[length_class]->data, BLCKSZ);
+        std::memcpy(BufferGetPage(buffer), page.data, BLCKSZ);
         MarkBufferDirty(buffer);
         UnlockReleaseBuffer(buffer);
     }
 
     void write_all() {
-        for (int number = 0; number < kNoClass; ++number)
-            if (open[number] != nullptr && trailer(open[number]->data)->count > 0)
-                write(static_cast<std::uint8_t>(number));
+        const std::size_t kinds = open_index(index).model_count * kLengthClasses;
+        for (std::size_t kind = 0; kind < kinds; ++kind)
+            if (open[kind] != nullptr && trailer(open[kind]->data)->count > 0) write(*open[kind]);
     }
 
     void add(ItemPointerData row, Datum document) {
@@ -84,15 +84,17 @@ struct Reader {
         MemoryContextSwitchTo(outside);
         MemoryContextReset(row_context);
 
-        const std::uint8_t number = length_class(sketched.length);
-        if (open[number] == nullptr) {
-            open[number] = static_cast<PGAlignedBlock*>(palloc(BLCKSZ));
-            initialize_page(open[number]->data, PageKind::sketches, pages.shape(), number);
+        const SketchKind kind{length_class(sketched.length), sketched.model};
+        const SketchPages pages = open_index(index).pages(kind.model);
+        PGAlignedBlock*& filled = open[kind.model * kLengthClasses + kind.length_class];
+        if (filled == nullptr) {
+            filled = static_cast<PGAlignedBlock*>(palloc(BLCKSZ));
+            initialize_sketches(filled->data, pages.shape(), kind);
         }
-        const Page page = open[number]->data;
+        const Page page = filled->data;
         pages.append(page, row, sketched, sketcher->bytes());
         if (trailer(page)->count == pages.capacity()) {
-            write(number);
+            write(*filled);
             trailer(page)->count = 0;
         }
         ++sketches;
@@ -234,10 +236,9 @@ int wanted_workers([[maybe_unused]] Relation table, [[maybe_unused]] Relation in
 
 // ---- The pages around the sketches ----
 
-SketchShape wanted_shape(Relation index) {
+std::size_t wanted_bins(Relation index) {
     const auto* const options = reinterpret_cast<const IndexOptions*>(index->rd_options);
-    return {options == nullptr ? SketchShape::default_bins
-                               : static_cast<std::size_t>(options->bins)};
+    return options == nullptr ? SketchShape::default_bins : static_cast<std::size_t>(options->bins);
 }
 
 /// `initialize(page)` makes the page.
@@ -254,33 +255,43 @@ void write_new_page(Relation index, ForkNumber fork, Initialize initialize) {
     UnlockReleaseBuffer(buffer);
 }
 
-void write_first_pages(Relation index, ForkNumber fork, const SketchModel& model) {
+void write_first_pages(Relation index, ForkNumber fork, std::span<const SketchModel> models) {
     LockRelationForExtension(index, ExclusiveLock);
-    write_new_page(index, fork, [&](Page page) { initialize_meta_page(page, model); });
-    write_new_page(index, fork,
-                   [&](Page page) { initialize_page(page, PageKind::directory, model.shape()); });
+    write_new_page(index, fork, [&](Page page) {
+        initialize_meta_page(page, models.size(), wanted_bins(index));
+    });
+    write_new_page(index, fork, [&](Page page) {
+        initialize_directory(page);
+        std::fill_n(directory_entries(page), models.size(), DirectoryEntry{kModelClass, 0, 0});
+    });
+    for (std::uint8_t number = 0; number < models.size(); ++number)
+        write_new_page(index, fork,
+                       [&](Page page) { initialize_model_page(page, number, models[number]); });
     UnlockRelationForExtension(index, ExclusiveLock);
 }
 
 void write_directories(Relation index) {
-    const SketchPages pages(open_index(index).shape);
+    const OpenIndex& opened = open_index(index);
     const BlockNumber blocks = RelationGetNumberOfBlocks(index);
     for (std::uint32_t group = 0; group < groups_in(blocks); ++group) {
         const BlockNumber block = directory_block(group);
-        const Buffer directory =
-            read_locked(index, block, PageKind::directory, BUFFER_LOCK_EXCLUSIVE);
+        const Buffer directory = read_directory(index, block, BUFFER_LOCK_EXCLUSIVE);
         const Page page = BufferGetPage(directory);
-        initialize_page(page, PageKind::directory, pages.shape());
+        initialize_directory(page);
         for (std::uint32_t entry = 0; entry < kGroupEntries && block + 1 + entry < blocks;
              ++entry) {
             CHECK_FOR_INTERRUPTS();
-            const Buffer buffer =
-                read_locked(index, block + 1 + entry, PageKind::sketches, BUFFER_LOCK_SHARE);
+            if (is_model(opened, block + 1 + entry)) {
+                directory_entries(page)[entry] = {kModelClass, 0, 0};
+                continue;
+            }
+            const Buffer buffer = read_sketches(index, block + 1 + entry, BUFFER_LOCK_SHARE);
             const Page sketches = BufferGetPage(buffer);
-            if (is_in_use(sketches))
-                directory_entries(page)[entry] = {
-                    trailer(sketches)->length_class,
-                    static_cast<std::uint8_t>(trailer(sketches)->count == pages.capacity())};
+            if (is_in_use(sketches)) {
+                const SketchKind kind = trailer(sketches)->sketches;
+                const bool full = trailer(sketches)->count == opened.pages(kind.model).capacity();
+                directory_entries(page)[entry] = {kind.length_class, kind.model, full};
+            }
             UnlockReleaseBuffer(buffer);
         }
         MarkBufferDirty(directory);
@@ -300,7 +311,7 @@ IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
                 (errcode(ERRCODE_INTERNAL_ERROR),
                  errmsg("index \"%s\" already contains data", RelationGetRelationName(index))));
     begin_phase(kSampling);
-    write_first_pages(index, MAIN_FORKNUM, learn_model(table, index, info, wanted_shape(index)));
+    write_first_pages(index, MAIN_FORKNUM, learn_models(table, index, info, wanted_bins(index)));
     begin_phase(kReading);
     Reader reader(index, true);
     const int workers = wanted_workers(table, index, info);
@@ -319,7 +330,8 @@ IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
 }
 
 void build_empty_index(Relation index) {
-    write_first_pages(index, INIT_FORKNUM, general_model(wanted_shape(index)));
+    const SketchModel model = general_model(wanted_bins(index));
+    write_first_pages(index, INIT_FORKNUM, {&model, 1});
 }
 
 const char* build_phase_name(int64 phase) {

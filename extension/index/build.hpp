@@ -24,7 +24,7 @@ struct IndexOptions {
 };
 
 /// Time: about that of reading the table and 2 us for 2,000 characters, on all processes. Memory:
-/// at most 3 MB a process, and 4 MB for the sample that the model is learned from.
+/// at most 4 MB a process for each model, and 15 MB for the sample that models are learned from.
 IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info);
 
 /// The pages of an index that has no rows, in the fork from which an unlogged index begins after a

@@ -40,8 +40,7 @@ struct Summary {
 };
 
 /// FNV-1a. Of two different sketches, one in 2^64 pairs is taken for equal.
-std::uint64_t hash_of(SketchedDocument document, const std::uint8_t* letters,
-                      const std::uint8_t* grams, SketchShape shape) {
+std::uint64_t hash_of(SketchedDocument document, const std::uint8_t* sketch, SketchShape shape) {
     std::uint64_t hash = 0xcbf29ce484222325;
     const auto add = [&hash](const void* bytes, std::size_t size) {
         for (std::size_t i = 0; i < size; ++i)
@@ -49,8 +48,8 @@ std::uint64_t hash_of(SketchedDocument document, const std::uint8_t* letters,
     };
     add(&document.length, sizeof document.length);
     add(&document.hash, sizeof document.hash);
-    add(letters, SketchShape::letters);
-    add(grams, shape.gram_bytes());
+    add(&document.model, sizeof document.model);
+    add(sketch, SketchShape::letters + shape.gram_bytes());
     return hash;
 }
 
@@ -69,11 +68,11 @@ struct Check {
 };
 
 void add_sketches(Check& check, BlockNumber block, Page page) {
-    const SketchPages pages = open_index(check.index).pages();
+    const SketchKind kind = trailer(page)->sketches;
+    const SketchPages pages = open_index(check.index).pages(kind.model);
     const SketchColumns columns = pages.columns(page);
-    const std::uint8_t number = trailer(page)->length_class;
     for (std::uint16_t place = 0; place < trailer(page)->count; ++place) {
-        if (length_class(columns.lengths[place]) != number)
+        if (length_class(columns.lengths[place]) != kind.length_class)
             raise_damaged(check.index, block, "It has a sketch of another class of lengths.");
         if (!ItemPointerIsValid(&pages.rows(page)[place]))
             raise_damaged(check.index, block, "It has a sketch of no row.");
@@ -81,25 +80,33 @@ void add_sketches(Check& check, BlockNumber block, Page page) {
     check.sketches += trailer(page)->count;
     if (check.summaries == nullptr) return;
     attempt_or_raise([&] {
-        for (std::uint16_t place = 0; place < trailer(page)->count; ++place)
+        std::uint8_t sketch[kMostSketchBytes];
+        for (std::uint16_t place = 0; place < trailer(page)->count; ++place) {
+            pages.copy(page, place, sketch);
             check.summaries->push_back(
                 {number_of(pages.rows(page)[place]),
-                 hash_of({columns.lengths[place], columns.hashes[place]},
-                         columns.letters + place * SketchShape::letters,
-                         columns.grams + place * pages.shape().gram_bytes(), pages.shape())});
+                 hash_of({columns.lengths[place], columns.hashes[place], kind.model}, sketch,
+                         pages.shape())});
+        }
     });
 }
 
 /// A page and its word in the directory, both locked as an insert locks them.
 void check_sketch_page(Check& check, Page directory, BlockNumber block) {
     const DirectoryEntry entry = directory_entries(directory)[entry_of(block)];
-    const Buffer buffer = read_locked(check.index, block, PageKind::sketches, BUFFER_LOCK_SHARE);
+    const Buffer buffer = read_sketches(check.index, block, BUFFER_LOCK_SHARE);
     const Page page = BufferGetPage(buffer);
     if (is_in_use(page) != (entry.length_class != kNoClass) ||
-        (is_in_use(page) && trailer(page)->length_class != entry.length_class))
+        (is_in_use(page) && trailer(page)->sketches != entry.sketches()))
         raise_damaged(check.index, block, "The directory says otherwise what it is for.");
     if (is_in_use(page)) add_sketches(check, block, page);
     UnlockReleaseBuffer(buffer);
+}
+
+/// Models were read when the index was opened.
+void check_model_entry(const Check& check, Page directory, BlockNumber block) {
+    if (directory_entries(directory)[entry_of(block)].length_class != kModelClass)
+        raise_damaged(check.index, block, "The directory says otherwise what it is for.");
 }
 
 void check_pages(Check& check) {
@@ -110,11 +117,13 @@ void check_pages(Check& check) {
         const BlockNumber end = std::min<BlockNumber>(first + kGroupBlocks, blocks);
         for (BlockNumber block = first + 1; block < end; ++block) {
             CHECK_FOR_INTERRUPTS();
-            const Buffer buffer =
-                read_locked(check.index, first, PageKind::directory, BUFFER_LOCK_SHARE);
+            const Buffer buffer = read_directory(check.index, first, BUFFER_LOCK_SHARE);
             if (PageIsNew(BufferGetPage(buffer)))
                 raise_damaged(check.index, first, "The page is empty.");
-            check_sketch_page(check, BufferGetPage(buffer), block);
+            if (is_model(open_index(check.index), block))
+                check_model_entry(check, BufferGetPage(buffer), block);
+            else
+                check_sketch_page(check, BufferGetPage(buffer), block);
             UnlockReleaseBuffer(buffer);
         }
     }
@@ -127,9 +136,9 @@ void check_row(Relation, ItemPointer row, Datum* values, bool* nulls, bool, void
     const SketchedDocument document = check.sketcher->sketch(values[0]);
     MemoryContextSwitchTo(outside);
     MemoryContextReset(check.row_context);
-    const std::uint8_t* const bytes = check.sketcher->bytes();
-    const Summary wanted{number_of(*row), hash_of(document, bytes, bytes + SketchShape::letters,
-                                                  open_index(check.index).shape)};
+    const Summary wanted{number_of(*row),
+                         hash_of(document, check.sketcher->bytes(),
+                                 open_index(check.index).models()[document.model].shape())};
     if (std::binary_search(check.summaries->begin(), check.summaries->end(), wanted)) return;
     ereport(ERROR,
             (errcode(ERRCODE_INDEX_CORRUPTED),

@@ -19,10 +19,11 @@ constexpr double kPagesRead = 0.15;
 
 /// The part of the rows whose sketches do not exclude them: these are fetched and rechecked. Less
 /// of abstracts and programs, more of texts in few letters (docs/near-duplicate-index.md).
-constexpr double kRowsLeft = 1e-3;
+constexpr double kRowsLeft = 1e-4;
 
-/// In units of cpu_operator_cost (about 50 ns): to prepare a search, and to look at a sketch.
-constexpr double kPrepareOperators = 100, kSketchOperators = 0.2;
+/// In units of cpu_operator_cost (about 50 ns): to prepare a search, and to look at a sketch, of which
+/// letters leave few for the bigrams.
+constexpr double kPrepareOperators = 100, kSketchOperators = 0.05;
 
 }  // namespace
 

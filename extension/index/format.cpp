@@ -15,8 +15,16 @@ void SketchPages::append(Page page, ItemPointerData row, SketchedDocument docume
     lengths(page)[place] = document.length;
     hashes(page)[place] = document.hash;
     rows(page)[place] = row;
-    std::memcpy(letters(page) + place * SketchShape::letters, sketch, SketchShape::letters);
+    for (std::size_t i = 0; i < SketchShape::letters; ++i)
+        letters(page)[i * capacity_ + place] = sketch[i];
     std::memcpy(grams(page) + place * shape_.gram_bytes(), sketch + SketchShape::letters,
+                shape_.gram_bytes());
+}
+
+void SketchPages::copy(Page page, std::uint16_t place, std::uint8_t* sketch) const {
+    for (std::size_t i = 0; i < SketchShape::letters; ++i)
+        sketch[i] = letters(page)[i * capacity_ + place];
+    std::memcpy(sketch + SketchShape::letters, grams(page) + place * shape_.gram_bytes(),
                 shape_.gram_bytes());
 }
 
@@ -24,20 +32,40 @@ void SketchPages::move(Page page, std::uint16_t from, std::uint16_t to) const {
     lengths(page)[to] = lengths(page)[from];
     hashes(page)[to] = hashes(page)[from];
     rows(page)[to] = rows(page)[from];
-    std::memcpy(letters(page) + to * SketchShape::letters,
-                letters(page) + from * SketchShape::letters, SketchShape::letters);
+    for (std::size_t i = 0; i < SketchShape::letters; ++i)
+        letters(page)[i * capacity_ + to] = letters(page)[i * capacity_ + from];
     std::memcpy(grams(page) + to * shape_.gram_bytes(), grams(page) + from * shape_.gram_bytes(),
                 shape_.gram_bytes());
 }
 
-void initialize_page(Page page, PageKind kind, SketchShape shape, std::uint8_t length_class) {
+namespace {
+
+PageTrailer* initialize_page(Page page, PageKind kind) {
     PageInit(page, BLCKSZ, sizeof(PageTrailer));
     // The columns lie all over the page: there is no hole that WAL could leave out.
     reinterpret_cast<PageHeader>(page)->pd_lower = reinterpret_cast<PageHeader>(page)->pd_upper;
-    *trailer(page) = {kMagic,       kVersion, kind,
-                      length_class, 0,        static_cast<std::uint16_t>(shape.bins)};
-    if (kind == PageKind::directory)
-        std::fill_n(directory_entries(page), kGroupEntries, DirectoryEntry{kNoClass, 0});
+    *trailer(page) = {kMagic, kVersion, kind, 0, 0, 0, {}};
+    return trailer(page);
+}
+
+}  // namespace
+
+void initialize_directory(Page page) {
+    initialize_page(page, PageKind::directory);
+    std::fill_n(directory_entries(page), kGroupEntries, DirectoryEntry{kNoClass, 0, 0});
+}
+
+void initialize_sketches(Page page, SketchShape shape, SketchKind sketches) {
+    PageTrailer* const made = initialize_page(page, PageKind::sketches);
+    made->halves = shape.halves;
+    made->bins = static_cast<std::uint16_t>(shape.bins);
+    made->sketches = sketches;
+}
+
+void initialize_meta_page(Page page, std::size_t models, std::size_t bins) {
+    PageTrailer* const made = initialize_page(page, PageKind::meta);
+    made->count = static_cast<std::uint16_t>(models);
+    made->bins = static_cast<std::uint16_t>(bins);
 }
 
 void raise_damaged(Relation index, BlockNumber block, const char* detail) {
@@ -50,15 +78,15 @@ void raise_damaged(Relation index, BlockNumber block, const char* detail) {
 
 namespace {
 
-/// The contents of a meta page.
-struct Meta {
+/// The contents of a model's page.
+struct ModelContents {
     std::uint32_t checksum;  // of the numbers: sketches made by others would not be found
-    std::uint16_t numbers[SketchModel::size({SketchShape::most_bins})];  // of the model
+    std::uint16_t numbers[SketchModel::size({SketchShape::most_bins, true})];
 };
-static_assert(sizeof(Meta) <= kPageRoom);
+static_assert(sizeof(ModelContents) <= kPageRoom);
 
-Meta* meta(Page page) {
-    return reinterpret_cast<Meta*>(PageGetContents(page));
+ModelContents* contents(Page page) {
+    return reinterpret_cast<ModelContents*>(PageGetContents(page));
 }
 
 /// FNV-1a.
@@ -83,41 +111,68 @@ const PageTrailer* check_trailer(Relation index, BlockNumber block, Page page) {
     return found;
 }
 
-}  // namespace
-
-void check_page(Relation index, BlockNumber block, Page page, PageKind kind, SketchShape shape) {
-    const bool sketches = kind == PageKind::sketches;
-    if (kind != PageKind::meta && PageIsNew(page)) return;
+const PageTrailer* check_kind(Relation index, BlockNumber block, Page page, PageKind kind) {
     const PageTrailer* const found = check_trailer(index, block, page);
-    const bool unused = sketches && found->kind == PageKind::unused;
+    const bool unused = kind == PageKind::sketches && found->kind == PageKind::unused;
     if (found->kind != kind && !unused)
         raise_damaged(index, block, "It is a page of another kind than its place is for.");
-    if (found->bins != shape.bins)
-        raise_damaged(index, block, "Its sketches have another size than those of the index.");
-    if (sketches && !unused &&
-        (found->count > SketchPages(shape).capacity() || found->length_class == kNoClass))
+    return found;
+}
+
+SketchShape shape_of(const PageTrailer& trailer) {
+    return {trailer.bins, trailer.halves != 0};
+}
+
+}  // namespace
+
+void check_directory(Relation index, BlockNumber block, Page page) {
+    if (!PageIsNew(page)) check_kind(index, block, page, PageKind::directory);
+}
+
+void check_sketches(Relation index, BlockNumber block, Page page,
+                    std::span<const SketchModel> models) {
+    if (PageIsNew(page)) return;
+    const PageTrailer& found = *check_kind(index, block, page, PageKind::sketches);
+    if (found.kind == PageKind::unused) return;
+    if (found.sketches.model >= models.size())
+        raise_damaged(index, block, "Its sketches are of a model that the index does not have.");
+    const SketchShape shape = models[found.sketches.model].shape();
+    if (shape_of(found) != shape)
+        raise_damaged(index, block, "Its sketches have another size than those of their model.");
+    if (found.count > SketchPages(shape).capacity() ||
+        found.sketches.length_class >= kLengthClasses)
         raise_damaged(index, block,
                       "Its number of sketches or its class of lengths is impossible.");
 }
 
-SketchModel check_meta_page(Relation index, Page page) {
-    const PageTrailer* const found = check_trailer(index, kMetaBlock, page);
-    if (found->kind != PageKind::meta)
-        raise_damaged(index, kMetaBlock, "It is a page of another kind than its place is for.");
-    const SketchShape shape{found->bins};
-    if (shape.bins < SketchShape::least_bins || shape.bins > SketchShape::most_bins ||
-        shape.bins % (2 * SketchShape::group) != 0)
-        raise_damaged(index, kMetaBlock, "Its number of bins is impossible.");
-    const SketchModel model(shape, meta(page)->numbers);
-    if (meta(page)->checksum != checksum_of(model) || !model.is_valid())
-        raise_damaged(index, kMetaBlock, "Its model of sketches is damaged.");
+std::size_t check_meta_page(Relation index, Page page) {
+    const std::uint16_t models = check_kind(index, kMetaBlock, page, PageKind::meta)->count;
+    if (models == 0 || models > kMostSketchModels)
+        raise_damaged(index, kMetaBlock, "Its number of models is impossible.");
+    return models;
+}
+
+SketchModel check_model_page(Relation index, std::uint8_t number, Page page) {
+    const BlockNumber block = model_block(number);
+    const PageTrailer& found = *check_kind(index, block, page, PageKind::model);
+    // Sketches that another model of the same shape has made would not be found.
+    if (found.sketches.model != number)
+        raise_damaged(index, block, "It has the model of another number.");
+    const SketchShape shape = shape_of(found);
+    if (!shape.is_valid()) raise_damaged(index, block, "Its number of bins is impossible.");
+    const SketchModel model(shape, contents(page)->numbers);
+    if (contents(page)->checksum != checksum_of(model) || !model.is_valid())
+        raise_damaged(index, block, "Its model of sketches is damaged.");
     return model;
 }
 
-void initialize_meta_page(Page page, const SketchModel& model) {
-    initialize_page(page, PageKind::meta, model.shape());
-    meta(page)->checksum = checksum_of(model);
-    std::ranges::copy(model.numbers(), meta(page)->numbers);
+void initialize_model_page(Page page, std::uint8_t number, const SketchModel& model) {
+    PageTrailer* const made = initialize_page(page, PageKind::model);
+    made->halves = model.shape().halves;
+    made->bins = static_cast<std::uint16_t>(model.shape().bins);
+    made->sketches = {kModelClass, number};
+    contents(page)->checksum = checksum_of(model);
+    std::ranges::copy(model.numbers(), contents(page)->numbers);
 }
 
 }  // namespace gputext::index

@@ -3,21 +3,22 @@
 // Block 0 is the meta page. Behind it lie groups of blocks: a directory page, and the
 // kGroupEntries sketch pages that it describes.
 //
-//   block   0      1          2 .. 4077       4078       4079 ..
-//           meta   directory  sketch pages    directory  sketch pages ..
+//   block   0      1          2 ..                         4078       4079 ..
+//           meta   directory  model pages, sketch pages    directory  sketch pages ..
 //
-// The meta page holds the model of all sketches (cpp/documents/sketch_model.hpp), which never
-// changes.
+// The meta page says how many models of sketches there are (cpp/documents/sketch_model.hpp). A
+// model lies on a page of its own, and never changes.
 //
-// A sketch page has sketches of documents of about one length, its length class; a directory page
-// says the class of each of its sketch pages. So a search reads the directory, and only sketch
-// pages of the lengths that a near-duplicate may have. A sketch never moves to another page, and
-// VACUUM removes sketches of a page while it holds the page's lock: a search that reads each page
-// once, under its lock, sees each row once, and nothing of it is ever wrong but out of date, which
-// the executor's look at the table mends, as it rechecks each row.
+// A sketch page has sketches of documents of about one length, its length class, which were made by
+// one model; a directory page says the class and the model of each of its sketch pages. So a search
+// reads the directory, and only sketch pages of the lengths that a near-duplicate may have. A
+// sketch never moves to another page, and VACUUM removes sketches of a page while it holds the
+// page's lock: a search that reads each page once, under its lock, sees each row once, and nothing
+// of it is ever wrong but out of date, which the executor's look at the table mends, as it rechecks
+// each row.
 //
-// A sketch page holds columns: lengths, hashes, row addresses, letters and bigrams, each for
-// `capacity` sketches of which `count` are in use.
+// A sketch page holds columns: lengths, hashes, row addresses, each byte of the letters, and
+// bigrams, each for `capacity` sketches of which `count` are in use.
 //
 // Locks: of a directory page and a sketch page that it describes, the directory page is locked
 // first. Whoever extends the relation holds its extension lock, taken after a directory page's.
@@ -35,6 +36,7 @@ extern "C" {
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "cpp/documents/document_sketch.hpp"
 #include "cpp/documents/length_class.hpp"
@@ -42,20 +44,34 @@ extern "C" {
 namespace gputext::index {
 
 inline constexpr std::uint32_t kMagic = 0x78546770;  // "pgTx"
-inline constexpr std::uint16_t kVersion = 2;
+inline constexpr std::uint16_t kVersion = 3;
 
 inline constexpr BlockNumber kMetaBlock = 0;
 
-enum class PageKind : std::uint8_t { meta = 1, directory = 2, sketches = 3, unused = 4 };
+/// Where the model of a number lies.
+inline constexpr BlockNumber kFirstModelBlock = 2;
+constexpr BlockNumber model_block(std::uint8_t number) {
+    return kFirstModelBlock + number;
+}
+
+enum class PageKind : std::uint8_t { meta = 1, directory = 2, sketches = 3, unused = 4, model = 5 };
+
+/// What the sketches of a page have in common.
+struct SketchKind {
+    std::uint8_t length_class;
+    std::uint8_t model;  // its number
+    bool operator==(const SketchKind&) const = default;
+};
 
 /// The special space of every page.
 struct PageTrailer {
     std::uint32_t magic;
     std::uint16_t version;
     PageKind kind;
-    std::uint8_t length_class;  // of a sketch page
-    std::uint16_t count;        // of its sketches
-    std::uint16_t bins;         // of every sketch in the index
+    std::uint8_t halves;  // of the sketches of the page, or of its model
+    std::uint16_t bins;   // of these, or, of a meta page, of all on average
+    std::uint16_t count;  // of its sketches; of a meta page, of the models
+    SketchKind sketches;  // of a sketch page; a model's page has its model's number
 };
 
 /// What of a page is left for its contents.
@@ -65,10 +81,13 @@ inline constexpr std::size_t kPageRoom =
 /// A directory's word for a sketch page.
 struct DirectoryEntry {
     std::uint8_t length_class;  // kNoClass: the page is not in use
-    std::uint8_t full;          // 1 if an insert has found no room; VACUUM sets it back
+    std::uint8_t model : 7;
+    std::uint8_t full : 1;  // 1 if an insert has found no room; VACUUM sets it back
+
+    SketchKind sketches() const { return {length_class, model}; }
 };
-inline constexpr std::uint8_t kNoClass = 255;
-static_assert(kLengthClasses <= kNoClass);
+inline constexpr std::uint8_t kNoClass = 255, kModelClass = 254;  // the latter: of a model's page
+static_assert(sizeof(DirectoryEntry) == 2 && kLengthClasses <= kModelClass);
 inline constexpr std::uint32_t kGroupEntries = kPageRoom / sizeof(DirectoryEntry);
 inline constexpr std::uint32_t kGroupBlocks = kGroupEntries + 1;
 
@@ -99,7 +118,8 @@ inline DirectoryEntry* directory_entries(Page page) {
     return reinterpret_cast<DirectoryEntry*>(PageGetContents(page));
 }
 
-/// Where the columns of a sketch page lie, which depends on the number of bins alone.
+/// Where the columns of a sketch page lie, which depends on the number of bins alone. Behind the
+/// letters are grams that take as much room or more, so that 64 bytes from any of them can be read.
 class SketchPages {
 public:
     explicit SketchPages(SketchShape shape) : shape_(shape), capacity_(capacity_of(shape)) {}
@@ -110,17 +130,20 @@ public:
     std::uint32_t* lengths(Page page) const { return at<std::uint32_t>(page, 0); }
     std::uint32_t* hashes(Page page) const { return at<std::uint32_t>(page, 4); }
     ItemPointerData* rows(Page page) const { return at<ItemPointerData>(page, 8); }
+    /// Byte i of the letters of the sketch at a place is at letters(page)[i * capacity() + place].
     std::uint8_t* letters(Page page) const { return at<std::uint8_t>(page, 14); }
     std::uint8_t* grams(Page page) const {
         return at<std::uint8_t>(page, 14 + SketchShape::letters);
     }
     SketchColumns columns(Page page) const {
-        return {lengths(page), hashes(page), letters(page), grams(page)};
+        return {lengths(page), hashes(page), letters(page), capacity_, grams(page)};
     }
 
     /// Requires room. The sketch has the letters, and the grams behind them.
     void append(Page page, ItemPointerData row, SketchedDocument document,
                 const std::uint8_t* sketch) const;
+    /// As it was given to append().
+    void copy(Page page, std::uint16_t place, std::uint8_t* sketch) const;
     /// Overwrites one sketch by another one of the page.
     void move(Page page, std::uint16_t from, std::uint16_t to) const;
 
@@ -139,18 +162,22 @@ private:
 };
 
 /// Makes an empty page. Directory pages begin with entries that are not in use.
-void initialize_page(Page page, PageKind kind, SketchShape shape, std::uint8_t length_class = 0);
+void initialize_directory(Page page);
+void initialize_sketches(Page page, SketchShape shape, SketchKind sketches);
 
-/// Raises an error that names the block if the page is none of this kind in an index of this
-/// version with sketches of this shape. A sketch page that is not in use passes as one, and a page
-/// that was never written as one of either of these kinds.
-void check_page(Relation index, BlockNumber block, Page page, PageKind kind, SketchShape shape);
+/// Makes a page for so many models that have so many bins on average.
+void initialize_meta_page(Page page, std::size_t models, std::size_t bins);
+void initialize_model_page(Page page, std::uint8_t number, const SketchModel& model);
 
-/// The same for the meta page, which tells the model: a view of the page.
-SketchModel check_meta_page(Relation index, Page page);
-
-/// Makes a meta page.
-void initialize_meta_page(Page page, const SketchModel& model);
+/// Raises an error that names the block if the page is no directory of an index of this version. A
+/// page that was never written passes.
+void check_directory(Relation index, BlockNumber block, Page page);
+/// The same for sketches by one of these models. A page that is not in use passes, too.
+void check_sketches(Relation index, BlockNumber block, Page page, std::span<const SketchModel>);
+/// The same for the meta page: the number of models.
+std::size_t check_meta_page(Relation index, Page page);
+/// The same for the page of the model of this number: a view of the page.
+SketchModel check_model_page(Relation index, std::uint8_t number, Page page);
 
 /// Of a sketch page that has passed the check.
 inline bool is_in_use(Page page) {

@@ -36,7 +36,7 @@ relopt_kind options_kind() {
     static bool made = false;
     if (!made) {
         kind = add_reloption_kind();
-        add_int_reloption(kind, "bins", "Sets the number of counts of bigrams in a sketch.",
+        add_int_reloption(kind, "bins", "Sets the average number of counts of bigrams in a sketch.",
                           SketchShape::default_bins, SketchShape::least_bins,
                           SketchShape::most_bins, AccessExclusiveLock);
         made = true;

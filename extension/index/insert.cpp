@@ -17,14 +17,14 @@ public:
     Insertion(Relation index, ItemPointerData row, SketchedDocument document,
               const std::uint8_t* sketch)
         : index_(index),
-          pages_(open_index(index).pages()),
+          pages_(open_index(index).pages(document.model)),
           row_(row),
           document_(document),
           sketch_(sketch),
-          class_(length_class(document.length)) {}
+          kind_{length_class(document.length), document.model} {}
 
     void run() {
-        const BlockNumber target = open_index(index_).targets[class_];
+        const BlockNumber target = open_index(index_).target(kind_);
         if (target != InvalidBlockNumber && put(target)) return;
         for (std::uint32_t group = 0;; ++group) {
             CHECK_FOR_INTERRUPTS();
@@ -34,23 +34,23 @@ public:
     }
 
 private:
-    /// Whether the page has the class and had room.
+    /// Whether the page has sketches of the kind and had room.
     bool put(BlockNumber block) {
-        const Buffer buffer = read_locked(index_, block, PageKind::sketches, BUFFER_LOCK_EXCLUSIVE);
+        const Buffer buffer = read_sketches(index_, block, BUFFER_LOCK_EXCLUSIVE);
         const Page page = BufferGetPage(buffer);
-        const bool fits = is_in_use(page) && trailer(page)->length_class == class_ &&
+        const bool fits = is_in_use(page) && trailer(page)->sketches == kind_ &&
                           trailer(page)->count < pages_.capacity();
         if (fits) {
             GenericXLogState* const log = GenericXLogStart(index_);
             pages_.append(GenericXLogRegisterBuffer(log, buffer, 0), row_, document_, sketch_);
             GenericXLogFinish(log);
-            open_index(index_).targets[class_] = block;
+            open_index(index_).target(kind_) = block;
         }
         UnlockReleaseBuffer(buffer);
         return fits;
     }
 
-    /// Puts the sketch on a page of the class that has room, or on one that is not in use. False if
+    /// Puts the sketch on a page of its kind that has room, or on one that is not in use. False if
     /// the group has neither.
     bool put_into_group(std::uint32_t group) {
         std::uint32_t entry = 0;
@@ -63,14 +63,13 @@ private:
         return has_unused && put_on_unused(group);
     }
 
-    /// The next page of the class that may have room, from an entry on.
+    /// The next page of the kind that may have room, from an entry on.
     bool find_entry(std::uint32_t group, std::uint32_t& entry, bool& has_unused) const {
-        const Buffer buffer =
-            read_locked(index_, directory_block(group), PageKind::directory, BUFFER_LOCK_SHARE);
+        const Buffer buffer = read_directory(index_, directory_block(group), BUFFER_LOCK_SHARE);
         const DirectoryEntry* const entries = directory_entries(BufferGetPage(buffer));
         for (; entry < kGroupEntries; ++entry) {
             if (entries[entry].length_class == kNoClass) has_unused = true;
-            if (entries[entry].length_class == class_ && entries[entry].full == 0) break;
+            if (entries[entry].sketches() == kind_ && entries[entry].full == 0) break;
         }
         UnlockReleaseBuffer(buffer);
         return entry < kGroupEntries;
@@ -79,13 +78,12 @@ private:
     /// So that inserts do not look at the page again.
     void mark_full(std::uint32_t group, std::uint32_t entry) {
         const Buffer directory =
-            read_locked(index_, directory_block(group), PageKind::directory, BUFFER_LOCK_EXCLUSIVE);
-        const Buffer buffer =
-            read_locked(index_, block_of(group, entry), PageKind::sketches, BUFFER_LOCK_SHARE);
+            read_directory(index_, directory_block(group), BUFFER_LOCK_EXCLUSIVE);
+        const Buffer buffer = read_sketches(index_, block_of(group, entry), BUFFER_LOCK_SHARE);
         const Page page = BufferGetPage(buffer);
         const DirectoryEntry& found = directory_entries(BufferGetPage(directory))[entry];
         if (is_in_use(page) && trailer(page)->count == pages_.capacity() &&
-            found.length_class == trailer(page)->length_class && found.full == 0) {
+            found.sketches() == trailer(page)->sketches && found.full == 0) {
             GenericXLogState* const log = GenericXLogStart(index_);
             directory_entries(GenericXLogRegisterBuffer(log, directory, 0))[entry].full = 1;
             GenericXLogFinish(log);
@@ -97,7 +95,7 @@ private:
     /// Takes a page that is not in use. False if others have taken all of them.
     bool put_on_unused(std::uint32_t group) {
         const Buffer directory =
-            read_locked(index_, directory_block(group), PageKind::directory, BUFFER_LOCK_EXCLUSIVE);
+            read_directory(index_, directory_block(group), BUFFER_LOCK_EXCLUSIVE);
         const DirectoryEntry* const entries = directory_entries(BufferGetPage(directory));
         const DirectoryEntry* const unused = std::find_if(
             entries, entries + kGroupEntries,
@@ -109,18 +107,19 @@ private:
         const auto entry = static_cast<std::uint32_t>(unused - entries);
         const BlockNumber block = block_of(group, entry);
         extend_to(block);
-        const Buffer buffer = read_locked(index_, block, PageKind::sketches, BUFFER_LOCK_EXCLUSIVE);
+        const Buffer buffer = read_sketches(index_, block, BUFFER_LOCK_EXCLUSIVE);
         if (is_in_use(BufferGetPage(buffer)))
             raise_damaged(index_, directory_block(group),
                           "It says of a page with sketches that it is not in use.");
 
         GenericXLogState* const log = GenericXLogStart(index_);
-        directory_entries(GenericXLogRegisterBuffer(log, directory, 0))[entry] = {class_, 0};
+        directory_entries(GenericXLogRegisterBuffer(log, directory, 0))[entry] = {
+            kind_.length_class, kind_.model, 0};
         const Page page = GenericXLogRegisterBuffer(log, buffer, GENERIC_XLOG_FULL_IMAGE);
-        initialize_page(page, PageKind::sketches, pages_.shape(), class_);
+        initialize_sketches(page, pages_.shape(), kind_);
         pages_.append(page, row_, document_, sketch_);
         GenericXLogFinish(log);
-        open_index(index_).targets[class_] = block;
+        open_index(index_).target(kind_) = block;
         UnlockReleaseBuffer(buffer);
         UnlockReleaseBuffer(directory);
         return true;
@@ -143,14 +142,14 @@ private:
                                    RelationGetRelationName(index_))));
         const BlockNumber block = directory_block(group);
         extend_to(block);
-        Buffer buffer = read_locked(index_, block, PageKind::directory, BUFFER_LOCK_SHARE);
+        Buffer buffer = read_directory(index_, block, BUFFER_LOCK_SHARE);
         if (PageIsNew(BufferGetPage(buffer))) {
             LockBuffer(buffer, BUFFER_LOCK_UNLOCK);
             LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
             if (PageIsNew(BufferGetPage(buffer))) {
                 GenericXLogState* const log = GenericXLogStart(index_);
-                initialize_page(GenericXLogRegisterBuffer(log, buffer, GENERIC_XLOG_FULL_IMAGE),
-                                PageKind::directory, pages_.shape());
+                initialize_directory(
+                    GenericXLogRegisterBuffer(log, buffer, GENERIC_XLOG_FULL_IMAGE));
                 GenericXLogFinish(log);
             }
         }
@@ -166,7 +165,7 @@ private:
     const ItemPointerData row_;
     const SketchedDocument document_;
     const std::uint8_t* sketch_;
-    const std::uint8_t class_;
+    const SketchKind kind_;
 };
 
 }  // namespace

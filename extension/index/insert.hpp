@@ -9,13 +9,9 @@ namespace gputext::index {
 /// A sketch in memory: letters, and the grams behind them.
 inline constexpr std::size_t kMostSketchBytes = SketchShape::letters + SketchShape::most_bins / 2;
 
-/// Adds a sketch to a page of its length class, in one record of WAL. About one page is read and
+/// Adds a sketch to a page of its kind, in one record of WAL. About one page is read and
 /// locked, a directory page or more when that page is full.
 void insert_sketch(Relation index, ItemPointerData row, SketchedDocument document,
                    const std::uint8_t* sketch);
-
-/// Extends the relation by a page, pinned and not locked, whose block is no directory page's.
-/// Directory pages on the way are initialised, and logged if `log`.
-Buffer extend_index(Relation index, bool log);
 
 }  // namespace gputext::index

@@ -16,24 +16,36 @@ namespace gputext::index {
 
 /// Kept beside the relation's entry in the relation cache, for as long as that is valid.
 struct OpenIndex {
-    SketchShape shape;
-    std::uint16_t numbers[SketchModel::size({SketchShape::most_bins})];  // of the model
     bool binary;  // documents are bytea, and compared by bytes
-    /// By length class: where this session last put a sketch, InvalidBlockNumber for nowhere.
-    BlockNumber targets[kNoClass];
+    std::size_t model_count;
+    const SketchModel* model_list;  // behind this struct, as is what follows
+    BlockNumber* targets;
+    // By block: the buffer where this session last found it, InvalidBuffer for nowhere.
+    BlockNumber recent_count;
+    Buffer* recent;
 
-    SketchModel model() const { return SketchModel(shape, numbers); }
-    SketchPages pages() const { return SketchPages(shape); }
+    std::span<const SketchModel> models() const { return {model_list, model_count}; }
+    SketchPages pages(std::uint8_t model) const { return SketchPages(model_list[model].shape()); }
+    /// Where this session last put a sketch of this kind, InvalidBlockNumber for nowhere.
+    BlockNumber& target(SketchKind sketches) {
+        return targets[sketches.model * kLengthClasses + sketches.length_class];
+    }
     const CharacterLengths& characters() const;
 };
 
-/// Reads the meta page if need be. Raises an error if it is damaged.
+/// Reads the meta page and the models if need be. Raises an error if it is damaged.
 OpenIndex& open_index(Relation index);
 
 /// A pinned buffer, locked as `lock` says (BUFFER_LOCK_SHARE or BUFFER_LOCK_EXCLUSIVE), whose page
-/// passes check_page().
-Buffer read_locked(Relation index, BlockNumber block, PageKind kind, int lock,
-                   BufferAccessStrategy strategy = nullptr);
+/// passes check_directory() or check_sketches().
+Buffer read_directory(Relation index, BlockNumber block, int lock);
+Buffer read_sketches(Relation index, BlockNumber block, int lock,
+                     BufferAccessStrategy strategy = nullptr);
+
+/// Whether the block is the page of one of the models.
+inline bool is_model(const OpenIndex& opened, BlockNumber block) {
+    return block >= kFirstModelBlock && block - kFirstModelBlock < opened.model_count;
+}
 
 /// Whether documents of the index are bytea.
 bool is_binary(Relation index);

@@ -14,7 +14,7 @@ namespace gputext::index {
 class RowSketcher {
 public:
     explicit RowSketcher(const OpenIndex& opened)
-        : sketcher_(opened.model()), characters_(opened.characters()) {}
+        : sketcher_(opened.models()), characters_(opened.characters()) {}
 
     /// Of a document that is not null; detoasts it in the current memory context. Raises an error
     /// if the statement is cancelled.

@@ -13,7 +13,7 @@ extern "C" {
 
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
-#include "extension/index/open_index.hpp"
+#include "extension/index/pages_ahead.hpp"
 #include "extension/index/query_value.hpp"
 #include "extension/rows/text_arguments.hpp"
 #include "extension/server/settings.hpp"
@@ -31,7 +31,7 @@ struct Search {
     BlockNumber* blocks;  // to be read, ascending
     std::uint32_t block_count;
     std::uint32_t block_room;
-    std::uint32_t blocks_read;
+    PagesAhead pages;
     // What the last page had.
     std::uint16_t row_count;
     std::uint16_t rows_given;
@@ -42,16 +42,18 @@ Search& search_of(IndexScanDesc scan) {
     return *static_cast<Search*>(scan->opaque);
 }
 
-void prepare_query(Search& search, const OpenIndex& opened, Bytes document, double threshold) {
+void prepare_query(IndexScanDesc scan, Search& search, Bytes document, double threshold) {
+    // Only now, as values that are read from other tables let the server forget it.
+    const OpenIndex& opened = open_index(scan->indexRelation);
     // An object for each condition, beside the others: few statements have more than one.
     search.queries[search.query_count++] =
         make_owned<SketchQuery>(search.context, document, opened.characters(), threshold,
-                                opened.model(), best_simd(), stop_on_interrupt());
+                                opened.models(), best_simd(), stop_on_interrupt());
     CHECK_FOR_INTERRUPTS();
 }
 
 void prepare_queries(IndexScanDesc scan, Search& search) {
-    const OpenIndex opened = open_index(scan->indexRelation);
+    const bool binary = is_binary(scan->indexRelation);
     search.queries =
         static_cast<SketchQuery**>(palloc(sizeof(SketchQuery*) * std::max(1, scan->numberOfKeys)));
     for (int key = 0; key < scan->numberOfKeys; ++key) {
@@ -61,26 +63,33 @@ void prepare_queries(IndexScanDesc scan, Search& search) {
             return;
         }
         if (condition.sk_strategy == kNearStrategy) {
-            prepare_query(search, opened, bytes_of(PG_DETOAST_DATUM_PACKED(condition.sk_argument)),
+            prepare_query(scan, search, bytes_of(PG_DETOAST_DATUM_PACKED(condition.sk_argument)),
                           near_duplicate_threshold());
         } else {
             const QueryValue* const query = query_value(condition.sk_argument);
-            if ((query->binary != 0) != opened.binary)
-                ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                                errmsg("documents of the type %s are not compared with one of the "
-                                       "type %s",
-                                       opened.binary ? "bytea" : "text",
-                                       query->binary != 0 ? "bytea" : "text")));
-            prepare_query(search, opened, query->document(), query->threshold);
+            if ((query->binary != 0) != binary)
+                ereport(ERROR,
+                        (errcode(ERRCODE_DATATYPE_MISMATCH),
+                         errmsg("documents of the type %s are not compared with one of the "
+                                "type %s",
+                                binary ? "bytea" : "text", query->binary != 0 ? "bytea" : "text")));
+            prepare_query(scan, search, query->document(), query->threshold);
         }
     }
 }
 
-/// Adds the group's pages of the classes.
-void list_blocks(Relation index, std::uint32_t group, bool is_last, std::uint8_t least_class,
-                 std::uint8_t most_class, Search& search) {
+/// The length classes that pages are wanted of, and the kinds of sketches that some of them have.
+struct WantedPages {
+    std::uint8_t least_class, most_class;
+    bool has[kMostSketchModels][kLengthClasses];  // by model and class
+};
+
+/// Adds the group's pages that are wanted.
+void list_blocks(Relation index, std::uint32_t group, bool is_last, WantedPages& wanted,
+                 Search& search) {
     const BlockNumber block = directory_block(group);
-    const Buffer buffer = read_locked(index, block, PageKind::directory, BUFFER_LOCK_SHARE);
+    const Buffer buffer = read_directory(index, block, BUFFER_LOCK_SHARE);
+    const std::size_t models = open_index(index).model_count;
     const Page page = BufferGetPage(buffer);
     if (PageIsNew(page)) {
         UnlockReleaseBuffer(buffer);
@@ -89,8 +98,12 @@ void list_blocks(Relation index, std::uint32_t group, bool is_last, std::uint8_t
     }
     const DirectoryEntry* const entries = directory_entries(page);
     for (std::uint32_t entry = 0; entry < kGroupEntries; ++entry) {
-        const std::uint8_t found = entries[entry].length_class;
-        if (found < least_class || found > most_class || found == kNoClass) continue;
+        const SketchKind found = entries[entry].sketches();
+        if (found.length_class < wanted.least_class || found.length_class > wanted.most_class)
+            continue;
+        if (found.model >= models)
+            raise_damaged(index, block, "It has sketches of a model that the index does not have.");
+        wanted.has[found.model][found.length_class] = true;
         if (search.block_count == search.block_room) {
             search.block_room *= 2;
             search.blocks = static_cast<BlockNumber*>(
@@ -99,6 +112,15 @@ void list_blocks(Relation index, std::uint32_t group, bool is_last, std::uint8_t
         search.blocks[search.block_count++] = block + 1 + entry;
     }
     UnlockReleaseBuffer(buffer);
+}
+
+void prepare_kinds(const WantedPages& wanted, Search& search) {
+    attempt_or_raise([&] {
+        for (std::uint8_t model = 0; model < kMostSketchModels; ++model)
+            for (unsigned number = wanted.least_class; number <= wanted.most_class; ++number)
+                for (int i = 0; i < search.query_count && wanted.has[model][number]; ++i)
+                    search.queries[i]->prepare(static_cast<std::uint8_t>(number), model);
+    });
 }
 
 void begin_search(IndexScanDesc scan) {
@@ -116,9 +138,11 @@ void begin_search(IndexScanDesc scan) {
         search.block_room = 64;
         search.blocks = static_cast<BlockNumber*>(palloc(sizeof(BlockNumber) * search.block_room));
         const std::uint32_t groups = groups_in(RelationGetNumberOfBlocks(scan->indexRelation));
+        WantedPages wanted{length_class(least), length_class(most), {}};
         for (std::uint32_t group = 0; group < groups; ++group)
-            list_blocks(scan->indexRelation, group, group + 1 == groups, length_class(least),
-                        length_class(most), search);
+            list_blocks(scan->indexRelation, group, group + 1 == groups, wanted, search);
+        search.pages.begin(search.blocks, search.block_count);
+        prepare_kinds(wanted, search);
     }
     MemoryContextSwitchTo(outside);
 }
@@ -127,12 +151,14 @@ void begin_search(IndexScanDesc scan) {
 void take_candidates(Page page, const SketchPages& pages, Search& search) {
     std::uint16_t places[std::size(search.rows)];
     std::uint16_t count = trailer(page)->count;
-    const std::uint8_t number = trailer(page)->length_class;
+    const SketchKind kind = trailer(page)->sketches;
     const SketchColumns columns = pages.columns(page);
-    std::size_t left = search.queries[0]->candidates(columns, number, count, places);
+    std::size_t left =
+        search.queries[0]->candidates(columns, kind.length_class, kind.model, count, places);
     for (int i = 1; i < search.query_count; ++i) {
         std::uint16_t others[std::size(search.rows)], both[std::size(search.rows)];
-        const std::size_t found = search.queries[i]->candidates(columns, number, count, others);
+        const std::size_t found =
+            search.queries[i]->candidates(columns, kind.length_class, kind.model, count, others);
         left = static_cast<std::size_t>(
             std::set_intersection(places, places + left, others, others + found, both) - both);
         std::copy_n(both, left, places);
@@ -153,14 +179,15 @@ bool is_possible(const ItemPointerData& row) {
 bool read_next_page(IndexScanDesc scan) {
     Search& search = search_of(scan);
     search.row_count = search.rows_given = 0;
-    if (search.blocks_read == search.block_count) return false;
+    if (search.pages.is_done()) return false;
     CHECK_FOR_INTERRUPTS();
-    const SketchPages pages = open_index(scan->indexRelation).pages();
-    const BlockNumber block = search.blocks[search.blocks_read++];
-    const Buffer buffer =
-        read_locked(scan->indexRelation, block, PageKind::sketches, BUFFER_LOCK_SHARE);
+    const OpenIndex& opened = open_index(scan->indexRelation);
+    const BlockNumber block = search.pages.block();
+    const Buffer buffer = search.pages.take(scan->indexRelation);
+    LockBuffer(buffer, BUFFER_LOCK_SHARE);
     const Page page = BufferGetPage(buffer);
-    if (is_in_use(page)) take_candidates(page, pages, search);
+    check_sketches(scan->indexRelation, block, page, opened.models());
+    if (is_in_use(page)) take_candidates(page, opened.pages(trailer(page)->sketches.model), search);
     if (!std::all_of(search.rows, search.rows + search.row_count, is_possible))
         raise_damaged(scan->indexRelation, block, "It has a row that no table can have.");
     UnlockReleaseBuffer(buffer);
@@ -181,6 +208,7 @@ IndexScanDesc begin_scan(Relation index, int keys, int order_bys) {
 void restart_scan(IndexScanDesc scan, ScanKey keys, int key_count, ScanKey, int) {
     Search& search = search_of(scan);
     const MemoryContext context = search.context;
+    search.pages.release();
     MemoryContextReset(context);
     search = {};
     search.context = context;
@@ -210,6 +238,7 @@ int64 add_rows_to_bitmap(IndexScanDesc scan, TIDBitmap* bitmap) {
 }
 
 void end_scan(IndexScanDesc scan) {
+    search_of(scan).pages.release();
     MemoryContextDelete(search_of(scan).context);
 }
 

@@ -29,21 +29,20 @@ struct Walk {
         const BlockNumber blocks = RelationGetNumberOfBlocks(index());
         for (BlockNumber block = kMetaBlock + 1; block < blocks; ++block) {
             delay_vacuum();
-            if (!is_directory(block)) visit(block);
+            if (!is_directory(block) && !is_model(open_index(index()), block)) visit(block);
         }
         result->num_pages = RelationGetNumberOfBlocks(index());
     }
 
     void visit(BlockNumber block) {
-        const SketchPages pages = open_index(index()).pages();
-        const Buffer buffer =
-            read_locked(index(), block, PageKind::sketches, BUFFER_LOCK_EXCLUSIVE, info->strategy);
+        const Buffer buffer = read_sketches(index(), block, BUFFER_LOCK_EXCLUSIVE, info->strategy);
         const Page page = BufferGetPage(buffer);
         if (!is_in_use(page)) {
             ++result->pages_free;
             UnlockReleaseBuffer(buffer);
             return;
         }
+        const SketchPages pages = open_index(index()).pages(trailer(page)->sketches.model);
         const bool was_full = trailer(page)->count == pages.capacity();
         const bool removed = is_dead != nullptr && remove_dead(buffer, pages);
         const std::uint16_t left = trailer(page)->count;
@@ -80,12 +79,10 @@ struct Walk {
     /// Says that a page has room, or gives it back if it has no sketches.
     void update_directory(BlockNumber block) {
         const BlockNumber group_block = directory_block(group_of(block));
-        const Buffer directory =
-            read_locked(index(), group_block, PageKind::directory, BUFFER_LOCK_EXCLUSIVE);
+        const Buffer directory = read_directory(index(), group_block, BUFFER_LOCK_EXCLUSIVE);
         if (PageIsNew(BufferGetPage(directory)))
             raise_damaged(index(), group_block, "The page is empty.");
-        const Buffer buffer =
-            read_locked(index(), block, PageKind::sketches, BUFFER_LOCK_EXCLUSIVE);
+        const Buffer buffer = read_sketches(index(), block, BUFFER_LOCK_EXCLUSIVE);
         const Page page = BufferGetPage(buffer);
         const std::uint32_t entry = entry_of(block);
         const DirectoryEntry& found = directory_entries(BufferGetPage(directory))[entry];

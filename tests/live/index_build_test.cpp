@@ -33,6 +33,13 @@ protected:
         session().rows("ANALYZE docs");
     }
 
+    /// Other tables docs and pool, of documents of several kinds.
+    void fill_with_kinds() {
+        session().rows("DROP TABLE docs, pool");
+        create_kinds(session());
+        create_pool_of_kinds(session(), kPool);
+    }
+
     void expect_index_finds_all_of_some(std::size_t searches = 5, const Searched& searched = {}) {
         Dice dice(testing::seed());
         std::size_t found = 0;
@@ -151,25 +158,26 @@ TEST_F(IndexBuild, HasSeveralDirectories) {
     const auto text = [](const std::string& i) {
         return "md5((" + i + " / 3)::text) || " + i + " % 3 || repeat('x', " + i + " / 3 % 40)";
     };
-    session().rows("UPDATE pool SET body = " + text("(id * 160)"));
+    session().rows("UPDATE pool SET body = " + text("(id * 300)"));
     session().rows("SET min_parallel_table_scan_size = 0");
     session().rows("SET maintenance_work_mem = '256MB'");
-    const std::string rows = "INSERT INTO docs SELECT i, i % 3, " + text("i") +
-                             ", 0 FROM generate_series(0, 64999) AS i";
+    const std::string rows =
+        "INSERT INTO docs SELECT i, i % 3, " + text("i") + ", 0 FROM generate_series(0, ";
     const std::string create =
         "CREATE INDEX docs_index ON docs USING gputext (body) WITH (bins = 1024)";
     for (const int workers : {-1, 0, 2}) {
         session().rows("TRUNCATE docs");
         if (workers < 0) {
+            // Fifteen sketches a page, 4076 pages behind each directory
             session().rows(create);
-            session().rows(rows);
+            session().rows(rows + "64999) AS i");
         } else {
             session().rows("DROP INDEX docs_index");
-            session().rows(rows);
+            // Models that are learned from these documents have half as many bins.
+            session().rows(rows + "124999) AS i");
             session().rows("SET max_parallel_maintenance_workers = " + std::to_string(workers));
             session().rows(create);
         }
-        // Fifteen sketches a page, 4076 pages behind each directory
         EXPECT_GT(std::stol(session().value("SELECT pg_relation_size('docs_index') / 8192")), 4100);
         expect_index_finds_all_of_some(3);
         session().rows("DELETE FROM docs WHERE id % 5 > 1 OR id BETWEEN 15000 AND 30000");
@@ -181,6 +189,63 @@ TEST_F(IndexBuild, HasSeveralDirectories) {
         EXPECT_EQ(session().value("SELECT pg_relation_size('docs_index')"), size);
         expect_index_finds_all_of_some(2);
     }
+}
+
+TEST_F(IndexBuild, HasSeveralModels) {
+    fill_with_kinds();
+    session().rows("SET min_parallel_table_scan_size = 0");
+    session().rows("SET maintenance_work_mem = '256MB'");
+    for (const int workers : {0, 2}) {
+        session().rows("SET max_parallel_maintenance_workers = " + std::to_string(workers));
+        session().rows("CREATE INDEX docs_index ON docs USING gputext (body)");
+        EXPECT_GT(models_of(session()), 1);
+        expect_index_finds_all_of_some();
+        // More of each kind, and of kinds that the models were not learned from
+        session().rows("INSERT INTO docs SELECT i, 0, " + kind_of_document("(i * 7)") +
+                       ", 1 FROM generate_series(1, 3000) AS i");
+        session().rows(
+            "INSERT INTO docs SELECT i, 0, repeat(chr(900 + i % 90), i % 50), 1 "
+            "FROM generate_series(1, 3000) AS i");
+        expect_index_finds_all_of_some();
+        session().rows("DELETE FROM docs WHERE id % 3 = 1 OR id BETWEEN 5000 AND 30000");
+        session().rows("VACUUM docs");
+        expect_index_finds_all_of_some();
+        const std::string size = session().value("SELECT pg_relation_size('docs_index')");
+        session().rows("INSERT INTO docs SELECT i, 0, " + kind_of_document("i") +
+                       ", 1 FROM generate_series(5000, 30000) AS i");
+        EXPECT_EQ(session().value("SELECT pg_relation_size('docs_index')"), size);
+        expect_index_finds_all_of_some();
+        session().rows("REINDEX INDEX docs_index");
+        EXPECT_GT(models_of(session()), 1);
+        expect_index_finds_all_of_some();
+        session().rows("DROP INDEX docs_index");
+    }
+}
+
+// A session that knows an index with several models goes on when others have made it anew.
+TEST_F(IndexBuild, HasOtherModelsWhereItIsMadeAnewFromOtherDocuments) {
+    fill_with_kinds();
+    session().rows("CREATE INDEX docs_index ON docs USING gputext (body)");
+    const int several = models_of(session());
+    EXPECT_GT(several, 1);
+    expect_index_finds_all_of_some();
+    session().rows("BEGIN");
+    session().rows("DELETE FROM docs WHERE id > 1000");
+    session().rows("REINDEX INDEX docs_index");
+    Dice dice(testing::seed());
+    EXPECT_GT(expect_index_finds_all(session(), dice, kPool, {}, 300, false), 0u);
+    session().rows("ROLLBACK");
+    expect_index_finds_all_of_some();
+    EXPECT_EQ(models_of(session()), several);
+    other().rows("DELETE FROM docs WHERE id > 20000");
+    other().rows("REINDEX INDEX docs_index");
+    EXPECT_EQ(models_of(session()), 1);
+    for (int i = 0; i < 3; ++i) expect_index_finds_all(session(), dice, kPool, {}, 100);
+    expect_sound(session());
+    other().rows("TRUNCATE docs");
+    expect_index_finds_all(session(), dice, kPool);
+    session().rows("INSERT INTO docs SELECT id, 0, body, 0 FROM pool, generate_series(1, 3)");
+    expect_index_finds_all_of_some();
 }
 
 TEST_F(IndexBuild, CancelledLeavesNothingBehind) {

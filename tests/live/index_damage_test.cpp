@@ -16,10 +16,11 @@
 namespace gputext::live {
 namespace {
 
-constexpr std::size_t kPool = 300, kIndexes = 17;
+constexpr std::size_t kPool = 300, kIndexes = 22;
 constexpr std::size_t kPage = 8192, kHeader = 24, kTrailer = kPage - 16;
 // Offsets within the trailer
-constexpr std::size_t kMagic = 0, kVersion = 4, kKind = 6, kClass = 7, kCount = 8, kBins = 10;
+constexpr std::size_t kMagic = 0, kVersion = 4, kKind = 6, kHalves = 7, kBins = 8, kCount = 10,
+                      kClass = 12, kModel = 13;
 
 /// An index's file, in memory.
 class File {
@@ -40,12 +41,12 @@ public:
         std::memcpy(page(number) + offset, &value, sizeof(value));
     }
     /// Of a page of sketches (extension/index/format.hpp)
-    std::size_t capacity() {
-        const std::size_t bins = get<std::uint16_t>(0, kTrailer + kBins);
+    std::size_t capacity(std::size_t number) {
+        const std::size_t bins = get<std::uint16_t>(number, kTrailer + kBins);
         return (kTrailer - kHeader) / (14 + 16 + bins / 2);
     }
     /// Addresses of rows of a page of sketches: two numbers of the block, and one of the row.
-    char* rows(std::size_t number) { return page(number) + kHeader + 8 * capacity(); }
+    char* rows(std::size_t number) { return page(number) + kHeader + 8 * capacity(number); }
 
     /// In place, so that it stays its owner's.
     void write() const { std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes_; }
@@ -57,7 +58,8 @@ private:
 
 /// Damages a file in a way that the dice choose; says which.
 std::string damage(File& file, Dice& dice) {
-    const std::size_t page = dice.below(file.pages());
+    // Often one of those without which no other is read: the meta page, the directory, a model
+    const std::size_t page = dice.below(dice.percent(25) ? 3 : file.pages());
     const std::size_t other = dice.below(file.pages());
     const std::string at = " of block " + std::to_string(page);
     switch (dice.below(14)) {
@@ -99,10 +101,10 @@ std::string damage(File& file, Dice& dice) {
             return "the directory";
         case 11:
             // An address of no row that a table can have
-            std::memset(file.rows(page), 0xff, 6 * file.capacity());
+            std::memset(file.rows(page), 0xff, 6 * file.capacity(page));
             return "rows to ones" + at;
         case 12:
-            for (std::size_t i = 0; i < 6 * file.capacity(); ++i)
+            for (std::size_t i = 0; i < 6 * file.capacity(page); ++i)
                 if (i % 6 != 0 && i % 6 != 1 && dice.percent(50))
                     file.rows(page)[i] = static_cast<char>(dice.below(256));
             return "rows" + at;
@@ -169,6 +171,8 @@ protected:
         session().run("SET statement_timeout = '20s'");
     }
 
+    void disconnect() { session_.reset(); }
+
     /// Stops the server, does something to the files of all indexes, and starts it.
     void change_files(const std::function<void(std::size_t, File&)>& change) {
         std::vector<fs::path> paths;
@@ -178,7 +182,7 @@ protected:
                 paths.push_back(server().data() / asking.value("SELECT pg_relation_filepath('" +
                                                                index(number) + "')"));
         }
-        session_.reset();
+        disconnect();
         server().signal_server(SIGINT);
         ASSERT_TRUE(server().ended());
         for (std::size_t number = 0; number < kIndexes; ++number) {
@@ -321,11 +325,11 @@ TEST_F(IndexDamage, IsNamedWithItsBlock) {
     const std::size_t t = kTrailer;
     const std::vector<Case> cases = {
         {0, t + kVersion, 7, false,
-         "has a page of version 7 at block 0, and this gputext reads version 2"},
+         "has a page of version 7 at block 0, and this gputext reads version 3"},
         {1, t + kVersion, 1, false,
-         "has a page of version 1 at block 1, and this gputext reads version 2"},
+         "has a page of version 1 at block 1, and this gputext reads version 3"},
         {3, t + kVersion, 0, false,
-         "has a page of version 0 at block 3, and this gputext reads version 2"},
+         "has a page of version 0 at block 3, and this gputext reads version 3"},
         {0, t + kMagic, 7, false, "has a damaged page at block 0"},
         {1, t + kMagic, 7, false, "has a damaged page at block 1"},
         {3, t + kMagic, 7, false, "has a damaged page at block 3"},
@@ -333,13 +337,18 @@ TEST_F(IndexDamage, IsNamedWithItsBlock) {
         {1, t + kKind, 3, true, "has a damaged page at block 1"},
         {3, t + kKind, 2, true, "has a damaged page at block 3"},
         {3, t + kKind, 9, true, "has a damaged page at block 3"},
-        {0, t + kBins, 7, false, "has a damaged page at block 0"},
-        {0, t + kBins, 60000, false, "has a damaged page at block 0"},
-        {0, kHeader + 1000, 7, false, "has a damaged page at block 0"},  // of the model
+        {0, t + kCount, 0, false, "has a damaged page at block 0"},  // of its models
+        {0, t + kCount, 2, false, "has a damaged page at block 3"},
+        {0, t + kCount, 17, false, "has a damaged page at block 0"},
+        {2, t + kKind, 3, true, "has a damaged page at block 2"},
+        {2, t + kBins, 7, false, "has a damaged page at block 2"},
+        {2, t + kBins, 60000, false, "has a damaged page at block 2"},
+        {2, kHeader + 1000, 7, false, "has a damaged page at block 2"},  // of the model
         {3, t + kBins, 64, false, "has a damaged page at block 3"},
         {3, t + kCount, 500, false, "has a damaged page at block 3"},
         {3, t + kCount, 65535, false, "has a damaged page at block 3"},
         {3, t + kClass, 255, true, "has a damaged page at block 3"},
+        {3, t + kModel, 1, true, "has a damaged page at block 3"},
     };
     ASSERT_LE(cases.size(), kIndexes);
     change_files([&](std::size_t number, File& file) {
@@ -366,6 +375,142 @@ TEST_F(IndexDamage, IsNamedWithItsBlock) {
         }
         expect_mended(number);
     }
+    expect_alive();
+}
+
+// ---- An index with several models ----
+
+/// The directory's entries for the blocks from the second one on (extension/index/format.hpp): the
+/// class of lengths, and the model below a bit that says that the page is full.
+constexpr std::uint8_t kNoClass = 255, kModelClass = 254;
+
+/// `change(length class, model and bit)` of each entry for sketches.
+void change_entries(File& file, const std::function<void(char&, char&)>& change) {
+    for (char* entry = file.page(1) + kHeader; entry < file.page(1) + kTrailer; entry += 2)
+        if (static_cast<std::uint8_t>(*entry) < kModelClass) change(entry[0], entry[1]);
+}
+
+TEST_F(IndexDamage, OfModelsIsFoundOrDoesNoHarm) {
+    int models = 0;
+    fs::path path;
+    std::string near;
+    std::set<std::string> expected;
+    {
+        Session making(server().connection());
+        create_kinds(making);
+        making.rows("CREATE INDEX docs_index ON docs USING gputext (body)");
+        models = models_of(making);
+        path = server().data() / making.value("SELECT pg_relation_filepath('docs_index')");
+        near =
+            "SELECT p.id, d.id FROM (SELECT body, id FROM docs WHERE id % 3000 < 4) p, LATERAL "
+            "(SELECT id FROM docs d WHERE is_near_duplicate(d.body, p.body, 0.05) OFFSET 0) d";
+        expected = rows_of(making, kWithoutIndex, near);
+    }
+    ASSERT_GT(models, 1);
+    ASSERT_GT(expected.size(), 100u);
+    const auto last = static_cast<std::size_t>(models) + 1;  // block of a model
+    const std::size_t t = kTrailer;
+
+    /// What ends in an error of a damaged page: s(earch), i(nsert), v(acuum) and c(heck).
+    struct Case {
+        const char* name;
+        std::string block;  // where all say the same
+        std::string fail;
+        std::function<void(File&)> damage;
+    };
+    const std::string at_last = std::to_string(last);
+    const std::vector<Case> cases = {
+        {"a checksum", at_last, "sivc", [&](File& file) { file.page(last)[kHeader] ^= 1; }},
+        {"a number", at_last, "sivc", [&](File& file) { file.page(last)[kHeader + 100] ^= 64; }},
+        {"halves", at_last, "sivc", [&](File& file) { file.page(last)[t + kHalves] ^= 1; }},
+        {"a possible number of bins", at_last, "sivc",
+         [&](File& file) { file.set(last, t + kBins, std::uint16_t{64}); }},
+        {"too few bins", at_last, "sivc",
+         [&](File& file) { file.set(last, t + kBins, std::uint16_t{0}); }},
+        {"too many bins", at_last, "sivc",
+         [&](File& file) { file.set(last, t + kBins, std::uint16_t{1056}); }},
+        {"zeroes", at_last, "sivc", [&](File& file) { std::memset(file.page(last), 0, kPage); }},
+        {"models in each other's place", "2", "sivc",
+         [&](File& file) { std::swap_ranges(file.page(2), file.page(3), file.page(3)); }},
+        {"a model more", std::to_string(last + 1), "sivc",
+         [&](File& file) { ++file.page(0)[t + kCount]; }},
+        {"a model less", "", "svc", [&](File& file) { --file.page(0)[t + kCount]; }},
+        {"sketches of no model", "", "sivc",
+         [&](File& file) {
+             for (std::size_t page = last + 1; page < file.pages(); ++page)
+                 file.page(page)[t + kModel] = 40;
+         }},
+        {"entries of no model", "", "sc",
+         [](File& file) { change_entries(file, [](char&, char& model) { model = 40; }); }},
+        {"entries of another model", "", "c",
+         [&](File& file) {
+             change_entries(file, [&](char&, char& model) {
+                 model = static_cast<char>(((model & 127) + 1) % models);
+             });
+         }},
+        {"a model's page among those that are not in use", "2", "ic",
+         [](File& file) {
+             change_entries(file, [](char&, char& model) { model |= static_cast<char>(128); });
+             file.page(1)[kHeader] = static_cast<char>(kNoClass);
+         }},
+        {"a model's page among those of sketches", "2", "sc", [&](File& file) {
+             // Of documents that are searched, and not inserted
+             const char* const entry = file.page(1) + kHeader + 2 * (file.pages() / 2);
+             file.set(1, kHeader, entry[0]);
+             file.set(1, kHeader + 1, static_cast<char>(entry[1] | 128));
+         }}};
+
+    const auto expect = [&](const Case& one, char statement, const std::string& state,
+                            const std::string& message) {
+        const bool fails = one.fail.find(statement) != std::string::npos;
+        EXPECT_EQ(state, fails ? "XX002" : "ok") << statement << " " << message;
+        if (!fails) return;
+        EXPECT_NE(message.find("index \"docs_index\" has a damaged page at block " + one.block),
+                  std::string::npos)
+            << statement << " " << message;
+    };
+    disconnect();
+    for (const Case& one : cases) {
+        SCOPED_TRACE(one.name);
+        server().signal_server(SIGINT);
+        ASSERT_TRUE(server().ended());
+        const File undamaged(path);
+        File file(path);
+        ASSERT_EQ(file.get<std::uint16_t>(0, t + kCount), models);
+        one.damage(file);
+        file.write();
+        server().start();
+        {
+            Session asking(server().connection());
+            for (const Way& way : {kWithIndex[0], kWithIndex[1]}) {
+                try {
+                    EXPECT_EQ(rows_of(asking, way, near), expected);
+                    expect(one, 's', "ok", "");
+                } catch (const pqxx::sql_error& error) {
+                    asking.rows("ROLLBACK");
+                    expect(one, 's', std::string(error.sqlstate()), error.what());
+                }
+            }
+            const auto run = [&](char name, const std::string& statement) {
+                const std::string state = asking.sqlstate(statement);
+                expect(one, name, state, state == "ok" ? "" : asking.message());
+            };
+            run('c', "SELECT gputext_index_check('docs_index', true)");
+            asking.rows("BEGIN");
+            run('i', "INSERT INTO docs SELECT i, 0, " + kind_of_document("i") +
+                         " FROM generate_series(900001, 900400) AS i");
+            asking.rows("ROLLBACK");
+            run('v', "VACUUM (INDEX_CLEANUP ON) docs");
+        }
+        server().signal_server(SIGINT);
+        ASSERT_TRUE(server().ended());
+        undamaged.write();
+        server().start();
+    }
+    connect();
+    EXPECT_EQ(session().sqlstate("SELECT gputext_index_check('docs_index', true)"), "ok")
+        << session().message();
+    session().run("DROP TABLE docs");
     expect_alive();
 }
 

@@ -122,6 +122,29 @@ TEST_F(IndexStandby, FindsWhatTheTableHasAndGoesOnWhenItIsPromoted) {
     expect_no_crash();
 }
 
+TEST_F(IndexStandby, HasTheModelsOfThePrimary) {
+    Session writer(primary().connection()), reader(standby().connection());
+    writer.rows("DROP TABLE docs, pool");
+    create_kinds(writer);
+    create_pool_of_kinds(writer, kPool);
+    writer.rows("CREATE INDEX docs_index ON docs USING gputext (body)");
+    EXPECT_GT(models_of(writer), 1);
+    Dice dice(testing::seed());
+    std::size_t found = 0;
+    for (const char* statement : {"SELECT", "REINDEX INDEX docs_index",
+                                  "DELETE FROM docs WHERE id % 50 < 20", "VACUUM docs"}) {
+        writer.rows(statement);
+        ASSERT_TRUE(caught_up(writer, reader));
+        for (int i = 0; i < 2; ++i) found += expect_index_finds_all(reader, dice, kPool);
+        expect_sound(reader);
+    }
+    EXPECT_GT(found, 0u);
+    ASSERT_EQ(reader.value("SELECT pg_promote()"), "t");
+    EXPECT_GT(models_of(reader), 1);
+    expect_index_goes_on(reader, dice, kPool, kRows, 10);
+    expect_no_crash();
+}
+
 // What the standby has not been sent yet it has in the index of no row that is there.
 TEST_F(IndexStandby, IsPromotedWhereThePrimaryEndsInTheMidstOfItsChanges) {
     std::thread load([&] {

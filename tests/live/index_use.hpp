@@ -52,6 +52,44 @@ inline void create_pool(Session& session, std::size_t count) {
     session.rows("ANALYZE pool");
 }
 
+/// The document `number` as SQL. Of three kinds, in hexadecimal digits, in letters and in signs, of
+/// which each has models of its own; four documents in a row are near to each other, and two are
+/// equal.
+inline std::string kind_of_document(const std::string& number) {
+    const std::string family = number + " / 4", digits = "'0123456789abcdef'";
+    const std::string hashes = "md5((" + family + ")::text) || md5((" + family +
+                               " + 1)::text) || md5((" + family + " + 2)::text)";
+    return "left(CASE " + family + " % 3 WHEN 0 THEN " + hashes + " WHEN 1 THEN translate(" +
+           hashes + ", " + digits + ", ' etaoinsrhldcumf') ELSE translate(" + hashes + ", " +
+           digits + ", '<>/=\"ABCDEFGHI()') END, 60 + " + family + " % 40) || " + number +
+           " % 4 / 2";
+}
+
+/// So many documents of several kinds that an index of them has several models.
+inline constexpr int kRowsOfKinds = 61000;
+
+/// The table docs with documents of several kinds.
+inline void create_kinds(Session& session) {
+    session.rows("CREATE TABLE docs (id integer, part integer, body text, seen integer)");
+    session.rows("INSERT INTO docs SELECT i, i % 3, " + kind_of_document("i") +
+                 ", 0 FROM generate_series(1, " + std::to_string(kRowsOfKinds) + ") AS i");
+    session.rows("ANALYZE docs");
+}
+
+/// Documents for searches in that table, of all kinds, as the table pool.
+inline void create_pool_of_kinds(Session& session, std::size_t count) {
+    session.rows("CREATE TABLE pool AS SELECT i AS id, " + kind_of_document("(i * 97)") +
+                 " AS body FROM generate_series(0, " + std::to_string(count - 1) + ") AS i");
+    session.rows("ANALYZE pool");
+}
+
+/// How many models an index has, by its meta page (extension/index/format.hpp).
+inline int models_of(Session& session, const std::string& index = "docs_index") {
+    session.rows("CHECKPOINT");
+    return std::stoi(session.value("SELECT get_byte(pg_read_binary_file(pg_relation_filepath('" +
+                                   index + "'), 8186, 1), 0)"));
+}
+
 // ---- Changes ----
 
 /// Random changes of the table docs (id integer, part integer, body text or bytea, seen integer)

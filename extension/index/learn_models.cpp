@@ -1,4 +1,4 @@
-#include "extension/index/learn_model.hpp"
+#include "extension/index/learn_models.hpp"
 
 extern "C" {
 #include "access/tableam.h"
@@ -8,6 +8,8 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <new>
+#include <vector>
 
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
@@ -18,7 +20,10 @@ namespace gputext::index {
 namespace {
 
 constexpr BlockNumber kMostBlocks = 400;
-constexpr std::size_t kMostDocuments = 1600, kLeastDocuments = 100;
+constexpr std::size_t kMostDocuments = 3200, kLeastDocuments = 100;
+
+/// Rows for each model: a page of each length class is not full.
+constexpr double kRowsForModel = 20000;
 constexpr int kMostBytes = 32768;  // of a document
 
 struct Sample {
@@ -27,11 +32,14 @@ struct Sample {
     MemoryContext row_context;
     std::size_t most;  // documents of a block
     std::size_t taken;
+    double rows;  // of all blocks that were read
 };
 
 void add_row(Relation, ItemPointer, Datum* values, bool* nulls, bool, void* state) {
     auto& sample = *static_cast<Sample*>(state);
-    if (nulls[0] || sample.taken == sample.most) return;
+    if (nulls[0]) return;
+    ++sample.rows;
+    if (sample.taken == sample.most) return;
     ++sample.taken;
     const MemoryContext outside = MemoryContextSwitchTo(sample.row_context);
     const varlena* const document = PG_DETOAST_DATUM_SLICE(values[0], 0, kMostBytes);
@@ -41,22 +49,23 @@ void add_row(Relation, ItemPointer, Datum* values, bool* nulls, bool, void* stat
     MemoryContextReset(sample.row_context);
 }
 
-SketchModel copied(SketchShape shape, std::span<const std::uint16_t> numbers) {
+SketchModel copied(const OwnedSketchModel& model) {
     auto* const copy =
-        static_cast<std::uint16_t*>(palloc(SketchModel::size(shape) * sizeof(std::uint16_t)));
-    std::ranges::copy(numbers, copy);
-    return {shape, copy};
+        static_cast<std::uint16_t*>(palloc(model.numbers.size() * sizeof(std::uint16_t)));
+    std::ranges::copy(model.numbers, copy);
+    return {model.shape, copy};
 }
 
 }  // namespace
 
-SketchModel general_model(SketchShape shape) {
-    auto* const numbers = make_owned<std::vector<std::uint16_t>>(CurrentMemoryContext);
-    attempt_or_raise([&] { *numbers = general_sketch_model(shape); });
-    return copied(shape, *numbers);
+SketchModel general_model(std::size_t bins) {
+    auto* const model = make_owned<OwnedSketchModel>(CurrentMemoryContext);
+    attempt_or_raise([&] { *model = general_sketch_model(bins); });
+    return copied(*model);
 }
 
-SketchModel learn_model(Relation table, Relation index, IndexInfo* info, SketchShape shape) {
+std::span<const SketchModel> learn_models(Relation table, Relation index, IndexInfo* info,
+                                          std::size_t bins) {
     const MemoryContext context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext sample", ALLOCSET_DEFAULT_SIZES);
     const MemoryContext outside = MemoryContextSwitchTo(context);
@@ -66,7 +75,9 @@ SketchModel learn_model(Relation table, Relation index, IndexInfo* info, SketchS
     Sample sample{make_owned<SketchModelLearner>(context),
                   is_binary(index) ? &bytes : &database_characters(),
                   AllocSetContextCreate(context, "gputext document", ALLOCSET_DEFAULT_SIZES),
-                  ranges == 0 ? 0 : kMostDocuments / ranges, 0};
+                  ranges == 0 ? 0 : kMostDocuments / ranges,
+                  0,
+                  0};
     for (BlockNumber range = 0; range < ranges; ++range) {
         CHECK_FOR_INTERRUPTS();
         sample.taken = 0;
@@ -74,15 +85,24 @@ SketchModel learn_model(Relation table, Relation index, IndexInfo* info, SketchS
         table_index_build_range_scan(table, index, info, false, false, false, block, 1, add_row,
                                      &sample, nullptr);
     }
-    auto* const numbers = make_owned<std::vector<std::uint16_t>>(context);
+    const double rows = ranges == 0 ? 0 : sample.rows / ranges * blocks;
+    const auto most_models = static_cast<std::size_t>(
+        std::clamp(rows / kRowsForModel, 1.0, static_cast<double>(kMostSketchModels)));
+    auto* const learned = make_owned<std::vector<OwnedSketchModel>>(context);
     attempt_or_raise([&] {
-        *numbers = sample.learner->documents() < kLeastDocuments ? general_sketch_model(shape)
-                                                                 : sample.learner->learn(shape);
+        if (sample.learner->documents() < kLeastDocuments)
+            learned->push_back(general_sketch_model(bins));
+        else
+            *learned = sample.learner->learn(bins, most_models, stop_on_interrupt());
     });
+    CHECK_FOR_INTERRUPTS();
     MemoryContextSwitchTo(outside);
-    const SketchModel model = copied(shape, *numbers);
+    auto* const models = static_cast<SketchModel*>(palloc(learned->size() * sizeof(SketchModel)));
+    for (std::size_t i = 0; i < learned->size(); ++i)
+        new (&models[i]) SketchModel(copied((*learned)[i]));
+    const std::size_t count = learned->size();
     MemoryContextDelete(context);
-    return model;
+    return {models, count};
 }
 
 }  // namespace gputext::index

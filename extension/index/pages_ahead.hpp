@@ -1,0 +1,43 @@
+// extension/index/pages_ahead.hpp - pages that are in the processor's cache when they are read
+//
+// Of a page that excludes all of its sketches a search reads a sixth, once. Time goes into waiting
+// for memory: for the server's table of buffers, for the buffer's header, and for the page. So a
+// session remembers in which buffer it last found a page, asks for the memory of pages that come
+// soon, and pins some of them early.
+
+#pragma once
+
+#include "extension/index/open_index.hpp"
+
+namespace gputext::index {
+
+/// A walk over blocks of an index. Pins of pages that were not taken are released by release(), or
+/// when the transaction ends with an error.
+class PagesAhead {
+public:
+    /// The blocks are not copied.
+    void begin(const BlockNumber* blocks, std::uint32_t count) {
+        blocks_ = blocks;
+        count_ = count;
+    }
+
+    bool is_done() const { return taken_ == count_; }
+    BlockNumber block() const { return blocks_[taken_]; }  // that take() gives
+
+    /// The next page's buffer, which is pinned for the caller. Requires that it is not done.
+    Buffer take(Relation index);
+
+    void release();
+
+private:
+    static constexpr std::uint32_t kPinned = 4, kWanted = 16;
+
+    void want(Relation index);
+    void pin(Relation index);
+
+    const BlockNumber* blocks_;
+    std::uint32_t count_, wanted_, pinned_, taken_;
+    Buffer buffers_[kPinned];  // of block i at i % kPinned
+};
+
+}  // namespace gputext::index

@@ -21,8 +21,8 @@ constexpr double kPagesRead = 0.15;
 /// of abstracts and programs, more of texts in few letters (docs/near-duplicate-index.md).
 constexpr double kRowsLeft = 1e-4;
 
-/// In units of cpu_operator_cost (about 50 ns): to prepare a search, and to look at a sketch, of which
-/// letters leave few for the bigrams.
+/// In units of cpu_operator_cost (about 50 ns): to prepare a search, and to look at a sketch, of
+/// which letters leave few for the bigrams.
 constexpr double kPrepareOperators = 100, kSketchOperators = 0.05;
 
 }  // namespace

@@ -42,6 +42,13 @@ double rate(std::uint32_t count, std::uint32_t length) {
     return double{kRateUnit} * count / length;
 }
 
+/// Vectorised.
+[[gnu::optimize("O3")]] void add_rates(std::span<const std::uint16_t> counts, std::uint32_t length,
+                                       std::vector<double>& weights) {
+    const double scale = double{kRateUnit} / length;
+    for (std::size_t i = 0; i < counts.size(); ++i) weights[i] += scale * counts[i];
+}
+
 struct LearnedBins {
     std::vector<std::uint16_t> of_cells;
     std::vector<RateRange> ranges;
@@ -54,19 +61,20 @@ LearnedBins learn_bins(Documents documents, const DocumentNumbers& numbers, Coun
     std::vector<double> weights(cells);
     for (const std::size_t number : numbers) {
         const std::span<const std::uint16_t> of_cells = counts(documents[number]);
-        for (std::size_t i = 0; i < of_cells.size(); ++i)
-            weights[i % cells] += rate(of_cells[i], documents[number].length);
+        for (std::size_t from = 0; from < of_cells.size(); from += cells)
+            add_rates(of_cells.subspan(from, cells), documents[number].length, weights);
     }
     for (double& weight : weights) weight /= static_cast<double>(numbers.size());
     LearnedBins learned{balanced_bins(weights, bins), {}};
 
-    std::vector<std::vector<float>> rates(bins);
+    std::vector<std::vector<float>> rates(bins, std::vector<float>(numbers.size()));
     const std::vector<std::uint16_t> none(bins);
     const SketchPart part{learned.of_cells, none, {}};
-    for (const std::size_t number : numbers) {
-        const auto sums = sums_in_bins(counts(documents[number]), part);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        const LearnedDocument& document = documents[numbers[i]];
+        const auto sums = sums_in_bins(counts(document), part);
         for (std::size_t bin = 0; bin < bins; ++bin)
-            rates[bin].push_back(static_cast<float>(rate(sums[bin], documents[number].length)));
+            rates[bin][i] = static_cast<float>(rate(sums[bin], document.length));
     }
     for (std::vector<float>& of_bin : rates) {
         const auto quantile = [&](double at) {
@@ -160,11 +168,12 @@ private:
         }
         const auto grams = sums_in_bins(document.grams, model_.grams());
         std::vector<std::uint8_t> units(grams.size());
+        std::vector<std::uint8_t> sketch(model_.shape().gram_bytes());
         levels.grams.units_of(grams, units.data());
+        levels.grams.pack(units, sketch.data());  // the units are codes from here on
         for (std::size_t bin = 0; bin < grams.size(); ++bin) {
             const std::size_t group = bin / SketchShape::group;
-            const std::uint8_t level =
-                *std::ranges::lower_bound(levels.grams.levels[group], units[bin]);
+            const std::uint8_t level = levels.grams.levels[group][units[bin]];
             judged.grams.push_back(limited(grams[bin]));
             judged.gram_levels.push_back(limited(
                 level == kMostUnits ? INT16_MAX

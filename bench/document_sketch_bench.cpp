@@ -12,9 +12,11 @@
 #include <map>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "bench/expect.hpp"
 #include "bench/options.hpp"
 #include "bench/stopwatch.hpp"
 #include "bench/text_documents.hpp"
@@ -98,18 +100,22 @@ private:
 
 /// Like an index, from some of the documents.
 std::vector<OwnedSketchModel> models_of(const std::vector<std::string>& documents,
-                                        std::size_t learned, std::size_t bins, std::size_t most) {
+                                        std::size_t learned, std::size_t bins, std::size_t most,
+                                        unsigned threads) {
     if (learned == 0) return {general_sketch_model(bins)};
     const std::size_t step = std::max<std::size_t>(1, documents.size() / learned);
     SketchModelLearner learner;
     for (std::size_t i = 0; i < documents.size(); i += step)
         learner.add(bytes_of(documents[i]), CharacterLengths::utf8());
     const bench::Stopwatch stopwatch;
-    auto models = learner.learn(bins, most);
-    std::printf("learned from %zu documents in %.3f s; bins:", learner.documents(),
-                stopwatch.seconds());
+    Execution execution(threads);
+    std::vector<OwnedSketchModel> models = bench::expect(learner.learn(bins, most, execution));
+    std::printf("learned from %zu documents in %.3f s on %u threads; bins:", learner.documents(),
+                stopwatch.seconds(), execution.threads());
     for (const OwnedSketchModel& model : models)
         std::printf(" %zu%s", model.shape.bins, model.shape.halves ? " in halves" : "");
+    for (const PhaseTime& phase : execution.phase_times())
+        std::printf("; %s %.3f s", phase.name.c_str(), phase.seconds);
     std::printf("\n");
     return models;
 }
@@ -126,9 +132,11 @@ class Run {
 public:
     Run(const std::vector<std::string>& documents, const bench::Options& options)
         : documents_(documents),
-          owned_(models_of(documents, options.whole<std::size_t>("learned", 3200),
-                           options.whole<std::size_t>("bins", SketchShape::default_bins),
-                           options.whole<std::size_t>("models", kMostSketchModels))),
+          owned_(
+              models_of(documents, options.whole<std::size_t>("learned", 3200),
+                        options.whole<std::size_t>("bins", SketchShape::default_bins),
+                        options.whole<std::size_t>("models", kMostSketchModels),
+                        options.whole<unsigned>("threads", std::thread::hardware_concurrency()))),
           threshold_(options.number("threshold", 0.05)),
           queries_(std::min(documents.size(), options.whole<std::size_t>("queries", 200))),
           lengths_(documents.size()),

@@ -205,6 +205,12 @@ private:
     std::map<std::uint8_t, Levels> levels_;
 };
 
+/// The pairs of documents of a kind that sketches leave.
+double pairs_left(Documents documents, const DocumentNumbers& numbers, std::size_t bins) {
+    const OwnedSketchModel model = learn_model(documents, numbers, {}, {bins, false});
+    return Judge(model.view()).left(documents, numbers, numbers);
+}
+
 // ---- The shape of each kind's sketches ----
 
 /// The numbers below `documents` that are not among these.
@@ -222,6 +228,16 @@ struct Choice {
     OwnedSketchModel model;
     double left;
 };
+
+Choice choice_of(Documents documents, const DocumentKind& kind, SketchShape shape) {
+    OwnedSketchModel model = learn_model(documents, kind.documents, kind.typical, shape);
+    // Kinds that are much alike are asked for by each other's documents.
+    Judge judge(model.view());
+    const double left =
+        judge.left(documents, kind.documents, kind.documents) +
+        judge.left(documents, all_but(kind.documents, documents.size()), kind.documents);
+    return {std::move(model), left};
+}
 
 /// Shapes for kinds that are easy to tell apart, and for such as are hard, so that all have about
 /// so many bins.
@@ -245,10 +261,11 @@ std::vector<SketchShape> shapes_around(std::size_t bins) {
 /// Of the choices of each kind, begins with the first one, and takes that one again and again that
 /// excludes the most pairs for a bin more, within `bins` of all documents.
 std::vector<std::size_t> choose(const std::vector<std::vector<Choice>>& choices,
-                                const std::vector<std::size_t>& documents, double bins) {
+                                const std::vector<DocumentKind>& kinds, double bins) {
     std::vector<std::size_t> chosen(choices.size());
     const auto bins_of = [&](std::size_t kind, std::size_t choice) {
-        return static_cast<double>(documents[kind] * choices[kind][choice].model.shape.bins);
+        return static_cast<double>(kinds[kind].documents.size() *
+                                   choices[kind][choice].model.shape.bins);
     };
     for (std::size_t kind = 0; kind < choices.size(); ++kind) bins -= bins_of(kind, 0);
     for (;;) {
@@ -283,39 +300,39 @@ void SketchModelLearner::add(Bytes document, const CharacterLengths& lengths, St
     std::ranges::copy(counts_->grams(), added.grams.begin());
 }
 
-std::vector<OwnedSketchModel> SketchModelLearner::learn(std::size_t bins, std::size_t most_models,
-                                                        Stop stop) const {
+Result<std::vector<OwnedSketchModel>> SketchModelLearner::learn(std::size_t bins,
+                                                                std::size_t most_models,
+                                                                Execution& execution) const {
     std::vector<LetterRoots> roots(documents_.size());
     for (std::size_t i = 0; i < roots.size(); ++i)
         find_roots(std::span<const std::uint16_t>(documents_[i].letters), documents_[i].length,
                    roots[i]);
-    const auto pairs_left = [&](const DocumentNumbers& numbers) {
-        if (numbers.size() < kLeastDocuments || stop()) return 0.0;
-        const OwnedSketchModel model = learn_model(documents_, numbers, {}, {bins, false});
-        return Judge(model.view()).left(documents_, numbers, numbers);
+    const auto difficulty = [&](const DocumentNumbers& numbers) {
+        return numbers.size() < kLeastDocuments ? 0.0 : pairs_left(documents_, numbers, bins);
     };
+    execution.begin_phase("dividing documents into kinds", 0);
+    auto found = document_kinds(roots, most_models, difficulty, execution);
+    if (!found.ok()) return found.status();
+    std::vector<DocumentKind> kinds = std::move(*found);
+    std::erase_if(kinds, [](const DocumentKind& kind) { return kind.documents.empty(); });
 
-    std::vector<std::vector<Choice>> choices;
-    std::vector<std::size_t> documents;
-    for (const DocumentKind& kind : document_kinds(roots, most_models, pairs_left, stop)) {
-        if (kind.documents.empty()) continue;
-        documents.push_back(kind.documents.size());
-        choices.emplace_back();
-        const DocumentNumbers others = all_but(kind.documents, documents_.size());
-        for (const SketchShape shape : shapes_around(bins)) {
-            OwnedSketchModel model = learn_model(documents_, kind.documents, kind.typical, shape);
-            // Kinds that are much alike are asked for by each other's documents.
-            Judge judge(model.view());
-            const double left = judge.left(documents_, kind.documents, kind.documents) +
-                                judge.left(documents_, others, kind.documents);
-            choices.back().push_back({std::move(model), left});
-            if (stop()) break;
-        }
-    }
+    const std::vector<SketchShape> shapes = shapes_around(bins);
+    std::vector<std::vector<Choice>> choices(kinds.size(), std::vector<Choice>(shapes.size()));
+    execution.begin_phase("learning models", kinds.size() * shapes.size());
+    const Status status =
+        execution.parallel_for(kinds.size() * shapes.size(), [&](std::size_t task, unsigned) {
+            // The largest shapes, which take the longest, come first.
+            const std::size_t shape = shapes.size() - 1 - task / kinds.size();
+            const std::size_t kind = task % kinds.size();
+            choices[kind][shape] = choice_of(documents_, kinds[kind], shapes[shape]);
+            return Status();
+        });
+    if (!status.ok()) return status;
+
     // One kind has as many bins as it may: nothing has to be divided.
-    const double shared = choices.size() == 1 ? 1 : kBinsShared;
+    const double shared = kinds.size() == 1 ? 1 : kBinsShared;
     const auto chosen =
-        choose(choices, documents, shared * static_cast<double>(bins * documents_.size()));
+        choose(choices, kinds, shared * static_cast<double>(bins * documents_.size()));
     std::vector<OwnedSketchModel> models;
     for (std::size_t kind = 0; kind < choices.size(); ++kind)
         models.push_back(std::move(choices[kind][chosen[kind]].model));

@@ -9,12 +9,14 @@ extern "C" {
 
 #include <algorithm>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/index/open_index.hpp"
 #include "extension/rows/text_arguments.hpp"
+#include "extension/server/threaded_work.hpp"
 
 namespace gputext::index {
 namespace {
@@ -89,13 +91,16 @@ std::span<const SketchModel> learn_models(Relation table, Relation index, IndexI
     const auto most_models = static_cast<std::size_t>(
         std::clamp(rows / kRowsForModel, 1.0, static_cast<double>(kMostSketchModels)));
     auto* const learned = make_owned<std::vector<OwnedSketchModel>>(context);
-    attempt_or_raise([&] {
-        if (sample.learner->documents() < kLeastDocuments)
-            learned->push_back(general_sketch_model(bins));
-        else
-            *learned = sample.learner->learn(bins, most_models, stop_on_interrupt());
-    });
-    CHECK_FOR_INTERRUPTS();
+    if (sample.learner->documents() < kLeastDocuments) {
+        attempt_or_raise([&] { learned->push_back(general_sketch_model(bins)); });
+    } else {
+        const SketchModelLearner* const learner = sample.learner;
+        run_threaded([=](Execution& execution) -> Status {
+            auto models = learner->learn(bins, most_models, execution);
+            if (models.ok()) *learned = std::move(*models);
+            return models.status();
+        });
+    }
     MemoryContextSwitchTo(outside);
     auto* const models = static_cast<SketchModel*>(palloc(learned->size() * sizeof(SketchModel)));
     for (std::size_t i = 0; i < learned->size(); ++i)

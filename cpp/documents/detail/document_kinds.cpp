@@ -1,7 +1,9 @@
 #include "cpp/documents/detail/document_kinds.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
+#include <optional>
 #include <random>
 #include <utility>
 
@@ -38,7 +40,15 @@ std::size_t far_document(std::span<const LetterRoots> documents, const DocumentN
 
 struct Split {
     DocumentKind first, second;
+    double first_difficulty, second_difficulty;
     double cost;  // the sum of squared distances
+};
+
+/// A kind that may be split.
+struct Leaf {
+    DocumentKind kind;
+    double difficulty;
+    std::optional<Split> split;  // once it has been looked for
 };
 
 Split split_once(std::span<const LetterRoots> documents, const DocumentNumbers& numbers,
@@ -63,8 +73,8 @@ Split split_once(std::span<const LetterRoots> documents, const DocumentNumbers& 
     return split;
 }
 
-Split best_split(std::span<const LetterRoots> documents, const DocumentNumbers& numbers,
-                 std::mt19937& random) {
+Split best_split(std::span<const LetterRoots> documents, const DocumentNumbers& numbers) {
+    std::mt19937 random(1);
     Split best = split_once(documents, numbers, random);
     for (int i = 1; i < kTries; ++i) {
         Split next = split_once(documents, numbers, random);
@@ -73,32 +83,54 @@ Split best_split(std::span<const LetterRoots> documents, const DocumentNumbers& 
     return best;
 }
 
-}  // namespace
-
-std::vector<DocumentKind> document_kinds(
-    std::span<const LetterRoots> documents, std::size_t most,
-    const std::function<double(const DocumentNumbers&)>& difficulty, Stop stop) {
-    DocumentNumbers all(documents.size());
-    std::iota(all.begin(), all.end(), 0);
-    std::vector<DocumentKind> kinds{{mean_of(documents, all), all}};
-    std::vector<double> difficulties{most > 1 ? difficulty(all) : 0};
-    std::mt19937 random(1);
-    while (kinds.size() < most && !stop()) {
-        const auto hardest =
-            static_cast<std::size_t>(std::ranges::max_element(difficulties) - difficulties.begin());
-        if (difficulties[hardest] <= 0) break;
-        Split split = best_split(documents, kinds[hardest].documents, random);
+/// Splits the most difficult kinds that have not been split, one on each thread: whichever is the
+/// most difficult one of all, it has been split then.
+Status split_leaves(std::span<const LetterRoots> documents,
+                    const std::function<double(const DocumentNumbers&)>& difficulty,
+                    std::vector<Leaf>& leaves, Execution& execution) {
+    std::vector<Leaf*> wanted;
+    for (Leaf& leaf : leaves)
+        if (leaf.difficulty > 0 && !leaf.split) wanted.push_back(&leaf);
+    std::ranges::stable_sort(wanted, std::greater(), &Leaf::difficulty);
+    wanted.resize(std::min<std::size_t>(wanted.size(), execution.threads()));
+    return execution.parallel_for(wanted.size(), [&](std::size_t index, unsigned) {
+        Leaf& leaf = *wanted[index];
+        Split split = best_split(documents, leaf.kind.documents);
         if (std::min(split.first.documents.size(), split.second.documents.size()) <
             kLeastDocuments) {
-            difficulties[hardest] = 0;
+            leaf.difficulty = 0;
+            return Status();
+        }
+        split.first_difficulty = difficulty(split.first.documents);
+        split.second_difficulty = difficulty(split.second.documents);
+        leaf.split = std::move(split);
+        return Status();
+    });
+}
+
+}  // namespace
+
+Result<std::vector<DocumentKind>> document_kinds(
+    std::span<const LetterRoots> documents, std::size_t most,
+    const std::function<double(const DocumentNumbers&)>& difficulty, Execution& execution) {
+    DocumentNumbers all(documents.size());
+    std::iota(all.begin(), all.end(), 0);
+    std::vector<Leaf> leaves;
+    leaves.push_back({{mean_of(documents, all), all}, most > 1 ? difficulty(all) : 0, {}});
+    while (leaves.size() < most) {
+        Leaf& hardest = *std::ranges::max_element(leaves, {}, &Leaf::difficulty);
+        if (hardest.difficulty <= 0) break;
+        if (!hardest.split) {
+            Status status = split_leaves(documents, difficulty, leaves, execution);
+            if (!status.ok()) return status;
             continue;
         }
-        difficulties[hardest] = difficulty(split.first.documents);
-        difficulties.push_back(difficulty(split.second.documents));
-        kinds[hardest] = std::move(split.first);
-        kinds.push_back(std::move(split.second));
+        Split split = std::move(*hardest.split);
+        hardest = {std::move(split.first), split.first_difficulty, {}};
+        leaves.push_back({std::move(split.second), split.second_difficulty, {}});
     }
-    for (DocumentKind& kind : kinds) kind.documents.clear();
+    std::vector<DocumentKind> kinds;
+    for (Leaf& leaf : leaves) kinds.push_back({leaf.kind.typical, {}});
     for (std::size_t number = 0; number < documents.size(); ++number)
         std::ranges::min_element(kinds, {}, [&](const DocumentKind& kind) {
             return square_distance(documents[number], kind.typical);

@@ -7,7 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "cpp/base/stop.hpp"
+#include "cpp/base/execution.hpp"
+#include "cpp/base/status.hpp"
 #include "cpp/documents/detail/letter_roots.hpp"
 
 namespace gputext {
@@ -21,10 +22,10 @@ struct DocumentKind {
 
 /// Divides documents into at most so many kinds by bisecting k-means: always the kind with the
 /// largest `difficulty(documents)` is split, until none has any. Each document is of the kind whose
-/// typical one is nearest; a kind may have no document. Deterministic. Ends early, with fewer
-/// kinds, when `stop` says so.
-std::vector<DocumentKind> document_kinds(
+/// typical one is nearest; a kind may have no document. Deterministic. Calls `difficulty` on
+/// several threads. Error: cancelled, and what `difficulty` throws.
+Result<std::vector<DocumentKind>> document_kinds(
     std::span<const LetterRoots> documents, std::size_t most,
-    const std::function<double(const DocumentNumbers&)>& difficulty, Stop stop);
+    const std::function<double(const DocumentNumbers&)>& difficulty, Execution& execution);
 
 }  // namespace gputext

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <numeric>
+#include <atomic>
+#include <functional>
+#include <utility>
 
 #include "tests/support/random_strings.hpp"
 
@@ -22,6 +24,15 @@ std::vector<LetterRoots> documents_around(RandomStrings& random, std::size_t typ
     return documents;
 }
 
+std::vector<DocumentKind> kinds_of(const std::vector<LetterRoots>& documents, std::size_t most,
+                                   const std::function<double(const DocumentNumbers&)>& difficulty,
+                                   unsigned threads = 1) {
+    Execution execution(threads);
+    auto kinds = document_kinds(documents, most, difficulty, execution);
+    EXPECT_TRUE(kinds.ok());
+    return std::move(*kinds);
+}
+
 double by_size(const DocumentNumbers& numbers) {
     return static_cast<double>(numbers.size());
 }
@@ -30,7 +41,7 @@ TEST(DocumentKinds, AreThoseThatThereAre) {
     RandomStrings random;
     for (const std::size_t typical : {1, 2, 3, 5}) {
         const auto documents = documents_around(random, typical, 100 * typical);
-        const auto kinds = document_kinds(documents, typical, by_size, {});
+        const auto kinds = kinds_of(documents, typical, by_size);
         ASSERT_EQ(kinds.size(), typical);
         for (const DocumentKind& kind : kinds) {
             ASSERT_EQ(kind.documents.size(), 100u);
@@ -46,7 +57,7 @@ TEST(DocumentKinds, ShareAllDocumentsOut) {
     for (int round = 0; round < 30; ++round) {
         const std::size_t count = random.below(600), most = 1 + random.below(16);
         const auto documents = documents_around(random, 1 + random.below(9), count);
-        const auto kinds = document_kinds(documents, most, by_size, {});
+        const auto kinds = kinds_of(documents, most, by_size);
         ASSERT_GE(kinds.size(), 1u);
         ASSERT_LE(kinds.size(), most);
         std::vector<int> times(count);
@@ -58,7 +69,7 @@ TEST(DocumentKinds, ShareAllDocumentsOut) {
                               square_distance(documents[number], other.typical));
             }
         ASSERT_EQ(times, std::vector<int>(count, 1));
-        const auto again = document_kinds(documents, most, by_size, {});
+        const auto again = kinds_of(documents, most, by_size, 3);
         ASSERT_EQ(again.size(), kinds.size());
         for (std::size_t i = 0; i < kinds.size(); ++i) {
             ASSERT_EQ(again[i].typical, kinds[i].typical);
@@ -71,18 +82,14 @@ TEST(DocumentKinds, ShareAllDocumentsOut) {
 TEST(DocumentKinds, SplitTheMostDifficultOne) {
     RandomStrings random;
     const auto documents = documents_around(random, 4, 400);
-    EXPECT_EQ(document_kinds(documents, 9, [](const auto&) { return 0.0; }, {}).size(), 1u);
+    EXPECT_EQ(kinds_of(documents, 9, [](const auto&) { return 0.0; }).size(), 1u);
     // Only kinds with documents of the first typical one are difficult: it ends up alone.
-    const auto kinds =
-        document_kinds(documents, 9,
-                       [](const DocumentNumbers& numbers) {
-                           const auto of_first = std::ranges::count_if(
-                               numbers, [](std::size_t number) { return number % 4 == 0; });
-                           return static_cast<std::size_t>(of_first) == numbers.size()
-                                      ? 0.0
-                                      : static_cast<double>(of_first);
-                       },
-                       {});
+    const auto kinds = kinds_of(documents, 9, [](const DocumentNumbers& numbers) {
+        const auto of_first =
+            std::ranges::count_if(numbers, [](std::size_t number) { return number % 4 == 0; });
+        return static_cast<std::size_t>(of_first) == numbers.size() ? 0.0
+                                                                    : static_cast<double>(of_first);
+    });
     EXPECT_GE(kinds.size(), 2u);
     EXPECT_LE(kinds.size(), 4u);
     EXPECT_TRUE(std::ranges::any_of(kinds, [](const DocumentKind& kind) {
@@ -92,19 +99,23 @@ TEST(DocumentKinds, SplitTheMostDifficultOne) {
 
 TEST(DocumentKinds, AreNotOfFewDocuments) {
     RandomStrings random;
-    EXPECT_EQ(document_kinds(documents_around(random, 2, 63), 2, by_size, {}).size(), 1u);
-    EXPECT_EQ(document_kinds(documents_around(random, 2, 64), 2, by_size, {}).size(), 2u);
-    EXPECT_EQ(document_kinds({}, 2, [](const auto&) { return 0.0; }, {}).size(), 1u);
+    EXPECT_EQ(kinds_of(documents_around(random, 2, 63), 2, by_size).size(), 1u);
+    EXPECT_EQ(kinds_of(documents_around(random, 2, 64), 2, by_size).size(), 2u);
+    EXPECT_EQ(kinds_of({}, 2, [](const auto&) { return 0.0; }).size(), 1u);
 }
 
-TEST(DocumentKinds, AreFewerWhenStopped) {
+TEST(DocumentKinds, AreNoneWhenStopped) {
     RandomStrings random;
     const auto documents = documents_around(random, 4, 400);
-    int asked = 0;
-    const Stop after_one{[](void* count) { return ++*static_cast<int*>(count) > 1; }, &asked};
-    const auto kinds = document_kinds(documents, 4, by_size, after_one);
-    EXPECT_EQ(kinds.size(), 2u);
-    EXPECT_EQ(kinds[0].documents.size() + kinds[1].documents.size(), 400u);
+    Execution execution(2);
+    std::atomic<int> calls = 0;
+    const auto stop_at_third = [&](const DocumentNumbers& numbers) {
+        if (++calls == 3) execution.request_stop();
+        return by_size(numbers);
+    };
+    EXPECT_EQ(document_kinds(documents, 9, stop_at_third, execution).status().code(),
+              ErrorCode::cancelled);
+    EXPECT_LE(calls, 4);
 }
 
 }  // namespace

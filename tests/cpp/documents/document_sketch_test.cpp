@@ -13,6 +13,7 @@
 #include "cpp/documents/edit_distance.hpp"
 #include "cpp/documents/length_class.hpp"
 #include "cpp/documents/sketch_model_learner.hpp"
+#include "tests/support/learned_models.hpp"
 #include "tests/support/random_strings.hpp"
 
 namespace gputext {
@@ -20,6 +21,7 @@ namespace {
 
 using testing::bytes_of;
 using testing::kSanitized;
+using testing::learn;
 using testing::RandomStrings;
 using testing::utf8_of;
 
@@ -49,10 +51,7 @@ public:
     }
     static Models learned(const std::vector<std::string>& documents,
                           std::size_t bins = SketchShape::default_bins, std::size_t most = 1) {
-        SketchModelLearner learner;
-        for (const std::string& document : documents)
-            learner.add(bytes_of(document), CharacterLengths::utf8());
-        return {learner.learn(bins, most)};
+        return {learn(documents, bins, most)};
     }
 
     operator std::span<const SketchModel>() const { return views_; }
@@ -103,19 +102,13 @@ public:
                 for (int i = 0; i < 30; ++i)
                     documents.push_back(
                         utf8_of(random.string<std::u32string>(40 + random.below(400), letters)));
-            SketchModelLearner learner;
-            for (const std::string& document : documents)
-                learner.add(bytes_of(document), CharacterLengths::utf8());
-            for (OwnedSketchModel& model : learner.learn(bins, 4))
+            for (OwnedSketchModel& model : learn(documents, bins, 4))
                 made_.push_back(std::move(model));
         }
         // Of which the first kind is told apart by halves.
-        SketchModelLearner learner;
-        for (const std::string& document : random.shuffled_blocks(100))
-            learner.add(bytes_of(document), CharacterLengths::utf8());
-        for (int i = 0; i < 300; ++i)
-            learner.add(bytes_of(random.string(300, "0123456789")), CharacterLengths::utf8());
-        for (OwnedSketchModel& model : learner.learn(320, 2)) made_.push_back(std::move(model));
+        std::vector<std::string> documents = random.shuffled_blocks(100);
+        for (int i = 0; i < 300; ++i) documents.push_back(random.string(300, "0123456789"));
+        for (OwnedSketchModel& model : learn(documents, 320, 2)) made_.push_back(std::move(model));
         EXPECT_TRUE(std::ranges::any_of(
             made_, [](const OwnedSketchModel& model) { return model.shape.halves; }));
     }

@@ -9,12 +9,14 @@
 #include "cpp/documents/detail/sketch_levels.hpp"
 #include "cpp/documents/document_sketch.hpp"
 #include "cpp/documents/length_class.hpp"
+#include "tests/support/learned_models.hpp"
 #include "tests/support/random_strings.hpp"
 
 namespace gputext {
 namespace {
 
 using testing::bytes_of;
+using testing::learn;
 using testing::RandomStrings;
 
 using Texts = std::vector<std::string>;
@@ -55,7 +57,7 @@ TEST(SketchModelLearner, GivesEachKindItsModel) {
     SketchModelLearner learner;
     add(learner, prose);
     add(learner, tables);
-    const auto models = learner.learn(320, 2);
+    const auto models = learn(learner, 320, 2);
     ASSERT_EQ(models.size(), 2u);
     const auto of_prose = models_of(prose, views(models));
     const auto of_tables = models_of(tables, views(models));
@@ -75,7 +77,7 @@ TEST(SketchModelLearner, StaysWithinItsLimits) {
     add(learner, all);
     for (const std::size_t bins : {32u, 64u, 320u, 1024u})
         for (const std::size_t most : {std::size_t{1}, std::size_t{3}, kMostSketchModels}) {
-            const auto models = learner.learn(bins, most);
+            const auto models = learn(learner, bins, most);
             ASSERT_GE(models.size(), 1u);
             ASSERT_LE(models.size(), most);
             if (most > 1) {
@@ -97,6 +99,7 @@ TEST(SketchModelLearner, StaysWithinItsLimits) {
         }
 }
 
+/// On any number of threads.
 TEST(SketchModelLearner, LearnsTheSameAgain) {
     RandomStrings random;
     SketchModelLearner one, other;
@@ -105,9 +108,9 @@ TEST(SketchModelLearner, LearnsTheSameAgain) {
         add(one, documents);
         add(other, documents);
     }
-    const auto first = one.learn(320, 4);
+    const auto first = learn(one, 320, 4);
     EXPECT_EQ(first.size(), 4u);
-    for (const auto& again : {one.learn(320, 4), other.learn(320, 4)}) {
+    for (const auto& again : {learn(one, 320, 4), learn(other, 320, 4, 2), learn(one, 320, 4, 7)}) {
         ASSERT_EQ(again.size(), first.size());
         for (std::size_t i = 0; i < again.size(); ++i) {
             EXPECT_EQ(again[i].shape, first[i].shape);
@@ -124,7 +127,7 @@ TEST(SketchModelLearner, TellsHalvesApartWhereThatHelps) {
     SketchModelLearner learner;
     add(learner, shuffled);
     add(learner, texts(random, 300, "0123456789"));
-    const auto models = learner.learn(320, 2);
+    const auto models = learn(learner, 320, 2);
     ASSERT_EQ(models.size(), 2u);
     const std::size_t number = models_of(shuffled, views(models))[0];
     EXPECT_TRUE(models[number].shape.halves);
@@ -148,7 +151,7 @@ TEST(SketchModelLearner, GivesFrequentBigramsBinsOfTheirOwn) {
     ASSERT_EQ(learner.documents(), 200u);
     std::string all;
     for (const std::string& document : documents) all += document;
-    const auto models = learner.learn(512, 1);
+    const auto models = learn(learner, 512, 1);
     // 169 bigrams, all as frequent but for chance; some share a cell.
     ASSERT_GE(models[0].shape.bins, 256u);
     EXPECT_LT(largest_bin(models[0].view(), all), 4.5 / 169);
@@ -164,7 +167,7 @@ TEST(SketchModelLearner, SetsLevelsWhereCountsAre) {
         documents.push_back(random.string(2000, "eeeeeettttaaoinshrdlu    "));
     SketchModelLearner learner;
     add(learner, documents);
-    const auto models = learner.learn(320, 1);
+    const auto models = learn(learner, 320, 1);
     const SketchModel model = models[0].view();
     const LetterLevels letter_levels(model.letters(), length_class(2000));
     const GramLevels gram_levels(model.grams(), length_class(2000));
@@ -200,7 +203,7 @@ TEST(SketchModelLearner, TakesFewDocuments) {
     RandomStrings random;
     for (const std::size_t more : {0, 1, 50}) {
         add(learner, texts(random, more, "0123456789"));
-        const auto models = learner.learn(320, kMostSketchModels);
+        const auto models = learn(learner, 320, kMostSketchModels);
         ASSERT_EQ(models.size(), 1u);
         EXPECT_TRUE(models[0].view().is_valid());
     }
@@ -216,7 +219,7 @@ TEST(SketchModelLearner, ReadsTheBeginningOfDocuments) {
         whole.add(bytes_of(text + random.string(1 + random.below(99), "01234")),
                   CharacterLengths::utf8());
     }
-    EXPECT_EQ(whole.learn(64, 1)[0].numbers, beginning.learn(64, 1)[0].numbers);
+    EXPECT_EQ(learn(whole, 64, 1)[0].numbers, learn(beginning, 64, 1)[0].numbers);
 }
 
 TEST(SketchModelLearner, StopsWhenAsked) {
@@ -227,9 +230,10 @@ TEST(SketchModelLearner, StopsWhenAsked) {
     EXPECT_EQ(learner.documents(), 0u);
     add(learner, texts(random, 300, "etaoin shrdlu"));
     add(learner, texts(random, 300, "0123456789"));
-    const auto models = learner.learn(320, kMostSketchModels, now);
-    ASSERT_EQ(models.size(), 1u);
-    EXPECT_TRUE(models[0].view().is_valid());
+    Execution execution(2);
+    execution.request_stop();
+    for (const std::size_t most : {std::size_t{1}, kMostSketchModels})
+        EXPECT_EQ(learner.learn(320, most, execution).status().code(), ErrorCode::cancelled);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ extern "C" {
 #include "utils/wait_event.h"
 }
 
+#include <algorithm>
 #include <cstring>
 
 #include "extension/base/owned.hpp"
@@ -30,6 +31,7 @@ extern "C" {
 #include "extension/index/row_sketcher.hpp"
 #include "extension/server/parallel_work.hpp"
 #include "extension/server/release.hpp"
+#include "extension/server/time_split.hpp"
 
 namespace gputext::index {
 namespace {
@@ -40,9 +42,18 @@ enum Phase : int64 {
     kInitializing = PROGRESS_CREATEIDX_SUBPHASE_INITIALIZE,
     kSampling,
     kReading,
-    kWritingDirectory,
-    kLogging
+    kWritingDirectory
 };
+
+/// Requires a lock of the buffer. A fork from which an index begins after a crash is logged
+/// although the index itself is not.
+void write_new(Relation index, ForkNumber fork, Buffer buffer, const PGAlignedBlock& page) {
+    START_CRIT_SECTION();
+    std::memcpy(BufferGetPage(buffer), page.data, BLCKSZ);
+    MarkBufferDirty(buffer);
+    if (RelationNeedsWAL(index) || fork == INIT_FORKNUM) log_newpage_buffer(buffer, true);
+    END_CRIT_SECTION();
+}
 
 // ---- What one process reads ----
 
@@ -53,7 +64,9 @@ struct Reader {
     MemoryContext row_context;
     bool reports_progress;
     double sketches = 0;
-    PGAlignedBlock** open;  // by model and length class: the page that is being filled
+    PGAlignedBlock** open;      // by model and length class: the page that is being filled
+    std::uint32_t written = 0;  // pages
+    BlockNumber next_block = 0, end_block = 0;  // that this process may write
 
     Reader(Relation index_opened, bool progress)
         : index(index_opened),
@@ -65,11 +78,11 @@ struct Reader {
                                                      kLengthClasses * sizeof(PGAlignedBlock*)))) {}
 
     void write(const PGAlignedBlock& page) {
-        const Buffer buffer = extend(index);
+        const Buffer buffer = new_page();
         LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-        std::memcpy(BufferGetPage(buffer), page.data, BLCKSZ);
-        MarkBufferDirty(buffer);
+        write_new(index, MAIN_FORKNUM, buffer, page);
         UnlockReleaseBuffer(buffer);
+        ++written;
     }
 
     void write_all() {
@@ -104,14 +117,27 @@ struct Reader {
     }
 
     /// A new page of the relation behind the directories.
-    static Buffer extend(Relation index) {
+    Buffer new_page() {
         for (;;) {
-            LockRelationForExtension(index, ExclusiveLock);
-            const Buffer buffer = ReadBuffer(index, P_NEW);
-            UnlockRelationForExtension(index, ExclusiveLock);
-            if (!is_directory(BufferGetBlockNumber(buffer))) return buffer;
-            ReleaseBuffer(buffer);  // the leader writes directories at last
+            if (next_block == end_block) extend();
+            const BlockNumber block = next_block++;
+            if (!is_directory(block)) return ReadBuffer(index, block);
+            // The leader writes directories at last.
         }
+    }
+
+    /// By some pages, as processes wait for each other here: in proportion to what this one has
+    /// written, so that few are left over. Inserts take those.
+    void extend() {
+        const std::uint32_t pages = std::clamp<std::uint32_t>(written / 32, 1, 32);
+        LockRelationForExtension(index, ExclusiveLock);
+        for (std::uint32_t i = 0; i < pages; ++i) {
+            const Buffer buffer = ReadBuffer(index, P_NEW);
+            if (i == 0) next_block = BufferGetBlockNumber(buffer);
+            ReleaseBuffer(buffer);
+        }
+        UnlockRelationForExtension(index, ExclusiveLock);
+        end_block = next_block + pages;
     }
 };
 
@@ -243,31 +269,41 @@ std::size_t wanted_bins(Relation index) {
 
 /// `initialize(page)` makes the page.
 template <class Initialize>
-void write_new_page(Relation index, ForkNumber fork, Initialize initialize) {
+void append_page(Relation index, ForkNumber fork, Initialize initialize) {
+    PGAlignedBlock page;
+    initialize(page.data);
     const Buffer buffer = ReadBufferExtended(index, fork, P_NEW, RBM_NORMAL, nullptr);
     LockBuffer(buffer, BUFFER_LOCK_EXCLUSIVE);
-    START_CRIT_SECTION();
-    initialize(BufferGetPage(buffer));
-    MarkBufferDirty(buffer);
-    // A fork from which an index begins after a crash is logged although the index itself is not.
-    if (fork == INIT_FORKNUM) log_newpage_buffer(buffer, true);
-    END_CRIT_SECTION();
+    write_new(index, fork, buffer, page);
     UnlockReleaseBuffer(buffer);
 }
 
 void write_first_pages(Relation index, ForkNumber fork, std::span<const SketchModel> models) {
     LockRelationForExtension(index, ExclusiveLock);
-    write_new_page(index, fork, [&](Page page) {
-        initialize_meta_page(page, models.size(), wanted_bins(index));
-    });
-    write_new_page(index, fork, [&](Page page) {
+    append_page(index, fork, [&](Page page) { initialize_meta_page(page, models.size()); });
+    append_page(index, fork, [&](Page page) {
         initialize_directory(page);
         std::fill_n(directory_entries(page), models.size(), DirectoryEntry{kModelClass, 0, 0});
     });
     for (std::uint8_t number = 0; number < models.size(); ++number)
-        write_new_page(index, fork,
-                       [&](Page page) { initialize_model_page(page, number, models[number]); });
+        append_page(index, fork,
+                    [&](Page page) { initialize_model_page(page, number, models[number]); });
     UnlockRelationForExtension(index, ExclusiveLock);
+}
+
+/// What the directory says of a page.
+DirectoryEntry entry_for(Relation index, const OpenIndex& opened, BlockNumber block) {
+    if (is_model(opened, block)) return {kModelClass, 0, 0};
+    const Buffer buffer = read_sketches(index, block, BUFFER_LOCK_SHARE);
+    const Page page = BufferGetPage(buffer);
+    DirectoryEntry entry{kNoClass, 0, 0};
+    if (is_in_use(page)) {
+        const SketchKind kind = trailer(page)->sketches;
+        const bool full = trailer(page)->count == opened.pages(kind.model).capacity();
+        entry = {kind.length_class, kind.model, full};
+    }
+    UnlockReleaseBuffer(buffer);
+    return entry;
 }
 
 void write_directories(Relation index) {
@@ -275,27 +311,16 @@ void write_directories(Relation index) {
     const BlockNumber blocks = RelationGetNumberOfBlocks(index);
     for (std::uint32_t group = 0; group < groups_in(blocks); ++group) {
         const BlockNumber block = directory_block(group);
-        const Buffer directory = read_directory(index, block, BUFFER_LOCK_EXCLUSIVE);
-        const Page page = BufferGetPage(directory);
-        initialize_directory(page);
+        PGAlignedBlock directory;
+        initialize_directory(directory.data);
         for (std::uint32_t entry = 0; entry < kGroupEntries && block + 1 + entry < blocks;
              ++entry) {
             CHECK_FOR_INTERRUPTS();
-            if (is_model(opened, block + 1 + entry)) {
-                directory_entries(page)[entry] = {kModelClass, 0, 0};
-                continue;
-            }
-            const Buffer buffer = read_sketches(index, block + 1 + entry, BUFFER_LOCK_SHARE);
-            const Page sketches = BufferGetPage(buffer);
-            if (is_in_use(sketches)) {
-                const SketchKind kind = trailer(sketches)->sketches;
-                const bool full = trailer(sketches)->count == opened.pages(kind.model).capacity();
-                directory_entries(page)[entry] = {kind.length_class, kind.model, full};
-            }
-            UnlockReleaseBuffer(buffer);
+            directory_entries(directory.data)[entry] = entry_for(index, opened, block + 1 + entry);
         }
-        MarkBufferDirty(directory);
-        UnlockReleaseBuffer(directory);
+        const Buffer buffer = read_directory(index, block, BUFFER_LOCK_EXCLUSIVE);
+        write_new(index, MAIN_FORKNUM, buffer, directory);
+        UnlockReleaseBuffer(buffer);
     }
 }
 
@@ -310,18 +335,20 @@ IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
         ereport(ERROR,
                 (errcode(ERRCODE_INTERNAL_ERROR),
                  errmsg("index \"%s\" already contains data", RelationGetRelationName(index))));
+    TimeSplit times;
     begin_phase(kSampling);
     write_first_pages(index, MAIN_FORKNUM, learn_models(table, index, info, wanted_bins(index)));
+    times.lap("models learned");
     begin_phase(kReading);
     Reader reader(index, true);
     const int workers = wanted_workers(table, index, info);
     const double rows = workers > 0 ? read_in_parallel(table, info, reader, workers)
                                     : read_table(table, info, reader, nullptr);
+    times.lap("table read");
     begin_phase(kWritingDirectory);
     write_directories(index);
-    begin_phase(kLogging);
-    if (RelationNeedsWAL(index))
-        log_newpage_range(index, MAIN_FORKNUM, 0, RelationGetNumberOfBlocks(index), true);
+    times.lap("directory written");
+    times.report("index build");
 
     auto* const result = static_cast<IndexBuildResult*>(palloc(sizeof(IndexBuildResult)));
     result->heap_tuples = rows;
@@ -344,8 +371,6 @@ const char* build_phase_name(int64 phase) {
             return "reading table and sketching documents";
         case kWritingDirectory:
             return "writing directory";
-        case kLogging:
-            return "writing to WAL";
         default:
             return nullptr;
     }

@@ -1,9 +1,8 @@
 // extension/index/build.hpp - makes an index of all rows that a table has
 //
 // Source: none; each process sketches the rows that it reads, and has a page in memory for each
-// length class, which it writes when it is full. So parallel workers share nothing but the scan of
-// the table and the end of the relation. At last the directory is written, and all pages are
-// logged.
+// length class and model, which it writes and logs when it is full. So parallel workers share
+// nothing but the scan of the table and the end of the relation. At last the directory is written.
 
 #pragma once
 

@@ -62,10 +62,8 @@ void initialize_sketches(Page page, SketchShape shape, SketchKind sketches) {
     made->sketches = sketches;
 }
 
-void initialize_meta_page(Page page, std::size_t models, std::size_t bins) {
-    PageTrailer* const made = initialize_page(page, PageKind::meta);
-    made->count = static_cast<std::uint16_t>(models);
-    made->bins = static_cast<std::uint16_t>(bins);
+void initialize_meta_page(Page page, std::size_t models) {
+    initialize_page(page, PageKind::meta)->count = static_cast<std::uint16_t>(models);
 }
 
 void raise_damaged(Relation index, BlockNumber block, const char* detail) {

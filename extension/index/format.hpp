@@ -69,7 +69,7 @@ struct PageTrailer {
     std::uint16_t version;
     PageKind kind;
     std::uint8_t halves;  // of the sketches of the page, or of its model
-    std::uint16_t bins;   // of these, or, of a meta page, of all on average
+    std::uint16_t bins;   // of these
     std::uint16_t count;  // of its sketches; of a meta page, of the models
     SketchKind sketches;  // of a sketch page; a model's page has its model's number
 };
@@ -165,8 +165,8 @@ private:
 void initialize_directory(Page page);
 void initialize_sketches(Page page, SketchShape shape, SketchKind sketches);
 
-/// Makes a page for so many models that have so many bins on average.
-void initialize_meta_page(Page page, std::size_t models, std::size_t bins);
+/// Makes a page for so many models.
+void initialize_meta_page(Page page, std::size_t models);
 void initialize_model_page(Page page, std::uint8_t number, const SketchModel& model);
 
 /// Raises an error that names the block if the page is no directory of an index of this version. A

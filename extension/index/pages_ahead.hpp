@@ -15,11 +15,9 @@ namespace gputext::index {
 /// when the transaction ends with an error.
 class PagesAhead {
 public:
+    PagesAhead() = default;
     /// The blocks are not copied.
-    void begin(const BlockNumber* blocks, std::uint32_t count) {
-        blocks_ = blocks;
-        count_ = count;
-    }
+    PagesAhead(const BlockNumber* blocks, std::uint32_t count) : blocks_(blocks), count_(count) {}
 
     bool is_done() const { return taken_ == count_; }
     BlockNumber block() const { return blocks_[taken_]; }  // that take() gives
@@ -35,9 +33,9 @@ private:
     void want(Relation index);
     void pin(Relation index);
 
-    const BlockNumber* blocks_;
-    std::uint32_t count_, wanted_, pinned_, taken_;
-    Buffer buffers_[kPinned];  // of block i at i % kPinned
+    const BlockNumber* blocks_ = nullptr;
+    std::uint32_t count_ = 0, wanted_ = 0, pinned_ = 0, taken_ = 0;
+    Buffer buffers_[kPinned] = {};  // of block i at i % kPinned
 };
 
 }  // namespace gputext::index

@@ -141,7 +141,7 @@ void begin_search(IndexScanDesc scan) {
         WantedPages wanted{length_class(least), length_class(most), {}};
         for (std::uint32_t group = 0; group < groups; ++group)
             list_blocks(scan->indexRelation, group, group + 1 == groups, wanted, search);
-        search.pages.begin(search.blocks, search.block_count);
+        search.pages = PagesAhead(search.blocks, search.block_count);
         prepare_kinds(wanted, search);
     }
     MemoryContextSwitchTo(outside);

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <vector>
 
@@ -48,9 +50,17 @@ std::size_t count_characters(Bytes text, const CharacterLengths& lengths, Stop s
 /// Two characters have the same number exactly when they have the same bytes; a narrow text's are
 /// its bytes. Requires at < text.size().
 inline std::uint32_t next_character(Bytes text, const CharacterLengths& lengths, std::size_t& at) {
-    const std::size_t end = std::min(text.size(), at + lengths.of(text[at]));
+    const std::size_t length = lengths.of(text[at]);
     std::uint32_t symbol = 0;
-    for (; at < end; ++at) symbol = symbol << 8 | text[at];
+    if (text.size() - at >= sizeof symbol) {
+        // Without branches: lengths that change cannot be foretold.
+        std::memcpy(&symbol, &text[at], sizeof symbol);
+        static_assert(std::endian::native == std::endian::little);
+        at += length;
+        return __builtin_bswap32(symbol) >> (8 * (sizeof symbol - length));
+    }
+    for (const std::size_t end = std::min(text.size(), at + length); at < end; ++at)
+        symbol = symbol << 8 | text[at];
     return symbol;
 }
 

@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <new>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "cpp/base/stoppable.hpp"
-#include "cpp/documents/detail/folded_character.hpp"
+#include "cpp/documents/detail/folded_text.hpp"
 #include "cpp/documents/detail/gram_set.hpp"
 #include "cpp/documents/edit_distance.hpp"
 
@@ -37,13 +38,11 @@ public:
     /// A byte for each character.
     Bytes folded(const CharacterLengths& lengths, Stop stop) {
         if (narrow_) return bytes_;
-        const auto decoded = symbols(lengths, stop);
-        if (!stoppable_assign(folded_, decoded.size(), std::uint8_t{0}, stop)) return {};
-        for (std::size_t at = 0; at < decoded.size() && !stop(); at += kLookEvery) {
-            const auto part = decoded.subspan(at, std::min(kLookEvery, decoded.size() - at));
-            std::transform(part.begin(), part.end(),
-                           folded_.begin() + static_cast<std::ptrdiff_t>(at), folded_character);
-        }
+        if (!stoppable_assign(folded_, length_, std::uint8_t{0}, stop)) return {};
+        std::size_t at = 0;
+        for (std::size_t from = 0; from < length_ && !stop(); from += kLookEvery)
+            fold_characters(bytes_, lengths, at,
+                            std::span(folded_).subspan(from, std::min(kLookEvery, length_ - from)));
         return folded_;
     }
 

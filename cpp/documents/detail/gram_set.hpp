@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "cpp/base/characters.hpp"
+#include "cpp/base/simd.hpp"
 #include "cpp/base/stop.hpp"
 
 namespace gputext {
@@ -28,7 +29,7 @@ public:
 
     /// How many disjoint grams of `other` the document lacks, or most + 1 when there are more: the
     /// edit distance is at least that. O(size of other). Of no use if stopped.
-    std::size_t absent(Bytes other, std::size_t most, Stop stop) const;
+    std::size_t absent(Bytes other, std::size_t most, Stop stop, Simd simd = best_simd()) const;
 
 private:
     std::vector<std::uint64_t> bits_;  // by hash

@@ -16,14 +16,16 @@ constexpr std::size_t kGroup = SketchShape::group;  // bytes, and bins of a half
 QueryLetters::QueryLetters(const LetterLevels& levels, std::span<const std::uint32_t> bins,
                            std::uint64_t allowed)
     : unit_(allowed / UINT8_MAX + 1), excluding_(static_cast<std::uint8_t>(allowed / unit_ + 1)) {
+    // A product is cheaper than a division. Where it is rounded it may be one unit less, never
+    // more.
+    const double units = 1.0 / static_cast<double>(unit_);
     for (std::size_t bin = 0; bin < tables_.size(); ++bin) {
         Table& table = tables_[bin];
         table.back() = 0;
         for (std::size_t code = 0; code < levels.counts[bin].size(); ++code) {
             const std::uint32_t most = levels.counts[bin][code];
-            const std::uint64_t lacks = bins[bin] - std::min(bins[bin], most);
-            table[code] =
-                static_cast<std::uint8_t>(std::min<std::uint64_t>(lacks / unit_, UINT8_MAX));
+            const std::uint32_t lacks = bins[bin] - std::min(bins[bin], most);
+            table[code] = static_cast<std::uint8_t>(std::min<double>(lacks * units, UINT8_MAX));
         }
     }
 }
@@ -32,11 +34,11 @@ QueryGrams::QueryGrams(const GramLevels& levels, std::span<const std::uint32_t> 
     : bytes_(counts.size() / 2) {
     const std::size_t room = (bytes_ + vector - 1) / vector * vector;
     for (Half* const half : {&low_, &high_}) {
-        half->units.resize(room);
-        half->levels.resize(room);
-        half->shifts.resize(room / 8);
+        std::fill_n(&half->units[0], room, std::uint8_t{0});
+        std::fill_n(&half->levels[0], room, std::uint8_t{0});
+        std::fill_n(&half->shifts[0], room / 8, std::uint64_t{0});
     }
-    std::vector<std::uint8_t> units(counts.size());
+    std::array<std::uint8_t, SketchShape::most_bins> units;
     levels.units_of(counts, units.data());
     for (std::size_t group = 0; group < levels.shifts.size(); ++group) {
         Half& half = group % 2 == 0 ? low_ : high_;

@@ -48,17 +48,20 @@ public:
     std::size_t bytes() const { return bytes_; }  // of a sketch
     std::uint64_t at_least() const { return at_least_; }
 
+    static constexpr std::size_t most_bytes = SketchShape::most_bins / 2;
+
     /// Of the lower halves of a sketch's bytes, or of the upper ones; with zeros up to a multiple
-    /// of `vector`.
+    /// of `vector`, and nothing of use behind these.
     struct Half {
-        std::vector<std::uint8_t> units;    // of the query, by byte of a sketch
-        std::vector<std::uint8_t> levels;   // 16 for each 16 bytes of a sketch
-        std::vector<std::uint64_t> shifts;  // of 8 bytes each
+        std::array<std::uint8_t, most_bytes> units;        // of the query, by byte of a sketch
+        std::array<std::uint8_t, most_bytes> levels;       // 16 for each 16 bytes of a sketch
+        std::array<std::uint64_t, most_bytes / 8> shifts;  // of 8 bytes each
     };
     const Half& low() const { return low_; }
     const Half& high() const { return high_; }
 
     static constexpr std::size_t vector = 64;
+    static_assert(most_bytes % vector == 0);
 
 private:
     std::size_t bytes_;

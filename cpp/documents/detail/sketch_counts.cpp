@@ -8,7 +8,7 @@
 
 #include "cpp/base/simd.hpp"
 #include "cpp/base/stoppable.hpp"
-#include "cpp/documents/detail/folded_character.hpp"
+#include "cpp/documents/detail/folded_text.hpp"
 
 namespace gputext {
 namespace {
@@ -70,18 +70,6 @@ template <class Number, class Tables>
 template <class Tables>
 [[gnu::optimize("O3")]] void add_tables(const Tables& tables, std::uint32_t* __restrict sums) {
     for (std::size_t i = 0; i < tables[0].size(); ++i) sums[i] = tables[0][i] + tables[1][i];
-}
-
-constexpr std::size_t kRun = sizeof(std::uint64_t);
-
-/// Copies bytes at the beginning of a character if all are below 0x80, and so are characters that
-/// are their own folding.
-bool copy_run(const std::uint8_t* from, std::uint8_t* to) {
-    std::uint64_t run;
-    std::memcpy(&run, from, kRun);
-    if ((run & 0x8080808080808080u) != 0) return false;
-    std::memcpy(to, &run, kRun);
-    return true;
 }
 
 /// A 32-bit hash of bytes, in four lanes of words. Each step is invertible.
@@ -190,16 +178,9 @@ bool SketchCounts::count(Bytes document, const CharacterLengths& lengths, Stop s
         std::size_t last_look = 0;
         for (std::size_t at = 0; at < document.size();) {
             const bool continued = at > 0;  // folded_[0] is the last character of the last block
-            std::size_t size = continued ? 1 : 0;
-            while (size < folded_.size() && at < document.size()) {
-                if (size + kRun <= folded_.size() && at + kRun <= document.size() &&
-                    copy_run(&document[at], &folded_[size])) {
-                    size += kRun;
-                    at += kRun;
-                    continue;
-                }
-                folded_[size++] = folded_character(next_character(document, lengths, at));
-            }
+            const std::size_t before = continued ? 1 : 0;
+            const std::size_t size =
+                before + fold_characters(document, lengths, at, std::span(folded_).subspan(before));
             count_block({folded_.data(), size}, continued);
             folded_[0] = folded_[size - 1];
             if (at - last_look >= kLookEvery) {

@@ -120,6 +120,17 @@ CREATE TABLE images (bytes bytea, EXCLUDE USING gputext (bytes WITH ~=));
 INSERT INTO images VALUES ('\x0001020304050607080900'), ('\x00010203040506070809ff');
 DROP TABLE images;
 
+-- The same bytes are near in characters alone, in whichever order they are compared.
+CREATE TABLE docs (body text, EXCLUDE USING gputext (body WITH ~=));
+CREATE TABLE images (bytes bytea, EXCLUDE USING gputext (bytes WITH ~=));
+INSERT INTO docs VALUES (repeat('é', 10));
+INSERT INTO images VALUES (repeat('é', 10)::bytea);
+INSERT INTO docs VALUES ('漢' || repeat('é', 9)) ON CONFLICT DO NOTHING;
+INSERT INTO images VALUES (('漢' || repeat('é', 9))::bytea) ON CONFLICT DO NOTHING;
+INSERT INTO docs VALUES ('漢' || repeat('é', 9)) ON CONFLICT DO NOTHING;
+SELECT (SELECT count(*) FROM docs) AS texts, (SELECT count(*) FROM images) AS images;
+DROP TABLE docs, images;
+
 -- What it cannot do
 \set VERBOSITY sqlstate
 CREATE TABLE docs (id integer, body text, EXCLUDE USING gputext (body WITH ~=, id WITH =));

@@ -11,10 +11,12 @@ extern "C" {
 #include "optimizer/optimizer.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 #include "utils/syscache.h"
 }
 
 #include <cstring>
+#include <utility>
 
 #include "cpp/documents/near_duplicate_check.hpp"
 #include "extension/base/owned.hpp"
@@ -28,6 +30,8 @@ namespace gputext::index {
 namespace {
 
 const char* const kQueryName = "near_duplicate_query";
+
+constexpr std::size_t kMostKept = 1 << 20;  // bytes of documents that a session compares and keeps
 
 const CharacterLengths& characters_of(bool binary) {
     static const CharacterLengths bytes = CharacterLengths::single_byte();
@@ -58,17 +62,31 @@ struct KeptCheck {
     }
 };
 
-bool is_near(FunctionCallInfo call, Bytes a, Bytes b, bool binary, double threshold) {
-    check_threshold(threshold);
-    FmgrInfo* const function = call->flinfo;
+/// The check that a call goes on with. Of a constraint the server looks the function up for each
+/// row, so that the function keeps nothing: then the session keeps it, one for each type.
+KeptCheck* kept_check(FmgrInfo* function, bool binary) {
+    static KeptCheck* of_session[2] = {};
+    if (function->fn_expr == nullptr) {
+        if (of_session[binary] == nullptr)
+            of_session[binary] = make_owned<KeptCheck>(TopMemoryContext);
+        return of_session[binary];
+    }
     if (function->fn_extra == nullptr)
         function->fn_extra = make_owned<KeptCheck>(function->fn_mcxt);
-    auto* const kept = static_cast<KeptCheck*>(function->fn_extra);
+    return static_cast<KeptCheck*>(function->fn_extra);
+}
+
+bool is_near(FunctionCallInfo call, Bytes a, Bytes b, bool binary, double threshold) {
+    check_threshold(threshold);
+    KeptCheck* const kept = kept_check(call->flinfo, binary);
     bool near = false;
     attempt_or_raise([&]() -> Status {
         const Result<bool> found = kept->is_near(a, b, characters_of(binary), threshold);
         if (!found.ok()) return found.status();
         near = *found;
+        // A session does not keep the memory for a large document.
+        if (call->flinfo->fn_expr == nullptr && a.size() + b.size() > kMostKept)
+            *kept = KeptCheck();
         return {};
     });
     return near;
@@ -90,10 +108,43 @@ Datum compare_with_query(FunctionCallInfo fcinfo, bool binary) {
                            query->threshold));
 }
 
+/// The last document that was compressed or out of line, as it was given and as it is.
+struct KeptDocument {
+    varlena* given;
+    varlena* document;
+};
+
+/// A document of the function's first argument. The executor makes the query anew for each row that
+/// it rechecks: one of another table's row would be decompressed as often.
+const varlena* read_document(FunctionCallInfo fcinfo) {
+    auto* const given = reinterpret_cast<varlena*>(PG_GETARG_POINTER(0));
+    if (!VARATT_IS_COMPRESSED(given) && !VARATT_IS_EXTERNAL_ONDISK(given))
+        return PG_GETARG_VARLENA_PP(0);
+    const MemoryContext context = fcinfo->flinfo->fn_mcxt;
+    auto* kept = static_cast<KeptDocument*>(fcinfo->flinfo->fn_extra);
+    if (kept == nullptr)
+        fcinfo->flinfo->fn_extra = kept =
+            static_cast<KeptDocument*>(MemoryContextAllocZero(context, sizeof(KeptDocument)));
+    const Size size = VARSIZE_ANY(given);
+    if (kept->document != nullptr && VARSIZE_ANY(kept->given) == size &&
+        std::memcmp(kept->given, given, size) == 0)
+        return kept->document;
+    if (kept->document != nullptr) {
+        pfree(std::exchange(kept->document, nullptr));
+        pfree(std::exchange(kept->given, nullptr));
+    }
+    const MemoryContext outside = MemoryContextSwitchTo(context);
+    varlena* const document = PG_DETOAST_DATUM(PointerGetDatum(given));
+    kept->given = static_cast<varlena*>(palloc(size));
+    std::memcpy(kept->given, given, size);
+    MemoryContextSwitchTo(outside);
+    return kept->document = document;
+}
+
 Datum make_query(FunctionCallInfo fcinfo, bool binary) {
     const double threshold = PG_GETARG_FLOAT8(1);
     check_threshold(threshold);
-    PG_RETURN_POINTER(make_query_value(bytes_of(PG_GETARG_VARLENA_PP(0)), binary, threshold));
+    PG_RETURN_POINTER(make_query_value(bytes_of(read_document(fcinfo)), binary, threshold));
 }
 
 // ---- The planner ----

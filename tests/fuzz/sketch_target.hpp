@@ -60,8 +60,8 @@ inline OwnedSketchModel model_of(SketchInput& input) {
     const SketchModel view = model.view();
     for (const SketchPart& part : {view.letters(), view.grams()})
         for (const std::uint16_t& bin : part.bins)
-            model.numbers[static_cast<std::size_t>(&bin - model.numbers.data())] %=
-                part.least.size();
+            model.numbers[static_cast<std::size_t>(&bin - model.numbers.data())] =
+                static_cast<std::uint16_t>(bin % part.least.size());
     return model;
 }
 

@@ -13,6 +13,8 @@
 #include "cpp/documents/edit_distance.hpp"
 #include "cpp/documents/length_class.hpp"
 #include "cpp/documents/sketch_model_learner.hpp"
+#include "tests/fuzz/sketch_seeds.hpp"
+#include "tests/fuzz/sketch_target.hpp"
 #include "tests/support/learned_models.hpp"
 #include "tests/support/random_strings.hpp"
 
@@ -763,6 +765,21 @@ TEST(DocumentSketch, StopsWhenAsked) {
                   query.candidates(page.columns(), 0, 0, 1, &place);
               }),
               4);
+}
+
+/// What the fuzzer of models and sketches begins with: read_sketches() ends the program where a
+/// sketch excludes a near document.
+TEST(SketchTarget, TakesChangedSeeds) {
+    RandomStrings random;
+    for (const std::string& seed : testing::sketch_seeds()) {
+        testing::read_sketches(bytes_of(seed));
+        for (int round = 0; round < (kSanitized ? 20 : 300); ++round) {
+            std::string changed = seed.substr(0, random.below(seed.size() + 1));
+            for (std::size_t i = random.below(4); i > 0 && !changed.empty(); --i)
+                changed[random.below(changed.size())] = static_cast<char>(random.below(256));
+            testing::read_sketches(bytes_of(changed));
+        }
+    }
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ public:
 
     /// Whether edit_rate(distance, sum of lengths in characters) <= threshold: the same answer as
     /// edit_rate(a, b) <= threshold from SQL. Lengths first, then grams of four characters, which
-    /// exclude most unrelated documents of 2,000 characters within about 1 us, then the distance
+    /// exclude most unrelated documents of 2,000 characters within 2 to 3 us, then the distance
     /// within the limit. `other` is read with the lengths of characters given to prepare().
     /// Errors: cancelled, out_of_memory.
     Result<bool> is_near(Bytes other, Stop stop = {});

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
-#include <vector>
 
 #include "cpp/base/simd.hpp"
 #include "cpp/documents/detail/sketch_levels.hpp"

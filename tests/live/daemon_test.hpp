@@ -182,13 +182,29 @@ private:
         ASSERT_TRUE(eventually([&] {
             return daemon_sockets_of(daemon) == 1 && Traces::of_daemon(daemon).memory_files == 0;
         }));
-        idle_ = std::make_unique<Idle>(Idle{Traces::of_session(session().pid()),
-                                            Traces::of_supervisor(server().supervisor()),
-                                            Traces::of_daemon(daemon)});
+        idle_ = std::make_unique<Idle>(Idle{settled(Traces::of_session, session().pid()),
+                                            settled(Traces::of_supervisor, server().supervisor()),
+                                            settled(Traces::of_daemon, daemon)});
         EXPECT_EQ(idle_->session.threads, 1u);
         EXPECT_EQ(idle_->supervisor.threads, 1u);
         for (const Traces& traces : {idle_->session, idle_->supervisor, idle_->daemon})
             EXPECT_EQ(traces.memory_files, 0);
+    }
+
+    /// What a process holds while it waits. The supervisor has one descriptor more in each wait
+    /// than between two, and a busy machine can stop it there: so the same for 200 ms, asleep.
+    static Traces settled(Traces (*traces_of)(pid_t), pid_t pid) {
+        Traces traces = traces_of(pid);
+        int same = 0;
+        EXPECT_TRUE(eventually([&] {
+            std::this_thread::sleep_for(10ms);
+            const Traces now = traces_of(pid);
+            same = now == traces && asleep(pid) ? same + 1 : 0;
+            traces = now;
+            return same == 20;
+        })) << "process "
+            << pid << " does not come to rest";
+        return traces;
     }
 
     void expect_idle(Traces (*traces_of)(pid_t), pid_t pid, const Traces& idle,

@@ -45,13 +45,23 @@ inline std::string contents(const fs::path& file) {
 
 // ---- Processes ----
 
+/// The state of a process as /proc has it: R runs, S sleeps, Z is a corpse; X when there is none.
+inline char state_of(pid_t pid) {
+    const std::string stat = contents(proc(pid) / "stat");
+    const std::size_t name_end = stat.rfind(')');
+    return name_end == std::string::npos ? 'X' : stat[name_end + 2];
+}
+
+inline bool asleep(pid_t pid) {
+    return state_of(pid) == 'S';
+}
+
 /// Neither gone nor a corpse. Takes away the corpse of a server's orphan, which comes to this
 /// process.
 inline bool alive(pid_t pid) {
     waitpid(pid, nullptr, WNOHANG);
-    const std::string stat = contents(proc(pid) / "stat");
-    const std::size_t name_end = stat.rfind(')');
-    return name_end != std::string::npos && stat[name_end + 2] != 'Z' && stat[name_end + 2] != 'X';
+    const char state = state_of(pid);
+    return state != 'Z' && state != 'X';
 }
 
 /// Never to a whole group of processes, as numbers that are none would have it.

@@ -101,7 +101,7 @@ public:
 
     WantedColumns wanted_columns() const override { return {2, 3, kWanted}; }
     void check_columns(TupleDesc columns) override;
-    int versioned_column() const override { return resident_memory() > 0 ? 1 : -1; }
+    int versioned_column() const override { return 1; }
     void forget_row_versions() override { rows_.kept.forget_row_versions(); }
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool* nulls) override;
@@ -147,7 +147,7 @@ void DocumentReceiver::check_columns(TupleDesc columns) {
 
 void DocumentReceiver::take_row(const Datum* values, const bool* nulls) {
     ids_.append(values[0]);
-    rows_.kept.append(values[1], !query().parallel_safe, {row().version, {}});
+    rows_.kept.append(values[1], !query().parallel_safe, row());
     const StoredCtph* signature = has_signatures_ && !nulls[2] ? ctph_argument(values[2]) : nullptr;
     if (has_signatures_)
         attempt_or_raise([&] {

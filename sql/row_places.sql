@@ -108,6 +108,50 @@ SELECT * FROM places('SELECT id, body FROM notes');
 SELECT count(*), sum(abs(hashtext(a::text))) = (SELECT sum(abs(hashtext(b::text))) FROM tfidf('SELECT id, body || '''' FROM notes') AS b) AS same FROM tfidf('SELECT id, body FROM notes') AS a;
 SELECT count(*), sum(abs(hashtext(a::text))) = (SELECT sum(abs(hashtext(b::text))) FROM word_similarity('SELECT body || '''' FROM notes', min_count => 1) AS b) AS same FROM word_similarity('SELECT body FROM notes', min_count => 1) AS a;
 
+-- Documents, plain and compressed within their rows, beside short ones, such out of line and none
+CREATE FUNCTION page(i int) RETURNS text LANGUAGE sql AS $$
+    SELECT CASE i % 4 WHEN 0 THEN t WHEN 3 THEN 'short ' || i / 8 ELSE repeat(left(t, 700), 20 + i % 2) END
+    FROM (SELECT string_agg(md5((i / 8 * 100 + j)::text), ' ') FROM generate_series(1, 40) AS j) AS made(t) $$;
+CREATE TABLE pages AS SELECT i * 31 % 251 AS id, page(i) AS body FROM generate_series(1, 250) AS i;
+INSERT INTO pages SELECT 1000 + i, string_agg(md5(j::text), ' ') FROM generate_series(1, 3) AS i, generate_series(1, 200) AS j GROUP BY i;
+INSERT INTO pages VALUES (2000, NULL);
+UPDATE pages SET body = body || ' or not' WHERE id % 5 = 0;
+DELETE FROM pages WHERE id % 7 = 0;
+CREATE TABLE bytes AS SELECT id, convert_to(body, 'UTF8') AS body FROM pages;
+VACUUM ANALYZE pages, bytes;
+SELECT relation, count(*) > 60 AS many FROM row_places('SELECT id, body FROM pages WHERE body IS NOT NULL') GROUP BY 1 ORDER BY 1;
+SELECT relation, count(*) > 60 AS many FROM row_places('SELECT id, body FROM bytes WHERE body IS NOT NULL') GROUP BY 1 ORDER BY 1;
+-- The answer with values that lie within rows, and with copies of them, as values that an expression makes are: $ is replaced.
+CREATE FUNCTION same_of_copies(call text, OUT "rows" bigint, OUT same boolean) LANGUAGE plpgsql AS $$
+DECLARE placed text; copied text;
+BEGIN
+    EXECUTE 'SELECT count(*), md5(string_agg(t::text, chr(10))) FROM ' || replace(call, '$', '') || ' AS t' INTO "rows", placed;
+    EXECUTE 'SELECT md5(string_agg(t::text, chr(10))) FROM ' || replace(call, '$', ' || ''''''''') || ' AS t' INTO copied;
+    same := placed IS NOT DISTINCT FROM copied;
+END $$;
+CREATE TABLE page_calls (number int GENERATED ALWAYS AS IDENTITY, call text);
+INSERT INTO page_calls (call) VALUES
+    ('near_duplicates(''SELECT id, body$ FROM pages WHERE length(body) < 2000'')'),
+    ('near_duplicates(''SELECT id, body$ FROM bytes'', mode => ''ctph'')'),
+    ('near_duplicate_groups(''SELECT id, body$ FROM pages ORDER BY id DESC'', mode => ''ctph'')'),
+    ('near_duplicates_between(''SELECT id + 3000, body$ FROM pages WHERE id < 90'', ''SELECT id, body$ FROM pages'', mode => ''ctph'')'),
+    ('near_duplicates_between(''SELECT id + 3000, body::varchar FROM pages WHERE unsafe(id) AND id < 90'', ''SELECT id, body$ FROM pages'', mode => ''ctph'')'),
+    ('near_duplicates_between(''SELECT id + 3000, body$ FROM bytes WHERE id < 90'', ''SELECT id, body$ FROM bytes WHERE unsafe(id)'', mode => ''ctph'')');
+SELECT number, (same_of_copies(call)).* FROM page_calls ORDER BY number;
+SET gputext.read_workers = 0;
+SELECT number, (same_of_copies(call)).* FROM page_calls ORDER BY number;
+RESET gputext.read_workers;
+-- Beyond the limit of memory they go into a temporary file.
+SET gputext.host_memory_limit = '1MB';
+SELECT number, (same_of_copies(call)).* FROM page_calls WHERE number IN (1, 4) ORDER BY number;
+SET temp_file_limit = '512kB';
+SELECT count(*) FROM near_duplicates('SELECT id, body FROM pages', mode => 'ctph');
+RESET temp_file_limit;
+RESET gputext.host_memory_limit;
+SET client_min_messages = notice;
+SELECT count(*) FROM near_duplicates('SELECT id, body FROM pages WHERE id < 4 OR id >= 2000');
+SET client_min_messages = warning;
+
 DROP TABLE points CASCADE;
-DROP TABLE parts, notes;
+DROP TABLE parts, notes, pages, bytes, page_calls;
 DROP ROLE row_places_clerk;

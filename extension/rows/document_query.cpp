@@ -13,7 +13,6 @@ extern "C" {
 #include "extension/rows/row_fill.hpp"
 #include "extension/rows/row_order.hpp"
 #include "extension/server/activity.hpp"
-#include "extension/server/settings.hpp"
 
 namespace gputext {
 namespace {

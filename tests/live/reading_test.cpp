@@ -354,6 +354,64 @@ TEST_F(Reading, OfWhatAFunctionTakesAway) {
     reader().run("ROLLBACK");
 }
 
+/// Documents within their rows, plain and compressed, for several workers; those of `copied` are
+/// made by an expression, and so are copied in the session.
+const char* const kPages = R"(
+    CREATE TABLE pages AS
+    SELECT i * 31 % 8009 AS id,
+           CASE WHEN i % 2 = 0
+                THEN (SELECT string_agg(md5((i / 4 * 1000 + j)::text), ' ')
+                      FROM generate_series(1, 40) AS j)
+                ELSE repeat(format('to be %s or not %s that ', i / 4, i % 17), 400) END AS body
+    FROM generate_series(1::bigint, 8000) AS i;
+    INSERT INTO pages VALUES (9000, NULL), (9001, ''), (9002, 'short');
+    ANALYZE pages;
+    CREATE VIEW copied AS SELECT id, body || '' AS body FROM pages)";
+
+/// The call, of another table in place of each %.
+std::string call_of(std::string call, const std::string& table) {
+    for (std::size_t at; (at = call.find('%')) != std::string::npos;) call.replace(at, 1, table);
+    return digest_of(call);
+}
+
+const std::string kPageCalls[] = {
+    "near_duplicates('TABLE %', mode => 'ctph')",
+    "near_duplicate_groups('SELECT id, body::varchar FROM % ORDER BY id DESC', mode => 'ctph')",
+    "near_duplicates_between('SELECT * FROM % WHERE id < 50', 'TABLE %', mode => 'ctph')",
+};
+
+void expect_same_where_copied(ReadingSession& reader) {
+    for (const std::string& call : kPageCalls) {
+        const std::string answer = reader.watched(call_of(call, "pages"));
+        EXPECT_GE(reader.workers().came, 1) << call;
+        EXPECT_EQ(answer, reader.value(call_of(call, "copied"))) << call;
+    }
+}
+
+TEST_F(Reading, OfDocumentsWithinTheirRows) {
+    session().rows(kPages);
+    expect_same_where_copied(reader());
+    expect_nothing_left_of(reader(), "documents within their rows");
+}
+
+// The second query calls a function that empties the table in which documents of the first lie.
+TEST_F(Reading, OfDocumentsThatTheSecondQueryTakesAway) {
+    session().rows(kPages);
+    session().rows("CREATE TABLE others AS SELECT id + 10000 AS id, body FROM pages WHERE id < 40");
+    session().rows(R"(
+        CREATE FUNCTION emptied(number bigint) RETURNS boolean LANGUAGE plpgsql AS $$
+        BEGIN IF number = 10020 THEN TRUNCATE pages; END IF; RETURN true; END $$)");
+    const std::string between =
+        "near_duplicates_between('TABLE %', 'SELECT * FROM others WHERE emptied(id)', mode => "
+        "'ctph')";
+    const std::string same = other().value(
+        call_of("near_duplicates_between('TABLE %', 'TABLE others', mode => 'ctph')", "copied"));
+    reader().run("BEGIN");
+    EXPECT_EQ(reader().value(call_of(between, "pages")), same);
+    EXPECT_EQ(reader().value("SELECT count(*) FROM pages"), "0");
+    reader().run("ROLLBACK");
+}
+
 TEST_F(Reading, WithinOneAnother) {
     expect_same(
         "gpu_knn('SELECT id, place FROM places WHERE id < 4', $$SELECT p.id, p.place FROM "
@@ -578,6 +636,14 @@ TEST(ReadingElsewhere, BesideManyOpenTables) {
         EXPECT_EQ(reader.value(digest_of(call)), answer);
         reader.run("SET gputext.read_workers = 63");
     }
+}
+
+TEST(ReadingElsewhere, OfDocumentsWithinTheirRowsWhereNothingIsKept) {
+    PrivateServer server("gputext.resident_memory = 0\n");
+    server.start();
+    ReadingSession reader(server.connection());
+    reader.run(kExtension + kPages);
+    expect_same_where_copied(reader);
 }
 
 TEST(ReadingElsewhere, OnAStandby) {

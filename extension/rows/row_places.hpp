@@ -5,7 +5,8 @@
 // the transaction holds the snapshot that it was found by: VACUUM and pruning leave alone what the
 // snapshot sees (unless old_snapshot_threshold is set, until PostgreSQL 16: then no place is
 // known), and whoever rewrites the table waits for the lock that the inner query holds until the
-// transaction ends. No worker can read a temporary table.
+// transaction ends. No worker can read a temporary table. The two inner queries of one statement
+// run by the same snapshot, so that the places of the first are good while the second runs.
 
 #pragma once
 

@@ -357,6 +357,12 @@ double Distances::similarity(std::size_t item) const {
     return cosine_of(items_.sparse() ? sparse_sums(item) : dense_sums(item), item);
 }
 
+double distance(Metric metric, const Vectors& a, const Vectors& b) {
+    Distances distances(metric, a, b, best_simd());
+    distances.set_query(0);
+    return distances(0);
+}
+
 Status FewerColumns::set(const Vectors& queries, const Vectors& items, Stop stop) {
     queries_ = queries;
     items_ = items;

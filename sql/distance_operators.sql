@@ -39,7 +39,7 @@ FROM (VALUES (1), (7), (16), (33), (100)) AS l(length), generate_series(1, 60) A
 GROUP BY i, length;
 SELECT length, type, operator, rows, differing, swapped
 FROM (VALUES (1), (7), (16), (33), (100)) AS l(length),
-     compare(format('SELECT id, vector::%%s FROM vectors WHERE length = %s AND id %% 3 = 0', length),
+     compare(format('SELECT id, vector::%%s FROM vectors WHERE length = %s AND mod(id, 3) = 0', length),
              format('SELECT id, vector::%%s FROM vectors WHERE length = %s', length)) ORDER BY length, type, operator;
 TRUNCATE vectors;
 INSERT INTO vectors

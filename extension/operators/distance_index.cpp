@@ -16,6 +16,7 @@ extern "C" {
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/lsyscache.h"
+#include "utils/regproc.h"
 #include "utils/rel.h"
 #include "utils/relcache.h"
 #include "utils/ruleutils.h"
@@ -108,27 +109,33 @@ const char* indexed_expression(Relation relation, List* context) {
     return psprintf("(%s)", deparse_expression(expression, context, false, false));
 }
 
-const char* condition(Relation relation, List* context) {
+/// The index's predicate as a condition behind WHERE; null where it has none.
+const char* predicate_of(Relation relation, List* context) {
     List* const predicate = RelationGetIndexPredicate(relation);
-    if (predicate == NIL) return "";
+    if (predicate == NIL) return nullptr;
     auto* const all = reinterpret_cast<Node*>(make_ands_explicit(predicate));
-    return psprintf(" WHERE %s", deparse_expression(all, context, false, false));
+    return psprintf("(%s)", deparse_expression(all, context, false, false));
 }
 
 void set_queries(Relation relation, Oid operator_oid, DistanceIndex& index) {
     List* const context = deparse_context_for(get_rel_name(index.table), index.table);
     const char* const vector = indexed_expression(relation, context);
-    const char* const rows =
-        psprintf(" FROM ONLY %s%s", qualified_name(index.table), condition(relation, context));
+    const char* const table = qualified_name(index.table);
+    const char* const predicate = predicate_of(relation, context);
     HeapTuple tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator_oid));
     if (!HeapTupleIsValid(tuple))
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
                         errmsg("the operator of index %s does not exist any more", index.name)));
     const auto* const row = reinterpret_cast<const FormData_pg_operator*>(GETSTRUCT(tuple));
     const char* const schema = quote_identifier(get_namespace_name(row->oprnamespace));
-    index.all_rows = psprintf("SELECT ctid, %s%s", vector, rows);
-    index.nearest = psprintf("SELECT ctid%s ORDER BY %s OPERATOR(%s.%s) $1", rows, vector, schema,
-                             NameStr(row->oprname));
+    // The access methods leave out rows whose vector is null.
+    index.all_rows =
+        psprintf("SELECT ctid, %s FROM ONLY %s WHERE %s IS NOT NULL%s%s", vector, table, vector,
+                 predicate != nullptr ? " AND " : "", predicate != nullptr ? predicate : "");
+    index.nearest =
+        psprintf("SELECT ctid FROM ONLY %s%s%s ORDER BY %s OPERATOR(%s.%s) $1", table,
+                 predicate != nullptr ? " WHERE " : "", predicate != nullptr ? predicate : "",
+                 vector, schema, NameStr(row->oprname));
     ReleaseSysCache(tuple);
 }
 

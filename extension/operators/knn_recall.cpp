@@ -243,7 +243,10 @@ Datum answer(FunctionCallInfo fcinfo) {
         std::min<std::size_t>(parameters.k, std::max<std::size_t>(1, rows.items.size()));
     Recalls& recalls = *make_owned<Recalls>(set.context(), rows.queries.size(), most);
     search_exactly(rows, parameters, recalls, set);
-    search_by_index(index, static_cast<std::uint32_t>(most), rows, recalls, set.context());
+    // Where the caller may see no row there is nothing to find, and the plan may do without the
+    // index.
+    if (rows.items.size() > 0)
+        search_by_index(index, static_cast<std::uint32_t>(most), rows, recalls, set.context());
     rows.queries.release_vectors();
     rows.items.release();
     put_recalls(rows, recalls, set);

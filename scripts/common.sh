@@ -113,17 +113,18 @@ run_make() {
 
 # kinds_of_packages PART...: what scripts/install-dependencies is to install for these parts of scripts/check, or for all
 kinds_of_packages() {
-    local part
+    local part kinds=build
     for part in "${@:-all}"; do
         case $part in
-            build | server | regression | isolation) ;;
+            build | server | isolation) ;;
+            regression) kinds="build regression" ;;
             *)
                 say "build test"
                 return
                 ;;
         esac
     done
-    say build
+    say "$kinds"
 }
 
 # copy_checkout COPY: this checkout without what is built in it; what was built in an earlier copy there stays

@@ -38,25 +38,25 @@ ReturnedItems plain_judgement(Metric metric, const DoubleRows& queries, const Do
     return wanted;
 }
 
-void expect_plain_judgements(bool sparse, std::size_t dimensions, int tries) {
+void expect_plain_judgements(bool sparse, std::size_t dimensions, std::size_t item_count) {
     RandomRows random;
     for (const Shape shape : {Shape::gaussian, Shape::grid, Shape::sparse, Shape::copies})
         for (const Metric metric : kAllMetrics) {
             const TypedRows queries(random.rows(shape, 5, dimensions), ElementType::float32,
                                     dimensions, sparse);
-            const TypedRows items(random.rows(shape, 60, dimensions), ElementType::float32,
+            const TypedRows items(random.rows(shape, item_count, dimensions), ElementType::float32,
                                   dimensions, sparse);
             RecallJudge judge;
             ASSERT_TRUE(judge.set(metric, queries.vectors(), items.vectors(), Stop()).ok());
-            for (int i = 0; i < tries; ++i) {
+            for (std::size_t i = 0; i < item_count; ++i) {
                 const std::size_t query = random.below(5);
-                std::vector<std::uint32_t> returned(random.below(20));
+                std::vector<std::uint32_t> returned(random.below(item_count / 2));
                 for (std::uint32_t& item : returned)
-                    item = static_cast<std::uint32_t>(random.below(60));
+                    item = static_cast<std::uint32_t>(random.below(item_count));
                 // Often the distance of an item itself.
-                const double limit =
-                    plain_distance(metric, queries.rows()[query], items.rows()[random.below(60)])
-                        .value_or(kNoNumber);
+                const double limit = plain_distance(metric, queries.rows()[query],
+                                                    items.rows()[random.below(item_count)])
+                                         .value_or(kNoNumber);
                 const ReturnedItems wanted =
                     plain_judgement(metric, queries.rows(), items.rows(), query, returned, limit);
                 const ReturnedItems found = judge.judge(query, returned, limit);
@@ -69,12 +69,12 @@ void expect_plain_judgements(bool sparse, std::size_t dimensions, int tries) {
 }
 
 TEST(RecallJudge, CountsItemsWithinTheLimitOnce) {
-    expect_plain_judgements(false, 20, 40);
+    expect_plain_judgements(false, 20, 60);
 }
 
 TEST(RecallJudge, TakesSparseRows) {
-    expect_plain_judgements(true, 20, 40);
-    expect_plain_judgements(true, FewerColumns::few_dimensions + 100, 2);
+    expect_plain_judgements(true, 20, 60);
+    expect_plain_judgements(true, FewerColumns::few_dimensions + 100, 6);
 }
 
 TEST(RecallJudge, HasNothingToSayOfNoItems) {

@@ -85,6 +85,15 @@ has_cron_package() {
     apt-cache show "postgresql-$PG_VERSION-cron" >/dev/null 2>&1
 }
 
+# has_pgvector_package: the same of pgvector, which Debian 12 does not have
+has_pgvector_package() {
+    is_packaged || return
+    case $(codename) in
+        noble | trixie) [[ $PG_VERSION != "$(distribution_version)" ]] || return 0 ;;
+    esac
+    apt-cache show "postgresql-$PG_VERSION-pgvector" >/dev/null 2>&1
+}
+
 # For the GPU of this machine alone, which is built sooner; where there is none, kernels are only to
 # compile. nvidia-smi lists devices if there are any.
 if [[ -z ${GPUTEXT_CUDA_ARCHITECTURES:-} ]]; then
@@ -104,17 +113,18 @@ run_make() {
 
 # kinds_of_packages PART...: what scripts/install-dependencies is to install for these parts of scripts/check, or for all
 kinds_of_packages() {
-    local part
+    local part kinds=build
     for part in "${@:-all}"; do
         case $part in
-            build | server | regression | isolation) ;;
+            build | server | isolation) ;;
+            regression) kinds="build regression" ;;
             *)
                 say "build test"
                 return
                 ;;
         esac
     done
-    say build
+    say "$kinds"
 }
 
 # copy_checkout COPY: this checkout without what is built in it; what was built in an earlier copy there stays

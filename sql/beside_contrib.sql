@@ -1,4 +1,4 @@
--- In one database with pg_trgm and fuzzystrmatch, from PostgreSQL's contrib
+-- In one database with pg_trgm, fuzzystrmatch, cube and intarray, from PostgreSQL's contrib
 CREATE EXTENSION pg_trgm;
 CREATE EXTENSION fuzzystrmatch;
 
@@ -42,3 +42,15 @@ SELECT count(*) FROM word_similarity('SELECT a FROM pairs', 3);
 DROP TABLE pairs;
 DROP EXTENSION pg_trgm;
 DROP EXTENSION fuzzystrmatch;
+
+-- Operators of the same names: those of cube, pg_trgm and the server's own are found as before.
+CREATE EXTENSION cube;
+CREATE EXTENSION intarray;
+CREATE EXTENSION pg_trgm;
+SELECT '(0,0)'::cube <-> '(3,4)' AS cube, '(0,0)' <#> '(3,4)'::cube AS taxicab, '(0,0)'::cube <=> '(3,4)' AS chebyshev,
+       'word' <-> 'word'::text AS text, point '(0,0)' <-> '(3,4)' AS point, '1 & 2'::tsquery <-> '3' AS tsquery;
+SELECT '{0,0}'::real[] <-> '{3,4}' AS euclidean, '{0,0}' <+> '{3,4}'::float8[] AS manhattan, '{3,4}'::real[] <=> ARRAY[4, 3] AS cosine,
+       '{1,2}'::integer[] # 2 AS intarray, '{1,2}'::integer[] <#> '{3,4}'::real[] AS inner_product;
+DROP EXTENSION cube;
+DROP EXTENSION intarray;
+DROP EXTENSION pg_trgm;

@@ -357,6 +357,12 @@ double Distances::similarity(std::size_t item) const {
     return cosine_of(items_.sparse() ? sparse_sums(item) : dense_sums(item), item);
 }
 
+double distance(Metric metric, const Vectors& a, const Vectors& b) {
+    Distances distances(metric, a, b, best_simd());
+    distances.set_query(0);
+    return distances(0);
+}
+
 Status FewerColumns::set(const Vectors& queries, const Vectors& items, Stop stop) {
     queries_ = queries;
     items_ = items;
@@ -368,13 +374,11 @@ Status FewerColumns::set(const Vectors& queries, const Vectors& items, Stop stop
 
     std::unordered_map<std::uint64_t, std::uint32_t> new_number;
     new_number.reserve(used.size());
-    std::array<std::uint32_t, kLanes> next;
-    for (std::uint32_t j = 0; j < kLanes; ++j) next[j] = j;
+    std::uint64_t next = 0;  // the least number that is free
     for (std::size_t i = 0; i < used.size(); ++i) {
         if (i % (kLookEvery / 64) == 0 && stop()) return Status::cancelled();
-        std::uint32_t& number = next[used[i] % kLanes];
-        new_number.emplace(used[i], number);
-        number += kLanes;
+        next += (used[i] - next) % kLanes;
+        new_number.emplace(used[i], static_cast<std::uint32_t>(next++));
     }
     const auto renumber = [&](const Vectors& from, std::vector<std::uint32_t>& columns,
                               Vectors& to) {
@@ -385,7 +389,7 @@ Status FewerColumns::set(const Vectors& queries, const Vectors& items, Stop stop
         }
         to = from;
         to.columns = columns;
-        to.dimensions = *std::max_element(next.begin(), next.end());
+        to.dimensions = next;
         return true;
     };
     if (!renumber(queries, query_columns_, queries_) || !renumber(items, item_columns_, items_))

@@ -86,9 +86,14 @@ private:
     double query_sum_ = 0;       // sparse: of magnitudes
 };
 
+/// Distance of two matrices of one row each: both dense or both sparse, of equal dimensions,
+/// checked by largest_magnitude(). NaN where there is none: cosine of a row of zeros.
+/// O(dimensions).
+double distance(Metric metric, const Vectors& a, const Vectors& b);
+
 /// Renumbers the columns of sparse vectors of many dimensions such that they are as few as may be,
-/// and all distances have the same bits: columns keep their remainder by sixteen, and their order
-/// among those of one remainder. Leaves other vectors as they are.
+/// and all distances have the same bits: columns keep their order, which rows are merged by, and
+/// their remainder by sixteen. Leaves other vectors as they are.
 class FewerColumns {
 public:
     static constexpr std::size_t few_dimensions = std::size_t{1} << 16;

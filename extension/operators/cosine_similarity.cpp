@@ -13,6 +13,7 @@ extern "C" {
 #include "extension/operators/scored_items.hpp"
 #include "extension/rows/arguments.hpp"
 #include "extension/rows/set_call.hpp"
+#include "extension/rows/vector_arguments.hpp"
 #include "extension/rows/vector_query.hpp"
 #include "extension/rows/vector_type.hpp"
 #include "extension/server/computation.hpp"
@@ -22,15 +23,6 @@ namespace gputext {
 namespace {
 
 // ---- Of two vectors ----
-
-/// An argument that is an array of numbers, as a matrix of one row.
-Vectors vector_argument(FunctionCallInfo fcinfo, int argument, const char* name) {
-    VectorType type;
-    VectorValue vector;
-    const VectorFault fault = read_array(PG_GETARG_DATUM(argument), type, vector);
-    if (fault != VectorFault::none) raise_vector_fault(fault, name);
-    return {type.element, 1, vector.dimensions, vector.elements, {}, {}};
-}
 
 /// Nothing when one of them is zero.
 std::optional<double> similarity_of(const Vectors& a, const Vectors& b) {
@@ -103,13 +95,8 @@ PG_FUNCTION_INFO_V1(gputext_cosine_similarities);
 PG_FUNCTION_INFO_V1(gputext_cosine_similarities_typed);
 
 PGDLLEXPORT Datum gputext_cosine_similarity(PG_FUNCTION_ARGS) {
-    const Vectors a = vector_argument(fcinfo, 0, "argument a");
-    const Vectors b = vector_argument(fcinfo, 1, "argument b");
-    if (a.dimensions != b.dimensions)
-        ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
-                        errmsg("the vectors have different numbers of elements: %zu and %zu",
-                               a.dimensions, b.dimensions)));
-    const std::optional<double> similarity = similarity_of(a, b);
+    const VectorPair pair = vector_pair(fcinfo);
+    const std::optional<double> similarity = similarity_of(pair.a, pair.b);
     if (!similarity) PG_RETURN_NULL();
     PG_RETURN_FLOAT8(*similarity);
 }

@@ -34,6 +34,10 @@ struct KnnRows {
         : queries("query", id_type, memory_limit),
           items("item", id_type, memory_limit),
           terms(std::in_place) {}
+    /// Vectors whose queries and items have ids of different types; `word` names an item.
+    KnnRows(const IdType& query_ids, const char* word, const IdType& item_ids,
+            std::size_t memory_limit)
+        : queries("query", query_ids, memory_limit), items(word, item_ids, memory_limit) {}
 
     RowKind kind = RowKind::vectors;
     VectorRows queries, items;

@@ -179,6 +179,28 @@ VectorFault read_vector(const VectorType& type, Datum value, VectorValue& vector
     return fault == VectorFault::none ? check_elements(type, vector) : fault;
 }
 
+Datum new_vector_value(const VectorType& type, const Vectors& vectors, std::size_t row) {
+    const std::size_t stored = vectors.stored(row);
+    const std::size_t bytes = stored * element_size(type.element);
+    if (type.form == Form::dense) {
+        const std::size_t size = offsetof(StoredDense, elements) + bytes;
+        auto* const value = static_cast<StoredDense*>(palloc0(size));
+        SET_VARSIZE(value, size);
+        value->dimensions = static_cast<int16>(vectors.dimensions);
+        std::memcpy(value->elements, vectors.row_bytes(row), bytes);
+        return PointerGetDatum(value);
+    }
+    const std::size_t columns = stored * sizeof(std::uint32_t);
+    const std::size_t size = offsetof(StoredSparse, columns) + columns + bytes;
+    auto* const value = static_cast<StoredSparse*>(palloc0(size));
+    SET_VARSIZE(value, size);
+    value->dimensions = static_cast<int32>(vectors.dimensions);
+    value->stored = static_cast<int32>(stored);
+    std::memcpy(value->columns, vectors.columns.data() + vectors.begin(row), columns);
+    std::memcpy(value->columns + stored, vectors.row_bytes(row), bytes);
+    return PointerGetDatum(value);
+}
+
 VectorFault read_array(Datum value, VectorType& type, VectorValue& vector) {
     ArrayType* const array = DatumGetArrayTypeP(value);
     type = *array_type_of(get_array_type(ARR_ELEMTYPE(array)));

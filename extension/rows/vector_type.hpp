@@ -47,6 +47,9 @@ enum class VectorFault {
 /// Reads a value that is not null; `vector` holds only without a fault.
 VectorFault read_vector(const VectorType& type, Datum value, VectorValue& vector);
 
+/// A new value of one of pgvector's types: a row of the matrix, whose elements are of that type.
+Datum new_vector_value(const VectorType& type, const Vectors& vectors, std::size_t row);
+
 /// Reads an array of numbers, which has its type with it.
 VectorFault read_array(Datum value, VectorType& type, VectorValue& vector);
 

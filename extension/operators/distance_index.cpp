@@ -1,0 +1,183 @@
+#include "extension/operators/distance_index.hpp"
+
+extern "C" {
+#include "access/amapi.h"
+#include "access/genam.h"
+#include "access/htup_details.h"
+#include "access/table.h"
+#include "catalog/dependency.h"
+#include "catalog/index.h"
+#include "catalog/pg_amop.h"
+#include "catalog/pg_class.h"
+#include "catalog/pg_operator.h"
+#include "commands/extension.h"
+#include "lib/stringinfo.h"
+#include "nodes/makefuncs.h"
+#include "utils/builtins.h"
+#include "utils/catcache.h"
+#include "utils/lsyscache.h"
+#include "utils/regproc.h"
+#include "utils/rel.h"
+#include "utils/relcache.h"
+#include "utils/ruleutils.h"
+#include "utils/syscache.h"
+}
+
+#include <cstring>
+#include <optional>
+
+namespace gputext {
+namespace {
+
+// ---- The operator ----
+
+struct NamedOperator {
+    const char* name;
+    Metric metric;
+};
+
+constexpr NamedOperator kOperators[] = {{"<->", Metric::euclidean},
+                                        {"<=>", Metric::cosine},
+                                        {"<#>", Metric::inner_product},
+                                        {"<+>", Metric::manhattan}};
+
+/// The operator that orders the first column's rows; InvalidOid for none.
+Oid ordering_operator(Relation index) {
+    const Oid operand = index->rd_opcintype[0];
+    CatCList* const members =
+        SearchSysCacheList1(AMOPSTRATEGY, ObjectIdGetDatum(index->rd_opfamily[0]));
+    Oid found = InvalidOid;
+    for (int i = 0; i < members->n_members && !OidIsValid(found); ++i) {
+        const auto* member =
+            reinterpret_cast<const FormData_pg_amop*>(GETSTRUCT(&members->members[i]->tuple));
+        if (member->amoppurpose == AMOP_ORDER && member->amoplefttype == operand)
+            found = member->amopopr;
+    }
+    ReleaseSysCacheList(members);
+    return found;
+}
+
+/// The metric of an operator of the extension vector that is a distance.
+std::optional<Metric> metric_of(Oid operator_oid) {
+    const Oid extension = getExtensionOfObject(OperatorRelationId, operator_oid);
+    const char* const owner = OidIsValid(extension) ? get_extension_name(extension) : nullptr;
+    if (owner == nullptr || std::strcmp(owner, "vector") != 0) return std::nullopt;
+    const char* const name = get_opname(operator_oid);
+    for (const NamedOperator& known : kOperators)
+        if (name != nullptr && std::strcmp(name, known.name) == 0) return known.metric;
+    return std::nullopt;
+}
+
+void set_operator(Relation relation, DistanceIndex& index) {
+    const Oid operator_oid = ordering_operator(relation);
+    if (!OidIsValid(operator_oid))
+        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                        errmsg("index %s does not return rows by a distance", index.name),
+                        errdetail("Its operator class has no ordering operator."),
+                        errhint("knn_recall is for indexes such as pgvector's hnsw and ivfflat.")));
+    Oid left, right;
+    op_input_types(operator_oid, &left, &right);
+    const std::optional<VectorType> vectors = vector_type_of(left);
+    const std::optional<Metric> metric = metric_of(operator_oid);
+    if (!vectors || left != right || !metric)
+        ereport(ERROR,
+                (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                 errmsg("index %s is ordered by an operator that is no known distance of vectors",
+                        index.name),
+                 errdetail("The operator is %s.", format_operator(operator_oid)),
+                 errhint("Known are <->, <=>, <#> and <+> of pgvector's types vector, halfvec and "
+                         "sparsevec.")));
+    index.operand = left;
+    index.vectors = *vectors;
+    index.metric = *metric;
+}
+
+// ---- The queries ----
+
+const char* qualified_name(Oid relation) {
+    return quote_qualified_identifier(get_namespace_name(get_rel_namespace(relation)),
+                                      get_rel_name(relation));
+}
+
+/// The first column of the index, as an expression in parentheses.
+const char* indexed_expression(Relation relation, List* context) {
+    const AttrNumber column = relation->rd_index->indkey.values[0];
+    if (column != InvalidAttrNumber)
+        return psprintf("(%s)",
+                        quote_identifier(get_attname(relation->rd_index->indrelid, column, false)));
+    auto* const expression = static_cast<Node*>(linitial(RelationGetIndexExpressions(relation)));
+    return psprintf("(%s)", deparse_expression(expression, context, false, false));
+}
+
+/// The index's predicate as a condition behind WHERE; null where it has none.
+const char* predicate_of(Relation relation, List* context) {
+    List* const predicate = RelationGetIndexPredicate(relation);
+    if (predicate == NIL) return nullptr;
+    auto* const all = reinterpret_cast<Node*>(make_ands_explicit(predicate));
+    return psprintf("(%s)", deparse_expression(all, context, false, false));
+}
+
+void set_queries(Relation relation, Oid operator_oid, DistanceIndex& index) {
+    List* const context = deparse_context_for(get_rel_name(index.table), index.table);
+    const char* const vector = indexed_expression(relation, context);
+    const char* const table = qualified_name(index.table);
+    const char* const predicate = predicate_of(relation, context);
+    HeapTuple tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(operator_oid));
+    if (!HeapTupleIsValid(tuple))
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+                        errmsg("the operator of index %s does not exist any more", index.name)));
+    const auto* const row = reinterpret_cast<const FormData_pg_operator*>(GETSTRUCT(tuple));
+    const char* const schema = quote_identifier(get_namespace_name(row->oprnamespace));
+    // The access methods leave out rows whose vector is null.
+    index.all_rows =
+        psprintf("SELECT ctid, %s FROM ONLY %s WHERE %s IS NOT NULL%s%s", vector, table, vector,
+                 predicate != nullptr ? " AND " : "", predicate != nullptr ? predicate : "");
+    index.nearest =
+        psprintf("SELECT ctid FROM ONLY %s%s%s ORDER BY %s OPERATOR(%s.%s) $1", table,
+                 predicate != nullptr ? " WHERE " : "", predicate != nullptr ? predicate : "",
+                 vector, schema, NameStr(row->oprname));
+    ReleaseSysCache(tuple);
+}
+
+// ---- The index ----
+
+void check_kind(Oid index) {
+    const char kind = get_rel_relkind(index);
+    if (kind == RELKIND_INDEX) return;
+    if (kind == '\0')
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+                        errmsg("there is no relation with OID %u", index)));
+    if (kind == RELKIND_PARTITIONED_INDEX)
+        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                        errmsg("index %s is of a partitioned table", qualified_name(index)),
+                        errhint("Name the index of one of its partitions.")));
+    ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                    errmsg("%s is not an index", qualified_name(index))));
+}
+
+}  // namespace
+
+DistanceIndex distance_index(Oid oid) {
+    check_kind(oid);
+    DistanceIndex index{};
+    index.index = oid;
+    index.name = qualified_name(oid);
+    index.table = IndexGetRelation(oid, true);
+    const Relation table =
+        OidIsValid(index.table) ? try_table_open(index.table, AccessShareLock) : nullptr;
+    const Relation relation = table != nullptr ? index_open(oid, AccessShareLock) : nullptr;
+    if (relation == nullptr)
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
+                        errmsg("index %s has been dropped", index.name)));
+    if (!relation->rd_index->indisvalid)
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("index %s is not valid", index.name), errhint("REINDEX makes it valid.")));
+    set_operator(relation, index);
+    set_queries(relation, ordering_operator(relation), index);
+    index_close(relation, NoLock);
+    table_close(table, NoLock);
+    return index;
+}
+
+}  // namespace gputext

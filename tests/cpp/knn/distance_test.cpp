@@ -1,0 +1,75 @@
+#include "cpp/knn/distance.hpp"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "tests/support/plain_knn.hpp"
+#include "tests/support/vector_rows.hpp"
+
+namespace gputext {
+namespace {
+
+using testing::DoubleRow;
+using testing::kAllShapes;
+using testing::plain_distance;
+using testing::RandomRows;
+using testing::Shape;
+using testing::TypedRows;
+
+constexpr Metric kAllMetrics[] = {Metric::euclidean, Metric::cosine, Metric::inner_product,
+                                  Metric::manhattan};
+
+void expect_plain_distance(Metric metric, const TypedRows& a, const TypedRows& b) {
+    const double found = distance(metric, a.vectors(), b.vectors());
+    const auto wanted = plain_distance(metric, a.rows()[0], b.rows()[0]);
+    if (wanted)
+        EXPECT_EQ(std::bit_cast<std::uint64_t>(found), std::bit_cast<std::uint64_t>(*wanted));
+    else
+        EXPECT_TRUE(std::isnan(found));
+}
+
+TEST(DistanceOfTwoRows, HasTheBitsOfTheDefinitionForEveryPairOfTypes) {
+    RandomRows random;
+    for (const std::size_t dimensions : {1, 2, 15, 16, 17, 33, 100})
+        for (const Shape shape : {Shape::gaussian, Shape::grid, Shape::near_identical,
+                                  Shape::sparse, Shape::clusters, Shape::outliers})
+            for (const ElementType type_a :
+                 {ElementType::float16, ElementType::float32, ElementType::float64})
+                for (const ElementType type_b :
+                     {ElementType::float32, ElementType::float64, ElementType::int32})
+                    for (const Metric metric : kAllMetrics)
+                        expect_plain_distance(
+                            metric, {random.rows(shape, 1, dimensions), type_a, dimensions},
+                            {random.rows(shape, 1, dimensions), type_b, dimensions});
+}
+
+TEST(DistanceOfTwoRows, NeitherOverflowsNorUnderflows) {
+    RandomRows random;
+    for (const Shape shape : kAllShapes)
+        for (int i = 0; i < 50; ++i)
+            for (const Metric metric : kAllMetrics)
+                expect_plain_distance(metric, {random.rows(shape, 1, 20), ElementType::float64, 20},
+                                      {random.rows(shape, 1, 20), ElementType::float64, 20});
+}
+
+TEST(DistanceOfTwoRows, IsThatOfDenseRowsForSparseOnes) {
+    RandomRows random;
+    for (int i = 0; i < 100; ++i) {
+        const auto a = random.rows(Shape::sparse, 1, 50), b = random.rows(Shape::sparse, 1, 50);
+        for (const Metric metric : kAllMetrics)
+            expect_plain_distance(metric, {a, ElementType::float32, 50, true},
+                                  {b, ElementType::float32, 50, true});
+    }
+}
+
+TEST(DistanceOfTwoRows, IsNoNumberForTheCosineOfZeros) {
+    const TypedRows zeros({DoubleRow(3)}, ElementType::float32, 3);
+    const TypedRows ones({DoubleRow(3, 1)}, ElementType::float64, 3);
+    EXPECT_TRUE(std::isnan(distance(Metric::cosine, zeros.vectors(), ones.vectors())));
+    EXPECT_TRUE(std::isnan(distance(Metric::cosine, ones.vectors(), zeros.vectors())));
+}
+
+}  // namespace
+}  // namespace gputext

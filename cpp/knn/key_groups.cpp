@@ -186,7 +186,7 @@ Result<KeyGroups> group_by_key(const MatchKeys& match, Execution& execution) {
     const auto key_bits = static_cast<unsigned>(std::bit_width(largest));
     const auto wanted = static_cast<unsigned>(std::bit_width(rows / kRowsOfBucket));
     const unsigned shift = key_bits - std::min({key_bits, wanted, kMostBucketBits});
-    const std::size_t bucket_count = (std::size_t{largest} >> shift) + 1;
+    const std::size_t bucket_count = (std::uint64_t{largest} >> shift) + 1;
 
     Buckets queries, items;
     if (Status status = queries.set(match.queries, shift, bucket_count, execution); !status.ok())

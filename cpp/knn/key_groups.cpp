@@ -56,7 +56,8 @@ public:
             const std::size_t end = std::min(keys.size(), (block + 1) * kBlock);
             for (std::size_t row = block * kBlock; row < end; ++row)
                 if (keys[row] != kNoKey)
-                    visit(places[block * buckets + (keys[row] >> shift)], keys[row], row);
+                    visit(places[block * buckets + (std::uint64_t{keys[row]} >> shift)], keys[row],
+                          row);
         };
         GPUTEXT_TRY(execution.parallel_for(blocks, [&](std::size_t block, unsigned) {
             each(block, [](std::uint64_t& count, std::uint32_t, std::size_t) { ++count; });

@@ -2,8 +2,8 @@
 --
 -- As for near-duplicates, each function comes with ids of type bigint, and with ids of the type of
 -- id_type, which follows the inner queries. What the inner queries give decides what is compared:
--- vectors, texts or weights of terms, and behind them a key, if wanted: only rows of equal keys are neighbours. config
--- is for texts, min_document_frequency for texts and weights.
+-- vectors, texts or weights of terms, and behind them a key, if wanted: only rows of equal keys are
+-- neighbours. config is for texts, min_document_frequency for texts and weights.
 
 CREATE FUNCTION gpu_knn(
     queries text,

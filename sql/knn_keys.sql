@@ -65,7 +65,7 @@ SELECT count(*) FROM gpu_knn_within('SELECT id::text, embedding, author FROM pla
 -- Neighbours beyond the limit of memory: in blocks of queries
 SET gputext.host_memory_limit = '1MB';
 SELECT count(*) FROM gpu_knn('SELECT i, ARRAY[i % 100, i % 7]::real[], i % 3, i % 5 FROM generate_series(1, 2000) i', 'SELECT i, ARRAY[i % 100, i % 7]::real[], i % 3, i % 5 FROM generate_series(1, 2000) i', 100, metric => 'euclidean', exclude_key => true);
-SELECT count(*) FROM gpu_knn('SELECT i, ARRAY[1]::real[], i::text FROM generate_series(1, 50000) i', 'SELECT i, ARRAY[1]::real[], i::text FROM generate_series(1, 50000) i', 1);
+SELECT count(*) FROM gpu_knn('SELECT i, ARRAY[1]::real[], i::text FROM generate_series(1, 20000) i', 'SELECT i, ARRAY[1]::real[], i::text FROM generate_series(1, 20000) i', 1);
 RESET gputext.host_memory_limit;
 
 -- Texts and weights: a term weighs by how many items have it, whatever their keys.

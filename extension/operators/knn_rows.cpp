@@ -1,6 +1,7 @@
 #include "extension/operators/knn_rows.hpp"
 
 extern "C" {
+#include "catalog/pg_type.h"
 #include "utils/builtins.h"
 }
 
@@ -101,8 +102,23 @@ private:
     pg_unreachable();
 }
 
+/// Raises an error for what looks like terms and weights of another type, rather than take the
+/// weights for a key.
+void check_weights(TupleDesc columns) {
+    if (columns->natts < 3 || base_type_of_column(columns, 1) != INT4ARRAYOID) return;
+    const Oid third = base_type_of_column(columns, 2);
+    if (third == FLOAT8ARRAYOID || third == NUMERICARRAYOID)
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("the inner query gives %s and %s, not terms of type integer[] and "
+                               "weights of type real[]",
+                               format_type_be(TupleDescAttr(columns, 1)->atttypid),
+                               format_type_be(TupleDescAttr(columns, 2)->atttypid)),
+                        errdetail("%s", kWanted)));
+}
+
 /// Sets `kind_` and the types of one inner query from its columns.
 void KnnReceiver::set_types(TupleDesc columns) {
+    check_weights(columns);
     const std::optional<TermSource> source = term_source_of(columns);
     const auto vector = source == TermSource::weights
                             ? std::optional<VectorType>()

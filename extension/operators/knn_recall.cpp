@@ -232,8 +232,8 @@ Datum answer(FunctionCallInfo fcinfo) {
     parameters.metric = index.metric;
     parameters.memory_limit = parameters.answer_limit = host_memory_limit();
 
-    KnnRows& rows = *make_owned<KnnRows>(set.context(), id_type_of(queries.id_type), "row",
-                                         id_type_of(TIDOID), host_memory_limit());
+    KnnRows& rows = *make_owned<KnnRows>(set.context(), set.context(), id_type_of(queries.id_type),
+                                         "row", id_type_of(TIDOID), host_memory_limit());
     run_vector_query({index.all_rows, TIDOID}, rows.items);
     QueryReceiver receiver(index, rows.queries);
     run_inner_query(queries, receiver);

@@ -50,7 +50,7 @@ struct KeyGroups {
 Status check_match_keys(const MatchKeys& match, std::size_t queries, std::size_t items);
 
 /// Groups rows by their keys, of which there is one for each row. Time: a few passes over the keys,
-/// on the execution's threads. Memory: 8 bytes a row meanwhile, 4 bytes a row of a group, and 16
+/// on the execution's threads. Memory: 8 to 24 bytes a row meanwhile, 4 bytes a row of a group, 16
 /// bytes a group. Error: cancelled.
 Result<KeyGroups> group_by_key(const MatchKeys& match, Execution& execution);
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "cpp/knn/class_expansion.hpp"
-#include "cpp/knn/distinct_matrix.hpp"
 #include "cpp/knn/distinct_rows.hpp"
+#include "cpp/knn/gathered_rows.hpp"
 
 namespace gputext {
 namespace {
@@ -43,11 +43,11 @@ std::size_t most_of_one_key(std::span<const std::uint32_t> keys) {
 /// A matrix' distinct rows, or all of them.
 struct MergedRows {
     DistinctRows distinct;
-    DistinctMatrix matrix;
+    GatheredRows matrix;
 
     Status set(const Vectors& vectors, Execution& execution) {
         GPUTEXT_TRY(distinct.set(vectors, execution));
-        return matrix.set(vectors, distinct, execution);
+        return matrix.set(vectors, distinct.firsts(), execution);
     }
 };
 

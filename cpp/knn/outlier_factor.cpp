@@ -180,7 +180,7 @@ Status OutlierSearch::set(const OutlierParameters& parameters, const Vectors& it
     const auto largest = largest_magnitude(items, "item", execution);
     if (!largest.ok()) return largest.status();
     GPUTEXT_TRY(distinct_.set(items, execution));
-    GPUTEXT_TRY(rows_.set(items, distinct_, execution));
+    GPUTEXT_TRY(rows_.set(items, distinct_.firsts(), execution));
 
     // All but a row of zeros, of which there is one at most, have as many neighbours as are wanted.
     const std::uint64_t rows = distinct_.size() - std::min<std::size_t>(distinct_.size(), 1);

@@ -22,8 +22,8 @@
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
 #include "cpp/knn/distance.hpp"
-#include "cpp/knn/distinct_matrix.hpp"
 #include "cpp/knn/distinct_rows.hpp"
+#include "cpp/knn/gathered_rows.hpp"
 #include "cpp/knn/knn.hpp"
 
 namespace gputext {
@@ -76,7 +76,7 @@ private:
     OutlierParameters parameters_;
     Vectors items_;
     DistinctRows distinct_;
-    DistinctMatrix rows_;
+    GatheredRows rows_;
     std::vector<std::uint32_t> own_;  // a key of each row
 };
 

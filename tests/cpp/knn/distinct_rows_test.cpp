@@ -6,7 +6,7 @@
 #include <map>
 #include <vector>
 
-#include "cpp/knn/distinct_matrix.hpp"
+#include "cpp/knn/gathered_rows.hpp"
 #include "tests/support/vector_rows.hpp"
 
 namespace gputext {
@@ -46,8 +46,8 @@ TEST(DistinctRows, AreThoseOfAPlainComparison) {
                     DistinctRows distinct;
                     ASSERT_TRUE(distinct.set(rows.vectors(), execution).ok());
                     ASSERT_NO_FATAL_FAILURE(expect_classes(distinct, rows.rows()));
-                    DistinctMatrix matrix;
-                    ASSERT_TRUE(matrix.set(rows.vectors(), distinct, execution).ok());
+                    GatheredRows matrix;
+                    ASSERT_TRUE(matrix.set(rows.vectors(), distinct.firsts(), execution).ok());
                     ASSERT_EQ(matrix.vectors().rows, distinct.size());
                     std::vector<double> of_row(d), of_class(d);
                     for (std::uint32_t c = 0; c < distinct.size(); ++c) {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "cpp/base/memory_budget.hpp"
-#include "cpp/base/stoppable.hpp"
 #include "cpp/knn/merge_neighbours.hpp"
 
 namespace gputext {
@@ -26,18 +25,6 @@ double seconds_of(const KeyGroups& groups, const Vectors& queries, const Vectors
                          static_cast<double>(groups.items.size()) * bytes_of_row(items);
     const auto elements = static_cast<double>(items.rows == 0 ? 0 : items.average_stored());
     return bytes * kLinkByte + static_cast<double>(groups.pairs()) * elements * kPairElement;
-}
-
-Status number_rows(std::span<const std::uint32_t> rows, std::span<const std::uint64_t> begins,
-                   std::size_t count, Stop stop, std::vector<std::uint32_t>& numbers) {
-    if (!stoppable_assign(numbers, count, kNoKey, stop)) return Status::cancelled();
-    std::uint32_t group = 0;
-    for (std::size_t at = 0; at < rows.size(); ++at) {
-        if (at % kLookEvery == 0 && stop()) return Status::cancelled();
-        while (begins[group + 1] <= at) ++group;
-        numbers[rows[at]] = group;
-    }
-    return {};
 }
 
 }  // namespace
@@ -88,12 +75,6 @@ std::vector<std::uint64_t> parts_by_pairs(const KeyGroups& groups, std::size_t p
     begins.resize(parts, groups.queries.size());
     begins.push_back(groups.queries.size());
     return begins;
-}
-
-Status GroupNumbers::set(const KeyGroups& groups, std::size_t queries, std::size_t items,
-                         Stop stop) {
-    GPUTEXT_TRY(number_rows(groups.queries, groups.query_begins, queries, stop, queries_));
-    return number_rows(groups.items, groups.item_begins, items, stop, items_);
 }
 
 Result<std::size_t> KeyedParts::prepare(const MatchKeys& matches, const Vectors& queries,

@@ -28,17 +28,6 @@ KeyGroups groups_of_queries(const KeyGroups& groups, std::uint64_t begin, std::u
 /// O(groups + parts).
 std::vector<std::uint64_t> parts_by_pairs(const KeyGroups& groups, std::size_t parts);
 
-/// Numbers for rows that group_by_key() makes these groups of again.
-class GroupNumbers {
-public:
-    /// O(rows). Error: cancelled.
-    Status set(const KeyGroups& groups, std::size_t queries, std::size_t items, Stop stop);
-    MatchKeys matches() const { return {queries_, items_}; }
-
-private:
-    std::vector<std::uint32_t> queries_, items_;
-};
-
 /// The parts of one search, and their answers, each for all queries. Different parts may be asked
 /// for, and kept, by different threads at once.
 class KeyedParts {

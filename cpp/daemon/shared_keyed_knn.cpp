@@ -2,6 +2,7 @@
 
 #include "cpp/daemon/job_of.hpp"
 #include "cpp/daemon/keyed_knn_on_device.hpp"
+#include "cpp/knn/group_numbers.hpp"
 
 namespace gputext {
 
@@ -10,7 +11,7 @@ Result<Neighbours> KeyedKnnOnDevice::on_host(const KnnParameters& parameters,
                                              const KeyGroups& groups, const RowKeys& excluded,
                                              std::uint64_t memory, Execution& execution) {
     GroupNumbers numbers;
-    GPUTEXT_TRY(numbers.set(groups, queries.rows, items.rows, execution.stop()));
+    GPUTEXT_TRY(numbers.set(groups, queries.rows, items.rows, execution));
     return keyed_knn(within(parameters, memory), queries, items, numbers.matches(), excluded,
                      execution);
 }

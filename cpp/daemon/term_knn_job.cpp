@@ -8,6 +8,7 @@
 #include "cpp/daemon/keyed_term_knn_on_device.hpp"
 #include "cpp/daemon/search_parts.hpp"
 #include "cpp/daemon/term_knn_on_device.hpp"
+#include "cpp/knn/group_numbers.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/terms/tfidf.hpp"
 
@@ -46,7 +47,7 @@ Result<Neighbours> KeyedTermKnnOnDevice::on_host(const TermKnnParameters& parame
                                                  const KeyGroups& groups, const RowKeys& excluded,
                                                  std::uint64_t memory, Execution& execution) {
     GroupNumbers numbers;
-    GPUTEXT_TRY(numbers.set(groups, queries.rows, items.rows, execution.stop()));
+    GPUTEXT_TRY(numbers.set(groups, queries.rows, items.rows, execution));
     return keyed_term_knn(within(parameters, memory), factors, queries, items, numbers.matches(),
                           excluded, execution);
 }

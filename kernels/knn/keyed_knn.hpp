@@ -26,11 +26,11 @@ namespace gputext::gpu {
 
 /// What a search did, for those who measure.
 struct KeyedKnnCounts {
-    double search_ms = 0;             // on the device: lists of pairs, from the queries' conversion
-    std::uint64_t pairs = 0;          // that were compared exactly by lists
-    std::uint64_t tiles = 0;          // of queries
-    std::uint64_t ranges = 0;         // of groups
-    std::uint64_t large_groups = 0;   // that were searched as matrices of their own
+    double search_ms = 0;            // on the device: lists of pairs, from the queries' conversion
+    std::uint64_t pairs = 0;         // that were compared exactly by lists
+    std::uint64_t tiles = 0;         // of queries
+    std::uint64_t ranges = 0;        // of groups
+    std::uint64_t large_groups = 0;  // that were searched as matrices of their own
 };
 
 /// The fewest bytes of device memory that keyed_knn() can do with; with `good` nothing has to be

@@ -56,7 +56,8 @@ public:
             const std::size_t end = std::min(keys.size(), (block + 1) * kBlock);
             for (std::size_t row = block * kBlock; row < end; ++row)
                 if (keys[row] != kNoKey)
-                    visit(places[block * buckets + (keys[row] >> shift)], keys[row], row);
+                    visit(places[block * buckets + (std::uint64_t{keys[row]} >> shift)], keys[row],
+                          row);
         };
         GPUTEXT_TRY(execution.parallel_for(blocks, [&](std::size_t block, unsigned) {
             each(block, [](std::uint64_t& count, std::uint32_t, std::size_t) { ++count; });
@@ -186,7 +187,7 @@ Result<KeyGroups> group_by_key(const MatchKeys& match, Execution& execution) {
     const auto key_bits = static_cast<unsigned>(std::bit_width(largest));
     const auto wanted = static_cast<unsigned>(std::bit_width(rows / kRowsOfBucket));
     const unsigned shift = key_bits - std::min({key_bits, wanted, kMostBucketBits});
-    const std::size_t bucket_count = (std::size_t{largest} >> shift) + 1;
+    const std::size_t bucket_count = (std::uint64_t{largest} >> shift) + 1;
 
     Buckets queries, items;
     if (Status status = queries.set(match.queries, shift, bucket_count, execution); !status.ok())

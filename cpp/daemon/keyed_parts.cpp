@@ -10,7 +10,7 @@ namespace gputext {
 namespace {
 
 // What a device takes, about, in seconds.
-constexpr double kLeastPart = 1e-3;       // a part that is worth one
+constexpr double kLeastPart = 250e-6;     // a part that is worth one
 constexpr double kLinkByte = 1 / 40e9;    // from the host
 constexpr double kPairElement = 1.5e-12;  // of an exact distance
 

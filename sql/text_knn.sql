@@ -233,7 +233,7 @@ RESET gputext.device;
 
 -- What is refused, and how it is said
 
-SELECT * FROM gpu_knn('TABLE questions', 'TABLE articles', 1);
+SELECT * FROM gpu_knn('TABLE questions', 'SELECT id, body, lang, lang FROM articles', 1);
 SELECT * FROM gpu_knn('SELECT id, body FROM questions', 'SELECT id FROM articles', 1);
 SELECT * FROM gpu_knn('SELECT id, body FROM questions', 'SELECT id, id FROM articles', 1);
 SELECT * FROM gpu_knn('SELECT id, body FROM questions', 'SELECT id, body, lang FROM articles', 1);

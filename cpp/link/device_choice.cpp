@@ -140,6 +140,29 @@ double knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned th
                      threads);
 }
 
+double keyed_knn_cpu_seconds(const Vectors& queries, const Vectors& items, double pairs,
+                             unsigned threads) {
+    if (queries.rows == 0 || items.rows == 0) return 0;
+    const double read = elements_of(queries) + elements_of(items);
+    const double directly =
+        shared_by(kPlainSecondsPerElement * static_cast<double>(items.average_stored()) * pairs +
+                      kReadSecondsPerElement * read,
+                  threads);
+    // Large groups are searched as knn() does.
+    return std::min(directly, knn_cpu_seconds(queries, items, threads));
+}
+
+double keyed_term_knn_cpu_seconds(const Vectors& queries, const Vectors& items, double pairs,
+                                  unsigned threads) {
+    if (queries.rows == 0 || items.rows == 0) return 0;
+    const double read = elements_of(queries) + elements_of(items);
+    const double directly =
+        shared_by(kTermScanSecondsPerElement * static_cast<double>(items.average_stored()) * pairs +
+                      kReadSecondsPerElement * read,
+                  threads);
+    return std::min(directly, term_knn_cpu_seconds(queries, items, threads));
+}
+
 double term_knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned threads) {
     const double elements = elements_of(items), all_elements = elements + elements_of(queries);
     const auto count = static_cast<double>(queries.rows);

@@ -37,6 +37,13 @@ double near_duplicates_cpu_seconds(NearDuplicateMode mode, const NearDuplicateSe
 /// for many neighbours, or whose filter leaves little out, takes more.
 double knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned threads);
 
+/// About what keyed_knn() takes where so many pairs have equal keys, and what keyed_term_knn()
+/// takes.
+double keyed_knn_cpu_seconds(const Vectors& queries, const Vectors& items, double pairs,
+                             unsigned threads);
+double keyed_term_knn_cpu_seconds(const Vectors& queries, const Vectors& items, double pairs,
+                                  unsigned threads);
+
 /// About what term_knn() takes on so many threads, by the number of times that a query and
 /// an item share a term, which is estimated from some of both. O(1): about a million elements are
 /// read.

@@ -46,6 +46,8 @@ KnnArguments read_arguments(const Arguments& given, bool within) {
     arguments.radius = within ? radius_argument(given) : INFINITY;
     input.metric = metric_argument(given);
     input.exclude_self = given.flag("exclude_self");
+    // The functions of release 0.1.0 do not have it.
+    input.exclude_key = given.has("exclude_key") && given.flag("exclude_key");
     input.config = config_argument(given);
     input.min_document_frequency = given.count("min_document_frequency");
     return arguments;
@@ -110,8 +112,9 @@ Datum answer(FunctionCallInfo fcinfo, bool within) {
     const KnnArguments arguments = read_arguments(Arguments(fcinfo), within);
     SetCall set(fcinfo, arguments.operation);
     // Both die with the call's memory context, the search first.
-    KnnRows* rows = make_owned<KnnRows>(set.context(), id_type_of(arguments.input.items.id_type),
-                                        host_memory_limit());
+    KnnRows* rows =
+        make_owned<KnnRows>(set.context(), set.context(), id_type_of(arguments.input.items.id_type),
+                            host_memory_limit());
     read_knn_rows(arguments.input, *rows);
     set.times().lap("reading rows");
     KnnComputation* search = rows->kind == RowKind::vectors

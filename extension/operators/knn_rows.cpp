@@ -1,9 +1,15 @@
 #include "extension/operators/knn_rows.hpp"
 
 extern "C" {
+#include "catalog/pg_type.h"
 #include "utils/builtins.h"
 }
 
+#include <algorithm>
+#include <vector>
+
+#include "cpp/base/stoppable.hpp"
+#include "extension/base/failure.hpp"
 #include "extension/rows/term_rows.hpp"
 #include "extension/rows/vector_type.hpp"
 #include "extension/server/activity.hpp"
@@ -16,7 +22,8 @@ const char* const kWanted =
     "The inner query must give an id and a vector of type real[], double precision[], integer[], "
     "or pgvector's "
     "vector, halfvec or sparsevec; or an id and a text or tsvector; or an id, terms of type "
-    "integer[] and their weights of type real[]; in this order.";
+    "integer[] and their weights of type real[]; in this order, and behind them a key of rows that "
+    "may be neighbours, if wanted, and with exclude_key one of rows that may not.";
 
 const char* name_of(RowKind kind) {
     switch (kind) {
@@ -36,7 +43,9 @@ public:
     KnnReceiver(const KnnInput& input, KnnRows& rows, VectorRows& side)
         : input_(input), rows_(rows), side_(side) {}
 
-    WantedColumns wanted_columns() const override { return {2, 3, kWanted}; }
+    WantedColumns wanted_columns() const override {
+        return {2, input_.exclude_key ? 5 : 4, kWanted};
+    }
     int versioned_column() const override { return 1; }
     void forget_row_versions() override { side_.forget_row_versions(); }
     void check_columns(TupleDesc columns) override;
@@ -63,6 +72,11 @@ public:
 
 private:
     void set_types(TupleDesc columns);
+    void set_keys(TupleDesc columns);
+    void set_key(TupleDesc columns, int column, KnnKeys& keys) const;
+    void take_key(const Datum* values, const bool* nulls, int column, KnnKeys& keys,
+                  std::uint32_t null, std::uint32_t unknown);
+    bool for_items() const { return &side_ == &rows_.items; }
     void check_call() const;
     void show_all_rows() const {
         show_rows(rows_.items.size() + rows_.queries.size(),
@@ -74,16 +88,11 @@ private:
     VectorRows& side_;
     RowKind kind_{};
     TermSource source_{};
+    int match_column_ = kNoColumn, exclude_column_ = kNoColumn;
 };
 
 [[noreturn]] void raise_wrong_types(TupleDesc columns) {
     const char* const second = format_type_be(TupleDescAttr(columns, 1)->atttypid);
-    if (columns->natts == 3)
-        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                        errmsg("the inner query gives %s and %s, not terms of type integer[] and "
-                               "weights of type real[]",
-                               second, format_type_be(TupleDescAttr(columns, 2)->atttypid)),
-                        errdetail("%s", kWanted)));
     ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                     errmsg("the inner query gives neither vectors nor texts, but values of type %s",
                            second),
@@ -93,16 +102,32 @@ private:
     pg_unreachable();
 }
 
+/// Raises an error for what looks like terms and weights of another type, rather than take the
+/// weights for a key.
+void check_weights(TupleDesc columns) {
+    if (columns->natts < 3 || base_type_of_column(columns, 1) != INT4ARRAYOID) return;
+    const Oid third = base_type_of_column(columns, 2);
+    if (third == FLOAT8ARRAYOID || third == NUMERICARRAYOID)
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("the inner query gives %s and %s, not terms of type integer[] and "
+                               "weights of type real[]",
+                               format_type_be(TupleDescAttr(columns, 1)->atttypid),
+                               format_type_be(TupleDescAttr(columns, 2)->atttypid)),
+                        errdetail("%s", kWanted)));
+}
+
 /// Sets `kind_` and the types of one inner query from its columns.
 void KnnReceiver::set_types(TupleDesc columns) {
-    const auto vector = columns->natts == 2 ? vector_type_of(base_type_of_column(columns, 1))
-                                            : std::optional<VectorType>();
+    check_weights(columns);
+    const std::optional<TermSource> source = term_source_of(columns);
+    const auto vector = source == TermSource::weights
+                            ? std::optional<VectorType>()
+                            : vector_type_of(base_type_of_column(columns, 1));
     if (vector) {
         kind_ = RowKind::vectors;
         side_.set_type(*vector);
         return;
     }
-    const std::optional<TermSource> source = term_source_of(columns);
     if (!source) raise_wrong_types(columns);
     kind_ = *source == TermSource::weights ? RowKind::weights : RowKind::texts;
     source_ = *source;
@@ -120,9 +145,59 @@ void KnnReceiver::check_call() const {
                         errdetail("It is for texts and for weights of terms.")));
 }
 
+/// Which of the columns behind vectors, texts or weights are keys.
+void KnnReceiver::set_keys(TupleDesc columns) {
+    const int first = kind_ == RowKind::weights ? 3 : 2, last = columns->natts - 1;
+    if (input_.exclude_key) {
+        if (last < first)
+            ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                            errmsg("the inner query has no column with the key that excludes"),
+                            errdetail("With exclude_key the last column is a key: rows of equal "
+                                      "keys are no neighbours."),
+                            errhint("Add the key behind the other columns, as in SELECT id, "
+                                    "embedding, author FROM ...")));
+        exclude_column_ = last;
+    }
+    if (last - (input_.exclude_key ? 1 : 0) >= first) match_column_ = first;
+    const int wanted = first + (match_column_ != kNoColumn) + (exclude_column_ != kNoColumn);
+    if (columns->natts != wanted)
+        ereport(ERROR,
+                (errcode(ERRCODE_DATATYPE_MISMATCH),
+                 errmsg("the inner query has %d columns, not at most %d", columns->natts, wanted),
+                 errdetail("%s", kWanted),
+                 errhint("Several columns can be one key, as in ROW(country, language).")));
+    set_key(columns, match_column_, rows_.match);
+    set_key(columns, exclude_column_, rows_.exclude);
+}
+
+/// Of the items at first; of the queries it has to be the same.
+void KnnReceiver::set_key(TupleDesc columns, int column, KnnKeys& keys) const {
+    const bool given = column != kNoColumn;
+    if (for_items()) {
+        keys.given = given;
+        if (given) keys.numbers.set_type(base_type_of_column(columns, column));
+        return;
+    }
+    if (given != keys.given)
+        ereport(ERROR,
+                (errcode(ERRCODE_DATATYPE_MISMATCH),
+                 errmsg("only the inner query of the %s has a key", given ? "queries" : "items"),
+                 errdetail("Only a query and an item of equal keys can be neighbours."),
+                 errhint("Add the key to both inner queries, or to none.")));
+    if (!given) return;
+    const Oid type = base_type_of_column(columns, column);
+    if (type != keys.numbers.type())
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("keys of type %s cannot be compared with keys of type %s",
+                               format_type_be(type), format_type_be(keys.numbers.type())),
+                        errdetail("The keys of queries and items must be of one type."),
+                        errhint("Keys can be cast in the inner queries, as in key::bigint.")));
+    keys.numbers.close();
+}
+
 void KnnReceiver::check_columns(TupleDesc columns) {
     set_types(columns);
-    if (&side_ == &rows_.items) {
+    if (for_items()) {
         rows_.kind = kind_;
         check_call();
     } else if (kind_ != rows_.kind) {
@@ -135,9 +210,23 @@ void KnnReceiver::check_columns(TupleDesc columns) {
                                            "inner query, as in '{0.1,0.2}'::real[].")
                                  : 0));
     }
+    set_keys(columns);
 }
 
-void KnnReceiver::take_row(const Datum* values, const bool*) {
+void KnnReceiver::take_key(const Datum* values, const bool* nulls, int column, KnnKeys& keys,
+                           std::uint32_t null, std::uint32_t unknown) {
+    if (column == kNoColumn) return;
+    (for_items() ? keys.items : keys.queries)
+        .append(keys.numbers, values[column], nulls[column], null, unknown);
+}
+
+/// Numbers that no key has: an item's and a query's are never equal.
+constexpr std::uint32_t kItemAlone = UINT32_MAX, kQueryAlone = UINT32_MAX - 1;
+
+void KnnReceiver::take_row(const Datum* values, const bool* nulls) {
+    take_key(values, nulls, match_column_, rows_.match, kNoKey, kNoKey);
+    const std::uint32_t alone = for_items() ? kItemAlone : kQueryAlone;
+    take_key(values, nulls, exclude_column_, rows_.exclude, alone, alone);
     if (kind_ == RowKind::vectors)
         side_.keep(values[0], {values + 1, 1}, query(), row());
     else
@@ -146,13 +235,52 @@ void KnnReceiver::take_row(const Datum* values, const bool*) {
 }
 
 void KnnReceiver::end_rows() {
-    side_.end_rows(query());
+    KeyColumn* keys[2];
+    std::size_t columns = 0;
+    for (KnnKeys* some : {&rows_.match, &rows_.exclude})
+        if (some->given) keys[columns++] = for_items() ? &some->items : &some->queries;
+    side_.end_rows(query(), {keys, columns});
     // Where a device searches, the session itself looks at no item.
-    const bool later = &side_ == &rows_.items && device_setting() != DeviceSetting::cpu;
+    const bool later = for_items() && device_setting() != DeviceSetting::cpu;
     if (kind_ == RowKind::vectors)
         side_.read_vectors(later ? Arrival::later : Arrival::awaited);
     else
         read_terms(source_, input_.config, *rows_.terms, side_);
+}
+
+/// Calls count(number) for each of the rows' numbers below `most`.
+template <class Count>
+Status each_number(const std::vector<std::uint32_t>& numbers, std::size_t most, Count&& count) {
+    const Stop stop = stop_on_interrupt();
+    for (std::size_t row = 0; row < numbers.size(); ++row) {
+        if (row % kLookEvery == 0 && stop()) return Status::cancelled();
+        if (numbers[row] < most) count(numbers[row]);
+    }
+    return {};
+}
+
+/// Pairs of a query and an item of equal keys.
+double pairs_of(const KnnKeys& keys) {
+    double pairs = 0;
+    attempt_or_raise([&]() -> Status {
+        std::vector<std::uint32_t> items(keys.numbers.size());
+        GPUTEXT_TRY(each_number(keys.items.numbers(), items.size(),
+                                [&](std::uint32_t number) { ++items[number]; }));
+        return each_number(keys.queries.numbers(), items.size(),
+                           [&](std::uint32_t number) { pairs += items[number]; });
+    });
+    return pairs;
+}
+
+/// Items of the id that most items have. Ids are numbered by rows of both sides.
+std::uint32_t most_of_one_id(const NumberedIds& ids) {
+    std::uint32_t most = 0;
+    attempt_or_raise([&]() -> Status {
+        std::vector<std::uint32_t> items(ids.queries.size() + ids.items.size());
+        return each_number(ids.items, items.size(),
+                           [&](std::uint32_t number) { most = std::max(most, ++items[number]); });
+    });
+    return most;
 }
 
 void run_query(const InnerQuery& query, const KnnInput& input, KnnRows& rows, VectorRows& side) {
@@ -173,7 +301,10 @@ void read_knn_rows(const KnnInput& input, KnnRows& rows) {
         rows.queries.set_dimensions(rows.terms->vocabulary.size());
     }
     rows.terms.reset();
+    if (rows.match.given) rows.matching_pairs = pairs_of(rows.match);
+    for (KnnKeys* keys : {&rows.match, &rows.exclude}) keys->numbers.release();
     if (input.exclude_self) number_ids(rows.queries, rows.items, rows.numbers);
+    if (input.exclude_self && input.exclude_key) rows.most_of_one_id = most_of_one_id(rows.numbers);
 }
 
 }  // namespace gputext

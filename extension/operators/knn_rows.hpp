@@ -5,10 +5,14 @@
 
 #include "extension/base/postgres.hpp"
 
+#include <cstdint>
 #include <optional>
 
 #include "cpp/knn/distance.hpp"
+#include "cpp/knn/key_groups.hpp"
+#include "cpp/knn/neighbours.hpp"
 #include "extension/rows/inner_query.hpp"
+#include "extension/rows/key_column.hpp"
 #include "extension/rows/row_keys.hpp"
 #include "extension/rows/term_rows.hpp"
 #include "extension/rows/vector_query.hpp"
@@ -24,23 +28,48 @@ struct KnnInput {
     InnerQuery items;
     Metric metric;
     bool exclude_self;
+    bool exclude_key;                      // the last column is a key that excludes
     Oid config;                            // the text search configuration, for texts
     std::uint32_t min_document_frequency;  // for texts and weights
 };
 
+/// Keys of both inner queries, which have them or not.
+struct KnnKeys {
+    KnnKeys(MemoryContext context, std::size_t memory_limit) : numbers(context, memory_limit) {}
+
+    bool given = false;
+    KeyNumbers numbers;
+    KeyColumn queries, items;
+};
+
 struct KnnRows {
-    /// The ids of queries and items are of one type.
-    KnnRows(const IdType& id_type, std::size_t memory_limit)
+    /// The ids of queries and items are of one type. `context` keeps what the rows are made of.
+    KnnRows(MemoryContext context, const IdType& id_type, std::size_t memory_limit)
         : queries("query", id_type, memory_limit),
           items("item", id_type, memory_limit),
-          terms(std::in_place) {}
+          terms(std::in_place),
+          match(context, memory_limit),
+          exclude(context, memory_limit) {}
 
     RowKind kind = RowKind::vectors;
     VectorRows queries, items;
     std::optional<TermNumbers> terms;  // while rows are read
     NumberedIds numbers;               // with exclude_self
+    KnnKeys match;                     // only rows of equal keys are neighbours
+    KnnKeys exclude;                   // rows of equal keys are no neighbours
+    double matching_pairs = 0;         // pairs of equal keys, where there are such keys
+    std::uint32_t most_of_one_id = 0;  // items of one id, where both ids and keys exclude
 
-    RowKeys keys() const { return {numbers.queries, numbers.items}; }
+    MatchKeys matches() const { return {match.queries.numbers(), match.items.numbers()}; }
+    /// What the search leaves out: by keys, where there are such; else by ids.
+    RowKeys excluded() const {
+        if (exclude.given) return {exclude.queries.numbers(), exclude.items.numbers()};
+        return {numbers.queries, numbers.items};
+    }
+    /// What is left out of its answer: pairs of equal ids, where the search leaves out keys.
+    RowKeys left_out() const {
+        return exclude.given ? RowKeys{numbers.queries, numbers.items} : RowKeys{};
+    }
 };
 
 /// Reads the rows of both inner queries, the items first: their terms are numbered, and of the

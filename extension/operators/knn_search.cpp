@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "cpp/knn/keyed_knn.hpp"
+#include "cpp/terms/keyed_knn.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/server/settings.hpp"
 
@@ -20,7 +22,8 @@ constexpr std::size_t kMostOfNeighbour = 2 * kBytesOfNeighbour;
 std::size_t queries_at_once(const KnnRows& rows, std::size_t k, std::size_t memory_limit) {
     const std::size_t queries = rows.queries.size();
     const std::size_t neighbours = std::min(k, rows.items.size());
-    if (k == KnnParameters::all_items || neighbours == 0 ||
+    // Keys can leave far fewer, which only the search can tell.
+    if (k == KnnParameters::all_items || rows.match.given || neighbours == 0 ||
         queries <= memory_limit / kMostOfNeighbour / neighbours)
         return queries;
     // The block's queries are copied for a device.
@@ -32,7 +35,12 @@ std::size_t queries_at_once(const KnnRows& rows, std::size_t k, std::size_t memo
 }  // namespace
 
 KnnComputation::KnnComputation(KnnRows& rows, std::size_t k, std::size_t memory_limit)
-    : rows_(rows), most_queries_(queries_at_once(rows, k, memory_limit)) {}
+    : rows_(rows), k_(k), most_queries_(queries_at_once(rows, k_of_search(), memory_limit)) {}
+
+std::size_t KnnComputation::k_of_search() const {
+    const std::size_t more = rows_.most_of_one_id;
+    return k_ < KnnParameters::all_items - more ? k_ + more : KnnParameters::all_items;
+}
 
 bool KnnComputation::next_block() {
     const std::size_t queries = rows_.queries.size();
@@ -70,16 +78,47 @@ VectorFiles KnnComputation::query_files() const {
 }
 
 RowKeys KnnComputation::keys() const {
-    RowKeys keys = rows_.keys();
-    if (!keys.queries.empty()) keys.queries = keys.queries.subspan(begin_, end_ - begin_);
-    return keys;
+    return of_block(rows_.excluded());
+}
+
+MatchKeys KnnComputation::matches() const {
+    return of_block(rows_.matches());
+}
+
+/// Pairs of equal ids are left out of what was found, where the search left out equal keys: it has
+/// found as many more neighbours as can be such.
+void KnnComputation::leave_out() {
+    const RowKeys pairs = of_block(rows_.left_out());
+    if (pairs.queries.empty()) return;
+    std::uint64_t kept = 0;
+    for (std::size_t query = 0; query + 1 < answer.begins.size(); ++query) {
+        const std::uint64_t begin = std::exchange(answer.begins[query], kept);
+        const std::uint64_t end = answer.begins[query + 1];
+        for (std::uint64_t i = begin; i < end && kept - answer.begins[query] < k_; ++i) {
+            if (!pairs.differ(query, answer.items[i])) continue;
+            answer.items[kept] = answer.items[i];
+            answer.distances[kept++] = answer.distances[i];
+        }
+    }
+    answer.begins.back() = kept;
+    answer.items.resize(kept);
+    answer.distances.resize(kept);
 }
 
 Status KnnComputation::keep(Result<Neighbours> found) {
     if (!found.ok() && copes_with(found.status().code())) return {};
     if (!found.ok()) return found.status();
     answer = std::move(*found);
+    leave_out();
     return {};
+}
+
+/// About: of all pairs of equal keys, the block's share.
+double KnnComputation::pairs_of_block() const {
+    const std::size_t queries = rows_.queries.size();
+    return queries == 0 ? 0
+                        : rows_.matching_pairs * static_cast<double>(end_ - begin_) /
+                              static_cast<double>(queries);
 }
 
 JobSize KnnComputation::size_at(double cpu_seconds) const {
@@ -93,11 +132,15 @@ JobSize KnnComputation::size_at(double cpu_seconds) const {
 // ---- Vectors ----
 
 JobSize VectorKnnComputation::size() const {
-    return size_at(knn_cpu_seconds(queries(), rows_.items.view(), cpu_threads()));
+    const Vectors block = queries(), items = rows_.items.view();
+    return size_at(rows_.match.given
+                       ? keyed_knn_cpu_seconds(block, items, pairs_of_block(), cpu_threads())
+                       : knn_cpu_seconds(block, items, cpu_threads()));
 }
 
 Status VectorKnnComputation::compute(Execution& execution) {
-    return keep(knn(parameters_, queries(), rows_.items.view(), keys(), execution));
+    return keep(
+        keyed_knn(parameters_, queries(), rows_.items.view(), matches(), keys(), execution));
 }
 
 Status VectorKnnComputation::submit(DaemonConnection& connection, Stop stop) {
@@ -113,7 +156,10 @@ Status VectorKnnComputation::submit(DaemonConnection& connection, Stop stop) {
 // ---- Terms ----
 
 JobSize TermKnnComputation::size() const {
-    return size_at(term_knn_cpu_seconds(queries(), rows_.items.view(), cpu_threads()));
+    const Vectors block = queries(), items = rows_.items.view();
+    return size_at(rows_.match.given
+                       ? keyed_term_knn_cpu_seconds(block, items, pairs_of_block(), cpu_threads())
+                       : term_knn_cpu_seconds(block, items, cpu_threads()));
 }
 
 Status TermKnnComputation::compute(Execution& execution) {
@@ -121,7 +167,8 @@ Status TermKnnComputation::compute(Execution& execution) {
     const auto frequencies = document_frequencies(items, execution);
     if (!frequencies.ok()) return frequencies.status();
     const std::vector<double> factors = term_factors(weighting_, *frequencies, items.rows);
-    return keep(term_knn(parameters_, factors, queries(), items, keys(), execution));
+    return keep(
+        keyed_term_knn(parameters_, factors, queries(), items, matches(), keys(), execution));
 }
 
 Status TermKnnComputation::submit(DaemonConnection& connection, Stop stop) {

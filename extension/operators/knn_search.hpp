@@ -47,16 +47,28 @@ protected:
 
     Status keep(Result<Neighbours> found);
     JobSize size_at(double cpu_seconds) const;
+    double pairs_of_block() const;
 
     Vectors queries() const { return block_ ? block_->vectors() : rows_.queries.view(); }
     VectorFiles query_files() const;
     RowKeys keys() const;
+    MatchKeys matches() const;
+    /// How many neighbours the search has to find so that k are left.
+    std::size_t k_of_search() const;
 
     KnnRows& rows_;
 
 private:
     void begin_block();
+    void leave_out();
+    /// The block's part of keys.
+    template <class Keys>
+    Keys of_block(Keys keys) const {
+        if (!keys.queries.empty()) keys.queries = keys.queries.subspan(begin_, end_ - begin_);
+        return keys;
+    }
 
+    std::size_t k_;
     std::size_t begin_ = 0, end_ = 0;  // of the block
     std::size_t most_queries_;         // of a block
     std::optional<RowRange> block_;    // none where the block is all queries
@@ -67,10 +79,14 @@ private:
 class VectorKnnComputation final : public KnnComputation {
 public:
     VectorKnnComputation(KnnRows& rows, const KnnParameters& parameters)
-        : KnnComputation(rows, parameters.k, parameters.answer_limit), parameters_(parameters) {}
+        : KnnComputation(rows, parameters.k, parameters.answer_limit), parameters_(parameters) {
+        parameters_.k = k_of_search();
+    }
 
     JobSize size() const override;
     Status compute(Execution& execution) override;
+    // Until requests have keys that have to match.
+    bool has_device_job() const override { return !rows_.match.given; }
     Status submit(DaemonConnection& connection, Stop stop) override;
 
 private:
@@ -84,10 +100,14 @@ public:
                        const TermParameters& weighting)
         : KnnComputation(rows, parameters.k, parameters.answer_limit),
           parameters_(parameters),
-          weighting_(weighting) {}
+          weighting_(weighting) {
+        parameters_.k = k_of_search();
+    }
 
     JobSize size() const override;
     Status compute(Execution& execution) override;
+    // Until requests have keys that have to match.
+    bool has_device_job() const override { return !rows_.match.given; }
     Status submit(DaemonConnection& connection, Stop stop) override;
 
 private:

@@ -46,11 +46,12 @@ struct Destination {
     RowPlaces places;
 };
 
-/// "2", "2 or 3", "at least 4"
+/// "2", "2 or 3", "2 to 4", "at least 4"
 const char* number_of(const WantedColumns& wanted) {
     if (wanted.most == WantedColumns::kAnyColumns) return psprintf("at least %d", wanted.fewest);
-    return wanted.fewest == wanted.most ? psprintf("%d", wanted.fewest)
-                                        : psprintf("%d or %d", wanted.fewest, wanted.most);
+    if (wanted.fewest == wanted.most) return psprintf("%d", wanted.fewest);
+    return psprintf(wanted.most == wanted.fewest + 1 ? "%d or %d" : "%d to %d", wanted.fewest,
+                    wanted.most);
 }
 
 void check_column_count(TupleDesc columns, const WantedColumns& wanted) {

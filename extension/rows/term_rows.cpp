@@ -82,10 +82,9 @@ void append_terms(TermTexts& read, TermNumbers& terms, VectorRows& rows) {
 
 std::optional<TermSource> term_source_of(TupleDesc columns) {
     const Oid type = base_type_of_column(columns, 1);
-    if (columns->natts == 3)
-        return type == INT4ARRAYOID && base_type_of_column(columns, 2) == FLOAT4ARRAYOID
-                   ? std::optional(TermSource::weights)
-                   : std::nullopt;
+    if (columns->natts > 2 && type == INT4ARRAYOID &&
+        base_type_of_column(columns, 2) == FLOAT4ARRAYOID)
+        return TermSource::weights;
     if (type == TSVECTOROID) return TermSource::tsvector;
     return is_text(type) ? std::optional(TermSource::text) : std::nullopt;
 }

@@ -16,7 +16,8 @@ extern "C" {
 
 namespace gputext {
 
-/// Nothing for other types. There are two columns or three.
+/// Nothing for other types. There are at least two columns: an integer[] and a real[] behind the id
+/// are terms and weights, whatever follows.
 std::optional<TermSource> term_source_of(TupleDesc columns);
 
 /// Whether the row has no terms since one of the columns is null.

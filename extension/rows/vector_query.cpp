@@ -126,13 +126,14 @@ void VectorRows::keep(Datum id, std::span<const Datum> values, const InnerQueryT
     }
 }
 
-void VectorRows::end_rows(const InnerQueryTraits& query) {
+void VectorRows::end_rows(const InnerQueryTraits& query, std::span<KeyColumn* const> keys) {
     ids_.finish();
     auto* const order = make_owned<std::vector<std::uint32_t>>(CurrentMemoryContext);
     if (!query.ordered) order_by_id(ids_, *order);
     ids_.reorder(*order);
     for (std::optional<StoredValues>& column : kept_)
         if (column) column->finish(*order);
+    for (KeyColumn* const column : keys) column->reorder(*order);
     order->clear();
     order->shrink_to_fit();
 }

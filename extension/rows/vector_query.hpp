@@ -14,6 +14,7 @@
 #include "cpp/terms/numbered_rows.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/kept_vectors.hpp"
+#include "extension/rows/key_column.hpp"
 #include "extension/rows/laid_out_bytes.hpp"
 #include "extension/rows/packed_rows.hpp"
 #include "extension/rows/row_ids.hpp"
@@ -50,7 +51,8 @@ public:
     }
     /// After the last row: puts the rows into the order of their ids, where the query has no order
     /// of its own. From here on ids may be asked for.
-    void end_rows(const InnerQueryTraits& query);
+    /// `keys` have a number for each row, and are put into the same order.
+    void end_rows(const InnerQueryTraits& query, std::span<KeyColumn* const> keys = {});
     /// Reads the vectors that were kept, after end_rows(). Raises an error that names the first row
     /// whose vector has anything but finite numbers in one dimension, or another length than the
     /// first one. With Arrival::later, await_vectors() has to be called before the session reads an

@@ -67,10 +67,14 @@ Status MappedMatrix::map(const MatrixShape& shape, JobFiles& files, Stop stop, A
 Status MappedSearch::map(const SearchShape& shape, JobFiles& files, Stop stop, Arrival of_items) {
     GPUTEXT_TRY(queries_.map(shape.queries, files, stop));
     GPUTEXT_TRY(items_.map(shape.items, files, stop, of_items));
-    if (!shape.has_keys) return {};
-    std::span<const std::uint32_t> keys;
-    GPUTEXT_TRY(map_next(files, shape.rows(), Trust::sealed, key_file_, keys));
-    keys_ = {keys.first(shape.queries.rows), keys.subspan(shape.queries.rows)};
+    const auto map_keys = [&](MappedFile& file, auto& keys) -> Status {
+        std::span<const std::uint32_t> all;
+        GPUTEXT_TRY(map_next(files, shape.rows(), Trust::sealed, file, all));
+        keys = {all.first(shape.queries.rows), all.subspan(shape.queries.rows)};
+        return {};
+    };
+    if (shape.has_keys) GPUTEXT_TRY(map_keys(key_file_, keys_));
+    if (shape.has_matches) GPUTEXT_TRY(map_keys(match_file_, matches_));
     return {};
 }
 

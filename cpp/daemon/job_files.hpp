@@ -15,6 +15,7 @@
 #include "cpp/base/vectors.hpp"
 #include "cpp/base/words.hpp"
 #include "cpp/embeddings/word_movers.hpp"
+#include "cpp/knn/key_groups.hpp"
 #include "cpp/knn/knn.hpp"
 #include "cpp/link/file_descriptor.hpp"
 #include "cpp/link/file_parts.hpp"
@@ -95,7 +96,7 @@ private:
     Vectors vectors_;
 };
 
-/// Queries, items, and perhaps keys.
+/// Queries, items, and perhaps keys that exclude and keys that have to match.
 class MappedSearch {
 public:
     Status map(const SearchShape& shape, JobFiles& files, Stop stop,
@@ -104,11 +105,13 @@ public:
     const Vectors& queries() const { return queries_.vectors(); }
     const Vectors& items() const { return items_.vectors(); }
     const RowKeys& keys() const { return keys_; }
+    const MatchKeys& matches() const { return matches_; }
 
 private:
     MappedMatrix queries_, items_;
-    MappedFile key_file_;
+    MappedFile key_file_, match_file_;
     RowKeys keys_;
+    MatchKeys matches_;
 };
 
 /// The words that a request's files hold.

@@ -1,6 +1,7 @@
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
 #include "cpp/daemon/knn_on_device.hpp"
+#include "cpp/daemon/shared_keyed_knn.hpp"
 #include "cpp/daemon/shared_knn.hpp"
 
 namespace gputext {
@@ -20,29 +21,42 @@ public:
     }
 
     Status read(JobFiles files, Execution& execution) override {
-        return search_.map(request_.search, files, execution.stop(), Arrival::later);
+        return search_.map(request_.search, files, execution.stop(),
+                           keyed() ? Arrival::awaited : Arrival::later);
     }
     Result<std::size_t> prepare(std::size_t devices, Execution& execution) override {
+        if (keyed())
+            return shared_keyed_.prepare(parameters_, search_.queries(), search_.items(),
+                                         search_.matches(), search_.keys(), devices, execution);
         return shared_.prepare(parameters_, search_.queries(), search_.items(), search_.keys(),
                                devices, execution);
     }
     Status run(std::size_t part, Device& device, std::uint64_t memory,
                Execution& execution) override {
-        return shared_.run(part, device, memory, execution);
+        return keyed() ? shared_keyed_.run(part, device, memory, execution)
+                       : shared_.run(part, device, memory, execution);
     }
-    Status merge(Execution& execution) override { return shared_.merge(execution); }
+    Status merge(Execution& execution) override {
+        return keyed() ? shared_keyed_.merge(execution) : shared_.merge(execution);
+    }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning neighbours", 0);
-        return append_neighbours(file, shared_.answers(), execution.stop());
+        return append_neighbours(file, answers(), execution.stop());
     }
     Message reply(const JobReport& report) const override {
-        return knn_reply(report, request_.search.queries.rows, shared_.answers());
+        return knn_reply(report, request_.search.queries.rows, answers());
     }
 
 private:
+    bool keyed() const { return request_.search.has_matches; }
+    std::span<const Neighbours> answers() const {
+        return keyed() ? shared_keyed_.answers() : shared_.answers();
+    }
+
     KnnParameters parameters_;
     MappedSearch search_;
     SharedKnn shared_;
+    SharedKeyedKnn shared_keyed_;  // in place of the other, with keys that have to match
 };
 
 template std::unique_ptr<OperatorJob> new_job(const SubmitKnn& request);

@@ -4,8 +4,11 @@
 
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
+#include "cpp/daemon/keyed_parts.hpp"
+#include "cpp/daemon/keyed_term_knn_on_device.hpp"
 #include "cpp/daemon/search_parts.hpp"
 #include "cpp/daemon/term_knn_on_device.hpp"
+#include "cpp/knn/group_numbers.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/terms/tfidf.hpp"
 
@@ -38,6 +41,17 @@ Result<Neighbours> TermKnnOnDevice::on_host(const TermKnnParameters& parameters,
     return term_knn(within(parameters, memory), factors, queries, items, keys, execution);
 }
 
+Result<Neighbours> KeyedTermKnnOnDevice::on_host(const TermKnnParameters& parameters,
+                                                 std::span<const double> factors,
+                                                 const Vectors& queries, const Vectors& items,
+                                                 const KeyGroups& groups, const RowKeys& excluded,
+                                                 std::uint64_t memory, Execution& execution) {
+    GroupNumbers numbers;
+    GPUTEXT_TRY(numbers.set(groups, queries.rows, items.rows, execution));
+    return keyed_term_knn(within(parameters, memory), factors, queries, items, numbers.matches(),
+                          excluded, execution);
+}
+
 template <>
 class Job<SubmitTermKnn> : public JobOf<SubmitTermKnn> {
 public:
@@ -51,6 +65,11 @@ public:
     Result<std::size_t> prepare(std::size_t devices, Execution& execution) override {
         GPUTEXT_TRY(weigh_terms(execution));
         const Vectors &queries = search_.queries(), &items = search_.items();
+        if (keyed()) {
+            GPUTEXT_TRY(check_term_search(parameters_, factors_, queries, items, search_.keys()));
+            GPUTEXT_TRY(check_match_keys(search_.matches(), queries.rows, items.rows));
+            return keyed_parts_.prepare(search_.matches(), queries, items, devices, execution);
+        }
         std::size_t most = devices;
         if (limit().k < items.rows)
             most = std::min(most, most_item_parts(limit(), queries.rows, items.rows));
@@ -62,21 +81,32 @@ public:
     }
     Status run(std::size_t part, Device& device, std::uint64_t memory,
                Execution& execution) override {
+        if (keyed())
+            return keep(device.compute<KeyedTermKnnOnDevice>(
+                            parameters_, factors_, search_.queries(), search_.items(),
+                            keyed_parts_.groups(part), search_.keys(), memory, execution),
+                        keyed_parts_.answer(part));
         return keep(device.compute<TermKnnOnDevice>(parameters_, factors_, parts_.queries(part),
                                                     parts_.items(part), parts_.keys(part), memory,
                                                     execution),
                     parts_.answer(part));
     }
-    Status merge(Execution& execution) override { return parts_.merge(limit(), execution); }
+    Status merge(Execution& execution) override {
+        return keyed() ? keyed_parts_.merge(limit(), execution) : parts_.merge(limit(), execution);
+    }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning neighbours", 0);
-        return append_neighbours(file, parts_.answers(), execution.stop());
+        return append_neighbours(file, answers(), execution.stop());
     }
     Message reply(const JobReport& report) const override {
-        return knn_reply(report, request_.search.queries.rows, parts_.answers());
+        return knn_reply(report, request_.search.queries.rows, answers());
     }
 
 private:
+    bool keyed() const { return request_.search.has_matches; }
+    std::span<const Neighbours> answers() const {
+        return keyed() ? keyed_parts_.answers() : parts_.answers();
+    }
     Status weigh_terms(Execution& execution) {
         const Vectors& items = search_.items();
         if (auto largest = largest_magnitude(items, "item", execution); !largest.ok())
@@ -93,6 +123,7 @@ private:
     MappedSearch search_;
     std::vector<double> factors_;
     SearchParts parts_;
+    KeyedParts keyed_parts_;  // in place of the other, with keys that have to match
 };
 
 template std::unique_ptr<OperatorJob> new_job(const SubmitTermKnn& request);

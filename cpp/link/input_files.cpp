@@ -125,14 +125,21 @@ Status RequestFiles::add(const WordFiles& files, WordsShape& shape, Stop stop) {
 }
 
 Status RequestFiles::add(const VectorFiles& queries, const VectorFiles& items, const RowKeys& keys,
-                         SearchShape& shape, Stop stop) {
+                         const MatchKeys& matches, SearchShape& shape, Stop stop) {
     shape.has_keys = !keys.queries.empty() || !keys.items.empty();
+    shape.has_matches = !matches.none();
     GPUTEXT_TRY(add(queries, shape.queries, stop));
     GPUTEXT_TRY(add(items, shape.items, stop));
-    if (!shape.has_keys) return {};
+    if (shape.has_keys) GPUTEXT_TRY(add_copies(keys.queries, keys.items, stop));
+    if (shape.has_matches) GPUTEXT_TRY(add_copies(matches.queries, matches.items, stop));
+    return {};
+}
+
+Status RequestFiles::add_copies(std::span<const std::uint32_t> queries,
+                                std::span<const std::uint32_t> items, Stop stop) {
     MemoryFile& copy = copies_.emplace_back();
-    GPUTEXT_TRY(append(copy, bytes_of(keys.queries), stop));
-    GPUTEXT_TRY(append(copy, bytes_of(keys.items), stop));
+    GPUTEXT_TRY(append(copy, bytes_of(queries), stop));
+    GPUTEXT_TRY(append(copy, bytes_of(items), stop));
     GPUTEXT_TRY(copy.seal());
     add(copy.descriptor());
     return {};

@@ -18,6 +18,7 @@
 #include "cpp/base/stop.hpp"
 #include "cpp/base/vectors.hpp"
 #include "cpp/base/words.hpp"
+#include "cpp/knn/key_groups.hpp"
 #include "cpp/knn/knn.hpp"
 #include "cpp/link/file_parts.hpp"
 #include "cpp/link/memory_file.hpp"
@@ -60,17 +61,20 @@ struct MatrixShape {
     }
 };
 
-/// Two matrices, and perhaps the keys of their rows: u32[queries] and u32[items], in one sealed
-/// memfd behind the files of the matrices.
+/// Two matrices, and perhaps keys of their rows: u32[queries] and u32[items], in one sealed memfd
+/// behind the files of the matrices. First those that exclude, then those that have to match.
 struct SearchShape {
     MatrixShape queries;
     MatrixShape items;
-    bool has_keys = false;
+    bool has_keys = false;     // RowKeys
+    bool has_matches = false;  // MatchKeys
 
     static void fields(auto& archive, auto& self) {
-        archive(self.queries, self.items, self.has_keys);
+        archive(self.queries, self.items, self.has_keys, self.has_matches);
     }
-    std::size_t files() const { return queries.files() + items.files() + (has_keys ? 1 : 0); }
+    std::size_t files() const {
+        return queries.files() + items.files() + (has_keys ? 1 : 0) + (has_matches ? 1 : 0);
+    }
     std::uint64_t rows() const { return std::uint64_t{queries.rows} + items.rows; }
     std::uint64_t bytes() const { return queries.bytes() + items.bytes(); }
 };
@@ -139,11 +143,14 @@ public:
     Status add(const VectorFiles& files, MatrixShape& shape, Stop stop);
     Status add(const WordFiles& files, WordsShape& shape, Stop stop);
     Status add(const VectorFiles& queries, const VectorFiles& items, const RowKeys& keys,
-               SearchShape& shape, Stop stop);
+               const MatchKeys& matches, SearchShape& shape, Stop stop);
 
     std::span<const int> descriptors() const { return descriptors_; }
 
 private:
+    /// Both arrays in one sealed file.
+    Status add_copies(std::span<const std::uint32_t> queries, std::span<const std::uint32_t> items,
+                      Stop stop);
     /// The session's file where there is one, or else a copy.
     Status add_or_copy(int given, std::span<const std::uint8_t> bytes, Stop stop);
 

@@ -47,6 +47,7 @@ struct KnnRequest {
     VectorFiles queries;
     VectorFiles items;
     RowKeys keys;
+    MatchKeys matches;  // none, or those of keyed_knn()
     JobLimits limits = {};
 
     Status pack(Packed& packed, Stop stop) const;

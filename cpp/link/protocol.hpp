@@ -47,11 +47,11 @@
 namespace gputext {
 
 inline constexpr std::uint32_t kProtocolMagic = 0x58545047;  // "GPTX" in memory
-inline constexpr std::uint16_t kProtocolVersion = 11;
+inline constexpr std::uint16_t kProtocolVersion = 12;
 inline constexpr std::size_t kMaxMessageSize = 65536;
-/// Two sparse matrices, their elements in parts, and the keys of their rows. Below the kernel's
-/// limit, 253 a packet.
-inline constexpr std::size_t kMaxDescriptors = 2 * (kMostParts + 2) + 1;
+/// Two sparse matrices, their elements in parts, and two kinds of keys of their rows. Below the
+/// kernel's limit, 253 a packet.
+inline constexpr std::size_t kMaxDescriptors = 2 * (kMostParts + 2) + 2;
 static_assert(2 * kMostTermChunks + 1 <= kMaxDescriptors);
 
 inline constexpr std::size_t kMaxDevices = 64;

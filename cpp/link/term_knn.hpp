@@ -56,6 +56,7 @@ struct TermKnnRequest {
     VectorFiles queries;
     VectorFiles items;
     RowKeys keys;
+    MatchKeys matches;  // none, or those of keyed_term_knn()
     JobLimits limits = {};
 
     Status pack(Packed& packed, Stop stop) const;

@@ -149,6 +149,7 @@ Status VectorKnnComputation::submit(DaemonConnection& connection, Stop stop) {
     request.queries = query_files();
     request.items = rows_.items.files();
     request.keys = keys();
+    request.matches = matches();
     request.limits.device_memory_limit = gpu_memory_limit();
     return connection.submit(request, stop);
 }
@@ -178,6 +179,7 @@ Status TermKnnComputation::submit(DaemonConnection& connection, Stop stop) {
     request.queries = query_files();
     request.items = rows_.items.files();
     request.keys = keys();
+    request.matches = matches();
     request.limits.device_memory_limit = gpu_memory_limit();
     return connection.submit(request, stop);
 }

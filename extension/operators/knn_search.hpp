@@ -85,8 +85,6 @@ public:
 
     JobSize size() const override;
     Status compute(Execution& execution) override;
-    // Until requests have keys that have to match.
-    bool has_device_job() const override { return !rows_.match.given; }
     Status submit(DaemonConnection& connection, Stop stop) override;
 
 private:
@@ -106,8 +104,6 @@ public:
 
     JobSize size() const override;
     Status compute(Execution& execution) override;
-    // Until requests have keys that have to match.
-    bool has_device_job() const override { return !rows_.match.given; }
     Status submit(DaemonConnection& connection, Stop stop) override;
 
 private:

@@ -1,9 +1,11 @@
 #include <memory>
 
+#include "cpp/daemon/keyed_knn_on_device.hpp"
 #include "cpp/daemon/knn_on_device.hpp"
 #include "cpp/knn/merged_search.hpp"
 #include "cpp/link/knn.hpp"
 #include "kernels/daemon/kernels_of.hpp"
+#include "kernels/knn/keyed_knn.hpp"
 #include "kernels/knn/knn.hpp"
 
 namespace gputext {
@@ -38,6 +40,19 @@ public:
                 return search_merging_copies(parameters, queries, items, keys, search, execution);
             });
         });
+        device.provide<KeyedKnnOnDevice>(
+            [&device, kept](const KnnParameters& parameters, const Vectors& queries,
+                            const Vectors& items, const KeyGroups& groups, const RowKeys& excluded,
+                            std::uint64_t memory, Execution& execution) -> Result<Neighbours> {
+                if (queries.sparse() || items.sparse())
+                    return KeyedKnnOnDevice::on_host(parameters, queries, items, groups, excluded,
+                                                     memory, execution);
+                kept->drop_gone(device.ranges());
+                return device.run(memory, [&](const gpu::DeviceWork& work) {
+                    return gpu::keyed_knn(parameters, queries, items, groups, excluded, work,
+                                          device.ring(), execution, nullptr, kept.get());
+                });
+            });
     }
 };
 

@@ -9,10 +9,13 @@
 
 #include "bench/term_corpus.hpp"
 #include "cpp/knn/cosine_similarity.hpp"
+#include "cpp/knn/keyed_knn.hpp"
 #include "cpp/link/client.hpp"
 #include "cpp/link/memory_file.hpp"
 #include "cpp/link/parted_file.hpp"
+#include "cpp/terms/keyed_knn.hpp"
 #include "tests/support/daemon_process.hpp"
+#include "tests/support/random_keys.hpp"
 #include "tests/support/text_rows.hpp"
 #include "tests/support/vector_rows.hpp"
 
@@ -107,8 +110,9 @@ protected:
 
     void expect_neighbours(const KnnRequest& request) {
         Execution execution(2);
-        const auto expected = knn(request.parameters, request.queries.vectors,
-                                  request.items.vectors, request.keys, execution);
+        const auto expected =
+            keyed_knn(request.parameters, request.queries.vectors, request.items.vectors,
+                      request.matches, request.keys, execution);
         const auto found = answer<KnnAnswer>(request);
         ASSERT_TRUE(expected.ok() && found.ok()) << found.status().message();
         expect_same(*found, *expected);
@@ -119,8 +123,8 @@ protected:
         const Vectors &queries = request.queries.vectors, &items = request.items.vectors;
         const auto factors =
             term_factors(request.terms, *document_frequencies(items, execution), items.rows);
-        auto expected =
-            term_knn(request.parameters, factors, queries, items, request.keys, execution);
+        auto expected = keyed_term_knn(request.parameters, factors, queries, items, request.matches,
+                                       request.keys, execution);
         EXPECT_TRUE(expected.ok()) << expected.status().message();
         return std::move(*expected);
     }
@@ -154,6 +158,7 @@ protected:
     DaemonProcess daemon_;
     std::unique_ptr<DaemonConnection> connection_;
     RandomRows random_;
+    RandomKeys random_keys_;
 };
 
 struct Kind {
@@ -198,6 +203,81 @@ TEST_F(GputextdVectors, AnswersAsTheOperatorsDo) {
             const TypedRows one(random_.rows(shape, 1, d), kind.type, d, kind.sparse);
             const FiledVectors one_file(one.vectors());
             expect_scores(CosineSimilarityRequest{one_file.files(), item_files.files()});
+        }
+}
+
+TEST_F(GputextdVectors, AnswersWithinKeysAsTheOperatorDoes) {
+    for (const Kind kind : kKinds)
+        for (const KeyShape keys : kAllKeyShapes) {
+            const std::size_t d = 1 + random_.below(20);
+            const TypedRows queries(random_.rows(Shape::grid, 70, d), kind.type, d, kind.sparse);
+            const TypedRows items(random_.rows(Shape::grid, 200, d), kind.type, d, kind.sparse);
+            const FiledVectors query_files(queries.vectors()), item_files(items.vectors());
+            const auto query_keys = random_keys_.keys(keys, 70);
+            const auto item_keys = random_keys_.keys(keys, 200);
+            std::vector<std::uint32_t> query_ids(70), item_ids(200);
+            for (auto& id : query_ids) id = static_cast<std::uint32_t>(random_.below(9));
+            for (auto& id : item_ids) id = static_cast<std::uint32_t>(random_.below(9));
+            KnnRequest request;
+            request.queries = query_files.files();
+            request.items = item_files.files();
+            request.matches = {query_keys, item_keys};
+            for (const Metric metric :
+                 {Metric::euclidean, Metric::cosine, Metric::inner_product, Metric::manhattan}) {
+                request.parameters = {.k = 1 + random_.below(20), .metric = metric};
+                request.keys = {};
+                expect_neighbours(request);
+                request.parameters.include_ties = true;
+                request.keys = {query_ids, item_ids};
+                expect_neighbours(request);
+                request.parameters = {.k = KnnParameters::all_items, .metric = metric, .radius = 3};
+                expect_neighbours(request);
+            }
+        }
+}
+
+TEST_F(GputextdVectors, RefusesKeysThatAreNotAsManyAsTheRows) {
+    const TypedRows rows(random_.rows(Shape::gaussian, 10, 4), ElementType::float32, 4);
+    const FiledVectors files(rows.vectors());
+    const std::vector<std::uint32_t> keys(10);
+    KnnRequest request;
+    request.queries = request.items = files.files();
+    for (const MatchKeys matches :
+         {MatchKeys{keys, std::span(keys).first(9)}, MatchKeys{keys, {}}, MatchKeys{{}, keys}}) {
+        request.matches = matches;
+        EXPECT_EQ(answer<KnnAnswer>(request).status().code(), ErrorCode::invalid_argument);
+    }
+    request.matches = {keys, keys};
+    expect_neighbours(request);
+    request.parameters.k = 0;
+    EXPECT_EQ(answer<KnnAnswer>(request).status().code(), ErrorCode::invalid_argument);
+    request.parameters = {.k = KnnParameters::all_items};
+    request.parameters.memory_limit = 100 * kBytesOfNeighbour - 1;
+    EXPECT_EQ(answer<KnnAnswer>(request).status().code(), ErrorCode::memory_limit);
+}
+
+TEST_F(GputextdVectors, AnswersTextsWithinKeysAsTheOperatorDoes) {
+    RandomTexts random;
+    for (const TextShape shape : kAllTextShapes)
+        for (const KeyShape keys : kAllKeyShapes) {
+            const ElementType type = of_counts(shape) ? ElementType::int32 : ElementType::float32;
+            const TextRows queries(random.texts(shape, 40, 200), type, 200);
+            const TextRows items(random.texts(shape, 300, 200), type, 200);
+            const FiledVectors query_files(queries.vectors()), item_files(items.vectors());
+            const auto query_keys = random_keys_.keys(keys, 40);
+            const auto item_keys = random_keys_.keys(keys, 300);
+            TermKnnRequest request;
+            request.queries = query_files.files();
+            request.items = item_files.files();
+            request.matches = {query_keys, item_keys};
+            request.terms.weighting = TermWeighting::tf_idf;
+            request.parameters = {.k = 1 + random.below(20)};
+            expect_neighbours(request);
+            const auto query_ids = random_keys_.keys(KeyShape::zipf, 40);
+            const auto item_ids = random_keys_.keys(KeyShape::zipf, 300);
+            request.keys = {query_ids, item_ids};
+            request.parameters = {.k = KnnParameters::all_items, .radius = 0.9};
+            expect_neighbours(request);
         }
 }
 
@@ -367,8 +447,9 @@ protected:
     void expect_answer(const KnnRequest& request) {
         const auto reply = reply_to<KnnAnswer>(request);
         Execution execution(2);
-        const auto expected = knn(request.parameters, request.queries.vectors,
-                                  request.items.vectors, request.keys, execution);
+        const auto expected =
+            keyed_knn(request.parameters, request.queries.vectors, request.items.vectors,
+                      request.matches, request.keys, execution);
         ASSERT_TRUE(expected.ok());
         expect_same(*reply.read(), *expected);
     }
@@ -428,6 +509,80 @@ TEST_P(GputextdSharedVectors, AreSearchedByQueries) {
         request.parameters = {.k = 10, .ties = ties};
         expect_shared(request);
     }
+}
+
+/// Few and many items a key, one key of all rows, and keys of one side alone.
+TEST_P(GputextdSharedVectors, AreSearchedWithinKeys) {
+    const std::size_t d = 16, n = 60'000;
+    const TypedRows rows(random_.rows(Shape::gaussian, n, d), ElementType::float32, d);
+    const FiledVectors files(rows.vectors());
+    std::vector<std::uint32_t> query_keys(n), item_keys(n), numbers(n);
+    std::iota(numbers.begin(), numbers.end(), 0u);
+    KnnRequest request;
+    request.queries = request.items = files.files();
+    request.keys = {numbers, numbers};
+    request.matches = {query_keys, item_keys};
+    for (const std::size_t keys : {std::size_t{300}, n}) {
+        for (std::size_t row = 0; row < n; ++row) {
+            query_keys[row] = static_cast<std::uint32_t>(random_.below(keys));
+            item_keys[row] = static_cast<std::uint32_t>(random_.below(keys));
+        }
+        for (std::size_t row = 0; row < n / 10; ++row) {
+            query_keys[row] = 5;
+            item_keys[row] = 5;
+        }
+        request.parameters = {.k = 1, .metric = Metric::euclidean};
+        expect_shared(request);
+        request.parameters = {.k = 3, .include_ties = true};
+        expect_shared(request);
+    }
+}
+
+TEST_P(GputextdSharedVectors, AreSearchedWithinKeysByOthersWhereOneFails) {
+    const std::size_t d = 16, n = 40'000;
+    const TypedRows rows(random_.rows(Shape::gaussian, n, d), ElementType::float32, d);
+    const FiledVectors files(rows.vectors());
+    std::vector<std::uint32_t> keys(n);
+    for (std::uint32_t& key : keys) key = static_cast<std::uint32_t>(random_.below(30));
+    KnnRequest request;
+    request.queries = request.items = files.files();
+    request.matches = {keys, keys};
+    request.parameters = {.k = 2, .metric = Metric::euclidean};
+    Execution execution(2);
+    const auto expected = keyed_knn(request.parameters, rows.vectors(), rows.vectors(),
+                                    request.matches, {}, execution);
+    ASSERT_TRUE(expected.ok());
+    expect_others_to_stand_in(daemon_, *connection_, GetParam(), [&]() -> Result<JobReport> {
+        EXPECT_TRUE(connection_->submit(request).ok());
+        const auto reply = next<KnnAnswer>(*connection_);
+        if (!reply.ok()) return reply.status();
+        expect_same(*reply->read(), *expected);
+        return reply->summary.report;
+    });
+}
+
+TEST_P(GputextdSharedVectors, EndTogetherWithinKeysWhenAllAreCancelled) {
+    const std::size_t d = 64, n = 60'000;
+    const TypedRows rows(random_.rows(Shape::gaussian, n, d), ElementType::float32, d);
+    const FiledVectors files(rows.vectors());
+    const std::vector<std::uint32_t> keys(n, 7);  // one group of all pairs
+    KnnRequest request;
+    request.queries = request.items = files.files();
+    request.matches = {keys, keys};
+    request.parameters = {.k = 100};
+    for (const int after : {20, 100, 300}) {
+        const auto cancelled = connect_to(socket_);
+        ASSERT_TRUE(cancelled->submit(request).ok());
+        std::this_thread::sleep_for(std::chrono::milliseconds(after));
+    }
+    // The next one does not wait for what nobody wants any more.
+    const TypedRows few(random_.rows(Shape::gaussian, 5, d), ElementType::float32, d);
+    const FiledVectors few_files(few.vectors());
+    KnnRequest small;
+    small.queries = small.items = few_files.files();
+    const auto begin = std::chrono::steady_clock::now();
+    expect_neighbours(small);
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 TEST_F(GputextdVectors, AnswersForNoRows) {

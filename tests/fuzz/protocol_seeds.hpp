@@ -49,6 +49,7 @@ inline std::vector<Message> sample_messages() {
     SubmitKnn within;
     within.search.queries = within.search.items = sparse;
     within.search.has_keys = true;
+    within.search.has_matches = true;
     within.parameters.k = KnnParameters::all_items;
     within.parameters.metric = Metric::manhattan;
     within.parameters.radius = 0.5;
@@ -56,7 +57,7 @@ inline std::vector<Message> sample_messages() {
     SubmitTermKnn texts;
     texts.search.queries = sparse;
     texts.search.items = {ElementType::int32, 20, 1000, true, 300};
-    texts.search.has_keys = true;
+    texts.search.has_matches = true;
     texts.terms.min_document_frequency = 5;
     texts.parameters.k = 32;
     texts.parameters.radius = 1.5;

@@ -177,10 +177,15 @@ TEST(Protocol, CountsTheFilesOfMatrices) {
     EXPECT_EQ(descriptors_of(submit), 2u);
     submit.search.has_keys = true;
     EXPECT_EQ(descriptors_of(submit), 3u);
+    submit.search.has_matches = true;
+    EXPECT_EQ(descriptors_of(submit), 4u);
+    submit.search.has_keys = false;
+    EXPECT_EQ(descriptors_of(submit), 3u);
+    submit.search.has_keys = true;
     submit.search.queries.sparse = submit.search.items.sparse = true;
-    EXPECT_EQ(descriptors_of(submit), 7u);
+    EXPECT_EQ(descriptors_of(submit), 8u);
     submit.search.items.parts.parts = 5;
-    EXPECT_EQ(descriptors_of(submit), 11u);
+    EXPECT_EQ(descriptors_of(submit), 12u);
     submit.search.queries.parts.parts = submit.search.items.parts.parts = kMostParts;
     EXPECT_EQ(descriptors_of(submit), kMaxDescriptors);
     SubmitNearDuplicates documents;

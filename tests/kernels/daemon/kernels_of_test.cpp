@@ -8,6 +8,7 @@
 
 #include "cpp/daemon/cosine_similarity_on_device.hpp"
 #include "cpp/daemon/k_means_on_device.hpp"
+#include "cpp/daemon/keyed_knn_on_device.hpp"
 #include "cpp/daemon/knn_on_device.hpp"
 #include "cpp/daemon/near_duplicates_on_device.hpp"
 #include "cpp/daemon/sequence_probability_on_device.hpp"
@@ -29,9 +30,10 @@ class KernelsOf : public ::testing::Test {};
 
 using Operators =
     ::testing::Types<NearDuplicatesOnDevice, NearPairsOnDevice, SignaturesOnDevice, KnnOnDevice,
-                     TermKnnOnDevice, CosineSimilarityOnDevice, KMeansOnDevice, WordLookupOnDevice,
-                     TrieBuildOnDevice, WordSimilarityOnDevice, CountedSimilarityOnDevice,
-                     Word2VecOnDevice, WordMoversOnDevice, SequenceProbabilityOnDevice>;
+                     KeyedKnnOnDevice, TermKnnOnDevice, CosineSimilarityOnDevice, KMeansOnDevice,
+                     WordLookupOnDevice, TrieBuildOnDevice, WordSimilarityOnDevice,
+                     CountedSimilarityOnDevice, Word2VecOnDevice, WordMoversOnDevice,
+                     SequenceProbabilityOnDevice>;
 TYPED_TEST_SUITE(KernelsOf, Operators);
 
 TYPED_TEST(KernelsOf, TheOperatorAreProvided) {
@@ -52,6 +54,13 @@ TEST(Kernels, LeaveSparseVectorsToTheHost) {
     ASSERT_TRUE(found.ok()) << found.status().message();
     EXPECT_EQ(found->items, (std::vector<std::uint32_t>{0, 1, 2}));
     EXPECT_EQ(found->distances, (std::vector<double>{0, 0, 0}));
+    const std::vector<std::uint32_t> keys{7, 7, 8};
+    const auto groups = group_by_key({keys, keys}, execution);
+    ASSERT_TRUE(groups.ok());
+    const auto of_groups = device.compute<KeyedKnnOnDevice>(parameters, items, items, *groups,
+                                                            RowKeys(), kMemory, execution);
+    ASSERT_TRUE(of_groups.ok()) << of_groups.status().message();
+    EXPECT_EQ(of_groups->items, (std::vector<std::uint32_t>{0, 1, 2}));
 }
 
 }  // namespace

@@ -117,7 +117,7 @@ SELECT * FROM compare('SELECT w.n, x.* FROM generate_series(1, 3) w (n), LATERAL
 CREATE ROLE gputext_reader;
 GRANT SELECT ON uploads, base TO gputext_reader;
 ALTER TABLE base ENABLE ROW LEVEL SECURITY;
-CREATE POLICY some ON base TO gputext_reader USING (id < 50);
+CREATE POLICY first_rows ON base TO gputext_reader USING (id < 50);
 SET ROLE gputext_reader;
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM base ORDER BY e <-> u.e LIMIT 60) b WHERE u.id = 1');
 RESET ROLE;

@@ -29,8 +29,7 @@ std::optional<Metric> metric_named(const char* name) {
 /// but any role that owns an extension may add others to it, which are in other languages.
 bool belongs_to(Oid oper, Oid function, const char* extension_name) {
     const Oid extension = getExtensionOfObject(OperatorRelationId, oper);
-    if (!OidIsValid(extension) ||
-        getExtensionOfObject(ProcedureRelationId, function) != extension)
+    if (!OidIsValid(extension) || getExtensionOfObject(ProcedureRelationId, function) != extension)
         return false;
     const char* const name = get_extension_name(extension);
     return name != nullptr && std::strcmp(name, extension_name) == 0;

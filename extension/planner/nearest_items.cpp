@@ -44,10 +44,10 @@ RowOrigin origin_of(const TupleTableSlot* slot, const NearestPlan& plan, RowPlac
     if (!plan.table.known() || slot->tts_isnull[first]) return {};
     RowPlace place;
     if (plan.table.has_places())
-        place = places.at(plan.table.with_children ? DatumGetObjectId(slot->tts_values[first + 2])
-                                                   : plan.table.relation,
-                          reinterpret_cast<ItemPointer>(
-                              DatumGetPointer(slot->tts_values[first + 1])));
+        place =
+            places.at(plan.table.with_children ? DatumGetObjectId(slot->tts_values[first + 2])
+                                               : plan.table.relation,
+                      reinterpret_cast<ItemPointer>(DatumGetPointer(slot->tts_values[first + 1])));
     return {DatumGetTransactionId(slot->tts_values[first]), place};
 }
 
@@ -59,8 +59,8 @@ InnerQueryTraits traits_of(const NearestPlan& plan) {
 }  // namespace
 
 void NearestItems::keep_columns(TupleTableSlot* slot) {
-    const MinimalTuple tuple = heap_form_minimal_tuple(columns_, slot->tts_values,
-                                                       slot->tts_isnull);
+    const MinimalTuple tuple =
+        heap_form_minimal_tuple(columns_, slot->tts_values, slot->tts_isnull);
     attempt_or_raise([&] { begins_.push_back(rows_.size()); });
     rows_.append(tuple, tuple->t_len);
     constexpr std::uint8_t kNothing[MAXIMUM_ALIGNOF] = {};
@@ -133,7 +133,8 @@ void NearestItems::read(const NearestPlan& plan, EState* estate) {
 
 void NearestItems::get(std::size_t item, TupleTableSlot* row) const {
     if (columns_->natts == 0) return;
-    const auto* const tuple = reinterpret_cast<const MinimalTupleData*>(rows_.data() + begins_[item]);
+    const auto* const tuple =
+        reinterpret_cast<const MinimalTupleData*>(rows_.data() + begins_[item]);
     // The tuple's header begins before the minimal one, as minimal tuples are laid out for.
     HeapTupleData whole{};
     whole.t_len = tuple->t_len + MINIMAL_TUPLE_OFFSET;

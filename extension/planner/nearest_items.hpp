@@ -27,12 +27,13 @@ namespace gputext {
 class NearestItems {
 public:
     explicit NearestItems(std::size_t memory_limit)
-        : vectors("item", IdType{INT8OID, sizeof(int64), true}, memory_limit), rows_(memory_limit) {}
+        : vectors("item", IdType{INT8OID, sizeof(int64), true}, memory_limit),
+          rows_(memory_limit) {}
 
     /// Runs the item query, under the statement's snapshot and with its parameters.
     void read(const NearestPlan& plan, EState* estate);
-    /// Whether all vectors are such as can be searched: of one length, with finite numbers alone, and
-    /// for pgvector's types of norms that the bound of cpp/knn/float_bound.hpp holds for.
+    /// Whether all vectors are such as can be searched: of one length, with finite numbers alone,
+    /// and for pgvector's types of norms that the bound of cpp/knn/float_bound.hpp holds for.
     bool searchable() const { return searchable_; }
     /// Rows whose vector is null.
     std::uint64_t nulls() const { return nulls_; }

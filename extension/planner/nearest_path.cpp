@@ -119,8 +119,7 @@ bool gives_column(const Path* outer, const Var* column) {
     ListCell* cell;
     foreach (cell, outer->pathtarget->exprs) {
         const auto* const given = static_cast<const Var*>(lfirst(cell));
-        if (IsA(given, Var) && given->varno == column->varno &&
-            given->varattno == column->varattno)
+        if (IsA(given, Var) && given->varno == column->varno && given->varattno == column->varattno)
             return true;
     }
     return false;
@@ -131,6 +130,17 @@ bool gives_columns(const Path* outer, List* columns) {
     foreach (cell, columns)
         if (!gives_column(outer, static_cast<const Var*>(lfirst(cell)))) return false;
     return true;
+}
+
+/// Whether a whole row of the relation, or a system column, is used: the node gives plain columns.
+bool uses_more_than_columns(Node* expressions, const RelOptInfo* relation) {
+    ListCell* cell;
+    foreach (cell, pull_var_clause(expressions, PVC_RECURSE_PLACEHOLDERS | PVC_RECURSE_AGGREGATES |
+                                                    PVC_RECURSE_WINDOWFUNCS)) {
+        const auto* const var = static_cast<const Var*>(lfirst(cell));
+        if (static_cast<Index>(var->varno) == relation->relid && var->varattno <= 0) return true;
+    }
+    return false;
 }
 
 /// Whether a plan takes rows from an index in the order of an operator, as an index for approximate
@@ -164,12 +174,18 @@ bool may_be_nearest_join(PlannerInfo* root, const RelOptInfo* join, const RelOpt
     // Of an outer join only that on true: its other conditions see columns before they are nulled.
     if (type == JOIN_LEFT && (extra->restrictlist != NIL || inner->baserestrictinfo != NIL))
         return false;
+    List* const clauses = extract_actual_clauses(
+        list_concat_copy(inner->baserestrictinfo, extra->restrictlist), false);
+    if (uses_more_than_columns(reinterpret_cast<Node*>(join->reltarget->exprs), inner) ||
+        uses_more_than_columns(reinterpret_cast<Node*>(clauses), inner))
+        return false;
     return !has_pseudoconstant(extra->restrictlist) && !has_pseudoconstant(inner->baserestrictinfo);
 }
 
 // ---- Costs ----
 
-/// Units of cost in a second: a sequential scan reads a page, of one unit, in about 10 microseconds.
+/// Units of cost in a second: a sequential scan reads a page, of one unit, in about 10
+/// microseconds.
 constexpr double kUnitsPerSecond = 100000;
 /// Where the type does not tell.
 constexpr std::size_t kUsualDimensions = 384;
@@ -183,8 +199,11 @@ double search_cost(const NearestShape& shape, double queries, double items) {
     const std::size_t dimensions = dimensions_of(shape.query);
     constexpr double kMost = 1e9;
     const Vectors of_queries{shape.distance.type.element,
-                             static_cast<std::size_t>(std::clamp(queries, 1.0, kMost)), dimensions,
-                             nullptr, {}, {}};
+                             static_cast<std::size_t>(std::clamp(queries, 1.0, kMost)),
+                             dimensions,
+                             nullptr,
+                             {},
+                             {}};
     Vectors of_items = of_queries;
     of_items.rows = static_cast<std::size_t>(std::clamp(items, 1.0, kMost));
     return knn_cpu_seconds(of_queries, of_items, cpu_threads()) * kUnitsPerSecond;
@@ -200,7 +219,8 @@ void set_costs(Path& path, const Path& outer, const PlannedShape& planned) {
 
 // ---- From the path to the plan ----
 
-/// CustomPath::custom_private: the planned shape, the join's clauses, and whether it is an outer one.
+/// CustomPath::custom_private: the planned shape, the join's clauses, and whether it is an outer
+/// one.
 struct PathData {
     PlannedShape* planned;
     List* clauses;
@@ -213,8 +233,7 @@ AttrNumber place_in_plan(const Plan* plan, const Var* column) {
     foreach (cell, plan->targetlist) {
         const auto* const entry = static_cast<const TargetEntry*>(lfirst(cell));
         const auto* const given = reinterpret_cast<const Var*>(entry->expr);
-        if (IsA(given, Var) && given->varno == column->varno &&
-            given->varattno == column->varattno)
+        if (IsA(given, Var) && given->varno == column->varno && given->varattno == column->varattno)
             return entry->resno;
     }
     elog(ERROR, "the plan of the outer rows does not give column %d of relation %d",
@@ -243,8 +262,8 @@ Node* place_outer_columns(Node* node, void* places) {
     return mutate_expression(node, place_outer_columns, places);
 }
 
-/// Lets the plan depend on all that a query behind it depends on: a cached plan locks the tables of its
-/// range table, and is planned again when one of them, or another object, has changed.
+/// Lets the plan depend on all that a query behind it depends on: a cached plan locks the tables of
+/// its range table, and is planned again when one of them, or another object, has changed.
 void depend_on(PlannerGlobal* glob, const PlannedStmt* statement) {
     ListCell* cell;
     foreach (cell, statement->rtable) {
@@ -259,18 +278,18 @@ void depend_on(PlannerGlobal* glob, const PlannedStmt* statement) {
     glob->transientPlan = glob->transientPlan || statement->transientPlan;
 }
 
-/// The rows that the node puts together: the outer plan's columns, and what the subquery shows. For an
-/// outer join, as the plan above it sees them.
+/// The rows that the node puts together: the outer plan's columns, and what the subquery shows. For
+/// an outer join, as the plan above it sees them.
 List* scan_columns(const Plan* outer, const PathData& data, const NearestShape& shape,
                    const RelOptInfo* join) {
     List* columns = NIL;
     ListCell* cell;
     foreach (cell, outer->targetlist) {
         const auto* const entry = static_cast<const TargetEntry*>(lfirst(cell));
-        columns = lappend(columns,
-                          makeTargetEntry(static_cast<Expr*>(copyObjectImpl(entry->expr)),
-                                          static_cast<AttrNumber>(list_length(columns) + 1),
-                                          nullptr, false));
+        columns =
+            lappend(columns, makeTargetEntry(static_cast<Expr*>(copyObjectImpl(entry->expr)),
+                                             static_cast<AttrNumber>(list_length(columns) + 1),
+                                             nullptr, false));
     }
     AttrNumber number = 0;
     List* const wanted =
@@ -285,9 +304,10 @@ List* scan_columns(const Plan* outer, const PathData& data, const NearestShape& 
             if (var->varno == column->varno && var->varattno == column->varattno)
                 column = static_cast<Var*>(copyObjectImpl(var));
         }
-        columns = lappend(columns, makeTargetEntry(reinterpret_cast<Expr*>(column),
-                                                   static_cast<AttrNumber>(list_length(columns) + 1),
-                                                   nullptr, false));
+        columns =
+            lappend(columns, makeTargetEntry(reinterpret_cast<Expr*>(column),
+                                             static_cast<AttrNumber>(list_length(columns) + 1),
+                                             nullptr, false));
     }
     return columns;
 }
@@ -317,8 +337,8 @@ NearestPlan plan_of(const PathData& data, Plan* outer) {
 
 const CustomScanMethods kScanMethods = {kNearestName, new_nearest_scan};
 
-Plan* plan_nearest_path(PlannerInfo* root, RelOptInfo* join, CustomPath* path, List* columns,
-                        List*, List* children) {
+Plan* plan_nearest_path(PlannerInfo* root, RelOptInfo* join, CustomPath* path, List* columns, List*,
+                        List* children) {
     const PathData& data = *static_cast<const PathData*>(linitial(path->custom_private));
     Plan* const outer = static_cast<Plan*>(linitial(children));
     CustomScan* const scan = makeNode(CustomScan);

@@ -22,9 +22,7 @@ class Numbers {
 public:
     explicit Numbers(List* list = NIL) : list_(list) {}
 
-    void add(std::int64_t number) {
-        list_ = lappend_int(list_, static_cast<int>(number));
-    }
+    void add(std::int64_t number) { list_ = lappend_int(list_, static_cast<int>(number)); }
     int next() { return list_nth_int(list_, place_++); }
     List* list() const { return list_; }
 

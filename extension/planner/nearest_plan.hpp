@@ -1,4 +1,5 @@
-// extension/planner/nearest_plan.hpp - what a plan's node knows, and how it is written into the plan
+// extension/planner/nearest_plan.hpp - what a plan's node knows, and how it is written into the
+// plan
 
 #pragma once
 

@@ -25,16 +25,17 @@ extern "C" {
 #include "extension/planner/nearest_search.hpp"
 #include "extension/server/settings.hpp"
 
-// The node reads outer rows in batches. It keeps them, computes their vectors, and searches for all of
-// them at once; then it gives the rows of one outer row after the other. The items are read when the
-// first outer row is there, and stay until the node ends, rescans included.
+// The node reads outer rows in batches. It keeps them, computes their vectors, and searches for all
+// of them at once; then it gives the rows of one outer row after the other. The items are read when
+// the first outer row is there, and stay until the node ends, rescans included.
 
 namespace gputext {
 namespace {
 
 /// No batch has more outer rows.
 constexpr std::size_t kMostRows = std::size_t{1} << 20;
-/// A batch may take these parts of gputext.host_memory_limit for its queries, and for what is found.
+/// A batch may take these parts of gputext.host_memory_limit for its queries, and for what is
+/// found.
 constexpr std::size_t kPartOfQueries = 4, kPartOfFound = 8;
 
 class NearestScan {
@@ -81,18 +82,18 @@ private:
     int outer_columns_ = 0;
 
     bool limits_known_ = false;
-    std::size_t k_ = 0;         // with the offset; 0 where the ordinary query answers all
+    std::size_t k_ = 0;  // with the offset; 0 where the ordinary query answers all
     std::size_t offset_ = 0;
 
     NearestItems* items_ = nullptr;  // null before the first outer row
 
-    Tuplestorestate* rows_ = nullptr;       // outer rows of the batch
-    std::vector<std::int64_t> query_of_;    // of these, by place; kOrdinary for those without one
+    Tuplestorestate* rows_ = nullptr;     // outer rows of the batch
+    std::vector<std::int64_t> query_of_;  // of these, by place; kOrdinary for those without one
     NearestBatch batch_;
     bool outer_ended_ = false;
-    std::size_t place_ = 0;     // of the outer row at work in the batch, from 1
-    std::size_t rank_ = 0;      // what is given next of it
-    bool given_ = false;        // whether a row was given of it
+    std::size_t place_ = 0;  // of the outer row at work in the batch, from 1
+    std::size_t rank_ = 0;   // what is given next of it
+    bool given_ = false;     // whether a row was given of it
     bool at_work_ = false;
     Tuplestorestate* ordinary_ = nullptr;  // what the ordinary query has given
     TupleTableSlot* ordinary_row_ = nullptr;
@@ -135,8 +136,8 @@ TupleDesc item_columns(const NearestPlan& plan) {
 
 void NearestScan::begin(EState* estate) {
     auto* const scan = reinterpret_cast<CustomScan*>(node_->ss.ps.plan);
-    node_->custom_ps = list_make1(
-        ExecInitNode(static_cast<Plan*>(linitial(scan->custom_plans)), estate, 0));
+    node_->custom_ps =
+        list_make1(ExecInitNode(static_cast<Plan*>(linitial(scan->custom_plans)), estate, 0));
     const TupleDesc outer_row = ExecGetResultType(outer());
     outer_columns_ = outer_row->natts;
     outer_ = ExecInitExtraTupleSlot(estate, outer_row, &TTSOpsMinimalTuple);
@@ -158,14 +159,13 @@ std::optional<int64> NearestScan::evaluate(Node* expression) {
     return DatumGetInt64(value);
 }
 
-/// Leaves k at 0 for limits that give no rows, all of them, or an error: the ordinary query does that
-/// as ever.
+/// Leaves k at 0 for limits that give no rows, all of them, or an error: the ordinary query does
+/// that as ever.
 void NearestScan::set_limits() {
     if (limits_known_) return;
     limits_known_ = true;
     const std::optional<int64> limit = evaluate(plan_.limit);
-    const std::optional<int64> offset =
-        plan_.offset == nullptr ? int64{0} : evaluate(plan_.offset);
+    const std::optional<int64> offset = plan_.offset == nullptr ? int64{0} : evaluate(plan_.offset);
     if (!limit || *limit < 1 || *limit > PG_INT32_MAX) return;
     const int64 skipped = offset.value_or(0);
     if (skipped < 0 || skipped > PG_INT32_MAX) return;
@@ -188,16 +188,15 @@ std::size_t NearestScan::most_rows() const {
     const std::size_t limit = host_memory_limit();
     const std::size_t query =
         items_->vectors.dimensions() * element_size(plan_.distance.type.element);
-    const std::size_t found =
-        std::min(searched_for(plan_, k_), items_->vectors.size()) *
-        (2 * kBytesOfNeighbour + sizeof(NearestItem));
+    const std::size_t found = std::min(searched_for(plan_, k_), items_->vectors.size()) *
+                              (2 * kBytesOfNeighbour + sizeof(NearestItem));
     return std::clamp<std::size_t>(
         std::min(limit / kPartOfQueries / (query + 1), limit / kPartOfFound / (found + 1)), 1,
         kMostRows);
 }
 
-/// Computes the vector of the row that was read. One that cannot be compared with the items is left to
-/// the ordinary query, and so is one that there is none of.
+/// Computes the vector of the row that was read. One that cannot be compared with the items is left
+/// to the ordinary query, and so is one that there is none of.
 void NearestScan::add_query(std::int64_t row) {
     attempt_or_raise([&] { query_of_.push_back(NearestBatch::kOrdinary); });
     if (k_ == 0 || !items_->searchable()) return;
@@ -319,15 +318,15 @@ void NearestScan::run_ordinary() {
     MemoryContextSwitchTo(context);
     DestReceiver* const receiver = CreateTuplestoreDestReceiver();
     SetTuplestoreDestReceiverParams(receiver, ordinary_, context_, false, nullptr, nullptr);
-    QueryDesc* const statement = CreateQueryDesc(
-        plan_.ordinary, estate()->es_sourceText, estate()->es_snapshot, InvalidSnapshot, receiver,
-        ordinary_parameters(), estate()->es_queryEnv, 0);
+    QueryDesc* const statement =
+        CreateQueryDesc(plan_.ordinary, estate()->es_sourceText, estate()->es_snapshot,
+                        InvalidSnapshot, receiver, ordinary_parameters(), estate()->es_queryEnv, 0);
     PushActiveSnapshot(estate()->es_snapshot);
     ExecutorStart(statement, 0);
     MemoryContextSwitchTo(context_);
     if (ordinary_row_ == nullptr)
-        ordinary_row_ = MakeSingleTupleTableSlot(CreateTupleDescCopy(statement->tupDesc),
-                                                 &TTSOpsMinimalTuple);
+        ordinary_row_ =
+            MakeSingleTupleTableSlot(CreateTupleDescCopy(statement->tupDesc), &TTSOpsMinimalTuple);
     MemoryContextSwitchTo(context);
     run_to_end(statement);
     ExecutorFinish(statement);
@@ -360,8 +359,8 @@ TupleTableSlot* NearestScan::show_item(const NearestItem& item) {
     int column = outer_columns_;
     ListCell* cell;
     foreach (cell, shown_) {
-        row->tts_values[column] = ExecEvalExprSwitchContext(
-            static_cast<ExprState*>(lfirst(cell)), expressions_, &row->tts_isnull[column]);
+        row->tts_values[column] = ExecEvalExprSwitchContext(static_cast<ExprState*>(lfirst(cell)),
+                                                            expressions_, &row->tts_isnull[column]);
         ++column;
     }
     return ExecStoreVirtualTuple(row);
@@ -510,8 +509,8 @@ constexpr CustomExecMethods kExecMethods = executor_methods();
 }  // namespace
 
 Node* new_nearest_scan(CustomScan*) {
-    auto* const state = reinterpret_cast<NearestState*>(
-        newNode(sizeof(NearestState), T_CustomScanState));
+    auto* const state =
+        reinterpret_cast<NearestState*>(newNode(sizeof(NearestState), T_CustomScanState));
     state->node.methods = &kExecMethods;
     return reinterpret_cast<Node*>(state);
 }

@@ -91,8 +91,8 @@ public:
     double operator()(std::size_t item) {
         std::memcpy(item_->elements, items_.row_bytes(item), bytes_);
         const Datum a = PointerGetDatum(item_), b = PointerGetDatum(query_);
-        return DatumGetFloat8(FunctionCall2(&function_, item_is_left_ ? a : b,
-                                            item_is_left_ ? b : a));
+        return DatumGetFloat8(
+            FunctionCall2(&function_, item_is_left_ ? a : b, item_is_left_ ? b : a));
     }
 
 private:
@@ -211,9 +211,9 @@ void take_answers(Search& search, const Vectors& queries, const Neighbours& foun
                   std::size_t wanted) {
     DistanceCall* call = nullptr;
     if (!search.plan.distance.exact)
-        call = make_owned<DistanceCall>(CurrentMemoryContext, search.plan,
-                                        *make_owned<Vectors>(CurrentMemoryContext,
-                                                             search.items.vectors.view()));
+        call = make_owned<DistanceCall>(
+            CurrentMemoryContext, search.plan,
+            *make_owned<Vectors>(CurrentMemoryContext, search.items.vectors.view()));
     std::size_t pending = 0;
     for (std::size_t row = 0; row < search.pending.size(); ++row) {
         CHECK_FOR_INTERRUPTS();

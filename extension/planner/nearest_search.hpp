@@ -1,4 +1,5 @@
-// extension/planner/nearest_search.hpp - the nearest items of many queries, as the operator ranks them
+// extension/planner/nearest_search.hpp - the nearest items of many queries, as the operator ranks
+// them
 
 #pragma once
 
@@ -23,8 +24,8 @@ struct NearestBatch {
     std::vector<std::uint8_t> elements;  // of the queries, one behind the other
     std::size_t queries = 0;
 
-    /// Query q has the items [begins[q], begins[q] + counts[q]), the nearest first; with kOrdinary, it
-    /// is to be answered by the ordinary query.
+    /// Query q has the items [begins[q], begins[q] + counts[q]), the nearest first; with kOrdinary,
+    /// it is to be answered by the ordinary query.
     std::vector<NearestItem> found;
     std::vector<std::uint64_t> begins;
     std::vector<std::int64_t> counts;
@@ -46,11 +47,11 @@ struct SearchCounts {
     std::uint64_t widened = 0;                // queries that one search did not suffice for
 };
 
-/// Finds the k nearest items of all queries of the batch, at most as many as there are. For gputext's
-/// own operators the exact search gives ranks and distances. For pgvector's, the search is for some
-/// more items; the operator is called for each of them, and ranks by it are right once no item that was
-/// left out can be as near (cpp/knn/float_bound.hpp); else the search is repeated for more. Raises
-/// errors.
+/// Finds the k nearest items of all queries of the batch, at most as many as there are. For
+/// gputext's own operators the exact search gives ranks and distances. For pgvector's, the search
+/// is for some more items; the operator is called for each of them, and ranks by it are right once
+/// no item that was left out can be as near (cpp/knn/float_bound.hpp); else the search is repeated
+/// for more. Raises errors.
 void search_nearest(const NearestPlan& plan, NearestItems& items, std::size_t k,
                     NearestBatch& batch, SearchCounts& counts);
 

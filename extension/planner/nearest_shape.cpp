@@ -23,11 +23,11 @@ namespace {
 
 /// What is found of an expression or query, seen from a query's own level.
 struct Dependence {
-    int depth = 0;        // of the queries between
-    bool own = false;     // on columns of the query's own relations
-    bool outer = false;   // on columns of the relations one level above
-    bool unfit = false;   // on what has no values of its own here, such as a CTE from outside
-    int parameters = 0;   // the highest number of an external one
+    int depth = 0;       // of the queries between
+    bool own = false;    // on columns of the query's own relations
+    bool outer = false;  // on columns of the relations one level above
+    bool unfit = false;  // on what has no values of its own here, such as a CTE from outside
+    int parameters = 0;  // the highest number of an external one
     bool subqueries = false;
 };
 
@@ -181,8 +181,8 @@ Node* translate(Node* node, void* context) {
         if (var->varattno <= 0) translation.failed = true;
         Var* const above = static_cast<Var*>(copyObjectImpl(var));
         above->varlevelsup = 0;
-        return variable_of(OUTER_VAR,
-                           place_in(&translation.outer, reinterpret_cast<Node*>(above)), node);
+        return variable_of(OUTER_VAR, place_in(&translation.outer, reinterpret_cast<Node*>(above)),
+                           node);
     }
     return mutate_expression(node, translate, context);
 }
@@ -217,11 +217,11 @@ bool translate_columns(PlannerInfo* root, const Query* subquery, Translation& tr
         if (found.unfit || found.subqueries) return false;
         Node* const node = reinterpret_cast<Node*>(entry->expr);
         // What depends on an item alone is computed once for each, as below a sort.
-        shape.shown = lappend(
-            shape.shown,
-            is_of_items(found) && !equal(node, translation.distance)
-                ? variable_of(INNER_VAR, place_in(&translation.item_columns, node), node)
-                : translate(node, &translation));
+        shape.shown =
+            lappend(shape.shown,
+                    is_of_items(found) && !equal(node, translation.distance)
+                        ? variable_of(INNER_VAR, place_in(&translation.item_columns, node), node)
+                        : translate(node, &translation));
     }
     shape.columns = list_length(translation.item_columns);
     auto distance = static_cast<AttrNumber>(shape.columns + 1);
@@ -242,10 +242,9 @@ Query* copy_of(const Query* query) {
 
 void append_column(Query* query, Node* expression) {
     const auto number = static_cast<AttrNumber>(list_length(query->targetList) + 1);
-    query->targetList = lappend(
-        query->targetList,
-        makeTargetEntry(static_cast<Expr*>(copyObjectImpl(expression)), number,
-                        psprintf("column%d", number), false));
+    query->targetList =
+        lappend(query->targetList, makeTargetEntry(static_cast<Expr*>(copyObjectImpl(expression)),
+                                                   number, psprintf("column%d", number), false));
 }
 
 Query* item_query(const Query* subquery, const Translation& translation, Node* vector) {
@@ -254,8 +253,7 @@ Query* item_query(const Query* subquery, const Translation& translation, Node* v
     items->limitCount = items->limitOffset = nullptr;
     items->targetList = NIL;
     ListCell* cell;
-    foreach (cell, translation.item_columns)
-        append_column(items, static_cast<Node*>(lfirst(cell)));
+    foreach (cell, translation.item_columns) append_column(items, static_cast<Node*>(lfirst(cell)));
     append_column(items, vector);
     return items;
 }
@@ -302,8 +300,8 @@ void set_ordinary_query(PlannerInfo* root, const Query* subquery, NearestShape& 
     Query* const copy = copy_of(subquery);
     const ParamListInfo bound = root->glob->boundParams;
     const int known = bound != nullptr ? bound->numParams : 0;
-    Parameters parameters{
-        shape.outer, std::max(dependence_of_query(copy).parameters, known) + 1, 0, false};
+    Parameters parameters{shape.outer, std::max(dependence_of_query(copy).parameters, known) + 1, 0,
+                          false};
     shape.ordinary = mutate_query(copy, put_parameters, &parameters);
     shape.outer = parameters.outer;
     shape.first_parameter = parameters.first;

@@ -163,10 +163,11 @@ void define_settings() {
     DefineCustomEnumVariable(
         "gputext.plan_nearest",
         "Sets whether the planner may find the nearest rows for all rows of a join at once.",
-        "Of subqueries LATERAL (... ORDER BY vector <=> vector LIMIT k). on takes the plan where it "
+        "Of subqueries LATERAL (... ORDER BY vector <=> vector LIMIT k). on takes the plan where "
+        "it "
         "costs less, force whatever it costs.",
-        &plan_nearest_setting, plan_nearest_setting, kPlanNearest, PGC_USERSET, GUC_EXPLAIN, nullptr,
-        nullptr, nullptr);
+        &plan_nearest_setting, plan_nearest_setting, kPlanNearest, PGC_USERSET, GUC_EXPLAIN,
+        nullptr, nullptr, nullptr);
     // Exclusion constraints rest on it, so that not every user may change it.
     DefineCustomRealVariable(
         "gputext.near_duplicate_threshold",

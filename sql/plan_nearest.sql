@@ -1,5 +1,4 @@
 -- The nearest rows of all rows of a join, found at once: gputext.plan_nearest
-CREATE EXTENSION IF NOT EXISTS gputext;
 SET client_min_messages = warning;
 LOAD 'gputext';
 SET gputext.device = cpu;

@@ -18,6 +18,7 @@ extern "C" {
 #include "executor/executor.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 #include "pgstat.h"
 #include "storage/lwlock.h"
@@ -107,6 +108,57 @@ inline bool walk_query(Query* query, TreeWalker walker, void* context) {
     const auto any = reinterpret_cast<void (*)()>(walker);
     return query_tree_walker(query, reinterpret_cast<bool (*)()>(any), context, 0);
 #endif
+}
+
+using TreeMutator = Node* (*)(Node*, void*);
+
+/// expression_tree_mutator(), the same.
+inline Node* mutate_expression(Node* node, TreeMutator mutator, void* context) {
+#if PG_VERSION_NUM >= 160000
+    return expression_tree_mutator(node, mutator, context);
+#else
+    const auto any = reinterpret_cast<void (*)()>(mutator);
+    return expression_tree_mutator(node, reinterpret_cast<Node* (*)()>(any), context);
+#endif
+}
+
+/// query_tree_mutator(), of the whole query.
+inline Query* mutate_query(Query* query, TreeMutator mutator, void* context) {
+#if PG_VERSION_NUM >= 160000
+    return query_tree_mutator(query, mutator, context, 0);
+#else
+    const auto any = reinterpret_cast<void (*)()>(mutator);
+    return query_tree_mutator(query, reinterpret_cast<Node* (*)()>(any), context, 0);
+#endif
+}
+
+/// Runs a statement to its end; once, so that it may use parallel workers.
+inline void run_to_end(QueryDesc* statement) {
+#if PG_VERSION_NUM >= 180000
+    ExecutorRun(statement, ForwardScanDirection, 0);
+#else
+    ExecutorRun(statement, ForwardScanDirection, 0, true);
+#endif
+}
+
+/// Says that a path takes no plan that the settings discourage.
+inline void set_no_disabled_nodes([[maybe_unused]] Path* path) {
+#if PG_VERSION_NUM >= 180000
+    path->disabled_nodes = 0;
+#endif
+}
+
+/// A copy of a table's entry in the range table that says nothing of rights: those are checked
+/// elsewhere.
+inline RangeTblEntry* entry_without_rights(const RangeTblEntry* entry) {
+    auto* const copy = static_cast<RangeTblEntry*>(copyObjectImpl(entry));
+    copy->securityQuals = NIL;
+#if PG_VERSION_NUM >= 160000
+    copy->perminfoindex = 0;
+#else
+    copy->requiredPerms = 0;
+#endif
+    return copy;
 }
 
 /// Whether VACUUM may remove rows that a snapshot in use can see (old_snapshot_threshold).

@@ -22,6 +22,7 @@ extern "C" {
 
 #include <algorithm>
 
+#include "extension/base/join_hook.hpp"
 #include "extension/base/server_versions.hpp"
 
 namespace gputext {
@@ -52,7 +53,7 @@ bool is_heap(Oid relation) {
 
 /// Another module's scans need not have system columns.
 bool only_own_scans() {
-    return set_rel_pathlist_hook == nullptr && set_join_pathlist_hook == nullptr;
+    return set_rel_pathlist_hook == nullptr && only_own_join_paths();
 }
 
 /// Whether rows have the column's values, and do not compute them.
@@ -295,12 +296,17 @@ RowPlace RowPlaces::at(Oid relation, ItemPointer row) {
     return {relation, last_attribute_, *row};
 }
 
-VersionedTable add_row_columns(CachedPlanSource& prepared, int column) {
+VersionedTable add_row_columns(Query* query, int column) {
     VersionedTable table;
-    MemoryContext before = MemoryContextSwitchTo(prepared.query_context);
-    auto* const query = static_cast<Query*>(linitial(prepared.query_list));
     if (add_columns(query, static_cast<AttrNumber>(column + 1), table) == InvalidAttrNumber)
         table = {};
+    return table;
+}
+
+VersionedTable add_row_columns(CachedPlanSource& prepared, int column) {
+    MemoryContext before = MemoryContextSwitchTo(prepared.query_context);
+    const VersionedTable table =
+        add_row_columns(static_cast<Query*>(linitial(prepared.query_list)), column);
     MemoryContextSwitchTo(before);
     return table;
 }

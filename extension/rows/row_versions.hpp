@@ -120,6 +120,8 @@ struct VersionedTable {
 /// query. Not known where that cannot be done; the query then stays as it is. For a SELECT that was
 /// prepared, and not yet planned, alone.
 VersionedTable add_row_columns(CachedPlanSource& prepared, int column);
+/// The same of a query that was rewritten, in the memory that is current.
+VersionedTable add_row_columns(Query* query, int column);
 /// Whether the query still has these columns. They are lost when the query is analysed again, after
 /// a change of what it reads.
 bool has_row_columns(const CachedPlanSource& prepared);

@@ -194,6 +194,20 @@ void VectorRows::read_vectors(Arrival arrival) {
     finish();
 }
 
+bool VectorRows::read_vectors_if_alike() {
+    if (size() > 0) {
+        VectorValue first;
+        if (read_vector(type_, kept_[0]->detoasted(0), first) != VectorFault::none) return false;
+        dimensions_ = first.dimensions;
+        const DenseVectors vectors(*kept_[0], type_, dimensions_);
+        unpacked_ = kept_[0]->unpacked_bytes();
+        if (read_column(*kept_[0], vectors, laid_out_) != size()) return false;
+    }
+    forget_kept();
+    finish();
+    return true;
+}
+
 void VectorRows::await_vectors() {
     if (laid_out_.arrived()) return;
     const DenseVectors vectors(*kept_[0], type_, dimensions_);

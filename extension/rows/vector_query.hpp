@@ -58,6 +58,9 @@ public:
     /// first one. With Arrival::later, await_vectors() has to be called before the session reads an
     /// element; files() may be called without it.
     void read_vectors(Arrival arrival = Arrival::awaited);
+    /// The same of dense vectors, awaited. False in place of those errors: the rows are then of no
+    /// use but to be released.
+    bool read_vectors_if_alike();
     /// Waits until the vectors may be read here. Raises the same errors.
     void await_vectors();
     /// After read_vectors(): copies the rows for statements to come. Null where gputextd does not

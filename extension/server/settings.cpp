@@ -34,6 +34,7 @@ int device = static_cast<int>(DeviceSetting::automatic);
 int gpu_memory_limit_kb = 0;
 bool progress = false;
 double near_duplicate_threshold_setting = 0.05;
+int plan_nearest_setting = static_cast<int>(PlanNearest::off);
 char* fault = nullptr;
 char* version = nullptr;
 
@@ -41,6 +42,10 @@ const config_enum_entry kDevices[] = {{"auto", static_cast<int>(DeviceSetting::a
                                       {"gpu", static_cast<int>(DeviceSetting::gpu), false},
                                       {"cpu", static_cast<int>(DeviceSetting::cpu), false},
                                       {nullptr, 0, false}};
+const config_enum_entry kPlanNearest[] = {{"off", static_cast<int>(PlanNearest::off), false},
+                                          {"on", static_cast<int>(PlanNearest::on), false},
+                                          {"force", static_cast<int>(PlanNearest::force), false},
+                                          {nullptr, 0, false}};
 /// Values that 0.1.0 knew. No value has an effect any more.
 enum class TrieOutput { bytes, summary };
 int trie_output = static_cast<int>(TrieOutput::bytes);
@@ -155,6 +160,14 @@ void define_settings() {
         "gputext.progress",
         "Sends the client a line a second that says how far a running statement of gputext is.",
         nullptr, &progress, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
+    DefineCustomEnumVariable(
+        "gputext.plan_nearest",
+        "Sets whether the planner may find the nearest rows for all rows of a join at once.",
+        "Of subqueries LATERAL (... ORDER BY vector <=> vector LIMIT k). on takes the plan where "
+        "it "
+        "costs less, force whatever it costs.",
+        &plan_nearest_setting, plan_nearest_setting, kPlanNearest, PGC_USERSET, GUC_EXPLAIN,
+        nullptr, nullptr, nullptr);
     // Exclusion constraints rest on it, so that not every user may change it.
     DefineCustomRealVariable(
         "gputext.near_duplicate_threshold",
@@ -231,6 +244,10 @@ std::uint64_t gpu_memory_limit() {
 
 bool progress_wanted() {
     return progress;
+}
+
+PlanNearest plan_nearest() {
+    return static_cast<PlanNearest>(plan_nearest_setting);
 }
 
 double near_duplicate_threshold() {

@@ -41,6 +41,14 @@ std::uint64_t gpu_memory_limit();
 /// gputext.progress: whether a running statement tells the client how far it is.
 bool progress_wanted();
 
+/// gputext.plan_nearest: whether the planner may search the nearest rows of many others at once.
+enum class PlanNearest {
+    off,
+    on,    // where it costs less
+    force  // whatever it costs; for tests
+};
+PlanNearest plan_nearest();
+
 /// gputext.near_duplicate_threshold: the edit rate of the operator ~=.
 double near_duplicate_threshold();
 

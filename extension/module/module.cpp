@@ -1,5 +1,6 @@
 #include "extension/base/postgres.hpp"
 
+#include "extension/planner/nearest_path.hpp"
 #include "extension/server/daemon.hpp"
 #include "extension/server/release.hpp"
 #include "extension/server/settings.hpp"
@@ -13,5 +14,6 @@ void _PG_init(void) {
     gputext::define_settings();
     gputext::remember_module_file();
     gputext::preload_supervisor();
+    gputext::offer_nearest_paths();
 }
 }

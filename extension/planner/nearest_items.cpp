@@ -1,0 +1,156 @@
+#include "extension/planner/nearest_items.hpp"
+
+extern "C" {
+#include "access/htup_details.h"
+#include "executor/executor.h"
+#include "tcop/dest.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+}
+
+#include "extension/base/failure.hpp"
+#include "extension/base/server_versions.hpp"
+#include "extension/server/activity.hpp"
+#include "extension/server/threaded_work.hpp"
+
+namespace gputext {
+
+/// Takes the rows as the executor makes them. The executor knows the first member only.
+struct ItemReceiver {
+    DestReceiver receiver;
+    NearestItems* items;
+    const NearestPlan* plan;
+    RowPlaces places;
+    MemoryContext row_context;
+
+    static bool receive(TupleTableSlot* slot, DestReceiver* self) {
+        auto* const to = reinterpret_cast<ItemReceiver*>(self);
+        const MemoryContext before = MemoryContextSwitchTo(to->row_context);
+        to->items->take(slot, *to->plan, to->places);
+        MemoryContextSwitchTo(before);
+        MemoryContextReset(to->row_context);
+        return true;
+    }
+};
+
+namespace {
+
+void start(DestReceiver*, int, TupleDesc) {}
+void shut_down(DestReceiver*) {}
+
+/// Of the row in the slot, by the columns behind the vector.
+RowOrigin origin_of(const TupleTableSlot* slot, const NearestPlan& plan, RowPlaces& places) {
+    const int first = plan.columns + 1;
+    if (!plan.table.known() || slot->tts_isnull[first]) return {};
+    RowPlace place;
+    if (plan.table.has_places())
+        place =
+            places.at(plan.table.with_children ? DatumGetObjectId(slot->tts_values[first + 2])
+                                               : plan.table.relation,
+                      reinterpret_cast<ItemPointer>(DatumGetPointer(slot->tts_values[first + 1])));
+    return {DatumGetTransactionId(slot->tts_values[first]), place};
+}
+
+/// Order of their coming.
+InnerQueryTraits traits_of(const NearestPlan& plan) {
+    return {true, plan.parallel_safe};
+}
+
+}  // namespace
+
+void NearestItems::keep_columns(TupleTableSlot* slot) {
+    const MinimalTuple tuple =
+        heap_form_minimal_tuple(columns_, slot->tts_values, slot->tts_isnull);
+    attempt_or_raise([&] { begins_.push_back(rows_.size()); });
+    rows_.append(tuple, tuple->t_len);
+    constexpr std::uint8_t kNothing[MAXIMUM_ALIGNOF] = {};
+    rows_.append(kNothing, MAXALIGN(tuple->t_len) - tuple->t_len);
+}
+
+void NearestItems::take(TupleTableSlot* slot, const NearestPlan& plan, RowPlaces& places) {
+    slot_getallattrs(slot);
+    if (slot->tts_isnull[plan.columns]) {
+        ++nulls_;
+        return;
+    }
+    if (plan.columns > 0) keep_columns(slot);
+    vectors.keep(Int64GetDatum(static_cast<int64>(vectors.size())),
+                 {slot->tts_values + plan.columns, 1}, traits_of(plan),
+                 origin_of(slot, plan, places));
+    show_rows(vectors.size(), vectors.bytes() + rows_.size());
+}
+
+/// Finds out whether the bound holds.
+void NearestItems::measure(const NearestPlan& plan) {
+    if (plan.distance.exact || !searchable_) return;
+    const Vectors view = vectors.view();
+    NormRange* const found = &norms_;
+    run_threaded([&view, found](Execution& execution) -> Status {
+        const Result<NormRange> range = norm_range(view, execution);
+        if (!range.ok()) return range.status();
+        *found = *range;
+        return {};
+    });
+    searchable_ = norms_.fits();
+}
+
+void NearestItems::read(const NearestPlan& plan, EState* estate) {
+    vectors.set_type(plan.distance.type);
+    ItemReceiver to{};
+    to.receiver.receiveSlot = ItemReceiver::receive;
+    to.receiver.rStartup = start;
+    to.receiver.rShutdown = shut_down;
+    to.receiver.rDestroy = shut_down;
+    to.receiver.mydest = DestNone;
+    to.items = this;
+    to.plan = &plan;
+    to.places = RowPlaces(plan.table);
+    to.row_context =
+        AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES);
+
+    QueryDesc* const statement = CreateQueryDesc(
+        plan.items, estate->es_sourceText, estate->es_snapshot, InvalidSnapshot, &to.receiver,
+        estate->es_param_list_info, estate->es_queryEnv, estate->es_instrument);
+    PushActiveSnapshot(estate->es_snapshot);
+    ExecutorStart(statement, 0);
+    columns_ = first_columns(statement->tupDesc, plan.columns);
+    run_to_end(statement);
+    ExecutorFinish(statement);
+    if (plan.table.known() && !has_row_versions(plan.table)) vectors.forget_row_versions();
+    rows_.finish();
+    vectors.end_rows(traits_of(plan));
+    searchable_ = vectors.read_vectors_if_alike();
+    PopActiveSnapshot();
+    if (estate->es_instrument != 0) {
+        statement_ = statement;
+    } else {
+        ExecutorEnd(statement);
+        FreeQueryDesc(statement);
+    }
+    MemoryContextDelete(to.row_context);
+    measure(plan);
+}
+
+void NearestItems::get(std::size_t item, TupleTableSlot* row) const {
+    if (columns_->natts == 0) return;
+    const auto* const tuple =
+        reinterpret_cast<const MinimalTupleData*>(rows_.data() + begins_[item]);
+    // The tuple's header begins before the minimal one, as minimal tuples are laid out for.
+    HeapTupleData whole{};
+    whole.t_len = tuple->t_len + MINIMAL_TUPLE_OFFSET;
+    whole.t_data = reinterpret_cast<HeapTupleHeader>(
+        const_cast<char*>(reinterpret_cast<const char*>(tuple)) - MINIMAL_TUPLE_OFFSET);
+    heap_deform_tuple(&whole, columns_, row->tts_values, row->tts_isnull);
+}
+
+void NearestItems::release() {
+    if (statement_ != nullptr) {
+        ExecutorEnd(statement_);
+        FreeQueryDesc(statement_);
+        statement_ = nullptr;
+    }
+    vectors.release();
+    rows_.release();
+}
+
+}  // namespace gputext

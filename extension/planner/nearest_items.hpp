@@ -1,0 +1,68 @@
+// extension/planner/nearest_items.hpp - the rows that the nearest ones are chosen from
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_type_d.h"
+#include "executor/execdesc.h"
+#include "executor/tuptable.h"
+#include "nodes/execnodes.h"
+}
+
+#include <cstdint>
+#include <vector>
+
+#include "cpp/knn/float_bound.hpp"
+#include "extension/planner/nearest_plan.hpp"
+#include "extension/rows/packed_rows.hpp"
+#include "extension/rows/vector_query.hpp"
+
+namespace gputext {
+
+/// The rows of the item query whose vector is not null, numbered from 0 in the order in which they
+/// came: their vectors, and their other columns in files in memory, or on disk beyond
+/// gputext.host_memory_limit. Functions raise errors.
+class NearestItems {
+public:
+    explicit NearestItems(std::size_t memory_limit)
+        : vectors("item", IdType{INT8OID, sizeof(int64), true}, memory_limit),
+          rows_(memory_limit) {}
+
+    /// Runs the item query, under the statement's snapshot and with its parameters.
+    void read(const NearestPlan& plan, EState* estate);
+    /// Whether all vectors are such as can be searched: of one length, with finite numbers alone,
+    /// and for pgvector's types of norms that the bound of cpp/knn/float_bound.hpp holds for.
+    bool searchable() const { return searchable_; }
+    /// Rows whose vector is null.
+    std::uint64_t nulls() const { return nulls_; }
+
+    VectorRows vectors;
+
+    const NormRange& norms() const { return norms_; }
+    /// The columns of the item query before the vector, of one row: into a slot of at least so many
+    /// columns.
+    void get(std::size_t item, TupleTableSlot* row) const;
+
+    /// The statement that has run, for EXPLAIN ANALYZE; null where nobody asks.
+    QueryDesc* statement() const { return statement_; }
+    void release();
+
+private:
+    friend struct ItemReceiver;
+
+    void take(TupleTableSlot* slot, const NearestPlan& plan, RowPlaces& places);
+    void keep_columns(TupleTableSlot* slot);
+    void measure(const NearestPlan& plan);
+
+    PackedBytes rows_;
+    std::vector<std::uint64_t> begins_;  // of the rows' tuples
+    TupleDesc columns_ = nullptr;        // before the vector
+    std::uint64_t nulls_ = 0;
+    bool searchable_ = false;
+    NormRange norms_;
+    QueryDesc* statement_ = nullptr;
+};
+
+}  // namespace gputext

@@ -1,0 +1,395 @@
+#include "extension/planner/nearest_path.hpp"
+
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_proc.h"
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/cost.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/paths.h"
+#include "optimizer/planner.h"
+#include "optimizer/restrictinfo.h"
+#include "parser/parsetree.h"
+#include "utils/lsyscache.h"
+}
+
+#include <algorithm>
+
+#include "cpp/link/device_choice.hpp"
+#include "extension/base/join_hook.hpp"
+#include "extension/base/server_versions.hpp"
+#include "extension/planner/nearest_plan.hpp"
+#include "extension/planner/nearest_shape.hpp"
+#include "extension/server/settings.hpp"
+
+namespace gputext {
+namespace {
+
+// ---- The queries behind a path ----
+
+/// A shape and the plans of its queries.
+struct PlannedShape {
+    const PlannerInfo* root;
+    Index relation;
+    NearestShape* shape;  // null for a subquery of another shape
+    PlannedStmt* items;
+    PlannedStmt* ordinary;
+    VersionedTable table;
+    bool parallel_safe;
+};
+
+/// Those of the planner runs that are under way: the planner asks again for each order of joins.
+List* planned_shapes = NIL;
+
+/// At the end of the memory of a planner run.
+void forget_shape(void* shape) {
+    planned_shapes = list_delete_ptr(planned_shapes, shape);
+}
+
+PlannedStmt* plan_query(const PlannerInfo* root, Query* query) {
+    return planner(query, "", CURSOR_OPT_PARALLEL_OK, root->glob->boundParams);
+}
+
+void plan_shape(PlannerInfo* root, PlannedShape& planned) {
+    NearestShape& shape = *planned.shape;
+    planned.parallel_safe = max_parallel_hazard(shape.items) != PROPARALLEL_UNSAFE;
+    planned.table = add_row_columns(shape.items, shape.columns);
+    planned.items = plan_query(root, shape.items);
+    planned.ordinary = plan_query(root, shape.ordinary);
+}
+
+PlannedShape* new_planned_shape(PlannerInfo* root, Index relation) {
+    // The search for an order of many joins forgets its memory again and again.
+    const MemoryContext before = MemoryContextSwitchTo(root->planner_cxt);
+    auto* const planned = static_cast<PlannedShape*>(palloc0(sizeof(PlannedShape)));
+    planned->root = root;
+    planned->relation = relation;
+    planned->shape = nearest_shape_of(root, planner_rt_fetch(relation, root));
+    if (planned->shape != nullptr) plan_shape(root, *planned);
+    auto* const callback =
+        static_cast<MemoryContextCallback*>(palloc0(sizeof(MemoryContextCallback)));
+    callback->func = forget_shape;
+    callback->arg = planned;
+    MemoryContextSwitchTo(TopMemoryContext);
+    planned_shapes = lappend(planned_shapes, planned);
+    MemoryContextSwitchTo(before);
+    MemoryContextRegisterResetCallback(root->planner_cxt, callback);
+    return planned;
+}
+
+PlannedShape* planned_shape(PlannerInfo* root, Index relation) {
+    ListCell* cell;
+    foreach (cell, planned_shapes) {
+        auto* const planned = static_cast<PlannedShape*>(lfirst(cell));
+        if (planned->root == root && planned->relation == relation) return planned;
+    }
+    return new_planned_shape(root, relation);
+}
+
+// ---- Whether a join may be such a path ----
+
+/// Whether the statement only reads, as far as its queries up to the top say. A statement that
+/// changes or locks rows reads them again where others have changed them.
+bool only_reads(const PlannerInfo* root) {
+    for (; root != nullptr; root = root->parent_root) {
+        const Query* const query = root->parse;
+        const bool top = root->parent_root == nullptr;
+        if (query->rowMarks != NIL || query->hasModifyingCTE ||
+            (query->commandType != CMD_SELECT && !(top && query->commandType == CMD_INSERT)) ||
+            query->onConflict != nullptr)
+            return false;
+    }
+    return true;
+}
+
+bool has_pseudoconstant(List* clauses) {
+    ListCell* cell;
+    foreach (cell, clauses)
+        if (lfirst_node(RestrictInfo, cell)->pseudoconstant) return true;
+    return false;
+}
+
+/// Whether the outer path gives the column.
+bool gives_column(const Path* outer, const Var* column) {
+    ListCell* cell;
+    foreach (cell, outer->pathtarget->exprs) {
+        const auto* const given = static_cast<const Var*>(lfirst(cell));
+        if (IsA(given, Var) && given->varno == column->varno && given->varattno == column->varattno)
+            return true;
+    }
+    return false;
+}
+
+bool gives_columns(const Path* outer, List* columns) {
+    ListCell* cell;
+    foreach (cell, columns)
+        if (!gives_column(outer, static_cast<const Var*>(lfirst(cell)))) return false;
+    return true;
+}
+
+/// Whether a whole row of the relation, or a system column, is used: the node gives plain columns.
+bool uses_more_than_columns(Node* expressions, const RelOptInfo* relation) {
+    ListCell* cell;
+    foreach (cell, pull_var_clause(expressions, PVC_RECURSE_PLACEHOLDERS | PVC_RECURSE_AGGREGATES |
+                                                    PVC_RECURSE_WINDOWFUNCS)) {
+        const auto* const var = static_cast<const Var*>(lfirst(cell));
+        if (static_cast<Index>(var->varno) == relation->relid && var->varattno <= 0) return true;
+    }
+    return false;
+}
+
+/// Whether a plan takes rows from an index in the order of an operator, as an index for approximate
+/// search gives them.
+bool has_ordered_index_scan(const Plan* plan) {
+    if (plan == nullptr) return false;
+    if (IsA(plan, IndexScan) && reinterpret_cast<const IndexScan*>(plan)->indexorderby != NIL)
+        return true;
+    if (IsA(plan, SubqueryScan) &&
+        has_ordered_index_scan(reinterpret_cast<const SubqueryScan*>(plan)->subplan))
+        return true;
+    List* children = NIL;
+    if (IsA(plan, Append)) children = reinterpret_cast<const Append*>(plan)->appendplans;
+    if (IsA(plan, MergeAppend)) children = reinterpret_cast<const MergeAppend*>(plan)->mergeplans;
+    ListCell* cell;
+    foreach (cell, children)
+        if (has_ordered_index_scan(static_cast<const Plan*>(lfirst(cell)))) return true;
+    return has_ordered_index_scan(outerPlan(plan)) || has_ordered_index_scan(innerPlan(plan));
+}
+
+bool may_be_nearest_join(PlannerInfo* root, const RelOptInfo* join, const RelOptInfo* outer,
+                         const RelOptInfo* inner, JoinType type, const JoinPathExtraData* extra) {
+    if (plan_nearest() == PlanNearest::off || (type != JOIN_INNER && type != JOIN_LEFT) ||
+        inner->rtekind != RTE_SUBQUERY || inner->reloptkind != RELOPT_BASEREL ||
+        bms_is_empty(inner->lateral_relids) ||
+        !bms_is_subset(inner->lateral_relids, outer->relids) ||
+        !bms_is_empty(join->lateral_relids) || !only_reads(root))
+        return false;
+    const Path* const path = outer->cheapest_total_path;
+    if (path == nullptr || path->param_info != nullptr) return false;
+    // Of an outer join only that on true: its other conditions see columns before they are nulled.
+    if (type == JOIN_LEFT && (extra->restrictlist != NIL || inner->baserestrictinfo != NIL))
+        return false;
+    List* const clauses = extract_actual_clauses(
+        list_concat_copy(inner->baserestrictinfo, extra->restrictlist), false);
+    if (uses_more_than_columns(reinterpret_cast<Node*>(join->reltarget->exprs), inner) ||
+        uses_more_than_columns(reinterpret_cast<Node*>(clauses), inner))
+        return false;
+    return !has_pseudoconstant(extra->restrictlist) && !has_pseudoconstant(inner->baserestrictinfo);
+}
+
+// ---- Costs ----
+
+/// Units of cost in a second: a sequential scan reads a page, of one unit, in about 10
+/// microseconds.
+constexpr double kUnitsPerSecond = 100000;
+/// Where the type does not tell.
+constexpr std::size_t kUsualDimensions = 384;
+
+std::size_t dimensions_of(const Expr* query) {
+    const int32 modifier = exprTypmod(reinterpret_cast<const Node*>(query));
+    return modifier > 0 ? static_cast<std::size_t>(modifier) : kUsualDimensions;
+}
+
+double search_cost(const NearestShape& shape, double queries, double items) {
+    const std::size_t dimensions = dimensions_of(shape.query);
+    constexpr double kMost = 1e9;
+    const Vectors of_queries{shape.distance.type.element,
+                             static_cast<std::size_t>(std::clamp(queries, 1.0, kMost)),
+                             dimensions,
+                             nullptr,
+                             {},
+                             {}};
+    Vectors of_items = of_queries;
+    of_items.rows = static_cast<std::size_t>(std::clamp(items, 1.0, kMost));
+    return knn_cpu_seconds(of_queries, of_items, cpu_threads()) * kUnitsPerSecond;
+}
+
+void set_costs(Path& path, const Path& outer, const PlannedShape& planned) {
+    const Plan& items = *planned.items->planTree;
+    path.startup_cost = outer.total_cost + items.total_cost +
+                        search_cost(*planned.shape, outer.rows, items.plan_rows);
+    path.total_cost = path.startup_cost + path.rows * (cpu_tuple_cost + cpu_operator_cost);
+    if (plan_nearest() == PlanNearest::force) path.startup_cost = path.total_cost = 0;
+}
+
+// ---- From the path to the plan ----
+
+/// CustomPath::custom_private: the planned shape, the join's clauses, and whether it is an outer
+/// one.
+struct PathData {
+    PlannedShape* planned;
+    List* clauses;
+    Index inner;
+    bool outer_join;
+};
+
+AttrNumber place_in_plan(const Plan* plan, const Var* column) {
+    ListCell* cell;
+    foreach (cell, plan->targetlist) {
+        const auto* const entry = static_cast<const TargetEntry*>(lfirst(cell));
+        const auto* const given = reinterpret_cast<const Var*>(entry->expr);
+        if (IsA(given, Var) && given->varno == column->varno && given->varattno == column->varattno)
+            return entry->resno;
+    }
+    elog(ERROR, "the plan of the outer rows does not give column %d of relation %d",
+         column->varattno, static_cast<int>(column->varno));
+    pg_unreachable();
+}
+
+/// NearestShape::outer, as places in the outer plan.
+List* places_of(const NearestShape& shape, const Plan* plan) {
+    List* places = NIL;
+    ListCell* cell;
+    foreach (cell, shape.outer)
+        places = lappend_int(places, place_in_plan(plan, static_cast<const Var*>(lfirst(cell))));
+    return places;
+}
+
+Node* place_outer_columns(Node* node, void* places) {
+    if (node == nullptr) return nullptr;
+    if (IsA(node, Var)) {
+        Var* const var = static_cast<Var*>(copyObjectImpl(node));
+        if (static_cast<int>(var->varno) == OUTER_VAR)
+            var->varattno = static_cast<AttrNumber>(
+                list_nth_int(static_cast<List*>(places), var->varattno - 1));
+        return reinterpret_cast<Node*>(var);
+    }
+    return mutate_expression(node, place_outer_columns, places);
+}
+
+/// Lets the plan depend on all that a query behind it depends on: a cached plan locks the tables of
+/// its range table, and is planned again when one of them, or another object, has changed.
+void depend_on(PlannerGlobal* glob, const PlannedStmt* statement) {
+    ListCell* cell;
+    foreach (cell, statement->rtable) {
+        const auto* const entry = static_cast<const RangeTblEntry*>(lfirst(cell));
+        if (entry->rtekind == RTE_RELATION)
+            glob->finalrtable = lappend(glob->finalrtable, entry_without_rights(entry));
+    }
+    glob->relationOids =
+        list_concat_unique_oid(glob->relationOids, list_copy(statement->relationOids));
+    glob->invalItems = list_concat_copy(glob->invalItems, statement->invalItems);
+    glob->dependsOnRole = glob->dependsOnRole || statement->dependsOnRole;
+    glob->transientPlan = glob->transientPlan || statement->transientPlan;
+}
+
+/// The rows that the node puts together: the outer plan's columns, and what the subquery shows. For
+/// an outer join, as the plan above it sees them.
+List* scan_columns(const Plan* outer, const PathData& data, const NearestShape& shape,
+                   const RelOptInfo* join) {
+    List* columns = NIL;
+    ListCell* cell;
+    foreach (cell, outer->targetlist) {
+        const auto* const entry = static_cast<const TargetEntry*>(lfirst(cell));
+        columns =
+            lappend(columns, makeTargetEntry(static_cast<Expr*>(copyObjectImpl(entry->expr)),
+                                             static_cast<AttrNumber>(list_length(columns) + 1),
+                                             nullptr, false));
+    }
+    AttrNumber number = 0;
+    List* const wanted =
+        pull_var_clause(reinterpret_cast<Node*>(join->reltarget->exprs), PVC_RECURSE_PLACEHOLDERS);
+    foreach (cell, shape.shown) {
+        const auto* const shown = static_cast<const Node*>(lfirst(cell));
+        Var* column = makeVar(static_cast<int>(data.inner), ++number, exprType(shown),
+                              exprTypmod(shown), exprCollation(shown), 0);
+        ListCell* other;
+        foreach (other, wanted) {
+            auto* const var = static_cast<Var*>(lfirst(other));
+            if (var->varno == column->varno && var->varattno == column->varattno)
+                column = static_cast<Var*>(copyObjectImpl(var));
+        }
+        columns =
+            lappend(columns, makeTargetEntry(reinterpret_cast<Expr*>(column),
+                                             static_cast<AttrNumber>(list_length(columns) + 1),
+                                             nullptr, false));
+    }
+    return columns;
+}
+
+NearestPlan plan_of(const PathData& data, Plan* outer) {
+    const PlannedShape& planned = *data.planned;
+    const NearestShape& shape = *planned.shape;
+    NearestPlan plan{};
+    plan.parameters = places_of(shape, outer);
+    plan.items = planned.items;
+    plan.ordinary = planned.ordinary;
+    plan.shown = reinterpret_cast<List*>(
+        place_outer_columns(reinterpret_cast<Node*>(shape.shown), plan.parameters));
+    plan.query = reinterpret_cast<Expr*>(
+        place_outer_columns(reinterpret_cast<Node*>(shape.query), plan.parameters));
+    plan.limit = shape.limit;
+    plan.offset = shape.offset;
+    plan.distance = shape.distance;
+    plan.item_is_left = shape.item_is_left;
+    plan.columns = shape.columns;
+    plan.first_parameter = shape.first_parameter;
+    plan.outer_join = data.outer_join;
+    plan.parallel_safe = planned.parallel_safe;
+    plan.table = planned.table;
+    return plan;
+}
+
+const CustomScanMethods kScanMethods = {kNearestName, new_nearest_scan};
+
+Plan* plan_nearest_path(PlannerInfo* root, RelOptInfo* join, CustomPath* path, List* columns, List*,
+                        List* children) {
+    const PathData& data = *static_cast<const PathData*>(linitial(path->custom_private));
+    Plan* const outer = static_cast<Plan*>(linitial(children));
+    CustomScan* const scan = makeNode(CustomScan);
+    scan->scan.plan.targetlist = columns;
+    scan->scan.plan.qual = extract_actual_clauses(data.clauses, false);
+    scan->scan.scanrelid = 0;
+    scan->flags = path->flags;
+    scan->custom_plans = children;
+    scan->custom_scan_tlist = scan_columns(outer, data, *data.planned->shape, join);
+    scan->custom_private = write_nearest_plan(plan_of(data, outer));
+    scan->methods = &kScanMethods;
+    depend_on(root->glob, data.planned->items);
+    depend_on(root->glob, data.planned->ordinary);
+    return &scan->scan.plan;
+}
+
+const CustomPathMethods kPathMethods = {kNearestName, plan_nearest_path, nullptr};
+
+void add_nearest_path(PlannerInfo* root, RelOptInfo* join, RelOptInfo* outer, RelOptInfo* inner,
+                      JoinType type, JoinPathExtraData* extra) {
+    if (!may_be_nearest_join(root, join, outer, inner, type, extra)) return;
+    PlannedShape* const planned = planned_shape(root, inner->relid);
+    if (planned->shape == nullptr ||
+        !gives_columns(outer->cheapest_total_path, planned->shape->outer) ||
+        (plan_nearest() != PlanNearest::force &&
+         has_ordered_index_scan(planned->ordinary->planTree)))
+        return;
+    auto* const data = static_cast<PathData*>(palloc0(sizeof(PathData)));
+    data->planned = planned;
+    data->clauses = list_concat_copy(inner->baserestrictinfo, extra->restrictlist);
+    data->inner = inner->relid;
+    data->outer_join = type == JOIN_LEFT;
+    CustomPath* const path = makeNode(CustomPath);
+    path->path.pathtype = T_CustomScan;
+    path->path.parent = join;
+    path->path.pathtarget = join->reltarget;
+    path->path.rows = join->rows;
+    set_no_disabled_nodes(&path->path);
+    set_costs(path->path, *outer->cheapest_total_path, *planned);
+    path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
+    path->custom_paths = list_make1(outer->cheapest_total_path);
+    path->custom_private = list_make1(data);
+    path->methods = &kPathMethods;
+    add_path(join, &path->path);
+}
+
+}  // namespace
+
+void offer_nearest_paths() {
+    RegisterCustomScanMethods(&kScanMethods);
+    install_join_paths(add_nearest_path);
+}
+
+}  // namespace gputext

@@ -1,0 +1,48 @@
+// extension/planner/nearest_plan.hpp - what a plan's node knows, and how it is written into the
+// plan
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "nodes/extensible.h"
+#include "nodes/plannodes.h"
+}
+
+#include "extension/planner/distance_operators.hpp"
+#include "extension/rows/row_versions.hpp"
+
+namespace gputext {
+
+inline constexpr const char* kNearestName = "GputextNearest";
+
+/// Nodes are the plan's. As for NearestShape, but that a Var of OUTER_VAR has its place among the
+/// columns of the outer plan.
+struct NearestPlan {
+    PlannedStmt* items;
+    PlannedStmt* ordinary;
+    List* shown;
+    Expr* query;
+    Node* limit;   // null for none
+    Node* offset;  // the same
+    /// Columns of the outer plan that are the ordinary query's parameters, as numbers.
+    List* parameters;
+
+    DistanceOperator distance;
+    bool item_is_left;
+    int columns;  // of the item query, before its vector
+    int first_parameter;
+    bool outer_join;       // an outer row without items is given once, with nulls
+    bool parallel_safe;    // the item query, as InnerQueryTraits says
+    VersionedTable table;  // of the item query's last columns
+};
+
+/// For CustomScan::custom_private.
+List* write_nearest_plan(const NearestPlan& plan);
+NearestPlan read_nearest_plan(List* written);
+
+/// The state of a node that executes such a plan.
+Node* new_nearest_scan(CustomScan* scan);
+
+}  // namespace gputext

@@ -1,0 +1,518 @@
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "access/tupdesc.h"
+#include "executor/executor.h"
+#include "executor/tstoreReceiver.h"
+#include "nodes/nodeFuncs.h"
+#include "portability/instr_time.h"
+#include "tcop/dest.h"
+#include "utils/datum.h"
+#include "utils/memutils.h"
+#include "utils/snapmgr.h"
+#include "utils/tuplestore.h"
+}
+
+#include <algorithm>
+#include <optional>
+#include <vector>
+
+#include "extension/base/owned.hpp"
+#include "extension/base/server_versions.hpp"
+#include "extension/planner/nearest_explain.hpp"
+#include "extension/planner/nearest_items.hpp"
+#include "extension/planner/nearest_plan.hpp"
+#include "extension/planner/nearest_search.hpp"
+#include "extension/server/settings.hpp"
+
+// The node reads outer rows in batches. It keeps them, computes their vectors, and searches for all
+// of them at once; then it gives the rows of one outer row after the other. The items are read when
+// the first outer row is there, and stay until the node ends, rescans included.
+
+namespace gputext {
+namespace {
+
+/// No batch has more outer rows.
+constexpr std::size_t kMostRows = std::size_t{1} << 20;
+/// A batch may take these parts of gputext.host_memory_limit for its queries, and for what is
+/// found.
+constexpr std::size_t kPartOfQueries = 4, kPartOfFound = 8;
+
+class NearestScan {
+public:
+    NearestScan(CustomScanState* node, const NearestPlan& plan, MemoryContext context)
+        : node_(node), plan_(plan), context_(context) {}
+
+    void begin(EState* estate);
+    /// The next row, as the node's scan has it; null behind the last one.
+    TupleTableSlot* next();
+    void rescan();
+    void end();
+    void explain(List* ancestors, ExplainState* explain) const;
+
+private:
+    EState* estate() const { return node_->ss.ps.state; }
+    PlanState* outer() const { return static_cast<PlanState*>(linitial(node_->custom_ps)); }
+
+    void set_limits();
+    std::optional<int64> evaluate(Node* expression);
+    void read_items();
+    std::size_t most_rows() const;
+    bool read_batch();
+    void add_query(std::int64_t row);
+    void search();
+    bool next_outer();
+    TupleTableSlot* show_item(const NearestItem& item);
+    TupleTableSlot* show_ordinary();
+    TupleTableSlot* show_nothing();
+    TupleTableSlot* next_of_outer();
+    void copy_outer(TupleTableSlot* row) const;
+    void run_ordinary();
+    ParamListInfo ordinary_parameters() const;
+    void forget_batch();
+
+    CustomScanState* node_;
+    NearestPlan plan_;
+    MemoryContext context_;
+    ExprContext* expressions_ = nullptr;
+    ExprState* query_ = nullptr;
+    List* shown_ = NIL;                // ExprStates
+    TupleTableSlot* item_ = nullptr;   // columns of the item query, and the distance
+    TupleTableSlot* outer_ = nullptr;  // the outer row at work
+    int outer_columns_ = 0;
+
+    bool limits_known_ = false;
+    std::size_t k_ = 0;  // with the offset; 0 where the ordinary query answers all
+    std::size_t offset_ = 0;
+
+    NearestItems* items_ = nullptr;  // null before the first outer row
+
+    Tuplestorestate* rows_ = nullptr;     // outer rows of the batch
+    std::vector<std::int64_t> query_of_;  // of these, by place; kOrdinary for those without one
+    NearestBatch batch_;
+    bool outer_ended_ = false;
+    std::size_t place_ = 0;  // of the outer row at work in the batch, from 1
+    std::size_t rank_ = 0;   // what is given next of it
+    bool given_ = false;     // whether a row was given of it
+    bool at_work_ = false;
+    Tuplestorestate* ordinary_ = nullptr;  // what the ordinary query has given
+    TupleTableSlot* ordinary_row_ = nullptr;
+
+    NearestRun run_;
+};
+
+/// Adds the time since its making.
+class Lap {
+public:
+    explicit Lap(double& ms) : ms_(ms) { INSTR_TIME_SET_CURRENT(begin_); }
+    void end() {
+        instr_time now;
+        INSTR_TIME_SET_CURRENT(now);
+        INSTR_TIME_SUBTRACT(now, begin_);
+        ms_ += INSTR_TIME_GET_MILLISEC(now);
+    }
+
+private:
+    double& ms_;
+    instr_time begin_;
+};
+
+/// Columns of the item query before its vector, and the distance.
+TupleDesc item_columns(const NearestPlan& plan) {
+    const TupleDesc columns = CreateTemplateTupleDesc(plan.columns + 1);
+    int number = 0;
+    ListCell* cell;
+    foreach (cell, plan.items->planTree->targetlist) {
+        const auto* const entry = static_cast<const TargetEntry*>(lfirst(cell));
+        if (number == plan.columns) break;
+        const auto* const value = reinterpret_cast<const Node*>(entry->expr);
+        TupleDescInitEntry(columns, static_cast<AttrNumber>(++number), nullptr, exprType(value),
+                           exprTypmod(value), 0);
+    }
+    TupleDescInitEntry(columns, static_cast<AttrNumber>(plan.columns + 1), nullptr, FLOAT8OID, -1,
+                       0);
+    return columns;
+}
+
+void NearestScan::begin(EState* estate) {
+    auto* const scan = reinterpret_cast<CustomScan*>(node_->ss.ps.plan);
+    node_->custom_ps =
+        list_make1(ExecInitNode(static_cast<Plan*>(linitial(scan->custom_plans)), estate, 0));
+    const TupleDesc outer_row = ExecGetResultType(outer());
+    outer_columns_ = outer_row->natts;
+    outer_ = ExecInitExtraTupleSlot(estate, outer_row, &TTSOpsMinimalTuple);
+    item_ = ExecInitExtraTupleSlot(estate, item_columns(plan_), &TTSOpsVirtual);
+    expressions_ = CreateExprContext(estate);
+    query_ = ExecInitExprWithParams(plan_.query, estate->es_param_list_info);
+    ListCell* cell;
+    foreach (cell, plan_.shown)
+        shown_ = lappend(shown_, ExecInitExprWithParams(static_cast<Expr*>(lfirst(cell)),
+                                                        estate->es_param_list_info));
+}
+
+std::optional<int64> NearestScan::evaluate(Node* expression) {
+    ExprState* const state =
+        ExecInitExprWithParams(reinterpret_cast<Expr*>(expression), estate()->es_param_list_info);
+    bool null = false;
+    const Datum value = ExecEvalExprSwitchContext(state, expressions_, &null);
+    if (null) return std::nullopt;
+    return DatumGetInt64(value);
+}
+
+/// Leaves k at 0 for limits that give no rows, all of them, or an error: the ordinary query does
+/// that as ever.
+void NearestScan::set_limits() {
+    if (limits_known_) return;
+    limits_known_ = true;
+    const std::optional<int64> limit = evaluate(plan_.limit);
+    const std::optional<int64> offset = plan_.offset == nullptr ? int64{0} : evaluate(plan_.offset);
+    if (!limit || *limit < 1 || *limit > PG_INT32_MAX) return;
+    const int64 skipped = offset.value_or(0);
+    if (skipped < 0 || skipped > PG_INT32_MAX) return;
+    offset_ = static_cast<std::size_t>(skipped);
+    k_ = static_cast<std::size_t>(*limit) + offset_;
+}
+
+void NearestScan::read_items() {
+    if (items_ != nullptr || k_ == 0) return;
+    Lap lap(run_.reading_ms);
+    NearestItems* const items = make_owned<NearestItems>(context_, host_memory_limit());
+    items->read(plan_, estate());
+    items_ = items;
+    run_.items = items->vectors.size();
+    lap.end();
+}
+
+/// Outer rows of a batch.
+std::size_t NearestScan::most_rows() const {
+    const std::size_t limit = host_memory_limit();
+    const std::size_t query =
+        items_->vectors.dimensions() * element_size(plan_.distance.type.element);
+    const std::size_t found = std::min(searched_for(plan_, k_), items_->vectors.size()) *
+                              (2 * kBytesOfNeighbour + sizeof(NearestItem));
+    return std::clamp<std::size_t>(
+        std::min(limit / kPartOfQueries / (query + 1), limit / kPartOfFound / (found + 1)), 1,
+        kMostRows);
+}
+
+/// Computes the vector of the row that was read. One that cannot be compared with the items is left
+/// to the ordinary query, and so is one that there is none of.
+void NearestScan::add_query(std::int64_t row) {
+    attempt_or_raise([&] { query_of_.push_back(NearestBatch::kOrdinary); });
+    if (k_ == 0 || !items_->searchable()) return;
+    bool null = false;
+    const MemoryContext before = MemoryContextSwitchTo(expressions_->ecxt_per_tuple_memory);
+    const Datum value = ExecEvalExpr(query_, expressions_, &null);
+    VectorValue vector{};
+    const bool fits = !null &&
+                      read_vector(plan_.distance.type, value, vector) == VectorFault::none &&
+                      vector.dimensions == items_->vectors.dimensions();
+    MemoryContextSwitchTo(before);
+    if (!fits) return;
+    const auto* const bytes = static_cast<const std::uint8_t*>(vector.elements);
+    const std::size_t size = vector.stored * element_size(plan_.distance.type.element);
+    attempt_or_raise([&] {
+        batch_.elements.insert(batch_.elements.end(), bytes, bytes + size);
+        query_of_[static_cast<std::size_t>(row)] = static_cast<std::int64_t>(batch_.queries++);
+    });
+}
+
+/// Reads outer rows, and the items with the first one. False where there are no more.
+bool NearestScan::read_batch() {
+    forget_batch();
+    std::size_t most = 1;
+    while (!outer_ended_ && query_of_.size() < most) {
+        CHECK_FOR_INTERRUPTS();
+        TupleTableSlot* const row = ExecProcNode(outer());
+        if (TupIsNull(row)) {
+            outer_ended_ = true;
+            break;
+        }
+        const MemoryContext before = MemoryContextSwitchTo(context_);
+        set_limits();
+        read_items();
+        if (most == 1 && k_ > 0) most = most_rows();
+        if (rows_ == nullptr) rows_ = tuplestore_begin_heap(false, false, work_mem);
+        tuplestore_puttupleslot(rows_, row);
+        ResetExprContext(expressions_);
+        expressions_->ecxt_outertuple = row;
+        add_query(static_cast<std::int64_t>(query_of_.size()));
+        MemoryContextSwitchTo(before);
+    }
+    if (query_of_.empty()) return false;
+    search();
+    return true;
+}
+
+void NearestScan::search() {
+    if (batch_.queries == 0) return;
+    run_.queries += batch_.queries;
+    if (items_->vectors.size() == 0) {
+        // None is found; but rows without a vector come behind all others.
+        const std::int64_t count = items_->nulls() > 0 ? NearestBatch::kOrdinary : 0;
+        attempt_or_raise([&] {
+            batch_.begins.assign(batch_.queries, 0);
+            batch_.counts.assign(batch_.queries, count);
+        });
+        return;
+    }
+    Lap lap(run_.searching_ms);
+    const MemoryContext before = MemoryContextSwitchTo(context_);
+    search_nearest(plan_, *items_, k_, batch_, run_.searches);
+    MemoryContextSwitchTo(before);
+    lap.end();
+}
+
+/// Goes on to the next outer row.
+bool NearestScan::next_outer() {
+    while (place_ == query_of_.size())
+        if (!read_batch()) return false;
+    tuplestore_gettupleslot(rows_, true, false, outer_);
+    ++place_;
+    rank_ = offset_;
+    given_ = false;
+    at_work_ = true;
+    if (ordinary_ != nullptr) tuplestore_end(ordinary_);
+    ordinary_ = nullptr;
+    const std::int64_t query = query_of_[place_ - 1];
+    if (query == NearestBatch::kOrdinary ||
+        batch_.counts[static_cast<std::size_t>(query)] == NearestBatch::kOrdinary)
+        run_ordinary();
+    return true;
+}
+
+/// The parameters that the statement has, and behind them the columns of the outer row.
+ParamListInfo NearestScan::ordinary_parameters() const {
+    const ParamListInfo given = estate()->es_param_list_info;
+    const int before = plan_.first_parameter - 1;
+    const int count = before + list_length(plan_.parameters);
+    const ParamListInfo parameters = makeParamList(count);
+    for (int i = 0; i < count; ++i) {
+        ParamExternData& parameter = parameters->params[i];
+        parameter = {};
+        parameter.isnull = true;
+        parameter.pflags = PARAM_FLAG_CONST;
+        if (i < before && given != nullptr && i < given->numParams) {
+            ParamExternData room;
+            parameter = given->paramFetch != nullptr
+                            ? *given->paramFetch(given, i + 1, false, &room)
+                            : given->params[i];
+        }
+    }
+    for (int i = before; i < count; ++i) {
+        ParamExternData& parameter = parameters->params[i];
+        const int column = list_nth_int(plan_.parameters, i - before);
+        parameter.value = slot_getattr(outer_, column, &parameter.isnull);
+        parameter.ptype = TupleDescAttr(outer_->tts_tupleDescriptor, column - 1)->atttypid;
+    }
+    return parameters;
+}
+
+/// Runs the ordinary query for the outer row at work.
+void NearestScan::run_ordinary() {
+    ++run_.ordinary;
+    const MemoryContext before = MemoryContextSwitchTo(context_);
+    ordinary_ = tuplestore_begin_heap(false, false, work_mem);
+    const MemoryContext context =
+        AllocSetContextCreate(context_, "gputext ordinary query", ALLOCSET_DEFAULT_SIZES);
+    MemoryContextSwitchTo(context);
+    DestReceiver* const receiver = CreateTuplestoreDestReceiver();
+    SetTuplestoreDestReceiverParams(receiver, ordinary_, context_, false, nullptr, nullptr);
+    QueryDesc* const statement =
+        CreateQueryDesc(plan_.ordinary, estate()->es_sourceText, estate()->es_snapshot,
+                        InvalidSnapshot, receiver, ordinary_parameters(), estate()->es_queryEnv, 0);
+    PushActiveSnapshot(estate()->es_snapshot);
+    ExecutorStart(statement, 0);
+    MemoryContextSwitchTo(context_);
+    if (ordinary_row_ == nullptr)
+        ordinary_row_ =
+            MakeSingleTupleTableSlot(CreateTupleDescCopy(statement->tupDesc), &TTSOpsMinimalTuple);
+    MemoryContextSwitchTo(context);
+    run_to_end(statement);
+    ExecutorFinish(statement);
+    ExecutorEnd(statement);
+    PopActiveSnapshot();
+    FreeQueryDesc(statement);
+    MemoryContextSwitchTo(before);
+    MemoryContextDelete(context);
+}
+
+/// Begins a row of the node with the outer row's columns.
+void NearestScan::copy_outer(TupleTableSlot* row) const {
+    ExecClearTuple(row);
+    slot_getallattrs(outer_);
+    std::copy_n(outer_->tts_values, outer_columns_, row->tts_values);
+    std::copy_n(outer_->tts_isnull, outer_columns_, row->tts_isnull);
+}
+
+TupleTableSlot* NearestScan::show_item(const NearestItem& item) {
+    TupleTableSlot* const row = node_->ss.ss_ScanTupleSlot;
+    copy_outer(row);
+    ExecClearTuple(item_);
+    items_->get(item.item, item_);
+    item_->tts_values[plan_.columns] = Float8GetDatum(item.distance);
+    item_->tts_isnull[plan_.columns] = false;
+    ExecStoreVirtualTuple(item_);
+    ResetExprContext(expressions_);
+    expressions_->ecxt_outertuple = outer_;
+    expressions_->ecxt_innertuple = item_;
+    int column = outer_columns_;
+    ListCell* cell;
+    foreach (cell, shown_) {
+        row->tts_values[column] = ExecEvalExprSwitchContext(static_cast<ExprState*>(lfirst(cell)),
+                                                            expressions_, &row->tts_isnull[column]);
+        ++column;
+    }
+    return ExecStoreVirtualTuple(row);
+}
+
+TupleTableSlot* NearestScan::show_ordinary() {
+    TupleTableSlot* const row = node_->ss.ss_ScanTupleSlot;
+    copy_outer(row);
+    slot_getallattrs(ordinary_row_);
+    const int count = list_length(shown_);
+    std::copy_n(ordinary_row_->tts_values, count, row->tts_values + outer_columns_);
+    std::copy_n(ordinary_row_->tts_isnull, count, row->tts_isnull + outer_columns_);
+    return ExecStoreVirtualTuple(row);
+}
+
+/// Of an outer join.
+TupleTableSlot* NearestScan::show_nothing() {
+    TupleTableSlot* const row = node_->ss.ss_ScanTupleSlot;
+    copy_outer(row);
+    const int count = list_length(shown_);
+    std::fill_n(row->tts_values + outer_columns_, count, Datum{0});
+    std::fill_n(row->tts_isnull + outer_columns_, count, true);
+    return ExecStoreVirtualTuple(row);
+}
+
+/// The next row of the outer row at work; null behind its last one.
+TupleTableSlot* NearestScan::next_of_outer() {
+    if (ordinary_ != nullptr)
+        return tuplestore_gettupleslot(ordinary_, true, false, ordinary_row_) ? show_ordinary()
+                                                                              : nullptr;
+    const auto query = static_cast<std::size_t>(query_of_[place_ - 1]);
+    if (rank_ >= static_cast<std::size_t>(batch_.counts[query])) return nullptr;
+    return show_item(batch_.found[batch_.begins[query] + rank_++]);
+}
+
+TupleTableSlot* NearestScan::next() {
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        if (!at_work_ && !next_outer()) return nullptr;
+        if (TupleTableSlot* const row = next_of_outer()) {
+            given_ = true;
+            return row;
+        }
+        at_work_ = false;
+        if (plan_.outer_join && !given_) return show_nothing();
+    }
+}
+
+void NearestScan::forget_batch() {
+    if (rows_ != nullptr) tuplestore_end(rows_);
+    rows_ = nullptr;
+    if (ordinary_ != nullptr) tuplestore_end(ordinary_);
+    ordinary_ = nullptr;
+    query_of_.clear();
+    batch_.clear();
+    place_ = 0;
+    at_work_ = false;
+}
+
+void NearestScan::rescan() {
+    ExecClearTuple(outer_);
+    if (ordinary_row_ != nullptr) ExecClearTuple(ordinary_row_);
+    forget_batch();
+    outer_ended_ = false;
+    if (outer()->chgParam == nullptr) ExecReScan(outer());
+}
+
+void NearestScan::end() {
+    if (outer_ != nullptr) ExecClearTuple(outer_);
+    if (ordinary_row_ != nullptr) ExecDropSingleTupleTableSlot(ordinary_row_);
+    ordinary_row_ = nullptr;
+    forget_batch();
+    if (items_ != nullptr) items_->release();
+    ExecEndNode(outer());
+}
+
+void NearestScan::explain(List* ancestors, ExplainState* explain) const {
+    explain_nearest(plan_, node_, ancestors, explain->analyze ? &run_ : nullptr,
+                    items_ != nullptr ? items_->statement() : nullptr, explain);
+}
+
+// ---- What the executor calls ----
+
+/// The executor knows the first member only.
+struct NearestState {
+    CustomScanState node;
+    NearestScan* scan;  // null before BeginCustomScan
+};
+
+NearestScan& scan_of(CustomScanState* node) {
+    return *reinterpret_cast<NearestState*>(node)->scan;
+}
+
+void begin_scan(CustomScanState* node, EState* estate, int) {
+    const MemoryContext context =
+        AllocSetContextCreate(estate->es_query_cxt, "gputext nearest", ALLOCSET_DEFAULT_SIZES);
+    const NearestPlan plan =
+        read_nearest_plan(reinterpret_cast<CustomScan*>(node->ss.ps.plan)->custom_private);
+    reinterpret_cast<NearestState*>(node)->scan =
+        make_owned<NearestScan>(context, node, plan, context);
+    scan_of(node).begin(estate);
+}
+
+TupleTableSlot* next_row(ScanState* node) {
+    return scan_of(reinterpret_cast<CustomScanState*>(node)).next();
+}
+
+/// Not called: statements that read rows again have no such node.
+bool same_row(ScanState*, TupleTableSlot*) {
+    return true;
+}
+
+TupleTableSlot* execute_scan(CustomScanState* node) {
+    return ExecScan(&node->ss, next_row, same_row);
+}
+
+void end_scan(CustomScanState* node) {
+    scan_of(node).end();
+}
+
+void rescan(CustomScanState* node) {
+    if (node->ss.ps.chgParam != nullptr)
+        UpdateChangedParamSet(static_cast<PlanState*>(linitial(node->custom_ps)),
+                              node->ss.ps.chgParam);
+    ExecScanReScan(&node->ss);
+    scan_of(node).rescan();
+}
+
+void explain_scan(CustomScanState* node, List* ancestors, ExplainState* explain) {
+    scan_of(node).explain(ancestors, explain);
+}
+
+constexpr CustomExecMethods executor_methods() {
+    CustomExecMethods methods{};
+    methods.CustomName = kNearestName;
+    methods.BeginCustomScan = begin_scan;
+    methods.ExecCustomScan = execute_scan;
+    methods.EndCustomScan = end_scan;
+    methods.ReScanCustomScan = rescan;
+    methods.ExplainCustomScan = explain_scan;
+    return methods;
+}
+
+constexpr CustomExecMethods kExecMethods = executor_methods();
+
+}  // namespace
+
+Node* new_nearest_scan(CustomScan*) {
+    auto* const state =
+        reinterpret_cast<NearestState*>(newNode(sizeof(NearestState), T_CustomScanState));
+    state->node.methods = &kExecMethods;
+    return reinterpret_cast<Node*>(state);
+}
+
+}  // namespace gputext

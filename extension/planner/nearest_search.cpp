@@ -1,0 +1,285 @@
+#include "extension/planner/nearest_search.hpp"
+
+extern "C" {
+#include "fmgr.h"
+#include "utils/memutils.h"
+}
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+
+#include "cpp/knn/knn.hpp"
+#include "cpp/link/knn.hpp"
+#include "extension/base/failure.hpp"
+#include "extension/base/owned.hpp"
+#include "extension/server/activity.hpp"
+#include "extension/server/computation.hpp"
+#include "extension/server/run_computation.hpp"
+#include "extension/server/settings.hpp"
+
+namespace gputext {
+namespace {
+
+class NearestComputation final : public Computation {
+public:
+    NearestComputation(NearestItems& items, const KnnParameters& parameters, const Vectors& queries)
+        : items_(items.vectors), parameters_(parameters), queries_(queries) {}
+
+    Neighbours answer;
+
+    JobSize size() const override {
+        const Vectors items = items_.view();
+        return {queries_.rows + items.rows,
+                queries_.rows * queries_.dimensions * element_size(queries_.type) + items_.bytes(),
+                knn_cpu_seconds(queries_, items, cpu_threads()), 0, items_.resident_bytes()};
+    }
+    Status compute(Execution& execution) override {
+        return keep(knn(parameters_, queries_, items_.view(), {}, execution));
+    }
+    void prepare_for_device() override { items_.share(); }
+    Status submit(DaemonConnection& connection, Stop stop) override {
+        KnnRequest request;
+        request.parameters = parameters_;
+        request.queries = {queries_, -1, -1};
+        request.items = items_.files();
+        request.limits.device_memory_limit = gpu_memory_limit();
+        return connection.submit(request, stop);
+    }
+    Status take(const DaemonEvent& event, Stop stop) override {
+        on_device = true;
+        return keep(std::get<KnnAnswer>(event).read(stop));
+    }
+
+    bool on_device = false;
+
+private:
+    Status keep(Result<Neighbours> found) {
+        if (!found.ok()) return found.status();
+        answer = std::move(*found);
+        return {};
+    }
+
+    VectorRows& items_;
+    KnnParameters parameters_;
+    Vectors queries_;
+};
+
+/// pgvector's dense types, as VectorType reads them.
+struct StoredVector {
+    int32 vl_len_;
+    int16 dimensions;
+    int16 unused;
+    char elements[FLEXIBLE_ARRAY_MEMBER];
+};
+
+/// Calls the operator's function for items and queries, which it has in memory of its own.
+class DistanceCall {
+public:
+    DistanceCall(const NearestPlan& plan, const Vectors& items)
+        : items_(items), item_is_left_(plan.item_is_left) {
+        fmgr_info(plan.distance.function, &function_);
+        bytes_ = items.dimensions * element_size(items.type);
+        item_ = new_vector();
+        query_ = new_vector();
+    }
+
+    void set_query(const std::uint8_t* elements) {
+        std::memcpy(query_->elements, elements, bytes_);
+    }
+    double operator()(std::size_t item) {
+        std::memcpy(item_->elements, items_.row_bytes(item), bytes_);
+        const Datum a = PointerGetDatum(item_), b = PointerGetDatum(query_);
+        return DatumGetFloat8(
+            FunctionCall2(&function_, item_is_left_ ? a : b, item_is_left_ ? b : a));
+    }
+
+private:
+    StoredVector* new_vector() const {
+        const std::size_t size = offsetof(StoredVector, elements) + bytes_;
+        auto* const made = static_cast<StoredVector*>(palloc0(size));
+        SET_VARSIZE(made, size);
+        made->dimensions = static_cast<int16>(items_.dimensions);
+        return made;
+    }
+
+    FmgrInfo function_;
+    const Vectors& items_;
+    bool item_is_left_;
+    std::size_t bytes_ = 0;
+    StoredVector* item_ = nullptr;
+    StoredVector* query_ = nullptr;
+};
+
+/// What one search needs, in a memory context of its own.
+struct Search {
+    const NearestPlan& plan;
+    NearestItems& items;
+    std::size_t k;
+    NearestBatch& batch;
+    SearchCounts& counts;
+    std::vector<std::uint32_t> pending;  // queries without an answer
+    std::vector<std::uint8_t> elements;  // of these
+    std::vector<NearestItem> ranked;
+
+    Search(const NearestPlan& given, NearestItems& from, std::size_t wanted, NearestBatch& to,
+           SearchCounts& counted)
+        : plan(given), items(from), k(wanted), batch(to), counts(counted) {}
+
+    std::size_t row_bytes() const {
+        return items.vectors.dimensions() * element_size(plan.distance.type.element);
+    }
+};
+
+/// Begins the answer of all queries: each is to be searched.
+void begin(Search& search) {
+    attempt_or_raise([&] {
+        search.batch.begins.assign(search.batch.queries, 0);
+        search.batch.counts.assign(search.batch.queries, NearestBatch::kOrdinary);
+        search.pending.resize(search.batch.queries);
+        for (std::size_t q = 0; q < search.pending.size(); ++q)
+            search.pending[q] = static_cast<std::uint32_t>(q);
+    });
+}
+
+/// The elements of the pending queries: of all, or of some of them.
+Vectors pending_queries(Search& search) {
+    const std::size_t bytes = search.row_bytes();
+    const std::uint8_t* elements = search.batch.elements.data();
+    if (search.pending.size() < search.batch.queries) {
+        attempt_or_raise([&] { search.elements.resize(search.pending.size() * bytes); });
+        for (std::size_t i = 0; i < search.pending.size(); ++i)
+            std::memcpy(search.elements.data() + i * bytes, elements + search.pending[i] * bytes,
+                        bytes);
+        elements = search.elements.data();
+    }
+    return {search.plan.distance.type.element,
+            search.pending.size(),
+            search.items.vectors.dimensions(),
+            elements,
+            {},
+            {}};
+}
+
+/// Puts the ranked items into the answer of the query.
+void answer(Search& search, std::size_t query) {
+    NearestBatch& batch = search.batch;
+    const std::size_t count = std::min(search.k, search.ranked.size());
+    attempt_or_raise([&] {
+        batch.begins[query] = batch.found.size();
+        batch.counts[query] = static_cast<std::int64_t>(count);
+        batch.found.insert(batch.found.end(), search.ranked.begin(),
+                           search.ranked.begin() + static_cast<std::ptrdiff_t>(count));
+    });
+}
+
+/// Whether fewer than k items have a distance that is a number, and others come behind them: items
+/// without a direction, and rows without a vector.
+bool lacks_items(const Search& search) {
+    return search.ranked.size() < search.k &&
+           (search.ranked.size() < search.items.vectors.size() || search.items.nulls() > 0);
+}
+
+enum class Rank { right, ordinary, too_few };
+
+/// Ranks the candidates by the operator. `beyond` is the exact distance that items left out have at
+/// least; infinity where none is.
+Rank rank(Search& search, DistanceCall& call, const Vectors& queries, std::size_t row,
+          double beyond) {
+    call.set_query(reinterpret_cast<const std::uint8_t*>(queries.row_bytes(row)));
+    for (NearestItem& candidate : search.ranked) {
+        candidate.distance = call(candidate.item);
+        if (!std::isfinite(candidate.distance)) return Rank::ordinary;
+    }
+    search.counts.rescored += search.ranked.size();
+    std::sort(search.ranked.begin(), search.ranked.end(),
+              [](const NearestItem& a, const NearestItem& b) {
+                  return a.distance != b.distance ? a.distance < b.distance : a.item < b.item;
+              });
+    const double square = norm_square(queries, row);
+    const std::optional<double> least =
+        least_in_single_precision(search.plan.distance.metric, queries.dimensions,
+                                  std::isinf(beyond) ? 0.0 : beyond, square, search.items.norms());
+    if (!least) return Rank::ordinary;
+    if (std::isinf(beyond) || search.ranked.size() < search.k) return Rank::right;
+    return search.ranked[search.k - 1].distance < *least ? Rank::right : Rank::too_few;
+}
+
+/// Answers what one search has found. The queries that need a wider one stay pending.
+void take_answers(Search& search, const Vectors& queries, const Neighbours& found,
+                  std::size_t wanted) {
+    DistanceCall* call = nullptr;
+    if (!search.plan.distance.exact)
+        call = make_owned<DistanceCall>(
+            CurrentMemoryContext, search.plan,
+            *make_owned<Vectors>(CurrentMemoryContext, search.items.vectors.view()));
+    std::size_t pending = 0;
+    for (std::size_t row = 0; row < search.pending.size(); ++row) {
+        CHECK_FOR_INTERRUPTS();
+        const std::uint32_t query = search.pending[row];
+        const std::uint64_t first = found.begins[row], end = found.begins[row + 1];
+        attempt_or_raise([&] {
+            search.ranked.clear();
+            for (std::uint64_t i = first; i < end; ++i)
+                search.ranked.push_back({found.items[i], found.distances[i]});
+        });
+        if (lacks_items(search)) continue;
+        const bool all = end - first < wanted || end - first == search.items.vectors.size();
+        const Rank ranks = call == nullptr ? Rank::right
+                                           : rank(search, *call, queries, row,
+                                                  all ? INFINITY : found.distances[end - 1]);
+        if (ranks == Rank::right) answer(search, query);
+        if (ranks == Rank::too_few) search.pending[pending++] = query;
+    }
+    search.counts.widened += pending;
+    search.pending.resize(pending);
+}
+
+/// Each search is for so many times more items than the one before.
+constexpr std::size_t kWidening = 8;
+
+void search_pending(Search& search, std::size_t wanted, MemoryContext context) {
+    TimeSplit times;
+    KnnParameters parameters;
+    parameters.k = wanted;
+    parameters.metric = search.plan.distance.metric;
+    parameters.memory_limit = host_memory_limit();
+    parameters.answer_limit = host_memory_limit();
+    const Vectors queries = pending_queries(search);
+    auto* const computation =
+        make_owned<NearestComputation>(context, search.items, parameters, queries);
+    run_computation(*computation, times, context);
+    ++(computation->on_device ? search.counts.on_device : search.counts.on_cpu);
+    take_answers(search, queries, computation->answer, wanted);
+}
+
+}  // namespace
+
+std::size_t searched_for(const NearestPlan& plan, std::size_t k) {
+    return plan.distance.exact ? k : k + std::max<std::size_t>(8, k / 8);
+}
+
+void search_nearest(const NearestPlan& plan, NearestItems& items, std::size_t k,
+                    NearestBatch& batch, SearchCounts& counts) {
+    const MemoryContext context =
+        AllocSetContextCreate(CurrentMemoryContext, "gputext nearest", ALLOCSET_DEFAULT_SIZES);
+    const MemoryContext before = MemoryContextSwitchTo(context);
+    Search& search = *make_owned<Search>(context, plan, items, k, batch, counts);
+    begin(search);
+    std::size_t wanted = searched_for(plan, k);
+    while (!search.pending.empty()) {
+        const MemoryContext round =
+            AllocSetContextCreate(context, "gputext job", ALLOCSET_DEFAULT_SIZES);
+        MemoryContextSwitchTo(round);
+        begin_activity("nearest", round);
+        search_pending(search, std::min(wanted, items.vectors.size()), round);
+        MemoryContextSwitchTo(context);
+        MemoryContextDelete(round);
+        wanted *= kWidening;
+    }
+    MemoryContextSwitchTo(before);
+    MemoryContextDelete(context);
+}
+
+}  // namespace gputext

@@ -1,0 +1,358 @@
+#include "extension/planner/nearest_shape.hpp"
+
+extern "C" {
+#include "catalog/pg_operator_d.h"
+#include "catalog/pg_type_d.h"
+#include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
+#include "optimizer/clauses.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/tlist.h"
+#include "utils/lsyscache.h"
+}
+
+#include <algorithm>
+#include <optional>
+
+#include "extension/base/server_versions.hpp"
+
+namespace gputext {
+namespace {
+
+// ---- What a query depends on ----
+
+/// What is found of an expression or query, seen from a query's own level.
+struct Dependence {
+    int depth = 0;       // of the queries between
+    bool own = false;    // on columns of the query's own relations
+    bool outer = false;  // on columns of the relations one level above
+    bool unfit = false;  // on what has no values of its own here, such as a CTE from outside
+    int parameters = 0;  // the highest number of an external one
+    bool subqueries = false;
+};
+
+bool look_at(Node* node, void* context);
+
+void look_at_level(Dependence& found, Index level) {
+    const int above = static_cast<int>(level) - found.depth;
+    if (above == 0) found.own = true;
+    if (above == 1) found.outer = true;
+    if (above > 1) found.unfit = true;
+}
+
+void look_at_query(Query* query, Dependence& found) {
+    found.subqueries = true;
+    ++found.depth;
+    if (query->rowMarks != NIL || query->commandType != CMD_SELECT) found.unfit = true;
+    ListCell* cell;
+    foreach (cell, query->rtable) {
+        const auto* const from = static_cast<const RangeTblEntry*>(lfirst(cell));
+        if ((from->rtekind == RTE_CTE && static_cast<int>(from->ctelevelsup) > found.depth) ||
+            from->rtekind == RTE_NAMEDTUPLESTORE)
+            found.unfit = true;
+    }
+    walk_query(query, look_at, &found);
+    --found.depth;
+}
+
+bool look_at(Node* node, void* context) {
+    auto& found = *static_cast<Dependence*>(context);
+    if (node == nullptr) return false;
+    switch (nodeTag(node)) {
+        case T_Query:
+            look_at_query(reinterpret_cast<Query*>(node), found);
+            return false;
+        case T_Var:
+            look_at_level(found, reinterpret_cast<Var*>(node)->varlevelsup);
+            return false;
+        case T_Param: {
+            const auto* const parameter = reinterpret_cast<const Param*>(node);
+            if (parameter->paramkind != PARAM_EXTERN && parameter->paramkind != PARAM_SUBLINK)
+                found.unfit = true;
+            if (parameter->paramkind == PARAM_EXTERN)
+                found.parameters = std::max(found.parameters, parameter->paramid);
+            return false;
+        }
+        case T_PlaceHolderVar:
+        case T_SubPlan:
+        case T_AlternativeSubPlan:
+        case T_CurrentOfExpr:
+            found.unfit = true;
+            return false;
+        case T_SubLink:
+            found.subqueries = true;
+            break;
+        default:
+            break;
+    }
+    return walk_expression(node, look_at, context);
+}
+
+Dependence dependence_of(const void* expression) {
+    Dependence found;
+    look_at(const_cast<Node*>(static_cast<const Node*>(expression)), &found);
+    return found;
+}
+
+/// Of a query's own level: Vars of level 0 are its own.
+Dependence dependence_of_query(Query* query) {
+    Dependence found;
+    found.depth = -1;
+    look_at_query(query, found);
+    return found;
+}
+
+// ---- The parts of the subquery ----
+
+bool has_plain_form(const Query* query) {
+    return query->commandType == CMD_SELECT && query->utilityStmt == nullptr && !query->hasAggs &&
+           !query->hasWindowFuncs && !query->hasTargetSRFs && !query->hasRecursive &&
+           !query->hasModifyingCTE && !query->hasForUpdate && query->cteList == NIL &&
+           query->groupClause == NIL && query->groupingSets == NIL &&
+           query->havingQual == nullptr && query->windowClause == NIL &&
+           query->distinctClause == NIL && query->rowMarks == NIL &&
+           query->setOperations == nullptr && query->limitCount != nullptr &&
+           query->limitOption == LIMIT_OPTION_COUNT && list_length(query->sortClause) == 1;
+}
+
+/// The distance that the subquery is sorted by; null for any other order.
+OpExpr* distance_sorted_by(const Query* query) {
+    const auto* const sort = static_cast<const SortGroupClause*>(linitial(query->sortClause));
+    if (sort->sortop != Float8LessOperator || sort->nulls_first) return nullptr;
+    TargetEntry* const entry =
+        get_sortgroupclause_tle(const_cast<SortGroupClause*>(sort), query->targetList);
+    return IsA(entry->expr, OpExpr) ? reinterpret_cast<OpExpr*>(entry->expr) : nullptr;
+}
+
+/// Whether it may be computed once for all rows, before any is read.
+bool is_row_independent(const Node* expression) {
+    if (expression == nullptr) return true;
+    const Dependence found = dependence_of(expression);
+    return !found.own && !found.outer && !found.unfit && !found.subqueries;
+}
+
+bool is_of_items(const Dependence& found) {
+    return found.own && !found.outer && !found.unfit && !found.subqueries;
+}
+
+bool is_of_outer(const Dependence& found) {
+    return found.outer && !found.own && !found.unfit && !found.subqueries;
+}
+
+// ---- Expressions of the node ----
+
+/// Rewrites expressions of the subquery as NearestShape::shown says.
+struct Translation {
+    const OpExpr* distance;
+    List* item_columns = NIL;  // expressions of the subquery
+    List* outer = NIL;         // Vars of the outer query
+    bool failed = false;
+};
+
+/// Its place in the list from 1, where it is appended if it is not there.
+AttrNumber place_in(List** list, Node* node) {
+    int place = 0;
+    ListCell* cell;
+    foreach (cell, *list) {
+        ++place;
+        if (equal(lfirst(cell), node)) return static_cast<AttrNumber>(place);
+    }
+    *list = lappend(*list, copyObjectImpl(node));
+    return static_cast<AttrNumber>(place + 1);
+}
+
+Node* variable_of(int side, AttrNumber place, const Node* like) {
+    return reinterpret_cast<Node*>(
+        makeVar(side, place, exprType(like), exprTypmod(like), exprCollation(like), 0));
+}
+
+/// The place that the distance gets when all columns are known.
+constexpr AttrNumber kDistance = MaxAttrNumber;
+
+Node* translate(Node* node, void* context) {
+    auto& translation = *static_cast<Translation*>(context);
+    if (node == nullptr) return nullptr;
+    if (equal(node, translation.distance)) return variable_of(INNER_VAR, kDistance, node);
+    if (IsA(node, Var)) {
+        auto* const var = reinterpret_cast<Var*>(node);
+        if (var->varlevelsup == 0)
+            return variable_of(INNER_VAR, place_in(&translation.item_columns, node), node);
+        // A whole row of an outer relation is no column that the outer plan gives by itself.
+        if (var->varattno <= 0) translation.failed = true;
+        Var* const above = static_cast<Var*>(copyObjectImpl(var));
+        above->varlevelsup = 0;
+        return variable_of(OUTER_VAR, place_in(&translation.outer, reinterpret_cast<Node*>(above)),
+                           node);
+    }
+    return mutate_expression(node, translate, context);
+}
+
+Node* number_distance(Node* node, void* context) {
+    if (node == nullptr) return nullptr;
+    if (IsA(node, Var)) {
+        Var* const var = static_cast<Var*>(copyObjectImpl(node));
+        if (static_cast<int>(var->varno) == INNER_VAR && var->varattno == kDistance)
+            var->varattno = *static_cast<AttrNumber*>(context);
+        return reinterpret_cast<Node*>(var);
+    }
+    return mutate_expression(node, number_distance, context);
+}
+
+/// Ready to be executed.
+Node* executable(PlannerInfo* root, Node* expression) {
+    if (expression == nullptr) return nullptr;
+    Node* const simple = eval_const_expressions(root, expression);
+    fix_opfuncids(simple);
+    return simple;
+}
+
+/// What the subquery shows, in the order of its columns; whether that can be.
+bool translate_columns(PlannerInfo* root, const Query* subquery, Translation& translation,
+                       NearestShape& shape) {
+    ListCell* cell;
+    foreach (cell, subquery->targetList) {
+        auto* const entry = static_cast<TargetEntry*>(lfirst(cell));
+        if (entry->resjunk) continue;
+        const Dependence found = dependence_of(entry->expr);
+        if (found.unfit || found.subqueries) return false;
+        Node* const node = reinterpret_cast<Node*>(entry->expr);
+        // What depends on an item alone is computed once for each, as below a sort.
+        shape.shown =
+            lappend(shape.shown,
+                    is_of_items(found) && !equal(node, translation.distance)
+                        ? variable_of(INNER_VAR, place_in(&translation.item_columns, node), node)
+                        : translate(node, &translation));
+    }
+    shape.columns = list_length(translation.item_columns);
+    auto distance = static_cast<AttrNumber>(shape.columns + 1);
+    foreach (cell, shape.shown)
+        lfirst(cell) =
+            executable(root, number_distance(static_cast<Node*>(lfirst(cell)), &distance));
+    return !translation.failed && shape.columns < MaxHeapAttributeNumber / 2;
+}
+
+// ---- The queries ----
+
+Query* copy_of(const Query* query) {
+    Query* const copy = static_cast<Query*>(copyObjectImpl(query));
+    // Modules that count statements leave it out.
+    copy->queryId = 0;
+    return copy;
+}
+
+void append_column(Query* query, Node* expression) {
+    const auto number = static_cast<AttrNumber>(list_length(query->targetList) + 1);
+    query->targetList =
+        lappend(query->targetList, makeTargetEntry(static_cast<Expr*>(copyObjectImpl(expression)),
+                                                   number, psprintf("column%d", number), false));
+}
+
+Query* item_query(const Query* subquery, const Translation& translation, Node* vector) {
+    Query* const items = copy_of(subquery);
+    items->sortClause = NIL;
+    items->limitCount = items->limitOffset = nullptr;
+    items->targetList = NIL;
+    ListCell* cell;
+    foreach (cell, translation.item_columns) append_column(items, static_cast<Node*>(lfirst(cell)));
+    append_column(items, vector);
+    return items;
+}
+
+/// Puts parameters in the place of outer columns.
+struct Parameters {
+    List* outer;
+    int first;
+    Index depth;
+    bool failed;
+};
+
+Node* put_parameters(Node* node, void* context) {
+    auto& parameters = *static_cast<Parameters*>(context);
+    if (node == nullptr) return nullptr;
+    if (IsA(node, Var)) {
+        auto* const var = reinterpret_cast<Var*>(node);
+        if (var->varlevelsup != parameters.depth + 1)
+            return static_cast<Node*>(copyObjectImpl(node));
+        Var* const above = static_cast<Var*>(copyObjectImpl(var));
+        above->varlevelsup = 0;
+        const AttrNumber place = place_in(&parameters.outer, reinterpret_cast<Node*>(above));
+        Param* const parameter = makeNode(Param);
+        parameter->paramkind = PARAM_EXTERN;
+        parameter->paramid = parameters.first + place - 1;
+        parameter->paramtype = var->vartype;
+        parameter->paramtypmod = var->vartypmod;
+        parameter->paramcollid = var->varcollid;
+        parameter->location = -1;
+        return reinterpret_cast<Node*>(parameter);
+    }
+    if (IsA(node, Query)) {
+        ++parameters.depth;
+        Query* const query =
+            mutate_query(reinterpret_cast<Query*>(node), put_parameters, &parameters);
+        --parameters.depth;
+        return reinterpret_cast<Node*>(query);
+    }
+    return mutate_expression(node, put_parameters, context);
+}
+
+/// Also notes outer columns that the ordinary query alone has.
+void set_ordinary_query(PlannerInfo* root, const Query* subquery, NearestShape& shape) {
+    Query* const copy = copy_of(subquery);
+    const ParamListInfo bound = root->glob->boundParams;
+    const int known = bound != nullptr ? bound->numParams : 0;
+    Parameters parameters{shape.outer, std::max(dependence_of_query(copy).parameters, known) + 1, 0,
+                          false};
+    shape.ordinary = mutate_query(copy, put_parameters, &parameters);
+    shape.outer = parameters.outer;
+    shape.first_parameter = parameters.first;
+}
+
+/// Which operand is the item's, and which the query's; whether they are.
+bool set_operands(PlannerInfo* root, const OpExpr* distance, Translation& translation,
+                  NearestShape& shape, Node** item) {
+    auto* const left = static_cast<Node*>(linitial(distance->args));
+    auto* const right = static_cast<Node*>(lsecond(distance->args));
+    const Dependence of_left = dependence_of(left), of_right = dependence_of(right);
+    shape.item_is_left = is_of_items(of_left);
+    if (!(shape.item_is_left ? is_of_outer(of_right)
+                             : is_of_outer(of_left) && is_of_items(of_right)))
+        return false;
+    *item = shape.item_is_left ? left : right;
+    Node* const query = translate(shape.item_is_left ? right : left, &translation);
+    shape.query = reinterpret_cast<Expr*>(executable(root, query));
+    return !translation.failed;
+}
+
+}  // namespace
+
+NearestShape* nearest_shape_of(PlannerInfo* root, const RangeTblEntry* from) {
+    Query* const subquery = from->subquery;
+    if (from->rtekind != RTE_SUBQUERY || !from->lateral || from->securityQuals != NIL ||
+        from->tablesample != nullptr || !has_plain_form(subquery))
+        return nullptr;
+    const OpExpr* const sorted_by = distance_sorted_by(subquery);
+    if (sorted_by == nullptr || list_length(sorted_by->args) != 2) return nullptr;
+    const std::optional<DistanceOperator> distance = distance_operator_of(sorted_by->opno);
+    if (!distance || !is_row_independent(subquery->limitCount) ||
+        !is_row_independent(subquery->limitOffset) ||
+        contain_volatile_functions(reinterpret_cast<Node*>(subquery)))
+        return nullptr;
+
+    auto* const shape = static_cast<NearestShape*>(palloc0(sizeof(NearestShape)));
+    shape->distance = *distance;
+    Translation translation{sorted_by};
+    Node* vector = nullptr;
+    if (!set_operands(root, sorted_by, translation, *shape, &vector) ||
+        !translate_columns(root, subquery, translation, *shape))
+        return nullptr;
+    shape->items = item_query(subquery, translation, vector);
+    const Dependence of_items = dependence_of_query(shape->items);
+    if (of_items.outer || of_items.unfit || dependence_of_query(subquery).unfit) return nullptr;
+    shape->limit = executable(root, static_cast<Node*>(copyObjectImpl(subquery->limitCount)));
+    shape->offset = executable(root, static_cast<Node*>(copyObjectImpl(subquery->limitOffset)));
+    shape->outer = translation.outer;
+    set_ordinary_query(root, subquery, *shape);
+    return shape;
+}
+
+}  // namespace gputext

@@ -1,0 +1,56 @@
+// extension/planner/nearest_shape.hpp - recognises a LATERAL subquery that gives the nearest items
+// of each row of the relations before it
+//
+//   SELECT ... FROM u, LATERAL (SELECT b.id, b.e <=> u.e AS distance FROM base b
+//                               WHERE b.size > 3 ORDER BY b.e <=> u.e LIMIT 10) n
+//
+// The shape. The subquery is sorted by one distance alone, nearest first, of a vector of its own
+// and one that is made from columns of the outer relations. Nothing else of it depends on the outer
+// relations but what it shows: its columns may be any expressions of its own columns, the outer
+// ones and the distance. It has LIMIT, perhaps OFFSET, which depend on no row. It has no grouping,
+// no windows, no DISTINCT, set operations, set-returning functions among its columns, locks of
+// rows, volatile functions, or CTEs of its own or from outside.
+//
+// Then all of its rows but for the sort and LIMIT are the same for each outer row: they are read
+// once, by the item query, and the nearest of them are found for all outer rows at once. Whatever
+// cannot be answered so, such as an outer row without a vector, is answered by the ordinary query:
+// the subquery as it stands, with a parameter in the place of each outer column.
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "nodes/parsenodes.h"
+#include "nodes/pathnodes.h"
+}
+
+#include "extension/planner/distance_operators.hpp"
+
+namespace gputext {
+
+/// All nodes are in the memory that was current.
+struct NearestShape {
+    DistanceOperator distance;
+    bool item_is_left;  // operand of the operator
+    /// Of the item query: its columns, and behind them the vector.
+    Query* items;
+    int columns;
+    /// What the subquery shows. An outer column is a Var of OUTER_VAR whose number is its place in
+    /// `outer`, from 1; INNER_VAR has the item query's columns by their numbers, and behind them,
+    /// at `columns` + 1, the distance.
+    List* shown;
+    Expr* query;  // the outer vector, in the same form
+    Node* limit;
+    Node* offset;  // null for none
+    /// The outer columns, as Vars of the outer query.
+    List* outer;
+    /// The ordinary query, whose parameter first_parameter + i is column i of `outer`, from 0.
+    Query* ordinary;
+    int first_parameter;
+};
+
+/// Null where the subquery has another shape. Nothing is changed.
+NearestShape* nearest_shape_of(PlannerInfo* root, const RangeTblEntry* subquery);
+
+}  // namespace gputext

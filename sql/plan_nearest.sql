@@ -65,6 +65,24 @@ SELECT * FROM compare('SELECT u.id, b.* FROM odd u, LATERAL (SELECT id, e <-> u.
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e LIMIT 0) b');
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e LIMIT NULL::int) b');
 
+-- Keys: equalities between both sides
+CREATE TABLE keyed (id int, small smallint, big bigint, word varchar(20), day date, name text COLLATE "C", e real[]);
+INSERT INTO keyed SELECT i, nullif(i % 4, 3), i % 7, 'Kind ' || i % 3, date '2026-01-01' + i % 2, i % 3, CASE WHEN i % 50 > 0 THEN e END
+    FROM base, LATERAL (SELECT base.id) b (i);
+INSERT INTO keyed VALUES (301, 9, 9, 'lonely', '2027-01-01', 'x', '{1,2,3}'), (302, 10, 10, 'none', '2027-01-02', 'y', NULL), (303, 11, 11, 'zero', '2027-01-03', 'z', '{0,0,0}');
+SELECT * FROM compare('SELECT u.id, b.* FROM keyed u, LATERAL (SELECT id, small, e <-> u.e AS distance FROM keyed k WHERE k.small = u.small ORDER BY e <-> u.e LIMIT 3) b');
+SELECT * FROM compare('SELECT u.id, b.* FROM keyed u, LATERAL (SELECT id, e <=> u.e AS distance FROM keyed k WHERE u.big = k.small ORDER BY e <=> u.e LIMIT 3) b');
+SELECT * FROM compare('SELECT u.id, b.* FROM keyed u, LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE k.id > 20 AND k.word = u.word AND (k.day = u.day AND k.small + 1 = u.big) ORDER BY e <-> u.e LIMIT 3) b');
+SELECT * FROM compare('SELECT u.id, b.* FROM keyed u LEFT JOIN LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE lower(k.word) = lower(u.word) AND k.name = u.name ORDER BY e <-> u.e LIMIT 60) b ON true WHERE u.id > 250');
+SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE (k.small, k.big) = (u.id, u.id) ORDER BY e <-> u.e LIMIT 3) b');
+SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT k.id, k.e <-> u.e AS distance FROM keyed k JOIN base USING (id) WHERE base.kind = ''kind '' || u.id % 4 ORDER BY k.e <-> u.e LIMIT 3 OFFSET 1) b');
+-- Conditions that are no such equalities are left to the planner
+SELECT * FROM compare('SELECT u.id, b.* FROM keyed u, LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE k.small = u.small OR k.big = u.big ORDER BY e <-> u.e LIMIT 3) b WHERE u.id < 30');
+SELECT * FROM compare('SELECT u.id, b.* FROM keyed u, LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE k.small = u.small AND k.id <> u.id ORDER BY e <-> u.e LIMIT 3) b WHERE u.id < 30');
+CREATE COLLATION gputext_any_case (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE k.word = upper(u.name) COLLATE gputext_any_case ORDER BY e <-> u.e LIMIT 3) b WHERE u.id < 30');
+DROP COLLATION gputext_any_case;
+
 -- Other shapes are left to the planner
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base WHERE base.id > u.id ORDER BY e <-> u.e LIMIT 3) b');
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e DESC LIMIT 3) b');
@@ -82,6 +100,7 @@ SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e
 -- EXPLAIN
 EXPLAIN (COSTS OFF) SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM base WHERE id > 5 ORDER BY e <-> u.e LIMIT 3) b;
 EXPLAIN (COSTS OFF, ANALYZE, TIMING OFF, SUMMARY OFF, FORMAT JSON) SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM base ORDER BY e <-> u.e LIMIT 3) b;
+EXPLAIN (COSTS OFF) SELECT u.id, b.* FROM keyed u, LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE id > 5 AND k.word = u.word AND k.small = u.big ORDER BY e <-> u.e LIMIT 3) b;
 
 -- Prepared statements: parameters, plans that are kept, tables that change
 SET plan_cache_mode = force_generic_plan;
@@ -131,6 +150,6 @@ INSERT INTO odd SELECT b.id, NULL FROM uploads u, LATERAL (SELECT id FROM base O
 SELECT count(*) FROM odd;
 
 RESET gputext.plan_nearest;
-DROP TABLE base, uploads, odd, parts CASCADE;
+DROP TABLE base, uploads, odd, keyed, parts CASCADE;
 DROP ROLE gputext_reader;
 DROP FUNCTION compare;

@@ -99,6 +99,7 @@ void print_run(const NearestRun& run, ExplainState* explain) {
 void explain_nearest(const NearestPlan& plan, CustomScanState* node, List* ancestors,
                      const NearestRun* run, QueryDesc* items, ExplainState* explain) {
     ExplainPropertyText("Distance", name_of(plan.distance.metric), explain);
+    if (plan.keys != NIL) ExplainPropertyInteger("Keys", nullptr, list_length(plan.keys), explain);
     if (plan.limit != nullptr)
         ExplainPropertyText("Limit", text_of(plan.limit, node, ancestors, explain), explain);
     if (plan.offset != nullptr)

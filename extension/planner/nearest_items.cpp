@@ -4,11 +4,13 @@ extern "C" {
 #include "access/htup_details.h"
 #include "executor/executor.h"
 #include "tcop/dest.h"
+#include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/snapmgr.h"
 }
 
 #include "extension/base/failure.hpp"
+#include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/threaded_work.hpp"
@@ -38,9 +40,9 @@ namespace {
 void start(DestReceiver*, int, TupleDesc) {}
 void shut_down(DestReceiver*) {}
 
-/// Of the row in the slot, by the columns behind the vector.
+/// Of the row in the slot, by the columns behind the vector and the keys.
 RowOrigin origin_of(const TupleTableSlot* slot, const NearestPlan& plan, RowPlaces& places) {
-    const int first = plan.columns + 1;
+    const int first = plan.columns + 1 + list_length(plan.keys);
     if (!plan.table.known() || slot->tts_isnull[first]) return {};
     RowPlace place;
     if (plan.table.has_places())
@@ -69,7 +71,10 @@ void NearestItems::keep_columns(TupleTableSlot* slot) {
 
 void NearestItems::take(TupleTableSlot* slot, const NearestPlan& plan, RowPlaces& places) {
     slot_getallattrs(slot);
-    if (slot->tts_isnull[plan.columns]) {
+    const bool null = slot->tts_isnull[plan.columns];
+    const int first_key = plan.columns + 1;
+    if (keyed_) keys.keep_item(slot->tts_values + first_key, slot->tts_isnull + first_key, !null);
+    if (null) {
         ++nulls_;
         return;
     }
@@ -94,6 +99,18 @@ void NearestItems::measure(const NearestPlan& plan) {
     searchable_ = norms_.fits();
 }
 
+void NearestItems::set_key_types(const NearestPlan& plan, TupleDesc columns) {
+    keyed_ = plan.keys != NIL;
+    if (!keyed_) return;
+    auto* const types = make_owned<std::vector<Oid>>(CurrentMemoryContext);
+    attempt_or_raise([&] {
+        for (int i = 0; i < list_length(plan.keys); ++i)
+            types->push_back(TupleDescAttr(columns, plan.columns + 1 + i)->atttypid);
+    });
+    for (Oid& type : *types) type = getBaseType(type);
+    keys.set_types(*types);
+}
+
 void NearestItems::read(const NearestPlan& plan, EState* estate) {
     vectors.set_type(plan.distance.type);
     ItemReceiver to{};
@@ -114,10 +131,12 @@ void NearestItems::read(const NearestPlan& plan, EState* estate) {
     PushActiveSnapshot(estate->es_snapshot);
     ExecutorStart(statement, 0);
     columns_ = first_columns(statement->tupDesc, plan.columns);
+    set_key_types(plan, statement->tupDesc);
     run_to_end(statement);
     ExecutorFinish(statement);
     if (plan.table.known() && !has_row_versions(plan.table)) vectors.forget_row_versions();
     rows_.finish();
+    if (keyed_) keys.end_items();
     vectors.end_rows(traits_of(plan));
     searchable_ = vectors.read_vectors_if_alike();
     PopActiveSnapshot();
@@ -150,6 +169,7 @@ void NearestItems::release() {
         statement_ = nullptr;
     }
     vectors.release();
+    keys.release();
     rows_.release();
 }
 

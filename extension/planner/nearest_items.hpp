@@ -15,6 +15,7 @@ extern "C" {
 #include <vector>
 
 #include "cpp/knn/float_bound.hpp"
+#include "extension/planner/nearest_keys.hpp"
 #include "extension/planner/nearest_plan.hpp"
 #include "extension/rows/packed_rows.hpp"
 #include "extension/rows/vector_query.hpp"
@@ -26,8 +27,10 @@ namespace gputext {
 /// gputext.host_memory_limit. Functions raise errors.
 class NearestItems {
 public:
-    explicit NearestItems(std::size_t memory_limit)
+    /// `context` keeps the keys.
+    NearestItems(MemoryContext context, std::size_t memory_limit)
         : vectors("item", IdType{INT8OID, sizeof(int64), true}, memory_limit),
+          keys(context, memory_limit),
           rows_(memory_limit) {}
 
     /// Runs the item query, under the statement's snapshot and with its parameters.
@@ -35,10 +38,14 @@ public:
     /// Whether all vectors are such as can be searched: of one length, with finite numbers alone,
     /// and for pgvector's types of norms that the bound of cpp/knn/float_bound.hpp holds for.
     bool searchable() const { return searchable_; }
-    /// Rows whose vector is null.
-    std::uint64_t nulls() const { return nulls_; }
+    /// The rows that an outer row of this key is compared with: all where there are no keys.
+    RowsOfKey rows_of(std::uint32_t key) const {
+        return keyed_ ? keys.rows_of(key) : RowsOfKey{vectors.size(), nulls_};
+    }
+    bool keyed() const { return keyed_; }
 
     VectorRows vectors;
+    NearestKeys keys;
 
     const NormRange& norms() const { return norms_; }
     /// The columns of the item query before the vector, of one row: into a slot of at least so many
@@ -54,12 +61,14 @@ private:
 
     void take(TupleTableSlot* slot, const NearestPlan& plan, RowPlaces& places);
     void keep_columns(TupleTableSlot* slot);
+    void set_key_types(const NearestPlan& plan, TupleDesc columns);
     void measure(const NearestPlan& plan);
 
     PackedBytes rows_;
     std::vector<std::uint64_t> begins_;  // of the rows' tuples
     TupleDesc columns_ = nullptr;        // before the vector
-    std::uint64_t nulls_ = 0;
+    std::uint64_t nulls_ = 0;            // rows without a vector
+    bool keyed_ = false;
     bool searchable_ = false;
     NormRange norms_;
     QueryDesc* statement_ = nullptr;

@@ -195,7 +195,15 @@ std::size_t dimensions_of(const Expr* query) {
     return modifier > 0 ? static_cast<std::size_t>(modifier) : kUsualDimensions;
 }
 
-double search_cost(const NearestShape& shape, double queries, double items) {
+/// Rows that the ordinary query sorts for one outer row.
+double sorted_rows(const Plan* plan) {
+    while (outerPlan(plan) != nullptr && (IsA(plan, Limit) || IsA(plan, Result)))
+        plan = outerPlan(plan);
+    return plan->plan_rows;
+}
+
+/// `matching`: items that one query is compared with.
+double search_cost(const NearestShape& shape, double queries, double items, double matching) {
     const std::size_t dimensions = dimensions_of(shape.query);
     constexpr double kMost = 1e9;
     const Vectors of_queries{shape.distance.type.element,
@@ -206,13 +214,18 @@ double search_cost(const NearestShape& shape, double queries, double items) {
                              {}};
     Vectors of_items = of_queries;
     of_items.rows = static_cast<std::size_t>(std::clamp(items, 1.0, kMost));
-    return knn_cpu_seconds(of_queries, of_items, cpu_threads()) * kUnitsPerSecond;
+    const double seconds =
+        shape.keys == NIL
+            ? knn_cpu_seconds(of_queries, of_items, cpu_threads())
+            : keyed_knn_cpu_seconds(of_queries, of_items, queries * matching, cpu_threads());
+    return seconds * kUnitsPerSecond;
 }
 
 void set_costs(Path& path, const Path& outer, const PlannedShape& planned) {
     const Plan& items = *planned.items->planTree;
     path.startup_cost = outer.total_cost + items.total_cost +
-                        search_cost(*planned.shape, outer.rows, items.plan_rows);
+                        search_cost(*planned.shape, outer.rows, items.plan_rows,
+                                    sorted_rows(planned.ordinary->planTree));
     path.total_cost = path.startup_cost + path.rows * (cpu_tuple_cost + cpu_operator_cost);
     if (plan_nearest() == PlanNearest::force) path.startup_cost = path.total_cost = 0;
 }
@@ -323,6 +336,8 @@ NearestPlan plan_of(const PathData& data, Plan* outer) {
         place_outer_columns(reinterpret_cast<Node*>(shape.shown), plan.parameters));
     plan.query = reinterpret_cast<Expr*>(
         place_outer_columns(reinterpret_cast<Node*>(shape.query), plan.parameters));
+    plan.keys = reinterpret_cast<List*>(
+        place_outer_columns(reinterpret_cast<Node*>(shape.keys), plan.parameters));
     plan.limit = shape.limit;
     plan.offset = shape.offset;
     plan.distance = shape.distance;

@@ -54,7 +54,8 @@ List* write_nearest_plan(const NearestPlan& plan) {
     written = lappend(written, or_nothing(plan.offset));
     // An empty list is a null pointer.
     written = lappend(written, lcons_int(0, plan.parameters));
-    return lappend(written, numbers.list());
+    written = lappend(written, numbers.list());
+    return list_concat(written, plan.keys);
 }
 
 NearestPlan read_nearest_plan(List* written) {
@@ -66,6 +67,7 @@ NearestPlan read_nearest_plan(List* written) {
     plan.limit = or_null(list_nth(written, 4));
     plan.offset = or_null(list_nth(written, 5));
     plan.parameters = list_copy_tail(static_cast<List*>(list_nth(written, 6)), 1);
+    plan.keys = list_copy_tail(written, 8);
     Numbers numbers(static_cast<List*>(list_nth(written, 7)));
     plan.distance.function = static_cast<Oid>(numbers.next());
     plan.distance.metric = static_cast<Metric>(numbers.next());

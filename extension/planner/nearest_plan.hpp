@@ -24,6 +24,7 @@ struct NearestPlan {
     PlannedStmt* ordinary;
     List* shown;
     Expr* query;
+    List* keys;    // of the outer row; the item query has its own behind its vector
     Node* limit;   // null for none
     Node* offset;  // the same
     /// Columns of the outer plan that are the ordinary query's parameters, as numbers.
@@ -35,7 +36,7 @@ struct NearestPlan {
     int first_parameter;
     bool outer_join;       // an outer row without items is given once, with nulls
     bool parallel_safe;    // the item query, as InnerQueryTraits says
-    VersionedTable table;  // of the item query's last columns
+    VersionedTable table;  // of the item query's last columns, behind the keys
 };
 
 /// For CustomScan::custom_private.

@@ -60,6 +60,7 @@ private:
     std::size_t most_rows() const;
     bool read_batch();
     void add_query(std::int64_t row);
+    std::uint32_t key_of_outer();
     void search();
     bool next_outer();
     TupleTableSlot* show_item(const NearestItem& item);
@@ -76,6 +77,7 @@ private:
     MemoryContext context_;
     ExprContext* expressions_ = nullptr;
     ExprState* query_ = nullptr;
+    List* keys_ = NIL;                 // ExprStates
     List* shown_ = NIL;                // ExprStates
     TupleTableSlot* item_ = nullptr;   // columns of the item query, and the distance
     TupleTableSlot* outer_ = nullptr;  // the outer row at work
@@ -145,6 +147,9 @@ void NearestScan::begin(EState* estate) {
     expressions_ = CreateExprContext(estate);
     query_ = ExecInitExprWithParams(plan_.query, estate->es_param_list_info);
     ListCell* cell;
+    foreach (cell, plan_.keys)
+        keys_ = lappend(keys_, ExecInitExprWithParams(static_cast<Expr*>(lfirst(cell)),
+                                                      estate->es_param_list_info));
     foreach (cell, plan_.shown)
         shown_ = lappend(shown_, ExecInitExprWithParams(static_cast<Expr*>(lfirst(cell)),
                                                         estate->es_param_list_info));
@@ -176,7 +181,7 @@ void NearestScan::set_limits() {
 void NearestScan::read_items() {
     if (items_ != nullptr || k_ == 0) return;
     Lap lap(run_.reading_ms);
-    NearestItems* const items = make_owned<NearestItems>(context_, host_memory_limit());
+    NearestItems* const items = make_owned<NearestItems>(context_, context_, host_memory_limit());
     items->read(plan_, estate());
     items_ = items;
     run_.items = items->vectors.size();
@@ -207,14 +212,27 @@ void NearestScan::add_query(std::int64_t row) {
     const bool fits = !null &&
                       read_vector(plan_.distance.type, value, vector) == VectorFault::none &&
                       vector.dimensions == items_->vectors.dimensions();
+    const std::uint32_t key = fits && items_->keyed() ? key_of_outer() : kNoKey;
     MemoryContextSwitchTo(before);
     if (!fits) return;
     const auto* const bytes = static_cast<const std::uint8_t*>(vector.elements);
     const std::size_t size = vector.stored * element_size(plan_.distance.type.element);
     attempt_or_raise([&] {
         batch_.elements.insert(batch_.elements.end(), bytes, bytes + size);
+        if (items_->keyed()) batch_.keys.push_back(key);
         query_of_[static_cast<std::size_t>(row)] = static_cast<std::int64_t>(batch_.queries++);
     });
+}
+
+/// The number of the key of the row that was read.
+std::uint32_t NearestScan::key_of_outer() {
+    const int count = list_length(keys_);
+    auto* const values = static_cast<Datum*>(palloc(sizeof(Datum) * count));
+    auto* const nulls = static_cast<bool*>(palloc(sizeof(bool) * count));
+    for (int i = 0; i < count; ++i)
+        values[i] =
+            ExecEvalExpr(static_cast<ExprState*>(list_nth(keys_, i)), expressions_, &nulls[i]);
+    return items_->keys.number_of(values, nulls);
 }
 
 /// Reads outer rows, and the items with the first one. False where there are no more.
@@ -249,11 +267,13 @@ void NearestScan::search() {
     run_.queries += batch_.queries;
     if (items_->vectors.size() == 0) {
         // None is found; but rows without a vector come behind all others.
-        const std::int64_t count = items_->nulls() > 0 ? NearestBatch::kOrdinary : 0;
         attempt_or_raise([&] {
             batch_.begins.assign(batch_.queries, 0);
-            batch_.counts.assign(batch_.queries, count);
+            batch_.counts.assign(batch_.queries, 0);
         });
+        for (std::size_t q = 0; q < batch_.queries; ++q)
+            if (items_->rows_of(items_->keyed() ? batch_.keys[q] : kNoKey).nulls > 0)
+                batch_.counts[q] = NearestBatch::kOrdinary;
         return;
     }
     Lap lap(run_.searching_ms);

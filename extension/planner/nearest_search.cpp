@@ -10,6 +10,7 @@ extern "C" {
 #include <cstring>
 #include <optional>
 
+#include "cpp/knn/keyed_knn.hpp"
 #include "cpp/knn/knn.hpp"
 #include "cpp/link/knn.hpp"
 #include "extension/base/failure.hpp"
@@ -24,8 +25,13 @@ namespace {
 
 class NearestComputation final : public Computation {
 public:
-    NearestComputation(NearestItems& items, const KnnParameters& parameters, const Vectors& queries)
-        : items_(items.vectors), parameters_(parameters), queries_(queries) {}
+    NearestComputation(NearestItems& items, const KnnParameters& parameters, const Vectors& queries,
+                       const MatchKeys& matches, double pairs)
+        : items_(items.vectors),
+          parameters_(parameters),
+          queries_(queries),
+          matches_(matches),
+          pairs_(pairs) {}
 
     Neighbours answer;
 
@@ -33,10 +39,12 @@ public:
         const Vectors items = items_.view();
         return {queries_.rows + items.rows,
                 queries_.rows * queries_.dimensions * element_size(queries_.type) + items_.bytes(),
-                knn_cpu_seconds(queries_, items, cpu_threads()), 0, items_.resident_bytes()};
+                matches_.none() ? knn_cpu_seconds(queries_, items, cpu_threads())
+                                : keyed_knn_cpu_seconds(queries_, items, pairs_, cpu_threads()),
+                0, items_.resident_bytes()};
     }
     Status compute(Execution& execution) override {
-        return keep(knn(parameters_, queries_, items_.view(), {}, execution));
+        return keep(keyed_knn(parameters_, queries_, items_.view(), matches_, {}, execution));
     }
     void prepare_for_device() override { items_.share(); }
     Status submit(DaemonConnection& connection, Stop stop) override {
@@ -44,6 +52,7 @@ public:
         request.parameters = parameters_;
         request.queries = {queries_, -1, -1};
         request.items = items_.files();
+        request.matches = matches_;
         request.limits.device_memory_limit = gpu_memory_limit();
         return connection.submit(request, stop);
     }
@@ -64,6 +73,8 @@ private:
     VectorRows& items_;
     KnnParameters parameters_;
     Vectors queries_;
+    MatchKeys matches_;
+    double pairs_;  // of equal keys
 };
 
 /// pgvector's dense types, as VectorType reads them.
@@ -121,12 +132,16 @@ struct Search {
     SearchCounts& counts;
     std::vector<std::uint32_t> pending;  // queries without an answer
     std::vector<std::uint8_t> elements;  // of these
+    std::vector<std::uint32_t> keys;     // the same
     std::vector<NearestItem> ranked;
 
     Search(const NearestPlan& given, NearestItems& from, std::size_t wanted, NearestBatch& to,
            SearchCounts& counted)
         : plan(given), items(from), k(wanted), batch(to), counts(counted) {}
 
+    RowsOfKey rows_of(std::size_t query) const {
+        return items.rows_of(items.keyed() ? batch.keys[query] : kNoKey);
+    }
     std::size_t row_bytes() const {
         return items.vectors.dimensions() * element_size(plan.distance.type.element);
     }
@@ -162,6 +177,20 @@ Vectors pending_queries(Search& search) {
             {}};
 }
 
+/// The keys of the pending queries and of the items. Sets how many pairs are equal.
+MatchKeys pending_matches(Search& search, double& pairs) {
+    pairs = 0;
+    if (!search.items.keyed()) return {};
+    attempt_or_raise([&] {
+        search.keys.clear();
+        for (const std::uint32_t query : search.pending)
+            search.keys.push_back(search.batch.keys[query]);
+    });
+    for (const std::uint32_t key : search.keys)
+        pairs += static_cast<double>(search.items.rows_of(key).items);
+    return {search.keys, search.items.keys.items()};
+}
+
 /// Puts the ranked items into the answer of the query.
 void answer(Search& search, std::size_t query) {
     NearestBatch& batch = search.batch;
@@ -175,10 +204,10 @@ void answer(Search& search, std::size_t query) {
 }
 
 /// Whether fewer than k items have a distance that is a number, and others come behind them: items
-/// without a direction, and rows without a vector.
-bool lacks_items(const Search& search) {
-    return search.ranked.size() < search.k &&
-           (search.ranked.size() < search.items.vectors.size() || search.items.nulls() > 0);
+/// without a direction, and rows without a vector. `rows` are those that the query is compared
+/// with.
+bool lacks_items(const Search& search, const RowsOfKey& rows) {
+    return search.ranked.size() < search.k && (search.ranked.size() < rows.items || rows.nulls > 0);
 }
 
 enum class Rank { right, ordinary, too_few };
@@ -224,8 +253,9 @@ void take_answers(Search& search, const Vectors& queries, const Neighbours& foun
             for (std::uint64_t i = first; i < end; ++i)
                 search.ranked.push_back({found.items[i], found.distances[i]});
         });
-        if (lacks_items(search)) continue;
-        const bool all = end - first < wanted || end - first == search.items.vectors.size();
+        const RowsOfKey rows = search.rows_of(query);
+        if (lacks_items(search, rows)) continue;
+        const bool all = end - first < wanted || end - first == rows.items;
         const Rank ranks = call == nullptr ? Rank::right
                                            : rank(search, *call, queries, row,
                                                   all ? INFINITY : found.distances[end - 1]);
@@ -247,8 +277,10 @@ void search_pending(Search& search, std::size_t wanted, MemoryContext context) {
     parameters.memory_limit = host_memory_limit();
     parameters.answer_limit = host_memory_limit();
     const Vectors queries = pending_queries(search);
+    double pairs = 0;
+    const MatchKeys matches = pending_matches(search, pairs);
     auto* const computation =
-        make_owned<NearestComputation>(context, search.items, parameters, queries);
+        make_owned<NearestComputation>(context, search.items, parameters, queries, matches, pairs);
     run_computation(*computation, times, context);
     ++(computation->on_device ? search.counts.on_device : search.counts.on_cpu);
     take_answers(search, queries, computation->answer, wanted);

@@ -22,6 +22,7 @@ struct NearestItem {
 /// The queries of a batch, and what is found of each.
 struct NearestBatch {
     std::vector<std::uint8_t> elements;  // of the queries, one behind the other
+    std::vector<std::uint32_t> keys;     // of the queries: numbers of NearestItems::keys
     std::size_t queries = 0;
 
     /// Query q has the items [begins[q], begins[q] + counts[q]), the nearest first; with kOrdinary,
@@ -34,6 +35,7 @@ struct NearestBatch {
 
     void clear() {
         elements.clear();
+        keys.clear();
         queries = 0;
         found.clear();
         begins.clear();
@@ -47,11 +49,11 @@ struct SearchCounts {
     std::uint64_t widened = 0;                // queries that one search did not suffice for
 };
 
-/// Finds the k nearest items of all queries of the batch, at most as many as there are. For
-/// gputext's own operators the exact search gives ranks and distances. For pgvector's, the search
-/// is for some more items; the operator is called for each of them, and ranks by it are right once
-/// no item that was left out can be as near (cpp/knn/float_bound.hpp); else the search is repeated
-/// for more. Raises errors.
+/// Finds the k nearest items of all queries of the batch, of their own keys where there are keys,
+/// at most as many as there are. For gputext's own operators the exact search gives ranks and
+/// distances. For pgvector's, the search is for some more items; the operator is called for each of
+/// them, and ranks by it are right once no item that was left out can be as near
+/// (cpp/knn/float_bound.hpp); else the search is repeated for more. Raises errors.
 void search_nearest(const NearestPlan& plan, NearestItems& items, std::size_t k,
                     NearestBatch& batch, SearchCounts& counts);
 

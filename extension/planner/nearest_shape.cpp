@@ -1,14 +1,18 @@
 #include "extension/planner/nearest_shape.hpp"
 
 extern "C" {
+#include "access/stratnum.h"
 #include "catalog/pg_operator_d.h"
+#include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
+#include "parser/parse_coerce.h"
 #include "utils/lsyscache.h"
+#include "utils/typcache.h"
 }
 
 #include <algorithm>
@@ -231,6 +235,85 @@ bool translate_columns(PlannerInfo* root, const Query* subquery, Translation& tr
     return !translation.failed && shape.columns < MaxHeapAttributeNumber / 2;
 }
 
+// ---- Keys ----
+
+/// The equality of an item's expression and an outer one, both of one type.
+struct Key {
+    Node* item;
+    Node* outer;
+};
+
+/// What of the subquery's conditions are keys, and what are others.
+struct Conditions {
+    List* item_keys = NIL;
+    List* outer_keys = NIL;
+    List* others = NIL;
+};
+
+bool is_integer(Oid type) {
+    return type == INT2OID || type == INT4OID || type == INT8OID;
+}
+
+Node* as_bigint(Node* integer) {
+    return coerce_to_target_type(nullptr, integer, exprType(integer), INT8OID, -1,
+                                 COERCION_EXPLICIT, COERCE_EXPLICIT_CAST, -1);
+}
+
+/// Whether the operator says of keys of the type what KeyNumbers says of them.
+bool is_equality_of(const OpExpr* operation, Oid type) {
+    const TypeCacheEntry* const entry =
+        lookup_type_cache(getBaseType(type), TYPECACHE_EQ_OPR | TYPECACHE_HASH_PROC);
+    return type != RECORDOID && entry->eq_opr == operation->opno && OidIsValid(entry->hash_proc) &&
+           (!OidIsValid(operation->inputcollid) ||
+            get_collation_isdeterministic(operation->inputcollid));
+}
+
+std::optional<Key> key_of(Node* condition) {
+    if (!IsA(condition, OpExpr)) return std::nullopt;
+    const auto* const operation = reinterpret_cast<const OpExpr*>(condition);
+    if (list_length(operation->args) != 2) return std::nullopt;
+    auto* const left = static_cast<Node*>(linitial(operation->args));
+    auto* const right = static_cast<Node*>(lsecond(operation->args));
+    const Dependence of_left = dependence_of(left), of_right = dependence_of(right);
+    const bool item_is_left = is_of_items(of_left) && is_of_outer(of_right);
+    if (!item_is_left && !(is_of_outer(of_left) && is_of_items(of_right))) return std::nullopt;
+    const Key key{item_is_left ? left : right, item_is_left ? right : left};
+    const Oid type = exprType(left);
+    if (type == exprType(right))
+        return is_equality_of(operation, type) ? std::optional(key) : std::nullopt;
+    if (is_integer(type) && is_integer(exprType(right)) &&
+        get_op_opfamily_strategy(operation->opno, INTEGER_BTREE_FAM_OID) == BTEqualStrategyNumber)
+        return Key{as_bigint(key.item), as_bigint(key.outer)};
+    return std::nullopt;
+}
+
+void divide_conditions(Node* condition, Conditions& divided) {
+    if (condition == nullptr) return;
+    if (is_andclause(condition)) {
+        ListCell* cell;
+        foreach (cell, reinterpret_cast<BoolExpr*>(condition)->args)
+            divide_conditions(static_cast<Node*>(lfirst(cell)), divided);
+        return;
+    }
+    if (const std::optional<Key> key = key_of(condition)) {
+        divided.item_keys = lappend(divided.item_keys, key->item);
+        divided.outer_keys = lappend(divided.outer_keys, key->outer);
+    } else {
+        divided.others = lappend(divided.others, condition);
+    }
+}
+
+/// Whether the node can compute the outer keys.
+bool translate_keys(PlannerInfo* root, const Conditions& conditions, Translation& translation,
+                    NearestShape& shape) {
+    ListCell* cell;
+    foreach (cell, conditions.outer_keys)
+        shape.keys =
+            lappend(shape.keys,
+                    executable(root, translate(static_cast<Node*>(lfirst(cell)), &translation)));
+    return !translation.failed;
+}
+
 // ---- The queries ----
 
 Query* copy_of(const Query* query) {
@@ -247,14 +330,21 @@ void append_column(Query* query, Node* expression) {
                                                    number, psprintf("column%d", number), false));
 }
 
-Query* item_query(const Query* subquery, const Translation& translation, Node* vector) {
+Query* item_query(const Query* subquery, const Translation& translation, Node* vector,
+                  const Conditions& conditions) {
     Query* const items = copy_of(subquery);
+    if (conditions.item_keys != NIL)
+        items->jointree->quals = conditions.others == NIL
+                                     ? nullptr
+                                     : reinterpret_cast<Node*>(make_ands_explicit(
+                                           static_cast<List*>(copyObjectImpl(conditions.others))));
     items->sortClause = NIL;
     items->limitCount = items->limitOffset = nullptr;
     items->targetList = NIL;
     ListCell* cell;
     foreach (cell, translation.item_columns) append_column(items, static_cast<Node*>(lfirst(cell)));
     append_column(items, vector);
+    foreach (cell, conditions.item_keys) append_column(items, static_cast<Node*>(lfirst(cell)));
     return items;
 }
 
@@ -345,7 +435,10 @@ NearestShape* nearest_shape_of(PlannerInfo* root, const RangeTblEntry* from) {
     if (!set_operands(root, sorted_by, translation, *shape, &vector) ||
         !translate_columns(root, subquery, translation, *shape))
         return nullptr;
-    shape->items = item_query(subquery, translation, vector);
+    Conditions conditions;
+    divide_conditions(subquery->jointree->quals, conditions);
+    if (!translate_keys(root, conditions, translation, *shape)) return nullptr;
+    shape->items = item_query(subquery, translation, vector, conditions);
     const Dependence of_items = dependence_of_query(shape->items);
     if (of_items.outer || of_items.unfit || dependence_of_query(subquery).unfit) return nullptr;
     shape->limit = executable(root, static_cast<Node*>(copyObjectImpl(subquery->limitCount)));

@@ -6,15 +6,17 @@
 //
 // The shape. The subquery is sorted by one distance alone, nearest first, of a vector of its own
 // and one that is made from columns of the outer relations. Nothing else of it depends on the outer
-// relations but what it shows: its columns may be any expressions of its own columns, the outer
-// ones and the distance. It has LIMIT, perhaps OFFSET, which depend on no row. It has no grouping,
+// relations but keys and what it shows. A key is a condition of its WHERE, joined by AND, that an
+// expression of its own columns equals one of outer columns by the default equality of their type.
+// What it shows may be any expressions of its own columns, the outer ones and the distance. It has
+// LIMIT, perhaps OFFSET, which depend on no row. It has no grouping,
 // no windows, no DISTINCT, set operations, set-returning functions among its columns, locks of
 // rows, volatile functions, or CTEs of its own or from outside.
 //
-// Then all of its rows but for the sort and LIMIT are the same for each outer row: they are read
-// once, by the item query, and the nearest of them are found for all outer rows at once. Whatever
-// cannot be answered so, such as an outer row without a vector, is answered by the ordinary query:
-// the subquery as it stands, with a parameter in the place of each outer column.
+// Then all of its rows but for keys, the sort and LIMIT are the same for each outer row: they are
+// read once, by the item query, and the nearest of them are found for all outer rows at once.
+// Whatever cannot be answered so, such as an outer row without a vector, is answered by the
+// ordinary query: the subquery as it stands, with a parameter in the place of each outer column.
 
 #pragma once
 
@@ -33,7 +35,7 @@ namespace gputext {
 struct NearestShape {
     DistanceOperator distance;
     bool item_is_left;  // operand of the operator
-    /// Of the item query: its columns, and behind them the vector.
+    /// Of the item query: its columns, and behind them the vector and the keys.
     Query* items;
     int columns;
     /// What the subquery shows. An outer column is a Var of OUTER_VAR whose number is its place in
@@ -41,6 +43,7 @@ struct NearestShape {
     /// at `columns` + 1, the distance.
     List* shown;
     Expr* query;  // the outer vector, in the same form
+    List* keys;   // what the item query's keys have to be equal to, in the same form
     Node* limit;
     Node* offset;  // null for none
     /// The outer columns, as Vars of the outer query.

@@ -9,6 +9,7 @@
 
 extern "C" {
 #include "access/genam.h"
+#include "access/htup_details.h"
 #include "access/relscan.h"
 #include "access/toast_internals.h"
 #include "access/tupdesc.h"
@@ -236,6 +237,16 @@ inline void delay_vacuum() {
     vacuum_delay_point(false);
 #else
     vacuum_delay_point();
+#endif
+}
+
+/// A tuple of these values, in the memory that is current.
+inline MinimalTuple form_minimal_tuple(TupleDesc columns, const Datum* values, const bool* nulls) {
+#if PG_VERSION_NUM >= 180000
+    return heap_form_minimal_tuple(columns, values, nulls, 0);
+#else
+    // Before PostgreSQL 16 the arrays are not declared const, though they are only read.
+    return heap_form_minimal_tuple(columns, const_cast<Datum*>(values), const_cast<bool*>(nulls));
 #endif
 }
 

@@ -61,8 +61,7 @@ InnerQueryTraits traits_of(const NearestPlan& plan) {
 }  // namespace
 
 void NearestItems::keep_columns(TupleTableSlot* slot) {
-    const MinimalTuple tuple =
-        heap_form_minimal_tuple(columns_, slot->tts_values, slot->tts_isnull);
+    const MinimalTuple tuple = form_minimal_tuple(columns_, slot->tts_values, slot->tts_isnull);
     attempt_or_raise([&] { begins_.push_back(rows_.size()); });
     rows_.append(tuple, tuple->t_len);
     constexpr std::uint8_t kNothing[MAXIMUM_ALIGNOF] = {};

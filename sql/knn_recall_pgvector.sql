@@ -42,6 +42,10 @@ SET hnsw.ef_search = 10;
 SELECT queries, differing, recall_is_share FROM compare('items_index', '<->', 10);
 -- A search that looks at few rows misses some, and one that looks at as few as this returns fewer than k.
 SELECT avg(recall) < 1 AS misses, bool_or(returned < expected) AS returns_less FROM knn_recall('items_index', 'SELECT id, plain FROM queries', 40);
+-- The plan that finds the nearest rows without the index stays out of it
+SET gputext.plan_nearest = force;
+SELECT avg(recall) < 1 AS misses, bool_or(returned < expected) AS returns_less FROM knn_recall('items_index', 'SELECT id, plain FROM queries', 40);
+RESET gputext.plan_nearest;
 SET hnsw.ef_search = 1000;
 SELECT * FROM compare('items_index', '<->', 10);
 DROP INDEX items_index;

@@ -1,4 +1,4 @@
--- The nearest rows of all rows of a join, found at once: gputext.plan_nearest
+-- The nearest rows of all rows of a join, or of one vector, found at once: gputext.plan_nearest
 SET client_min_messages = warning;
 LOAD 'gputext';
 SET gputext.device = cpu;
@@ -90,17 +90,96 @@ SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM 
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT DISTINCT ON (e <-> u.e) id FROM base ORDER BY e <-> u.e LIMIT 3) b');
 SELECT * FROM compare('WITH c AS MATERIALIZED (SELECT * FROM base) SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM c ORDER BY e <-> u.e LIMIT 3) b');
 
+-- One vector: statements that are sorted by the distance from it. As compare(), of rows in their order, at the top of a statement, where a
+-- subquery would be another shape.
+CREATE FUNCTION rows_of(setting text, statement text) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+    found text[] := '{}';
+    r record;
+BEGIN
+    PERFORM set_config('gputext.plan_nearest', setting, true);
+    FOR r IN EXECUTE statement LOOP
+        found := found || r::text;
+    END LOOP;
+    PERFORM set_config('gputext.plan_nearest', 'off', true);
+    RETURN found;
+END
+$$;
+CREATE FUNCTION compare_in_order(statement text) RETURNS TABLE (same boolean, rows bigint, planned boolean) LANGUAGE plpgsql AS $$
+DECLARE
+    off text[] := rows_of('off', statement);
+BEGIN
+    same := rows_of('on', statement) = off AND rows_of('force', statement) = off;
+    rows := cardinality(off);
+    planned := array_to_string(rows_of('force', 'EXPLAIN ' || statement), '') LIKE '%GputextNearest%';
+    RETURN NEXT;
+END
+$$;
+SELECT * FROM compare_in_order('SELECT id, e <=> ''{1,2,3}'' AS distance FROM base WHERE id > 3 ORDER BY e <=> ''{1,2,3}'' LIMIT 10');
+SELECT * FROM compare_in_order('SELECT id, ''{1,2,3}'' <-> e AS distance FROM base ORDER BY ''{1,2,3}'' <-> e LIMIT 10 OFFSET 3');
+SELECT * FROM compare_in_order('SELECT d <#> ARRAY[1,2,3]::double precision[] AS distance, base FROM base ORDER BY distance LIMIT 10');
+SELECT * FROM compare_in_order('SELECT *, ctid, upper(kind), 1 - (e <+> ''{1,2,3}'') AS near FROM base ORDER BY e <+> ''{1,2,3}'' FETCH FIRST 5 ROWS ONLY');
+SELECT * FROM compare_in_order('SELECT FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 4');
+SELECT * FROM compare_in_order('SELECT 1 AS one, b.id, u.name FROM base b JOIN uploads u USING (id) WHERE b.kind = ''kind 1'' ORDER BY b.e <-> ''{1,2,3}'' LIMIT 400');
+SELECT * FROM compare_in_order('SELECT id FROM base WHERE false ORDER BY e <-> ''{1,2,3}'' LIMIT 4');
+SELECT * FROM compare_in_order('SELECT id FROM base WHERE id IN (SELECT id * 2 FROM uploads) ORDER BY e <-> ''{1,2,3}'' LIMIT 4');
+SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ARRAY[length(current_setting(''extra_float_digits'')), 2, 3]::real[] LIMIT 4');
+-- Expensive columns are computed for the rows that are found alone
+CREATE FUNCTION slow_name(id int) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    RAISE WARNING 'name of %', id;
+    RETURN 'row ' || id;
+END
+$$;
+SELECT array_to_string(rows_of('force', 'SELECT slow_name(id), 1 - (e <=> ''{1,2,3}'') > 0.99 AS near FROM base ORDER BY e <=> ''{1,2,3}'' LIMIT 2'), ' ');
+DROP FUNCTION slow_name;
+-- No items, no vectors, and no distances that are numbers
+SELECT * FROM compare_in_order('SELECT id FROM base WHERE id < 0 ORDER BY e <-> ''{1,2,3}'' LIMIT 4');
+SELECT * FROM compare_in_order('SELECT e <=> ''{1,2,3}'' AS distance FROM odd ORDER BY distance LIMIT 4');
+SELECT * FROM compare_in_order('SELECT e <-> NULL AS distance FROM base ORDER BY distance LIMIT 4');
+SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 0');
+SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT NULL');
+-- Rows that do not fit into memory
+SET gputext.host_memory_limit = '1MB';
+SELECT * FROM compare_in_order('SELECT repeat(kind, 1000) FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 200');
+SELECT * FROM compare_in_order('SELECT repeat(kind, 1000) FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 2');
+SELECT array_to_string(rows_of('force', 'EXPLAIN ANALYZE SELECT repeat(kind, 1000) FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT ' || n), '') LIKE '%Ordinary Queries: 1%' AS ordinary
+    FROM (VALUES (200), (2)) v (n);
+RESET gputext.host_memory_limit;
+-- In FROM, and of each other
+SELECT * FROM compare_in_order('SELECT n.distance, n.id FROM (SELECT id, e <-> ''{1,2,3}'' AS distance FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 9) n WHERE n.id > 50 ORDER BY n.distance DESC');
+SELECT * FROM compare_in_order('WITH n AS (SELECT id, e FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 30) SELECT n.id FROM n ORDER BY n.e <=> ''{3,1,2}'' LIMIT 5');
+SELECT * FROM compare_in_order('SELECT u.id, n.id AS item FROM uploads u JOIN (SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 30) n ON n.id % 20 = u.id ORDER BY u.id, n.id');
+SELECT * FROM compare_in_order('SELECT n FROM (SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 3) n');
+SELECT * FROM compare_in_order('SELECT id FROM uploads WHERE id * 15 IN (SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 100) ORDER BY id');
+SELECT * FROM compare_in_order('SELECT b.id FROM (SELECT u.id, u.e FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e LIMIT 1) n) b ORDER BY b.e <-> ''{1,2,3}'' LIMIT 5');
+SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, name, u.id + id AS both FROM base WHERE kind = ''kind '' || u.id % 3 ORDER BY e <-> ''{1,2,3}'' LIMIT 2) b (item, name)');
+-- Other shapes are left to the planner
+SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' DESC LIMIT 3');
+SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'', id LIMIT 3');
+SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}''');
+SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> (SELECT e FROM base WHERE id = 7) LIMIT 3');
+SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> d::real[] LIMIT 3');
+SELECT * FROM compare_in_order('SELECT id FROM base WHERE random() < 2 ORDER BY e <-> ''{1,2,3}'' LIMIT 3');
+SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 3 FOR UPDATE');
+SELECT * FROM compare_in_order('SELECT DISTINCT e <-> ''{1,2,3}'' AS distance FROM base ORDER BY distance LIMIT 3');
+SELECT * FROM compare_in_order('SELECT (SELECT id FROM base ORDER BY e <-> u.e LIMIT 1) FROM uploads u ORDER BY u.id');
+
 -- Errors are the ordinary ones
 SET gputext.plan_nearest = force;
 INSERT INTO odd VALUES (5, '{1,2}');
 SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM odd ORDER BY e <-> u.e LIMIT 3) b;
 SELECT u.id, b.* FROM odd u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e LIMIT 3) b WHERE u.id = 5;
 SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e LIMIT -1) b;
+SELECT id FROM base ORDER BY e <-> '{1,2}' LIMIT 3;
+SELECT id FROM odd ORDER BY e <-> '{1,2}' LIMIT 3;
+SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 3 OFFSET -1;
 
 -- EXPLAIN
 EXPLAIN (COSTS OFF) SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM base WHERE id > 5 ORDER BY e <-> u.e LIMIT 3) b;
 EXPLAIN (COSTS OFF, ANALYZE, TIMING OFF, SUMMARY OFF, FORMAT JSON) SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM base ORDER BY e <-> u.e LIMIT 3) b;
 EXPLAIN (COSTS OFF) SELECT u.id, b.* FROM keyed u, LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE id > 5 AND k.word = u.word AND k.small = u.big ORDER BY e <-> u.e LIMIT 3) b;
+EXPLAIN (COSTS OFF) SELECT id, e <=> '{1,2,3}' AS distance FROM base WHERE id > 3 ORDER BY e <=> '{1,2,3}' LIMIT 10;
 
 -- Prepared statements: parameters, plans that are kept, tables that change
 SET plan_cache_mode = force_generic_plan;
@@ -112,7 +191,39 @@ ALTER TABLE base ADD COLUMN more int;
 EXECUTE nearest(100, 2);
 DELETE FROM base WHERE id IN (1, 2, 3);
 EXECUTE nearest(5, 3);
+PREPARE nearest_of_one (real[], int, int) AS SELECT id, e <-> $1 AS distance FROM base WHERE id > $2 ORDER BY e <-> $1 LIMIT $3;
+EXPLAIN (COSTS OFF) EXECUTE nearest_of_one('{1,2,3}', 10, 2);
+EXECUTE nearest_of_one('{1,2,3}', 10, 2);
+EXECUTE nearest_of_one('{3,2,1}', 200, 1);
+EXECUTE nearest_of_one('{3,2,1,0}', 200, 1);
+EXECUTE nearest_of_one(NULL, 299, 1);
+CREATE INDEX base_kind ON base (kind);
+ALTER TABLE base DROP COLUMN more;
+DELETE FROM base WHERE id = 46;
+EXECUTE nearest_of_one('{1,2,3}', 10, 2);
+SET gputext.plan_nearest = off;
+EXECUTE nearest_of_one('{1,2,3}', 10, 2);
+SET gputext.plan_nearest = force;
 RESET plan_cache_mode;
+CREATE FUNCTION nearest_id(vector real[], number int) RETURNS SETOF int LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN QUERY SELECT id FROM base ORDER BY e <-> vector LIMIT number;
+END
+$$;
+SELECT array_agg(n) FROM nearest_id('{1,2,3}', 3) n;
+SELECT array_agg(n) FROM nearest_id('{3,2,1}', 4) n;
+DROP FUNCTION nearest_id;
+
+-- The columns of a statement keep their names, types and origins
+SELECT id AS "Item", kind, e <-> '{1,2,3}' AS d, kind || 1, id::numeric(7, 2) FROM base ORDER BY e <-> '{1,2,3}' LIMIT 1 \gdesc
+SELECT id AS "Item", kind, kind || 1, id::numeric(7, 2) FROM base ORDER BY e <-> '{1,2,3}' LIMIT 1;
+CREATE TABLE made AS SELECT id AS "Item", kind::varchar(10) COLLATE "C" AS kind, id::numeric(7, 2) AS n FROM base ORDER BY e <-> '{1,2,3}' LIMIT 3;
+SELECT attname, format_type(atttypid, atttypmod), attcollation::regcollation FROM pg_attribute WHERE attrelid = 'made'::regclass AND attnum > 0;
+INSERT INTO made SELECT id, 'new', 1 FROM base ORDER BY e <-> '{3,2,1}' LIMIT 2;
+EXPLAIN (COSTS OFF) INSERT INTO made SELECT id, 'new', 1 FROM base ORDER BY e <-> '{3,2,1}' LIMIT 2;
+SELECT * FROM made;
+COPY (SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 2) TO STDOUT;
+DROP TABLE made;
 
 -- Cursors, row-level security, views, partitions, rescans
 BEGIN;
@@ -123,6 +234,23 @@ FETCH 2 FROM c;
 ROLLBACK TO s;
 FETCH BACKWARD 4 FROM c;
 COMMIT;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 4;
+FETCH 3 FROM c;
+FETCH BACKWARD 2 FROM c;
+SAVEPOINT s;
+DELETE FROM base WHERE CURRENT OF c;
+ROLLBACK TO s;
+DECLARE forward NO SCROLL CURSOR FOR SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 4;
+FETCH 3 FROM forward;
+FETCH BACKWARD 1 FROM forward;
+ROLLBACK TO s;
+DECLARE held CURSOR WITH HOLD FOR SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 4;
+FETCH 1 FROM held;
+COMMIT;
+FETCH 2 FROM held;
+FETCH ABSOLUTE 1 FROM held;
+CLOSE held;
 CREATE VIEW barrier WITH (security_barrier) AS SELECT * FROM base WHERE id % 2 = 0;
 CREATE TABLE parts (id int, e real[]) PARTITION BY RANGE (id);
 CREATE TABLE parts_1 PARTITION OF parts FOR VALUES FROM (0) TO (100);
@@ -132,24 +260,75 @@ INSERT INTO parts SELECT id, e FROM base;
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM barrier ORDER BY e <-> u.e LIMIT 3) b');
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM parts ORDER BY e <-> u.e LIMIT 3) b');
 SELECT * FROM compare('SELECT w.n, x.* FROM generate_series(1, 3) w (n), LATERAL (SELECT u.id, b.id AS item FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e LIMIT 2) b WHERE u.id < w.n OFFSET 0) x');
+SELECT * FROM compare_in_order('SELECT id, e <-> ''{1,2,3}'' AS distance FROM barrier ORDER BY e <-> ''{1,2,3}'' LIMIT 3');
+SELECT * FROM compare_in_order('SELECT id, e <-> ''{1,2,3}'' AS distance FROM parts ORDER BY e <-> ''{1,2,3}'' LIMIT 3');
+CREATE VIEW nearest_rows AS SELECT id, e <-> '{1,2,3}' AS distance FROM base ORDER BY e <-> '{1,2,3}' LIMIT 3;
+SELECT * FROM compare_in_order('SELECT * FROM nearest_rows');
+SELECT * FROM compare_in_order('SELECT w.n, x.* FROM generate_series(1, 3) w (n), LATERAL (SELECT r.id FROM nearest_rows r WHERE r.id > w.n OFFSET 0) x ORDER BY w.n, x.id');
 CREATE ROLE gputext_reader;
 GRANT SELECT ON uploads, base TO gputext_reader;
 ALTER TABLE base ENABLE ROW LEVEL SECURITY;
 CREATE POLICY first_rows ON base TO gputext_reader USING (id < 50);
 SET ROLE gputext_reader;
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM base ORDER BY e <-> u.e LIMIT 60) b WHERE u.id = 1');
+SELECT * FROM compare_in_order('SELECT id, e <-> ''{1,2,3}'' AS distance FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 60');
 RESET ROLE;
+-- A plan that is kept is of one role
+SET plan_cache_mode = force_generic_plan;
+SET gputext.plan_nearest = force;
+PREPARE nearest_count AS SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 1000;
+CREATE TABLE counts AS EXECUTE nearest_count;
+SET ROLE gputext_reader;
+EXPLAIN (COSTS OFF) EXECUTE nearest_count;
+RESET ROLE;
+EXPLAIN (COSTS OFF) EXECUTE nearest_count;
+SELECT count(*) > 100 AS all_rows FROM counts;
+DROP TABLE counts;
+RESET plan_cache_mode;
 REVOKE SELECT ON base FROM gputext_reader;
 SET ROLE gputext_reader;
 SELECT u.id, b.id FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e LIMIT 3) b;
+SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 3;
+EXPLAIN SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 3;
 RESET ROLE;
 
 -- Locks of rows, and changes of rows, are left to the planner
 EXPLAIN (COSTS OFF) SELECT u.id FROM uploads u, LATERAL (SELECT id FROM barrier ORDER BY e <-> u.e LIMIT 1) b FOR UPDATE OF u;
+EXPLAIN (COSTS OFF) SELECT u.id FROM uploads u JOIN (SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 3) n USING (id) FOR UPDATE OF u;
+EXPLAIN (COSTS OFF) UPDATE uploads u SET name = 'near' FROM (SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 3) n WHERE n.id = u.id;
+-- So are rows of a trigger
+CREATE FUNCTION show_nearest() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE WARNING 'nearest: %', ARRAY(SELECT id FROM (SELECT id FROM new_rows ORDER BY e <-> '{1,2,3}' LIMIT 2) n);
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER shows AFTER INSERT ON odd REFERENCING NEW TABLE AS new_rows FOR EACH STATEMENT EXECUTE FUNCTION show_nearest();
+INSERT INTO odd VALUES (7, '{1,2,2}'), (8, '{3,2,1}'), (9, '{1,2,3}');
+DROP TRIGGER shows ON odd;
+DROP FUNCTION show_nearest;
+-- A cursor of PL/pgSQL
+DO $$
+DECLARE
+    forward CURSOR (vector real[]) FOR SELECT id FROM base ORDER BY e <-> vector LIMIT 5;
+    scrolling SCROLL CURSOR (vector real[]) FOR SELECT id FROM base ORDER BY e <-> vector LIMIT 5;
+    found int[] := '{}';
+    number int;
+BEGIN
+    FOR r IN forward ('{1,2,3}') LOOP
+        found := found || r.id;
+    END LOOP;
+    OPEN scrolling ('{1,2,3}');
+    FETCH LAST FROM scrolling INTO number;
+    found := found || number;
+    FETCH PRIOR FROM scrolling INTO number;
+    RAISE WARNING 'nearest: %, %', found, number;
+END
+$$;
 INSERT INTO odd SELECT b.id, NULL FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e LIMIT 2) b WHERE u.id < 3;
 SELECT count(*) FROM odd;
 
 RESET gputext.plan_nearest;
 DROP TABLE base, uploads, odd, keyed, parts CASCADE;
 DROP ROLE gputext_reader;
-DROP FUNCTION compare;
+DROP FUNCTION compare, compare_in_order, rows_of;

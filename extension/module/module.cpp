@@ -1,6 +1,7 @@
 #include "extension/base/postgres.hpp"
 
 #include "extension/planner/nearest_path.hpp"
+#include "extension/planner/nearest_statement.hpp"
 #include "extension/server/daemon.hpp"
 #include "extension/server/release.hpp"
 #include "extension/server/settings.hpp"
@@ -15,5 +16,6 @@ void _PG_init(void) {
     gputext::remember_module_file();
     gputext::preload_supervisor();
     gputext::offer_nearest_paths();
+    gputext::offer_nearest_statements();
 }
 }

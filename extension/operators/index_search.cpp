@@ -107,6 +107,8 @@ IndexSearch::IndexSearch(const DistanceIndex& index, std::uint32_t k, MemoryCont
     set_locally("enable_seqscan", "off");
     set_locally("enable_bitmapscan", "off");
     set_locally("enable_indexscan", "on");
+    // The index is what is to be measured.
+    set_locally("gputext.plan_nearest", "off");
     set_locally("max_parallel_workers_per_gather", "0");
     show_only({index.table, index.index}, context);
     SPI_connect();

@@ -6,7 +6,6 @@ extern "C" {
 #include "tcop/dest.h"
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 }
 
 #include "extension/base/failure.hpp"
@@ -36,9 +35,6 @@ struct ItemReceiver {
 };
 
 namespace {
-
-void start(DestReceiver*, int, TupleDesc) {}
-void shut_down(DestReceiver*) {}
 
 /// Of the row in the slot, by the columns behind the vector and the keys.
 RowOrigin origin_of(const TupleTableSlot* slot, const NearestPlan& plan, RowPlaces& places) {
@@ -113,60 +109,35 @@ void NearestItems::set_key_types(const NearestPlan& plan, TupleDesc columns) {
 void NearestItems::read(const NearestPlan& plan, EState* estate) {
     vectors.set_type(plan.distance.type);
     ItemReceiver to{};
-    to.receiver.receiveSlot = ItemReceiver::receive;
-    to.receiver.rStartup = start;
-    to.receiver.rShutdown = shut_down;
-    to.receiver.rDestroy = shut_down;
-    to.receiver.mydest = DestNone;
+    to.receiver = item_receiver(ItemReceiver::receive);
     to.items = this;
     to.plan = &plan;
     to.places = RowPlaces(plan.table);
     to.row_context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES);
 
-    QueryDesc* const statement = CreateQueryDesc(
-        plan.items, estate->es_sourceText, estate->es_snapshot, InvalidSnapshot, &to.receiver,
-        estate->es_param_list_info, estate->es_queryEnv, estate->es_instrument);
-    PushActiveSnapshot(estate->es_snapshot);
-    ExecutorStart(statement, 0);
-    columns_ = first_columns(statement->tupDesc, plan.columns);
-    set_key_types(plan, statement->tupDesc);
-    run_to_end(statement);
-    ExecutorFinish(statement);
+    statement_.start(plan, estate, &to.receiver);
+    columns_ = statement_.columns();
+    set_key_types(plan, statement_.all_columns());
+    statement_.run();
     if (plan.table.known() && !has_row_versions(plan.table)) vectors.forget_row_versions();
     rows_.finish();
     if (keyed_) keys.end_items();
     vectors.end_rows(traits_of(plan));
     searchable_ = vectors.read_vectors_if_alike();
-    PopActiveSnapshot();
-    if (estate->es_instrument != 0) {
-        statement_ = statement;
-    } else {
-        ExecutorEnd(statement);
-        FreeQueryDesc(statement);
-    }
+    statement_.end();
     MemoryContextDelete(to.row_context);
     measure(plan);
 }
 
 void NearestItems::get(std::size_t item, TupleTableSlot* row) const {
     if (columns_->natts == 0) return;
-    const auto* const tuple =
-        reinterpret_cast<const MinimalTupleData*>(rows_.data() + begins_[item]);
-    // The tuple's header begins before the minimal one, as minimal tuples are laid out for.
-    HeapTupleData whole{};
-    whole.t_len = tuple->t_len + MINIMAL_TUPLE_OFFSET;
-    whole.t_data = reinterpret_cast<HeapTupleHeader>(
-        const_cast<char*>(reinterpret_cast<const char*>(tuple)) - MINIMAL_TUPLE_OFFSET);
-    heap_deform_tuple(&whole, columns_, row->tts_values, row->tts_isnull);
+    get_columns(reinterpret_cast<const MinimalTupleData*>(rows_.data() + begins_[item]), columns_,
+                row);
 }
 
 void NearestItems::release() {
-    if (statement_ != nullptr) {
-        ExecutorEnd(statement_);
-        FreeQueryDesc(statement_);
-        statement_ = nullptr;
-    }
+    statement_.release();
     vectors.release();
     keys.release();
     rows_.release();

@@ -15,6 +15,7 @@ extern "C" {
 #include <vector>
 
 #include "cpp/knn/float_bound.hpp"
+#include "extension/planner/item_statement.hpp"
 #include "extension/planner/nearest_keys.hpp"
 #include "extension/planner/nearest_plan.hpp"
 #include "extension/rows/packed_rows.hpp"
@@ -53,7 +54,7 @@ public:
     void get(std::size_t item, TupleTableSlot* row) const;
 
     /// The statement that has run, for EXPLAIN ANALYZE; null where nobody asks.
-    QueryDesc* statement() const { return statement_; }
+    QueryDesc* statement() const { return statement_.finished(); }
     void release();
 
 private:
@@ -71,7 +72,7 @@ private:
     bool keyed_ = false;
     bool searchable_ = false;
     NormRange norms_;
-    QueryDesc* statement_ = nullptr;
+    ItemStatement statement_;
 };
 
 }  // namespace gputext

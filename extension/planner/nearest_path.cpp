@@ -12,8 +12,8 @@ extern "C" {
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
-#include "optimizer/planner.h"
 #include "optimizer/restrictinfo.h"
+#include "optimizer/tlist.h"
 #include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 }
@@ -25,6 +25,7 @@ extern "C" {
 #include "extension/base/server_versions.hpp"
 #include "extension/planner/nearest_plan.hpp"
 #include "extension/planner/nearest_shape.hpp"
+#include "extension/planner/nearest_statement.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
@@ -51,16 +52,18 @@ void forget_shape(void* shape) {
     planned_shapes = list_delete_ptr(planned_shapes, shape);
 }
 
-PlannedStmt* plan_query(const PlannerInfo* root, Query* query) {
-    return planner(query, "", CURSOR_OPT_PARALLEL_OK, root->glob->boundParams);
+/// Whether the node computes distances as items come (nearest_of_one.hpp): of one vector, and not
+/// of one for each outer row.
+bool is_found_while_reading(const NearestShape& shape) {
+    return shape.outer == NIL && shape.distance.exact;
 }
 
 void plan_shape(PlannerInfo* root, PlannedShape& planned) {
     NearestShape& shape = *planned.shape;
     planned.parallel_safe = max_parallel_hazard(shape.items) != PROPARALLEL_UNSAFE;
-    planned.table = add_row_columns(shape.items, shape.columns);
-    planned.items = plan_query(root, shape.items);
-    planned.ordinary = plan_query(root, shape.ordinary);
+    if (!is_found_while_reading(shape)) planned.table = add_row_columns(shape.items, shape.columns);
+    planned.items = plan_ordinarily(shape.items, root->glob->boundParams);
+    planned.ordinary = plan_ordinarily(shape.ordinary, root->glob->boundParams);
 }
 
 PlannedShape* new_planned_shape(PlannerInfo* root, Index relation) {
@@ -91,7 +94,7 @@ PlannedShape* planned_shape(PlannerInfo* root, Index relation) {
     return new_planned_shape(root, relation);
 }
 
-// ---- Whether a join may be such a path ----
+// ---- Whether a relation or join may be such a path ----
 
 /// Whether the statement only reads, as far as its queries up to the top say. A statement that
 /// changes or locks rows reads them again where others have changed them.
@@ -161,13 +164,27 @@ bool has_ordered_index_scan(const Plan* plan) {
     return has_ordered_index_scan(outerPlan(plan)) || has_ordered_index_scan(innerPlan(plan));
 }
 
-bool may_be_nearest_join(PlannerInfo* root, const RelOptInfo* join, const RelOptInfo* outer,
+bool may_be_subquery(const PlannerInfo* root, const RelOptInfo* relation) {
+    return plan_nearest() != PlanNearest::off && relation->rtekind == RTE_SUBQUERY &&
+           relation->reloptkind == RELOPT_BASEREL && only_reads(root);
+}
+
+/// A subquery that depends on no other relation.
+bool may_be_nearest_scan(const PlannerInfo* root, RelOptInfo* relation) {
+    if (!may_be_subquery(root, relation) || !bms_is_empty(relation->lateral_relids) ||
+        IS_DUMMY_REL(relation))
+        return false;
+    List* const clauses = extract_actual_clauses(relation->baserestrictinfo, false);
+    return !has_pseudoconstant(relation->baserestrictinfo) &&
+           !uses_more_than_columns(reinterpret_cast<Node*>(relation->reltarget->exprs), relation) &&
+           !uses_more_than_columns(reinterpret_cast<Node*>(clauses), relation);
+}
+
+bool may_be_nearest_join(const PlannerInfo* root, const RelOptInfo* join, const RelOptInfo* outer,
                          const RelOptInfo* inner, JoinType type, const JoinPathExtraData* extra) {
-    if (plan_nearest() == PlanNearest::off || (type != JOIN_INNER && type != JOIN_LEFT) ||
-        inner->rtekind != RTE_SUBQUERY || inner->reloptkind != RELOPT_BASEREL ||
+    if (!may_be_subquery(root, inner) || (type != JOIN_INNER && type != JOIN_LEFT) ||
         bms_is_empty(inner->lateral_relids) ||
-        !bms_is_subset(inner->lateral_relids, outer->relids) ||
-        !bms_is_empty(join->lateral_relids) || !only_reads(root))
+        !bms_is_subset(inner->lateral_relids, outer->relids) || !bms_is_empty(join->lateral_relids))
         return false;
     const Path* const path = outer->cheapest_total_path;
     if (path == nullptr || path->param_info != nullptr) return false;
@@ -187,6 +204,12 @@ bool may_be_nearest_join(PlannerInfo* root, const RelOptInfo* join, const RelOpt
 /// Units of cost in a second: a sequential scan reads a page, of one unit, in about 10
 /// microseconds.
 constexpr double kUnitsPerSecond = 100000;
+/// Measured on a core of an AMD EPYC, with 200,000 real[] of 384 elements: seconds for an item
+/// whose distance is computed as it comes, and for each of its elements; and for an element of an
+/// item that is kept to be searched later.
+constexpr double kTakeSecondsPerItem = 1.5e-7;
+constexpr double kTakeSecondsPerElement = 5e-10;
+constexpr double kKeepSecondsPerElement = 8e-9;
 /// Where the type does not tell.
 constexpr std::size_t kUsualDimensions = 384;
 
@@ -214,11 +237,16 @@ double search_cost(const NearestShape& shape, double queries, double items, doub
                              {}};
     Vectors of_items = of_queries;
     of_items.rows = static_cast<std::size_t>(std::clamp(items, 1.0, kMost));
+    if (is_found_while_reading(shape))
+        return items *
+               (kTakeSecondsPerItem + kTakeSecondsPerElement * static_cast<double>(dimensions)) *
+               kUnitsPerSecond;
+    const double keeping = kKeepSecondsPerElement * items * static_cast<double>(dimensions);
     const double seconds =
         shape.keys == NIL
             ? knn_cpu_seconds(of_queries, of_items, cpu_threads())
             : keyed_knn_cpu_seconds(of_queries, of_items, queries * matching, cpu_threads());
-    return seconds * kUnitsPerSecond;
+    return (keeping + seconds) * kUnitsPerSecond;
 }
 
 void set_costs(Path& path, const Path& outer, const PlannedShape& planned) {
@@ -232,8 +260,8 @@ void set_costs(Path& path, const Path& outer, const PlannedShape& planned) {
 
 // ---- From the path to the plan ----
 
-/// CustomPath::custom_private: the planned shape, the join's clauses, and whether it is an outer
-/// one.
+/// CustomPath::custom_private: the planned shape, the clauses of the relation or join, and whether
+/// it is an outer one.
 struct PathData {
     PlannedShape* planned;
     List* clauses;
@@ -345,6 +373,7 @@ NearestPlan plan_of(const PathData& data, Plan* outer) {
     plan.columns = shape.columns;
     plan.first_parameter = shape.first_parameter;
     plan.outer_join = data.outer_join;
+    plan.one_query = shape.outer == NIL;
     plan.parallel_safe = planned.parallel_safe;
     plan.table = planned.table;
     return plan;
@@ -372,39 +401,57 @@ Plan* plan_nearest_path(PlannerInfo* root, RelOptInfo* join, CustomPath* path, L
 
 const CustomPathMethods kPathMethods = {kNearestName, plan_nearest_path, nullptr};
 
-void add_nearest_path(PlannerInfo* root, RelOptInfo* join, RelOptInfo* outer, RelOptInfo* inner,
-                      JoinType type, JoinPathExtraData* extra) {
-    if (!may_be_nearest_join(root, join, outer, inner, type, extra)) return;
-    PlannedShape* const planned = planned_shape(root, inner->relid);
-    if (planned->shape == nullptr ||
-        !gives_columns(outer->cheapest_total_path, planned->shape->outer) ||
+/// Adds the path that gives the rows of the relation for those of `outer`, if the subquery has the
+/// shape.
+void add_nearest_path(RelOptInfo* relation, Path* outer, const PathData& data) {
+    if (data.planned->shape == nullptr || !gives_columns(outer, data.planned->shape->outer) ||
         (plan_nearest() != PlanNearest::force &&
-         has_ordered_index_scan(planned->ordinary->planTree)))
+         has_ordered_index_scan(data.planned->ordinary->planTree)))
         return;
-    auto* const data = static_cast<PathData*>(palloc0(sizeof(PathData)));
-    data->planned = planned;
-    data->clauses = list_concat_copy(inner->baserestrictinfo, extra->restrictlist);
-    data->inner = inner->relid;
-    data->outer_join = type == JOIN_LEFT;
+    auto* const kept = static_cast<PathData*>(palloc0(sizeof(PathData)));
+    *kept = data;
     CustomPath* const path = makeNode(CustomPath);
     path->path.pathtype = T_CustomScan;
-    path->path.parent = join;
-    path->path.pathtarget = join->reltarget;
-    path->path.rows = join->rows;
+    path->path.parent = relation;
+    path->path.pathtarget = relation->reltarget;
+    path->path.rows = relation->rows;
     set_no_disabled_nodes(&path->path);
-    set_costs(path->path, *outer->cheapest_total_path, *planned);
+    set_costs(path->path, *outer, *data.planned);
     path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-    path->custom_paths = list_make1(outer->cheapest_total_path);
-    path->custom_private = list_make1(data);
+    path->custom_paths = list_make1(outer);
+    path->custom_private = list_make1(kept);
     path->methods = &kPathMethods;
-    add_path(join, &path->path);
+    add_path(relation, &path->path);
+}
+
+void add_join_path(PlannerInfo* root, RelOptInfo* join, RelOptInfo* outer, RelOptInfo* inner,
+                   JoinType type, JoinPathExtraData* extra) {
+    if (!may_be_nearest_join(root, join, outer, inner, type, extra)) return;
+    add_nearest_path(join, outer->cheapest_total_path,
+                     {planned_shape(root, inner->relid),
+                      list_concat_copy(inner->baserestrictinfo, extra->restrictlist), inner->relid,
+                      type == JOIN_LEFT});
+}
+
+set_rel_pathlist_hook_type scan_paths_before = nullptr;
+
+/// Of a subquery that depends on no other relation: the outer side is one row without columns.
+void add_scan_path(PlannerInfo* root, RelOptInfo* relation, Index number, RangeTblEntry* from) {
+    if (scan_paths_before != nullptr) scan_paths_before(root, relation, number, from);
+    if (!may_be_nearest_scan(root, relation)) return;
+    Path* const one_row =
+        &create_group_result_path(root, relation, create_empty_pathtarget(), NIL)->path;
+    add_nearest_path(relation, one_row,
+                     {planned_shape(root, number), relation->baserestrictinfo, number, false});
 }
 
 }  // namespace
 
 void offer_nearest_paths() {
     RegisterCustomScanMethods(&kScanMethods);
-    install_join_paths(add_nearest_path);
+    install_join_paths(add_join_path);
+    scan_paths_before = set_rel_pathlist_hook;
+    set_rel_pathlist_hook = add_scan_path;
 }
 
 }  // namespace gputext

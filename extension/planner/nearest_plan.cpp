@@ -44,6 +44,7 @@ List* write_nearest_plan(const NearestPlan& plan) {
     numbers.add(plan.columns);
     numbers.add(plan.first_parameter);
     numbers.add(plan.outer_join);
+    numbers.add(plan.one_query);
     numbers.add(plan.parallel_safe);
     numbers.add(plan.table.relation);
     numbers.add(plan.table.with_children);
@@ -78,6 +79,7 @@ NearestPlan read_nearest_plan(List* written) {
     plan.columns = numbers.next();
     plan.first_parameter = numbers.next();
     plan.outer_join = numbers.next() != 0;
+    plan.one_query = numbers.next() != 0;
     plan.parallel_safe = numbers.next() != 0;
     plan.table.relation = static_cast<Oid>(numbers.next());
     plan.table.with_children = numbers.next() != 0;

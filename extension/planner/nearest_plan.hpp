@@ -35,6 +35,7 @@ struct NearestPlan {
     int columns;  // of the item query, before its vector
     int first_parameter;
     bool outer_join;       // an outer row without items is given once, with nulls
+    bool one_query;        // of all outer rows: it depends on none, and nor do keys
     bool parallel_safe;    // the item query, as InnerQueryTraits says
     VersionedTable table;  // of the item query's last columns, behind the keys
 };

@@ -21,13 +21,16 @@ extern "C" {
 #include "extension/base/server_versions.hpp"
 #include "extension/planner/nearest_explain.hpp"
 #include "extension/planner/nearest_items.hpp"
+#include "extension/planner/nearest_of_one.hpp"
 #include "extension/planner/nearest_plan.hpp"
 #include "extension/planner/nearest_search.hpp"
 #include "extension/server/settings.hpp"
 
 // The node reads outer rows in batches. It keeps them, computes their vectors, and searches for all
 // of them at once; then it gives the rows of one outer row after the other. The items are read when
-// the first outer row is there, and stay until the node ends, rescans included.
+// the first outer row is there, and stay until the node ends, rescans included. Where the outer
+// rows have one vector and the distance is exact, its nearest items are found while items are read,
+// and stay in their place.
 
 namespace gputext {
 namespace {
@@ -61,6 +64,9 @@ private:
     bool read_batch();
     void add_query(std::int64_t row);
     std::uint32_t key_of_outer();
+    std::optional<VectorValue> query_of_outer();
+    bool finds_of_one() const { return k_ > 0 && NearestOfOne::answers(plan_); }
+    void find_of_one();
     void search();
     bool next_outer();
     TupleTableSlot* show_item(const NearestItem& item);
@@ -87,7 +93,8 @@ private:
     std::size_t k_ = 0;  // with the offset; 0 where the ordinary query answers all
     std::size_t offset_ = 0;
 
-    NearestItems* items_ = nullptr;  // null before the first outer row
+    NearestItems* items_ = nullptr;   // null before the first outer row
+    NearestOfOne* of_one_ = nullptr;  // the same, in the place of items_
 
     Tuplestorestate* rows_ = nullptr;     // outer rows of the batch
     std::vector<std::int64_t> query_of_;  // of these, by place; kOrdinary for those without one
@@ -200,23 +207,30 @@ std::size_t NearestScan::most_rows() const {
         kMostRows);
 }
 
+/// The vector of the row that was read, in the memory of the expressions; none where there is none,
+/// or one that the operator refuses.
+std::optional<VectorValue> NearestScan::query_of_outer() {
+    bool null = false;
+    VectorValue vector{};
+    const Datum value = ExecEvalExpr(query_, expressions_, &null);
+    if (null || read_vector(plan_.distance.type, value, vector) != VectorFault::none)
+        return std::nullopt;
+    return vector;
+}
+
 /// Computes the vector of the row that was read. One that cannot be compared with the items is left
 /// to the ordinary query, and so is one that there is none of.
 void NearestScan::add_query(std::int64_t row) {
     attempt_or_raise([&] { query_of_.push_back(NearestBatch::kOrdinary); });
     if (k_ == 0 || !items_->searchable()) return;
-    bool null = false;
     const MemoryContext before = MemoryContextSwitchTo(expressions_->ecxt_per_tuple_memory);
-    const Datum value = ExecEvalExpr(query_, expressions_, &null);
-    VectorValue vector{};
-    const bool fits = !null &&
-                      read_vector(plan_.distance.type, value, vector) == VectorFault::none &&
-                      vector.dimensions == items_->vectors.dimensions();
+    const std::optional<VectorValue> vector = query_of_outer();
+    const bool fits = vector && vector->dimensions == items_->vectors.dimensions();
     const std::uint32_t key = fits && items_->keyed() ? key_of_outer() : kNoKey;
     MemoryContextSwitchTo(before);
     if (!fits) return;
-    const auto* const bytes = static_cast<const std::uint8_t*>(vector.elements);
-    const std::size_t size = vector.stored * element_size(plan_.distance.type.element);
+    const auto* const bytes = static_cast<const std::uint8_t*>(vector->elements);
+    const std::size_t size = vector->stored * element_size(plan_.distance.type.element);
     attempt_or_raise([&] {
         batch_.elements.insert(batch_.elements.end(), bytes, bytes + size);
         if (items_->keyed()) batch_.keys.push_back(key);
@@ -235,6 +249,33 @@ std::uint32_t NearestScan::key_of_outer() {
     return items_->keys.number_of(values, nulls);
 }
 
+/// Finds the nearest items of the only vector with the first outer row, and answers the row that
+/// was read by them.
+void NearestScan::find_of_one() {
+    attempt_or_raise([&] { query_of_.push_back(NearestBatch::kOrdinary); });
+    if (of_one_ == nullptr) {
+        const MemoryContext before = MemoryContextSwitchTo(expressions_->ecxt_per_tuple_memory);
+        const std::optional<VectorValue> vector = query_of_outer();
+        MemoryContextSwitchTo(before);
+        if (!vector) return;
+        Lap lap(run_.reading_ms);
+        of_one_ = make_owned<NearestOfOne>(context_, plan_, k_, context_,
+                                           host_memory_limit() / kPartOfFound);
+        of_one_->find(*vector, estate());
+        run_.items = of_one_->items();
+        lap.end();
+        ++run_.queries;
+        ++run_.searches.on_cpu;
+    }
+    if (!of_one_->answered()) return;
+    attempt_or_raise([&] {
+        query_of_.back() = static_cast<std::int64_t>(batch_.queries++);
+        batch_.begins.push_back(batch_.found.size());
+        batch_.counts.push_back(static_cast<std::int64_t>(of_one_->found().size()));
+        batch_.found.insert(batch_.found.end(), of_one_->found().begin(), of_one_->found().end());
+    });
+}
+
 /// Reads outer rows, and the items with the first one. False where there are no more.
 bool NearestScan::read_batch() {
     forget_batch();
@@ -248,13 +289,18 @@ bool NearestScan::read_batch() {
         }
         const MemoryContext before = MemoryContextSwitchTo(context_);
         set_limits();
-        read_items();
-        if (most == 1 && k_ > 0) most = most_rows();
+        if (!finds_of_one()) {
+            read_items();
+            if (most == 1 && k_ > 0) most = most_rows();
+        }
         if (rows_ == nullptr) rows_ = tuplestore_begin_heap(false, false, work_mem);
         tuplestore_puttupleslot(rows_, row);
         ResetExprContext(expressions_);
         expressions_->ecxt_outertuple = row;
-        add_query(static_cast<std::int64_t>(query_of_.size()));
+        if (finds_of_one())
+            find_of_one();
+        else
+            add_query(static_cast<std::int64_t>(query_of_.size()));
         MemoryContextSwitchTo(before);
     }
     if (query_of_.empty()) return false;
@@ -263,7 +309,7 @@ bool NearestScan::read_batch() {
 }
 
 void NearestScan::search() {
-    if (batch_.queries == 0) return;
+    if (batch_.queries == 0 || of_one_ != nullptr) return;
     run_.queries += batch_.queries;
     if (items_->vectors.size() == 0) {
         // None is found; but rows without a vector come behind all others.
@@ -369,7 +415,10 @@ TupleTableSlot* NearestScan::show_item(const NearestItem& item) {
     TupleTableSlot* const row = node_->ss.ss_ScanTupleSlot;
     copy_outer(row);
     ExecClearTuple(item_);
-    items_->get(item.item, item_);
+    if (of_one_ != nullptr)
+        of_one_->get(item.item, item_);
+    else
+        items_->get(item.item, item_);
     item_->tts_values[plan_.columns] = Float8GetDatum(item.distance);
     item_->tts_isnull[plan_.columns] = false;
     ExecStoreVirtualTuple(item_);
@@ -454,12 +503,15 @@ void NearestScan::end() {
     ordinary_row_ = nullptr;
     forget_batch();
     if (items_ != nullptr) items_->release();
+    if (of_one_ != nullptr) of_one_->release();
     ExecEndNode(outer());
 }
 
 void NearestScan::explain(List* ancestors, ExplainState* explain) const {
-    explain_nearest(plan_, node_, ancestors, explain->analyze ? &run_ : nullptr,
-                    items_ != nullptr ? items_->statement() : nullptr, explain);
+    QueryDesc* items = nullptr;
+    if (items_ != nullptr) items = items_->statement();
+    if (of_one_ != nullptr) items = of_one_->statement();
+    explain_nearest(plan_, node_, ancestors, explain->analyze ? &run_ : nullptr, items, explain);
 }
 
 // ---- What the executor calls ----

@@ -8,6 +8,7 @@ extern "C" {
 #include "nodes/makefuncs.h"
 #include "nodes/nodeFuncs.h"
 #include "optimizer/clauses.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 #include "parser/parse_coerce.h"
@@ -139,8 +140,13 @@ bool is_of_items(const Dependence& found) {
     return found.own && !found.outer && !found.unfit && !found.subqueries;
 }
 
+/// Whether the node can compute it for an outer row.
+bool is_of_query(const Dependence& found) {
+    return !found.own && !found.unfit && !found.subqueries;
+}
+
 bool is_of_outer(const Dependence& found) {
-    return found.outer && !found.own && !found.unfit && !found.subqueries;
+    return found.outer && is_of_query(found);
 }
 
 // ---- Expressions of the node ----
@@ -210,9 +216,23 @@ Node* executable(PlannerInfo* root, Node* expression) {
     return simple;
 }
 
+/// Whether the planner would compute it behind the sort, for the rows that LIMIT leaves alone.
+bool is_expensive(PlannerInfo* root, Node* expression) {
+    QualCost cost;
+    cost_qual_eval_node(&cost, expression, root);
+    return cost.per_tuple > 10 * cpu_operator_cost;
+}
+
+/// Whether what is shown is computed once for each item. For many outer rows that is less than once
+/// for each row that is found.
+bool is_of_item_query(PlannerInfo* root, Node* shown, const Dependence& found, bool one_query) {
+    return is_of_items(found) && !(one_query && is_expensive(root, shown));
+}
+
 /// What the subquery shows, in the order of its columns; whether that can be.
 bool translate_columns(PlannerInfo* root, const Query* subquery, Translation& translation,
                        NearestShape& shape) {
+    const bool one_query = !dependence_of_query(const_cast<Query*>(subquery)).outer;
     ListCell* cell;
     foreach (cell, subquery->targetList) {
         auto* const entry = static_cast<TargetEntry*>(lfirst(cell));
@@ -220,12 +240,11 @@ bool translate_columns(PlannerInfo* root, const Query* subquery, Translation& tr
         const Dependence found = dependence_of(entry->expr);
         if (found.unfit || found.subqueries) return false;
         Node* const node = reinterpret_cast<Node*>(entry->expr);
-        // What depends on an item alone is computed once for each, as below a sort.
-        shape.shown =
-            lappend(shape.shown,
-                    is_of_items(found) && !equal(node, translation.distance)
-                        ? variable_of(INNER_VAR, place_in(&translation.item_columns, node), node)
-                        : translate(node, &translation));
+        shape.shown = lappend(
+            shape.shown,
+            is_of_item_query(root, node, found, one_query) && !equal(node, translation.distance)
+                ? variable_of(INNER_VAR, place_in(&translation.item_columns, node), node)
+                : translate(node, &translation));
     }
     shape.columns = list_length(translation.item_columns);
     auto distance = static_cast<AttrNumber>(shape.columns + 1);
@@ -404,8 +423,8 @@ bool set_operands(PlannerInfo* root, const OpExpr* distance, Translation& transl
     auto* const right = static_cast<Node*>(lsecond(distance->args));
     const Dependence of_left = dependence_of(left), of_right = dependence_of(right);
     shape.item_is_left = is_of_items(of_left);
-    if (!(shape.item_is_left ? is_of_outer(of_right)
-                             : is_of_outer(of_left) && is_of_items(of_right)))
+    if (!(shape.item_is_left ? is_of_query(of_right)
+                             : is_of_query(of_left) && is_of_items(of_right)))
         return false;
     *item = shape.item_is_left ? left : right;
     Node* const query = translate(shape.item_is_left ? right : left, &translation);
@@ -413,16 +432,25 @@ bool set_operands(PlannerInfo* root, const OpExpr* distance, Translation& transl
     return !translation.failed;
 }
 
+/// None for an operator that is no distance of vectors.
+std::optional<DistanceOperator> distance_of(const OpExpr* operation) {
+    if (operation == nullptr || list_length(operation->args) != 2) return std::nullopt;
+    return distance_operator_of(operation->opno);
+}
+
 }  // namespace
+
+bool is_sorted_by_distance(const Query* query) {
+    return has_plain_form(query) && distance_of(distance_sorted_by(query)).has_value();
+}
 
 NearestShape* nearest_shape_of(PlannerInfo* root, const RangeTblEntry* from) {
     Query* const subquery = from->subquery;
-    if (from->rtekind != RTE_SUBQUERY || !from->lateral || from->securityQuals != NIL ||
+    if (from->rtekind != RTE_SUBQUERY || from->securityQuals != NIL ||
         from->tablesample != nullptr || !has_plain_form(subquery))
         return nullptr;
     const OpExpr* const sorted_by = distance_sorted_by(subquery);
-    if (sorted_by == nullptr || list_length(sorted_by->args) != 2) return nullptr;
-    const std::optional<DistanceOperator> distance = distance_operator_of(sorted_by->opno);
+    const std::optional<DistanceOperator> distance = distance_of(sorted_by);
     if (!distance || !is_row_independent(subquery->limitCount) ||
         !is_row_independent(subquery->limitOffset) ||
         contain_volatile_functions(reinterpret_cast<Node*>(subquery)))

@@ -1,17 +1,19 @@
-// extension/planner/nearest_shape.hpp - recognises a LATERAL subquery that gives the nearest items
-// of each row of the relations before it
+// extension/planner/nearest_shape.hpp - recognises a subquery that gives the nearest items of each
+// row of the relations before it, or of one vector
 //
 //   SELECT ... FROM u, LATERAL (SELECT b.id, b.e <=> u.e AS distance FROM base b
 //                               WHERE b.size > 3 ORDER BY b.e <=> u.e LIMIT 10) n
+//   SELECT ... FROM (SELECT id, e <=> $1 AS distance FROM base
+//                    WHERE size > 3 ORDER BY e <=> $1 LIMIT 10) n
 //
 // The shape. The subquery is sorted by one distance alone, nearest first, of a vector of its own
-// and one that is made from columns of the outer relations. Nothing else of it depends on the outer
-// relations but keys and what it shows. A key is a condition of its WHERE, joined by AND, that an
-// expression of its own columns equals one of outer columns by the default equality of their type.
-// What it shows may be any expressions of its own columns, the outer ones and the distance. It has
-// LIMIT, perhaps OFFSET, which depend on no row. It has no grouping,
-// no windows, no DISTINCT, set operations, set-returning functions among its columns, locks of
-// rows, volatile functions, or CTEs of its own or from outside.
+// and one that is made from columns of the outer relations, or depends on no row. Nothing else of
+// it depends on the outer relations but keys and what it shows. A key is a condition of its WHERE,
+// joined by AND, that an expression of its own columns equals one of outer columns by the default
+// equality of their type. What it shows may be any expressions of its own columns, the outer ones
+// and the distance. It has LIMIT, perhaps OFFSET, which depend on no row. It has no grouping, no
+// windows, no DISTINCT, set operations, set-returning functions among its columns, locks of rows,
+// volatile functions, or CTEs of its own or from outside.
 //
 // Then all of its rows but for keys, the sort and LIMIT are the same for each outer row: they are
 // read once, by the item query, and the nearest of them are found for all outer rows at once.
@@ -42,7 +44,7 @@ struct NearestShape {
     /// `outer`, from 1; INNER_VAR has the item query's columns by their numbers, and behind them,
     /// at `columns` + 1, the distance.
     List* shown;
-    Expr* query;  // the outer vector, in the same form
+    Expr* query;  // the vector that items are compared with, in the same form
     List* keys;   // what the item query's keys have to be equal to, in the same form
     Node* limit;
     Node* offset;  // null for none
@@ -52,6 +54,10 @@ struct NearestShape {
     Query* ordinary;
     int first_parameter;
 };
+
+/// Whether a query is sorted as the shape asks and has LIMIT: all others have another shape. Looks
+/// up catalogs, and changes nothing.
+bool is_sorted_by_distance(const Query* query);
 
 /// Null where the subquery has another shape. Nothing is changed.
 NearestShape* nearest_shape_of(PlannerInfo* root, const RangeTblEntry* subquery);

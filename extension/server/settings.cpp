@@ -162,10 +162,10 @@ void define_settings() {
         nullptr, &progress, false, PGC_USERSET, 0, nullptr, nullptr, nullptr);
     DefineCustomEnumVariable(
         "gputext.plan_nearest",
-        "Sets whether the planner may find the nearest rows for all rows of a join at once.",
-        "Of subqueries LATERAL (... ORDER BY vector <=> vector LIMIT k). on takes the plan where "
-        "it "
-        "costs less, force whatever it costs.",
+        "Sets whether the planner may find the nearest rows for all rows of a join, or for one "
+        "vector, at once.",
+        "Of subqueries LATERAL (... ORDER BY vector <=> vector LIMIT k), and of statements. on "
+        "takes the plan where it costs less, force whatever it costs.",
         &plan_nearest_setting, plan_nearest_setting, kPlanNearest, PGC_USERSET, GUC_EXPLAIN,
         nullptr, nullptr, nullptr);
     // Exclusion constraints rest on it, so that not every user may change it.

@@ -1,0 +1,108 @@
+#include "extension/planner/nearest_of_one.hpp"
+
+extern "C" {
+#include "utils/memutils.h"
+}
+
+#include <algorithm>
+#include <cmath>
+
+#include "cpp/base/simd.hpp"
+#include "extension/base/failure.hpp"
+#include "extension/base/server_versions.hpp"
+
+namespace gputext {
+
+/// The executor knows the first member only.
+struct NearestOfOne::Receiver {
+    DestReceiver receiver;
+    NearestOfOne* search;
+    MemoryContext row_context;
+
+    static bool receive(TupleTableSlot* slot, DestReceiver* self) {
+        auto* const to = reinterpret_cast<Receiver*>(self);
+        const MemoryContext before = MemoryContextSwitchTo(to->row_context);
+        const bool more = to->search->take(slot);
+        MemoryContextSwitchTo(before);
+        MemoryContextReset(to->row_context);
+        return more;
+    }
+};
+
+void NearestOfOne::find(const VectorValue& vector, EState* estate) {
+    const Vectors one_row{
+        plan_.distance.type.element, 1, vector.dimensions, vector.elements, {}, {}};
+    attempt_or_raise([&] {
+        query_ = item_ = one_row;
+        distances_.emplace(plan_.distance.metric, query_, item_, best_simd());
+        distances_->set_query(0);
+    });
+    Receiver to{item_receiver(Receiver::receive), this,
+                AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES)};
+    statement_.start(plan_, estate, &to.receiver);
+    statement_.run();
+    statement_.end();
+    MemoryContextDelete(to.row_context);
+    rank();
+}
+
+/// False where the ordinary query is to answer.
+bool NearestOfOne::take(TupleTableSlot* slot) {
+    ++items_;
+    slot_getallattrs(slot);
+    if (slot->tts_isnull[plan_.columns]) {
+        ++without_distance_;
+        return true;
+    }
+    VectorValue vector;
+    answered_ = read_vector(plan_.distance.type, slot->tts_values[plan_.columns], vector) ==
+                    VectorFault::none &&
+                vector.dimensions == item_.dimensions;
+    if (!answered_) return false;
+    item_.elements = vector.elements;
+    double distance = 0;
+    attempt_or_raise([&] { distance = (*distances_)(0); });
+    if (std::isnan(distance))
+        ++without_distance_;
+    else if (kept_.size() < k_ || distance < kept_.front().distance)
+        keep(slot, distance);
+    return answered_;
+}
+
+/// In the place of the farthest, if there are k.
+void NearestOfOne::keep(TupleTableSlot* slot, double distance) {
+    if (kept_.size() == k_) {
+        std::pop_heap(kept_.begin(), kept_.end());
+        if (MinimalTuple const farthest = kept_.back().columns) {
+            bytes_ -= farthest->t_len;
+            pfree(farthest);
+        }
+        kept_.pop_back();
+    }
+    MinimalTuple columns = nullptr;
+    if (plan_.columns > 0) {
+        const MemoryContext before = MemoryContextSwitchTo(context_);
+        columns = form_minimal_tuple(statement_.columns(), slot->tts_values, slot->tts_isnull);
+        MemoryContextSwitchTo(before);
+        bytes_ += columns->t_len;
+    }
+    attempt_or_raise([&] { kept_.push_back({distance, items_, columns}); });
+    std::push_heap(kept_.begin(), kept_.end());
+    answered_ = bytes_ + kept_.size() * kBytesOfOne <= memory_limit_;
+}
+
+void NearestOfOne::rank() {
+    if (kept_.size() < k_ && without_distance_ > 0) answered_ = false;
+    if (!answered_) return;
+    std::sort_heap(kept_.begin(), kept_.end());
+    attempt_or_raise([&] {
+        for (const Kept& kept : kept_)
+            found_.push_back({static_cast<std::uint32_t>(found_.size()), kept.distance});
+    });
+}
+
+void NearestOfOne::get(std::size_t item, TupleTableSlot* row) const {
+    if (plan_.columns > 0) get_columns(kept_[item].columns, statement_.columns(), row);
+}
+
+}  // namespace gputext

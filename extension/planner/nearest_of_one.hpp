@@ -1,0 +1,82 @@
+// extension/planner/nearest_of_one.hpp - the nearest items of one vector, found while the item
+// query runs
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "cpp/knn/distance.hpp"
+#include "extension/planner/item_statement.hpp"
+#include "extension/planner/nearest_plan.hpp"
+#include "extension/planner/nearest_search.hpp"
+#include "extension/rows/vector_type.hpp"
+
+namespace gputext {
+
+/// The k nearest items of one vector by an exact operator. Distances are computed as rows come, and
+/// nothing is kept but the columns of the k nearest so far: O(items * dimensions + k log k log
+/// items) time on the session's thread, O(k) memory. Functions raise errors.
+class NearestOfOne {
+public:
+    /// Whether the node's queries are all one, and its distances exact.
+    static bool answers(const NearestPlan& plan) { return plan.one_query && plan.distance.exact; }
+
+    /// `context` keeps the columns. What is kept may take `memory_limit`.
+    NearestOfOne(const NearestPlan& plan, std::size_t k, MemoryContext context,
+                 std::size_t memory_limit)
+        : plan_(plan), k_(k), context_(context), memory_limit_(memory_limit) {}
+
+    /// Runs the item query. `vector` is needed in this call alone.
+    void find(const VectorValue& vector, EState* estate);
+    /// Whether found() is the answer. Else it is that of the ordinary query: items are of another
+    /// length or have elements that are not finite, there are fewer than k that have a distance
+    /// which is a number, and others behind them, or memory does not suffice.
+    bool answered() const { return answered_; }
+    /// The nearest first, numbered from 0.
+    const std::vector<NearestItem>& found() const { return found_; }
+    /// The columns of the item query before the vector, of one that was found.
+    void get(std::size_t item, TupleTableSlot* row) const;
+
+    std::uint64_t items() const { return items_; }
+    QueryDesc* statement() const { return statement_.finished(); }
+    void release() { statement_.release(); }
+
+private:
+    struct Receiver;
+    struct Kept {
+        double distance;
+        std::uint64_t place;  // in the order of the rows
+        MinimalTuple columns;
+
+        bool operator<(const Kept& other) const {
+            return distance != other.distance ? distance < other.distance : place < other.place;
+        }
+    };
+
+    bool take(TupleTableSlot* slot);
+    void keep(TupleTableSlot* slot, double distance);
+    void rank();
+
+    const NearestPlan& plan_;
+    std::size_t k_;
+    MemoryContext context_;
+    std::size_t memory_limit_;
+    ItemStatement statement_;
+
+    Vectors query_, item_;  // of one row each; the item is the row at work
+    std::optional<Distances> distances_;
+    std::vector<Kept> kept_;  // a heap with the farthest on top
+    std::size_t bytes_ = 0;   // of their columns
+    /// Of one that is kept and found, beside its columns.
+    static constexpr std::size_t kBytesOfOne = sizeof(Kept) + 2 * sizeof(NearestItem);
+    std::uint64_t items_ = 0;
+    std::uint64_t without_distance_ = 0;
+    bool answered_ = true;
+    std::vector<NearestItem> found_;
+};
+
+}  // namespace gputext

@@ -1,0 +1,105 @@
+#include "extension/planner/nearest_statement.hpp"
+
+extern "C" {
+#include "nodes/extensible.h"
+#include "nodes/makefuncs.h"
+#include "optimizer/optimizer.h"
+#include "optimizer/planner.h"
+#include "parser/parse_node.h"
+#include "parser/parse_relation.h"
+}
+
+#include <cstring>
+
+#include "extension/planner/nearest_plan.hpp"
+#include "extension/planner/nearest_shape.hpp"
+#include "extension/server/settings.hpp"
+
+namespace gputext {
+namespace {
+
+/// A bit that no option of a cursor has: for queries that are to be planned as they stand.
+constexpr int kAsItStands = 1 << 30;
+
+planner_hook_type plan_before = nullptr;
+
+PlannedStmt* plan_as_before(Query* query, const char* text, int options, ParamListInfo parameters) {
+    return plan_before != nullptr ? plan_before(query, text, options, parameters)
+                                  : standard_planner(query, text, options, parameters);
+}
+
+/// The visible columns of the only relation, under the names that they have in the query.
+List* columns_of(const Query* query) {
+    List* columns = NIL;
+    ListCell* cell;
+    foreach (cell, query->targetList) {
+        auto* const entry = static_cast<TargetEntry*>(lfirst(cell));
+        if (entry->resjunk) continue;
+        TargetEntry* const column = flatCopyTargetEntry(entry);
+        column->expr = reinterpret_cast<Expr*>(makeVarFromTargetEntry(1, entry));
+        column->resno = static_cast<AttrNumber>(list_length(columns) + 1);
+        column->ressortgroupref = 0;
+        columns = lappend(columns, column);
+    }
+    return columns;
+}
+
+/// SELECT nearest.* FROM (query) nearest, as the statement that the query is.
+Query* select_from(const Query* query) {
+    ParseState* const state = make_parsestate(nullptr);
+    addRangeTableEntryForSubquery(state, static_cast<Query*>(copyObjectImpl(query)),
+                                  makeAlias("nearest", NIL), false, true);
+    RangeTblRef* const from = makeNode(RangeTblRef);
+    from->rtindex = 1;
+    Query* const outer = makeNode(Query);
+    outer->commandType = CMD_SELECT;
+    outer->querySource = query->querySource;
+    outer->queryId = query->queryId;
+    outer->canSetTag = query->canSetTag;
+    outer->hasRowSecurity = query->hasRowSecurity;
+    outer->rtable = state->p_rtable;
+    outer->jointree = makeFromExpr(list_make1(from), nullptr);
+    outer->targetList = columns_of(query);
+    outer->stmt_location = query->stmt_location;
+    outer->stmt_len = query->stmt_len;
+    free_parsestate(state);
+    return outer;
+}
+
+/// A cursor that says neither SCROLL nor NO SCROLL goes backward if its plan does, as a sort does
+/// and the node does not.
+int options_of_node(int options) {
+    const bool of_cursor = (options & CURSOR_OPT_FAST_PLAN) != 0;
+    return of_cursor && (options & CURSOR_OPT_NO_SCROLL) == 0 ? options | CURSOR_OPT_SCROLL
+                                                              : options;
+}
+
+bool is_nearest_node(const Plan* plan) {
+    if (IsA(plan, Material)) plan = outerPlan(plan);
+    return IsA(plan, CustomScan) &&
+           std::strcmp(reinterpret_cast<const CustomScan*>(plan)->methods->CustomName,
+                       kNearestName) == 0;
+}
+
+PlannedStmt* plan_statement(Query* query, const char* text, int options, ParamListInfo parameters) {
+    if (plan_nearest() != PlanNearest::off && (options & kAsItStands) == 0 &&
+        is_sorted_by_distance(query)) {
+        PlannedStmt* const planned =
+            plan_as_before(select_from(query), text, options_of_node(options), parameters);
+        if (is_nearest_node(planned->planTree)) return planned;
+    }
+    return plan_as_before(query, text, options & ~kAsItStands, parameters);
+}
+
+}  // namespace
+
+void offer_nearest_statements() {
+    plan_before = planner_hook;
+    planner_hook = plan_statement;
+}
+
+PlannedStmt* plan_ordinarily(Query* query, ParamListInfo parameters) {
+    return planner(query, "", CURSOR_OPT_PARALLEL_OK | kAsItStands, parameters);
+}
+
+}  // namespace gputext

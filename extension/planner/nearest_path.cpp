@@ -21,7 +21,7 @@ extern "C" {
 #include <algorithm>
 
 #include "cpp/link/device_choice.hpp"
-#include "extension/base/join_hook.hpp"
+#include "extension/base/path_hooks.hpp"
 #include "extension/base/server_versions.hpp"
 #include "extension/planner/nearest_plan.hpp"
 #include "extension/planner/nearest_shape.hpp"

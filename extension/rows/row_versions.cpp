@@ -22,7 +22,7 @@ extern "C" {
 
 #include <algorithm>
 
-#include "extension/base/join_hook.hpp"
+#include "extension/base/path_hooks.hpp"
 #include "extension/base/server_versions.hpp"
 
 namespace gputext {

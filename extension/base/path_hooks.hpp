@@ -1,4 +1,4 @@
-// extension/base/join_hook.hpp - where this module adds paths of joins to those of the planner
+// extension/base/path_hooks.hpp - where this module adds paths of joins to those of the planner
 
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "extension/base/join_hook.hpp"
+#include "extension/base/path_hooks.hpp"
 
 namespace gputext {
 namespace {

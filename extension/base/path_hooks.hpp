@@ -1,4 +1,4 @@
-// extension/base/path_hooks.hpp - where this module adds paths of joins to those of the planner
+// extension/base/path_hooks.hpp - where this module adds paths to those of the planner
 
 #pragma once
 
@@ -14,7 +14,11 @@ namespace gputext {
 /// loaded before. To be called once.
 void install_join_paths(set_join_pathlist_hook_type add_paths);
 
-/// Whether no other module offers paths of joins.
-bool only_own_join_paths();
+/// Calls `add_paths` for each relation of FROM, after the modules that were loaded before. To be
+/// called once.
+void install_scan_paths(set_rel_pathlist_hook_type add_paths);
+
+/// Whether no other module offers paths of relations or joins.
+bool only_own_paths();
 
 }  // namespace gputext

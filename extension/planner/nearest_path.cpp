@@ -433,11 +433,8 @@ void add_join_path(PlannerInfo* root, RelOptInfo* join, RelOptInfo* outer, RelOp
                       type == JOIN_LEFT});
 }
 
-set_rel_pathlist_hook_type scan_paths_before = nullptr;
-
 /// Of a subquery that depends on no other relation: the outer side is one row without columns.
-void add_scan_path(PlannerInfo* root, RelOptInfo* relation, Index number, RangeTblEntry* from) {
-    if (scan_paths_before != nullptr) scan_paths_before(root, relation, number, from);
+void add_scan_path(PlannerInfo* root, RelOptInfo* relation, Index number, RangeTblEntry*) {
     if (!may_be_nearest_scan(root, relation)) return;
     Path* const one_row =
         &create_group_result_path(root, relation, create_empty_pathtarget(), NIL)->path;
@@ -450,8 +447,7 @@ void add_scan_path(PlannerInfo* root, RelOptInfo* relation, Index number, RangeT
 void offer_nearest_paths() {
     RegisterCustomScanMethods(&kScanMethods);
     install_join_paths(add_join_path);
-    scan_paths_before = set_rel_pathlist_hook;
-    set_rel_pathlist_hook = add_scan_path;
+    install_scan_paths(add_scan_path);
 }
 
 }  // namespace gputext

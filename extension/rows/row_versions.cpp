@@ -51,11 +51,6 @@ bool is_heap(Oid relation) {
     return heap;
 }
 
-/// Another module's scans need not have system columns.
-bool only_own_scans() {
-    return set_rel_pathlist_hook == nullptr && only_own_join_paths();
-}
-
 /// Whether rows have the column's values, and do not compute them.
 bool is_stored([[maybe_unused]] Oid relation, [[maybe_unused]] AttrNumber column) {
 #ifdef ATTRIBUTE_GENERATED_VIRTUAL
@@ -272,7 +267,8 @@ std::uint64_t since_of_tuple(HeapTuple tuple, std::uint64_t next) {
 }  // namespace
 
 bool has_row_versions(const VersionedTable& table) {
-    if (!only_own_scans() || !is_heap(table.relation)) return false;
+    // Another module's scans need not have system columns.
+    if (!only_own_paths() || !is_heap(table.relation)) return false;
     if (!table.with_children) return true;
     List* const family = family_of(table);
     bool all = true;

@@ -69,7 +69,7 @@ TEST_F(KeyedKnnOnDevice, EqualsTheCpusOnAllShapes) {
     for (const Shape shape : kAllShapes)
         for (const ElementType type : kAllTypes)
             for (const KeyShape keys : kAllKeyShapes) {
-                if (small() && random_.below(5) != 0) continue;
+                if (random_.below(5) != 0) continue;  // all of them would take minutes
                 const std::size_t d = 1 + random_.below(70);
                 const TypedRows queries(random_.rows(shape, queries_count, d), type, d);
                 const TypedRows items(random_.rows(shape, items_count, d), type, d);

@@ -69,6 +69,10 @@ TEST_F(KeyedKnnOnDevice, EqualsTheCpusOnAllShapes) {
     for (const Shape shape : kAllShapes)
         for (const ElementType type : kAllTypes)
             for (const KeyShape keys : kAllKeyShapes) {
+                // Numbers that only double precision has
+                const bool extreme =
+                    shape == Shape::tiny || shape == Shape::huge || shape == Shape::mixed;
+                if (extreme && type != ElementType::float64) continue;
                 if (random_.below(5) != 0) continue;  // all of them would take minutes
                 const std::size_t d = 1 + random_.below(70);
                 const TypedRows queries(random_.rows(shape, queries_count, d), type, d);

@@ -111,6 +111,16 @@ double shared_columns(const Vectors& queries, const Vectors& items) {
     return touched * query_part * item_part;
 }
 
+/// Of a search within keys: each pair by itself, at `per_element`, or as a search without keys
+/// would, which large groups are searched by, whichever is less.
+double keyed_cpu_seconds(double without_keys, double per_element, const Vectors& queries,
+                         const Vectors& items, double pairs, unsigned threads) {
+    if (queries.rows == 0 || items.rows == 0) return 0;
+    const double compared = per_element * static_cast<double>(items.average_stored()) * pairs;
+    const double read = kReadSecondsPerElement * (elements_of(queries) + elements_of(items));
+    return std::min(shared_by(compared + read, threads), without_keys);
+}
+
 }  // namespace
 
 bool worth_a_device(const JobSize& size) {
@@ -142,25 +152,14 @@ double knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned th
 
 double keyed_knn_cpu_seconds(const Vectors& queries, const Vectors& items, double pairs,
                              unsigned threads) {
-    if (queries.rows == 0 || items.rows == 0) return 0;
-    const double read = elements_of(queries) + elements_of(items);
-    const double directly =
-        shared_by(kPlainSecondsPerElement * static_cast<double>(items.average_stored()) * pairs +
-                      kReadSecondsPerElement * read,
-                  threads);
-    // Large groups are searched as knn() does.
-    return std::min(directly, knn_cpu_seconds(queries, items, threads));
+    return keyed_cpu_seconds(knn_cpu_seconds(queries, items, threads), kPlainSecondsPerElement,
+                             queries, items, pairs, threads);
 }
 
 double keyed_term_knn_cpu_seconds(const Vectors& queries, const Vectors& items, double pairs,
                                   unsigned threads) {
-    if (queries.rows == 0 || items.rows == 0) return 0;
-    const double read = elements_of(queries) + elements_of(items);
-    const double directly =
-        shared_by(kTermScanSecondsPerElement * static_cast<double>(items.average_stored()) * pairs +
-                      kReadSecondsPerElement * read,
-                  threads);
-    return std::min(directly, term_knn_cpu_seconds(queries, items, threads));
+    return keyed_cpu_seconds(term_knn_cpu_seconds(queries, items, threads),
+                             kTermScanSecondsPerElement, queries, items, pairs, threads);
 }
 
 double term_knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned threads) {

@@ -2,6 +2,7 @@
 
 #include "extension/planner/nearest_path.hpp"
 #include "extension/planner/nearest_statement.hpp"
+#include "extension/rows/bundle_plan.hpp"
 #include "extension/server/daemon.hpp"
 #include "extension/server/release.hpp"
 #include "extension/server/settings.hpp"
@@ -15,6 +16,7 @@ void _PG_init(void) {
     gputext::define_settings();
     gputext::remember_module_file();
     gputext::preload_supervisor();
+    gputext::register_bundle_node();
     gputext::offer_nearest_paths();
     gputext::offer_nearest_statements();
 }

@@ -4,10 +4,11 @@ extern "C" {
 #include "nodes/plannodes.h"
 #include "optimizer/plancat.h"
 #include "utils/builtins.h"
-#include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/portal.h"
 }
+
+#include "extension/base/local_setting.hpp"
 
 namespace gputext {
 namespace {
@@ -56,10 +57,6 @@ void show_only(const OnlyIndex& index, MemoryContext context) {
     MemoryContextRegisterResetCallback(context, &before->callback);
     add_hook();
     only_index = index;
-}
-
-void set_locally(const char* name, const char* value) {
-    set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
 }
 
 // ---- The plan ----

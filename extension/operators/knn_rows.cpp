@@ -54,6 +54,7 @@ public:
     }
     void take_row(const Datum* values, const bool* nulls) override;
     void end_rows() override;
+    bool takes_any_order() const override { return true; }
     bool takes_kept_rows() const override { return true; }
     bool take_kept_rows(const std::shared_ptr<const KeptVectors>& kept) override {
         if (kind_ != RowKind::vectors || !side_.take(kept)) return false;

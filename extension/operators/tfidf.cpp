@@ -101,6 +101,7 @@ public:
     WantedColumns wanted_columns() const override { return {2, 2, kWanted}; }
     int versioned_column() const override { return 1; }
     void check_columns(TupleDesc columns) override;
+    bool takes_any_order() const override { return true; }
     void forget_row_versions() override { work_.items.forget_row_versions(); }
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool*) override {

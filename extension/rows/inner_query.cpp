@@ -16,6 +16,7 @@ extern "C" {
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/plancache.h"
+#include "utils/snapmgr.h"
 }
 
 #include <algorithm>
@@ -23,8 +24,10 @@ extern "C" {
 
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
+#include "extension/rows/bundle_plan.hpp"
 #include "extension/rows/id_column.hpp"
 #include "extension/rows/kept_scans.hpp"
+#include "extension/rows/row_order.hpp"
 #include "extension/rows/row_versions.hpp"
 #include "extension/server/settings.hpp"
 
@@ -44,6 +47,8 @@ struct Destination {
     VersionedTable table;  // that rows' system columns are of, where they were asked for
     int system_columns;    // the first one, behind what the receiver sees; -1 for none
     RowPlaces places;
+    const BundlePlan* bundles;  // null where rows come one by one
+    BundleReader* bundle;
 };
 
 /// "2", "2 or 3", "2 to 4", "at least 4"
@@ -81,49 +86,64 @@ void check_columns(Destination* destination, TupleDesc columns) {
 
 void start(DestReceiver* self, int, TupleDesc all_columns) {
     auto* destination = reinterpret_cast<Destination*>(self);
+    if (destination->bundles != nullptr) all_columns = destination->bundles->columns;
     check_columns(destination, own_columns(destination, all_columns));
 }
 
-/// Tells the receiver what the system columns say of the row in the slot. They are null on the side
-/// of an outer join that has no row.
-void set_row(Destination& destination, const TupleTableSlot* slot) {
-    const Datum* const columns = slot->tts_values + destination.system_columns;
+/// Tells the receiver what the system columns say of the row. They are null on the side of an outer
+/// join that has no row.
+void set_row(Destination& destination, const Datum* values, const bool* nulls, bool value_in_row) {
+    const Datum* const columns = values + destination.system_columns;
     const VersionedTable& table = destination.table;
-    if (slot->tts_isnull[destination.system_columns]) return destination.rows->set_row({});
+    if (nulls[destination.system_columns]) return destination.rows->set_row({});
     RowPlace place;
     if (table.has_places())
         place = destination.places.at(
             table.with_children ? DatumGetObjectId(columns[2]) : table.relation,
             reinterpret_cast<ItemPointer>(DatumGetPointer(columns[1])));
-    destination.rows->set_row({DatumGetTransactionId(columns[0]), place});
+    destination.rows->set_row({DatumGetTransactionId(columns[0]), place, value_in_row});
 }
 
-bool receive(TupleTableSlot* slot, DestReceiver* self) {
-    auto* destination = reinterpret_cast<Destination*>(self);
-    slot_getallattrs(slot);
-    ++destination->seen;
-    if (OidIsValid(destination->query->id_type) && slot->tts_isnull[0])
+/// The values are as they were when it returns. `value_in_row` as BundleReader::value_is_in_row().
+void take_row(Destination& destination, Datum* values, const bool* nulls, bool value_in_row) {
+    ++destination.seen;
+    if (OidIsValid(destination.query->id_type) && nulls[0])
         ereport(
             ERROR,
             (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("an id of the inner query is null"),
-             errdetail("Row %lld has a null id.", static_cast<long long>(destination->seen))));
-    if (destination->rows->left_out(slot->tts_isnull)) {
-        ++destination->nulls;
-        return true;
+             errdetail("Row %lld has a null id.", static_cast<long long>(destination.seen))));
+    if (destination.rows->left_out(nulls)) {
+        ++destination.nulls;
+        return;
     }
     Datum id = 0;
-    const bool widens = OidIsValid(destination->narrow_id_type);
+    const bool widens = OidIsValid(destination.narrow_id_type);
     if (widens) {
-        // The slot belongs to the executor and is restored below.
-        id = slot->tts_values[0];
-        slot->tts_values[0] = widened_id(id, destination->narrow_id_type);
+        id = values[0];
+        values[0] = widened_id(id, destination.narrow_id_type);
     }
-    MemoryContext before = MemoryContextSwitchTo(destination->row_context);
-    if (destination->system_columns >= 0) set_row(*destination, slot);
-    destination->rows->take_row(slot->tts_values, slot->tts_isnull);
+    MemoryContext before = MemoryContextSwitchTo(destination.row_context);
+    if (destination.system_columns >= 0) set_row(destination, values, nulls, value_in_row);
+    destination.rows->take_row(values, nulls);
     MemoryContextSwitchTo(before);
-    if (widens) slot->tts_values[0] = id;
-    MemoryContextReset(destination->row_context);
+    if (widens) values[0] = id;
+    MemoryContextReset(destination.row_context);
+}
+
+bool receive(TupleTableSlot* slot, DestReceiver* self) {
+    slot_getallattrs(slot);
+    take_row(*reinterpret_cast<Destination*>(self), slot->tts_values, slot->tts_isnull, false);
+    return true;
+}
+
+bool receive_bundle(TupleTableSlot* slot, DestReceiver* self) {
+    auto& destination = *reinterpret_cast<Destination*>(self);
+    Datum values[BundledRows::kMostColumns];
+    bool nulls[BundledRows::kMostColumns];
+    slot_getallattrs(slot);
+    destination.bundle->open(slot->tts_values[0]);
+    while (destination.bundle->next(values, nulls))
+        take_row(destination, values, nulls, destination.bundle->value_is_in_row());
     return true;
 }
 
@@ -273,14 +293,61 @@ void keep_rows(const Destination& destination, KeptRows& rows) {
     pg_unreachable();
 }
 
+/// A plan that lets workers bundle the rows; not known where the receiver takes them in the order
+/// of their coming, or reads tables while the query changes them.
+BundlePlan bundle_rows(SPIPlanPtr plan, const Destination& destination) {
+    const RowReceiver& rows = *destination.rows;
+    if (!rows.takes_any_order() || rows.query().ordered || !rows.query().parallel_safe ||
+        !has_order(destination.query->id_type))
+        return {};
+    CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
+    if (planned == nullptr) return {};
+    BundledRows bundled;
+    if (destination.table.known() && has_row_columns(*destination.prepared))
+        bundled = {destination.table, versioned_column(rows, plan)};
+    const BundlePlan bundles =
+        bundle_plan(*destination.prepared,
+                    *static_cast<const PlannedStmt*>(linitial(planned->stmt_list)), bundled);
+    ReleaseCachedPlan(planned, nullptr);
+    return bundles;
+}
+
+/// Lets the executor run it to its end, as SPI runs a statement that only reads.
+void run_bundles(const BundlePlan& bundles, Destination& destination) {
+    const char* const sql = destination.query->sql;
+    ErrorContextCallback context{error_context_stack, name_statement, const_cast<char*>(sql)};
+    error_context_stack = &context;
+    BundleReader reader(bundles.columns, bundles.value);
+    destination.bundles = &bundles;
+    destination.bundle = &reader;
+    destination.receiver.receiveSlot = receive_bundle;
+    QueryDesc* const statement =
+        CreateQueryDesc(const_cast<PlannedStmt*>(bundles.statement), sql, GetActiveSnapshot(),
+                        InvalidSnapshot, &destination.receiver, nullptr, nullptr, 0);
+    ExecutorStart(statement, 0);
+    run_to_end(statement);
+    ExecutorFinish(statement);
+    ExecutorEnd(statement);
+    FreeQueryDesc(statement);
+    error_context_stack = context.previous;
+}
+
 /// Lets the executor run it to its end.
-void run_plan(SPIPlanPtr plan, Destination& destination) {
+void run_rows(SPIPlanPtr plan, Destination& destination) {
     SPIExecuteOptions options{};
     options.read_only = true;
     options.must_return_tuples = true;
     options.dest = &destination.receiver;
     const int result = SPI_execute_plan_extended(plan, &options);
     if (result < 0) raise_spi_error(result, destination.query->sql);
+}
+
+void run_plan(SPIPlanPtr plan, Destination& destination) {
+    const BundlePlan bundles = bundle_rows(plan, destination);
+    if (bundles.known())
+        run_bundles(bundles, destination);
+    else
+        run_rows(plan, destination);
     if (destination.system_columns >= 0 && !has_row_versions(destination.table))
         destination.rows->forget_row_versions();
 }

@@ -73,6 +73,10 @@ public:
     /// A row whose id, if it has one, is not null and that is not left out. The values need not
     /// outlive the call, nor does what is allocated during it.
     virtual void take_row(const Datum* values, const bool* nulls) = 0;
+    /// Whether rows without an order of their own may come in any: the receiver puts them into that
+    /// of their ids. Values whose rows are known by place may then lack their bytes
+    /// (RowOrigin::value_in_row). To be answered before the columns are known.
+    virtual bool takes_any_order() const { return false; }
     /// Whether rows of two columns may come from an earlier scan. A receiver that says so leaves
     /// out the rows whose second column is null. To be answered before the columns are known.
     virtual bool takes_kept_rows() const { return false; }

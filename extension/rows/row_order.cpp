@@ -151,6 +151,10 @@ bool ascending(const Comparison& comparison) {
 
 }  // namespace
 
+bool has_order(Oid type) {
+    return OidIsValid(type) && OidIsValid(lookup_type_cache(type, TYPECACHE_CMP_PROC)->cmp_proc);
+}
+
 bool have_one_order(const RowIds& ids) {
     if (ids.type().oid == INT8OID) {
         for (std::size_t row = 1; row < ids.size(); ++row) {

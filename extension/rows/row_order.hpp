@@ -22,6 +22,9 @@ namespace gputext {
 /// others. Raises errors.
 void order_by_id(const RowIds& ids, std::vector<std::uint32_t>& order);
 
+/// Whether the type has a default order. False for InvalidOid.
+bool has_order(Oid type);
+
 /// Whether ids in order, none of which is equal to another, have no other order: false also for a
 /// type that has none. O(n) comparisons. Raises errors.
 bool have_one_order(const RowIds& ids);

@@ -34,6 +34,8 @@ struct RowPlace {
 struct RowOrigin {
     TransactionId version = InvalidTransactionId;  // its raw xmin
     RowPlace place;  // only where most values of the table lie within their rows
+    /// Whether of the value there is the header alone, which tells its size: to be read by place.
+    bool value_in_row = false;
 };
 
 /// Fetches values in one process, a row at a time. Functions raise errors. To be closed when they

@@ -108,7 +108,8 @@ void StoredValues::append(Datum datum, bool fetch, const RowOrigin& row) {
         ++fetched_;
         unpacked_bytes_ += pointer.va_rawsize;
         if (VARATT_EXTERNAL_IS_COMPRESSED(pointer)) packed_bytes_ += pointer.va_rawsize;
-    } else if (place.known() && !fetch && value == given && VARSIZE_ANY(value) >= kWorthPlacing) {
+    } else if (row.value_in_row ||
+               (place.known() && !fetch && value == given && VARSIZE_ANY(value) >= kWorthPlacing)) {
         stored.relation = place.relation;
         stored.row = {ItemPointerGetBlockNumber(&place.row),
                       -static_cast<int32>(unpacked_size_of(value)),

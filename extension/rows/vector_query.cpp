@@ -71,6 +71,7 @@ public:
         rows_.end_rows(query());
         rows_.read_vectors();
     }
+    bool takes_any_order() const override { return true; }
     bool takes_kept_rows() const override { return true; }
     bool take_kept_rows(const std::shared_ptr<const KeptVectors>& kept) override {
         if (!rows_.take(kept)) return false;

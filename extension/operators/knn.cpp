@@ -81,29 +81,36 @@ KnnComputation* new_term_search(const KnnArguments& arguments, KnnRows& rows,
 /// Rows between two looks for a cancel, whose ids are looked up at once.
 constexpr std::size_t kRowsAtOnce = 512;
 
+void check_ranks(const KnnRows& rows, const KnnComputation& search) {
+    const std::vector<std::uint64_t>& begins = search.answer.begins;
+    for (std::size_t number = 0; number + 1 < begins.size(); ++number)
+        if (begins[number + 1] - begins[number] > PG_INT32_MAX)
+            ereport(ERROR,
+                    (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                     errmsg("%s has more than %d neighbours",
+                            rows.queries.name_of(rows.queries.id(search.first_query() + number)),
+                            PG_INT32_MAX)));
+}
+
 void put_neighbours(const KnnRows& rows, const KnnComputation& search, SetCall& set) {
     const Neighbours& answer = search.answer;
+    check_ranks(rows, search);
     bool nulls[4] = {};
     Datum items[kRowsAtOnce];
-    for (std::size_t number = 0; number + 1 < answer.begins.size(); ++number) {
+    std::size_t query = 0;  // of the answer's
+    Datum query_id = 0;
+    for (std::size_t first = 0; first < answer.items.size(); first += kRowsAtOnce) {
         CHECK_FOR_INTERRUPTS();
-        const std::size_t query = search.first_query() + number;
-        const std::uint64_t begin = answer.begins[number], end = answer.begins[number + 1];
-        if (end - begin > PG_INT32_MAX)
-            ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                            errmsg("%s has more than %d neighbours",
-                                   rows.queries.name_of(rows.queries.id(query)), PG_INT32_MAX)));
-        const Datum query_id = rows.queries.id(query);
-        for (std::uint64_t first = begin; first < end; first += kRowsAtOnce) {
-            CHECK_FOR_INTERRUPTS();
-            const std::size_t count = std::min<std::uint64_t>(end - first, kRowsAtOnce);
-            rows.items.ids(std::span(answer.items).subspan(first, count), items);
-            for (std::size_t i = 0; i < count; ++i) {
-                Datum values[4] = {query_id, items[i],
-                                   Int32GetDatum(static_cast<int32>(first - begin + i + 1)),
-                                   Float8GetDatum(answer.distances[first + i])};
-                set.put(values, nulls);
-            }
+        const std::size_t end = std::min(first + kRowsAtOnce, answer.items.size());
+        rows.items.ids(std::span(answer.items).subspan(first, end - first), items);
+        for (std::size_t i = first; i < end; ++i) {
+            while (answer.begins[query + 1] <= i) ++query;
+            const std::uint64_t rank = i - answer.begins[query];
+            if (rank == 0) query_id = rows.queries.id(search.first_query() + query);
+            Datum values[4] = {query_id, items[i - first],
+                               Int32GetDatum(static_cast<int32>(rank + 1)),
+                               Float8GetDatum(answer.distances[i])};
+            set.put(values, nulls);
         }
     }
 }

@@ -20,8 +20,8 @@ namespace {
 
 const char* const kWanted =
     "The inner query must give an id and a vector of type real[], double precision[], integer[], "
-    "or pgvector's "
-    "vector, halfvec or sparsevec; or an id and a text or tsvector; or an id, terms of type "
+    "or pgvector's vector, halfvec or sparsevec; or an id and a text or tsvector; or an id, terms "
+    "of type "
     "integer[] and their weights of type real[]; in this order, and behind them a key of rows that "
     "may be neighbours, if wanted, and with exclude_key one of rows that may not.";
 
@@ -76,7 +76,8 @@ private:
     void set_keys(TupleDesc columns);
     void set_key(TupleDesc columns, int column, KnnKeys& keys) const;
     void take_key(const Datum* values, const bool* nulls, int column, KnnKeys& keys,
-                  std::uint32_t null, std::uint32_t unknown);
+                  std::uint32_t none);
+    void end_key(KnnKeys& keys, std::uint32_t none);
     bool for_items() const { return &side_ == &rows_.items; }
     void check_call() const;
     void show_all_rows() const {
@@ -214,20 +215,32 @@ void KnnReceiver::check_columns(TupleDesc columns) {
     set_keys(columns);
 }
 
+/// `none` is the number of a row whose key is null, and of a query whose key no item has.
 void KnnReceiver::take_key(const Datum* values, const bool* nulls, int column, KnnKeys& keys,
-                           std::uint32_t null, std::uint32_t unknown) {
+                           std::uint32_t none) {
     if (column == kNoColumn) return;
-    (for_items() ? keys.items : keys.queries)
-        .append(keys.numbers, values[column], nulls[column], null, unknown);
+    KeyColumn& side = for_items() ? keys.items : keys.queries;
+    if (keys.numbers.bitwise())
+        side.append(keys.numbers, values[column], nulls[column]);
+    else
+        side.append(keys.numbers, values[column], nulls[column], none, none);
+}
+
+/// Behind the last row, the same.
+void KnnReceiver::end_key(KnnKeys& keys, std::uint32_t none) {
+    if (!keys.given || !keys.numbers.bitwise()) return;
+    if (for_items())
+        keys.items.number_by(keys.table, keys.numbers, none);
+    else
+        keys.queries.look_up_in(keys.table, none, none);
 }
 
 /// Numbers that no key has: an item's and a query's are never equal.
 constexpr std::uint32_t kItemAlone = UINT32_MAX, kQueryAlone = UINT32_MAX - 1;
 
 void KnnReceiver::take_row(const Datum* values, const bool* nulls) {
-    take_key(values, nulls, match_column_, rows_.match, kNoKey, kNoKey);
-    const std::uint32_t alone = for_items() ? kItemAlone : kQueryAlone;
-    take_key(values, nulls, exclude_column_, rows_.exclude, alone, alone);
+    take_key(values, nulls, match_column_, rows_.match, kNoKey);
+    take_key(values, nulls, exclude_column_, rows_.exclude, for_items() ? kItemAlone : kQueryAlone);
     if (kind_ == RowKind::vectors)
         side_.keep(values[0], {values + 1, 1}, query(), row());
     else
@@ -236,6 +249,8 @@ void KnnReceiver::take_row(const Datum* values, const bool* nulls) {
 }
 
 void KnnReceiver::end_rows() {
+    end_key(rows_.match, kNoKey);
+    end_key(rows_.exclude, for_items() ? kItemAlone : kQueryAlone);
     KeyColumn* keys[2];
     std::size_t columns = 0;
     for (KnnKeys* some : {&rows_.match, &rows_.exclude})
@@ -264,7 +279,7 @@ Status each_number(const std::vector<std::uint32_t>& numbers, std::size_t most, 
 double pairs_of(const KnnKeys& keys) {
     double pairs = 0;
     attempt_or_raise([&]() -> Status {
-        std::vector<std::uint32_t> items(keys.numbers.size());
+        std::vector<std::uint32_t> items(keys.size());
         GPUTEXT_TRY(each_number(keys.items.numbers(), items.size(),
                                 [&](std::uint32_t number) { ++items[number]; }));
         return each_number(keys.queries.numbers(), items.size(),
@@ -303,7 +318,7 @@ void read_knn_rows(const KnnInput& input, KnnRows& rows) {
     }
     rows.terms.reset();
     if (rows.match.given) rows.matching_pairs = pairs_of(rows.match);
-    for (KnnKeys* keys : {&rows.match, &rows.exclude}) keys->numbers.release();
+    for (KnnKeys* keys : {&rows.match, &rows.exclude}) keys->release_keys();
     if (input.exclude_self) number_ids(rows.queries, rows.items, rows.numbers);
     if (input.exclude_self && input.exclude_key) rows.most_of_one_id = most_of_one_id(rows.numbers);
 }

@@ -37,8 +37,17 @@ struct KnnInput {
 struct KnnKeys {
     KnnKeys(MemoryContext context, std::size_t memory_limit) : numbers(context, memory_limit) {}
 
+    /// Different keys of the items.
+    std::size_t size() const { return numbers.bitwise() ? table.size() : numbers.size(); }
+    /// Gives memory back; the columns stay.
+    void release_keys() {
+        numbers.release();
+        table = {};
+    }
+
     bool given = false;
     KeyNumbers numbers;
+    KeyTable table;  // of keys that are equal if their bits are
     KeyColumn queries, items;
 };
 

@@ -11,6 +11,7 @@ extern "C" {
 }
 
 #include "extension/base/failure.hpp"
+#include "extension/server/threaded_work.hpp"
 
 namespace gputext {
 namespace {
@@ -39,6 +40,15 @@ bool compares_bitwise(Oid type) {
                     errmsg("keys of type %s cannot be compared", format_type_be(type)),
                     errdetail("The type has no default equality that can be hashed."),
                     errhint("Keys can be cast in the inner queries, as in key::text.")));
+    pg_unreachable();
+}
+
+[[noreturn]] void raise_too_many_keys(std::size_t count, const char* of, std::size_t memory_limit) {
+    ereport(ERROR,
+            (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+             errmsg("the keys do not fit into gputext.host_memory_limit"),
+             errdetail("%zu %s take more than %zu kB.", count, of, memory_limit / 1024),
+             errhint("Increase gputext.host_memory_limit, or cast keys to a shorter type.")));
     pg_unreachable();
 }
 
@@ -89,13 +99,7 @@ void KeyNumbers::append(Datum key, std::uint32_t hash) {
         key_bytes_ += datumGetSize(kept, false, length_);
     }
     const std::size_t bytes = key_bytes_ + table_.bytes() + (keys_.size() + 1) * 12;
-    if (bytes > memory_limit_)
-        ereport(ERROR,
-                (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-                 errmsg("the keys do not fit into gputext.host_memory_limit"),
-                 errdetail("%zu different keys take more than %zu kB.", keys_.size(),
-                           memory_limit_ / 1024),
-                 errhint("Increase gputext.host_memory_limit, or cast keys to a shorter type.")));
+    if (bytes > memory_limit_) raise_too_many_keys(keys_.size(), "different keys", memory_limit_);
     if (keys_.size() >= kNone - 2)
         ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
                         errmsg("there are more than 4294967292 different keys")));
@@ -141,6 +145,42 @@ void KeyColumn::append(KeyNumbers& numbers, Datum key, bool is_null, std::uint32
     if (numbers_.size() == numbers_.capacity())
         attempt_or_raise([&] { numbers_.reserve(2 * numbers_.size() + 1024); });
     numbers_.push_back(number);
+}
+
+void KeyColumn::append(const KeyNumbers& numbers, Datum key, bool is_null) {
+    if (values_.full()) {
+        if (2 * values_.size() * sizeof(Datum) > numbers.memory_limit())
+            raise_too_many_keys(values_.size(), "keys", numbers.memory_limit());
+        attempt_or_raise([&] { values_.reserve(values_.size() + 1); });
+    }
+    if (is_null)
+        attempt_or_raise([&] { nulls_.push_back(static_cast<std::uint32_t>(values_.size())); });
+    values_.append(is_null ? 0 : key);
+}
+
+/// A null has got the number of a zero.
+void KeyColumn::end_values(std::uint32_t null) {
+    for (const std::uint32_t row : nulls_) numbers_[row] = null;
+    values_.clear();
+    nulls_ = {};
+}
+
+void KeyColumn::number_by(KeyTable& table, const KeyNumbers& numbers, std::uint32_t null) {
+    attempt_or_raise([&] { numbers_.resize(values_.size()); });
+    run_threaded([&](Execution& execution) {
+        return table.number({values_.data(), values_.size()}, numbers_, execution);
+    });
+    if (table.bytes() > numbers.memory_limit())
+        raise_too_many_keys(table.size(), "different keys", numbers.memory_limit());
+    end_values(null);
+}
+
+void KeyColumn::look_up_in(const KeyTable& table, std::uint32_t null, std::uint32_t unknown) {
+    attempt_or_raise([&] { numbers_.resize(values_.size()); });
+    run_threaded([&](Execution& execution) {
+        return table.look_up({values_.data(), values_.size()}, numbers_, unknown, execution);
+    });
+    end_values(null);
 }
 
 void KeyColumn::reorder(const std::vector<std::uint32_t>& order) {

@@ -1,8 +1,9 @@
-// extension/rows/key_column.hpp - numbers keys of any type as rows come, equal keys alike
+// extension/rows/key_column.hpp - numbers keys of any type, equal keys alike
 //
 // Equal is what the type's default equality says, as for ids: 1.0 and 1.00 of type numeric are
-// equal. Only the number of a row's key is kept, and each key once. Integers and other types whose
-// values are equal if their bits are take no call of a function.
+// equal. Keys are numbered as rows come, and only the number of a row's key is kept, and each key
+// once. Integers and other types whose values are equal if their bits are take no call of a
+// function: a column of them keeps the values, and numbers them on threads behind the last row.
 
 #pragma once
 
@@ -17,6 +18,8 @@ extern "C" {
 #include <vector>
 
 #include "cpp/base/hash_table.hpp"
+#include "cpp/knn/key_table.hpp"
+#include "extension/base/growing_array.hpp"
 
 namespace gputext {
 
@@ -34,6 +37,9 @@ public:
     /// names a type without a default equality that can be hashed.
     void set_type(Oid type);
     Oid type() const { return type_; }
+    /// Whether keys are equal if their bits are.
+    bool bitwise() const { return bitwise_; }
+    std::size_t memory_limit() const { return memory_limit_; }
     /// From now on keys that are new get no number.
     void close() { closed_ = true; }
     /// kNone for a new one, once closed. Amortised O(1).
@@ -59,19 +65,30 @@ private:
     HashTable<NumberSlot> table_;
 };
 
-/// The numbers of the keys of one side's rows.
+/// The numbers of the keys of one side's rows. Functions raise errors.
 class KeyColumn {
 public:
     /// `null` is the number of a row whose key is null, `unknown` of one whose key is new to closed
     /// numbers.
     void append(KeyNumbers& numbers, Datum key, bool is_null, std::uint32_t null,
                 std::uint32_t unknown);
+    /// The same of keys that are equal if their bits are, to be numbered behind the last row by one
+    /// of the next two.
+    void append(const KeyNumbers& numbers, Datum key, bool is_null);
+    /// Fills the table.
+    void number_by(KeyTable& table, const KeyNumbers& numbers, std::uint32_t null);
+    /// By a table that was filled. `unknown` is the number of a key that it does not have.
+    void look_up_in(const KeyTable& table, std::uint32_t null, std::uint32_t unknown);
     /// Puts the rows into this order of their numbers so far; none leaves them as they are.
     void reorder(const std::vector<std::uint32_t>& order);
     const std::vector<std::uint32_t>& numbers() const { return numbers_; }
 
 private:
+    void end_values(std::uint32_t null);
+
     std::vector<std::uint32_t> numbers_;
+    GrowingArray<std::uint64_t> values_;  // of keys that are equal if their bits are
+    std::vector<std::uint32_t> nulls_;    // rows of these
 };
 
 }  // namespace gputext

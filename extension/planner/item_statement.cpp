@@ -16,13 +16,12 @@ void shut_nothing_down(DestReceiver*) {}
 
 }  // namespace
 
-void ItemStatement::start(const NearestPlan& plan, EState* estate, DestReceiver* receiver) {
-    statement_ = CreateQueryDesc(plan.items, estate->es_sourceText, estate->es_snapshot,
+void ItemStatement::start(PlannedStmt* statement, EState* estate, DestReceiver* receiver) {
+    statement_ = CreateQueryDesc(statement, estate->es_sourceText, estate->es_snapshot,
                                  InvalidSnapshot, receiver, estate->es_param_list_info,
                                  estate->es_queryEnv, estate->es_instrument);
     PushActiveSnapshot(estate->es_snapshot);
     ExecutorStart(statement_, 0);
-    columns_ = first_columns(statement_->tupDesc, plan.columns);
 }
 
 void ItemStatement::run() {
@@ -40,6 +39,10 @@ void ItemStatement::release() {
     ExecutorEnd(statement_);
     FreeQueryDesc(statement_);
     statement_ = nullptr;
+}
+
+TupleDesc columns_of_items(const NearestPlan& plan) {
+    return ExecTypeFromTL(plan.items->planTree->targetlist);
 }
 
 DestReceiver item_receiver(bool (*receive)(TupleTableSlot*, DestReceiver*)) {

@@ -19,11 +19,9 @@ namespace gputext {
 /// run() and end() are to be called once each, in this order. Functions raise errors.
 class ItemStatement {
 public:
-    /// Its rows go to `receiver`. The snapshot is the active one until end().
-    void start(const NearestPlan& plan, EState* estate, DestReceiver* receiver);
-    /// A copy of the descriptions of the columns before the vector.
-    TupleDesc columns() const { return columns_; }
-    TupleDesc all_columns() const { return statement_->tupDesc; }
+    /// Runs `statement`, the item query's plan, whose rows go to `receiver`. The snapshot is the
+    /// active one until end().
+    void start(PlannedStmt* statement, EState* estate, DestReceiver* receiver);
     void run();
     void end();
 
@@ -33,8 +31,10 @@ public:
 
 private:
     QueryDesc* statement_ = nullptr;
-    TupleDesc columns_ = nullptr;
 };
+
+/// The columns of the item query, in the memory that is current.
+TupleDesc columns_of_items(const NearestPlan& plan);
 
 /// A receiver that calls the function for each row, which says whether it wants more.
 DestReceiver item_receiver(bool (*receive)(TupleTableSlot*, DestReceiver*));

@@ -70,9 +70,10 @@ void print_item_plan(QueryDesc* statement, ExplainState* explain) {
 
 /// The same of an item query that has not run.
 void print_unused_item_plan(const NearestPlan& plan, const EState* estate, ExplainState* explain) {
-    QueryDesc* const statement = CreateQueryDesc(
-        plan.items, estate->es_sourceText, estate->es_snapshot, InvalidSnapshot, None_Receiver,
-        estate->es_param_list_info, estate->es_queryEnv, estate->es_instrument);
+    QueryDesc* const statement =
+        CreateQueryDesc(plan.bundles != nullptr ? plan.bundles : plan.items, estate->es_sourceText,
+                        estate->es_snapshot, InvalidSnapshot, None_Receiver,
+                        estate->es_param_list_info, estate->es_queryEnv, estate->es_instrument);
     ExecutorStart(statement, EXEC_FLAG_EXPLAIN_ONLY);
     print_item_plan(statement, explain);
     ExecutorEnd(statement);

@@ -11,7 +11,9 @@ extern "C" {
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
+#include "extension/rows/row_bundle.hpp"
 #include "extension/server/activity.hpp"
+#include "extension/server/release.hpp"
 #include "extension/server/threaded_work.hpp"
 
 namespace gputext {
@@ -23,30 +25,49 @@ struct ItemReceiver {
     const NearestPlan* plan;
     RowPlaces places;
     MemoryContext row_context;
+    BundleReader* bundle;  // null where rows come one by one
 
-    static bool receive(TupleTableSlot* slot, DestReceiver* self) {
-        auto* const to = reinterpret_cast<ItemReceiver*>(self);
-        const MemoryContext before = MemoryContextSwitchTo(to->row_context);
-        to->items->take(slot, *to->plan, to->places);
+    void take(const ItemRow& row) {
+        const MemoryContext before = MemoryContextSwitchTo(row_context);
+        items->take(row, *plan, places);
         MemoryContextSwitchTo(before);
-        MemoryContextReset(to->row_context);
+        MemoryContextReset(row_context);
+    }
+    static bool receive(TupleTableSlot* slot, DestReceiver* self) {
+        slot_getallattrs(slot);
+        reinterpret_cast<ItemReceiver*>(self)->take({slot->tts_values, slot->tts_isnull, false});
+        return true;
+    }
+    static bool receive_bundle(TupleTableSlot* slot, DestReceiver* self) {
+        auto* const to = reinterpret_cast<ItemReceiver*>(self);
+        Datum values[BundledRows::kMostColumns];
+        bool nulls[BundledRows::kMostColumns];
+        slot_getallattrs(slot);
+        to->bundle->open(slot->tts_values[0]);
+        while (to->bundle->next(values, nulls))
+            to->take({values, nulls, to->bundle->value_is_in_row()});
         return true;
     }
 };
 
 namespace {
 
-/// Of the row in the slot, by the columns behind the vector and the keys.
-RowOrigin origin_of(const TupleTableSlot* slot, const NearestPlan& plan, RowPlaces& places) {
+/// Of a row, by the columns behind the vector and the keys.
+RowOrigin origin_of(const ItemRow& row, const NearestPlan& plan, RowPlaces& places) {
     const int first = plan.columns + 1 + list_length(plan.keys);
-    if (!plan.table.known() || slot->tts_isnull[first]) return {};
+    if (!plan.table.known() || row.nulls[first]) return {};
+    const Datum* const system = row.values + first;
     RowPlace place;
     if (plan.table.has_places())
         place =
-            places.at(plan.table.with_children ? DatumGetObjectId(slot->tts_values[first + 2])
-                                               : plan.table.relation,
-                      reinterpret_cast<ItemPointer>(DatumGetPointer(slot->tts_values[first + 1])));
-    return {DatumGetTransactionId(slot->tts_values[first]), place};
+            places.at(plan.table.with_children ? DatumGetObjectId(system[2]) : plan.table.relation,
+                      reinterpret_cast<ItemPointer>(DatumGetPointer(system[1])));
+    return {DatumGetTransactionId(system[0]), place, row.value_in_row};
+}
+
+/// A worker that loads another build of the library would write other bundles.
+bool takes_bundles(const NearestPlan& plan) {
+    return plan.bundles != nullptr && !module_is_replaced();
 }
 
 /// Order of their coming.
@@ -56,27 +77,25 @@ InnerQueryTraits traits_of(const NearestPlan& plan) {
 
 }  // namespace
 
-void NearestItems::keep_columns(TupleTableSlot* slot) {
-    const MinimalTuple tuple = form_minimal_tuple(columns_, slot->tts_values, slot->tts_isnull);
+void NearestItems::keep_columns(const ItemRow& row) {
+    const MinimalTuple tuple = form_minimal_tuple(columns_, row.values, row.nulls);
     attempt_or_raise([&] { begins_.push_back(rows_.size()); });
     rows_.append(tuple, tuple->t_len);
     constexpr std::uint8_t kNothing[MAXIMUM_ALIGNOF] = {};
     rows_.append(kNothing, MAXALIGN(tuple->t_len) - tuple->t_len);
 }
 
-void NearestItems::take(TupleTableSlot* slot, const NearestPlan& plan, RowPlaces& places) {
-    slot_getallattrs(slot);
-    const bool null = slot->tts_isnull[plan.columns];
+void NearestItems::take(const ItemRow& row, const NearestPlan& plan, RowPlaces& places) {
+    const bool null = row.nulls[plan.columns];
     const int first_key = plan.columns + 1;
-    if (keyed_) keys.keep_item(slot->tts_values + first_key, slot->tts_isnull + first_key, !null);
+    if (keyed_) keys.keep_item(row.values + first_key, row.nulls + first_key, !null);
     if (null) {
         ++nulls_;
         return;
     }
-    if (plan.columns > 0) keep_columns(slot);
-    vectors.keep(Int64GetDatum(static_cast<int64>(vectors.size())),
-                 {slot->tts_values + plan.columns, 1}, traits_of(plan),
-                 origin_of(slot, plan, places));
+    if (plan.columns > 0) keep_columns(row);
+    vectors.keep(Int64GetDatum(static_cast<int64>(vectors.size())), {row.values + plan.columns, 1},
+                 traits_of(plan), origin_of(row, plan, places));
     show_rows(vectors.size(), vectors.bytes() + rows_.size());
 }
 
@@ -116,9 +135,15 @@ void NearestItems::read(const NearestPlan& plan, EState* estate) {
     to.row_context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES);
 
-    statement_.start(plan, estate, &to.receiver);
-    columns_ = statement_.columns();
-    set_key_types(plan, statement_.all_columns());
+    const TupleDesc columns = columns_of_items(plan);
+    columns_ = first_columns(columns, plan.columns);
+    set_key_types(plan, columns);
+    BundleReader bundle(columns, bundled_value(plan));
+    if (takes_bundles(plan)) {
+        to.bundle = &bundle;
+        to.receiver.receiveSlot = ItemReceiver::receive_bundle;
+    }
+    statement_.start(to.bundle != nullptr ? plan.bundles : plan.items, estate, &to.receiver);
     statement_.run();
     if (plan.table.known() && !has_row_versions(plan.table)) vectors.forget_row_versions();
     rows_.finish();

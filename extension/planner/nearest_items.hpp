@@ -23,6 +23,13 @@ extern "C" {
 
 namespace gputext {
 
+/// A row of the item query.
+struct ItemRow {
+    const Datum* values;
+    const bool* nulls;
+    bool value_in_row;  // as RowOrigin::value_in_row, of the vector
+};
+
 /// The rows of the item query whose vector is not null, numbered from 0 in the order in which they
 /// came: their vectors, and their other columns in files in memory, or on disk beyond
 /// gputext.host_memory_limit. Functions raise errors.
@@ -60,8 +67,8 @@ public:
 private:
     friend struct ItemReceiver;
 
-    void take(TupleTableSlot* slot, const NearestPlan& plan, RowPlaces& places);
-    void keep_columns(TupleTableSlot* slot);
+    void take(const ItemRow& row, const NearestPlan& plan, RowPlaces& places);
+    void keep_columns(const ItemRow& row);
     void set_key_types(const NearestPlan& plan, TupleDesc columns);
     void measure(const NearestPlan& plan);
 

@@ -39,7 +39,8 @@ void NearestOfOne::find(const VectorValue& vector, EState* estate) {
     });
     Receiver to{item_receiver(Receiver::receive), this,
                 AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES)};
-    statement_.start(plan_, estate, &to.receiver);
+    columns_ = first_columns(columns_of_items(plan_), plan_.columns);
+    statement_.start(plan_.items, estate, &to.receiver);
     statement_.run();
     statement_.end();
     MemoryContextDelete(to.row_context);
@@ -82,7 +83,7 @@ void NearestOfOne::keep(TupleTableSlot* slot, double distance) {
     MinimalTuple columns = nullptr;
     if (plan_.columns > 0) {
         const MemoryContext before = MemoryContextSwitchTo(context_);
-        columns = form_minimal_tuple(statement_.columns(), slot->tts_values, slot->tts_isnull);
+        columns = form_minimal_tuple(columns_, slot->tts_values, slot->tts_isnull);
         MemoryContextSwitchTo(before);
         bytes_ += columns->t_len;
     }
@@ -102,7 +103,7 @@ void NearestOfOne::rank() {
 }
 
 void NearestOfOne::get(std::size_t item, TupleTableSlot* row) const {
-    if (plan_.columns > 0) get_columns(kept_[item].columns, statement_.columns(), row);
+    if (plan_.columns > 0) get_columns(kept_[item].columns, columns_, row);
 }
 
 }  // namespace gputext

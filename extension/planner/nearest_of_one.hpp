@@ -66,6 +66,7 @@ private:
     MemoryContext context_;
     std::size_t memory_limit_;
     ItemStatement statement_;
+    TupleDesc columns_ = nullptr;  // of the item query, before the vector
 
     Vectors query_, item_;  // of one row each; the item is the row at work
     std::optional<Distances> distances_;

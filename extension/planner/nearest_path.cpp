@@ -39,6 +39,7 @@ struct PlannedShape {
     Index relation;
     NearestShape* shape;  // null for a subquery of another shape
     PlannedStmt* items;
+    PlannedStmt* bundles;  // null for none
     PlannedStmt* ordinary;
     VersionedTable table;
     bool parallel_safe;
@@ -62,7 +63,11 @@ void plan_shape(PlannerInfo* root, PlannedShape& planned) {
     NearestShape& shape = *planned.shape;
     planned.parallel_safe = max_parallel_hazard(shape.items) != PROPARALLEL_UNSAFE;
     if (!is_found_while_reading(shape)) planned.table = add_row_columns(shape.items, shape.columns);
+    const auto* const items = static_cast<const Query*>(copyObjectImpl(shape.items));
     planned.items = plan_ordinarily(shape.items, root->glob->boundParams);
+    if (planned.parallel_safe && !is_found_while_reading(shape))
+        planned.bundles = plan_bundles(items, root->glob->boundParams, *planned.items,
+                                       {planned.table, planned.table.known() ? shape.columns : -1});
     planned.ordinary = plan_ordinarily(shape.ordinary, root->glob->boundParams);
 }
 
@@ -359,6 +364,7 @@ NearestPlan plan_of(const PathData& data, Plan* outer) {
     NearestPlan plan{};
     plan.parameters = places_of(shape, outer);
     plan.items = planned.items;
+    plan.bundles = planned.bundles;
     plan.ordinary = planned.ordinary;
     plan.shown = reinterpret_cast<List*>(
         place_outer_columns(reinterpret_cast<Node*>(shape.shown), plan.parameters));

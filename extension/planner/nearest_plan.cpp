@@ -53,6 +53,7 @@ List* write_nearest_plan(const NearestPlan& plan) {
     List* written = list_make4(plan.items, plan.ordinary, plan.shown, plan.query);
     written = lappend(written, or_nothing(plan.limit));
     written = lappend(written, or_nothing(plan.offset));
+    written = lappend(written, or_nothing(reinterpret_cast<Node*>(plan.bundles)));
     // An empty list is a null pointer.
     written = lappend(written, lcons_int(0, plan.parameters));
     written = lappend(written, numbers.list());
@@ -67,9 +68,10 @@ NearestPlan read_nearest_plan(List* written) {
     plan.query = static_cast<Expr*>(list_nth(written, 3));
     plan.limit = or_null(list_nth(written, 4));
     plan.offset = or_null(list_nth(written, 5));
-    plan.parameters = list_copy_tail(static_cast<List*>(list_nth(written, 6)), 1);
-    plan.keys = list_copy_tail(written, 8);
-    Numbers numbers(static_cast<List*>(list_nth(written, 7)));
+    plan.bundles = reinterpret_cast<PlannedStmt*>(or_null(list_nth(written, 6)));
+    plan.parameters = list_copy_tail(static_cast<List*>(list_nth(written, 7)), 1);
+    plan.keys = list_copy_tail(written, 9);
+    Numbers numbers(static_cast<List*>(list_nth(written, 8)));
     plan.distance.function = static_cast<Oid>(numbers.next());
     plan.distance.metric = static_cast<Metric>(numbers.next());
     plan.distance.type.form = static_cast<VectorType::Form>(numbers.next());

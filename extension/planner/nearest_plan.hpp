@@ -21,6 +21,7 @@ inline constexpr const char* kNearestName = "GputextNearest";
 /// columns of the outer plan.
 struct NearestPlan {
     PlannedStmt* items;
+    PlannedStmt* bundles;  // the item query again, whose workers bundle its rows; null for none
     PlannedStmt* ordinary;
     List* shown;
     Expr* query;
@@ -39,6 +40,11 @@ struct NearestPlan {
     bool parallel_safe;    // the item query, as InnerQueryTraits says
     VersionedTable table;  // of the item query's last columns, behind the keys
 };
+
+/// BundledRows::value of the item query.
+inline int bundled_value(const NearestPlan& plan) {
+    return plan.table.known() ? plan.columns : -1;
+}
 
 /// For CustomScan::custom_private.
 List* write_nearest_plan(const NearestPlan& plan);

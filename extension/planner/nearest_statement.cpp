@@ -13,6 +13,7 @@ extern "C" {
 
 #include "extension/planner/nearest_plan.hpp"
 #include "extension/planner/nearest_shape.hpp"
+#include "extension/rows/bundle_plan.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
@@ -20,6 +21,7 @@ namespace {
 
 /// A bit that no option of a cursor has: for queries that are to be planned as they stand.
 constexpr int kAsItStands = 1 << 30;
+constexpr int kOrdinarily = CURSOR_OPT_PARALLEL_OK | kAsItStands;
 
 planner_hook_type plan_before = nullptr;
 
@@ -99,7 +101,12 @@ void offer_nearest_statements() {
 }
 
 PlannedStmt* plan_ordinarily(Query* query, ParamListInfo parameters) {
-    return planner(query, "", CURSOR_OPT_PARALLEL_OK | kAsItStands, parameters);
+    return planner(query, "", kOrdinarily, parameters);
+}
+
+PlannedStmt* plan_bundles(const Query* query, ParamListInfo parameters, const PlannedStmt& plain,
+                          const BundledRows& rows) {
+    return bundle_plan({query, "", kOrdinarily, parameters}, plain, rows).statement;
 }
 
 }  // namespace gputext

@@ -18,6 +18,8 @@ extern "C" {
 #include "nodes/plannodes.h"
 }
 
+#include "extension/rows/row_bundle.hpp"
+
 namespace gputext {
 
 /// To be called once, when the library is loaded.
@@ -26,5 +28,9 @@ void offer_nearest_statements();
 /// Plans a query that this file leaves as it stands; the subqueries in its FROM may have nodes of
 /// their own. Changes the query, as the planner does.
 PlannedStmt* plan_ordinarily(Query* query, ParamListInfo parameters);
+/// The same of a query whose rows parallel workers bundle, which it does not change. Null where
+/// that is of no use (bundle_plan.hpp).
+PlannedStmt* plan_bundles(const Query* query, ParamListInfo parameters, const PlannedStmt& plain,
+                          const BundledRows& rows);
 
 }  // namespace gputext

@@ -8,7 +8,7 @@ extern "C" {
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/optimizer.h"
-#include "tcop/tcopprot.h"
+#include "optimizer/planner.h"
 }
 
 #include <algorithm>
@@ -172,14 +172,13 @@ unsigned workers_for(double cost) {
 }
 
 /// The statement planned as if rows were handed on for nothing.
-PlannedStmt* plan_for_workers(const CachedPlanSource& prepared) {
-    auto* const query = static_cast<Query*>(copyObjectImpl(linitial(prepared.query_list)));
+PlannedStmt* plan_for_workers(const PlannedQuery& query) {
+    auto* const copy = static_cast<Query*>(copyObjectImpl(query.query));
     const int level = NewGUCNestLevel();
     set_locally("parallel_tuple_cost", "0");
     set_locally("parallel_setup_cost", "0");
     set_locally("max_parallel_workers_per_gather", psprintf("%u", read_workers()));
-    PlannedStmt* const planned =
-        pg_plan_query(query, prepared.query_string, CURSOR_OPT_PARALLEL_OK, nullptr);
+    PlannedStmt* const planned = planner(copy, query.sql, query.cursor_options, query.parameters);
     AtEOXact_GUC(true, level);
     return planned;
 }
@@ -190,12 +189,12 @@ void register_bundle_node() {
     RegisterCustomScanMethods(&kMethods);
 }
 
-BundlePlan bundle_plan(const CachedPlanSource& prepared, const PlannedStmt& plain,
+BundlePlan bundle_plan(const PlannedQuery& query, const PlannedStmt& plain,
                        const BundledRows& rows) {
     const Plan* const usual = plain.planTree;
     if (usual->plan_rows < kFewestRows || IsParallelWorker() || workers_for(usual->total_cost) == 0)
         return {};
-    PlannedStmt* const planned = plan_for_workers(prepared);
+    PlannedStmt* const planned = plan_for_workers(query);
     if (!IsA(planned->planTree, Gather)) return {};
     auto& gather = *reinterpret_cast<Gather*>(planned->planTree);
     if (!hands_on(gather)) return {};

@@ -10,8 +10,9 @@
 #include "extension/base/postgres.hpp"
 
 extern "C" {
+#include "nodes/params.h"
+#include "nodes/parsenodes.h"
 #include "nodes/plannodes.h"
-#include "utils/plancache.h"
 }
 
 #include "extension/rows/row_bundle.hpp"
@@ -23,18 +24,25 @@ void register_bundle_node();
 
 /// A plan whose result is bundles, and the columns that rows in them have.
 struct BundlePlan {
-    const PlannedStmt* statement = nullptr;
+    PlannedStmt* statement = nullptr;
     TupleDesc columns = nullptr;
     int value = -1;  // as in BundledRows
 
     bool known() const { return statement != nullptr; }
 };
 
+/// A statement that only reads, as the planner takes it.
+struct PlannedQuery {
+    const Query* query;
+    const char* sql;
+    int cursor_options;
+    ParamListInfo parameters;
+};
+
 /// A plan of the statement whose workers bundle its rows, in the memory that is current. Not known
 /// where that is of no use: `plain`, its usual plan, gives few rows, there are no workers to be
-/// had, or the planner does not let workers do all of it. The order of rows is that of their
-/// coming.
-BundlePlan bundle_plan(const CachedPlanSource& prepared, const PlannedStmt& plain,
+/// had, or the planner does not let workers do all of it. The order of rows is that of their coming.
+BundlePlan bundle_plan(const PlannedQuery& query, const PlannedStmt& plain,
                        const BundledRows& rows);
 
 }  // namespace gputext

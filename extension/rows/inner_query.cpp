@@ -305,9 +305,11 @@ BundlePlan bundle_rows(SPIPlanPtr plan, const Destination& destination) {
     BundledRows bundled;
     if (destination.table.known() && has_row_columns(*destination.prepared))
         bundled = {destination.table, versioned_column(rows, plan)};
-    const BundlePlan bundles =
-        bundle_plan(*destination.prepared,
-                    *static_cast<const PlannedStmt*>(linitial(planned->stmt_list)), bundled);
+    const CachedPlanSource& prepared = *destination.prepared;
+    const PlannedQuery query{static_cast<const Query*>(linitial(prepared.query_list)),
+                             prepared.query_string, CURSOR_OPT_PARALLEL_OK, nullptr};
+    const BundlePlan bundles = bundle_plan(
+        query, *static_cast<const PlannedStmt*>(linitial(planned->stmt_list)), bundled);
     ReleaseCachedPlan(planned, nullptr);
     return bundles;
 }
@@ -322,7 +324,7 @@ void run_bundles(const BundlePlan& bundles, Destination& destination) {
     destination.bundle = &reader;
     destination.receiver.receiveSlot = receive_bundle;
     QueryDesc* const statement =
-        CreateQueryDesc(const_cast<PlannedStmt*>(bundles.statement), sql, GetActiveSnapshot(),
+        CreateQueryDesc(bundles.statement, sql, GetActiveSnapshot(),
                         InvalidSnapshot, &destination.receiver, nullptr, nullptr, 0);
     ExecutorStart(statement, 0);
     run_to_end(statement);

@@ -7,6 +7,7 @@ extern "C" {
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
+#include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
 }
@@ -25,6 +26,7 @@ namespace {
 constexpr double kFewestRows = 20000;
 /// A sequential scan reads a page, of one unit of cost, in about so many seconds.
 constexpr double kSecondsOfUnit = 1e-5;
+constexpr double kMoreForRows = 10;
 /// Next to the numbers that the planner gives to nodes.
 constexpr int kNumberOfNode = PG_INT32_MAX;
 
@@ -35,6 +37,7 @@ constexpr const char* kName = "GputextBundle";
 struct BundleState {
     CustomScanState node;
     BundleWriter* writer;
+    bool ended;  // no plan is to be asked again behind its last row
 };
 
 BundleState& state_of(CustomScanState* node) {
@@ -74,10 +77,12 @@ TupleTableSlot* next_bundle(CustomScanState* node) {
     ExecClearTuple(bundle);
     ExprContext* const expressions = node->ss.ps.ps_ExprContext;
     bool some = false;
-    while (!some || !writer.full()) {
+    bool& ended = state_of(node).ended;
+    while (!ended && (!some || !writer.full())) {
         CHECK_FOR_INTERRUPTS();
         TupleTableSlot* const row = ExecProcNode(outerPlanState(node));
-        if (TupIsNull(row)) break;
+        ended = TupIsNull(row);
+        if (ended) break;
         const MemoryContext before = MemoryContextSwitchTo(expressions->ecxt_per_tuple_memory);
         writer.append(row);
         MemoryContextSwitchTo(before);
@@ -96,6 +101,7 @@ void end_bundles(CustomScanState* node) {
 
 /// Gather reads its plan once, as a statement without parameters does.
 void read_again(CustomScanState* node) {
+    state_of(node).ended = false;
     if (outerPlanState(node)->chgParam == nullptr) ExecReScan(outerPlanState(node));
 }
 
@@ -171,12 +177,17 @@ unsigned workers_for(double cost) {
     return wanted_workers(cost * kSecondsOfUnit);
 }
 
-/// The statement planned as if rows were handed on for nothing.
+/// The statement planned as if rows were handed on for nothing. In the planner's eyes workers share
+/// the costs of rows and not those of pages, and plans whose costs differ by less than 1 % are
+/// alike: rows cost more here, such that workers pay off also where a page has few of them, and that
+/// is no reason for code that is compiled for them.
 PlannedStmt* plan_for_workers(const PlannedQuery& query) {
     auto* const copy = static_cast<Query*>(copyObjectImpl(query.query));
     const int level = NewGUCNestLevel();
     set_locally("parallel_tuple_cost", "0");
     set_locally("parallel_setup_cost", "0");
+    set_locally("cpu_tuple_cost", psprintf("%g", kMoreForRows * cpu_tuple_cost));
+    set_locally("jit", "off");
     set_locally("max_parallel_workers_per_gather", psprintf("%u", read_workers()));
     PlannedStmt* const planned = planner(copy, query.sql, query.cursor_options, query.parameters);
     AtEOXact_GUC(true, level);

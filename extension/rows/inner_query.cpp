@@ -328,6 +328,9 @@ void run_bundles(const BundlePlan& bundles, Destination& destination) {
                         InvalidSnapshot, &destination.receiver, nullptr, nullptr, 0);
     ExecutorStart(statement, 0);
     run_to_end(statement);
+    const auto* const gather = reinterpret_cast<const GatherState*>(statement->planstate);
+    ereport(DEBUG1, (errmsg("bundled rows in %d of %d parallel workers", gather->nworkers_launched,
+                            reinterpret_cast<const Gather*>(gather->ps.plan)->num_workers)));
     ExecutorFinish(statement);
     ExecutorEnd(statement);
     FreeQueryDesc(statement);

@@ -435,6 +435,104 @@ TEST_F(Reading, WithinOneAnother) {
     }
 }
 
+// ---- Rows in bundles ----
+
+/// Many rows, such that workers scan the table and hand its rows on in bundles.
+const std::string kMany = R"(
+    CREATE TABLE many AS
+    SELECT i * 7919 % 100003 AS id, i % 1000 AS key,
+           ARRAY[i % 101, i % 103, i % 107, i % 109, i % 113, i % 127]::real[] AS v, repeat('x', 200) AS rest
+    FROM generate_series(1::bigint, 100000) AS i;
+    ANALYZE many)";
+const std::string kOfMany =
+    "gpu_knn('SELECT id, v, key FROM many WHERE id < 50', 'SELECT id, v, key FROM many', k => 3)";
+
+class Bundled : public Reading {
+protected:
+    void SetUp() override {
+        Reading::SetUp();
+        if (HasFatalFailure()) return;
+        session().rows(kMany);
+        reader().run("SET gputext.read_workers = 2");
+    }
+    void expect_bundles(const std::string& call, const std::string& answer) {
+        EXPECT_EQ(reader().watched(digest_of(call)), answer) << call;
+        EXPECT_TRUE(reader().says("bundled rows in 1 of") || reader().says("bundled rows in 2 of"))
+            << call;
+    }
+    /// Of a condition that takes time for each row, in workers, too.
+    const std::string slow_ =
+        "SELECT count(*) FROM gpu_knn('SELECT id, v FROM many WHERE id < 5', "
+        "'SELECT id, v FROM many WHERE pg_sleep(0.001) IS NOT NULL', k => 3)";
+};
+
+TEST_F(Bundled, AreRead) {
+    expect_bundles(kOfMany, expected(kOfMany));
+    reader().run("SET max_parallel_workers = 0");
+    EXPECT_EQ(reader().watched(digest_of(kOfMany)), expected(kOfMany));
+    EXPECT_FALSE(reader().says("bundled rows in "));
+}
+
+TEST_F(Bundled, WhereverAStatementRuns) {
+    const std::string answer = expected(kOfMany);
+    reader().run("BEGIN ISOLATION LEVEL SERIALIZABLE");
+    expect_bundles(kOfMany, answer);
+    reader().run("SAVEPOINT one");
+    EXPECT_EQ(
+        reader().sqlstate("SELECT count(*) FROM gpu_knn('SELECT id, v FROM many WHERE id < 5', "
+                          "'SELECT id / (id - 777), v FROM many', k => 3)"),
+        "22012");
+    EXPECT_EQ(workers_of(reader().pid()), "");
+    reader().run("ROLLBACK TO one");
+    expect_bundles(kOfMany, answer);
+    reader().run("DECLARE answer CURSOR FOR " + digest_of(kOfMany));
+    EXPECT_EQ(reader().watched("FETCH answer"), answer);
+    EXPECT_TRUE(reader().says("bundled rows in "));
+    reader().run("DELETE FROM many WHERE id >= 50 AND key = 7");
+    expect_bundles(kOfMany, expected("gpu_knn('SELECT id, v, key FROM many WHERE id < 50', 'SELECT "
+                                     "id, v, key FROM many WHERE id < 50 OR key <> 7', k => 3)"));
+    reader().run("COMMIT");
+    expect_nothing_left_of(reader(), "bundles in a transaction");
+}
+
+TEST_F(Bundled, BesideOtherParallelWork) {
+    reader().run(
+        "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; "
+        "SET min_parallel_table_scan_size = 0");
+    expect_bundles(
+        "gpu_knn('SELECT id, v FROM many WHERE id < 50', $$SELECT m.id, m.v FROM many AS m "
+        "JOIN many AS n USING (id)$$, k => 3)",
+        expected("gpu_knn('SELECT id, v FROM many WHERE id < 50', 'SELECT id, v FROM many', "
+                 "k => 3)"));
+    EXPECT_EQ(reader().value("SELECT count(*) FROM many AS m WHERE id IN (SELECT item_id FROM " +
+                             kOfMany + ")"),
+              other().value("SELECT count(DISTINCT item_id) FROM " + kOfMany));
+}
+
+TEST_F(Bundled, EndByACancel) {
+    for (int i = 0; i < 3; ++i) {
+        Running statement(reader(), slow_);
+        ASSERT_TRUE(eventually([&] { return !workers_of(reader().pid()).empty(); }));
+        std::this_thread::sleep_for(std::chrono::milliseconds(100 * i));
+        const auto begin = Clock::now();
+        other().rows("SELECT pg_cancel_backend(" + std::to_string(reader().pid()) + ")");
+        EXPECT_EQ(statement.wait(), "57014") << reader().message();
+        EXPECT_LT(Milliseconds(statement.end() - begin).count(), 10 * kMost);
+        expect_nothing_left_of(reader(), "a cancel");
+    }
+    expect_bundles(kOfMany, expected(kOfMany));
+}
+
+TEST_F(Bundled, EndByTheEndOfAWorker) {
+    Running statement(reader(), slow_);
+    ASSERT_TRUE(eventually([&] { return !workers_of(reader().pid()).empty(); }));
+    other().rows("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE leader_pid = " +
+                 std::to_string(reader().pid()) + " AND pid <> leader_pid ORDER BY pid LIMIT 1");
+    EXPECT_EQ(statement.wait(), "57P01") << reader().message();
+    expect_nothing_left_of(reader(), "the end of a worker");
+    expect_bundles(kOfMany, expected(kOfMany));
+}
+
 // ---- Locks ----
 
 TEST_F(Reading, KeepsTheTableFromBeingChanged) {

@@ -179,8 +179,8 @@ unsigned workers_for(double cost) {
 
 /// The statement planned as if rows were handed on for nothing. In the planner's eyes workers share
 /// the costs of rows and not those of pages, and plans whose costs differ by less than 1 % are
-/// alike: rows cost more here, such that workers pay off also where a page has few of them, and that
-/// is no reason for code that is compiled for them.
+/// alike: rows cost more here, such that workers pay off also where a page has few of them, and
+/// that is no reason for code that is compiled for them.
 PlannedStmt* plan_for_workers(const PlannedQuery& query) {
     auto* const copy = static_cast<Query*>(copyObjectImpl(query.query));
     const int level = NewGUCNestLevel();

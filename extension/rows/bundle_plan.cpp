@@ -203,7 +203,9 @@ void register_bundle_node() {
 BundlePlan bundle_plan(const PlannedQuery& query, const PlannedStmt& plain,
                        const BundledRows& rows) {
     const Plan* const usual = plain.planTree;
-    if (usual->plan_rows < kFewestRows || IsParallelWorker() || workers_for(usual->total_cost) == 0)
+    // Who turns parallel plans off gets none.
+    if (usual->plan_rows < kFewestRows || IsParallelWorker() ||
+        max_parallel_workers_per_gather == 0 || workers_for(usual->total_cost) == 0)
         return {};
     PlannedStmt* const planned = plan_for_workers(query);
     if (!IsA(planned->planTree, Gather)) return {};

@@ -90,3 +90,7 @@ SET gputext.host_memory_limit = '1MB';
 SELECT count(*) FROM knn_merge('SELECT i % 3, i, i::float8 FROM generate_series(1, 200000) AS i', NULL);
 SELECT count(*), sum(item_id) FROM knn_merge('SELECT i % 3, i, -i::float8 FROM generate_series(1, 200000) AS i', 100);
 RESET gputext.host_memory_limit;
+
+DROP TABLE items, queries, answers;
+DROP FUNCTION shards(text, text), differing(text, text), plain_merge(bigint);
+DROP DOMAIN number;

@@ -60,7 +60,14 @@ public:
     }
 
     Status read(JobFiles files, Execution& execution) override {
-        return search_.map(request_.search, files, execution.stop());
+        GPUTEXT_TRY(search_.map(request_.search, files, execution.stop()));
+        if (!request_.has_factors) return {};
+        MappedFile file;
+        std::span<const double> factors;
+        GPUTEXT_TRY(
+            map_next(files, request_.search.items.dimensions, Trust::sealed, file, factors));
+        factors_.assign(factors.begin(), factors.end());
+        return check_term_factors(factors_);
     }
     Result<std::size_t> prepare(std::size_t devices, Execution& execution) override {
         GPUTEXT_TRY(weigh_terms(execution));
@@ -111,6 +118,7 @@ private:
         const Vectors& items = search_.items();
         if (auto largest = largest_magnitude(items, "item", execution); !largest.ok())
             return largest.status();
+        if (request_.has_factors) return {};
         const auto frequencies = document_frequencies(items, execution);
         if (!frequencies.ok()) return frequencies.status();
         factors_ = term_factors(request_.terms, *frequencies, items.rows);

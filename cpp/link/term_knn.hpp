@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
@@ -27,22 +28,24 @@ void fields(auto& archive, Like<TermKnnParameters> auto& parameters) {
     archive(parameters.k, parameters.radius, parameters.memory_limit);
 }
 
-/// Texts: sparse matrices of float32 or int32. Files: of the search, see SearchShape.
+/// Texts: sparse matrices of float32 or int32. Files: of the search, see SearchShape; behind them,
+/// with has_factors, double[dimensions of the items], in a sealed memfd.
 struct SubmitTermKnn {
     static constexpr std::uint16_t type = 18;
     static constexpr const char* operation = "term_knn";
     JobLimits limits;
     SearchShape search;
+    bool has_factors = false;  // in place of those that `terms` and the items give
     TermParameters terms;
     TermKnnParameters parameters;
 
     static void fields(auto& archive, auto& self) {
-        archive(self.limits, self.search, self.terms, self.parameters);
+        archive(self.limits, self.search, self.has_factors, self.terms, self.parameters);
     }
     bool consistent() const {
         return search.queries.consistent_texts() && search.items.consistent_texts();
     }
-    std::size_t files() const { return search.files(); }
+    std::size_t files() const { return search.files() + (has_factors ? 1 : 0); }
     std::uint64_t rows() const { return search.rows(); }
     std::uint64_t bytes() const { return search.bytes(); }
 };
@@ -57,6 +60,9 @@ struct TermKnnRequest {
     VectorFiles items;
     RowKeys keys;
     MatchKeys matches;  // none, or those of keyed_term_knn()
+    /// What the elements of each column are multiplied by: of a collection of which the items are a
+    /// part. None: those that `terms` and the items give.
+    std::span<const double> factors = {};
     JobLimits limits = {};
 
     Status pack(Packed& packed, Stop stop) const;

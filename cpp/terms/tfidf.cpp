@@ -29,4 +29,12 @@ std::vector<double> term_factors(const TermParameters& parameters,
     return factors;
 }
 
+Status check_term_factors(std::span<const double> factors) {
+    for (const double factor : factors)
+        if (!(factor >= 0) || std::isinf(factor))
+            return {ErrorCode::invalid_argument,
+                    "factors of terms must be finite and not negative"};
+    return {};
+}
+
 }  // namespace gputext

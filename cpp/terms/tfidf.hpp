@@ -40,4 +40,8 @@ std::vector<double> term_factors(const TermParameters& parameters,
                                  std::span<const std::uint32_t> document_frequencies,
                                  std::size_t items);
 
+/// Ok for what term_factors() may give: no factor is negative, NaN or infinite. Error:
+/// invalid_argument.
+Status check_term_factors(std::span<const double> factors);
+
 }  // namespace gputext

@@ -50,6 +50,8 @@ KnnArguments read_arguments(const Arguments& given, bool within) {
     input.exclude_key = given.has("exclude_key") && given.flag("exclude_key");
     input.config = config_argument(given);
     input.min_document_frequency = given.count("min_document_frequency");
+    if (given.has("frequencies") && !given.is_null("frequencies"))
+        input.frequencies = given.text("frequencies");
     return arguments;
 }
 

@@ -145,6 +145,10 @@ void KnnReceiver::check_call() const {
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("min_document_frequency is not for vectors"),
                         errdetail("It is for texts and for weights of terms.")));
+    if (kind_ != RowKind::texts && input_.frequencies != nullptr)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("frequencies are not for %s", name_of(kind_)),
+                        errdetail("They are the document frequencies of the terms of texts.")));
 }
 
 /// Which of the columns behind vectors, texts or weights are keys.
@@ -307,6 +311,8 @@ void run_query(const InnerQuery& query, const KnnInput& input, KnnRows& rows, Ve
 }  // namespace
 
 void read_knn_rows(const KnnInput& input, KnnRows& rows) {
+    if (input.frequencies != nullptr)
+        read_frequencies(input.frequencies, *rows.terms, rows.frequencies);
     run_query(input.items, input, rows, rows.items);
     rows.terms->closed = true;
     run_query(input.queries, input, rows, rows.queries);

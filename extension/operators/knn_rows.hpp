@@ -11,6 +11,7 @@
 #include "cpp/knn/distance.hpp"
 #include "cpp/knn/key_groups.hpp"
 #include "cpp/knn/neighbours.hpp"
+#include "extension/rows/frequency_query.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/key_column.hpp"
 #include "extension/rows/row_keys.hpp"
@@ -31,6 +32,7 @@ struct KnnInput {
     bool exclude_key;                      // the last column is a key that excludes
     Oid config;                            // the text search configuration, for texts
     std::uint32_t min_document_frequency;  // for texts and weights
+    const char* frequencies;               // the inner query, for texts; null where items have them
 };
 
 /// Keys of both inner queries, which have them or not.
@@ -70,6 +72,7 @@ struct KnnRows {
     RowKind kind = RowKind::vectors;
     VectorRows queries, items;
     std::optional<TermNumbers> terms;  // while rows are read
+    GivenFrequencies frequencies;      // of the terms of texts
     NumberedIds numbers;               // with exclude_self
     KnnKeys match;                     // only rows of equal keys are neighbours
     KnnKeys exclude;                   // rows of equal keys are no neighbours

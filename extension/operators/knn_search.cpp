@@ -163,18 +163,25 @@ JobSize TermKnnComputation::size() const {
                        : term_knn_cpu_seconds(block, items, cpu_threads()));
 }
 
-Status TermKnnComputation::compute(Execution& execution) {
-    const Vectors items = rows_.items.view();
+Status TermKnnComputation::weigh_terms(const Vectors& items, Execution& execution) {
+    if (has_frequencies()) return {};
     const auto frequencies = document_frequencies(items, execution);
     if (!frequencies.ok()) return frequencies.status();
-    const std::vector<double> factors = term_factors(weighting_, *frequencies, items.rows);
+    factors_ = term_factors(weighting_, *frequencies, items.rows);
+    return {};
+}
+
+Status TermKnnComputation::compute(Execution& execution) {
+    const Vectors items = rows_.items.view();
+    GPUTEXT_TRY(weigh_terms(items, execution));
     return keep(
-        keyed_term_knn(parameters_, factors, queries(), items, matches(), keys(), execution));
+        keyed_term_knn(parameters_, factors_, queries(), items, matches(), keys(), execution));
 }
 
 Status TermKnnComputation::submit(DaemonConnection& connection, Stop stop) {
     TermKnnRequest request;
     request.terms = weighting_;
+    if (has_frequencies()) request.factors = factors_;
     request.parameters = parameters_;
     request.queries = query_files();
     request.items = rows_.items.files();

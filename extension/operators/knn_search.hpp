@@ -100,6 +100,8 @@ public:
           parameters_(parameters),
           weighting_(weighting) {
         parameters_.k = k_of_search();
+        if (has_frequencies())
+            factors_ = term_factors(weighting_, rows.frequencies.documents, rows.frequencies.all);
     }
 
     JobSize size() const override;
@@ -107,8 +109,12 @@ public:
     Status submit(DaemonConnection& connection, Stop stop) override;
 
 private:
+    bool has_frequencies() const { return rows_.frequencies.given; }
+    Status weigh_terms(const Vectors& items, Execution& execution);
+
     TermKnnParameters parameters_;
     TermParameters weighting_;
+    std::vector<double> factors_;  // of given frequencies, or of those that the items have
 };
 
 }  // namespace gputext

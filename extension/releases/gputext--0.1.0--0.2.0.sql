@@ -306,10 +306,11 @@ CREATE FUNCTION gpu_knn(
     exclude_self boolean DEFAULT false,
     config regconfig DEFAULT get_current_ts_config(),
     min_document_frequency integer DEFAULT 1,
+    frequencies text DEFAULT NULL,
     id_type gputext_type_name DEFAULT NULL
 ) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_knn' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION gpu_knn(text, text, integer, boolean, text, boolean, regconfig, integer, gputext_type_name) IS
+COMMENT ON FUNCTION gpu_knn(text, text, integer, boolean, text, boolean, regconfig, integer, text, gputext_type_name) IS
     'the k nearest items of every query, exactly, that differ in a key, both given by inner queries';
 
 CREATE FUNCTION gpu_knn(
@@ -321,11 +322,12 @@ CREATE FUNCTION gpu_knn(
     metric text DEFAULT 'cosine',
     exclude_self boolean DEFAULT false,
     config regconfig DEFAULT get_current_ts_config(),
-    min_document_frequency integer DEFAULT 1
+    min_document_frequency integer DEFAULT 1,
+    frequencies text DEFAULT NULL
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_knn_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
     SUPPORT gputext_id_type_support;
-COMMENT ON FUNCTION gpu_knn(text, text, anyelement, integer, boolean, text, boolean, regconfig, integer) IS
+COMMENT ON FUNCTION gpu_knn(text, text, anyelement, integer, boolean, text, boolean, regconfig, integer, text) IS
     'the k nearest items of every query, exactly, that differ in a key, both given by inner queries, ids of the type of id_type';
 
 CREATE FUNCTION gpu_knn_within(
@@ -337,10 +339,11 @@ CREATE FUNCTION gpu_knn_within(
     exclude_self boolean DEFAULT false,
     config regconfig DEFAULT get_current_ts_config(),
     min_document_frequency integer DEFAULT 1,
+    frequencies text DEFAULT NULL,
     id_type gputext_type_name DEFAULT NULL
 ) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_knn_within' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION gpu_knn_within(text, text, double precision, boolean, text, boolean, regconfig, integer, gputext_type_name) IS
+COMMENT ON FUNCTION gpu_knn_within(text, text, double precision, boolean, text, boolean, regconfig, integer, text, gputext_type_name) IS
     'all items within a distance of every query that differ in a key, nearest first, both given by inner queries';
 
 CREATE FUNCTION gpu_knn_within(
@@ -352,9 +355,75 @@ CREATE FUNCTION gpu_knn_within(
     metric text DEFAULT 'cosine',
     exclude_self boolean DEFAULT false,
     config regconfig DEFAULT get_current_ts_config(),
-    min_document_frequency integer DEFAULT 1
+    min_document_frequency integer DEFAULT 1,
+    frequencies text DEFAULT NULL
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_knn_within_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
     SUPPORT gputext_id_type_support;
-COMMENT ON FUNCTION gpu_knn_within(text, text, anyelement, double precision, boolean, text, boolean, regconfig, integer) IS
+COMMENT ON FUNCTION gpu_knn_within(text, text, anyelement, double precision, boolean, text, boolean, regconfig, integer, text) IS
     'all items within a distance of every query that differ in a key, nearest first, both given by inner queries, ids of the type of id_type';
+
+-- The answers of several searches for nearest neighbours, merged
+
+CREATE FUNCTION knn_merge(
+    partial_answers text,
+    k integer,
+    id_type gputext_type_name DEFAULT NULL
+) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
+    AS 'MODULE_PATHNAME', 'gputext_knn_merge' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+COMMENT ON FUNCTION knn_merge(text, integer, gputext_type_name) IS
+    'the k nearest items of every query from the answers of searches in parts of the items, given by an inner query';
+
+CREATE FUNCTION knn_merge(
+    partial_answers text,
+    id_type anyelement,
+    k integer
+) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
+    AS 'MODULE_PATHNAME', 'gputext_knn_merge_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
+    SUPPORT gputext_id_type_support;
+COMMENT ON FUNCTION knn_merge(text, anyelement, integer) IS
+    'the k nearest items of every query from the answers of searches in parts of the items, given by an inner query, ids of the type of id_type';
+
+-- Over several servers: each one's frequencies, and weights by the sum of all
+
+CREATE FUNCTION tfidf_frequencies(
+    items text,
+    config regconfig DEFAULT get_current_ts_config(),
+    id_type gputext_type_name DEFAULT NULL
+) RETURNS TABLE (term text, documents bigint, first_id bigint)
+    AS 'MODULE_PATHNAME', 'gputext_tfidf_frequencies' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 100000;
+COMMENT ON FUNCTION tfidf_frequencies(text, regconfig, gputext_type_name) IS
+    'how many texts of an inner query have each term, and in a row without a term how many texts there are';
+
+CREATE FUNCTION tfidf_frequencies(
+    items text,
+    id_type anyelement,
+    config regconfig DEFAULT get_current_ts_config()
+) RETURNS TABLE (term text, documents bigint, first_id anyelement)
+    AS 'MODULE_PATHNAME', 'gputext_tfidf_frequencies_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 100000
+    SUPPORT gputext_id_type_support;
+COMMENT ON FUNCTION tfidf_frequencies(text, anyelement, regconfig) IS
+    'how many texts of an inner query have each term, and in a row without a term how many texts there are, ids of the type of id_type';
+
+CREATE FUNCTION tfidf_from(
+    items text,
+    frequencies text,
+    config regconfig DEFAULT get_current_ts_config(),
+    min_document_frequency integer DEFAULT 1,
+    id_type gputext_type_name DEFAULT NULL
+) RETURNS TABLE (id bigint, term text, weight double precision)
+    AS 'MODULE_PATHNAME', 'gputext_tfidf_from' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 100000;
+COMMENT ON FUNCTION tfidf_from(text, text, regconfig, integer, gputext_type_name) IS
+    'tfidf by the document frequencies that an inner query gives, such as the sum of those of several servers';
+
+CREATE FUNCTION tfidf_from(
+    items text,
+    frequencies text,
+    id_type anyelement,
+    config regconfig DEFAULT get_current_ts_config(),
+    min_document_frequency integer DEFAULT 1
+) RETURNS TABLE (id anyelement, term text, weight double precision)
+    AS 'MODULE_PATHNAME', 'gputext_tfidf_from_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 100000
+    SUPPORT gputext_id_type_support;
+COMMENT ON FUNCTION tfidf_from(text, text, anyelement, regconfig, integer) IS
+    'tfidf by the document frequencies that an inner query gives, such as the sum of those of several servers, ids of the type of id_type';

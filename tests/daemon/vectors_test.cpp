@@ -121,8 +121,10 @@ protected:
     static Neighbours computed_here(const TermKnnRequest& request) {
         Execution execution(2);
         const Vectors &queries = request.queries.vectors, &items = request.items.vectors;
-        const auto factors =
-            term_factors(request.terms, *document_frequencies(items, execution), items.rows);
+        std::vector<double> factors(request.factors.begin(), request.factors.end());
+        if (factors.empty())
+            factors =
+                term_factors(request.terms, *document_frequencies(items, execution), items.rows);
         auto expected = keyed_term_knn(request.parameters, factors, queries, items, request.matches,
                                        request.keys, execution);
         EXPECT_TRUE(expected.ok()) << expected.status().message();
@@ -305,6 +307,12 @@ TEST_F(GputextdVectors, AnswersTextsAsTheOperatorDoes) {
                 expect_neighbours(request);
                 request.parameters = {.k = KnnParameters::all_items, .radius = 0.5};
                 expect_neighbours(request);
+                // Those of a collection of which the items are a part
+                std::vector<double> factors(200);
+                for (double& factor : factors) factor = static_cast<double>(random.below(9)) / 7;
+                request.factors = factors;
+                expect_neighbours(request);
+                request.factors = {};
             }
         }
 }
@@ -326,6 +334,17 @@ TEST_F(GputextdVectors, RefusesTextsThatAreWrong) {
         {ElementType::int32, 20, 50, rows.vectors().elements, rows.vectors().row_begins, columns});
     request.items = beyond.files();
     EXPECT_EQ(answer<KnnAnswer>(request).status().code(), ErrorCode::invalid_argument);
+    request = good;
+    for (const double wrong : {-1.0, HUGE_VAL, std::nan("")}) {
+        std::vector<double> factors(50, 1.0);
+        factors[49] = wrong;
+        request.factors = factors;
+        EXPECT_EQ(answer<KnnAnswer>(request).status().message(),
+                  "factors of terms must be finite and not negative");
+    }
+    const std::vector<double> too_few(49, 1.0);
+    request.factors = too_few;
+    EXPECT_FALSE(answer<KnnAnswer>(request).status().ok());
     request = good;
     request.queries = beyond.files();
     EXPECT_EQ(answer<KnnAnswer>(request).status().code(), ErrorCode::invalid_argument);

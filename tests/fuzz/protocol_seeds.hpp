@@ -58,6 +58,7 @@ inline std::vector<Message> sample_messages() {
     texts.search.queries = sparse;
     texts.search.items = {ElementType::int32, 20, 1000, true, 300};
     texts.search.has_matches = true;
+    texts.has_factors = true;
     texts.terms.min_document_frequency = 5;
     texts.parameters.k = 32;
     texts.parameters.radius = 1.5;

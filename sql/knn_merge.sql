@@ -1,0 +1,96 @@
+-- knn_merge
+\set SHOW_CONTEXT never
+
+-- The k nearest of each query, ranked anew. Columns are those of gpu_knn, or without the rank.
+SELECT * FROM knn_merge('VALUES (1, 7, 1, 0.5::float8), (1, 8, 2, 0.7), (2, 7, 1, 0.1), (1, 9, 1, 0.6), (2, 9, 1, 0.05)', 2);
+SELECT * FROM knn_merge('VALUES (2, 7, 0.5::float8), (1, 8, 0.7), (2, 9, 0.25), (1, 9, 0.6)', k => 1);
+-- A null keeps all.
+SELECT * FROM knn_merge('VALUES (2, 7, 0.5::float8), (1, 8, 0.7), (2, 9, 0.25), (1, 9, 0.6)', k => NULL);
+SELECT * FROM knn_merge('SELECT 1, 2, 0.5::float8 WHERE false', 3);
+-- Items at one distance rank by their ids, or in the order of the query.
+SELECT * FROM knn_merge('VALUES (1, 10, 0.5::float8), (1, 9, 0.5), (1, -3, 0.5), (1, 8, 0.5)', 3);
+SELECT * FROM knn_merge('SELECT q, i, d FROM (VALUES (2, 10, 0.5::float8, 1), (2, 9, 0.5, 2), (1, -3, 0.5, 3), (2, 8, 0.5, 4), (2, 1, 0.75, 0)) AS a(q, i, d, n) ORDER BY n', 3);
+SELECT * FROM knn_merge('VALUES (1, 2, 0::float8), (1, 1, ''-0''), (1, 3, ''-infinity''), (1, 4, ''infinity''), (1, 0, ''infinity'')', 4);
+-- An item that two answers have counts twice, as two rows of items do. UNION removes equal rows.
+SELECT * FROM knn_merge('VALUES (1, 7, 0.5::float8), (1, 7, 0.5), (1, 8, 0.75)', 2);
+SELECT * FROM knn_merge('VALUES (1, 7, 0.5::float8) UNION VALUES (1, 7, 0.5::float8), (1, 8, 0.75)', 2);
+-- All that a bigint can be
+SELECT * FROM knn_merge('VALUES (9223372036854775807, 1, 0.5::float8), (-9223372036854775808, 9223372036854775807, 0.5), (-9223372036854775808, -9223372036854775808, 0.5), (0, -1, 0.5)', 2);
+
+-- Ids of other types
+CREATE DOMAIN number AS integer;
+SELECT * FROM knn_merge('VALUES (4294967295::oid, 1::number, 0.5::float8), (1, 2::number, 0.5)', 2);
+SELECT pg_typeof(query_id), * FROM knn_merge('VALUES (-2::smallint, 7::smallint, 0.5::float8), (-2::smallint, -7::smallint, 0.5)', NULL::smallint, 2);
+SELECT * FROM knn_merge('VALUES (''q''::text, ''b''::text, 0.5::float8), (''q'', ''a'', 0.5), (''p'', ''c'', 0.25), (''q'', ''c'', 0.5)', NULL::text, 2);
+SELECT * FROM knn_merge(partial_answers => 'VALUES (''q''::text, ''b''::text, 0.5::float8), (''q'', ''a'', 0.5), (''p'', ''c'', 0.25) ORDER BY 1 DESC, 2 DESC', id_type => NULL::text, k => 1);
+SELECT * FROM knn_merge('SELECT md5(i::text)::uuid, md5((i % 3)::text)::uuid, 0.5::float8 FROM generate_series(0, 2) AS i, generate_series(1, 2)', NULL::uuid, 1);
+-- Equal ids are one query, however they are written.
+SELECT * FROM knn_merge('SELECT * FROM (VALUES (1.0, 2.5, 0.5::float8), (1.00, 1.5, 0.5), (1, 0.5, 0.75)) AS a ORDER BY 3', NULL::numeric, 2);
+SELECT * FROM knn_merge('VALUES (ARRAY[1, 2], ARRAY[1], 0.5::float8), (ARRAY[1, 2], ARRAY[0], 0.5)', NULL::integer[], 5);
+
+-- Shards of items against all items on one server, with equal vectors and so with ties
+CREATE TABLE items AS
+SELECT i::bigint AS id, i % 5 AS shard, ARRAY[i * 7 % 11, i * 5 % 7, 1]::real[] AS vector, md5(i::text) AS name, md5(i::text)::uuid AS code FROM generate_series(1, 400) AS i;
+CREATE TABLE queries AS SELECT -i::bigint AS id, vector, name, code FROM items, LATERAL (SELECT id AS i) AS n WHERE id % 9 = 0;
+CREATE FUNCTION shards(type text, search text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT string_agg(format(search, shard), ' UNION ALL ') FROM generate_series(0, 4) AS shard
+$$;
+CREATE FUNCTION differing(one text, merged text) RETURNS TABLE (rows bigint, differing bigint) LANGUAGE plpgsql AS $$
+BEGIN
+    -- With the number of the row: the order of rows is the same, too.
+    RETURN QUERY EXECUTE format('SELECT count(*), count(*) FILTER (WHERE o IS DISTINCT FROM m)
+        FROM (SELECT row_number() OVER () AS n, * FROM %s AS r) AS o FULL JOIN (SELECT row_number() OVER () AS n, * FROM %s AS r) AS m USING (n)', one, merged);
+END $$;
+SELECT metric, k, d.* FROM (VALUES ('cosine'), ('euclidean'), ('inner_product')) AS m(metric), (VALUES (1), (3), (10), (100), (1000)) AS ks(k),
+    LATERAL differing(format('gpu_knn(''SELECT id, vector FROM queries'', ''SELECT id, vector FROM items'', %s, %L)', k, metric),
+        format('knn_merge(%L, %s)', shards('', format('SELECT * FROM gpu_knn(''SELECT id, vector FROM queries'', ''SELECT id, vector FROM items WHERE shard = %%s'', %s, %L)', k, metric)), k)) AS d;
+SELECT column_name, k, d.* FROM (VALUES ('name', 'text'), ('code', 'uuid')) AS c(column_name, type), (VALUES (1), (3), (30)) AS ks(k),
+    LATERAL differing(format('gpu_knn(''SELECT %1$s, vector FROM queries'', ''SELECT %1$s, vector FROM items'', NULL::%2$s, %3$s)', column_name, type, k),
+        format('knn_merge(%L, NULL::%s, %s)', shards('', format('SELECT * FROM gpu_knn(''SELECT %1$s, vector FROM queries'', ''SELECT %1$s, vector FROM items WHERE shard = %%s'', NULL::%2$s, %3$s)', column_name, type, k)), type, k)) AS d;
+SELECT radius, d.* FROM (VALUES (0.0), (0.01), (0.1)) AS r(radius),
+    LATERAL differing(format('gpu_knn_within(''SELECT id, vector FROM queries'', ''SELECT id, vector FROM items'', %s)', radius),
+        format('knn_merge(%L, NULL::integer)', shards('', format('SELECT * FROM gpu_knn_within(''SELECT id, vector FROM queries'', ''SELECT id, vector FROM items WHERE shard = %%s'', %s)', radius)))) AS d;
+
+-- Random answers against window functions: few distances, so that many tie
+CREATE TABLE answers AS
+SELECT n, (hashint8(n) % 40)::bigint AS query_id, hashint8extended(n, 5) % 1000 AS item_id, 0 AS rank, (abs(hashint8(n * 31)) % 50 / 8.0)::float8 AS distance FROM generate_series(1, 20000::bigint) AS n;
+CREATE FUNCTION plain_merge(k bigint) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance float8) LANGUAGE sql STABLE AS $$
+    SELECT query_id, item_id, r::integer, distance FROM (
+        SELECT query_id, item_id, distance, row_number() OVER (PARTITION BY query_id ORDER BY distance, item_id) AS r FROM answers) AS ranked
+    WHERE r <= k ORDER BY query_id, r
+$$;
+SELECT k, d.* FROM (VALUES (1), (2), (7), (100), (2147483647)) AS ks(k), LATERAL differing(format('plain_merge(%s)', k), format('knn_merge(''SELECT query_id, item_id, distance FROM answers'', %s)', k)) AS d;
+SELECT k, count(*) AS rows, count(*) FILTER (WHERE p.item_id::text IS DISTINCT FROM m.item_id OR p.distance <> m.distance) AS differing
+FROM (VALUES (1), (2), (7), (100)) AS ks(k),
+    LATERAL (SELECT query_id, item_id, distance, row_number() OVER (PARTITION BY query_id ORDER BY distance, item_id::text) AS rank FROM answers) AS p
+    JOIN LATERAL (SELECT * FROM knn_merge('SELECT query_id::text, item_id::text, distance FROM answers', NULL::text, k)) AS m ON m.query_id = p.query_id::text AND m.rank = p.rank
+GROUP BY k ORDER BY k;
+
+-- What it refuses
+SELECT * FROM knn_merge(NULL, 1);
+SELECT * FROM knn_merge('VALUES (1, 2, 0.5::float8)', 0);
+SELECT * FROM knn_merge('VALUES (1, 2, 0.5::float8)', -1);
+SELECT * FROM knn_merge('SELECT 1, 2');
+SELECT * FROM knn_merge('SELECT 1, 2', 1);
+SELECT * FROM knn_merge('VALUES (1, 2, 1, 0.5::float8, 1)', 1);
+SELECT * FROM knn_merge('VALUES (1, 2, 0.5)', 1);
+SELECT * FROM knn_merge('VALUES (1, 2, 0.5::float8, 1)', 1);
+SELECT * FROM knn_merge('VALUES (1, ''a''::text, 0.5::float8)', 1);
+SELECT * FROM knn_merge('VALUES (''a''::text, ''b''::text, 0.5::float8)', 1);
+SELECT * FROM knn_merge('VALUES (1, 2, 0.5::float8), (NULL, 2, 0.5)', 1);
+SELECT * FROM knn_merge('VALUES (1, 2, 0.5::float8), (1, NULL, 0.5)', 1);
+SELECT * FROM knn_merge('VALUES (1, 2, 0.5::float8), (1, 3, NULL)', 1);
+SELECT * FROM knn_merge('VALUES (1, 2, 0.5::float8), (3, 4, ''NaN'')', 1);
+SELECT * FROM knn_merge('VALUES (''q''::text, ''i''::text, ''NaN''::float8)', NULL::text, 1);
+SELECT * FROM knn_merge('VALUES (''{}''::json, ''{}''::json, 0.5::float8)', NULL::json, 1);
+SELECT * FROM knn_merge('VALUES (1::money, 2::money, 0.5::float8)', NULL::money, 1);
+SELECT * FROM knn_merge('DELETE FROM answers RETURNING 1, 2, 0.5::float8', 1);
+-- Memory that does not suffice is an error; with k there is no need for more.
+SET gputext.host_memory_limit = '1MB';
+SELECT count(*) FROM knn_merge('SELECT i % 3, i, i::float8 FROM generate_series(1, 200000) AS i', NULL);
+SELECT count(*), sum(item_id) FROM knn_merge('SELECT i % 3, i, -i::float8 FROM generate_series(1, 200000) AS i', 100);
+RESET gputext.host_memory_limit;
+
+DROP TABLE items, queries, answers;
+DROP FUNCTION shards(text, text), differing(text, text), plain_merge(bigint);
+DROP DOMAIN number;

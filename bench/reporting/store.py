@@ -1,0 +1,148 @@
+"""The store of measured figures: bench/results/*.json.
+
+A file is a capability: its runs (what was measured where, when and by which command) and its tables. A number in a row of a table
+is a figure; its unit and its run are those of its column, else of its row's or its table's. Numbers keep the digits that they are
+written with, so that 0.200 stays 0.200. bench/README.md describes the format.
+"""
+
+import json
+import re
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+RESULTS = Path(__file__).resolve().parent.parent / "results"
+
+RUN_KEYS = {"hardware", "processors", "device", "date", "commit", "command", "page", "server", "version"}
+REQUIRED_RUN_KEYS = {"hardware", "device", "date", "commit", "command", "page"}
+
+
+class Wrong(Exception):
+    """A file of the store, or a page, that is not what it has to be."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    capability: str
+    table: str
+    series: str       # the first cell of the row
+    name: str         # of the column
+    value: object     # Decimal, or [Decimal, Decimal] from least to most
+    unit: str | None
+    run: dict
+
+
+class Number(Decimal):
+    """A number of the store, which is written with the digits that it was read with."""
+
+    def __new__(cls, literal):
+        number = super().__new__(cls, literal)
+        number.literal = literal
+        return number
+
+
+class Table:
+    def __init__(self, given, file):
+        self.name = given["name"]
+        self.columns = given["columns"]
+        self.rows = given["rows"]
+        self.given = given
+        self.file = file
+
+    def index(self, column):
+        for place, candidate in enumerate(self.columns):
+            if candidate["name"] == column:
+                return place
+        raise Wrong(f"{self.file.path.name}: table {self.name} has no column {column!r}")
+
+    def row(self, series):
+        for row in self.rows:
+            if row[0] == series:
+                return row
+        raise Wrong(f"{self.file.path.name}: table {self.name} has no row {series!r}")
+
+    def cell(self, series, column):
+        return self.row(series)[self.index(column)]
+
+    def run(self, column):
+        return self.file.runs.get(column.get("run", self.given.get("run")))
+
+    def figures(self):
+        for row in self.rows:
+            for column, cell in zip(self.columns, row):
+                for value in numbers(cell):
+                    run = self.file.runs.get(row[0]) or self.run(column)
+                    yield Figure(self.file.capability, self.name, row[0], column["name"], value, column.get("unit"), run)
+
+
+class File:
+    def __init__(self, path):
+        self.path = path
+        try:
+            self.given = json.loads(path.read_text(), parse_float=Number, parse_int=Number)
+        except ValueError as error:
+            raise Wrong(f"{path.name} is no JSON: {error}")
+        try:
+            self.capability = self.given["capability"]
+            self.sources = self.given["sources"]
+            self.runs = self.given["runs"]
+            self.plots = self.given.get("plots", [])
+            self.tables = {table["name"]: Table(table, self) for table in self.given["tables"]}
+        except KeyError as missing:
+            raise Wrong(f"{path.name} lacks {missing}")
+
+    def complaints(self):
+        for name, run in self.runs.items():
+            for key in sorted(REQUIRED_RUN_KEYS - run.keys()):
+                yield f"{self.path.name}: run {name!r} lacks {key}, which may be null"
+            for key in sorted(run.keys() - RUN_KEYS):
+                yield f"{self.path.name}: run {name!r} has {key}, which no run has"
+        for table in self.tables.values():
+            seen = set()
+            for row in table.rows:
+                if len(row) != len(table.columns):
+                    yield f"{self.path.name}: row {row[0]!r} of table {table.name} has {len(row)} of {len(table.columns)} cells"
+                if row[0] in seen and not table.given.get("long"):
+                    yield f"{self.path.name}: table {table.name} has two rows {row[0]!r}"
+                seen.add(row[0])
+            for figure in table.figures():
+                if figure.run is None:
+                    yield f"{self.path.name}: {table.name}, {figure.series!r}, {figure.name!r} belongs to no run"
+                    break
+
+    def figures(self):
+        for table in self.tables.values():
+            yield from table.figures()
+
+
+def numbers(cell):
+    """The figures of a cell: a number; a range, which is an array of two; or an object of several, with what stands between."""
+    if isinstance(cell, Number):
+        return [cell]
+    if isinstance(cell, list):
+        return [cell]
+    if isinstance(cell, dict):
+        return cell["values"]
+    return []
+
+
+def read(folder=RESULTS):
+    files = [File(path) for path in sorted(folder.glob("*.json"))]
+    if not files:
+        raise Wrong(f"{folder} has no results")
+    return files
+
+
+def as_text(stored):
+    """JSON with a line for each column and each row of a table, so that a change of a figure changes one line."""
+    lines = []
+
+    def keep(part):
+        lines.append(json.dumps(part, ensure_ascii=False))
+        return f"@line {len(lines) - 1}@"
+
+    flat = stored | {"runs": {name: keep(run) for name, run in stored["runs"].items()}, "tables": [
+        table | {"columns": [keep(column) for column in table["columns"]], "rows": [keep(row) for row in table["rows"]]}
+        for table in stored["tables"]]}
+    printed = json.dumps(flat, ensure_ascii=False, indent=1)
+    return re.sub(r'"@line (\d+)@"', lambda found: lines[int(found[1])], printed) + "\n"

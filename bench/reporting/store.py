@@ -14,6 +14,8 @@ from pathlib import Path
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 
 RUN_KEYS = {"hardware", "processors", "device", "date", "commit", "command", "page", "server", "version"}
+# Units that may stand within a cell
+UNITS = ["%", "s", "ms", "us", "ns", "KB", "MB", "GB", "GB/s", "pairs/s", "words/s", "operations/s", "M", "bytes a document"]
 REQUIRED_RUN_KEYS = {"hardware", "device", "date", "commit", "command", "page"}
 
 
@@ -64,22 +66,30 @@ class Table:
     def cell(self, series, column):
         return self.row(series)[self.index(column)]
 
-    def run(self, column):
-        return self.file.runs.get(column.get("run", self.given.get("run")))
+    def run(self, row, column):
+        """The run of a cell: that of its row, its column or the table. In a long table, the first cell of a row names it."""
+        if self.given.get("long"):
+            return self.file.runs.get(row[0])
+        name = self.given.get("row_runs", {}).get(row[0] if isinstance(row[0], str) else None) or column.get("run") or self.given.get("run")
+        return self.file.runs.get(name)
 
     def figures(self):
         for row in self.rows:
-            for column, cell in zip(self.columns, row):
-                for value in numbers(cell):
-                    run = self.file.runs.get(row[0]) or self.run(column)
-                    yield Figure(self.file.capability, self.name, row[0], column["name"], value, column.get("unit"), run)
+            long = self.given.get("long")
+            series = ", ".join(str(cell) for cell in row[1:3]) if long else row[0]
+            for place, (column, cell) in enumerate(zip(self.columns, row)):
+                if place == 0 or column.get("key"):
+                    continue
+                run = self.run(row, column)
+                for value, unit in numbers(cell):
+                    yield Figure(self.file.capability, self.name, series, column["name"], value, unit or column.get("unit"), run)
 
 
 class File:
     def __init__(self, path):
         self.path = path
         try:
-            self.given = json.loads(path.read_text(), parse_float=Number, parse_int=Number)
+            self.given = parse(path.read_text())
         except ValueError as error:
             raise Wrong(f"{path.name} is no JSON: {error}")
         try:
@@ -98,13 +108,9 @@ class File:
             for key in sorted(run.keys() - RUN_KEYS):
                 yield f"{self.path.name}: run {name!r} has {key}, which no run has"
         for table in self.tables.values():
-            seen = set()
             for row in table.rows:
                 if len(row) != len(table.columns):
                     yield f"{self.path.name}: row {row[0]!r} of table {table.name} has {len(row)} of {len(table.columns)} cells"
-                if row[0] in seen and not table.given.get("long"):
-                    yield f"{self.path.name}: table {table.name} has two rows {row[0]!r}"
-                seen.add(row[0])
             for figure in table.figures():
                 if figure.run is None:
                     yield f"{self.path.name}: {table.name}, {figure.series!r}, {figure.name!r} belongs to no run"
@@ -116,14 +122,17 @@ class File:
 
 
 def numbers(cell):
-    """The figures of a cell: a number; a range, which is an array of two; or an object of several, with what stands between."""
-    if isinstance(cell, Number):
-        return [cell]
-    if isinstance(cell, list):
-        return [cell]
-    if isinstance(cell, dict):
-        return cell["values"]
-    return []
+    """The figures of a cell with the units that stand in it: a number; a range, which is an array of two; or an object of several
+    values with the text around them, in which a unit behind a value is that of the values before it, too, that have none."""
+    if isinstance(cell, (Number, list)):
+        return [(cell, None)]
+    if not isinstance(cell, dict):
+        return []
+    behind = [re.match(rf" ?({'|'.join(UNITS)})(?![A-Za-z])", text) for text in cell["as"].split("{}")[1:]]
+    units = [found[1] if found else None for found in behind]
+    for place in range(len(units) - 2, -1, -1):
+        units[place] = units[place] or units[place + 1]
+    return list(zip(cell["values"], units))
 
 
 def read(folder=RESULTS):
@@ -133,16 +142,32 @@ def read(folder=RESULTS):
     return files
 
 
+def parse(text):
+    return json.loads(text, parse_float=Number, parse_int=Number)
+
+
+def marked(part):
+    """The same with each Number as a string that as_text() turns back into its digits."""
+    if isinstance(part, Number):
+        return f"@number {part.literal}@"
+    if isinstance(part, list):
+        return [marked(element) for element in part]
+    if isinstance(part, dict):
+        return {key: marked(value) for key, value in part.items()}
+    return part
+
+
 def as_text(stored):
-    """JSON with a line for each column and each row of a table, so that a change of a figure changes one line."""
+    """JSON with a line for each run, column and row, so that a change of a figure changes one line."""
     lines = []
 
     def keep(part):
-        lines.append(json.dumps(part, ensure_ascii=False))
+        lines.append(re.sub(r'"@number ([^"@]*)@"', r"\1", json.dumps(marked(part), ensure_ascii=False)))
         return f"@line {len(lines) - 1}@"
 
-    flat = stored | {"runs": {name: keep(run) for name, run in stored["runs"].items()}, "tables": [
-        table | {"columns": [keep(column) for column in table["columns"]], "rows": [keep(row) for row in table["rows"]]}
+    flat = stored | {"sources": keep(stored["sources"]), "runs": {name: keep(run) for name, run in stored["runs"].items()}, "tables": [
+        table | ({"sources": keep(table["sources"])} if "sources" in table else {}) | {"columns": [keep(column) for column in table["columns"]], "rows": [keep(row) for row in table["rows"]]}
         for table in stored["tables"]]}
-    printed = json.dumps(flat, ensure_ascii=False, indent=1)
-    return re.sub(r'"@line (\d+)@"', lambda found: lines[int(found[1])], printed) + "\n"
+    if "plots" in stored:
+        flat["plots"] = [{key: keep(value) for key, value in plot.items()} for plot in stored["plots"]]
+    return re.sub(r'"@line (\d+)@"', lambda found: lines[int(found[1])], json.dumps(flat, ensure_ascii=False, indent=1)) + "\n"

@@ -1,0 +1,133 @@
+"""Pages that take tables and pictures from the store, between two comments:
+
+    <!-- table: FILE/NAME -->      a table of bench/results/FILE.json
+    <!-- growth: FILE/NAME -->     one that bench/sql_growth wrote, seconds by the number of rows
+    <!-- memory: FILE/NAME -->     one that bench/sql_growth wrote, what happens where memory ends
+    <!-- machines: -->             what each capability takes without a GPU and with one
+    <!-- plot: NAME -->            a picture, with its text for those who do not see it
+    <!-- end -->
+"""
+
+import re
+from pathlib import Path
+
+from . import tables
+from .store import Wrong
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+IMAGES = ROOT / "docs" / "images"
+BEGIN = re.compile(r"<!-- (table|growth|memory|machines|plot): ?(.*?) ?-->")
+END = "<!-- end -->"
+
+
+def pages(root=ROOT):
+    return [page for page in (root / "README.md", root / "bench" / "README.md", *sorted((root / "docs").glob("*.md"))) if page.exists()]
+
+
+class Store:
+    """All files, by what pages ask of them."""
+
+    def __init__(self, files):
+        self.files = {file.path.stem: file for file in files}
+        self.plots = {plot["name"]: (file, plot) for file in files for plot in file.plots}
+
+    def table(self, path):
+        stem, _, name = path.partition("/")
+        file = self.files.get(stem)
+        if file is None or name not in file.tables:
+            raise Wrong(f"there is no table {path} in bench/results")
+        return file.tables[name]
+
+    def cell(self, reference):
+        """The number that [table, row, column] or [table, row, column, place among the cell's values] names."""
+        path, key, column, *place = reference
+        table = self.table(path)
+        keys = key if isinstance(key, list) else [key]
+        found = [row for row in table.rows if [plain(cell) for cell in row[:len(keys)]] == [str(k) for k in keys]]
+        if len(found) != 1:
+            raise Wrong(f"{len(found)} rows of {path} begin with {keys}")
+        places = [i for i, candidate in enumerate(table.columns) if candidate["name"] == column]
+        if not places:
+            raise Wrong(f"{path} has no column {column!r}")
+        cell = found[0][places[0]]
+        if isinstance(cell, dict):
+            cell = cell["values"][int(place[0]) if place else 0]
+        elif place and isinstance(cell, list):
+            cell = cell[int(place[0])]
+        if isinstance(cell, list):
+            return cell
+        if cell is None or isinstance(cell, str):
+            raise Wrong(f"{path}, {keys}, {column} is no number")
+        return cell
+
+
+def plain(cell):
+    return "" if cell is None else tables.shown_cell(cell).replace(",", "") if not isinstance(cell, str) else cell
+
+
+def lines_of(kind, name, store, page):
+    if kind == "table":
+        return tables.markdown(store.table(name))
+    if kind == "growth":
+        return tables.growth(store.table(name))
+    if kind == "memory":
+        return tables.memory_ends(store.table(name))
+    if kind == "machines":
+        from . import machines
+        return machines.markdown(store)
+    return picture(store, name, page)
+
+
+def alt_text(store, name):
+    """The finding of a plot in a sentence, its figures taken from the store."""
+    if name not in store.plots:
+        raise Wrong(f"there is no plot {name} in bench/results")
+    plot = store.plots[name][1]
+    figures = [tables.shown_cell(store.cell(reference)) for reference in plot.get("alt_figures", [])]
+    return plot["alt"].format(*figures)
+
+
+def picture(store, name, page):
+    folder = "docs/images/" if page.parent == ROOT or page.parent.name != "docs" else "images/"
+    return ["<picture>", f'<source media="(prefers-color-scheme: dark)" srcset="{folder}{name}-dark.svg">',
+            f'<img src="{folder}{name}.svg" alt="{alt_text(store, name)}" width="640">', "</picture>"]
+
+
+def filled(text, store, page):
+    """The page with what the store says between its comments."""
+    out, lines = [], iter(text.split("\n"))
+    for line in lines:
+        out.append(line)
+        begin = BEGIN.fullmatch(line)
+        if not begin:
+            continue
+        try:
+            out += lines_of(begin[1], begin[2], store, page)
+        except Wrong as wrong:
+            raise Wrong(f"{page.name}: {wrong}")
+        for skipped in lines:
+            if skipped == END:
+                break
+            if BEGIN.fullmatch(skipped):
+                raise Wrong(f"{page.name}: no {END} behind {line}")
+        else:
+            raise Wrong(f"{page.name}: no {END} behind {line}")
+        out.append(END)
+    return "\n".join(out)
+
+
+PICTURE = re.compile(r'<img [^>]*?src="([^"]+)"[^>]*>|!\[([^\]]*)\]\(([^)\s]+)\)|srcset="([^"]+)"')
+
+
+def picture_complaints(text, page):
+    """Each picture of a page has to be there, and to say in words what it shows."""
+    for found in PICTURE.finditer(text):
+        target = found[1] or found[3] or found[4]
+        if re.match(r"[a-z]+:", target):
+            continue
+        if not (page.parent / target).exists():
+            yield f"{page.name}: the picture {target} does not exist"
+        alt = re.search(r'alt="([^"]*)"', found[0])
+        words = (alt[1] if alt else "") if found[1] else found[2] if found[3] else None
+        if words is not None and len(words.split()) < 4:
+            yield f"{page.name}: the picture {target} has no text that says what it shows"

@@ -38,27 +38,27 @@ class Store:
             raise Wrong(f"there is no table {path} in bench/results")
         return file.tables[name]
 
-    def cell(self, reference):
-        """The number that [table, row, column] or [table, row, column, place among the cell's values] names."""
-        path, key, column, *place = reference
+    def whole_cell(self, path, key, column):
+        """The cell of a row, which its first cell names, or as many of its first cells as are needed, and of a column."""
         table = self.table(path)
-        keys = key if isinstance(key, list) else [key]
-        found = [row for row in table.rows if [plain(cell) for cell in row[:len(keys)]] == [str(k) for k in keys]]
+        keys = [str(part) for part in key] if isinstance(key, list) else [str(key)]
+        found = [row for row in table.rows if [plain(cell) for cell in row[:len(keys)]] == keys]
         if len(found) != 1:
             raise Wrong(f"{len(found)} rows of {path} begin with {keys}")
-        places = [i for i, candidate in enumerate(table.columns) if candidate["name"] == column]
-        if not places:
-            raise Wrong(f"{path} has no column {column!r}")
-        cell = found[0][places[0]]
+        return found[0][table.index(column)]
+
+    def cell(self, reference):
+        """The number that [table, row, column] names, or [table, row, column, place] of a cell with several; a range is a list."""
+        cell = self.whole_cell(*reference[:3])
         if isinstance(cell, dict):
-            cell = cell["values"][int(place[0]) if place else 0]
-        elif place and isinstance(cell, list):
-            cell = cell[int(place[0])]
-        if isinstance(cell, list):
-            return cell
+            cell = cell["values"][int(reference[3]) if len(reference) > 3 else 0]
         if cell is None or isinstance(cell, str):
-            raise Wrong(f"{path}, {keys}, {column} is no number")
+            raise Wrong(f"{reference} is no number")
         return cell
+
+    def text(self, reference):
+        """What a page shows of it: without a place, the whole cell, with its units."""
+        return tables.shown_cell(self.whole_cell(*reference) if len(reference) == 3 else self.cell(reference))
 
 
 def plain(cell):
@@ -83,8 +83,7 @@ def alt_text(store, name):
     if name not in store.plots:
         raise Wrong(f"there is no plot {name} in bench/results")
     plot = store.plots[name][1]
-    figures = [tables.shown_cell(store.cell(reference)) for reference in plot.get("alt_figures", [])]
-    return plot["alt"].format(*figures)
+    return plot["alt"].format(*(store.text(reference) for reference in plot.get("alt_figures", [])))
 
 
 def picture(store, name, page):

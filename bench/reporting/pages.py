@@ -3,7 +3,8 @@
     <!-- table: FILE/NAME -->      a table of bench/results/FILE.json
     <!-- growth: FILE/NAME -->     one that bench/sql_growth wrote, seconds by the number of rows
     <!-- memory: FILE/NAME -->     one that bench/sql_growth wrote, what happens where memory ends
-    <!-- machines: -->             what each capability takes without a GPU and with one
+    <!-- machines: -->             what each capability takes without a GPU and with one, as bench/results/machines.json has it
+    <!-- runs: FILE -->            where and when the figures of a file were measured, and by which command
     <!-- plot: NAME -->            a picture, with its text for those who do not see it
     <!-- end -->
 """
@@ -16,7 +17,7 @@ from .store import Wrong
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 IMAGES = ROOT / "docs" / "images"
-BEGIN = re.compile(r"<!-- (table|growth|memory|machines|plot): ?(.*?) ?-->")
+BEGIN = re.compile(r"<!-- (table|growth|memory|machines|runs|plot): ?(.*?) ?-->")
 END = "<!-- end -->"
 
 
@@ -73,9 +74,34 @@ def lines_of(kind, name, store, page):
     if kind == "memory":
         return tables.memory_ends(store.table(name))
     if kind == "machines":
-        from . import machines
-        return machines.markdown(store)
+        return machines(store)
+    if kind == "runs":
+        return runs(store, name)
     return picture(store, name, page)
+
+
+def machines(store):
+    """A line for each task, a column for each kind of machine; what was not measured is blank."""
+    layout = store.files["machines"].given["machines"]
+    lines = [["", *layout["columns"]], ["---", *["---:"] * len(layout["columns"])]]
+    for row in layout["rows"]:
+        cells = ["" if cell is None else f"{tables.shown_cell(store.cell(cell['cell']))} {cell['unit']}" for cell in row["cells"]]
+        lines.append([row["task"], *cells])
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def runs(store, name):
+    if name not in store.files:
+        raise Wrong(f"there is no bench/results/{name}.json")
+    lines = ["| measured | on | by |", "| --- | --- | --- |"]
+    seen = {}
+    for run in store.files[name].runs.values():
+        if run["command"]:
+            seen.setdefault((run["date"] or "", run["hardware"] or ""), []).extend(
+                command for command in run["command"].split("; ") if command not in seen.get((run["date"] or "", run["hardware"] or ""), []))
+    for (date, hardware), commands in sorted(seen.items()):
+        lines.append(f"| {date} | {hardware} | {', '.join(f'`{command}`' for command in commands)} |")
+    return lines
 
 
 def alt_text(store, name):

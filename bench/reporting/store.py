@@ -168,6 +168,8 @@ def as_text(stored):
     flat = stored | {"sources": keep(stored["sources"]), "runs": {name: keep(run) for name, run in stored["runs"].items()}, "tables": [
         table | ({"sources": keep(table["sources"])} if "sources" in table else {}) | {"columns": [keep(column) for column in table["columns"]], "rows": [keep(row) for row in table["rows"]]}
         for table in stored["tables"]]}
+    if "machines" in stored:
+        flat["machines"] = {"columns": keep(stored["machines"]["columns"]), "rows": [keep(row) for row in stored["machines"]["rows"]]}
     if "plots" in stored:
         flat["plots"] = [{key: keep(value) for key, value in plot.items()} for plot in stored["plots"]]
     return re.sub(r'"@line (\d+)@"', lambda found: lines[int(found[1])], json.dumps(flat, ensure_ascii=False, indent=1)) + "\n"

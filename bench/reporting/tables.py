@@ -27,13 +27,9 @@ def shown_cell(cell):
         raise Wrong(f"the cell {cell} has not as many values as places for them: {error}")
 
 
-def heading(column):
-    return column["name"]
-
-
 def markdown(table):
     rule = ["---:" if column.get("align") == "right" else "---" for column in table.columns]
-    lines = [[heading(column) for column in table.columns], rule, *([shown_cell(cell) for cell in row] for row in table.rows)]
+    lines = [[column["name"] for column in table.columns], rule, *([shown_cell(cell) for cell in row] for row in table.rows)]
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
@@ -54,7 +50,8 @@ def growth(table):
         if key not in order:
             order.append(key)
         cells[key, int(row[place["rows"]])] = row
-    order.sort(key=lambda key: [name for name, _ in order].index(key[0]))
+    names = list(dict.fromkeys(name for name, _ in order))
+    order.sort(key=lambda key: names.index(key[0]))
     widest = lambda key, name: max((row[place[name]] for (k, _), row in cells.items() if k == key and row[place[name]] is not None),
                                    default=None)
     lines = [["operator", "machine", *(size_name(size) for size in sizes), "most memory: session; gputextd; GPU, MB", "most read, MB"],
@@ -80,11 +77,11 @@ def outcome(row, place):
 
 
 def memory_ends(table):
-    """What each operator says where its memory limit ends: a line for each different answer."""
+    """What each operator does with a small memory limit."""
     place = {column["name"]: i for i, column in enumerate(table.columns)}
-    lines = [["operator", "machine", "rows", "what happens"], ["---", "---", "---:", "---"]]
+    lines = [["operator", "machine", "rows", "limit", "what happens"], ["---", "---", "---:", "---:", "---"]]
     for row in table.rows:
         ended = row[place["outcome"]]
         text = f"answers, in {shown(row[place['seconds']])} s" if row[place["seconds"]] is not None else ended.replace("|", "\\|")
-        lines.append([row[place["operator"]], row[place["machine"]], shown(row[place["rows"]]), text])
+        lines.append([row[place["operator"]], row[place["machine"]], shown(row[place["rows"]]), row[place["limit"]], text])
     return ["| " + " | ".join(line) + " |" for line in lines]

@@ -10,12 +10,10 @@
 """
 
 import re
-from pathlib import Path
 
 from . import tables
-from .store import Wrong
+from .store import ROOT, Wrong
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 IMAGES = ROOT / "docs" / "images"
 BEGIN = re.compile(r"<!-- (table|growth|memory|machines|runs|plot): ?(.*?) ?-->")
 END = "<!-- end -->"

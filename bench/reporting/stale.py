@@ -1,9 +1,9 @@
 """Which figures are older than the code that they measure."""
 
 import subprocess
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from .store import ROOT
+
 
 
 def git(*arguments, root=ROOT):

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-RESULTS = Path(__file__).resolve().parent.parent / "results"
+ROOT = Path(__file__).resolve().parent.parent.parent
+RESULTS = ROOT / "bench" / "results"
 
 RUN_KEYS = {"hardware", "processors", "device", "date", "commit", "command", "page", "server", "version"}
 # Units that may stand within a cell
@@ -107,6 +108,9 @@ class File:
                 yield f"{self.path.name}: run {name!r} lacks {key}, which may be null"
             for key in sorted(run.keys() - RUN_KEYS):
                 yield f"{self.path.name}: run {name!r} has {key}, which no run has"
+        for path in sorted({*self.sources, *(path for table in self.tables.values() for path in table.given.get("sources", []))}):
+            if not (ROOT / path).exists():
+                yield f"{self.path.name}: its source {path} does not exist"
         for table in self.tables.values():
             for row in table.rows:
                 if len(row) != len(table.columns):

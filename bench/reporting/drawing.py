@@ -14,7 +14,8 @@ THEMES = {
 def settings(theme):
     text = theme["text"]
     return {
-        "svg.fonttype": "none", "svg.hashsalt": "gputext", "font.family": "sans-serif", "font.size": 11, "text.color": text,
+        "svg.fonttype": "none", "svg.hashsalt": "gputext", "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
+        "font.size": 11, "text.color": text,
         "axes.edgecolor": theme["floor"], "axes.labelcolor": text, "xtick.color": text, "ytick.color": text, "axes.labelsize": 11,
         "xtick.labelsize": 10.5, "ytick.labelsize": 10.5,
     }
@@ -35,3 +36,16 @@ def duration(seconds):
         if seconds >= size * 0.9995 or unit == "ns":
             value = seconds / size
             return f"{value:,.0f} {unit}" if value >= 999.5 else f"{value:.3g} {unit}"
+
+
+def spread(places, least):
+    """Places of labels, moved apart so that each is `least` from the next, in their order."""
+    order = sorted(range(len(places)), key=lambda i: places[i])
+    moved = list(places)
+    for _ in range(200):
+        for lower, upper in zip(order, order[1:]):
+            lack = least - (moved[upper] - moved[lower])
+            if lack > 1e-9:
+                moved[upper] += lack / 2
+                moved[lower] -= lack / 2
+    return moved

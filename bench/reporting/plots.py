@@ -14,7 +14,7 @@ from matplotlib import pyplot, ticker  # noqa: E402  # the backend comes first
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from reporting import growth_plot, pages, store  # noqa: E402
-from reporting.drawing import THEMES, WIDTH, duration, settings, short  # noqa: E402
+from reporting.drawing import THEMES, WIDTH, duration, settings, short, spread  # noqa: E402
 
 MARKERS = "os^Dv<>P"
 
@@ -126,24 +126,11 @@ def rows_plot(plot):
     return figure
 
 
-def spread(places, least):
-    """Places of labels, moved apart so that each is `least` from the next, in their order."""
-    order = sorted(range(len(places)), key=lambda i: places[i])
-    moved = list(places)
-    for _ in range(200):
-        for lower, upper in zip(order, order[1:]):
-            lack = least - (moved[upper] - moved[lower])
-            if lack > 1e-9:
-                moved[upper] += lack / 2
-                moved[lower] -= lack / 2
-    return moved
-
-
 def lines_plot(plot):
     """Curves over a number of rows or the like, with their names at their ends."""
     figure, axis = pyplot.subplots(figsize=(WIDTH, 4.0))
     figure.subplots_adjust(left=0.16, right=1 - float(plot.spec.get("margin", 0.24)), top=0.89, bottom=0.15)
-    axis.set_xscale("log")
+    axis.set_xscale("log" if plot.spec.get("x_log", True) else "linear")
     axis.set_yscale("log" if plot.spec.get("log", True) else "linear")
     ends = []
     for line in plot.spec["lines"]:
@@ -154,6 +141,8 @@ def lines_plot(plot):
         axis.plot(xs, ys, color=plot.colour(name), linewidth=2.2, linestyle="--" if computed or name == "floor" else "-",
                   marker=None if name == "floor" else plot.marker(name), markersize=7, markevery=[0] if computed else None)
         ends.append((name, ys[-1], xs[-1]))
+    if not plot.spec.get("log", True):
+        axis.set_ylim(0, max(plot.value(p) for line in plot.spec["lines"] for p in line["points"]) * 1.05)
     # In points, of which the picture's height has 72 an inch; log axes are linear in the logarithm.
     axis.autoscale_view()
     height = figure.get_figheight() * 72 * (0.89 - 0.15)
@@ -164,7 +153,8 @@ def lines_plot(plot):
                   fontweight="bold" if name.startswith("gputext") else "normal")
     axis.grid(True, which="major", color=plot.theme["grid"], linewidth=0.8)
     axis.minorticks_off()
-    log_ticks(axis, "y")
+    if plot.spec.get("log", True):
+        log_ticks(axis, "y")
     xs = sorted({float(p["x"]) for line in plot.spec["lines"] for p in line["points"]})
     axis.set_xticks(xs if len(xs) < 6 else xs[::2], [short(x) for x in (xs if len(xs) < 6 else xs[::2])])
     axis.yaxis.set_major_formatter(lambda value, _: duration(value) if plot.spec["unit"] == "s" else short(value))

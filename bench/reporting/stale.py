@@ -5,7 +5,6 @@ import subprocess
 from .store import ROOT
 
 
-
 def git(*arguments, root=ROOT):
     """What git prints; None where there is no git, or no repository."""
     try:

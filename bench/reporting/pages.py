@@ -4,6 +4,7 @@
     <!-- growth: FILE/NAME -->     one that bench/sql_growth wrote, seconds by the number of rows
     <!-- memory: FILE/NAME -->     one that bench/sql_growth wrote, what happens where memory ends
     <!-- machines: -->             what each capability takes without a GPU and with one, as bench/results/machines.json has it
+    <!-- list: NAME -->            figures of several capabilities, as "lists" of that file has them
     <!-- runs: FILE -->            where and when the figures of a file were measured, and by which command
     <!-- plot: NAME -->            a picture, with its text for those who do not see it
     <!-- end -->
@@ -12,10 +13,10 @@
 import re
 
 from . import tables
-from .store import ROOT, Wrong
+from .store import ROOT, Number, Wrong
 
 IMAGES = ROOT / "docs" / "images"
-BEGIN = re.compile(r"<!-- (table|growth|memory|machines|runs|plot): ?(.*?) ?-->")
+BEGIN = re.compile(r"<!-- (table|growth|memory|machines|list|runs|plot): ?(.*?) ?-->")
 END = "<!-- end -->"
 
 
@@ -38,13 +39,13 @@ class Store:
         return file.tables[name]
 
     def whole_cell(self, path, key, column):
-        """The cell of a row, which its first cell names, or as many of its first cells as are needed, and of a column."""
+        """The cell of a row, which its first cell names, or as many of its first cells as are needed, and of a column, by name or place."""
         table = self.table(path)
         keys = [str(part) for part in key] if isinstance(key, list) else [str(key)]
         found = [row for row in table.rows if [plain(cell) for cell in row[:len(keys)]] == keys]
         if len(found) != 1:
             raise Wrong(f"{len(found)} rows of {path} begin with {keys}")
-        return found[0][table.index(column)]
+        return found[0][int(column) if isinstance(column, Number) else table.index(column)]
 
     def cell(self, reference):
         """The number that [table, row, column] names, or [table, row, column, place] of a cell with several; a range is a list."""
@@ -73,6 +74,8 @@ def lines_of(kind, name, store, page):
         return tables.memory_ends(store.table(name))
     if kind == "machines":
         return machines(store)
+    if kind == "list":
+        return figure_list(store, name)
     if kind == "runs":
         return runs(store, name)
     return picture(store, name, page)
@@ -85,6 +88,17 @@ def machines(store):
     for row in layout["rows"]:
         cells = ["" if cell is None else f"{tables.shown_cell(store.cell(cell['cell']))} {cell['unit']}" for cell in row["cells"]]
         lines.append([row["task"], *cells])
+    return ["| " + " | ".join(line) + " |" for line in lines]
+
+
+def figure_list(store, name):
+    """A line for each task, with its figures in a text."""
+    layout = store.files["machines"].given["lists"].get(name)
+    if layout is None:
+        raise Wrong(f"there is no list {name} in bench/results/machines.json")
+    lines = [layout["columns"], ["---"] * len(layout["columns"])]
+    for row in layout["rows"]:
+        lines.append([row["task"], row["as"].format(*(store.text(reference) for reference in row["figures"]))])
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 

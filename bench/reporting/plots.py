@@ -109,7 +109,8 @@ def value_axis(plot, axis, values):
 def rows_plot(plot):
     """Dots on a logarithmic axis, or bars from 0: a row for each program or case."""
     first = plot.series()[0] if plot.series() else None
-    rows = [(row["label"], [(p.get("series", first), p) for p in row["points"]]) for row in plot.spec["rows"]]
+    label = lambda row: row["label"].format(*(plot.stored.text(reference) for reference in row.get("label_figures", [])))
+    rows = [(label(row), [(p.get("series", first), p) for p in row["points"]]) for row in plot.spec["rows"]]
     values = [bound for _, points in rows for _, point in points for bound in plot.bounds(point)]
     figure, axis = pyplot.subplots(figsize=(WIDTH, 0.95 + 0.48 * len(rows) + (0.3 if len(plot.spec.get("series", [])) > 1 else 0)),
                                    constrained_layout=True)

@@ -174,6 +174,8 @@ def as_text(stored):
         for table in stored["tables"]]}
     if "machines" in stored:
         flat["machines"] = {"columns": keep(stored["machines"]["columns"]), "rows": [keep(row) for row in stored["machines"]["rows"]]}
+    if "lists" in stored:
+        flat["lists"] = {name: part | {"rows": [keep(row) for row in part["rows"]]} for name, part in stored["lists"].items()}
     if "plots" in stored:
         flat["plots"] = [{key: keep(value) for key, value in plot.items()} for plot in stored["plots"]]
     return re.sub(r'"@line (\d+)@"', lambda found: lines[int(found[1])], json.dumps(flat, ensure_ascii=False, indent=1)) + "\n"

@@ -14,10 +14,10 @@ THEMES = {
 def settings(theme):
     text = theme["text"]
     return {
-        "svg.fonttype": "none", "svg.hashsalt": "gputext", "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],
-        "font.size": 11, "text.color": text,
-        "axes.edgecolor": theme["floor"], "axes.labelcolor": text, "xtick.color": text, "ytick.color": text, "axes.labelsize": 11,
-        "xtick.labelsize": 10.5, "ytick.labelsize": 10.5,
+        "svg.fonttype": "none", "svg.hashsalt": "gputext",
+        "font.family": "sans-serif", "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"], "font.size": 11,
+        "text.color": text, "axes.edgecolor": theme["floor"], "axes.labelcolor": text, "xtick.color": text, "ytick.color": text,
+        "axes.labelsize": 11, "xtick.labelsize": 10.5, "ytick.labelsize": 10.5,
     }
 
 

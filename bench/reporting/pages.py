@@ -109,8 +109,8 @@ def runs(store, name):
     seen = {}
     for run in store.files[name].runs.values():
         if run["command"]:
-            seen.setdefault((run["date"] or "", run["hardware"] or ""), []).extend(
-                command for command in run["command"].split("; ") if command not in seen.get((run["date"] or "", run["hardware"] or ""), []))
+            commands = seen.setdefault((run["date"] or "", run["hardware"] or ""), [])
+            commands += [command for command in run["command"].split("; ") if command not in commands]
     for (date, hardware), commands in sorted(seen.items()):
         lines.append(f"| {date} | {hardware} | {', '.join(f'`{command}`' for command in commands)} |")
     return lines

@@ -170,9 +170,12 @@ def as_text(stored):
         lines.append(re.sub(r'"@number ([^"@]*)@"', r"\1", json.dumps(marked(part), ensure_ascii=False)))
         return f"@line {len(lines) - 1}@"
 
-    flat = stored | {"sources": keep(stored["sources"]), "runs": {name: keep(run) for name, run in stored["runs"].items()}, "tables": [
-        table | ({"sources": keep(table["sources"])} if "sources" in table else {}) | {"columns": [keep(column) for column in table["columns"]], "rows": [keep(row) for row in table["rows"]]}
-        for table in stored["tables"]]}
+    def table_lines(table):
+        sources = {"sources": keep(table["sources"])} if "sources" in table else {}
+        return table | sources | {part: [keep(line) for line in table[part]] for part in ("columns", "rows")}
+
+    flat = stored | {"sources": keep(stored["sources"]), "runs": {name: keep(run) for name, run in stored["runs"].items()},
+                     "tables": [table_lines(table) for table in stored["tables"]]}
     if "machines" in stored:
         flat["machines"] = {"columns": keep(stored["machines"]["columns"]), "rows": [keep(row) for row in stored["machines"]["rows"]]}
     if "lists" in stored:

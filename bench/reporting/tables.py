@@ -41,7 +41,7 @@ def size_name(rows):
 
 
 def growth(table):
-    """Seconds by the number of rows, an operator and machine a line. What did not end well is a number's place, explained below."""
+    """Seconds by the number of rows, a line for each operator and machine; then a line for each error."""
     place = {column["name"]: i for i, column in enumerate(table.columns)}
     sizes = sorted({int(row[place["rows"]]) for row in table.rows})
     cells, order = {}, []
@@ -64,7 +64,9 @@ def growth(table):
         memory = "; ".join("–" if value is None else shown(value) for value in (widest(key, n) for n in ("backend", "gputextd", "GPU")))
         read = widest(key, "read")
         lines.append([*key, *seconds, memory, "" if read is None else shown(read)])
-    return ["| " + " | ".join(line) + " |" for line in lines]
+    errors = [f"- {row[place['operator']]}, {row[place['machine']]}, {size_name(row[place['rows']])} rows: {row[place['outcome']]}"
+              for row in table.rows if outcome(row, place) == "error"]
+    return ["| " + " | ".join(line) + " |" for line in lines] + ([""] + errors if errors else [])
 
 
 def outcome(row, place):

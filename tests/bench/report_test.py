@@ -122,6 +122,20 @@ class ReportTest(unittest.TestCase):
         self.page.write_text(PAGE.replace("<!-- end -->\n", "", 1))
         self.assertIn("no <!-- end --> behind <!-- table: joins/seconds -->", self.report("--check").stdout)
 
+    def test_writes_growth_with_errors_below(self):
+        columns = ["machine", "operator", "device", "rows", "seconds", "backend", "gputextd", "GPU", "read", "outcome"]
+        rows = [["old", "knn", "cpu", 10000, 0.5, 20, None, None, 3, "ok"], ["old", "knn", "cpu", 1000000, None, 90, 7, None, 1, "53200: out of memory"],
+                ["theirs", "knn", "gpu", 10000, None, 1, None, None, 0, "stopped after 20 s"],
+                ["theirs", "knn", "gpu", 1000000, None, None, None, None, None, "not run, since 10,000 rows did not end well"]]
+        self.change_results(lambda stored: stored["tables"].append(
+            {"name": "growth", "long": True, "columns": [{"name": name} for name in columns], "rows": rows}))
+        self.page.write_text("<!-- growth: joins/growth -->\n<!-- end -->\n")
+        self.report("--tables")
+        text = self.page.read_text()
+        self.assertIn("| knn | old | 0.5 | error | 90; 7; – | 3 |", text)
+        self.assertIn("| knn | theirs | > 20 | not run | 1; –; – | 0 |", text)
+        self.assertIn("- knn, old, 1 million rows: 53200: out of memory", text)
+
     def test_lists_figures_with_units_and_runs(self):
         lines = [line.split("\t") for line in self.report("--list").stdout.splitlines()]
         self.assertEqual([line[2:6] for line in lines], [

@@ -71,7 +71,7 @@ def mark_rows(plot, axis, rows):
                 axis.plot([plot.value(point)], [y - 0.08], marker=plot.marker(series), markersize=13 if series == "floor" else 8,
                           markeredgewidth=2.5 if series == "floor" else 0.5, color=colour)
             if len(points) == 1:
-                text = plot.shown(plot.value(point)) + (f", {point['note']}" if "note" in point else "")
+                text = plot.shown(high) if low == high else f"{plot.shown(low)} to {plot.shown(high)}"
                 axis.annotate(text, (high, y - 0.08), xytext=(9, 0), textcoords="offset points", va="center", fontsize=10.5)
 
 

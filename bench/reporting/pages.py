@@ -10,6 +10,7 @@
     <!-- end -->
 """
 
+import os
 import re
 
 from . import tables
@@ -125,9 +126,9 @@ def alt_text(store, name):
 
 
 def picture(store, name, page):
-    folder = "docs/images/" if page.parent == ROOT or page.parent.name != "docs" else "images/"
-    return ["<picture>", f'<source media="(prefers-color-scheme: dark)" srcset="{folder}{name}-dark.svg">',
-            f'<img src="{folder}{name}.svg" alt="{alt_text(store, name)}" width="640">', "</picture>"]
+    folder = os.path.relpath(IMAGES, page.parent)
+    return ["<picture>", f'<source media="(prefers-color-scheme: dark)" srcset="{folder}/{name}-dark.svg">',
+            f'<img src="{folder}/{name}.svg" alt="{alt_text(store, name)}" width="640">', "</picture>"]
 
 
 def filled(text, store, page):

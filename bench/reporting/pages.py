@@ -68,7 +68,7 @@ def plain(cell):
 
 def lines_of(kind, name, store, page):
     if kind == "table":
-        return tables.markdown(store.table(name))
+        return tables.markdown(store.table(name), store.whole_cell)
     if kind == "growth":
         return tables.growth(store.table(name))
     if kind == "memory":

@@ -131,8 +131,8 @@ def numbers(cell):
     values with the text around them, in which a unit behind a value is that of the values before it, too, that have none."""
     if isinstance(cell, (Number, list)):
         return [(cell, None)]
-    if not isinstance(cell, dict):
-        return []
+    if not isinstance(cell, dict) or "see" in cell:
+        return []    # a text, or a figure of another table
     behind = [re.match(rf" ?({'|'.join(UNITS)})(?![A-Za-z])", text) for text in cell["as"].split("{}")[1:]]
     units = [found[1] if found else None for found in behind]
     for place in range(len(units) - 2, -1, -1):

@@ -27,9 +27,11 @@ def shown_cell(cell):
         raise Wrong(f"the cell {cell} has not as many values as places for them: {error}")
 
 
-def markdown(table):
+def markdown(table, seen):
+    """The lines of a table; seen() finds the cell of another table that {"see": reference} names."""
+    shown_or_seen = lambda cell: shown_cell(seen(*cell["see"]) if isinstance(cell, dict) and "see" in cell else cell)
     rule = ["---:" if column.get("align") == "right" else "---" for column in table.columns]
-    lines = [[column["name"] for column in table.columns], rule, *([shown_cell(cell) for cell in row] for row in table.rows)]
+    lines = [[column["name"] for column in table.columns], rule, *([shown_or_seen(cell) for cell in row] for row in table.rows)]
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 

@@ -18,7 +18,7 @@ RESULTS = """{
           "theirs": {"hardware": null, "device": null, "date": null, "commit": null, "command": null, "page": null}},
  "tables": [{"name": "seconds", "run": "old",
   "columns": [{"name": ""}, {"name": "seconds", "unit": "s", "align": "right"}, {"name": "peer", "run": "theirs"}],
-  "rows": [["ours", 0.200, [1.10, 2]], ["rate", {"values": [1.6e12, 12345], "as": "{} pairs/s, {} ms"}, null], ["said", "none", 7]]}],
+  "rows": [["ours", 0.200, [1.10, 2]], ["rate", {"values": [1.6e12, 12345], "as": "{} pairs/s, {} ms"}, null], ["said", "none", 7], ["again", {"see": ["joins/seconds", "ours", "seconds"]}, {"see": ["joins/seconds", "rate", 1]}]]}],
  "plots": [{"name": "join", "alt": "A join takes {} s here, and the peer takes {}.",
   "alt_figures": [["joins/seconds", "ours", "seconds"], ["joins/seconds", "ours", "peer"]]}]
 }"""
@@ -77,6 +77,7 @@ class ReportTest(unittest.TestCase):
         text = self.page.read_text()
         self.assertIn("| ours | 0.200 | 1.10 to 2 |", text)
         self.assertIn("| rate | 1.6e12 pairs/s, 12,345 ms |  |", text)
+        self.assertIn("| again | 0.200 | 1.6e12 pairs/s, 12,345 ms |", text)
         self.assertIn('alt="A join takes 0.200 s here, and the peer takes 1.10 to 2."', text)
         self.assertIn("| 2020-05-01 | a machine | `bench/run old` |", text)
         self.assertEqual(self.report("--check").stdout, "")

@@ -1,5 +1,6 @@
 # make, make install, make installcheck, make uninstall, make clean   the extension, through PGXS
 # make demo                                                           see it work on this machine's files
+# make gallery                                                        draw the pictures of docs/gallery.md from them
 # make check                                                          every test
 # make check-all                                                      the same with PostgreSQL 15 to 18, in chroots
 # make dependencies                                                   the Debian packages of all that
@@ -18,7 +19,7 @@
 # GPUTEXT_CPU_ONLY=1 builds and installs the extension without gputextd, the program that owns the GPUs:
 # every call then computes on the CPU.
 
-SCRIPT_GOALS = demo check check-all dependencies packages dist
+SCRIPT_GOALS = demo gallery check check-all dependencies packages dist
 
 ifneq (,$(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)))
 
@@ -29,6 +30,9 @@ ifneq (,$(filter $(SCRIPT_GOALS),$(MAKECMDGOALS)))
 
 demo:
 	@scripts/demo
+
+gallery:
+	@bench/gallery
 
 check:
 	@scripts/check

@@ -1,0 +1,247 @@
+"""The pictures of docs/gallery.md: runs the SQL behind each comment <!-- draw: NAME -->, and draws the rows of its last statement.
+
+python -m reporting.gallery PSQL [ARGUMENT..]    the command that runs psql on the database with the table documents
+
+Layouts begin from fixed places, so that the same rows give the same picture.
+"""
+
+import csv
+import io
+import math
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("svg")
+import numpy  # noqa: E402  # the backend comes first
+from matplotlib import pyplot  # noqa: E402
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from reporting.drawing import THEMES, WIDTH, settings, spread  # noqa: E402
+from reporting.store import ROOT  # noqa: E402
+
+PAGE = ROOT / "docs" / "gallery.md"
+
+
+def statements():
+    """The name of each picture, and the SQL that gives its rows."""
+    return re.findall(r"<!-- draw: (\S+) -->.*?```sql\n(.*?)```", PAGE.read_text(), re.S)
+
+
+def rows_of(psql, sql):
+    """The rows of the last statement, each by the names of its columns."""
+    done = subprocess.run([*psql, "-X", "-q", "--csv", "-v", "ON_ERROR_STOP=1", "-f", "-"], input=sql, capture_output=True, text=True)
+    if done.returncode:
+        sys.exit(f"bench/gallery: {done.stderr.strip()}")
+    return list(csv.DictReader(io.StringIO(done.stdout)))
+
+
+def force_layout(count, edges, steps=400, seed=1):
+    """Places of the nodes of a graph: nodes repel each other, edges draw theirs together, and all are drawn to the middle."""
+    places = numpy.random.default_rng(seed).normal(size=(count, 2))
+    if count == 1:
+        return places * 0
+    edges = numpy.array(sorted(edges))
+    for step in range(steps):
+        difference = places[:, None] - places[None]
+        distance = numpy.maximum(numpy.hypot(difference[..., 0], difference[..., 1]), 0.05)
+        move = (difference / distance[..., None] ** 2).sum(axis=1) - 0.4 * places
+        along = places[edges[:, 1]] - places[edges[:, 0]]
+        pull = along * numpy.hypot(along[:, 0], along[:, 1])[:, None]
+        numpy.add.at(move, edges[:, 0], pull)
+        numpy.add.at(move, edges[:, 1], -pull)
+        length = numpy.maximum(numpy.hypot(move[:, 0], move[:, 1]), 1e-9)[:, None]
+        places = places + move / length * numpy.minimum(length * 0.05, 0.3 * (1 - step / steps))
+    return places - places.mean(axis=0)
+
+
+def without_axes(axis):
+    axis.set_aspect("equal")
+    axis.axis("off")
+
+
+def file_name(path):
+    """The package of a licence, else the name of the file."""
+    package = re.fullmatch(r"/usr/share/doc/([^/]+)/copyright", path)
+    return package[1] if package else path.rsplit("/", 1)[-1]
+
+
+def near_duplicates(rows, theme):
+    """Groups in lines from the left, each a small graph as large as its number of files."""
+    groups = {}
+    for row in rows:
+        groups.setdefault(row["group_id"], (row["name"], []))[1].append((row["id1"], row["id2"]))
+    figure, axis = pyplot.subplots(figsize=(WIDTH, 5.8), constrained_layout=True)
+    x, y, line_height, width = 0.0, 0.0, 0.0, 56.0
+    for number, (first, pairs) in enumerate(groups.values()):
+        nodes = sorted({node for pair in pairs for node in pair}, key=int)
+        index = {node: place for place, node in enumerate(nodes)}
+        places = force_layout(len(nodes), [(index[a], index[b]) for a, b in pairs], seed=number)
+        # A group's circle grows with the square root of its files; room for its name where it has one
+        radius = 0.62 * math.sqrt(len(nodes)) + 0.1
+        places = places / max(numpy.hypot(places[:, 0], places[:, 1]).max(), 1e-9) * radius
+        named = number < 8
+        step = 2 * radius + 0.9 + (4.6 if named else 0)
+        if x + step > width:
+            x, y, line_height = 0.0, y - line_height - 0.5, 0.0
+        line_height = max(line_height, 2 * radius + 0.5 + (1.4 if named else 0))
+        center = numpy.array([x + step / 2, y - radius])
+        colour = theme["series"][number % len(theme["series"])]
+        # One path of all lines, with gaps between them, is a small file.
+        ends = numpy.concatenate([numpy.vstack([places[[index[a], index[b]]] + center, [[numpy.nan] * 2]]) for a, b in pairs])
+        axis.plot(*ends.T, color=colour, linewidth=0.5, alpha=0.45)
+        axis.plot(*(places + center).T, "o", color=colour, markersize=3.2, markeredgewidth=0)
+        if named:
+            axis.text(center[0], y - 2 * radius - 0.9, f"{file_name(first)[:15]}\n{len(nodes)} files", ha="center", va="top", fontsize=8.5)
+            line_height = max(line_height, 2 * radius + 3.6)
+        x += step
+    without_axes(axis)
+    files = len({node for _, pairs in groups.values() for pair in pairs for node in pair})
+    return figure, f"{files} files in {len(groups)} groups of near-duplicates"
+
+
+def outliers(rows, theme):
+    figure, axis = pyplot.subplots(figsize=(WIDTH, 4.4), constrained_layout=True)
+    capitals, blanks, lof = (numpy.array([float(row[name]) for row in rows]) * scale
+                             for name, scale in (("capitals", 100), ("blanks", 100), ("lof", 1)))
+    named = numpy.arange(len(rows)) < 5
+    for chosen, size in ((~named & (lof < 1.5), 3), (~named & (lof >= 1.5), 7)):
+        axis.plot(capitals[chosen], blanks[chosen], "o", color=theme["series"][0], alpha=0.5, markersize=size, markeredgewidth=0)
+    axis.plot(capitals[named], blanks[named], "s", color=theme["series"][1], markersize=8, markeredgewidth=0)
+    middle, top = capitals.max() / 2, blanks.max() * 1.08
+    # Names on one side of their dots, and a line of text apart from each other
+    heights = dict(zip(numpy.flatnonzero(named), spread(list(blanks[named]), top * 0.06)))
+    for place, height in heights.items():
+        left = capitals[place] > middle
+        axis.annotate(f"{file_name(rows[place]['name'])} ({lof[place]:.1f})", (capitals[place], height), xytext=(-8 if left else 8, 0),
+                      textcoords="offset points", ha="right" if left else "left", va="center", fontsize=9.5, color=theme["series"][1])
+    axis.set_xlabel("capital letters, % of the characters")
+    axis.set_ylabel("blanks, % of the characters")
+    axis.set_ylim(0, top)
+    for side in ("right", "top"):
+        axis.spines[side].set_visible(False)
+    return figure, f"Local outlier factors of {len(rows)} files"
+
+
+def components(count, edges):
+    """The nodes that edges connect, the largest set first."""
+    group = list(range(count))
+
+    def root(node):
+        while group[node] != node:
+            node = group[node]
+        return node
+
+    for a, b in sorted(edges):
+        group[max(root(a), root(b))] = min(root(a), root(b))
+    sets = {}
+    for node in range(count):
+        sets.setdefault(root(node), []).append(node)
+    return sorted(sets.values(), key=lambda nodes: (-len(nodes), nodes))
+
+
+def apart(places, sizes):
+    """Moves boxes with these middles until none overlaps another one."""
+    for _ in range(600):
+        moved = False
+        for a in range(len(places)):
+            for b in range(a):
+                lack = (sizes[a] + sizes[b]) / 2 - numpy.abs(places[a] - places[b])
+                if (lack > 1e-6).all():
+                    way = int(lack[1] > lack[0])
+                    push = lack[way] / 2 * (1 if places[a][way] >= places[b][way] else -1)
+                    places[a][way] += push
+                    places[b][way] -= push
+                    moved = True
+        if not moved:
+            break
+    return places
+
+
+def thesaurus(rows, theme):
+    """Each connected part of the graph by itself, one below the other in two columns; places are in characters and lines of text."""
+    words = sorted({row["word"] for row in rows} | {row["neighbour"] for row in rows})
+    index = {word: place for place, word in enumerate(words)}
+    edges = sorted({tuple(sorted((index[row["word"]], index[row["neighbour"]]))) for row in rows})
+    asked = {row["word"] for row in rows}
+    figure, axis = pyplot.subplots(figsize=(WIDTH, 6.6), constrained_layout=True)
+    bottoms, width = [0.0, 0.0], 37.0
+    for nodes in components(len(words), edges):
+        number = {node: place for place, node in enumerate(nodes)}
+        own = [(number[a], number[b]) for a, b in edges if a in number]
+        places = force_layout(len(nodes), own, steps=700) * [5.5, 1.9]
+        places = apart(places, numpy.array([[1.25 * len(words[node]) + 2, 1.5] for node in nodes]))
+        sizes = numpy.array([0.6 * len(words[node]) for node in nodes])
+        span = (places[:, 0] + sizes).max() - (places[:, 0] - sizes).min()
+        places[:, 0] *= min(1.0, (width - 2) / span)
+        column = int(bottoms[1] > bottoms[0])
+        places += [column * width + width / 2 - (places[:, 0].min() + places[:, 0].max()) / 2, bottoms[column] - places[:, 1].max()]
+        bottoms[column] = places[:, 1].min() - 3
+        for a, b in own:
+            axis.plot(*places[[a, b]].T, color=theme["grid"], linewidth=1.2, zorder=0)
+        for node, (x, y) in zip(nodes, places):
+            first = words[node] in asked
+            axis.text(x, y, words[node], ha="center", va="center", fontsize=10.5 if first else 9.5, color=theme["series"][0 if first else 1],
+                      fontweight="bold" if first else "normal")
+    axis.set_xlim(0, 2 * width)
+    axis.set_ylim(min(bottoms) + 2, 1.5)
+    axis.axis("off")
+    return figure, f"{len(words)} words of a thesaurus"
+
+
+def analogies(rows, theme):
+    vector = lambda text: numpy.array([float(element) for element in text.strip("{}").split(",")])
+    men = numpy.array([vector(row["vector_of_men"]) for row in rows])
+    women = numpy.array([vector(row["vector_of_women"]) for row in rows])
+    # One direction is the mean difference of women and men, the other one is at a right angle to it and shows the pairs apart.
+    across = (women - men).mean(axis=0)
+    across /= numpy.linalg.norm(across)
+    middles = (men + women) / 2
+    middles = middles - middles.mean(axis=0)
+    middles = middles - numpy.outer(middles @ across, across)
+    # Of many directions the one in which the nearest two pairs are farthest apart
+    basis = numpy.linalg.svd(middles)[2][:3]
+    tried = numpy.random.default_rng(1).normal(size=(2000, len(basis))) @ basis
+    tried /= numpy.linalg.norm(tried, axis=1)[:, None]
+    up = max(tried, key=lambda direction: numpy.diff(numpy.sort(middles @ direction)).min())
+    figure, axis = pyplot.subplots(figsize=(WIDTH, 3.8), constrained_layout=True)
+    for row, man, woman in zip(rows, men, women):
+        start, end = (numpy.array([v @ across, v @ up]) for v in (man, woman))
+        axis.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": theme["floor"], "linewidth": 1.6})
+        for name, place, colour, side in ((row["of_men"], start, theme["series"][0], -1), (row["of_women"], end, theme["series"][1], 1)):
+            axis.plot(*place, "o" if side < 0 else "s", color=colour, markersize=7)
+            axis.annotate(name, place, xytext=(9 * side, 0), textcoords="offset points", ha="right" if side < 0 else "left", va="center",
+                          fontsize=11.5, color=colour, fontweight="bold")
+    axis.margins(x=0.25, y=0.15)
+    axis.set_xlabel("from the words for men to those for women")
+    axis.set_ylabel("a direction in which the pairs differ")
+    axis.set_xticks([])
+    axis.set_yticks([])
+    for side in ("right", "top"):
+        axis.spines[side].set_visible(False)
+    return figure, "Word embeddings of 6,000 sentences"
+
+
+PICTURES = {"gallery-near-duplicates": near_duplicates, "gallery-outliers": outliers, "gallery-thesaurus": thesaurus,
+            "gallery-analogies": analogies}
+
+
+def main():
+    for name, sql in statements():
+        rows = rows_of(sys.argv[1:], sql)
+        if not rows:
+            sys.exit(f"bench/gallery: the SQL of {name} gives no rows")
+        for suffix, theme in THEMES.items():
+            with matplotlib.rc_context(settings(theme)):
+                figure, title = PICTURES[name](rows, theme)
+                figure.suptitle(title, x=0.02, ha="left", fontsize=12, fontweight="bold")
+                figure.savefig(ROOT / "docs" / "images" / f"{name}{suffix}.svg", metadata={"Date": None, "Creator": None}, transparent=True)
+                pyplot.close(figure)
+        print(f"drew {name} of {len(rows)} rows")
+
+
+if __name__ == "__main__":
+    main()

@@ -91,6 +91,61 @@ SELECT count(*) FROM knn_merge('SELECT i % 3, i, i::float8 FROM generate_series(
 SELECT count(*), sum(item_id) FROM knn_merge('SELECT i % 3, i, -i::float8 FROM generate_series(1, 200000) AS i', 100);
 RESET gputext.host_memory_limit;
 
+-- Tables that are large enough are read in parallel workers: whole ones, partitions, and several tables. The answer is that of the executor's rows.
+CREATE TABLE many (shard integer, query_id integer, item_id bigint, unused text, distance float8) PARTITION BY LIST (shard);
+CREATE TABLE many_0 (distance float8, unused text, item_id bigint, query_id integer, shard integer);
+ALTER TABLE many ATTACH PARTITION many_0 FOR VALUES IN (0);
+CREATE TABLE many_1 PARTITION OF many FOR VALUES IN (1);
+INSERT INTO many SELECT i % 2, hashint8(i) % 300, hashint8extended(i, 3), 'a text', abs(hashint8(i * 7)) % 1000 / 8.0 FROM generate_series(1, 200000::bigint) AS i;
+-- A column that rows of old do not have
+ALTER TABLE many ADD COLUMN item bigint DEFAULT 7;
+INSERT INTO many SELECT 1, i % 300, i, NULL, i % 77, -i FROM generate_series(1, 3000) AS i;
+CREATE FUNCTION digest(statement text, workers integer) RETURNS TABLE (rows bigint, digest numeric) LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM set_config('gputext.read_workers', workers::text, true);
+    RETURN QUERY EXECUTE 'SELECT count(*), sum(hashint8extended(query_id, 1)::numeric * rank + hashint8extended(item_id, rank) + distance::numeric * rank) FROM ' || statement;
+END $$;
+SELECT statement, w.rows, w = e AS same
+FROM (VALUES ('knn_merge(''SELECT query_id, item_id, distance FROM many'', 20)'), ('knn_merge(''SELECT query_id, item, distance FROM many'', 20)'),
+             ('knn_merge(''SELECT query_id, item_id, distance FROM many'', NULL)'),
+             ('knn_merge(''SELECT query_id, item_id, shard, distance FROM many_1 UNION ALL SELECT query_id, item, shard, distance FROM many'', 50)'),
+             ('knn_merge(''SELECT query_id, item_id, distance FROM many WHERE distance > 3'', 20)'),
+             ('knn_merge(''SELECT query_id, item_id, distance FROM many LIMIT 0'', 20)')) AS s(statement),
+    LATERAL digest(statement, 3) AS w, LATERAL digest(statement, 0) AS e;
+-- Rows of a transaction that has not ended
+BEGIN;
+DELETE FROM many WHERE query_id <> 7;
+INSERT INTO many VALUES (0, 7, 1, '', -1);
+SELECT w.rows, w = e AS same FROM digest('knn_merge(''SELECT query_id, item_id, distance FROM many'', 20)', 3) AS w, digest('knn_merge(''SELECT query_id, item_id, distance FROM many'', 20)', 0) AS e;
+ROLLBACK;
+-- The rights are those of the caller, and so are policies.
+CREATE ROLE regress_gputext_merger;
+SET ROLE regress_gputext_merger;
+SELECT count(*) FROM knn_merge('SELECT query_id, item_id, distance FROM many', 1);
+RESET ROLE;
+GRANT SELECT (query_id, item_id, distance) ON many TO regress_gputext_merger;
+SET ROLE regress_gputext_merger;
+SELECT count(*) FROM knn_merge('SELECT query_id, item_id, distance FROM many', 1);
+SELECT count(*) FROM knn_merge('SELECT query_id, item, distance FROM many', 1);
+RESET ROLE;
+ALTER TABLE many ENABLE ROW LEVEL SECURITY;
+CREATE POLICY few ON many USING (query_id BETWEEN 0 AND 9);
+SET ROLE regress_gputext_merger;
+SELECT count(*) FROM knn_merge('SELECT query_id, item_id, distance FROM many', 1);
+RESET ROLE;
+-- Nulls and NaN are errors there, too.
+INSERT INTO many VALUES (1, 1, 1, '', 'NaN');
+SELECT * FROM knn_merge('SELECT query_id, item_id, distance FROM many', 1);
+UPDATE many SET distance = NULL WHERE distance = 'NaN';
+\set VERBOSITY terse
+SELECT * FROM knn_merge('SELECT query_id, item_id, distance FROM many', 1);
+\set VERBOSITY default
+UPDATE many SET query_id = NULL WHERE distance IS NULL;
+SELECT * FROM knn_merge('SELECT query_id, item_id, distance FROM many_1 WHERE query_id IS NULL', 1);
+
+DROP TABLE many;
+DROP ROLE regress_gputext_merger;
+DROP FUNCTION digest(text, integer);
 DROP TABLE items, queries, answers;
 DROP FUNCTION shards(text, text), differing(text, text), plain_merge(bigint);
 DROP DOMAIN number;

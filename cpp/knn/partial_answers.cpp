@@ -72,6 +72,24 @@ Status PartialAnswers::add(std::uint32_t number, FoundItem found) {
     return {};
 }
 
+Status PartialAnswers::add(std::span<FoundPiece> pieces, Execution& execution) {
+    if (pieces.empty()) return {};
+    std::stable_sort(pieces.begin(), pieces.end(),
+                     [](const FoundPiece& a, const FoundPiece& b) { return a.query < b.query; });
+    if (pieces.back().query >= queries_.size()) GPUTEXT_TRY(add_query(pieces.back().query));
+    // The pieces of a query are taken in by one thread.
+    std::vector<std::size_t> begins;
+    for (std::size_t i = 0; i < pieces.size(); ++i)
+        if (i == 0 || pieces[i].query != pieces[i - 1].query) begins.push_back(i);
+    execution.begin_phase("collecting answers", begins.size());
+    begins.push_back(pieces.size());
+    return execution.parallel_for(begins.size() - 1, [&](std::size_t i, unsigned) -> Status {
+        for (const FoundPiece& piece : pieces.subspan(begins[i], begins[i + 1] - begins[i]))
+            for (const FoundItem& found : piece.found) GPUTEXT_TRY(add(piece.query, found));
+        return {};
+    });
+}
+
 template <class Body>
 Status PartialAnswers::for_each_query(const char* phase, Execution& execution, const Body& body) {
     const std::size_t steps = (queries_.size() + kQueriesOfStep - 1) / kQueriesOfStep;

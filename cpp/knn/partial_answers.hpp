@@ -29,6 +29,12 @@ struct FoundItem {
     }
 };
 
+/// Neighbours of a query that were found side by side.
+struct FoundPiece {
+    std::uint32_t query;
+    std::span<const FoundItem> found;
+};
+
 /// Which of two items at the same distance is the nearer one.
 enum class FoundTies {
     by_item,  // the one with the smaller number
@@ -50,6 +56,10 @@ public:
     /// Takes in a neighbour. Queries are numbered from 0 on, and their memory is that of the
     /// largest number. Amortised O(1). Error: memory_limit. Throws std::bad_alloc.
     Status add(std::uint32_t query, FoundItem found);
+
+    /// Takes in many neighbours. O(neighbours), on the execution's threads. `pieces` are put into
+    /// the order of their queries. Errors: cancelled; memory_limit.
+    Status add(std::span<FoundPiece> pieces, Execution& execution);
 
     /// Replaces each item by its number in an order: the item i by ranks[i]. O(neighbours), on the
     /// execution's threads. Error: cancelled.

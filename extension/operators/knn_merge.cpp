@@ -13,6 +13,7 @@ extern "C" {
 
 #include "cpp/knn/partial_answers.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/operators/merge_scan.hpp"
 #include "extension/rows/arguments.hpp"
 #include "extension/rows/id_column.hpp"
 #include "extension/rows/inner_query.hpp"
@@ -24,6 +25,7 @@ extern "C" {
 #include "extension/server/computation.hpp"
 #include "extension/server/run_computation.hpp"
 #include "extension/server/settings.hpp"
+#include "extension/server/threaded_work.hpp"
 
 namespace gputext {
 namespace {
@@ -34,14 +36,6 @@ const char* const kWanted =
 
 /// The item of most neighbours whose number is not its id.
 constexpr std::uint64_t kMostNumberedItems = UINT32_MAX - 1;
-
-/// Bigint as a number of the same order, and back.
-std::uint64_t unsigned_id(std::int64_t id) {
-    return static_cast<std::uint64_t>(id) ^ std::uint64_t{1} << 63;
-}
-std::int64_t signed_id(std::uint64_t id) {
-    return static_cast<std::int64_t>(id ^ std::uint64_t{1} << 63);
-}
 
 // ---- The rows ----
 
@@ -63,6 +57,8 @@ struct AnswerRows {
     const std::size_t k;
     const std::size_t memory_limit;
     std::optional<PartialAnswers> answers;
+    MergeScan scan;
+    std::vector<FoundPiece> pieces;  // of the scan
     std::uint64_t count = 0;
 
     /// Before the first row.
@@ -88,6 +84,8 @@ public:
         rows_.item_ids.finish();
     }
     void report_nulls(int64) override {}
+    bool scans_tables() const override { return rows_.item_ids.type().oid == INT8OID; }
+    bool scan(TableScans& scans) override;
 
 private:
     [[noreturn]] void raise_null(const char* what) const;
@@ -96,12 +94,14 @@ private:
     std::uint64_t number_of_item(Datum item);
 
     AnswerRows& rows_;
-    Oid narrow_type_ = InvalidOid;  // that items are widened from
-    int distance_ = 0;              // the column
+    Oid narrow_query_ = InvalidOid;  // that the scan widens queries from
+    Oid narrow_type_ = InvalidOid;   // that items are widened from
+    int distance_ = 0;               // the column
 };
 
 void AnswerReceiver::check_columns(TupleDesc columns) {
     distance_ = columns->natts - 1;
+    narrow_query_ = narrow_id_type(columns, 0, rows_.item_ids.type().oid, "behind the inner query");
     narrow_type_ = narrow_id_type(columns, 1, rows_.item_ids.type().oid, "behind the inner query");
     if (const Oid found = base_type_of_column(columns, distance_); found != FLOAT8OID)
         ereport(ERROR,
@@ -159,6 +159,23 @@ void AnswerReceiver::take_row(const Datum* values, const bool* nulls) {
         attempt_or_raise([&] { return rows_.answers->add(query, found); });
     }
     show_rows(rows_.count, rows_.bytes());
+}
+
+bool AnswerReceiver::scan(TableScans& scans) {
+    MergeScan& scan = rows_.scan;
+    if (!scan.read(scans, {narrow_query_, narrow_type_, distance_, rows_.k}, rows_.memory_limit))
+        return false;
+    rows_.count = scan.rows();
+    scan.for_each([this](std::int64_t query, std::span<const FoundItem> found) {
+        const std::uint32_t number = number_of(Int64GetDatum(query));
+        attempt_or_raise([&] { rows_.pieces.push_back({number, found}); });
+    });
+    run_threaded(
+        [this](Execution& execution) { return rows_.answers->add(rows_.pieces, execution); });
+    attempt_or_raise([this] { rows_.pieces = {}; });
+    scan.release();
+    show_rows(rows_.count, rows_.bytes());
+    return true;
 }
 
 // ---- The computation ----

@@ -12,11 +12,13 @@ extern "C" {
 
 #include "extension/base/owned.hpp"
 #include "extension/operators/thesaurus_search.hpp"
+#include "extension/rows/count_column.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/set_call.hpp"
 #include "extension/rows/text_arguments.hpp"
 #include "extension/rows/thesaurus_rows.hpp"
 #include "extension/rows/word_arguments.hpp"
+#include "extension/rows/word_counts.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/run_computation.hpp"
 #include "extension/server/settings.hpp"
@@ -35,6 +37,7 @@ struct Counts {
     explicit Counts(std::size_t memory_limit) : triples(memory_limit) {}
 
     Vocabulary vocabulary;
+    bool closed = false;                // counts of other words are not looked at
     std::vector<std::uint64_t> totals;  // of the counts of each word
     std::vector<std::uint32_t> order;   // of the words, the most frequent first
     PackedBytes triples;                // CountedTriple
@@ -45,6 +48,7 @@ struct Counts {
 Status Counts::set_order() {
     order.resize(vocabulary.size());
     std::iota(order.begin(), order.end(), 0u);
+    if (closed) return {};
     std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
         return totals[a] != totals[b] ? totals[a] > totals[b]
                                       : vocabulary.term(a) < vocabulary.term(b);
@@ -77,16 +81,15 @@ private:
 
     Counts& counts_;
     std::uint64_t rows_ = 0;
-    bool narrow_count_ = false;  // integer
+    Oid count_type_ = InvalidOid;
 };
 
 void CountReceiver::check_columns(TupleDesc columns) {
-    const Oid count = base_type_of_column(columns, 3);
-    narrow_count_ = count == INT4OID;
+    count_type_ = base_type_of_column(columns, 3);
     const bool fits[kColumns] = {IsBinaryCoercible(base_type_of_column(columns, 0), TEXTOID),
                                  base_type_of_column(columns, 1) == INT4OID,
                                  IsBinaryCoercible(base_type_of_column(columns, 2), TEXTOID),
-                                 narrow_count_ || count == INT8OID};
+                                 is_count_type(count_type_)};
     for (int i = 0; i < kColumns; ++i)
         if (!fits[i])
             ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -96,6 +99,7 @@ void CountReceiver::check_columns(TupleDesc columns) {
 }
 
 std::uint32_t CountReceiver::number_of(const varlena* word) {
+    if (counts_.closed) return counts_.vocabulary.find(view_of(word));
     const std::uint32_t number = counts_.vocabulary.add(view_of(word));
     if (number == counts_.totals.size()) counts_.totals.push_back(0);
     return number;
@@ -104,7 +108,7 @@ std::uint32_t CountReceiver::number_of(const varlena* word) {
 void CountReceiver::take_row(const Datum* values, const bool*) {
     const varlena* const word = PG_DETOAST_DATUM_PACKED(values[0]);
     const varlena* const neighbour = PG_DETOAST_DATUM_PACKED(values[2]);
-    const int64 count = narrow_count_ ? int64{DatumGetInt32(values[3])} : DatumGetInt64(values[3]);
+    const int64 count = count_of(count_type_, values[3]);
     if (count < 0)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("a count of the inner query is negative: %lld",
@@ -115,9 +119,11 @@ void CountReceiver::take_row(const Datum* values, const bool*) {
     attempt_or_raise([&] {
         triple.word = number_of(word);
         triple.neighbour = number_of(neighbour);
+        if (counts_.closed) return;
         std::uint64_t& total = counts_.totals[triple.word];
         if (__builtin_add_overflow(total, triple.count, &total)) total = UINT64_MAX;
     });
+    if (triple.word == Vocabulary::kNone || triple.neighbour == Vocabulary::kNone) return;
     counts_.triples.append(&triple, sizeof triple);
     show_rows(++rows_, counts_.triples.size());
 }
@@ -134,9 +140,17 @@ Datum answer(FunctionCallInfo fcinfo) {
     parameters.measure = measure_argument(given, preset);
     weighting.weight = weight_argument(given, preset);
     weighting.discount = discount_argument(given, preset);
+    // The other function of this name does not have it.
+    const char* const words = given.has("words") ? given.text("words") : nullptr;
+    const std::uint32_t most = words == nullptr ? 0 : given.count("vocabulary");
+    const std::uint32_t min_count = words == nullptr ? 0 : given.count("min_count");
 
     SetCall set(fcinfo, "word_similarity_from");
     Counts* counts = make_owned<Counts>(set.context(), host_memory_limit());
+    if (words != nullptr) {
+        read_word_counts(words, min_count, most, counts->vocabulary);
+        counts->closed = true;
+    }
     CountReceiver receiver(*counts);
     run_inner_query({query, InvalidOid}, receiver);
     counts->triples.finish();
@@ -160,8 +174,13 @@ using namespace gputext;
 
 extern "C" {
 PG_FUNCTION_INFO_V1(gputext_word_similarity_from);
+PG_FUNCTION_INFO_V1(gputext_word_similarity_from_words);
 
 PGDLLEXPORT Datum gputext_word_similarity_from(PG_FUNCTION_ARGS) {
+    return answer(fcinfo);
+}
+
+PGDLLEXPORT Datum gputext_word_similarity_from_words(PG_FUNCTION_ARGS) {
     return answer(fcinfo);
 }
 }

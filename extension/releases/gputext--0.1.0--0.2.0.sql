@@ -427,3 +427,39 @@ CREATE FUNCTION tfidf_from(
     SUPPORT gputext_id_type_support;
 COMMENT ON FUNCTION tfidf_from(text, text, anyelement, regconfig, integer) IS
     'tfidf by the document frequencies that an inner query gives, such as the sum of those of several servers, ids of the type of id_type';
+
+-- Over several servers: the counts of each one's words, and a thesaurus of the words that are
+-- frequent enough in all texts
+
+CREATE FUNCTION word_frequencies(
+    docs text,
+    config regconfig DEFAULT 'pg_catalog.simple'
+) RETURNS TABLE (word text, count bigint)
+    AS 'MODULE_PATHNAME', 'gputext_word_frequencies' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 100000;
+COMMENT ON FUNCTION word_frequencies(text, regconfig) IS
+    'how often each word occurs in the texts of an inner query';
+
+CREATE FUNCTION word_similarity_from(
+    cooccurrences text,
+    words text,
+    top_k integer DEFAULT 20,
+    vocabulary integer DEFAULT 100000,
+    min_count integer DEFAULT 5,
+    features integer DEFAULT NULL,
+    measure text DEFAULT NULL,
+    weight text DEFAULT NULL,
+    discount double precision DEFAULT NULL,
+    preset text DEFAULT 'default'
+) RETURNS TABLE (word text, neighbours text[], similarities real[])
+    AS 'MODULE_PATHNAME', 'gputext_word_similarity_from_words' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+COMMENT ON FUNCTION word_similarity_from(text, text, integer, integer, integer, integer, text, text, double precision, text) IS
+    'word_similarity from counts of word_cooccurrences, and the vocabulary from counts of word_frequencies, that inner queries give';
+
+CREATE FUNCTION word2vec_average(
+    models text,
+    initial text DEFAULT NULL,
+    weights text DEFAULT 'equal'
+) RETURNS TABLE (word text, count bigint, vector real[], output_vector real[])
+    AS 'MODULE_PATHNAME', 'gputext_word2vec_average' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
+COMMENT ON FUNCTION word2vec_average(text, text, text) IS
+    'one model of the rows of several models of word2vec, which an inner query gives: the mean of each word''s vectors';

@@ -4,7 +4,6 @@ extern "C" {
 #include "catalog/pg_type.h"
 #include "parser/parse_coerce.h"
 #include "utils/builtins.h"
-#include "utils/fmgrprotos.h"
 #include "utils/typcache.h"
 }
 
@@ -13,6 +12,7 @@ extern "C" {
 
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/rows/count_column.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/row_ids.hpp"
 #include "extension/rows/row_order.hpp"
@@ -54,7 +54,7 @@ public:
     void report_nulls(int64) override {}
 
 private:
-    std::uint32_t count_of(Datum value, bool is_null) const;
+    std::uint32_t documents_of(Datum value, bool is_null) const;
     void take_all(std::uint32_t documents);
     void take_term(Datum term, std::uint32_t documents);
     void check_counts() const;
@@ -67,9 +67,8 @@ private:
 
 void FrequencyReceiver::check_columns(TupleDesc columns) {
     count_type_ = base_type_of_column(columns, 1);
-    const bool fits[2] = {
-        IsBinaryCoercible(base_type_of_column(columns, 0), TEXTOID),
-        count_type_ == INT4OID || count_type_ == INT8OID || count_type_ == NUMERICOID};
+    const bool fits[2] = {IsBinaryCoercible(base_type_of_column(columns, 0), TEXTOID),
+                          is_count_type(count_type_)};
     for (int i = 0; i < 2; ++i)
         if (!fits[i])
             ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -87,15 +86,11 @@ void FrequencyReceiver::check_columns(TupleDesc columns) {
     rows_.first_ids = make_owned<RowIds>(context_, id_type_of(id_type), host_memory_limit());
 }
 
-std::uint32_t FrequencyReceiver::count_of(Datum value, bool is_null) const {
+std::uint32_t FrequencyReceiver::documents_of(Datum value, bool is_null) const {
     if (is_null)
         ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                         errmsg("a number of documents of the frequencies is null")));
-    int64 count = 0;
-    if (count_type_ == NUMERICOID)
-        count = DatumGetInt64(DirectFunctionCall1(numeric_int8, value));
-    else
-        count = count_type_ == INT4OID ? int64{DatumGetInt32(value)} : DatumGetInt64(value);
+    const int64 count = count_of(count_type_, value);
     if (count < 0)
         ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
                         errmsg("a number of documents of the frequencies is negative: %lld",
@@ -130,7 +125,7 @@ void FrequencyReceiver::take_term(Datum term, std::uint32_t documents) {
 }
 
 void FrequencyReceiver::take_row(const Datum* values, const bool* nulls) {
-    const std::uint32_t documents = count_of(values[1], nulls[1]);
+    const std::uint32_t documents = documents_of(values[1], nulls[1]);
     if (nulls[0]) return take_all(documents);
     if (rows_.first_ids != nullptr) {
         if (nulls[2])

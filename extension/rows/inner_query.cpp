@@ -286,6 +286,34 @@ void keep_rows(const Destination& destination, KeptRows& rows) {
     attempt_or_raise([&] { keep_scan(rows.now, kept_scans_memory()); });
 }
 
+// ---- Tables that the receiver reads by itself ----
+
+/// Has the receiver read the tables of a query that gives all of their rows, if it can: after the
+/// checks of rights and columns that come first when the query runs.
+bool scan_tables(SPIPlanPtr plan, Destination& destination) {
+    RowReceiver& receiver = *destination.rows;
+    if (!receiver.scans_tables() || receiver.query().ordered || IsolationIsSerializable() ||
+        IsParallelWorker())
+        return false;
+    CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
+    if (planned == nullptr) return false;
+    const auto* const statement = static_cast<const PlannedStmt*>(linitial(planned->stmt_list));
+    auto* const scans = static_cast<TableScans*>(palloc0(sizeof(TableScans)));
+    bool scanned = false;
+    if (find_table_scans(statement, *scans)) {
+        const char* const sql = destination.query->sql;
+        ErrorContextCallback context{error_context_stack, name_statement, const_cast<char*>(sql)};
+        error_context_stack = &context;
+        check_rights(statement);
+        check_columns(&destination, destination.prepared->resultDesc);
+        scanned = receiver.scan(*scans);
+        error_context_stack = context.previous;
+    }
+    pfree(scans);
+    ReleaseCachedPlan(planned, nullptr);
+    return scanned;
+}
+
 [[noreturn]] void raise_spi_error(int result, const char* sql) {
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                     errmsg("could not run the inner query: %s", SPI_result_code_string(result)),
@@ -394,7 +422,7 @@ void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
 
     KeptRows& kept = *make_owned<KeptRows>(context_of_query);
     const bool taken = take_kept_rows(plan, destination, kept);
-    if (!taken) run_plan(plan, destination);
+    if (!taken && !scan_tables(plan, destination)) run_plan(plan, destination);
     SPI_finish();
     MemoryContextDelete(destination.row_context);
     INSTR_TIME_SET_CURRENT(end);

@@ -17,6 +17,7 @@ extern "C" {
 #include <memory>
 
 #include "extension/rows/row_places.hpp"
+#include "extension/rows/table_scans.hpp"
 
 namespace gputext {
 
@@ -85,6 +86,12 @@ public:
     virtual bool take_kept_rows(const std::shared_ptr<const KeptVectors>&) { return false; }
     /// After end_rows(): as VectorRows::copy().
     virtual void copy_rows(std::size_t, std::shared_ptr<const KeptVectors>&) const {}
+
+    /// Whether the receiver may read tables by itself, in place of taking rows from the executor.
+    virtual bool scans_tables() const { return false; }
+    /// After check_columns(), in place of all take_row(): reads the tables. False, and nothing is
+    /// taken, where it does not, or cannot.
+    virtual bool scan(TableScans&) { return false; }
 
     /// After the last row. An error is raised as one of the query.
     virtual void end_rows() {}

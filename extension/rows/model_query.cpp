@@ -193,10 +193,11 @@ void ModelReceiver::take_row(const Datum* values, const bool* nulls) {
 void ModelReceiver::add_word(const varlena* word, std::uint64_t count) {
     const std::size_t before = model_.words();
     attempt_or_raise([&] {
-        model_.vocabulary_.add(view_of(word));
+        const std::uint32_t number = model_.vocabulary_.add(view_of(word));
+        if (wanted_.repeated) model_.row_words_.push_back(number);
         if (wanted_.counts) model_.counts_.push_back(count);
     });
-    if (model_.words() == before)
+    if (model_.words() == before && !wanted_.repeated)
         ereport(ERROR, (errcode(ERRCODE_CARDINALITY_VIOLATION),
                         errmsg("the model has the word %s more than once", quoted(word))));
 }

@@ -17,9 +17,11 @@ namespace gputext {
 struct ModelColumns {
     bool counts = false;          // column count
     bool output_vectors = false;  // column output_vector
+    bool repeated = false;        // a word may come several times: the rows of several models
 };
 
-/// The words of a model, numbered from 0 in the order of its rows, and what it has of them.
+/// The words of a model, numbered from 0 in the order in which they come first, and what its rows
+/// have of them: a row a word, unless words are repeated.
 /// Functions raise errors.
 class ModelRows {
 public:
@@ -31,10 +33,12 @@ public:
     /// Dimensions of all vectors; 0 while there are no words.
     std::size_t dimensions() const { return dimensions_; }
     std::uint64_t bytes() const { return vectors_.size() + output_vectors_.size(); }
-    /// Count of each word, where ModelColumns asked for counts.
+    /// The word of each row, where ModelColumns lets words come several times.
+    std::span<const std::uint32_t> row_words() const { return row_words_; }
+    /// Count of each row's word, where ModelColumns asked for counts.
     std::span<const std::uint64_t> counts() const { return counts_; }
 
-    /// words() * dimensions() finite numbers, word by word; valid until share().
+    /// dimensions() finite numbers for each row, row by row; valid until share().
     std::span<const float> vectors() const { return floats(vectors_); }
     std::span<const float> output_vectors() const { return floats(output_vectors_); }
 
@@ -54,6 +58,7 @@ private:
 
     Vocabulary vocabulary_;
     std::size_t dimensions_ = 0;
+    std::vector<std::uint32_t> row_words_;
     std::vector<std::uint64_t> counts_;
     PackedBytes vectors_, output_vectors_;
 };

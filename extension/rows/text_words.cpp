@@ -165,11 +165,15 @@ void TextWords::take_chosen(const ChosenWords& chosen, TokenRows& rows) {
             rows.append(chosen_parts[i].words, chosen_parts[i].positions);
     }
     chosen_parts = {};
-    texts_->release();
+    release();
+    rows.finish();
+}
+
+void TextWords::release() {
+    if (texts_) texts_->release();
     texts_.reset();
     numbers_ = {};
     positions_ = {};
-    rows.finish();
 }
 
 }  // namespace gputext

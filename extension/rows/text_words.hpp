@@ -60,6 +60,9 @@ public:
     /// How often a word of the vocabulary occurs.
     std::uint64_t count(std::uint32_t number) const { return counts_[number]; }
 
+    /// Gives the memory of the texts back, in the place of take_chosen().
+    void release();
+
     /// Chooses the `most` most frequent words among those that occur at least `min_count` times;
     /// among equally frequent words, those whose bytes come first.
     void choose(std::uint64_t min_count, std::size_t most, ChosenWords& chosen) const;

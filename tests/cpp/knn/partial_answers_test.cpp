@@ -56,9 +56,10 @@ TEST(PartialAnswers, AreThoseOfASortOfAllRows) {
         const auto rows = random_rows(random, 1 + random.below(40), 1 + random.below(200));
         const std::size_t k = round % 5 == 0 ? PartialAnswers::kAll : 1 + random.below(60);
         PartialAnswers merged(k, FoundTies::by_item, kUnlimited);
-        for (const Row& row : rows)
-            if (merged.wants(row.query, row.found.distance))
-                ASSERT_TRUE(merged.add(row.query, row.found).ok());
+        for (const Row& row : rows) {
+            if (!merged.wants(row.query, row.found.distance)) continue;
+            ASSERT_TRUE(merged.add(row.query, row.found).ok());
+        }
         Execution execution(3);
         ASSERT_TRUE(merged.finish(execution).ok());
         ASSERT_EQ(answers_of(merged), plain_answers(rows, k));
@@ -87,9 +88,33 @@ TEST(PartialAnswers, OfItemsWhoseOrderIsKnownLater) {
     }
 }
 
+/// Rows that were found side by side, as other processes leave them
+TEST(PartialAnswers, OfPieces) {
+    RandomStrings random;
+    for (int round = 0; round < 200; ++round) {
+        const auto rows = random_rows(random, 1 + random.below(40), 1 + random.below(200));
+        const std::size_t k = 1 + random.below(60);
+        std::vector<FoundItem> found;
+        found.reserve(rows.size());
+        std::vector<FoundPiece> pieces;
+        for (const Row& row : rows) {
+            found.push_back(row.found);
+            if (!pieces.empty() && pieces.back().query == row.query)
+                pieces.back().found = {pieces.back().found.data(), pieces.back().found.size() + 1};
+            else
+                pieces.push_back({row.query, {&found.back(), 1}});
+        }
+        PartialAnswers merged(k, FoundTies::by_item, kUnlimited);
+        Execution execution(3);
+        ASSERT_TRUE(merged.add(pieces, execution).ok());
+        ASSERT_TRUE(merged.finish(execution).ok());
+        ASSERT_EQ(answers_of(merged), plain_answers(rows, k));
+    }
+}
+
 TEST(PartialAnswers, KeepNoMoreThanTheyNeed) {
     PartialAnswers merged(100, FoundTies::by_item, std::size_t{1} << 20);
-    for (std::uint64_t i = 0; i < 1000000; ++i)
+    for (std::uint32_t i = 0; i < 1000000; ++i)
         ASSERT_TRUE(merged.add(i % 50, {-static_cast<double>(i), i}).ok());
     EXPECT_LE(merged.bytes(), 50 * 200 * sizeof(FoundItem) + 64 * 64);
 }

@@ -1,0 +1,32 @@
+// extension/rows/count_column.hpp - reads counts of the types that count() and sum() give
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "utils/fmgrprotos.h"
+}
+
+namespace gputext {
+
+/// Whether a column of this type, without domains over it, has counts.
+inline bool is_count_type(Oid type) {
+    return type == INT4OID || type == INT8OID || type == NUMERICOID;
+}
+
+/// A value of such a column, a numeric rounded to an integer. Raises an error for one that is out
+/// of range for bigint.
+inline int64 count_of(Oid type, Datum value) {
+    switch (type) {
+        case INT4OID:
+            return DatumGetInt32(value);
+        case NUMERICOID:
+            return DatumGetInt64(DirectFunctionCall1(numeric_int8, value));
+        default:
+            return DatumGetInt64(value);
+    }
+}
+
+}  // namespace gputext

@@ -1,107 +1,19 @@
 #include "cpp/knn/key_groups.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <memory>
 
 #include "cpp/base/large_pages.hpp"
-#include "cpp/base/radix_sort.hpp"
+#include "cpp/base/row_buckets.hpp"
 #include "cpp/base/stoppable.hpp"
 
 namespace gputext {
 namespace {
 
-/// Rows whose keys a thread looks at between two looks for a stop request.
-constexpr std::size_t kBlock = std::size_t{1} << 18;
-/// Rows that a bucket of keys has on average: they stay in a core's second cache.
-constexpr std::size_t kRowsOfBucket = std::size_t{1} << 15;
-/// More would be written to at once than a processor keeps the pages of.
-constexpr unsigned kMostBucketBits = 11;
-
-/// A key above its row.
-using Entry = std::uint64_t;
+using Entry = RowBuckets::Entry;
 
 std::uint32_t key_of(Entry entry) {
     return static_cast<std::uint32_t>(entry >> 32);
 }
-
-std::size_t blocks_of(std::size_t rows) {
-    return (rows + kBlock - 1) / kBlock;
-}
-
-/// The largest key but kNoKey of one side, 0 where there is none.
-Result<std::uint32_t> largest_key(std::span<const std::uint32_t> keys, Execution& execution) {
-    std::vector<std::uint32_t> largest(execution.threads());
-    const Status status =
-        execution.parallel_for(blocks_of(keys.size()), [&](std::size_t block, unsigned worker) {
-            const auto own = keys.subspan(block * kBlock);
-            std::uint32_t most = largest[worker];
-            for (const std::uint32_t key : own.first(std::min(kBlock, own.size())))
-                if (key != kNoKey) most = std::max(most, key);
-            largest[worker] = most;
-            return Status();
-        });
-    if (!status.ok()) return status;
-    return *std::max_element(largest.begin(), largest.end());
-}
-
-/// One side's rows in buckets of consecutive keys, within a bucket by row.
-class Buckets {
-public:
-    Status set(std::span<const std::uint32_t> keys, unsigned shift, std::size_t buckets,
-               Execution& execution) {
-        const std::size_t blocks = blocks_of(keys.size());
-        std::vector<std::uint64_t> places(blocks * buckets);  // counts at first
-        const auto each = [&](std::size_t block, auto&& visit) {
-            const std::size_t end = std::min(keys.size(), (block + 1) * kBlock);
-            for (std::size_t row = block * kBlock; row < end; ++row)
-                if (keys[row] != kNoKey)
-                    visit(places[block * buckets + (std::uint64_t{keys[row]} >> shift)], keys[row],
-                          row);
-        };
-        GPUTEXT_TRY(execution.parallel_for(blocks, [&](std::size_t block, unsigned) {
-            each(block, [](std::uint64_t& count, std::uint32_t, std::size_t) { ++count; });
-            return Status();
-        }));
-        begins_.assign(1, 0);
-        std::uint64_t before = 0;
-        for (std::size_t bucket = 0; bucket < buckets; ++bucket) {
-            for (std::size_t block = 0; block < blocks; ++block) {
-                std::uint64_t& place = places[block * buckets + bucket];
-                const std::uint64_t count = place;
-                place = before;
-                before += count;
-            }
-            begins_.push_back(before);
-        }
-        entries_ = std::make_unique_for_overwrite<Entry[]>(before);
-        prefer_large_pages(entries_.get(), before);
-        return execution.parallel_for(blocks, [&](std::size_t block, unsigned) {
-            each(block, [&](std::uint64_t& place, std::uint32_t key, std::size_t row) {
-                entries_[place++] = Entry{key} << 32 | row;
-            });
-            return Status();
-        });
-    }
-
-    std::span<Entry> bucket(std::size_t number) {
-        return {entries_.get() + begins_[number], begins_[number + 1] - begins_[number]};
-    }
-
-    /// Sorts a bucket by key, and by row within a key. False if stopped.
-    bool sort(std::size_t number, Stop stop) {
-        const std::span<Entry> entries = bucket(number);
-        if (std::is_sorted(entries.begin(), entries.end())) return true;
-        std::vector<Entry> copy(entries.begin(), entries.end());
-        if (!radix_sort(copy, stop, 32)) return false;
-        std::copy(copy.begin(), copy.end(), entries.begin());
-        return true;
-    }
-
-private:
-    std::unique_ptr<Entry[]> entries_;
-    std::vector<std::uint64_t> begins_;
-};
 
 /// Calls visit(queries, items) for each key that both have, with its entries. False if stopped.
 template <class Visit>
@@ -140,7 +52,7 @@ void copy_rows(std::span<const Entry> entries, std::vector<std::uint32_t>& rows,
 }
 
 /// Fills `groups`, which has room for what all buckets add, from those before each.
-Status fill_groups(Buckets& queries, Buckets& items, std::span<const Counts> before,
+Status fill_groups(RowBuckets& queries, RowBuckets& items, std::span<const Counts> before,
                    Execution& execution, KeyGroups& groups) {
     execution.begin_phase("grouping keys", before.size());
     const Stop stop = execution.stop();
@@ -176,24 +88,19 @@ Status check_match_keys(const MatchKeys& match, std::size_t queries, std::size_t
 }
 
 Result<KeyGroups> group_by_key(const MatchKeys& match, Execution& execution) {
-    const std::size_t rows = match.queries.size() + match.items.size();
     execution.begin_phase("sorting keys",
-                          3 * (blocks_of(match.queries.size()) + blocks_of(match.items.size())));
+                          3 * (RowBuckets::steps(match.queries) + RowBuckets::steps(match.items)));
     const auto of_queries = largest_key(match.queries, execution);
     if (!of_queries.ok()) return of_queries.status();
     const auto of_items = largest_key(match.items, execution);
     if (!of_items.ok()) return of_items.status();
-    const std::uint32_t largest = std::max(*of_queries, *of_items);
-    const auto key_bits = static_cast<unsigned>(std::bit_width(largest));
-    const auto wanted = static_cast<unsigned>(std::bit_width(rows / kRowsOfBucket));
-    const unsigned shift = key_bits - std::min({key_bits, wanted, kMostBucketBits});
-    const std::size_t bucket_count = (std::uint64_t{largest} >> shift) + 1;
+    const BucketRanges ranges(std::max(*of_queries, *of_items),
+                              match.queries.size() + match.items.size());
+    const std::size_t bucket_count = ranges.count();
 
-    Buckets queries, items;
-    if (Status status = queries.set(match.queries, shift, bucket_count, execution); !status.ok())
-        return status;
-    if (Status status = items.set(match.items, shift, bucket_count, execution); !status.ok())
-        return status;
+    RowBuckets queries, items;
+    if (Status status = queries.set(match.queries, ranges, execution); !status.ok()) return status;
+    if (Status status = items.set(match.items, ranges, execution); !status.ok()) return status;
 
     std::vector<Counts> counts(bucket_count);
     const Stop stop = execution.stop();

@@ -32,6 +32,7 @@ public:
     bool empty() const { return size_ == 0; }
     std::size_t size() const { return size_; }
     const T* data() const { return data_; }
+    T* data() { return data_; }
     const T& operator[](std::size_t i) const { return data_[i]; }
 
     /// Makes room for so many elements in all.

@@ -10,8 +10,9 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
+#include "cpp/base/gather.hpp"
 #include "extension/base/failure.hpp"
-#include "extension/server/threaded_work.hpp"
+#include "extension/rows/row_threads.hpp"
 
 namespace gputext {
 namespace {
@@ -185,10 +186,10 @@ void KeyColumn::look_up_in(const KeyTable& table, std::uint32_t null, std::uint3
 
 void KeyColumn::reorder(const std::vector<std::uint32_t>& order) {
     if (order.empty()) return;
-    attempt_or_raise([&]() -> Status {
-        std::vector<std::uint32_t> ordered;
-        ordered.reserve(order.size());
-        for (const std::uint32_t row : order) ordered.push_back(numbers_[row]);
+    run_on_rows(order.size(), [&](Execution& execution) -> Status {
+        std::vector<std::uint32_t> ordered(order.size());
+        GPUTEXT_TRY(gather(
+            order, ordered.data(), [this](std::uint32_t row) { return numbers_[row]; }, execution));
         numbers_.swap(ordered);
         return {};
     });

@@ -9,16 +9,15 @@ extern "C" {
 #include <cstring>
 #include <utility>
 
+#include "cpp/base/gather.hpp"
 #include "extension/base/failure.hpp"
+#include "extension/rows/row_threads.hpp"
 
 namespace gputext {
 namespace {
 
 /// Bytes of an id in a message; what is longer is cut.
 constexpr int kLongestName = 200;
-
-/// Rows between two looks for a cancel.
-constexpr std::size_t kPart = std::size_t{1} << 16;
 
 }  // namespace
 
@@ -41,23 +40,17 @@ void RowIds::at(std::span<const std::uint32_t> rows, Datum* ids) const {
 
 void RowIds::reorder(const std::vector<std::uint32_t>& order) {
     if (order.empty()) return;
-    attempt_or_raise([&]() -> Status {
-        const Stop stop = stop_on_interrupt();
+    run_on_rows(order.size(), [&](Execution& execution) -> Status {
         if (type_.by_value) {
             std::vector<Datum> ordered(order.size());
-            for (std::size_t begin = 0; begin < order.size(); begin += kPart) {
-                if (stop()) return Status::cancelled();
-                const std::size_t count = std::min(kPart, order.size() - begin);
-                at(std::span(order).subspan(begin, count), ordered.data() + begin);
-            }
+            GPUTEXT_TRY(gather(
+                order, ordered.data(), [this](std::uint32_t row) { return at(row); }, execution));
             ordered_.swap(ordered);
         } else {
-            std::vector<std::uint64_t> ordered;
-            ordered.reserve(order.size());
-            for (const std::uint32_t row : order) {
-                if (ordered.size() % kPart == 0 && stop()) return Status::cancelled();
-                ordered.push_back(begin_of(row));
-            }
+            std::vector<std::uint64_t> ordered(order.size());
+            GPUTEXT_TRY(gather(
+                order, ordered.data(), [this](std::uint32_t row) { return begin_of(row); },
+                execution));
             begins_.swap(ordered);
         }
         return {};

@@ -8,8 +8,9 @@ extern "C" {
 #include <algorithm>
 #include <numeric>
 
-#include "cpp/base/radix_sort.hpp"
+#include "cpp/base/row_buckets.hpp"
 #include "extension/base/failure.hpp"
+#include "extension/rows/row_threads.hpp"
 
 namespace gputext {
 namespace {
@@ -67,18 +68,19 @@ Status look_at(const RowIds& ids, Numbers& numbers, Stop stop) {
 
 /// Numbers within a range of 32 bits, as those of most tables are.
 Status order_near_numbers(const RowIds& ids, std::int64_t least, std::vector<std::uint32_t>& order,
-                          Stop stop) {
-    std::vector<std::uint64_t> keys;
-    keys.reserve(ids.size());
-    for (std::uint32_t row = 0; row < ids.size(); ++row) {
-        if (row % kPart == 0 && stop()) return Status::cancelled();
-        const std::uint64_t distance = static_cast<std::uint64_t>(DatumGetInt64(ids.at(row))) -
-                                       static_cast<std::uint64_t>(least);
-        keys.push_back(distance << 32 | row);
-    }
-    if (!radix_sort(keys, stop, 32)) return Status::cancelled();
-    order.assign(keys.begin(), keys.end());
-    return {};
+                          Execution& execution) {
+    std::vector<std::uint32_t> keys(ids.size());
+    const std::size_t parts = (ids.size() + kPart - 1) / kPart;
+    execution.begin_phase("sorting rows", parts);
+    GPUTEXT_TRY(execution.parallel_for(parts, [&](std::size_t part, unsigned) {
+        const std::size_t end = std::min(ids.size(), (part + 1) * kPart);
+        for (std::size_t row = part * kPart; row < end; ++row)
+            keys[row] =
+                static_cast<std::uint32_t>(static_cast<std::uint64_t>(DatumGetInt64(ids.at(row))) -
+                                           static_cast<std::uint64_t>(least));
+        return Status();
+    }));
+    return order_by_key(keys, order, execution);
 }
 
 Status order_far_numbers(const RowIds& ids, std::vector<std::uint32_t>& order, Stop stop) {
@@ -95,14 +97,17 @@ Status order_far_numbers(const RowIds& ids, std::vector<std::uint32_t>& order, S
 
 void order_numbers(const RowIds& ids, std::vector<std::uint32_t>& order) {
     if (ids.size() == 0) return;
+    Numbers numbers{};
     attempt_or_raise([&]() -> Status {
         const Stop stop = stop_on_interrupt();
-        Numbers numbers{};
         GPUTEXT_TRY(look_at(ids, numbers, stop));
-        if (numbers.ascend) return {};
-        if (numbers.range() > UINT32_MAX) return order_far_numbers(ids, order, stop);
-        return order_near_numbers(ids, numbers.least, order, stop);
+        if (numbers.ascend || numbers.range() < kKeyOfNoBucket) return {};
+        return order_far_numbers(ids, order, stop);
     });
+    if (!numbers.ascend && order.empty())
+        run_on_rows(ids.size(), [&](Execution& execution) {
+            return order_near_numbers(ids, numbers.least, order, execution);
+        });
 }
 
 // ---- Ids of other types ----

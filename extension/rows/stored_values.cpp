@@ -10,7 +10,9 @@ extern "C" {
 #include <algorithm>
 #include <cstring>
 
+#include "cpp/base/gather.hpp"
 #include "extension/base/failure.hpp"
+#include "extension/rows/row_threads.hpp"
 #include "extension/server/parallel_work.hpp"
 
 namespace gputext {
@@ -27,9 +29,6 @@ constexpr double kUnpackRate = 0.6e9;
 /// A shorter value is copied in less time than its row is found again.
 constexpr std::size_t kWorthPlacing = 512;
 
-/// Rows between two looks for a cancel.
-constexpr std::size_t kPart = std::size_t{1} << 16;
-
 /// Size of a value that is not out of line, once unpacked, with a header of four bytes.
 std::size_t unpacked_size_of(const varlena* value) {
     return VARATT_IS_COMPRESSED(value) ? VARDATA_COMPRESSED_GET_EXTSIZE(value) + VARHDRSZ
@@ -45,13 +44,11 @@ void append_to(GrowingArray<Value>& values, const Value& value) {
 
 template <class Value>
 Status put_in_order(GrowingArray<Value>& values, const std::vector<std::uint32_t>& order,
-                    const Stop& stop) {
+                    Execution& execution) {
     GrowingArray<Value> ordered;
-    ordered.reserve(order.size());
-    for (const std::uint32_t row : order) {
-        if (ordered.size() % kPart == 0 && stop()) return Status::cancelled();
-        ordered.append(values[row]);
-    }
+    ordered.resize(order.size());
+    GPUTEXT_TRY(gather(
+        order, ordered.data(), [&](std::uint32_t row) { return values[row]; }, execution));
     values.swap(ordered);
     return {};
 }
@@ -169,12 +166,11 @@ Extent StoredValues::plain_extent(std::size_t row) const {
 
 void StoredValues::finish(const std::vector<std::uint32_t>& order) {
     if (!order.empty())
-        attempt_or_raise([&]() -> Status {
-            const Stop stop = stop_on_interrupt();
-            GPUTEXT_TRY(put_in_order(values_, order, stop));
+        run_on_rows(order.size(), [&](Execution& execution) -> Status {
+            GPUTEXT_TRY(put_in_order(values_, order, execution));
             if (versions_.empty()) return {};
             versions_.resize(order.size());
-            return put_in_order(versions_, order, stop);
+            return put_in_order(versions_, order, execution);
         });
     bytes_.finish();
 }

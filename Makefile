@@ -59,7 +59,7 @@ SOURCE := $(if $(VPATH),$(ROOT)/)
 # The parts of the installation script, in the order in which PostgreSQL is to read them.
 SQL_PARTS = loaded_version.sql ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql near_duplicate_index.sql groups_of.sql knn.sql knn_merge.sql tfidf.sql \
 	cosine_similarity.sql distance_operators.sql knn_recall.sql outlier_factor.sql k_means.sql trie.sql word_similarity.sql word2vec.sql \
-	word_movers.sql sequence_probability.sql code_tokens.sql operation.sql
+	word_movers.sql sequence_probability.sql code_tokens.sql operation.sql distributed.sql
 
 # The regression tests: sql/NAME.sql and expected/NAME.out.
 REGRESS = $(patsubst $(SOURCE)sql/%.sql,%,$(sort $(wildcard $(SOURCE)sql/*.sql)))

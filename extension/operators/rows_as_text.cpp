@@ -1,0 +1,139 @@
+// gputext_rows_as_text(): the rows of an inner query in a form that is sent to other servers
+//
+// Values become text as postgres_fdw makes it: in the ISO style of dates, and floating-point
+// numbers with as many digits as tell them from all others, whatever the session's settings are.
+
+#include "extension/base/postgres.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
+#include "utils/float.h"
+#include "utils/guc.h"
+#include "utils/lsyscache.h"
+}
+
+#include <cstdint>
+#include <iterator>
+
+#include "extension/rows/arguments.hpp"
+#include "extension/rows/inner_query.hpp"
+#include "extension/rows/set_call.hpp"
+#include "extension/server/activity.hpp"
+
+namespace gputext {
+namespace {
+
+constexpr int kMostColumns = 5;  // an id, terms, weights and two keys
+
+/// Gives the session, up to restore_form(), the settings by which another server reads the text
+/// form of values as it is meant here. After an error PostgreSQL itself restores them.
+int set_portable_form() {
+    const int level = NewGUCNestLevel();
+    const auto set = [](const char* name, const char* value) {
+        set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
+    };
+    if (DateStyle != USE_ISO_DATES) set("datestyle", "ISO");
+    if (IntervalStyle != INTSTYLE_POSTGRES) set("intervalstyle", "postgres");
+    if (extra_float_digits < 3) set("extra_float_digits", "3");
+    return level;
+}
+
+void restore_form(int level) {
+    AtEOXact_GUC(true, level);
+}
+
+Datum text_array(Datum* texts, bool* nulls, int count) {
+    int first = 1;
+    return PointerGetDatum(
+        construct_md_array(texts, nulls, 1, &count, &first, TEXTOID, -1, false, TYPALIGN_INT));
+}
+
+class TextReceiver final : public RowReceiver {
+public:
+    TextReceiver(int columns, Oid id_type, SetCall& set)
+        : count_(columns), id_type_(id_type), set_(set), context_(CurrentMemoryContext) {}
+
+    WantedColumns wanted_columns() const override {
+        return {count_, count_,
+                "The columns are an id and a value, and behind them the keys that were asked for."};
+    }
+    void check_columns(TupleDesc columns) override;
+    bool left_out(const bool* nulls) const override { return nulls[1]; }
+    void take_row(const Datum* values, const bool* nulls) override;
+    void report_nulls(int64 rows) override {
+        ereport(NOTICE,
+                (errmsg_plural("skipped %lld row whose value is null",
+                               "skipped %lld rows whose value is null",
+                               static_cast<unsigned long>(rows), static_cast<long long>(rows))));
+    }
+
+private:
+    const int count_;
+    const Oid id_type_;
+    SetCall& set_;
+    const MemoryContext context_;  // that outlives the rows
+    FmgrInfo outputs_[kMostColumns] = {};
+    Datum types_ = 0;  // names of the columns' types, without the domains over them
+    std::uint64_t rows_ = 0, bytes_ = 0;
+};
+
+void TextReceiver::check_columns(TupleDesc columns) {
+    const MemoryContext before = MemoryContextSwitchTo(context_);
+    Datum names[kMostColumns];
+    for (int i = 0; i < count_; ++i) {
+        // Ids have the type that is wanted when they come here.
+        const Oid type = i == 0 ? id_type_ : base_type_of_column(columns, i);
+        Oid output;
+        bool is_varlena;
+        getTypeOutputInfo(type, &output, &is_varlena);
+        fmgr_info_cxt(output, &outputs_[i], context_);
+        names[i] = CStringGetTextDatum(format_type_extended(type, -1, FORMAT_TYPE_FORCE_QUALIFY));
+    }
+    types_ = text_array(names, nullptr, count_);
+    MemoryContextSwitchTo(before);
+}
+
+void TextReceiver::take_row(const Datum* values, const bool* nulls) {
+    Datum texts[kMostColumns] = {};
+    bool text_nulls[kMostColumns];
+    const int level = set_portable_form();
+    for (int i = 0; i < count_; ++i) {
+        text_nulls[i] = nulls[i];
+        if (nulls[i]) continue;
+        text* const value = cstring_to_text(OutputFunctionCall(&outputs_[i], values[i]));
+        texts[i] = PointerGetDatum(value);
+        bytes_ += VARSIZE(value);
+    }
+    restore_form(level);
+    Datum row[] = {Int64GetDatum(static_cast<std::int64_t>(++rows_)), BoolGetDatum(query().ordered),
+                   values[0], text_array(texts, text_nulls, count_), types_};
+    bool row_nulls[std::size(row)] = {};
+    set_.put(row, row_nulls);
+    show_rows(rows_, bytes_);
+}
+
+}  // namespace
+}  // namespace gputext
+
+using namespace gputext;
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_rows_as_text);
+
+PGDLLEXPORT Datum gputext_rows_as_text(PG_FUNCTION_ARGS) {
+    const Arguments given(fcinfo);
+    const Oid id_type = id_type_argument(given);
+    const int columns = given.integer("columns");
+    if (columns < 2 || columns > kMostColumns)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                        errmsg("columns must be 2 to %d, not %d", kMostColumns, columns)));
+    const InnerQuery query{given.text("inner_query"), id_type};
+    SetCall set(fcinfo, "gputext_rows_as_text");
+    TextReceiver receiver(columns, id_type, set);
+    run_inner_query(query, receiver);
+    set.end();
+    PG_RETURN_NULL();
+}
+}

@@ -41,7 +41,7 @@ END;
 COMMENT ON FUNCTION gputext_partitions(regclass) IS
     'the partitions of a table, or the table itself: the server of postgres_fdw that has it, if one does, and its name there';
 
-CREATE FUNCTION gputext_partition_query(items regclass, partition oid, relation text, columns name[], condition text)
+CREATE FUNCTION gputext_partition_query(items regclass, partition oid, relation text, columns name[], condition text, there boolean DEFAULT true)
     RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 DECLARE
     listed text;
@@ -54,7 +54,7 @@ BEGIN
     END IF;
     -- The names that the columns have where the partition lies; a condition may be about any of them.
     SELECT string_agg(format('r.%I AS %I', coalesce(
-               (SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name = 'column_name'), a.attname), a.attname),
+               (SELECT option_value FROM pg_options_to_table(a.attfdwoptions) WHERE option_name = 'column_name' AND there), a.attname), a.attname),
                ', ' ORDER BY w.place, a.attnum)
     INTO listed
     FROM pg_attribute AS a LEFT JOIN unnest(columns) WITH ORDINALITY AS w (name, place) ON w.name = a.attname AND condition IS NULL
@@ -67,8 +67,8 @@ BEGIN
                   listed, relation, (SELECT relname FROM pg_class WHERE oid = items), condition);
 END
 $$;
-COMMENT ON FUNCTION gputext_partition_query(regclass, oid, text, name[], text) IS
-    'a query for columns of a partition, by the names that they have where it lies, and a condition by the names that they have here';
+COMMENT ON FUNCTION gputext_partition_query(regclass, oid, text, name[], text, boolean) IS
+    'a query for columns of a partition, to run where it lies or here, and with a condition by the names that columns have here';
 
 CREATE FUNCTION gputext_check_table(items regclass) RETURNS void LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
 BEGIN
@@ -134,7 +134,9 @@ BEGIN
     RETURN found.schema;
 EXCEPTION WHEN OTHERS THEN
     GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, details = PG_EXCEPTION_DETAIL, advice = PG_EXCEPTION_HINT;
-    RAISE EXCEPTION USING ERRCODE = state, MESSAGE = format('server "%s": %s', server, message), DETAIL = details, HINT = advice;
+    EXECUTE format('SELECT %s.gputext_raise($1, $2, $3, $4)',
+        (SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'gputext'))
+    USING state, format('server "%s": %s', server, message), details, advice;
 END
 $$;
 COMMENT ON FUNCTION gputext_connect(text, name, text) IS
@@ -205,6 +207,21 @@ BEGIN
 END
 $$;
 COMMENT ON FUNCTION gputext_disconnect(text, text[]) IS 'ends connections, and the statements that still run at their other ends';
+
+CREATE FUNCTION gputext_raise(state text, message text, details text, advice text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+BEGIN
+    -- An option that is empty would be shown.
+    IF details <> '' AND advice <> '' THEN
+        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, DETAIL = details, HINT = advice;
+    ELSIF details <> '' THEN
+        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, DETAIL = details;
+    ELSIF advice <> '' THEN
+        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, HINT = advice;
+    END IF;
+    RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message;
+END
+$$;
+COMMENT ON FUNCTION gputext_raise(text, text, text, text) IS 'raises an error with a detail and a hint where they are not empty';
 
 -- The message of an error that a server raised names the server; others stay as they are.
 CREATE FUNCTION gputext_named_error(message text, context text, servers name[], connections text[]) RETURNS text
@@ -358,9 +375,8 @@ EXCEPTION WHEN OTHERS OR query_canceled THEN
     IF link IS NULL THEN
         RAISE;
     END IF;
-    EXECUTE format('SELECT %1$s.gputext_disconnect($1, $2), %1$s.gputext_named_error($3, $4, $5, $2)', own)
-    INTO here USING link, connections, message, context, servers;
-    RAISE EXCEPTION USING ERRCODE = state, MESSAGE = here.gputext_named_error, DETAIL = details, HINT = advice;
+    EXECUTE format('SELECT %1$s.gputext_disconnect($1, $2), %1$s.gputext_raise($3, %1$s.gputext_named_error($4, $5, $6, $2), $7, $8)', own)
+    USING link, connections, state, message, context, servers, details, advice;
 END
 $$;
 COMMENT ON FUNCTION gputext_knn_distributed(text, text, regclass, anyelement, name, name, integer, double precision, name, name, name, text, boolean, text, integer) IS
@@ -461,3 +477,176 @@ END
 $$;
 COMMENT ON FUNCTION gpu_knn_within_distributed(text, regclass, anyelement, name, name, double precision, name, name, name, text, boolean, text, integer) IS
     'all items within a distance of every query, nearest first, among the items of a table that has partitions on other servers, ids of the type of id_type';
+
+-- ---- Near-duplicates ----
+
+CREATE FUNCTION near_duplicates_distributed(
+    docs regclass,
+    id_type anyelement,
+    id name,
+    body name,
+    signature name DEFAULT NULL,
+    threshold double precision DEFAULT 0.05,
+    mode text DEFAULT 'auto',
+    max_length integer DEFAULT 100,
+    condition text DEFAULT NULL
+) RETURNS TABLE (id1 anyelement, id2 anyelement, edit_rate double precision)
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000000 SUPPORT gputext_id_type_support AS $$
+#variable_conflict use_column
+DECLARE
+    own text := (SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'gputext');
+    operation text := 'near_duplicates_distributed';
+    link text;    -- the schema of dblink
+    shards name[];       -- the servers, and null for this one
+    shard_rows text[];   -- of each shard, the inner query where it lies
+    servers name[];
+    server_rows text[];
+    rows_here text;
+    schemas text[];      -- of each server, that of gputext there
+    connections text[] := '{}';
+    columns name[] := ARRAY[id, body] || array_remove(ARRAY[signature], NULL);
+    id_name text;
+    options text;
+    size_of text := format('length(%I)', body);
+    shortest integer[];  -- of each shard, lengths of documents
+    longest integer[];
+    ratio double precision;
+    statements text[] := '{}';
+    statement text;
+    found record;
+    here record;
+    state text;
+    message text;
+    details text;
+    advice text;
+    context text;
+BEGIN
+    IF num_nulls(docs, id, body, threshold, mode, max_length) > 0 THEN
+        RAISE EXCEPTION 'an argument of % is null', operation USING ERRCODE = 'null_value_not_allowed',
+            HINT = 'Only id_type, signature and condition may be null.';
+    ELSIF NOT (threshold >= 0 AND threshold < 0.5) THEN
+        RAISE EXCEPTION 'threshold must be at least 0 and below 0.5, not %', threshold USING ERRCODE = 'invalid_parameter_value';
+    ELSIF (SELECT typcategory FROM pg_type WHERE oid = pg_typeof(id_type)) = 'A' THEN
+        RAISE EXCEPTION '% does not take ids of type %', operation, pg_typeof(id_type) USING ERRCODE = 'feature_not_supported';
+    END IF;
+    EXECUTE format('SELECT %s.gputext_check_table($1)', own) USING docs;
+    EXECUTE format('SELECT %1$s.gputext_type_text($1), format(''NULL::%%s, threshold => %%L, mode => %%L, max_length => %%L'', %1$s.gputext_type_text($1), %1$s.gputext_exact_text($2), $3, $4)', own)
+    INTO id_name, options USING pg_typeof(id_type)::oid, threshold, mode, max_length;
+    EXECUTE format($q$
+        SELECT array_agg(server ORDER BY server), array_agg(rows ORDER BY server)
+        FROM (SELECT server, string_agg(%1$s.gputext_partition_query($1, partition, relation, $2, $3), ' UNION ALL ' ORDER BY partition) AS rows
+              FROM %1$s.gputext_partitions($1) GROUP BY server) AS s$q$, own)
+    INTO shards, shard_rows USING docs, columns, condition;
+    servers := array_remove(shards, NULL);
+    server_rows := shard_rows[1:cardinality(servers)];
+    rows_here := shard_rows[cardinality(servers) + 1];
+
+    IF servers <> '{}' THEN
+        EXECUTE format('SELECT %s.gputext_dblink_schema()', own) INTO link;
+        connections := ARRAY(SELECT format('gputext_%s_%s', substr(md5(clock_timestamp()::text || random()), 1, 8), i)
+                             FROM generate_subscripts(servers, 1) AS i);
+        FOR i IN 1 .. cardinality(servers) LOOP
+            EXECUTE format('SELECT %s.gputext_connect($1, $2, $3)', own) INTO statement USING link, servers[i], connections[i];
+            schemas[i] := statement;
+        END LOOP;
+    END IF;
+
+    -- How long the documents of each shard are
+    IF cardinality(shards) > 1 THEN
+        statement := 'SELECT min(length(body)), max(length(body)) FROM (%s) AS r (id, body)';
+        FOR i IN 1 .. cardinality(servers) LOOP
+            EXECUTE format('SELECT %s.gputext_send($1, $2, $3, $4)', own)
+            USING link, servers[i], connections[i], format(statement, server_rows[i]);
+        END LOOP;
+        IF rows_here IS NOT NULL THEN
+            EXECUTE format(statement, rows_here) INTO found;
+            shortest[cardinality(shards)] := found.min;
+            longest[cardinality(shards)] := found.max;
+        END IF;
+        EXECUTE format('SELECT %s.gputext_wait($1, $2, $3, $4)', own) USING link, servers, connections, operation;
+        FOR i IN 1 .. cardinality(servers) LOOP
+            EXECUTE format('SELECT * FROM %s.dblink(%L, %L) AS t (shortest integer, longest integer)', link, connections[i], 'FETCH ALL FROM answers')
+            INTO found;
+            shortest[i] := found.shortest;
+            longest[i] := found.longest;
+        END LOOP;
+    END IF;
+
+    -- The pairs within each server there, and meanwhile those within the rows here and between shards here
+    FOR i IN 1 .. cardinality(servers) LOOP
+        EXECUTE format('SELECT %s.gputext_send($1, $2, $3, $4)', own)
+        USING link, servers[i], connections[i], format('SELECT * FROM %s.near_duplicates(%L, %s)', schemas[i], server_rows[i], options);
+    END LOOP;
+    IF rows_here IS NOT NULL THEN
+        statements := statements || format('SELECT * FROM %s.near_duplicates(%L, %s)', own, rows_here, options);
+    END IF;
+    -- A document of length n has near-duplicates only of lengths from n / ratio to n * ratio, as the edit distance is at least
+    -- the difference of the lengths. A character more or less allows for rounding.
+    ratio := (1 + threshold) / (1 - threshold);
+    FOR i IN 1 .. cardinality(shards) - 1 LOOP
+        EXECUTE format($q$
+            WITH bounds AS (
+                SELECT j, greatest($1[j] / $3, $1[$4] / 1) - 1 AS least, least($2[j] * $3, $2[$4] / 1) + 1 AS most,
+                       greatest($1[$4] / $3, $1[j] / 1) - 1 AS other_least, least($2[$4] * $3, $2[j] / 1) + 1 AS other_most
+                FROM generate_series($4 + 1, cardinality($1)) AS j
+            ), met AS (
+                SELECT * FROM bounds WHERE least <= most AND other_least <= other_most
+            ), parts AS (
+                SELECT p.*, format('(%%s) AND %%s BETWEEN %%s AND %%s', coalesce($5, 'true'), $6, floor(least), ceil(most)) AS condition, shard
+                FROM %1$s.gputext_partitions($7) AS p, (SELECT min(least) AS least, max(most) AS most, $4 AS shard FROM met
+                                                        UNION ALL SELECT other_least, other_most, j FROM met) AS m
+                WHERE p.server IS NOT DISTINCT FROM $8[shard] AND least IS NOT NULL
+            ), queries AS (
+                SELECT shard = $4 AS is_new, string_agg(%1$s.gputext_partition_query($7, partition, format('%%I.%%I', nspname, relname), $9, condition, false),
+                                                        ' UNION ALL ' ORDER BY partition) AS rows
+                FROM parts JOIN pg_class AS c ON c.oid = partition JOIN pg_namespace AS n ON n.oid = relnamespace GROUP BY is_new
+            )
+            SELECT array_append($10, format('SELECT * FROM %1$s.near_duplicates_between(%%L, %%L, %%s)', a.rows, b.rows, $11))
+            FROM queries AS a, queries AS b WHERE a.is_new AND NOT b.is_new$q$, own)
+        INTO found USING shortest, longest, ratio, i, condition, size_of, docs, shards, columns, statements, options;
+        statements := coalesce(found.array_append, statements);
+    END LOOP;
+    EXECUTE format('SELECT array_agg(id1) AS id1, array_agg(id2) AS id2, array_agg(edit_rate) AS edit_rate FROM (SELECT $1, $1, 0::double precision WHERE false%s) AS p (id1, id2, edit_rate)',
+                   (SELECT string_agg(' UNION ALL ' || s, '') FROM unnest(statements) AS s))
+    INTO here USING id_type;
+    IF servers <> '{}' THEN
+        EXECUTE format('SELECT %s.gputext_wait($1, $2, $3, $4)', own) USING link, servers, connections, operation;
+    END IF;
+    SELECT concat('SELECT * FROM unnest($1, $2, $3)', string_agg(
+               format(' UNION ALL SELECT * FROM %s.dblink(%L, %L) AS t (id1 %s, id2 %s, edit_rate double precision)',
+                      link, connection, 'FETCH ALL FROM answers', id_name, id_name), ''))
+    INTO statement FROM unnest(connections) AS connection;
+    RETURN QUERY EXECUTE format('SELECT least(id1, id2), greatest(id1, id2), edit_rate FROM (%s) AS p (id1, id2, edit_rate) ORDER BY 1, 2', statement)
+    USING here.id1, here.id2, here.edit_rate;
+    IF servers <> '{}' THEN
+        EXECUTE format('SELECT %s.gputext_disconnect($1, $2)', own) USING link, connections;
+    END IF;
+EXCEPTION WHEN OTHERS OR query_canceled THEN
+    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, details = PG_EXCEPTION_DETAIL,
+        advice = PG_EXCEPTION_HINT, context = PG_EXCEPTION_CONTEXT;
+    IF link IS NULL THEN
+        RAISE;
+    END IF;
+    EXECUTE format('SELECT %1$s.gputext_disconnect($1, $2), %1$s.gputext_raise($3, %1$s.gputext_named_error($4, $5, $6, $2), $7, $8)', own)
+    USING link, connections, state, message, context, servers, details, advice;
+END
+$$;
+COMMENT ON FUNCTION near_duplicates_distributed(regclass, anyelement, name, name, name, double precision, text, integer, text) IS
+    'pairs of near-duplicate documents of a table that has partitions on other servers, ids of the type of id_type';
+
+CREATE FUNCTION near_duplicates_distributed(
+    docs regclass,
+    id name,
+    body name,
+    signature name DEFAULT NULL,
+    threshold double precision DEFAULT 0.05,
+    mode text DEFAULT 'auto',
+    max_length integer DEFAULT 100,
+    condition text DEFAULT NULL
+) RETURNS TABLE (id1 bigint, id2 bigint, edit_rate double precision)
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000
+BEGIN ATOMIC
+    SELECT * FROM near_duplicates_distributed(docs, NULL::bigint, id, body, signature, threshold, mode, max_length, condition);
+END;
+COMMENT ON FUNCTION near_duplicates_distributed(regclass, name, name, name, double precision, text, integer, text) IS
+    'pairs of near-duplicate documents of a table that has partitions on other servers';

@@ -586,13 +586,13 @@ BEGIN
     FOR i IN 1 .. cardinality(shards) - 1 LOOP
         EXECUTE format($q$
             WITH bounds AS (
-                SELECT j, greatest($1[j] / $3, $1[$4] / 1) - 1 AS least, least($2[j] * $3, $2[$4] / 1) + 1 AS most,
-                       greatest($1[$4] / $3, $1[j] / 1) - 1 AS other_least, least($2[$4] * $3, $2[j] / 1) + 1 AS other_most
+                SELECT j, greatest($1[j] / $3, $1[$4]) - 1 AS least, least($2[j] * $3, $2[$4]) + 1 AS most,
+                       greatest($1[$4] / $3, $1[j]) - 1 AS other_least, least($2[$4] * $3, $2[j]) + 1 AS other_most
                 FROM generate_series($4 + 1, cardinality($1)) AS j
             ), met AS (
                 SELECT * FROM bounds WHERE least <= most AND other_least <= other_most
             ), parts AS (
-                SELECT p.*, format('(%%s) AND %%s BETWEEN %%s AND %%s', coalesce($5, 'true'), $6, floor(least), ceil(most)) AS condition, shard
+                SELECT p.*, format('(%%s) AND %%s BETWEEN %%s AND %%s', coalesce($5, 'true'), $6, floor(least)::bigint, ceil(most)::bigint) AS condition, shard
                 FROM %1$s.gputext_partitions($7) AS p, (SELECT min(least) AS least, max(most) AS most, $4 AS shard FROM met
                                                         UNION ALL SELECT other_least, other_most, j FROM met) AS m
                 WHERE p.server IS NOT DISTINCT FROM $8[shard] AND least IS NOT NULL

@@ -1,0 +1,437 @@
+// The functions _distributed on a table whose partitions lie on three other servers and here: the
+// same rows as on one server, and what they say and leave when a server fails, refuses or is
+// stopped, or the call is cancelled.
+
+#include "tests/live/dice.hpp"
+#include "tests/live/private_server.hpp"
+
+namespace gputext::live {
+namespace {
+
+constexpr int kServers = 3;
+
+/// What a hand-written statement would need to be quoted for.
+const std::string kName = "Server \"of\" it's";
+
+std::string doubled(const std::string& text, char quote) {
+    std::string answer(1, quote);
+    for (const char c : text) answer += std::string(c == quote ? 2 : 1, c);
+    return answer + quote;
+}
+std::string literal(const std::string& text) {
+    return doubled(text, '\'');
+}
+std::string server_name(int i) {
+    return kName + std::to_string(i);
+}
+std::string server(int i) {
+    return doubled(server_name(i), '"');
+}
+
+/// Servers of their own, the same for all tests.
+class Distributed : public ::testing::Test {
+protected:
+    static void SetUpTestSuite() {
+        here_ = std::make_unique<PrivateServer>();
+        here_->start();
+        Session session(here_->connection());
+        session.rows("CREATE EXTENSION gputext");
+        session.rows("CREATE EXTENSION postgres_fdw");
+        session.rows("CREATE EXTENSION dblink");
+        for (int i = 0; i < kServers; ++i) {
+            there_[i] = std::make_unique<PrivateServer>();
+            there_[i]->start();
+            Session other(there_[i]->connection());
+            // The extension may lie elsewhere, and a table and a column have other names there.
+            if (i == 1) other.rows("CREATE SCHEMA \"ex t\"");
+            other.rows(std::string("CREATE EXTENSION gputext") +
+                       (i == 1 ? " SCHEMA \"ex t\"" : ""));
+            other.rows(
+                "CREATE TABLE \"the 'items'\" (id bigint, embedding real[], lang text, \"au thor\" "
+                "text, uid uuid)");
+            other.rows("CREATE TABLE docs (id bigint, body text)");
+            other.rows("CREATE TABLE long_docs (id bigint, body text)");
+            map_server(session, i);
+        }
+        create_items(session);
+        create_documents(session);
+    }
+
+    static void TearDownTestSuite() {
+        here_.reset();
+        for (auto& server : there_) server.reset();
+    }
+
+    static void map_server(Session& session, int i) {
+        session.rows(
+            "CREATE SERVER " + server(i) + " FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host " +
+            literal(there_[i]->root()) + ", port '5432', dbname 'postgres', fetch_size '1000')");
+        session.rows("CREATE USER MAPPING FOR gputext SERVER " + server(i) +
+                     " OPTIONS (user 'gputext')");
+    }
+
+    /// Rows with ties, without vectors, without directions and without keys. Two partitions lie on
+    /// one server.
+    static void create_items(Session& session) {
+        session.rows(
+            "CREATE TABLE items (id bigint, embedding real[], lang text, author text, uid uuid) "
+            "PARTITION BY RANGE (id)");
+        const auto foreign = [&](const std::string& name, int i, int from,
+                                 const std::string& table) {
+            session.rows("CREATE FOREIGN TABLE " + name + " PARTITION OF items FOR VALUES FROM (" +
+                         std::to_string(from) + ") TO (" + std::to_string(from + 200) +
+                         ") SERVER " + server(i) + " OPTIONS (table_name " + literal(table) + ")");
+            session.rows("ALTER FOREIGN TABLE " + name +
+                         " ALTER author OPTIONS (column_name 'au thor')");
+        };
+        for (int i = 0; i < kServers; ++i)
+            foreign("items" + std::to_string(i), i, 200 * i, "the 'items'");
+        Session(there_[2]->connection()).rows("CREATE TABLE more (LIKE \"the 'items'\")");
+        foreign("more", 2, 600, "more");
+        session.rows("CREATE TABLE local_items PARTITION OF items FOR VALUES FROM (800) TO (1001)");
+        session.rows("SELECT setseed(0." + std::to_string(testing::seed()) + ")");
+        session.rows(
+            "CREATE TABLE one AS SELECT i::bigint AS id, ARRAY(SELECT (floor(random() * 7 + 0 * i) "
+            "- 3) / "
+            "CASE WHEN random() < 0.5 THEN 1 ELSE 3 END FROM generate_series(1, 4))::real[] AS "
+            "embedding, "
+            "'l' || floor(random() * 3) AS lang, 'a''\\\"' || floor(random() * 9) AS author, "
+            "md5(i::text)::uuid AS uid FROM generate_series(1, 1000) i");
+        session.rows("UPDATE one SET embedding = NULL WHERE id % 100 = 7");
+        session.rows("UPDATE one SET embedding = '{0,0,0,0}' WHERE id % 100 = 8");
+        session.rows("UPDATE one SET lang = NULL WHERE id % 50 = 3");
+        session.rows("INSERT INTO items SELECT * FROM one");
+        session.rows(
+            "CREATE TABLE queries AS SELECT id + 20 AS id, embedding, lang, author, uid FROM one "
+            "ORDER BY random() LIMIT 150");
+    }
+
+    /// Once by a hash of the ids, once by their lengths.
+    static void create_documents(Session& session) {
+        session.rows("CREATE TABLE docs (id bigint, body text) PARTITION BY HASH (id)");
+        session.rows(
+            "CREATE TABLE long_docs (id bigint, body text) PARTITION BY RANGE (length(body))");
+        const int ends[] = {0, 60, 100, 140, 100000};
+        for (int i = 0; i <= kServers; ++i) {
+            const std::string number = std::to_string(i);
+            const std::string by_hash =
+                " PARTITION OF docs FOR VALUES WITH (MODULUS 4, REMAINDER " + number + ")";
+            const std::string by_length = " PARTITION OF long_docs FOR VALUES FROM (" +
+                                          std::to_string(ends[i]) + ") TO (" +
+                                          std::to_string(ends[i + 1]) + ")";
+            const bool is_foreign = i < kServers;
+            const std::string create = is_foreign ? "CREATE FOREIGN TABLE " : "CREATE TABLE ";
+            const auto where = [&](const char* table) {
+                return is_foreign ? " SERVER " + server(i) + " OPTIONS (table_name '" + table + "')"
+                                  : std::string();
+            };
+            session.rows(create + "docs" + number + by_hash + where("docs"));
+            session.rows(create + "long_docs" + number + by_length + where("long_docs"));
+        }
+        session.rows(
+            "CREATE TABLE one_docs AS SELECT i::bigint AS id, overlay(left(repeat(md5((i % "
+            "60)::text), 7), "
+            "20 + (i % 60) * 3) PLACING left(md5(random()::text), (random() * 6)::int) FROM "
+            "(random() * 20)::int + 1 FOR (random() * 8)::int) AS body FROM generate_series(1, "
+            "600) i");
+        session.rows(
+            "INSERT INTO one_docs VALUES (601, NULL), (602, ''), (603, 'ä€😀ä€😀ä€😀ä€😀ä€😀x'), "
+            "(604, 'ä€😀ä€😀ä€😀ä€😀ä€😀')");
+        session.rows("INSERT INTO docs SELECT * FROM one_docs");
+        session.rows("INSERT INTO long_docs SELECT * FROM one_docs WHERE body IS NOT NULL");
+    }
+
+    void SetUp() override {
+        session_ = std::make_unique<Session>(here_->connection());
+        session().rows("SET search_path = public");
+    }
+    void TearDown() override { session_.reset(); }
+    Session& session() { return *session_; }
+
+    /// The same rows in the same order, and some.
+    void expect_same(const std::string& distributed, const std::string& on_one_server) {
+        const std::string wanted = session().table("SELECT * FROM " + on_one_server);
+        EXPECT_EQ(session().table("SELECT * FROM " + distributed), wanted) << distributed;
+        EXPECT_NE(wanted, "") << on_one_server;
+    }
+
+    /// Statements of others that run at that server.
+    static std::size_t running(int i) {
+        return std::stoul(
+            Session(there_[i]->connection())
+                .value("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND "
+                       "backend_type = 'client backend' AND pid <> pg_backend_pid()"));
+    }
+    static std::size_t sessions(int i) {
+        return std::stoul(Session(there_[i]->connection())
+                              .value("SELECT count(*) FROM pg_stat_activity WHERE backend_type = "
+                                     "'client backend' AND pid <> pg_backend_pid()"));
+    }
+    static bool all_run() {
+        for (int i = 0; i < kServers; ++i)
+            if (running(i) == 0) return false;
+        return true;
+    }
+    static bool nothing_runs() {
+        for (int i = 0; i < kServers; ++i)
+            if (sessions(i) > 0) return false;
+        return true;
+    }
+
+    /// A call that fails, with a message that names the server.
+    void expect_error(const std::string& call, const std::string& state, int named,
+                      const std::string& words) {
+        EXPECT_EQ(session().sqlstate("SELECT * FROM " + call), state) << session().message();
+        EXPECT_NE(session().message().find("server \"" + server_name(named) + "\": "),
+                  std::string::npos)
+            << session().message();
+        EXPECT_NE(session().message().find(words), std::string::npos) << session().message();
+        EXPECT_EQ(session().value("SELECT dblink_get_connections()"), "NULL");
+    }
+
+    static inline const std::string kKnn =
+        "gpu_knn_distributed('SELECT id, embedding FROM queries', 'items', 'id', 'embedding', 3)";
+    static inline const std::string kDuplicates =
+        "near_duplicates_distributed('docs', 'id', 'body')";
+    /// Runs for minutes at each server.
+    static inline const std::string kLong =
+        "gpu_knn_distributed('SELECT id, embedding FROM queries', 'items', 'id', 'embedding', 3, "
+        "condition => 'pg_sleep(0.5) IS NOT NULL AND items.id < 800')";
+
+    static std::unique_ptr<PrivateServer> here_, there_[kServers];
+    std::unique_ptr<Session> session_;
+};
+std::unique_ptr<PrivateServer> Distributed::here_, Distributed::there_[kServers];
+
+TEST_F(Distributed, NearestNeighboursAreThoseOfOneServer) {
+    Dice dice(testing::seed());
+    for (int round = 0; round < 60; ++round) {
+        const std::string metric =
+            dice.of<std::string>({"cosine", "euclidean", "inner_product", "manhattan"});
+        const bool by_key = dice.percent(40), excluded = dice.percent(30),
+                   within = dice.percent(30), self = dice.percent(40),
+                   has_condition = dice.percent(40), typed = dice.percent(30);
+        const std::string id = typed ? "uid" : dice.percent(20) ? "id % 7" : "id";
+        const std::string item_id = typed ? "uid" : "id";
+        const std::string keys = std::string(by_key ? ", lang" : "") + (excluded ? ", author" : "");
+        const std::string order =
+            dice.of<std::string>({"", " ORDER BY id DESC", " WHERE id > 400", " WHERE false"});
+        const std::string queries =
+            literal("SELECT " + id + ", embedding" + keys + " FROM queries" + order);
+        const std::string condition = "lower(lang) <> 'l1' OR id % 3 = 0";
+        const std::string amount =
+            within ? dice.of<std::string>({"radius => 0.1::float8 / 3", "radius => 1.5"})
+                   : "k => " + std::to_string(1 + dice.below(9));
+        const std::string options = ", " + amount + ", metric => '" + metric +
+                                    "', exclude_self => " + (self ? "true" : "false");
+        const std::string type = typed ? ", id_type => NULL::uuid" : "";
+        const std::string function = within ? "gpu_knn_within" : "gpu_knn";
+        const std::string one = function + "(" + queries + ", " +
+                                literal("SELECT " + item_id + ", embedding" + keys + " FROM one" +
+                                        (has_condition ? " WHERE " + condition : "")) +
+                                type + options + (excluded ? ", exclude_key => true" : "") + ")";
+        const std::string many =
+            function + "_distributed(" + queries + ", 'items'" + type + ", id => '" + item_id +
+            "', value => 'embedding'" + options + (by_key ? ", key => 'lang'" : "") +
+            (excluded ? ", exclude_key => 'author'" : "") +
+            (has_condition ? ", condition => " + literal(condition + " -- ") : "") +
+            (dice.percent(30) ? ", statement_bytes => " + std::to_string(1 + dice.below(3000))
+                              : "") +
+            ")";
+        const std::string wanted = session().table("SELECT * FROM " + one);
+        EXPECT_EQ(session().table("SELECT * FROM " + many), wanted) << many;
+        if (HasFailure()) return;
+    }
+}
+
+TEST_F(Distributed, SettingsOfTheSessionDoNotChangeNumbers) {
+    session().rows("SET extra_float_digits = -10");
+    session().rows("SET DateStyle = 'German, DMY'");
+    session().rows(
+        "CREATE TEMP TABLE a AS SELECT * FROM gpu_knn('SELECT id, embedding FROM queries', "
+        "'SELECT id, embedding FROM one', 9)");
+    session().rows(
+        "CREATE TEMP TABLE b AS SELECT * FROM gpu_knn_distributed('SELECT id, embedding FROM "
+        "queries', "
+        "'items', 'id', 'embedding', 9)");
+    EXPECT_EQ(session().value("SELECT count(*) FROM (TABLE a EXCEPT TABLE b) d"), "0");
+    EXPECT_EQ(session().value("SELECT count(*) FROM (TABLE b EXCEPT TABLE a) d"), "0");
+    EXPECT_NE(session().value("SELECT count(*) FROM a"), "0");
+    EXPECT_EQ(session().value("SHOW extra_float_digits"), "-10");
+}
+
+TEST_F(Distributed, OneTableHereAndOneThereAreTablesToo) {
+    expect_same(
+        "gpu_knn_distributed('SELECT id, embedding FROM queries', 'one', 'id', 'embedding', 3)",
+        "gpu_knn('SELECT id, embedding FROM queries', 'SELECT id, embedding FROM one', 3)");
+    expect_same(
+        "gpu_knn_distributed('SELECT id, embedding FROM queries', 'more', 'id', 'embedding', 3)",
+        "gpu_knn('SELECT id, embedding FROM queries', 'SELECT id, embedding FROM one WHERE id "
+        "BETWEEN 600 AND 799', 3)");
+}
+
+TEST_F(Distributed, NearDuplicatesAndGroupsAreThoseOfOneServer) {
+    for (const std::string table : {"docs", "long_docs"}) {
+        for (const std::string options :
+             {"threshold => 0.0", "threshold => 0.05", "threshold => 0.1, mode => 'exact'",
+              "threshold => 0.2, mode => 'ctph'", "threshold => 0.4",
+              "mode => 'ctph', max_length => 8"}) {
+            expect_same(
+                "near_duplicates_distributed('" + table + "', 'id', 'body', " + options + ")",
+                "near_duplicates('SELECT id, body FROM one_docs', " + options + ")");
+        }
+        expect_same(
+            "near_duplicates_distributed('" + table + "', 'id', 'body', condition => 'id % 3 > 0')",
+            "near_duplicates('SELECT id, body FROM one_docs WHERE id % 3 > 0')");
+        expect_same("near_duplicates_distributed('" + table +
+                        "', id_type => NULL::text, id => 'body', body => 'body')",
+                    "near_duplicates('SELECT body, body FROM one_docs WHERE body IS NOT NULL', "
+                    "id_type => NULL::text)");
+        expect_same(
+            "groups_of($$SELECT * FROM near_duplicates_distributed('" + table +
+                "', 'id', 'body', threshold => 0.1)$$)",
+            "groups_of($$SELECT * FROM near_duplicates('SELECT id, body FROM one_docs', 0.1)$$)");
+    }
+}
+
+TEST_F(Distributed, ACancelEndsTheStatementsThere) {
+    for (const std::string& call :
+         std::vector<std::string>{kLong,
+                                  "near_duplicates_distributed('docs', 'id', 'body', condition => "
+                                  "'pg_sleep(0.5) IS NOT NULL')"}) {
+        Running statement(session(), "SELECT * FROM " + call);
+        if (call == kLong) {
+            ASSERT_TRUE(eventually(all_run)) << statement.wait() << session().message();
+        } else {
+            ASSERT_TRUE(eventually([] { return running(0) > 0; }))
+                << statement.wait() << session().message();
+        }
+        const auto begin = Clock::now();
+        Session(here_->connection())
+            .rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
+        EXPECT_EQ(statement.wait(), "57014");
+        EXPECT_LT(Milliseconds(statement.end() - begin).count(), 2000);
+        EXPECT_TRUE(eventually(nothing_runs, 5s));
+        EXPECT_EQ(session().value("SELECT dblink_get_connections()"), "NULL");
+    }
+    expect_same(kKnn,
+                "gpu_knn('SELECT id, embedding FROM queries', 'SELECT id, embedding FROM one', 3)");
+}
+
+TEST_F(Distributed, AStatementTimeoutAndTheEndOfTheSessionEndThemToo) {
+    session().rows("SET statement_timeout = '1s'");
+    EXPECT_EQ(session().sqlstate("SELECT * FROM " + kLong), "57014");
+    EXPECT_TRUE(eventually(nothing_runs, 5s));
+    session().rows("SET statement_timeout = '60s'");
+    Running statement(session(), "SELECT * FROM " + kLong);
+    ASSERT_TRUE(eventually(all_run)) << statement.wait() << session().message();
+    Session(here_->connection())
+        .rows("SELECT pg_terminate_backend(" + std::to_string(session().pid()) + ")");
+    statement.wait();
+    // The servers look for their clients once a second.
+    EXPECT_TRUE(eventually(nothing_runs, 10s));
+}
+
+TEST_F(Distributed, AServerThatIsStoppedInTheMiddleIsNamed) {
+    Running statement(session(), "SELECT * FROM " + kLong);
+    ASSERT_TRUE(eventually(all_run)) << statement.wait() << session().message();
+    there_[1]->signal_server(SIGQUIT);
+    EXPECT_NE(statement.wait(), "ok");
+    EXPECT_NE(session().message().find("server \"" + server_name(1) + "\": "), std::string::npos)
+        << session().message();
+    EXPECT_TRUE(eventually([] { return sessions(0) == 0 && sessions(2) == 0; }, 5s));
+    ASSERT_TRUE(there_[1]->ended());
+    for (const std::string& call : {kKnn, kDuplicates})
+        expect_error(call, "08001", 1, "could not establish connection");
+    there_[1]->start();
+    expect_same(kKnn,
+                "gpu_knn('SELECT id, embedding FROM queries', 'SELECT id, embedding FROM one', 3)");
+}
+
+TEST_F(Distributed, ErrorsOfAServerNameIt) {
+    // In the middle of the statement there
+    expect_error(
+        "gpu_knn_distributed('SELECT id, embedding FROM queries', 'items', 'id', 'embedding', 3, "
+        "condition => "
+        "'id <> 250 OR 1 / (id - 250) > 0')",
+        "22012", 1, "division by zero");
+    expect_error("near_duplicates_distributed('docs', 'id', 'body', mode => 'none')", "22023", 0,
+                 "mode");
+    // User mappings
+    session().rows("ALTER USER MAPPING FOR gputext SERVER " + server(2) +
+                   " OPTIONS (SET user 'nobody else')");
+    for (const std::string& call : {kKnn, kDuplicates})
+        expect_error(call, "08001", 2, "could not establish connection");
+    Session(there_[2]->connection()).rows("CREATE ROLE reader LOGIN");
+    session().rows("ALTER USER MAPPING FOR gputext SERVER " + server(2) +
+                   " OPTIONS (SET user 'reader')");
+    for (const std::string& call : {kKnn, kDuplicates})
+        expect_error(call, "42501", 2, "permission denied for table");
+    session().rows("DROP USER MAPPING FOR gputext SERVER " + server(2));
+    expect_error(kKnn, "42704", 2, "user mapping not found");
+    session().rows("CREATE USER MAPPING FOR gputext SERVER " + server(2) +
+                   " OPTIONS (user 'gputext')");
+    // The extension there
+    Session other(there_[2]->connection());
+    other.rows("UPDATE pg_extension SET extversion = '0.1.0' WHERE extname = 'gputext'");
+    expect_error(kKnn, "55000", 2, "is of version 0.1.0");
+    other.rows("UPDATE pg_extension SET extversion = '0.2.0' WHERE extname = 'gputext'");
+    other.rows("DROP EXTENSION gputext");
+    for (const std::string& call : {kKnn, kDuplicates})
+        expect_error(call, "55000", 2, "no extension gputext");
+    other.rows("CREATE EXTENSION gputext");
+    expect_same(kKnn,
+                "gpu_knn('SELECT id, embedding FROM queries', 'SELECT id, embedding FROM one', 3)");
+}
+
+TEST_F(Distributed, WhatItDoesNotTakeIsRefused) {
+    const auto refused = [&](const std::string& call, const std::string& state) {
+        EXPECT_EQ(session().sqlstate("SELECT * FROM " + call), state)
+            << call << session().message();
+    };
+    refused("gpu_knn_distributed('SELECT 1, ''text''', 'docs', 'id', 'body', 3)", "0A000");
+    refused("gpu_knn_distributed('SELECT id, embedding FROM queries', 'items', 'id', 'nothing', 3)",
+            "42703");
+    refused(
+        "gpu_knn_distributed('SELECT id, embedding, 1 FROM queries', 'items', 'id', 'embedding', "
+        "3)",
+        "42804");
+    refused("gpu_knn_distributed('DELETE FROM queries', 'items', 'id', 'embedding', 3)", "0A000");
+    refused(
+        "gpu_knn_distributed('SELECT id, embedding FROM queries', 'items', 'id', 'embedding', "
+        "NULL)",
+        "22004");
+    refused(
+        "gpu_knn_distributed('SELECT id, embedding FROM queries', 'items', 'id', 'embedding', 3, "
+        "metric => NULL)",
+        "22004");
+    refused("near_duplicates_distributed('docs', 'id', 'body', threshold => 0.5)", "22023");
+    refused("near_duplicates_distributed('docs', 'id', NULL)", "22004");
+    session().rows("CREATE VIEW item_view AS SELECT * FROM one");
+    refused(
+        "gpu_knn_distributed('SELECT id, embedding FROM queries', 'item_view', 'id', 'embedding', "
+        "3)",
+        "42809");
+    session().rows("CREATE ROLE stranger");
+    session().rows("GRANT SELECT ON queries TO stranger");
+    session().rows("SET ROLE stranger");
+    refused(kKnn, "42501");
+    session().rows("RESET ROLE");
+    session().rows("GRANT SELECT ON items TO stranger");
+    session().rows("ALTER TABLE items ENABLE ROW LEVEL SECURITY");
+    session().rows("SET ROLE stranger");
+    refused(kKnn, "0A000");
+    session().rows("RESET ROLE");
+    session().rows("ALTER TABLE items DISABLE ROW LEVEL SECURITY");
+    // Neither the servers nor mappings are the caller's.
+    session().rows("SET ROLE stranger");
+    refused(kKnn, "42501");
+    session().rows("RESET ROLE");
+    session().rows("DROP EXTENSION dblink");
+    refused(kKnn, "55000");
+    EXPECT_NE(session().message().find("dblink"), std::string::npos);
+    session().rows("CREATE EXTENSION dblink");
+}
+
+}  // namespace
+}  // namespace gputext::live

@@ -29,13 +29,13 @@ BEGIN ATOMIC
                 ELSE format('%I.%I', coalesce((SELECT option_value FROM pg_options_to_table(f.ftoptions) WHERE option_name = 'schema_name'), n.nspname),
                             coalesce((SELECT option_value FROM pg_options_to_table(f.ftoptions) WHERE option_name = 'table_name'), c.relname))
            END
-    FROM pg_partition_tree(items) AS t
+    FROM (SELECT relid FROM pg_partition_tree(items) WHERE isleaf
+          UNION ALL SELECT items WHERE NOT EXISTS (SELECT FROM pg_partition_tree(items))) AS t
     JOIN pg_class AS c ON c.oid = t.relid
     JOIN pg_namespace AS n ON n.oid = c.relnamespace
     LEFT JOIN pg_foreign_table AS f ON f.ftrelid = c.oid
     LEFT JOIN (pg_foreign_server AS s JOIN pg_foreign_data_wrapper AS w ON w.oid = s.srvfdw
                JOIN pg_proc AS h ON h.oid = w.fdwhandler AND h.proname = 'postgres_fdw_handler') ON s.oid = f.ftserver
-    WHERE t.isleaf
     ORDER BY s.srvname, c.oid;
 END;
 COMMENT ON FUNCTION gputext_partitions(regclass) IS
@@ -168,7 +168,9 @@ DECLARE
     told timestamptz := clock_timestamp();
 BEGIN
     WHILE waiting <> '{}' LOOP
-        EXECUTE format('SELECT array_agg(i) FROM unnest($1) AS i WHERE %s.dblink_is_busy($2[i]) = 0', link) INTO ended USING waiting, connections;
+        -- A connection that broke stays busy.
+        EXECUTE format('SELECT array_agg(i) FROM unnest($1) AS i WHERE %1$s.dblink_is_busy($2[i]) = 0 OR %1$s.dblink_error_message($2[i]) <> %2$L', link, 'OK')
+        INTO ended USING waiting, connections;
         FOREACH i IN ARRAY coalesce(ended, '{}') LOOP
             LOOP
                 EXECUTE format('SELECT count(*) FROM %s.dblink_get_result(%L) AS t (status text)', link, connections[i]) INTO more;
@@ -347,21 +349,25 @@ BEGIN
             END IF;
         END LOOP;
         -- The items here are searched while the servers search theirs.
-        EXECUTE format('SELECT array_agg(n) AS n, array_agg(item_id) AS item_id, array_agg(rank) AS rank, array_agg(distance) AS distance FROM (%s) AS a',
-                       coalesce(statement_here, 'SELECT 0::bigint, $1, 0, 0::double precision WHERE false') ) 
+        EXECUTE format('SELECT array_agg(n) AS n, array_agg(item_id) AS item_id, array_agg(rank) AS rank, array_agg(distance) AS distance FROM (%s) AS a (n, item_id, rank, distance)',
+                       coalesce(statement_here, 'SELECT 0::bigint, $1, 0, 0::double precision WHERE false'))
         INTO here USING id_type;
         IF servers <> '{}' THEN
             EXECUTE format('SELECT %s.gputext_wait($1, $2, $3, $4)', own) USING link, servers, connections, operation;
         END IF;
-        SELECT concat('SELECT * FROM unnest($4, $5, $6, $7)', string_agg(
-                   format(' UNION ALL SELECT * FROM %s.dblink(%L, %L) AS t (n bigint, item_id %s, rank integer, distance double precision)',
-                          link, connection, 'FETCH ALL FROM answers', id_name), ''))
+        SELECT string_agg(format('SELECT * FROM %s.dblink(%L, %L) AS t (n bigint, item_id %s, rank integer, distance double precision)',
+                                 link, connection, 'FETCH ALL FROM answers', id_name), ' UNION ALL ')
         INTO answers FROM unnest(connections) AS connection;
+        -- The places of queries are of the type of the ids only where that is bigint.
+        IF rows_here IS NULL AND servers <> '{}' AND pg_typeof(id_type) = 'bigint'::regtype THEN
+            answers := format('%s.knn_merge(%L, $3)', own, answers);
+        ELSE
+            answers := format('(SELECT a.n, a.item_id, row_number() OVER (PARTITION BY a.n ORDER BY a.distance, a.item_id), a.distance FROM (%s) AS a (n, item_id, rank, distance))',
+                              concat_ws(' UNION ALL ', 'SELECT * FROM unnest($4, $5, $6, $7)', answers));
+        END IF;
         RETURN QUERY EXECUTE format($q$
             SELECT i.id, m.item_id, m.rank::integer, m.distance
-            FROM (SELECT a.n, a.item_id, a.distance, row_number() OVER (PARTITION BY a.n ORDER BY a.distance, a.item_id) AS rank
-                  FROM (%s) AS a (n, item_id, rank, distance)) AS m
-            JOIN unnest($1, $2) AS i (n, id) ON i.n = m.n
+            FROM %s AS m (n, item_id, rank, distance) JOIN unnest($1, $2) AS i (n, id) ON i.n = m.n
             WHERE $3 IS NULL OR m.rank <= $3
             ORDER BY m.n, m.rank$q$, answers)
         USING batch.places, batch.ids, k, here.n, here.item_id, here.rank, here.distance;

@@ -11,9 +11,10 @@ CREATE FUNCTION gputext_rows_as_text(inner_query text, id_type anyelement, colum
 COMMENT ON FUNCTION gputext_rows_as_text(text, anyelement, integer) IS
     'the rows of an inner query as text that other servers read alike, in its order, and whether it has an ORDER BY';
 
-CREATE FUNCTION gputext_exact_text(number double precision) RETURNS text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET extra_float_digits = 3 AS 'SELECT number::text';
-COMMENT ON FUNCTION gputext_exact_text(double precision) IS 'the number with as many digits as tell it from all others';
+CREATE FUNCTION gputext_portable_text(value anyelement) RETURNS text
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET extra_float_digits = 3 SET datestyle = 'ISO' SET intervalstyle = 'postgres'
+    AS 'SELECT format(''%s'', value)';
+COMMENT ON FUNCTION gputext_portable_text(anyelement) IS 'a value as text that other servers read alike';
 
 CREATE FUNCTION gputext_type_text(type oid) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog AS 'SELECT format_type(type, NULL)';
@@ -239,7 +240,8 @@ COMMENT ON FUNCTION gputext_named_error(text, text, name[], text[]) IS
 
 CREATE FUNCTION gputext_knn_distributed(
     operation text, queries text, items regclass, id_type anyelement, id name, value name, k integer, radius double precision,
-    weights name, key name, exclude_key name, metric text, exclude_self boolean, condition text, statement_bytes integer
+    weights name, key name, exclude_key name, metric text, exclude_self boolean, config regconfig, min_document_frequency integer,
+    condition text, statement_bytes integer
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision) LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
@@ -253,6 +255,7 @@ DECLARE
     columns name[] := ARRAY[id, value] || array_remove(ARRAY[weights, key, exclude_key], NULL);
     id_name text;
     exact_radius text;
+    config_text text;
     options text;
     texts text;    -- an expression for the values of some queries as arrays
     casts text;    -- and one for their columns
@@ -269,7 +272,7 @@ DECLARE
     advice text;
     context text;
 BEGIN
-    IF num_nulls(queries, items, id, value, metric, exclude_self, statement_bytes) > 0 OR num_nulls(k, radius) <> 1 THEN
+    IF num_nulls(queries, items, id, value, metric, exclude_self, config, min_document_frequency, statement_bytes) > 0 OR num_nulls(k, radius) <> 1 THEN
         RAISE EXCEPTION 'an argument of % is null', operation USING ERRCODE = 'null_value_not_allowed',
             HINT = 'Only id_type, weights, key, exclude_key and condition may be null.';
     ELSIF statement_bytes < 1 THEN
@@ -278,13 +281,7 @@ BEGIN
         RAISE EXCEPTION '% does not take ids of type %', operation, pg_typeof(id_type) USING ERRCODE = 'feature_not_supported';
     END IF;
     EXECUTE format('SELECT %1$s.gputext_check_table($1)', own) USING items;
-    IF EXISTS (SELECT FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
-               WHERE attrelid = items AND attname = value AND NOT attisdropped AND (typcategory = 'S' OR atttypid = 'tsvector'::regtype)) THEN
-        RAISE EXCEPTION '% does not search texts', operation
-            USING ERRCODE = 'feature_not_supported', DETAIL = 'The weight of a term depends on the texts of all servers.',
-                  HINT = 'Search terms with their weights, or vectors.';
-    END IF;
-    EXECUTE format('SELECT %1$s.gputext_type_text($1), %1$s.gputext_exact_text($2)', own) INTO id_name, exact_radius
+    EXECUTE format('SELECT %1$s.gputext_type_text($1), %1$s.gputext_portable_text($2)', own) INTO id_name, exact_radius
     USING pg_typeof(id_type)::oid, radius;
     EXECUTE format($q$
         SELECT coalesce(array_agg(server ORDER BY server) FILTER (WHERE server IS NOT NULL), '{}'),
@@ -292,9 +289,9 @@ BEGIN
         FROM (SELECT server, string_agg(%1$s.gputext_partition_query($1, partition, relation, $2, $3), ' UNION ALL ' ORDER BY partition) AS rows
               FROM %1$s.gputext_partitions($1) GROUP BY server) AS s$q$, own)
     INTO servers, rows_there, rows_here USING items, columns, condition;
-    options := format('NULL::%s, %s, metric => %L, exclude_self => %L%s', id_name,
+    options := format('NULL::%s, %s, metric => %L, exclude_self => %L, exclude_key => %L', id_name,
                       CASE WHEN k IS NULL THEN format('radius => %L', exact_radius) ELSE format('k => %L', k) END,
-                      metric, exclude_self, CASE WHEN exclude_key IS NOT NULL THEN ', exclude_key => true' END);
+                      metric, exclude_self, exclude_key IS NOT NULL);
     SELECT string_agg(format($q$quote_literal(array_agg(%s ORDER BY n)::text) || '::text[]'$q$,
                              CASE WHEN by_place AND i = 1 THEN 'n::text' ELSE format('texts[%s]', i) END), $q$ || ', ' || $q$ ORDER BY i),
            string_agg(format($q$'c%1$s::' || (min(types))[%1$s]$q$, i), $q$ || ', ' || $q$ ORDER BY i)
@@ -308,6 +305,37 @@ BEGIN
             EXECUTE format('SELECT %s.gputext_connect($1, $2, $3)', own) INTO statement USING link, servers[i], connections[i];
             schemas[i] := statement;
         END LOOP;
+    END IF;
+
+    -- A term weighs by how many texts of all servers have it. The first text that has it decides in which order its weights
+    -- are added, and so the last bits of distances.
+    IF EXISTS (SELECT FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
+               WHERE attrelid = items AND attname = value AND NOT attisdropped AND (typcategory = 'S' OR atttypid = 'tsvector'::regtype)) THEN
+        EXECUTE format('SELECT quote_literal(format(%L, nspname, cfgname)) FROM pg_ts_config JOIN pg_namespace AS n ON n.oid = cfgnamespace WHERE pg_ts_config.oid = $1', '%I.%I')
+        INTO config_text USING config;
+        statement := 'SELECT * FROM %s.tfidf_frequencies(%L, NULL::%s, config => %s)';
+        FOR i IN 1 .. cardinality(servers) LOOP
+            EXECUTE format('SELECT %s.gputext_send($1, $2, $3, $4)', own)
+            USING link, servers[i], connections[i], format(statement, schemas[i], rows_there[i], id_name, config_text);
+        END LOOP;
+        EXECUTE format('SELECT array_agg(term) AS term, array_agg(documents) AS documents, array_agg(%s.gputext_portable_text(first_id)) AS first_id FROM (%s) AS f (term, documents, first_id)',
+                       own, CASE WHEN rows_here IS NULL THEN 'SELECT NULL::text, 0::bigint, $1 WHERE false' ELSE format(statement, own, rows_here, id_name, config_text) END)
+        INTO here USING id_type;
+        IF servers <> '{}' THEN
+            EXECUTE format('SELECT %s.gputext_wait($1, $2, $3, $4)', own) USING link, servers, connections, operation;
+        END IF;
+        SELECT concat_ws(' UNION ALL ', 'SELECT * FROM unnest($1, $2, $3)', string_agg(
+                   format('SELECT * FROM %s.dblink(%L, %L) AS t (term text, documents bigint, first_id text)', link, connection, 'FETCH ALL FROM answers'), ' UNION ALL '))
+        INTO statement FROM unnest(connections) AS connection;
+        EXECUTE format($q$
+            SELECT format('SELECT term, documents, first_id::%1$s FROM unnest(%%L::text[], %%L::bigint[], %%L::text[]) AS t (term, documents, first_id)',
+                          array_agg(term), array_agg(documents), array_agg(first_id))
+            FROM (SELECT term, sum(documents) AS documents, (array_agg(first_id ORDER BY first_id::%1$s))[1] AS first_id
+                  FROM (%2$s) AS f (term, documents, first_id) GROUP BY term) AS summed$q$, id_name, statement)
+        INTO statement USING here.term, here.documents, here.first_id;
+        options := format('%s, config => %s, min_document_frequency => %s, frequencies => %L', options, config_text, min_document_frequency, statement);
+    ELSIF min_document_frequency <> 1 THEN
+        options := format('%s, min_document_frequency => %s', options, min_document_frequency);
     END IF;
 
     -- Queries in the order of their rows, as many at a time as a statement has room for. Those with equal ids are
@@ -385,7 +413,7 @@ EXCEPTION WHEN OTHERS OR query_canceled THEN
     USING link, connections, state, message, context, servers, details, advice;
 END
 $$;
-COMMENT ON FUNCTION gputext_knn_distributed(text, text, regclass, anyelement, name, name, integer, double precision, name, name, name, text, boolean, text, integer) IS
+COMMENT ON FUNCTION gputext_knn_distributed(text, text, regclass, anyelement, name, name, integer, double precision, name, name, name, text, boolean, regconfig, integer, text, integer) IS
     'what gpu_knn_distributed and gpu_knn_within_distributed have in common';
 
 CREATE FUNCTION gpu_knn_distributed(
@@ -399,15 +427,17 @@ CREATE FUNCTION gpu_knn_distributed(
     exclude_key name DEFAULT NULL,
     metric text DEFAULT 'cosine',
     exclude_self boolean DEFAULT false,
+    config regconfig DEFAULT get_current_ts_config(),
+    min_document_frequency integer DEFAULT 1,
     condition text DEFAULT NULL,
     statement_bytes integer DEFAULT 134217728
 ) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
     LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
 BEGIN ATOMIC
     SELECT * FROM gputext_knn_distributed('gpu_knn_distributed', queries, items, NULL::bigint, id, value, k, NULL, weights, key, exclude_key, metric,
-                                          exclude_self, condition, statement_bytes);
+                                          exclude_self, config, min_document_frequency, condition, statement_bytes);
 END;
-COMMENT ON FUNCTION gpu_knn_distributed(text, regclass, name, name, integer, name, name, name, text, boolean, text, integer) IS
+COMMENT ON FUNCTION gpu_knn_distributed(text, regclass, name, name, integer, name, name, name, text, boolean, regconfig, integer, text, integer) IS
     'the k nearest items of every query, exactly, among the items of a table that has partitions on other servers';
 
 CREATE FUNCTION gpu_knn_distributed(
@@ -422,18 +452,20 @@ CREATE FUNCTION gpu_knn_distributed(
     exclude_key name DEFAULT NULL,
     metric text DEFAULT 'cosine',
     exclude_self boolean DEFAULT false,
+    config regconfig DEFAULT get_current_ts_config(),
+    min_document_frequency integer DEFAULT 1,
     condition text DEFAULT NULL,
     statement_bytes integer DEFAULT 134217728
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000 SUPPORT gputext_id_type_support AS $$
 BEGIN
-    RETURN QUERY EXECUTE format('SELECT * FROM %s.gputext_knn_distributed($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)',
+    RETURN QUERY EXECUTE format('SELECT * FROM %s.gputext_knn_distributed($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)',
         (SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'gputext'))
     USING 'gpu_knn_distributed', queries, items, id_type, id, value, k, NULL::double precision, weights, key, exclude_key, metric, exclude_self,
-          condition, statement_bytes;
+          config, min_document_frequency, condition, statement_bytes;
 END
 $$;
-COMMENT ON FUNCTION gpu_knn_distributed(text, regclass, anyelement, name, name, integer, name, name, name, text, boolean, text, integer) IS
+COMMENT ON FUNCTION gpu_knn_distributed(text, regclass, anyelement, name, name, integer, name, name, name, text, boolean, regconfig, integer, text, integer) IS
     'the k nearest items of every query, exactly, among the items of a table that has partitions on other servers, ids of the type of id_type';
 
 CREATE FUNCTION gpu_knn_within_distributed(
@@ -447,15 +479,17 @@ CREATE FUNCTION gpu_knn_within_distributed(
     exclude_key name DEFAULT NULL,
     metric text DEFAULT 'cosine',
     exclude_self boolean DEFAULT false,
+    config regconfig DEFAULT get_current_ts_config(),
+    min_document_frequency integer DEFAULT 1,
     condition text DEFAULT NULL,
     statement_bytes integer DEFAULT 134217728
 ) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
     LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
 BEGIN ATOMIC
     SELECT * FROM gputext_knn_distributed('gpu_knn_within_distributed', queries, items, NULL::bigint, id, value, NULL, radius, weights, key, exclude_key,
-                                          metric, exclude_self, condition, statement_bytes);
+                                          metric, exclude_self, config, min_document_frequency, condition, statement_bytes);
 END;
-COMMENT ON FUNCTION gpu_knn_within_distributed(text, regclass, name, name, double precision, name, name, name, text, boolean, text, integer) IS
+COMMENT ON FUNCTION gpu_knn_within_distributed(text, regclass, name, name, double precision, name, name, name, text, boolean, regconfig, integer, text, integer) IS
     'all items within a distance of every query, nearest first, among the items of a table that has partitions on other servers';
 
 CREATE FUNCTION gpu_knn_within_distributed(
@@ -470,18 +504,20 @@ CREATE FUNCTION gpu_knn_within_distributed(
     exclude_key name DEFAULT NULL,
     metric text DEFAULT 'cosine',
     exclude_self boolean DEFAULT false,
+    config regconfig DEFAULT get_current_ts_config(),
+    min_document_frequency integer DEFAULT 1,
     condition text DEFAULT NULL,
     statement_bytes integer DEFAULT 134217728
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000 SUPPORT gputext_id_type_support AS $$
 BEGIN
-    RETURN QUERY EXECUTE format('SELECT * FROM %s.gputext_knn_distributed($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)',
+    RETURN QUERY EXECUTE format('SELECT * FROM %s.gputext_knn_distributed($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)',
         (SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'gputext'))
     USING 'gpu_knn_within_distributed', queries, items, id_type, id, value, NULL::integer, radius, weights, key, exclude_key, metric, exclude_self,
-          condition, statement_bytes;
+          config, min_document_frequency, condition, statement_bytes;
 END
 $$;
-COMMENT ON FUNCTION gpu_knn_within_distributed(text, regclass, anyelement, name, name, double precision, name, name, name, text, boolean, text, integer) IS
+COMMENT ON FUNCTION gpu_knn_within_distributed(text, regclass, anyelement, name, name, double precision, name, name, name, text, boolean, regconfig, integer, text, integer) IS
     'all items within a distance of every query, nearest first, among the items of a table that has partitions on other servers, ids of the type of id_type';
 
 -- ---- Near-duplicates ----
@@ -536,7 +572,7 @@ BEGIN
         RAISE EXCEPTION '% does not take ids of type %', operation, pg_typeof(id_type) USING ERRCODE = 'feature_not_supported';
     END IF;
     EXECUTE format('SELECT %s.gputext_check_table($1)', own) USING docs;
-    EXECUTE format('SELECT %1$s.gputext_type_text($1), format(''NULL::%%s, threshold => %%L, mode => %%L, max_length => %%L'', %1$s.gputext_type_text($1), %1$s.gputext_exact_text($2), $3, $4)', own)
+    EXECUTE format('SELECT %1$s.gputext_type_text($1), format(''NULL::%%s, threshold => %%L, mode => %%L, max_length => %%L'', %1$s.gputext_type_text($1), %1$s.gputext_portable_text($2), $3, $4)', own)
     INTO id_name, options USING pg_typeof(id_type)::oid, threshold, mode, max_length;
     EXECUTE format($q$
         SELECT array_agg(server ORDER BY server), array_agg(rows ORDER BY server)

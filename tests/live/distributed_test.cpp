@@ -275,6 +275,53 @@ TEST_F(Distributed, OneTableHereAndOneThereAreTablesToo) {
         "BETWEEN 600 AND 799', 3)");
 }
 
+TEST_F(Distributed, NearestTextsAreThoseOfOneServer) {
+    session().rows(
+        "CREATE TABLE one_texts AS SELECT i::bigint AS id, (SELECT string_agg('word' || "
+        "floor(random() * random() * 60)::int, ' ') FROM generate_series(1, 5 + i % 20)) AS body "
+        "FROM generate_series(10001, 10400) i");
+    session().rows("INSERT INTO docs SELECT * FROM one_texts");
+    for (const std::string options :
+         {"k => 5", "k => 3, exclude_self => true", "k => 400, min_document_frequency => 3",
+          "radius => 0.7", "k => 5, config => 'simple'"}) {
+        const std::string function = options[0] == 'k' ? "gpu_knn" : "gpu_knn_within";
+        for (const std::string queries :
+             {"SELECT id, body FROM one_texts",
+              "SELECT id, to_tsvector(body) FROM one_texts ORDER BY body"}) {
+            expect_same(function + "_distributed('" + queries +
+                            "', 'docs', id => 'id', value => 'body', "
+                            "condition => 'id > 10000', " +
+                            options + ")",
+                        function + "('" + queries + "', 'SELECT id, body FROM one_texts', " +
+                            options + ")");
+        }
+    }
+    session().rows("DELETE FROM docs WHERE id > 10000");
+    session().rows("DROP TABLE one_texts");
+}
+
+TEST_F(Distributed, WeightsOfTermsAreComparedToo) {
+    for (int i = 0; i < kServers; ++i) {
+        Session(there_[i]->connection())
+            .rows("CREATE TABLE terms (id bigint, terms integer[], weights real[])");
+        if (i == 0)
+            session().rows(
+                "CREATE TABLE terms (id bigint, terms integer[], weights real[]) PARTITION BY HASH "
+                "(id)");
+        session().rows("CREATE FOREIGN TABLE terms" + std::to_string(i) +
+                       " PARTITION OF terms FOR VALUES WITH (MODULUS " + std::to_string(kServers) +
+                       ", REMAINDER " + std::to_string(i) + ") SERVER " + server(i) +
+                       " OPTIONS (table_name 'terms')");
+    }
+    session().rows(
+        "CREATE TABLE one_terms AS SELECT i::bigint AS id, ARRAY[i % 7, 10 + i % 5] AS terms, "
+        "ARRAY[random(), 1]::real[] AS weights FROM generate_series(1, 200) i");
+    session().rows("INSERT INTO terms SELECT * FROM one_terms");
+    expect_same(
+        "gpu_knn_distributed('TABLE one_terms', 'terms', 'id', 'terms', 4, weights => 'weights')",
+        "gpu_knn('TABLE one_terms', 'TABLE one_terms', 4)");
+}
+
 TEST_F(Distributed, NearDuplicatesAndGroupsAreThoseOfOneServer) {
     for (const std::string table : {"docs", "long_docs"}) {
         for (const std::string options :
@@ -398,7 +445,6 @@ TEST_F(Distributed, WhatItDoesNotTakeIsRefused) {
         EXPECT_EQ(session().sqlstate("SELECT * FROM " + call), state)
             << call << session().message();
     };
-    refused("gpu_knn_distributed('SELECT 1, ''text''', 'docs', 'id', 'body', 3)", "0A000");
     refused("gpu_knn_distributed('SELECT id, embedding FROM queries', 'items', 'id', 'nothing', 3)",
             "42703");
     refused(

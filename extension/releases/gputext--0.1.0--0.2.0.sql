@@ -702,6 +702,46 @@ END;
 COMMENT ON FUNCTION gputext_named_error(text, text, name[], text[]) IS
     'an error''s message with the name of the server whose connection its context names';
 
+-- ---- Citus ----
+
+CREATE FUNCTION gputext_is_citus_table(items regclass) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+DECLARE
+    answer boolean := false;
+BEGIN
+    IF EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
+        EXECUTE 'SELECT EXISTS (SELECT FROM pg_catalog.pg_dist_partition WHERE logicalrelid = $1)' INTO answer USING items;
+        IF answer AND (SELECT relname ~ '[''\\]' OR nspname ~ '[''\\]' FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = items) THEN
+            RAISE EXCEPTION 'the name of Citus table % has a quote or a backslash', items USING ERRCODE = 'feature_not_supported';
+        END IF;
+    END IF;
+    RETURN answer;
+END
+$$;
+COMMENT ON FUNCTION gputext_is_citus_table(regclass) IS 'whether the table is one of Citus, whose shards lie on its workers';
+
+-- Citus runs a statement for each shard, at all workers at once, and gives its answer as one text. In the statement the shard
+-- is called gputext_shard.
+CREATE FUNCTION gputext_citus_answers(items regclass, statement text, columns integer) RETURNS SETOF json LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    listed text;
+    named text;
+    shard record;
+    worker text;
+BEGIN
+    SELECT string_agg(format('array_agg(c%s::text)::text', i), ', '), string_agg('c' || i, ', ') INTO listed, named FROM generate_series(1, columns) AS i;
+    FOR shard IN EXECUTE 'SELECT * FROM pg_catalog.run_command_on_shards($1, $2)'
+        USING items, replace(replace(format('SELECT json_build_array(%s)::text FROM (%s) AS a (%s)', listed, statement, named), '%', '%%'), 'gputext_shard', '%s')
+    LOOP
+        IF NOT shard.success THEN
+            EXECUTE 'SELECT concat(nodename, '':'', nodeport) FROM pg_catalog.pg_dist_shard_placement WHERE shardid = $1 LIMIT 1' INTO worker USING shard.shardid;
+            RAISE EXCEPTION 'server "%": %', worker, shard.result USING ERRCODE = 'external_routine_exception', DETAIL = format('It was searching shard %s.', shard.shardid);
+        END IF;
+        RETURN NEXT shard.result::json;
+    END LOOP;
+END
+$$;
+COMMENT ON FUNCTION gputext_citus_answers(regclass, text, integer) IS 'the rows that a statement gives on each shard of a Citus table, columns as arrays';
+
 -- ---- Nearest neighbours ----
 
 CREATE FUNCTION gputext_knn_distributed(
@@ -715,7 +755,8 @@ DECLARE
     link text;    -- the schema of dblink
     servers name[];
     rows_there text[];   -- of each server, the inner query for its items
-    rows_here text;      -- and for the items here
+    rows_here text;      -- and for the items here, or for each shard of Citus
+    is_citus boolean;
     schemas text[];      -- of each server, that of gputext there
     connections text[] := '{}';
     columns name[] := ARRAY[id, value] || array_remove(ARRAY[weights, key, exclude_key], NULL);
@@ -755,6 +796,10 @@ BEGIN
         FROM (SELECT server, string_agg(%1$s.gputext_partition_query($1, partition, relation, $2, $3), ' UNION ALL ' ORDER BY partition) AS rows
               FROM %1$s.gputext_partitions($1) GROUP BY server) AS s$q$, own)
     INTO servers, rows_there, rows_here USING items, columns, condition;
+    EXECUTE format('SELECT %s.gputext_is_citus_table($1)', own) INTO is_citus USING items;
+    IF is_citus THEN
+        EXECUTE format('SELECT %s.gputext_partition_query($1, $1, $2, $3, $4)', own) INTO rows_here USING items, 'gputext_shard', columns, condition;
+    END IF;
     options := format('NULL::%s, %s, metric => %L, exclude_self => %L, exclude_key => %L', id_name,
                       CASE WHEN k IS NULL THEN format('radius => %L', exact_radius) ELSE format('k => %L', k) END,
                       metric, exclude_self, exclude_key IS NOT NULL);
@@ -784,8 +829,15 @@ BEGIN
             EXECUTE format('SELECT %s.gputext_send($1, $2, $3, $4)', own)
             USING link, servers[i], connections[i], format(statement, schemas[i], rows_there[i], id_name, config_text);
         END LOOP;
+        statement_here := format(statement, own, rows_here, id_name, config_text);
+        IF rows_here IS NULL THEN
+            statement_here := 'SELECT NULL::text, 0::bigint, $1 WHERE false';
+        ELSIF is_citus THEN
+            statement_here := format('SELECT t.term, t.documents, t.first_id::%s FROM %s.gputext_citus_answers(%L, %L, 3) AS j, '
+                'unnest((j->>0)::text[], (j->>1)::bigint[], (j->>2)::text[]) AS t (term, documents, first_id)', id_name, own, items, statement_here);
+        END IF;
         EXECUTE format('SELECT array_agg(term) AS term, array_agg(documents) AS documents, array_agg(%s.gputext_portable_text(first_id)) AS first_id FROM (%s) AS f (term, documents, first_id)',
-                       own, CASE WHEN rows_here IS NULL THEN 'SELECT NULL::text, 0::bigint, $1 WHERE false' ELSE format(statement, own, rows_here, id_name, config_text) END)
+                       own, statement_here)
         INTO here USING id_type;
         IF servers <> '{}' THEN
             EXECUTE format('SELECT %s.gputext_wait($1, $2, $3, $4)', own) USING link, servers, connections, operation;
@@ -795,7 +847,7 @@ BEGIN
         INTO statement FROM unnest(connections) AS connection;
         EXECUTE format($q$
             SELECT format('SELECT term, documents, first_id::%1$s FROM unnest(%%L::text[], %%L::bigint[], %%L::text[]) AS t (term, documents, first_id)',
-                          array_agg(term), array_agg(documents), array_agg(first_id))
+                          array_agg(term)::text, array_agg(documents)::text, array_agg(first_id)::text)
             FROM (SELECT term, sum(documents) AS documents, (array_agg(first_id ORDER BY first_id::%1$s))[1] AS first_id
                   FROM (%2$s) AS f (term, documents, first_id) GROUP BY term) AS summed$q$, id_name, statement)
         INTO statement USING here.term, here.documents, here.first_id;
@@ -836,7 +888,11 @@ BEGIN
                               format(' JOIN %s AS q (n, id) ON q.id::%s = a.query_id', batch.call_places[call], id_name) END,
                        ' UNION ALL ' ORDER BY call)
             INTO statement FROM generate_subscripts(batch.call_queries, 1) AS call;
-            IF i = 0 THEN
+            IF i = 0 AND is_citus THEN
+                statement_here := format('SELECT t.n, t.item_id::%s, t.rank, t.distance FROM %s.gputext_citus_answers(%L, %L, 4) AS j, '
+                    'unnest((j->>0)::bigint[], (j->>1)::text[], (j->>2)::integer[], (j->>3)::double precision[]) AS t (n, item_id, rank, distance)',
+                    id_name, own, items, statement);
+            ELSIF i = 0 THEN
                 statement_here := statement;
             ELSE
                 EXECUTE format('SELECT %s.gputext_send($1, $2, $3, $4)', own) USING link, servers[i], connections[i], statement;
@@ -844,7 +900,7 @@ BEGIN
         END LOOP;
         -- The items here are searched while the servers search theirs.
         EXECUTE format('SELECT array_agg(n) AS n, array_agg(item_id) AS item_id, array_agg(rank) AS rank, array_agg(distance) AS distance FROM (%s) AS a (n, item_id, rank, distance)',
-                       coalesce(statement_here, 'SELECT 0::bigint, $1, 0, 0::double precision WHERE false'))
+                       CASE WHEN rows_here IS NULL THEN 'SELECT 0::bigint, $1, 0, 0::double precision WHERE false' ELSE statement_here END)
         INTO here USING id_type;
         IF servers <> '{}' THEN
             EXECUTE format('SELECT %s.gputext_wait($1, $2, $3, $4)', own) USING link, servers, connections, operation;

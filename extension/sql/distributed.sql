@@ -605,7 +605,7 @@ DECLARE
     columns name[] := ARRAY[id, body] || array_remove(ARRAY[signature], NULL);
     id_name text;
     options text;
-    size_of text := format('length(%I)', body);
+    size_of text;
     shortest integer[];  -- of each shard, lengths of documents
     longest integer[];
     ratio double precision;
@@ -627,6 +627,7 @@ BEGIN
     ELSIF (SELECT typcategory FROM pg_type WHERE oid = pg_typeof(id_type)) = 'A' THEN
         RAISE EXCEPTION '% does not take ids of type %', operation, pg_typeof(id_type) USING ERRCODE = 'feature_not_supported';
     END IF;
+    size_of := format('length(%I)', body);
     EXECUTE format('SELECT %s.gputext_check_table($1)', own) USING docs;
     EXECUTE format('SELECT %1$s.gputext_type_text($1), format(''NULL::%%s, threshold => %%L, mode => %%L, max_length => %%L'', %1$s.gputext_type_text($1), %1$s.gputext_portable_text($2), $3, $4)', own)
     INTO id_name, options USING pg_typeof(id_type)::oid, threshold, mode, max_length;

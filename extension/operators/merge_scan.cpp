@@ -39,9 +39,7 @@ struct ScanWork {
 /// The neighbours that one process keeps.
 struct KeptAnswers {
     KeptAnswers(MemoryContext context, std::size_t k, std::size_t limit)
-        : numbers(context, limit), answers(k, FoundTies::by_item, limit) {
-        numbers.set_type(INT8OID);
-    }
+        : numbers(context, limit), answers(k, FoundTies::by_item, limit) {}
 
     KeyNumbers numbers;  // of the queries
     std::vector<std::int64_t> queries;
@@ -94,6 +92,7 @@ void leave(const KeptAnswers& kept, PackedBytes& output) {
 void read_in_process(ScanWork& work, PackedBytes& output) {
     auto* const kept = make_owned<KeptAnswers>(CurrentMemoryContext, CurrentMemoryContext,
                                                work.columns.k, work.memory_limit);
+    kept->numbers.set_type(INT8OID);
     TableScanReader reader(work.scans);
     if (take_rows(work, reader, *kept))
         leave(*kept, output);

@@ -15,6 +15,7 @@ extern "C" {
 }
 
 #include <cstdint>
+#include <cstring>
 #include <iterator>
 
 #include "extension/rows/arguments.hpp"
@@ -26,6 +27,61 @@ namespace gputext {
 namespace {
 
 constexpr int kMostColumns = 5;  // an id, terms, weights and two keys
+
+constexpr char kDigits[] = "0123456789abcdef";
+
+/// The array's bits as digits; null for one that has nulls, or not exactly one dimension.
+text* digits_of(Datum value) {
+    const ArrayType* const array = DatumGetArrayTypeP(value);
+    if (ARR_NDIM(array) != 1 || ARR_HASNULL(array)) return nullptr;
+    const auto count = static_cast<std::size_t>(ARR_DIMS(array)[0]);
+    const auto* const elements = reinterpret_cast<const float4*>(ARR_DATA_PTR(array));
+    const std::size_t size = VARHDRSZ + 1 + 8 * count;
+    auto* const digits = static_cast<text*>(palloc(size));
+    SET_VARSIZE(digits, size);
+    char* to = VARDATA(digits);
+    *to++ = 'x';
+    for (std::size_t i = 0; i < count; ++i) {
+        std::uint32_t bits;
+        std::memcpy(&bits, elements + i, sizeof bits);
+        for (int shift = 28; shift >= 0; shift -= 4) *to++ = kDigits[(bits >> shift) & 15];
+    }
+    return digits;
+}
+
+/// The value of a digit, or 16.
+unsigned value_of(char digit) {
+    if (digit >= '0' && digit <= '9') return static_cast<unsigned>(digit - '0');
+    if (digit >= 'a' && digit <= 'f') return static_cast<unsigned>(digit - 'a') + 10;
+    return 16;
+}
+
+/// Of a text behind its x. Raises an error where it is no such text.
+ArrayType* array_of(const char* digits, std::size_t size) {
+    const std::size_t count = size / 8;
+    const std::size_t bytes = ARR_OVERHEAD_NONULLS(1) + count * sizeof(float4);
+    auto* const array = static_cast<ArrayType*>(palloc0(bytes));
+    SET_VARSIZE(array, bytes);
+    array->ndim = 1;
+    array->elemtype = FLOAT4OID;
+    ARR_DIMS(array)[0] = static_cast<int>(count);
+    ARR_LBOUND(array)[0] = 1;
+    auto* const elements = reinterpret_cast<float4*>(ARR_DATA_PTR(array));
+    unsigned wrong = size % 8 == 0 && count > 0 ? 0 : 16;
+    for (std::size_t i = 0; i < count; ++i) {
+        std::uint32_t bits = 0;
+        for (int d = 0; d < 8; ++d) {
+            const unsigned value = value_of(digits[8 * i + d]);
+            wrong |= value;
+            bits = bits << 4 | (value & 15);
+        }
+        std::memcpy(elements + i, &bits, sizeof bits);
+    }
+    if (wrong & 16)
+        ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION),
+                        errmsg("the text is no array of real in hexadecimal digits")));
+    return array;
+}
 
 /// Gives the session, up to restore_form(), the settings by which another server reads the text
 /// form of values as it is meant here. After an error PostgreSQL itself restores them.
@@ -75,6 +131,7 @@ private:
     SetCall& set_;
     const MemoryContext context_;  // that outlives the rows
     FmgrInfo outputs_[kMostColumns] = {};
+    bool are_reals_[kMostColumns] = {};
     Datum types_ = 0;  // names of the columns' types, without the domains over them
     std::uint64_t rows_ = 0, bytes_ = 0;
 };
@@ -89,6 +146,7 @@ void TextReceiver::check_columns(TupleDesc columns) {
         bool is_varlena;
         getTypeOutputInfo(type, &output, &is_varlena);
         fmgr_info_cxt(output, &outputs_[i], context_);
+        are_reals_[i] = i > 0 && type == FLOAT4ARRAYOID;
         names[i] = CStringGetTextDatum(format_type_extended(type, -1, FORMAT_TYPE_FORCE_QUALIFY));
     }
     types_ = text_array(names, nullptr, count_);
@@ -102,7 +160,8 @@ void TextReceiver::take_row(const Datum* values, const bool* nulls) {
     for (int i = 0; i < count_; ++i) {
         text_nulls[i] = nulls[i];
         if (nulls[i]) continue;
-        text* const value = cstring_to_text(OutputFunctionCall(&outputs_[i], values[i]));
+        text* value = are_reals_[i] ? digits_of(values[i]) : nullptr;
+        if (value == nullptr) value = cstring_to_text(OutputFunctionCall(&outputs_[i], values[i]));
         texts[i] = PointerGetDatum(value);
         bytes_ += VARSIZE(value);
     }
@@ -121,6 +180,7 @@ using namespace gputext;
 
 extern "C" {
 PG_FUNCTION_INFO_V1(gputext_rows_as_text);
+PG_FUNCTION_INFO_V1(gputext_reals);
 
 PGDLLEXPORT Datum gputext_rows_as_text(PG_FUNCTION_ARGS) {
     const Arguments given(fcinfo);
@@ -135,5 +195,15 @@ PGDLLEXPORT Datum gputext_rows_as_text(PG_FUNCTION_ARGS) {
     run_inner_query(query, receiver);
     set.end();
     PG_RETURN_NULL();
+}
+
+PGDLLEXPORT Datum gputext_reals(PG_FUNCTION_ARGS) {
+    const text* const value = PG_GETARG_TEXT_PP(0);
+    const char* const from = VARDATA_ANY(value);
+    const std::size_t size = VARSIZE_ANY_EXHDR(value);
+    if (size > 0 && from[0] == 'x') PG_RETURN_ARRAYTYPE_P(array_of(from + 1, size - 1));
+    Oid input, element;
+    getTypeInputInfo(FLOAT4ARRAYOID, &input, &element);
+    PG_RETURN_DATUM(OidInputFunctionCall(input, text_to_cstring(value), element, -1));
 }
 }

@@ -477,6 +477,10 @@ CREATE FUNCTION gputext_rows_as_text(inner_query text, id_type anyelement, colum
 COMMENT ON FUNCTION gputext_rows_as_text(text, anyelement, integer) IS
     'the rows of an inner query as text that other servers read alike, in its order, and whether it has an ORDER BY';
 
+CREATE FUNCTION gputext_reals(value text) RETURNS real[]
+    AS 'MODULE_PATHNAME', 'gputext_reals' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gputext_reals(text) IS 'an array of real from the text that gputext_rows_as_text makes of it';
+
 CREATE FUNCTION gputext_portable_text(value anyelement) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET extra_float_digits = 3 SET datestyle = 'ISO' SET intervalstyle = 'postgres'
     AS 'SELECT format(''%s'', value)';
@@ -805,7 +809,8 @@ BEGIN
                       metric, exclude_self, exclude_key IS NOT NULL);
     SELECT string_agg(format($q$quote_literal(array_agg(%s ORDER BY n)::text) || '::text[]'$q$,
                              CASE WHEN by_place AND i = 1 THEN 'n::text' ELSE format('texts[%s]', i) END), $q$ || ', ' || $q$ ORDER BY i),
-           string_agg(format($q$'c%1$s::' || (min(types))[%1$s]$q$, i), $q$ || ', ' || $q$ ORDER BY i)
+           string_agg(format($q$CASE WHEN %1$s > 1 AND (min(types))[%1$s] = 'real[]' THEN '%%1$s.gputext_reals(c%1$s)' ELSE 'c%1$s::' || (min(types))[%1$s] END$q$, i),
+                      $q$ || ', ' || $q$ ORDER BY i)
     INTO texts, casts FROM generate_subscripts(columns, 1) AS i;
 
     IF servers <> '{}' THEN
@@ -866,11 +871,12 @@ BEGIN
         ), turns AS (
             SELECT *, CASE WHEN $4 THEN 1 ELSE row_number() OVER (PARTITION BY part, id ORDER BY n) END AS turn FROM parts
         ), calls AS (
-            SELECT part, turn, format('SELECT %%s FROM unnest(%%s) AS t (%%s)', %s, %s, %L) AS queries,
+            SELECT part, turn, %s AS casts, format('unnest(%%s) AS t (%%s)', %s, %L) AS queries,
                    format('unnest(%%L::bigint[], %%L::text[])', array_agg(n ORDER BY n), array_agg(texts[1] ORDER BY n)) AS places
             FROM turns GROUP BY part, turn
         )
         SELECT array_agg(n ORDER BY n) AS places, array_agg(id ORDER BY n) AS ids,
+               (SELECT min(casts) FROM calls AS c WHERE c.part = t.part) AS casts,
                (SELECT array_agg(queries ORDER BY turn) FROM calls AS c WHERE c.part = t.part) AS call_queries,
                (SELECT array_agg(places ORDER BY turn) FROM calls AS c WHERE c.part = t.part) AS call_places
         FROM turns AS t GROUP BY part ORDER BY part$q$,
@@ -882,7 +888,7 @@ BEGIN
             SELECT string_agg(
                        format('SELECT %s AS n, a.item_id, a.rank, a.distance FROM %s.%I(%L, %L, %s) AS a',
                               CASE WHEN by_place THEN 'a.query_id' ELSE 'q.n' END, CASE i WHEN 0 THEN own ELSE schemas[i] END,
-                              CASE WHEN k IS NULL THEN 'gpu_knn_within' ELSE 'gpu_knn' END, batch.call_queries[call],
+                              CASE WHEN k IS NULL THEN 'gpu_knn_within' ELSE 'gpu_knn' END, format('SELECT %s FROM %s', format(batch.casts, CASE i WHEN 0 THEN own ELSE schemas[i] END), batch.call_queries[call]),
                               CASE i WHEN 0 THEN rows_here ELSE rows_there[i] END, options)
                        || CASE WHEN by_place THEN '' ELSE
                               format(' JOIN %s AS q (n, id) ON q.id::%s = a.query_id', batch.call_places[call], id_name) END,
@@ -1071,7 +1077,7 @@ DECLARE
     columns name[] := ARRAY[id, body] || array_remove(ARRAY[signature], NULL);
     id_name text;
     options text;
-    size_of text := format('length(%I)', body);
+    size_of text;
     shortest integer[];  -- of each shard, lengths of documents
     longest integer[];
     ratio double precision;
@@ -1093,6 +1099,7 @@ BEGIN
     ELSIF (SELECT typcategory FROM pg_type WHERE oid = pg_typeof(id_type)) = 'A' THEN
         RAISE EXCEPTION '% does not take ids of type %', operation, pg_typeof(id_type) USING ERRCODE = 'feature_not_supported';
     END IF;
+    size_of := format('length(%I)', body);
     EXECUTE format('SELECT %s.gputext_check_table($1)', own) USING docs;
     EXECUTE format('SELECT %1$s.gputext_type_text($1), format(''NULL::%%s, threshold => %%L, mode => %%L, max_length => %%L'', %1$s.gputext_type_text($1), %1$s.gputext_portable_text($2), $3, $4)', own)
     INTO id_name, options USING pg_typeof(id_type)::oid, threshold, mode, max_length;

@@ -112,6 +112,10 @@ const Table kTables[] = {
     // Documents of 640,000 characters, which take little room.
     {"repetitive_texts", R"( WITH (autovacuum_enabled = off, parallel_workers = 2) AS
     SELECT i AS id, repeat(md5(i::text), 20000) AS body FROM generate_series(1, 500) i)"},
+    // Answers for 1,000 queries.
+    {"answers", R"( WITH (autovacuum_enabled = off) AS
+    SELECT i % 1000 AS query_id, i AS item_id, (i * 7919 % 100003)::float8 AS distance
+    FROM generate_series(1, 3000000::bigint) i)"},
     // Short ones with their index.
     {"indexed_texts", R"( WITH (autovacuum_enabled = off) AS
     SELECT i AS id, repeat(md5(i::text), 4) AS body FROM generate_series(1, 20000) i;
@@ -167,6 +171,12 @@ std::vector<Stage> stages() {
          "SELECT count(*) FROM groups_of($$SELECT md5(i::text), md5((i + 1)::text) FROM " +
              numbers(300000) + "$$, NULL::text)",
          at_once, 2500, 3},
+        {"reading_answers", "",
+         "SELECT count(*) FROM knn_merge($$SELECT i % 1000, i, i::float8 FROM " +
+             numbers(100000000) + "$$, 10)",
+         at_once, 300, 3},
+        {"reading_tables_of_answers", "", "SELECT count(*) FROM knn_merge('TABLE answers', NULL)",
+         at_once, 100, 3},
         {"exact_features", "",
          pairs_of("SELECT i::bigint, md5(i::text) "
                   "FROM generate_series(1, 300000) i",

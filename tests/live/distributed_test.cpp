@@ -402,6 +402,50 @@ TEST_F(Distributed, AServerThatIsStoppedInTheMiddleIsNamed) {
                 "gpu_knn('SELECT id, embedding FROM queries', 'SELECT id, embedding FROM one', 3)");
 }
 
+TEST_F(Distributed, APartitionMovesToAnotherServerInTheMiddleOfACall) {
+    // By pg_dump of the shard, whose index goes along.
+    {
+        Session from(there_[2]->connection());
+        from.rows("CREATE TABLE moved AS TABLE more");
+        from.rows("CREATE INDEX ON moved USING gputext (\"au thor\")");
+    }
+    const std::string file =
+        fs::temp_directory_path() / ("gputext-shard-" + std::to_string(getpid()));
+    const auto run = [&](const std::string& name, int i, const std::string& arguments) {
+        const std::string command = environment("GPUTEXT_PG_BIN") + "/" + name + " -h " +
+                                    there_[i]->root().string() + " -p 5432 -U gputext " + arguments;
+        EXPECT_EQ(std::system(command.c_str()), 0) << command;
+    };
+    run("pg_dump", 2, "-Fc -t moved -f " + file + " postgres");
+    run("pg_restore", 0, "-e -d postgres " + file);
+    fs::remove(file);
+    EXPECT_EQ(Session(there_[0]->connection()).value("SELECT count(*) FROM moved"), "200");
+
+    const std::string call =
+        "gpu_knn_distributed('SELECT id, embedding FROM queries', 'items', 'id', 'embedding', 3";
+    const std::string wanted = session().table("SELECT * FROM " + call + ")");
+    std::string answer;
+    std::thread statement([&] {
+        answer = session().table("SELECT * FROM " + call +
+                                 ", condition => 'pg_sleep(0.004) IS NOT NULL')");
+    });
+    EXPECT_TRUE(eventually(all_run));
+    Session mover(here_->connection());
+    mover.rows("BEGIN");
+    mover.rows("ALTER TABLE items DETACH PARTITION more");
+    mover.rows(
+        "CREATE FOREIGN TABLE moved PARTITION OF items FOR VALUES FROM (600) TO (800) SERVER " +
+        server(0) + " OPTIONS (table_name 'moved')");
+    mover.rows("ALTER FOREIGN TABLE moved ALTER author OPTIONS (column_name 'au thor')");
+    mover.rows("COMMIT");  // the call, which has locked the partitions, has ended
+    statement.join();
+    EXPECT_TRUE(answer == wanted);
+    EXPECT_TRUE(session().table("SELECT * FROM " + call + ")") == wanted);
+    for (const char* change : {"DELETE FROM more", "DROP TABLE moved"})
+        Session(there_[2]->connection()).rows(change);
+    EXPECT_TRUE(session().table("SELECT * FROM " + call + ")") == wanted);
+}
+
 TEST_F(Distributed, ErrorsOfAServerNameIt) {
     // In the middle of the statement there
     expect_error(

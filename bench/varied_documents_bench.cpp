@@ -1,12 +1,12 @@
 // bench/varied_documents_bench.cpp - as many documents as wanted, made of real ones
 //
-// Arguments: FILE COUNT [LENGTH [SEED]]: a file of documents with a byte 0 between them, how many to
-// make, and their mean length in bytes (2,000; the standard deviation is a quarter of it). Writes
-// rows for COPY: a number, a tab, a document.
+// Arguments: FILE COUNT [LENGTH [SEED]]: a file of documents with a byte 0 between them, how many
+// to make, and their mean length in bytes (2,000; the standard deviation is a quarter of it).
+// Writes rows for COPY: a number, a tab, a document.
 //
-// A document takes runs of about eight words alternately of its base, document number % documents of
-// the file, and of a random other one. So it keeps about half of its base's words, in their places
-// or near them: far from a near-duplicate, while its characters are distributed as in real
+// A document takes runs of about eight words alternately of its base, document number % documents
+// of the file, and of a random other one. So it keeps about half of its base's words, in their
+// places or near them: far from a near-duplicate, while its characters are distributed as in real
 // documents. Bytes that COPY or UTF-8 would not take are blanks.
 
 #include <cstdio>

@@ -12,8 +12,7 @@ constexpr std::size_t kRowsOfStep = std::size_t{1} << 16;
 }  // namespace
 
 Status number_groups(std::span<const std::uint32_t> rows, std::span<const std::uint64_t> begins,
-                     std::size_t count, Execution& execution,
-                     std::vector<std::uint32_t>& numbers) {
+                     std::size_t count, Execution& execution, std::vector<std::uint32_t>& numbers) {
     if (!assign_pages(numbers, count, kNoKey, execution.stop())) return Status::cancelled();
     const std::size_t steps = (rows.size() + kRowsOfStep - 1) / kRowsOfStep;
     execution.begin_phase("numbering groups", steps);
@@ -32,8 +31,7 @@ Status number_groups(std::span<const std::uint32_t> rows, std::span<const std::u
 
 Status GroupNumbers::set(const KeyGroups& groups, std::size_t queries, std::size_t items,
                          Execution& execution) {
-    GPUTEXT_TRY(
-        number_groups(groups.queries, groups.query_begins, queries, execution, queries_));
+    GPUTEXT_TRY(number_groups(groups.queries, groups.query_begins, queries, execution, queries_));
     return number_groups(groups.items, groups.item_begins, items, execution, items_);
 }
 

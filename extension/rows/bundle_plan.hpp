@@ -41,7 +41,8 @@ struct PlannedQuery {
 
 /// A plan of the statement whose workers bundle its rows, in the memory that is current. Not known
 /// where that is of no use: `plain`, its usual plan, gives few rows, there are no workers to be
-/// had, or the planner does not let workers do all of it. The order of rows is that of their coming.
+/// had, or the planner does not let workers do all of it. The order of rows is that of their
+/// coming.
 BundlePlan bundle_plan(const PlannedQuery& query, const PlannedStmt& plain,
                        const BundledRows& rows);
 

@@ -336,8 +336,8 @@ BundlePlan bundle_rows(SPIPlanPtr plan, const Destination& destination) {
     const CachedPlanSource& prepared = *destination.prepared;
     const PlannedQuery query{static_cast<const Query*>(linitial(prepared.query_list)),
                              prepared.query_string, CURSOR_OPT_PARALLEL_OK, nullptr};
-    const BundlePlan bundles = bundle_plan(
-        query, *static_cast<const PlannedStmt*>(linitial(planned->stmt_list)), bundled);
+    const BundlePlan bundles =
+        bundle_plan(query, *static_cast<const PlannedStmt*>(linitial(planned->stmt_list)), bundled);
     ReleaseCachedPlan(planned, nullptr);
     return bundles;
 }
@@ -352,8 +352,8 @@ void run_bundles(const BundlePlan& bundles, Destination& destination) {
     destination.bundle = &reader;
     destination.receiver.receiveSlot = receive_bundle;
     QueryDesc* const statement =
-        CreateQueryDesc(bundles.statement, sql, GetActiveSnapshot(),
-                        InvalidSnapshot, &destination.receiver, nullptr, nullptr, 0);
+        CreateQueryDesc(bundles.statement, sql, GetActiveSnapshot(), InvalidSnapshot,
+                        &destination.receiver, nullptr, nullptr, 0);
     ExecutorStart(statement, 0);
     run_to_end(statement);
     const auto* const gather = reinterpret_cast<const GatherState*>(statement->planstate);

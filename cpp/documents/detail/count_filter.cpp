@@ -37,8 +37,8 @@ bool count_all(std::size_t size, Next&& next, Stop stop, DocumentFeatures& featu
     for (std::size_t at = 0; at < size;) {
         for (const std::size_t end = std::min(size, at + look_every); at < end;) {
             const std::uint32_t symbol = next(at);
-            count_one(features.characters[folded_character(symbol)], DocumentFeatures::most_characters,
-                      features.character_excess);
+            count_one(features.characters[folded_character(symbol)],
+                      DocumentFeatures::most_characters, features.character_excess);
             if (++characters > 2)
                 count_one(features.trigrams[trigram_bin(before_last, last, symbol)],
                           DocumentFeatures::most_trigrams, features.trigram_excess);

@@ -79,7 +79,8 @@ InnerQueryTraits traits_of(const NearestPlan& plan) {
 
 void NearestItems::keep_columns(const ItemRow& row) {
     const MinimalTuple tuple = form_minimal_tuple(columns_, row.values, row.nulls);
-    attempt_or_raise([&] { begins_.push_back(rows_.size()); });
+    if (begins_.full()) attempt_or_raise([&] { begins_.reserve(begins_.size() + 1); });
+    begins_.append(rows_.size());
     rows_.append(tuple, tuple->t_len);
     constexpr std::uint8_t kNothing[MAXIMUM_ALIGNOF] = {};
     rows_.append(kNothing, MAXALIGN(tuple->t_len) - tuple->t_len);

@@ -12,9 +12,9 @@ extern "C" {
 }
 
 #include <cstdint>
-#include <vector>
 
 #include "cpp/knn/float_bound.hpp"
+#include "extension/base/growing_array.hpp"
 #include "extension/planner/item_statement.hpp"
 #include "extension/planner/nearest_keys.hpp"
 #include "extension/planner/nearest_plan.hpp"
@@ -73,9 +73,9 @@ private:
     void measure(const NearestPlan& plan);
 
     PackedBytes rows_;
-    std::vector<std::uint64_t> begins_;  // of the rows' tuples
-    TupleDesc columns_ = nullptr;        // before the vector
-    std::uint64_t nulls_ = 0;            // rows without a vector
+    GrowingArray<std::uint64_t> begins_;  // of the rows' tuples
+    TupleDesc columns_ = nullptr;         // before the vector
+    std::uint64_t nulls_ = 0;             // rows without a vector
     bool keyed_ = false;
     bool searchable_ = false;
     NormRange norms_;

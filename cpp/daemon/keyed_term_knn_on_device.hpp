@@ -14,7 +14,8 @@
 
 namespace gputext {
 
-/// As KeyedKnnOnDevice, of texts; the factors are those of all items.
+/// As KeyedKnnOnDevice, of texts; the factors are those of all items. No GPU provides it: gputextd
+/// searches on its threads, by on_host().
 struct KeyedTermKnnOnDevice {
     using Function = Result<Neighbours>(const TermKnnParameters& parameters,
                                         std::span<const double> factors, const Vectors& queries,

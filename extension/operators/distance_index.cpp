@@ -5,12 +5,10 @@ extern "C" {
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
-#include "catalog/dependency.h"
 #include "catalog/index.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_operator.h"
-#include "commands/extension.h"
 #include "lib/stringinfo.h"
 #include "nodes/makefuncs.h"
 #include "utils/builtins.h"
@@ -23,23 +21,14 @@ extern "C" {
 #include "utils/syscache.h"
 }
 
-#include <cstring>
 #include <optional>
+
+#include "extension/rows/distance_names.hpp"
 
 namespace gputext {
 namespace {
 
 // ---- The operator ----
-
-struct NamedOperator {
-    const char* name;
-    Metric metric;
-};
-
-constexpr NamedOperator kOperators[] = {{"<->", Metric::euclidean},
-                                        {"<=>", Metric::cosine},
-                                        {"<#>", Metric::inner_product},
-                                        {"<+>", Metric::manhattan}};
 
 /// The operator that orders the first column's rows; InvalidOid for none.
 Oid ordering_operator(Relation index) {
@@ -59,13 +48,8 @@ Oid ordering_operator(Relation index) {
 
 /// The metric of an operator of the extension vector that is a distance.
 std::optional<Metric> metric_of(Oid operator_oid) {
-    const Oid extension = getExtensionOfObject(OperatorRelationId, operator_oid);
-    const char* const owner = OidIsValid(extension) ? get_extension_name(extension) : nullptr;
-    if (owner == nullptr || std::strcmp(owner, "vector") != 0) return std::nullopt;
-    const char* const name = get_opname(operator_oid);
-    for (const NamedOperator& known : kOperators)
-        if (name != nullptr && std::strcmp(name, known.name) == 0) return known.metric;
-    return std::nullopt;
+    if (!belongs_to_extension(OperatorRelationId, operator_oid, "vector")) return std::nullopt;
+    return metric_of_operator(get_opname(operator_oid));
 }
 
 void set_operator(Relation relation, DistanceIndex& index) {

@@ -2,37 +2,24 @@
 
 extern "C" {
 #include "access/htup_details.h"
-#include "catalog/dependency.h"
 #include "catalog/pg_language_d.h"
 #include "catalog/pg_operator.h"
 #include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
-#include "commands/extension.h"
 #include "utils/lsyscache.h"
 #include "utils/syscache.h"
 }
 
-#include <cstring>
+#include "extension/rows/distance_names.hpp"
 
 namespace gputext {
 namespace {
 
-std::optional<Metric> metric_named(const char* name) {
-    if (std::strcmp(name, "<->") == 0) return Metric::euclidean;
-    if (std::strcmp(name, "<=>") == 0) return Metric::cosine;
-    if (std::strcmp(name, "<#>") == 0) return Metric::inner_product;
-    if (std::strcmp(name, "<+>") == 0) return Metric::manhattan;
-    return std::nullopt;
-}
-
 /// Whether operator and function belong to the extension. Only a superuser makes functions in C,
 /// but any role that owns an extension may add others to it, which are in other languages.
-bool belongs_to(Oid oper, Oid function, const char* extension_name) {
-    const Oid extension = getExtensionOfObject(OperatorRelationId, oper);
-    if (!OidIsValid(extension) || getExtensionOfObject(ProcedureRelationId, function) != extension)
-        return false;
-    const char* const name = get_extension_name(extension);
-    return name != nullptr && std::strcmp(name, extension_name) == 0;
+bool belong_to(Oid oper, Oid function, const char* extension) {
+    return belongs_to_extension(OperatorRelationId, oper, extension) &&
+           belongs_to_extension(ProcedureRelationId, function, extension);
 }
 
 bool is_immutable_c_function(Oid function) {
@@ -57,7 +44,7 @@ std::optional<Operands> operands_of(Oid oper) {
     const auto* const row = reinterpret_cast<const FormData_pg_operator*>(GETSTRUCT(tuple));
     std::optional<Operands> found;
     if (row->oprleft == row->oprright && row->oprresult == FLOAT8OID)
-        found = Operands{row->oprleft, row->oprcode, metric_named(NameStr(row->oprname))};
+        found = Operands{row->oprleft, row->oprcode, metric_of_operator(NameStr(row->oprname))};
     ReleaseSysCache(tuple);
     return found;
 }
@@ -72,7 +59,7 @@ std::optional<DistanceOperator> distance_operator_of(Oid oper) {
         !is_immutable_c_function(found->function))
         return std::nullopt;
     const bool exact = type->form == VectorType::Form::array;
-    if (!belongs_to(oper, found->function, exact ? "gputext" : "vector")) return std::nullopt;
+    if (!belong_to(oper, found->function, exact ? "gputext" : "vector")) return std::nullopt;
     return DistanceOperator{found->function, *found->metric, *type, exact};
 }
 

@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "access/detoast.h"
+#include "utils/memutils.h"
 }
 
 #include <algorithm>

@@ -91,6 +91,7 @@
 #include "extension/base/postgres.hpp"
 
 extern "C" {
+#include "nodes/parsenodes.h"
 #include "utils/plancache.h"
 }
 

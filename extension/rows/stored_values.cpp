@@ -5,6 +5,7 @@ extern "C" {
 #include "access/toast_compression.h"
 #include "catalog/pg_class.h"
 #include "utils/lsyscache.h"
+#include "utils/memutils.h"
 }
 
 #include <algorithm>

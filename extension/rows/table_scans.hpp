@@ -17,6 +17,8 @@ extern "C" {
 #include "port/atomics.h"
 }
 
+#include <cstdint>
+
 namespace gputext {
 
 /// A table and the columns of it that a query gives.

@@ -10,7 +10,6 @@ extern "C" {
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
-#include "utils/guc.h"
 #include "utils/lsyscache.h"
 }
 
@@ -18,6 +17,7 @@ extern "C" {
 #include <cstring>
 #include <iterator>
 
+#include "extension/base/local_setting.hpp"
 #include "extension/rows/arguments.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/set_call.hpp"
@@ -87,12 +87,9 @@ ArrayType* array_of(const char* digits, std::size_t size) {
 /// form of values as it is meant here. After an error PostgreSQL itself restores them.
 int set_portable_form() {
     const int level = NewGUCNestLevel();
-    const auto set = [](const char* name, const char* value) {
-        set_config_option(name, value, PGC_USERSET, PGC_S_SESSION, GUC_ACTION_SAVE, true, 0, false);
-    };
-    if (DateStyle != USE_ISO_DATES) set("datestyle", "ISO");
-    if (IntervalStyle != INTSTYLE_POSTGRES) set("intervalstyle", "postgres");
-    if (extra_float_digits < 3) set("extra_float_digits", "3");
+    if (DateStyle != USE_ISO_DATES) set_locally("datestyle", "ISO");
+    if (IntervalStyle != INTSTYLE_POSTGRES) set_locally("intervalstyle", "postgres");
+    if (extra_float_digits < 3) set_locally("extra_float_digits", "3");
     return level;
 }
 

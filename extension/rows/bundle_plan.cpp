@@ -26,6 +26,7 @@ namespace {
 constexpr double kFewestRows = 20000;
 /// A sequential scan reads a page, of one unit of cost, in about so many seconds.
 constexpr double kSecondsOfUnit = 1e-5;
+/// So many times cpu_tuple_cost, for a plan with workers.
 constexpr double kMoreForRows = 10;
 /// Next to the numbers that the planner gives to nodes.
 constexpr int kNumberOfNode = PG_INT32_MAX;

@@ -3,7 +3,8 @@
 // PostgreSQL charges a plan for each row that a worker hands to the session, so that it reads a
 // whole table in the session alone, and a worker that did hand on each row would save nothing.
 // Below the Gather node of a plan made for it, a custom node packs the rows of a worker in bundles
-// (row_bundle.hpp): a million rows of a vector each come to the session in about 50 ms.
+// (row_bundle.hpp). A million rows with a vector out of line came to the session in 76 to 139 ms by
+// 8 workers, where its own scan took 143 to 227 (bench/sql_nearest on 16 cores, 2026-11-25).
 
 #pragma once
 

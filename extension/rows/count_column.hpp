@@ -1,10 +1,12 @@
-// extension/rows/count_column.hpp - reads counts of the types that count() and sum() give
+// extension/rows/count_column.hpp - reads texts and their counts, of the types that count() and
+// sum() give
 
 #pragma once
 
 #include "extension/base/postgres.hpp"
 
 extern "C" {
+#include "access/tupdesc.h"
 #include "catalog/pg_type.h"
 #include "utils/fmgrprotos.h"
 }
@@ -15,6 +17,10 @@ namespace gputext {
 inline bool is_count_type(Oid type) {
     return type == INT4OID || type == INT8OID || type == NUMERICOID;
 }
+
+/// The type of the counts, without domains over it, of rows that begin with a text and a count.
+/// Raises an error for other columns; `rows` names them, as "words", and `wanted` is a sentence.
+Oid count_type_of(TupleDesc columns, const char* rows, const char* wanted);
 
 /// A value of such a column, a numeric rounded to an integer. Raises an error for one that is out
 /// of range for bigint.

@@ -1,10 +1,7 @@
 #include "extension/rows/frequency_query.hpp"
 
 extern "C" {
-#include "catalog/pg_type.h"
-#include "parser/parse_coerce.h"
 #include "utils/builtins.h"
-#include "utils/typcache.h"
 }
 
 #include <algorithm>
@@ -26,8 +23,7 @@ namespace {
 const char* const kWanted =
     "The inner query for frequencies must give a term and the number of documents that have it, as "
     "tfidf_frequencies gives them, and behind them the first id, if wanted; and in a row whose "
-    "term "
-    "is null the number of all documents.";
+    "term is null the number of all documents.";
 
 /// Frequencies in the order in which they came.
 struct FrequencyRows {
@@ -66,19 +62,11 @@ private:
 };
 
 void FrequencyReceiver::check_columns(TupleDesc columns) {
-    count_type_ = base_type_of_column(columns, 1);
-    const bool fits[2] = {IsBinaryCoercible(base_type_of_column(columns, 0), TEXTOID),
-                          is_count_type(count_type_)};
-    for (int i = 0; i < 2; ++i)
-        if (!fits[i])
-            ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                            errmsg("column %d of the frequencies is of type %s", i + 1,
-                                   format_type_be(TupleDescAttr(columns, i)->atttypid)),
-                            errdetail("%s", kWanted)));
+    count_type_ = count_type_of(columns, "frequencies", kWanted);
     rows_.ordered = query().ordered;
     if (columns->natts < 3) return;
     const Oid id_type = base_type_of_column(columns, 2);
-    if (!OidIsValid(lookup_type_cache(id_type, TYPECACHE_CMP_PROC_FINFO)->cmp_proc_finfo.fn_oid))
+    if (!has_order(id_type))
         ereport(ERROR,
                 (errcode(ERRCODE_UNDEFINED_FUNCTION),
                  errmsg("first ids of type %s cannot be compared", format_type_be(id_type)),

@@ -92,9 +92,11 @@ bool BundleWriter::append_size_of(const TupleTableSlot* row) {
 }
 
 void BundleWriter::append(TupleTableSlot* row) {
-    if (taken_) size_ = kHeader;
-    if (taken_) count_ = 0;
-    taken_ = false;
+    if (taken_) {
+        size_ = kHeader;
+        count_ = 0;
+        taken_ = false;
+    }
     ++count_;
     slot_getallattrs(row);
     const std::size_t head = size_;

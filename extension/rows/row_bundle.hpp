@@ -1,8 +1,9 @@
 // extension/rows/row_bundle.hpp - rows of an inner query, many in one value of type bytea
 //
 // A parallel worker hands its rows to the session one by one, each by a message that both copy
-// column by column. In bundles of some hundred rows that takes a tenth of the time. A bundle is
-// read by the same build of this library that has written it, and lives as long as a statement.
+// column by column. Of a bundle of some hundred rows there is one message, whose rows the session
+// reads where they lie. A bundle is read by the same build of this library that has written it, and
+// lives as long as a statement.
 //
 // A row is the mask of its columns that are null, flags, and its other columns one behind the
 // other, each aligned for any type. Of a value that will be read within its row (row_places.hpp)

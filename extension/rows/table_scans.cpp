@@ -12,25 +12,13 @@ extern "C" {
 
 #include <algorithm>
 
+#include "extension/rows/plan_columns.hpp"
+
 namespace gputext {
 namespace {
 
 /// Pages that a process takes at a time.
 constexpr std::uint64_t kPagesAtOnce = 128;
-
-/// Whether a node hands on all that it gets.
-bool gives_all(const Plan* plan) {
-    return plan->qual == NIL && plan->initPlan == NIL;
-}
-
-/// The column that is a plain one; null for any other.
-const Var* plain_column(const Plan* plan, AttrNumber number) {
-    if (number < 1 || number > list_length(plan->targetlist)) return nullptr;
-    const auto* const entry =
-        static_cast<const TargetEntry*>(list_nth(plan->targetlist, number - 1));
-    if (entry->resno != number || !IsA(entry->expr, Var)) return nullptr;
-    return reinterpret_cast<const Var*>(entry->expr);
-}
 
 /// Replaces the numbers of columns of the node by those of what is below it.
 bool go_below(const Plan* plan, int columns, AttrNumber* numbers) {

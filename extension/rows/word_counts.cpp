@@ -1,8 +1,6 @@
 #include "extension/rows/word_counts.hpp"
 
 extern "C" {
-#include "catalog/pg_type.h"
-#include "parser/parse_coerce.h"
 #include "utils/builtins.h"
 }
 
@@ -45,15 +43,7 @@ private:
 };
 
 void WordCountReceiver::check_columns(TupleDesc columns) {
-    count_type_ = base_type_of_column(columns, 1);
-    const bool fits[2] = {IsBinaryCoercible(base_type_of_column(columns, 0), TEXTOID),
-                          is_count_type(count_type_)};
-    for (int i = 0; i < 2; ++i)
-        if (!fits[i])
-            ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
-                            errmsg("column %d of the words is of type %s", i + 1,
-                                   format_type_be(TupleDescAttr(columns, i)->atttypid)),
-                            errdetail("%s", kWanted)));
+    count_type_ = count_type_of(columns, "words", kWanted);
 }
 
 void WordCountReceiver::take_row(const Datum* values, const bool* nulls) {

@@ -61,9 +61,14 @@ ROOT := $(or $(patsubst %/,%,$(VPATH)),.)
 SOURCE := $(if $(VPATH),$(ROOT)/)
 
 # The parts of the installation script, in the order in which PostgreSQL is to read them.
-SQL_PARTS = loaded_version.sql ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql near_duplicate_index.sql groups_of.sql knn.sql knn_merge.sql tfidf.sql \
-	cosine_similarity.sql distance_operators.sql knn_recall.sql outlier_factor.sql k_means.sql trie.sql word_similarity.sql word2vec.sql \
-	word_movers.sql sequence_probability.sql code_tokens.sql operation.sql distributed.sql
+SQL_PARTS = loaded_version.sql ctph.sql edit_distance.sql ssdeep.sql near_duplicates.sql near_duplicates_between.sql near_duplicate_index.sql \
+	groups_of.sql knn.sql knn_exclude_key.sql knn_merge.sql tfidf.sql tfidf_frequencies.sql cosine_similarity.sql distance_operators.sql \
+	knn_recall.sql outlier_factor.sql k_means.sql trie.sql trie_summary.sql word_similarity.sql word_frequencies.sql word2vec.sql \
+	word2vec_average.sql word_movers.sql sequence_probability.sql code_tokens.sql operation.sql resident.sql distributed.sql
+
+# Those that the last release did not have. The update script consists of them, behind what has changed in the others.
+NEW_SQL_PARTS = near_duplicates_between.sql near_duplicate_index.sql groups_of.sql knn_exclude_key.sql knn_merge.sql tfidf_frequencies.sql \
+	distance_operators.sql knn_recall.sql trie_summary.sql word_frequencies.sql word2vec_average.sql resident.sql distributed.sql
 
 # The regression tests: sql/NAME.sql and expected/NAME.out.
 REGRESS = $(patsubst $(SOURCE)sql/%.sql,%,$(sort $(wildcard $(SOURCE)sql/*.sql)))
@@ -77,6 +82,8 @@ ENCODING = UTF8
 VERSION_LINE = s/^default_version *= *'\(.*\)'.*/\1/p
 EXTVERSION := $(shell sed -n "$(VERSION_LINE)" $(SOURCE)extension/gputext.control)
 SQL_SCRIPT = build/pgxs/gputext--$(EXTVERSION).sql
+RELEASES := $(shell sed 's/ .*//' $(SOURCE)extension/releases/commits)
+UPDATE_SCRIPT = build/pgxs/gputext--$(lastword $(RELEASES))--$(EXTVERSION).sql
 
 SOURCES := $(shell cd "$(ROOT)" && find extension -name '*.cpp' | LC_ALL=C sort)
 
@@ -84,9 +91,9 @@ SOURCES := $(shell cd "$(ROOT)" && find extension -name '*.cpp' | LC_ALL=C sort)
 EXTENSION = extension/gputext
 MODULE_big = gputext
 OBJS = $(SOURCES:%.cpp=build/pgxs/%.o)
-DATA_built = $(SQL_SCRIPT)
-# Installation scripts of earlier releases, and what leads from one release to the next
-DATA := $(shell cd "$(ROOT)" && ls extension/releases/gputext--*.sql)
+DATA_built = $(SQL_SCRIPT) $(UPDATE_SCRIPT)
+# The update scripts of earlier releases
+DATA := $(patsubst $(SOURCE)%,%,$(wildcard $(SOURCE)extension/releases/gputext--*--*.sql))
 EXTRA_CLEAN = build
 
 # CMake, which knows nvcc, builds what needs no PostgreSQL: the library of all computations, which the module
@@ -164,10 +171,16 @@ $(OBJS): build/pgxs/%.o: $(SOURCE)%.cpp build/pgxs/settings $(PRECOMPILED).gch
 
 $(MODULE_big)$(DLSUFFIX): build/pgxs/settings $(COMPUTATIONS)
 
-$(SQL_SCRIPT): $(SOURCE)Makefile $(SOURCE)extension/gputext.control $(SQL_PARTS:%=$(SOURCE)extension/sql/%)
+UPDATE_PARTS = $(SOURCE)extension/sql/loaded_version.sql $(SOURCE)extension/releases/changes.sql $(NEW_SQL_PARTS:%=$(SOURCE)extension/sql/%)
+$(SQL_SCRIPT): COMMAND = CREATE EXTENSION gputext
+$(SQL_SCRIPT): $(SQL_PARTS:%=$(SOURCE)extension/sql/%)
+$(UPDATE_SCRIPT): COMMAND = ALTER EXTENSION gputext UPDATE
+$(UPDATE_SCRIPT): $(UPDATE_PARTS) $(SOURCE)extension/releases/commits
+
+$(DATA_built): $(SOURCE)Makefile $(SOURCE)extension/gputext.control
 	@$(MKDIR_P) $(@D)
-	@{ printf "%s\n" '\echo Use "CREATE EXTENSION gputext" to load this file. \quit'; \
-	   for part in $(SQL_PARTS:%=$(SOURCE)extension/sql/%); do echo; sed "s/@VERSION@/$(EXTVERSION)/" $$part || exit; done; } >$@.new
+	@{ printf "%s\n" '\echo Use "$(COMMAND)" to load this file. \quit'; \
+	   for part in $(filter %.sql,$^); do echo; sed "s/@VERSION@/$(EXTVERSION)/" $$part || exit; done; } >$@.new
 	mv $@.new $@
 
 .PHONY: gputextd install-gputextd uninstall-gputextd
@@ -175,11 +188,18 @@ ifndef GPUTEXT_CPU_ONLY
 all: gputextd
 install: install-gputextd
 endif
-uninstall: uninstall-gputextd
+install: remove-install-scripts
+uninstall: uninstall-gputextd remove-install-scripts
+
+# The installation scripts of earlier releases, which those have installed, let a role with CREATE on a database become
+# superuser. An extension that was made by them needs the update scripts alone.
+.PHONY: remove-install-scripts
+remove-install-scripts:
+	rm -f $(foreach version,$(RELEASES),'$(DESTDIR)$(datadir)/$(datamoduledir)/gputext--$(version).sql')
 
 # The extension alone, without gputextd
 .PHONY: module
-module: $(MODULE_big)$(DLSUFFIX) $(SQL_SCRIPT)
+module: $(MODULE_big)$(DLSUFFIX) $(DATA_built)
 
 # CMake itself sees what has changed. Two of its builds in one folder at a time would be in each other's way.
 CMAKE_OPTIONS = $(if $(GPUTEXT_CUDA_ARCHITECTURES),-D'GPUTEXT_CUDA_ARCHITECTURES=$(GPUTEXT_CUDA_ARCHITECTURES)') \

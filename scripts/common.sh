@@ -111,6 +111,13 @@ run_make() {
     make --no-print-directory -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" "$@"
 }
 
+# install_for_tests ROOT: what make install installs, below ROOT, and the installation scripts of earlier releases, which
+# the test of updates begins with
+install_for_tests() {
+    run_make install DESTDIR="$1" >/dev/null
+    cp tests/upgrade/gputext--*.sql "$1$("$PG_CONFIG" --sharedir)/extension"
+}
+
 # kinds_of_packages PART...: what scripts/install-dependencies is to install for these parts of scripts/check, or for all
 kinds_of_packages() {
     local part kinds=build

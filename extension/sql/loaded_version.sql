@@ -3,17 +3,16 @@
 
 LOAD 'MODULE_PATHNAME';
 
-CREATE FUNCTION gputext_refuse_loaded_version() RETURNS void LANGUAGE sql AS $function$
-    DO $block$
-    BEGIN
-        RAISE EXCEPTION 'version @VERSION@ of gputext cannot be created while an older library of gputext is loaded'
+DO $$
+DECLARE
+    loaded pg_catalog.text := coalesce(pg_catalog.current_setting('gputext.version', true), '0.1.0');
+BEGIN
+    IF pg_catalog.string_to_array(loaded, '.')::pg_catalog.int4[]
+        OPERATOR(pg_catalog.<) pg_catalog.string_to_array('@VERSION@', '.')::pg_catalog.int4[] THEN
+        RAISE EXCEPTION 'gputext @VERSION@ needs a newer library than the one that is loaded'
             USING ERRCODE = 'object_not_in_prerequisite_state',
-                  DETAIL = format('The library is of version %s.', coalesce(current_setting('gputext.version', true), '0.1.0')),
+                  DETAIL = pg_catalog.format('The library is of version %s.', loaded),
                   HINT = 'Connect anew. If shared_preload_libraries names gputext, restart the server.';
-    END
-    $block$
-$function$;
-SELECT gputext_refuse_loaded_version()
-WHERE string_to_array(coalesce(current_setting('gputext.version', true), '0.1.0'), '.')::integer[]
-    < string_to_array('@VERSION@', '.')::integer[];
-DROP FUNCTION gputext_refuse_loaded_version();
+    END IF;
+END
+$$;

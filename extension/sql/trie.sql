@@ -90,10 +90,6 @@ CREATE FUNCTION trie_stats(
 COMMENT ON FUNCTION trie_stats(trie) IS
     'statistics of a dictionary: structure, words, bytes, bits per word, different byte values in words, bytes of the longest word';
 
-CREATE FUNCTION trie_summary(dictionary trie) RETURNS text
-    AS 'MODULE_PATHNAME', 'gputext_trie_summary' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION trie_summary(trie) IS 'a line about a dictionary: its structure, words and bytes';
-
 CREATE FUNCTION trie_lookup(dictionary trie, word text) RETURNS bigint
     AS 'MODULE_PATHNAME', 'gputext_trie_lookup' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE COST 10;
 COMMENT ON FUNCTION trie_lookup(trie, text) IS 'code of a word, NULL when the dictionary does not have it';

@@ -22,12 +22,3 @@ CREATE FUNCTION word2vec(
     AS 'MODULE_PATHNAME', 'gputext_word2vec' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
 COMMENT ON FUNCTION word2vec(text, text, integer, integer, integer, text, integer, double precision, integer, double precision, bigint, regconfig, text, integer, integer, integer, integer) IS
     'word embeddings (word2vec) trained on the texts of an inner query';
-
-CREATE FUNCTION word2vec_average(
-    models text,
-    initial text DEFAULT NULL,
-    weights text DEFAULT 'equal'
-) RETURNS TABLE (word text, count bigint, vector real[], output_vector real[])
-    AS 'MODULE_PATHNAME', 'gputext_word2vec_average' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION word2vec_average(text, text, text) IS
-    'one model of the rows of several models of word2vec, which an inner query gives: the mean of each word''s vectors';

@@ -1,23 +1,23 @@
 -- The same with a key that excludes, the last column of both inner queries: rows of equal keys are no
 -- neighbours. Functions of their own, so that an update leaves those above to what depends on them.
 
-CREATE FUNCTION gpu_knn(
+CREATE FUNCTION @extschema@.gpu_knn(
     queries text,
     items text,
     k integer,
     exclude_key boolean,
     metric text DEFAULT 'cosine',
     exclude_self boolean DEFAULT false,
-    config regconfig DEFAULT get_current_ts_config(),
+    config regconfig DEFAULT pg_catalog.get_current_ts_config(),
     min_document_frequency integer DEFAULT 1,
     frequencies text DEFAULT NULL,
-    id_type gputext_type_name DEFAULT NULL
+    id_type @extschema@.gputext_type_name DEFAULT NULL
 ) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_knn' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION gpu_knn(text, text, integer, boolean, text, boolean, regconfig, integer, text, gputext_type_name) IS
+COMMENT ON FUNCTION @extschema@.gpu_knn(text, text, integer, boolean, text, boolean, regconfig, integer, text, @extschema@.gputext_type_name) IS
     'the k nearest items of every query, exactly, that differ in a key, both given by inner queries';
 
-CREATE FUNCTION gpu_knn(
+CREATE FUNCTION @extschema@.gpu_knn(
     queries text,
     items text,
     id_type anyelement,
@@ -25,32 +25,32 @@ CREATE FUNCTION gpu_knn(
     exclude_key boolean,
     metric text DEFAULT 'cosine',
     exclude_self boolean DEFAULT false,
-    config regconfig DEFAULT get_current_ts_config(),
+    config regconfig DEFAULT pg_catalog.get_current_ts_config(),
     min_document_frequency integer DEFAULT 1,
     frequencies text DEFAULT NULL
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_knn_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
-    SUPPORT gputext_id_type_support;
-COMMENT ON FUNCTION gpu_knn(text, text, anyelement, integer, boolean, text, boolean, regconfig, integer, text) IS
+    SUPPORT @extschema@.gputext_id_type_support;
+COMMENT ON FUNCTION @extschema@.gpu_knn(text, text, anyelement, integer, boolean, text, boolean, regconfig, integer, text) IS
     'the k nearest items of every query, exactly, that differ in a key, both given by inner queries, ids of the type of id_type';
 
-CREATE FUNCTION gpu_knn_within(
+CREATE FUNCTION @extschema@.gpu_knn_within(
     queries text,
     items text,
     radius double precision,
     exclude_key boolean,
     metric text DEFAULT 'cosine',
     exclude_self boolean DEFAULT false,
-    config regconfig DEFAULT get_current_ts_config(),
+    config regconfig DEFAULT pg_catalog.get_current_ts_config(),
     min_document_frequency integer DEFAULT 1,
     frequencies text DEFAULT NULL,
-    id_type gputext_type_name DEFAULT NULL
+    id_type @extschema@.gputext_type_name DEFAULT NULL
 ) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_knn_within' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION gpu_knn_within(text, text, double precision, boolean, text, boolean, regconfig, integer, text, gputext_type_name) IS
+COMMENT ON FUNCTION @extschema@.gpu_knn_within(text, text, double precision, boolean, text, boolean, regconfig, integer, text, @extschema@.gputext_type_name) IS
     'all items within a distance of every query that differ in a key, nearest first, both given by inner queries';
 
-CREATE FUNCTION gpu_knn_within(
+CREATE FUNCTION @extschema@.gpu_knn_within(
     queries text,
     items text,
     id_type anyelement,
@@ -58,11 +58,11 @@ CREATE FUNCTION gpu_knn_within(
     exclude_key boolean,
     metric text DEFAULT 'cosine',
     exclude_self boolean DEFAULT false,
-    config regconfig DEFAULT get_current_ts_config(),
+    config regconfig DEFAULT pg_catalog.get_current_ts_config(),
     min_document_frequency integer DEFAULT 1,
     frequencies text DEFAULT NULL
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_knn_within_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
-    SUPPORT gputext_id_type_support;
-COMMENT ON FUNCTION gpu_knn_within(text, text, anyelement, double precision, boolean, text, boolean, regconfig, integer, text) IS
+    SUPPORT @extschema@.gputext_id_type_support;
+COMMENT ON FUNCTION @extschema@.gpu_knn_within(text, text, anyelement, double precision, boolean, text, boolean, regconfig, integer, text) IS
     'all items within a distance of every query that differ in a key, nearest first, both given by inner queries, ids of the type of id_type';

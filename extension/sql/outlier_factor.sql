@@ -1,17 +1,17 @@
 -- Local outlier factors
 
-CREATE FUNCTION local_outlier_factor(
+CREATE FUNCTION @extschema@.local_outlier_factor(
     items text,
     k integer,
     metric text DEFAULT 'euclidean',
     ties text DEFAULT 'sklearn',
-    id_type gputext_type_name DEFAULT NULL
+    id_type @extschema@.gputext_type_name DEFAULT NULL
 ) RETURNS TABLE (id bigint, lof double precision)
     AS 'MODULE_PATHNAME', 'gputext_local_outlier_factor' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION local_outlier_factor(text, integer, text, text, gputext_type_name) IS
+COMMENT ON FUNCTION @extschema@.local_outlier_factor(text, integer, text, text, @extschema@.gputext_type_name) IS
     'local outlier factor (LOF) of each item of an inner query: mean density at its k nearest neighbours over its own';
 
-CREATE FUNCTION local_outlier_factor(
+CREATE FUNCTION @extschema@.local_outlier_factor(
     items text,
     id_type anyelement,
     k integer,
@@ -19,6 +19,6 @@ CREATE FUNCTION local_outlier_factor(
     ties text DEFAULT 'sklearn'
 ) RETURNS TABLE (id anyelement, lof double precision)
     AS 'MODULE_PATHNAME', 'gputext_local_outlier_factor_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
-    SUPPORT gputext_id_type_support;
-COMMENT ON FUNCTION local_outlier_factor(text, anyelement, integer, text, text) IS
+    SUPPORT @extschema@.gputext_id_type_support;
+COMMENT ON FUNCTION @extschema@.local_outlier_factor(text, anyelement, integer, text, text) IS
     'local outlier factor (LOF) of each item of an inner query: mean density at its k nearest neighbours over its own, ids of the type of id_type';

@@ -1,23 +1,23 @@
 -- What gputextd keeps of tables
 
-CREATE FUNCTION gputext_resident(
+CREATE FUNCTION @extschema@.gputext_resident(
     OUT relation regclass, OUT rows bigint, OUT bytes bigint, OUT device_bytes bigint,
     OUT hits bigint, OUT misses bigint, OUT last_used timestamp with time zone
 ) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'gputext_resident' LANGUAGE C VOLATILE PARALLEL RESTRICTED ROWS 10;
-COMMENT ON FUNCTION gputext_resident() IS 'rows of the view gputext_resident';
+COMMENT ON FUNCTION @extschema@.gputext_resident() IS 'rows of the view gputext_resident';
 
-CREATE VIEW gputext_resident AS SELECT * FROM gputext_resident();
-COMMENT ON VIEW gputext_resident IS
+CREATE VIEW @extschema@.gputext_resident AS SELECT * FROM @extschema@.gputext_resident();
+COMMENT ON VIEW @extschema@.gputext_resident IS
     'relations of this database of which gputextd keeps values, so that statements need not read them again; those that the user may read';
-GRANT SELECT ON gputext_resident TO PUBLIC;
+GRANT SELECT ON @extschema@.gputext_resident TO PUBLIC;
 
-CREATE FUNCTION gputext_forget(relation regclass) RETURNS bigint
+CREATE FUNCTION @extschema@.gputext_forget(relation regclass) RETURNS bigint
     AS 'MODULE_PATHNAME', 'gputext_forget' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION gputext_forget(regclass) IS
+COMMENT ON FUNCTION @extschema@.gputext_forget(regclass) IS
     'makes gputextd forget what it keeps of a relation and its partitions; returns how many values it kept';
 
-CREATE FUNCTION gputext_forget() RETURNS bigint
+CREATE FUNCTION @extschema@.gputext_forget() RETURNS bigint
     AS 'MODULE_PATHNAME', 'gputext_forget_all' LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION gputext_forget() IS
+COMMENT ON FUNCTION @extschema@.gputext_forget() IS
     'makes gputextd forget what it keeps of this database; returns how many values it kept';

@@ -1,6 +1,6 @@
 -- Word embeddings
 
-CREATE FUNCTION word2vec(
+CREATE FUNCTION @extschema@.word2vec(
     docs text,
     model text DEFAULT 'skipgram',
     dimensions integer DEFAULT 100,
@@ -20,5 +20,5 @@ CREATE FUNCTION word2vec(
     batch integer DEFAULT NULL
 ) RETURNS TABLE (word text, count bigint, vector real[], output_vector real[])
     AS 'MODULE_PATHNAME', 'gputext_word2vec' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION word2vec(text, text, integer, integer, integer, text, integer, double precision, integer, double precision, bigint, regconfig, text, integer, integer, integer, integer) IS
+COMMENT ON FUNCTION @extschema@.word2vec(text, text, integer, integer, integer, text, integer, double precision, integer, double precision, bigint, regconfig, text, integer, integer, integer, integer) IS
     'word embeddings (word2vec) trained on the texts of an inner query';

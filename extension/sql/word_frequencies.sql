@@ -1,15 +1,15 @@
 -- Over several servers: the counts of each one's words, and a thesaurus of the words that are
 -- frequent enough in all texts
 
-CREATE FUNCTION word_frequencies(
+CREATE FUNCTION @extschema@.word_frequencies(
     docs text,
     config regconfig DEFAULT 'pg_catalog.simple'
 ) RETURNS TABLE (word text, count bigint)
     AS 'MODULE_PATHNAME', 'gputext_word_frequencies' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 100000;
-COMMENT ON FUNCTION word_frequencies(text, regconfig) IS
+COMMENT ON FUNCTION @extschema@.word_frequencies(text, regconfig) IS
     'how often each word occurs in the texts of an inner query';
 
-CREATE FUNCTION word_similarity_from(
+CREATE FUNCTION @extschema@.word_similarity_from(
     cooccurrences text,
     words text,
     top_k integer DEFAULT 20,
@@ -22,5 +22,5 @@ CREATE FUNCTION word_similarity_from(
     preset text DEFAULT 'default'
 ) RETURNS TABLE (word text, neighbours text[], similarities real[])
     AS 'MODULE_PATHNAME', 'gputext_word_similarity_from_words' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION word_similarity_from(text, text, integer, integer, integer, integer, text, text, double precision, text) IS
+COMMENT ON FUNCTION @extschema@.word_similarity_from(text, text, integer, integer, integer, integer, text, text, double precision, text) IS
     'word_similarity from counts of word_cooccurrences, and the vocabulary from counts of word_frequencies, that inner queries give';

@@ -2,7 +2,7 @@
 --
 -- A preset names values for window_size, measure, weight, positions and discount where they are null.
 
-CREATE FUNCTION word_similarity(
+CREATE FUNCTION @extschema@.word_similarity(
     docs text,
     top_k integer DEFAULT 20,
     window_size integer DEFAULT NULL,
@@ -17,10 +17,10 @@ CREATE FUNCTION word_similarity(
     preset text DEFAULT 'default'
 ) RETURNS TABLE (word text, neighbours text[], similarities real[])
     AS 'MODULE_PATHNAME', 'gputext_word_similarity' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION word_similarity(text, integer, integer, integer, integer, integer, text, text, boolean, double precision, regconfig, text) IS
+COMMENT ON FUNCTION @extschema@.word_similarity(text, integer, integer, integer, integer, integer, text, text, boolean, double precision, regconfig, text) IS
     'thesaurus: for every word of the texts of an inner query the most similar words, judged by the words beside them';
 
-CREATE FUNCTION word_similarity_pairs(
+CREATE FUNCTION @extschema@.word_similarity_pairs(
     docs text,
     top_k integer DEFAULT 20,
     window_size integer DEFAULT NULL,
@@ -35,10 +35,10 @@ CREATE FUNCTION word_similarity_pairs(
     preset text DEFAULT 'default'
 ) RETURNS TABLE (word text, neighbour text, rank integer, similarity real)
     AS 'MODULE_PATHNAME', 'gputext_word_similarity_pairs' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 200000;
-COMMENT ON FUNCTION word_similarity_pairs(text, integer, integer, integer, integer, integer, text, text, boolean, double precision, regconfig, text) IS
+COMMENT ON FUNCTION @extschema@.word_similarity_pairs(text, integer, integer, integer, integer, integer, text, text, boolean, double precision, regconfig, text) IS
     'word_similarity with a row for every word and neighbour';
 
-CREATE FUNCTION word_cooccurrences(
+CREATE FUNCTION @extschema@.word_cooccurrences(
     docs text,
     window_size integer DEFAULT NULL,
     vocabulary integer DEFAULT 100000,
@@ -50,10 +50,10 @@ CREATE FUNCTION word_cooccurrences(
     preset text DEFAULT 'default'
 ) RETURNS TABLE (word text, "position" integer, neighbour text, count bigint, weight real)
     AS 'MODULE_PATHNAME', 'gputext_word_cooccurrences' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 1000000;
-COMMENT ON FUNCTION word_cooccurrences(text, integer, integer, integer, text, boolean, double precision, regconfig, text) IS
+COMMENT ON FUNCTION @extschema@.word_cooccurrences(text, integer, integer, integer, text, boolean, double precision, regconfig, text) IS
     'co-occurrences of the words of the texts of an inner query: counts and weights by relative position';
 
-CREATE FUNCTION word_similarity_from(
+CREATE FUNCTION @extschema@.word_similarity_from(
     cooccurrences text,
     top_k integer DEFAULT 20,
     features integer DEFAULT NULL,
@@ -63,5 +63,5 @@ CREATE FUNCTION word_similarity_from(
     preset text DEFAULT 'default'
 ) RETURNS TABLE (word text, neighbours text[], similarities real[])
     AS 'MODULE_PATHNAME', 'gputext_word_similarity_from' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION word_similarity_from(text, integer, integer, text, text, double precision, text) IS
+COMMENT ON FUNCTION @extschema@.word_similarity_from(text, integer, integer, text, text, double precision, text) IS
     'word_similarity from counts of word_cooccurrences that an inner query gives';

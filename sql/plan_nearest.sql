@@ -141,9 +141,9 @@ SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' L
 SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT NULL');
 -- Rows that do not fit into memory
 SET gputext.host_memory_limit = '1MB';
-SELECT * FROM compare_in_order('SELECT repeat(kind, 1000) FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 200');
-SELECT * FROM compare_in_order('SELECT repeat(kind, 1000) FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 2');
-SELECT array_to_string(rows_of('force', 'EXPLAIN ANALYZE SELECT repeat(kind, 1000) FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT ' || n), '') LIKE '%Ordinary Queries: 1%' AS ordinary
+SELECT * FROM compare_in_order('SELECT long FROM (SELECT e, repeat(kind, 1000) AS long FROM base) b ORDER BY e <-> ''{1,2,3}'' LIMIT 200');
+SELECT * FROM compare_in_order('SELECT long FROM (SELECT e, repeat(kind, 1000) AS long FROM base) b ORDER BY e <-> ''{1,2,3}'' LIMIT 2');
+SELECT array_to_string(rows_of('force', 'EXPLAIN ANALYZE SELECT long FROM (SELECT e, repeat(kind, 1000) AS long FROM base) b ORDER BY e <-> ''{1,2,3}'' LIMIT ' || n), '') LIKE '%Ordinary Queries: 1%' AS ordinary
     FROM (VALUES (200), (2)) v (n);
 RESET gputext.host_memory_limit;
 -- In FROM, and of each other

@@ -142,6 +142,15 @@ inline void run_to_end(QueryDesc* statement) {
 #endif
 }
 
+/// The same of one that is a part of another, past what modules do at each statement.
+inline void run_part_to_end(QueryDesc* statement) {
+#if PG_VERSION_NUM >= 180000
+    standard_ExecutorRun(statement, ForwardScanDirection, 0);
+#else
+    standard_ExecutorRun(statement, ForwardScanDirection, 0, true);
+#endif
+}
+
 /// Says that a path takes no plan that the settings discourage.
 inline void set_no_disabled_nodes([[maybe_unused]] Path* path) {
 #if PG_VERSION_NUM >= 180000
@@ -160,6 +169,23 @@ inline RangeTblEntry* entry_without_rights(const RangeTblEntry* entry) {
     copy->requiredPerms = 0;
 #endif
     return copy;
+}
+
+/// Has the plan of a query ask for no rights to tables: another plan, that is executed together
+/// with it, has them.
+inline void leave_rights_out(PlannedStmt* statement) {
+    ListCell* cell;
+    foreach (cell, statement->rtable) {
+        auto* const entry = static_cast<RangeTblEntry*>(lfirst(cell));
+#if PG_VERSION_NUM >= 160000
+        entry->perminfoindex = 0;
+#else
+        entry->requiredPerms = 0;
+#endif
+    }
+#if PG_VERSION_NUM >= 160000
+    statement->permInfos = NIL;
+#endif
 }
 
 /// Whether VACUUM may remove rows that a snapshot in use can see (old_snapshot_threshold).

@@ -16,27 +16,33 @@ void shut_nothing_down(DestReceiver*) {}
 
 }  // namespace
 
-void ItemStatement::start(PlannedStmt* statement, EState* estate, DestReceiver* receiver) {
-    statement_ = CreateQueryDesc(statement, estate->es_sourceText, estate->es_snapshot,
-                                 InvalidSnapshot, receiver, estate->es_param_list_info,
-                                 estate->es_queryEnv, estate->es_instrument);
-    PushActiveSnapshot(estate->es_snapshot);
-    ExecutorStart(statement_, 0);
+void ItemStatement::start(const PlannedStmt* statement, EState* estate, int flags) {
+    release();
+    statement_ =
+        CreateQueryDesc(const_cast<PlannedStmt*>(statement), estate->es_sourceText,
+                        estate->es_snapshot, InvalidSnapshot, None_Receiver,
+                        estate->es_param_list_info, estate->es_queryEnv, estate->es_instrument);
+    standard_ExecutorStart(statement_,
+                           flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK));
 }
 
-void ItemStatement::run() {
-    run_to_end(statement_);
-    ExecutorFinish(statement_);
+void ItemStatement::run(DestReceiver* receiver) {
+    PushActiveSnapshot(statement_->estate->es_snapshot);
+    statement_->dest = receiver;
+    run_part_to_end(statement_);
+    standard_ExecutorFinish(statement_);
 }
 
 void ItemStatement::end() {
     PopActiveSnapshot();
-    if (statement_->instrument_options == 0) release();
 }
 
 void ItemStatement::release() {
     if (statement_ == nullptr) return;
-    ExecutorEnd(statement_);
+    const EState* const estate = statement_->estate;
+    if (!estate->es_finished && (estate->es_top_eflags & EXEC_FLAG_EXPLAIN_ONLY) == 0)
+        standard_ExecutorFinish(statement_);
+    standard_ExecutorEnd(statement_);
     FreeQueryDesc(statement_);
     statement_ = nullptr;
 }

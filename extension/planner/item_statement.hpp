@@ -15,18 +15,20 @@ extern "C" {
 
 namespace gputext {
 
-/// The item query, under the snapshot of the node's statement and with its parameters. start(),
-/// run() and end() are to be called once each, in this order. Functions raise errors.
+/// The item query, under the snapshot of the node's statement and with its parameters. It is a part
+/// of that statement, as a subplan is: no other module sees it begin or end. start(), run() and
+/// end() are to be called in this order. Functions raise errors.
 class ItemStatement {
 public:
-    /// Runs `statement`, the item query's plan, whose rows go to `receiver`. The snapshot is the
-    /// active one until end().
-    void start(PlannedStmt* statement, EState* estate, DestReceiver* receiver);
-    void run();
+    /// Makes `statement`, the item query's plan, ready to run; in the place of one that was made
+    /// ready before. `flags` are those that the node begins with. EXECUTE on functions is checked.
+    void start(const PlannedStmt* statement, EState* estate, int flags);
+    /// The rows go to `receiver`. The snapshot is the active one until end().
+    void run(DestReceiver* receiver);
     void end();
 
-    /// The statement that has run, for EXPLAIN ANALYZE; null where nobody asks.
-    QueryDesc* finished() const { return statement_; }
+    /// For EXPLAIN, whether it has run or not.
+    QueryDesc* description() const { return statement_; }
     void release();
 
 private:

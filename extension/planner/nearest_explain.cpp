@@ -3,10 +3,8 @@
 extern "C" {
 #include "executor/executor.h"
 #include "nodes/makefuncs.h"
-#include "tcop/dest.h"
 #include "utils/lsyscache.h"
 #include "utils/ruleutils.h"
-#include "utils/snapmgr.h"
 }
 
 namespace gputext {
@@ -68,18 +66,6 @@ void print_item_plan(QueryDesc* statement, ExplainState* explain) {
     explain->workers_state = workers;
 }
 
-/// The same of an item query that has not run.
-void print_unused_item_plan(const NearestPlan& plan, const EState* estate, ExplainState* explain) {
-    QueryDesc* const statement =
-        CreateQueryDesc(plan.bundles != nullptr ? plan.bundles : plan.items, estate->es_sourceText,
-                        estate->es_snapshot, InvalidSnapshot, None_Receiver,
-                        estate->es_param_list_info, estate->es_queryEnv, estate->es_instrument);
-    ExecutorStart(statement, EXEC_FLAG_EXPLAIN_ONLY);
-    print_item_plan(statement, explain);
-    ExecutorEnd(statement);
-    FreeQueryDesc(statement);
-}
-
 void print_run(const NearestRun& run, ExplainState* explain) {
     const auto count = [&](const char* label, std::uint64_t value) {
         ExplainPropertyInteger(label, nullptr, static_cast<int64>(value), explain);
@@ -106,10 +92,7 @@ void explain_nearest(const NearestPlan& plan, CustomScanState* node, List* ances
     if (plan.offset != nullptr)
         ExplainPropertyText("Offset", text_of(plan.offset, node, ancestors, explain), explain);
     if (run != nullptr) print_run(*run, explain);
-    if (items != nullptr)
-        print_item_plan(items, explain);
-    else
-        print_unused_item_plan(plan, node->ss.ps.state, explain);
+    print_item_plan(items, explain);
 }
 
 }  // namespace gputext

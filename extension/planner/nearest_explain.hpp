@@ -31,7 +31,7 @@ struct NearestRun {
     double reading_ms = 0, searching_ms = 0;
 };
 
-/// `run` is null for a node that has not run, and `items` for an item query that has not.
+/// `run` is null for a node that has not run. `items` is the item query, whether it has or not.
 void explain_nearest(const NearestPlan& plan, CustomScanState* node, List* ancestors,
                      const NearestRun* run, QueryDesc* items, ExplainState* explain);
 

@@ -126,7 +126,11 @@ void NearestItems::set_key_types(const NearestPlan& plan, TupleDesc columns) {
     keys.set_types(*types);
 }
 
-void NearestItems::read(const NearestPlan& plan, EState* estate) {
+const PlannedStmt* statement_of_items(const NearestPlan& plan) {
+    return takes_bundles(plan) ? plan.bundles : plan.items;
+}
+
+void NearestItems::read(const NearestPlan& plan, ItemStatement& statement) {
     vectors.set_type(plan.distance.type);
     ItemReceiver to{};
     to.receiver = item_receiver(ItemReceiver::receive);
@@ -140,18 +144,17 @@ void NearestItems::read(const NearestPlan& plan, EState* estate) {
     columns_ = first_columns(columns, plan.columns);
     set_key_types(plan, columns);
     BundleReader bundle(columns, bundled_value(plan));
-    if (takes_bundles(plan)) {
+    if (statement.description()->plannedstmt == plan.bundles) {
         to.bundle = &bundle;
         to.receiver.receiveSlot = ItemReceiver::receive_bundle;
     }
-    statement_.start(to.bundle != nullptr ? plan.bundles : plan.items, estate, &to.receiver);
-    statement_.run();
+    statement.run(&to.receiver);
     if (plan.table.known() && !has_row_versions(plan.table)) vectors.forget_row_versions();
     rows_.finish();
     if (keyed_) keys.end_items();
     vectors.end_rows(traits_of(plan));
     searchable_ = vectors.read_vectors_if_alike();
-    statement_.end();
+    statement.end();
     MemoryContextDelete(to.row_context);
     measure(plan);
 }
@@ -163,7 +166,6 @@ void NearestItems::get(std::size_t item, TupleTableSlot* row) const {
 }
 
 void NearestItems::release() {
-    statement_.release();
     vectors.release();
     keys.release();
     rows_.release();

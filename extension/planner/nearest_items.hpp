@@ -30,6 +30,9 @@ struct ItemRow {
     bool value_in_row;  // as RowOrigin::value_in_row, of the vector
 };
 
+/// The plan of the item query, of rows or of bundles.
+const PlannedStmt* statement_of_items(const NearestPlan& plan);
+
 /// The rows of the item query whose vector is not null, numbered from 0 in the order in which they
 /// came: their vectors, and their other columns in files in memory, or on disk beyond
 /// gputext.host_memory_limit. Functions raise errors.
@@ -41,8 +44,8 @@ public:
           keys(context, memory_limit),
           rows_(memory_limit) {}
 
-    /// Runs the item query, under the statement's snapshot and with its parameters.
-    void read(const NearestPlan& plan, EState* estate);
+    /// Runs the item query, one that was started of statement_of_items().
+    void read(const NearestPlan& plan, ItemStatement& statement);
     /// Whether all vectors are such as can be searched: of one length, with finite numbers alone,
     /// and for pgvector's types of norms that the bound of cpp/knn/float_bound.hpp holds for.
     bool searchable() const { return searchable_; }
@@ -51,6 +54,8 @@ public:
         return keyed_ ? keys.rows_of(key) : RowsOfKey{vectors.size(), nulls_};
     }
     bool keyed() const { return keyed_; }
+    /// Whether the item query gave no row.
+    bool empty() const { return vectors.size() == 0 && nulls_ == 0; }
 
     VectorRows vectors;
     NearestKeys keys;
@@ -60,8 +65,6 @@ public:
     /// columns.
     void get(std::size_t item, TupleTableSlot* row) const;
 
-    /// The statement that has run, for EXPLAIN ANALYZE; null where nobody asks.
-    QueryDesc* statement() const { return statement_.finished(); }
     void release();
 
 private:
@@ -79,7 +82,6 @@ private:
     bool keyed_ = false;
     bool searchable_ = false;
     NormRange norms_;
-    ItemStatement statement_;
 };
 
 }  // namespace gputext

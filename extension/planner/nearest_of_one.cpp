@@ -29,27 +29,34 @@ struct NearestOfOne::Receiver {
     }
 };
 
-void NearestOfOne::find(const VectorValue& vector, EState* estate) {
+void NearestOfOne::find(const QueryVector& query, ItemStatement& statement) {
+    vector_ = &query;
+    Receiver to{item_receiver(Receiver::receive), this,
+                AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES)};
+    columns_ = first_columns(columns_of_items(plan_), plan_.columns);
+    statement.run(&to.receiver);
+    statement.end();
+    MemoryContextDelete(to.row_context);
+    rank();
+}
+
+/// False where there is none.
+bool NearestOfOne::set_query() {
+    const std::optional<VectorValue> vector = vector_->compute();
+    if (!vector) return false;
     const Vectors one_row{
-        plan_.distance.type.element, 1, vector.dimensions, vector.elements, {}, {}};
+        plan_.distance.type.element, 1, vector->dimensions, vector->elements, {}, {}};
     attempt_or_raise([&] {
         query_ = item_ = one_row;
         distances_.emplace(plan_.distance.metric, query_, item_, best_simd());
         distances_->set_query(0);
     });
-    Receiver to{item_receiver(Receiver::receive), this,
-                AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES)};
-    columns_ = first_columns(columns_of_items(plan_), plan_.columns);
-    statement_.start(plan_.items, estate, &to.receiver);
-    statement_.run();
-    statement_.end();
-    MemoryContextDelete(to.row_context);
-    rank();
+    return true;
 }
 
-/// False where the ordinary query is to answer.
+/// False where the subquery's own plan is to answer.
 bool NearestOfOne::take(TupleTableSlot* slot) {
-    ++items_;
+    if (items_++ == 0 && !set_query()) return answered_ = false;
     slot_getallattrs(slot);
     if (slot->tts_isnull[plan_.columns]) {
         ++without_distance_;

@@ -13,6 +13,7 @@
 #include "extension/planner/item_statement.hpp"
 #include "extension/planner/nearest_plan.hpp"
 #include "extension/planner/nearest_search.hpp"
+#include "extension/planner/query_vector.hpp"
 #include "extension/rows/vector_type.hpp"
 
 namespace gputext {
@@ -30,11 +31,12 @@ public:
                  std::size_t memory_limit)
         : plan_(plan), k_(k), context_(context), memory_limit_(memory_limit) {}
 
-    /// Runs the item query. `vector` is needed in this call alone.
-    void find(const VectorValue& vector, EState* estate);
-    /// Whether found() is the answer. Else it is that of the ordinary query: items are of another
-    /// length or have elements that are not finite, there are fewer than k that have a distance
-    /// which is a number, and others behind them, or memory does not suffice.
+    /// Runs the item query. The vector is computed with its first row, and not without one.
+    void find(const QueryVector& query, ItemStatement& statement);
+    /// Whether found() is the answer. Else it is that of the subquery's own plan: there is no
+    /// vector to compare with, items are of another length or have elements that are not finite,
+    /// there are fewer than k that have a distance which is a number, and others behind them, or
+    /// memory does not suffice.
     bool answered() const { return answered_; }
     /// The nearest first, numbered from 0.
     const std::vector<NearestItem>& found() const { return found_; }
@@ -42,8 +44,6 @@ public:
     void get(std::size_t item, TupleTableSlot* row) const;
 
     std::uint64_t items() const { return items_; }
-    QueryDesc* statement() const { return statement_.finished(); }
-    void release() { statement_.release(); }
 
 private:
     struct Receiver;
@@ -57,6 +57,7 @@ private:
         }
     };
 
+    bool set_query();
     bool take(TupleTableSlot* slot);
     void keep(TupleTableSlot* slot, double distance);
     void rank();
@@ -65,10 +66,10 @@ private:
     std::size_t k_;
     MemoryContext context_;
     std::size_t memory_limit_;
-    ItemStatement statement_;
     TupleDesc columns_ = nullptr;  // of the item query, before the vector
 
-    Vectors query_, item_;  // of one row each; the item is the row at work
+    const QueryVector* vector_ = nullptr;  // while the item query runs
+    Vectors query_, item_;                 // of one row each; the item is the row at work
     std::optional<Distances> distances_;
     std::vector<Kept> kept_;  // a heap with the farthest on top
     std::size_t bytes_ = 0;   // of their columns

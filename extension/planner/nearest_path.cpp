@@ -12,6 +12,7 @@ extern "C" {
 #include "optimizer/optimizer.h"
 #include "optimizer/pathnode.h"
 #include "optimizer/paths.h"
+#include "optimizer/planmain.h"
 #include "optimizer/restrictinfo.h"
 #include "optimizer/tlist.h"
 #include "parser/parsetree.h"
@@ -40,7 +41,6 @@ struct PlannedShape {
     NearestShape* shape;  // null for a subquery of another shape
     PlannedStmt* items;
     PlannedStmt* bundles;  // null for none
-    PlannedStmt* ordinary;
     VersionedTable table;
     bool parallel_safe;
 };
@@ -68,16 +68,18 @@ void plan_shape(PlannerInfo* root, PlannedShape& planned) {
     if (planned.parallel_safe && !is_found_while_reading(shape))
         planned.bundles = plan_bundles(items, root->glob->boundParams, *planned.items,
                                        {planned.table, planned.table.known() ? shape.columns : -1});
-    planned.ordinary = plan_ordinarily(shape.ordinary, root->glob->boundParams);
+    // The statement's own plan has the rights to the same tables, and says so once.
+    leave_rights_out(planned.items);
+    if (planned.bundles != nullptr) leave_rights_out(planned.bundles);
 }
 
-PlannedShape* new_planned_shape(PlannerInfo* root, Index relation) {
+PlannedShape* new_planned_shape(PlannerInfo* root, const RelOptInfo* relation) {
     // The search for an order of many joins forgets its memory again and again.
     const MemoryContext before = MemoryContextSwitchTo(root->planner_cxt);
     auto* const planned = static_cast<PlannedShape*>(palloc0(sizeof(PlannedShape)));
     planned->root = root;
-    planned->relation = relation;
-    planned->shape = nearest_shape_of(root, planner_rt_fetch(relation, root));
+    planned->relation = relation->relid;
+    planned->shape = nearest_shape_of(root, relation);
     if (planned->shape != nullptr) plan_shape(root, *planned);
     auto* const callback =
         static_cast<MemoryContextCallback*>(palloc0(sizeof(MemoryContextCallback)));
@@ -90,11 +92,11 @@ PlannedShape* new_planned_shape(PlannerInfo* root, Index relation) {
     return planned;
 }
 
-PlannedShape* planned_shape(PlannerInfo* root, Index relation) {
+PlannedShape* planned_shape(PlannerInfo* root, const RelOptInfo* relation) {
     ListCell* cell;
     foreach (cell, planned_shapes) {
         auto* const planned = static_cast<PlannedShape*>(lfirst(cell));
-        if (planned->root == root && planned->relation == relation) return planned;
+        if (planned->root == root && planned->relation == relation->relid) return planned;
     }
     return new_planned_shape(root, relation);
 }
@@ -151,22 +153,64 @@ bool uses_more_than_columns(Node* expressions, const RelOptInfo* relation) {
     return false;
 }
 
-/// Whether a plan takes rows from an index in the order of an operator, as an index for approximate
-/// search gives them.
-bool has_ordered_index_scan(const Plan* plan) {
-    if (plan == nullptr) return false;
-    if (IsA(plan, IndexScan) && reinterpret_cast<const IndexScan*>(plan)->indexorderby != NIL)
-        return true;
-    if (IsA(plan, SubqueryScan) &&
-        has_ordered_index_scan(reinterpret_cast<const SubqueryScan*>(plan)->subplan))
-        return true;
-    List* children = NIL;
-    if (IsA(plan, Append)) children = reinterpret_cast<const Append*>(plan)->appendplans;
-    if (IsA(plan, MergeAppend)) children = reinterpret_cast<const MergeAppend*>(plan)->mergeplans;
+/// The cheapest plan that the planner itself has for a subquery and these outer relations; null
+/// where there is none, as for a UNION ALL whose parts have become the relation.
+const SubqueryScanPath* ordinary_path(const RelOptInfo* relation, Relids outer) {
+    const Path* cheapest = nullptr;
     ListCell* cell;
-    foreach (cell, children)
-        if (has_ordered_index_scan(static_cast<const Plan*>(lfirst(cell)))) return true;
-    return has_ordered_index_scan(outerPlan(plan)) || has_ordered_index_scan(innerPlan(plan));
+    foreach (cell, relation->pathlist) {
+        const auto* const path = static_cast<const Path*>(lfirst(cell));
+        if (IsA(path, SubqueryScanPath) && bms_is_subset(PATH_REQ_OUTER(path), outer) &&
+            (cheapest == nullptr || path->total_cost < cheapest->total_cost))
+            cheapest = path;
+    }
+    return reinterpret_cast<const SubqueryScanPath*>(cheapest);
+}
+
+/// The path whose rows a path gives, and in whose order, where it only cuts or changes them; null
+/// for others.
+const Path* handed_on(const Path* path) {
+    switch (nodeTag(path)) {
+        case T_SubqueryScanPath:
+            return reinterpret_cast<const SubqueryScanPath*>(path)->subpath;
+        case T_LimitPath:
+            return reinterpret_cast<const LimitPath*>(path)->subpath;
+        case T_ProjectionPath:
+            return reinterpret_cast<const ProjectionPath*>(path)->subpath;
+        default:
+            return nullptr;
+    }
+}
+
+/// Whether a path has its order from an index in the order of an operator, as an index for
+/// approximate search gives it.
+bool has_order_of_index(const Path* path) {
+    while (const Path* const below = handed_on(path)) path = below;
+    switch (nodeTag(path)) {
+        case T_IndexPath:
+            return reinterpret_cast<const IndexPath*>(path)->indexorderbys != NIL;
+        case T_NestPath:
+            return has_order_of_index(reinterpret_cast<const NestPath*>(path)->jpath.outerjoinpath);
+        case T_GatherMergePath:
+            return has_order_of_index(reinterpret_cast<const GatherMergePath*>(path)->subpath);
+        case T_AppendPath:
+        case T_MergeAppendPath: {
+            const List* const parts =
+                IsA(path, AppendPath) ? reinterpret_cast<const AppendPath*>(path)->subpaths
+                                      : reinterpret_cast<const MergeAppendPath*>(path)->subpaths;
+            ListCell* cell;
+            foreach (cell, parts)
+                if (has_order_of_index(static_cast<const Path*>(lfirst(cell)))) return true;
+            return false;
+        }
+        default:
+            return false;
+    }
+}
+
+/// Whether the conditions may be looked at twice for a row.
+bool may_be_repeated(List* clauses) {
+    return !contain_volatile_functions(reinterpret_cast<Node*>(clauses));
 }
 
 bool may_be_subquery(const PlannerInfo* root, const RelOptInfo* relation) {
@@ -180,7 +224,7 @@ bool may_be_nearest_scan(const PlannerInfo* root, RelOptInfo* relation) {
         IS_DUMMY_REL(relation))
         return false;
     List* const clauses = extract_actual_clauses(relation->baserestrictinfo, false);
-    return !has_pseudoconstant(relation->baserestrictinfo) &&
+    return !has_pseudoconstant(relation->baserestrictinfo) && may_be_repeated(clauses) &&
            !uses_more_than_columns(reinterpret_cast<Node*>(relation->reltarget->exprs), relation) &&
            !uses_more_than_columns(reinterpret_cast<Node*>(clauses), relation);
 }
@@ -201,7 +245,8 @@ bool may_be_nearest_join(const PlannerInfo* root, const RelOptInfo* join, const 
     if (uses_more_than_columns(reinterpret_cast<Node*>(join->reltarget->exprs), inner) ||
         uses_more_than_columns(reinterpret_cast<Node*>(clauses), inner))
         return false;
-    return !has_pseudoconstant(extra->restrictlist) && !has_pseudoconstant(inner->baserestrictinfo);
+    return !has_pseudoconstant(extra->restrictlist) &&
+           !has_pseudoconstant(inner->baserestrictinfo) && may_be_repeated(clauses);
 }
 
 // ---- Costs ----
@@ -223,11 +268,10 @@ std::size_t dimensions_of(const Expr* query) {
     return modifier > 0 ? static_cast<std::size_t>(modifier) : kUsualDimensions;
 }
 
-/// Rows that the ordinary query sorts for one outer row.
-double sorted_rows(const Plan* plan) {
-    while (outerPlan(plan) != nullptr && (IsA(plan, Limit) || IsA(plan, Result)))
-        plan = outerPlan(plan);
-    return plan->plan_rows;
+/// Rows that the subquery's own plan sorts for one outer row.
+double sorted_rows(const Path* path) {
+    while (const Path* const below = handed_on(path)) path = below;
+    return path->rows;
 }
 
 /// `matching`: items that one query is compared with.
@@ -254,21 +298,22 @@ double search_cost(const NearestShape& shape, double queries, double items, doub
     return (keeping + seconds) * kUnitsPerSecond;
 }
 
-void set_costs(Path& path, const Path& outer, const PlannedShape& planned) {
+void set_costs(Path& path, const Path& outer, const Path& ordinary, const PlannedShape& planned) {
     const Plan& items = *planned.items->planTree;
-    path.startup_cost = outer.total_cost + items.total_cost +
-                        search_cost(*planned.shape, outer.rows, items.plan_rows,
-                                    sorted_rows(planned.ordinary->planTree));
+    path.startup_cost =
+        outer.total_cost + items.total_cost +
+        search_cost(*planned.shape, outer.rows, items.plan_rows, sorted_rows(&ordinary));
     path.total_cost = path.startup_cost + path.rows * (cpu_tuple_cost + cpu_operator_cost);
     if (plan_nearest() == PlanNearest::force) path.startup_cost = path.total_cost = 0;
 }
 
 // ---- From the path to the plan ----
 
-/// CustomPath::custom_private: the planned shape, the clauses of the relation or join, and whether
-/// it is an outer one.
+/// CustomPath::custom_private: the planned shape, the outer rows, the clauses of the relation or
+/// join, and whether it is an outer one.
 struct PathData {
     PlannedShape* planned;
+    Path* outer;
     List* clauses;
     Index inner;
     bool outer_join;
@@ -358,26 +403,43 @@ List* scan_columns(const Plan* outer, const PathData& data, const NearestShape& 
     return columns;
 }
 
-NearestPlan plan_of(const PathData& data, Plan* outer) {
+/// Of each column of the subquery, its place in the rows of a plan of it; 0 for none.
+List* places_of_shown(const NearestShape& shape, Index subquery, const Plan* plan) {
+    List* places = NIL;
+    for (int column = 1; column <= list_length(shape.shown); ++column) {
+        int place = 0;
+        ListCell* cell;
+        foreach (cell, plan->targetlist) {
+            const auto* const entry = static_cast<const TargetEntry*>(lfirst(cell));
+            const auto* const given = reinterpret_cast<const Var*>(entry->expr);
+            if (IsA(given, Var) && static_cast<Index>(given->varno) == subquery &&
+                given->varattno == column)
+                place = entry->resno;
+        }
+        places = lappend_int(places, place);
+    }
+    return places;
+}
+
+NearestPlan plan_of(const PathData& data, const NestLoop* loop) {
     const PlannedShape& planned = *data.planned;
     const NearestShape& shape = *planned.shape;
+    List* const places = places_of(shape, outerPlan(loop));
     NearestPlan plan{};
-    plan.parameters = places_of(shape, outer);
     plan.items = planned.items;
     plan.bundles = planned.bundles;
-    plan.ordinary = planned.ordinary;
-    plan.shown = reinterpret_cast<List*>(
-        place_outer_columns(reinterpret_cast<Node*>(shape.shown), plan.parameters));
-    plan.query = reinterpret_cast<Expr*>(
-        place_outer_columns(reinterpret_cast<Node*>(shape.query), plan.parameters));
-    plan.keys = reinterpret_cast<List*>(
-        place_outer_columns(reinterpret_cast<Node*>(shape.keys), plan.parameters));
+    plan.shown =
+        reinterpret_cast<List*>(place_outer_columns(reinterpret_cast<Node*>(shape.shown), places));
+    plan.query =
+        reinterpret_cast<Expr*>(place_outer_columns(reinterpret_cast<Node*>(shape.query), places));
+    plan.keys =
+        reinterpret_cast<List*>(place_outer_columns(reinterpret_cast<Node*>(shape.keys), places));
+    plan.ordinary = places_of_shown(shape, data.inner, innerPlan(loop));
     plan.limit = shape.limit;
     plan.offset = shape.offset;
     plan.distance = shape.distance;
     plan.item_is_left = shape.item_is_left;
     plan.columns = shape.columns;
-    plan.first_parameter = shape.first_parameter;
     plan.outer_join = data.outer_join;
     plan.one_query = shape.outer == NIL;
     plan.parallel_safe = planned.parallel_safe;
@@ -387,33 +449,54 @@ NearestPlan plan_of(const PathData& data, Plan* outer) {
 
 const CustomScanMethods kScanMethods = {kNearestName, new_nearest_scan};
 
+/// Leaves the outer plan with the columns of its path, and what the loop hands on: a scan below a
+/// loop may give all that its table has.
+void narrow_outer(NestLoop* loop, const Path* path) {
+    List* columns = make_tlist_from_pathtarget(path->pathtarget);
+    ListCell* cell;
+    foreach (cell, loop->nestParams)
+        columns = add_to_flat_tlist(
+            columns, list_make1(static_cast<const NestLoopParam*>(lfirst(cell))->paramval));
+    outerPlan(loop) =
+        change_plan_targetlist(outerPlan(loop), columns, outerPlan(loop)->parallel_safe);
+}
+
+/// The loop that the node takes both of its sides from: of a join the planner has made it.
+NestLoop* loop_of(List* children, const Path* outer) {
+    if (list_length(children) == 1) {
+        auto* const loop = static_cast<NestLoop*>(linitial(children));
+        narrow_outer(loop, outer);
+        return loop;
+    }
+    NestLoop* const loop = makeNode(NestLoop);
+    outerPlan(loop) = static_cast<Plan*>(linitial(children));
+    innerPlan(loop) = static_cast<Plan*>(lsecond(children));
+    return loop;
+}
+
 Plan* plan_nearest_path(PlannerInfo* root, RelOptInfo* join, CustomPath* path, List* columns, List*,
                         List* children) {
     const PathData& data = *static_cast<const PathData*>(linitial(path->custom_private));
-    Plan* const outer = static_cast<Plan*>(linitial(children));
+    NestLoop* const loop = loop_of(children, data.outer);
     CustomScan* const scan = makeNode(CustomScan);
     scan->scan.plan.targetlist = columns;
     scan->scan.plan.qual = extract_actual_clauses(data.clauses, false);
     scan->scan.scanrelid = 0;
     scan->flags = path->flags;
-    scan->custom_plans = children;
-    scan->custom_scan_tlist = scan_columns(outer, data, *data.planned->shape, join);
-    scan->custom_private = write_nearest_plan(plan_of(data, outer));
+    scan->custom_plans = list_make1(loop);
+    scan->custom_scan_tlist = scan_columns(outerPlan(loop), data, *data.planned->shape, join);
+    scan->custom_private = write_nearest_plan(plan_of(data, loop));
     scan->methods = &kScanMethods;
     depend_on(root->glob, data.planned->items);
-    depend_on(root->glob, data.planned->ordinary);
     return &scan->scan.plan;
 }
 
 const CustomPathMethods kPathMethods = {kNearestName, plan_nearest_path, nullptr};
 
-/// Adds the path that gives the rows of the relation for those of `outer`, if the subquery has the
-/// shape.
-void add_nearest_path(RelOptInfo* relation, Path* outer, const PathData& data) {
-    if (data.planned->shape == nullptr || !gives_columns(outer, data.planned->shape->outer) ||
-        (plan_nearest() != PlanNearest::force &&
-         has_ordered_index_scan(data.planned->ordinary->planTree)))
-        return;
+/// Adds the path that gives the rows of the relation, if the subquery has the shape. `ordinary` is
+/// the planner's own for the subquery, and `children` are what loop_of() is made from.
+void add_nearest_path(RelOptInfo* relation, const Path* ordinary, List* children,
+                      const PathData& data) {
     auto* const kept = static_cast<PathData*>(palloc0(sizeof(PathData)));
     *kept = data;
     CustomPath* const path = makeNode(CustomPath);
@@ -422,30 +505,52 @@ void add_nearest_path(RelOptInfo* relation, Path* outer, const PathData& data) {
     path->path.pathtarget = relation->reltarget;
     path->path.rows = relation->rows;
     set_no_disabled_nodes(&path->path);
-    set_costs(path->path, *outer, *data.planned);
+    set_costs(path->path, *data.outer, *ordinary, *data.planned);
     path->flags = CUSTOMPATH_SUPPORT_PROJECTION;
-    path->custom_paths = list_make1(outer);
+    path->custom_paths = children;
     path->custom_private = list_make1(kept);
     path->methods = &kPathMethods;
     add_path(relation, &path->path);
 }
 
+/// Whether the node may answer for the planner's own path of the subquery.
+bool may_replace(const SubqueryScanPath* ordinary) {
+    return ordinary != nullptr &&
+           (plan_nearest() == PlanNearest::force || !has_order_of_index(&ordinary->path));
+}
+
 void add_join_path(PlannerInfo* root, RelOptInfo* join, RelOptInfo* outer, RelOptInfo* inner,
                    JoinType type, JoinPathExtraData* extra) {
     if (!may_be_nearest_join(root, join, outer, inner, type, extra)) return;
-    add_nearest_path(join, outer->cheapest_total_path,
-                     {planned_shape(root, inner->relid),
-                      list_concat_copy(inner->baserestrictinfo, extra->restrictlist), inner->relid,
-                      type == JOIN_LEFT});
+    const SubqueryScanPath* const subquery = ordinary_path(inner, outer->relids);
+    if (!may_replace(subquery)) return;
+    auto* const ordinary = const_cast<Path*>(&subquery->path);
+    Path* const rows = outer->cheapest_total_path;
+    PlannedShape* const planned = planned_shape(root, inner);
+    if (planned->shape == nullptr || !gives_columns(rows, planned->shape->outer)) return;
+    JoinCostWorkspace costs;
+    initial_cost_nestloop(root, &costs, type, rows, ordinary, extra);
+    NestPath* const loop =
+        create_nestloop_path(root, join, type, &costs, extra, rows, ordinary, NIL, NIL, nullptr);
+    add_nearest_path(join, ordinary, list_make1(loop),
+                     {planned, rows, list_concat_copy(inner->baserestrictinfo, extra->restrictlist),
+                      inner->relid, type == JOIN_LEFT});
 }
 
 /// Of a subquery that depends on no other relation: the outer side is one row without columns.
 void add_scan_path(PlannerInfo* root, RelOptInfo* relation, Index number, RangeTblEntry*) {
     if (!may_be_nearest_scan(root, relation)) return;
+    const SubqueryScanPath* const subquery = ordinary_path(relation, nullptr);
+    if (!may_replace(subquery)) return;
+    PlannedShape* const planned = planned_shape(root, relation);
+    if (planned->shape == nullptr || planned->shape->outer != NIL) return;
+    // A path that costs more than another of its relation is freed.
+    SubqueryScanPath* const ordinary = makeNode(SubqueryScanPath);
+    *ordinary = *subquery;
     Path* const one_row =
         &create_group_result_path(root, relation, create_empty_pathtarget(), NIL)->path;
-    add_nearest_path(relation, one_row,
-                     {planned_shape(root, number), relation->baserestrictinfo, number, false});
+    add_nearest_path(relation, &ordinary->path, list_make2(one_row, ordinary),
+                     {planned, one_row, relation->baserestrictinfo, number, false});
 }
 
 }  // namespace

@@ -42,7 +42,6 @@ List* write_nearest_plan(const NearestPlan& plan) {
     numbers.add(plan.distance.exact);
     numbers.add(plan.item_is_left);
     numbers.add(plan.columns);
-    numbers.add(plan.first_parameter);
     numbers.add(plan.outer_join);
     numbers.add(plan.one_query);
     numbers.add(plan.parallel_safe);
@@ -50,12 +49,12 @@ List* write_nearest_plan(const NearestPlan& plan) {
     numbers.add(plan.table.with_children);
     numbers.add(plan.table.attribute);
     numbers.add(plan.table.columns);
-    List* written = list_make4(plan.items, plan.ordinary, plan.shown, plan.query);
+    List* written = list_make3(plan.items, plan.shown, plan.query);
     written = lappend(written, or_nothing(plan.limit));
     written = lappend(written, or_nothing(plan.offset));
     written = lappend(written, or_nothing(reinterpret_cast<Node*>(plan.bundles)));
     // An empty list is a null pointer.
-    written = lappend(written, lcons_int(0, plan.parameters));
+    written = lappend(written, lcons_int(0, plan.ordinary));
     written = lappend(written, numbers.list());
     return list_concat(written, plan.keys);
 }
@@ -63,15 +62,14 @@ List* write_nearest_plan(const NearestPlan& plan) {
 NearestPlan read_nearest_plan(List* written) {
     NearestPlan plan{};
     plan.items = static_cast<PlannedStmt*>(list_nth(written, 0));
-    plan.ordinary = static_cast<PlannedStmt*>(list_nth(written, 1));
-    plan.shown = static_cast<List*>(list_nth(written, 2));
-    plan.query = static_cast<Expr*>(list_nth(written, 3));
-    plan.limit = or_null(list_nth(written, 4));
-    plan.offset = or_null(list_nth(written, 5));
-    plan.bundles = reinterpret_cast<PlannedStmt*>(or_null(list_nth(written, 6)));
-    plan.parameters = list_copy_tail(static_cast<List*>(list_nth(written, 7)), 1);
-    plan.keys = list_copy_tail(written, 9);
-    Numbers numbers(static_cast<List*>(list_nth(written, 8)));
+    plan.shown = static_cast<List*>(list_nth(written, 1));
+    plan.query = static_cast<Expr*>(list_nth(written, 2));
+    plan.limit = or_null(list_nth(written, 3));
+    plan.offset = or_null(list_nth(written, 4));
+    plan.bundles = reinterpret_cast<PlannedStmt*>(or_null(list_nth(written, 5)));
+    plan.ordinary = list_copy_tail(static_cast<List*>(list_nth(written, 6)), 1);
+    plan.keys = list_copy_tail(written, 8);
+    Numbers numbers(static_cast<List*>(list_nth(written, 7)));
     plan.distance.function = static_cast<Oid>(numbers.next());
     plan.distance.metric = static_cast<Metric>(numbers.next());
     plan.distance.type.form = static_cast<VectorType::Form>(numbers.next());
@@ -79,7 +77,6 @@ NearestPlan read_nearest_plan(List* written) {
     plan.distance.exact = numbers.next() != 0;
     plan.item_is_left = numbers.next() != 0;
     plan.columns = numbers.next();
-    plan.first_parameter = numbers.next();
     plan.outer_join = numbers.next() != 0;
     plan.one_query = numbers.next() != 0;
     plan.parallel_safe = numbers.next() != 0;

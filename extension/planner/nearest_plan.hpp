@@ -17,24 +17,28 @@ namespace gputext {
 
 inline constexpr const char* kNearestName = "GputextNearest";
 
+/// The node's only child is a nested loop, as the planner makes it of the outer plan and the
+/// subquery's own. The node never runs the loop itself: it takes outer rows from the one side, and
+/// has the other side answer those of them that it cannot. So the executor knows the subquery as
+/// it is written: it checks the rights to its tables and functions, and locks what it reads.
+///
 /// Nodes are the plan's. As for NearestShape, but that a Var of OUTER_VAR has its place among the
 /// columns of the outer plan.
 struct NearestPlan {
     PlannedStmt* items;
     PlannedStmt* bundles;  // the item query again, whose workers bundle its rows; null for none
-    PlannedStmt* ordinary;
     List* shown;
     Expr* query;
     List* keys;    // of the outer row; the item query has its own behind its vector
     Node* limit;   // null for none
     Node* offset;  // the same
-    /// Columns of the outer plan that are the ordinary query's parameters, as numbers.
-    List* parameters;
+    /// Of each column that is shown, its place in the rows of the subquery's own plan; 0 where that
+    /// does not give it.
+    List* ordinary;
 
     DistanceOperator distance;
     bool item_is_left;
-    int columns;  // of the item query, before its vector
-    int first_parameter;
+    int columns;           // of the item query, before its vector
     bool outer_join;       // an outer row without items is given once, with nulls
     bool one_query;        // of all outer rows: it depends on none, and nor do keys
     bool parallel_safe;    // the item query, as InnerQueryTraits says

@@ -1,15 +1,10 @@
 #include "extension/base/postgres.hpp"
 
 extern "C" {
-#include "access/tupdesc.h"
 #include "executor/executor.h"
-#include "executor/tstoreReceiver.h"
 #include "nodes/nodeFuncs.h"
 #include "portability/instr_time.h"
-#include "tcop/dest.h"
-#include "utils/datum.h"
 #include "utils/memutils.h"
-#include "utils/snapmgr.h"
 #include "utils/tuplestore.h"
 }
 
@@ -24,13 +19,15 @@ extern "C" {
 #include "extension/planner/nearest_of_one.hpp"
 #include "extension/planner/nearest_plan.hpp"
 #include "extension/planner/nearest_search.hpp"
+#include "extension/planner/query_vector.hpp"
 #include "extension/server/settings.hpp"
 
 // The node reads outer rows in batches. It keeps them, computes their vectors, and searches for all
 // of them at once; then it gives the rows of one outer row after the other. The items are read when
 // the first outer row is there, and stay until the node ends, rescans included. Where the outer
 // rows have one vector and the distance is exact, its nearest items are found while items are read,
-// and stay in their place.
+// and stay in their place. An outer row that cannot be answered so is answered by the inner side of
+// the loop below the node (nearest_plan.hpp), as that loop would have it.
 
 namespace gputext {
 namespace {
@@ -46,7 +43,7 @@ public:
     NearestScan(CustomScanState* node, const NearestPlan& plan, MemoryContext context)
         : node_(node), plan_(plan), context_(context) {}
 
-    void begin(EState* estate);
+    void begin(EState* estate, int flags);
     /// The next row, as the node's scan has it; null behind the last one.
     TupleTableSlot* next();
     void rescan();
@@ -55,34 +52,36 @@ public:
 
 private:
     EState* estate() const { return node_->ss.ps.state; }
-    PlanState* outer() const { return static_cast<PlanState*>(linitial(node_->custom_ps)); }
+    PlanState* outer() const { return outerPlanState(loop_); }
+    PlanState* ordinary() const { return innerPlanState(loop_); }
 
     void set_limits();
     std::optional<int64> evaluate(Node* expression);
     void read_items();
     std::size_t most_rows() const;
     bool read_batch();
-    void add_query(std::int64_t row);
     std::uint32_t key_of_outer();
-    std::optional<VectorValue> query_of_outer();
+    std::int64_t number_of_query();
+    std::int64_t number_of_one_query();
     bool finds_of_one() const { return k_ > 0 && NearestOfOne::answers(plan_); }
-    void find_of_one();
     void search();
     bool next_outer();
     TupleTableSlot* show_item(const NearestItem& item);
-    TupleTableSlot* show_ordinary();
+    TupleTableSlot* show_ordinary(TupleTableSlot* given);
     TupleTableSlot* show_nothing();
     TupleTableSlot* next_of_outer();
     void copy_outer(TupleTableSlot* row) const;
-    void run_ordinary();
-    ParamListInfo ordinary_parameters() const;
+    void begin_ordinary();
     void forget_batch();
 
     CustomScanState* node_;
     NearestPlan plan_;
     MemoryContext context_;
+    int flags_ = 0;              // of the node's begin
+    PlanState* loop_ = nullptr;  // below the node
+    ItemStatement item_statement_;
     ExprContext* expressions_ = nullptr;
-    ExprState* query_ = nullptr;
+    QueryVector query_{};
     List* keys_ = NIL;                 // ExprStates
     List* shown_ = NIL;                // ExprStates
     TupleTableSlot* item_ = nullptr;   // columns of the item query, and the distance
@@ -96,16 +95,18 @@ private:
     NearestItems* items_ = nullptr;   // null before the first outer row
     NearestOfOne* of_one_ = nullptr;  // the same, in the place of items_
 
+    /// In the place of a query: there are no items to compare the outer row with.
+    static constexpr std::int64_t kNothing = -2;
+
     Tuplestorestate* rows_ = nullptr;     // outer rows of the batch
-    std::vector<std::int64_t> query_of_;  // of these, by place; kOrdinary for those without one
+    std::vector<std::int64_t> query_of_;  // of these, by place; kOrdinary or kNothing for others
     NearestBatch batch_;
     bool outer_ended_ = false;
     std::size_t place_ = 0;  // of the outer row at work in the batch, from 1
     std::size_t rank_ = 0;   // what is given next of it
     bool given_ = false;     // whether a row was given of it
     bool at_work_ = false;
-    Tuplestorestate* ordinary_ = nullptr;  // what the ordinary query has given
-    TupleTableSlot* ordinary_row_ = nullptr;
+    bool is_ordinary_ = false;  // whether the loop's inner side answers it
 
     NearestRun run_;
 };
@@ -143,16 +144,19 @@ TupleDesc item_columns(const NearestPlan& plan) {
     return columns;
 }
 
-void NearestScan::begin(EState* estate) {
+void NearestScan::begin(EState* estate, int flags) {
+    flags_ = flags & ~(EXEC_FLAG_REWIND | EXEC_FLAG_BACKWARD | EXEC_FLAG_MARK);
     auto* const scan = reinterpret_cast<CustomScan*>(node_->ss.ps.plan);
-    node_->custom_ps =
-        list_make1(ExecInitNode(static_cast<Plan*>(linitial(scan->custom_plans)), estate, 0));
+    loop_ = ExecInitNode(static_cast<Plan*>(linitial(scan->custom_plans)), estate, flags_);
+    node_->custom_ps = list_make1(outer());
+    item_statement_.start(statement_of_items(plan_), estate, flags_);
     const TupleDesc outer_row = ExecGetResultType(outer());
     outer_columns_ = outer_row->natts;
     outer_ = ExecInitExtraTupleSlot(estate, outer_row, &TTSOpsMinimalTuple);
     item_ = ExecInitExtraTupleSlot(estate, item_columns(plan_), &TTSOpsVirtual);
     expressions_ = CreateExprContext(estate);
-    query_ = ExecInitExprWithParams(plan_.query, estate->es_param_list_info);
+    query_ = {plan_.distance.type, ExecInitExprWithParams(plan_.query, estate->es_param_list_info),
+              expressions_};
     ListCell* cell;
     foreach (cell, plan_.keys)
         keys_ = lappend(keys_, ExecInitExprWithParams(static_cast<Expr*>(lfirst(cell)),
@@ -189,7 +193,10 @@ void NearestScan::read_items() {
     if (items_ != nullptr || k_ == 0) return;
     Lap lap(run_.reading_ms);
     NearestItems* const items = make_owned<NearestItems>(context_, context_, host_memory_limit());
-    items->read(plan_, estate());
+    // The library may have been replaced since the node began.
+    if (item_statement_.description()->plannedstmt != statement_of_items(plan_))
+        item_statement_.start(statement_of_items(plan_), estate(), flags_);
+    items->read(plan_, item_statement_);
     items_ = items;
     run_.items = items->vectors.size();
     lap.end();
@@ -207,73 +214,58 @@ std::size_t NearestScan::most_rows() const {
         kMostRows);
 }
 
-/// The vector of the row that was read, in the memory of the expressions; none where there is none,
-/// or one that the operator refuses.
-std::optional<VectorValue> NearestScan::query_of_outer() {
-    bool null = false;
-    VectorValue vector{};
-    const Datum value = ExecEvalExpr(query_, expressions_, &null);
-    if (null || read_vector(plan_.distance.type, value, vector) != VectorFault::none)
-        return std::nullopt;
-    return vector;
-}
-
-/// Computes the vector of the row that was read. One that cannot be compared with the items is left
-/// to the ordinary query, and so is one that there is none of.
-void NearestScan::add_query(std::int64_t row) {
-    attempt_or_raise([&] { query_of_.push_back(NearestBatch::kOrdinary); });
-    if (k_ == 0 || !items_->searchable()) return;
-    const MemoryContext before = MemoryContextSwitchTo(expressions_->ecxt_per_tuple_memory);
-    const std::optional<VectorValue> vector = query_of_outer();
-    const bool fits = vector && vector->dimensions == items_->vectors.dimensions();
-    const std::uint32_t key = fits && items_->keyed() ? key_of_outer() : kNoKey;
-    MemoryContextSwitchTo(before);
-    if (!fits) return;
+/// The number among the queries of the batch for the row that was read, or what else answers it.
+/// Its vector is computed only where there are items to compare it with.
+std::int64_t NearestScan::number_of_query() {
+    if (k_ == 0 || !items_->searchable()) return NearestBatch::kOrdinary;
+    const std::uint32_t key = items_->keyed() && !items_->empty() ? key_of_outer() : kNoKey;
+    const RowsOfKey rows = items_->rows_of(key);
+    if (rows.items == 0) return rows.nulls == 0 ? kNothing : NearestBatch::kOrdinary;
+    const std::optional<VectorValue> vector = query_.compute();
+    if (!vector || vector->dimensions != items_->vectors.dimensions())
+        return NearestBatch::kOrdinary;
     const auto* const bytes = static_cast<const std::uint8_t*>(vector->elements);
     const std::size_t size = vector->stored * element_size(plan_.distance.type.element);
     attempt_or_raise([&] {
         batch_.elements.insert(batch_.elements.end(), bytes, bytes + size);
         if (items_->keyed()) batch_.keys.push_back(key);
-        query_of_[static_cast<std::size_t>(row)] = static_cast<std::int64_t>(batch_.queries++);
     });
+    return static_cast<std::int64_t>(batch_.queries++);
 }
 
 /// The number of the key of the row that was read.
 std::uint32_t NearestScan::key_of_outer() {
+    const MemoryContext before = MemoryContextSwitchTo(expressions_->ecxt_per_tuple_memory);
     const int count = list_length(keys_);
     auto* const values = static_cast<Datum*>(palloc(sizeof(Datum) * count));
     auto* const nulls = static_cast<bool*>(palloc(sizeof(bool) * count));
     for (int i = 0; i < count; ++i)
         values[i] =
             ExecEvalExpr(static_cast<ExprState*>(list_nth(keys_, i)), expressions_, &nulls[i]);
-    return items_->keys.number_of(values, nulls);
+    const std::uint32_t number = items_->keys.number_of(values, nulls);
+    MemoryContextSwitchTo(before);
+    return number;
 }
 
-/// Finds the nearest items of the only vector with the first outer row, and answers the row that
-/// was read by them.
-void NearestScan::find_of_one() {
-    attempt_or_raise([&] { query_of_.push_back(NearestBatch::kOrdinary); });
+/// The same where the vector is the only one: finds its nearest items with the first outer row.
+std::int64_t NearestScan::number_of_one_query() {
     if (of_one_ == nullptr) {
-        const MemoryContext before = MemoryContextSwitchTo(expressions_->ecxt_per_tuple_memory);
-        const std::optional<VectorValue> vector = query_of_outer();
-        MemoryContextSwitchTo(before);
-        if (!vector) return;
         Lap lap(run_.reading_ms);
         of_one_ = make_owned<NearestOfOne>(context_, plan_, k_, context_,
                                            host_memory_limit() / kPartOfFound);
-        of_one_->find(*vector, estate());
+        of_one_->find(query_, item_statement_);
         run_.items = of_one_->items();
         lap.end();
         ++run_.queries;
         ++run_.searches.on_cpu;
     }
-    if (!of_one_->answered()) return;
+    if (!of_one_->answered()) return NearestBatch::kOrdinary;
     attempt_or_raise([&] {
-        query_of_.back() = static_cast<std::int64_t>(batch_.queries++);
         batch_.begins.push_back(batch_.found.size());
         batch_.counts.push_back(static_cast<std::int64_t>(of_one_->found().size()));
         batch_.found.insert(batch_.found.end(), of_one_->found().begin(), of_one_->found().end());
     });
+    return static_cast<std::int64_t>(batch_.queries++);
 }
 
 /// Reads outer rows, and the items with the first one. False where there are no more.
@@ -297,10 +289,8 @@ bool NearestScan::read_batch() {
         tuplestore_puttupleslot(rows_, row);
         ResetExprContext(expressions_);
         expressions_->ecxt_outertuple = row;
-        if (finds_of_one())
-            find_of_one();
-        else
-            add_query(static_cast<std::int64_t>(query_of_.size()));
+        const std::int64_t query = finds_of_one() ? number_of_one_query() : number_of_query();
+        attempt_or_raise([&] { query_of_.push_back(query); });
         MemoryContextSwitchTo(before);
     }
     if (query_of_.empty()) return false;
@@ -311,17 +301,6 @@ bool NearestScan::read_batch() {
 void NearestScan::search() {
     if (batch_.queries == 0 || of_one_ != nullptr) return;
     run_.queries += batch_.queries;
-    if (items_->vectors.size() == 0) {
-        // None is found; but rows without a vector come behind all others.
-        attempt_or_raise([&] {
-            batch_.begins.assign(batch_.queries, 0);
-            batch_.counts.assign(batch_.queries, 0);
-        });
-        for (std::size_t q = 0; q < batch_.queries; ++q)
-            if (items_->rows_of(items_->keyed() ? batch_.keys[q] : kNoKey).nulls > 0)
-                batch_.counts[q] = NearestBatch::kOrdinary;
-        return;
-    }
     Lap lap(run_.searching_ms);
     const MemoryContext before = MemoryContextSwitchTo(context_);
     search_nearest(plan_, *items_, k_, batch_, run_.searches);
@@ -338,69 +317,25 @@ bool NearestScan::next_outer() {
     rank_ = offset_;
     given_ = false;
     at_work_ = true;
-    if (ordinary_ != nullptr) tuplestore_end(ordinary_);
-    ordinary_ = nullptr;
     const std::int64_t query = query_of_[place_ - 1];
-    if (query == NearestBatch::kOrdinary ||
-        batch_.counts[static_cast<std::size_t>(query)] == NearestBatch::kOrdinary)
-        run_ordinary();
+    is_ordinary_ = query == NearestBatch::kOrdinary ||
+                   (query != kNothing &&
+                    batch_.counts[static_cast<std::size_t>(query)] == NearestBatch::kOrdinary);
+    if (is_ordinary_) begin_ordinary();
     return true;
 }
 
-/// The parameters that the statement has, and behind them the columns of the outer row.
-ParamListInfo NearestScan::ordinary_parameters() const {
-    const ParamListInfo given = estate()->es_param_list_info;
-    const int before = plan_.first_parameter - 1;
-    const int count = before + list_length(plan_.parameters);
-    const ParamListInfo parameters = makeParamList(count);
-    for (int i = 0; i < count; ++i) {
-        ParamExternData& parameter = parameters->params[i];
-        parameter = {};
-        parameter.isnull = true;
-        parameter.pflags = PARAM_FLAG_CONST;
-        if (i < before && given != nullptr && i < given->numParams) {
-            ParamExternData room;
-            parameter = given->paramFetch != nullptr
-                            ? *given->paramFetch(given, i + 1, false, &room)
-                            : given->params[i];
-        }
-    }
-    for (int i = before; i < count; ++i) {
-        ParamExternData& parameter = parameters->params[i];
-        const int column = list_nth_int(plan_.parameters, i - before);
-        parameter.value = slot_getattr(outer_, column, &parameter.isnull);
-        parameter.ptype = TupleDescAttr(outer_->tts_tupleDescriptor, column - 1)->atttypid;
-    }
-    return parameters;
-}
-
-/// Runs the ordinary query for the outer row at work.
-void NearestScan::run_ordinary() {
+/// Has the inner side of the loop begin with the outer row at work.
+void NearestScan::begin_ordinary() {
     ++run_.ordinary;
-    const MemoryContext before = MemoryContextSwitchTo(context_);
-    ordinary_ = tuplestore_begin_heap(false, false, work_mem);
-    const MemoryContext context =
-        AllocSetContextCreate(context_, "gputext ordinary query", ALLOCSET_DEFAULT_SIZES);
-    MemoryContextSwitchTo(context);
-    DestReceiver* const receiver = CreateTuplestoreDestReceiver();
-    SetTuplestoreDestReceiverParams(receiver, ordinary_, context_, false, nullptr, nullptr);
-    QueryDesc* const statement =
-        CreateQueryDesc(plan_.ordinary, estate()->es_sourceText, estate()->es_snapshot,
-                        InvalidSnapshot, receiver, ordinary_parameters(), estate()->es_queryEnv, 0);
-    PushActiveSnapshot(estate()->es_snapshot);
-    ExecutorStart(statement, 0);
-    MemoryContextSwitchTo(context_);
-    if (ordinary_row_ == nullptr)
-        ordinary_row_ =
-            MakeSingleTupleTableSlot(CreateTupleDescCopy(statement->tupDesc), &TTSOpsMinimalTuple);
-    MemoryContextSwitchTo(context);
-    run_to_end(statement);
-    ExecutorFinish(statement);
-    ExecutorEnd(statement);
-    PopActiveSnapshot();
-    FreeQueryDesc(statement);
-    MemoryContextSwitchTo(before);
-    MemoryContextDelete(context);
+    ListCell* cell;
+    foreach (cell, reinterpret_cast<const NestLoop*>(loop_->plan)->nestParams) {
+        const auto* const given = static_cast<const NestLoopParam*>(lfirst(cell));
+        ParamExecData& parameter = estate()->es_param_exec_vals[given->paramno];
+        parameter.value = slot_getattr(outer_, given->paramval->varattno, &parameter.isnull);
+        ordinary()->chgParam = bms_add_member(ordinary()->chgParam, given->paramno);
+    }
+    ExecReScan(ordinary());
 }
 
 /// Begins a row of the node with the outer row's columns.
@@ -435,13 +370,16 @@ TupleTableSlot* NearestScan::show_item(const NearestItem& item) {
     return ExecStoreVirtualTuple(row);
 }
 
-TupleTableSlot* NearestScan::show_ordinary() {
+TupleTableSlot* NearestScan::show_ordinary(TupleTableSlot* given) {
     TupleTableSlot* const row = node_->ss.ss_ScanTupleSlot;
     copy_outer(row);
-    slot_getallattrs(ordinary_row_);
-    const int count = list_length(shown_);
-    std::copy_n(ordinary_row_->tts_values, count, row->tts_values + outer_columns_);
-    std::copy_n(ordinary_row_->tts_isnull, count, row->tts_isnull + outer_columns_);
+    int column = outer_columns_;
+    ListCell* cell;
+    foreach (cell, plan_.ordinary) {
+        bool& null = row->tts_isnull[column];
+        null = lfirst_int(cell) == 0;
+        row->tts_values[column++] = null ? Datum{0} : slot_getattr(given, lfirst_int(cell), &null);
+    }
     return ExecStoreVirtualTuple(row);
 }
 
@@ -457,9 +395,11 @@ TupleTableSlot* NearestScan::show_nothing() {
 
 /// The next row of the outer row at work; null behind its last one.
 TupleTableSlot* NearestScan::next_of_outer() {
-    if (ordinary_ != nullptr)
-        return tuplestore_gettupleslot(ordinary_, true, false, ordinary_row_) ? show_ordinary()
-                                                                              : nullptr;
+    if (is_ordinary_) {
+        TupleTableSlot* const given = ExecProcNode(ordinary());
+        return TupIsNull(given) ? nullptr : show_ordinary(given);
+    }
+    if (query_of_[place_ - 1] == kNothing) return nullptr;
     const auto query = static_cast<std::size_t>(query_of_[place_ - 1]);
     if (rank_ >= static_cast<std::size_t>(batch_.counts[query])) return nullptr;
     return show_item(batch_.found[batch_.begins[query] + rank_++]);
@@ -481,8 +421,6 @@ TupleTableSlot* NearestScan::next() {
 void NearestScan::forget_batch() {
     if (rows_ != nullptr) tuplestore_end(rows_);
     rows_ = nullptr;
-    if (ordinary_ != nullptr) tuplestore_end(ordinary_);
-    ordinary_ = nullptr;
     query_of_.clear();
     batch_.clear();
     place_ = 0;
@@ -491,27 +429,23 @@ void NearestScan::forget_batch() {
 
 void NearestScan::rescan() {
     ExecClearTuple(outer_);
-    if (ordinary_row_ != nullptr) ExecClearTuple(ordinary_row_);
     forget_batch();
     outer_ended_ = false;
-    if (outer()->chgParam == nullptr) ExecReScan(outer());
+    if (node_->ss.ps.chgParam != nullptr) UpdateChangedParamSet(loop_, node_->ss.ps.chgParam);
+    ExecReScan(loop_);
 }
 
 void NearestScan::end() {
-    if (outer_ != nullptr) ExecClearTuple(outer_);
-    if (ordinary_row_ != nullptr) ExecDropSingleTupleTableSlot(ordinary_row_);
-    ordinary_row_ = nullptr;
+    ExecClearTuple(outer_);
     forget_batch();
     if (items_ != nullptr) items_->release();
-    if (of_one_ != nullptr) of_one_->release();
-    ExecEndNode(outer());
+    item_statement_.release();
+    ExecEndNode(loop_);
 }
 
 void NearestScan::explain(List* ancestors, ExplainState* explain) const {
-    QueryDesc* items = nullptr;
-    if (items_ != nullptr) items = items_->statement();
-    if (of_one_ != nullptr) items = of_one_->statement();
-    explain_nearest(plan_, node_, ancestors, explain->analyze ? &run_ : nullptr, items, explain);
+    explain_nearest(plan_, node_, ancestors, explain->analyze ? &run_ : nullptr,
+                    item_statement_.description(), explain);
 }
 
 // ---- What the executor calls ----
@@ -526,14 +460,14 @@ NearestScan& scan_of(CustomScanState* node) {
     return *reinterpret_cast<NearestState*>(node)->scan;
 }
 
-void begin_scan(CustomScanState* node, EState* estate, int) {
+void begin_scan(CustomScanState* node, EState* estate, int flags) {
     const MemoryContext context =
         AllocSetContextCreate(estate->es_query_cxt, "gputext nearest", ALLOCSET_DEFAULT_SIZES);
     const NearestPlan plan =
         read_nearest_plan(reinterpret_cast<CustomScan*>(node->ss.ps.plan)->custom_private);
     reinterpret_cast<NearestState*>(node)->scan =
         make_owned<NearestScan>(context, node, plan, context);
-    scan_of(node).begin(estate);
+    scan_of(node).begin(estate, flags);
 }
 
 TupleTableSlot* next_row(ScanState* node) {
@@ -554,9 +488,6 @@ void end_scan(CustomScanState* node) {
 }
 
 void rescan(CustomScanState* node) {
-    if (node->ss.ps.chgParam != nullptr)
-        UpdateChangedParamSet(static_cast<PlanState*>(linitial(node->custom_ps)),
-                              node->ss.ps.chgParam);
     ExecScanReScan(&node->ss);
     scan_of(node).rescan();
 }

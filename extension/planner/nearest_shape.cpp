@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "access/stratnum.h"
+#include "access/sysattr.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
@@ -12,11 +13,11 @@ extern "C" {
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 #include "parser/parse_coerce.h"
+#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 }
 
-#include <algorithm>
 #include <optional>
 
 #include "extension/base/server_versions.hpp"
@@ -32,7 +33,6 @@ struct Dependence {
     bool own = false;    // on columns of the query's own relations
     bool outer = false;  // on columns of the relations one level above
     bool unfit = false;  // on what has no values of its own here, such as a CTE from outside
-    int parameters = 0;  // the highest number of an external one
     bool subqueries = false;
 };
 
@@ -71,11 +71,8 @@ bool look_at(Node* node, void* context) {
             look_at_level(found, reinterpret_cast<Var*>(node)->varlevelsup);
             return false;
         case T_Param: {
-            const auto* const parameter = reinterpret_cast<const Param*>(node);
-            if (parameter->paramkind != PARAM_EXTERN && parameter->paramkind != PARAM_SUBLINK)
-                found.unfit = true;
-            if (parameter->paramkind == PARAM_EXTERN)
-                found.parameters = std::max(found.parameters, parameter->paramid);
+            const ParamKind kind = reinterpret_cast<const Param*>(node)->paramkind;
+            if (kind != PARAM_EXTERN && kind != PARAM_SUBLINK) found.unfit = true;
             return false;
         }
         case T_PlaceHolderVar:
@@ -216,35 +213,53 @@ Node* executable(PlannerInfo* root, Node* expression) {
     return simple;
 }
 
-/// Whether the planner would compute it behind the sort, for the rows that LIMIT leaves alone.
-bool is_expensive(PlannerInfo* root, Node* expression) {
+/// The columns that the query around uses of the relation, as planner's pull_varattnos() says.
+Bitmapset* used_columns(const RelOptInfo* relation) {
+    Bitmapset* used = nullptr;
+    pull_varattnos(reinterpret_cast<Node*>(relation->reltarget->exprs), relation->relid, &used);
+    ListCell* cell;
+    foreach (cell, relation->baserestrictinfo)
+        pull_varattnos(reinterpret_cast<Node*>(lfirst_node(RestrictInfo, cell)->clause),
+                       relation->relid, &used);
+    return used;
+}
+
+Cost cost_of(PlannerInfo* root, Expr* expression) {
     QualCost cost;
-    cost_qual_eval_node(&cost, expression, root);
-    return cost.per_tuple > 10 * cpu_operator_cost;
+    cost_qual_eval_node(&cost, reinterpret_cast<Node*>(expression), root);
+    return cost.per_tuple;
 }
 
-/// Whether what is shown is computed once for each item. For many outer rows that is less than once
-/// for each row that is found.
-bool is_of_item_query(PlannerInfo* root, Node* shown, const Dependence& found, bool one_query) {
-    return is_of_items(found) && !(one_query && is_expensive(root, shown));
+/// Whether a view in the subquery computes what is shown, or a part of it, and the planner would
+/// compute it behind the sort, for the rows that LIMIT leaves alone. To the item query it is a
+/// column, which it computes for all of its rows.
+bool is_expensive_column_of_view(PlannerInfo* subroot, const TargetEntry* shown) {
+    const auto* const planned =
+        static_cast<const TargetEntry*>(list_nth(subroot->processed_tlist, shown->resno - 1));
+    const Cost cost = cost_of(subroot, planned->expr);
+    return cost > 10 * cpu_operator_cost && cost > cost_of(nullptr, shown->expr);
 }
 
-/// What the subquery shows, in the order of its columns; whether that can be.
-bool translate_columns(PlannerInfo* root, const Query* subquery, Translation& translation,
-                       NearestShape& shape) {
-    const bool one_query = !dependence_of_query(const_cast<Query*>(subquery)).outer;
+/// What the subquery shows, in the order of its columns; whether that can be. A column that nobody
+/// uses is null, as the planner makes it.
+bool translate_columns(PlannerInfo* root, const RelOptInfo* relation, const Query* subquery,
+                       Translation& translation, NearestShape& shape) {
+    const Bitmapset* const used = used_columns(relation);
     ListCell* cell;
     foreach (cell, subquery->targetList) {
         auto* const entry = static_cast<TargetEntry*>(lfirst(cell));
         if (entry->resjunk) continue;
-        const Dependence found = dependence_of(entry->expr);
-        if (found.unfit || found.subqueries) return false;
-        Node* const node = reinterpret_cast<Node*>(entry->expr);
-        shape.shown = lappend(
-            shape.shown,
-            is_of_item_query(root, node, found, one_query) && !equal(node, translation.distance)
-                ? variable_of(INNER_VAR, place_in(&translation.item_columns, node), node)
-                : translate(node, &translation));
+        auto* shown = reinterpret_cast<Node*>(entry->expr);
+        if (!bms_is_member(entry->resno - FirstLowInvalidHeapAttributeNumber, used)) {
+            shown = reinterpret_cast<Node*>(
+                makeNullConst(exprType(shown), exprTypmod(shown), exprCollation(shown)));
+        } else {
+            const Dependence found = dependence_of(shown);
+            if (found.unfit || found.subqueries ||
+                is_expensive_column_of_view(relation->subroot, entry))
+                return false;
+        }
+        shape.shown = lappend(shape.shown, translate(shown, &translation));
     }
     shape.columns = list_length(translation.item_columns);
     auto distance = static_cast<AttrNumber>(shape.columns + 1);
@@ -367,55 +382,6 @@ Query* item_query(const Query* subquery, const Translation& translation, Node* v
     return items;
 }
 
-/// Puts parameters in the place of outer columns.
-struct Parameters {
-    List* outer;
-    int first;
-    Index depth;
-    bool failed;
-};
-
-Node* put_parameters(Node* node, void* context) {
-    auto& parameters = *static_cast<Parameters*>(context);
-    if (node == nullptr) return nullptr;
-    if (IsA(node, Var)) {
-        auto* const var = reinterpret_cast<Var*>(node);
-        if (var->varlevelsup != parameters.depth + 1)
-            return static_cast<Node*>(copyObjectImpl(node));
-        Var* const above = static_cast<Var*>(copyObjectImpl(var));
-        above->varlevelsup = 0;
-        const AttrNumber place = place_in(&parameters.outer, reinterpret_cast<Node*>(above));
-        Param* const parameter = makeNode(Param);
-        parameter->paramkind = PARAM_EXTERN;
-        parameter->paramid = parameters.first + place - 1;
-        parameter->paramtype = var->vartype;
-        parameter->paramtypmod = var->vartypmod;
-        parameter->paramcollid = var->varcollid;
-        parameter->location = -1;
-        return reinterpret_cast<Node*>(parameter);
-    }
-    if (IsA(node, Query)) {
-        ++parameters.depth;
-        Query* const query =
-            mutate_query(reinterpret_cast<Query*>(node), put_parameters, &parameters);
-        --parameters.depth;
-        return reinterpret_cast<Node*>(query);
-    }
-    return mutate_expression(node, put_parameters, context);
-}
-
-/// Also notes outer columns that the ordinary query alone has.
-void set_ordinary_query(PlannerInfo* root, const Query* subquery, NearestShape& shape) {
-    Query* const copy = copy_of(subquery);
-    const ParamListInfo bound = root->glob->boundParams;
-    const int known = bound != nullptr ? bound->numParams : 0;
-    Parameters parameters{shape.outer, std::max(dependence_of_query(copy).parameters, known) + 1, 0,
-                          false};
-    shape.ordinary = mutate_query(copy, put_parameters, &parameters);
-    shape.outer = parameters.outer;
-    shape.first_parameter = parameters.first;
-}
-
 /// Which operand is the item's, and which the query's; whether they are.
 bool set_operands(PlannerInfo* root, const OpExpr* distance, Translation& translation,
                   NearestShape& shape, Node** item) {
@@ -444,7 +410,8 @@ bool is_sorted_by_distance(const Query* query) {
     return has_plain_form(query) && distance_of(distance_sorted_by(query)).has_value();
 }
 
-NearestShape* nearest_shape_of(PlannerInfo* root, const RangeTblEntry* from) {
+NearestShape* nearest_shape_of(PlannerInfo* root, const RelOptInfo* relation) {
+    const RangeTblEntry* const from = planner_rt_fetch(relation->relid, root);
     Query* const subquery = from->subquery;
     if (from->rtekind != RTE_SUBQUERY || from->securityQuals != NIL ||
         from->tablesample != nullptr || !has_plain_form(subquery))
@@ -461,7 +428,7 @@ NearestShape* nearest_shape_of(PlannerInfo* root, const RangeTblEntry* from) {
     Translation translation{sorted_by};
     Node* vector = nullptr;
     if (!set_operands(root, sorted_by, translation, *shape, &vector) ||
-        !translate_columns(root, subquery, translation, *shape))
+        !translate_columns(root, relation, subquery, translation, *shape))
         return nullptr;
     Conditions conditions;
     divide_conditions(subquery->jointree->quals, conditions);
@@ -472,7 +439,6 @@ NearestShape* nearest_shape_of(PlannerInfo* root, const RangeTblEntry* from) {
     shape->limit = executable(root, static_cast<Node*>(copyObjectImpl(subquery->limitCount)));
     shape->offset = executable(root, static_cast<Node*>(copyObjectImpl(subquery->limitOffset)));
     shape->outer = translation.outer;
-    set_ordinary_query(root, subquery, *shape);
     return shape;
 }
 

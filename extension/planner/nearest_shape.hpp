@@ -18,7 +18,8 @@
 // Then all of its rows but for keys, the sort and LIMIT are the same for each outer row: they are
 // read once, by the item query, and the nearest of them are found for all outer rows at once.
 // Whatever cannot be answered so, such as an outer row without a vector, is answered by the
-// ordinary query: the subquery as it stands, with a parameter in the place of each outer column.
+// planner's own plan of the subquery. What the subquery shows is computed for the rows that are
+// found alone.
 
 #pragma once
 
@@ -40,9 +41,9 @@ struct NearestShape {
     /// Of the item query: its columns, and behind them the vector and the keys.
     Query* items;
     int columns;
-    /// What the subquery shows. An outer column is a Var of OUTER_VAR whose number is its place in
-    /// `outer`, from 1; INNER_VAR has the item query's columns by their numbers, and behind them,
-    /// at `columns` + 1, the distance.
+    /// What the subquery shows, with nulls in the place of columns that nobody uses. An outer
+    /// column is a Var of OUTER_VAR whose number is its place in `outer`, from 1; INNER_VAR has the
+    /// item query's columns by their numbers, and behind them, at `columns` + 1, the distance.
     List* shown;
     Expr* query;  // the vector that items are compared with, in the same form
     List* keys;   // what the item query's keys have to be equal to, in the same form
@@ -50,16 +51,13 @@ struct NearestShape {
     Node* offset;  // null for none
     /// The outer columns, as Vars of the outer query.
     List* outer;
-    /// The ordinary query, whose parameter first_parameter + i is column i of `outer`, from 0.
-    Query* ordinary;
-    int first_parameter;
 };
 
 /// Whether a query is sorted as the shape asks and has LIMIT: all others have another shape. Looks
 /// up catalogs, and changes nothing.
 bool is_sorted_by_distance(const Query* query);
 
-/// Null where the subquery has another shape. Nothing is changed.
-NearestShape* nearest_shape_of(PlannerInfo* root, const RangeTblEntry* subquery);
+/// Null where the relation, a subquery, has another shape. Nothing is changed.
+NearestShape* nearest_shape_of(PlannerInfo* root, const RelOptInfo* relation);
 
 }  // namespace gputext

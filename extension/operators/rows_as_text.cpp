@@ -1,4 +1,5 @@
-// gputext_rows_as_text(): the rows of an inner query in a form that is sent to other servers
+// gputext_rows_as_text(): the rows of an inner query in a form that is sent to other servers, and
+// the names that types and operators have there
 //
 // Values become text as postgres_fdw makes it: in the ISO style of dates, and floating-point
 // numbers with as many digits as tell them from all others, whatever the session's settings are.
@@ -6,11 +7,15 @@
 #include "extension/base/postgres.hpp"
 
 extern "C" {
+#include "access/htup_details.h"
+#include "catalog/pg_operator.h"
 #include "catalog/pg_type.h"
 #include "utils/array.h"
 #include "utils/builtins.h"
 #include "utils/float.h"
 #include "utils/lsyscache.h"
+#include "utils/syscache.h"
+#include "utils/typcache.h"
 }
 
 #include <cstdint>
@@ -103,6 +108,11 @@ Datum text_array(Datum* texts, bool* nulls, int count) {
         construct_md_array(texts, nulls, 1, &count, &first, TEXTOID, -1, false, TYPALIGN_INT));
 }
 
+/// With its schema, but for those that the grammar itself knows.
+text* type_name(Oid type) {
+    return cstring_to_text(format_type_extended(type, -1, FORMAT_TYPE_FORCE_QUALIFY));
+}
+
 class TextReceiver final : public RowReceiver {
 public:
     TextReceiver(int columns, Oid id_type, SetCall& set)
@@ -144,7 +154,7 @@ void TextReceiver::check_columns(TupleDesc columns) {
         getTypeOutputInfo(type, &output, &is_varlena);
         fmgr_info_cxt(output, &outputs_[i], context_);
         are_reals_[i] = i > 0 && type == FLOAT4ARRAYOID;
-        names[i] = CStringGetTextDatum(format_type_extended(type, -1, FORMAT_TYPE_FORCE_QUALIFY));
+        names[i] = PointerGetDatum(type_name(type));
     }
     types_ = text_array(names, nullptr, count_);
     MemoryContextSwitchTo(before);
@@ -178,6 +188,9 @@ using namespace gputext;
 extern "C" {
 PG_FUNCTION_INFO_V1(gputext_rows_as_text);
 PG_FUNCTION_INFO_V1(gputext_reals);
+PG_FUNCTION_INFO_V1(gputext_type_text);
+PG_FUNCTION_INFO_V1(gputext_equality);
+PG_FUNCTION_INFO_V1(gputext_bigint_ids);
 
 PGDLLEXPORT Datum gputext_rows_as_text(PG_FUNCTION_ARGS) {
     const Arguments given(fcinfo);
@@ -202,5 +215,31 @@ PGDLLEXPORT Datum gputext_reals(PG_FUNCTION_ARGS) {
     Oid input, element;
     getTypeInputInfo(FLOAT4ARRAYOID, &input, &element);
     PG_RETURN_DATUM(OidInputFunctionCall(input, text_to_cstring(value), element, -1));
+}
+
+PGDLLEXPORT Datum gputext_type_text(PG_FUNCTION_ARGS) {
+    PG_RETURN_TEXT_P(type_name(PG_GETARG_OID(0)));
+}
+
+PGDLLEXPORT Datum gputext_equality(PG_FUNCTION_ARGS) {
+    const Oid type = PG_GETARG_OID(0);
+    const Oid equality = lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr;
+    if (!OidIsValid(equality))
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
+                        errmsg("could not identify an equality operator for type %s",
+                               format_type_be(type))));
+    HeapTuple tuple = SearchSysCache1(OPEROID, ObjectIdGetDatum(equality));
+    if (!HeapTupleIsValid(tuple)) elog(ERROR, "cache lookup failed for operator %u", equality);
+    const auto* const found = reinterpret_cast<const FormData_pg_operator*>(GETSTRUCT(tuple));
+    const char* const schema = get_namespace_name_or_temp(found->oprnamespace);
+    const char* const name =
+        psprintf("OPERATOR(%s.%s)", quote_identifier(schema), NameStr(found->oprname));
+    ReleaseSysCache(tuple);
+    PG_RETURN_TEXT_P(cstring_to_text(name));
+}
+
+PGDLLEXPORT Datum gputext_bigint_ids(PG_FUNCTION_ARGS) {
+    id_type_argument(Arguments(fcinfo));
+    PG_RETURN_NULL();
 }
 }

@@ -4,6 +4,10 @@
 -- postgres_fdw, and run a statement on each server by the contrib module dblink, on all of them at once. They run with the
 -- rights of the caller, whose user mappings dblink uses; it may lie in any schema. Those whose names begin with
 -- gputext_ are their parts.
+--
+-- Inner queries and conditions are the caller's, and mean what his search_path says. So the functions that run them leave it as
+-- it is, and name all else with its schema, as the statements do that they send. The parts that only read catalogues and
+-- put texts together have a search_path of their own. No template of format() holds anything but what is written here.
 
 CREATE FUNCTION gputext_rows_as_text(inner_query text, id_type anyelement, columns integer)
     RETURNS TABLE (place bigint, ordered boolean, id anyelement, texts text[], types text[])
@@ -17,18 +21,35 @@ COMMENT ON FUNCTION gputext_reals(text) IS 'an array of real from the text that 
 
 CREATE FUNCTION gputext_portable_text(value anyelement) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET extra_float_digits = 3 SET datestyle = 'ISO' SET intervalstyle = 'postgres'
-    AS 'SELECT format(''%s'', value)';
+    AS $$ SELECT pg_catalog.format('%s', value) $$;
 COMMENT ON FUNCTION gputext_portable_text(anyelement) IS 'a value as text that other servers read alike';
 
 CREATE FUNCTION gputext_type_text(type oid) RETURNS text
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog AS 'SELECT format_type(type, NULL)';
-COMMENT ON FUNCTION gputext_type_text(oid) IS 'the name of a type, with its schema where it is none of PostgreSQL''s own';
+    AS 'MODULE_PATHNAME', 'gputext_type_text' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gputext_type_text(oid) IS 'the name of a type, which means the same with every search_path';
+
+CREATE FUNCTION gputext_equality(type oid) RETURNS text
+    AS 'MODULE_PATHNAME', 'gputext_equality' LANGUAGE C STABLE STRICT PARALLEL SAFE;
+COMMENT ON FUNCTION gputext_equality(oid) IS 'the operator by which values of a type are equal, which means the same with every search_path';
+
+CREATE FUNCTION gputext_bigint_ids(id_type gputext_type_name) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'gputext_bigint_ids' LANGUAGE C IMMUTABLE PARALLEL SAFE;
+COMMENT ON FUNCTION gputext_bigint_ids(gputext_type_name) IS 'a null; raises an error for the name of a type in place of a value of it';
+
+CREATE FUNCTION gputext_check_ids(operation text, type regtype) RETURNS void
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF (SELECT typcategory FROM pg_type WHERE oid = type) = 'A' THEN
+        RAISE EXCEPTION '% does not take ids of type %', operation, type USING ERRCODE = 'feature_not_supported';
+    END IF;
+END
+$$;
+COMMENT ON FUNCTION gputext_check_ids(text, regtype) IS 'raises an error for ids that servers could not be asked about';
 
 -- ---- The parts of a table ----
 
 CREATE FUNCTION gputext_partitions(items regclass) RETURNS TABLE (partition oid, server name, relation text)
-    LANGUAGE sql STABLE STRICT PARALLEL SAFE
-BEGIN ATOMIC
+    LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT c.oid, s.srvname,
            CASE WHEN s.oid IS NULL THEN format('%I.%I', n.nspname, c.relname)
                 ELSE format('%I.%I', coalesce((SELECT option_value FROM pg_options_to_table(f.ftoptions) WHERE option_name = 'schema_name'), n.nspname),
@@ -41,21 +62,22 @@ BEGIN ATOMIC
     LEFT JOIN pg_foreign_table AS f ON f.ftrelid = c.oid
     LEFT JOIN (pg_foreign_server AS s JOIN pg_foreign_data_wrapper AS w ON w.oid = s.srvfdw
                JOIN pg_proc AS h ON h.oid = w.fdwhandler AND h.proname = 'postgres_fdw_handler') ON s.oid = f.ftserver
-    ORDER BY s.srvname, c.oid;
-END;
+    ORDER BY s.srvname, c.oid
+$$;
 COMMENT ON FUNCTION gputext_partitions(regclass) IS
     'the partitions of a table, or the table itself: the server of postgres_fdw that has it, if one does, and its name there';
 
 CREATE FUNCTION gputext_partition_query(items regclass, partition oid, relation text, columns name[], condition text, there boolean DEFAULT true)
-    RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+    RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
+    table_name name := (SELECT relname FROM pg_class WHERE oid = items);
     listed text;
     missing name;
 BEGIN
     SELECT c INTO missing FROM unnest(columns) AS c
     WHERE NOT EXISTS (SELECT FROM pg_attribute WHERE attrelid = items AND attname = c AND attnum > 0 AND NOT attisdropped);
     IF FOUND THEN
-        RAISE EXCEPTION 'column "%" of relation "%" does not exist', missing, items USING ERRCODE = 'undefined_column';
+        RAISE EXCEPTION 'column "%" of relation "%" does not exist', missing, table_name USING ERRCODE = 'undefined_column';
     END IF;
     -- The names that the columns have where the partition lies; a condition may be about any of them.
     SELECT string_agg(format('r.%I AS %I', coalesce(
@@ -69,23 +91,37 @@ BEGIN
     END IF;
     RETURN format(E'SELECT %s FROM (SELECT %s FROM %s AS r) AS %I WHERE (%s\n)',
                   (SELECT string_agg(quote_ident(name), ', ' ORDER BY place) FROM unnest(columns) WITH ORDINALITY AS w (name, place)),
-                  listed, relation, (SELECT relname FROM pg_class WHERE oid = items), condition);
+                  listed, relation, table_name, condition);
 END
 $$;
 COMMENT ON FUNCTION gputext_partition_query(regclass, oid, text, name[], text, boolean) IS
     'a query for columns of a partition, to run where it lies or here, and with a condition by the names that columns have here';
 
-CREATE FUNCTION gputext_check_table(items regclass) RETURNS void LANGUAGE plpgsql STABLE PARALLEL SAFE AS $$
+CREATE FUNCTION gputext_shards(items regclass, columns name[], condition text, OUT servers name[], OUT rows_there text[], OUT rows_here text)
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(array_agg(server ORDER BY server) FILTER (WHERE server IS NOT NULL), '{}'),
+           coalesce(array_agg(rows ORDER BY server) FILTER (WHERE server IS NOT NULL), '{}'),
+           min(rows) FILTER (WHERE server IS NULL)
+    FROM (SELECT server, string_agg(@extschema@.gputext_partition_query(items, partition, relation, columns, condition), ' UNION ALL ' ORDER BY partition) AS rows
+          FROM @extschema@.gputext_partitions(items) GROUP BY server) AS s
+$$;
+COMMENT ON FUNCTION gputext_shards(regclass, name[], text) IS
+    'the servers that have partitions of a table, an inner query for the rows of each, and one for those that are here';
+
+CREATE FUNCTION gputext_check_table(items regclass) RETURNS void
+    LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    table_name name := (SELECT relname FROM pg_class WHERE oid = items);
 BEGIN
     IF NOT EXISTS (SELECT FROM pg_class WHERE oid = items AND relkind IN ('r', 'p', 'f')) THEN
-        RAISE EXCEPTION '"%" is not a table', items USING ERRCODE = 'wrong_object_type';
+        RAISE EXCEPTION '"%" is not a table', table_name USING ERRCODE = 'wrong_object_type';
     END IF;
     -- Statements go to the servers past the table's own checks.
     IF NOT has_table_privilege(items, 'SELECT') THEN
-        RAISE EXCEPTION 'permission denied for table %', items USING ERRCODE = 'insufficient_privilege';
+        RAISE EXCEPTION 'permission denied for table %', table_name USING ERRCODE = 'insufficient_privilege';
     END IF;
     IF row_security_active(items) THEN
-        RAISE EXCEPTION 'policies for row-level security of table % are not applied on other servers', items
+        RAISE EXCEPTION 'policies for row-level security of table % are not applied on other servers', table_name
             USING ERRCODE = 'feature_not_supported', HINT = 'Create the policies on the servers that have the partitions.';
     END IF;
 END
@@ -94,7 +130,7 @@ COMMENT ON FUNCTION gputext_check_table(regclass) IS 'raises an error for a tabl
 
 -- ---- Connections ----
 
-CREATE FUNCTION gputext_dblink_schema() RETURNS text LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION gputext_dblink_schema() RETURNS text LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     schema text := (SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'dblink');
 BEGIN
@@ -108,9 +144,17 @@ END
 $$;
 COMMENT ON FUNCTION gputext_dblink_schema() IS 'the schema of the extension dblink, as an identifier';
 
+CREATE FUNCTION gputext_connection_names(servers name[]) RETURNS text[]
+    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT coalesce(array_agg(format('gputext_%s_%s', substr(md5(clock_timestamp()::text || random()), 1, 8), i) ORDER BY i), '{}')
+    FROM generate_subscripts(servers, 1) AS i
+$$;
+COMMENT ON FUNCTION gputext_connection_names(name[]) IS 'new names for connections of dblink to servers';
+
 -- The session there gets the settings by which both sides write and read values alike, and begins a transaction that only
 -- reads. It ends a statement of a session that is gone.
-CREATE FUNCTION gputext_connect(link text, server name, connection text) RETURNS text LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION gputext_connect(link text, server name, connection text, path text) RETURNS text
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     release text := (SELECT extversion FROM pg_extension WHERE extname = 'gputext');
     found record;
@@ -122,13 +166,15 @@ BEGIN
     EXECUTE format('SELECT %s.dblink_connect(%L, %L)', link, connection, server);
     EXECUTE format('SELECT %s.dblink_exec(%L, %L)', link, connection, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
     EXECUTE format('SELECT * FROM %s.dblink(%L, %L) AS t (release text, schema text, database text, settings text)', link, connection, format($q$
-        SELECT extversion, quote_ident(nspname), current_database(), concat(
-            set_config('search_path', %L, false), set_config('datestyle', %L, false),
-            set_config('intervalstyle', 'postgres', false), set_config('extra_float_digits', '3', false),
-            set_config('timezone', %L, false),
-            CASE WHEN version() LIKE '%%linux%%' THEN set_config('client_connection_check_interval', '1s', false) END)
-        FROM (SELECT) AS one LEFT JOIN pg_extension ON extname = 'gputext' LEFT JOIN pg_namespace n ON n.oid = extnamespace$q$,
-        current_setting('search_path'), 'ISO, ' || split_part(current_setting('DateStyle'), ', ', 2), current_setting('TimeZone'))) INTO found;
+        SELECT extversion, pg_catalog.quote_ident(nspname), pg_catalog.current_database(), pg_catalog.concat(
+            pg_catalog.set_config('search_path', %L, false), pg_catalog.set_config('datestyle', %L, false),
+            pg_catalog.set_config('intervalstyle', 'postgres', false), pg_catalog.set_config('extra_float_digits', '3', false),
+            pg_catalog.set_config('timezone', %L, false),
+            CASE WHEN pg_catalog.strpos(pg_catalog.version(), 'linux') OPERATOR(pg_catalog.>) 0
+                 THEN pg_catalog.set_config('client_connection_check_interval', '1s', false) END)
+        FROM (SELECT) AS one LEFT JOIN pg_catalog.pg_extension ON extname OPERATOR(pg_catalog.=) 'gputext'
+        LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) extnamespace$q$,
+        path, 'ISO, ' || split_part(current_setting('DateStyle'), ', ', 2), current_setting('TimeZone'))) INTO found;
     IF found.release IS NULL THEN
         RAISE EXCEPTION 'the database "%" has no extension gputext', found.database
             USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Run CREATE EXTENSION gputext there.';
@@ -137,19 +183,18 @@ BEGIN
             USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Run ALTER EXTENSION gputext UPDATE where it is older.';
     END IF;
     RETURN found.schema;
-EXCEPTION WHEN OTHERS THEN
+EXCEPTION WHEN OTHERS OR assert_failure THEN
     GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, details = PG_EXCEPTION_DETAIL, advice = PG_EXCEPTION_HINT;
-    EXECUTE format('SELECT %s.gputext_raise($1, $2, $3, $4)',
-        (SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'gputext'))
-    USING state, format('server "%s": %s', server, message), details, advice;
+    PERFORM @extschema@.gputext_raise(state, format('server "%s": %s', server, message), details, advice);
 END
 $$;
-COMMENT ON FUNCTION gputext_connect(text, name, text) IS
-    'connects to a server by dblink and the caller''s user mapping; returns the schema that gputext has there';
+COMMENT ON FUNCTION gputext_connect(text, name, text, text) IS
+    'connects to a server by dblink and the caller''s user mapping, with his search_path; returns the schema that gputext has there';
 
 -- The answer is computed when the cursor's first row is looked for, in a statement whose end can be waited for without
 -- blocking; then its rows are fetched.
-CREATE FUNCTION gputext_send(link text, server name, connection text, statement text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION gputext_send(link text, server name, connection text, statement text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     sent integer;
 BEGIN
@@ -163,7 +208,8 @@ END
 $$;
 COMMENT ON FUNCTION gputext_send(text, name, text, text) IS 'has a server begin to compute a statement''s rows, for a cursor named answers';
 
-CREATE FUNCTION gputext_wait(link text, servers name[], connections text[], operation text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION gputext_wait(link text, servers name[], connections text[], operation text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     waiting integer[] := ARRAY(SELECT generate_subscripts(connections, 1));
     ended integer[];
@@ -199,7 +245,15 @@ END
 $$;
 COMMENT ON FUNCTION gputext_wait(text, name[], text[], text) IS 'waits until all servers have an answer; a cancel ends the waiting';
 
-CREATE FUNCTION gputext_disconnect(link text, connections text[]) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION gputext_fetches(link text, connections text[], columns text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT string_agg(format('SELECT * FROM %s.dblink(%L, %L) AS t (%s)', link, connection, 'FETCH ALL FROM answers', columns), ' UNION ALL ' ORDER BY place)
+    FROM unnest(connections) WITH ORDINALITY AS c (connection, place)
+$$;
+COMMENT ON FUNCTION gputext_fetches(text, text[], text) IS 'a query for the answers of all servers, rows as in the list of columns';
+
+CREATE FUNCTION gputext_disconnect(link text, connections text[]) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     open text[];
     connection text;
@@ -215,7 +269,8 @@ END
 $$;
 COMMENT ON FUNCTION gputext_disconnect(text, text[]) IS 'ends connections, and the statements that still run at their other ends';
 
-CREATE FUNCTION gputext_raise(state text, message text, details text, advice text) RETURNS void LANGUAGE plpgsql VOLATILE AS $$
+CREATE FUNCTION gputext_raise(state text, message text, details text, advice text) RETURNS void
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     -- An option that is empty would be shown.
     IF details <> '' AND advice <> '' THEN
@@ -232,24 +287,27 @@ COMMENT ON FUNCTION gputext_raise(text, text, text, text) IS 'raises an error wi
 
 -- The message of an error that a server raised names the server; others stay as they are.
 CREATE FUNCTION gputext_named_error(message text, context text, servers name[], connections text[]) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-BEGIN ATOMIC
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce((SELECT format('server "%s": %s', servers[i], message) FROM generate_subscripts(connections, 1) AS i
-                     WHERE position(format('dblink connection named "%s"', connections[i]) IN context) > 0 LIMIT 1), message);
-END;
+                     WHERE position(format('dblink connection named "%s"', connections[i]) IN context) > 0 LIMIT 1), message)
+$$;
 COMMENT ON FUNCTION gputext_named_error(text, text, name[], text[]) IS
     'an error''s message with the name of the server whose connection its context names';
 
 -- ---- Citus ----
 
-CREATE FUNCTION gputext_is_citus_table(items regclass) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+CREATE FUNCTION gputext_is_citus_table(items regclass) RETURNS boolean
+    LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     answer boolean := false;
+    table_name name;
 BEGIN
     IF EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
         EXECUTE 'SELECT EXISTS (SELECT FROM pg_catalog.pg_dist_partition WHERE logicalrelid = $1)' INTO answer USING items;
-        IF answer AND (SELECT relname ~ '[''\\]' OR nspname ~ '[''\\]' FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace WHERE c.oid = items) THEN
-            RAISE EXCEPTION 'the name of Citus table % has a quote or a backslash', items USING ERRCODE = 'feature_not_supported';
+        SELECT relname INTO table_name FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = relnamespace
+        WHERE c.oid = items AND (relname ~ '[''\\]' OR nspname ~ '[''\\]');
+        IF answer AND table_name IS NOT NULL THEN
+            RAISE EXCEPTION 'the name of Citus table "%" has a quote or a backslash', table_name USING ERRCODE = 'feature_not_supported';
         END IF;
     END IF;
     RETURN answer;
@@ -258,17 +316,19 @@ $$;
 COMMENT ON FUNCTION gputext_is_citus_table(regclass) IS 'whether the table is one of Citus, whose shards lie on its workers';
 
 -- Citus runs a statement for each shard, at all workers at once, and gives its answer as one text. In the statement the shard
--- is called gputext_shard.
-CREATE FUNCTION gputext_citus_answers(items regclass, statement text, columns integer) RETURNS SETOF json LANGUAGE plpgsql VOLATILE AS $$
+-- has the name that is given, which no text of the caller's can have.
+CREATE FUNCTION gputext_citus_answers(items regclass, statement text, columns integer, shard_name text) RETURNS SETOF json
+    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     listed text;
     named text;
     shard record;
     worker text;
 BEGIN
-    SELECT string_agg(format('array_agg(c%s::text)::text', i), ', '), string_agg('c' || i, ', ') INTO listed, named FROM generate_series(1, columns) AS i;
+    SELECT string_agg(format('pg_catalog.array_agg(c%s::pg_catalog.text)::pg_catalog.text', i), ', '), string_agg('c' || i, ', ')
+    INTO listed, named FROM generate_series(1, columns) AS i;
     FOR shard IN EXECUTE 'SELECT * FROM pg_catalog.run_command_on_shards($1, $2)'
-        USING items, replace(replace(format('SELECT json_build_array(%s)::text FROM (%s) AS a (%s)', listed, statement, named), '%', '%%'), 'gputext_shard', '%s')
+        USING items, replace(replace(format('SELECT pg_catalog.json_build_array(%s)::pg_catalog.text FROM (%s) AS a (%s)', listed, statement, named), '%', '%%'), shard_name, '%s')
     LOOP
         IF NOT shard.success THEN
             EXECUTE 'SELECT concat(nodename, '':'', nodeport) FROM pg_catalog.pg_dist_shard_placement WHERE shardid = $1 LIMIT 1' INTO worker USING shard.shardid;
@@ -278,9 +338,46 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION gputext_citus_answers(regclass, text, integer) IS 'the rows that a statement gives on each shard of a Citus table, columns as arrays';
+COMMENT ON FUNCTION gputext_citus_answers(regclass, text, integer, text) IS 'the rows that a statement gives on each shard of a Citus table, columns as arrays';
 
 -- ---- Nearest neighbours ----
+
+CREATE FUNCTION gputext_unnested(strings text[]) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
+    AS $$ SELECT format('pg_catalog.unnest(%L::pg_catalog.text[])', strings) $$;
+COMMENT ON FUNCTION gputext_unnested(text[]) IS 'a call that gives the texts as rows';
+
+CREATE FUNCTION gputext_config_text(config regconfig) RETURNS text
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format('%L::pg_catalog.regconfig', format('%I.%I', nspname, cfgname)) FROM pg_ts_config AS c JOIN pg_namespace AS n ON n.oid = cfgnamespace WHERE c.oid = config
+$$;
+COMMENT ON FUNCTION gputext_config_text(regconfig) IS 'a text search configuration as a literal, which means the same with every search_path';
+
+CREATE FUNCTION gputext_has_texts(items regclass, value name) RETURNS boolean
+    LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT EXISTS (SELECT FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
+                   WHERE attrelid = items AND attname = value AND NOT attisdropped AND (typcategory = 'S' OR atttypid = 'tsvector'::regtype))
+$$;
+COMMENT ON FUNCTION gputext_has_texts(regclass, name) IS 'whether a column''s values are searched as texts';
+
+-- The queries of several calls of gpu_knn as inner queries, whose values are arrays of texts in "queries", and their places
+CREATE FUNCTION gputext_knn_statement(
+    schema text, queries text[], places text[], types text[], items text, options text, id_name text, equality text, is_within boolean, by_place boolean
+) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT string_agg(
+               format('SELECT %s AS n, a.item_id, a.rank, a.distance FROM %s.%I(%L, %L, %s) AS a',
+                      CASE WHEN by_place THEN 'a.query_id' ELSE 'q.n' END, schema, CASE WHEN is_within THEN 'gpu_knn_within' ELSE 'gpu_knn' END,
+                      format('SELECT %s FROM ROWS FROM (%s) AS t (%s)', casts, queries[call], names), items, options)
+               || CASE WHEN by_place THEN '' ELSE
+                      format(' JOIN ROWS FROM (%s) AS q (n, id) ON q.id::%s %s a.query_id', places[call], id_name, equality) END,
+               ' UNION ALL ' ORDER BY call)
+    FROM generate_subscripts(queries, 1) AS call,
+         (SELECT string_agg(CASE WHEN i > 1 AND types[i] = 'real[]' THEN format('%s.gputext_reals(c%s)', schema, i) ELSE format('c%s::%s', i, types[i]) END, ', ' ORDER BY i),
+                 string_agg('c' || i, ', ' ORDER BY i)
+          FROM generate_subscripts(types, 1) AS i) AS listed (casts, names)
+$$;
+COMMENT ON FUNCTION gputext_knn_statement(text, text[], text[], text[], text, text, text, text, boolean, boolean) IS
+    'the statement by which a server searches its items for some queries';
 
 CREATE FUNCTION gputext_knn_distributed(
     operation text, queries text, items regclass, id_type anyelement, id name, value name, k integer, radius double precision,
@@ -289,190 +386,178 @@ CREATE FUNCTION gputext_knn_distributed(
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision) LANGUAGE plpgsql VOLATILE AS $$
 #variable_conflict use_column
 DECLARE
-    own text := (SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'gputext');
-    link text;    -- the schema of dblink
-    servers name[];
-    rows_there text[];   -- of each server, the inner query for its items
-    rows_here text;      -- and for the items here, or for each shard of Citus
+    own CONSTANT pg_catalog.text := '@extschema@';
+    path CONSTANT pg_catalog.text := pg_catalog.current_setting('search_path');
+    link pg_catalog.text;    -- the schema of dblink
+    servers pg_catalog.name[];
+    rows_there pg_catalog.text[];   -- of each server, the inner query for its items
+    rows_here pg_catalog.text;      -- and for the items here, or for each shard of Citus
     is_citus boolean;
-    schemas text[];      -- of each server, that of gputext there
-    connections text[] := '{}';
-    columns name[] := ARRAY[id, value] || array_remove(ARRAY[weights, key, exclude_key], NULL);
-    id_name text;
-    exact_radius text;
-    config_text text;
-    options text;
-    texts text;    -- an expression for the values of some queries as arrays
-    casts text;    -- and one for their columns
+    shard_name CONSTANT pg_catalog.text := pg_catalog.concat('gputext_shard_', pg_catalog.md5(pg_catalog.random()::pg_catalog.text));
+    schemas pg_catalog.text[];      -- of each server, that of gputext there
+    connections pg_catalog.text[] := '{}';
+    columns CONSTANT pg_catalog.name[] := ARRAY[id, value] OPERATOR(pg_catalog.||) pg_catalog.array_remove(ARRAY[weights, key, exclude_key], NULL);
+    is_bigint CONSTANT boolean := pg_catalog.pg_typeof(id_type)::pg_catalog.oid OPERATOR(pg_catalog.=) 'pg_catalog.int8'::pg_catalog.regtype::pg_catalog.oid;
     -- Whether queries are told apart by their places, and not by their ids
-    by_place boolean := pg_typeof(id_type) = 'bigint'::regtype AND NOT exclude_self;
+    by_place CONSTANT boolean := is_bigint AND NOT exclude_self;
+    id_name pg_catalog.text;
+    equality pg_catalog.text;
+    config_text pg_catalog.text;
+    options pg_catalog.text;
     batch record;
     here record;
-    statement text;
-    statement_here text;
-    answers text;
-    state text;
-    message text;
-    details text;
-    advice text;
-    context text;
+    statement pg_catalog.text;
+    answers pg_catalog.text;
+    state pg_catalog.text;
+    message pg_catalog.text;
+    details pg_catalog.text;
+    advice pg_catalog.text;
+    context pg_catalog.text;
 BEGIN
-    IF num_nulls(queries, items, id, value, metric, exclude_self, config, min_document_frequency, statement_bytes) > 0 OR num_nulls(k, radius) <> 1 THEN
+    IF pg_catalog.num_nulls(queries, items, id, value, metric, exclude_self, config, min_document_frequency, statement_bytes) OPERATOR(pg_catalog.>) 0
+       OR pg_catalog.num_nulls(k, radius) OPERATOR(pg_catalog.<>) 1 THEN
         RAISE EXCEPTION 'an argument of % is null', operation USING ERRCODE = 'null_value_not_allowed',
             HINT = 'Only id_type, weights, key, exclude_key and condition may be null.';
-    ELSIF statement_bytes < 1 THEN
+    ELSIF statement_bytes OPERATOR(pg_catalog.<) 1 THEN
         RAISE EXCEPTION 'statement_bytes must be at least 1, not %', statement_bytes USING ERRCODE = 'invalid_parameter_value';
-    ELSIF (SELECT typcategory FROM pg_type WHERE oid = pg_typeof(id_type)) = 'A' THEN
-        RAISE EXCEPTION '% does not take ids of type %', operation, pg_typeof(id_type) USING ERRCODE = 'feature_not_supported';
     END IF;
-    EXECUTE format('SELECT %1$s.gputext_check_table($1)', own) USING items;
-    EXECUTE format('SELECT %1$s.gputext_type_text($1), %1$s.gputext_portable_text($2)', own) INTO id_name, exact_radius
-    USING pg_typeof(id_type)::oid, radius;
-    EXECUTE format($q$
-        SELECT coalesce(array_agg(server ORDER BY server) FILTER (WHERE server IS NOT NULL), '{}'),
-               array_agg(rows ORDER BY server) FILTER (WHERE server IS NOT NULL), min(rows) FILTER (WHERE server IS NULL)
-        FROM (SELECT server, string_agg(%1$s.gputext_partition_query($1, partition, relation, $2, $3), ' UNION ALL ' ORDER BY partition) AS rows
-              FROM %1$s.gputext_partitions($1) GROUP BY server) AS s$q$, own)
-    INTO servers, rows_there, rows_here USING items, columns, condition;
-    EXECUTE format('SELECT %s.gputext_is_citus_table($1)', own) INTO is_citus USING items;
+    PERFORM @extschema@.gputext_check_ids(operation, pg_catalog.pg_typeof(id_type)), @extschema@.gputext_check_table(items);
+    id_name := @extschema@.gputext_type_text(pg_catalog.pg_typeof(id_type));
+    equality := @extschema@.gputext_equality(pg_catalog.pg_typeof(id_type));
+    SELECT s.servers, s.rows_there, s.rows_here INTO servers, rows_there, rows_here FROM @extschema@.gputext_shards(items, columns, condition) AS s;
+    is_citus := @extschema@.gputext_is_citus_table(items);
     IF is_citus THEN
-        EXECUTE format('SELECT %s.gputext_partition_query($1, $1, $2, $3, $4)', own) INTO rows_here USING items, 'gputext_shard', columns, condition;
+        rows_here := @extschema@.gputext_partition_query(items, items, shard_name, columns, condition);
     END IF;
-    options := format('NULL::%s, %s, metric => %L, exclude_self => %L, exclude_key => %L', id_name,
-                      CASE WHEN k IS NULL THEN format('radius => %L', exact_radius) ELSE format('k => %L', k) END,
-                      metric, exclude_self, exclude_key IS NOT NULL);
-    SELECT string_agg(format($q$quote_literal(array_agg(%s ORDER BY n)::text) || '::text[]'$q$,
-                             CASE WHEN by_place AND i = 1 THEN 'n::text' ELSE format('texts[%s]', i) END), $q$ || ', ' || $q$ ORDER BY i),
-           string_agg(format($q$CASE WHEN %1$s > 1 AND (min(types))[%1$s] = 'real[]' THEN '%%1$s.gputext_reals(c%1$s)' ELSE 'c%1$s::' || (min(types))[%1$s] END$q$, i),
-                      $q$ || ', ' || $q$ ORDER BY i)
-    INTO texts, casts FROM generate_subscripts(columns, 1) AS i;
+    options := pg_catalog.format('NULL::%s, %s => %L, metric => %L, exclude_self => %L, exclude_key => %L', id_name,
+                                 CASE WHEN k IS NULL THEN 'radius' ELSE 'k' END,
+                                 CASE WHEN k IS NULL THEN @extschema@.gputext_portable_text(radius) ELSE k::pg_catalog.text END,
+                                 metric, exclude_self, exclude_key IS NOT NULL);
 
-    IF servers <> '{}' THEN
-        EXECUTE format('SELECT %s.gputext_dblink_schema()', own) INTO link;
-        connections := ARRAY(SELECT format('gputext_%s_%s', substr(md5(clock_timestamp()::text || random()), 1, 8), i)
-                             FROM generate_subscripts(servers, 1) AS i);
-        FOR i IN 1 .. cardinality(servers) LOOP
-            EXECUTE format('SELECT %s.gputext_connect($1, $2, $3)', own) INTO statement USING link, servers[i], connections[i];
-            schemas[i] := statement;
+    IF pg_catalog.cardinality(servers) OPERATOR(pg_catalog.>) 0 THEN
+        link := @extschema@.gputext_dblink_schema();
+        connections := @extschema@.gputext_connection_names(servers);
+        FOR i IN 1 .. pg_catalog.cardinality(servers) LOOP
+            schemas[i] := @extschema@.gputext_connect(link, servers[i], connections[i], path);
         END LOOP;
     END IF;
 
     -- A term weighs by how many texts of all servers have it. The first text that has it decides in which order its weights
     -- are added, and so the last bits of distances.
-    IF EXISTS (SELECT FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
-               WHERE attrelid = items AND attname = value AND NOT attisdropped AND (typcategory = 'S' OR atttypid = 'tsvector'::regtype)) THEN
-        EXECUTE format('SELECT quote_literal(format(%L, nspname, cfgname)) FROM pg_ts_config JOIN pg_namespace AS n ON n.oid = cfgnamespace WHERE pg_ts_config.oid = $1', '%I.%I')
-        INTO config_text USING config;
-        statement := 'SELECT * FROM %s.tfidf_frequencies(%L, NULL::%s, config => %s)';
-        FOR i IN 1 .. cardinality(servers) LOOP
-            EXECUTE format('SELECT %s.gputext_send($1, $2, $3, $4)', own)
-            USING link, servers[i], connections[i], format(statement, schemas[i], rows_there[i], id_name, config_text);
+    IF @extschema@.gputext_has_texts(items, value) THEN
+        config_text := @extschema@.gputext_config_text(config);
+        FOR i IN 1 .. pg_catalog.cardinality(servers) LOOP
+            PERFORM @extschema@.gputext_send(link, servers[i], connections[i], pg_catalog.format(
+                'SELECT * FROM %s.tfidf_frequencies(%L, NULL::%s, config => %s)', schemas[i], rows_there[i], id_name, config_text));
         END LOOP;
-        statement_here := format(statement, own, rows_here, id_name, config_text);
+        statement := pg_catalog.format('SELECT * FROM %s.tfidf_frequencies(%L, NULL::%s, config => %s)', own, rows_here, id_name, config_text);
         IF rows_here IS NULL THEN
-            statement_here := 'SELECT NULL::text, 0::bigint, $1 WHERE false';
+            statement := 'SELECT NULL::pg_catalog.text, 0::bigint, $1 WHERE false';
         ELSIF is_citus THEN
-            statement_here := format('SELECT t.term, t.documents, t.first_id::%s FROM %s.gputext_citus_answers(%L, %L, 3) AS j, '
-                'unnest((j->>0)::text[], (j->>1)::bigint[], (j->>2)::text[]) AS t (term, documents, first_id)', id_name, own, items, statement_here);
+            statement := pg_catalog.format(
+                'SELECT t.term, t.documents, t.first_id::%s FROM %s.gputext_citus_answers(%L, %L, 3, %L) AS j, '
+                'ROWS FROM (pg_catalog.unnest((j OPERATOR(pg_catalog.->>) 0)::pg_catalog.text[]), pg_catalog.unnest((j OPERATOR(pg_catalog.->>) 1)::bigint[]), '
+                'pg_catalog.unnest((j OPERATOR(pg_catalog.->>) 2)::pg_catalog.text[])) AS t (term, documents, first_id)',
+                id_name, own, items::pg_catalog.oid, statement, shard_name);
         END IF;
-        EXECUTE format('SELECT array_agg(term) AS term, array_agg(documents) AS documents, array_agg(%s.gputext_portable_text(first_id)) AS first_id FROM (%s) AS f (term, documents, first_id)',
-                       own, statement_here)
+        EXECUTE pg_catalog.format(
+            'SELECT pg_catalog.array_agg(term) AS term, pg_catalog.array_agg(documents) AS documents, '
+            'pg_catalog.array_agg(%s.gputext_portable_text(first_id)) AS first_id FROM (%s) AS f (term, documents, first_id)', own, statement)
         INTO here USING id_type;
-        IF servers <> '{}' THEN
-            EXECUTE format('SELECT %s.gputext_wait($1, $2, $3, $4)', own) USING link, servers, connections, operation;
+        IF pg_catalog.cardinality(servers) OPERATOR(pg_catalog.>) 0 THEN
+            PERFORM @extschema@.gputext_wait(link, servers, connections, operation);
         END IF;
-        SELECT concat_ws(' UNION ALL ', 'SELECT * FROM unnest($1, $2, $3)', string_agg(
-                   format('SELECT * FROM %s.dblink(%L, %L) AS t (term text, documents bigint, first_id text)', link, connection, 'FETCH ALL FROM answers'), ' UNION ALL '))
-        INTO statement FROM unnest(connections) AS connection;
-        EXECUTE format($q$
-            SELECT format('SELECT term, documents, first_id::%1$s FROM unnest(%%L::text[], %%L::bigint[], %%L::text[]) AS t (term, documents, first_id)',
-                          array_agg(term)::text, array_agg(documents)::text, array_agg(first_id)::text)
-            FROM (SELECT term, sum(documents) AS documents, (array_agg(first_id ORDER BY first_id::%1$s))[1] AS first_id
-                  FROM (%2$s) AS f (term, documents, first_id) GROUP BY term) AS summed$q$, id_name, statement)
-        INTO statement USING here.term, here.documents, here.first_id;
-        options := format('%s, config => %s, min_document_frequency => %s, frequencies => %L', options, config_text, min_document_frequency, statement);
-    ELSIF min_document_frequency <> 1 THEN
-        options := format('%s, min_document_frequency => %s', options, min_document_frequency);
+        statement := pg_catalog.concat_ws(' UNION ALL ', 'SELECT * FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3))',
+                                          @extschema@.gputext_fetches(link, connections, 'term pg_catalog.text, documents bigint, first_id pg_catalog.text'));
+        EXECUTE pg_catalog.format($q$
+            SELECT pg_catalog.array_agg(term)::pg_catalog.text AS terms, pg_catalog.array_agg(documents)::pg_catalog.text AS documents,
+                   pg_catalog.array_agg(first_id)::pg_catalog.text AS first_ids
+            FROM (SELECT term, pg_catalog.sum(documents) AS documents, (pg_catalog.array_agg(first_id ORDER BY first_id::%s))[1] AS first_id
+                  FROM (%s) AS f (term, documents, first_id) GROUP BY term) AS summed$q$, id_name, statement)
+        INTO here USING here.term, here.documents, here.first_id;
+        options := pg_catalog.format('%s, config => %s, min_document_frequency => %s, frequencies => %L', options, config_text, min_document_frequency,
+            pg_catalog.format('SELECT term, documents, first_id::%s FROM ROWS FROM (pg_catalog.unnest(%L::pg_catalog.text[]), pg_catalog.unnest(%L::bigint[]), pg_catalog.unnest(%L::pg_catalog.text[])) AS t (term, documents, first_id)',
+                              id_name, here.terms, here.documents, here.first_ids));
+    ELSIF min_document_frequency OPERATOR(pg_catalog.<>) 1 THEN
+        options := pg_catalog.format('%s, min_document_frequency => %s', options, min_document_frequency);
     END IF;
 
     -- Queries in the order of their rows, as many at a time as a statement has room for. Those with equal ids are
     -- searched in turns, where ids tell queries apart.
-    FOR batch IN EXECUTE format($q$
+    FOR batch IN EXECUTE pg_catalog.format($q$
         WITH shipped AS (
-            SELECT *, row_number() OVER (ORDER BY CASE WHEN NOT ordered THEN id END, place) AS n FROM %s.gputext_rows_as_text($1, $2, $3)
+            SELECT *, pg_catalog.row_number() OVER (ORDER BY CASE WHEN NOT ordered THEN id END, place) AS n FROM %1$s.gputext_rows_as_text($1, $2, $3)
         ), parts AS (
-            SELECT *, sum(pg_column_size(texts)) OVER (ORDER BY n) / $5 AS part FROM shipped
+            SELECT *, pg_catalog.sum(pg_catalog.pg_column_size(texts)) OVER (ORDER BY n) OPERATOR(pg_catalog./) $5 AS part FROM shipped
         ), turns AS (
-            SELECT *, CASE WHEN $4 THEN 1 ELSE row_number() OVER (PARTITION BY part, id ORDER BY n) END AS turn FROM parts
+            SELECT *, CASE WHEN $4 THEN 1 ELSE pg_catalog.row_number() OVER (PARTITION BY part, id ORDER BY n) END AS turn FROM parts
         ), calls AS (
-            SELECT part, turn, %s AS casts, format('unnest(%%s) AS t (%%s)', %s, %L) AS queries,
-                   format('unnest(%%L::bigint[], %%L::text[])', array_agg(n ORDER BY n), array_agg(texts[1] ORDER BY n)) AS places
+            SELECT part, turn, pg_catalog.min(types) AS types, pg_catalog.concat_ws(', ', %2$s) AS queries,
+                   pg_catalog.format('pg_catalog.unnest(%%L::bigint[]), %%s', pg_catalog.array_agg(n ORDER BY n), %1$s.gputext_unnested(pg_catalog.array_agg(texts[1] ORDER BY n))) AS places
             FROM turns GROUP BY part, turn
         )
-        SELECT array_agg(n ORDER BY n) AS places, array_agg(id ORDER BY n) AS ids,
-               (SELECT min(casts) FROM calls AS c WHERE c.part = t.part) AS casts,
-               (SELECT array_agg(queries ORDER BY turn) FROM calls AS c WHERE c.part = t.part) AS call_queries,
-               (SELECT array_agg(places ORDER BY turn) FROM calls AS c WHERE c.part = t.part) AS call_places
+        SELECT pg_catalog.array_agg(n ORDER BY n) AS places, pg_catalog.array_agg(id ORDER BY n) AS ids, pg_catalog.min(types) AS types,
+               (SELECT pg_catalog.array_agg(queries ORDER BY turn) FROM calls AS c WHERE c.part OPERATOR(pg_catalog.=) t.part) AS call_queries,
+               (SELECT pg_catalog.array_agg(places ORDER BY turn) FROM calls AS c WHERE c.part OPERATOR(pg_catalog.=) t.part) AS call_places
         FROM turns AS t GROUP BY part ORDER BY part$q$,
-        own, casts, texts, (SELECT string_agg('c' || i, ', ' ORDER BY i) FROM generate_subscripts(columns, 1) AS i))
-        USING queries, id_type, cardinality(columns), by_place, statement_bytes
+        own, (SELECT pg_catalog.string_agg(pg_catalog.format('%s.gputext_unnested(pg_catalog.array_agg(%s ORDER BY n))', own,
+                  CASE WHEN by_place AND i OPERATOR(pg_catalog.=) 1 THEN 'n::pg_catalog.text' ELSE pg_catalog.format('texts[%s]', i) END), ', ' ORDER BY i)
+              FROM pg_catalog.generate_subscripts(columns, 1) AS i))
+        USING queries, id_type, pg_catalog.cardinality(columns), by_place, statement_bytes
     LOOP
-        FOR i IN 0 .. cardinality(servers) LOOP
-            CONTINUE WHEN i = 0 AND rows_here IS NULL;
-            SELECT string_agg(
-                       format('SELECT %s AS n, a.item_id, a.rank, a.distance FROM %s.%I(%L, %L, %s) AS a',
-                              CASE WHEN by_place THEN 'a.query_id' ELSE 'q.n' END, CASE i WHEN 0 THEN own ELSE schemas[i] END,
-                              CASE WHEN k IS NULL THEN 'gpu_knn_within' ELSE 'gpu_knn' END, format('SELECT %s FROM %s', format(batch.casts, CASE i WHEN 0 THEN own ELSE schemas[i] END), batch.call_queries[call]),
-                              CASE i WHEN 0 THEN rows_here ELSE rows_there[i] END, options)
-                       || CASE WHEN by_place THEN '' ELSE
-                              format(' JOIN %s AS q (n, id) ON q.id::%s = a.query_id', batch.call_places[call], id_name) END,
-                       ' UNION ALL ' ORDER BY call)
-            INTO statement FROM generate_subscripts(batch.call_queries, 1) AS call;
-            IF i = 0 AND is_citus THEN
-                statement_here := format('SELECT t.n, t.item_id::%s, t.rank, t.distance FROM %s.gputext_citus_answers(%L, %L, 4) AS j, '
-                    'unnest((j->>0)::bigint[], (j->>1)::text[], (j->>2)::integer[], (j->>3)::double precision[]) AS t (n, item_id, rank, distance)',
-                    id_name, own, items, statement);
-            ELSIF i = 0 THEN
-                statement_here := statement;
-            ELSE
-                EXECUTE format('SELECT %s.gputext_send($1, $2, $3, $4)', own) USING link, servers[i], connections[i], statement;
-            END IF;
+        FOR i IN 1 .. pg_catalog.cardinality(servers) LOOP
+            PERFORM @extschema@.gputext_send(link, servers[i], connections[i], @extschema@.gputext_knn_statement(
+                schemas[i], batch.call_queries, batch.call_places, batch.types, rows_there[i], options, id_name, equality, k IS NULL, by_place));
         END LOOP;
         -- The items here are searched while the servers search theirs.
-        EXECUTE format('SELECT array_agg(n) AS n, array_agg(item_id) AS item_id, array_agg(rank) AS rank, array_agg(distance) AS distance FROM (%s) AS a (n, item_id, rank, distance)',
-                       CASE WHEN rows_here IS NULL THEN 'SELECT 0::bigint, $1, 0, 0::double precision WHERE false' ELSE statement_here END)
-        INTO here USING id_type;
-        IF servers <> '{}' THEN
-            EXECUTE format('SELECT %s.gputext_wait($1, $2, $3, $4)', own) USING link, servers, connections, operation;
-        END IF;
-        SELECT string_agg(format('SELECT * FROM %s.dblink(%L, %L) AS t (n bigint, item_id %s, rank integer, distance double precision)',
-                                 link, connection, 'FETCH ALL FROM answers', id_name), ' UNION ALL ')
-        INTO answers FROM unnest(connections) AS connection;
-        -- The places of queries are of the type of the ids only where that is bigint.
-        IF rows_here IS NULL AND servers <> '{}' AND pg_typeof(id_type) = 'bigint'::regtype THEN
-            answers := format('%s.knn_merge(%L, $3)', own, answers);
+        IF rows_here IS NULL THEN
+            statement := 'SELECT 0::bigint, $1, 0, 0::double precision WHERE false';
         ELSE
-            answers := format('(SELECT a.n, a.item_id, row_number() OVER (PARTITION BY a.n ORDER BY a.distance, a.item_id), a.distance FROM (%s) AS a (n, item_id, rank, distance))',
-                              concat_ws(' UNION ALL ', 'SELECT * FROM unnest($4, $5, $6, $7)', answers));
+            statement := @extschema@.gputext_knn_statement(
+                own, batch.call_queries, batch.call_places, batch.types, rows_here, options, id_name, equality, k IS NULL, by_place);
         END IF;
-        RETURN QUERY EXECUTE format($q$
+        IF is_citus THEN
+            statement := pg_catalog.format(
+                'SELECT t.n, t.item_id::%s, t.rank, t.distance FROM %s.gputext_citus_answers(%L, %L, 4, %L) AS j, '
+                'ROWS FROM (pg_catalog.unnest((j OPERATOR(pg_catalog.->>) 0)::bigint[]), pg_catalog.unnest((j OPERATOR(pg_catalog.->>) 1)::pg_catalog.text[]), '
+                'pg_catalog.unnest((j OPERATOR(pg_catalog.->>) 2)::integer[]), pg_catalog.unnest((j OPERATOR(pg_catalog.->>) 3)::double precision[])) AS t (n, item_id, rank, distance)',
+                id_name, own, items::pg_catalog.oid, statement, shard_name);
+        END IF;
+        EXECUTE pg_catalog.format(
+            'SELECT pg_catalog.array_agg(n) AS n, pg_catalog.array_agg(item_id) AS item_id, pg_catalog.array_agg(rank) AS rank, '
+            'pg_catalog.array_agg(distance) AS distance FROM (%s) AS a (n, item_id, rank, distance)', statement)
+        INTO here USING id_type;
+        answers := NULL;
+        IF pg_catalog.cardinality(servers) OPERATOR(pg_catalog.>) 0 THEN
+            PERFORM @extschema@.gputext_wait(link, servers, connections, operation);
+            answers := @extschema@.gputext_fetches(link, connections, pg_catalog.format('n bigint, item_id %s, rank integer, distance double precision', id_name));
+        END IF;
+        -- The places of queries are of the type of the ids only where that is bigint.
+        IF rows_here IS NULL AND answers IS NOT NULL AND is_bigint THEN
+            answers := pg_catalog.format('%s.knn_merge(%L, $3)', own, answers);
+        ELSE
+            answers := pg_catalog.format(
+                '(SELECT a.n, a.item_id, pg_catalog.row_number() OVER (PARTITION BY a.n ORDER BY a.distance, a.item_id), a.distance FROM (%s) AS a (n, item_id, rank, distance))',
+                pg_catalog.concat_ws(' UNION ALL ', 'SELECT * FROM ROWS FROM (pg_catalog.unnest($4), pg_catalog.unnest($5), pg_catalog.unnest($6), pg_catalog.unnest($7))', answers));
+        END IF;
+        RETURN QUERY EXECUTE pg_catalog.format($q$
             SELECT i.id, m.item_id, m.rank::integer, m.distance
-            FROM %s AS m (n, item_id, rank, distance) JOIN unnest($1, $2) AS i (n, id) ON i.n = m.n
-            WHERE $3 IS NULL OR m.rank <= $3
+            FROM %s AS m (n, item_id, rank, distance) JOIN ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2)) AS i (n, id) ON i.n OPERATOR(pg_catalog.=) m.n
+            WHERE $3 IS NULL OR m.rank OPERATOR(pg_catalog.<=) $3
             ORDER BY m.n, m.rank$q$, answers)
         USING batch.places, batch.ids, k, here.n, here.item_id, here.rank, here.distance;
     END LOOP;
-    IF servers <> '{}' THEN
-        EXECUTE format('SELECT %s.gputext_disconnect($1, $2)', own) USING link, connections;
+    IF link IS NOT NULL THEN
+        PERFORM @extschema@.gputext_disconnect(link, connections);
     END IF;
-EXCEPTION WHEN OTHERS OR query_canceled THEN
+EXCEPTION WHEN OTHERS OR query_canceled OR assert_failure THEN
     GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, details = PG_EXCEPTION_DETAIL,
         advice = PG_EXCEPTION_HINT, context = PG_EXCEPTION_CONTEXT;
     IF link IS NULL THEN
         RAISE;
     END IF;
-    EXECUTE format('SELECT %1$s.gputext_disconnect($1, $2), %1$s.gputext_raise($3, %1$s.gputext_named_error($4, $5, $6, $2), $7, $8)', own)
-    USING link, connections, state, message, context, servers, details, advice;
+    PERFORM @extschema@.gputext_disconnect(link, connections),
+            @extschema@.gputext_raise(state, @extschema@.gputext_named_error(message, context, servers, connections), details, advice);
 END
 $$;
 COMMENT ON FUNCTION gputext_knn_distributed(text, text, regclass, anyelement, name, name, integer, double precision, name, name, name, text, boolean, regconfig, integer, text, integer) IS
@@ -489,45 +574,42 @@ CREATE FUNCTION gpu_knn_distributed(
     exclude_key name DEFAULT NULL,
     metric text DEFAULT 'cosine',
     exclude_self boolean DEFAULT false,
-    config regconfig DEFAULT get_current_ts_config(),
+    config regconfig DEFAULT pg_catalog.get_current_ts_config(),
     min_document_frequency integer DEFAULT 1,
     condition text DEFAULT NULL,
-    statement_bytes integer DEFAULT 134217728
+    statement_bytes integer DEFAULT 134217728,
+    id_type gputext_type_name DEFAULT NULL
 ) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
     LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
 BEGIN ATOMIC
-    SELECT * FROM gputext_knn_distributed('gpu_knn_distributed', queries, items, NULL::bigint, id, value, k, NULL, weights, key, exclude_key, metric,
-                                          exclude_self, config, min_document_frequency, condition, statement_bytes);
+    SELECT * FROM @extschema@.gputext_knn_distributed('gpu_knn_distributed', queries, items, @extschema@.gputext_bigint_ids(id_type), id, value, k, NULL,
+        weights, key, exclude_key, metric, exclude_self, config, min_document_frequency, condition, statement_bytes);
 END;
-COMMENT ON FUNCTION gpu_knn_distributed(text, regclass, name, name, integer, name, name, name, text, boolean, regconfig, integer, text, integer) IS
+COMMENT ON FUNCTION gpu_knn_distributed(text, regclass, name, name, integer, name, name, name, text, boolean, regconfig, integer, text, integer, gputext_type_name) IS
     'the k nearest items of every query, exactly, among the items of a table that has partitions on other servers';
 
 CREATE FUNCTION gpu_knn_distributed(
     queries text,
     items regclass,
-    id_type anyelement,
     id name,
     value name,
+    id_type anyelement,
     k integer,
     weights name DEFAULT NULL,
     key name DEFAULT NULL,
     exclude_key name DEFAULT NULL,
     metric text DEFAULT 'cosine',
     exclude_self boolean DEFAULT false,
-    config regconfig DEFAULT get_current_ts_config(),
+    config regconfig DEFAULT pg_catalog.get_current_ts_config(),
     min_document_frequency integer DEFAULT 1,
     condition text DEFAULT NULL,
     statement_bytes integer DEFAULT 134217728
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000 SUPPORT gputext_id_type_support AS $$
-BEGIN
-    RETURN QUERY EXECUTE format('SELECT * FROM %s.gputext_knn_distributed($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)',
-        (SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'gputext'))
-    USING 'gpu_knn_distributed', queries, items, id_type, id, value, k, NULL::double precision, weights, key, exclude_key, metric, exclude_self,
-          config, min_document_frequency, condition, statement_bytes;
-END
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000 SUPPORT gputext_id_type_support AS $$
+    SELECT * FROM @extschema@.gputext_knn_distributed('gpu_knn_distributed', queries, items, id_type, id, value, k, NULL,
+        weights, key, exclude_key, metric, exclude_self, config, min_document_frequency, condition, statement_bytes)
 $$;
-COMMENT ON FUNCTION gpu_knn_distributed(text, regclass, anyelement, name, name, integer, name, name, name, text, boolean, regconfig, integer, text, integer) IS
+COMMENT ON FUNCTION gpu_knn_distributed(text, regclass, name, name, anyelement, integer, name, name, name, text, boolean, regconfig, integer, text, integer) IS
     'the k nearest items of every query, exactly, among the items of a table that has partitions on other servers, ids of the type of id_type';
 
 CREATE FUNCTION gpu_knn_within_distributed(
@@ -541,54 +623,86 @@ CREATE FUNCTION gpu_knn_within_distributed(
     exclude_key name DEFAULT NULL,
     metric text DEFAULT 'cosine',
     exclude_self boolean DEFAULT false,
-    config regconfig DEFAULT get_current_ts_config(),
+    config regconfig DEFAULT pg_catalog.get_current_ts_config(),
     min_document_frequency integer DEFAULT 1,
     condition text DEFAULT NULL,
-    statement_bytes integer DEFAULT 134217728
+    statement_bytes integer DEFAULT 134217728,
+    id_type gputext_type_name DEFAULT NULL
 ) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
     LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
 BEGIN ATOMIC
-    SELECT * FROM gputext_knn_distributed('gpu_knn_within_distributed', queries, items, NULL::bigint, id, value, NULL, radius, weights, key, exclude_key,
-                                          metric, exclude_self, config, min_document_frequency, condition, statement_bytes);
+    SELECT * FROM @extschema@.gputext_knn_distributed('gpu_knn_within_distributed', queries, items, @extschema@.gputext_bigint_ids(id_type), id, value, NULL, radius,
+        weights, key, exclude_key, metric, exclude_self, config, min_document_frequency, condition, statement_bytes);
 END;
-COMMENT ON FUNCTION gpu_knn_within_distributed(text, regclass, name, name, double precision, name, name, name, text, boolean, regconfig, integer, text, integer) IS
+COMMENT ON FUNCTION gpu_knn_within_distributed(text, regclass, name, name, double precision, name, name, name, text, boolean, regconfig, integer, text, integer, gputext_type_name) IS
     'all items within a distance of every query, nearest first, among the items of a table that has partitions on other servers';
 
 CREATE FUNCTION gpu_knn_within_distributed(
     queries text,
     items regclass,
-    id_type anyelement,
     id name,
     value name,
+    id_type anyelement,
     radius double precision,
     weights name DEFAULT NULL,
     key name DEFAULT NULL,
     exclude_key name DEFAULT NULL,
     metric text DEFAULT 'cosine',
     exclude_self boolean DEFAULT false,
-    config regconfig DEFAULT get_current_ts_config(),
+    config regconfig DEFAULT pg_catalog.get_current_ts_config(),
     min_document_frequency integer DEFAULT 1,
     condition text DEFAULT NULL,
     statement_bytes integer DEFAULT 134217728
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000 SUPPORT gputext_id_type_support AS $$
-BEGIN
-    RETURN QUERY EXECUTE format('SELECT * FROM %s.gputext_knn_distributed($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)',
-        (SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'gputext'))
-    USING 'gpu_knn_within_distributed', queries, items, id_type, id, value, NULL::integer, radius, weights, key, exclude_key, metric, exclude_self,
-          config, min_document_frequency, condition, statement_bytes;
-END
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000 SUPPORT gputext_id_type_support AS $$
+    SELECT * FROM @extschema@.gputext_knn_distributed('gpu_knn_within_distributed', queries, items, id_type, id, value, NULL, radius,
+        weights, key, exclude_key, metric, exclude_self, config, min_document_frequency, condition, statement_bytes)
 $$;
-COMMENT ON FUNCTION gpu_knn_within_distributed(text, regclass, anyelement, name, name, double precision, name, name, name, text, boolean, regconfig, integer, text, integer) IS
+COMMENT ON FUNCTION gpu_knn_within_distributed(text, regclass, name, name, anyelement, double precision, name, name, name, text, boolean, regconfig, integer, text, integer) IS
     'all items within a distance of every query, nearest first, among the items of a table that has partitions on other servers, ids of the type of id_type';
 
 -- ---- Near-duplicates ----
 
+CREATE FUNCTION gputext_lengths(docs text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    SELECT format('SELECT pg_catalog.min(pg_catalog.length(body)) AS shortest, pg_catalog.max(pg_catalog.length(body)) AS longest FROM (%s) AS r (id, body)', docs)
+$$;
+COMMENT ON FUNCTION gputext_lengths(text) IS 'a statement for how long the documents of an inner query are';
+
+-- A document of length n has near-duplicates only of lengths from n / ratio to n * ratio, as the edit distance is at least the
+-- difference of the lengths. A character more or less allows for rounding.
+CREATE FUNCTION gputext_near_duplicates_between(
+    docs regclass, columns name[], condition text, shards name[], shortest integer[], longest integer[], threshold double precision, options text
+) RETURNS SETOF text LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+    WITH pairs AS (
+        SELECT i, j, greatest(shortest[j] / ratio, shortest[i]) - 1 AS least, least(longest[j] * ratio, longest[i]) + 1 AS most,
+               greatest(shortest[i] / ratio, shortest[j]) - 1 AS other_least, least(longest[i] * ratio, longest[j]) + 1 AS other_most
+        FROM generate_subscripts(shards, 1) AS i, generate_subscripts(shards, 1) AS j, (SELECT (1 + threshold) / (1 - threshold)) AS r (ratio)
+        WHERE i < j
+    ), met AS (
+        SELECT * FROM pairs WHERE least <= most AND other_least <= other_most
+    ), bounds AS (
+        SELECT i, true AS is_new, i AS shard, min(least) AS least, max(most) AS most FROM met GROUP BY i
+        UNION ALL SELECT i, false, j, other_least, other_most FROM met
+    ), queries AS (
+        SELECT i, is_new, string_agg(@extschema@.gputext_partition_query(docs, partition, format('%I.%I', nspname, relname), columns,
+                   format(E'(%s\n) AND pg_catalog.length(%I) OPERATOR(pg_catalog.>=) %s AND pg_catalog.length(%I) OPERATOR(pg_catalog.<=) %s',
+                          coalesce(condition, 'true'), columns[2], floor(least)::bigint, columns[2], ceil(most)::bigint), false),
+                   ' UNION ALL ' ORDER BY partition) AS rows
+        FROM bounds JOIN @extschema@.gputext_partitions(docs) AS p ON p.server IS NOT DISTINCT FROM shards[shard]
+        JOIN pg_class AS c ON c.oid = partition JOIN pg_namespace AS n ON n.oid = relnamespace
+        GROUP BY i, is_new
+    )
+    SELECT format('SELECT * FROM %s.near_duplicates_between(%L, %L, %s)', '@extschema@', a.rows, b.rows, options)
+    FROM queries AS a JOIN queries AS b USING (i) WHERE a.is_new AND NOT b.is_new ORDER BY i
+$$;
+COMMENT ON FUNCTION gputext_near_duplicates_between(regclass, name[], text, name[], integer[], integer[], double precision, text) IS
+    'statements for the near-duplicates between shards of a table, of documents whose lengths allow a pair';
+
 CREATE FUNCTION near_duplicates_distributed(
     docs regclass,
-    id_type anyelement,
     id name,
     body name,
+    id_type anyelement,
     signature name DEFAULT NULL,
     threshold double precision DEFAULT 0.05,
     mode text DEFAULT 'auto',
@@ -598,151 +712,120 @@ CREATE FUNCTION near_duplicates_distributed(
     LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000000 SUPPORT gputext_id_type_support AS $$
 #variable_conflict use_column
 DECLARE
-    own text := (SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'gputext');
-    operation text := 'near_duplicates_distributed';
-    link text;    -- the schema of dblink
-    shards name[];       -- the servers, and null for this one
-    shard_rows text[];   -- of each shard, the inner query where it lies
-    servers name[];
-    server_rows text[];
-    rows_here text;
-    schemas text[];      -- of each server, that of gputext there
-    connections text[] := '{}';
-    columns name[] := ARRAY[id, body] || array_remove(ARRAY[signature], NULL);
-    id_name text;
-    options text;
-    size_of text;
+    own CONSTANT pg_catalog.text := '@extschema@';
+    path CONSTANT pg_catalog.text := pg_catalog.current_setting('search_path');
+    operation CONSTANT pg_catalog.text := 'near_duplicates_distributed';
+    columns CONSTANT pg_catalog.name[] := ARRAY[id, body] OPERATOR(pg_catalog.||) pg_catalog.array_remove(ARRAY[signature], NULL);
+    link pg_catalog.text;    -- the schema of dblink
+    servers pg_catalog.name[];
+    rows_there pg_catalog.text[];   -- of each server, the inner query for its documents
+    rows_here pg_catalog.text;      -- and for those here
+    shards pg_catalog.name[];       -- the servers, and null for this one
+    schemas pg_catalog.text[];      -- of each server, that of gputext there
+    connections pg_catalog.text[] := '{}';
+    id_name pg_catalog.text;
+    options pg_catalog.text;
     shortest integer[];  -- of each shard, lengths of documents
     longest integer[];
-    ratio double precision;
-    statements text[] := '{}';
-    statement text;
+    statements pg_catalog.text[] := '{}';
+    statement pg_catalog.text;
     found record;
     here record;
-    state text;
-    message text;
-    details text;
-    advice text;
-    context text;
+    state pg_catalog.text;
+    message pg_catalog.text;
+    details pg_catalog.text;
+    advice pg_catalog.text;
+    context pg_catalog.text;
 BEGIN
-    IF num_nulls(docs, id, body, threshold, mode, max_length) > 0 THEN
+    IF pg_catalog.num_nulls(docs, id, body, threshold, mode, max_length) OPERATOR(pg_catalog.>) 0 THEN
         RAISE EXCEPTION 'an argument of % is null', operation USING ERRCODE = 'null_value_not_allowed',
             HINT = 'Only id_type, signature and condition may be null.';
-    ELSIF NOT (threshold >= 0 AND threshold < 0.5) THEN
+    ELSIF NOT (threshold OPERATOR(pg_catalog.>=) 0::double precision AND threshold OPERATOR(pg_catalog.<) 0.5::double precision) THEN
         RAISE EXCEPTION 'threshold must be at least 0 and below 0.5, not %', threshold USING ERRCODE = 'invalid_parameter_value';
-    ELSIF (SELECT typcategory FROM pg_type WHERE oid = pg_typeof(id_type)) = 'A' THEN
-        RAISE EXCEPTION '% does not take ids of type %', operation, pg_typeof(id_type) USING ERRCODE = 'feature_not_supported';
     END IF;
-    size_of := format('length(%I)', body);
-    EXECUTE format('SELECT %s.gputext_check_table($1)', own) USING docs;
-    EXECUTE format('SELECT %1$s.gputext_type_text($1), format(''NULL::%%s, threshold => %%L, mode => %%L, max_length => %%L'', %1$s.gputext_type_text($1), %1$s.gputext_portable_text($2), $3, $4)', own)
-    INTO id_name, options USING pg_typeof(id_type)::oid, threshold, mode, max_length;
-    EXECUTE format($q$
-        SELECT array_agg(server ORDER BY server), array_agg(rows ORDER BY server)
-        FROM (SELECT server, string_agg(%1$s.gputext_partition_query($1, partition, relation, $2, $3), ' UNION ALL ' ORDER BY partition) AS rows
-              FROM %1$s.gputext_partitions($1) GROUP BY server) AS s$q$, own)
-    INTO shards, shard_rows USING docs, columns, condition;
-    servers := array_remove(shards, NULL);
-    server_rows := shard_rows[1:cardinality(servers)];
-    rows_here := shard_rows[cardinality(servers) + 1];
+    PERFORM @extschema@.gputext_check_ids(operation, pg_catalog.pg_typeof(id_type)), @extschema@.gputext_check_table(docs);
+    id_name := @extschema@.gputext_type_text(pg_catalog.pg_typeof(id_type));
+    options := pg_catalog.format('NULL::%s, threshold => %L, mode => %L, max_length => %L',
+                                 id_name, @extschema@.gputext_portable_text(threshold), mode, max_length);
+    SELECT s.servers, s.rows_there, s.rows_here INTO servers, rows_there, rows_here FROM @extschema@.gputext_shards(docs, columns, condition) AS s;
+    shards := servers;
+    IF rows_here IS NOT NULL THEN
+        shards := pg_catalog.array_append(servers, NULL);
+    END IF;
 
-    IF servers <> '{}' THEN
-        EXECUTE format('SELECT %s.gputext_dblink_schema()', own) INTO link;
-        connections := ARRAY(SELECT format('gputext_%s_%s', substr(md5(clock_timestamp()::text || random()), 1, 8), i)
-                             FROM generate_subscripts(servers, 1) AS i);
-        FOR i IN 1 .. cardinality(servers) LOOP
-            EXECUTE format('SELECT %s.gputext_connect($1, $2, $3)', own) INTO statement USING link, servers[i], connections[i];
-            schemas[i] := statement;
+    IF pg_catalog.cardinality(servers) OPERATOR(pg_catalog.>) 0 THEN
+        link := @extschema@.gputext_dblink_schema();
+        connections := @extschema@.gputext_connection_names(servers);
+        FOR i IN 1 .. pg_catalog.cardinality(servers) LOOP
+            schemas[i] := @extschema@.gputext_connect(link, servers[i], connections[i], path);
         END LOOP;
     END IF;
 
     -- How long the documents of each shard are
-    IF cardinality(shards) > 1 THEN
-        statement := 'SELECT min(length(body)), max(length(body)) FROM (%s) AS r (id, body)';
-        FOR i IN 1 .. cardinality(servers) LOOP
-            EXECUTE format('SELECT %s.gputext_send($1, $2, $3, $4)', own)
-            USING link, servers[i], connections[i], format(statement, server_rows[i]);
+    IF pg_catalog.cardinality(shards) OPERATOR(pg_catalog.>) 1 THEN
+        FOR i IN 1 .. pg_catalog.cardinality(servers) LOOP
+            PERFORM @extschema@.gputext_send(link, servers[i], connections[i], @extschema@.gputext_lengths(rows_there[i]));
         END LOOP;
         IF rows_here IS NOT NULL THEN
-            EXECUTE format(statement, rows_here) INTO found;
-            shortest[cardinality(shards)] := found.min;
-            longest[cardinality(shards)] := found.max;
+            EXECUTE @extschema@.gputext_lengths(rows_here) INTO found;
+            shortest[pg_catalog.cardinality(shards)] := found.shortest;
+            longest[pg_catalog.cardinality(shards)] := found.longest;
         END IF;
-        EXECUTE format('SELECT %s.gputext_wait($1, $2, $3, $4)', own) USING link, servers, connections, operation;
-        FOR i IN 1 .. cardinality(servers) LOOP
-            EXECUTE format('SELECT * FROM %s.dblink(%L, %L) AS t (shortest integer, longest integer)', link, connections[i], 'FETCH ALL FROM answers')
-            INTO found;
+        PERFORM @extschema@.gputext_wait(link, servers, connections, operation);
+        FOR i IN 1 .. pg_catalog.cardinality(servers) LOOP
+            EXECUTE @extschema@.gputext_fetches(link, connections[i:i], 'shortest integer, longest integer') INTO found;
             shortest[i] := found.shortest;
             longest[i] := found.longest;
         END LOOP;
     END IF;
 
     -- The pairs within each server there, and meanwhile those within the rows here and between shards here
-    FOR i IN 1 .. cardinality(servers) LOOP
-        EXECUTE format('SELECT %s.gputext_send($1, $2, $3, $4)', own)
-        USING link, servers[i], connections[i], format('SELECT * FROM %s.near_duplicates(%L, %s)', schemas[i], server_rows[i], options);
+    FOR i IN 1 .. pg_catalog.cardinality(servers) LOOP
+        PERFORM @extschema@.gputext_send(link, servers[i], connections[i],
+            pg_catalog.format('SELECT * FROM %s.near_duplicates(%L, %s)', schemas[i], rows_there[i], options));
     END LOOP;
     IF rows_here IS NOT NULL THEN
-        statements := statements || format('SELECT * FROM %s.near_duplicates(%L, %s)', own, rows_here, options);
+        statements := ARRAY[pg_catalog.format('SELECT * FROM %s.near_duplicates(%L, %s)', own, rows_here, options)];
     END IF;
-    -- A document of length n has near-duplicates only of lengths from n / ratio to n * ratio, as the edit distance is at least
-    -- the difference of the lengths. A character more or less allows for rounding.
-    ratio := (1 + threshold) / (1 - threshold);
-    FOR i IN 1 .. cardinality(shards) - 1 LOOP
-        EXECUTE format($q$
-            WITH bounds AS (
-                SELECT j, greatest($1[j] / $3, $1[$4]) - 1 AS least, least($2[j] * $3, $2[$4]) + 1 AS most,
-                       greatest($1[$4] / $3, $1[j]) - 1 AS other_least, least($2[$4] * $3, $2[j]) + 1 AS other_most
-                FROM generate_series($4 + 1, cardinality($1)) AS j
-            ), met AS (
-                SELECT * FROM bounds WHERE least <= most AND other_least <= other_most
-            ), parts AS (
-                SELECT p.*, format('(%%s) AND %%s BETWEEN %%s AND %%s', coalesce($5, 'true'), $6, floor(least)::bigint, ceil(most)::bigint) AS condition, shard
-                FROM %1$s.gputext_partitions($7) AS p, (SELECT min(least) AS least, max(most) AS most, $4 AS shard FROM met
-                                                        UNION ALL SELECT other_least, other_most, j FROM met) AS m
-                WHERE p.server IS NOT DISTINCT FROM $8[shard] AND least IS NOT NULL
-            ), queries AS (
-                SELECT shard = $4 AS is_new, string_agg(%1$s.gputext_partition_query($7, partition, format('%%I.%%I', nspname, relname), $9, condition, false),
-                                                        ' UNION ALL ' ORDER BY partition) AS rows
-                FROM parts JOIN pg_class AS c ON c.oid = partition JOIN pg_namespace AS n ON n.oid = relnamespace GROUP BY is_new
-            )
-            SELECT array_append($10, format('SELECT * FROM %1$s.near_duplicates_between(%%L, %%L, %%s)', a.rows, b.rows, $11))
-            FROM queries AS a, queries AS b WHERE a.is_new AND NOT b.is_new$q$, own)
-        INTO found USING shortest, longest, ratio, i, condition, size_of, docs, shards, columns, statements, options;
-        statements := coalesce(found.array_append, statements);
-    END LOOP;
-    EXECUTE format('SELECT array_agg(id1) AS id1, array_agg(id2) AS id2, array_agg(edit_rate) AS edit_rate FROM (SELECT $1, $1, 0::double precision WHERE false%s) AS p (id1, id2, edit_rate)',
-                   (SELECT string_agg(' UNION ALL ' || s, '') FROM unnest(statements) AS s))
+    IF pg_catalog.cardinality(shards) OPERATOR(pg_catalog.>) 1 THEN
+        statements := statements OPERATOR(pg_catalog.||)
+            ARRAY(SELECT @extschema@.gputext_near_duplicates_between(docs, columns, condition, shards, shortest, longest, threshold, options));
+    END IF;
+    statement := pg_catalog.array_to_string(pg_catalog.array_prepend('SELECT $1, $1, 0::double precision WHERE false', statements), ' UNION ALL ');
+    EXECUTE pg_catalog.format(
+        'SELECT pg_catalog.array_agg(id1) AS id1, pg_catalog.array_agg(id2) AS id2, pg_catalog.array_agg(edit_rate) AS edit_rate '
+        'FROM (%s) AS p (id1, id2, edit_rate)', statement)
     INTO here USING id_type;
-    IF servers <> '{}' THEN
-        EXECUTE format('SELECT %s.gputext_wait($1, $2, $3, $4)', own) USING link, servers, connections, operation;
+    IF link IS NOT NULL THEN
+        PERFORM @extschema@.gputext_wait(link, servers, connections, operation);
     END IF;
-    SELECT concat('SELECT * FROM unnest($1, $2, $3)', string_agg(
-               format(' UNION ALL SELECT * FROM %s.dblink(%L, %L) AS t (id1 %s, id2 %s, edit_rate double precision)',
-                      link, connection, 'FETCH ALL FROM answers', id_name, id_name), ''))
-    INTO statement FROM unnest(connections) AS connection;
-    RETURN QUERY EXECUTE format('SELECT least(id1, id2), greatest(id1, id2), edit_rate FROM (%s) AS p (id1, id2, edit_rate) ORDER BY 1, 2', statement)
+    RETURN QUERY EXECUTE pg_catalog.format(
+        'SELECT least(id1, id2), greatest(id1, id2), edit_rate FROM (%s) AS p (id1, id2, edit_rate) ORDER BY 1, 2',
+        pg_catalog.concat_ws(' UNION ALL ', 'SELECT * FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3))',
+            @extschema@.gputext_fetches(link, connections, pg_catalog.format('id1 %s, id2 %s, edit_rate double precision', id_name, id_name))))
     USING here.id1, here.id2, here.edit_rate;
-    IF servers <> '{}' THEN
-        EXECUTE format('SELECT %s.gputext_disconnect($1, $2)', own) USING link, connections;
+    IF link IS NOT NULL THEN
+        PERFORM @extschema@.gputext_disconnect(link, connections);
     END IF;
-EXCEPTION WHEN OTHERS OR query_canceled THEN
+EXCEPTION WHEN OTHERS OR query_canceled OR assert_failure THEN
     GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, details = PG_EXCEPTION_DETAIL,
         advice = PG_EXCEPTION_HINT, context = PG_EXCEPTION_CONTEXT;
     IF link IS NULL THEN
         RAISE;
     END IF;
-    EXECUTE format('SELECT %1$s.gputext_disconnect($1, $2), %1$s.gputext_raise($3, %1$s.gputext_named_error($4, $5, $6, $2), $7, $8)', own)
-    USING link, connections, state, message, context, servers, details, advice;
+    PERFORM @extschema@.gputext_disconnect(link, connections),
+            @extschema@.gputext_raise(state, @extschema@.gputext_named_error(message, context, servers, connections), details, advice);
 END
 $$;
-COMMENT ON FUNCTION near_duplicates_distributed(regclass, anyelement, name, name, name, double precision, text, integer, text) IS
+COMMENT ON FUNCTION near_duplicates_distributed(regclass, name, name, anyelement, name, double precision, text, integer, text) IS
     'pairs of near-duplicate documents of a table that has partitions on other servers, ids of the type of id_type';
 
+-- Values of any type in the place of id_type find the function above, as none converts to the type of this one's.
 CREATE FUNCTION near_duplicates_distributed(
     docs regclass,
     id name,
     body name,
+    id_type gputext_type_name DEFAULT NULL,
     signature name DEFAULT NULL,
     threshold double precision DEFAULT 0.05,
     mode text DEFAULT 'auto',
@@ -751,7 +834,8 @@ CREATE FUNCTION near_duplicates_distributed(
 ) RETURNS TABLE (id1 bigint, id2 bigint, edit_rate double precision)
     LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000
 BEGIN ATOMIC
-    SELECT * FROM near_duplicates_distributed(docs, NULL::bigint, id, body, signature, threshold, mode, max_length, condition);
+    SELECT * FROM @extschema@.near_duplicates_distributed(
+        docs, id, body, @extschema@.gputext_bigint_ids(id_type), signature, threshold, mode, max_length, condition);
 END;
-COMMENT ON FUNCTION near_duplicates_distributed(regclass, name, name, name, double precision, text, integer, text) IS
+COMMENT ON FUNCTION near_duplicates_distributed(regclass, name, name, gputext_type_name, name, double precision, text, integer, text) IS
     'pairs of near-duplicate documents of a table that has partitions on other servers';

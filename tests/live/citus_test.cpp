@@ -90,8 +90,8 @@ TEST_F(CitusTables, HaveTheNeighboursOfOneServer) {
         "0.2)",
         "gpu_knn_within('SELECT id, embedding FROM one', 'SELECT id, embedding FROM one', 0.2)");
     expect_same(
-        "gpu_knn_distributed('SELECT id::text, body FROM one', 'items', NULL::text, 'body', "
-        "'body', 5)",
+        "gpu_knn_distributed('SELECT id::text, body FROM one', 'items', 'body', 'body', "
+        "NULL::text, 5)",
         "gpu_knn('SELECT id::text, body FROM one', 'SELECT body, body FROM one', NULL::text, 5)");
     expect_same("gpu_knn_distributed('SELECT id, body FROM one', 'items', 'id', 'body', 5)",
                 "gpu_knn('SELECT id, body FROM one', 'SELECT id, body FROM one', 5)");

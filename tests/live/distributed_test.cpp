@@ -12,7 +12,7 @@ namespace {
 constexpr int kServers = 3;
 
 /// What a hand-written statement would need to be quoted for.
-const std::string kName = "Server \"of\" it's";
+const std::string kName = "Server \"of\" it's %s\\";
 
 std::string doubled(const std::string& text, char quote) {
     std::string answer(1, quote);
@@ -44,9 +44,9 @@ protected:
             there_[i]->start();
             Session other(there_[i]->connection());
             // The extension may lie elsewhere, and a table and a column have other names there.
-            if (i == 1) other.rows("CREATE SCHEMA \"ex t\"");
+            if (i == 1) other.rows("CREATE SCHEMA \"ex %s t\"");
             other.rows(std::string("CREATE EXTENSION gputext") +
-                       (i == 1 ? " SCHEMA \"ex t\"" : ""));
+                       (i == 1 ? " SCHEMA \"ex %s t\"" : ""));
             other.rows(
                 "CREATE TABLE \"the 'items'\" (id bigint, embedding real[], lang text, \"au thor\" "
                 "text, uid uuid)");
@@ -236,8 +236,8 @@ TEST_F(Distributed, NearestNeighboursAreThoseOfOneServer) {
                                         (has_condition ? " WHERE " + condition : "")) +
                                 type + options + (excluded ? ", exclude_key => true" : "") + ")";
         const std::string many =
-            function + "_distributed(" + queries + ", 'items'" + type + ", id => '" + item_id +
-            "', value => 'embedding'" + options + (by_key ? ", key => 'lang'" : "") +
+            function + "_distributed(" + queries + ", 'items', id => '" + item_id +
+            "', value => 'embedding'" + type + options + (by_key ? ", key => 'lang'" : "") +
             (excluded ? ", exclude_key => 'author'" : "") +
             (has_condition ? ", condition => " + literal(condition + " -- ") : "") +
             (dice.percent(30) ? ", statement_bytes => " + std::to_string(1 + dice.below(3000))
@@ -336,7 +336,7 @@ TEST_F(Distributed, NearDuplicatesAndGroupsAreThoseOfOneServer) {
             "near_duplicates_distributed('" + table + "', 'id', 'body', condition => 'id % 3 > 0')",
             "near_duplicates('SELECT id, body FROM one_docs WHERE id % 3 > 0')");
         expect_same("near_duplicates_distributed('" + table +
-                        "', id_type => NULL::text, id => 'body', body => 'body', condition => "
+                        "', id => 'body', body => 'body', id_type => NULL::text, condition => "
                         "'body IS NOT NULL')",
                     "near_duplicates('SELECT body, body FROM one_docs WHERE body IS NOT NULL', "
                     "id_type => NULL::text)",
@@ -482,6 +482,77 @@ TEST_F(Distributed, ErrorsOfAServerNameIt) {
     other.rows("CREATE EXTENSION gputext");
     expect_same(kKnn,
                 "gpu_knn('SELECT id, embedding FROM queries', 'SELECT id, embedding FROM one', 3)");
+}
+
+TEST_F(Distributed, ErrorsOfEveryClassEndTheConnections) {
+    // Some are none of PL/pgSQL's OTHERS.
+    const auto create = [](Session& session, const std::string& body) {
+        session.rows("CREATE FUNCTION fails(bigint, text) RETURNS boolean LANGUAGE plpgsql AS $$ " +
+                     body + " $$");
+    };
+    create(session(), "BEGIN RETURN true; END");
+    for (int i = 0; i < kServers; ++i) {
+        Session other(there_[i]->connection());
+        create(other, i == 1 ? "BEGIN RAISE EXCEPTION 'as asked' USING ERRCODE = $2; END"
+                             : "BEGIN RETURN true; END");
+    }
+    for (const std::string state :
+         {"P0004", "57014", "P0001", "22012", "53200", "58030", "XX000", "0A000", "P0000"}) {
+        const std::string condition = "condition => 'fails(id, ''" + state + "'')')";
+        for (const std::string& call :
+             {"gpu_knn_distributed('SELECT id, embedding FROM queries', 'items', 'id', "
+              "'embedding', 3, " +
+                  condition,
+              "near_duplicates_distributed('docs', 'id', 'body', " + condition})
+            expect_error(call, state, 1, "as asked");
+        EXPECT_TRUE(eventually(nothing_runs, 5s)) << state;
+    }
+}
+
+TEST_F(Distributed, NamesMayHaveAnyCharacters) {
+    const auto create = [](Session& session, const std::string& table) {
+        session.rows("CREATE SCHEMA \"s%I '\\\"");
+        session.rows("CREATE TYPE \"s%I '\\\".\"e%s'n\\um\" AS ENUM ('a%L', 'b''\\', 'c')");
+        session.rows("CREATE TABLE \"s%I '\\\"." + table +
+                     " (\"i%s\" bigint, \"k'%L\\\" \"s%I '\\\".\"e%s'n\\um\", v real[], \"b%\" "
+                     "text)");
+    };
+    const std::string here = "\"s%I '\\\".\"here%L\"";
+    create(session(), "\"one'%s\"");
+    session().rows("CREATE TABLE " + here +
+                   " (LIKE \"s%I '\\\".\"one'%s\") PARTITION BY HASH (\"i%s\")");
+    for (int i = 0; i < kServers; ++i) {
+        Session other(there_[i]->connection());
+        create(other, "\"there%1$s'\\\"");
+        session().rows("CREATE FOREIGN TABLE \"part%s" + std::to_string(i) + "\" PARTITION OF " +
+                       here + " FOR VALUES WITH (MODULUS 4, REMAINDER " + std::to_string(i) +
+                       ") SERVER " + server(i) +
+                       " OPTIONS (schema_name 's%I ''\\', table_name 'there%1$s''\\')");
+    }
+    session().rows("CREATE TABLE \"part%s\" PARTITION OF " + here +
+                   " FOR VALUES WITH (MODULUS 4, REMAINDER 3)");
+    session().rows(
+        "INSERT INTO \"s%I '\\\".\"one'%s\" SELECT i, (enum_range(NULL::\"s%I "
+        "'\\\".\"e%s'n\\um\"))[1 + i % 3], ARRAY[i % 7, 1], 'a text with %s and some ' || i % 5 "
+        "FROM generate_series(1, 50) AS i");
+    session().rows("INSERT INTO " + here + " SELECT * FROM \"s%I '\\\".\"one'%s\"");
+    session().rows("SET search_path = \"s%I '\\\", public");
+    const std::string one = "\"one'%s\"", items = "$$\"here%L\"$$";
+    expect_same("gpu_knn_distributed($$SELECT \"i%s\", v, \"k'%L\\\" FROM " + one + "$$, " + items +
+                    ", 'i%s', 'v', 3, key => $$k'%L\\$$)",
+                "gpu_knn($$SELECT \"i%s\", v, \"k'%L\\\" FROM " + one +
+                    "$$, $$SELECT \"i%s\", v, \"k'%L\\\" FROM " + one + "$$, 3)");
+    expect_same("gpu_knn_distributed($$SELECT \"k'%L\\\", \"b%\" FROM " + one + "$$, " + items +
+                    ", $$k'%L\\$$, 'b%', NULL::\"e%s'n\\um\", 2, exclude_self => true)",
+                "gpu_knn($$SELECT \"k'%L\\\", \"b%\" FROM " + one +
+                    "$$, $$SELECT \"k'%L\\\", \"b%\" FROM " + one +
+                    "$$, NULL::\"e%s'n\\um\", 2, exclude_self => true)");
+    expect_same(
+        "near_duplicates_distributed(" + items +
+            ", $$k'%L\\$$, 'b%', NULL::\"e%s'n\\um\", threshold => 0.1, condition => $$\"b%\" "
+            "LIKE '%' -- %s$$)",
+        "near_duplicates($$SELECT \"k'%L\\\", \"b%\" FROM " + one + "$$, NULL::\"e%s'n\\um\", 0.1)",
+        " ORDER BY 1, 2, 3");
 }
 
 TEST_F(Distributed, WhatItDoesNotTakeIsRefused) {

@@ -36,6 +36,8 @@ class TypedEnds {
 public:
     TypedEnds(const IdType& type, std::size_t memory_limit) : ids_(type, memory_limit) {}
 
+    /// Before the first id: what says which of them are equal.
+    void set_collation(Oid collation) { collation_ = collation; }
     void append(Datum id) { ids_.append(id); }
     std::uint64_t bytes() const { return ids_.bytes(); }
     /// Ends the appending.
@@ -52,6 +54,7 @@ public:
 
 private:
     RowIds ids_;
+    Oid collation_ = InvalidOid;
     std::vector<std::uint32_t> numbers_;
     std::vector<std::uint32_t> places_;  // of each number the first id
 };
@@ -59,7 +62,7 @@ private:
 void TypedEnds::number() {
     ids_.finish();
     auto* const order = make_owned<std::vector<std::uint32_t>>(CurrentMemoryContext);
-    order_by_id(ids_, *order);
+    order_by_id(ids_, collation_, *order);
     attempt_or_raise([&] { numbers_.resize(ids_.size()); });
     const auto place = [&](std::size_t i) {
         return order->empty() ? static_cast<std::uint32_t>(i) : (*order)[i];
@@ -68,8 +71,8 @@ void TypedEnds::number() {
     for (std::size_t i = 0; i < ids_.size(); ++i) {
         if (i % 4096 == 0) CHECK_FOR_INTERRUPTS();
         const bool is_new = i == 0 || DatumGetInt32(FunctionCall2Coll(
-                                          &type->cmp_proc_finfo, type->typcollation,
-                                          ids_.at(place(i - 1)), ids_.at(place(i)))) != 0;
+                                          &type->cmp_proc_finfo, collation_, ids_.at(place(i - 1)),
+                                          ids_.at(place(i)))) != 0;
         if (is_new) attempt_or_raise([&] { places_.push_back(place(i)); });
         numbers_[place(i)] = static_cast<std::uint32_t>(places_.size() - 1);
     }
@@ -125,6 +128,9 @@ public:
             narrow_types_[i] = narrow_id_type(columns, i, id_type_, "behind the inner query");
             if (!OidIsValid(narrow_types_[i])) narrow_types_[i] = id_type_;
         }
+        rows_.typed_ends.set_collation(common_collation(TupleDescAttr(columns, 0)->attcollation,
+                                                        TupleDescAttr(columns, 1)->attcollation,
+                                                        "ids", "id"));
     }
     bool left_out(const bool* nulls) const override { return nulls[0] || nulls[1]; }
     void take_row(const Datum* values, const bool*) override;

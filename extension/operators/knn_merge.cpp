@@ -109,6 +109,7 @@ void AnswerReceiver::check_columns(TupleDesc columns) {
                  errmsg("the distances of the inner query are of type %s, not double precision",
                         format_type_be(found)),
                  errdetail("%s", kWanted)));
+    rows_.queries.set_type(rows_.item_ids.type().oid, TupleDescAttr(columns, 0)->attcollation);
     rows_.ordered = query().ordered;
     rows_.begin();
 }
@@ -269,7 +270,6 @@ Datum answer(FunctionCallInfo fcinfo) {
     SetCall set(fcinfo, "knn_merge");
     auto* const work = make_owned<MergeComputation>(set.context(), set.context(),
                                                     id_type_of(id_type), k, host_memory_limit());
-    work->rows.queries.set_type(id_type);
     AnswerReceiver receiver(work->rows);
     run_inner_query(query, receiver);
     work->rows.queries.release();

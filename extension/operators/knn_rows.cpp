@@ -10,6 +10,7 @@ extern "C" {
 
 #include "cpp/base/stoppable.hpp"
 #include "extension/base/failure.hpp"
+#include "extension/rows/id_column.hpp"
 #include "extension/rows/term_rows.hpp"
 #include "extension/rows/vector_type.hpp"
 #include "extension/server/activity.hpp"
@@ -179,9 +180,10 @@ void KnnReceiver::set_keys(TupleDesc columns) {
 /// Of the items at first; of the queries it has to be the same.
 void KnnReceiver::set_key(TupleDesc columns, int column, KnnKeys& keys) const {
     const bool given = column != kNoColumn;
+    const Oid collation = given ? TupleDescAttr(columns, column)->attcollation : InvalidOid;
     if (for_items()) {
         keys.given = given;
-        if (given) keys.numbers.set_type(base_type_of_column(columns, column));
+        if (given) keys.numbers.set_type(base_type_of_column(columns, column), collation);
         return;
     }
     if (given != keys.given)
@@ -198,6 +200,7 @@ void KnnReceiver::set_key(TupleDesc columns, int column, KnnKeys& keys) const {
                                format_type_be(type), format_type_be(keys.numbers.type())),
                         errdetail("The keys of queries and items must be of one type."),
                         errhint("Keys can be cast in the inner queries, as in key::bigint.")));
+    common_collation(collation, keys.numbers.collation(), "keys", "key");
     keys.numbers.close();
 }
 
@@ -217,6 +220,8 @@ void KnnReceiver::check_columns(TupleDesc columns) {
                                  : 0));
     }
     set_keys(columns);
+    (for_items() ? rows_.item_collation : rows_.query_collation) =
+        TupleDescAttr(columns, 0)->attcollation;
 }
 
 /// `none` is the number of a row whose key is null, and of a query whose key no item has.
@@ -325,7 +330,10 @@ void read_knn_rows(const KnnInput& input, KnnRows& rows) {
     rows.terms.reset();
     if (rows.match.given) rows.matching_pairs = pairs_of(rows.match);
     for (KnnKeys* keys : {&rows.match, &rows.exclude}) keys->release_keys();
-    if (input.exclude_self) number_ids(rows.queries, rows.items, rows.numbers);
+    if (input.exclude_self)
+        number_ids(rows.queries, rows.items,
+                   common_collation(rows.query_collation, rows.item_collation, "ids", "id"),
+                   rows.numbers);
     if (input.exclude_self && input.exclude_key) rows.most_of_one_id = most_of_one_id(rows.numbers);
 }
 

@@ -73,6 +73,8 @@ struct KnnRows {
     VectorRows queries, items;
     std::optional<TermNumbers> terms;  // while rows are read
     GivenFrequencies frequencies;      // of the terms of texts
+    Oid item_collation = InvalidOid;   // of the ids
+    Oid query_collation = InvalidOid;  // the same
     NumberedIds numbers;               // with exclude_self
     KnnKeys match;                     // only rows of equal keys are neighbours
     KnnKeys exclude;                   // rows of equal keys are no neighbours

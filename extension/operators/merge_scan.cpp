@@ -92,7 +92,7 @@ void leave(const KeptAnswers& kept, PackedBytes& output) {
 void read_in_process(ScanWork& work, PackedBytes& output) {
     auto* const kept = make_owned<KeptAnswers>(CurrentMemoryContext, CurrentMemoryContext,
                                                work.columns.k, work.memory_limit);
-    kept->numbers.set_type(INT8OID);
+    kept->numbers.set_type(INT8OID, InvalidOid);
     TableScanReader reader(work.scans);
     if (take_rows(work, reader, *kept))
         leave(*kept, output);

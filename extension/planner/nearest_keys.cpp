@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "catalog/pg_type_d.h"
+#include "utils/lsyscache.h"
 }
 
 #include "extension/base/failure.hpp"
@@ -15,8 +16,9 @@ void NearestKeys::set_types(const std::vector<Oid>& types) {
             if (i > 0) pairs_.emplace_back(context_, memory_limit_);
         }
     });
-    for (std::size_t i = 0; i < types.size(); ++i) columns_[i].set_type(types[i]);
-    for (KeyNumbers& pair : pairs_) pair.set_type(INT8OID);
+    for (std::size_t i = 0; i < types.size(); ++i)
+        columns_[i].set_type(types[i], get_typcollation(types[i]));
+    for (KeyNumbers& pair : pairs_) pair.set_type(INT8OID, InvalidOid);
 }
 
 std::uint32_t NearestKeys::number_of_pair(std::size_t pair, std::uint32_t left,

@@ -26,7 +26,8 @@ public:
     NearestKeys(MemoryContext context, std::size_t memory_limit)
         : context_(context), memory_limit_(memory_limit) {}
 
-    /// Before the first key: the types of its columns, at least one.
+    /// Before the first key: the types of its columns, at least one. Keys whose equality goes by a
+    /// collation that is not deterministic are none (nearest_shape.hpp).
     void set_types(const std::vector<Oid>& types);
     /// Counts the row, and keeps its number if it is an item.
     void keep_item(const Datum* values, const bool* nulls, bool has_vector);

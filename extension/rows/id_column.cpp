@@ -23,4 +23,21 @@ Oid narrow_id_type(TupleDesc columns, int column, Oid wanted, const char* place)
     pg_unreachable();
 }
 
+Oid common_collation(Oid a, Oid b, const char* what, const char* example) {
+    const auto deterministic = [](Oid collation) {
+        return !OidIsValid(collation) || get_collation_isdeterministic(collation);
+    };
+    if (a == b || (deterministic(a) && deterministic(b))) return a;
+    const auto name = [](Oid collation) {
+        return OidIsValid(collation) ? get_collation_name(collation) : "none";
+    };
+    ereport(ERROR,
+            (errcode(ERRCODE_COLLATION_MISMATCH),
+             errmsg("%s of collation \"%s\" cannot be compared with %s of collation \"%s\"", what,
+                    name(a), what, name(b)),
+             errdetail("A collation that is not deterministic says which of them are equal."),
+             errhint("Give both the same collation, as in %s COLLATE \"C\".", example)));
+    pg_unreachable();
+}
+
 }  // namespace gputext

@@ -17,6 +17,12 @@ namespace gputext {
 /// that the argument id_type is to be added at that `place`.
 Oid narrow_id_type(TupleDesc columns, int column, Oid wanted, const char* place);
 
+/// The collation by which values of two columns are compared; InvalidOid where their type has none.
+/// Values are equal by any collation that is deterministic if their bytes are. Raises an error for
+/// two collations of which one is not: none of them is known to say what is equal. `what` names
+/// the values, as in "ids", and `example` one of them.
+Oid common_collation(Oid a, Oid b, const char* what, const char* example);
+
 /// The id of that narrow type as a bigint. Values of type oid have no sign.
 inline Datum widened_id(Datum id, Oid narrow_type) {
     switch (narrow_type) {

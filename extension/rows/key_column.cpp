@@ -55,8 +55,9 @@ bool compares_bitwise(Oid type) {
 
 }  // namespace
 
-void KeyNumbers::set_type(Oid type) {
+void KeyNumbers::set_type(Oid type, Oid collation) {
     type_ = type;
+    collation_ = collation;
     bool by_value;
     get_typlenbyval(type, &length_, &by_value);
     by_value_ = by_value;
@@ -72,7 +73,6 @@ void KeyNumbers::set_type(Oid type) {
             lookup_type_cache(type, TYPECACHE_EQ_OPR_FINFO | TYPECACHE_HASH_PROC_FINFO);
         hash = entry->hash_proc_finfo.fn_oid;
         equal = entry->eq_opr_finfo.fn_oid;
-        collation_ = entry->typcollation;
     }
     if (!OidIsValid(hash) || !OidIsValid(equal)) raise_not_comparable(type);
     fmgr_info_cxt(hash, &hash_, context_);

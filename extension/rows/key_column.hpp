@@ -1,9 +1,10 @@
 // extension/rows/key_column.hpp - numbers keys of any type, equal keys alike
 //
-// Equal is what the type's default equality says, as for ids: 1.0 and 1.00 of type numeric are
-// equal. Keys are numbered as rows come, and only the number of a row's key is kept, and each key
-// once. Integers and other types whose values are equal if their bits are take no call of a
-// function: a column of them keeps the values, and numbers them on threads behind the last row.
+// Equal is what the type's default equality says, as for ids, by the collation of their column:
+// 1.0 and 1.00 of type numeric are equal, and a and A by a collation that does not tell them apart.
+// Keys are numbered as rows come, and only the number of a row's key is kept, and each key once.
+// Integers and other types whose values are equal if their bits are take no call of a function: a
+// column of them keeps the values, and numbers them on threads behind the last row.
 
 #pragma once
 
@@ -33,10 +34,12 @@ public:
     KeyNumbers(MemoryContext parent, std::size_t memory_limit)
         : parent_(parent), memory_limit_(memory_limit) {}
 
-    /// Before the first key: its type. Keys of a domain are of its base type. Raises an error that
-    /// names a type without a default equality that can be hashed.
-    void set_type(Oid type);
+    /// Before the first key: its type, and the collation that says which are equal. Keys of a
+    /// domain are of its base type. Raises an error that names a type without a default equality
+    /// that can be hashed.
+    void set_type(Oid type, Oid collation);
     Oid type() const { return type_; }
+    Oid collation() const { return collation_; }
     /// Whether keys are equal if their bits are.
     bool bitwise() const { return bitwise_; }
     std::size_t memory_limit() const { return memory_limit_; }

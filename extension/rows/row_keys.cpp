@@ -26,17 +26,18 @@ TypeCacheEntry* functions_of(Oid type) {
 /// A table of the ids that have been seen. Rows are those of the queries, then those of the items.
 class IdTable {
 public:
-    IdTable(const VectorRows& queries, const VectorRows& items, NumberedIds& numbers)
+    IdTable(const VectorRows& queries, const VectorRows& items, Oid collation, NumberedIds& numbers)
         : queries_(queries),
           items_(items),
+          collation_(collation),
           numbers_(numbers),
           functions_(functions_of(items.id_type().oid)) {}
 
     /// The first row with an id that is equal to this row's.
     std::uint32_t first_row(std::uint32_t row) {
         const Datum id = id_of(row);
-        const std::uint32_t hash = DatumGetUInt32(
-            FunctionCall1Coll(&functions_->hash_proc_finfo, functions_->typcollation, id));
+        const std::uint32_t hash =
+            DatumGetUInt32(FunctionCall1Coll(&functions_->hash_proc_finfo, collation_, id));
         numbers_.hashes[row] = hash;
         NumberSlot& first = numbers_.table.find(hash, [&](NumberSlot other) {
             return numbers_.hashes[other.number] == hash && equal(id_of(other.number), id);
@@ -50,12 +51,12 @@ private:
         return row < queries_.size() ? queries_.id(row) : items_.id(row - queries_.size());
     }
     bool equal(Datum a, Datum b) const {
-        return DatumGetBool(
-            FunctionCall2Coll(&functions_->eq_opr_finfo, functions_->typcollation, a, b));
+        return DatumGetBool(FunctionCall2Coll(&functions_->eq_opr_finfo, collation_, a, b));
     }
 
     const VectorRows& queries_;
     const VectorRows& items_;
+    Oid collation_;
     NumberedIds& numbers_;
     TypeCacheEntry* functions_;
 };
@@ -75,9 +76,10 @@ void allocate(std::size_t queries, std::size_t items, NumberedIds& numbers) {
 
 }  // namespace
 
-void number_ids(const VectorRows& queries, const VectorRows& items, NumberedIds& numbers) {
+void number_ids(const VectorRows& queries, const VectorRows& items, Oid collation,
+                NumberedIds& numbers) {
     allocate(queries.size(), items.size(), numbers);
-    IdTable table(queries, items, numbers);
+    IdTable table(queries, items, collation, numbers);
     MemoryContext context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext ids", ALLOCSET_DEFAULT_SIZES);
     MemoryContext before = MemoryContextSwitchTo(context);

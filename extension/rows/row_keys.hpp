@@ -1,7 +1,7 @@
 // extension/rows/row_keys.hpp - numbers ids of any type, equal ids alike
 //
-// Equal is what the type's default equality says, as = between the ids does: 1.0 and 1.00 of type
-// numeric are equal.
+// Equal is what the type's default equality says by the collation of the ids' column, as = between
+// them does: 1.0 and 1.00 of type numeric are equal.
 
 #pragma once
 
@@ -25,6 +25,7 @@ struct NumberedIds {
 
 /// Numbers the ids of both, which are of one type, into `numbers`, which a memory context owns.
 /// Raises an error when the type has no equality or no hash function.
-void number_ids(const VectorRows& queries, const VectorRows& items, NumberedIds& numbers);
+void number_ids(const VectorRows& queries, const VectorRows& items, Oid collation,
+                NumberedIds& numbers);
 
 }  // namespace gputext

@@ -2,6 +2,7 @@
 
 extern "C" {
 #include "catalog/pg_type.h"
+#include "utils/lsyscache.h"
 #include "utils/typcache.h"
 }
 
@@ -115,13 +116,14 @@ void order_numbers(const RowIds& ids, std::vector<std::uint32_t>& order) {
 struct Comparison {
     const RowIds* ids;
     TypeCacheEntry* functions;
+    Oid collation;
     std::size_t done;
 };
 
 int compare_ids(std::uint32_t a, std::uint32_t b, const Comparison& comparison) {
     return DatumGetInt32(FunctionCall2Coll(&comparison.functions->cmp_proc_finfo,
-                                           comparison.functions->typcollation,
-                                           comparison.ids->at(a), comparison.ids->at(b)));
+                                           comparison.collation, comparison.ids->at(a),
+                                           comparison.ids->at(b)));
 }
 
 int compare(std::uint32_t a, std::uint32_t b, const Comparison& comparison) {
@@ -169,15 +171,20 @@ bool have_one_order(const RowIds& ids) {
         return true;
     }
     TypeCacheEntry* const functions = lookup_type_cache(ids.type().oid, TYPECACHE_CMP_PROC_FINFO);
-    return OidIsValid(functions->cmp_proc_finfo.fn_oid) && all_differ({&ids, functions, 0});
+    return OidIsValid(functions->cmp_proc_finfo.fn_oid) &&
+           all_differ({&ids, functions, functions->typcollation, 0});
 }
 
 void order_by_id(const RowIds& ids, std::vector<std::uint32_t>& order) {
+    order_by_id(ids, get_typcollation(ids.type().oid), order);
+}
+
+void order_by_id(const RowIds& ids, Oid collation, std::vector<std::uint32_t>& order) {
     order.clear();
     if (ids.type().oid == INT8OID) return order_numbers(ids, order);
     TypeCacheEntry* const functions = lookup_type_cache(ids.type().oid, TYPECACHE_CMP_PROC_FINFO);
     if (!OidIsValid(functions->cmp_proc_finfo.fn_oid)) return;
-    Comparison comparison{&ids, functions, 0};
+    Comparison comparison{&ids, functions, collation, 0};
     if (ascending(comparison)) return;
     attempt_or_raise([&] {
         order.resize(ids.size());

@@ -21,6 +21,8 @@ namespace gputext {
 /// order already, or cannot be ordered. Takes O(n) comparisons for rows in order, O(n log n) for
 /// others. Raises errors.
 void order_by_id(const RowIds& ids, std::vector<std::uint32_t>& order);
+/// The same in the order of a collation, by which ids may be equal that have other bytes.
+void order_by_id(const RowIds& ids, Oid collation, std::vector<std::uint32_t>& order);
 
 /// Whether the type has a default order. False for InvalidOid.
 bool has_order(Oid type);

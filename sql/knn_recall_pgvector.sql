@@ -126,5 +126,36 @@ SELECT query_id, recall, found, expected, returned, farthest_distance FROM knn_r
 INSERT INTO "The ""Items""" SELECT i, '[1,2]' FROM generate_series(1, 20) AS i;
 SELECT query_id, recall, found, expected, kth_distance FROM knn_recall('"Their index"', 'SELECT 7, ''[1,2]''::vector', 3);
 DROP TABLE "The ""Items""" CASCADE;
+-- What an index's expression and condition call runs as the owner of the table, and is called for who may read it whole.
+CREATE ROLE regress_recall;
+CREATE ROLE regress_gputext_owner;
+CREATE TABLE items (id integer, v vector(3));
+INSERT INTO items SELECT i, ARRAY[i, i % 7, i % 5]::real[]::vector FROM generate_series(1, 200) AS i;
+CREATE FUNCTION by_owner(v vector) RETURNS vector LANGUAGE plpgsql IMMUTABLE AS $$
+BEGIN
+    IF current_user <> 'regress_gputext_owner' THEN
+        RAISE 'runs as %', current_user;
+    END IF;
+    RETURN v;
+END
+$$;
+CREATE FUNCTION is_by_owner(v vector) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN by_owner(v) IS NOT NULL; END $$;
+ALTER TABLE items OWNER TO regress_gputext_owner;
+CREATE INDEX items_expression ON items USING hnsw ((by_owner(v)::vector(3)) vector_l2_ops);
+CREATE INDEX items_partial ON items USING hnsw (v vector_l2_ops) WHERE is_by_owner(v);
+SELECT recall FROM knn_recall('items_expression', 'SELECT 1, ARRAY[1,2,3]::real[]', 5);
+SELECT recall FROM knn_recall('items_partial', 'SELECT 1, ARRAY[1,2,3]::real[]', 5);
+SELECT current_user <> 'regress_gputext_owner' AS as_before;
+GRANT SELECT ON items TO regress_recall;
+SET ROLE regress_recall;
+SELECT recall FROM knn_recall('items_partial', 'SELECT 1, ARRAY[1,2,3]::real[]', 5);
+RESET ROLE;
+ALTER TABLE items ENABLE ROW LEVEL SECURITY;
+SET ROLE regress_recall;
+SELECT recall FROM knn_recall('items_partial', 'SELECT 1, ARRAY[1,2,3]::real[]', 5);
+RESET ROLE;
+DROP TABLE items;
+DROP FUNCTION by_owner, is_by_owner;
+DROP ROLE regress_recall, regress_gputext_owner;
 DROP FUNCTION compare, by_hand;
 DROP EXTENSION vector;

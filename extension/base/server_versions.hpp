@@ -26,6 +26,7 @@ extern "C" {
 #include "storage/proc.h"
 #include "tsearch/ts_locale.h"
 #include "utils/acl.h"
+#include "utils/guc.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 }
@@ -57,6 +58,13 @@ inline bool owns_database(Oid database) {
     return object_ownercheck(DatabaseRelationId, database, GetUserId());
 #else
     return pg_database_ownercheck(database, GetUserId());
+#endif
+}
+
+/// What maintenance commands do to search_path before they evaluate expressions of a table.
+inline void restrict_search_path() {
+#if PG_VERSION_NUM >= 170000
+    RestrictSearchPath();
 #endif
 }
 

@@ -8,6 +8,7 @@ extern "C" {
 #include "access/transam.h"
 #include "access/xact.h"
 #include "catalog/index.h"
+#include "catalog/objectaddress.h"
 #include "catalog/pg_am.h"
 #include "commands/defrem.h"
 #include "utils/acl.h"
@@ -22,6 +23,7 @@ extern "C" {
 #include <cstring>
 #include <vector>
 
+#include "extension/base/as_owner.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
 #include "extension/index/row_sketcher.hpp"
@@ -173,6 +175,33 @@ void check_rows(Check& check, Relation table, Snapshot snapshot) {
                            table_beginscan_strat(table, snapshot, 0, nullptr, true, true));
 }
 
+/// Before anything is locked, which who has no rights may not do.
+void check_owner(Oid index) {
+    const char kind = get_rel_relkind(index);
+    if (kind != '\0' && !owns_relation(index))
+        aclcheck_error(ACLCHECK_NOT_OWNER, get_relkind_objtype(kind), get_rel_name(index));
+}
+
+[[noreturn]] void raise_no_index(Oid id) {
+    const char* const name = get_rel_name(id);
+    ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
+                    errmsg("\"%s\" is not an index of the access method gputext",
+                           name != nullptr ? name : "?")));
+    pg_unreachable();
+}
+
+void check_kind(Relation index) {
+    if (index->rd_rel->relkind != RELKIND_INDEX ||
+        index->rd_rel->relam != get_index_am_oid("gputext", true))
+        raise_no_index(RelationGetRelid(index));
+    if (RELATION_IS_OTHER_TEMP(index))
+        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
+                        errmsg("cannot read temporary tables of other sessions")));
+    if (!index->rd_index->indisvalid)
+        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                        errmsg("index \"%s\" is not valid", RelationGetRelationName(index))));
+}
+
 }  // namespace
 
 int64 check_index(Relation table, Relation index, bool rows_too) {
@@ -209,24 +238,16 @@ PG_FUNCTION_INFO_V1(gputext_index_check);
 PGDLLEXPORT Datum gputext_index_check(PG_FUNCTION_ARGS) {
     const Oid id = PG_GETARG_OID(0);
     const bool rows_too = PG_GETARG_BOOL(1);
+    check_owner(id);
     // The table is locked before its index, as everywhere.
     const Oid table_id = IndexGetRelation(id, true);
     const Relation table = OidIsValid(table_id) ? table_open(table_id, AccessShareLock) : nullptr;
-    const Relation index = table == nullptr ? nullptr : index_open(id, AccessShareLock);
-    if (index == nullptr || index->rd_rel->relkind != RELKIND_INDEX ||
-        index->rd_rel->relam != get_index_am_oid("gputext", true))
-        ereport(ERROR, (errcode(ERRCODE_WRONG_OBJECT_TYPE),
-                        errmsg("\"%s\" is not an index of the access method gputext",
-                               get_rel_name(id) != nullptr ? get_rel_name(id) : "?")));
-    if (!gputext::owns_relation(id))
-        aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_INDEX, RelationGetRelationName(index));
-    if (RELATION_IS_OTHER_TEMP(index))
-        ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
-                        errmsg("cannot read temporary tables of other sessions")));
-    if (!index->rd_index->indisvalid)
-        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                        errmsg("index \"%s\" is not valid", RelationGetRelationName(index))));
+    if (table == nullptr) raise_no_index(id);
+    gputext::AsOwner as_owner(table->rd_rel->relowner);
+    const Relation index = index_open(id, AccessShareLock);
+    check_kind(index);
     const int64 sketches = check_index(table, index, rows_too);
+    as_owner.end();
     index_close(index, NoLock);
     table_close(table, NoLock);
     PG_RETURN_INT64(sketches);

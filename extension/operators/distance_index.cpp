@@ -5,12 +5,15 @@ extern "C" {
 #include "access/genam.h"
 #include "access/htup_details.h"
 #include "access/table.h"
+#include "access/transam.h"
 #include "catalog/index.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_operator.h"
+#include "catalog/pg_proc.h"
 #include "lib/stringinfo.h"
 #include "nodes/makefuncs.h"
+#include "nodes/nodeFuncs.h"
 #include "utils/builtins.h"
 #include "utils/catcache.h"
 #include "utils/lsyscache.h"
@@ -23,6 +26,8 @@ extern "C" {
 
 #include <optional>
 
+#include "extension/base/as_owner.hpp"
+#include "extension/base/server_versions.hpp"
 #include "extension/rows/distance_names.hpp"
 
 namespace gputext {
@@ -74,6 +79,22 @@ void set_operator(Relation relation, DistanceIndex& index) {
     index.operand = left;
     index.vectors = *vectors;
     index.metric = *metric;
+}
+
+// ---- What its expressions call ----
+
+bool is_foreign(Oid function, void*) {
+    return function >= FirstNormalObjectId &&
+           !belongs_to_extension(ProcedureRelationId, function, "vector");
+}
+
+/// Whether an expression calls functions that are neither PostgreSQL's nor pgvector's. A domain's
+/// conditions may call any.
+bool calls_foreign(Node* node, void* context) {
+    if (node == nullptr) return false;
+    if (IsA(node, CoerceToDomain) || check_functions_in_node(node, is_foreign, context))
+        return true;
+    return walk_expression(node, calls_foreign, context);
 }
 
 // ---- The queries ----
@@ -149,16 +170,22 @@ DistanceIndex distance_index(Oid oid) {
     index.table = IndexGetRelation(oid, true);
     const Relation table =
         OidIsValid(index.table) ? try_table_open(index.table, AccessShareLock) : nullptr;
-    const Relation relation = table != nullptr ? index_open(oid, AccessShareLock) : nullptr;
-    if (relation == nullptr)
+    if (table == nullptr)
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
                         errmsg("index %s has been dropped", index.name)));
+    // Constants in expressions are folded when these are read.
+    AsOwner as_owner(table->rd_rel->relowner);
+    const Relation relation = index_open(oid, AccessShareLock);
     if (!relation->rd_index->indisvalid)
         ereport(ERROR,
                 (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                  errmsg("index %s is not valid", index.name), errhint("REINDEX makes it valid.")));
     set_operator(relation, index);
     set_queries(relation, ordering_operator(relation), index);
+    if (calls_foreign(reinterpret_cast<Node*>(RelationGetIndexExpressions(relation)), nullptr) ||
+        calls_foreign(reinterpret_cast<Node*>(RelationGetIndexPredicate(relation)), nullptr))
+        index.evaluator = table->rd_rel->relowner;
+    as_owner.end();
     index_close(relation, NoLock);
     table_close(table, NoLock);
     return index;

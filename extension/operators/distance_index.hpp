@@ -18,6 +18,9 @@ namespace gputext {
 /// search_path is the same as then.
 struct DistanceIndex {
     Oid index, table;
+    // Whom the queries must run as: the table's owner, where the index's expression or condition
+    // calls functions that are neither PostgreSQL's nor pgvector's; else InvalidOid, for the caller.
+    Oid evaluator;
     const char* name;    // of the index, quoted and with its schema
     Oid operand;         // the type of both sides of the operator
     VectorType vectors;  // that type

@@ -19,8 +19,10 @@ extern "C" {
 #include <vector>
 
 #include "cpp/knn/recall.hpp"
+#include "extension/base/as_owner.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/base/table_rights.hpp"
 #include "extension/operators/distance_index.hpp"
 #include "extension/operators/index_search.hpp"
 #include "extension/operators/knn_rows.hpp"
@@ -101,6 +103,25 @@ void QueryReceiver::check_columns(TupleDesc columns) {
                         errdetail("%s", kWanted)));
     conversion_ = conversion(type, index_.operand, index_.name);
     rows_.set_type(index_.vectors);
+}
+
+// ---- Rights ----
+
+/// What runs as the table's owner does not look at the caller's rights.
+void check_rights_for(const DistanceIndex& index) {
+    if (!OidIsValid(index.evaluator) || may_read_whole(index.table)) return;
+    ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                    errmsg("permission denied for index %s", index.name),
+                    errdetail("Its expression or condition calls functions that run as the owner "
+                              "of the table: only who may read the whole table may search by it.")));
+}
+
+template <class Work>
+void run_with_rights_for(const DistanceIndex& index, Work work) {
+    if (!OidIsValid(index.evaluator)) return work();
+    AsOwner as_owner(index.evaluator);
+    work();
+    as_owner.end();
 }
 
 // ---- The exact answer ----
@@ -234,7 +255,8 @@ Datum answer(FunctionCallInfo fcinfo) {
 
     KnnRows& rows = *make_owned<KnnRows>(set.context(), set.context(), id_type_of(queries.id_type),
                                          "row", id_type_of(TIDOID), host_memory_limit());
-    run_vector_query({index.all_rows, TIDOID}, rows.items);
+    check_rights_for(index);
+    run_with_rights_for(index, [&] { run_vector_query({index.all_rows, TIDOID}, rows.items); });
     QueryReceiver receiver(index, rows.queries);
     run_inner_query(queries, receiver);
     check_same_dimensions(rows.queries, rows.items);
@@ -246,7 +268,9 @@ Datum answer(FunctionCallInfo fcinfo) {
     // Where the caller may see no row there is nothing to find, and the plan may do without the
     // index.
     if (rows.items.size() > 0)
-        search_by_index(index, static_cast<std::uint32_t>(most), rows, recalls, set.context());
+        run_with_rights_for(index, [&] {
+            search_by_index(index, static_cast<std::uint32_t>(most), rows, recalls, set.context());
+        });
     rows.queries.release_vectors();
     rows.items.release();
     put_recalls(rows, recalls, set);

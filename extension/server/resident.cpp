@@ -23,6 +23,7 @@ extern "C" {
 
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
+#include "extension/base/table_rights.hpp"
 #include "extension/server/daemon.hpp"
 #include "extension/server/value_store.hpp"
 
@@ -34,16 +35,6 @@ ValueStore* running_store() {
     if (!value_store_is_ready()) return nullptr;
     ValueStore* const store = make_owned<ValueStore>(CurrentMemoryContext);
     return store->connect() ? store : nullptr;
-}
-
-/// As for columns in SELECT: some right to read the relation. A relation that has been dropped
-/// meanwhile is none that anybody may read.
-bool may_read(Oid relation) {
-    bool dropped = false;
-    const AclResult table = pg_class_aclcheck_ext(relation, GetUserId(), ACL_SELECT, &dropped);
-    if (dropped) return false;
-    return table == ACLCHECK_OK ||
-           pg_attribute_aclcheck_all(relation, GetUserId(), ACL_SELECT, ACLMASK_ANY) == ACLCHECK_OK;
 }
 
 void put_row(ReturnSetInfo* result, Oid relation, const ResidentTable& table) {
@@ -67,7 +58,8 @@ const ResidentTable* find_table(std::span<const ResidentTable> tables, Oid numbe
     return found == tables.end() ? nullptr : &*found;
 }
 
-/// pg_class has no index by TOAST tables.
+/// Of relations that the user may read whole, as the numbers are of all rows and columns. pg_class
+/// has no index by TOAST tables.
 void put_rows(ReturnSetInfo* result, std::span<const ResidentTable> tables) {
     const Relation classes = table_open(RelationRelationId, AccessShareLock);
     const SysScanDesc scan = systable_beginscan(classes, InvalidOid, false, nullptr, 0, nullptr);
@@ -76,7 +68,7 @@ void put_rows(ReturnSetInfo* result, std::span<const ResidentTable> tables) {
         const auto* const relation = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
         if (!OidIsValid(relation->reltoastrelid)) continue;
         const ResidentTable* const table = find_table(tables, relation->reltoastrelid);
-        if (table != nullptr && may_read(relation->oid)) put_row(result, relation->oid, *table);
+        if (table != nullptr && may_read_whole(relation->oid)) put_row(result, relation->oid, *table);
     }
     systable_endscan(scan);
     table_close(classes, AccessShareLock);

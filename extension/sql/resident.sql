@@ -9,7 +9,7 @@ COMMENT ON FUNCTION @extschema@.gputext_resident() IS 'rows of the view gputext_
 
 CREATE VIEW @extschema@.gputext_resident AS SELECT * FROM @extschema@.gputext_resident();
 COMMENT ON VIEW @extschema@.gputext_resident IS
-    'relations of this database of which gputextd keeps values, so that statements need not read them again; those that the user may read';
+    'relations of this database of which gputextd keeps values, so that statements need not read them again; those that the user may read whole';
 GRANT SELECT ON @extschema@.gputext_resident TO PUBLIC;
 
 CREATE FUNCTION @extschema@.gputext_forget(relation regclass) RETURNS bigint

@@ -65,6 +65,10 @@ SELECT * FROM compare('SELECT u.id, b.* FROM odd u, LATERAL (SELECT id, e <-> u.
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e LIMIT 0) b');
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e LIMIT NULL::int) b');
 
+-- Rows without a vector first, or behind all others
+SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM odd ORDER BY e <-> u.e NULLS FIRST LIMIT 2) b');
+SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM odd ORDER BY e <-> u.e NULLS LAST LIMIT 2) b');
+
 -- Keys: equalities between both sides
 CREATE TABLE keyed (id int, small smallint, big bigint, word varchar(20), day date, name text COLLATE "C", e real[]);
 INSERT INTO keyed SELECT i, nullif(i % 4, 3), i % 7, 'Kind ' || i % 3, date '2026-01-01' + i % 2, i % 3, CASE WHEN i % 50 > 0 THEN e END
@@ -72,10 +76,25 @@ INSERT INTO keyed SELECT i, nullif(i % 4, 3), i % 7, 'Kind ' || i % 3, date '202
 INSERT INTO keyed VALUES (301, 9, 9, 'lonely', '2027-01-01', 'x', '{1,2,3}'), (302, 10, 10, 'none', '2027-01-02', 'y', NULL), (303, 11, 11, 'zero', '2027-01-03', 'z', '{0,0,0}');
 SELECT * FROM compare('SELECT u.id, b.* FROM keyed u, LATERAL (SELECT id, small, e <-> u.e AS distance FROM keyed k WHERE k.small = u.small ORDER BY e <-> u.e LIMIT 3) b');
 SELECT * FROM compare('SELECT u.id, b.* FROM keyed u, LATERAL (SELECT id, e <=> u.e AS distance FROM keyed k WHERE u.big = k.small ORDER BY e <=> u.e LIMIT 3) b');
-SELECT * FROM compare('SELECT u.id, b.* FROM keyed u, LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE k.id > 20 AND k.word = u.word AND (k.day = u.day AND k.small + 1 = u.big) ORDER BY e <-> u.e LIMIT 3) b');
-SELECT * FROM compare('SELECT u.id, b.* FROM keyed u LEFT JOIN LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE lower(k.word) = lower(u.word) AND k.name = u.name ORDER BY e <-> u.e LIMIT 60) b ON true WHERE u.id > 250');
+SELECT * FROM compare('SELECT u.id, b.* FROM keyed u, LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE k.id > 20 AND k.word = u.word AND (k.day = u.day AND k.small = u.big - 1) ORDER BY e <-> u.e LIMIT 3) b');
+SELECT * FROM compare('SELECT u.id, b.* FROM keyed u LEFT JOIN LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE lower(k.word) = lower(u.word) ORDER BY e <-> u.e LIMIT 60) b ON true WHERE u.id > 250');
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE (k.small, k.big) = (u.id, u.id) ORDER BY e <-> u.e LIMIT 3) b');
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT k.id, k.e <-> u.e AS distance FROM keyed k JOIN base USING (id) WHERE base.kind = ''kind '' || u.id % 4 ORDER BY k.e <-> u.e LIMIT 3 OFFSET 1) b');
+-- Beside a key nothing may fail: without it, it would be computed for rows that the key leaves out
+CREATE TABLE guarded (id int, kind text, vector text, price numeric, n int, e real[]);
+INSERT INTO guarded SELECT id, kind, e::text, id % 7, id, e FROM base;
+INSERT INTO guarded VALUES (0, 'word', 'no vector', 0, 0, '{1,2,3}');
+CREATE VIEW guarded_vectors AS SELECT id, kind, vector::real[] AS e FROM guarded;
+SELECT kind AS kind_of, e AS e_of, id AS number INTO wanted FROM base WHERE id <= 6;
+SELECT * FROM compare('SELECT w.number, g.* FROM wanted w, LATERAL (SELECT id FROM guarded g WHERE g.kind = w.kind_of ORDER BY g.vector::real[] <-> w.e_of LIMIT 3) g');
+SELECT * FROM compare('SELECT w.number, g.* FROM wanted w, LATERAL (SELECT id FROM guarded_vectors g WHERE g.kind = w.kind_of ORDER BY g.e <-> w.e_of LIMIT 3) g');
+SELECT * FROM compare('SELECT w.number, g.* FROM wanted w, LATERAL (SELECT id, 1 / n AS part FROM guarded g WHERE g.kind = w.kind_of ORDER BY g.e <-> w.e_of LIMIT 3) g');
+SELECT * FROM compare('SELECT w.number, g.* FROM wanted w, LATERAL (SELECT id FROM guarded g WHERE g.kind = w.kind_of AND 5 / n < 1 ORDER BY g.e <-> w.e_of LIMIT 3) g');
+SELECT * FROM compare('SELECT w.number, g.* FROM wanted w, LATERAL (SELECT id FROM guarded g WHERE g.kind = w.kind_of AND w.number % 3 = 15 / n ORDER BY g.e <-> w.e_of LIMIT 3) g');
+-- What cannot fail, and an expression that is the only condition, which is computed for all rows in any case
+SELECT * FROM compare('SELECT w.number, g.* FROM wanted w, LATERAL (SELECT id, coalesce(vector, kind) AS text FROM guarded g WHERE g.kind = w.kind_of AND price < 5.5 AND n IN (SELECT id FROM base WHERE id > 9) AND n::bigint IN (1, 20, 30, 40) IS NOT NULL ORDER BY g.e <-> w.e_of LIMIT 3) g');
+SELECT * FROM compare('SELECT w.number, g.* FROM wanted w, LATERAL (SELECT id FROM guarded g WHERE n % 5 = w.number ORDER BY g.e <-> w.e_of LIMIT 3) g');
+DROP TABLE guarded, wanted CASCADE;
 -- Conditions that are no such equalities are left to the planner
 SELECT * FROM compare('SELECT u.id, b.* FROM keyed u, LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE k.small = u.small OR k.big = u.big ORDER BY e <-> u.e LIMIT 3) b WHERE u.id < 30');
 SELECT * FROM compare('SELECT u.id, b.* FROM keyed u, LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE k.small = u.small AND k.id <> u.id ORDER BY e <-> u.e LIMIT 3) b WHERE u.id < 30');
@@ -88,6 +107,7 @@ SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM 
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e DESC LIMIT 3) b');
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e, id LIMIT 3) b');
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT DISTINCT ON (e <-> u.e) id FROM base ORDER BY e <-> u.e LIMIT 3) b');
+SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM base TABLESAMPLE BERNOULLI (50) REPEATABLE (1) ORDER BY e <-> u.e LIMIT 3) b');
 SELECT * FROM compare('WITH c AS MATERIALIZED (SELECT * FROM base) SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id FROM c ORDER BY e <-> u.e LIMIT 3) b');
 
 -- One vector: statements that are sorted by the distance from it. As compare(), of rows in their order, at the top of a statement, where a
@@ -133,10 +153,16 @@ END
 $$;
 SELECT array_to_string(rows_of('force', 'SELECT slow_name(id), 1 - (e <=> ''{1,2,3}'') > 0.99 AS near FROM base ORDER BY e <=> ''{1,2,3}'' LIMIT 2'), ' ');
 DROP FUNCTION slow_name;
+-- Casts of arrays, shown and sorted by; other expressions that look into arrays
+SELECT * FROM compare_in_order('SELECT e::float8[] <-> ''{1,2,3}'' AS distance FROM base ORDER BY e::float8[] <-> ''{1,2,3}'' LIMIT 4');
+SELECT * FROM compare_in_order('SELECT n.* FROM (SELECT d::real[] AS shown, 2 = ANY (d) AS two FROM base ORDER BY d::real[] <-> ''{1,2,3}'' LIMIT 4) n');
+SELECT * FROM compare_in_order('SELECT n.* FROM (SELECT b.e::float8[] <-> ''{1,2,3}'' AS distance, u.d::real[] FROM base b JOIN uploads u USING (id) ORDER BY b.e::float8[] <-> ''{1,2,3}'' LIMIT 4) n');
+SELECT * FROM compare('SELECT u.id, n.* FROM uploads u, LATERAL (SELECT id, e::float8[] AS shown, u.e::float8[] FROM base ORDER BY e::float8[] <-> u.e::float8[] LIMIT 2) n');
 -- No items, no vectors, and no distances that are numbers
 SELECT * FROM compare_in_order('SELECT id FROM base WHERE id < 0 ORDER BY e <-> ''{1,2,3}'' LIMIT 4');
 SELECT * FROM compare_in_order('SELECT e <=> ''{1,2,3}'' AS distance FROM odd ORDER BY distance LIMIT 4');
 SELECT * FROM compare_in_order('SELECT e <-> NULL AS distance FROM base ORDER BY distance LIMIT 4');
+SELECT * FROM compare_in_order('SELECT id FROM odd ORDER BY e <-> ''{1,2,3}'' NULLS FIRST LIMIT 2');
 SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 0');
 SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT NULL');
 -- Rows that do not fit into memory
@@ -154,6 +180,26 @@ SELECT * FROM compare_in_order('SELECT n FROM (SELECT id FROM base ORDER BY e <-
 SELECT * FROM compare_in_order('SELECT id FROM uploads WHERE id * 15 IN (SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 100) ORDER BY id');
 SELECT * FROM compare_in_order('SELECT b.id FROM (SELECT u.id, u.e FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e LIMIT 1) n) b ORDER BY b.e <-> ''{1,2,3}'' LIMIT 5');
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, name, u.id + id AS both FROM base WHERE kind = ''kind '' || u.id % 3 ORDER BY e <-> ''{1,2,3}'' LIMIT 2) b (item, name)');
+-- Set operations: a branch is not the whole
+SELECT * FROM compare_in_order('(SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 2) UNION ALL SELECT id FROM base WHERE id > 298');
+SELECT * FROM compare_in_order('SELECT id FROM base WHERE id > 298 UNION ALL (SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 2)');
+SELECT * FROM compare_in_order('(SELECT id, e <-> ''{1,2,3}'' AS d FROM base ORDER BY d LIMIT 2) UNION ALL (SELECT id, e <-> ''{1,2,3}'' FROM uploads ORDER BY 2 LIMIT 2) ORDER BY d LIMIT 3');
+SELECT * FROM compare_in_order('SELECT count(*) FROM ((SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 2) UNION ALL SELECT 42 ORDER BY 1) n');
+SELECT * FROM compare_in_order('SELECT n.* FROM ((SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 2) UNION ALL (SELECT id FROM base ORDER BY e <=> ''{1,2,3}'' LIMIT 2)) n');
+SELECT * FROM compare_in_order('WITH n AS MATERIALIZED ((SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 2) UNION ALL SELECT 42) SELECT * FROM n');
+SELECT * FROM compare_in_order('WITH n AS ((SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 2) UNION ALL SELECT 42) SELECT * FROM n WHERE id > 1');
+SELECT * FROM compare_in_order('SELECT id FROM uploads WHERE id IN ((SELECT id % 20 FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 2) UNION ALL SELECT 5) ORDER BY id');
+SELECT * FROM compare_in_order('SELECT ARRAY((SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 2) UNION ALL SELECT 5)');
+SELECT * FROM compare_in_order('(SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 2) UNION SELECT id FROM base WHERE id > 298 ORDER BY 1');
+SELECT * FROM compare_in_order('(SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 20) EXCEPT ALL SELECT id FROM base WHERE id < 100 ORDER BY 1');
+SELECT * FROM compare_in_order('(SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 20) INTERSECT SELECT id FROM base WHERE id < 100 ORDER BY 1');
+SELECT * FROM compare('SELECT u.id, n.* FROM uploads u, LATERAL ((SELECT id FROM base ORDER BY e <-> u.e LIMIT 2) UNION ALL (SELECT id FROM base ORDER BY e <=> u.e LIMIT 1) UNION ALL SELECT u.id) n');
+SELECT * FROM compare('SELECT u.id, n.id FROM uploads u, LATERAL (SELECT id FROM base ORDER BY e <-> u.e LIMIT 2) n UNION ALL SELECT 0, 0');
+SELECT * FROM compare('WITH RECURSIVE r (step, id, e) AS (SELECT 1, id, e FROM uploads UNION ALL SELECT step + 1, n.id, n.e FROM r, LATERAL (SELECT id, e FROM base ORDER BY e <=> r.e LIMIT 1 OFFSET 1) n WHERE step < 4) SELECT step, id FROM r');
+-- What a LEFT JOIN computes of the subquery is null where that has no rows
+SELECT * FROM compare('SELECT u.id, n.* FROM uploads u LEFT JOIN LATERAL (SELECT m.id, 7 AS seven FROM (SELECT id FROM base WHERE id < 0 ORDER BY e <-> u.e LIMIT 2) m) n ON true');
+SELECT * FROM compare('SELECT u.id, n.* FROM uploads u LEFT JOIN LATERAL (SELECT coalesce(m.id, u.id) AS id FROM (SELECT id FROM base WHERE id < 0 ORDER BY e <-> u.e LIMIT 2) m) n ON true');
+SELECT * FROM compare('SELECT u.id, n.* FROM uploads u LEFT JOIN (SELECT m.id, coalesce(m.id, 7) AS seven FROM (SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 200) m) n ON n.id = u.id');
 -- Other shapes are left to the planner
 SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'' DESC LIMIT 3');
 SELECT * FROM compare_in_order('SELECT id FROM base ORDER BY e <-> ''{1,2,3}'', id LIMIT 3');
@@ -177,7 +223,22 @@ SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 3 OFFSET -1;
 
 -- EXPLAIN
 EXPLAIN (COSTS OFF) SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM base WHERE id > 5 ORDER BY e <-> u.e LIMIT 3) b;
-EXPLAIN (COSTS OFF, ANALYZE, TIMING OFF, SUMMARY OFF, FORMAT JSON) SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM base ORDER BY e <-> u.e LIMIT 3) b;
+-- As JSON, without the properties that other releases add
+CREATE FUNCTION explained(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (COSTS OFF, ANALYZE, TIMING OFF, SUMMARY OFF, FORMAT JSON) ' || statement INTO plan;
+    plan := plan->0->'Plan';
+    RETURN QUERY SELECT format('%s: %s', key, value) FROM json_each_text(plan) WHERE key NOT IN ('Item Plan', 'Plans')
+        AND key ~ '^(Node|Custom|Distance|Limit|Device|Items|.*Queries)';
+    RETURN NEXT format('rows: %s', round((plan->>'Actual Rows')::numeric));
+    RETURN NEXT format('items: %s of %s', round((plan->'Item Plan'->'Plan'->>'Actual Rows')::numeric), plan->'Item Plan'->'Plan'->>'Alias');
+    RETURN NEXT format('outer rows: %s of %s', round((plan->'Plans'->0->>'Actual Rows')::numeric), plan->'Plans'->0->>'Alias');
+END
+$$;
+SELECT explained('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM base ORDER BY e <-> u.e LIMIT 3) b');
+DROP FUNCTION explained;
 EXPLAIN (COSTS OFF) SELECT u.id, b.* FROM keyed u, LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE id > 5 AND k.word = u.word AND k.small = u.big ORDER BY e <-> u.e LIMIT 3) b;
 EXPLAIN (COSTS OFF) SELECT id, e <=> '{1,2,3}' AS distance FROM base WHERE id > 3 ORDER BY e <=> '{1,2,3}' LIMIT 10;
 
@@ -201,6 +262,25 @@ CREATE INDEX base_kind ON base (kind);
 ALTER TABLE base DROP COLUMN more;
 DELETE FROM base WHERE id = 46;
 EXECUTE nearest_of_one('{1,2,3}', 10, 2);
+-- A plan that is kept follows changes of what the tables, views and functions behind its nodes are
+CREATE FUNCTION shown(id int) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'row ' || id $$;
+CREATE VIEW chosen AS SELECT id, e FROM base WHERE id > 10;
+PREPARE chosen_rows AS SELECT u.id, b.* FROM uploads u, LATERAL (SELECT shown(id) FROM chosen ORDER BY e <-> u.e LIMIT 1) b WHERE u.id = 1;
+EXPLAIN (COSTS OFF) EXECUTE chosen_rows;
+EXECUTE chosen_rows;
+CREATE OR REPLACE FUNCTION shown(id int) RETURNS text LANGUAGE sql IMMUTABLE AS $$ SELECT 'item ' || id $$;
+EXECUTE chosen_rows;
+CREATE OR REPLACE VIEW chosen AS SELECT id, e FROM base WHERE id > 200;
+EXECUTE chosen_rows;
+ALTER TABLE base RENAME e TO embedding;
+EXECUTE chosen_rows;
+ALTER TABLE base RENAME embedding TO e;
+DROP FUNCTION shown;
+\set VERBOSITY sqlstate
+EXECUTE chosen_rows;
+\set VERBOSITY default
+DEALLOCATE chosen_rows;
+DROP VIEW chosen;
 SET gputext.plan_nearest = off;
 EXECUTE nearest_of_one('{1,2,3}', 10, 2);
 SET gputext.plan_nearest = force;
@@ -273,9 +353,18 @@ SET ROLE gputext_reader;
 SELECT * FROM compare('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM base ORDER BY e <-> u.e LIMIT 60) b WHERE u.id = 1');
 SELECT * FROM compare_in_order('SELECT id, e <-> ''{1,2,3}'' AS distance FROM base ORDER BY e <-> ''{1,2,3}'' LIMIT 60');
 RESET ROLE;
--- A plan that is kept is of one role
 SET plan_cache_mode = force_generic_plan;
 SET gputext.plan_nearest = force;
+-- A plan that is kept locks all that its nodes read: the ordinary plan infers from both keys that it needs one partition
+PREPARE nearest_parts AS SELECT u.id, p.id FROM uploads u, LATERAL
+    (SELECT p.id FROM parts p JOIN base b ON b.id = 150 WHERE p.id = u.id * 15 AND b.id = u.id * 15 ORDER BY p.e <-> u.e LIMIT 1) p WHERE u.id = 10;
+EXECUTE nearest_parts;
+BEGIN;
+EXECUTE nearest_parts;
+SELECT relation::regclass, mode FROM pg_locks WHERE pid = pg_backend_pid() AND relation IN ('parts_1'::regclass, 'parts_2'::regclass) ORDER BY 1;
+COMMIT;
+DEALLOCATE nearest_parts;
+-- A plan that is kept is of one role
 PREPARE nearest_count AS SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 1000;
 CREATE TABLE counts AS EXECUTE nearest_count;
 SET ROLE gputext_reader;

@@ -67,22 +67,26 @@ SELECT * FROM compare_bundles($$SELECT * FROM tfidf('SELECT id, body FROM bundle
 SELECT * FROM compare_bundles($$SELECT * FROM near_duplicates('SELECT id, body FROM bundled', 0.02)$$);
 SELECT * FROM compare_bundles($$SELECT * FROM near_duplicates_between('SELECT name, body FROM wanted', 'SELECT name, body FROM bundled', NULL::text, 0.2)$$);
 
--- Partitions, one of which has the columns in another order
+-- Partitions, one of which has the columns in another order. Vectors have one number more, so that no two are alike and no row has two
+-- items at one distance.
 CREATE TABLE parted (v real[], id bigint) PARTITION BY HASH (id);
 CREATE TABLE parted_0 PARTITION OF parted FOR VALUES WITH (MODULUS 2, REMAINDER 0);
 CREATE TABLE parted_1 (id bigint, gone text, v real[]);
 ALTER TABLE parted_1 DROP gone;
 ALTER TABLE parted ATTACH PARTITION parted_1 FOR VALUES WITH (MODULUS 2, REMAINDER 1);
-INSERT INTO parted SELECT v, id FROM bundled;
+INSERT INTO parted SELECT CASE WHEN v IS NOT NULL THEN v || id::real / 30000 END, id FROM bundled;
 ANALYZE parted;
-SELECT * FROM compare_bundles($$SELECT * FROM gpu_knn('SELECT id, v FROM wanted', 'SELECT id, v FROM parted', 5)$$);
+SELECT * FROM compare_bundles($$SELECT * FROM gpu_knn('SELECT id, v || 0::real FROM wanted', 'SELECT id, v FROM parted', 5)$$);
 
 -- The node, with keys and columns to show
 SET gputext.plan_nearest = force;
+SET gputext.read_workers = 2;
+SELECT plan_of('SELECT w.id, n.* FROM wanted w, LATERAL (SELECT id, name FROM bundled b WHERE b.tenant = w.tenant AND b.id > 900 ORDER BY v <-> w.v LIMIT 3) n');
+RESET gputext.read_workers;
 SELECT * FROM compare_bundles($$SELECT w.id AS query, n.* FROM wanted w, LATERAL
-    (SELECT id, name, v, lang, v <-> w.v AS distance FROM bundled b WHERE b.tenant = w.tenant AND b.id % 3 > 0 ORDER BY v <-> w.v LIMIT 3) n WHERE w.v IS NOT NULL$$);
+    (SELECT id, name, v, lang, v <-> w.v AS distance FROM bundled b WHERE b.tenant = w.tenant AND b.id > 900 ORDER BY v <-> w.v LIMIT 3) n WHERE w.v IS NOT NULL$$);
 SELECT * FROM compare_bundles($$SELECT w.id AS query, n.* FROM wanted w, LATERAL
-    (SELECT id, v <=> w.v AS distance FROM parted ORDER BY v <=> w.v LIMIT 3) n WHERE w.v IS NOT NULL$$);
+    (SELECT id, v <=> (w.v || 0::real) AS distance FROM parted ORDER BY v <=> (w.v || 0::real) LIMIT 3) n WHERE w.v IS NOT NULL$$);
 RESET gputext.plan_nearest;
 
 -- Errors are those of rows that come one by one.

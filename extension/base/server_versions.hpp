@@ -10,6 +10,7 @@
 extern "C" {
 #include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/relation.h"
 #include "access/relscan.h"
 #include "access/toast_internals.h"
 #include "access/tupdesc.h"
@@ -212,6 +213,19 @@ inline void check_rights(const PlannedStmt* statement) {
     ExecCheckPermissions(statement->rtable, statement->permInfos, true);
 #else
     ExecCheckRTPerms(statement->rtable, true);
+#endif
+}
+
+/// Whether a column of the relation, which is locked, is computed when it is read.
+inline bool computes_columns([[maybe_unused]] Oid relation) {
+#if PG_VERSION_NUM >= 180000
+    const Relation opened = relation_open(relation, NoLock);
+    const TupleConstr* const constraints = RelationGetDescr(opened)->constr;
+    const bool computes = constraints != nullptr && constraints->has_generated_virtual;
+    relation_close(opened, NoLock);
+    return computes;
+#else
+    return false;
 #endif
 }
 

@@ -27,6 +27,7 @@ extern "C" {
 #include "extension/planner/nearest_plan.hpp"
 #include "extension/planner/nearest_shape.hpp"
 #include "extension/planner/nearest_statement.hpp"
+#include "extension/planner/planner_run.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
@@ -79,7 +80,7 @@ PlannedShape* new_planned_shape(PlannerInfo* root, const RelOptInfo* relation) {
     auto* const planned = static_cast<PlannedShape*>(palloc0(sizeof(PlannedShape)));
     planned->root = root;
     planned->relation = relation->relid;
-    planned->shape = nearest_shape_of(root, relation);
+    planned->shape = nearest_shape_of(planner_rt_fetch(relation->relid, root), relation);
     if (planned->shape != nullptr) plan_shape(root, *planned);
     auto* const callback =
         static_cast<MemoryContextCallback*>(palloc0(sizeof(MemoryContextCallback)));
@@ -124,6 +125,25 @@ bool has_pseudoconstant(List* clauses) {
     return false;
 }
 
+/// Whether the relation is a subquery of FROM, and gives the rows of that subquery and no others.
+/// The planner makes of a UNION ALL a relation for all branches, which has the place of one of them
+/// or of the whole, and children of it; only for a subquery it makes a plan of its own.
+bool is_whole_subquery(PlannerInfo* root, const RelOptInfo* relation) {
+    return relation->rtekind == RTE_SUBQUERY && relation->reloptkind == RELOPT_BASEREL &&
+           relation->subroot != nullptr && !planner_rt_fetch(relation->relid, root)->inh;
+}
+
+/// Whether the relation gives nothing but columns of its own. What else is computed there, and is
+/// null above an outer join without a row, is a PlaceHolderVar.
+bool gives_columns_alone(const RelOptInfo* relation) {
+    ListCell* cell;
+    foreach (cell, relation->reltarget->exprs) {
+        const auto* const given = static_cast<const Var*>(lfirst(cell));
+        if (!IsA(given, Var) || given->varattno <= 0) return false;
+    }
+    return true;
+}
+
 /// Whether the outer path gives the column.
 bool gives_column(const Path* outer, const Var* column) {
     ListCell* cell;
@@ -154,7 +174,7 @@ bool uses_more_than_columns(Node* expressions, const RelOptInfo* relation) {
 }
 
 /// The cheapest plan that the planner itself has for a subquery and these outer relations; null
-/// where there is none, as for a UNION ALL whose parts have become the relation.
+/// where there is none.
 const SubqueryScanPath* ordinary_path(const RelOptInfo* relation, Relids outer) {
     const Path* cheapest = nullptr;
     ListCell* cell;
@@ -213,13 +233,13 @@ bool may_be_repeated(List* clauses) {
     return !contain_volatile_functions(reinterpret_cast<Node*>(clauses));
 }
 
-bool may_be_subquery(const PlannerInfo* root, const RelOptInfo* relation) {
-    return plan_nearest() != PlanNearest::off && relation->rtekind == RTE_SUBQUERY &&
-           relation->reloptkind == RELOPT_BASEREL && only_reads(root);
+bool may_be_subquery(PlannerInfo* root, const RelOptInfo* relation) {
+    return plan_nearest() != PlanNearest::off && may_have_nodes() &&
+           is_whole_subquery(root, relation) && only_reads(root);
 }
 
 /// A subquery that depends on no other relation.
-bool may_be_nearest_scan(const PlannerInfo* root, RelOptInfo* relation) {
+bool may_be_nearest_scan(PlannerInfo* root, RelOptInfo* relation) {
     if (!may_be_subquery(root, relation) || !bms_is_empty(relation->lateral_relids) ||
         IS_DUMMY_REL(relation))
         return false;
@@ -229,7 +249,7 @@ bool may_be_nearest_scan(const PlannerInfo* root, RelOptInfo* relation) {
            !uses_more_than_columns(reinterpret_cast<Node*>(clauses), relation);
 }
 
-bool may_be_nearest_join(const PlannerInfo* root, const RelOptInfo* join, const RelOptInfo* outer,
+bool may_be_nearest_join(PlannerInfo* root, const RelOptInfo* join, const RelOptInfo* outer,
                          const RelOptInfo* inner, JoinType type, const JoinPathExtraData* extra) {
     if (!may_be_subquery(root, inner) || (type != JOIN_INNER && type != JOIN_LEFT) ||
         bms_is_empty(inner->lateral_relids) ||
@@ -242,7 +262,7 @@ bool may_be_nearest_join(const PlannerInfo* root, const RelOptInfo* join, const 
         return false;
     List* const clauses = extract_actual_clauses(
         list_concat_copy(inner->baserestrictinfo, extra->restrictlist), false);
-    if (uses_more_than_columns(reinterpret_cast<Node*>(join->reltarget->exprs), inner) ||
+    if (!gives_columns_alone(inner) ||
         uses_more_than_columns(reinterpret_cast<Node*>(clauses), inner))
         return false;
     return !has_pseudoconstant(extra->restrictlist) &&
@@ -353,22 +373,6 @@ Node* place_outer_columns(Node* node, void* places) {
     return mutate_expression(node, place_outer_columns, places);
 }
 
-/// Lets the plan depend on all that a query behind it depends on: a cached plan locks the tables of
-/// its range table, and is planned again when one of them, or another object, has changed.
-void depend_on(PlannerGlobal* glob, const PlannedStmt* statement) {
-    ListCell* cell;
-    foreach (cell, statement->rtable) {
-        const auto* const entry = static_cast<const RangeTblEntry*>(lfirst(cell));
-        if (entry->rtekind == RTE_RELATION)
-            glob->finalrtable = lappend(glob->finalrtable, entry_without_rights(entry));
-    }
-    glob->relationOids =
-        list_concat_unique_oid(glob->relationOids, list_copy(statement->relationOids));
-    glob->invalItems = list_concat_copy(glob->invalItems, statement->invalItems);
-    glob->dependsOnRole = glob->dependsOnRole || statement->dependsOnRole;
-    glob->transientPlan = glob->transientPlan || statement->transientPlan;
-}
-
 /// The rows that the node puts together: the outer plan's columns, and what the subquery shows. For
 /// an outer join, as the plan above it sees them.
 List* scan_columns(const Plan* outer, const PathData& data, const NearestShape& shape,
@@ -474,7 +478,7 @@ NestLoop* loop_of(List* children, const Path* outer) {
     return loop;
 }
 
-Plan* plan_nearest_path(PlannerInfo* root, RelOptInfo* join, CustomPath* path, List* columns, List*,
+Plan* plan_nearest_path(PlannerInfo*, RelOptInfo* join, CustomPath* path, List* columns, List*,
                         List* children) {
     const PathData& data = *static_cast<const PathData*>(linitial(path->custom_private));
     NestLoop* const loop = loop_of(children, data.outer);
@@ -487,7 +491,7 @@ Plan* plan_nearest_path(PlannerInfo* root, RelOptInfo* join, CustomPath* path, L
     scan->custom_scan_tlist = scan_columns(outerPlan(loop), data, *data.planned->shape, join);
     scan->custom_private = write_nearest_plan(plan_of(data, loop));
     scan->methods = &kScanMethods;
-    depend_on(root->glob, data.planned->items);
+    note_statement(data.planned->items);
     return &scan->scan.plan;
 }
 

@@ -2,11 +2,9 @@
 // rows at once
 //
 // A path of a join whose inner side has the shape of nearest_shape.hpp, or of a subquery in FROM
-// that has it and depends on no other relation. Its only child is the path of the outer side, which
-// is one row without columns for such a subquery. The item query and the ordinary one are planned
-// by themselves, when the path is made; the plan has both with it (nearest_plan.hpp), and all that
-// depends on them: the tables that are to be locked before a cached plan is used, and the objects
-// whose change makes it invalid.
+// that has it and depends on no other relation; then the outer side is one row without columns. Its
+// child is the planner's own join of both sides (nearest_plan.hpp). The item query is planned by
+// itself, when the path is made, and the plan has it with it.
 
 #pragma once
 

@@ -3,6 +3,7 @@
 extern "C" {
 #include "access/stratnum.h"
 #include "access/sysattr.h"
+#include "access/transam.h"
 #include "catalog/pg_operator_d.h"
 #include "catalog/pg_opfamily_d.h"
 #include "catalog/pg_type_d.h"
@@ -13,7 +14,6 @@ extern "C" {
 #include "optimizer/optimizer.h"
 #include "optimizer/tlist.h"
 #include "parser/parse_coerce.h"
-#include "parser/parsetree.h"
 #include "utils/lsyscache.h"
 #include "utils/typcache.h"
 }
@@ -52,8 +52,9 @@ void look_at_query(Query* query, Dependence& found) {
     ListCell* cell;
     foreach (cell, query->rtable) {
         const auto* const from = static_cast<const RangeTblEntry*>(lfirst(cell));
+        // A sample is another one each time that it is read.
         if ((from->rtekind == RTE_CTE && static_cast<int>(from->ctelevelsup) > found.depth) ||
-            from->rtekind == RTE_NAMEDTUPLESTORE)
+            from->rtekind == RTE_NAMEDTUPLESTORE || from->tablesample != nullptr)
             found.unfit = true;
     }
     walk_query(query, look_at, &found);
@@ -205,12 +206,11 @@ Node* number_distance(Node* node, void* context) {
     return mutate_expression(node, number_distance, context);
 }
 
-/// Ready to be executed.
-Node* executable(PlannerInfo* root, Node* expression) {
+/// Ready to be executed. The planner's state of no query is of use for it: its Vars are numbered by
+/// the node or by the subquery, and the planner would look up other columns by them.
+Node* executable(Node* expression) {
     if (expression == nullptr) return nullptr;
-    Node* const simple = eval_const_expressions(root, expression);
-    fix_opfuncids(simple);
-    return simple;
+    return reinterpret_cast<Node*>(expression_planner(reinterpret_cast<Expr*>(expression)));
 }
 
 /// The columns that the query around uses of the relation, as planner's pull_varattnos() says.
@@ -242,8 +242,8 @@ bool is_expensive_column_of_view(PlannerInfo* subroot, const TargetEntry* shown)
 
 /// What the subquery shows, in the order of its columns; whether that can be. A column that nobody
 /// uses is null, as the planner makes it.
-bool translate_columns(PlannerInfo* root, const RelOptInfo* relation, const Query* subquery,
-                       Translation& translation, NearestShape& shape) {
+bool translate_columns(const RelOptInfo* relation, const Query* subquery, Translation& translation,
+                       NearestShape& shape) {
     const Bitmapset* const used = used_columns(relation);
     ListCell* cell;
     foreach (cell, subquery->targetList) {
@@ -264,8 +264,7 @@ bool translate_columns(PlannerInfo* root, const RelOptInfo* relation, const Quer
     shape.columns = list_length(translation.item_columns);
     auto distance = static_cast<AttrNumber>(shape.columns + 1);
     foreach (cell, shape.shown)
-        lfirst(cell) =
-            executable(root, number_distance(static_cast<Node*>(lfirst(cell)), &distance));
+        lfirst(cell) = executable(number_distance(static_cast<Node*>(lfirst(cell)), &distance));
     return !translation.failed && shape.columns < MaxHeapAttributeNumber / 2;
 }
 
@@ -338,14 +337,93 @@ void divide_conditions(Node* condition, Conditions& divided) {
 }
 
 /// Whether the node can compute the outer keys.
-bool translate_keys(PlannerInfo* root, const Conditions& conditions, Translation& translation,
-                    NearestShape& shape) {
+bool translate_keys(const Conditions& conditions, Translation& translation, NearestShape& shape) {
     ListCell* cell;
     foreach (cell, conditions.outer_keys)
-        shape.keys =
-            lappend(shape.keys,
-                    executable(root, translate(static_cast<Node*>(lfirst(cell)), &translation)));
+        shape.keys = lappend(shape.keys,
+                             executable(translate(static_cast<Node*>(lfirst(cell)), &translation)));
     return !translation.failed;
+}
+
+// ---- What raises no errors ----
+
+/// Whether it compares values of a type of PostgreSQL's own that it can sort. Not all of these
+/// operators are marked as LEAKPROOF, such as those of numeric.
+bool is_comparison(Oid oper) {
+    Oid left, right;
+    op_input_types(oper, &left, &right);
+    return oper < FirstUnpinnedObjectId &&
+           (left == ANYENUMOID || get_typtype(left) == TYPTYPE_BASE) &&
+           get_op_btree_interpretation(oper) != NIL;
+}
+
+bool is_not_leakproof(Oid function, void*) {
+    return !get_func_leakproof(function);
+}
+
+/// Whether the node calls a function that may raise an error for some rows and not for others. A
+/// function that is LEAKPROOF does not.
+bool calls_what_may_fail(Node* node) {
+    if (IsA(node, OpExpr) && is_comparison(reinterpret_cast<OpExpr*>(node)->opno)) return false;
+    return check_functions_in_node(node, is_not_leakproof, nullptr) && !is_row_independent(node);
+}
+
+/// Whether a column of a table may stand for an expression.
+bool reads_computed_columns(const Query* query) {
+    ListCell* cell;
+    foreach (cell, query->rtable) {
+        const auto* const from = static_cast<const RangeTblEntry*>(lfirst(cell));
+        if (from->rtekind == RTE_RELATION && computes_columns(from->relid)) return true;
+    }
+    return false;
+}
+
+/// Whether some expression in a query, or in a part of it, may raise an error for some rows. True
+/// for all that is not known to raise none.
+bool may_fail(Node* node, void* context) {
+    if (node == nullptr) return false;
+    switch (nodeTag(node)) {
+        case T_Query:
+            return reads_computed_columns(reinterpret_cast<Query*>(node)) ||
+                   walk_query(reinterpret_cast<Query*>(node), may_fail, context);
+        case T_FuncExpr:
+        case T_OpExpr:
+        case T_DistinctExpr:
+        case T_ScalarArrayOpExpr:
+            if (calls_what_may_fail(node)) return true;
+            break;
+        case T_SubLink:
+            // More rows than one are an error of the others.
+            if (reinterpret_cast<const SubLink*>(node)->subLinkType != EXISTS_SUBLINK &&
+                reinterpret_cast<const SubLink*>(node)->subLinkType != ANY_SUBLINK)
+                return true;
+            break;
+        case T_ArrayExpr:
+            // Arrays of arrays have to have the same lengths.
+            if (reinterpret_cast<const ArrayExpr*>(node)->multidims) return true;
+            break;
+        case T_List:
+        case T_TargetEntry:
+        case T_FromExpr:
+        case T_JoinExpr:
+        case T_RangeTblRef:
+        case T_SetOperationStmt:
+        case T_Var:
+        case T_Const:
+        case T_Param:
+        case T_RelabelType:
+        case T_CollateExpr:
+        case T_BoolExpr:
+        case T_NullTest:
+        case T_BooleanTest:
+        case T_CoalesceExpr:
+        case T_CaseExpr:
+        case T_CaseWhen:
+            break;
+        default:
+            return true;
+    }
+    return walk_expression(node, may_fail, context);
 }
 
 // ---- The queries ----
@@ -378,13 +456,32 @@ Query* item_query(const Query* subquery, const Translation& translation, Node* v
     ListCell* cell;
     foreach (cell, translation.item_columns) append_column(items, static_cast<Node*>(lfirst(cell)));
     append_column(items, vector);
-    foreach (cell, conditions.item_keys) append_column(items, static_cast<Node*>(lfirst(cell)));
     return items;
 }
 
+/// Whether the subquery reads one table by one condition: it computes that for each row.
+bool is_only_condition(const Query* items, const Conditions& conditions) {
+    return list_length(conditions.item_keys) == 1 && conditions.others == NIL &&
+           list_length(items->rtable) == 1 &&
+           static_cast<const RangeTblEntry*>(linitial(items->rtable))->rtekind == RTE_RELATION;
+}
+
+/// A condition that is a key leaves no row out of the item query, whose expressions are computed
+/// for all of its rows: false where that may raise an error that the condition has kept away.
+bool append_keys(Query* items, const Conditions& conditions) {
+    List* const keys = conditions.item_keys;
+    if (keys == NIL) return true;
+    if (may_fail(reinterpret_cast<Node*>(items), nullptr) ||
+        (may_fail(reinterpret_cast<Node*>(keys), nullptr) && !is_only_condition(items, conditions)))
+        return false;
+    ListCell* cell;
+    foreach (cell, keys) append_column(items, static_cast<Node*>(lfirst(cell)));
+    return true;
+}
+
 /// Which operand is the item's, and which the query's; whether they are.
-bool set_operands(PlannerInfo* root, const OpExpr* distance, Translation& translation,
-                  NearestShape& shape, Node** item) {
+bool set_operands(const OpExpr* distance, Translation& translation, NearestShape& shape,
+                  Node** item) {
     auto* const left = static_cast<Node*>(linitial(distance->args));
     auto* const right = static_cast<Node*>(lsecond(distance->args));
     const Dependence of_left = dependence_of(left), of_right = dependence_of(right);
@@ -394,7 +491,7 @@ bool set_operands(PlannerInfo* root, const OpExpr* distance, Translation& transl
         return false;
     *item = shape.item_is_left ? left : right;
     Node* const query = translate(shape.item_is_left ? right : left, &translation);
-    shape.query = reinterpret_cast<Expr*>(executable(root, query));
+    shape.query = reinterpret_cast<Expr*>(executable(query));
     return !translation.failed;
 }
 
@@ -410,8 +507,7 @@ bool is_sorted_by_distance(const Query* query) {
     return has_plain_form(query) && distance_of(distance_sorted_by(query)).has_value();
 }
 
-NearestShape* nearest_shape_of(PlannerInfo* root, const RelOptInfo* relation) {
-    const RangeTblEntry* const from = planner_rt_fetch(relation->relid, root);
+NearestShape* nearest_shape_of(const RangeTblEntry* from, const RelOptInfo* relation) {
     Query* const subquery = from->subquery;
     if (from->rtekind != RTE_SUBQUERY || from->securityQuals != NIL ||
         from->tablesample != nullptr || !has_plain_form(subquery))
@@ -427,17 +523,18 @@ NearestShape* nearest_shape_of(PlannerInfo* root, const RelOptInfo* relation) {
     shape->distance = *distance;
     Translation translation{sorted_by};
     Node* vector = nullptr;
-    if (!set_operands(root, sorted_by, translation, *shape, &vector) ||
-        !translate_columns(root, relation, subquery, translation, *shape))
+    if (!set_operands(sorted_by, translation, *shape, &vector) ||
+        !translate_columns(relation, subquery, translation, *shape))
         return nullptr;
     Conditions conditions;
     divide_conditions(subquery->jointree->quals, conditions);
-    if (!translate_keys(root, conditions, translation, *shape)) return nullptr;
+    if (!translate_keys(conditions, translation, *shape)) return nullptr;
     shape->items = item_query(subquery, translation, vector, conditions);
+    if (!append_keys(shape->items, conditions)) return nullptr;
     const Dependence of_items = dependence_of_query(shape->items);
     if (of_items.outer || of_items.unfit || dependence_of_query(subquery).unfit) return nullptr;
-    shape->limit = executable(root, static_cast<Node*>(copyObjectImpl(subquery->limitCount)));
-    shape->offset = executable(root, static_cast<Node*>(copyObjectImpl(subquery->limitOffset)));
+    shape->limit = executable(static_cast<Node*>(copyObjectImpl(subquery->limitCount)));
+    shape->offset = executable(static_cast<Node*>(copyObjectImpl(subquery->limitOffset)));
     shape->outer = translation.outer;
     return shape;
 }

@@ -10,10 +10,12 @@
 // and one that is made from columns of the outer relations, or depends on no row. Nothing else of
 // it depends on the outer relations but keys and what it shows. A key is a condition of its WHERE,
 // joined by AND, that an expression of its own columns equals one of outer columns by the default
-// equality of their type. What it shows may be any expressions of its own columns, the outer ones
-// and the distance. It has LIMIT, perhaps OFFSET, which depend on no row. It has no grouping, no
-// windows, no DISTINCT, set operations, set-returning functions among its columns, locks of rows,
-// volatile functions, or CTEs of its own or from outside.
+// equality of their type. Beside a key, all that the item query computes is known to raise no
+// errors: the key does not keep rows away from it any more. What it shows may be any expressions of
+// its own columns, the outer ones and the distance. It has LIMIT, perhaps OFFSET, which depend on
+// no row. It has no grouping, no windows, no DISTINCT, set operations, samples, set-returning
+// functions among its columns, locks of rows, volatile functions, or CTEs of its own or from
+// outside.
 //
 // Then all of its rows but for keys, the sort and LIMIT are the same for each outer row: they are
 // read once, by the item query, and the nearest of them are found for all outer rows at once.
@@ -57,7 +59,7 @@ struct NearestShape {
 /// up catalogs, and changes nothing.
 bool is_sorted_by_distance(const Query* query);
 
-/// Null where the relation, a subquery, has another shape. Nothing is changed.
-NearestShape* nearest_shape_of(PlannerInfo* root, const RelOptInfo* relation);
+/// Null where the relation, a subquery in FROM, has another shape. Nothing is changed.
+NearestShape* nearest_shape_of(const RangeTblEntry* from, const RelOptInfo* relation);
 
 }  // namespace gputext

@@ -13,6 +13,7 @@ extern "C" {
 
 #include "extension/planner/nearest_plan.hpp"
 #include "extension/planner/nearest_shape.hpp"
+#include "extension/planner/planner_run.hpp"
 #include "extension/rows/bundle_plan.hpp"
 #include "extension/server/settings.hpp"
 
@@ -26,8 +27,8 @@ constexpr int kOrdinarily = CURSOR_OPT_PARALLEL_OK | kAsItStands;
 planner_hook_type plan_before = nullptr;
 
 PlannedStmt* plan_as_before(Query* query, const char* text, int options, ParamListInfo parameters) {
-    return plan_before != nullptr ? plan_before(query, text, options, parameters)
-                                  : standard_planner(query, text, options, parameters);
+    return plan_with_nodes(plan_before != nullptr ? plan_before : standard_planner, query, text,
+                           options, parameters);
 }
 
 /// The visible columns of the only relation, under the names that they have in the query.

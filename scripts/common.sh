@@ -49,7 +49,7 @@ distribution_version() {
 installed_version() {
     local version
     for version in 18 17 16 15; do
-        if [[ -x /usr/lib/postgresql/$version/bin/postgres && -e /usr/lib/postgresql/$version/lib/pgxs ]]; then
+        if [[ -x /usr/lib/postgresql/$version/bin/postgres && -e /usr/include/postgresql/$version/server/postgres.h ]]; then
             say "$version"
             return
         fi
@@ -57,16 +57,34 @@ installed_version() {
     distribution_version
 }
 
+# Where scripts/install-dependencies unpacks PostgreSQL's headers for the demonstration
+HEADERS=$BUILD/headers
+
+# has_headers: whether extensions can be built for the PostgreSQL of the package
+has_headers() {
+    [[ -e /usr/include/postgresql/$PG_VERSION/server/postgres.h ]]
+}
+
 # PG_CONFIG chooses the PostgreSQL. Debian's packages name themselves by PG_VERSION.
-if [[ -n ${PG_CONFIG:-} ]]; then
-    # One that is still to be installed has it in its path, if it is a package.
-    PG_VERSION=$("$PG_CONFIG" --version 2>/dev/null || say "$PG_CONFIG")
-    PG_VERSION=$(sed 's/^[^0-9]*\([0-9]*\).*/\1/' <<<"$PG_VERSION")
-    PG_VERSION=${PG_VERSION:-$(distribution_version)}
-else
+CHOSEN_PG_CONFIG=${PG_CONFIG:-}
+
+# choose_postgresql: sets PG_VERSION and PG_CONFIG; again after packages were installed
+choose_postgresql() {
+    if [[ -n $CHOSEN_PG_CONFIG ]]; then
+        # One that is still to be installed has it in its path, if it is a package.
+        PG_VERSION=$("$PG_CONFIG" --version 2>/dev/null || say "$PG_CONFIG")
+        PG_VERSION=$(sed 's/^[^0-9]*\([0-9]*\).*/\1/' <<<"$PG_VERSION")
+        PG_VERSION=${PG_VERSION:-$(distribution_version)}
+        return
+    fi
     PG_VERSION=${PG_VERSION:-$(installed_version)}
-    PG_CONFIG=/usr/lib/postgresql/$PG_VERSION/bin/pg_config
-fi
+    POSTGRESQL_CONFIG=/usr/lib/postgresql/$PG_VERSION/bin/pg_config
+    PG_CONFIG=$POSTGRESQL_CONFIG
+    if ! has_headers && [[ -x $HEADERS/pg_config ]]; then
+        PG_CONFIG=$HEADERS/pg_config
+    fi
+}
+choose_postgresql
 
 # is_packaged: whether the PostgreSQL is a package of the distribution, or is still to be installed as one
 is_packaged() {

@@ -1,7 +1,7 @@
 # make, make install, make installcheck, make uninstall, make clean   the extension, through PGXS
-# make demo                                                           see it work on this machine's files
+# make demo, or scripts/demo where make is missing                    see it work on this machine's files
 # make gallery                                                        draw the pictures of docs/gallery.md from them
-# make check                                                          every test
+# make check, or scripts/check                                        every test
 # make check-all                                                      the same with PostgreSQL 15 to 18, in chroots
 # make dependencies                                                   the Debian packages of all that
 # make packages                                                       gputext's own Debian packages

@@ -164,9 +164,10 @@ copy_checkout() {
 # How many files the compiler still has to take for what run_make all builds.
 files_to_compile() {
     local make=(make --no-print-directory PG_CONFIG="$PG_CONFIG")
-    # A dry run does not configure, and without that CMake does not know its files.
+    # A dry run does not configure, and without that CMake does not know its files. In a fresh folder it misses a
+    # precompiled header that is not there yet, and says so.
     "${make[@]}" -s configure >/dev/null
-    "${make[@]}" -n -o configure all | grep -c -e ' -c -o ' -e 'Building C[A-Z]* object' || true
+    "${make[@]}" -n -o configure all 2>/dev/null | grep -c -e ' -c -o ' -e 'Building C[A-Z]* object' || true
 }
 
 # show_progress TOTAL: reads make's output, in which each file that the compiler begins with has a line, and says how

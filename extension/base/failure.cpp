@@ -1,6 +1,17 @@
 #include "extension/base/failure.hpp"
 
+extern "C" {
+#include "access/xact.h"
+#include "storage/procsignal.h"
+#include "utils/memutils.h"
+}
+
+#include <utility>
+
 namespace gputext {
+
+Interruption interruption;
+
 namespace {
 
 int sqlstate_of(ErrorCode code) {
@@ -25,16 +36,57 @@ int sqlstate_of(ErrorCode code) {
     }
 }
 
+/// Serves what is pending. Returns the error that this raises, or null.
+ErrorData* serve_interrupts() {
+    ErrorData* volatile error = nullptr;
+    const MemoryContext before = MemoryContextSwitchTo(TopTransactionContext);
+    PG_TRY();
+    { CHECK_FOR_INTERRUPTS(); }
+    PG_CATCH();
+    {
+        MemoryContextSwitchTo(TopTransactionContext);
+        error = CopyErrorData();
+        FlushErrorState();
+    }
+    PG_END_TRY();
+    MemoryContextSwitchTo(before);
+    return error;
+}
+
 bool interrupted(void*) {
-    return InterruptPending && (QueryCancelPending || ProcDiePending) &&
-           INTERRUPTS_CAN_BE_PROCESSED();
+    if (interruption.stop) return true;
+    if (!InterruptPending || !INTERRUPTS_CAN_BE_PROCESSED()) return false;
+    // The process ends within the server's function: not here, among C++ objects.
+    if (QueryCancelPending || ProcDiePending) return interruption.stop = true;
+    interruption.error = serve_interrupts();
+    return interruption.stop = interruption.error != nullptr;
+}
+
+void look_for_barriers() {
+    if (ProcSignalBarrierPending) InterruptPending = true;
 }
 
 }  // namespace
 
+void keep_barriers_pending() {
+    RegisterXactCallback(
+        [](XactEvent event, void*) {
+            if (event == XACT_EVENT_ABORT) look_for_barriers();
+        },
+        nullptr);
+    RegisterSubXactCallback(
+        [](SubXactEvent event, SubTransactionId, SubTransactionId, void*) {
+            if (event == SUBXACT_EVENT_ABORT_SUB) look_for_barriers();
+        },
+        nullptr);
+}
+
 void raise_failure(const Failure& failure) {
-    // Usually ends here for what is cancelled, with the words for the reason.
-    if (failure.code == ErrorCode::cancelled) CHECK_FOR_INTERRUPTS();
+    if (failure.code == ErrorCode::cancelled) {
+        // Usually ends here, with the words for the reason.
+        if (interruption.error != nullptr) ReThrowError(std::exchange(interruption.error, nullptr));
+        CHECK_FOR_INTERRUPTS();
+    }
     const char* hint = failure.hint;
     if (hint[0] == '\0' && failure.code == ErrorCode::memory_limit)
         hint = "Raise gputext.host_memory_limit, up to gputext.max_host_memory, or ask for less.";

@@ -63,12 +63,22 @@ private:
 #endif
 };
 
-/// Calls `work`, which returns a Status and may throw; true when that is ok.
+/// What stop_on_interrupt() has answered in the current attempt().
+struct Interruption {
+    bool stop = false;
+    ErrorData* error = nullptr;  // to be raised; null when the server still has it pending
+};
+extern Interruption interruption;
+
+/// Calls `work`, which returns a Status and may throw; true when that is ok. What it has computed
+/// is of no use when it was told to stop, so that it need not say so itself.
 template <class Work>
 bool attempt(Failure& failure, Work&& work) noexcept {
     [[maybe_unused]] const WithoutPostgres border;
+    interruption = {};
     try {
-        const Status status = work();
+        Status status = work();
+        if (interruption.stop) status = Status::cancelled();
         if (status.ok()) return true;
         store_failure(failure, status);
     } catch (const std::bad_alloc&) {
@@ -101,8 +111,15 @@ void attempt_or_raise(const Work& work) {
     if (!ok) raise_failure(failure);
 }
 
-/// Says stop when the session has been cancelled, timed out or terminated, for computations on the
-/// session's own thread: they end with ErrorCode::cancelled, and raise_failure does the rest.
+/// For computations on the session's own thread, inside attempt(). Does what CHECK_FOR_INTERRUPTS()
+/// does, such as to absorb the barriers that other sessions wait for, but raises nothing: it says
+/// stop where that would, attempt() fails with ErrorCode::cancelled, and raise_failure raises it.
+/// No other thread may call it.
 Stop stop_on_interrupt();
+
+/// To be called once, when the library is loaded. An error that is raised while a barrier is
+/// pending, too, has the server forget to look for the barrier: the session looks when its
+/// transaction or subtransaction is rolled back.
+void keep_barriers_pending();
 
 }  // namespace gputext

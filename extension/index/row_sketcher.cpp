@@ -8,11 +8,9 @@ namespace gputext::index {
 SketchedDocument RowSketcher::sketch(Datum document) {
     const varlena* const value = PG_DETOAST_DATUM_PACKED(document);
     SketchedDocument sketched{};
-    attempt_or_raise([&]() -> Status {
+    attempt_or_raise([&] {
         sketched = sketcher_.sketch(bytes_of(value), characters_, bytes_.data(),
                                     bytes_.data() + SketchShape::letters, stop_on_interrupt());
-        if (stop_on_interrupt()()) return Status::cancelled();
-        return {};
     });
     return sketched;
 }

@@ -49,7 +49,6 @@ void prepare_query(IndexScanDesc scan, Search& search, Bytes document, double th
     search.queries[search.query_count++] =
         make_owned<SketchQuery>(search.context, document, opened.characters(), threshold,
                                 opened.models(), best_simd(), stop_on_interrupt());
-    CHECK_FOR_INTERRUPTS();
 }
 
 void prepare_queries(IndexScanDesc scan, Search& search) {

@@ -1,5 +1,6 @@
 #include "extension/base/postgres.hpp"
 
+#include "extension/base/failure.hpp"
 #include "extension/planner/nearest_path.hpp"
 #include "extension/planner/nearest_statement.hpp"
 #include "extension/rows/bundle_plan.hpp"
@@ -13,6 +14,7 @@ PG_MODULE_MAGIC;
 PGDLLEXPORT void _PG_init(void);
 
 void _PG_init(void) {
+    gputext::keep_barriers_pending();
     gputext::define_settings();
     gputext::remember_module_file();
     gputext::preload_supervisor();

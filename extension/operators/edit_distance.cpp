@@ -26,7 +26,6 @@ Comparison compare(const varlena* a, const varlena* b, const CharacterLengths& c
         comparison.distance = *distance;
         comparison.lengths = count_characters(bytes_of(a), characters, stop_on_interrupt()) +
                              count_characters(bytes_of(b), characters, stop_on_interrupt());
-        if (stop_on_interrupt()()) return Status::cancelled();
         return {};
     });
     return comparison;

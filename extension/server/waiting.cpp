@@ -11,10 +11,8 @@ bool wait_until_readable(int descriptor, long milliseconds) {
     const int events = WaitLatchOrSocket(
         MyLatch, WL_LATCH_SET | WL_SOCKET_READABLE | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, descriptor,
         milliseconds, PG_WAIT_EXTENSION);
-    if ((events & WL_LATCH_SET) != 0) {
-        ResetLatch(MyLatch);
-        CHECK_FOR_INTERRUPTS();
-    }
+    if ((events & WL_LATCH_SET) != 0) ResetLatch(MyLatch);
+    CHECK_FOR_INTERRUPTS();
     return (events & WL_SOCKET_READABLE) != 0;
 }
 

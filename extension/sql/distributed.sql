@@ -9,34 +9,34 @@
 -- it is, and name all else with its schema, as the statements do that they send. The parts that only read catalogues and
 -- put texts together have a search_path of their own. No template of format() holds anything but what is written here.
 
-CREATE FUNCTION gputext_rows_as_text(inner_query text, id_type anyelement, columns integer)
+CREATE FUNCTION @extschema@.gputext_rows_as_text(inner_query text, id_type anyelement, columns integer)
     RETURNS TABLE (place bigint, ordered boolean, id anyelement, texts text[], types text[])
     AS 'MODULE_PATHNAME', 'gputext_rows_as_text' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION gputext_rows_as_text(text, anyelement, integer) IS
+COMMENT ON FUNCTION @extschema@.gputext_rows_as_text(text, anyelement, integer) IS
     'the rows of an inner query as text that other servers read alike, in its order, and whether it has an ORDER BY';
 
-CREATE FUNCTION gputext_reals(value text) RETURNS real[]
+CREATE FUNCTION @extschema@.gputext_reals(value text) RETURNS real[]
     AS 'MODULE_PATHNAME', 'gputext_reals' LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION gputext_reals(text) IS 'an array of real from the text that gputext_rows_as_text makes of it';
+COMMENT ON FUNCTION @extschema@.gputext_reals(text) IS 'an array of real from the text that gputext_rows_as_text makes of it';
 
-CREATE FUNCTION gputext_portable_text(value anyelement) RETURNS text
+CREATE FUNCTION @extschema@.gputext_portable_text(value anyelement) RETURNS text
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET extra_float_digits = 3 SET datestyle = 'ISO' SET intervalstyle = 'postgres'
     AS $$ SELECT pg_catalog.format('%s', value) $$;
-COMMENT ON FUNCTION gputext_portable_text(anyelement) IS 'a value as text that other servers read alike';
+COMMENT ON FUNCTION @extschema@.gputext_portable_text(anyelement) IS 'a value as text that other servers read alike';
 
-CREATE FUNCTION gputext_type_text(type oid) RETURNS text
+CREATE FUNCTION @extschema@.gputext_type_text(type oid) RETURNS text
     AS 'MODULE_PATHNAME', 'gputext_type_text' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION gputext_type_text(oid) IS 'the name of a type, which means the same with every search_path';
+COMMENT ON FUNCTION @extschema@.gputext_type_text(oid) IS 'the name of a type, which means the same with every search_path';
 
-CREATE FUNCTION gputext_equality(type oid) RETURNS text
+CREATE FUNCTION @extschema@.gputext_equality(type oid) RETURNS text
     AS 'MODULE_PATHNAME', 'gputext_equality' LANGUAGE C STABLE STRICT PARALLEL SAFE;
-COMMENT ON FUNCTION gputext_equality(oid) IS 'the operator by which values of a type are equal, which means the same with every search_path';
+COMMENT ON FUNCTION @extschema@.gputext_equality(oid) IS 'the operator by which values of a type are equal, which means the same with every search_path';
 
-CREATE FUNCTION gputext_bigint_ids(id_type gputext_type_name) RETURNS bigint
+CREATE FUNCTION @extschema@.gputext_bigint_ids(id_type @extschema@.gputext_type_name) RETURNS bigint
     AS 'MODULE_PATHNAME', 'gputext_bigint_ids' LANGUAGE C IMMUTABLE PARALLEL SAFE;
-COMMENT ON FUNCTION gputext_bigint_ids(gputext_type_name) IS 'a null; raises an error for the name of a type in place of a value of it';
+COMMENT ON FUNCTION @extschema@.gputext_bigint_ids(@extschema@.gputext_type_name) IS 'a null; raises an error for the name of a type in place of a value of it';
 
-CREATE FUNCTION gputext_check_ids(operation text, type regtype) RETURNS void
+CREATE FUNCTION @extschema@.gputext_check_ids(operation text, type regtype) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     IF (SELECT typcategory FROM pg_type WHERE oid = type) = 'A' THEN
@@ -44,11 +44,11 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION gputext_check_ids(text, regtype) IS 'raises an error for ids that servers could not be asked about';
+COMMENT ON FUNCTION @extschema@.gputext_check_ids(text, regtype) IS 'raises an error for ids that servers could not be asked about';
 
 -- ---- The parts of a table ----
 
-CREATE FUNCTION gputext_partitions(items regclass) RETURNS TABLE (partition oid, server name, relation text)
+CREATE FUNCTION @extschema@.gputext_partitions(items regclass) RETURNS TABLE (partition oid, server name, relation text)
     LANGUAGE sql STABLE STRICT PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT c.oid, s.srvname,
            CASE WHEN s.oid IS NULL THEN format('%I.%I', n.nspname, c.relname)
@@ -64,10 +64,10 @@ CREATE FUNCTION gputext_partitions(items regclass) RETURNS TABLE (partition oid,
                JOIN pg_proc AS h ON h.oid = w.fdwhandler AND h.proname = 'postgres_fdw_handler') ON s.oid = f.ftserver
     ORDER BY s.srvname, c.oid
 $$;
-COMMENT ON FUNCTION gputext_partitions(regclass) IS
+COMMENT ON FUNCTION @extschema@.gputext_partitions(regclass) IS
     'the partitions of a table, or the table itself: the server of postgres_fdw that has it, if one does, and its name there';
 
-CREATE FUNCTION gputext_partition_query(items regclass, partition oid, relation text, columns name[], condition text, there boolean DEFAULT true)
+CREATE FUNCTION @extschema@.gputext_partition_query(items regclass, partition oid, relation text, columns name[], condition text, there boolean DEFAULT true)
     RETURNS text LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     table_name name := (SELECT relname FROM pg_class WHERE oid = items);
@@ -94,10 +94,10 @@ BEGIN
                   listed, relation, table_name, condition);
 END
 $$;
-COMMENT ON FUNCTION gputext_partition_query(regclass, oid, text, name[], text, boolean) IS
+COMMENT ON FUNCTION @extschema@.gputext_partition_query(regclass, oid, text, name[], text, boolean) IS
     'a query for columns of a partition, to run where it lies or here, and with a condition by the names that columns have here';
 
-CREATE FUNCTION gputext_shards(items regclass, columns name[], condition text, OUT servers name[], OUT rows_there text[], OUT rows_here text)
+CREATE FUNCTION @extschema@.gputext_shards(items regclass, columns name[], condition text, OUT servers name[], OUT rows_there text[], OUT rows_here text)
     LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(array_agg(server ORDER BY server) FILTER (WHERE server IS NOT NULL), '{}'),
            coalesce(array_agg(rows ORDER BY server) FILTER (WHERE server IS NOT NULL), '{}'),
@@ -105,10 +105,10 @@ CREATE FUNCTION gputext_shards(items regclass, columns name[], condition text, O
     FROM (SELECT server, string_agg(@extschema@.gputext_partition_query(items, partition, relation, columns, condition), ' UNION ALL ' ORDER BY partition) AS rows
           FROM @extschema@.gputext_partitions(items) GROUP BY server) AS s
 $$;
-COMMENT ON FUNCTION gputext_shards(regclass, name[], text) IS
+COMMENT ON FUNCTION @extschema@.gputext_shards(regclass, name[], text) IS
     'the servers that have partitions of a table, an inner query for the rows of each, and one for those that are here';
 
-CREATE FUNCTION gputext_check_table(items regclass) RETURNS void
+CREATE FUNCTION @extschema@.gputext_check_table(items regclass) RETURNS void
     LANGUAGE plpgsql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     table_name name := (SELECT relname FROM pg_class WHERE oid = items);
@@ -126,11 +126,11 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION gputext_check_table(regclass) IS 'raises an error for a table that the caller may not read, or not whole';
+COMMENT ON FUNCTION @extschema@.gputext_check_table(regclass) IS 'raises an error for a table that the caller may not read, or not whole';
 
 -- ---- Connections ----
 
-CREATE FUNCTION gputext_dblink_schema() RETURNS text LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION @extschema@.gputext_dblink_schema() RETURNS text LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     schema text := (SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'dblink');
 BEGIN
@@ -142,18 +142,18 @@ BEGIN
     RETURN schema;
 END
 $$;
-COMMENT ON FUNCTION gputext_dblink_schema() IS 'the schema of the extension dblink, as an identifier';
+COMMENT ON FUNCTION @extschema@.gputext_dblink_schema() IS 'the schema of the extension dblink, as an identifier';
 
-CREATE FUNCTION gputext_connection_names(servers name[]) RETURNS text[]
+CREATE FUNCTION @extschema@.gputext_connection_names(servers name[]) RETURNS text[]
     LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce(array_agg(format('gputext_%s_%s', substr(md5(clock_timestamp()::text || random()), 1, 8), i) ORDER BY i), '{}')
     FROM generate_subscripts(servers, 1) AS i
 $$;
-COMMENT ON FUNCTION gputext_connection_names(name[]) IS 'new names for connections of dblink to servers';
+COMMENT ON FUNCTION @extschema@.gputext_connection_names(name[]) IS 'new names for connections of dblink to servers';
 
 -- The session there gets the settings by which both sides write and read values alike, and begins a transaction that only
 -- reads. It ends a statement of a session that is gone.
-CREATE FUNCTION gputext_connect(link text, server name, connection text, path text) RETURNS text
+CREATE FUNCTION @extschema@.gputext_connect(link text, server name, connection text, path text) RETURNS text
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     release text := (SELECT extversion FROM pg_extension WHERE extname = 'gputext');
@@ -188,12 +188,12 @@ EXCEPTION WHEN OTHERS OR assert_failure THEN
     PERFORM @extschema@.gputext_raise(state, format('server "%s": %s', server, message), details, advice);
 END
 $$;
-COMMENT ON FUNCTION gputext_connect(text, name, text, text) IS
+COMMENT ON FUNCTION @extschema@.gputext_connect(text, name, text, text) IS
     'connects to a server by dblink and the caller''s user mapping, with his search_path; returns the schema that gputext has there';
 
 -- The answer is computed when the cursor's first row is looked for, in a statement whose end can be waited for without
 -- blocking; then its rows are fetched.
-CREATE FUNCTION gputext_send(link text, server name, connection text, statement text) RETURNS void
+CREATE FUNCTION @extschema@.gputext_send(link text, server name, connection text, statement text) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     sent integer;
@@ -206,9 +206,9 @@ BEGIN
     END IF;
 END
 $$;
-COMMENT ON FUNCTION gputext_send(text, name, text, text) IS 'has a server begin to compute a statement''s rows, for a cursor named answers';
+COMMENT ON FUNCTION @extschema@.gputext_send(text, name, text, text) IS 'has a server begin to compute a statement''s rows, for a cursor named answers';
 
-CREATE FUNCTION gputext_wait(link text, servers name[], connections text[], operation text) RETURNS void
+CREATE FUNCTION @extschema@.gputext_wait(link text, servers name[], connections text[], operation text) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     waiting integer[] := ARRAY(SELECT generate_subscripts(connections, 1));
@@ -243,16 +243,16 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION gputext_wait(text, name[], text[], text) IS 'waits until all servers have an answer; a cancel ends the waiting';
+COMMENT ON FUNCTION @extschema@.gputext_wait(text, name[], text[], text) IS 'waits until all servers have an answer; a cancel ends the waiting';
 
-CREATE FUNCTION gputext_fetches(link text, connections text[], columns text) RETURNS text
+CREATE FUNCTION @extschema@.gputext_fetches(link text, connections text[], columns text) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT string_agg(format('SELECT * FROM %s.dblink(%L, %L) AS t (%s)', link, connection, 'FETCH ALL FROM answers', columns), ' UNION ALL ' ORDER BY place)
     FROM unnest(connections) WITH ORDINALITY AS c (connection, place)
 $$;
-COMMENT ON FUNCTION gputext_fetches(text, text[], text) IS 'a query for the answers of all servers, rows as in the list of columns';
+COMMENT ON FUNCTION @extschema@.gputext_fetches(text, text[], text) IS 'a query for the answers of all servers, rows as in the list of columns';
 
-CREATE FUNCTION gputext_disconnect(link text, connections text[]) RETURNS void
+CREATE FUNCTION @extschema@.gputext_disconnect(link text, connections text[]) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     open text[];
@@ -267,9 +267,9 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION gputext_disconnect(text, text[]) IS 'ends connections, and the statements that still run at their other ends';
+COMMENT ON FUNCTION @extschema@.gputext_disconnect(text, text[]) IS 'ends connections, and the statements that still run at their other ends';
 
-CREATE FUNCTION gputext_raise(state text, message text, details text, advice text) RETURNS void
+CREATE FUNCTION @extschema@.gputext_raise(state text, message text, details text, advice text) RETURNS void
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 BEGIN
     -- An option that is empty would be shown.
@@ -283,20 +283,20 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message;
 END
 $$;
-COMMENT ON FUNCTION gputext_raise(text, text, text, text) IS 'raises an error with a detail and a hint where they are not empty';
+COMMENT ON FUNCTION @extschema@.gputext_raise(text, text, text, text) IS 'raises an error with a detail and a hint where they are not empty';
 
 -- The message of an error that a server raised names the server; others stay as they are.
-CREATE FUNCTION gputext_named_error(message text, context text, servers name[], connections text[]) RETURNS text
+CREATE FUNCTION @extschema@.gputext_named_error(message text, context text, servers name[], connections text[]) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT coalesce((SELECT format('server "%s": %s', servers[i], message) FROM generate_subscripts(connections, 1) AS i
                      WHERE position(format('dblink connection named "%s"', connections[i]) IN context) > 0 LIMIT 1), message)
 $$;
-COMMENT ON FUNCTION gputext_named_error(text, text, name[], text[]) IS
+COMMENT ON FUNCTION @extschema@.gputext_named_error(text, text, name[], text[]) IS
     'an error''s message with the name of the server whose connection its context names';
 
 -- ---- Citus ----
 
-CREATE FUNCTION gputext_is_citus_table(items regclass) RETURNS boolean
+CREATE FUNCTION @extschema@.gputext_is_citus_table(items regclass) RETURNS boolean
     LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     answer boolean := false;
@@ -313,11 +313,11 @@ BEGIN
     RETURN answer;
 END
 $$;
-COMMENT ON FUNCTION gputext_is_citus_table(regclass) IS 'whether the table is one of Citus, whose shards lie on its workers';
+COMMENT ON FUNCTION @extschema@.gputext_is_citus_table(regclass) IS 'whether the table is one of Citus, whose shards lie on its workers';
 
 -- Citus runs a statement for each shard, at all workers at once, and gives its answer as one text. In the statement the shard
 -- has the name that is given, which no text of the caller's can have.
-CREATE FUNCTION gputext_citus_answers(items regclass, statement text, columns integer, shard_name text) RETURNS SETOF json
+CREATE FUNCTION @extschema@.gputext_citus_answers(items regclass, statement text, columns integer, shard_name text) RETURNS SETOF json
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     listed text;
@@ -338,30 +338,30 @@ BEGIN
     END LOOP;
 END
 $$;
-COMMENT ON FUNCTION gputext_citus_answers(regclass, text, integer, text) IS 'the rows that a statement gives on each shard of a Citus table, columns as arrays';
+COMMENT ON FUNCTION @extschema@.gputext_citus_answers(regclass, text, integer, text) IS 'the rows that a statement gives on each shard of a Citus table, columns as arrays';
 
 -- ---- Nearest neighbours ----
 
-CREATE FUNCTION gputext_unnested(strings text[]) RETURNS text
+CREATE FUNCTION @extschema@.gputext_unnested(strings text[]) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp
     AS $$ SELECT format('pg_catalog.unnest(%L::pg_catalog.text[])', strings) $$;
-COMMENT ON FUNCTION gputext_unnested(text[]) IS 'a call that gives the texts as rows';
+COMMENT ON FUNCTION @extschema@.gputext_unnested(text[]) IS 'a call that gives the texts as rows';
 
-CREATE FUNCTION gputext_config_text(config regconfig) RETURNS text
+CREATE FUNCTION @extschema@.gputext_config_text(config regconfig) RETURNS text
     LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT format('%L::pg_catalog.regconfig', format('%I.%I', nspname, cfgname)) FROM pg_ts_config AS c JOIN pg_namespace AS n ON n.oid = cfgnamespace WHERE c.oid = config
 $$;
-COMMENT ON FUNCTION gputext_config_text(regconfig) IS 'a text search configuration as a literal, which means the same with every search_path';
+COMMENT ON FUNCTION @extschema@.gputext_config_text(regconfig) IS 'a text search configuration as a literal, which means the same with every search_path';
 
-CREATE FUNCTION gputext_has_texts(items regclass, value name) RETURNS boolean
+CREATE FUNCTION @extschema@.gputext_has_texts(items regclass, value name) RETURNS boolean
     LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT EXISTS (SELECT FROM pg_attribute AS a JOIN pg_type AS t ON t.oid = a.atttypid
                    WHERE attrelid = items AND attname = value AND NOT attisdropped AND (typcategory = 'S' OR atttypid = 'tsvector'::regtype))
 $$;
-COMMENT ON FUNCTION gputext_has_texts(regclass, name) IS 'whether a column''s values are searched as texts';
+COMMENT ON FUNCTION @extschema@.gputext_has_texts(regclass, name) IS 'whether a column''s values are searched as texts';
 
 -- The queries of several calls of gpu_knn as inner queries, whose values are arrays of texts in "queries", and their places
-CREATE FUNCTION gputext_knn_statement(
+CREATE FUNCTION @extschema@.gputext_knn_statement(
     schema text, queries text[], places text[], types text[], items text, options text, id_name text, equality text, is_within boolean, by_place boolean
 ) RETURNS text LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT string_agg(
@@ -376,10 +376,10 @@ CREATE FUNCTION gputext_knn_statement(
                  string_agg('c' || i, ', ' ORDER BY i)
           FROM generate_subscripts(types, 1) AS i) AS listed (casts, names)
 $$;
-COMMENT ON FUNCTION gputext_knn_statement(text, text[], text[], text[], text, text, text, text, boolean, boolean) IS
+COMMENT ON FUNCTION @extschema@.gputext_knn_statement(text, text[], text[], text[], text, text, text, text, boolean, boolean) IS
     'the statement by which a server searches its items for some queries';
 
-CREATE FUNCTION gputext_knn_distributed(
+CREATE FUNCTION @extschema@.gputext_knn_distributed(
     operation text, queries text, items regclass, id_type anyelement, id name, value name, k integer, radius double precision,
     weights name, key name, exclude_key name, metric text, exclude_self boolean, config regconfig, min_document_frequency integer,
     condition text, statement_bytes integer
@@ -560,10 +560,10 @@ EXCEPTION WHEN OTHERS OR query_canceled OR assert_failure THEN
             @extschema@.gputext_raise(state, @extschema@.gputext_named_error(message, context, servers, connections), details, advice);
 END
 $$;
-COMMENT ON FUNCTION gputext_knn_distributed(text, text, regclass, anyelement, name, name, integer, double precision, name, name, name, text, boolean, regconfig, integer, text, integer) IS
+COMMENT ON FUNCTION @extschema@.gputext_knn_distributed(text, text, regclass, anyelement, name, name, integer, double precision, name, name, name, text, boolean, regconfig, integer, text, integer) IS
     'what gpu_knn_distributed and gpu_knn_within_distributed have in common';
 
-CREATE FUNCTION gpu_knn_distributed(
+CREATE FUNCTION @extschema@.gpu_knn_distributed(
     queries text,
     items regclass,
     id name,
@@ -578,17 +578,17 @@ CREATE FUNCTION gpu_knn_distributed(
     min_document_frequency integer DEFAULT 1,
     condition text DEFAULT NULL,
     statement_bytes integer DEFAULT 134217728,
-    id_type gputext_type_name DEFAULT NULL
+    id_type @extschema@.gputext_type_name DEFAULT NULL
 ) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
     LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
 BEGIN ATOMIC
     SELECT * FROM @extschema@.gputext_knn_distributed('gpu_knn_distributed', queries, items, @extschema@.gputext_bigint_ids(id_type), id, value, k, NULL,
         weights, key, exclude_key, metric, exclude_self, config, min_document_frequency, condition, statement_bytes);
 END;
-COMMENT ON FUNCTION gpu_knn_distributed(text, regclass, name, name, integer, name, name, name, text, boolean, regconfig, integer, text, integer, gputext_type_name) IS
+COMMENT ON FUNCTION @extschema@.gpu_knn_distributed(text, regclass, name, name, integer, name, name, name, text, boolean, regconfig, integer, text, integer, @extschema@.gputext_type_name) IS
     'the k nearest items of every query, exactly, among the items of a table that has partitions on other servers';
 
-CREATE FUNCTION gpu_knn_distributed(
+CREATE FUNCTION @extschema@.gpu_knn_distributed(
     queries text,
     items regclass,
     id name,
@@ -605,14 +605,14 @@ CREATE FUNCTION gpu_knn_distributed(
     condition text DEFAULT NULL,
     statement_bytes integer DEFAULT 134217728
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000 SUPPORT gputext_id_type_support AS $$
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000 SUPPORT @extschema@.gputext_id_type_support AS $$
     SELECT * FROM @extschema@.gputext_knn_distributed('gpu_knn_distributed', queries, items, id_type, id, value, k, NULL,
         weights, key, exclude_key, metric, exclude_self, config, min_document_frequency, condition, statement_bytes)
 $$;
-COMMENT ON FUNCTION gpu_knn_distributed(text, regclass, name, name, anyelement, integer, name, name, name, text, boolean, regconfig, integer, text, integer) IS
+COMMENT ON FUNCTION @extschema@.gpu_knn_distributed(text, regclass, name, name, anyelement, integer, name, name, name, text, boolean, regconfig, integer, text, integer) IS
     'the k nearest items of every query, exactly, among the items of a table that has partitions on other servers, ids of the type of id_type';
 
-CREATE FUNCTION gpu_knn_within_distributed(
+CREATE FUNCTION @extschema@.gpu_knn_within_distributed(
     queries text,
     items regclass,
     id name,
@@ -627,17 +627,17 @@ CREATE FUNCTION gpu_knn_within_distributed(
     min_document_frequency integer DEFAULT 1,
     condition text DEFAULT NULL,
     statement_bytes integer DEFAULT 134217728,
-    id_type gputext_type_name DEFAULT NULL
+    id_type @extschema@.gputext_type_name DEFAULT NULL
 ) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
     LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
 BEGIN ATOMIC
     SELECT * FROM @extschema@.gputext_knn_distributed('gpu_knn_within_distributed', queries, items, @extschema@.gputext_bigint_ids(id_type), id, value, NULL, radius,
         weights, key, exclude_key, metric, exclude_self, config, min_document_frequency, condition, statement_bytes);
 END;
-COMMENT ON FUNCTION gpu_knn_within_distributed(text, regclass, name, name, double precision, name, name, name, text, boolean, regconfig, integer, text, integer, gputext_type_name) IS
+COMMENT ON FUNCTION @extschema@.gpu_knn_within_distributed(text, regclass, name, name, double precision, name, name, name, text, boolean, regconfig, integer, text, integer, @extschema@.gputext_type_name) IS
     'all items within a distance of every query, nearest first, among the items of a table that has partitions on other servers';
 
-CREATE FUNCTION gpu_knn_within_distributed(
+CREATE FUNCTION @extschema@.gpu_knn_within_distributed(
     queries text,
     items regclass,
     id name,
@@ -654,23 +654,23 @@ CREATE FUNCTION gpu_knn_within_distributed(
     condition text DEFAULT NULL,
     statement_bytes integer DEFAULT 134217728
 ) RETURNS TABLE (query_id anyelement, item_id anyelement, rank integer, distance double precision)
-    LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000 SUPPORT gputext_id_type_support AS $$
+    LANGUAGE sql VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000 SUPPORT @extschema@.gputext_id_type_support AS $$
     SELECT * FROM @extschema@.gputext_knn_distributed('gpu_knn_within_distributed', queries, items, id_type, id, value, NULL, radius,
         weights, key, exclude_key, metric, exclude_self, config, min_document_frequency, condition, statement_bytes)
 $$;
-COMMENT ON FUNCTION gpu_knn_within_distributed(text, regclass, name, name, anyelement, double precision, name, name, name, text, boolean, regconfig, integer, text, integer) IS
+COMMENT ON FUNCTION @extschema@.gpu_knn_within_distributed(text, regclass, name, name, anyelement, double precision, name, name, name, text, boolean, regconfig, integer, text, integer) IS
     'all items within a distance of every query, nearest first, among the items of a table that has partitions on other servers, ids of the type of id_type';
 
 -- ---- Near-duplicates ----
 
-CREATE FUNCTION gputext_lengths(docs text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
+CREATE FUNCTION @extschema@.gputext_lengths(docs text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     SELECT format('SELECT pg_catalog.min(pg_catalog.length(body)) AS shortest, pg_catalog.max(pg_catalog.length(body)) AS longest FROM (%s) AS r (id, body)', docs)
 $$;
-COMMENT ON FUNCTION gputext_lengths(text) IS 'a statement for how long the documents of an inner query are';
+COMMENT ON FUNCTION @extschema@.gputext_lengths(text) IS 'a statement for how long the documents of an inner query are';
 
 -- A document of length n has near-duplicates only of lengths from n / ratio to n * ratio, as the edit distance is at least the
 -- difference of the lengths. A character more or less allows for rounding.
-CREATE FUNCTION gputext_near_duplicates_between(
+CREATE FUNCTION @extschema@.gputext_near_duplicates_between(
     docs regclass, columns name[], condition text, shards name[], shortest integer[], longest integer[], threshold double precision, options text
 ) RETURNS SETOF text LANGUAGE sql STABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
     WITH pairs AS (
@@ -695,10 +695,10 @@ CREATE FUNCTION gputext_near_duplicates_between(
     SELECT format('SELECT * FROM %s.near_duplicates_between(%L, %L, %s)', '@extschema@', a.rows, b.rows, options)
     FROM queries AS a JOIN queries AS b USING (i) WHERE a.is_new AND NOT b.is_new ORDER BY i
 $$;
-COMMENT ON FUNCTION gputext_near_duplicates_between(regclass, name[], text, name[], integer[], integer[], double precision, text) IS
+COMMENT ON FUNCTION @extschema@.gputext_near_duplicates_between(regclass, name[], text, name[], integer[], integer[], double precision, text) IS
     'statements for the near-duplicates between shards of a table, of documents whose lengths allow a pair';
 
-CREATE FUNCTION near_duplicates_distributed(
+CREATE FUNCTION @extschema@.near_duplicates_distributed(
     docs regclass,
     id name,
     body name,
@@ -709,7 +709,7 @@ CREATE FUNCTION near_duplicates_distributed(
     max_length integer DEFAULT 100,
     condition text DEFAULT NULL
 ) RETURNS TABLE (id1 anyelement, id2 anyelement, edit_rate double precision)
-    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000000 SUPPORT gputext_id_type_support AS $$
+    LANGUAGE plpgsql VOLATILE PARALLEL UNSAFE COST 1000000 SUPPORT @extschema@.gputext_id_type_support AS $$
 #variable_conflict use_column
 DECLARE
     own CONSTANT pg_catalog.text := '@extschema@';
@@ -817,15 +817,15 @@ EXCEPTION WHEN OTHERS OR query_canceled OR assert_failure THEN
             @extschema@.gputext_raise(state, @extschema@.gputext_named_error(message, context, servers, connections), details, advice);
 END
 $$;
-COMMENT ON FUNCTION near_duplicates_distributed(regclass, name, name, anyelement, name, double precision, text, integer, text) IS
+COMMENT ON FUNCTION @extschema@.near_duplicates_distributed(regclass, name, name, anyelement, name, double precision, text, integer, text) IS
     'pairs of near-duplicate documents of a table that has partitions on other servers, ids of the type of id_type';
 
 -- Values of any type in the place of id_type find the function above, as none converts to the type of this one's.
-CREATE FUNCTION near_duplicates_distributed(
+CREATE FUNCTION @extschema@.near_duplicates_distributed(
     docs regclass,
     id name,
     body name,
-    id_type gputext_type_name DEFAULT NULL,
+    id_type @extschema@.gputext_type_name DEFAULT NULL,
     signature name DEFAULT NULL,
     threshold double precision DEFAULT 0.05,
     mode text DEFAULT 'auto',
@@ -837,5 +837,5 @@ BEGIN ATOMIC
     SELECT * FROM @extschema@.near_duplicates_distributed(
         docs, id, body, @extschema@.gputext_bigint_ids(id_type), signature, threshold, mode, max_length, condition);
 END;
-COMMENT ON FUNCTION near_duplicates_distributed(regclass, name, name, gputext_type_name, name, double precision, text, integer, text) IS
+COMMENT ON FUNCTION @extschema@.near_duplicates_distributed(regclass, name, name, @extschema@.gputext_type_name, name, double precision, text, integer, text) IS
     'pairs of near-duplicate documents of a table that has partitions on other servers';

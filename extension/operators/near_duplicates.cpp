@@ -31,8 +31,9 @@ struct NearDuplicatesArguments {
 /// What a call needs until its last row; dies with the call's memory context.
 class NearDuplicatesComputation : public Computation {
 public:
-    NearDuplicatesComputation(const NearDuplicatesArguments& arguments, std::size_t memory_limit)
-        : rows(id_type_of(arguments.query.id_type), memory_limit), arguments_(arguments) {}
+    NearDuplicatesComputation(const NearDuplicatesArguments& arguments, IdType id_type,
+                              std::size_t memory_limit)
+        : rows(id_type, memory_limit), arguments_(arguments) {}
 
     DocumentRows rows;
     NearDuplicates answer;
@@ -175,8 +176,8 @@ Status NearDuplicatesComputation::keep(Result<NearDuplicates> result, Stop stop)
 /// Reads the documents and compares them; the answer is in the returned work.
 NearDuplicatesComputation* compare_documents(const NearDuplicatesArguments& arguments,
                                              SetCall& set) {
-    NearDuplicatesComputation* work =
-        make_owned<NearDuplicatesComputation>(set.context(), arguments, host_memory_limit());
+    NearDuplicatesComputation* work = make_owned<NearDuplicatesComputation>(
+        set.context(), arguments, id_type_of(arguments.query.id_type), host_memory_limit());
     work->read();
     set.times().lap("reading rows");
     work->estimate();

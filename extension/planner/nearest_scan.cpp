@@ -47,6 +47,8 @@ public:
     /// The next row, as the node's scan has it; null behind the last one.
     TupleTableSlot* next();
     void rescan();
+    /// Ends the parallel workers of the loop's inner side; the executor sees the outer side itself.
+    void shut_down() { ExecShutdownNode(ordinary()); }
     void end();
     void explain(List* ancestors, ExplainState* explain) const;
 
@@ -492,6 +494,10 @@ void rescan(CustomScanState* node) {
     scan_of(node).rescan();
 }
 
+void shut_scan_down(CustomScanState* node) {
+    scan_of(node).shut_down();
+}
+
 void explain_scan(CustomScanState* node, List* ancestors, ExplainState* explain) {
     scan_of(node).explain(ancestors, explain);
 }
@@ -503,6 +509,7 @@ constexpr CustomExecMethods executor_methods() {
     methods.ExecCustomScan = execute_scan;
     methods.EndCustomScan = end_scan;
     methods.ReScanCustomScan = rescan;
+    methods.ShutdownCustomScan = shut_scan_down;
     methods.ExplainCustomScan = explain_scan;
     return methods;
 }

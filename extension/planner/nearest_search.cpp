@@ -85,7 +85,8 @@ struct StoredVector {
     char elements[FLEXIBLE_ARRAY_MEMBER];
 };
 
-/// Calls the operator's function for items and queries, which it has in memory of its own.
+/// Calls the operator's function for items and queries, which it has in memory of the current
+/// context. Nothing is to be destroyed. Functions raise errors.
 class DistanceCall {
 public:
     DistanceCall(const NearestPlan& plan, const Vectors& items)
@@ -238,11 +239,9 @@ Rank rank(Search& search, DistanceCall& call, const Vectors& queries, std::size_
 /// Answers what one search has found. The queries that need a wider one stay pending.
 void take_answers(Search& search, const Vectors& queries, const Neighbours& found,
                   std::size_t wanted) {
-    DistanceCall* call = nullptr;
-    if (!search.plan.distance.exact)
-        call = make_owned<DistanceCall>(
-            CurrentMemoryContext, search.plan,
-            *make_owned<Vectors>(CurrentMemoryContext, search.items.vectors.view()));
+    const Vectors items = search.items.vectors.view();
+    std::optional<DistanceCall> call;
+    if (!search.plan.distance.exact) call.emplace(search.plan, items);
     std::size_t pending = 0;
     for (std::size_t row = 0; row < search.pending.size(); ++row) {
         CHECK_FOR_INTERRUPTS();
@@ -256,9 +255,9 @@ void take_answers(Search& search, const Vectors& queries, const Neighbours& foun
         const RowsOfKey rows = search.rows_of(query);
         if (lacks_items(search, rows)) continue;
         const bool all = end - first < wanted || end - first == rows.items;
-        const Rank ranks = call == nullptr ? Rank::right
-                                           : rank(search, *call, queries, row,
-                                                  all ? INFINITY : found.distances[end - 1]);
+        const Rank ranks =
+            call ? rank(search, *call, queries, row, all ? INFINITY : found.distances[end - 1])
+                 : Rank::right;
         if (ranks == Rank::right) answer(search, query);
         if (ranks == Rank::too_few) search.pending[pending++] = query;
     }

@@ -28,6 +28,7 @@ extern "C" {
 
 #include "extension/base/owned.hpp"
 #include "extension/index/learn_models.hpp"
+#include "extension/index/options.hpp"
 #include "extension/index/row_sketcher.hpp"
 #include "extension/server/parallel_work.hpp"
 #include "extension/server/release.hpp"
@@ -262,11 +263,6 @@ int wanted_workers([[maybe_unused]] Relation table, [[maybe_unused]] Relation in
 
 // ---- The pages around the sketches ----
 
-std::size_t wanted_bins(Relation index) {
-    const auto* const options = reinterpret_cast<const IndexOptions*>(index->rd_options);
-    return options == nullptr ? SketchShape::default_bins : static_cast<std::size_t>(options->bins);
-}
-
 /// `initialize(page)` makes the page.
 template <class Initialize>
 void append_page(Relation index, ForkNumber fork, Initialize initialize) {
@@ -335,6 +331,8 @@ IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info) {
         ereport(ERROR,
                 (errcode(ERRCODE_INTERNAL_ERROR),
                  errmsg("index \"%s\" already contains data", RelationGetRelationName(index))));
+    if (!index->rd_index->indisexclusion && threshold_of(index) != kDefaultThreshold)
+        raise_no_constraint();
     TimeSplit times;
     begin_phase(kSampling);
     write_first_pages(index, MAIN_FORKNUM, learn_models(table, index, info, wanted_bins(index)));

@@ -16,12 +16,6 @@ extern "C" {
 
 namespace gputext::index {
 
-/// Options of an index, as CREATE INDEX ... WITH (...) gives them.
-struct IndexOptions {
-    int32 vl_len_;
-    int bins;
-};
-
 /// Time: about that of reading the table and 2 us for 2,000 characters, on all processes. Memory:
 /// at most 4 MB a process for each model, and 15 MB for the sample that models are learned from.
 IndexBuildResult* build_index(Relation table, Relation index, IndexInfo* info);

@@ -4,7 +4,6 @@ extern "C" {
 #include "access/amapi.h"
 #include "access/amvalidate.h"
 #include "access/htup_details.h"
-#include "access/reloptions.h"
 #include "catalog/pg_amop.h"
 #include "catalog/pg_amproc.h"
 #include "catalog/pg_opclass.h"
@@ -18,45 +17,16 @@ extern "C" {
 #include "utils/syscache.h"
 }
 
-#include <cstddef>
-
 #include "extension/base/owned.hpp"
 #include "extension/index/build.hpp"
 #include "extension/index/cost.hpp"
+#include "extension/index/options.hpp"
 #include "extension/index/row_sketcher.hpp"
 #include "extension/index/scan.hpp"
 #include "extension/index/vacuum.hpp"
 
 namespace gputext::index {
 namespace {
-
-/// The kind of this access method's options, made when the first index is looked at.
-relopt_kind options_kind() {
-    static relopt_kind kind{};
-    static bool made = false;
-    if (!made) {
-        kind = add_reloption_kind();
-        add_int_reloption(kind, "bins", "Sets the average number of counts of bigrams in a sketch.",
-                          SketchShape::default_bins, SketchShape::least_bins,
-                          SketchShape::most_bins, AccessExclusiveLock);
-        made = true;
-    }
-    return kind;
-}
-
-bytea* read_options(Datum options, bool validate) {
-    relopt_parse_elt bins{};  // a release may have more members
-    bins.optname = "bins";
-    bins.opttype = RELOPT_TYPE_INT;
-    bins.offset = offsetof(IndexOptions, bins);
-    auto* const read = static_cast<bytea*>(
-        build_reloptions(options, validate, options_kind(), sizeof(IndexOptions), &bins, 1));
-    if (read != nullptr && reinterpret_cast<IndexOptions*>(read)->bins % 32 != 0)
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("bins must be a multiple of 32, not %d",
-                               reinterpret_cast<IndexOptions*>(read)->bins)));
-    return read;
-}
 
 /// Whether an operator class has the two operators that a search knows and nothing else.
 bool validate_class(Oid opclass) {

@@ -13,6 +13,8 @@ extern "C" {
 
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
+#include "extension/index/constraint_check.hpp"
+#include "extension/index/options.hpp"
 #include "extension/index/pages_ahead.hpp"
 #include "extension/index/query_value.hpp"
 #include "extension/rows/text_arguments.hpp"
@@ -28,7 +30,8 @@ struct Search {
     bool hopeless;  // a document is null
     int query_count;
     SketchQuery** queries;
-    BlockNumber* blocks;  // to be read, ascending
+    ConstraintCheck* constraint;  // null for a query's search
+    BlockNumber* blocks;          // to be read, ascending
     std::uint32_t block_count;
     std::uint32_t block_room;
     PagesAhead pages;
@@ -51,6 +54,16 @@ void prepare_query(IndexScanDesc scan, Search& search, Bytes document, double th
                                 opened.models(), best_simd(), stop_on_interrupt());
 }
 
+/// Of the operator ~=, whose threshold its operands do not say.
+void prepare_near(IndexScanDesc scan, Search& search, Bytes document) {
+    double threshold = near_duplicate_threshold();
+    if (is_for_constraint(scan)) {
+        threshold = threshold_of(scan->indexRelation);
+        search.constraint = make_owned<ConstraintCheck>(search.context, scan, document);
+    }
+    prepare_query(scan, search, document, threshold);
+}
+
 void prepare_queries(IndexScanDesc scan, Search& search) {
     const bool binary = is_binary(scan->indexRelation);
     search.queries =
@@ -62,8 +75,7 @@ void prepare_queries(IndexScanDesc scan, Search& search) {
             return;
         }
         if (condition.sk_strategy == kNearStrategy) {
-            prepare_query(scan, search, bytes_of(PG_DETOAST_DATUM_PACKED(condition.sk_argument)),
-                          near_duplicate_threshold());
+            prepare_near(scan, search, bytes_of(PG_DETOAST_DATUM_PACKED(condition.sk_argument)));
         } else {
             const QueryValue* const query = query_value(condition.sk_argument);
             if ((query->binary != 0) != binary)
@@ -193,6 +205,19 @@ bool read_next_page(IndexScanDesc scan) {
     return true;
 }
 
+bool is_conflict(Search& search, const ItemPointerData& row) {
+    const MemoryContext outside = MemoryContextSwitchTo(search.context);
+    const bool near = search.constraint->is_near(row);
+    MemoryContextSwitchTo(outside);
+    return near;
+}
+
+/// What it holds of tables.
+void release(Search& search) {
+    search.pages.release();
+    if (search.constraint != nullptr) search.constraint->release();
+}
+
 }  // namespace
 
 IndexScanDesc begin_scan(Relation index, int keys, int order_bys) {
@@ -207,7 +232,7 @@ IndexScanDesc begin_scan(Relation index, int keys, int order_bys) {
 void restart_scan(IndexScanDesc scan, ScanKey keys, int key_count, ScanKey, int) {
     Search& search = search_of(scan);
     const MemoryContext context = search.context;
-    search.pages.release();
+    release(search);
     MemoryContextReset(context);
     search = {};
     search.context = context;
@@ -218,10 +243,12 @@ void restart_scan(IndexScanDesc scan, ScanKey keys, int key_count, ScanKey, int)
 bool next_row(IndexScanDesc scan, ScanDirection) {
     Search& search = search_of(scan);
     if (!search.begun) begin_search(scan);
-    while (search.rows_given == search.row_count)
-        if (!read_next_page(scan)) return false;
-    scan->xs_heaptid = search.rows[search.rows_given++];
-    scan->xs_recheck = true;
+    do {
+        while (search.rows_given == search.row_count)
+            if (!read_next_page(scan)) return false;
+        scan->xs_heaptid = search.rows[search.rows_given++];
+    } while (search.constraint != nullptr && !is_conflict(search, scan->xs_heaptid));
+    scan->xs_recheck = search.constraint == nullptr;
     return true;
 }
 
@@ -237,7 +264,7 @@ int64 add_rows_to_bitmap(IndexScanDesc scan, TIDBitmap* bitmap) {
 }
 
 void end_scan(IndexScanDesc scan) {
-    search_of(scan).pages.release();
+    release(search_of(scan));
     MemoryContextDelete(search_of(scan).context);
 }
 

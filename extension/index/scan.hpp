@@ -2,7 +2,8 @@
 //
 // A search reads the directory, then each page with sketches of a length that a near-duplicate of
 // the document may have, and gives the rows whose sketches do not exclude them. The executor
-// fetches these rows and evaluates the condition, so that the answer is exact.
+// fetches these rows and evaluates the condition, so that the answer is exact. A search for an
+// exclusion constraint gives only rows that it has compared by itself (constraint_check.hpp).
 
 #pragma once
 
@@ -20,7 +21,10 @@ namespace gputext::index {
 
 /// The operators that an index answers, by their numbers in operator classes.
 enum Strategy : StrategyNumber {
-    kNearStrategy = 1,      // document ~= document, at gputext.near_duplicate_threshold
+    // document ~= document: at gputext.near_duplicate_threshold in queries, at the index's
+    // threshold
+    // in its exclusion constraint
+    kNearStrategy = 1,
     kNearQueryStrategy = 2  // document @~ near_duplicate_query
 };
 

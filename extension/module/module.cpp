@@ -1,6 +1,7 @@
 #include "extension/base/postgres.hpp"
 
 #include "extension/base/failure.hpp"
+#include "extension/index/fixed_threshold.hpp"
 #include "extension/planner/nearest_path.hpp"
 #include "extension/planner/nearest_statement.hpp"
 #include "extension/rows/bundle_plan.hpp"
@@ -16,6 +17,7 @@ PGDLLEXPORT void _PG_init(void);
 void _PG_init(void) {
     gputext::keep_barriers_pending();
     gputext::define_settings();
+    gputext::index::keep_thresholds_fixed();
     gputext::remember_module_file();
     gputext::preload_supervisor();
     gputext::register_bundle_node();

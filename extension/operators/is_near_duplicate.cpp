@@ -31,8 +31,6 @@ namespace {
 
 const char* const kQueryName = "near_duplicate_query";
 
-constexpr std::size_t kMostKept = 1 << 20;  // bytes of documents that a session compares and keeps
-
 const CharacterLengths& characters_of(bool binary) {
     static const CharacterLengths bytes = CharacterLengths::single_byte();
     return binary ? bytes : database_characters();
@@ -62,15 +60,8 @@ struct KeptCheck {
     }
 };
 
-/// The check that a call goes on with. Of a constraint the server looks the function up for each
-/// row, so that the function keeps nothing: then the session keeps it, one for each type.
-KeptCheck* kept_check(FmgrInfo* function, bool binary) {
-    static KeptCheck* of_session[2] = {};
-    if (function->fn_expr == nullptr) {
-        if (of_session[binary] == nullptr)
-            of_session[binary] = make_owned<KeptCheck>(TopMemoryContext);
-        return of_session[binary];
-    }
+/// The check that a call goes on with.
+KeptCheck* kept_check(FmgrInfo* function) {
     if (function->fn_extra == nullptr)
         function->fn_extra = make_owned<KeptCheck>(function->fn_mcxt);
     return static_cast<KeptCheck*>(function->fn_extra);
@@ -78,15 +69,12 @@ KeptCheck* kept_check(FmgrInfo* function, bool binary) {
 
 bool is_near(FunctionCallInfo call, Bytes a, Bytes b, bool binary, double threshold) {
     check_threshold(threshold);
-    KeptCheck* const kept = kept_check(call->flinfo, binary);
+    KeptCheck* const kept = kept_check(call->flinfo);
     bool near = false;
     attempt_or_raise([&]() -> Status {
         const Result<bool> found = kept->is_near(a, b, characters_of(binary), threshold);
         if (!found.ok()) return found.status();
         near = *found;
-        // A session does not keep the memory for a large document.
-        if (call->flinfo->fn_expr == nullptr && a.size() + b.size() > kMostKept)
-            *kept = KeptCheck();
         return {};
     });
     return near;

@@ -168,12 +168,11 @@ void define_settings() {
         "takes the plan where it costs less, force whatever it costs.",
         &plan_nearest_setting, plan_nearest_setting, kPlanNearest, PGC_USERSET, GUC_EXPLAIN,
         nullptr, nullptr, nullptr);
-    // Exclusion constraints rest on it, so that not every user may change it.
     DefineCustomRealVariable(
         "gputext.near_duplicate_threshold",
         "Sets the edit rate up to which documents are near-duplicates for the operator ~=.",
-        "Exclusion constraints with ~= refuse documents up to this rate.",
-        &near_duplicate_threshold_setting, 0.05, 0, 0.5, PGC_SUSET, 0,
+        "Exclusion constraints have a threshold of their own, the option threshold.",
+        &near_duplicate_threshold_setting, 0.05, 0, 0.5, PGC_USERSET, GUC_EXPLAIN,
         check_near_duplicate_threshold, nullptr, nullptr);
     DefineCustomEnumVariable(
         "gputext.trie_output", "Has no effect; configurations and dumps of gputext 0.1.0 set it.",

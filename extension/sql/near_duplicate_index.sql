@@ -36,13 +36,13 @@ CREATE OPERATOR @extschema@.~= (
     FUNCTION = @extschema@.is_near_duplicate, LEFTARG = text, RIGHTARG = text, COMMUTATOR = OPERATOR(@extschema@.~=),
     RESTRICT = @extschema@.gputext_near_selectivity, JOIN = @extschema@.gputext_near_selectivity
 );
-COMMENT ON OPERATOR @extschema@.~= (text, text) IS 'near-duplicates at gputext.near_duplicate_threshold';
+COMMENT ON OPERATOR @extschema@.~= (text, text) IS 'near-duplicates at gputext.near_duplicate_threshold, in an exclusion constraint at the threshold of its index';
 
 CREATE OPERATOR @extschema@.~= (
     FUNCTION = @extschema@.is_near_duplicate, LEFTARG = bytea, RIGHTARG = bytea, COMMUTATOR = OPERATOR(@extschema@.~=),
     RESTRICT = @extschema@.gputext_near_selectivity, JOIN = @extschema@.gputext_near_selectivity
 );
-COMMENT ON OPERATOR @extschema@.~= (bytea, bytea) IS 'near-duplicates at gputext.near_duplicate_threshold';
+COMMENT ON OPERATOR @extschema@.~= (bytea, bytea) IS 'near-duplicates at gputext.near_duplicate_threshold, in an exclusion constraint at the threshold of its index';
 
 -- A document with its threshold: the planner makes one of is_near_duplicate() for an index
 

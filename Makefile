@@ -195,8 +195,8 @@ endif
 install: remove-install-scripts
 uninstall: uninstall-gputextd remove-install-scripts
 
-# The installation scripts of earlier releases, which those have installed, let a role with CREATE on a database become
-# superuser. An extension that was made by them needs the update scripts alone.
+# The installation scripts of earlier releases, which those have installed, are not held to what docs/development.md says of names
+# in SQL. An extension that was made by them needs the update scripts alone.
 .PHONY: remove-install-scripts
 remove-install-scripts:
 	rm -f $(foreach version,$(RELEASES),'$(DESTDIR)$(datadir)/$(datamoduledir)/gputext--$(version).sql')

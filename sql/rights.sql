@@ -65,6 +65,10 @@ SELECT count(*) > 100 AS many FROM checks.calls;
 -- Arguments cannot be made up for all functions.
 SELECT function, state FROM checks.failed WHERE function::text !~ '^target\.gputext_' OR function IS NULL ORDER BY function::text;
 
+-- No function lends its owner's rights, or is run before the conditions of policies.
+SELECT p.oid::regprocedure FROM pg_proc AS p JOIN pg_depend AS d ON (classid, objid, deptype) = ('pg_proc'::regclass, p.oid, 'e')
+WHERE refobjid = (SELECT oid FROM pg_extension WHERE extname = 'gputext') AND (prosecdef OR proleakproof);
+
 -- The extension stays in the schema that its SQL names.
 ALTER EXTENSION gputext SET SCHEMA public;
 \c :database

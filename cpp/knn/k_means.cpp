@@ -296,8 +296,12 @@ const char* why_no_cluster(Metric metric, const Vectors& items, std::size_t row)
     const std::span elements(reinterpret_cast<const double*>(items.row_bytes(row)),
                              items.dimensions);
     const auto beyond = [](double element) { return std::fabs(element) > most; };
-    return std::ranges::any_of(elements, beyond)
-               ? "has elements beyond the range of real, which centroids have"
+    if (std::ranges::any_of(elements, beyond))
+        return "has elements beyond the range of real, which centroids have";
+    const auto zero = [](double element) { return element == 0; };
+    const auto zero_as_real = [](double element) { return static_cast<float>(element) == 0; };
+    return std::ranges::all_of(elements, zero_as_real) && !std::ranges::all_of(elements, zero)
+               ? "has only elements that are 0 as real, the type of centroids"
                : nullptr;
 }
 

@@ -28,7 +28,11 @@ void check_threshold(double threshold) {
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("threshold must be at least 0 and below 0.5, not %g", threshold),
                         errdetail("It is an edit rate: the edit distance of two documents over the "
-                                  "sum of their lengths.")));
+                                  "sum of their lengths. 0 is for equal documents."),
+                        threshold > 0.5 && threshold < 1
+                            ? errhint("For documents that are alike to %g, write %g.", threshold,
+                                      1 - threshold)
+                            : 0));
 }
 
 }  // namespace gputext::index

@@ -125,7 +125,7 @@ public:
     }
     void check_columns(TupleDesc columns) override {
         for (int i = 0; i < 2; ++i) {
-            narrow_types_[i] = narrow_id_type(columns, i, id_type_, "behind the inner query");
+            narrow_types_[i] = narrow_id_type(columns, i, id_type_, {});
             if (!OidIsValid(narrow_types_[i])) narrow_types_[i] = id_type_;
         }
         rows_.typed_ends.set_collation(common_collation(TupleDescAttr(columns, 0)->attcollation,
@@ -141,7 +141,7 @@ public:
         else
             rows_.ends.finish();
     }
-    void report_nulls(int64 rows) override {
+    void report_nulls(int64 rows, const char*) override {
         ereport(NOTICE,
                 (errmsg_plural("skipped %lld pair with an id that is null",
                                "skipped %lld pairs with an id that is null",

@@ -41,7 +41,9 @@ KnnArguments read_arguments(const Arguments& given, bool within) {
     input.queries.sql = given.text("queries");
     input.items.sql = given.text("items");
     input.queries.id_type = input.items.id_type = id_type_argument(given);
-    input.queries.id_type_place = input.items.id_type_place = "behind the inner queries";
+    input.queries.id_type_place = input.items.id_type_place = {"the inner queries", true};
+    input.queries.among = " among the queries";
+    input.items.among = " among the items";
     arguments.k = within ? KnnParameters::all_items : given.count("k");
     arguments.radius = within ? radius_argument(given) : INFINITY;
     input.metric = metric_argument(given);

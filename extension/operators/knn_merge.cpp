@@ -83,7 +83,7 @@ public:
         rows_.query_ids.finish();
         rows_.item_ids.finish();
     }
-    void report_nulls(int64) override {}
+    void report_nulls(int64, const char*) override {}
     bool scans_tables() const override { return rows_.item_ids.type().oid == INT8OID; }
     bool scan(TableScans& scans) override;
 
@@ -101,8 +101,8 @@ private:
 
 void AnswerReceiver::check_columns(TupleDesc columns) {
     distance_ = columns->natts - 1;
-    narrow_query_ = narrow_id_type(columns, 0, rows_.item_ids.type().oid, "behind the inner query");
-    narrow_type_ = narrow_id_type(columns, 1, rows_.item_ids.type().oid, "behind the inner query");
+    narrow_query_ = narrow_id_type(columns, 0, rows_.item_ids.type().oid, {});
+    narrow_type_ = narrow_id_type(columns, 1, rows_.item_ids.type().oid, {});
     if (const Oid found = base_type_of_column(columns, distance_); found != FLOAT8OID)
         ereport(ERROR,
                 (errcode(ERRCODE_DATATYPE_MISMATCH),

@@ -86,7 +86,9 @@ public:
         rows_.end_rows(query());
         rows_.read_vectors();
     }
-    void report_nulls(int64 rows) override { report_null_vectors(rows); }
+    void report_nulls(int64 rows, const char* among) override {
+        report_null_vectors(rows, among);
+    }
 
 private:
     const DistanceIndex& index_;

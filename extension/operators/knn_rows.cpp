@@ -65,11 +65,11 @@ public:
     void copy_rows(std::size_t most, std::shared_ptr<const KeptVectors>& copied) const override {
         if (kind_ == RowKind::vectors) side_.copy(most, copied);
     }
-    void report_nulls(int64 rows) override {
+    void report_nulls(int64 rows, const char* among) override {
         if (kind_ == RowKind::vectors)
-            report_null_vectors(rows);
+            report_null_vectors(rows, among);
         else
-            report_null_terms(source_, rows);
+            report_null_terms(source_, rows, among);
     }
 
 private:

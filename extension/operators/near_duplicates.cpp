@@ -5,6 +5,7 @@
 
 #include "cpp/documents/near_duplicate_cost.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/index/query_value.hpp"
 #include "extension/rows/arguments.hpp"
 #include "extension/rows/ctph_value.hpp"
 #include "extension/rows/document_query.hpp"
@@ -69,11 +70,7 @@ double threshold_argument(const Arguments& given) {
                  errhint("The type of the ids is given by its name, as in "
                          "id_type => NULL::integer.")));
     const double threshold = given.number("threshold");
-    if (!(threshold >= 0 && threshold < 0.5))
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("threshold must be at least 0 and below 0.5, not %g", threshold),
-                        errdetail("It is an edit rate: the edit distance of two documents over the "
-                                  "sum of their lengths.")));
+    index::check_threshold(threshold);
     return threshold;
 }
 
@@ -95,9 +92,11 @@ NearDuplicatesArguments read_arguments(const Arguments& given, NearDuplicateForm
     arguments.query.sql = given.text(between ? "new_docs" : "docs");
     arguments.query.id_type = id_type_argument(given);
     if (between) {
-        arguments.query.id_type_place = "behind the inner queries";
+        arguments.query.id_type_place = {"the inner queries", true};
         arguments.old_query = arguments.query;
         arguments.old_query.sql = given.text("old_docs");
+        arguments.query.among = " among the new documents";
+        arguments.old_query.among = " among the old documents";
     }
     arguments.parameters.threshold = threshold_argument(given);
     const std::optional<NearDuplicateMode> mode = mode_argument(given);

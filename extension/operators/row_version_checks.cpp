@@ -51,7 +51,7 @@ public:
         rows_.values.append(values[1], !query().parallel_safe, row());
     }
     void end_rows() override;
-    void report_nulls(int64 rows) override {
+    void report_nulls(int64 rows, const char*) override {
         ereport(NOTICE, (errmsg("%lld values are null", static_cast<long long>(rows))));
     }
 

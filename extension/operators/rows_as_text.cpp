@@ -125,7 +125,7 @@ public:
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool* nulls) override;
-    void report_nulls(int64 rows) override {
+    void report_nulls(int64 rows, const char*) override {
         ereport(NOTICE,
                 (errmsg_plural("skipped %lld row whose value is null",
                                "skipped %lld rows whose value is null",

@@ -115,7 +115,7 @@ public:
         rows_.append(values[0], values[1], vocabulary_);
         show_rows(rows_.size(), rows_.bytes());
     }
-    void report_nulls(int64 rows) override {
+    void report_nulls(int64 rows, const char*) override {
         ereport(NOTICE,
                 (errmsg_plural("skipped %lld sequence that is null",
                                "skipped %lld sequences that are null",

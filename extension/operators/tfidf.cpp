@@ -95,7 +95,7 @@ TfidfArguments read_arguments(const Arguments& given) {
     arguments.items.id_type = id_type_argument(given);
     if (given.has("frequencies")) {
         arguments.frequencies = given.text("frequencies");
-        arguments.items.id_type_place = "behind the inner queries";
+        arguments.items.id_type_place.after = "the inner queries";
     }
     arguments.config = config_argument(given);
     arguments.parameters.weighting = TermWeighting::tf_idf;

@@ -28,7 +28,7 @@ public:
         keep_terms(source_, values, query(), row(), items_.rows);
         show_rows(items_.rows.size(), items_.rows.bytes());
     }
-    void report_nulls(int64 rows) override { report_null_terms(source_, rows); }
+    void report_nulls(int64 rows, const char* among) override { report_null_terms(source_, rows, among); }
     void end_rows() override {
         items_.rows.end_rows(query());
         read_terms(source_, config_, items_.terms, items_.rows);

@@ -130,7 +130,7 @@ void check_thesaurus_memory(const SimilarityParameters& parameters,
              errmsg("the %u nearest of %u words would take " UINT64_FORMAT " bytes of memory",
                     within.top_k, words, needed),
              errdetail("gputext.host_memory_limit is %zu bytes.", host_memory_limit()),
-             errhint("A smaller vocabulary or top_k takes less, or raise the limit.")));
+             errhint("A smaller vocabulary or top_k takes less, or raise gputext.host_memory_limit.")));
 }
 
 }  // namespace gputext

@@ -110,7 +110,7 @@ public:
     void end_rows() override {
         if (rows_.arguments.rows == Rows::documents) read_documents();
     }
-    void report_nulls(int64 rows) override;
+    void report_nulls(int64 rows, const char*) override;
 
 private:
     void add_word(std::string_view word) {
@@ -188,7 +188,7 @@ void WordReceiver::take_row(const Datum* values, const bool*) {
     show_rows(rows_.size, rows_.bytes());
 }
 
-void WordReceiver::report_nulls(int64 rows) {
+void WordReceiver::report_nulls(int64 rows, const char*) {
     const auto count = static_cast<long long>(rows);
     const auto plural = static_cast<unsigned long>(rows);
     if (rows_.arguments.rows == Rows::words)

@@ -65,7 +65,7 @@ void check_training_memory(const TrainingParameters& parameters, std::uint64_t w
                     words, parameters.dimensions, needed),
              errdetail("gputext.host_memory_limit is %zu bytes.", host_memory_limit()),
              errhint("Fewer dimensions, a larger min_count or fewer replicas take less, or raise "
-                     "the limit.")));
+                     "gputext.host_memory_limit.")));
 }
 
 }  // namespace gputext

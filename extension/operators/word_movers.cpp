@@ -131,7 +131,7 @@ public:
         rows_.append(values[0], values[1], values[2], vocabulary_);
         show_rows(rows_.size(), rows_.bytes());
     }
-    void report_nulls(int64 rows) override {
+    void report_nulls(int64 rows, const char*) override {
         ereport(NOTICE,
                 (errmsg_plural("skipped %lld pair with a text that is null",
                                "skipped %lld pairs with a text that is null",

@@ -68,7 +68,7 @@ public:
         return std::any_of(nulls, nulls + kColumns, [](bool null) { return null; });
     }
     void take_row(const Datum* values, const bool*) override;
-    void report_nulls(int64 rows) override {
+    void report_nulls(int64 rows, const char*) override {
         ereport(NOTICE,
                 (errmsg_plural("skipped %lld count that is null in a column",
                                "skipped %lld counts that are null in a column",

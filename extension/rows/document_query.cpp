@@ -26,6 +26,10 @@ bool is_text(Oid type) {
     return type == TEXTOID || type == VARCHAROID;
 }
 
+bool is_document(Oid type) {
+    return is_text(type) || type == BYTEAOID;
+}
+
 /// The type is found by its functions, since it may lie in any schema, and others of its name too.
 bool is_ctph(Oid type) {
     Oid input_function;
@@ -39,12 +43,15 @@ bool is_ctph(Oid type) {
 
 void check_types(TupleDesc columns) {
     const Oid document = base_type_of_column(columns, 1);
-    if (!is_text(document) && document != BYTEAOID)
+    if (!is_document(document))
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                         errmsg("the documents of the inner query are of type %s, not text or bytea",
                                format_type_be(TupleDescAttr(columns, 1)->atttypid)),
                         errdetail("%s", kWanted),
-                        errhint("Other types can be cast in the inner query, as in body::text.")));
+                        is_document(base_type_of_column(columns, 0))
+                            ? errhint("Write the id before the document, as in SELECT id, body.")
+                            : errhint("Other types can be cast in the inner query, as in "
+                                      "body::text.")));
     if (columns->natts == 3 && !is_ctph(base_type_of_column(columns, 2)))
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                         errmsg("the signatures of the inner query are of type %s, not ctph",
@@ -106,11 +113,11 @@ public:
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool* nulls) override;
     void end_rows() override;
-    void report_nulls(int64 rows) override {
+    void report_nulls(int64 rows, const char* among) override {
         ereport(NOTICE,
-                (errmsg_plural("skipped %lld document that is null",
-                               "skipped %lld documents that are null",
-                               static_cast<unsigned long>(rows), static_cast<long long>(rows))));
+                (errmsg_plural("skipped %lld document that is null%s",
+                               "skipped %lld documents that are null%s",
+                               static_cast<unsigned long>(rows), static_cast<long long>(rows), among)));
     }
 
 private:

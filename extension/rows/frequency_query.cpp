@@ -47,7 +47,7 @@ public:
     bool left_out(const bool*) const override { return false; }
     void take_row(const Datum* values, const bool* nulls) override;
     void end_rows() override;
-    void report_nulls(int64) override {}
+    void report_nulls(int64, const char*) override {}
 
 private:
     std::uint32_t documents_of(Datum value, bool is_null) const;

@@ -7,7 +7,7 @@ extern "C" {
 
 namespace gputext {
 
-Oid narrow_id_type(TupleDesc columns, int column, Oid wanted, const char* place) {
+Oid narrow_id_type(TupleDesc columns, int column, Oid wanted, const IdTypePlace& place) {
     const Oid found = TupleDescAttr(columns, column)->atttypid;
     if (found == wanted || !OidIsValid(wanted)) return InvalidOid;
     if (wanted == INT8OID) {
@@ -15,11 +15,19 @@ Oid narrow_id_type(TupleDesc columns, int column, Oid wanted, const char* place)
         if (base == INT8OID) return InvalidOid;
         if (base == INT2OID || base == INT4OID || base == OIDOID) return base;
     }
+    const char* const type = format_type_be(found);
     ereport(ERROR,
             (errcode(ERRCODE_DATATYPE_MISMATCH),
-             errmsg("the ids of the inner query are of type %s, not %s", format_type_be(found),
+             errmsg("the ids of the inner query are of type %s, not %s", type,
                     format_type_be(wanted)),
-             errhint("Add the argument id_type => NULL::%s %s.", format_type_be(found), place)));
+             place.ids_of_two
+                 ? errhint("Write id_type => NULL::%s right after %s, and give the arguments after it "
+                           "by their names. If the ids of the two are of different types, cast "
+                           "both to text, as in id::text, and write id_type => NULL::text.",
+                           type, place.after)
+                 : errhint("Write id_type => NULL::%s right after %s, and give the arguments after it "
+                           "by their names.",
+                           type, place.after)));
     pg_unreachable();
 }
 

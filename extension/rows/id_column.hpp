@@ -11,11 +11,17 @@ extern "C" {
 
 namespace gputext {
 
+/// Where a call has the argument id_type, for hints.
+struct IdTypePlace {
+    const char* after = "the inner query";
+    bool ids_of_two = false;  // whether two inner queries have ids, which are of one type
+};
+
 /// The type that the ids in a column, counted from 0, are to be widened from where ids of the type
 /// `wanted` are wanted: InvalidOid where they stay as they are, and for InvalidOid. A domain's
 /// values are those of its base type. Raises an error for ids of another type, whose hint says
-/// that the argument id_type is to be added at that `place`.
-Oid narrow_id_type(TupleDesc columns, int column, Oid wanted, const char* place);
+/// what to write at that `place`.
+Oid narrow_id_type(TupleDesc columns, int column, Oid wanted, const IdTypePlace& place);
 
 /// The collation by which values of two columns are compared; InvalidOid where their type has none.
 /// Values are equal by any collation that is deterministic if their bytes are. Raises an error for

@@ -20,6 +20,7 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 
 #include "extension/base/owned.hpp"
@@ -177,6 +178,67 @@ void check_statement(SPIPlanPtr plan, const char* sql) {
                         errcontext("SQL statement \"%s\"", sql)));
 }
 
+[[noreturn]] void raise_spi_error(int result, const char* sql) {
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("could not run the inner query: %s", SPI_result_code_string(result)),
+                    errcontext("SQL statement \"%s\"", sql)));
+    pg_unreachable();
+}
+
+bool is_name(const char* text) {
+    return std::strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.\"") ==
+           std::strlen(text);
+}
+
+bool begins_as_query(const char* text) {
+    text += std::strspn(text, " \t\r\n(");
+    for (const char* word : {"select", "values", "table", "with", "--", "/*"})
+        if (pg_strncasecmp(text, word, std::strlen(word)) == 0) return true;
+    return false;
+}
+
+/// What to do about an error of the parser that shows that the text was written for something else
+/// than a query of its own; null for any other error.
+const char* advice(const ErrorData& error, const char* sql) {
+    if (error.sqlerrcode == ERRCODE_SYNTAX_ERROR && !begins_as_query(sql))
+        return psprintf("The inner query is the text of a query, as in 'SELECT ... FROM %s'.",
+                        is_name(sql) ? sql : "docs");
+    // The functions of PostgreSQL that raise errors of names that the query does not know.
+    const bool unknown_name = error.funcname != nullptr &&
+                              (std::strcmp(error.funcname, "errorMissingRTE") == 0 ||
+                               std::strcmp(error.funcname, "errorMissingColumn") == 0);
+    if (error.sqlerrcode == ERRCODE_UNDEFINED_PARAMETER || unknown_name)
+        return "The inner query sees no parameters, variables or columns of the statement around "
+               "it. Write values into its text, as in format('SELECT ... WHERE id = %L', value).";
+    return nullptr;
+}
+
+/// The plan of the inner query, for SPI. Errors of its text have a detail and a hint of ours where
+/// PostgreSQL has none.
+SPIPlanPtr prepare(const char* sql, const RowReceiver& receiver) {
+    const MemoryContext context = CurrentMemoryContext;
+    SPIPrepareOptions preparation{};
+    preparation.cursorOptions = CURSOR_OPT_PARALLEL_OK;
+    SPIPlanPtr plan = nullptr;
+    PG_TRY();
+    { plan = SPI_prepare_extended(sql, &preparation); }
+    PG_CATCH();
+    {
+        MemoryContextSwitchTo(context);
+        ErrorData* const error = CopyErrorData();
+        FlushErrorState();
+        if (const char* const hint = advice(*error, sql); hint != nullptr) {
+            if (error->hint == nullptr) error->hint = pstrdup(hint);
+            if (error->detail == nullptr && error->sqlerrcode == ERRCODE_SYNTAX_ERROR)
+                error->detail = pstrdup(receiver.wanted_columns().detail);
+        }
+        ReThrowError(error);
+    }
+    PG_END_TRY();
+    if (plan == nullptr) raise_spi_error(SPI_result, sql);
+    return plan;
+}
+
 CachedPlanSource* prepared_statement(SPIPlanPtr plan) {
     return static_cast<CachedPlanSource*>(linitial(SPI_plan_get_plan_sources(plan)));
 }
@@ -314,13 +376,6 @@ bool scan_tables(SPIPlanPtr plan, Destination& destination) {
     return scanned;
 }
 
-[[noreturn]] void raise_spi_error(int result, const char* sql) {
-    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                    errmsg("could not run the inner query: %s", SPI_result_code_string(result)),
-                    errcontext("SQL statement \"%s\"", sql)));
-    pg_unreachable();
-}
-
 /// A plan that lets workers bundle the rows; not known where the receiver takes them in the order
 /// of their coming, or reads tables while the query changes them.
 BundlePlan bundle_rows(SPIPlanPtr plan, const Destination& destination) {
@@ -408,10 +463,7 @@ void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
     instr_time begin, end;
     INSTR_TIME_SET_CURRENT(begin);
     SPI_connect();
-    SPIPrepareOptions preparation{};
-    preparation.cursorOptions = CURSOR_OPT_PARALLEL_OK;
-    SPIPlanPtr plan = SPI_prepare_extended(query.sql, &preparation);
-    if (plan == nullptr) raise_spi_error(SPI_result, query.sql);
+    const SPIPlanPtr plan = prepare(query.sql, receiver);
     check_statement(plan, query.sql);
     receiver.set_query(traits_of(plan));
     destination.system_columns = -1;
@@ -437,7 +489,7 @@ void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
         keep_rows(destination, kept);
         error_context_stack = context.previous;
     }
-    if (destination.nulls > 0) receiver.report_nulls(destination.nulls);
+    if (destination.nulls > 0) receiver.report_nulls(destination.nulls, query.among);
 }
 
 }  // namespace gputext

@@ -16,6 +16,7 @@ extern "C" {
 #include <cstddef>
 #include <memory>
 
+#include "extension/rows/id_column.hpp"
 #include "extension/rows/row_places.hpp"
 #include "extension/rows/table_scans.hpp"
 
@@ -26,8 +27,9 @@ struct KeptVectors;
 struct InnerQuery {
     const char* sql;
     Oid id_type;  // InvalidOid where rows have none
-    /// Where the argument id_type would stand, for those who need it.
-    const char* id_type_place = "behind the inner query";
+    IdTypePlace id_type_place = {};
+    /// Which rows these are, as in " among the queries", where a call has several inner queries.
+    const char* among = "";
 };
 
 /// The columns that a receiver takes.
@@ -96,7 +98,7 @@ public:
     /// After the last row. An error is raised as one of the query.
     virtual void end_rows() {}
     /// How many rows were left out, at least one.
-    virtual void report_nulls(int64 rows) = 0;
+    virtual void report_nulls(int64 rows, const char* among) = 0;
 
 protected:
     ~RowReceiver() = default;

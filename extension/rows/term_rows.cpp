@@ -119,16 +119,16 @@ void read_terms(TermSource source, Oid config, TermNumbers& terms, VectorRows& r
     rows.finish();
 }
 
-void report_null_terms(TermSource source, int64 rows) {
+void report_null_terms(TermSource source, int64 rows, const char* among) {
     const auto count = static_cast<long long>(rows);
     const auto plural = static_cast<unsigned long>(rows);
     if (source == TermSource::weights)
-        ereport(NOTICE, (errmsg_plural("skipped %lld row whose terms or weights are null",
-                                       "skipped %lld rows whose terms or weights are null", plural,
-                                       count)));
+        ereport(NOTICE, (errmsg_plural("skipped %lld row whose terms or weights are null%s",
+                                       "skipped %lld rows whose terms or weights are null%s",
+                                       plural, count, among)));
     else
-        ereport(NOTICE, (errmsg_plural("skipped %lld text that is null",
-                                       "skipped %lld texts that are null", plural, count)));
+        ereport(NOTICE, (errmsg_plural("skipped %lld text that is null%s",
+                                       "skipped %lld texts that are null%s", plural, count, among)));
 }
 
 }  // namespace gputext

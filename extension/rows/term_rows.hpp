@@ -45,6 +45,6 @@ void keep_terms(TermSource source, const Datum* values, const InnerQueryTraits& 
 void read_terms(TermSource source, Oid config, TermNumbers& terms, VectorRows& rows);
 
 /// Says how many rows were left out, since their terms are null.
-void report_null_terms(TermSource source, int64 rows);
+void report_null_terms(TermSource source, int64 rows, const char* among);
 
 }  // namespace gputext

@@ -43,7 +43,7 @@ public:
     bool left_out(const bool* nulls) const override { return nulls[column_]; }
     void take_row(const Datum* values, const bool* nulls) override;
     void end_rows() override;
-    void report_nulls(int64 rows) override {
+    void report_nulls(int64 rows, const char*) override {
         ereport(NOTICE,
                 (errmsg_plural("skipped %lld text that is null", "skipped %lld texts that are null",
                                static_cast<unsigned long>(rows), static_cast<long long>(rows))));

@@ -81,7 +81,9 @@ public:
     void copy_rows(std::size_t most, std::shared_ptr<const KeptVectors>& copied) const override {
         rows_.copy(most, copied);
     }
-    void report_nulls(int64 rows) override { report_null_vectors(rows); }
+    void report_nulls(int64 rows, const char* among) override {
+        report_null_vectors(rows, among);
+    }
 
 private:
     VectorRows& rows_;
@@ -94,8 +96,10 @@ void VectorReceiver::check_columns(TupleDesc columns) {
                         errmsg("the vectors of the inner query are of type %s",
                                format_type_be(TupleDescAttr(columns, 1)->atttypid)),
                         errdetail("%s", kWanted),
-                        errhint("Arrays of other numbers can be cast in the inner query, as in "
-                                "embedding::real[].")));
+                        vector_type_of(base_type_of_column(columns, 0))
+                            ? errhint("Write the id before the vector, as in SELECT id, embedding.")
+                            : errhint("Arrays of other numbers can be cast in the inner query, as "
+                                      "in embedding::real[].")));
     rows_.set_type(*type);
 }
 
@@ -322,10 +326,11 @@ void VectorRows::release() {
     ids_.release();
 }
 
-void report_null_vectors(int64 rows) {
+void report_null_vectors(int64 rows, const char* among) {
     ereport(NOTICE,
-            (errmsg_plural("skipped %lld vector that is null", "skipped %lld vectors that are null",
-                           static_cast<unsigned long>(rows), static_cast<long long>(rows))));
+            (errmsg_plural("skipped %lld vector that is null%s",
+                           "skipped %lld vectors that are null%s", static_cast<unsigned long>(rows),
+                           static_cast<long long>(rows), among)));
 }
 
 void run_vector_query(const InnerQuery& query, VectorRows& rows) {

@@ -35,7 +35,7 @@ public:
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool*) const override { return false; }
     void take_row(const Datum* values, const bool* nulls) override;
-    void report_nulls(int64) override {}
+    void report_nulls(int64, const char*) override {}
 
 private:
     WordCounts& words_;

@@ -78,3 +78,16 @@ BEGIN
         END;
     END LOOP;
 END $$;
+
+-- From now on, plant() makes twins of the extension's own functions and operators.
+CREATE PROCEDURE checks.choose_own() LANGUAGE sql SET search_path = pg_catalog, pg_temp AS $$
+    TRUNCATE checks.function_twins, checks.operator_twins, checks.type_twins, checks.relation_twins;
+    INSERT INTO checks.function_twins
+    SELECT DISTINCT ON (proname, types) proname, types, prorettype, proretset
+    FROM pg_proc AS p JOIN pg_depend AS d ON (classid, objid, deptype) = ('pg_proc'::regclass, p.oid, 'e'), checks.preferred(ARRAY(SELECT unnest(proargtypes))) AS types
+    WHERE refobjid = (SELECT oid FROM pg_extension WHERE extname = 'gputext') AND checks.can_be_written(types);
+    INSERT INTO checks.operator_twins
+    SELECT oprname, ARRAY[oprleft, oprright], oprresult
+    FROM pg_operator AS o JOIN pg_depend AS d ON (classid, objid, deptype) = ('pg_operator'::regclass, o.oid, 'e')
+    WHERE refobjid = (SELECT oid FROM pg_extension WHERE extname = 'gputext');
+$$;

@@ -85,6 +85,7 @@ SELECT relname AS name, (SELECT string_agg(CASE WHEN typtype = 'p' THEN format('
 FROM pg_class AS c JOIN checks.words ON word = relname WHERE relnamespace = 'pg_catalog'::regnamespace AND relkind IN ('r', 'v');
 
 -- Makes the twins, as the role that calls it. PostgreSQL looks for types and relations in pg_temp, but never for functions and operators.
+-- Casts between types of PostgreSQL are made by superusers alone.
 CREATE PROCEDURE checks.plant(schema text) LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET check_function_bodies = off AS $$
 DECLARE
     one record;

@@ -11,11 +11,16 @@
 #include "cpp/base/hash_table.hpp"
 #include "cpp/base/stoppable.hpp"
 #include "cpp/documents/detail/bit_parallel.hpp"
+#include "cpp/documents/detail/folded_character.hpp"
+#include "cpp/documents/detail/rest_edits.hpp"
 
 namespace gputext {
 namespace {
 
 constexpr std::size_t kWord = kBlockRows;
+
+/// A band for so many edits takes longer than a look at all blocks of the strings.
+constexpr double kLeastBounded = 8192;
 
 /// Length of the longest common prefix.
 template <class Symbol>
@@ -146,11 +151,16 @@ public:
         std::size_t distance = 0;  // limit + 1 when above it
     };
 
+    /// Blocks that all runs moved one column on.
+    std::uint64_t steps() const { return steps_; }
+
     /// Rows are a's symbols, columns b's, as ids below `ids`; a id of b that a lacks may be any
     /// id below `ids` that does not occur in a. Requires 0 < |a| <= |b|, limit >= |b| - |a|.
+    /// `rest` knows edits of rows, or none.
     template <class Id>
     Outcome run(std::span<const Id> a, std::span<const Id> b, std::size_t ids, std::size_t limit,
-                Stop stop) {
+                const RestEdits& rest, Stop stop) {
+        rest_ = &rest;
         rows_ = a.size();
         columns_ = b.size();
         limit_ = static_cast<std::ptrdiff_t>(limit);
@@ -184,6 +194,7 @@ public:
             if (j > difference + slack)
                 first_ = std::max(first_, (j - difference - slack - 1) / kWord);
             if (first_ > last_) return {false, limit + 1};
+            steps_ += (end - j) * (last_ - first_ + 1);
             if (end - j == kAbreast)
                 score_ += advance_columns(matches_of(b[j - 1]), matches_of(b[j]));
             else
@@ -259,7 +270,12 @@ private:
 
     /// Whether a path through a cell of this value certainly costs more than the limit.
     bool hopeless(std::ptrdiff_t value, std::size_t i, std::size_t j) const {
-        return value + edits_to_end(i, j) > limit_;
+        return value + std::max(edits_to_end(i, j), edits_behind(i)) > limit_;
+    }
+
+    /// Edits of the rows behind row i.
+    std::ptrdiff_t edits_behind(std::size_t i) const {
+        return static_cast<std::ptrdiff_t>(rest_->behind(i));
     }
 
     /// As above, for all cells of a block whose last row has the value `last`. Values of
@@ -275,7 +291,9 @@ private:
             static_cast<std::size_t>(std::clamp(on_diagonal, static_cast<std::ptrdiff_t>(top),
                                                 static_cast<std::ptrdiff_t>(last_row(block))));
         const std::ptrdiff_t value = last - rise(column_[block], rows_beyond(nearest));
-        return hopeless(value, nearest, j);
+        if (value + edits_to_end(nearest, j) > limit_) return true;
+        const std::ptrdiff_t least = last - std::popcount(column_[block].up);
+        return least + edits_behind(last_row(block)) > limit_;
     }
 
     /// Leaves out hopeless blocks at both ends of the column; false when none is left (Ukkonen's
@@ -297,6 +315,8 @@ private:
         return true;
     }
 
+    std::uint64_t steps_ = 0;
+    const RestEdits* rest_ = nullptr;
     std::size_t rows_ = 0;
     std::size_t columns_ = 0;
     std::ptrdiff_t limit_ = 0;
@@ -362,17 +382,32 @@ struct EditDistance::Scratch {
     SymbolIds symbol_ids;
     std::vector<std::uint32_t> a_ids, b_ids;
     std::vector<std::uint32_t> a_symbols, b_symbols;
+    RestEdits rest;
+    std::vector<std::uint8_t> a_folded, b_folded;
+
+    static Bytes folded(Bytes symbols, std::vector<std::uint8_t>&, Stop) { return symbols; }
+
+    static Bytes folded(std::span<const std::uint32_t> symbols, std::vector<std::uint8_t>& room,
+                        Stop stop) {
+        room.clear();
+        room.reserve(symbols.size());
+        for (const std::uint32_t symbol : symbols) {
+            if (room.size() % kLookEvery == 0 && stop()) return {};
+            room.push_back(folded_character(symbol));
+        }
+        return room;
+    }
 
     Band::Outcome run_band(std::span<const std::uint8_t> a, std::span<const std::uint8_t> b,
                            std::size_t limit, Stop stop) {
-        return band.run(a, b, 256, limit, stop);
+        return band.run(a, b, 256, limit, rest, stop);
     }
 
     Band::Outcome run_band(std::span<const std::uint32_t> a, std::span<const std::uint32_t> b,
                            std::size_t limit, Stop stop) {
         const std::size_t ids = symbol_ids.assign(a, b, a_ids, b_ids, stop);
         if (ids == 0) return {true, 0};
-        return band.run<std::uint32_t>(a_ids, b_ids, ids, limit, stop);
+        return band.run<std::uint32_t>(a_ids, b_ids, ids, limit, rest, stop);
     }
 
     template <class Symbol>
@@ -399,6 +434,12 @@ struct EditDistance::Scratch {
             // Edits are spread evenly more often than not, so how far the first ones reached
             // tells about how many there are. Too small a guess costs another, wider run.
             guess = 1.2 * static_cast<double>(first_limit) / std::max(near.reached, 0.01) + kWord;
+        }
+        rest.clear();
+        if (std::min(guess, static_cast<double>(limit)) >= kLeastBounded) {
+            const Bytes rows = folded(a, a_folded, stop), columns = folded(b, b_folded, stop);
+            if (stop() || !rest.assign(rows, columns, limit, stop)) return Status::cancelled();
+            if (rest.whole() > limit) return above;
         }
         for (;;) {
             const std::size_t band_limit =
@@ -443,6 +484,10 @@ Result<std::size_t> EditDistance::of_texts(Bytes a, Bytes b, const CharacterLeng
     return scratch_->distance<std::uint32_t>(scratch_->a_symbols, scratch_->b_symbols, limit, stop);
 } catch (const std::bad_alloc&) {
     return Status::out_of_memory();
+}
+
+std::uint64_t EditDistance::band_steps() const {
+    return scratch_->band.steps();
 }
 
 double edit_rate(std::size_t distance, std::size_t sum_of_lengths) {

@@ -19,14 +19,6 @@ std::size_t trigram_bin(std::uint32_t a, std::uint32_t b, std::uint32_t c) {
     return hash >> 20;
 }
 
-template <class Count>
-void count_one(Count& bin, Count most, std::uint32_t& excess) {
-    if (bin < most)
-        ++bin;
-    else
-        ++excess;
-}
-
 /// `next(at)` gives the character at a byte and moves behind it.
 template <class Next>
 bool count_all(std::size_t size, Next&& next, Stop stop, DocumentFeatures& features) {
@@ -37,11 +29,14 @@ bool count_all(std::size_t size, Next&& next, Stop stop, DocumentFeatures& featu
     for (std::size_t at = 0; at < size;) {
         for (const std::size_t end = std::min(size, at + look_every); at < end;) {
             const std::uint32_t symbol = next(at);
-            count_one(features.characters[folded_character(symbol)],
-                      DocumentFeatures::most_characters, features.character_excess);
-            if (++characters > 2)
-                count_one(features.trigrams[trigram_bin(before_last, last, symbol)],
-                          DocumentFeatures::most_trigrams, features.trigram_excess);
+            ++features.characters[folded_character(symbol)];
+            if (++characters > 2) {
+                std::uint8_t& bin = features.trigrams[trigram_bin(before_last, last, symbol)];
+                if (bin < DocumentFeatures::most_trigrams)
+                    ++bin;
+                else
+                    ++features.trigram_excess;
+            }
             before_last = last;
             last = symbol;
         }
@@ -50,12 +45,7 @@ bool count_all(std::size_t size, Next&& next, Stop stop, DocumentFeatures& featu
     return true;
 }
 
-// What lies beyond the counts is shared at most as far as both have any.
-
-std::uint64_t shared_excess_characters(const DocumentFeatures& a, const DocumentFeatures& b) {
-    return std::min(a.character_excess, b.character_excess);
-}
-
+/// What lies beyond the counts is shared at most as far as both have any.
 std::uint64_t shared_excess_trigrams(const DocumentFeatures& a, const DocumentFeatures& b) {
     return std::min(a.trigram_excess, b.trigram_excess);
 }
@@ -64,7 +54,7 @@ std::uint64_t characters_portable(const DocumentFeatures& a, const DocumentFeatu
     std::uint32_t sum = 0;
     for (std::size_t i = 0; i < a.characters.size(); ++i)
         sum += std::min(a.characters[i], b.characters[i]);
-    return sum + shared_excess_characters(a, b);
+    return sum;
 }
 
 std::uint64_t trigrams_portable(const DocumentFeatures& a, const DocumentFeatures& b) {
@@ -153,15 +143,14 @@ std::uint64_t sum_of_lanes(const Vector& vector) {
 
 GPUTEXT_TARGET_AVX2 std::uint64_t characters_avx2(const DocumentFeatures& a,
                                                   const DocumentFeatures& b) {
-    const __m256i ones = _mm256_set1_epi16(1);
     __m256i sums = _mm256_setzero_si256();
-    for (std::size_t i = 0; i < a.characters.size(); i += 16) {
+    for (std::size_t i = 0; i < a.characters.size(); i += 8) {
         const auto* x = reinterpret_cast<const __m256i*>(a.characters.data() + i);
         const auto* y = reinterpret_cast<const __m256i*>(b.characters.data() + i);
-        const __m256i both = _mm256_min_epu16(_mm256_load_si256(x), _mm256_load_si256(y));
-        sums = _mm256_add_epi32(sums, _mm256_madd_epi16(both, ones));
+        const __m256i both = _mm256_min_epu32(_mm256_load_si256(x), _mm256_load_si256(y));
+        sums = _mm256_add_epi32(sums, both);
     }
-    return sum_of_lanes<std::uint32_t>(sums) + shared_excess_characters(a, b);
+    return sum_of_lanes<std::uint32_t>(sums);
 }
 
 GPUTEXT_TARGET_AVX2 std::uint64_t trigrams_avx2(const DocumentFeatures& a,
@@ -178,14 +167,13 @@ GPUTEXT_TARGET_AVX2 std::uint64_t trigrams_avx2(const DocumentFeatures& a,
 
 GPUTEXT_TARGET_AVX512 std::uint64_t characters_avx512(const DocumentFeatures& a,
                                                       const DocumentFeatures& b) {
-    const __m512i ones = _mm512_set1_epi16(1);
     __m512i sums = _mm512_setzero_si512();
-    for (std::size_t i = 0; i < a.characters.size(); i += 32) {
-        const __m512i both = _mm512_min_epu16(_mm512_load_si512(a.characters.data() + i),
-                                              _mm512_load_si512(b.characters.data() + i));
-        sums = _mm512_add_epi32(sums, _mm512_madd_epi16(both, ones));
+    for (std::size_t i = 0; i < a.characters.size(); i += 16) {
+        const __m512i x = _mm512_load_si512(a.characters.data() + i);
+        const __m512i y = _mm512_load_si512(b.characters.data() + i);
+        sums = _mm512_add_epi32(sums, _mm512_maskz_min_epu32(0xffff, x, y));
     }
-    return sum_of_lanes<std::uint32_t>(sums) + shared_excess_characters(a, b);
+    return sum_of_lanes<std::uint32_t>(sums);
 }
 
 GPUTEXT_TARGET_AVX512 std::uint64_t trigrams_avx512(const DocumentFeatures& a,
@@ -225,9 +213,7 @@ void CharacterClasses::set(std::size_t column, const DocumentFeatures& features)
     for (std::size_t bin = 0; bin < features.characters.size(); ++bin)
         sums[bin % classes] += features.characters[bin];
     for (std::size_t k = 0; k < classes; ++k)
-        // Which class the excess belongs to is not known.
-        counts_[k * stride_ + column] = static_cast<std::uint16_t>(
-            features.character_excess > 0 ? most : std::min(sums[k], most));
+        counts_[k * stride_ + column] = static_cast<std::uint16_t>(std::min(sums[k], most));
 }
 
 std::array<std::uint16_t, CharacterClasses::classes> CharacterClasses::column(

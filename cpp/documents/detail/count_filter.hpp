@@ -3,8 +3,9 @@
 //
 // An edit destroys at most one character and three trigrams of a document, so documents within
 // distance k share max(|a|, |b|) - k characters and max(|a|, |b|) - 2 - 3k trigrams, counted as
-// multisets. Hashing characters or trigrams into bins, and stopping a bin's count at its type's
-// largest value with the rest kept aside, can only make that number look larger: no pair is lost.
+// multisets. Hashing characters or trigrams into bins, and stopping a trigram bin's count at its
+// type's largest value with the rest kept aside, can only make that number look larger: no pair is
+// lost.
 // (Ukkonen 1992; Gravano et al. 2001.)
 
 #pragma once
@@ -23,13 +24,11 @@ namespace gputext {
 struct DocumentFeatures {
     static constexpr std::size_t character_bins = 256;
     static constexpr std::size_t trigram_bins = 4096;
-    /// Characters are told apart below this count in a bin; what is above is excess.
-    static constexpr std::uint16_t most_characters = INT16_MAX;
+    /// Trigrams are told apart below this count in a bin; what is above is excess.
     static constexpr std::uint8_t most_trigrams = UINT8_MAX;
 
-    alignas(64) std::array<std::uint16_t, character_bins> characters{};
+    alignas(64) std::array<std::uint32_t, character_bins> characters{};
     alignas(64) std::array<std::uint8_t, trigram_bins> trigrams{};
-    std::uint32_t character_excess = 0;
     std::uint32_t trigram_excess = 0;
 
     /// O(size). Features are only comparable between documents that were read with the same

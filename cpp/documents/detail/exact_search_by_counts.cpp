@@ -25,8 +25,18 @@ Status ExactSearch::join_by_counts(Range columns, bool& too_many) {
                                        : rows.begin + candidates[i].second;
         if (column < columns.begin) return Status();
         ++workers_[worker].counts.counted;
+        if (lacks_grams(row, column, workers_[worker])) return Status();
         return verify(row, column, workers_[worker]);
     });
+}
+
+bool ExactSearch::lacks_grams(std::size_t row, std::size_t column, Worker& worker) const {
+    if (worker.grams_of != row && !worker.grams.assign(folded(rows_[row]), execution_.stop()))
+        return false;
+    worker.grams_of = row;
+    const std::size_t most = most_edits(row, column);
+    return worker.grams.absent(folded(columns_[column]), most, execution_.stop(),
+                               parameters_.simd) > most;
 }
 
 Status ExactSearch::count(Range rows, Range columns, std::vector<IndexPair>& candidates,

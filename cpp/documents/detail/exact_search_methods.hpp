@@ -24,6 +24,7 @@
 #include "cpp/documents/detail/exact_search.hpp"
 #include "cpp/documents/detail/gram_filter.hpp"
 #include "cpp/documents/detail/gram_index.hpp"
+#include "cpp/documents/detail/gram_set.hpp"
 #include "cpp/documents/detail/index_pair.hpp"
 #include "cpp/documents/detail/lane_distance.hpp"
 #include "cpp/documents/edit_distance.hpp"
@@ -121,6 +122,8 @@ private:
         GramTile tile;
         GramIndex::Probe probe;
         std::vector<GramIndex::Query> queries;
+        GramSet grams;
+        std::size_t grams_of = SIZE_MAX;  // a row
         EditDistance edit_distance;
         LaneDistance lane_distance;
         std::vector<std::size_t> candidates;
@@ -205,6 +208,8 @@ private:
     /// The pairs of documents that their counts do not exclude, by their places among the rows,
     /// between two sides followed by the columns.
     Status count(Range rows, Range columns, std::vector<IndexPair>& candidates, bool& too_many);
+    /// Whether the column has more grams that the row lacks than a near one may have.
+    bool lacks_grams(std::size_t row, std::size_t column, Worker& worker) const;
     /// Counts the characters and trigrams of long documents, for tiles of these columns.
     Status count_long_documents(std::span<const Range> tiled);
     /// The first place of a document of at least this length.

@@ -452,6 +452,27 @@ std::size_t GramTile::least_edits_from(std::size_t column, std::size_t from) con
     return count - first_count_;
 }
 
+std::size_t GramTile::least_edits_of(const Mask& columns) const {
+    const auto columns_of = [](const Mask& mask) {
+        return std::ranges::any_of(mask, [](std::uint64_t word) { return word != 0; });
+    };
+    if (!columns_of(columns)) return SIZE_MAX;
+    Mask least = columns;
+    std::uint64_t count = 0;
+    for (std::size_t i = planes_; i-- > 0;) {
+        const std::uint64_t* const plane =
+            marks_.data() + ((marks_written_ - 1) * planes_ + i) * row_words_;
+        Mask smaller{};
+        for (std::size_t word = 0; word < row_words_; ++word)
+            smaller[word] = least[word] & ~plane[word];
+        if (columns_of(smaller))
+            least = smaller;
+        else
+            count |= std::uint64_t{1} << i;
+    }
+    return count - first_count_;
+}
+
 std::uint64_t GramTile::sum_of_least_edits(Bytes row, Stop stop) {
     Mask wanted;
     wanted.fill(~std::uint64_t{0});

@@ -77,6 +77,10 @@ public:
     /// `from` on, and no earlier ones, need at least. Falls as `from` grows.
     std::size_t least_edits_from(std::size_t column, std::size_t from) const;
 
+    /// After may_be_within, for some columns of its answer: the least edits that the whole row
+    /// needs beside any of them; SIZE_MAX for no columns.
+    std::size_t least_edits_of(const Mask& columns) const;
+
     /// Sum over the columns of the least edits of the whole row.
     std::uint64_t sum_of_least_edits(Bytes row, Stop stop);
 

@@ -85,7 +85,7 @@ __device__ void store_features(const Histogram& histogram, FeatureCounts& counts
     __syncthreads();
     for (unsigned bin = threadIdx.x; bin < kCharacterBins; bin += kBlock) {
         const std::uint32_t count = histogram.characters[bin];
-        const std::uint32_t kept = min(count, std::uint32_t{DocumentFeatures::most_characters});
+        const std::uint32_t kept = min(count, std::uint32_t{FeatureCounts::most_characters});
         counts.characters[bin] = static_cast<std::uint16_t>(kept);
         if (count > kept) atomicAdd(&excess[0], count - kept);
     }

@@ -15,8 +15,11 @@
 
 namespace gputext::gpu {
 
-/// The features of one document, as in cpp/.
+/// The features of one document, as in cpp/, but for characters, which are told apart below a count
+/// of `most_characters` in a bin; what is above is excess.
 struct alignas(16) FeatureCounts {
+    static constexpr std::uint16_t most_characters = INT16_MAX;
+
     std::uint16_t characters[DocumentFeatures::character_bins];
     std::uint8_t trigrams[DocumentFeatures::trigram_bins];
     std::uint32_t character_excess;

@@ -24,7 +24,7 @@ using namespace gpu;
 constexpr unsigned kThreads = kColumnBlock / 2;  // two columns each
 static_assert(kColumnBlock == kTileColumns && kColumnBlock % kGroup == 0);
 /// Up to this length no count is cut off, and the sums of classes fit 16 bits.
-constexpr std::uint32_t kShortLength = DocumentFeatures::most_characters;
+constexpr std::uint32_t kShortLength = FeatureCounts::most_characters;
 constexpr std::size_t kLeastTiles = 16;  // a launch
 constexpr std::size_t kMostTiles = std::size_t{1} << 17;
 constexpr std::size_t kLeastRoom = std::size_t{1} << 12;  // for pairs

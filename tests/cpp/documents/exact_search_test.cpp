@@ -423,6 +423,98 @@ TEST(ExactSearch, FindsByCountsWhatTilesFind) {
     }
 }
 
+/// The distance, or limit + 1, by the dynamic program within the diagonals that the limit leaves.
+std::size_t plain_distance_within(std::string_view a, std::string_view b, std::size_t limit) {
+    const auto most = static_cast<std::ptrdiff_t>(limit);
+    const auto rows = static_cast<std::ptrdiff_t>(a.size());
+    const auto columns = static_cast<std::ptrdiff_t>(b.size());
+    const std::size_t width = 2 * limit + 3;
+    const auto far = static_cast<std::uint32_t>(limit + 1);
+    // [1 + limit + column - row]
+    std::vector<std::uint32_t> row(width, far);
+    for (std::ptrdiff_t j = 0; j <= std::min(most, columns); ++j)
+        row[static_cast<std::size_t>(1 + most + j)] = static_cast<std::uint32_t>(j);
+    for (std::ptrdiff_t i = 1; i <= rows; ++i) {
+        for (std::ptrdiff_t j = std::max<std::ptrdiff_t>(0, i - most); j <= i + most; ++j) {
+            std::uint32_t& here = row[static_cast<std::size_t>(1 + most + j - i)];
+            if (j > columns) {
+                here = far;
+                continue;
+            }
+            std::uint32_t best = std::min(far, (&here)[1] + 1);
+            if (j > 0)
+                best = std::min({best,
+                                 here + (a[static_cast<std::size_t>(i - 1)] !=
+                                         b[static_cast<std::size_t>(j - 1)]),
+                                 (&here)[-1] + 1});
+            here = best;
+        }
+    }
+    if (std::abs(columns - rows) > most) return limit + 1;
+    return row[static_cast<std::size_t>(1 + most + columns - rows)];
+}
+
+/// Lengths around what 15 and 16 bits count: as many equal characters, and texts of as many.
+TEST(ExactSearch, EqualsThePlainDistanceWhereCountsAreLarge) {
+    RandomStrings random;
+    const double threshold = 0.0005;
+    for (const std::size_t border : {32767, 65535}) {
+        for (const std::size_t length : {border - 1, border, border + 1}) {
+            std::vector<std::string> texts;
+            const std::string run(length, 'x');
+            const std::string plain = random.string(length, "etaoinshrdlu ");
+            for (const std::string& text : {run, plain, run + plain.substr(0, 1000)})
+                for (const std::size_t edits : {1, 20, 60})
+                    texts.push_back(random.edited(text, edits, "xyz"));
+            ExactSearchCounts counts;
+            const auto found = pairs_found(Packed(texts), {threshold, NearDuplicateMode::exact}, 1,
+                                           ExactMethod::counts, &counts);
+            std::vector<Pair> expected;
+            for (std::uint32_t i = 0; i < texts.size(); ++i)
+                for (std::uint32_t j = i + 1; j < texts.size(); ++j) {
+                    const std::size_t sum = texts[i].size() + texts[j].size();
+                    const std::size_t most = most_edits_within(threshold, sum);
+                    const std::size_t distance = plain_distance_within(texts[i], texts[j], most);
+                    if (distance <= most) expected.emplace_back(i, j, edit_rate(distance, sum));
+                }
+            EXPECT_GT(expected.size(), 3u);
+            EXPECT_LT(expected.size(), 9u);
+            EXPECT_EQ(found, expected) << length;
+        }
+    }
+}
+
+/// No pair is verified that grams exclude, and none is a candidate whose letters differ, however
+/// long the texts are.
+TEST(ExactSearch, VerifiesNoLongPairThatAFilterExcludes) {
+    RandomStrings random;
+    const NearDuplicateParameters parameters{0.05, NearDuplicateMode::exact};
+    for (const std::size_t length : {30'000, 70'000, 400'000, 2'000'000}) {
+        const std::string period = random.string(32, "0123456789abcdef");
+        std::string other = period;
+        std::reverse(other.begin(), other.end());
+        std::string first, second;
+        while (first.size() < length) first += period, second += other;
+        ExactSearchCounts counts;
+        EXPECT_TRUE(
+            pairs_found(Packed({first, second}), parameters, 1, ExactMethod::estimated, &counts)
+                .empty());
+        EXPECT_EQ(counts.verified, 0u) << length;
+        counts = {};
+        EXPECT_TRUE(pairs_found(Packed({std::string(length, 'a'), std::string(length, 'b')}),
+                                parameters, 1, ExactMethod::estimated, &counts)
+                        .empty());
+        EXPECT_EQ(counts.counted, 0u) << length;
+    }
+    // As many of each letter, and nearly as many of each trigram.
+    const std::vector<std::string> texts{random.string(30'000, "0123456789abcdef"),
+                                         random.string(30'000, "0123456789abcdef")};
+    ExactSearchCounts counts;
+    EXPECT_TRUE(pairs_found(Packed(texts), parameters, 1, ExactMethod::estimated, &counts).empty());
+    EXPECT_EQ(counts.counted, 1u);
+    EXPECT_EQ(counts.verified, 0u);
+}
+
 // Counts exclude no pair of texts that are all alike: then they are not kept, and tiles compare
 // all.
 TEST(ExactSearch, LeavesCountsThatExcludeTooLittle) {

@@ -28,6 +28,7 @@ extern "C" {
 #include "tsearch/ts_locale.h"
 #include "utils/acl.h"
 #include "utils/guc.h"
+#include "utils/guc_tables.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 }
@@ -59,6 +60,16 @@ inline bool owns_database(Oid database) {
     return object_ownercheck(DatabaseRelationId, database, GetUserId());
 #else
     return pg_database_ownercheck(database, GetUserId());
+#endif
+}
+
+/// All settings that the session knows, by their number.
+inline config_generic** all_settings(int& count) {
+#if PG_VERSION_NUM >= 160000
+    return get_guc_variables(&count);
+#else
+    count = GetNumConfigOptions();
+    return get_guc_variables();
 #endif
 }
 

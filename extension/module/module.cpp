@@ -15,6 +15,7 @@ PG_MODULE_MAGIC;
 PGDLLEXPORT void _PG_init(void);
 
 void _PG_init(void) {
+    gputext::refuse_settings_of_connection();
     gputext::keep_barriers_pending();
     gputext::define_settings();
     gputext::index::keep_thresholds_fixed();

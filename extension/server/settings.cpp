@@ -2,6 +2,8 @@
 
 extern "C" {
 #include "access/parallel.h"
+#include "access/xact.h"
+#include "utils/acl.h"
 #include "utils/guc.h"
 }
 
@@ -10,8 +12,10 @@ extern "C" {
 
 #include <algorithm>
 #include <climits>
+#include <span>
 
 #include "cpp/link/protocol.hpp"
+#include "extension/base/server_versions.hpp"
 #include "extension/server/release.hpp"
 #include "extension/server/settings.hpp"
 
@@ -95,7 +99,46 @@ bool check_near_duplicate_threshold(double* threshold, void**, GucSource) {
     return false;
 }
 
+// ---- What a connection's options may not set ----
+
+/// Of superusers, and of those who were granted SET.
+const char* const kLimits[] = {"gputext.max_cpu_threads", "gputext.max_host_memory",
+                               "gputext.inject_fault"};
+/// Of the server's configuration alone.
+const char* const kServerSettings[] = {"gputext.max_helper_threads", "gputext.resident_memory",
+                                       "gputext.fake_devices", "gputext.allow_faults"};
+
+bool is_among(const char* name, std::span<const char* const> names) {
+    return std::any_of(names.begin(), names.end(),
+                       [name](const char* other) { return pg_strcasecmp(name, other) == 0; });
+}
+
+bool may_set(const config_generic& setting) {
+    if (setting.reset_scontext != PGC_BACKEND) return true;
+    return IsTransactionState() &&
+           pg_parameter_aclcheck(setting.name, setting.reset_srole, ACL_SET) == ACLCHECK_OK;
+}
+
 }  // namespace
+
+void refuse_settings_of_connection() {
+    int count = 0;
+    config_generic* const* const settings = all_settings(count);
+    for (int i = 0; i < count; ++i) {
+        const config_generic& setting = *settings[i];
+        // The server keeps the name and value of a setting that nobody has defined yet.
+        if ((setting.flags & GUC_CUSTOM_PLACEHOLDER) == 0 || setting.reset_source != PGC_S_CLIENT)
+            continue;
+        const bool is_refused = is_among(setting.name, kServerSettings) ||
+                                (is_among(setting.name, kLimits) && !may_set(setting));
+        if (!is_refused) continue;
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+                        errmsg("permission denied to set parameter \"%s\"", setting.name),
+                        errdetail("The options of the connection set it, and gputext does not work "
+                                  "without the value that the server has for it."),
+                        errhint("Connect without this option (PGOPTIONS, or options=...).")));
+    }
+}
 
 void define_settings() {
     DefineCustomIntVariable(

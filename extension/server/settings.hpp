@@ -7,6 +7,12 @@
 
 namespace gputext {
 
+/// Raises an error if the connection's options set what its user may not set. A server that knows
+/// the settings from its start refuses such a connection. One that does not has taken the options'
+/// values in the place of the configured ones, which cannot be had back: so the library is not
+/// loaded.
+void refuse_settings_of_connection();
+
 /// Called once, when the library is loaded.
 void define_settings();
 

@@ -32,7 +32,7 @@ CREATE FUNCTION checks.preferred(types oid[]) RETURNS SETOF oid[] LANGUAGE sql S
                      FROM unnest(types) WITH ORDINALITY AS u (t, n) ORDER BY n)
         FROM elements, polymorphic WHERE types && (one || several)
         UNION
-        SELECT trim_array(types, 1) || more    -- in place of "any", such as format()'s
+        SELECT types[:cardinality(types) - 1] || more    -- in place of "any", such as format()'s
         FROM (SELECT ARRAY[element] AS more FROM elements
               UNION ALL SELECT ARRAY[a.element, b.element] FROM elements AS a, elements AS b WHERE a.common OR b.common
               UNION ALL SELECT ARRAY[a.element, b.element, c.element] FROM elements AS a, elements AS b, elements AS c
@@ -43,7 +43,7 @@ CREATE FUNCTION checks.preferred(types oid[]) RETURNS SETOF oid[] LANGUAGE sql S
         WHERE castcontext = 'i' AND castsource <> casttarget AND typtype = 'b' AND typnamespace = 'pg_catalog'::regnamespace
     )
     SELECT found FROM exact
-    UNION SELECT trim_array(found, cardinality(found) - n::integer + 1) || source || found[n + 1:]
+    UNION SELECT found[:n - 1] || source || found[n + 1:]
           FROM exact, unnest(found) WITH ORDINALITY AS u (t, n), casts WHERE t = target AND NOT '"any"'::regtype = ANY (types)
     UNION SELECT array_replace(found, target, source) FROM exact, unnest(found) AS u (t), casts WHERE t = target AND NOT '"any"'::regtype = ANY (types)
 $$;

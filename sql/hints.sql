@@ -64,3 +64,4 @@ SELECT count(*) FROM k_means('TABLE vectors', 1);
 
 -- Elements that would be 0 as real
 SELECT * FROM k_means('SELECT 1::bigint, ARRAY[1e-300]::float8[]', 1);
+DROP TABLE docs, others, vectors;

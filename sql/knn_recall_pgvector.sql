@@ -100,7 +100,9 @@ UPDATE pg_index SET indisvalid = true WHERE indexrelid = 'items_index'::regclass
 CREATE ROLE regress_recall;
 GRANT SELECT ON queries TO regress_recall;
 SET ROLE regress_recall;
+\set SHOW_CONTEXT never
 SELECT * FROM knn_recall('items_index', 'SELECT id, plain FROM queries', 5);
+\set SHOW_CONTEXT errors
 RESET ROLE;
 GRANT SELECT ON items TO regress_recall;
 ALTER TABLE items ENABLE ROW LEVEL SECURITY;

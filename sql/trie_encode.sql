@@ -48,7 +48,7 @@ FROM dictionary, trie_encode_documents(words, 'SELECT id, body FROM articles WHE
 SELECT cpu_jobs FROM gputext_stat \gset before_
 SELECT count(*) FROM dictionary, trie_encode(words, $$VALUES (1::bigint, 'egg')$$);
 SELECT trie_summary(trie_agg(w)) FROM (VALUES ('egg'), ('boil')) AS v(w);
-SELECT cpu_jobs - :before_cpu_jobs AS on_cpu FROM gputext_stat;
+SELECT cpu_jobs - :before_cpu_jobs >= 2 AS on_cpu FROM gputext_stat;
 -- Rows may lie in a file.
 SET gputext.host_memory_limit = '1MB';
 SELECT count(*) AS rows, count(e.code) AS known FROM hashes, trie_encode(words, 'SELECT a.* FROM many a, generate_series(1, 5)') AS e;

@@ -157,6 +157,17 @@ TEST_F(Statements, SmallJobsOfAutoStayOnTheCpuAndLargeOnesDoNot) {
     EXPECT_EQ(counter("gpu_jobs"), gpu + 1);
 }
 
+TEST_F(Statements, AFailedInnerQueryIsNoJob) {
+    const auto counters = [&] {
+        return other().table("SELECT gpu_jobs, cpu_jobs, failures, cancelled, rows FROM gputext_stat");
+    };
+    const std::string before = counters();
+    EXPECT_EQ(session().sqlstate("SELECT * FROM near_duplicates('SELECT 1 / (i - 2), ''x'' FROM "
+                                 "generate_series(1, 9) AS i')"),
+              "22012");
+    EXPECT_EQ(counters(), before);
+}
+
 struct Fault {
     const char* fault;
     const char* sqlstate;

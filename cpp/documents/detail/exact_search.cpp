@@ -112,11 +112,14 @@ Status ExactSearch::verify(std::size_t row, std::size_t column, Worker& worker) 
     const std::size_t most = most_edits(row, column);
     const auto [first, second] = std::minmax(rows_[row].document, columns_[column].document);
     ++worker.counts.verified;
+    const std::uint64_t steps = worker.edit_distance.band_steps();
     const Result<std::size_t> distance =
         worker.edit_distance.of_texts(documents_.documents[first], documents_.documents[second],
                                       documents_.documents.characters, most, execution_.stop());
     if (!distance.ok()) return distance.status();
     if (*distance <= most) return add(row, column, *distance, worker);
+    worker.far_characters += row_length(row) + length(column);
+    worker.far_steps += worker.edit_distance.band_steps() - steps;
     return {};
 }
 

@@ -16,18 +16,49 @@ Status ExactSearch::join_by_counts(Range columns, bool& too_many) {
     std::vector<IndexPair> candidates;
     if (rows.size() > 0) GPUTEXT_TRY(count(rows, columns, candidates, too_many));
     if (too_many) return {};
+    std::vector<std::size_t> found_before;
+    for (const Worker& worker : workers_) found_before.push_back(worker.found.size());
     execution_.begin_phase("verifying candidates", candidates.size());
-    return execution_.parallel_for(candidates.size(), [&](std::size_t i, unsigned worker) {
-        // The documents were handed over in the order of length.
-        const std::size_t row = rows.begin + candidates[i].first;
-        const std::size_t column = between_sides()
-                                       ? columns.begin + candidates[i].second - rows.size()
-                                       : rows.begin + candidates[i].second;
-        if (column < columns.begin) return Status();
-        ++workers_[worker].counts.counted;
-        if (lacks_grams(row, column, workers_[worker])) return Status();
-        return verify(row, column, workers_[worker]);
-    });
+    GPUTEXT_TRY(verify_counted(candidates, rows, columns, too_many));
+    if (too_many)
+        for (std::size_t i = 0; i < workers_.size(); ++i) workers_[i].found.resize(found_before[i]);
+    return {};
+}
+
+Status ExactSearch::verify_counted(std::span<const IndexPair> candidates, Range rows, Range columns,
+                                   bool& too_many) {
+    const double before = far_time();
+    const double tiles =
+        method_ == ExactMethod::counts
+            ? std::numeric_limits<double>::infinity()
+            : sum_over_rows(columns, [&](std::size_t row) { return tile_time(row, columns); });
+    for (std::size_t begin = 0; begin < candidates.size(); begin += kVerifiedTogether) {
+        too_many = begin < candidates.size() / 2 && far_time() - before > tiles;
+        if (too_many) return {};
+        const auto some =
+            candidates.subspan(begin, std::min(kVerifiedTogether, candidates.size() - begin));
+        GPUTEXT_TRY(execution_.parallel_for(some.size(), [&](std::size_t i, unsigned worker) {
+            // The documents were handed over in the order of length.
+            const std::size_t row = rows.begin + some[i].first;
+            const std::size_t column = between_sides()
+                                           ? columns.begin + some[i].second - rows.size()
+                                           : rows.begin + some[i].second;
+            if (column < columns.begin) return Status();
+            ++workers_[worker].counts.counted;
+            if (lacks_grams(row, column, workers_[worker])) return Status();
+            return verify(row, column, workers_[worker]);
+        }));
+    }
+    return {};
+}
+
+double ExactSearch::far_time() const {
+    std::uint64_t characters = 0, steps = 0;
+    for (const Worker& worker : workers_) {
+        characters += worker.far_characters;
+        steps += worker.far_steps;
+    }
+    return kVerifyTime * static_cast<double>(characters) + kStepTime * static_cast<double>(steps);
 }
 
 bool ExactSearch::lacks_grams(std::size_t row, std::size_t column, Worker& worker) const {

@@ -75,6 +75,8 @@ private:
     static constexpr std::uint64_t kFewCounted = 1 << 16, kCountedPerDocument = 8;
     /// What a candidate takes while candidates are sorted.
     static constexpr std::size_t kCountedBytes = 32;
+    /// Candidates of counts that are verified between two looks at what their verification took.
+    static constexpr std::size_t kVerifiedTogether = 1024;
     /// What a thread takes for the grams of the rows that it looks up together.
     static constexpr std::size_t kProbeBytes = std::size_t{20} << 20;
     static constexpr std::size_t kSampledRows = 1024, kSampledPairs = 128;
@@ -86,10 +88,10 @@ private:
     /// Measured nanoseconds for a row's character: to walk along a tile, to look up its gram in an
     /// index, to count it; for a column's character: to choose it for an index; for an entry in a
     /// gram's bucket; and for a pair: to compare its classes of characters, its characters, its
-    /// trigrams.
+    /// trigrams; and to verify it, for a character and a step of its band.
     static constexpr double kTileTime = 3.5, kProbeTime = 15, kFeatureTime = 3, kBuildTime = 15,
                             kEntryTime = 15, kClassesTime = 1, kCharactersTime = 25,
-                            kTrigramsTime = 90;
+                            kTrigramsTime = 90, kVerifyTime = 5, kStepTime = 1;
 
     /// Ranges of columns by the method that joins them, neighbouring ones as one.
     struct Ranges {
@@ -131,6 +133,8 @@ private:
         std::vector<Bytes> columns;
         std::vector<NearPair> found;
         std::size_t room = 0;  // pairs whose memory has been taken from the budget
+        // Of the pairs that were verified and are not near:
+        std::uint64_t far_characters = 0, far_steps = 0;
         ExactSearchCounts counts;
     };
 
@@ -203,8 +207,16 @@ private:
 
     /// Bytes of features at once.
     std::size_t count_bytes() const;
-    /// Finds the pairs whose column is one of these; none where counts exclude too few pairs.
+    /// Finds the pairs whose column is one of these; none where counts exclude too few pairs, or
+    /// leave pairs that it takes too long to verify.
     Status join_by_counts(Range columns, bool& too_many);
+    /// Verifies candidates among these. Ends early where those that are not near took longer than
+    /// tiles would in all, and most candidates are left.
+    Status verify_counted(std::span<const IndexPair> candidates, Range rows, Range columns,
+                          bool& too_many);
+    /// Nanoseconds that pairs took that were verified and are not near. By what was counted, and
+    /// not by a clock: a search does the same on a busy machine.
+    double far_time() const;
     /// The pairs of documents that their counts do not exclude, by their places among the rows,
     /// between two sides followed by the columns.
     Status count(Range rows, Range columns, std::vector<IndexPair>& candidates, bool& too_many);

@@ -515,6 +515,39 @@ TEST(ExactSearch, VerifiesNoLongPairThatAFilterExcludes) {
     EXPECT_EQ(counts.verified, 0u);
 }
 
+/// Pieces that all texts have, in another order each: no count and no gram that is absent tells
+/// them apart. After some pairs that were verified in vain the places of their grams do.
+TEST(ExactSearch, LeavesCountsWhosePairsTakeLongToVerify) {
+    RandomStrings random;
+    std::vector<std::string> pieces;
+    while (pieces.size() < 100) pieces.push_back(random.string(50, "etaoinshrdlu "));
+    std::vector<std::string> texts;
+    while (texts.size() < 150) {
+        for (std::size_t i = pieces.size(); i > 1; --i)
+            std::swap(pieces[i - 1], pieces[random.below(i)]);
+        std::string text;
+        for (const std::string& piece : pieces) text += piece;
+        texts.push_back(text);
+        if (texts.size() % 10 == 0) texts.push_back(random.edited(text, 40, "etaoin"));
+    }
+    const Packed packed(texts);
+    const NearDuplicateParameters parameters{0.02, NearDuplicateMode::exact};
+    const std::size_t all = texts.size() * (texts.size() - 1) / 2;
+    for (const unsigned threads : {1u, 3u}) {
+        ExactSearchCounts counts;
+        const auto found =
+            pairs_found(packed, parameters, threads, ExactMethod::estimated, &counts);
+        EXPECT_EQ(counts.counted, 1024u);
+        EXPECT_LT(counts.verified, all / 4);
+        EXPECT_GT(counts.comparable, 0u);
+        EXPECT_EQ(found, pairs_found(packed, parameters, 1, ExactMethod::tiles));
+        EXPECT_GT(found.size(), 10u);
+        counts = {};
+        EXPECT_EQ(found, pairs_found(packed, parameters, threads, ExactMethod::counts, &counts));
+        EXPECT_GT(counts.verified, all / 2);
+    }
+}
+
 // Counts exclude no pair of texts that are all alike: then they are not kept, and tiles compare
 // all.
 TEST(ExactSearch, LeavesCountsThatExcludeTooLittle) {

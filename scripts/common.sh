@@ -141,7 +141,7 @@ kinds_of_packages() {
     local part kinds=build
     for part in "${@:-all}"; do
         case $part in
-            build | server | isolation) ;;
+            build | server | isolation | plans) ;;
             regression) kinds="build regression" ;;
             *)
                 say "build test"

@@ -29,6 +29,7 @@ extern "C" {
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/guc_tables.h"
+#include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/snapmgr.h"
 }
@@ -224,6 +225,15 @@ inline void check_rights(const PlannedStmt* statement) {
     ExecCheckPermissions(statement->rtable, statement->permInfos, true);
 #else
     ExecCheckRTPerms(statement->rtable, true);
+#endif
+}
+
+/// Whether the operator, or the one that it negates, belongs to an order of its type.
+inline bool is_ordering_operator(Oid oper) {
+#if PG_VERSION_NUM >= 180000
+    return get_op_index_interpretation(oper) != NIL;
+#else
+    return get_op_btree_interpretation(oper) != NIL;
 #endif
 }
 

@@ -353,8 +353,7 @@ bool is_comparison(Oid oper) {
     Oid left, right;
     op_input_types(oper, &left, &right);
     return oper < FirstUnpinnedObjectId &&
-           (left == ANYENUMOID || get_typtype(left) == TYPTYPE_BASE) &&
-           get_op_btree_interpretation(oper) != NIL;
+           (left == ANYENUMOID || get_typtype(left) == TYPTYPE_BASE) && is_ordering_operator(oper);
 }
 
 bool is_not_leakproof(Oid function, void*) {

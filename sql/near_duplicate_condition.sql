@@ -34,6 +34,8 @@ SELECT count(*) FILTER (WHERE is_near_duplicate(p.a, q.a, 0.3)) = count(*) FILTE
        count(*) FILTER (WHERE is_near_duplicate(q.a, p.a, 0.3)) = count(*) FILTER (WHERE edit_rate(p.a, q.a) <= 0.3) AS one_first
 FROM pairs p, (SELECT a FROM pairs WHERE i = 9 AND j = 9) AS q;
 DROP TABLE pairs;
+-- Two documents at several thresholds
+SELECT t, is_near_duplicate('abcdefghij', 'abcdefghiX', t) FROM (VALUES (0.01::float8), (0.2), (0.01)) AS v (t);
 
 -- Thresholds are edit rates below 0.5, from which on documents are not told apart.
 SELECT is_near_duplicate('a', 'b', 0.5);

@@ -28,6 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kProgressEvery{250};
 constexpr std::chrono::milliseconds kAcceptAgainAfter{100};
+constexpr std::chrono::milliseconds kSendAgainAfter{20};
 constexpr std::size_t kMostConnections = 4096;
 constexpr std::size_t kMostUnreleased = 8;  // jobs that have ended, and whose files are still held
 constexpr std::size_t kMostUnread = 16;     // packets that a client has asked for and does not read
@@ -41,6 +42,7 @@ struct Connection {
     bool greeted = false;
     bool closing = false;  // once all is sent
     bool mute = false;     // a fault: nothing of it is read
+    bool paused = false;   // what is unsent is sent again after a while
     std::shared_ptr<DaemonJob> job;
     std::shared_ptr<ValueTask> task;  // at most one of job and task is under way
     std::shared_ptr<ValueRequest> values = std::make_shared<ValueRequest>();
@@ -160,7 +162,7 @@ private:
 
     void watch_again(const Connection& connection, std::uint64_t number) {
         epoll_event event{};
-        event.events = EPOLLIN | EPOLLRDHUP | (connection.unsent.empty() ? 0u : EPOLLOUT);
+        event.events = EPOLLIN | EPOLLRDHUP | (connection.unsent.empty() || connection.paused ? 0u : EPOLLOUT);
         if (connection.closing || connection.mute) event.events &= ~EPOLLIN;
         event.data.u64 = number;
         epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.socket.get(), &event);
@@ -176,6 +178,7 @@ private:
             accept_again_.reset();
             watch(listening_->descriptor(), kListening, EPOLLIN);
         }
+        if (send_again_ && Clock::now() >= *send_again_) send_paused();
         if (jobs_ > 0 && Clock::now() >= next_progress_) send_progress();
         end_for_lost_devices();
     }
@@ -183,6 +186,7 @@ private:
     /// Milliseconds until there is something to do without an event; -1: nothing.
     int patience() const {
         std::optional<Clock::time_point> first = accept_again_;
+        if (send_again_) first = first ? std::min(*first, *send_again_) : *send_again_;
         if (jobs_ > 0) first = first ? std::min(*first, next_progress_) : next_progress_;
         if (!first) return -1;
         const auto wait = std::chrono::ceil<std::chrono::milliseconds>(*first - Clock::now());
@@ -357,16 +361,27 @@ private:
     /// The connection may be gone afterwards.
     void flush(std::uint64_t number) {
         Connection& connection = connections_.at(number);
+        connection.paused = false;
         while (!connection.unsent.empty()) {
             // An empty packet is a fault: no reply at all.
             if (connection.unsent.front().bytes.empty()) return drop(number);
             const Sent sent = send_packet(connection.socket.get(), connection.unsent.front());
             if (sent == Sent::closed) return drop(number);
-            if (sent == Sent::not_now) break;
+            connection.paused = sent == Sent::later;
+            if (connection.paused && !send_again_) send_again_ = Clock::now() + kSendAgainAfter;
+            if (sent != Sent::all) break;
             connection.unsent.pop_front();
         }
         if (connection.closing && connection.unsent.empty()) return drop(number);
         watch_again(connection, number);
+    }
+
+    void send_paused() {
+        send_again_.reset();
+        std::vector<std::uint64_t> paused;
+        for (const auto& [number, connection] : connections_)
+            if (connection.paused) paused.push_back(number);
+        for (const std::uint64_t number : paused) flush(number);
     }
 
     // ---- Jobs ----
@@ -554,6 +569,7 @@ private:
     std::set<std::int32_t> lost_devices_;
     Fault accept_fault_;
     std::optional<Clock::time_point> accept_again_;
+    std::optional<Clock::time_point> send_again_;
     Clock::time_point next_progress_;
     std::optional<DaemonEnd> end_;
     BackgroundRelease release_;

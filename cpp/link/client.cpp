@@ -104,6 +104,7 @@ Status DaemonConnection::send(const Message& message, std::span<const int> descr
         case Sent::all:
             return {};
         case Sent::not_now:
+        case Sent::later:
             return {ErrorCode::unavailable, "gputextd is too busy to take a message",
                     "Try the statement again."};
         default:

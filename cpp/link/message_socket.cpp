@@ -57,8 +57,9 @@ Sent send_packet(int socket, std::span<const std::uint8_t> bytes,
     for (;;) {
         if (sendmsg(socket, &message, MSG_NOSIGNAL | MSG_DONTWAIT) >= 0) return Sent::all;
         if (errno == EINTR) continue;
-        const bool busy = errno == EAGAIN || errno == ENOBUFS || errno == ENOMEM;
-        return busy || errno == ETOOMANYREFS ? Sent::not_now : Sent::closed;
+        if (errno == EAGAIN) return Sent::not_now;
+        const bool is_short = errno == ENOBUFS || errno == ENOMEM || errno == ETOOMANYREFS;
+        return is_short ? Sent::later : Sent::closed;
     }
 }
 

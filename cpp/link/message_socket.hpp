@@ -30,7 +30,13 @@ FileDescriptor new_message_socket();
 /// Null when the path is longer than a socket's may be (107 bytes).
 std::optional<sockaddr_un> socket_address(const std::string& path);
 
-enum class Sent { all, not_now, closed };
+enum class Sent {
+    all,
+    not_now,  // until the socket is writable
+    later,    // the system is short of memory, or has too many descriptors on their way: the socket
+              // may be writable all the same
+    closed
+};
 
 /// `descriptors` stay the caller's. At most kMaxDescriptors.
 Sent send_packet(int socket, std::span<const std::uint8_t> bytes, std::span<const int> descriptors);

@@ -505,6 +505,48 @@ TEST_F(Workers, CancelAllParts) {
     EXPECT_EQ(job->status.code(), ErrorCode::cancelled);
 }
 
+TEST_F(Workers, HandBackACancelledJobWithAPartThatRunsAndOneThatIsOpen) {
+    start(2);
+    std::atomic<bool> free{false};
+    const auto busy = submit(
+        1,
+        [&](std::size_t, Device&, Execution&) {
+            while (!free) std::this_thread::sleep_for(1ms);
+            return Status();
+        },
+        1);
+    ASSERT_NO_FATAL_FAILURE(await([&] { return busy->device == 1; }));
+    std::atomic<int> runs{0};
+    const auto job = submit(2, [&](std::size_t, Device&, Execution& execution) {
+        ++runs;
+        while (!execution.stop_requested()) std::this_thread::sleep_for(1ms);
+        return Status::cancelled();
+    });
+    ASSERT_NO_FATAL_FAILURE(await([&] { return runs == 1; }));
+    EXPECT_FALSE(workers_->cancel(job));
+    wait_for(job);
+    EXPECT_EQ(job->status.code(), ErrorCode::cancelled);
+    free = true;
+    wait_for(busy);
+    EXPECT_EQ(runs, 1);
+}
+
+TEST_F(Workers, CallAJobCancelledWhoseOnlyDeviceFailsAfterIt) {
+    std::atomic<bool> runs{false};
+    const auto job = submit(
+        1,
+        [&](std::size_t, Device&, Execution& execution) {
+            runs = true;
+            while (!execution.stop_requested()) std::this_thread::sleep_for(1ms);
+            return Status(ErrorCode::device_error, "it failed");
+        },
+        1);
+    ASSERT_NO_FATAL_FAILURE(await([&] { return runs.load(); }));
+    EXPECT_FALSE(workers_->cancel(job));
+    wait_for(job);
+    EXPECT_EQ(job->status.code(), ErrorCode::cancelled);
+}
+
 TEST_F(Workers, StopWhileTheyWorkTogether) {
     submit(3, [&](std::size_t, Device&, Execution& execution) {
         meet();

@@ -60,6 +60,23 @@ TEST_F(MappedFileTest, TakesASealedFileOfTheRightSize) {
     EXPECT_EQ(map(file.descriptor(), 6, Trust::sealed), ErrorCode::invalid_argument);
 }
 
+/// With fewer seals, its sender could take bytes away that are being read, or change them.
+TEST_F(MappedFileTest, RefusesAFileThatLacksASeal) {
+    constexpr int needed[] = {F_SEAL_SHRINK, F_SEAL_GROW, F_SEAL_WRITE};
+    for (unsigned chosen = 0; chosen < 8; ++chosen) {
+        int seals = 0;
+        for (unsigned i = 0; i < 3; ++i)
+            if ((chosen >> i & 1) != 0) seals |= needed[i];
+        const FileDescriptor file = std::move(*new_memory_file());
+        ASSERT_TRUE(write_file(file.get(), bytes_of("hello"), 0).ok());
+        ASSERT_EQ(fcntl(file.get(), F_ADD_SEALS, seals), 0);
+        const ErrorCode wanted = chosen == 7 ? ErrorCode::ok : ErrorCode::invalid_argument;
+        EXPECT_EQ(map(file.get(), 5, Trust::sealed), wanted) << seals;
+        EXPECT_EQ(map(file.get(), 5, Trust::sealed_or_disk), wanted) << seals;
+        EXPECT_EQ(map(file.get(), 5, Trust::own), ErrorCode::ok) << seals;
+    }
+}
+
 TEST_F(MappedFileTest, TakesAnEmptyFile) {
     MemoryFile file;
     ASSERT_TRUE(file.seal().ok());

@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <cmath>
+#include <numeric>
+#include <string_view>
 #include <thread>
 
 #include "cpp/base/natural_log.hpp"
@@ -227,6 +229,34 @@ TEST(Cooccurrences, StopSoonAtAnyTime) {
         }
         EXPECT_LT(least, kSanitized ? 1000 : 50) << after;
     }
+}
+
+/// All tokens are of one word, whose row one thread counts.
+TEST(Cooccurrences, StopSoonWithinARow) {
+    using Clock = std::chrono::steady_clock;
+    PlainStream stream;
+    stream.words.assign(kSanitized ? 2000000 : 20000000, 0);
+    stream.positions.resize(stream.words.size());
+    std::iota(stream.positions.begin(), stream.positions.end(), 0u);
+    double least = 1e9;
+    for (int run = 0; run < 3; ++run) {
+        Execution execution(2);
+        Clock::time_point requested;
+        std::thread stopper([&] {
+            while (std::string_view(execution.phase()) != "counting neighbours")
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            requested = Clock::now();
+            execution.request_stop();
+        });
+        const auto counts =
+            count_cooccurrences({.words = 1, .window = 20}, stream.view(), kMuch, execution);
+        const auto end = Clock::now();
+        stopper.join();
+        EXPECT_EQ(counts.status().code(), ErrorCode::cancelled);
+        least = std::min(least, std::chrono::duration<double, std::milli>(end - requested).count());
+    }
+    EXPECT_LT(least, kSanitized ? 1000 : 50);
 }
 
 TEST(WordWeights, AreTheThesissWithinHalfAUnit) {

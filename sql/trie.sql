@@ -247,6 +247,28 @@ DROP MATERIALIZED VIEW vocabulary;
 DROP FUNCTION check_copy, refused;
 DROP TABLE words, tries, dictionaries, many, codes, letters, restored;
 
+-- The words of groups count as their memory, so that many groups are gathered in batches.
+CREATE TABLE words_of_groups AS SELECT i / 100 AS g, md5(i::text) AS word FROM generate_series(1, 40000) AS i;
+CREATE FUNCTION has_batches(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, FORMAT json) ' || query INTO plan;
+    RETURN plan->0->'Plan'->>'Strategy' = 'Hashed' AND (plan->0->'Plan'->>'HashAgg Batches')::integer > 1;
+END $$;
+SET work_mem = '1MB';
+SET hash_mem_multiplier = 1;
+SET enable_sort = off;
+SET max_parallel_workers_per_gather = 0;
+SELECT has_batches('SELECT g, trie_agg(word) FROM words_of_groups GROUP BY g');
+SELECT count(*), sum((trie_stats(dictionary)).words) AS words FROM (SELECT g, trie_agg(word) AS dictionary FROM words_of_groups GROUP BY g) AS s;
+RESET work_mem;
+RESET hash_mem_multiplier;
+RESET enable_sort;
+RESET max_parallel_workers_per_gather;
+DROP FUNCTION has_batches;
+DROP TABLE words_of_groups;
+
 -- Words are bytes: in every encoding in their order, and no dictionary of another one comes in.
 SELECT current_database() AS database \gset
 SELECT trie_agg(w)::bytea AS utf8 FROM (VALUES ('日本'), ('日本語'), ('é')) AS v(w) \gset

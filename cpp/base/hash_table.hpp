@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "cpp/base/stop.hpp"
@@ -20,14 +21,15 @@ namespace gputext {
 
 /// Slot::nothing() is a free slot, and free() says of any slot whether it is one. The time of a
 /// search is O(1) on average, as at most half of the slots are taken, or two thirds where grow()
-/// makes room. Functions that allocate throw std::bad_alloc.
-template <class Slot>
+/// makes room. Functions that allocate throw std::bad_alloc. `Slots` is a vector of slots.
+template <class Slot, class Slots = std::vector<Slot>>
 class HashTable {
 public:
     static_assert(std::is_trivial_v<Slot>, "vectors of such slots are filled much faster");
 
     HashTable() = default;
-    explicit HashTable(std::size_t most) : slots_(slots_for(most), Slot::nothing()) {}
+    explicit HashTable(std::size_t most, typename Slots::allocator_type allocator = {})
+        : slots_(slots_for(most), Slot::nothing(), allocator) {}
 
     /// Frees all slots, and makes room for `most` taken ones. Returns false when stopped.
     bool reset(std::size_t most, Stop stop) {
@@ -59,8 +61,7 @@ public:
         if (3 * taken <= 2 * slots_.size()) return false;
         std::size_t size = 2 * slots_.size();
         while (3 * taken > 2 * size) size *= 2;
-        HashTable longer;
-        longer.slots_.assign(size, Slot::nothing());
+        HashTable longer(Slots(size, Slot::nothing(), slots_.get_allocator()));
         for (const Slot& slot : slots_)
             if (!slot.free()) longer.find(hash_of(slot), [](const Slot&) { return false; }) = slot;
         slots_.swap(longer.slots_);
@@ -71,6 +72,8 @@ public:
     std::size_t bytes() const { return slots_.capacity() * sizeof(Slot); }
 
 private:
+    explicit HashTable(Slots slots) : slots_(std::move(slots)) {}
+
     static std::size_t slots_for(std::size_t most) { return std::bit_ceil(2 * most + 1); }
 
     template <class Is>
@@ -81,7 +84,7 @@ private:
         return at;
     }
 
-    std::vector<Slot> slots_;
+    Slots slots_;
 };
 
 /// A slot that holds the number of something, below 2^32 - 1.

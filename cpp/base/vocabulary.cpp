@@ -13,7 +13,8 @@ constexpr std::size_t kFirstTerms = 31;
 
 }  // namespace
 
-Vocabulary::Vocabulary() : ends_(1), slots_(kFirstTerms) {}
+Vocabulary::Vocabulary(std::pmr::memory_resource* memory)
+    : characters_(memory), ends_(1, memory), slots_(kFirstTerms, memory) {}
 
 std::uint32_t Vocabulary::hash_of(std::string_view term) {
     const std::size_t hash = std::hash<std::string_view>{}(term);
@@ -34,7 +35,7 @@ bool Vocabulary::append(std::string_view term, Stop stop) {
     characters_.resize(ends_.back());  // without what a call that threw or was stopped left
     if (term.size() > characters_.capacity() - characters_.size() &&
         characters_.size() + term.size() > kLookEvery) {
-        std::vector<char> longer;
+        std::pmr::vector<char> longer(characters_.get_allocator());
         longer.reserve(characters_.size() + std::max(characters_.size(), term.size()));
         if (!stoppable_append(longer, {characters_.data(), characters_.size()}, stop)) return false;
         characters_.swap(longer);

@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory_resource>
 #include <string_view>
 #include <vector>
 
@@ -22,7 +23,8 @@ public:
     /// Not the number of any term.
     static constexpr std::uint32_t kNone = UINT32_MAX;
 
-    Vocabulary();
+    /// Its memory comes from there.
+    explicit Vocabulary(std::pmr::memory_resource* memory = std::pmr::get_default_resource());
 
     /// The number of different terms.
     std::uint32_t size() const { return static_cast<std::uint32_t>(ends_.size() - 1); }
@@ -76,9 +78,9 @@ private:
     bool append(std::string_view term, Stop stop);
     bool make_room(std::size_t terms);
 
-    std::vector<char> characters_;     // of all terms, one behind the other
-    std::vector<std::uint64_t> ends_;  // of term n: [ends_[n], ends_[n + 1])
-    HashTable<Slot> slots_;
+    std::pmr::vector<char> characters_;     // of all terms, one behind the other
+    std::pmr::vector<std::uint64_t> ends_;  // of term n: [ends_[n], ends_[n + 1])
+    HashTable<Slot, std::pmr::vector<Slot>> slots_;
 };
 
 }  // namespace gputext

@@ -162,7 +162,8 @@ private:
 
     void watch_again(const Connection& connection, std::uint64_t number) {
         epoll_event event{};
-        event.events = EPOLLIN | EPOLLRDHUP | (connection.unsent.empty() || connection.paused ? 0u : EPOLLOUT);
+        event.events =
+            EPOLLIN | EPOLLRDHUP | (connection.unsent.empty() || connection.paused ? 0u : EPOLLOUT);
         if (connection.closing || connection.mute) event.events &= ~EPOLLIN;
         event.data.u64 = number;
         epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, connection.socket.get(), &event);

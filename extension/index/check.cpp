@@ -21,8 +21,10 @@ extern "C" {
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <vector>
 
+#include "cpp/base/stoppable_sort.hpp"
 #include "extension/base/as_owner.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
@@ -216,7 +218,10 @@ int64 check_index(Relation table, Relation index, bool rows_too) {
     }
     check_pages(check);
     if (rows_too) {
-        attempt_or_raise([&] { std::sort(check.summaries->begin(), check.summaries->end()); });
+        attempt_or_raise([&] {
+            stoppable_sort(check.summaries->begin(), check.summaries->end(), std::less<>(),
+                           stop_on_interrupt());
+        });
         check.sketcher = make_owned<RowSketcher>(context, open_index(index));
         check.row_context =
             AllocSetContextCreate(context, "gputext document", ALLOCSET_DEFAULT_SIZES);

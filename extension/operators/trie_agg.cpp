@@ -8,6 +8,7 @@ extern "C" {
 #include <cstring>
 
 #include "cpp/base/vocabulary.hpp"
+#include "extension/base/context_memory.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/operators/trie_build.hpp"
@@ -20,8 +21,13 @@ extern "C" {
 namespace gputext {
 namespace {
 
-/// The state of the aggregate: words that come again take no more memory.
-struct Gathered : Vocabulary {
+/// The state of the aggregate: words that come again take no more memory. All of it lies in the
+/// aggregate's context, so that a HashAggregate sees what its groups take.
+struct Gathered {
+    explicit Gathered(MemoryContext context) : memory(context) {}
+
+    ContextMemory memory;
+    Vocabulary words{&memory};
     TrieStructure structure = TrieStructure::front;
 };
 
@@ -38,17 +44,17 @@ TrieStructure structure_argument(std::string_view name) {
 }
 
 /// The transition function's third argument, where it has one; it has to be the same in all rows.
-void choose_structure(FunctionCallInfo fcinfo, Gathered* words) {
+void choose_structure(FunctionCallInfo fcinfo, Gathered* gathered) {
     if (PG_NARGS() < 3) return;
     if (PG_ARGISNULL(2))
         ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
                         errmsg("the structure of a dictionary must not be null")));
     const TrieStructure structure = structure_argument(view_of(PG_GETARG_VARLENA_PP(2)));
-    if (words->size() > 0 && structure != words->structure)
+    if (gathered->words.size() > 0 && structure != gathered->structure)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("a dictionary has one structure, and not both %s and %s",
-                               name_of(words->structure), name_of(structure))));
-    words->structure = structure;
+                               name_of(gathered->structure), name_of(structure))));
+    gathered->structure = structure;
 }
 
 MemoryContext aggregate_context(FunctionCallInfo fcinfo) {
@@ -70,31 +76,28 @@ PG_FUNCTION_INFO_V1(gputext_trie_agg_final);
 
 PGDLLEXPORT Datum gputext_trie_agg_transition(PG_FUNCTION_ARGS) {
     MemoryContext context = aggregate_context(fcinfo);
-    auto* words = PG_ARGISNULL(0) ? nullptr : reinterpret_cast<Gathered*>(PG_GETARG_POINTER(0));
+    auto* gathered = PG_ARGISNULL(0) ? nullptr : reinterpret_cast<Gathered*>(PG_GETARG_POINTER(0));
     if (PG_ARGISNULL(1)) {
-        if (words == nullptr) PG_RETURN_NULL();
-        PG_RETURN_POINTER(words);
+        if (gathered == nullptr) PG_RETURN_NULL();
+        PG_RETURN_POINTER(gathered);
     }
-    if (words == nullptr) words = make_owned<Gathered>(context);
-    choose_structure(fcinfo, words);
+    if (gathered == nullptr) gathered = make_owned<Gathered>(context, context);
+    choose_structure(fcinfo, gathered);
     const std::string_view word = view_of(PG_GETARG_VARLENA_PP(1));
-    attempt_or_raise([&]() -> Status {
-        const bool added = words->add(word, stop_on_interrupt()) != Vocabulary::kNone;
-        return added ? Status() : Status::cancelled();
-    });
-    PG_RETURN_POINTER(words);
+    attempt_or_raise([&] { gathered->words.add(word, stop_on_interrupt()); });
+    PG_RETURN_POINTER(gathered);
 }
 
 PGDLLEXPORT Datum gputext_trie_agg_final(PG_FUNCTION_ARGS) {
     MemoryContext context = aggregate_context(fcinfo);
     if (PG_ARGISNULL(0)) PG_RETURN_NULL();
-    const auto& words = *reinterpret_cast<const Gathered*>(PG_GETARG_POINTER(0));
+    const auto& gathered = *reinterpret_cast<const Gathered*>(PG_GETARG_POINTER(0));
     // Ends before the words do.
     MemoryContext own = AllocSetContextCreate(context, "gputext trie_agg", ALLOCSET_SMALL_SIZES);
     begin_activity("trie_agg", own);
     TimeSplit times;
     TrieBuildComputation* const build =
-        make_owned<TrieBuildComputation>(own, words.structure, words);
+        make_owned<TrieBuildComputation>(own, gathered.structure, gathered.words);
     run_computation(*build, times, own);
     varlena* const value = new_trie_value(build->image.size());
     std::memcpy(VARDATA(value), build->image.data(), build->image.size());

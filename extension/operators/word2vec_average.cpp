@@ -10,6 +10,7 @@ extern "C" {
 #include <numeric>
 #include <vector>
 
+#include "cpp/base/stoppable_sort.hpp"
 #include "cpp/embeddings/average.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/rows/arguments.hpp"
@@ -80,10 +81,11 @@ void AverageComputation::count(bool by_count) {
     }
     order.resize(words);
     std::iota(order.begin(), order.end(), 0u);
-    std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+    const auto is_before = [this](std::uint32_t a, std::uint32_t b) {
         return counts[a] != counts[b] ? counts[a] > counts[b]
                                       : models.vocabulary().term(a) < models.vocabulary().term(b);
-    });
+    };
+    stoppable_sort(order.begin(), order.end(), is_before, stop_on_interrupt());
 }
 
 Status AverageComputation::compute(Execution& execution) {

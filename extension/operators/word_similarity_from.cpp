@@ -10,6 +10,7 @@ extern "C" {
 #include <numeric>
 #include <vector>
 
+#include "cpp/base/stoppable_sort.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/operators/thesaurus_search.hpp"
 #include "extension/rows/count_column.hpp"
@@ -49,11 +50,12 @@ Status Counts::set_order() {
     order.resize(vocabulary.size());
     std::iota(order.begin(), order.end(), 0u);
     if (closed) return {};
-    std::sort(order.begin(), order.end(), [this](std::uint32_t a, std::uint32_t b) {
+    const auto before = [this](std::uint32_t a, std::uint32_t b) {
         return totals[a] != totals[b] ? totals[a] > totals[b]
                                       : vocabulary.term(a) < vocabulary.term(b);
-    });
-    return {};
+    };
+    const bool sorted = stoppable_sort(order.begin(), order.end(), before, stop_on_interrupt());
+    return sorted ? Status() : Status::cancelled();
 }
 
 class CountReceiver final : public RowReceiver {

@@ -7,6 +7,7 @@ extern "C" {
 #include <algorithm>
 #include <numeric>
 
+#include "cpp/base/stoppable_sort.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/rows/count_column.hpp"
@@ -19,6 +20,9 @@ extern "C" {
 
 namespace gputext {
 namespace {
+
+/// Words between two looks for an interrupt.
+constexpr std::size_t kPart = std::size_t{1} << 12;
 
 const char* const kWanted =
     "The inner query for frequencies must give a term and the number of documents that have it, as "
@@ -145,9 +149,10 @@ void FrequencyReceiver::order_terms() {
     attempt_or_raise([&] {
         rows_.order.resize(rows_.terms.size());
         std::iota(rows_.order.begin(), rows_.order.end(), 0u);
-        std::sort(rows_.order.begin(), rows_.order.end(), [&](std::uint32_t a, std::uint32_t b) {
+        const auto before = [&](std::uint32_t a, std::uint32_t b) {
             return rows_.terms.term(a) < rows_.terms.term(b);
-        });
+        };
+        stoppable_sort(rows_.order.begin(), rows_.order.end(), before, stop_on_interrupt());
     });
     if (rows_.first_ids == nullptr) return;
     rows_.first_ids->reorder(rows_.order);
@@ -172,7 +177,9 @@ void read_frequencies(const char* sql, TermNumbers& terms, GivenFrequencies& fre
         frequencies.all = rows->all;
         frequencies.documents.reserve(rows->documents.size());
         terms.vocabulary.reserve(rows->terms.size());
+        const Stop stop = stop_on_interrupt();
         for (std::uint32_t number = 0; number < rows->terms.size(); ++number) {
+            if (number % kPart == 0 && stop()) return;
             std::uint32_t term = rows->by_id.empty() ? number : rows->by_id[number];
             if (!rows->order.empty()) term = rows->order[term];
             terms.vocabulary.add(rows->terms.term(term));

@@ -10,6 +10,7 @@ extern "C" {
 #include <numeric>
 
 #include "cpp/base/row_buckets.hpp"
+#include "cpp/base/stoppable_sort.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/rows/row_threads.hpp"
 
@@ -25,21 +26,6 @@ struct Numbered {
     std::int64_t id;
     std::uint32_t row;
 };
-
-/// False when stopped, which leaves them in no particular order.
-bool sort_numbers(std::vector<Numbered>& numbered, Stop stop) {
-    struct Stopped {};
-    std::size_t done = 0;
-    try {
-        std::sort(numbered.begin(), numbered.end(), [&](const Numbered& a, const Numbered& b) {
-            if (++done % kPart == 0 && stop()) throw Stopped();
-            return a.id != b.id ? a.id < b.id : a.row < b.row;
-        });
-    } catch (const Stopped&) {
-        return false;
-    }
-    return true;
-}
 
 /// What they are, and whether they ascend.
 struct Numbers {
@@ -90,7 +76,10 @@ Status order_far_numbers(const RowIds& ids, std::vector<std::uint32_t>& order, S
         if (row % kPart == 0 && stop()) return Status::cancelled();
         numbered[row] = {DatumGetInt64(ids.at(row)), row};
     }
-    if (!sort_numbers(numbered, stop)) return Status::cancelled();
+    const auto before = [](const Numbered& a, const Numbered& b) {
+        return a.id != b.id ? a.id < b.id : a.row < b.row;
+    };
+    if (!stoppable_sort(numbered.begin(), numbered.end(), before, stop)) return Status::cancelled();
     order.resize(numbered.size());
     for (std::size_t i = 0; i < numbered.size(); ++i) order[i] = numbered[i].row;
     return {};

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "cpp/base/numbered_words.hpp"
+#include "cpp/base/stoppable_sort.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/rows/token_reader.hpp"
@@ -136,7 +137,7 @@ void TextWords::choose(std::uint64_t min_count, std::size_t most, ChosenWords& c
                              numbers.end(), before);
             numbers.resize(most);
         }
-        std::sort(numbers.begin(), numbers.end(), before);
+        stoppable_sort(numbers.begin(), numbers.end(), before, stop_on_interrupt());
         for (const std::uint32_t number : numbers) chosen.counts.push_back(counts_[number]);
     });
 }

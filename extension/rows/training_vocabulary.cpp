@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "cpp/base/stoppable_sort.hpp"
 #include "extension/base/failure.hpp"
 
 namespace gputext {
@@ -56,14 +57,17 @@ void TrainingVocabulary::choose_known() {
     };
     const Vocabulary& terms = model.vocabulary();
     std::vector<Known> words;
+    const Stop stop = stop_on_interrupt();
     for (std::uint32_t row = 0; row < terms.size(); ++row) {
+        if (row % kPart == 0 && stop()) return;
         const std::uint32_t number = texts.vocabulary().find(terms.term(row));
         const std::uint64_t more = number == Vocabulary::kNone ? 0 : texts.count(number);
         words.push_back({row, number, sum_of_counts(model.counts()[row], more)});
     }
-    std::sort(words.begin(), words.end(), [&terms](const Known& a, const Known& b) {
+    const auto before = [&terms](const Known& a, const Known& b) {
         return a.count != b.count ? a.count > b.count : terms.term(a.row) < terms.term(b.row);
-    });
+    };
+    if (!stoppable_sort(words.begin(), words.end(), before, stop)) return;
     for (const Known& word : words) {
         rows_.push_back(word.row);
         chosen.numbers.push_back(word.number);
@@ -74,7 +78,9 @@ void TrainingVocabulary::choose_known() {
 void TrainingVocabulary::choose_new(std::uint32_t min_count) {
     texts.choose(min_count, SIZE_MAX, of_texts_);
     attempt_or_raise([&] {
+        const Stop stop = stop_on_interrupt();
         for (std::size_t i = 0; i < of_texts_.numbers.size(); ++i) {
+            if (i % kPart == 0 && stop()) return;
             const std::uint32_t number = of_texts_.numbers[i];
             const std::string_view term = texts.vocabulary().term(number);
             if (model.vocabulary().find(term) != Vocabulary::kNone) continue;

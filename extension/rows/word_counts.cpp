@@ -7,6 +7,7 @@ extern "C" {
 #include <algorithm>
 #include <vector>
 
+#include "cpp/base/stoppable_sort.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/rows/count_column.hpp"
@@ -16,6 +17,9 @@ extern "C" {
 
 namespace gputext {
 namespace {
+
+/// Words between two looks for an interrupt.
+constexpr std::size_t kPart = std::size_t{1} << 12;
 
 const char* const kWanted =
     "The inner query for words must give a word and how often it occurs, as word_frequencies gives "
@@ -79,12 +83,17 @@ void read_word_counts(const char* sql, std::uint64_t min_count, std::size_t most
         std::vector<std::uint32_t> order;
         for (std::uint32_t word = 0; word < all->counts.size(); ++word)
             if (all->counts[word] >= min_count) order.push_back(word);
-        std::sort(order.begin(), order.end(), [all](std::uint32_t a, std::uint32_t b) {
+        const auto before = [all](std::uint32_t a, std::uint32_t b) {
             return all->counts[a] != all->counts[b] ? all->counts[a] > all->counts[b]
                                                     : all->words.term(a) < all->words.term(b);
-        });
+        };
+        const Stop stop = stop_on_interrupt();
+        if (!stoppable_sort(order.begin(), order.end(), before, stop)) return;
         if (order.size() > most) order.resize(most);
-        for (const std::uint32_t word : order) chosen.add(all->words.term(word));
+        for (std::size_t i = 0; i < order.size(); ++i) {
+            if (i % kPart == 0 && stop()) return;
+            chosen.add(all->words.term(order[i]));
+        }
         *all = WordCounts();
     });
 }

@@ -103,6 +103,35 @@ bool keeps_values(const SharedDaemon& daemon) {
            daemon.daemon != 0 && of_this_release(daemon);
 }
 
+/// Whether there may be devices by now, or a program that can be run, where there were none.
+bool look_is_due(SharedDaemon& daemon, TimestampTz now) {
+    const bool reloaded = PgReloadTime > daemon.changed_at;
+    if (reloaded) daemon.looks_in_vain = 0;
+    return reloaded || daemon.look_again_at <= now;
+}
+
+/// Whether the postmaster could not start the supervisor that was asked for.
+bool is_overdue(const SharedDaemon& daemon) {
+    return milliseconds_since(daemon.changed_at) > kTimeToRegister;
+}
+
+/// Whether values can be kept only if there is another supervisor.
+bool needs_supervisor(SharedDaemon& daemon) {
+    switch (daemon.phase) {
+        case DaemonPhase::absent:
+            return true;
+        case DaemonPhase::requested:
+            return is_overdue(daemon);
+        case DaemonPhase::no_devices:
+            // One may have left before there was memory to keep values in.
+            return daemon.supervisor == 0;
+        case DaemonPhase::failed:
+            return daemon.supervisor == 0 && look_is_due(daemon, GetCurrentTimestamp());
+        default:
+            return false;
+    }
+}
+
 /// One session's patience with gputextd.
 class Approach {
 public:
@@ -143,8 +172,7 @@ private:
             case DaemonPhase::absent:
                 return !register_supervisor(daemon, access);
             case DaemonPhase::requested:
-                if (milliseconds_since(daemon.changed_at) > kTimeToRegister)
-                    return !register_supervisor(daemon, access);
+                if (is_overdue(daemon)) return !register_supervisor(daemon, access);
                 return late(kDaemonPatience, "gputext's supervisor does not start", "", access);
             case DaemonPhase::starting:
                 return late(kDaemonPatience, "gputextd does not become ready", "", access);
@@ -169,10 +197,7 @@ private:
 
     /// What was found before this approach may have changed since.
     bool look_again(SharedDaemon& daemon) const {
-        if (want_ != Want::device || daemon.changed_at >= begin_) return false;
-        const bool reloaded = PgReloadTime > daemon.changed_at;
-        if (reloaded) daemon.looks_in_vain = 0;
-        return reloaded || daemon.look_again_at <= begin_;
+        return want_ == Want::device && daemon.changed_at < begin_ && look_is_due(daemon, begin_);
     }
 
     /// Tells who wanted a look when there will be one.
@@ -249,10 +274,7 @@ bool value_store_is_ready() {
     LWLockAcquire(&state->lock, LW_EXCLUSIVE);
     SharedDaemon& daemon = state->daemon;
     const bool ready = keeps_values(daemon);
-    // One that found no devices may have left before there was memory to keep values in.
-    if (daemon.phase == DaemonPhase::absent ||
-        (daemon.phase == DaemonPhase::no_devices && daemon.supervisor == 0))
-        register_now(daemon);
+    if (needs_supervisor(daemon)) register_now(daemon);
     LWLockRelease(&state->lock);
     return ready;
 }

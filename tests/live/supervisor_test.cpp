@@ -149,6 +149,20 @@ TEST_F(Supervisor, WithoutAProgramSaysSo) {
     expect_recovered();
 }
 
+// A job on the CPU may be all that ever asks for values.
+TEST_F(Supervisor, IsStartedAgainToKeepValues) {
+    use_folder();
+    expect_error_of_a_gpu("gputextd cannot be started", "With gputext.device set to auto or cpu");
+    expect_nothing_runs();
+    install_program();
+    set("gputext.device = cpu");
+    EXPECT_TRUE(eventually([&] {
+        session().rows("SELECT FROM gputext_resident()");
+        return server().daemons().size() == 1;
+    }));
+    expect_recovered();
+}
+
 // Nobody is there any more to remove it, who made the socket.
 TEST_F(Supervisor, RemovesTheSocketOfAProgramThatIsKilled) {
     use_folder();

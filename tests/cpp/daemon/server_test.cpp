@@ -41,7 +41,8 @@ class Server : public ::testing::Test {
 protected:
     Server() {
         DaemonOptions options;
-        options.socket_path = ::testing::TempDir() + "gputext_server_test." + std::to_string(getpid());
+        options.socket_path =
+            ::testing::TempDir() + "gputext_server_test." + std::to_string(getpid());
         path_ = options.socket_path;
         server_ = std::move(*DaemonServer::start(std::move(options)));
         thread_ = std::thread([this] {

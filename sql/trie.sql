@@ -247,8 +247,8 @@ DROP MATERIALIZED VIEW vocabulary;
 DROP FUNCTION check_copy, refused;
 DROP TABLE words, tries, dictionaries, many, codes, letters, restored;
 
--- The words of groups count as their memory, so that many groups are gathered in batches.
-CREATE TABLE words_of_groups AS SELECT i / 100 AS g, md5(i::text) AS word FROM generate_series(1, 40000) AS i;
+-- The words of groups count as the aggregate's memory, which 10 groups that are thought to take 1 MB each exceed.
+CREATE TABLE words_of_groups AS SELECT i / 10000 AS g, repeat(md5(i::text), 10) AS word FROM generate_series(0, 99999) AS i;
 CREATE FUNCTION has_batches(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     plan json;
@@ -256,7 +256,7 @@ BEGIN
     EXECUTE 'EXPLAIN (ANALYZE, COSTS off, TIMING off, SUMMARY off, FORMAT json) ' || query INTO plan;
     RETURN plan->0->'Plan'->>'Strategy' = 'Hashed' AND (plan->0->'Plan'->>'HashAgg Batches')::integer > 1;
 END $$;
-SET work_mem = '1MB';
+SET work_mem = '16MB';
 SET hash_mem_multiplier = 1;
 SET enable_sort = off;
 SET max_parallel_workers_per_gather = 0;

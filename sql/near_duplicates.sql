@@ -169,6 +169,17 @@ SELECT DISTINCT group_id, group_size
 FROM near_duplicate_groups('SELECT id, body FROM chain WHERE id <> 5 ORDER BY id', 0.021, 'exact')
 ORDER BY group_id;
 
+-- A large cluster takes the memory of its documents, and not that of its pairs.
+CREATE TABLE cluster AS
+SELECT i AS id, overlay(repeat('a cluster of documents that differ a little; ', 4) placing md5(i::text)::varchar(8) from 1 + i * 7 % 160) AS body
+FROM generate_series(1, 1200) AS i;
+SET gputext.host_memory_limit = '8MB';
+SELECT count(*), min(group_id), max(group_id), max(group_size)
+FROM near_duplicate_groups('SELECT id, body FROM cluster ORDER BY id', 0.1, 'exact');
+SELECT count(*), min(group_id), max(group_id), max(group_size)
+FROM near_duplicate_groups('SELECT id, body FROM cluster ORDER BY id', 0.2, 'ctph');
+RESET gputext.host_memory_limit;
+
 -- Ids of other types: id_type right behind the inner query. Only its type matters.
 
 CREATE TYPE place AS (book int, chapter text);

@@ -40,14 +40,15 @@ public:
         }
     }
 
-    void join(std::uint32_t a, std::uint32_t b) {
+    /// Whether they were in two components until now.
+    bool join(std::uint32_t a, std::uint32_t b) {
         for (;;) {
             a = first(a);
             b = first(b);
-            if (a == b) return;
+            if (a == b) return false;
             if (a > b) std::swap(a, b);
             std::uint32_t root = b;
-            if (of(b).compare_exchange_weak(root, a, std::memory_order_relaxed)) return;
+            if (of(b).compare_exchange_weak(root, a, std::memory_order_relaxed)) return true;
         }
     }
 

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -40,7 +41,9 @@ Result<std::vector<Ctph>> SignaturesOnDevice::on_host(const Documents& documents
 /// One device does the whole job. For several, the distinct documents are found first. Then, in
 /// mode ctph, a round of parts computes the signatures that are missing, each part those of some
 /// documents, and the next one the near pairs; where signatures make too many pairs candidates,
-/// another one finds them among the documents.
+/// another one finds them among the documents. Where only components are wanted, each part gives
+/// pairs that connect what its pairs connect, and one device does the job if there are large
+/// clusters.
 template <>
 class Job<SubmitNearDuplicates> : public JobOf<SubmitNearDuplicates> {
 public:
@@ -77,6 +80,7 @@ private:
     NearDuplicateParameters parameters_;  // of each part
     FirstCopies copies_;
     DistinctDocuments distinct_;
+    std::vector<std::uint32_t> sets_;          // of distinct documents, where components are wanted
     std::vector<std::uint32_t> missing_;       // distinct documents without a signature
     std::vector<Extent> missing_extents_;      // of these
     std::vector<std::size_t> missing_begins_;  // by part, and the end
@@ -124,6 +128,14 @@ Result<std::size_t> Job<SubmitNearDuplicates>::prepare(std::size_t devices, Exec
     parameters_.memory_limit /= parts;
     GPUTEXT_TRY(copies_.find(documents_, signatures_, parameters_.split, execution));
     distinct_ = copies_.distinct();
+    if (parameters_.components_only) {
+        const auto clusters = has_large_clusters(parameters_, distinct_, execution);
+        if (!clusters.ok()) return clusters.status();
+        if (*clusters) return 1;
+        sets_.resize(distinct_.size());
+        std::iota(sets_.begin(), sets_.end(), 0u);
+        distinct_.sets = sets_;
+    }
     found_.resize(parts);
     source_ = first_source(parameters_);
     round_ = Round::pairs;

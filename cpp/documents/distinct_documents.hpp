@@ -24,6 +24,9 @@ struct DistinctDocuments {
     std::span<const Ctph* const> signatures;  // of each that the caller has, else null; or empty
     /// Of each, in a search between two sides (cpp/documents/detail/document_sides.hpp); or empty.
     std::span<const std::uint8_t> sides = {};
+    /// Of each the first document of its set, in a search for near pairs that connect sets
+    /// (cpp/documents/detail/wanted_pairs.hpp); or empty.
+    std::span<const std::uint32_t> sets = {};
 
     std::size_t size() const { return documents.size(); }
     const Ctph* signature(std::size_t i) const {

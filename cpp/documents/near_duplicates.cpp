@@ -1,27 +1,10 @@
 #include "cpp/documents/near_duplicates.hpp"
 
 #include <string>
-#include <utility>
 
 #include "cpp/documents/detail/near_duplicate_search.hpp"
-#include "cpp/documents/near_duplicates_parts.hpp"
 
 namespace gputext {
-namespace {
-
-class HostPairFinder : public NearPairFinder {
-public:
-    Status find(const NearDuplicateParameters& parameters, const DistinctDocuments& documents,
-                Execution& execution, std::vector<NearPair>& pairs) override {
-        auto found = near_pairs(parameters, documents, PairPart(), execution);
-        if (!found.ok()) return found.status();
-        pairs = std::move(found->pairs);
-        return {};
-    }
-};
-
-}  // namespace
-
 Status check_near_duplicates(const NearDuplicateParameters& parameters, std::size_t documents) {
     if (!(parameters.threshold >= 0 && parameters.threshold < 0.5))
         return Status(ErrorCode::invalid_argument, "threshold must be at least 0 and below 0.5");
@@ -32,6 +15,8 @@ Status check_near_duplicates(const NearDuplicateParameters& parameters, std::siz
         return Status(ErrorCode::invalid_argument, "more than 4294967294 documents");
     if (parameters.split > documents)
         return Status(ErrorCode::invalid_argument, "a split behind the documents");
+    if (parameters.split > 0 && parameters.components_only)
+        return Status(ErrorCode::invalid_argument, "components of documents with a split");
     return {};
 }
 

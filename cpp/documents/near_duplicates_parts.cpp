@@ -4,9 +4,11 @@
 #include <utility>
 
 #include "cpp/base/stoppable.hpp"
+#include "cpp/documents/detail/connecting_search.hpp"
 #include "cpp/documents/detail/exact_search.hpp"
 #include "cpp/documents/detail/near_duplicate_search.hpp"
 #include "cpp/documents/detail/signature_join.hpp"
+#include "cpp/documents/detail/wanted_pairs.hpp"
 #include "cpp/documents/edit_distance.hpp"
 #include "cpp/documents/near_duplicate_cost.hpp"
 
@@ -31,7 +33,8 @@ public:
           part_(part),
           execution_(execution),
           found_(found),
-          pairs_(found.pairs) {}
+          pairs_(found.pairs),
+          wanted_(documents) {}
 
     /// Where signatures make too many pairs candidates, looking at the documents costs less: then
     /// signatures decide on the near pairs alone.
@@ -62,10 +65,16 @@ private:
 
     Status find_exact() {
         return find_exact_pairs(parameters_, documents_, execution_, pairs_, nullptr,
-                                ExactMethod::estimated, part_);
+                                ExactMethod::estimated, part_, &wanted_);
     }
 
     Status find_exact_with_near_signatures() {
+        if (wanted_.connect_sets()) {
+            if (signatures_.empty())
+                GPUTEXT_TRY(compute_signatures(std::vector<std::uint8_t>(documents_.size(), 1)));
+            wanted_.require_near_signatures(signatures_, signature_rate(parameters_.threshold));
+            return find_exact();
+        }
         GPUTEXT_TRY(find_exact());
         if (signatures_.empty()) {
             std::vector<std::uint8_t> wanted(documents_.size(), 0);
@@ -120,6 +129,7 @@ private:
         Status status =
             execution_.parallel_for(candidates.size(), [&](std::size_t i, unsigned worker) {
                 const auto [first, second] = candidates[i];
+                if (!wanted_.wants(first, second)) return Status();
                 const std::size_t lengths =
                     std::size_t{documents_.lengths[first]} + documents_.lengths[second];
                 const std::size_t most = most_edits_within(parameters_.threshold, lengths);
@@ -127,7 +137,8 @@ private:
                     documents_.documents[first], documents_.documents[second],
                     documents_.documents.characters, most, execution_.stop());
                 if (!distance.ok()) return distance.status();
-                if (*distance <= most) rates[i] = edit_rate(*distance, lengths);
+                if (*distance <= most && wanted_.take(first, second))
+                    rates[i] = edit_rate(*distance, lengths);
                 return Status();
             });
         if (!status.ok()) return status;
@@ -145,6 +156,7 @@ private:
     Execution& execution_;
     PartPairs& found_;
     std::vector<NearPair>& pairs_;
+    WantedPairs wanted_;
     std::vector<Ctph> signatures_;
 };
 
@@ -163,6 +175,21 @@ Result<PartPairs> near_pairs(const NearDuplicateParameters& parameters,
     PartPairs found;
     GPUTEXT_TRY(HostSearch(parameters, documents, part, execution, found).run());
     return found;
+}
+
+Status HostPairFinder::find(const NearDuplicateParameters& parameters,
+                            const DistinctDocuments& documents, Execution& execution,
+                            std::vector<NearPair>& pairs) {
+    auto found = near_pairs(parameters, documents, PairPart(), execution);
+    if (!found.ok()) return found.status();
+    pairs = std::move(found->pairs);
+    return {};
+}
+
+Result<bool> has_large_clusters(const NearDuplicateParameters& parameters,
+                                const DistinctDocuments& documents, Execution& execution) {
+    HostPairFinder finder;
+    return has_large_clusters(parameters, documents, finder, execution);
 }
 
 Result<std::vector<Ctph>> ctph_signatures(const Documents& documents, std::size_t longest,

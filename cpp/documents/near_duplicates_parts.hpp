@@ -58,6 +58,12 @@ Result<PartPairs> near_pairs(const NearDuplicateParameters& parameters,
                              const DistinctDocuments& documents, const PairPart& part,
                              Execution& execution);
 
+/// Whether a sample of the documents has clusters so large that parts, of which none knows what the
+/// others have connected, take longer than the whole search for components_only. Time: little
+/// beside that of the search. Errors: near_pairs()'s.
+Result<bool> has_large_clusters(const NearDuplicateParameters& parameters,
+                                const DistinctDocuments& documents, Execution& execution);
+
 /// The signatures of documents, of at most `longest` letters each part. O(bytes), on the
 /// execution's threads. Error: cancelled.
 Result<std::vector<Ctph>> ctph_signatures(const Documents& documents, std::size_t longest,

@@ -26,7 +26,7 @@ constexpr NearDuplicateMode last_of(NearDuplicateMode) {
 
 void fields(auto& archive, Like<NearDuplicateParameters> auto& parameters) {
     archive(parameters.threshold, parameters.mode, parameters.signature_length, parameters.split,
-            parameters.memory_limit);
+            parameters.components_only, parameters.memory_limit);
 }
 
 /// Files: the documents' packed bytes, in sealed memfds or a plain file (cpp/link/file_parts.hpp);

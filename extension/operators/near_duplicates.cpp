@@ -103,6 +103,7 @@ NearDuplicatesArguments read_arguments(const Arguments& given, NearDuplicateForm
     arguments.parameters.mode = mode.value_or(NearDuplicateMode::exact);
     arguments.chooses_mode = !mode;
     arguments.parameters.signature_length = signature_length(given.integer("max_length"));
+    arguments.parameters.components_only = form == NearDuplicateForm::groups;
     arguments.parameters.memory_limit = host_memory_limit();
     return arguments;
 }

@@ -10,6 +10,7 @@
 #include "cpp/documents/detail/document_sides.hpp"
 #include "cpp/documents/detail/near_duplicate_search.hpp"
 #include "cpp/documents/detail/pair_stripes.hpp"
+#include "cpp/documents/detail/wanted_pairs.hpp"
 #include "cpp/documents/edit_distance.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/documents/detail/document_slots.hpp"
@@ -28,6 +29,8 @@ constexpr std::size_t kMostPairs = 1 << 22;  // that are verified by one call
 /// Up to so many candidates of signatures, and so many a document, are verified.
 constexpr std::uint64_t kFewCandidates = 1 << 16;
 constexpr std::uint64_t kCandidatesPerDocument = 8;
+/// How often only those candidates are verified that connect documents if all of them are near.
+constexpr std::size_t kForests = 4;
 constexpr std::uint64_t kPlenty = std::uint64_t{4} << 30;  // of memory to work with
 /// What operators take for each document beside what they say: where it lies, whether it is wide,
 /// its place among the decoded ones, and its part of the joins' tables.
@@ -87,6 +90,7 @@ public:
           execution_(execution),
           found_(found),
           pairs_(found.pairs),
+          wanted_(documents),
           slots_(documents.documents, ring, work.stream),
           ring_(ring) {}
 
@@ -279,6 +283,11 @@ private:
         std::vector<Ctph> signatures(documents_.size());
         const PairSource source =
             part_.source == PairSource::fastest ? first_source(parameters_) : part_.source;
+        if (source == PairSource::documents && wanted_.connect_sets()) {
+            GPUTEXT_TRY(compute_signatures(signatures));
+            wanted_.require_near_signatures(signatures, signature_rate(parameters_.threshold));
+            return find_by_counts();
+        }
         if (source == PairSource::documents) {
             GPUTEXT_TRY(find_by_counts());
             GPUTEXT_TRY(compute_near_signatures(signatures));
@@ -295,6 +304,7 @@ private:
         found_.too_many = limit.exceeded && part_.source == PairSource::signatures;
         if (found_.too_many) return {};
         if (limit.exceeded) {
+            wanted_.require_near_signatures(signatures, signature_rate(parameters_.threshold));
             GPUTEXT_TRY(find_by_counts());
             return keep_near_signatures(signatures);
         }
@@ -508,8 +518,21 @@ private:
         return slots_.load(1, documents, execution_);
     }
 
-    /// Keeps those pairs of places in the view whose edit rate is at most the threshold.
+    /// Keeps those pairs of places in the view whose edit rate is at most the threshold, if they
+    /// are wanted.
     Status verify(std::span<const IndexPair> candidates) {
+        if (!wanted_.connect_sets()) return verify_all(candidates);
+        std::vector<IndexPair> left(candidates.begin(), candidates.end());
+        for (std::size_t forests = 0; !left.empty(); ++forests) {
+            std::size_t some = wanted_.put_forest_first(slots_.numbers(), left);
+            if (forests == kForests) some = left.size();
+            GPUTEXT_TRY(verify_all(std::span(left).first(some)));
+            left.erase(left.begin(), left.begin() + static_cast<std::ptrdiff_t>(some));
+        }
+        return {};
+    }
+
+    Status verify_all(std::span<const IndexPair> candidates) {
         while (!candidates.empty()) {
             const auto some = candidates.first(std::min(kMostPairs, candidates.size()));
             candidates = candidates.subspan(some.size());
@@ -537,6 +560,7 @@ private:
             if (distances_[i] == kAboveLimit) continue;
             const auto [first, second] = std::minmax(slots_.numbers()[measured_[i].first],
                                                      slots_.numbers()[measured_[i].second]);
+            if (!wanted_.take(first, second)) continue;
             pairs_.push_back(
                 {first, second,
                  edit_rate(distances_[i], lengths_of(measured_[i].first, measured_[i].second))});
@@ -561,6 +585,7 @@ private:
     Execution& execution_;
     PartPairs& found_;
     std::vector<NearPair>& pairs_;
+    WantedPairs wanted_;
     DocumentSlots slots_;
     UploadRing& ring_;
     std::vector<std::uint8_t> rows_;     // by document: whether it is a row of the part; or none

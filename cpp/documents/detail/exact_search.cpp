@@ -98,11 +98,12 @@ ExactSearch::Range ExactSearch::columns_beside(std::size_t row, Range columns) c
 
 Status ExactSearch::add(std::size_t row, std::size_t column, std::size_t distance,
                         Worker& worker) const {
+    const auto [first, second] = std::minmax(rows_[row].document, columns_[column].document);
+    if (!wanted_.take(first, second)) return {};
     if (worker.found.size() == worker.room) {
         GPUTEXT_TRY(budget_.take(kPairsAtOnce * kPairBytes, "the pairs"));
         worker.room += kPairsAtOnce;
     }
-    const auto [first, second] = std::minmax(rows_[row].document, columns_[column].document);
     worker.found.push_back({first, second, edit_rate(distance, row_length(row) + length(column))});
     return {};
 }
@@ -111,6 +112,7 @@ Status ExactSearch::verify(std::size_t row, std::size_t column, Worker& worker) 
     if (!are_pair(row, column)) return {};
     const std::size_t most = most_edits(row, column);
     const auto [first, second] = std::minmax(rows_[row].document, columns_[column].document);
+    if (!wanted_.are_signatures_near(first, second)) return {};
     ++worker.counts.verified;
     const std::uint64_t steps = worker.edit_distance.band_steps();
     const Result<std::size_t> distance =
@@ -126,9 +128,13 @@ Status ExactSearch::verify(std::size_t row, std::size_t column, Worker& worker) 
 Status find_exact_pairs(const NearDuplicateParameters& parameters,
                         const DistinctDocuments& documents, Execution& execution,
                         std::vector<NearPair>& pairs, ExactSearchCounts* counts, ExactMethod method,
-                        const PairPart& part) {
+                        const PairPart& part, WantedPairs* wanted) {
     if (documents.size() == 0) return {};
-    return ExactSearch(parameters, documents, part, execution, method).run(pairs, counts);
+    if (wanted == nullptr) {
+        WantedPairs own(documents);
+        return ExactSearch(parameters, documents, part, execution, method, own).run(pairs, counts);
+    }
+    return ExactSearch(parameters, documents, part, execution, method, *wanted).run(pairs, counts);
 }
 
 }  // namespace gputext

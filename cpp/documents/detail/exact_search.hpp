@@ -10,6 +10,7 @@
 #include "cpp/base/simd.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/documents/detail/near_duplicate_search.hpp"
+#include "cpp/documents/detail/wanted_pairs.hpp"
 #include "cpp/documents/near_duplicates.hpp"
 #include "cpp/documents/near_duplicates_parts.hpp"
 
@@ -51,11 +52,13 @@ enum class ExactMethod {
 /// are told apart soon. Time by an index: linear in the characters, and the number of rare grams
 /// that two documents have in common at about the same place. Then what the verification takes.
 /// Counts take at most a fourth of the memory limit, and their candidates as much; an index takes
-/// at most a fourth, and what is looked up in it at once an eighth. Errors: cancelled,
-/// out_of_memory.
+/// at most a fourth, and what is looked up in it at once an eighth. Of documents with sets, only
+/// pairs that connect these, as `wanted` knows, which begins with the documents' sets if there is
+/// none. Errors: cancelled, out_of_memory.
 Status find_exact_pairs(const NearDuplicateParameters& parameters,
                         const DistinctDocuments& documents, Execution& execution,
                         std::vector<NearPair>& pairs, ExactSearchCounts* counts = nullptr,
-                        ExactMethod method = ExactMethod::estimated, const PairPart& part = {});
+                        ExactMethod method = ExactMethod::estimated, const PairPart& part = {},
+                        WantedPairs* wanted = nullptr);
 
 }  // namespace gputext

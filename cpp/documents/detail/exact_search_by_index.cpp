@@ -47,6 +47,7 @@ std::vector<ExactSearch::Range> ExactSearch::parts_of_rows(Range rows) const {
 
 Status ExactSearch::probe_rows(const GramIndex& index, Range rows, Range columns,
                                Worker& worker) const {
+    if (wanted_.none_left()) return {};
     worker.queries.clear();
     for (std::size_t row = rows.begin; row < rows.end; ++row) {
         if (!is_row(row)) continue;

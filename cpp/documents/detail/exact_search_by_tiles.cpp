@@ -96,6 +96,7 @@ void ExactSearch::prefetch_end(std::size_t row) const {
 }
 
 Status ExactSearch::run_task(const Task& task, Worker& worker) const {
+    if (wanted_.none_left()) return {};
     const std::size_t longest = longest_of(task);
     const std::size_t edits = most_edits_within(parameters_.threshold, 2 * longest);
     const unsigned gram = task.gram;
@@ -107,6 +108,7 @@ Status ExactSearch::run_task(const Task& task, Worker& worker) const {
     std::size_t begin = task.columns.begin, end = begin;
     for (std::size_t row = task.rows.begin; row < task.rows.end; ++row) {
         if (execution_.stop_requested()) return Status::cancelled();
+        if (wanted_.none_left()) return {};
         prefetch_end(row + 6);
         while (end < task.columns.end && !too_long(length(end), row_length(row))) ++end;
         while (begin < end && too_long(row_length(row), length(begin))) ++begin;
@@ -146,23 +148,33 @@ Status ExactSearch::run_row(const Task& task, std::size_t row, Range columns,
 }
 
 Status ExactSearch::compare(std::size_t row, std::size_t tile_begin, Worker& worker) const {
-    const std::span<const std::size_t> candidates = worker.candidates;
-    const bool in_lanes = candidates.size() >= kFewCandidates && row_length(row) > 0 &&
+    std::vector<std::size_t>& left = worker.candidates;
+    if (wanted_.connect_sets() && !left.empty()) {
+        // The others are often in one set with it.
+        GPUTEXT_TRY(verify(row, tile_begin + left.back(), worker));
+        left.pop_back();
+        leave_out_unwanted(row, tile_begin, left);
+    }
+    const bool in_lanes = left.size() >= kFewCandidates && row_length(row) > 0 &&
                           row_length(row) <= LaneDistance::longest_pattern;
     if (in_lanes) worker.lane_distance.set_pattern(folded(rows_[row]));
-    for (std::size_t begin = 0; begin < candidates.size();) {
-        const std::size_t count = std::min(LaneDistance::lanes, candidates.size() - begin);
-        const auto some = candidates.subspan(begin, count);
-        begin += count;
-        if (!in_lanes || count < kFewCandidates) {
-            for (const std::size_t column : some) {
+    while (!left.empty()) {
+        const auto some = std::span(left).last(std::min(LaneDistance::lanes, left.size()));
+        if (in_lanes && some.size() >= kFewCandidates) {
+            GPUTEXT_TRY(compare_some(row, some, tile_begin, worker));
+        } else {
+            for (const std::size_t column : some)
                 GPUTEXT_TRY(verify(row, tile_begin + column, worker));
-            }
-            continue;
         }
-        GPUTEXT_TRY(compare_some(row, some, tile_begin, worker));
+        left.resize(left.size() - some.size());
+        if (wanted_.connect_sets()) leave_out_unwanted(row, tile_begin, left);
     }
     return {};
+}
+
+void ExactSearch::leave_out_unwanted(std::size_t row, std::size_t tile_begin,
+                                     std::vector<std::size_t>& columns) const {
+    std::erase_if(columns, [&](std::size_t column) { return !are_pair(row, tile_begin + column); });
 }
 
 Status ExactSearch::compare_some(std::size_t row, std::span<const std::size_t> columns,

@@ -27,6 +27,7 @@
 #include "cpp/documents/detail/gram_set.hpp"
 #include "cpp/documents/detail/index_pair.hpp"
 #include "cpp/documents/detail/lane_distance.hpp"
+#include "cpp/documents/detail/wanted_pairs.hpp"
 #include "cpp/documents/edit_distance.hpp"
 
 namespace gputext {
@@ -34,12 +35,13 @@ namespace gputext {
 class ExactSearch {
 public:
     ExactSearch(const NearDuplicateParameters& parameters, const DistinctDocuments& documents,
-                const PairPart& part, Execution& execution, ExactMethod method)
+                const PairPart& part, Execution& execution, ExactMethod method, WantedPairs& wanted)
         : parameters_(parameters),
           documents_(documents),
           part_(part),
           execution_(execution),
           method_(method),
+          wanted_(wanted),
           shared_(shared_features(parameters.simd)),
           budget_(parameters.memory_limit) {
         for (unsigned i = 0; i < execution.threads(); ++i) workers_.emplace_back(parameters.simd);
@@ -166,8 +168,10 @@ private:
     Range rows_beside(Range columns) const;
     /// Those of the columns whose pair with the row is looked at and whose length allows the rate.
     Range columns_beside(std::size_t row, Range columns) const;
+    /// Whether it is a pair, and wanted at this moment.
     bool are_pair(std::size_t row, std::size_t column) const {
-        return gputext::are_pair(documents_.sides, rows_[row].document, columns_[column].document);
+        const std::uint32_t first = rows_[row].document, second = columns_[column].document;
+        return gputext::are_pair(documents_.sides, first, second) && wanted_.wants(first, second);
     }
 
     /// False if stopped.
@@ -264,6 +268,9 @@ private:
     Status run_row(const Task& task, std::size_t row, Range columns, Worker& worker) const;
     /// Of the row's candidates, columns of the tile, those that are near it.
     Status compare(std::size_t row, std::size_t tile_begin, Worker& worker) const;
+    /// Those whose pair with the row is not wanted any more.
+    void leave_out_unwanted(std::size_t row, std::size_t tile_begin,
+                            std::vector<std::size_t>& columns) const;
     Status compare_some(std::size_t row, std::span<const std::size_t> columns,
                         std::size_t tile_begin, Worker& worker) const;
 
@@ -272,6 +279,7 @@ private:
     const PairPart& part_;
     Execution& execution_;
     const ExactMethod method_;
+    WantedPairs& wanted_;
     const SharedFeatures shared_;
     mutable MemoryBudget budget_;
     FoldedDocuments folded_;

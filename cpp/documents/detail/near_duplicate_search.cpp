@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "cpp/documents/detail/connecting_search.hpp"
+
 namespace gputext {
 
 Result<NearDuplicates> search_near_duplicates(const NearDuplicateParameters& parameters,
@@ -17,7 +19,10 @@ Result<NearDuplicates> search_near_duplicates(const NearDuplicateParameters& par
     std::vector<NearPair> pairs;
     // Documents with different bytes are at least one edit apart.
     if (parameters.threshold > 0)
-        GPUTEXT_TRY(finder.find(parameters, copies.distinct(), execution, pairs));
+        GPUTEXT_TRY(
+            parameters.components_only
+                ? find_connecting_pairs(parameters, copies.distinct(), finder, execution, pairs)
+                : finder.find(parameters, copies.distinct(), execution, pairs));
     return copies.answer(std::move(pairs), execution);
 }
 

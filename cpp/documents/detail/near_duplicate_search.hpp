@@ -10,26 +10,11 @@
 
 #include "cpp/base/execution.hpp"
 #include "cpp/base/status.hpp"
-#include "cpp/documents/distinct_documents.hpp"
+#include "cpp/documents/detail/near_pair_finder.hpp"
 #include "cpp/documents/documents.hpp"
 #include "cpp/documents/near_duplicates.hpp"
 
 namespace gputext {
-
-class NearPairFinder {
-public:
-    NearPairFinder() = default;
-    virtual ~NearPairFinder() = default;
-    NearPairFinder(const NearPairFinder&) = delete;
-    NearPairFinder& operator=(const NearPairFinder&) = delete;
-
-    /// All pairs that the mode finds, by their positions, first < second, each once, in any order.
-    /// The parameters are within their ranges and the threshold is above 0. Errors: cancelled,
-    /// out_of_memory, and the processor's own.
-    virtual Status find(const NearDuplicateParameters& parameters,
-                        const DistinctDocuments& documents, Execution& execution,
-                        std::vector<NearPair>& pairs) = 0;
-};
 
 /// As near_duplicates. Time beside the finder's: O(bytes + pairs), on the execution's threads.
 /// Memory: 40 bytes a document and 48 a pair. Errors: near_duplicates', and the finder's.

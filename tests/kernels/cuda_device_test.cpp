@@ -128,6 +128,35 @@ std::vector<std::string> families(RandomStrings& random, std::size_t count, std:
     return texts;
 }
 
+/// Large clusters, which are searched in parts, chains, and texts of any kind: the components are
+/// those of all pairs, and the answer keeps fewer pairs than documents.
+TEST_F(CudaDeviceTest, HasTheComponentsOfAllPairs) {
+    RandomStrings random;
+    std::vector<std::vector<std::string>> cases{
+        corpus(random, 600, 300), families(random, 3, 300, 200, 3), {}};
+    const std::string base = random.string(150, std::string_view("etaoin shrdlu"));
+    for (int i = 0; i < 6000; ++i)
+        cases.back().push_back(i % 3 == 0 ? random.string(150, std::string_view("etaoin shrdlu"))
+                                          : random.edited(base, 4, std::string_view("etaoin ")));
+    for (const auto& texts : cases) {
+        const Packed packed(texts);
+        for (const NearDuplicateMode mode : kModes)
+            for (const double threshold : {0.05, 0.2}) {
+                NearDuplicateParameters parameters{threshold, mode};
+                parameters.components_only = true;
+                NearDuplicates answer;
+                const Status status = run(packed, parameters, answer);
+                ASSERT_TRUE(status.ok()) << status.message();
+                EXPECT_LT(answer.near_pair_count(), texts.size());
+                Execution execution(4);
+                const auto wanted = near_duplicates(parameters, packed.documents(), {}, execution);
+                ASSERT_TRUE(wanted.ok()) << wanted.status().message();
+                EXPECT_EQ(*answer.components(), *wanted->components())
+                    << static_cast<int>(mode) << ' ' << threshold;
+            }
+    }
+}
+
 TEST_F(CudaDeviceTest, SaysWhatItIs) {
     const DeviceInfo info = device_->info();
     EXPECT_NE(info.name, "");

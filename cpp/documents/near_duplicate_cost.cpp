@@ -31,6 +31,18 @@ constexpr double kHashSecondsPerDocument = 4e-6;
 constexpr double kHashSecondsPerByte = 3e-9;
 constexpr double kVerifySecondsPerByte = 1e-9;
 constexpr double kSecondsPerPair = 4e-9;
+// A GPU, which looks at each pair of comparable length, up to a threshold and linearly between two
+// of them: seconds for a pair of short documents. From whole statements on an NVIDIA H100 with 16
+// cores, by 2026-11-25, on names of 24 characters: 100,000 beside 100,000 1.7 s at 0.05; 10,000
+// beside 100,000 5.1 s at 0.1 and 28 s at 0.2 (one thread of an AMD EPYC 0.68, 0.36 and 21 s). The
+// first 1,000 beside 1 million, 6.6 s, fit to 0.1. Nothing was measured above 24 characters; there
+// documents of 1 KB are faster on a GPU at each threshold (docs/benchmarks.md).
+constexpr double kMostShort = 48;  // bytes
+struct RateAt {
+    double threshold, seconds;
+};
+constexpr RateAt kShortPairRates[] = {{0.05, 1.7e-10}, {0.1, 5.1e-9}, {0.2, 2.8e-8}};
+
 /// Signatures of a larger rate exclude few pairs: to compare them takes longer than to compare the
 /// documents.
 constexpr double kTellingRate = 0.2;
@@ -102,6 +114,16 @@ private:
     std::array<Bin, kBins> bins_{};
 };
 
+/// Of a GPU, for a pair of short documents.
+double short_pair_seconds(double threshold) {
+    const RateAt* from = kShortPairRates;
+    if (threshold <= from->threshold) return from->seconds;
+    // The last two rates serve above them, too.
+    if (threshold > from[1].threshold) ++from;
+    const double slope = (from[1].seconds - from->seconds) / (from[1].threshold - from->threshold);
+    return from->seconds + slope * (threshold - from->threshold);
+}
+
 /// Of a document with so many comparable ones, for which a table has been made.
 double row_seconds(double size, double comparable, double threshold) {
     if (size >= kLeastCounted && threshold <= kMostCountedThreshold)
@@ -149,6 +171,8 @@ private:
     void add(const Sizes::Bin& bin, double comparable, double exact) {
         const double hashing = kHashSecondsPerDocument + kHashSecondsPerByte * bin.size();
         seconds_.exact += bin.documents * exact;
+        if (bin.size() <= kMostShort)
+            seconds_.device += bin.documents * comparable * short_pair_seconds(threshold_);
         seconds_.signatures_first +=
             bin.documents * ((signatures_given_ ? kVerifySecondsPerByte * bin.size() : hashing) +
                              kSecondsPerPair * comparable);

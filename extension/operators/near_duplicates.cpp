@@ -134,8 +134,8 @@ void NearDuplicatesComputation::estimate() {
 
 JobSize NearDuplicatesComputation::size() const {
     return {rows.extents.size(), rows.kept.unpacked_bytes() - VARHDRSZ * rows.extents.size(),
-            near_duplicates_cpu_seconds(arguments_.parameters.mode, seconds_, cpu_threads()), 0,
-            rows.laid_out.resident() == 0 ? 0 : rows.laid_out.size()};
+            near_duplicates_cpu_seconds(arguments_.parameters.mode, seconds_, cpu_threads()),
+            seconds_.device, rows.laid_out.resident() == 0 ? 0 : rows.laid_out.size()};
 }
 
 Status NearDuplicatesComputation::compute(Execution& execution) {

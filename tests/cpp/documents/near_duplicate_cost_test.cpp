@@ -114,5 +114,28 @@ TEST(NearDuplicateCost, OfDistinctDocumentsIsThatOfTheirSides) {
               estimate_near_duplicates(extents, 0.05, false).exact);
 }
 
+// As measured on names of 24 characters.
+TEST(NearDuplicateCost, PairsOfShortDocumentsTakeADeviceAsLongAsMeasured) {
+    struct Measured {
+        std::uint32_t first, second;
+        double threshold, seconds;
+    };
+    for (const auto& [first, second, threshold, seconds] :
+         {Measured{100'000, 100'000, 0.05, 1.7}, Measured{10'000, 100'000, 0.1, 5.1},
+          Measured{1'000, 1'000'000, 0.1, 6.6}, Measured{10'000, 100'000, 0.2, 28}}) {
+        const double estimated =
+            estimate_near_duplicates(documents(first + second, 24), threshold, false, first).device;
+        EXPECT_GT(estimated, seconds / 1.5) << threshold;
+        EXPECT_LT(estimated, seconds * 1.5) << threshold;
+    }
+    double before = 0;
+    for (const double threshold : {0.0, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.4}) {
+        const double now = estimate(1'000, 24, threshold).device;
+        EXPECT_GE(now, before) << threshold;
+        before = now;
+    }
+    EXPECT_EQ(estimate(1'000'000, 100, 0.1).device, 0) << "of longer documents nothing is known";
+}
+
 }  // namespace
 }  // namespace gputext

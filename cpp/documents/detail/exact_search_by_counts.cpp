@@ -20,7 +20,8 @@ Status ExactSearch::join_by_counts(Range columns, bool& too_many) {
     for (const Worker& worker : workers_) found_before.push_back(worker.found.size());
     execution_.begin_phase("verifying candidates", candidates.size());
     GPUTEXT_TRY(verify_counted(candidates, rows, columns, too_many));
-    if (too_many)
+    // Pairs that connect sets are not wanted once more.
+    if (too_many && !wanted_.connect_sets())
         for (std::size_t i = 0; i < workers_.size(); ++i) workers_[i].found.resize(found_before[i]);
     return {};
 }
@@ -45,7 +46,8 @@ Status ExactSearch::verify_counted(std::span<const IndexPair> candidates, Range 
                                            : rows.begin + some[i].second;
             if (column < columns.begin) return Status();
             ++workers_[worker].counts.counted;
-            if (lacks_grams(row, column, workers_[worker])) return Status();
+            if (!are_pair(row, column) || lacks_grams(row, column, workers_[worker]))
+                return Status();
             return verify(row, column, workers_[worker]);
         }));
     }

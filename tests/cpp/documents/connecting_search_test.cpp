@@ -219,6 +219,29 @@ TEST(ConnectingSearch, HasTheComponentsOfLargeClusters) {
     expect_same_components(texts, {0.05});
 }
 
+/// Texts of the same pieces in other orders, for which counts are left in the middle of the search:
+/// what they have connected until then remains.
+TEST(ConnectingSearch, KeepsWhatIsFoundBeforeAMethodIsLeft) {
+    RandomStrings random;
+    std::vector<std::string> pieces(100), texts;
+    for (std::string& piece : pieces) piece = random.string(50, kLetters);
+    while (texts.size() < 150) {
+        for (std::size_t i = pieces.size(); i > 1; --i)
+            std::swap(pieces[i - 1], pieces[random.below(i)]);
+        std::string text;
+        for (const std::string& piece : pieces) text += piece;
+        texts.push_back(text);
+        text[random.below(text.size())] = 'X';
+        texts.push_back(text);
+    }
+    const Packed packed(texts);
+    const NearDuplicateParameters parameters{0.02, NearDuplicateMode::exact};
+    const Components all = components(parameters, packed, 1, false);
+    for (std::uint32_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], i / 2 * 2);
+    for (const unsigned threads : {1, 3})
+        EXPECT_EQ(components(parameters, packed, threads, true), all);
+}
+
 TEST(ConnectingSearch, VerifiesFewPairsOfACluster) {
     RandomStrings random;
     std::vector<std::string> texts;

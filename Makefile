@@ -103,7 +103,7 @@ COMPUTATIONS = $(CMAKE_BUILD)/libgputext_cpp.a
 DAEMON = $(CMAKE_BUILD)/gputextd
 
 # The module is linked by the C compiler driver.
-SHLIB_LINK = $(COMPUTATIONS) -lstdc++ -pthread
+SHLIB_LINK = $(COMPUTATIONS) $(libpq) -lstdc++ -pthread
 
 # Bitcode serves inlining into queries, which nothing here could gain from, and needs clang.
 override with_llvm = no
@@ -167,6 +167,8 @@ $(PRECOMPILED).gch: $(SOURCE)extension/base/precompiled.hpp build/pgxs/settings
 $(OBJS): build/pgxs/%.o: $(SOURCE)%.cpp build/pgxs/settings $(PRECOMPILED).gch
 	@$(MKDIR_P) $(@D)
 	$(CCACHE) $(COMPILE) -include $(PRECOMPILED) -MMD -MP -c -o $@ $<
+# libpq's headers lie beside the server's.
+build/pgxs/extension/remote/%.o: private COMPILE += -idirafter $(includedir)
 -include $(OBJS:.o=.d) $(PRECOMPILED).d
 
 $(MODULE_big)$(DLSUFFIX): build/pgxs/settings $(COMPUTATIONS)

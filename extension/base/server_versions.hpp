@@ -16,6 +16,7 @@ extern "C" {
 #include "access/tupdesc.h"
 #include "catalog/pg_class.h"
 #include "catalog/pg_database.h"
+#include "catalog/pg_foreign_server.h"
 #include "commands/vacuum.h"
 #include "executor/executor.h"
 #include "miscadmin.h"
@@ -23,6 +24,7 @@ extern "C" {
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
 #include "pgstat.h"
+#include "storage/latch.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "tsearch/ts_locale.h"
@@ -31,6 +33,7 @@ extern "C" {
 #include "utils/guc_tables.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
+#include "utils/resowner.h"
 #include "utils/snapmgr.h"
 }
 
@@ -78,6 +81,25 @@ inline config_generic** all_settings(int& count) {
 inline void restrict_search_path() {
 #if PG_VERSION_NUM >= 170000
     RestrictSearchPath();
+#endif
+}
+
+/// Whether the current user may use the foreign server.
+inline bool may_use_server(Oid server) {
+#if PG_VERSION_NUM >= 160000
+    return object_aclcheck(ForeignServerRelationId, server, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
+#else
+    return pg_foreign_server_aclcheck(server, GetUserId(), ACL_USAGE) == ACLCHECK_OK;
+#endif
+}
+
+/// What WaitEventSetWait() waits for, at most so many events. The end of the transaction frees it
+/// where an error keeps FreeWaitEventSet() from being called.
+inline WaitEventSet* new_wait_event_set(int events) {
+#if PG_VERSION_NUM >= 170000
+    return CreateWaitEventSet(CurrentResourceOwner, events);
+#else
+    return CreateWaitEventSet(CurrentMemoryContext, events);
 #endif
 }
 

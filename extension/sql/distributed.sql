@@ -1,9 +1,8 @@
 -- One call on many servers
 --
 -- The functions whose names end in _distributed take a partitioned table whose partitions may be foreign tables of
--- postgres_fdw, and run a statement on each server by the contrib module dblink, on all of them at once. They run with the
--- rights of the caller, whose user mappings dblink uses; it may lie in any schema. Those whose names begin with
--- gputext_ are their parts.
+-- postgres_fdw, and run a statement on each server, on all of them at once. They run with the rights of the caller, by whose
+-- user mappings they connect. Those whose names begin with gputext_ are their parts.
 --
 -- Inner queries and conditions are the caller's, and mean what his search_path says. So the functions that run them leave it as
 -- it is, and name all else with its schema, as the statements do that they send. The parts that only read catalogues and
@@ -130,42 +129,35 @@ COMMENT ON FUNCTION @extschema@.gputext_check_table(regclass) IS 'raises an erro
 
 -- ---- Connections ----
 
-CREATE FUNCTION @extschema@.gputext_dblink_schema() RETURNS text LANGUAGE plpgsql STABLE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    schema text := (SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace n ON n.oid = extnamespace WHERE extname = 'dblink');
-BEGIN
-    IF schema IS NULL THEN
-        RAISE EXCEPTION 'a call on other servers needs the extension dblink'
-            USING ERRCODE = 'object_not_in_prerequisite_state',
-                  HINT = 'Run CREATE EXTENSION dblink in this database. It is a contrib module of PostgreSQL.';
-    END IF;
-    RETURN schema;
-END
-$$;
-COMMENT ON FUNCTION @extschema@.gputext_dblink_schema() IS 'the schema of the extension dblink, as an identifier';
+CREATE FUNCTION @extschema@.gputext_connect(operation text, servers name[]) RETURNS integer
+    AS 'MODULE_PATHNAME', 'gputext_connect' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.gputext_connect(text, name[]) IS
+    'connects to servers by the caller''s user mappings; returns the number of the call, which ends with its transaction at the latest';
 
-CREATE FUNCTION @extschema@.gputext_connection_names(servers name[]) RETURNS text[]
-    LANGUAGE sql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT coalesce(array_agg(format('gputext_%s_%s', substr(md5(clock_timestamp()::text || random()), 1, 8), i) ORDER BY i), '{}')
-    FROM generate_subscripts(servers, 1) AS i
-$$;
-COMMENT ON FUNCTION @extschema@.gputext_connection_names(name[]) IS 'new names for connections of dblink to servers';
+CREATE FUNCTION @extschema@.gputext_send(call integer, statements text[]) RETURNS void
+    AS 'MODULE_PATHNAME', 'gputext_send' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.gputext_send(integer, text[]) IS 'has the servers of a call begin a statement each';
 
--- The session there gets the settings by which both sides write and read values alike, and begins a transaction that only
--- reads. It ends a statement of a session that is gone.
-CREATE FUNCTION @extschema@.gputext_connect(link text, server name, connection text, path text) RETURNS text
+CREATE FUNCTION @extschema@.gputext_answers(call integer) RETURNS SETOF record
+    AS 'MODULE_PATHNAME', 'gputext_answers' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000000 ROWS 10000;
+COMMENT ON FUNCTION @extschema@.gputext_answers(integer) IS 'the rows that the servers of a call answer with, behind the number of the server';
+
+CREATE FUNCTION @extschema@.gputext_disconnect(call integer) RETURNS void
+    AS 'MODULE_PATHNAME', 'gputext_disconnect' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;
+COMMENT ON FUNCTION @extschema@.gputext_disconnect(integer) IS 'ends the connections of a call, and the statements that still run at their other ends';
+
+-- The sessions there get the settings by which both sides write and read values alike, and begin transactions that only
+-- read. They end a statement of a session that is gone.
+CREATE FUNCTION @extschema@.gputext_begin(call integer, servers name[], path text) RETURNS text[]
     LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     release text := (SELECT extversion FROM pg_extension WHERE extname = 'gputext');
+    schemas text[];
     found record;
-    state text;
-    message text;
-    details text;
-    advice text;
 BEGIN
-    EXECUTE format('SELECT %s.dblink_connect(%L, %L)', link, connection, server);
-    EXECUTE format('SELECT %s.dblink_exec(%L, %L)', link, connection, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    EXECUTE format('SELECT * FROM %s.dblink(%L, %L) AS t (release text, schema text, database text, settings text)', link, connection, format($q$
+    PERFORM @extschema@.gputext_send(call, array_fill('BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'::text, ARRAY[cardinality(servers)]));
+    PERFORM FROM @extschema@.gputext_answers(call) AS t (server integer);
+    PERFORM @extschema@.gputext_send(call, array_fill(format($q$
         SELECT extversion, pg_catalog.quote_ident(nspname), pg_catalog.current_database(), pg_catalog.concat(
             pg_catalog.set_config('search_path', %L, false), pg_catalog.set_config('datestyle', %L, false),
             pg_catalog.set_config('intervalstyle', 'postgres', false), pg_catalog.set_config('extra_float_digits', '3', false),
@@ -174,125 +166,22 @@ BEGIN
                  THEN pg_catalog.set_config('client_connection_check_interval', '1s', false) END)
         FROM (SELECT) AS one LEFT JOIN pg_catalog.pg_extension ON extname OPERATOR(pg_catalog.=) 'gputext'
         LEFT JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) extnamespace$q$,
-        path, 'ISO, ' || split_part(current_setting('DateStyle'), ', ', 2), current_setting('TimeZone'))) INTO found;
-    IF found.release IS NULL THEN
-        RAISE EXCEPTION 'the database "%" has no extension gputext', found.database
-            USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Run CREATE EXTENSION gputext there.';
-    ELSIF found.release <> release THEN
-        RAISE EXCEPTION 'the extension gputext is of version %, and here of %', found.release, release
-            USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Run ALTER EXTENSION gputext UPDATE where it is older.';
-    END IF;
-    RETURN found.schema;
-EXCEPTION WHEN OTHERS OR assert_failure THEN
-    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, details = PG_EXCEPTION_DETAIL, advice = PG_EXCEPTION_HINT;
-    PERFORM @extschema@.gputext_raise(state, format('server "%s": %s', server, message), details, advice);
-END
-$$;
-COMMENT ON FUNCTION @extschema@.gputext_connect(text, name, text, text) IS
-    'connects to a server by dblink and the caller''s user mapping, with his search_path; returns the schema that gputext has there';
-
--- The answer is computed when the cursor's first row is looked for, in a statement whose end can be waited for without
--- blocking; then its rows are fetched.
-CREATE FUNCTION @extschema@.gputext_send(link text, server name, connection text, statement text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    sent integer;
-BEGIN
-    EXECUTE format('SELECT %s.dblink_send_query(%L, $1)', link, connection) INTO sent
-    USING format('CLOSE ALL; DECLARE answers SCROLL CURSOR FOR %s; MOVE 1 IN answers; MOVE BACKWARD ALL IN answers', statement);
-    IF sent <> 1 THEN
-        EXECUTE format('SELECT %s.dblink_error_message(%L)', link, connection) INTO statement;
-        RAISE EXCEPTION 'server "%": %', server, statement USING ERRCODE = 'connection_failure';
-    END IF;
-END
-$$;
-COMMENT ON FUNCTION @extschema@.gputext_send(text, name, text, text) IS 'has a server begin to compute a statement''s rows, for a cursor named answers';
-
-CREATE FUNCTION @extschema@.gputext_wait(link text, servers name[], connections text[], operation text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    waiting integer[] := ARRAY(SELECT generate_subscripts(connections, 1));
-    ended integer[];
-    i integer;
-    more bigint;
-    nap double precision := 0.0005;
-    told timestamptz := clock_timestamp();
-BEGIN
-    WHILE waiting <> '{}' LOOP
-        -- A connection that broke stays busy.
-        EXECUTE format('SELECT array_agg(i) FROM unnest($1) AS i WHERE %1$s.dblink_is_busy($2[i]) = 0 OR %1$s.dblink_error_message($2[i]) <> %2$L', link, 'OK')
-        INTO ended USING waiting, connections;
-        FOREACH i IN ARRAY coalesce(ended, '{}') LOOP
-            LOOP
-                EXECUTE format('SELECT count(*) FROM %s.dblink_get_result(%L) AS t (status text)', link, connections[i]) INTO more;
-                EXIT WHEN more = 0;
-            END LOOP;
-            waiting := array_remove(waiting, i);
-            RAISE DEBUG '%: server "%" has an answer', operation, servers[i];
-        END LOOP;
-        EXIT WHEN waiting = '{}';
-        IF clock_timestamp() > told + interval '1 second' THEN
-            told := clock_timestamp();
-            IF current_setting('gputext.progress', true)::boolean THEN
-                RAISE INFO '%: waiting for % of % servers: %', operation, cardinality(waiting), cardinality(servers),
-                    (SELECT string_agg(servers[w], ', ' ORDER BY w) FROM unnest(waiting) AS w);
-            END IF;
+        path, 'ISO, ' || split_part(current_setting('DateStyle'), ', ', 2), current_setting('TimeZone')), ARRAY[cardinality(servers)]));
+    FOR found IN SELECT * FROM @extschema@.gputext_answers(call) AS t (server integer, release text, schema text, database text, settings text) LOOP
+        IF found.release IS NULL THEN
+            RAISE EXCEPTION 'server "%": the database "%" has no extension gputext', servers[found.server], found.database
+                USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Run CREATE EXTENSION gputext there.';
+        ELSIF found.release <> release THEN
+            RAISE EXCEPTION 'server "%": the extension gputext is of version %, and here of %', servers[found.server], found.release, release
+                USING ERRCODE = 'object_not_in_prerequisite_state', HINT = 'Run ALTER EXTENSION gputext UPDATE where it is older.';
         END IF;
-        PERFORM pg_sleep(nap);
-        nap := least(nap * 1.5, 0.02);
+        schemas[found.server] := found.schema;
     END LOOP;
+    RETURN schemas;
 END
 $$;
-COMMENT ON FUNCTION @extschema@.gputext_wait(text, name[], text[], text) IS 'waits until all servers have an answer; a cancel ends the waiting';
-
-CREATE FUNCTION @extschema@.gputext_fetches(link text, connections text[], columns text) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT string_agg(format('SELECT * FROM %s.dblink(%L, %L) AS t (%s)', link, connection, 'FETCH ALL FROM answers', columns), ' UNION ALL ' ORDER BY place)
-    FROM unnest(connections) WITH ORDINALITY AS c (connection, place)
-$$;
-COMMENT ON FUNCTION @extschema@.gputext_fetches(text, text[], text) IS 'a query for the answers of all servers, rows as in the list of columns';
-
-CREATE FUNCTION @extschema@.gputext_disconnect(link text, connections text[]) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-DECLARE
-    open text[];
-    connection text;
-BEGIN
-    EXECUTE format('SELECT %s.dblink_get_connections()', link) INTO open;
-    FOREACH connection IN ARRAY connections LOOP
-        CONTINUE WHEN open IS NULL OR connection <> ALL (open);
-        -- What a cancelled or failed call has left running there ends.
-        EXECUTE format('SELECT CASE WHEN %1$s.dblink_is_busy(%2$L) = 1 THEN %1$s.dblink_cancel_query(%2$L) END', link, connection);
-        EXECUTE format('SELECT %s.dblink_disconnect(%L)', link, connection);
-    END LOOP;
-END
-$$;
-COMMENT ON FUNCTION @extschema@.gputext_disconnect(text, text[]) IS 'ends connections, and the statements that still run at their other ends';
-
-CREATE FUNCTION @extschema@.gputext_raise(state text, message text, details text, advice text) RETURNS void
-    LANGUAGE plpgsql VOLATILE SET search_path = pg_catalog, pg_temp AS $$
-BEGIN
-    -- An option that is empty would be shown.
-    IF details <> '' AND advice <> '' THEN
-        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, DETAIL = details, HINT = advice;
-    ELSIF details <> '' THEN
-        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, DETAIL = details;
-    ELSIF advice <> '' THEN
-        RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message, HINT = advice;
-    END IF;
-    RAISE EXCEPTION USING ERRCODE = state, MESSAGE = message;
-END
-$$;
-COMMENT ON FUNCTION @extschema@.gputext_raise(text, text, text, text) IS 'raises an error with a detail and a hint where they are not empty';
-
--- The message of an error that a server raised names the server; others stay as they are.
-CREATE FUNCTION @extschema@.gputext_named_error(message text, context text, servers name[], connections text[]) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp AS $$
-    SELECT coalesce((SELECT format('server "%s": %s', servers[i], message) FROM generate_subscripts(connections, 1) AS i
-                     WHERE position(format('dblink connection named "%s"', connections[i]) IN context) > 0 LIMIT 1), message)
-$$;
-COMMENT ON FUNCTION @extschema@.gputext_named_error(text, text, name[], text[]) IS
-    'an error''s message with the name of the server whose connection its context names';
+COMMENT ON FUNCTION @extschema@.gputext_begin(integer, name[], text) IS
+    'begins a transaction at each server of a call, with the caller''s search_path; returns the schemas that gputext has there';
 
 -- ---- Citus ----
 
@@ -388,14 +277,13 @@ CREATE FUNCTION @extschema@.gputext_knn_distributed(
 DECLARE
     own CONSTANT pg_catalog.text := '@extschema@';
     path CONSTANT pg_catalog.text := pg_catalog.current_setting('search_path');
-    link pg_catalog.text;    -- the schema of dblink
+    call integer;    -- of other servers; null: there are none
     servers pg_catalog.name[];
     rows_there pg_catalog.text[];   -- of each server, the inner query for its items
     rows_here pg_catalog.text;      -- and for the items here, or for each shard of Citus
     is_citus boolean;
     shard_name CONSTANT pg_catalog.text := pg_catalog.concat('gputext_shard_', pg_catalog.md5(pg_catalog.random()::pg_catalog.text));
     schemas pg_catalog.text[];      -- of each server, that of gputext there
-    connections pg_catalog.text[] := '{}';
     columns CONSTANT pg_catalog.name[] := ARRAY[id, value] OPERATOR(pg_catalog.||) pg_catalog.array_remove(ARRAY[weights, key, exclude_key], NULL);
     is_bigint CONSTANT boolean := pg_catalog.pg_typeof(id_type)::pg_catalog.oid OPERATOR(pg_catalog.=) 'pg_catalog.int8'::pg_catalog.regtype::pg_catalog.oid;
     -- Whether queries are told apart by their places, and not by their ids
@@ -408,11 +296,6 @@ DECLARE
     here record;
     statement pg_catalog.text;
     answers pg_catalog.text;
-    state pg_catalog.text;
-    message pg_catalog.text;
-    details pg_catalog.text;
-    advice pg_catalog.text;
-    context pg_catalog.text;
 BEGIN
     IF pg_catalog.num_nulls(queries, items, id, value, metric, exclude_self, config, min_document_frequency, statement_bytes) OPERATOR(pg_catalog.>) 0
        OR pg_catalog.num_nulls(k, radius) OPERATOR(pg_catalog.<>) 1 THEN
@@ -435,21 +318,17 @@ BEGIN
                                  metric, exclude_self, exclude_key IS NOT NULL);
 
     IF pg_catalog.cardinality(servers) OPERATOR(pg_catalog.>) 0 THEN
-        link := @extschema@.gputext_dblink_schema();
-        connections := @extschema@.gputext_connection_names(servers);
-        FOR i IN 1 .. pg_catalog.cardinality(servers) LOOP
-            schemas[i] := @extschema@.gputext_connect(link, servers[i], connections[i], path);
-        END LOOP;
+        call := @extschema@.gputext_connect(operation, servers);
+        schemas := @extschema@.gputext_begin(call, servers, path);
     END IF;
 
     -- A term weighs by how many texts of all servers have it. The first text that has it decides in which order its weights
     -- are added, and so the last bits of distances.
     IF @extschema@.gputext_has_texts(items, value) THEN
         config_text := @extschema@.gputext_config_text(config);
-        FOR i IN 1 .. pg_catalog.cardinality(servers) LOOP
-            PERFORM @extschema@.gputext_send(link, servers[i], connections[i], pg_catalog.format(
-                'SELECT * FROM %s.tfidf_frequencies(%L, NULL::%s, config => %s)', schemas[i], rows_there[i], id_name, config_text));
-        END LOOP;
+        PERFORM @extschema@.gputext_send(call, ARRAY(
+            SELECT pg_catalog.format('SELECT * FROM %s.tfidf_frequencies(%L, NULL::%s, config => %s)', schemas[i], rows_there[i], id_name, config_text)
+            FROM pg_catalog.generate_subscripts(servers, 1) AS i ORDER BY i));
         statement := pg_catalog.format('SELECT * FROM %s.tfidf_frequencies(%L, NULL::%s, config => %s)', own, rows_here, id_name, config_text);
         IF rows_here IS NULL THEN
             statement := 'SELECT NULL::pg_catalog.text, 0::bigint, $1 WHERE false';
@@ -464,17 +343,15 @@ BEGIN
             'SELECT pg_catalog.array_agg(term) AS term, pg_catalog.array_agg(documents) AS documents, '
             'pg_catalog.array_agg(%s.gputext_portable_text(first_id)) AS first_id FROM (%s) AS f (term, documents, first_id)', own, statement)
         INTO here USING id_type;
-        IF pg_catalog.cardinality(servers) OPERATOR(pg_catalog.>) 0 THEN
-            PERFORM @extschema@.gputext_wait(link, servers, connections, operation);
-        END IF;
-        statement := pg_catalog.concat_ws(' UNION ALL ', 'SELECT * FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3))',
-                                          @extschema@.gputext_fetches(link, connections, 'term pg_catalog.text, documents bigint, first_id pg_catalog.text'));
+        statement := pg_catalog.format(
+            'SELECT * FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) UNION ALL '
+            'SELECT term, documents, first_id FROM %s.gputext_answers($4) AS t (server integer, term pg_catalog.text, documents bigint, first_id pg_catalog.text)', own);
         EXECUTE pg_catalog.format($q$
             SELECT pg_catalog.array_agg(term)::pg_catalog.text AS terms, pg_catalog.array_agg(documents)::pg_catalog.text AS documents,
                    pg_catalog.array_agg(first_id)::pg_catalog.text AS first_ids
             FROM (SELECT term, pg_catalog.sum(documents) AS documents, (pg_catalog.array_agg(first_id ORDER BY first_id::%s))[1] AS first_id
                   FROM (%s) AS f (term, documents, first_id) GROUP BY term) AS summed$q$, id_name, statement)
-        INTO here USING here.term, here.documents, here.first_id;
+        INTO here USING here.term, here.documents, here.first_id, call;
         options := pg_catalog.format('%s, config => %s, min_document_frequency => %s, frequencies => %L', options, config_text, min_document_frequency,
             pg_catalog.format('SELECT term, documents, first_id::%s FROM ROWS FROM (pg_catalog.unnest(%L::pg_catalog.text[]), pg_catalog.unnest(%L::bigint[]), pg_catalog.unnest(%L::pg_catalog.text[])) AS t (term, documents, first_id)',
                               id_name, here.terms, here.documents, here.first_ids));
@@ -505,10 +382,10 @@ BEGIN
               FROM pg_catalog.generate_subscripts(columns, 1) AS i))
         USING queries, id_type, pg_catalog.cardinality(columns), by_place, statement_bytes
     LOOP
-        FOR i IN 1 .. pg_catalog.cardinality(servers) LOOP
-            PERFORM @extschema@.gputext_send(link, servers[i], connections[i], @extschema@.gputext_knn_statement(
-                schemas[i], batch.call_queries, batch.call_places, batch.types, rows_there[i], options, id_name, equality, k IS NULL, by_place));
-        END LOOP;
+        PERFORM @extschema@.gputext_send(call, ARRAY(
+            SELECT @extschema@.gputext_knn_statement(
+                schemas[i], batch.call_queries, batch.call_places, batch.types, rows_there[i], options, id_name, equality, k IS NULL, by_place)
+            FROM pg_catalog.generate_subscripts(servers, 1) AS i ORDER BY i));
         -- The items here are searched while the servers search theirs.
         IF rows_here IS NULL THEN
             statement := 'SELECT 0::bigint, $1, 0, 0::double precision WHERE false';
@@ -527,18 +404,15 @@ BEGIN
             'SELECT pg_catalog.array_agg(n) AS n, pg_catalog.array_agg(item_id) AS item_id, pg_catalog.array_agg(rank) AS rank, '
             'pg_catalog.array_agg(distance) AS distance FROM (%s) AS a (n, item_id, rank, distance)', statement)
         INTO here USING id_type;
-        answers := NULL;
-        IF pg_catalog.cardinality(servers) OPERATOR(pg_catalog.>) 0 THEN
-            PERFORM @extschema@.gputext_wait(link, servers, connections, operation);
-            answers := @extschema@.gputext_fetches(link, connections, pg_catalog.format('n bigint, item_id %s, rank integer, distance double precision', id_name));
-        END IF;
+        answers := pg_catalog.format('SELECT n, item_id, rank, distance FROM %s.gputext_answers(%L) AS t (server integer, n bigint, item_id %s, rank integer, distance double precision)',
+                                     own, call, id_name);
         -- The places of queries are of the type of the ids only where that is bigint.
-        IF rows_here IS NULL AND answers IS NOT NULL AND is_bigint THEN
+        IF rows_here IS NULL AND is_bigint THEN
             answers := pg_catalog.format('%s.knn_merge(%L, $3)', own, answers);
         ELSE
             answers := pg_catalog.format(
                 '(SELECT a.n, a.item_id, pg_catalog.row_number() OVER (PARTITION BY a.n ORDER BY a.distance, a.item_id), a.distance FROM (%s) AS a (n, item_id, rank, distance))',
-                pg_catalog.concat_ws(' UNION ALL ', 'SELECT * FROM ROWS FROM (pg_catalog.unnest($4), pg_catalog.unnest($5), pg_catalog.unnest($6), pg_catalog.unnest($7))', answers));
+                pg_catalog.concat('SELECT * FROM ROWS FROM (pg_catalog.unnest($4), pg_catalog.unnest($5), pg_catalog.unnest($6), pg_catalog.unnest($7)) UNION ALL ', answers));
         END IF;
         RETURN QUERY EXECUTE pg_catalog.format($q$
             SELECT i.id, m.item_id, m.rank::integer, m.distance
@@ -547,17 +421,7 @@ BEGIN
             ORDER BY m.n, m.rank$q$, answers)
         USING batch.places, batch.ids, k, here.n, here.item_id, here.rank, here.distance;
     END LOOP;
-    IF link IS NOT NULL THEN
-        PERFORM @extschema@.gputext_disconnect(link, connections);
-    END IF;
-EXCEPTION WHEN OTHERS OR query_canceled OR assert_failure THEN
-    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, details = PG_EXCEPTION_DETAIL,
-        advice = PG_EXCEPTION_HINT, context = PG_EXCEPTION_CONTEXT;
-    IF link IS NULL THEN
-        RAISE;
-    END IF;
-    PERFORM @extschema@.gputext_disconnect(link, connections),
-            @extschema@.gputext_raise(state, @extschema@.gputext_named_error(message, context, servers, connections), details, advice);
+    PERFORM @extschema@.gputext_disconnect(call);
 END
 $$;
 COMMENT ON FUNCTION @extschema@.gputext_knn_distributed(text, text, regclass, anyelement, name, name, integer, double precision, name, name, name, text, boolean, regconfig, integer, text, integer) IS
@@ -716,13 +580,12 @@ DECLARE
     path CONSTANT pg_catalog.text := pg_catalog.current_setting('search_path');
     operation CONSTANT pg_catalog.text := 'near_duplicates_distributed';
     columns CONSTANT pg_catalog.name[] := ARRAY[id, body] OPERATOR(pg_catalog.||) pg_catalog.array_remove(ARRAY[signature], NULL);
-    link pg_catalog.text;    -- the schema of dblink
+    call integer;    -- of other servers; null: there are none
     servers pg_catalog.name[];
     rows_there pg_catalog.text[];   -- of each server, the inner query for its documents
     rows_here pg_catalog.text;      -- and for those here
     shards pg_catalog.name[];       -- the servers, and null for this one
     schemas pg_catalog.text[];      -- of each server, that of gputext there
-    connections pg_catalog.text[] := '{}';
     id_name pg_catalog.text;
     options pg_catalog.text;
     shortest integer[];  -- of each shard, lengths of documents
@@ -731,11 +594,6 @@ DECLARE
     statement pg_catalog.text;
     found record;
     here record;
-    state pg_catalog.text;
-    message pg_catalog.text;
-    details pg_catalog.text;
-    advice pg_catalog.text;
-    context pg_catalog.text;
 BEGIN
     IF pg_catalog.num_nulls(docs, id, body, threshold, mode, max_length) OPERATOR(pg_catalog.>) 0 THEN
         RAISE EXCEPTION 'an argument of % is null', operation USING ERRCODE = 'null_value_not_allowed',
@@ -754,36 +612,29 @@ BEGIN
     END IF;
 
     IF pg_catalog.cardinality(servers) OPERATOR(pg_catalog.>) 0 THEN
-        link := @extschema@.gputext_dblink_schema();
-        connections := @extschema@.gputext_connection_names(servers);
-        FOR i IN 1 .. pg_catalog.cardinality(servers) LOOP
-            schemas[i] := @extschema@.gputext_connect(link, servers[i], connections[i], path);
-        END LOOP;
+        call := @extschema@.gputext_connect(operation, servers);
+        schemas := @extschema@.gputext_begin(call, servers, path);
     END IF;
 
     -- How long the documents of each shard are
     IF pg_catalog.cardinality(shards) OPERATOR(pg_catalog.>) 1 THEN
-        FOR i IN 1 .. pg_catalog.cardinality(servers) LOOP
-            PERFORM @extschema@.gputext_send(link, servers[i], connections[i], @extschema@.gputext_lengths(rows_there[i]));
-        END LOOP;
+        PERFORM @extschema@.gputext_send(call, ARRAY(
+            SELECT @extschema@.gputext_lengths(rows_there[i]) FROM pg_catalog.generate_subscripts(servers, 1) AS i ORDER BY i));
         IF rows_here IS NOT NULL THEN
             EXECUTE @extschema@.gputext_lengths(rows_here) INTO found;
             shortest[pg_catalog.cardinality(shards)] := found.shortest;
             longest[pg_catalog.cardinality(shards)] := found.longest;
         END IF;
-        PERFORM @extschema@.gputext_wait(link, servers, connections, operation);
-        FOR i IN 1 .. pg_catalog.cardinality(servers) LOOP
-            EXECUTE @extschema@.gputext_fetches(link, connections[i:i], 'shortest integer, longest integer') INTO found;
-            shortest[i] := found.shortest;
-            longest[i] := found.longest;
+        FOR found IN SELECT * FROM @extschema@.gputext_answers(call) AS t (server integer, shortest integer, longest integer) LOOP
+            shortest[found.server] := found.shortest;
+            longest[found.server] := found.longest;
         END LOOP;
     END IF;
 
     -- The pairs within each server there, and meanwhile those within the rows here and between shards here
-    FOR i IN 1 .. pg_catalog.cardinality(servers) LOOP
-        PERFORM @extschema@.gputext_send(link, servers[i], connections[i],
-            pg_catalog.format('SELECT * FROM %s.near_duplicates(%L, %s)', schemas[i], rows_there[i], options));
-    END LOOP;
+    PERFORM @extschema@.gputext_send(call, ARRAY(
+        SELECT pg_catalog.format('SELECT * FROM %s.near_duplicates(%L, %s)', schemas[i], rows_there[i], options)
+        FROM pg_catalog.generate_subscripts(servers, 1) AS i ORDER BY i));
     IF rows_here IS NOT NULL THEN
         statements := ARRAY[pg_catalog.format('SELECT * FROM %s.near_duplicates(%L, %s)', own, rows_here, options)];
     END IF;
@@ -796,25 +647,13 @@ BEGIN
         'SELECT pg_catalog.array_agg(id1) AS id1, pg_catalog.array_agg(id2) AS id2, pg_catalog.array_agg(edit_rate) AS edit_rate '
         'FROM (%s) AS p (id1, id2, edit_rate)', statement)
     INTO here USING id_type;
-    IF link IS NOT NULL THEN
-        PERFORM @extschema@.gputext_wait(link, servers, connections, operation);
-    END IF;
     RETURN QUERY EXECUTE pg_catalog.format(
-        'SELECT least(id1, id2), greatest(id1, id2), edit_rate FROM (%s) AS p (id1, id2, edit_rate) ORDER BY 1, 2',
-        pg_catalog.concat_ws(' UNION ALL ', 'SELECT * FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3))',
-            @extschema@.gputext_fetches(link, connections, pg_catalog.format('id1 %s, id2 %s, edit_rate double precision', id_name, id_name))))
-    USING here.id1, here.id2, here.edit_rate;
-    IF link IS NOT NULL THEN
-        PERFORM @extschema@.gputext_disconnect(link, connections);
-    END IF;
-EXCEPTION WHEN OTHERS OR query_canceled OR assert_failure THEN
-    GET STACKED DIAGNOSTICS state = RETURNED_SQLSTATE, message = MESSAGE_TEXT, details = PG_EXCEPTION_DETAIL,
-        advice = PG_EXCEPTION_HINT, context = PG_EXCEPTION_CONTEXT;
-    IF link IS NULL THEN
-        RAISE;
-    END IF;
-    PERFORM @extschema@.gputext_disconnect(link, connections),
-            @extschema@.gputext_raise(state, @extschema@.gputext_named_error(message, context, servers, connections), details, advice);
+        'SELECT least(id1, id2), greatest(id1, id2), edit_rate FROM ('
+        'SELECT * FROM ROWS FROM (pg_catalog.unnest($1), pg_catalog.unnest($2), pg_catalog.unnest($3)) UNION ALL '
+        'SELECT id1, id2, edit_rate FROM %s.gputext_answers($4) AS t (server integer, id1 %s, id2 %s, edit_rate double precision)'
+        ') AS p (id1, id2, edit_rate) ORDER BY 1, 2', own, id_name, id_name)
+    USING here.id1, here.id2, here.edit_rate, call;
+    PERFORM @extschema@.gputext_disconnect(call);
 END
 $$;
 COMMENT ON FUNCTION @extschema@.near_duplicates_distributed(regclass, name, name, anyelement, name, double precision, text, integer, text) IS

@@ -2,6 +2,13 @@
 // same rows as on one server, and what they say and leave when a server fails, refuses or is
 // stopped, or the call is cancelled.
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <functional>
+#include <thread>
+
 #include "tests/live/dice.hpp"
 #include "tests/live/private_server.hpp"
 #include "tests/support/random_strings.hpp"
@@ -38,7 +45,6 @@ protected:
         Session session(here_->connection());
         session.rows("CREATE EXTENSION gputext");
         session.rows("CREATE EXTENSION postgres_fdw");
-        session.rows("CREATE EXTENSION dblink");
         for (int i = 0; i < kServers; ++i) {
             there_[i] = std::make_unique<PrivateServer>();
             there_[i]->start();
@@ -166,10 +172,11 @@ protected:
                 .value("SELECT count(*) FROM pg_stat_activity WHERE state = 'active' AND "
                        "backend_type = 'client backend' AND pid <> pg_backend_pid()"));
     }
+    /// Of calls, which are named so. Those of postgres_fdw stay.
     static std::size_t sessions(int i) {
         return std::stoul(Session(there_[i]->connection())
-                              .value("SELECT count(*) FROM pg_stat_activity WHERE backend_type = "
-                                     "'client backend' AND pid <> pg_backend_pid()"));
+                              .value("SELECT count(*) FROM pg_stat_activity WHERE "
+                                     "application_name = 'gputext'"));
     }
     static bool all_run() {
         for (int i = 0; i < kServers; ++i)
@@ -178,8 +185,30 @@ protected:
     }
     static bool nothing_runs() {
         for (int i = 0; i < kServers; ++i)
-            if (sessions(i) > 0) return false;
+            if (there_[i]->running() && sessions(i) > 0) return false;
         return true;
+    }
+
+    /// It ends within a second after a cancel, while it waits for a server, and after a timeout.
+    void expect_to_end(const std::string& call) {
+        {
+            Running statement(session(), "SELECT * FROM " + call);
+            const std::string waits =
+                "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Extension' AND pid "
+                "= " +
+                std::to_string(session().pid());
+            Session other(here_->connection());
+            ASSERT_TRUE(eventually([&] { return other.value(waits) == "1"; }));
+            const auto begin = Clock::now();
+            other.rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
+            EXPECT_EQ(statement.wait(), "57014") << session().message();
+            EXPECT_LT(Milliseconds(statement.end() - begin).count(), 1000) << call;
+        }
+        session().rows("SET statement_timeout = '500ms'");
+        const auto begin = Clock::now();
+        EXPECT_EQ(session().sqlstate("SELECT * FROM " + call), "57014") << session().message();
+        EXPECT_LT(Milliseconds(Clock::now() - begin).count(), 1500) << call;
+        session().rows("RESET statement_timeout");
     }
 
     /// A call that fails; "gone" is of the class of errors of connections, which libpqxx takes for
@@ -191,7 +220,7 @@ protected:
                   std::string::npos)
             << session().message();
         EXPECT_NE(session().message().find(words), std::string::npos) << session().message();
-        EXPECT_EQ(session().value("SELECT dblink_get_connections()"), "NULL");
+        EXPECT_TRUE(eventually(nothing_runs, 5s));
     }
 
     static inline const std::string kKnn =
@@ -366,7 +395,6 @@ TEST_F(Distributed, ACancelEndsTheStatementsThere) {
         EXPECT_EQ(statement.wait(), "57014");
         EXPECT_LT(Milliseconds(statement.end() - begin).count(), 2000);
         EXPECT_TRUE(eventually(nothing_runs, 5s));
-        EXPECT_EQ(session().value("SELECT dblink_get_connections()"), "NULL");
     }
     expect_same(kKnn,
                 "gpu_knn('SELECT id, embedding FROM queries', 'SELECT id, embedding FROM one', 3)");
@@ -472,14 +500,16 @@ TEST_F(Distributed, ErrorsOfAServerNameIt) {
     session().rows("CREATE USER MAPPING FOR gputext SERVER " + server(2) +
                    " OPTIONS (user 'gputext')");
     // The extension there
-    Session other(there_[2]->connection());
-    other.rows("UPDATE pg_extension SET extversion = '0.1.0' WHERE extname = 'gputext'");
+    const auto change = [](const char* statement) {
+        Session(there_[2]->connection()).rows(statement);
+    };
+    change("UPDATE pg_extension SET extversion = '0.1.0' WHERE extname = 'gputext'");
     expect_error(kKnn, "55000", 2, "is of version 0.1.0");
-    other.rows("UPDATE pg_extension SET extversion = '0.2.0' WHERE extname = 'gputext'");
-    other.rows("DROP EXTENSION gputext");
+    change("UPDATE pg_extension SET extversion = '0.2.0' WHERE extname = 'gputext'");
+    change("DROP EXTENSION gputext");
     for (const std::string& call : {kKnn, kDuplicates})
         expect_error(call, "55000", 2, "no extension gputext");
-    other.rows("CREATE EXTENSION gputext");
+    change("CREATE EXTENSION gputext");
     expect_same(kKnn,
                 "gpu_knn('SELECT id, embedding FROM queries', 'SELECT id, embedding FROM one', 3)");
 }
@@ -607,10 +637,150 @@ TEST_F(Distributed, WhatItDoesNotTakeIsRefused) {
     session().rows("SET ROLE stranger");
     refused(kKnn, "2F003");
     session().rows("RESET ROLE");
-    session().rows("DROP EXTENSION dblink");
-    refused(kKnn, "55000");
-    EXPECT_NE(session().message().find("dblink"), std::string::npos);
-    session().rows("CREATE EXTENSION dblink");
+    // Nor one with a password, where the server does not ask for it.
+    session().rows("ALTER USER MAPPING FOR stranger SERVER " + server(0) +
+                   " OPTIONS (ADD password 'secret')");
+    session().rows("GRANT SELECT ON items0 TO stranger");
+    session().rows("SET ROLE stranger");
+    refused(
+        "gpu_knn_distributed('SELECT id, embedding FROM queries', 'items0', 'id', 'embedding', 3)",
+        "2F003");
+    // Calls of others are none of his.
+    session().rows("RESET ROLE");
+    session().rows("BEGIN");
+    const std::string number = session().value("SELECT gputext_connect('test', ARRAY[" +
+                                               literal(server_name(0)) + "]::name[])");
+    session().rows("SET ROLE stranger");
+    refused("gputext_answers(" + number + ") AS t (server integer, a text)", "gone");
+}
+
+/// Listens, and does what it is told with whoever comes.
+class Peer {
+public:
+    explicit Peer(std::function<void(int)> answer = nullptr) : answer_(std::move(answer)) {
+        sockaddr_in address = {};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof address;
+        if (bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+            listen(listener_, 16) != 0 ||
+            getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size) != 0)
+            throw std::runtime_error("no socket to listen on");
+        port_ = ntohs(address.sin_port);
+        if (answer_)
+            thread_ = std::thread([this] {
+                for (int peer; (peer = accept(listener_, nullptr, nullptr)) >= 0;) {
+                    answer_(peer);
+                    peers_.push_back(peer);
+                }
+            });
+    }
+    ~Peer() {
+        shutdown(listener_, SHUT_RDWR);
+        if (thread_.joinable()) thread_.join();
+        close(listener_);
+        for (const int peer : peers_) close(peer);
+    }
+    std::string port() const { return std::to_string(port_); }
+
+private:
+    const int listener_ = socket(AF_INET, SOCK_STREAM, 0);
+    std::function<void(int)> answer_;
+    int port_ = 0;
+    std::vector<int> peers_;
+    std::thread thread_;
+};
+
+TEST_F(Distributed, AServerThatStandsStillIsNotWaitedFor) {
+    for (const std::string& call : {kKnn, kDuplicates}) {
+        there_[1]->signal_server(SIGSTOP);
+        expect_to_end(call);
+        there_[1]->signal_server(SIGCONT);
+        EXPECT_TRUE(eventually(nothing_runs, 5s));
+    }
+    // A session of it, in the middle of a statement
+    Running statement(session(), "SELECT * FROM " + kLong);
+    ASSERT_TRUE(eventually(all_run)) << statement.wait() << session().message();
+    const pid_t backend = std::stoi(
+        Session(there_[1]->connection())
+            .value("SELECT pid FROM pg_stat_activity WHERE state = 'active' AND backend_type = "
+                   "'client backend' AND pid <> pg_backend_pid()"));
+    send_signal(backend, SIGSTOP);
+    const auto begin = Clock::now();
+    Session(here_->connection())
+        .rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
+    EXPECT_EQ(statement.wait(), "57014");
+    EXPECT_LT(Milliseconds(statement.end() - begin).count(), 1000);
+    EXPECT_TRUE(eventually([] { return sessions(0) == 0 && sessions(2) == 0; }, 5s));
+    send_signal(backend, SIGCONT);
+    EXPECT_TRUE(eventually(nothing_runs, 5s));
+    expect_same(kKnn,
+                "gpu_knn('SELECT id, embedding FROM queries', 'SELECT id, embedding FROM one', 3)");
+}
+
+TEST_F(Distributed, APeerThatIsNoServerIsNotWaitedFor) {
+    session().rows(
+        "CREATE SERVER peer FOREIGN DATA WRAPPER postgres_fdw OPTIONS (host '127.0.0.1', port '1', "
+        "sslmode 'disable', gssencmode 'disable')");
+    session().rows("CREATE USER MAPPING FOR gputext SERVER peer OPTIONS (user 'gputext')");
+    session().rows(
+        "CREATE FOREIGN TABLE elsewhere (id bigint, embedding real[], body text) SERVER peer");
+    const std::string knn =
+        "gpu_knn_distributed('SELECT id, embedding FROM queries', 'elsewhere', 'id', 'embedding', "
+        "3)";
+    const std::string duplicates = "near_duplicates_distributed('elsewhere', 'id', 'body')";
+    const auto connect_to = [&](const Peer& peer) {
+        session().rows("ALTER SERVER peer OPTIONS (SET port '" + peer.port() + "')");
+    };
+    using namespace std::string_literals;
+    const std::string welcome =
+        "R\0\0\0\x08\0\0\0\0S\0\0\0\x19"
+        "client_encoding\0UTF8\0Z\0\0\0\x05I"s;
+    const auto say = [](int peer, const std::string& words) {
+        return send(peer, words.data(), words.size(), MSG_NOSIGNAL) > 0;
+    };
+    const auto hear = [](int peer) {
+        char heard[1000];
+        return recv(peer, heard, sizeof heard, 0) > 0;
+    };
+    {
+        Peer silent;
+        connect_to(silent);
+        for (const std::string& call : {knn, duplicates}) expect_to_end(call);
+        session().rows("ALTER SERVER peer OPTIONS (ADD connect_timeout '1')");
+        EXPECT_EQ(session().sqlstate("SELECT * FROM " + knn), "gone");
+        EXPECT_NE(session().message().find("connect_timeout"), std::string::npos)
+            << session().message();
+        session().rows("ALTER SERVER peer OPTIONS (DROP connect_timeout)");
+    }
+    {
+        Peer half_a_greeting([&](int peer) { hear(peer) && say(peer, welcome.substr(0, 12)); });
+        connect_to(half_a_greeting);
+        expect_to_end(knn);
+    }
+    {
+        // And takes no request for cancelling
+        Peer half_an_answer([&](int peer) {
+            hear(peer) && say(peer, welcome) && hear(peer) &&
+                say(peer,
+                    "C\0\0\0\x64"
+                    "BEG"s);
+        });
+        connect_to(half_an_answer);
+        for (const std::string& call : {knn, duplicates}) expect_to_end(call);
+    }
+    {
+        // Words without an end, in another encoding
+        Peer nonsense([&](int peer) {
+            hear(peer) && say(peer, welcome) && hear(peer) &&
+                say(peer, "E\0\0\0\x1aSERROR\0C22012\0M\xff\xfe no\0\0Z\0\0\0\x05I"s);
+        });
+        connect_to(nonsense);
+        EXPECT_EQ(session().sqlstate("SELECT * FROM " + knn), "22012") << session().message();
+        EXPECT_NE(session().message().find("server \"peer\": (a message in another encoding)"),
+                  std::string::npos)
+            << session().message();
+    }
 }
 
 }  // namespace

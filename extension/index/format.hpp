@@ -21,7 +21,7 @@
 // bigrams, each for `capacity` sketches of which `count` are in use.
 //
 // Locks: of a directory page and a sketch page that it describes, the directory page is locked
-// first. Whoever extends the relation holds its extension lock, taken after a directory page's.
+// first. Whoever extends the relation holds its extension lock, and no page's.
 // Changes are written to WAL as generic records, so the server replays them without this library.
 
 #pragma once

@@ -92,21 +92,40 @@ private:
         UnlockReleaseBuffer(directory);
     }
 
-    /// Takes a page that is not in use. False if others have taken all of them.
-    bool put_on_unused(std::uint32_t group) {
-        const Buffer directory =
-            read_directory(index_, directory_block(group), BUFFER_LOCK_EXCLUSIVE);
+    /// The first page of the group that is not in use; InvalidBlockNumber for none.
+    BlockNumber unused_page(std::uint32_t group, Buffer directory) const {
         const DirectoryEntry* const entries = directory_entries(BufferGetPage(directory));
         const DirectoryEntry* const unused = std::find_if(
             entries, entries + kGroupEntries,
             [](const DirectoryEntry& entry) { return entry.length_class == kNoClass; });
-        if (unused == entries + kGroupEntries) {
+        return unused == entries + kGroupEntries
+                   ? InvalidBlockNumber
+                   : block_of(group, static_cast<std::uint32_t>(unused - entries));
+    }
+
+    /// The group's directory, locked for this process, and the page that unused_page() gives, which
+    /// the relation has. InvalidBuffer if there is none.
+    Buffer lock_unused(std::uint32_t group, BlockNumber& block) {
+        for (;;) {
+            const Buffer directory =
+                read_directory(index_, directory_block(group), BUFFER_LOCK_EXCLUSIVE);
+            block = unused_page(group, directory);
+            if (block != InvalidBlockNumber && block < RelationGetNumberOfBlocks(index_))
+                return directory;
             UnlockReleaseBuffer(directory);
-            return false;
+            if (block == InvalidBlockNumber) return InvalidBuffer;
+            // Others need the directory while the file grows, and may take the page then.
+            CHECK_FOR_INTERRUPTS();
+            extend_to(block);
         }
-        const auto entry = static_cast<std::uint32_t>(unused - entries);
-        const BlockNumber block = block_of(group, entry);
-        extend_to(block);
+    }
+
+    /// Takes a page that is not in use. False if others have taken all of them.
+    bool put_on_unused(std::uint32_t group) {
+        BlockNumber block;
+        const Buffer directory = lock_unused(group, block);
+        if (!BufferIsValid(directory)) return false;
+        const std::uint32_t entry = entry_of(block);
         const Buffer buffer = read_sketches(index_, block, BUFFER_LOCK_EXCLUSIVE);
         if (is_in_use(BufferGetPage(buffer)))
             raise_damaged(index_, directory_block(group),

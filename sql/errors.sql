@@ -48,7 +48,7 @@ SELECT * FROM near_duplicates('SELECT nullif(id, 2), body FROM docs ORDER BY id'
 -- The row is counted with those whose document is null.
 SELECT * FROM near_duplicates('SELECT nullif(id, 2), nullif(body, body) FROM docs ORDER BY id');
 
--- id_type is to stand right behind the inner query. PostgreSQL 15 takes the types of the result's
+-- id_type is to stand right after the inner query. PostgreSQL 15 takes the types of the result's
 -- columns from the argument that stands there, whatever its name; so elsewhere it is refused when
 -- the statement is planned, unless both types are the same.
 SELECT * FROM near_duplicates('SELECT key, body FROM docs', threshold => 0.1, id_type => NULL::text);

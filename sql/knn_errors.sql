@@ -46,7 +46,7 @@ SELECT * FROM gpu_knn('SELECT id, vector FROM vectors', 'SELECT key, vector FROM
 SELECT * FROM gpu_knn('SELECT nullif(id, 2), vector FROM vectors ORDER BY id', 'SELECT id, vector FROM vectors', 1);
 SELECT * FROM gpu_knn('SELECT id, vector FROM vectors', 'SELECT nullif(id, 2), nullif(vector, vector) FROM vectors ORDER BY id', 1);
 SELECT * FROM gpu_knn('SELECT to_json(id), vector FROM vectors', 'SELECT to_json(id), vector FROM vectors', NULL::json, 1, exclude_self => true);
--- id_type is to stand right behind the inner queries, as PostgreSQL 15 takes the type of the result
+-- id_type is to stand right after the inner queries, as PostgreSQL 15 takes the type of the result
 -- from the argument that stands there.
 SELECT query_id FROM gpu_knn('SELECT key, vector FROM vectors', 'SELECT key, vector FROM vectors', k => 1, id_type => NULL::text);
 

@@ -180,7 +180,7 @@ SELECT count(*), min(group_id), max(group_id), max(group_size)
 FROM near_duplicate_groups('SELECT id, body FROM cluster ORDER BY id', 0.2, 'ctph');
 RESET gputext.host_memory_limit;
 
--- Ids of other types: id_type right behind the inner query. Only its type matters.
+-- Ids of other types: id_type right after the inner query. Only its type matters.
 
 CREATE TYPE place AS (book int, chapter text);
 CREATE DOMAIN ident AS int CHECK (value > 0);

@@ -111,7 +111,7 @@ SELECT count(*) AS rows, bool_and(a = b) AS equal, bool_and((a.id1, a.id2) > (p.
 FROM one_thread a FULL JOIN five_threads b USING (ordinality)
 LEFT JOIN one_thread p ON p.ordinality = a.ordinality - 1;
 
--- Ids of other types: id_type right behind the inner queries
+-- Ids of other types: id_type right after the inner queries
 SELECT * FROM near_duplicates_between('SELECT id::int, body FROM new_docs WHERE id = 12', 'SELECT id::int, body FROM old_docs WHERE id = 2', id_type => NULL::int);
 SELECT * FROM near_duplicates_between('SELECT id::smallint, body FROM new_docs WHERE id = 12', 'SELECT id::oid, body FROM old_docs WHERE id = 2');
 SELECT * FROM near_duplicates_between('SELECT ''n'' || id, body FROM new_docs WHERE body > ''''', 'SELECT ''o'' || id, body FROM old_docs WHERE body > ''''', NULL::text, 0.2);

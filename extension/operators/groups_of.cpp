@@ -25,7 +25,7 @@ namespace gputext {
 namespace {
 
 const char* const kWanted =
-    "The inner query must give pairs of ids in its first two columns; those behind are not "
+    "The inner query must give pairs of ids in its first two columns; those after them are not "
     "looked at.";
 
 // ---- The pairs ----

@@ -23,7 +23,7 @@ const char* const kWanted =
     "The inner query must give an id and a vector of type real[], double precision[], integer[], "
     "or pgvector's vector, halfvec or sparsevec; or an id and a text or tsvector; or an id, terms "
     "of type "
-    "integer[] and their weights of type real[]; in this order, and behind them a key of rows that "
+    "integer[] and their weights of type real[]; in this order, and after them a key of rows that "
     "may be neighbours, if wanted, and with exclude_key one of rows that may not.";
 
 const char* name_of(RowKind kind) {
@@ -161,7 +161,7 @@ void KnnReceiver::set_keys(TupleDesc columns) {
                             errmsg("the inner query has no column with the key that excludes"),
                             errdetail("With exclude_key the last column is a key: rows of equal "
                                       "keys are no neighbours."),
-                            errhint("Add the key behind the other columns, as in SELECT id, "
+                            errhint("Add the key after the other columns, as in SELECT id, "
                                     "embedding, author FROM ...")));
         exclude_column_ = last;
     }

@@ -120,7 +120,7 @@ public:
 
     WantedColumns wanted_columns() const override {
         return {count_, count_,
-                "The columns are an id and a value, and behind them the keys that were asked for."};
+                "The columns are an id and a value, and after them the keys that were asked for."};
     }
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool* nulls) const override { return nulls[1]; }

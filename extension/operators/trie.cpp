@@ -170,7 +170,7 @@ varlena* image_in_base64(std::string_view digits) {
         if (failure.code != ErrorCode::invalid_argument) raise_failure(failure);
         ereport(ERROR,
                 (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("%s", kWrongForm),
-                 errdetail("In the text behind \"%s\", %s.", kForm.data(), failure.message)));
+                 errdetail("In the text after \"%s\", %s.", kForm.data(), failure.message)));
     }
     return value;
 }

@@ -31,7 +31,7 @@ void refuse_type_name(const Arguments& arguments) {
     ereport(ERROR,
             (errcode(ERRCODE_DATATYPE_MISMATCH),
              errmsg("id_type must be a value of the type of the ids, not a literal: \"%s\"", name),
-             errhint("Write a null of that type right behind the inner query, as in "
+             errhint("Write a null of that type right after the inner query, as in "
                      "id_type => NULL::%s.",
                      looks_like_type(name) ? name : "uuid")));
 }

@@ -26,7 +26,7 @@ constexpr std::size_t kPart = std::size_t{1} << 12;
 
 const char* const kWanted =
     "The inner query for frequencies must give a term and the number of documents that have it, as "
-    "tfidf_frequencies gives them, and behind them the first id, if wanted; and in a row whose "
+    "tfidf_frequencies gives them, and after them the first id, if wanted; and in a row whose "
     "term is null the number of all documents.";
 
 /// Frequencies in the order in which they came.

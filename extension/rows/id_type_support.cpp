@@ -2,7 +2,7 @@
 //
 // PostgreSQL 15 derives the types of a polymorphic function's result columns from the arguments in
 // the order in which they are written, whatever their names (resolve_polymorphic_tupdesc() in
-// funcapi.c). With id_type elsewhere than right behind the inner query, a statement is parsed for
+// funcapi.c). With id_type elsewhere than right after the inner query, a statement is parsed for
 // ids of another argument's type, and would end in "attribute 1 of type record has wrong type" once
 // all has been computed. While the planner simplifies a call, the query still has it as it was
 // written, so both types can be compared, and the error can say what to write.
@@ -82,7 +82,7 @@ void check_written_call(FuncExpr* written) {
         ereport(
             ERROR,
             (errcode(ERRCODE_DATATYPE_MISMATCH),
-             errmsg("the argument id_type does not stand right behind the inner query"),
+             errmsg("the argument id_type does not stand right after the inner query"),
              errdetail("PostgreSQL takes the type of the ids from the argument that stands "
                        "there, whatever its name: %s, not %s.",
                        format_type_be(TupleDescAttr(parsed, i)->atttypid), format_type_be(type)),

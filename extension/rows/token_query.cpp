@@ -21,7 +21,7 @@ namespace gputext {
 namespace {
 
 const char* const kWanted =
-    "The inner query must give a text or an array of words, alone or behind an id.";
+    "The inner query must give a text or an array of words, alone or after an id.";
 
 /// The rows of a query until they are read; dies with its memory context.
 struct KeptTexts {

@@ -140,7 +140,7 @@ COMMENT ON FUNCTION @extschema@.gputext_send(integer, text[]) IS 'has the server
 
 CREATE FUNCTION @extschema@.gputext_answers(call integer) RETURNS SETOF record
     AS 'MODULE_PATHNAME', 'gputext_answers' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE COST 1000000 ROWS 10000;
-COMMENT ON FUNCTION @extschema@.gputext_answers(integer) IS 'the rows that the servers of a call answer with, behind the number of the server';
+COMMENT ON FUNCTION @extschema@.gputext_answers(integer) IS 'the rows that the servers of a call answer with, after the number of the server';
 
 CREATE FUNCTION @extschema@.gputext_disconnect(call integer) RETURNS void
     AS 'MODULE_PATHNAME', 'gputext_disconnect' LANGUAGE C VOLATILE STRICT PARALLEL UNSAFE;

@@ -15,7 +15,7 @@ CREATE FUNCTION @extschema@.gpu_knn(
 ) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_knn' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
 COMMENT ON FUNCTION @extschema@.gpu_knn(text, text, integer, boolean, text, boolean, regconfig, integer, text, @extschema@.gputext_type_name) IS
-    'the k nearest items of every query, exactly, that differ in a key, both given by inner queries';
+    'the k nearest items of every query, exactly; with exclude_key never of an equal key; both given by inner queries';
 
 CREATE FUNCTION @extschema@.gpu_knn(
     queries text,
@@ -32,7 +32,7 @@ CREATE FUNCTION @extschema@.gpu_knn(
     AS 'MODULE_PATHNAME', 'gputext_knn_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
     SUPPORT @extschema@.gputext_id_type_support;
 COMMENT ON FUNCTION @extschema@.gpu_knn(text, text, anyelement, integer, boolean, text, boolean, regconfig, integer, text) IS
-    'the k nearest items of every query, exactly, that differ in a key, both given by inner queries, ids of the type of id_type';
+    'the k nearest items of every query, exactly; with exclude_key never of an equal key; both given by inner queries, ids of the type of id_type';
 
 CREATE FUNCTION @extschema@.gpu_knn_within(
     queries text,
@@ -48,7 +48,7 @@ CREATE FUNCTION @extschema@.gpu_knn_within(
 ) RETURNS TABLE (query_id bigint, item_id bigint, rank integer, distance double precision)
     AS 'MODULE_PATHNAME', 'gputext_knn_within' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000;
 COMMENT ON FUNCTION @extschema@.gpu_knn_within(text, text, double precision, boolean, text, boolean, regconfig, integer, text, @extschema@.gputext_type_name) IS
-    'all items within a distance of every query that differ in a key, nearest first, both given by inner queries';
+    'all items within a distance of every query, nearest first; with exclude_key never of an equal key; both given by inner queries';
 
 CREATE FUNCTION @extschema@.gpu_knn_within(
     queries text,
@@ -65,4 +65,4 @@ CREATE FUNCTION @extschema@.gpu_knn_within(
     AS 'MODULE_PATHNAME', 'gputext_knn_within_typed' LANGUAGE C VOLATILE PARALLEL UNSAFE COST 1000000 ROWS 10000
     SUPPORT @extschema@.gputext_id_type_support;
 COMMENT ON FUNCTION @extschema@.gpu_knn_within(text, text, anyelement, double precision, boolean, text, boolean, regconfig, integer, text) IS
-    'all items within a distance of every query that differ in a key, nearest first, both given by inner queries, ids of the type of id_type';
+    'all items within a distance of every query, nearest first; with exclude_key never of an equal key; both given by inner queries, ids of the type of id_type';

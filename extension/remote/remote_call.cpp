@@ -45,6 +45,7 @@ public:
     int number;
     Oid user;
     SubTransactionId level;
+    SubTransactionId used_in;  // by a function that has not returned; invalid: by none
     const char* operation;
     int count;
     RemoteConnection* connections;
@@ -132,6 +133,21 @@ void end_call(RemoteCall* call) {
     MemoryContextDelete(call->context);
 }
 
+/// Until end_use(), or the end of the transaction or subtransaction, nobody finds the call: reading
+/// values may run functions of their types, which must not end what is being read.
+void begin_use(RemoteCall& call) {
+    call.used_in = GetCurrentSubTransactionId();
+}
+
+/// Clears what an error has left.
+void end_use(RemoteCall& call) {
+    for (int i = 0; i < call.count; ++i) {
+        PQclear(call.connections[i].result);
+        call.connections[i].result = nullptr;
+    }
+    call.used_in = InvalidSubTransactionId;
+}
+
 template <class Condition>
 void end_calls(const Condition& condition) {
     for (RemoteCall *call = calls, *next; call != nullptr; call = next) {
@@ -148,8 +164,11 @@ void on_transaction(XactEvent event, void*) {
 }
 
 void on_subtransaction(SubXactEvent event, SubTransactionId level, SubTransactionId parent, void*) {
-    if (event == SUBXACT_EVENT_ABORT_SUB)
+    if (event == SUBXACT_EVENT_ABORT_SUB) {
         end_calls([level](const RemoteCall& call) { return call.level == level; });
+        for (RemoteCall* call = calls; call != nullptr; call = call->next)
+            if (call->used_in == level) end_use(*call);
+    }
     if (event != SUBXACT_EVENT_COMMIT_SUB) return;
     for (RemoteCall* call = calls; call != nullptr; call = call->next)
         if (call->level == level) call->level = parent;
@@ -427,7 +446,11 @@ int begin_remote_call(const char* operation, const char* const* servers, int cou
 
 RemoteCall& find_remote_call(int number) {
     for (RemoteCall* call = calls; call != nullptr; call = call->next)
-        if (call->number == number && call->user == GetUserId()) return *call;
+        if (call->number == number && call->user == GetUserId()) {
+            if (call->used_in == InvalidSubTransactionId) return *call;
+            ereport(ERROR, (errcode(ERRCODE_OBJECT_IN_USE),
+                            errmsg("the call of the number %d is being used", number)));
+        }
     ereport(ERROR, (errcode(ERRCODE_CONNECTION_DOES_NOT_EXIST),
                     errmsg("there is no call of the number %d on other servers", number)));
 }
@@ -437,6 +460,7 @@ int servers_of(const RemoteCall& call) {
 }
 
 void send_statements(RemoteCall& call, const char* const* statements) {
+    begin_use(call);
     for (int i = 0; i < call.count; ++i) {
         PGconn* const libpq = call.connections[i].libpq;
         // As the only statement of its message, whatever its text has in it.
@@ -452,6 +476,7 @@ void send_statements(RemoteCall& call, const char* const* statements) {
         if (left < 0) raise_broken(connection);
         return left == 0 ? Need::nothing : Need::any;
     });
+    end_use(call);
 }
 
 void read_answers(RemoteCall& call, TupleDesc columns, Tuplestorestate* rows) {
@@ -463,6 +488,7 @@ void read_answers(RemoteCall& call, TupleDesc columns, Tuplestorestate* rows) {
         AllocSetContextCreate(CurrentMemoryContext, "gputext remote row", ALLOCSET_DEFAULT_SIZES),
         static_cast<Datum*>(palloc(sizeof(Datum) * columns->natts)),
         static_cast<bool*>(palloc(sizeof(bool) * columns->natts))};
+    begin_use(call);
     // The servers write values in the form that these settings read.
     const int level = NewGUCNestLevel();
     set_locally("datestyle", "ISO");
@@ -471,6 +497,7 @@ void read_answers(RemoteCall& call, TupleDesc columns, Tuplestorestate* rows) {
         return read_on(call, connection, server, reader);
     });
     AtEOXact_GUC(true, level);
+    end_use(call);
     MemoryContextDelete(reader.row_context);
 }
 

@@ -21,7 +21,8 @@ class RemoteCall;
 /// with progress. Returns the number of the call, by which the same user finds it.
 int begin_remote_call(const char* operation, const char* const* servers, int count);
 
-/// Raises an error where the current user has begun no such call.
+/// Raises an error where the current user has begun no such call, or while a function uses it that
+/// has not returned.
 RemoteCall& find_remote_call(int number);
 int servers_of(const RemoteCall& call);
 

@@ -292,8 +292,8 @@ DECLARE
     equality pg_catalog.text;
     config_text pg_catalog.text;
     options pg_catalog.text;
-    batch record;
-    here record;
+    batch pg_catalog.record;
+    here pg_catalog.record;
     statement pg_catalog.text;
     answers pg_catalog.text;
 BEGIN
@@ -592,8 +592,8 @@ DECLARE
     longest integer[];
     statements pg_catalog.text[] := '{}';
     statement pg_catalog.text;
-    found record;
-    here record;
+    found pg_catalog.record;
+    here pg_catalog.record;
 BEGIN
     IF pg_catalog.num_nulls(docs, id, body, threshold, mode, max_length) OPERATOR(pg_catalog.>) 0 THEN
         RAISE EXCEPTION 'an argument of % is null', operation USING ERRCODE = 'null_value_not_allowed',

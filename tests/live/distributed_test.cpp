@@ -654,6 +654,24 @@ TEST_F(Distributed, WhatItDoesNotTakeIsRefused) {
     refused("gputext_answers(" + number + ") AS t (server integer, a text)", "gone");
 }
 
+TEST_F(Distributed, ACallIsNotEndedByFunctionsOfTheValuesThatItReads) {
+    session().rows(
+        "CREATE FUNCTION ends_call(text) RETURNS boolean LANGUAGE plpgsql AS $$ BEGIN PERFORM "
+        "gputext_disconnect(current_setting('test.call')::integer); RETURN true; END $$");
+    session().rows("CREATE DOMAIN ending AS text CHECK (ends_call(VALUE))");
+    session().rows("BEGIN");
+    session().rows("SELECT set_config('test.call', gputext_connect('test', ARRAY[" +
+                   literal(server_name(0)) + "]::name[])::text, true)");
+    const std::string number = session().value("SELECT current_setting('test.call')");
+    session().rows("SELECT gputext_send(" + number + ", '{SELECT 1}')");
+    EXPECT_EQ(session().sqlstate("SELECT * FROM gputext_answers(" + number +
+                                 ") AS t (server integer, a ending)"),
+              "55006")
+        << session().message();
+    session().rows("ROLLBACK");
+    EXPECT_TRUE(eventually(nothing_runs, 5s));
+}
+
 /// Listens, and does what it is told with whoever comes.
 class Peer {
 public:

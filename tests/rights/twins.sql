@@ -76,8 +76,10 @@ FROM pg_operator JOIN checks.signs ON sign = oprname, checks.preferred(array_rem
 WHERE oprnamespace = 'pg_catalog'::regnamespace AND checks.can_be_written(types)
 ORDER BY name, types, oprresult;
 
+-- PL/pgSQL looks for record by its name, too.
 CREATE TABLE checks.type_twins AS
-SELECT typname AS name FROM pg_type JOIN checks.words ON word = typname WHERE typnamespace = 'pg_catalog'::regnamespace AND typtype IN ('b', 'e', 'r', 'm');
+SELECT typname AS name, CASE typtype WHEN 'p' THEN 'text' ELSE typname END AS base
+FROM pg_type JOIN checks.words ON word = typname WHERE typnamespace = 'pg_catalog'::regnamespace AND (typtype IN ('b', 'e', 'r', 'm') OR typname = 'record');
 -- No column of a view has a pseudo-type.
 CREATE TABLE checks.relation_twins AS
 SELECT relname AS name, (SELECT string_agg(CASE WHEN typtype = 'p' THEN format('NULL::text AS %I', attname) ELSE format('r.%I', attname) END, ', ' ORDER BY attnum)
@@ -99,7 +101,7 @@ BEGIN
                        'LEFTARG = ' || format_type(one.types[cardinality(one.types) - 1], NULL) || ',', format_type(one.types[cardinality(one.types)], NULL));
     END LOOP;
     FOR one IN SELECT * FROM checks.type_twins LOOP
-        EXECUTE format('CREATE DOMAIN %1$I.%2$I AS pg_catalog.%2$I CHECK (checks.spy(%3$L))', schema, one.name, format('%I.%I', schema, one.name));
+        EXECUTE format('CREATE DOMAIN %I.%I AS pg_catalog.%I CHECK (checks.spy(%L))', schema, one.name, one.base, format('%I.%I', schema, one.name));
     END LOOP;
     FOR one IN SELECT * FROM checks.relation_twins LOOP
         EXECUTE format('CREATE VIEW %1$I.%2$I AS SELECT %3$s FROM pg_catalog.%2$I AS r, (SELECT checks.spy(%4$L) OFFSET 0) AS s',

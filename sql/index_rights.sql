@@ -19,7 +19,7 @@ END
 $$;
 CREATE FUNCTION is_documented(body text) RETURNS boolean LANGUAGE plpgsql IMMUTABLE PARALLEL SAFE AS $$
 BEGIN
-    RETURN documented(body) IS NOT NULL;
+    RETURN public.documented(body) IS NOT NULL;
 END
 $$;
 RESET ROLE;

@@ -48,7 +48,9 @@ SELECT query_id, expected FROM knn_recall('items_index', 'SELECT 5, ''{1,0,0,0,0
 DROP INDEX items_index;
 -- A distance of bits is none that is known.
 CREATE INDEX items_index ON items USING hnsw ((binary_quantize(embedding)::bit(16)) bit_hamming_ops);
+\set VERBOSITY terse
 SELECT * FROM knn_recall('items_index', 'SELECT id, embedding FROM queries', 3);
+\set VERBOSITY default
 DROP TABLE items, queries;
 DROP FUNCTION compare;
 DROP EXTENSION vector;

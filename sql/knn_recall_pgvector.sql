@@ -88,7 +88,13 @@ SELECT query_id, recall FROM knn_recall('items_index', 'SELECT 1, ''[1,2,3,4,5,6
 SELECT count(*) FROM knn_recall('items_index', 'SELECT id, plain FROM items WHERE kind = 1', 5);
 SELECT * FROM knn_recall('items_index', 'SELECT id, plain FROM queries WHERE false', 5);
 -- What it refuses
-SELECT * FROM knn_recall('items_index', 'SELECT id, plain[:3] FROM queries', 5);
+-- Where the row lies differs from release to release.
+DO $$
+BEGIN
+    PERFORM * FROM knn_recall('items_index', 'SELECT id, plain[:3] FROM queries', 5);
+EXCEPTION WHEN OTHERS THEN
+    RAISE NOTICE '%', regexp_replace(SQLERRM, 'row \(.*?\)', 'row (...)');
+END $$;
 SELECT * FROM knn_recall('items_index', 'SELECT id, id FROM queries', 5);
 SELECT * FROM knn_recall('items_index', 'SELECT 1, ''{1,NaN,3,4,5,6,7,8}''::real[]', 5);
 SELECT * FROM knn_recall('items_index', 'SELECT ''a'', plain FROM queries', 5);
@@ -141,7 +147,7 @@ BEGIN
     RETURN v;
 END
 $$;
-CREATE FUNCTION is_by_owner(v vector) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN by_owner(v) IS NOT NULL; END $$;
+CREATE FUNCTION is_by_owner(v vector) RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$ BEGIN RETURN public.by_owner(v) IS NOT NULL; END $$;
 ALTER TABLE items OWNER TO regress_gputext_owner;
 CREATE INDEX items_expression ON items USING hnsw ((by_owner(v)::vector(3)) vector_l2_ops);
 CREATE INDEX items_partial ON items USING hnsw (v vector_l2_ops) WHERE is_by_owner(v);

@@ -145,7 +145,9 @@ RESET gputext.read_workers;
 SET gputext.host_memory_limit = '1MB';
 SELECT number, (same_of_copies(call)).* FROM page_calls WHERE number IN (1, 4) ORDER BY number;
 SET temp_file_limit = '512kB';
+\set VERBOSITY sqlstate
 SELECT count(*) FROM near_duplicates('SELECT id, body FROM pages', mode => 'ctph');
+\set VERBOSITY default
 RESET temp_file_limit;
 RESET gputext.host_memory_limit;
 SET client_min_messages = notice;

@@ -218,7 +218,9 @@ PGDLLEXPORT Datum gputext_reals(PG_FUNCTION_ARGS) {
 }
 
 PGDLLEXPORT Datum gputext_type_text(PG_FUNCTION_ARGS) {
-    PG_RETURN_TEXT_P(type_name(PG_GETARG_OID(0)));
+    const Oid type = PG_GETARG_OID(0);
+    lookup_type_cache(type, 0);  // raises the error for a type that does not exist
+    PG_RETURN_TEXT_P(type_name(type));
 }
 
 PGDLLEXPORT Datum gputext_equality(PG_FUNCTION_ARGS) {

@@ -11,13 +11,17 @@ namespace {
 class Resident : public PlacesTest {
 protected:
     /// Gives the right answer, and finds and reads so many values, which a superuser's session counts.
-    void expect_use(Session& session, const std::string& from, const Use& wanted,
+    void expect_use(Session& session, Session& counting, const std::string& from, const Use& wanted,
                     const std::string& table = "places") {
-        const Use before = use_of(this->session(), table);
+        const Use before = use_of(counting, table);
         const std::string right = expected(session, from);
         EXPECT_EQ(answer(session, from), right) << from;
-        const Use after = use_of(this->session(), table);
+        const Use after = use_of(counting, table);
         EXPECT_EQ(after - before, wanted) << from;
+    }
+    void expect_use(Session& session, const std::string& from, const Use& wanted,
+                    const std::string& table = "places") {
+        expect_use(session, this->session(), from, wanted, table);
     }
     void expect_use(const std::string& from, const Use& wanted) {
         expect_use(session(), from, wanted);
@@ -537,8 +541,8 @@ TEST_F(Resident, ServesAStandbyAndItsPromotion) {
         Session reader(standby->connection());
         reader.rows("SET gputext.device = gpu");
         EXPECT_EQ(reader.value(kJob), kAnswer);  // has gputextd started
-        expect_use(reader, "places", {0, kRows});
-        expect_use(reader, "places", {kRows, 0});
+        expect_use(reader, reader, "places", {0, kRows});
+        expect_use(reader, reader, "places", {kRows, 0});
         session().rows(
             "UPDATE places SET place = array_fill(id::real, ARRAY[600]) WHERE id % 3 = 0");
         session().rows("VACUUM places");
@@ -547,11 +551,11 @@ TEST_F(Resident, ServesAStandbyAndItsPromotion) {
             return reader.value("SELECT pg_last_wal_replay_lsn() >= '" + written + "'::pg_lsn") ==
                    "t";
         }));
-        expect_use(reader, "places", {kRows - kRows / 3, kRows / 3});
+        expect_use(reader, reader, "places", {kRows - kRows / 3, kRows / 3});
         EXPECT_EQ(reader.value("SELECT pg_promote()"), "t");
-        expect_use(reader, "places", {kRows, 0});
+        expect_use(reader, reader, "places", {kRows, 0});
         reader.rows("UPDATE places SET place = array_fill(1, ARRAY[600])::real[] WHERE id % 5 = 0");
-        expect_use(reader, "places", {kRows - kRows / 5, kRows / 5});
+        expect_use(reader, reader, "places", {kRows - kRows / 5, kRows / 5});
     }
 }
 

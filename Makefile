@@ -87,6 +87,11 @@ UPDATE_SCRIPT = build/pgxs/gputext--$(lastword $(RELEASES))--$(EXTVERSION).sql
 
 SOURCES := $(shell cd "$(ROOT)" && find extension -name '*.cpp' | LC_ALL=C sort)
 
+# The module of the tests: all of the extension's, and C functions by which tests see what no SQL function shows.
+TEST_SOURCES := $(shell cd "$(ROOT)" && find tests/module -name '*.cpp' | LC_ALL=C sort)
+TEST_OBJS = $(TEST_SOURCES:%.cpp=build/pgxs/%.o)
+TEST_MODULE = build/pgxs/tests/gputext$(DLSUFFIX)
+
 # PGXS installs and removes the control file by its last name and is content with a folder before it.
 EXTENSION = extension/gputext
 MODULE_big = gputext
@@ -154,7 +159,7 @@ build/pgxs/extension/server/release.o: $(RELEASE)
 
 # Another compiler, other flags or a source more or less: build again. The file changes while make reads this,
 # so that a dry run, which scripts/cluster counts files by, knows what is to be done.
-SETTINGS = $(OBJS) | $(COMPILE) | $(LINK.shared) $(LDFLAGS) $(SHLIB_LINK)
+SETTINGS = $(OBJS) $(TEST_OBJS) | $(COMPILE) | $(LINK.shared) $(LDFLAGS) $(SHLIB_LINK)
 $(shell mkdir -p build/pgxs)$(file >build/pgxs/settings.new,$(SETTINGS))
 $(shell cd build/pgxs && if cmp -s settings.new settings; then rm settings.new; else mv settings.new settings; fi)
 
@@ -164,14 +169,17 @@ $(PRECOMPILED).gch: $(SOURCE)extension/base/precompiled.hpp build/pgxs/settings
 	@echo '#include "extension/base/precompiled.hpp"' >$(PRECOMPILED)
 	$(CCACHE) $(COMPILE) -MMD -MP -x c++-header -o $@ $(PRECOMPILED)
 
-$(OBJS): build/pgxs/%.o: $(SOURCE)%.cpp build/pgxs/settings $(PRECOMPILED).gch
+$(OBJS) $(TEST_OBJS): build/pgxs/%.o: $(SOURCE)%.cpp build/pgxs/settings $(PRECOMPILED).gch
 	@$(MKDIR_P) $(@D)
 	$(CCACHE) $(COMPILE) -include $(PRECOMPILED) -MMD -MP -c -o $@ $<
 # libpq's headers lie beside the server's.
 build/pgxs/extension/remote/%.o: private COMPILE += -idirafter $(includedir)
--include $(OBJS:.o=.d) $(PRECOMPILED).d
+-include $(OBJS:.o=.d) $(TEST_OBJS:.o=.d) $(PRECOMPILED).d
 
 $(MODULE_big)$(DLSUFFIX): build/pgxs/settings $(COMPUTATIONS)
+
+$(TEST_MODULE): $(OBJS) $(TEST_OBJS) build/pgxs/settings $(COMPUTATIONS)
+	$(LINK.shared) -o $@ $(OBJS) $(TEST_OBJS) $(LDFLAGS) $(LDFLAGS_SL) $(SHLIB_LINK)
 
 UPDATE_PARTS = $(SOURCE)extension/sql/search_path.sql $(SOURCE)extension/sql/loaded_version.sql $(SOURCE)extension/releases/changes.sql $(NEW_SQL_PARTS:%=$(SOURCE)extension/sql/%)
 $(SQL_SCRIPT): COMMAND = CREATE EXTENSION gputext
@@ -206,6 +214,12 @@ remove-install-scripts:
 # The extension alone, without gputextd
 .PHONY: module
 module: $(MODULE_big)$(DLSUFFIX) $(DATA_built)
+
+# The module of the tests, and it in the place of the extension's: for servers of scripts/cluster, which alone need it
+.PHONY: test-module install-test-module
+test-module: $(TEST_MODULE)
+install-test-module: install $(TEST_MODULE)
+	$(INSTALL_SHLIB) $(TEST_MODULE) '$(DESTDIR)$(pkglibdir)/$(MODULE_big)$(DLSUFFIX)'
 
 # CMake itself sees what has changed. Two of its builds in one folder at a time would be in each other's way.
 CMAKE_OPTIONS = $(if $(GPUTEXT_CUDA_ARCHITECTURES),-D'GPUTEXT_CUDA_ARCHITECTURES=$(GPUTEXT_CUDA_ARCHITECTURES)') \

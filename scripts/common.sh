@@ -129,10 +129,17 @@ run_make() {
     make --no-print-directory -s -j"$(nproc)" PG_CONFIG="$PG_CONFIG" "$@"
 }
 
-# install_for_tests ROOT: what make install installs, below ROOT, and the installation scripts of earlier releases, which
-# the test of updates begins with
+# The module of the tests is built and installed, unless GPUTEXT_TEST_MODULE=no.
+if [[ ${GPUTEXT_TEST_MODULE:-} == no ]]; then
+    BUILD_GOALS=(all) INSTALL_GOAL=install
+else
+    BUILD_GOALS=(all test-module) INSTALL_GOAL=install-test-module
+fi
+
+# install_for_tests ROOT: what make install installs, below ROOT, with the module of the tests (tests/module/) and the
+# installation scripts of earlier releases, which the test of updates begins with
 install_for_tests() {
-    run_make install DESTDIR="$1" >/dev/null
+    run_make "$INSTALL_GOAL" DESTDIR="$1" >/dev/null
     cp tests/upgrade/gputext--*.sql "$1$("$PG_CONFIG" --sharedir)/extension"
 }
 
@@ -161,13 +168,13 @@ copy_checkout() {
 
 # ---- Building with a word on how far it is ----
 
-# How many files the compiler still has to take for what run_make all builds.
+# How many files the compiler still has to take for BUILD_GOALS.
 files_to_compile() {
     local make=(make --no-print-directory PG_CONFIG="$PG_CONFIG")
     # A dry run does not configure, and without that CMake does not know its files. In a fresh folder it misses a
     # precompiled header that is not there yet, and says so.
     "${make[@]}" -s configure >/dev/null
-    "${make[@]}" -n -o configure all 2>/dev/null | grep -c -e ' -c -o ' -e 'Building C[A-Z]* object' || true
+    "${make[@]}" -n -o configure "${BUILD_GOALS[@]}" 2>/dev/null | grep -c -e ' -c -o ' -e 'Building C[A-Z]* object' || true
 }
 
 # show_progress TOTAL: reads make's output, in which each file that the compiler begins with has a line, and says how
@@ -207,7 +214,7 @@ duration() {
     fi
 }
 
-# build_extension: run_make all, on standard error what it does and how far it is. What the compilers say is kept in
+# build_extension: BUILD_GOALS, on standard error what it does and how far it is. What the compilers say is kept in
 # build/build.log, and its end shown if they fail.
 JOBS=$(nproc)
 build_extension() {
@@ -215,11 +222,11 @@ build_extension() {
     mkdir -p "$BUILD"
     total=$(files_to_compile)
     if ((total == 0)); then
-        run_make all >&2
+        run_make "${BUILD_GOALS[@]}" >&2
         return
     fi
     say "Compiling $total files, $JOBS at a time. Each takes a processor 1 to 10 seconds, unless ccache knows it." >&2
-    if ! make --no-print-directory -j"$JOBS" PG_CONFIG="$PG_CONFIG" all 2>&1 | tee "$BUILD/build.log" | show_progress "$total"; then
+    if ! make --no-print-directory -j"$JOBS" PG_CONFIG="$PG_CONFIG" "${BUILD_GOALS[@]}" 2>&1 | tee "$BUILD/build.log" | show_progress "$total"; then
         grep -v -e ' -c -o ' -e '^\[' "$BUILD/build.log" | tail -n 40 >&2 || true
         die "the build failed; all of its output is in build/build.log"
     fi

@@ -166,16 +166,6 @@ inline Node* mutate_expression(Node* node, TreeMutator mutator, void* context) {
 #endif
 }
 
-/// query_tree_mutator(), of the whole query.
-inline Query* mutate_query(Query* query, TreeMutator mutator, void* context) {
-#if PG_VERSION_NUM >= 160000
-    return query_tree_mutator(query, mutator, context, 0);
-#else
-    const auto any = reinterpret_cast<void (*)()>(mutator);
-    return query_tree_mutator(query, reinterpret_cast<Node* (*)()>(any), context, 0);
-#endif
-}
-
 /// Runs a statement to its end; once, so that it may use parallel workers.
 inline void run_to_end(QueryDesc* statement) {
 #if PG_VERSION_NUM >= 180000

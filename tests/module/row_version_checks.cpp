@@ -1,6 +1,6 @@
-// extension/operators/row_version_checks.cpp - shows what is known of the rows of an inner query
+// tests/module/row_version_checks.cpp - shows what is known of the rows of an inner query
 //
-// No SQL object of the extension is of these functions: tests create what they need, as a superuser
+// Only the module of the tests has these functions. Tests create the SQL functions, as a superuser
 // may.
 
 #include "extension/base/postgres.hpp"

@@ -1,7 +1,7 @@
-// extension/operators/parser_checks.cpp - compares TextParser with PostgreSQL's parsetext()
+// tests/module/parser_checks.cpp - compares TextParser with PostgreSQL's parsetext()
 //
-// No SQL object of the extension is of these functions: tests and bench/sql_parsing create what
-// they need, as a superuser may.
+// Only the module of the tests has these functions. Tests and bench/sql_parsing create the SQL
+// functions, as a superuser may.
 
 #include "extension/base/postgres.hpp"
 

@@ -93,13 +93,15 @@ def machines(store):
 
 
 def figure_list(store, name):
-    """A line for each task, with its figures in a text."""
+    """A line for each task, with its figures in a text, or in a text for each further column."""
     layout = store.files["machines"].given["lists"].get(name)
     if layout is None:
         raise Wrong(f"there is no list {name} in bench/results/machines.json")
     lines = [layout["columns"], ["---"] * len(layout["columns"])]
     for row in layout["rows"]:
-        lines.append([row["task"], row["as"].format(*(store.text(reference) for reference in row["figures"]))])
+        texts = [store.text(reference) for reference in row["figures"]]
+        cells = row["as"] if isinstance(row["as"], list) else [row["as"]]
+        lines.append([row["task"], *(cell.format(*texts) for cell in cells)])
     return ["| " + " | ".join(line) + " |" for line in lines]
 
 
@@ -147,9 +149,9 @@ def filled(text, store, page):
             if skipped == END:
                 break
             if BEGIN.fullmatch(skipped):
-                raise Wrong(f"{page.name}: no {END} behind {line}")
+                raise Wrong(f"{page.name}: no {END} after {line}")
         else:
-            raise Wrong(f"{page.name}: no {END} behind {line}")
+            raise Wrong(f"{page.name}: no {END} after {line}")
         out.append(END)
     return "\n".join(out)
 

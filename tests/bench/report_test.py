@@ -121,7 +121,7 @@ class ReportTest(unittest.TestCase):
 
     def test_finds_a_table_without_an_end(self):
         self.page.write_text(PAGE.replace("<!-- end -->\n", "", 1))
-        self.assertIn("no <!-- end --> behind <!-- table: joins/seconds -->", self.report("--check").stdout)
+        self.assertIn("no <!-- end --> after <!-- table: joins/seconds -->", self.report("--check").stdout)
 
     def test_writes_growth_with_errors_below(self):
         columns = ["machine", "operator", "device", "rows", "seconds", "backend", "gputextd", "GPU", "read", "outcome"]

@@ -17,9 +17,9 @@
 #include <exception>
 #include <memory>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "cpp/base/machine.hpp"
 #include "cpp/base/resident_ranges.hpp"
 #include "cpp/daemon/fake_device.hpp"
 #include "cpp/daemon/server.hpp"
@@ -221,7 +221,7 @@ DaemonOptions daemon_options(const Options& options, const Log& log) {
     const auto devices = std::max<unsigned>(1, static_cast<unsigned>(daemon.devices.size()));
     daemon.host_threads = options.threads != 0
                               ? options.threads
-                              : std::max(1u, std::thread::hardware_concurrency() / devices);
+                              : std::max(1u, usable_processors() / devices);
     return daemon;
 }
 

@@ -7,13 +7,12 @@ extern "C" {
 #include "utils/guc.h"
 }
 
-#include <sched.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <climits>
+#include <exception>
 #include <span>
 
+#include "cpp/base/machine.hpp"
 #include "cpp/link/protocol.hpp"
 #include "extension/base/server_versions.hpp"
 #include "extension/server/release.hpp"
@@ -24,7 +23,7 @@ namespace {
 
 constexpr int kMostThreads = 1024;
 constexpr int kMostHelperThreads = 65536;
-constexpr int kMostResidentByDefault = 8 * 1024 * 1024;  // kB: a container may be allowed less
+constexpr int kMostResidentByDefault = 8 * 1024 * 1024;  // kB
 
 int cpu_threads_setting = 0;
 int max_cpu_threads_setting = 0;
@@ -59,22 +58,31 @@ const config_enum_entry kTrieOutputs[] = {{"bytes", static_cast<int>(TrieOutput:
 int fake_devices_setting = 0;
 bool allow_faults_setting = false;
 
-/// That this process may run on.
-int usable_processors() {
-    cpu_set_t processors;
-    if (sched_getaffinity(0, sizeof processors, &processors) != 0) return 1;
-    return std::clamp(CPU_COUNT(&processors), 1, kMostThreads);
+struct Machine {
+    int processors;
+    std::uint64_t memory;  // bytes; 0 where the system does not tell it
+};
+
+/// What this process may use of the machine, as it was when it first asked.
+const Machine& machine() {
+    static const Machine found = []() noexcept -> Machine {
+        try {
+            return {std::min(static_cast<int>(usable_processors()), kMostThreads), usable_memory()};
+        } catch (const std::exception&) {  // no memory
+            return {1, 0};
+        }
+    }();
+    return found;
 }
 
-/// That part of the machine's memory; `otherwise` where the system does not tell it.
+/// That part of the memory; `otherwise` where the system does not tell it.
 int part_of_memory_kb(unsigned parts, int otherwise) {
-    const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
-    if (pages <= 0 || page <= 0) return otherwise;
-    const std::uint64_t part = static_cast<std::uint64_t>(pages) * page / 1024 / parts;
+    if (machine().memory == 0) return otherwise;
+    const std::uint64_t part = machine().memory / 1024 / parts;
     return static_cast<int>(std::clamp<std::uint64_t>(part, 1024, MAX_KILOBYTES));
 }
 
-/// gputext.max_host_memory in kB, with 0 replaced by half of the machine's memory.
+/// gputext.max_host_memory in kB, with 0 replaced by half of the memory.
 int most_host_memory_kb() {
     return max_host_memory_kb > 0 ? max_host_memory_kb : part_of_memory_kb(2, MAX_KILOBYTES);
 }
@@ -165,10 +173,11 @@ void define_settings() {
         "Sets the maximum number of parallel workers that a statement of gputext reads rows in.",
         "-1 takes as many as max_parallel_workers. 0 reads in the session alone.",
         &read_workers_setting, -1, -1, kMostThreads, PGC_USERSET, 0, nullptr, nullptr, nullptr);
-    DefineCustomIntVariable("gputext.max_host_memory",
-                            "Sets the most that gputext.host_memory_limit may be set to.",
-                            "0 is half of the machine's memory.", &max_host_memory_kb, 0, 0,
-                            MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB, nullptr, nullptr, nullptr);
+    DefineCustomIntVariable(
+        "gputext.max_host_memory", "Sets the most that gputext.host_memory_limit may be set to.",
+        "0 is half of the memory of the machine, or of the container or service.",
+        &max_host_memory_kb, 0, 0, MAX_KILOBYTES, PGC_SUSET, GUC_UNIT_KB, nullptr, nullptr,
+        nullptr);
     DefineCustomIntVariable(
         "gputext.host_memory_limit",
         "Sets the memory that the rows of an inner query may take before they go to a temporary "
@@ -181,7 +190,7 @@ void define_settings() {
         "gputext.resident_memory",
         "Sets the memory in which gputextd keeps values that have been read, so that later "
         "statements need not read them.",
-        "-1 is an eighth of the machine's memory, at most 8GB. 0 keeps nothing.",
+        "-1 is an eighth of that memory, at most 8GB. 0 keeps nothing.",
         &resident_memory_kb, -1, -1, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB, nullptr, nullptr,
         nullptr);
     DefineCustomIntVariable(
@@ -245,14 +254,14 @@ void define_settings() {
 }
 
 unsigned cpu_threads() {
-    const int most = max_cpu_threads_setting > 0 ? max_cpu_threads_setting : usable_processors();
-    const int wanted = cpu_threads_setting > 0 ? cpu_threads_setting : usable_processors();
+    const int most = max_cpu_threads_setting > 0 ? max_cpu_threads_setting : machine().processors;
+    const int wanted = cpu_threads_setting > 0 ? cpu_threads_setting : machine().processors;
     return static_cast<unsigned>(std::min(wanted, most));
 }
 
 unsigned max_helper_threads() {
     return static_cast<unsigned>(max_helper_threads_setting >= 0 ? max_helper_threads_setting
-                                                                 : 2 * usable_processors());
+                                                                 : 2 * machine().processors);
 }
 
 unsigned read_workers() {

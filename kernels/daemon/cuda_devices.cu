@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
-#include <thread>
 
+#include "cpp/base/machine.hpp"
 #include "kernels/daemon/cuda_device.hpp"
 
 namespace gputext {
@@ -79,7 +79,7 @@ std::string why_unusable(int device, const std::string& name) {
 
 /// Enough for the threads that copy; a ring of fewer makes some of them wait.
 std::size_t ring_buffers(int devices) {
-    const std::size_t threads = std::thread::hardware_concurrency() / devices;
+    const std::size_t threads = usable_processors() / devices;
     return std::clamp<std::size_t>(threads + threads / 2, 4, 24);
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cpp/base/counter_random.hpp"
+#include "cpp/base/machine.hpp"
 #include "cpp/embeddings/detail/training_entries.hpp"
 #include "cpp/embeddings/detail/training_windows.hpp"
 #include "kernels/base/job_status.hpp"
@@ -177,7 +178,7 @@ private:
     /// Rows from the one number `first`, of which the host has those of all words.
     template <bool Back>
     Status copy(float* on_host, std::uint64_t first) {
-        Execution copying(std::max(1u, std::thread::hardware_concurrency()));
+        Execution copying(usable_processors());
         const std::uint32_t dimensions = parameters_.dimensions;
         RowCopy job{rows_.data(), nullptr, 0, 0, dimensions, row_stride(dimensions), 0};
         while (place_in_row(32 * job.quad, dimensions) == job.quad) ++job.quad;

@@ -1,4 +1,10 @@
-#include "extension/index/build.hpp"
+// extension/index/build.cpp - makes an index of all rows that a table has
+//
+// Source: none; each process sketches the rows that it reads, and has a page in memory for each
+// length class and model, which it writes and logs when it is full. So parallel workers share
+// nothing but the scan of the table and the end of the relation. At last the directory is written.
+
+#include "extension/index/access_method.hpp"
 
 extern "C" {
 #include "access/genam.h"

@@ -1,4 +1,6 @@
-#include "extension/index/check.hpp"
+// extension/index/check.cpp - gputext_index_check(): verifies an index
+
+#include "extension/base/postgres.hpp"
 
 extern "C" {
 #include "access/genam.h"
@@ -16,6 +18,7 @@ extern "C" {
 #include "utils/lsyscache.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/relcache.h"
 #include "utils/snapmgr.h"
 }
 
@@ -25,9 +28,9 @@ extern "C" {
 #include <vector>
 
 #include "cpp/base/stoppable_sort.hpp"
-#include "extension/base/as_owner.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
+#include "extension/base/table_rights.hpp"
 #include "extension/index/row_sketcher.hpp"
 
 namespace gputext::index {
@@ -204,8 +207,11 @@ void check_kind(Relation index) {
                         errmsg("index \"%s\" is not valid", RelationGetRelationName(index))));
 }
 
-}  // namespace
-
+/// Reads all pages, and raises an error that names the block if one is damaged, or if a page and
+/// the directory disagree. With `rows_too`, a sketch is also computed of each row that a query may
+/// see, and an error is raised for a row whose sketch the index lacks. Returns the number of
+/// sketches. Memory, with `rows_too`: 24 bytes a sketch. The caller holds AccessShareLock on both,
+/// and runs as the table's owner, as the index's expressions are evaluated.
 int64 check_index(Relation table, Relation index, bool rows_too) {
     const MemoryContext context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext index check", ALLOCSET_DEFAULT_SIZES);
@@ -233,6 +239,7 @@ int64 check_index(Relation table, Relation index, bool rows_too) {
     return check.sketches;
 }
 
+}  // namespace
 }  // namespace gputext::index
 
 using namespace gputext::index;

@@ -1,12 +1,19 @@
-#include "extension/index/insert.hpp"
+// extension/index/insert.cpp - puts a row's sketch into an index
+
+#include "extension/index/access_method.hpp"
 
 extern "C" {
 #include "access/generic_xlog.h"
+#include "nodes/execnodes.h"
 #include "storage/lmgr.h"
+#include "utils/memutils.h"
 #include "utils/rel.h"
 }
 
 #include <algorithm>
+
+#include "extension/base/owned.hpp"
+#include "extension/index/row_sketcher.hpp"
 
 namespace gputext::index {
 namespace {
@@ -187,11 +194,27 @@ private:
     const SketchKind kind_;
 };
 
+/// Of a statement that inserts rows.
+RowSketcher& sketcher_of(Relation index, IndexInfo* info) {
+    if (info->ii_AmCache == nullptr)
+        info->ii_AmCache = make_owned<RowSketcher>(info->ii_Context, open_index(index));
+    return *static_cast<RowSketcher*>(info->ii_AmCache);
+}
+
 }  // namespace
 
-void insert_sketch(Relation index, ItemPointerData row, SketchedDocument document,
-                   const std::uint8_t* sketch) {
-    Insertion(index, row, document, sketch).run();
+bool insert_row(Relation index, Datum* values, bool* nulls, ItemPointer row, Relation,
+                IndexUniqueCheck, bool, IndexInfo* info) {
+    if (nulls[0]) return false;
+    const MemoryContext context =
+        AllocSetContextCreate(CurrentMemoryContext, "gputext document", ALLOCSET_SMALL_SIZES);
+    const MemoryContext outside = MemoryContextSwitchTo(context);
+    RowSketcher& sketcher = sketcher_of(index, info);
+    const SketchedDocument document = sketcher.sketch(values[0]);
+    Insertion(index, *row, document, sketcher.bytes()).run();
+    MemoryContextSwitchTo(outside);
+    MemoryContextDelete(context);
+    return false;
 }
 
 }  // namespace gputext::index

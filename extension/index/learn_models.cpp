@@ -16,7 +16,7 @@ extern "C" {
 #include "extension/base/owned.hpp"
 #include "extension/index/open_index.hpp"
 #include "extension/rows/text_arguments.hpp"
-#include "extension/server/threaded_work.hpp"
+#include "extension/server/session_job.hpp"
 
 namespace gputext::index {
 namespace {

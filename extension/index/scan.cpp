@@ -1,19 +1,35 @@
-#include "extension/index/scan.hpp"
+// extension/index/scan.cpp - searches of an index
+//
+// A search reads the directory, then each page with sketches of a length that a near-duplicate of
+// the document may have, and gives the rows whose sketches do not exclude them. The executor
+// fetches these rows and evaluates the condition, so that the answer is exact. A search for an
+// exclusion constraint gives only rows that it has compared by itself.
+
+#include "extension/index/access_method.hpp"
 
 extern "C" {
+#include "access/genam.h"
 #include "access/htup_details.h"
+#include "access/relscan.h"
+#include "access/tableam.h"
+#include "catalog/index.h"
+#include "executor/executor.h"
 #include "miscadmin.h"
+#include "nodes/execnodes.h"
 #include "pgstat.h"
 #include "storage/bufmgr.h"
 #include "utils/memutils.h"
 #include "utils/rel.h"
+#include "utils/snapmgr.h"
 }
 
 #include <algorithm>
 
+#include "cpp/documents/near_duplicate_check.hpp"
+#include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
-#include "extension/index/constraint_check.hpp"
+#include "extension/index/open_index.hpp"
 #include "extension/index/options.hpp"
 #include "extension/index/pages_ahead.hpp"
 #include "extension/index/query_value.hpp"
@@ -22,6 +38,92 @@ extern "C" {
 
 namespace gputext::index {
 namespace {
+
+// ---- Exclusion constraints ----
+
+/// Of a search for a constraint the executor would recheck rows by the operator, which knows
+/// nothing of the index and its threshold. So the access method rechecks them by itself: it fetches
+/// the row, forms its document as the index has it, and compares it at the index's threshold.
+/// Owns memory: made by make_owned(), in the memory context that its rows are fetched in.
+class ConstraintCheck {
+public:
+    /// The document lives as long as this.
+    ConstraintCheck(IndexScanDesc scan, Bytes document) : scan_(scan), document_(document) {}
+
+    /// Whether the row is there, or may be when its transaction ends, and is near the document.
+    /// Expressions run as whoever writes the new row, as the executor's own do.
+    bool is_near(ItemPointerData row);
+
+    /// Releases what it holds of the table; an error does that by itself.
+    void release();
+
+private:
+    void open();
+
+    IndexScanDesc scan_;
+    Bytes document_;
+    NearDuplicateCheck check_;
+    // From the first row on:
+    IndexFetchTableData* fetch_ = nullptr;
+    TupleTableSlot* slot_ = nullptr;
+    IndexInfo* info_ = nullptr;
+    EState* executor_ = nullptr;
+};
+
+/// Whether a search is one for an exclusion constraint: it sees what no query sees, rows of
+/// transactions that have not ended.
+bool is_for_constraint(IndexScanDesc scan) {
+    return scan->indexRelation->rd_index->indisexclusion && scan->heapRelation != nullptr &&
+           scan->xs_snapshot->snapshot_type == SNAPSHOT_DIRTY;
+}
+
+/// Only searches that leave a row for it need all of this.
+void ConstraintCheck::open() {
+    fetch_ = table_index_fetch_begin(scan_->heapRelation);
+    slot_ = table_slot_create(scan_->heapRelation, nullptr);
+    info_ = BuildIndexInfo(scan_->indexRelation);
+    executor_ = CreateExecutorState();
+    const CharacterLengths& characters = open_index(scan_->indexRelation).characters();
+    const double threshold = threshold_of(scan_->indexRelation);
+    attempt_or_raise(
+        [&] { check_.prepare(document_, characters, threshold, stop_on_interrupt()); });
+}
+
+bool ConstraintCheck::is_near(ItemPointerData row) {
+    CHECK_FOR_INTERRUPTS();
+    if (fetch_ == nullptr) open();
+    SnapshotData snapshot;
+    InitDirtySnapshot(snapshot);
+    bool more = false, dead = false;
+    if (!table_index_fetch_tuple(fetch_, &row, &snapshot, slot_, &more, &dead)) return false;
+    GetPerTupleExprContext(executor_)->ecxt_scantuple = slot_;
+    Datum values[INDEX_MAX_KEYS];
+    bool nulls[INDEX_MAX_KEYS];
+    FormIndexDatum(info_, slot_, executor_, values, nulls);
+    bool near = false;
+    if (!nulls[0]) {
+        const MemoryContext outside = MemoryContextSwitchTo(GetPerTupleMemoryContext(executor_));
+        const Bytes other = bytes_of(PG_DETOAST_DATUM_PACKED(values[0]));
+        attempt_or_raise([&]() -> Status {
+            const Result<bool> found = check_.is_near(other, stop_on_interrupt());
+            if (found.ok()) near = *found;
+            return found.status();
+        });
+        MemoryContextSwitchTo(outside);
+    }
+    ResetPerTupleExprContext(executor_);
+    return near;
+}
+
+void ConstraintCheck::release() {
+    if (fetch_ == nullptr) return;
+    FreeExecutorState(executor_);
+    ExecDropSingleTupleTableSlot(slot_);
+    table_index_fetch_end(fetch_);
+    fetch_ = nullptr;
+}
+
+// ---- Searches ----
 
 /// Of pages, each of which is read once: what is near all of the documents.
 struct Search {

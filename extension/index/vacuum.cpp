@@ -1,4 +1,4 @@
-#include "extension/index/vacuum.hpp"
+#include "extension/index/access_method.hpp"
 
 extern "C" {
 #include "access/generic_xlog.h"

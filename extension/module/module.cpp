@@ -1,7 +1,7 @@
 #include "extension/base/postgres.hpp"
 
 #include "extension/base/failure.hpp"
-#include "extension/index/fixed_threshold.hpp"
+#include "extension/index/options.hpp"
 #include "extension/planner/nearest_path.hpp"
 #include "extension/planner/nearest_statement.hpp"
 #include "extension/rows/bundle_plan.hpp"

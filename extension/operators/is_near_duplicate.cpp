@@ -20,9 +20,8 @@ extern "C" {
 
 #include "cpp/documents/near_duplicate_check.hpp"
 #include "extension/base/owned.hpp"
-#include "extension/index/cost.hpp"
+#include "extension/index/access_method.hpp"
 #include "extension/index/query_value.hpp"
-#include "extension/index/scan.hpp"
 #include "extension/rows/text_arguments.hpp"
 #include "extension/server/settings.hpp"
 

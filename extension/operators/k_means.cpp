@@ -10,7 +10,6 @@
 #include "extension/rows/vector_arguments.hpp"
 #include "extension/rows/vector_query.hpp"
 #include "extension/server/computation.hpp"
-#include "extension/server/run_computation.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {

@@ -12,7 +12,7 @@
 #include "extension/rows/set_call.hpp"
 #include "extension/rows/term_arguments.hpp"
 #include "extension/rows/vector_arguments.hpp"
-#include "extension/server/run_computation.hpp"
+#include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {

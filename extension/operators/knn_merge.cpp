@@ -23,9 +23,8 @@ extern "C" {
 #include "extension/rows/set_call.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
-#include "extension/server/run_computation.hpp"
+#include "extension/server/session_job.hpp"
 #include "extension/server/settings.hpp"
-#include "extension/server/threaded_work.hpp"
 
 namespace gputext {
 namespace {

@@ -19,18 +19,16 @@ extern "C" {
 #include <vector>
 
 #include "cpp/knn/recall.hpp"
-#include "extension/base/as_owner.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/base/table_rights.hpp"
 #include "extension/operators/distance_index.hpp"
-#include "extension/operators/index_search.hpp"
 #include "extension/operators/knn_rows.hpp"
 #include "extension/operators/knn_search.hpp"
 #include "extension/rows/arguments.hpp"
 #include "extension/rows/set_call.hpp"
 #include "extension/server/activity.hpp"
-#include "extension/server/run_computation.hpp"
+#include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
@@ -86,9 +84,7 @@ public:
         rows_.end_rows(query());
         rows_.read_vectors();
     }
-    void report_nulls(int64 rows, const char* among) override {
-        report_null_vectors(rows, among);
-    }
+    void report_nulls(int64 rows, const char* among) override { report_null_vectors(rows, among); }
 
 private:
     const DistanceIndex& index_;
@@ -112,10 +108,11 @@ void QueryReceiver::check_columns(TupleDesc columns) {
 /// What runs as the table's owner does not look at the caller's rights.
 void check_rights_for(const DistanceIndex& index) {
     if (!OidIsValid(index.evaluator) || may_read_whole(index.table)) return;
-    ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
-                    errmsg("permission denied for index %s", index.name),
-                    errdetail("Its expression or condition calls functions that run as the owner "
-                              "of the table: only who may read the whole table may search by it.")));
+    ereport(ERROR,
+            (errcode(ERRCODE_INSUFFICIENT_PRIVILEGE),
+             errmsg("permission denied for index %s", index.name),
+             errdetail("Its expression or condition calls functions that run as the owner "
+                       "of the table: only who may read the whole table may search by it.")));
 }
 
 template <class Work>

@@ -12,7 +12,6 @@
 #include "extension/rows/set_call.hpp"
 #include "extension/rows/text_arguments.hpp"
 #include "extension/server/computation.hpp"
-#include "extension/server/run_computation.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {

@@ -1,5 +1,5 @@
 #include "extension/operators/scored_items.hpp"
-#include "extension/server/run_computation.hpp"
+#include "extension/server/computation.hpp"
 
 #include <cmath>
 

@@ -1,22 +1,94 @@
 #include "extension/base/postgres.hpp"
 
+extern "C" {
+#include "utils/builtins.h"
+}
+
 #include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "cpp/terms/tfidf.hpp"
 #include "extension/base/owned.hpp"
-#include "extension/operators/tfidf_items.hpp"
 #include "extension/rows/arguments.hpp"
 #include "extension/rows/frequency_query.hpp"
+#include "extension/rows/inner_query.hpp"
 #include "extension/rows/reused_text.hpp"
 #include "extension/rows/set_call.hpp"
 #include "extension/rows/term_arguments.hpp"
+#include "extension/rows/term_rows.hpp"
+#include "extension/rows/vector_query.hpp"
+#include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
-#include "extension/server/run_computation.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
 namespace {
+
+// ---- The texts ----
+
+/// Rows of texts: for each the numbers of its terms, ascending, and how often it has them.
+struct TfidfItems {
+    TfidfItems(const IdType& id_type, std::size_t memory_limit)
+        : rows("item", id_type, memory_limit) {}
+
+    VectorRows rows;
+    /// Numbered as the rows have them. With terms that are closed before, all others are left out.
+    TermNumbers terms;
+};
+
+const char* const kWanted =
+    "The inner query must give an id and a text or tsvector, in this order.";
+
+class TextReceiver final : public RowReceiver {
+public:
+    TextReceiver(Oid config, TfidfItems& items) : config_(config), items_(items) {}
+
+    WantedColumns wanted_columns() const override { return {2, 2, kWanted}; }
+    int versioned_column() const override { return 1; }
+    void check_columns(TupleDesc columns) override;
+    bool takes_any_order() const override { return true; }
+    void forget_row_versions() override { items_.rows.forget_row_versions(); }
+    bool left_out(const bool* nulls) const override { return nulls[1]; }
+    void take_row(const Datum* values, const bool*) override {
+        keep_terms(source_, values, query(), row(), items_.rows);
+        show_rows(items_.rows.size(), items_.rows.bytes());
+    }
+    void report_nulls(int64 rows, const char* among) override {
+        report_null_terms(source_, rows, among);
+    }
+    void end_rows() override {
+        items_.rows.end_rows(query());
+        read_terms(source_, config_, items_.terms, items_.rows);
+        items_.rows.set_dimensions(items_.terms.vocabulary.size());
+    }
+
+private:
+    const Oid config_;
+    TfidfItems& items_;
+    TermSource source_{};
+};
+
+void TextReceiver::check_columns(TupleDesc columns) {
+    const std::optional<TermSource> source = term_source_of(columns);
+    if (!source)
+        ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                        errmsg("the inner query gives no texts, but values of type %s",
+                               format_type_be(TupleDescAttr(columns, 1)->atttypid)),
+                        errdetail("%s", kWanted),
+                        errhint("Other types can be cast in the inner query, as in body::text.")));
+    source_ = *source;
+    set_term_type(source_, items_.rows);
+}
+
+void read_tfidf_items(const InnerQuery& query, Oid config, TfidfItems& items) {
+    TextReceiver receiver(config, items);
+    run_inner_query(query, receiver);
+}
+
+// ---- Weights of terms in texts ----
 
 /// What a call's arguments say.
 struct TfidfArguments {
@@ -115,7 +187,7 @@ void put_row(TfidfComputation& work, std::size_t row, ReusedText& name, SetCall&
     }
 }
 
-Datum answer(FunctionCallInfo fcinfo) {
+Datum answer_weights(FunctionCallInfo fcinfo) {
     const TfidfArguments arguments = read_arguments(Arguments(fcinfo));
     SetCall set(fcinfo, arguments.frequencies == nullptr ? "tfidf" : "tfidf_from");
     TfidfComputation* work =
@@ -133,6 +205,81 @@ Datum answer(FunctionCallInfo fcinfo) {
     PG_RETURN_NULL();
 }
 
+// ---- Frequencies of terms ----
+
+/// What a call needs until its last row; dies with the call's memory context.
+class FrequencyComputation final : public Computation {
+public:
+    FrequencyComputation(const IdType& id_type, std::size_t memory_limit)
+        : items(id_type, memory_limit) {}
+
+    TfidfItems items;
+    std::vector<std::uint32_t> documents;   // that have the term
+    std::vector<std::uint32_t> first_rows;  // that has it
+
+    JobSize size() const override { return {items.rows.size(), items.rows.bytes(), 0}; }
+    Status compute(Execution& execution) override;
+    // Counting takes less than sending.
+    bool has_device_job() const override { return false; }
+    void prepare_for_device() override {}
+    Status submit(DaemonConnection&, Stop) override { return {}; }
+    Status take(const DaemonEvent&, Stop) override { return {}; }
+};
+
+Status FrequencyComputation::compute(Execution& execution) {
+    const Vectors vectors = items.rows.view();
+    auto counted = document_frequencies(vectors, execution);
+    if (!counted.ok()) return counted.status();
+    documents = std::move(*counted);
+    // Terms are numbered in the order in which rows have them.
+    first_rows.reserve(documents.size());
+    execution.begin_phase("finding first texts", vectors.rows);
+    for (std::size_t row = 0; row < vectors.rows; ++row) {
+        const std::size_t begin = vectors.begin(row);
+        for (std::size_t i = begin; i < begin + vectors.stored(row); ++i)
+            if (vectors.columns[i] == first_rows.size())
+                first_rows.push_back(static_cast<std::uint32_t>(row));
+        GPUTEXT_TRY(execution.checkpoint());
+    }
+    return {};
+}
+
+/// The number of documents, in a row whose term is null.
+void put_documents(const FrequencyComputation& work, SetCall& set) {
+    Datum values[3] = {0, Int64GetDatum(static_cast<int64>(work.items.rows.size())), 0};
+    bool nulls[3] = {true, false, true};
+    set.put(values, nulls);
+}
+
+void put_terms(const FrequencyComputation& work, SetCall& set) {
+    const Vocabulary& vocabulary = work.items.terms.vocabulary;
+    ReusedText name;
+    bool nulls[3] = {};
+    for (std::uint32_t term = 0; term < vocabulary.size(); ++term) {
+        if (term % 1024 == 0) CHECK_FOR_INTERRUPTS();
+        Datum values[3] = {name.of(vocabulary.term(term)), Int64GetDatum(work.documents[term]),
+                           work.items.rows.id(work.first_rows[term])};
+        set.put(values, nulls);
+    }
+}
+
+Datum answer_frequencies(FunctionCallInfo fcinfo) {
+    const Arguments given(fcinfo);
+    const InnerQuery query{given.text("items"), id_type_argument(given)};
+    const Oid config = config_argument(given);
+    SetCall set(fcinfo, "tfidf_frequencies");
+    auto* const work = make_owned<FrequencyComputation>(set.context(), id_type_of(query.id_type),
+                                                        host_memory_limit());
+    read_tfidf_items(query, config, work->items);
+    set.times().lap("reading rows");
+    run_computation(*work, set.times(), set.context());
+    put_documents(*work, set);
+    put_terms(*work, set);
+    work->items.rows.release();
+    set.end();
+    PG_RETURN_NULL();
+}
+
 }  // namespace
 }  // namespace gputext
 
@@ -143,20 +290,30 @@ PG_FUNCTION_INFO_V1(gputext_tfidf);
 PG_FUNCTION_INFO_V1(gputext_tfidf_typed);
 PG_FUNCTION_INFO_V1(gputext_tfidf_from);
 PG_FUNCTION_INFO_V1(gputext_tfidf_from_typed);
+PG_FUNCTION_INFO_V1(gputext_tfidf_frequencies);
+PG_FUNCTION_INFO_V1(gputext_tfidf_frequencies_typed);
 
 PGDLLEXPORT Datum gputext_tfidf(PG_FUNCTION_ARGS) {
-    return answer(fcinfo);
+    return answer_weights(fcinfo);
 }
 
 PGDLLEXPORT Datum gputext_tfidf_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo);
+    return answer_weights(fcinfo);
 }
 
 PGDLLEXPORT Datum gputext_tfidf_from(PG_FUNCTION_ARGS) {
-    return answer(fcinfo);
+    return answer_weights(fcinfo);
 }
 
 PGDLLEXPORT Datum gputext_tfidf_from_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo);
+    return answer_weights(fcinfo);
+}
+
+PGDLLEXPORT Datum gputext_tfidf_frequencies(PG_FUNCTION_ARGS) {
+    return answer_frequencies(fcinfo);
+}
+
+PGDLLEXPORT Datum gputext_tfidf_frequencies_typed(PG_FUNCTION_ARGS) {
+    return answer_frequencies(fcinfo);
 }
 }

@@ -3,23 +3,52 @@
 extern "C" {
 #include "lib/stringinfo.h"
 #include "utils/memutils.h"
+#include "utils/palloc.h"
 }
 
+#include <cstdint>
 #include <cstring>
+#include <memory_resource>
+#include <new>
+#include <vector>
 
 #include "cpp/base/vocabulary.hpp"
-#include "extension/base/context_memory.hpp"
+#include "cpp/trie/trie.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
-#include "extension/operators/trie_build.hpp"
 #include "extension/rows/text_arguments.hpp"
 #include "extension/rows/trie_value.hpp"
 #include "extension/server/activity.hpp"
-#include "extension/server/run_computation.hpp"
+#include "extension/server/computation.hpp"
+#include "extension/server/settings.hpp"
 #include "extension/server/time_split.hpp"
 
 namespace gputext {
 namespace {
+
+/// What PostgreSQL counts as a context's memory, and limits by that. Raises no error of
+/// PostgreSQL's: containers throw std::bad_alloc. They have to be destroyed before the context's
+/// memory goes, as those in an object of make_owned() are.
+class ContextMemory final : public std::pmr::memory_resource {
+public:
+    explicit ContextMemory(MemoryContext context) : context_(context) {}
+
+private:
+    void* do_allocate(std::size_t bytes, std::size_t alignment) override {
+        void* const memory =
+            alignment > MAXIMUM_ALIGNOF || bytes > MaxAllocHugeSize
+                ? nullptr
+                : MemoryContextAllocExtended(context_, bytes, MCXT_ALLOC_HUGE | MCXT_ALLOC_NO_OOM);
+        if (memory == nullptr) throw std::bad_alloc();
+        return memory;
+    }
+    void do_deallocate(void* memory, std::size_t, std::size_t) override { pfree(memory); }
+    bool do_is_equal(const memory_resource& other) const noexcept override {
+        return this == &other;
+    }
+
+    MemoryContext context_;
+};
 
 /// The state of the aggregate: words that come again take no more memory. All of it lies in the
 /// aggregate's context, so that a HashAggregate sees what its groups take.
@@ -63,6 +92,55 @@ MemoryContext aggregate_context(FunctionCallInfo fcinfo) {
         ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
                         errmsg("this function can only be called by the aggregate trie_agg")));
     return context;
+}
+
+// ---- Building ----
+
+class TrieBuildComputation final : public Computation {
+public:
+    /// The words outlive this.
+    TrieBuildComputation(TrieStructure structure, const Vocabulary& words)
+        : structure_(structure), words_(words) {}
+
+    std::vector<std::uint8_t> image;
+
+    JobSize size() const override;
+    Status compute(Execution& execution) override;
+    void prepare_for_device() override {}  // submit() copies the words
+    Status submit(DaemonConnection& connection, Stop stop) override;
+    Status take(const DaemonEvent& answer, Stop stop) override;
+
+private:
+    TrieStructure structure_;
+    const Vocabulary& words_;
+};
+
+JobSize TrieBuildComputation::size() const {
+    const Words words = words_.words();
+    return {words.size(), words.byte_count() + words.size() * sizeof words.begins[0],
+            trie_build_cpu_seconds(words.size(), words.byte_count(), cpu_threads())};
+}
+
+Status TrieBuildComputation::compute(Execution& execution) {
+    auto built = build_trie(structure_, words_.words(), execution);
+    if (!built.ok()) return built.status();
+    image = std::move(*built);
+    return {};
+}
+
+Status TrieBuildComputation::submit(DaemonConnection& connection, Stop stop) {
+    TrieBuildRequest request;
+    request.structure = structure_;
+    request.words.words = words_.words();
+    request.limits.device_memory_limit = gpu_memory_limit();
+    return connection.submit(request, stop);
+}
+
+Status TrieBuildComputation::take(const DaemonEvent& answer, Stop stop) {
+    auto read = std::get<TrieBuildAnswer>(answer).read(stop);
+    if (!read.ok()) return read.status();
+    image = std::move(*read);
+    return {};
 }
 
 }  // namespace

@@ -7,11 +7,12 @@ extern "C" {
 #include "utils/builtins.h"
 }
 
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cpp/trie/trie.hpp"
 #include "extension/base/owned.hpp"
-#include "extension/operators/word_lookup.hpp"
 #include "extension/rows/arguments.hpp"
 #include "extension/rows/column_texts.hpp"
 #include "extension/rows/inner_query.hpp"
@@ -24,11 +25,12 @@ extern "C" {
 #include "extension/rows/word_rows.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
-#include "extension/server/run_computation.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
 namespace {
+
+// ---- The rows ----
 
 /// What the rows of the inner query are.
 enum class Rows { words, documents };
@@ -198,6 +200,58 @@ void WordReceiver::report_nulls(int64 rows, const char*) {
         ereport(NOTICE, (errmsg_plural("skipped %lld text that is null",
                                        "skipped %lld texts that are null", plural, count)));
 }
+
+// ---- The search ----
+
+class WordLookupComputation final : public Computation {
+public:
+    /// `rows` rows have led to the words. All of them outlive this.
+    WordLookupComputation(std::span<const std::uint8_t> image, const Trie& trie, WordRows& words,
+                          std::uint64_t rows)
+        : image_(image), trie_(trie), words_(words), rows_(rows) {}
+
+    std::vector<std::uint32_t> codes;  // of the words, by their numbers
+
+    JobSize size() const override;
+    Status compute(Execution& execution) override;
+    void prepare_for_device() override { words_.share(); }
+    Status submit(DaemonConnection& connection, Stop stop) override;
+    Status take(const DaemonEvent& answer, Stop stop) override;
+
+private:
+    std::span<const std::uint8_t> image_;
+    const Trie& trie_;
+    WordRows& words_;
+    std::uint64_t rows_;
+};
+
+JobSize WordLookupComputation::size() const {
+    return {rows_, words_.bytes() + image_.size(),
+            word_lookup_cpu_seconds(words_.size(), image_.size(), cpu_threads())};
+}
+
+Status WordLookupComputation::compute(Execution& execution) {
+    codes.resize(words_.size());
+    return lookup_words(trie_, words_.view(), codes, execution);
+}
+
+Status WordLookupComputation::submit(DaemonConnection& connection, Stop stop) {
+    WordLookupRequest request;
+    request.dictionary = image_;
+    request.dictionary_words = trie_.stats().words;
+    request.words = words_.files();
+    request.limits.device_memory_limit = gpu_memory_limit();
+    return connection.submit(request, stop);
+}
+
+Status WordLookupComputation::take(const DaemonEvent& answer, Stop stop) {
+    auto read = std::get<WordLookupAnswer>(answer).read(stop);
+    if (!read.ok()) return read.status();
+    codes = std::move(*read);
+    return {};
+}
+
+// ---- The call ----
 
 TrieEncodeArguments read_arguments(const Arguments& given, Rows rows) {
     TrieEncodeArguments arguments{};

@@ -19,7 +19,6 @@ extern "C" {
 #include "extension/rows/set_call.hpp"
 #include "extension/rows/vector_type.hpp"
 #include "extension/server/computation.hpp"
-#include "extension/server/run_computation.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {

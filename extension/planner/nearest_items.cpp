@@ -14,7 +14,7 @@ extern "C" {
 #include "extension/rows/row_bundle.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/release.hpp"
-#include "extension/server/threaded_work.hpp"
+#include "extension/server/session_job.hpp"
 
 namespace gputext {
 

@@ -17,7 +17,6 @@ extern "C" {
 #include "extension/base/owned.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
-#include "extension/server/run_computation.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {

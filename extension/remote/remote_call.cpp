@@ -1,14 +1,27 @@
-#include "extension/remote/remote_call.hpp"
+// extension/remote/remote_call.cpp - gputext_connect(), gputext_send(), gputext_answers(),
+// gputext_disconnect(): calls that ask several servers at once, for the functions _distributed of
+// SQL
+//
+// Nothing here waits for a server in a way that a cancel or a timeout could not end, whatever the
+// server does or fails to do: neither connecting, nor sending, nor reading. A call ends with
+// gputext_disconnect(), or with the transaction or subtransaction that it was begun in, and its
+// connections and what still runs at their other ends with it. Errors name the server.
+
+#include "extension/base/postgres.hpp"
 
 extern "C" {
 #include "access/xact.h"
+#include "catalog/pg_type.h"
 #include "funcapi.h"
 #include "mb/pg_wchar.h"
 #include "storage/fd.h"
 #include "storage/latch.h"
+#include "utils/array.h"
+#include "utils/builtins.h"
 #include "utils/guc.h"
 #include "utils/memutils.h"
 #include "utils/timestamp.h"
+#include "utils/tuplestore.h"
 #include "utils/wait_event.h"
 }
 
@@ -29,6 +42,7 @@ extern "C" {
 #include "extension/server/settings.hpp"
 
 namespace gputext {
+namespace {
 
 struct RemoteConnection {
     const char* server;
@@ -38,8 +52,7 @@ struct RemoteConnection {
     TimestampTz connect_until;  // 0: no limit
 };
 
-class RemoteCall {
-public:
+struct RemoteCall {
     RemoteCall* next;
     MemoryContext context;  // it lies in this one itself
     int number;
@@ -50,8 +63,6 @@ public:
     int count;
     RemoteConnection* connections;
 };
-
-namespace {
 
 RemoteCall* calls = nullptr;
 
@@ -411,8 +422,8 @@ Need read_on(const RemoteCall& call, RemoteConnection& connection, int server, c
     return Need::input;
 }
 
-}  // namespace
-
+/// Connects to servers by the current user's mappings, to all of them at once. `operation` is shown
+/// with progress. Returns the number of the call, by which the same user finds it.
 int begin_remote_call(const char* operation, const char* const* servers, int count) {
     static bool is_registered = false;
     static int last = 0;
@@ -444,6 +455,8 @@ int begin_remote_call(const char* operation, const char* const* servers, int cou
     return call->number;
 }
 
+/// Raises an error where the current user has begun no such call, or while a function uses it that
+/// has not returned.
 RemoteCall& find_remote_call(int number) {
     for (RemoteCall* call = calls; call != nullptr; call = call->next)
         if (call->number == number && call->user == GetUserId()) {
@@ -455,10 +468,7 @@ RemoteCall& find_remote_call(int number) {
                     errmsg("there is no call of the number %d on other servers", number)));
 }
 
-int servers_of(const RemoteCall& call) {
-    return call.count;
-}
-
+/// Has each server begin a statement, one for each server, which returns when all are sent.
 void send_statements(RemoteCall& call, const char* const* statements) {
     begin_use(call);
     for (int i = 0; i < call.count; ++i) {
@@ -479,6 +489,8 @@ void send_statements(RemoteCall& call, const char* const* statements) {
     end_use(call);
 }
 
+/// The rows of all answers, in the order in which they come: the server's number, from 1, and the
+/// columns.
 void read_answers(RemoteCall& call, TupleDesc columns, Tuplestorestate* rows) {
     if (TupleDescAttr(columns, 0)->atttypid != INT4OID)
         ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
@@ -501,8 +513,69 @@ void read_answers(RemoteCall& call, TupleDesc columns, Tuplestorestate* rows) {
     MemoryContextDelete(reader.row_context);
 }
 
-void end_remote_call(RemoteCall& call) {
-    end_call(&call);
+// ---- The functions ----
+
+struct Strings {
+    const char** texts;
+    int count;
+};
+
+/// Of an array of text or of name.
+Strings strings_of(ArrayType* array) {
+    const bool is_name = ARR_ELEMTYPE(array) == NAMEOID;
+    Datum* values;
+    bool* nulls;
+    Strings strings;
+    deconstruct_array(array, ARR_ELEMTYPE(array), is_name ? NAMEDATALEN : -1, false,
+                      is_name ? TYPALIGN_CHAR : TYPALIGN_INT, &values, &nulls, &strings.count);
+    strings.texts = static_cast<const char**>(palloc(sizeof(char*) * (strings.count + 1)));
+    for (int i = 0; i < strings.count; ++i) {
+        if (nulls[i])
+            ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                            errmsg("an element of the array is null")));
+        strings.texts[i] =
+            is_name ? NameStr(*DatumGetName(values[i])) : TextDatumGetCString(values[i]);
+    }
+    return strings;
 }
 
+}  // namespace
 }  // namespace gputext
+
+using namespace gputext;
+
+extern "C" {
+PG_FUNCTION_INFO_V1(gputext_connect);
+PG_FUNCTION_INFO_V1(gputext_send);
+PG_FUNCTION_INFO_V1(gputext_answers);
+PG_FUNCTION_INFO_V1(gputext_disconnect);
+
+PGDLLEXPORT Datum gputext_connect(PG_FUNCTION_ARGS) {
+    const Strings servers = strings_of(PG_GETARG_ARRAYTYPE_P(1));
+    PG_RETURN_INT32(
+        begin_remote_call(text_to_cstring(PG_GETARG_TEXT_PP(0)), servers.texts, servers.count));
+}
+
+PGDLLEXPORT Datum gputext_send(PG_FUNCTION_ARGS) {
+    RemoteCall& call = find_remote_call(PG_GETARG_INT32(0));
+    const Strings statements = strings_of(PG_GETARG_ARRAYTYPE_P(1));
+    if (statements.count != call.count)
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                 errmsg("there are %d statements for %d servers", statements.count, call.count)));
+    send_statements(call, statements.texts);
+    PG_RETURN_VOID();
+}
+
+PGDLLEXPORT Datum gputext_answers(PG_FUNCTION_ARGS) {
+    InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
+    const auto* const result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    read_answers(find_remote_call(PG_GETARG_INT32(0)), result->setDesc, result->setResult);
+    PG_RETURN_NULL();
+}
+
+PGDLLEXPORT Datum gputext_disconnect(PG_FUNCTION_ARGS) {
+    end_call(&find_remote_call(PG_GETARG_INT32(0)));
+    PG_RETURN_VOID();
+}
+}

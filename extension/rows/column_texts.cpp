@@ -5,7 +5,7 @@
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/rows/text_source.hpp"
-#include "extension/server/threaded_work.hpp"
+#include "extension/server/session_job.hpp"
 
 namespace gputext {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "cpp/base/execution.hpp"
 #include "extension/base/failure.hpp"
-#include "extension/server/threaded_work.hpp"
+#include "extension/server/session_job.hpp"
 
 namespace gputext {
 

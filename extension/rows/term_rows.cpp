@@ -13,7 +13,7 @@ extern "C" {
 #include "extension/base/owned.hpp"
 #include "extension/rows/column_texts.hpp"
 #include "extension/rows/inner_query.hpp"
-#include "extension/server/threaded_work.hpp"
+#include "extension/server/session_job.hpp"
 
 namespace gputext {
 namespace {

@@ -8,8 +8,8 @@
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/rows/token_reader.hpp"
+#include "extension/server/session_job.hpp"
 #include "extension/server/settings.hpp"
-#include "extension/server/threaded_work.hpp"
 
 namespace gputext {
 namespace {

@@ -15,7 +15,7 @@ extern "C" {
 #include "extension/rows/token_reader.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/parallel_work.hpp"
-#include "extension/server/threaded_work.hpp"
+#include "extension/server/session_job.hpp"
 
 namespace gputext {
 

@@ -11,8 +11,8 @@ extern "C" {
 #include "extension/rows/row_fill.hpp"
 #include "extension/rows/row_order.hpp"
 #include "extension/server/activity.hpp"
+#include "extension/server/session_job.hpp"
 #include "extension/server/settings.hpp"
-#include "extension/server/threaded_work.hpp"
 
 namespace gputext {
 namespace {

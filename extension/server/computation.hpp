@@ -1,5 +1,6 @@
 // extension/server/computation.hpp - what an operator computes: its input, how it is computed on
-// the CPU, and the job that it is for a device
+// the CPU, and the job that it is for a device; and what runs it, the same for all operators: the
+// choice, the wait, what other sessions see of it, the counters, and the CPU where a device fails
 
 #pragma once
 
@@ -10,6 +11,7 @@
 #include "cpp/base/stop.hpp"
 #include "cpp/link/client.hpp"
 #include "cpp/link/device_choice.hpp"
+#include "extension/server/time_split.hpp"
 
 namespace gputext {
 
@@ -39,5 +41,9 @@ public:
     /// over then, nor is it an error.
     virtual bool copes_with([[maybe_unused]] ErrorCode failure) { return false; }
 };
+
+/// Computes it where gputext.device says, and returns when that is done. Raises an error when it
+/// cannot be done there. The context is to end before the computation does.
+void run_computation(Computation& computation, TimeSplit& times, MemoryContext context);
 
 }  // namespace gputext

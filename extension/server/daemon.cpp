@@ -7,9 +7,9 @@ extern "C" {
 #include "utils/wait_event.h"
 }
 
-#include "extension/server/daemon_socket.hpp"
 #include "extension/server/release.hpp"
 #include "extension/server/settings.hpp"
+#include "extension/server/shared_state.hpp"
 #include "extension/server/supervisor.hpp"
 
 namespace gputext {

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "extension/base/failure.hpp"
-#include "extension/server/daemon_socket.hpp"
+#include "extension/server/shared_state.hpp"
 
 namespace gputext {
 namespace {

@@ -1,10 +1,12 @@
-// extension/server/daemon_process.hpp - gputextd as a child process
+// extension/server/daemon_process.hpp - gputextd as a child process, and its log
 
 #pragma once
 
 #include <sys/types.h>
 
-#include "extension/server/file_identity.hpp"
+#include <cstddef>
+
+#include "extension/server/release.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
@@ -33,5 +35,28 @@ void ask_to_end(DaemonProcess& process);
 
 /// Closes what is left after it has ended.
 void forget(DaemonProcess& process);
+
+/// Copies gputextd's log into PostgreSQL's: reads "LEVEL message" lines from a pipe that does not
+/// block.
+class DaemonLog {
+public:
+    /// Logs all whole lines that are there; false at the pipe's end.
+    bool forward(int descriptor);
+
+    /// For another gputextd.
+    void start_over() { used_ = 0, last_warning_[0] = '\0'; }
+
+    /// Its last message of level WARNING, or nothing.
+    const char* last_warning() const { return last_warning_; }
+
+private:
+    void log_lines();
+    void log_line(char* line);
+
+    // gputextd's lines are shorter.
+    char buffer_[8192];
+    std::size_t used_ = 0;
+    char last_warning_[512] = "";
+};
 
 }  // namespace gputext

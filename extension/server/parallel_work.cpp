@@ -13,7 +13,6 @@ extern "C" {
 #include <algorithm>
 #include <cstring>
 
-#include "extension/server/file_identity.hpp"
 #include "extension/server/release.hpp"
 #include "extension/server/settings.hpp"
 

@@ -1,11 +1,12 @@
 #include "extension/server/release.hpp"
 
-#include "build/pgxs/generated/release.hpp"  // made by scripts/write-release
-#include "extension/base/postgres.hpp"
-#include "extension/server/file_identity.hpp"
+#include <dlfcn.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <string_view>
+
+#include "build/pgxs/generated/release.hpp"  // made by scripts/write-release
 
 namespace gputext {
 namespace {
@@ -24,6 +25,20 @@ constexpr Version kVersion = [] {
 }();
 
 }  // namespace
+
+FileIdentity identity_of(const char* path) noexcept {
+    struct stat file;
+    if (stat(path, &file) != 0) return {};
+    return {true, file.st_dev, file.st_ino, file.st_size,
+            std::int64_t{file.st_mtim.tv_sec} * 1'000'000'000 + file.st_mtim.tv_nsec};
+}
+
+bool find_module(char (&path)[MAXPGPATH]) noexcept {
+    Dl_info library;
+    if (dladdr(reinterpret_cast<const void*>(&find_module), &library) == 0) return false;
+    strlcpy(path, library.dli_fname, sizeof path);
+    return true;
+}
 
 const char* module_release() {
     return GPUTEXT_RELEASE;

@@ -24,6 +24,11 @@ extern "C" {
 
 namespace gputext {
 
+/// Where gputextd listens, relative to the data directory, where every process of the server works.
+/// Base backups and pg_rewind leave out what is named so.
+inline constexpr char kDaemonSocket[] = "pgsql_tmp_gputext.sock";
+inline constexpr char kDaemonSocketLock[] = "pgsql_tmp_gputext.sock.lock";  // ListeningSocket's
+
 /// Where gputextd is in its life, as the supervisor knows it.
 enum class DaemonPhase {
     absent,      // nobody wants it, or its supervisor ended; a job that wants it starts one

@@ -1,3 +1,5 @@
+// extension/server/statistics.cpp - what SQL sees of devices, running operators and counters
+
 #include "extension/base/postgres.hpp"
 
 extern "C" {
@@ -16,10 +18,41 @@ extern "C" {
 #include <cmath>
 #include <iterator>
 
+#include "extension/server/daemon.hpp"
 #include "extension/server/shared_state.hpp"
 
 namespace gputext {
 namespace {
+
+// ---- gputext_devices ----
+
+void put_device(ReturnSetInfo* result, int number, const SharedDevice& device,
+                const DaemonAccess& access) {
+    const char* status = "ready";
+    if (access.difference[0] != '\0') status = psprintf("ready; %s", access.difference);
+    Datum values[] = {Int32GetDatum(number), CStringGetTextDatum(device.name),
+                      Int64GetDatum(static_cast<int64>(device.memory)),
+                      CStringGetTextDatum(device.driver), CStringGetTextDatum(status)};
+    bool nulls[lengthof(values)] = {};
+    tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+void put_reason(ReturnSetInfo* result, const DaemonAccess& access) {
+    Datum values[5] = {};
+    bool nulls[5] = {true, true, true, true, false};
+    values[4] = CStringGetTextDatum(access.message);
+    tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
+}
+
+/// A copy: rows are made without the lock.
+SharedDaemon* copy_daemon() {
+    auto* copy = static_cast<SharedDaemon*>(palloc(sizeof(SharedDaemon)));
+    SharedState* state = shared_state();
+    LWLockAcquire(&state->lock, LW_SHARED);
+    *copy = state->daemon;
+    LWLockRelease(&state->lock);
+    return copy;
+}
 
 // ---- gputext_activity ----
 
@@ -153,8 +186,22 @@ Datum fallback_reasons() {
 using namespace gputext;
 
 extern "C" {
+PG_FUNCTION_INFO_V1(gputext_devices);
 PG_FUNCTION_INFO_V1(gputext_activity);
 PG_FUNCTION_INFO_V1(gputext_stat);
+
+PGDLLEXPORT Datum gputext_devices(PG_FUNCTION_ARGS) {
+    InitMaterializedSRF(fcinfo, 0);
+    auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
+    const DaemonAccess access = reach_daemon(Want::device);
+    if (!access.ready) {
+        put_reason(result, access);
+        PG_RETURN_NULL();
+    }
+    const SharedDaemon* daemon = copy_daemon();
+    for (int i = 0; i < daemon->devices; ++i) put_device(result, i, daemon->device[i], access);
+    PG_RETURN_NULL();
+}
 
 PGDLLEXPORT Datum gputext_activity(PG_FUNCTION_ARGS) {
     InitMaterializedSRF(fcinfo, 0);

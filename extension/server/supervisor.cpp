@@ -16,10 +16,8 @@ extern "C" {
 
 #include <algorithm>
 
-#include "extension/server/daemon_log.hpp"
 #include "extension/server/daemon_probe.hpp"
 #include "extension/server/daemon_process.hpp"
-#include "extension/server/daemon_socket.hpp"
 #include "extension/server/settings.hpp"
 #include "extension/server/shared_state.hpp"
 

@@ -10,8 +10,8 @@ extern "C" {
 #include "extension/base/failure.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/daemon.hpp"
+#include "extension/server/session_job.hpp"
 #include "extension/server/settings.hpp"
-#include "extension/server/waiting.hpp"
 
 namespace gputext {
 namespace {

@@ -1,12 +1,28 @@
-#include "extension/server/running_job.hpp"
+#include "extension/server/session_job.hpp"
+
+extern "C" {
+#include "storage/ipc.h"
+#include "storage/latch.h"
+#include "utils/wait_event.h"
+}
 
 #include "extension/base/failure.hpp"
+#include "extension/base/owned.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/settings.hpp"
 #include "extension/server/shared_state.hpp"
-#include "extension/server/waiting.hpp"
 
 namespace gputext {
+
+bool wait_until_readable(int descriptor, long milliseconds) {
+    const int events = WaitLatchOrSocket(
+        MyLatch, WL_LATCH_SET | WL_SOCKET_READABLE | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH, descriptor,
+        milliseconds, PG_WAIT_EXTENSION);
+    if ((events & WL_LATCH_SET) != 0) ResetLatch(MyLatch);
+    CHECK_FOR_INTERRUPTS();
+    return (events & WL_SOCKET_READABLE) != 0;
+}
+
 namespace {
 
 Step step_of(const Execution& execution, std::int32_t device) {
@@ -43,6 +59,37 @@ void finish_job(Job& job, std::int32_t device) {
         show_step(step_of(job.execution(), device));
     } while (!wait_until_readable(job.ready_fd(), kLookEveryMilliseconds));
     attempt_or_raise([&] { return job.wait(); });
+}
+
+// ---- Functions on threads ----
+
+namespace {
+
+/// What is to end before the caller's work goes.
+struct ThreadedRun {
+    ThreadedRun(ThreadedFunction function, const void* given)
+        : work([function, given](Execution& execution) { return function(given, execution); }) {}
+
+    Job::Work work;
+    SessionJob job;
+};
+
+/// After an error, or when the session ends. Nothing computes any more when it returns.
+void abandon(int, Datum argument) {
+    reinterpret_cast<ThreadedRun*>(DatumGetPointer(argument))->job.end();
+}
+
+}  // namespace
+
+void run_threaded(ThreadedFunction function, const void* work) {
+    auto* const run = make_owned<ThreadedRun>(CurrentMemoryContext, function, work);
+    PG_ENSURE_ERROR_CLEANUP(abandon, PointerGetDatum(run));
+    {
+        run->job.start(run->work);
+        finish_job(run->job.job(), kNowhereYet);
+        run->job.end();
+    }
+    PG_END_ENSURE_ERROR_CLEANUP(abandon, PointerGetDatum(run));
 }
 
 }  // namespace gputext

@@ -1,4 +1,4 @@
--- The examples of README, docs/word-movers.md and docs/sequence-probability.md
+-- The examples of docs/tour.md, docs/word-movers.md and docs/sequence-probability.md
 
 -- A model by hand: things to eat, people and their words lie apart. word2vec() learns such vectors from texts.
 CREATE TABLE model (word text PRIMARY KEY, count bigint, vector real[], output_vector real[]);

@@ -1,4 +1,4 @@
--- The examples of README.md and docs/text-knn.md
+-- The examples of docs/tour.md and docs/text-knn.md
 
 SET default_text_search_config = 'pg_catalog.english';
 CREATE TABLE articles (id bigint PRIMARY KEY, lang text, body text);

@@ -1,4 +1,4 @@
--- The examples of README.md and docs/trie.md
+-- The examples of docs/tour.md and docs/trie.md
 
 CREATE TABLE vocabulary (word text);
 INSERT INTO vocabulary VALUES ('egg'), ('eggs'), ('water'), ('boil'), ('boiled'), ('boiling'), ('the');

@@ -1,4 +1,4 @@
--- The examples of README.md, docs/knn.md, docs/cosine-similarity.md and docs/outlier-factor.md
+-- The examples of docs/tour.md, docs/knn.md, docs/cosine-similarity.md and docs/outlier-factor.md
 
 CREATE TABLE articles (id bigint PRIMARY KEY, title text, lang text, embedding real[]);
 INSERT INTO articles VALUES

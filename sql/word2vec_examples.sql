@@ -1,4 +1,4 @@
--- The examples of README and docs/word2vec.md
+-- The examples of docs/tour.md and docs/word2vec.md
 CREATE TABLE roles (role text, of_men text, of_women text, does text[]);
 INSERT INTO roles VALUES
     ('ruler', 'king', 'queen', '{rules the land,wears a crown,sits on the throne}'),

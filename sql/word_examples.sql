@@ -1,4 +1,4 @@
--- The examples of README and docs/word-similarity.md
+-- The examples of docs/tour.md and docs/word-similarity.md
 CREATE TABLE stories (id bigint PRIMARY KEY, body text);
 INSERT INTO stories VALUES
     (1, 'The cat drinks milk. The dog drinks water.'),

@@ -4,9 +4,9 @@ WIDTH = 5.4    # inches; a phone shows it at about this size
 
 # Colours that people with any kind of colour blindness tell apart (Okabe and Ito), darker on light pages where text has them.
 THEMES = {
-    "": {"text": "#1f2328", "grid": "#d1d9e0", "floor": "#6e7781",
+    "": {"text": "#1f2328", "page": "#ffffff", "grid": "#d1d9e0", "floor": "#6e7781",
          "series": ["#0060a0", "#b85c00", "#00785c", "#a0407c", "#6b5b00", "#4a4a4a"]},
-    "-dark": {"text": "#e6edf3", "grid": "#3d444d", "floor": "#9198a1",
+    "-dark": {"text": "#e6edf3", "page": "#0d1117", "grid": "#3d444d", "floor": "#9198a1",
               "series": ["#56b4e9", "#f0a030", "#2fc39a", "#e08abf", "#d8c840", "#c0c0c0"]},
 }
 

@@ -1,4 +1,4 @@
-"""The pictures of docs/gallery.md: runs the SQL behind each comment <!-- draw: NAME -->, and draws the rows of its last statement.
+"""The pictures of docs/gallery.md: runs the SQL after each comment <!-- draw: NAME -->, and draws the rows of its last statement.
 
 python -m reporting.gallery PSQL [ARGUMENT..]    the command that runs psql on the database with the table documents
 
@@ -17,10 +17,10 @@ import matplotlib
 
 matplotlib.use("svg")
 import numpy  # noqa: E402  # the backend comes first
-from matplotlib import pyplot  # noqa: E402
+from matplotlib import patheffects, pyplot  # noqa: E402
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-from reporting.drawing import THEMES, WIDTH, settings, spread  # noqa: E402
+from reporting.drawing import THEMES, WIDTH, settings  # noqa: E402
 from reporting.store import ROOT  # noqa: E402
 
 PAGE = ROOT / "docs" / "gallery.md"
@@ -111,19 +111,44 @@ def outliers(rows, theme):
     for chosen, size in ((~named & (lof < 1.5), 3), (~named & (lof >= 1.5), 7)):
         axis.plot(capitals[chosen], blanks[chosen], "o", color=theme["series"][0], alpha=0.5, markersize=size, markeredgewidth=0)
     axis.plot(capitals[named], blanks[named], "s", color=theme["series"][1], markersize=8, markeredgewidth=0)
-    middle, top = capitals.max() / 2, blanks.max() * 1.08
-    # Names on one side of their dots, and a line of text apart from each other
-    heights = dict(zip(numpy.flatnonzero(named), spread(list(blanks[named]), top * 0.06)))
-    for place, height in heights.items():
-        left = capitals[place] > middle
-        axis.annotate(f"{file_name(rows[place]['name'])} ({lof[place]:.1f})", (capitals[place], height), xytext=(-8 if left else 8, 0),
-                      textcoords="offset points", ha="right" if left else "left", va="center", fontsize=9.5, color=theme["series"][1])
+    top = blanks.max() * 1.08
     axis.set_xlabel("capital letters, % of the characters")
     axis.set_ylabel("blanks, % of the characters")
     axis.set_ylim(0, top)
     for side in ("right", "top"):
         axis.spines[side].set_visible(False)
+    labels = [f"{file_name(rows[place]['name'])} ({lof[place]:.1f})" for place in numpy.flatnonzero(named)]
+    name_marks(figure, axis, theme, labels, numpy.stack([capitals, blanks], axis=1), len(labels))
     return figure, f"Local outlier factors of {len(rows)} files"
+
+
+# Where a name may stand: to the side, above or below its mark, in points
+SIDES = [(8, 0, "left", "center"), (-8, 0, "right", "center"), (0, 8, "center", "bottom"), (0, -8, "center", "top"),
+         (8, 6, "left", "bottom"), (-8, 6, "right", "bottom"), (8, -6, "left", "top"), (-8, -6, "right", "top")]
+
+
+def name_marks(figure, axis, theme, names, places, count):
+    """Names of the first marks, each on the side where it covers no named mark, no name and the fewest dots."""
+    figure.draw_without_rendering()
+    dots = axis.transData.transform(places)
+    taken = []
+    for number, text in enumerate(names):
+        best = None
+        for x, y, across, along in SIDES:
+            name = axis.annotate(text, places[number], xytext=(x, y), textcoords="offset points", ha=across, va=along, fontsize=9.5,
+                                 color=theme["series"][1])
+            box = name.get_window_extent().padded(6)
+            covered = [place for place, dot in enumerate(dots) if box.contains(*dot)]
+            outside = not (axis.bbox.x0 <= box.x0 and box.x1 <= axis.bbox.x1 and axis.bbox.y0 <= box.y0)
+            cost = len(covered) + 1000 * (sum(place < count for place in covered) + sum(box.overlaps(other) for other in taken) + outside)
+            if best is None or cost < best[0]:
+                if best:
+                    best[1].remove()
+                best = cost, name, box
+            else:
+                name.remove()
+        best[1].set_path_effects([patheffects.withStroke(linewidth=3.5, foreground=theme["page"])])
+        taken.append(best[2])
 
 
 def components(count, edges):
@@ -143,15 +168,15 @@ def components(count, edges):
     return sorted(sets.values(), key=lambda nodes: (-len(nodes), nodes))
 
 
-def apart(places, sizes):
-    """Moves boxes with these middles until none overlaps another one."""
+def apart(places, sizes, ways=(0, 1)):
+    """Moves boxes with these middles in these ways, 0 to the side and 1 up or down, until none overlaps another one."""
     for _ in range(600):
         moved = False
         for a in range(len(places)):
             for b in range(a):
                 lack = (sizes[a] + sizes[b]) / 2 - numpy.abs(places[a] - places[b])
                 if (lack > 1e-6).all():
-                    way = int(lack[1] > lack[0])
+                    way = max(ways, key=lambda one: lack[one])
                     push = lack[way] / 2 * (1 if places[a][way] >= places[b][way] else -1)
                     places[a][way] += push
                     places[b][way] -= push
@@ -176,7 +201,9 @@ def thesaurus(rows, theme):
         places = apart(places, numpy.array([[1.25 * len(words[node]) + 2, 1.5] for node in nodes]))
         sizes = numpy.array([0.6 * len(words[node]) for node in nodes])
         span = (places[:, 0] + sizes).max() - (places[:, 0] - sizes).min()
-        places[:, 0] *= min(1.0, (width - 2) / span)
+        if span > width - 2:    # wider than its column: words that would then overlap move up or down
+            places[:, 0] *= (width - 2) / span
+            places = apart(places, numpy.array([[1.25 * len(words[node]) + 2, 1.5] for node in nodes]), ways=(1,))
         column = int(bottoms[1] > bottoms[0])
         places += [column * width + width / 2 - (places[:, 0].min() + places[:, 0].max()) / 2, bottoms[column] - places[:, 1].max()]
         bottoms[column] = places[:, 1].min() - 3
@@ -192,41 +219,7 @@ def thesaurus(rows, theme):
     return figure, f"{len(words)} words of a thesaurus"
 
 
-def analogies(rows, theme):
-    vector = lambda text: numpy.array([float(element) for element in text.strip("{}").split(",")])
-    men = numpy.array([vector(row["vector_of_men"]) for row in rows])
-    women = numpy.array([vector(row["vector_of_women"]) for row in rows])
-    # One direction is the mean difference of women and men, the other one is at a right angle to it and shows the pairs apart.
-    across = (women - men).mean(axis=0)
-    across /= numpy.linalg.norm(across)
-    middles = (men + women) / 2
-    middles = middles - middles.mean(axis=0)
-    middles = middles - numpy.outer(middles @ across, across)
-    # Of many directions the one in which the nearest two pairs are farthest apart
-    basis = numpy.linalg.svd(middles)[2][:3]
-    tried = numpy.random.default_rng(1).normal(size=(2000, len(basis))) @ basis
-    tried /= numpy.linalg.norm(tried, axis=1)[:, None]
-    up = max(tried, key=lambda direction: numpy.diff(numpy.sort(middles @ direction)).min())
-    figure, axis = pyplot.subplots(figsize=(WIDTH, 3.8), constrained_layout=True)
-    for row, man, woman in zip(rows, men, women):
-        start, end = (numpy.array([v @ across, v @ up]) for v in (man, woman))
-        axis.annotate("", end, start, arrowprops={"arrowstyle": "->", "color": theme["floor"], "linewidth": 1.6})
-        for name, place, colour, side in ((row["of_men"], start, theme["series"][0], -1), (row["of_women"], end, theme["series"][1], 1)):
-            axis.plot(*place, "o" if side < 0 else "s", color=colour, markersize=7)
-            axis.annotate(name, place, xytext=(9 * side, 0), textcoords="offset points", ha="right" if side < 0 else "left", va="center",
-                          fontsize=11.5, color=colour, fontweight="bold")
-    axis.margins(x=0.25, y=0.15)
-    axis.set_xlabel("from the words for men to those for women")
-    axis.set_ylabel("a direction in which the pairs differ")
-    axis.set_xticks([])
-    axis.set_yticks([])
-    for side in ("right", "top"):
-        axis.spines[side].set_visible(False)
-    return figure, "Word embeddings of 6,000 sentences"
-
-
-PICTURES = {"gallery-near-duplicates": near_duplicates, "gallery-outliers": outliers, "gallery-thesaurus": thesaurus,
-            "gallery-analogies": analogies}
+PICTURES = {"gallery-near-duplicates": near_duplicates, "gallery-outliers": outliers, "gallery-thesaurus": thesaurus}
 
 
 def main():

@@ -13,17 +13,15 @@ MARKERS = "os^D"
 def draw(plot):
     table = plot.stored.table(plot.spec["table"])
     place = {column["name"]: i for i, column in enumerate(table.columns)}
-    curves, machines = {}, []
+    curves, machines = {}, plot.spec["machines"]
     for row in table.rows:
         seconds = row[place["seconds"]]
-        if row[0] not in machines:
-            machines.append(row[0])
         if seconds is not None and row[place["outcome"]] == "ok":
             curves.setdefault(row[place["operator"]], {}).setdefault(row[0], []).append((float(row[place["rows"]]), float(seconds)))
     sizes = sorted({float(row[place["rows"]]) for row in table.rows})
     times = [time for lines in curves.values() for line in lines.values() for _, time in line]
     height = math.ceil(len(curves) / 2)
-    figure, axes = pyplot.subplots(height, 2, figsize=(WIDTH, 0.8 + 1.55 * height), sharex=True, sharey=True, constrained_layout=True,
+    figure, axes = pyplot.subplots(height, 2, figsize=(WIDTH, 0.8 + 1.55 * height + plot.caption_height()), sharex=True, sharey=True, constrained_layout=True,
                                    squeeze=False)
     for axis, (operator, lines) in zip(axes.flat, curves.items()):
         for machine, line in lines.items():
@@ -42,9 +40,11 @@ def draw(plot):
     for axis in axes.flat[len(curves):]:
         axis.axis("off")
     for axis in axes[-1]:
-        axis.set_xlabel("rows")
+        axis.set_xlabel("rows (log scale)")
     handles = [pyplot.Line2D([], [], color=plot.theme["series"][i % 6], marker=MARKERS[i % 4], label=name)
                for i, name in enumerate(machines)]
-    figure.legend(handles=handles, loc="outside lower left", frameon=False, fontsize=10, ncols=min(len(handles), 2))
-    plot.title(figure)
+    plot.title(figure, lines=2)
+    figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.01, 1 - 0.24 / figure.get_figheight()), frameon=False, fontsize=9.5,
+                  ncols=len(handles), handletextpad=0.4, columnspacing=1.0)
+    plot.draw_caption(figure)
     return figure

@@ -1,10 +1,13 @@
 """The pictures of the pages, from the plots that the files of bench/results describe. Run by bench/report in bench/venv.
 
-A plot is drawn twice, for light and dark pages, without a background. Its text is large enough for a phone, each mark and line has
-its name beside it, and a kind of mark of its own beside its colour. Axes that do not begin at 0 are logarithmic and have dots, not bars.
+A plot is drawn twice, for light and dark pages, without a background. Its text is large enough for a phone, each mark and line has its
+name next to it, and a kind of mark of its own as well as a colour. Axes that do not begin at 0 are logarithmic, say so, and have dots, not
+bars. "machine" of a plot names the machine with its processor and the versions of other programs, below the axis.
 """
 
+import math
 import sys
+import textwrap
 from pathlib import Path
 
 import matplotlib
@@ -17,6 +20,10 @@ from reporting import growth_plot, pages, store  # noqa: E402
 from reporting.drawing import THEMES, WIDTH, duration, settings, short, spread  # noqa: E402
 
 MARKERS = "os^Dv<>P"
+LOG_SCALE = " (log scale)"
+CAPTION_SIZE = 8.5       # points
+CAPTION_WIDTH = 82       # characters of that size in a line
+LABEL_CHARACTER = 6.3    # points that a character of a value's label is wide, on average
 
 
 class Plot:
@@ -47,8 +54,23 @@ class Plot:
         """In the order of the spec, the floor left out: gputext comes first and has the first colour."""
         return [name for name in self.spec.get("series", []) if name != "floor"]
 
-    def title(self, figure):
-        figure.suptitle(self.spec["title"], x=0.02, ha="left", fontsize=12, fontweight="bold", color=self.theme["text"])
+    def title(self, figure, lines=1):
+        """The title, with room for more lines below it."""
+        figure.suptitle(self.spec["title"] + "\n " * (lines - 1), x=0.02, ha="left", fontsize=12, fontweight="bold", color=self.theme["text"])
+
+    def is_log(self):
+        return self.spec.get("log", True)
+
+    def caption(self):
+        """The machine and the versions, in lines."""
+        return textwrap.fill(self.spec["machine"], CAPTION_WIDTH)
+
+    def caption_height(self):
+        """Inches that the caption takes."""
+        return (self.caption().count("\n") + 1) * CAPTION_SIZE * 1.25 / 72
+
+    def draw_caption(self, figure):
+        figure.supxlabel(self.caption(), x=0.02, ha="left", fontsize=CAPTION_SIZE, color=self.theme["text"])
 
     def save(self, figure, suffix):
         figure.savefig(pages.IMAGES / f"{self.spec['name']}{suffix}.svg", metadata={"Date": None, "Creator": None}, transparent=True)
@@ -63,16 +85,32 @@ def mark_rows(plot, axis, rows):
         for series, point in points:
             low, high = plot.bounds(point)
             colour = plot.colour(series)
-            if not plot.spec.get("log", True):
+            if not plot.is_log():
                 axis.barh(y - 0.08, high, height=0.3, color=colour)
             else:
-                axis.axhline(y - 0.08, color=plot.theme["grid"], linewidth=0.8, zorder=0)
+                # Of several marks the line goes to the end of the axis, of one no further than the mark: no line crosses its label.
+                end = axis.get_xlim()[1] if len(points) > 1 else low
+                axis.plot([axis.get_xlim()[0], end], [y - 0.08] * 2, color=plot.theme["grid"], linewidth=0.8, zorder=0)
                 axis.plot([low, high], [y - 0.08] * 2, color=colour, linewidth=3)
                 axis.plot([plot.value(point)], [y - 0.08], marker=plot.marker(series), markersize=13 if series == "floor" else 8,
                           markeredgewidth=2.5 if series == "floor" else 0.5, color=colour)
             if len(points) == 1:
-                text = plot.shown(high) if low == high else f"{plot.shown(low)} to {plot.shown(high)}"
-                axis.annotate(text, (high, y - 0.08), xytext=(9, 0), textcoords="offset points", va="center", fontsize=10.5)
+                axis.annotate(value_label(plot, point), (high, y - 0.08), xytext=(9, 0), textcoords="offset points", va="center", fontsize=10.5)
+
+
+def value_label(plot, point):
+    low, high = plot.bounds(point)
+    return plot.shown(high) if low == high else f"{plot.shown(low)} to {plot.shown(high)}"
+
+
+def end_with_labels(plot, points, begin):
+    """The end of the axis beyond which no label of a mark reaches."""
+    scale = math.log if plot.is_log() else float
+    ends = []
+    for point in points:
+        share = (LABEL_CHARACTER * len(value_label(plot, point)) + 14) / (WIDTH * 72 - 20)
+        ends.append((scale(plot.bounds(point)[1]) - share * scale(begin)) / (1 - share) if begin else plot.bounds(point)[1] / (1 - share))
+    return math.exp(max(ends)) if plot.is_log() else max(ends)
 
 
 def legend(plot, axis):
@@ -94,14 +132,18 @@ def log_ticks(axis, which):
     one.set_minor_locator(ticker.NullLocator())
 
 
-def value_axis(plot, axis, values):
-    if plot.spec.get("log", True):
+def value_axis(plot, axis, rows):
+    points = [point for _, row in rows for _, point in row]
+    values = [bound for point in points for bound in plot.bounds(point)]
+    labelled = [row[0][1] for _, row in rows if len(row) == 1]
+    begin = min(values) / 1.7 if plot.is_log() else 0
+    ends = [max(values) * (1.7 if plot.is_log() else 1.05)] + ([end_with_labels(plot, labelled, begin)] if labelled else [])
+    if plot.is_log():
         axis.set_xscale("log")
-        room = 40 if len(plot.spec.get("series", [])) < 2 else 2
-        axis.set_xlim(min(values) / 1.7, max(values) * (room if max(values) / min(values) > 30 else 6 if room > 2 else 1.7))
+    axis.set_xlim(begin, max(ends))
+    if plot.is_log():
         log_ticks(axis, "x")
     else:
-        axis.set_xlim(0, max(values) * 1.45)
         axis.xaxis.set_major_locator(ticker.MaxNLocator(4))
     axis.xaxis.set_major_formatter(lambda value, _: duration(value) if plot.spec["unit"] == "s" else short(value))
 
@@ -111,10 +153,9 @@ def rows_plot(plot):
     first = plot.series()[0] if plot.series() else None
     label = lambda row: row["label"].format(*(plot.stored.text(reference) for reference in row.get("label_figures", [])))
     rows = [(label(row), [(p.get("series", first), p) for p in row["points"]]) for row in plot.spec["rows"]]
-    values = [bound for _, points in rows for _, point in points for bound in plot.bounds(point)]
-    figure, axis = pyplot.subplots(figsize=(WIDTH, 0.95 + 0.48 * len(rows) + (0.3 if len(plot.spec.get("series", [])) > 1 else 0)),
-                                   constrained_layout=True)
-    value_axis(plot, axis, values)
+    height = 0.95 + 0.48 * len(rows) + (0.3 if len(plot.spec.get("series", [])) > 1 else 0) + plot.caption_height()
+    figure, axis = pyplot.subplots(figsize=(WIDTH, height), constrained_layout=True)
+    value_axis(plot, axis, rows)
     mark_rows(plot, axis, rows)
     axis.set_ylim(-len(rows) + 0.45, 0.6)
     axis.yaxis.set_visible(False)
@@ -122,17 +163,21 @@ def rows_plot(plot):
         axis.spines[side].set_visible(False)
     if not plot.spec.get("plain"):
         legend(plot, axis)
-    axis.set_xlabel(plot.spec["axis"])
+    axis.set_xlabel(plot.spec["axis"] + (LOG_SCALE if plot.is_log() else ""))
+    plot.draw_caption(figure)
     plot.title(figure)
     return figure
 
 
 def lines_plot(plot):
     """Curves over a number of rows or the like, with their names at their ends."""
-    figure, axis = pyplot.subplots(figsize=(WIDTH, 4.0))
-    figure.subplots_adjust(left=0.16, right=1 - float(plot.spec.get("margin", 0.24)), top=0.89, bottom=0.15)
-    axis.set_xscale("log" if plot.spec.get("x_log", True) else "linear")
-    axis.set_yscale("log" if plot.spec.get("log", True) else "linear")
+    figure_height = 4.0 + plot.caption_height()
+    top, bottom = 1 - 0.44 / figure_height, (0.62 + plot.caption_height()) / figure_height
+    figure, axis = pyplot.subplots(figsize=(WIDTH, figure_height))
+    figure.subplots_adjust(left=0.16, right=1 - float(plot.spec.get("margin", 0.24)), top=top, bottom=bottom)
+    x_log = plot.spec.get("x_log", True)
+    axis.set_xscale("log" if x_log else "linear")
+    axis.set_yscale("log" if plot.is_log() else "linear")
     ends = []
     for line in plot.spec["lines"]:
         name = line["series"]
@@ -142,11 +187,11 @@ def lines_plot(plot):
         axis.plot(xs, ys, color=plot.colour(name), linewidth=2.2, linestyle="--" if computed or name == "floor" else "-",
                   marker=None if name == "floor" else plot.marker(name), markersize=7, markevery=[0] if computed else None)
         ends.append((name, ys[-1], xs[-1]))
-    if not plot.spec.get("log", True):
+    if not plot.is_log():
         axis.set_ylim(0, max(plot.value(p) for line in plot.spec["lines"] for p in line["points"]) * 1.05)
     # In points, of which the picture's height has 72 an inch; log axes are linear in the logarithm.
     axis.autoscale_view()
-    height = figure.get_figheight() * 72 * (0.89 - 0.15)
+    height = figure_height * 72 * (top - bottom)
     fraction = axis.transAxes.inverted()
     places = [fraction.transform(axis.transData.transform((x, y)))[1] * height for _, y, x in ends]
     for (name, _, _), place in zip(ends, spread(places, 14)):
@@ -154,21 +199,22 @@ def lines_plot(plot):
                   fontweight="bold" if name.startswith("gputext") else "normal")
     axis.grid(True, which="major", color=plot.theme["grid"], linewidth=0.8)
     axis.minorticks_off()
-    if plot.spec.get("log", True):
+    if plot.is_log():
         log_ticks(axis, "y")
     xs = sorted({float(p["x"]) for line in plot.spec["lines"] for p in line["points"]})
     axis.set_xticks(xs if len(xs) < 6 else xs[::2], [short(x) for x in (xs if len(xs) < 6 else xs[::2])])
     axis.yaxis.set_major_formatter(lambda value, _: duration(value) if plot.spec["unit"] == "s" else short(value))
     for side in ("right", "top"):
         axis.spines[side].set_visible(False)
-    axis.set_xlabel(plot.spec["x_axis"])
-    axis.set_ylabel(plot.spec["axis"])
+    axis.set_xlabel(plot.spec["x_axis"] + (LOG_SCALE if x_log else ""))
+    axis.set_ylabel(plot.spec["axis"] + (LOG_SCALE if plot.is_log() else ""))
+    plot.draw_caption(figure)
     plot.title(figure)
     return figure
 
 
 def scatter_plot(plot):
-    figure, axis = pyplot.subplots(figsize=(WIDTH, 4.2), constrained_layout=True)
+    figure, axis = pyplot.subplots(figsize=(WIDTH, 4.2 + plot.caption_height()), constrained_layout=True)
     axis.set_xscale("log")
     axis.set_yscale("log")
     for point in plot.spec["points"]:
@@ -186,8 +232,9 @@ def scatter_plot(plot):
         getattr(axis, f"set_{which}ticks")(ticks, [shown(tick) for tick in ticks])
     for side in ("right", "top"):
         axis.spines[side].set_visible(False)
-    axis.set_xlabel(plot.spec["x_axis"])
-    axis.set_ylabel(plot.spec["axis"])
+    axis.set_xlabel(plot.spec["x_axis"] + LOG_SCALE)
+    axis.set_ylabel(plot.spec["axis"] + LOG_SCALE)
+    plot.draw_caption(figure)
     plot.title(figure)
     return figure
 

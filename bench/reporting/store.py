@@ -16,7 +16,7 @@ RESULTS = ROOT / "bench" / "results"
 
 RUN_KEYS = {"hardware", "processors", "device", "date", "commit", "command", "page", "server", "version"}
 # Units that may stand within a cell
-UNITS = ["%", "s", "ms", "us", "ns", "KB", "MB", "GB", "GB/s", "pairs/s", "words/s", "operations/s", "M", "bytes a document"]
+UNITS = ["%", "s", "ms", "µs", "ns", "KB", "MB", "GB", "GB/s", "pairs/s", "words/s", "operations/s", "M", "bytes a document"]
 REQUIRED_RUN_KEYS = {"hardware", "device", "date", "commit", "command", "page"}
 
 

@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <utility>
 
+#include "extension/base/failure.hpp"
+
 namespace gputext {
 
 /// Elements of plain memory. Functions that grow it throw std::bad_alloc.
@@ -67,5 +69,13 @@ private:
     std::size_t size_ = 0;
     std::size_t capacity_ = 0;
 };
+
+/// Appends, and raises an error where there is no memory. No slower than a store where there is
+/// room.
+template <class T>
+void append_or_raise(GrowingArray<T>& values, const T& value) {
+    if (values.full()) attempt_or_raise([&] { values.reserve(values.size() + 1); });
+    values.append(value);
+}
 
 }  // namespace gputext

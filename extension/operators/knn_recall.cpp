@@ -26,6 +26,7 @@ extern "C" {
 #include "extension/operators/knn_rows.hpp"
 #include "extension/operators/knn_search.hpp"
 #include "extension/rows/arguments.hpp"
+#include "extension/rows/id_column.hpp"
 #include "extension/rows/set_call.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"

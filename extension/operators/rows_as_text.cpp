@@ -24,6 +24,7 @@ extern "C" {
 
 #include "extension/base/local_setting.hpp"
 #include "extension/rows/arguments.hpp"
+#include "extension/rows/id_column.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/set_call.hpp"
 #include "extension/server/activity.hpp"

@@ -15,6 +15,7 @@ extern "C" {
 #include "extension/base/owned.hpp"
 #include "extension/rows/arguments.hpp"
 #include "extension/rows/column_texts.hpp"
+#include "extension/rows/id_column.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/packed_rows.hpp"
 #include "extension/rows/set_call.hpp"

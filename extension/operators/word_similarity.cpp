@@ -18,6 +18,7 @@ extern "C" {
 #include "cpp/thesaurus/word_similarity.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/rows/count_column.hpp"
+#include "extension/rows/id_column.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/packed_rows.hpp"
 #include "extension/rows/set_call.hpp"

@@ -9,12 +9,6 @@ extern "C" {
 #include "extension/base/server_versions.hpp"
 
 namespace gputext {
-namespace {
-
-void start_nothing(DestReceiver*, int, TupleDesc) {}
-void shut_nothing_down(DestReceiver*) {}
-
-}  // namespace
 
 void ItemStatement::start(const PlannedStmt* statement, EState* estate, int flags) {
     release();
@@ -49,16 +43,6 @@ void ItemStatement::release() {
 
 TupleDesc columns_of_items(const NearestPlan& plan) {
     return ExecTypeFromTL(plan.items->planTree->targetlist);
-}
-
-DestReceiver item_receiver(bool (*receive)(TupleTableSlot*, DestReceiver*)) {
-    DestReceiver receiver{};
-    receiver.receiveSlot = receive;
-    receiver.rStartup = start_nothing;
-    receiver.rShutdown = shut_nothing_down;
-    receiver.rDestroy = shut_nothing_down;
-    receiver.mydest = DestNone;
-    return receiver;
 }
 
 void get_columns(const MinimalTupleData* kept, TupleDesc columns, TupleTableSlot* row) {

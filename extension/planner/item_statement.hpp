@@ -23,7 +23,8 @@ public:
     /// Makes `statement`, the item query's plan, ready to run; in the place of one that was made
     /// ready before. `flags` are those that the node begins with. EXECUTE on functions is checked.
     void start(const PlannedStmt* statement, EState* estate, int flags);
-    /// The rows go to `receiver`. The snapshot is the active one until end().
+    /// The rows go to `receiver`, an ExecutedRows::destination(). The snapshot is the active one
+    /// until end().
     void run(DestReceiver* receiver);
     void end();
 
@@ -37,9 +38,6 @@ private:
 
 /// The columns of the item query, in the memory that is current.
 TupleDesc columns_of_items(const NearestPlan& plan);
-
-/// A receiver that calls the function for each row, which says whether it wants more.
-DestReceiver item_receiver(bool (*receive)(TupleTableSlot*, DestReceiver*));
 
 /// The columns of a row that was kept, into a slot of at least so many columns.
 void get_columns(const MinimalTupleData* kept, TupleDesc columns, TupleTableSlot* row);

@@ -3,67 +3,19 @@
 extern "C" {
 #include "access/htup_details.h"
 #include "executor/executor.h"
-#include "tcop/dest.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 }
 
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
-#include "extension/rows/row_bundle.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/release.hpp"
 #include "extension/server/session_job.hpp"
 
 namespace gputext {
 
-/// Takes the rows as the executor makes them. The executor knows the first member only.
-struct ItemReceiver {
-    DestReceiver receiver;
-    NearestItems* items;
-    const NearestPlan* plan;
-    RowPlaces places;
-    MemoryContext row_context;
-    BundleReader* bundle;  // null where rows come one by one
-
-    void take(const ItemRow& row) {
-        const MemoryContext before = MemoryContextSwitchTo(row_context);
-        items->take(row, *plan, places);
-        MemoryContextSwitchTo(before);
-        MemoryContextReset(row_context);
-    }
-    static bool receive(TupleTableSlot* slot, DestReceiver* self) {
-        slot_getallattrs(slot);
-        reinterpret_cast<ItemReceiver*>(self)->take({slot->tts_values, slot->tts_isnull, false});
-        return true;
-    }
-    static bool receive_bundle(TupleTableSlot* slot, DestReceiver* self) {
-        auto* const to = reinterpret_cast<ItemReceiver*>(self);
-        Datum values[BundledRows::kMostColumns];
-        bool nulls[BundledRows::kMostColumns];
-        slot_getallattrs(slot);
-        to->bundle->open(slot->tts_values[0]);
-        while (to->bundle->next(values, nulls))
-            to->take({values, nulls, to->bundle->value_is_in_row()});
-        return true;
-    }
-};
-
 namespace {
-
-/// Of a row, by the columns behind the vector and the keys.
-RowOrigin origin_of(const ItemRow& row, const NearestPlan& plan, RowPlaces& places) {
-    const int first = plan.columns + 1 + list_length(plan.keys);
-    if (!plan.table.known() || row.nulls[first]) return {};
-    const Datum* const system = row.values + first;
-    RowPlace place;
-    if (plan.table.has_places())
-        place =
-            places.at(plan.table.with_children ? DatumGetObjectId(system[2]) : plan.table.relation,
-                      reinterpret_cast<ItemPointer>(DatumGetPointer(system[1])));
-    return {DatumGetTransactionId(system[0]), place, row.value_in_row};
-}
 
 /// A worker that loads another build of the library would write other bundles.
 bool takes_bundles(const NearestPlan& plan) {
@@ -77,16 +29,30 @@ InnerQueryTraits traits_of(const NearestPlan& plan) {
 
 }  // namespace
 
-void NearestItems::keep_columns(const ItemRow& row) {
+/// Takes the rows of the item query.
+class NearestItems::Taker final : public RowTaker {
+public:
+    Taker(NearestItems& items, const NearestPlan& plan) : items_(items), plan_(plan) {}
+
+    bool take(const ExecutedRow& row) override {
+        items_.take(row, plan_);
+        return true;
+    }
+
+private:
+    NearestItems& items_;
+    const NearestPlan& plan_;
+};
+
+void NearestItems::keep_columns(const ExecutedRow& row) {
     const MinimalTuple tuple = form_minimal_tuple(columns_, row.values, row.nulls);
-    if (begins_.full()) attempt_or_raise([&] { begins_.reserve(begins_.size() + 1); });
-    begins_.append(rows_.size());
+    append_or_raise(begins_, std::uint64_t{rows_.size()});
     rows_.append(tuple, tuple->t_len);
     constexpr std::uint8_t kNothing[MAXIMUM_ALIGNOF] = {};
     rows_.append(kNothing, MAXALIGN(tuple->t_len) - tuple->t_len);
 }
 
-void NearestItems::take(const ItemRow& row, const NearestPlan& plan, RowPlaces& places) {
+void NearestItems::take(const ExecutedRow& row, const NearestPlan& plan) {
     const bool null = row.nulls[plan.columns];
     const int first_key = plan.columns + 1;
     if (keyed_) keys.keep_item(row.values + first_key, row.nulls + first_key, !null);
@@ -96,7 +62,7 @@ void NearestItems::take(const ItemRow& row, const NearestPlan& plan, RowPlaces& 
     }
     if (plan.columns > 0) keep_columns(row);
     vectors.keep(Int64GetDatum(static_cast<int64>(vectors.size())), {row.values + plan.columns, 1},
-                 traits_of(plan), origin_of(row, plan, places));
+                 traits_of(plan), row.origin);
     show_rows(vectors.size(), vectors.bytes() + rows_.size());
 }
 
@@ -132,30 +98,23 @@ const PlannedStmt* statement_of_items(const NearestPlan& plan) {
 
 void NearestItems::read(const NearestPlan& plan, ItemStatement& statement) {
     vectors.set_type(plan.distance.type);
-    ItemReceiver to{};
-    to.receiver = item_receiver(ItemReceiver::receive);
-    to.items = this;
-    to.plan = &plan;
-    to.places = RowPlaces(plan.table);
-    to.row_context =
-        AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES);
-
+    Taker taker(*this, plan);
+    ExecutedRows rows(taker);
     const TupleDesc columns = columns_of_items(plan);
     columns_ = first_columns(columns, plan.columns);
     set_key_types(plan, columns);
-    BundleReader bundle(columns, bundled_value(plan));
-    if (statement.description()->plannedstmt == plan.bundles) {
-        to.bundle = &bundle;
-        to.receiver.receiveSlot = ItemReceiver::receive_bundle;
-    }
-    statement.run(&to.receiver);
+    if (plan.table.known())
+        rows.set_origins({plan.table, plan.columns + 1 + list_length(plan.keys)});
+    if (statement.description()->plannedstmt == plan.bundles)
+        rows.open_bundles(columns, bundled_value(plan));
+    statement.run(rows.destination());
+    rows.end();
     if (plan.table.known() && !has_row_versions(plan.table)) vectors.forget_row_versions();
     rows_.finish();
     if (keyed_) keys.end_items();
     vectors.end_rows(traits_of(plan));
     searchable_ = vectors.read_vectors_if_alike();
     statement.end();
-    MemoryContextDelete(to.row_context);
     measure(plan);
 }
 

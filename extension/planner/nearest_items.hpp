@@ -18,17 +18,11 @@ extern "C" {
 #include "extension/planner/item_statement.hpp"
 #include "extension/planner/nearest_keys.hpp"
 #include "extension/planner/nearest_plan.hpp"
+#include "extension/rows/executed_rows.hpp"
 #include "extension/rows/packed_rows.hpp"
 #include "extension/rows/vector_query.hpp"
 
 namespace gputext {
-
-/// A row of the item query.
-struct ItemRow {
-    const Datum* values;
-    const bool* nulls;
-    bool value_in_row;  // as RowOrigin::value_in_row, of the vector
-};
 
 /// The plan of the item query, of rows or of bundles.
 const PlannedStmt* statement_of_items(const NearestPlan& plan);
@@ -68,10 +62,10 @@ public:
     void release();
 
 private:
-    friend struct ItemReceiver;
+    class Taker;
 
-    void take(const ItemRow& row, const NearestPlan& plan, RowPlaces& places);
-    void keep_columns(const ItemRow& row);
+    void take(const ExecutedRow& row, const NearestPlan& plan);
+    void keep_columns(const ExecutedRow& row);
     void set_key_types(const NearestPlan& plan, TupleDesc columns);
     void measure(const NearestPlan& plan);
 

@@ -1,9 +1,5 @@
 #include "extension/planner/nearest_of_one.hpp"
 
-extern "C" {
-#include "utils/memutils.h"
-}
-
 #include <algorithm>
 #include <cmath>
 
@@ -13,30 +9,25 @@ extern "C" {
 
 namespace gputext {
 
-/// The executor knows the first member only.
-struct NearestOfOne::Receiver {
-    DestReceiver receiver;
-    NearestOfOne* search;
-    MemoryContext row_context;
+/// Takes the rows of the item query.
+class NearestOfOne::Taker final : public RowTaker {
+public:
+    explicit Taker(NearestOfOne& search) : search_(search) {}
 
-    static bool receive(TupleTableSlot* slot, DestReceiver* self) {
-        auto* const to = reinterpret_cast<Receiver*>(self);
-        const MemoryContext before = MemoryContextSwitchTo(to->row_context);
-        const bool more = to->search->take(slot);
-        MemoryContextSwitchTo(before);
-        MemoryContextReset(to->row_context);
-        return more;
-    }
+    bool take(const ExecutedRow& row) override { return search_.take(row); }
+
+private:
+    NearestOfOne& search_;
 };
 
 void NearestOfOne::find(const QueryVector& query, ItemStatement& statement) {
     vector_ = &query;
-    Receiver to{item_receiver(Receiver::receive), this,
-                AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES)};
+    Taker taker(*this);
+    ExecutedRows rows(taker);
     columns_ = first_columns(columns_of_items(plan_), plan_.columns);
-    statement.run(&to.receiver);
+    statement.run(rows.destination());
     statement.end();
-    MemoryContextDelete(to.row_context);
+    rows.end();
     rank();
 }
 
@@ -55,15 +46,14 @@ bool NearestOfOne::set_query() {
 }
 
 /// False where the subquery's own plan is to answer.
-bool NearestOfOne::take(TupleTableSlot* slot) {
+bool NearestOfOne::take(const ExecutedRow& row) {
     if (items_++ == 0 && !set_query()) return answered_ = false;
-    slot_getallattrs(slot);
-    if (slot->tts_isnull[plan_.columns]) {
+    if (row.nulls[plan_.columns]) {
         ++without_distance_;
         return true;
     }
     VectorValue vector;
-    answered_ = read_vector(plan_.distance.type, slot->tts_values[plan_.columns], vector) ==
+    answered_ = read_vector(plan_.distance.type, row.values[plan_.columns], vector) ==
                     VectorFault::none &&
                 vector.dimensions == item_.dimensions;
     if (!answered_) return false;
@@ -73,12 +63,12 @@ bool NearestOfOne::take(TupleTableSlot* slot) {
     if (std::isnan(distance))
         ++without_distance_;
     else if (kept_.size() < k_ || distance < kept_.front().distance)
-        keep(slot, distance);
+        keep(row, distance);
     return answered_;
 }
 
 /// In the place of the farthest, if there are k.
-void NearestOfOne::keep(TupleTableSlot* slot, double distance) {
+void NearestOfOne::keep(const ExecutedRow& row, double distance) {
     if (kept_.size() == k_) {
         std::pop_heap(kept_.begin(), kept_.end());
         if (MinimalTuple const farthest = kept_.back().columns) {
@@ -90,7 +80,7 @@ void NearestOfOne::keep(TupleTableSlot* slot, double distance) {
     MinimalTuple columns = nullptr;
     if (plan_.columns > 0) {
         const MemoryContext before = MemoryContextSwitchTo(context_);
-        columns = form_minimal_tuple(columns_, slot->tts_values, slot->tts_isnull);
+        columns = form_minimal_tuple(columns_, row.values, row.nulls);
         MemoryContextSwitchTo(before);
         bytes_ += columns->t_len;
     }

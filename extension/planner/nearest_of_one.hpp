@@ -14,6 +14,7 @@
 #include "extension/planner/nearest_plan.hpp"
 #include "extension/planner/nearest_search.hpp"
 #include "extension/planner/query_vector.hpp"
+#include "extension/rows/executed_rows.hpp"
 #include "extension/rows/vector_type.hpp"
 
 namespace gputext {
@@ -46,7 +47,7 @@ public:
     std::uint64_t items() const { return items_; }
 
 private:
-    struct Receiver;
+    class Taker;
     struct Kept {
         double distance;
         std::uint64_t place;  // in the order of the rows
@@ -58,8 +59,8 @@ private:
     };
 
     bool set_query();
-    bool take(TupleTableSlot* slot);
-    void keep(TupleTableSlot* slot, double distance);
+    bool take(const ExecutedRow& row);
+    void keep(const ExecutedRow& row, double distance);
     void rank();
 
     const NearestPlan& plan_;

@@ -5,7 +5,7 @@ extern "C" {
 #include "utils/builtins.h"
 }
 
-#include "extension/rows/inner_query.hpp"
+#include "extension/rows/id_column.hpp"
 
 namespace gputext {
 

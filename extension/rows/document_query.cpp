@@ -9,6 +9,7 @@ extern "C" {
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/rows/ctph_value.hpp"
+#include "extension/rows/id_column.hpp"
 #include "extension/rows/resident_column.hpp"
 #include "extension/rows/row_fill.hpp"
 #include "extension/rows/row_order.hpp"

@@ -7,6 +7,10 @@ extern "C" {
 
 namespace gputext {
 
+Oid base_type_of_column(TupleDesc columns, int column) {
+    return getBaseType(TupleDescAttr(columns, column)->atttypid);
+}
+
 Oid narrow_id_type(TupleDesc columns, int column, Oid wanted, const IdTypePlace& place) {
     const Oid found = TupleDescAttr(columns, column)->atttypid;
     if (found == wanted || !OidIsValid(wanted)) return InvalidOid;

@@ -1,4 +1,4 @@
-// extension/rows/id_column.hpp - checks the type of a column of ids, and widens ids to bigint
+// extension/rows/id_column.hpp - the types of columns; checks that of ids, and widens ids to bigint
 
 #pragma once
 
@@ -10,6 +10,9 @@ extern "C" {
 }
 
 namespace gputext {
+
+/// The type of a column, counted from 0, without the domains over it.
+Oid base_type_of_column(TupleDesc columns, int column);
 
 /// Where a call has the argument id_type, for hints.
 struct IdTypePlace {

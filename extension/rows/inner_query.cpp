@@ -11,10 +11,8 @@ extern "C" {
 #include "optimizer/clauses.h"
 #include "portability/instr_time.h"
 #include "tcop/cmdtag.h"
-#include "tcop/dest.h"
 #include "utils/builtins.h"
 #include "utils/lsyscache.h"
-#include "utils/memutils.h"
 #include "utils/plancache.h"
 #include "utils/snapmgr.h"
 }
@@ -26,6 +24,7 @@ extern "C" {
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
 #include "extension/rows/bundle_plan.hpp"
+#include "extension/rows/executed_rows.hpp"
 #include "extension/rows/id_column.hpp"
 #include "extension/rows/kept_scans.hpp"
 #include "extension/rows/row_order.hpp"
@@ -34,23 +33,6 @@ extern "C" {
 
 namespace gputext {
 namespace {
-
-/// Takes the rows as the executor makes them. The executor knows the first member only.
-struct Destination {
-    DestReceiver receiver;
-    const InnerQuery* query;
-    RowReceiver* rows;
-    Oid narrow_id_type;  // that ids widen to bigint from; InvalidOid where they stay as they are
-    int64 seen;
-    int64 nulls;
-    MemoryContext row_context;  // for what one row needs
-    const CachedPlanSource* prepared;
-    VersionedTable table;  // that rows' system columns are of, where they were asked for
-    int system_columns;    // the first one, behind what the receiver sees; -1 for none
-    RowPlaces places;
-    const BundlePlan* bundles;  // null where rows come one by one
-    BundleReader* bundle;
-};
 
 /// "2", "2 or 3", "2 to 4", "at least 4"
 const char* number_of(const WantedColumns& wanted) {
@@ -70,85 +52,79 @@ void check_column_count(TupleDesc columns, const WantedColumns& wanted) {
              errdetail("%s", wanted.detail)));
 }
 
-/// The query's columns, without those that were added to them.
-TupleDesc own_columns(Destination* destination, TupleDesc columns) {
-    destination->system_columns = -1;
-    if (!destination->table.known() || !has_row_columns(*destination->prepared)) return columns;
-    destination->system_columns = columns->natts - destination->table.columns;
-    return first_columns(columns, destination->system_columns);
-}
+/// Takes the rows of the query for its receiver.
+class InnerRows final : public RowTaker {
+public:
+    InnerRows(const InnerQuery& query, RowReceiver& receiver)
+        : query_(query), receiver_(receiver), executed_(*this) {}
 
-void check_columns(Destination* destination, TupleDesc columns) {
-    check_column_count(columns, destination->rows->wanted_columns());
-    destination->rows->check_columns(columns);
-    destination->narrow_id_type =
-        narrow_id_type(columns, 0, destination->query->id_type, destination->query->id_type_place);
-}
-
-void start(DestReceiver* self, int, TupleDesc all_columns) {
-    auto* destination = reinterpret_cast<Destination*>(self);
-    if (destination->bundles != nullptr) all_columns = destination->bundles->columns;
-    check_columns(destination, own_columns(destination, all_columns));
-}
-
-/// Tells the receiver what the system columns say of the row. They are null on the side of an outer
-/// join that has no row.
-void set_row(Destination& destination, const Datum* values, const bool* nulls, bool value_in_row) {
-    const Datum* const columns = values + destination.system_columns;
-    const VersionedTable& table = destination.table;
-    if (nulls[destination.system_columns]) return destination.rows->set_row({});
-    RowPlace place;
-    if (table.has_places())
-        place = destination.places.at(
-            table.with_children ? DatumGetObjectId(columns[2]) : table.relation,
-            reinterpret_cast<ItemPointer>(DatumGetPointer(columns[1])));
-    destination.rows->set_row({DatumGetTransactionId(columns[0]), place, value_in_row});
-}
-
-/// The values are as they were when it returns. `value_in_row` as BundleReader::value_is_in_row().
-void take_row(Destination& destination, Datum* values, const bool* nulls, bool value_in_row) {
-    ++destination.seen;
-    if (OidIsValid(destination.query->id_type) && nulls[0])
-        ereport(
-            ERROR,
-            (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("an id of the inner query is null"),
-             errdetail("Row %lld has a null id.", static_cast<long long>(destination.seen))));
-    if (destination.rows->left_out(nulls)) {
-        ++destination.nulls;
-        return;
+    /// Before the query runs. `table` is the one whose system columns it got, if any.
+    void set_prepared(const CachedPlanSource& prepared, const VersionedTable& table) {
+        prepared_ = &prepared;
+        table_ = table;
     }
-    Datum id = 0;
-    const bool widens = OidIsValid(destination.narrow_id_type);
-    if (widens) {
-        id = values[0];
-        values[0] = widened_id(id, destination.narrow_id_type);
-    }
-    MemoryContext before = MemoryContextSwitchTo(destination.row_context);
-    if (destination.system_columns >= 0) set_row(destination, values, nulls, value_in_row);
-    destination.rows->take_row(values, nulls);
-    MemoryContextSwitchTo(before);
-    if (widens) values[0] = id;
-    MemoryContextReset(destination.row_context);
+    /// Also called where no row comes from the executor. Raises an error for columns that the
+    /// receiver does not take.
+    void check_columns(TupleDesc columns);
+    void begin(TupleDesc all_columns) override;
+    bool take(const ExecutedRow& row) override;
+
+    const InnerQuery& query() const { return query_; }
+    RowReceiver& receiver() { return receiver_; }
+    const CachedPlanSource& prepared() const { return *prepared_; }
+    const VersionedTable& table() const { return table_; }
+    ExecutedRows& executed() { return executed_; }
+    /// Whether the rows that have come had the system columns of the table.
+    bool had_origins() const { return had_origins_; }
+
+    int64 nulls = 0;  // rows that were left out
+
+private:
+    const InnerQuery& query_;
+    RowReceiver& receiver_;
+    ExecutedRows executed_;
+    const CachedPlanSource* prepared_ = nullptr;
+    VersionedTable table_;
+    bool had_origins_ = false;
+    Oid narrow_id_type_ = InvalidOid;  // that ids widen to bigint from, if they do
+    int64 seen_ = 0;
+};
+
+void InnerRows::check_columns(TupleDesc columns) {
+    check_column_count(columns, receiver_.wanted_columns());
+    receiver_.check_columns(columns);
+    narrow_id_type_ = narrow_id_type(columns, 0, query_.id_type, query_.id_type_place);
 }
 
-bool receive(TupleTableSlot* slot, DestReceiver* self) {
-    slot_getallattrs(slot);
-    take_row(*reinterpret_cast<Destination*>(self), slot->tts_values, slot->tts_isnull, false);
+void InnerRows::begin(TupleDesc all_columns) {
+    TupleDesc columns = all_columns;
+    had_origins_ = table_.known() && has_row_columns(*prepared_);
+    if (had_origins_) {
+        const int own = all_columns->natts - table_.columns;
+        executed_.set_origins({table_, own});
+        columns = first_columns(all_columns, own);
+    }
+    check_columns(columns);
+}
+
+bool InnerRows::take(const ExecutedRow& row) {
+    ++seen_;
+    if (OidIsValid(query_.id_type) && row.nulls[0])
+        ereport(ERROR,
+                (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("an id of the inner query is null"),
+                 errdetail("Row %lld has a null id.", static_cast<long long>(seen_))));
+    if (receiver_.left_out(row.nulls)) {
+        ++nulls;
+        return true;
+    }
+    const Datum id = row.values[0];
+    const bool widens = OidIsValid(narrow_id_type_);
+    if (widens) row.values[0] = widened_id(id, narrow_id_type_);
+    receiver_.set_row(row.origin);
+    receiver_.take_row(row.values, row.nulls);
+    if (widens) row.values[0] = id;
     return true;
 }
-
-bool receive_bundle(TupleTableSlot* slot, DestReceiver* self) {
-    auto& destination = *reinterpret_cast<Destination*>(self);
-    Datum values[BundledRows::kMostColumns];
-    bool nulls[BundledRows::kMostColumns];
-    slot_getallattrs(slot);
-    destination.bundle->open(slot->tts_values[0]);
-    while (destination.bundle->next(values, nulls))
-        take_row(destination, values, nulls, destination.bundle->value_is_in_row());
-    return true;
-}
-
-void shut_down(DestReceiver*) {}
 
 /// Refuses all but a statement that reads, before any of it runs. Functions that it calls may still
 /// write, as they may below a stable function.
@@ -250,9 +226,17 @@ int versioned_column(const RowReceiver& receiver, SPIPlanPtr plan) {
                                               : column;
 }
 
-/// For errors that the executor's rows lead to when it has ended.
 void name_statement(void* sql) {
     errcontext("SQL statement \"%s\"", static_cast<const char*>(sql));
+}
+
+/// Has errors of the work name the statement, as SPI does where it runs one.
+template <class Work>
+void do_for_statement(const char* sql, const Work& work) {
+    ErrorContextCallback context{error_context_stack, name_statement, const_cast<char*>(sql)};
+    error_context_stack = &context;
+    work();
+    error_context_stack = context.previous;
 }
 
 /// Of a statement that reads.
@@ -293,7 +277,7 @@ bool note_state(KeptRows& rows) {
 }
 
 /// Whether the rows that are kept are those that the query would give, and have been taken.
-bool take_rows(Destination& destination, KeptRows& rows) {
+bool take_rows(InnerRows& to, KeptRows& rows) {
     instr_time begin, end;
     INSTR_TIME_SET_CURRENT(begin);
     if (!note_state(rows) || !rows.now->state.same_as(rows.kept->state)) {
@@ -302,8 +286,8 @@ bool take_rows(Destination& destination, KeptRows& rows) {
     }
     INSTR_TIME_SET_CURRENT(end);
     INSTR_TIME_SUBTRACT(end, begin);
-    if (!destination.rows->take_kept_rows(rows.kept->rows)) return false;
-    destination.nulls = rows.kept->nulls;
+    if (!to.receiver().take_kept_rows(rows.kept->rows)) return false;
+    to.nulls = rows.kept->nulls;
     ereport(DEBUG1, (errmsg("took the rows of an earlier scan: none of %u pages has changed, as "
                             "was found in %.2f ms",
                             rows.now->state.pages(), INSTR_TIME_GET_MILLISEC(end))));
@@ -312,38 +296,35 @@ bool take_rows(Destination& destination, KeptRows& rows) {
 
 /// Takes the rows from an earlier scan of the table in place of running the query, if that can be:
 /// after the checks of rights and columns that come first when it runs.
-bool take_kept_rows(SPIPlanPtr plan, Destination& destination, KeptRows& rows) {
+bool take_kept_rows(SPIPlanPtr plan, InnerRows& to, KeptRows& rows) {
     forget_scans_beyond(kept_scans_memory());
-    if (kept_scans_memory() == 0 || !destination.rows->takes_kept_rows()) return false;
+    if (kept_scans_memory() == 0 || !to.receiver().takes_kept_rows()) return false;
     CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
     if (planned == nullptr) return false;
     const auto* const statement = static_cast<const PlannedStmt*>(linitial(planned->stmt_list));
     rows.scan = whole_scan_of(statement);
-    if (!may_keep(*destination.prepared, *destination.rows, rows.scan)) rows.scan = {};
-    if (rows.scan.known()) rows.kept = kept_scan(rows.scan, destination.query->id_type);
+    if (!may_keep(to.prepared(), to.receiver(), rows.scan)) rows.scan = {};
+    if (rows.scan.known()) rows.kept = kept_scan(rows.scan, to.query().id_type);
     bool taken = false;
-    if (rows.kept != nullptr) {
-        const char* const sql = destination.query->sql;
-        ErrorContextCallback context{error_context_stack, name_statement, const_cast<char*>(sql)};
-        error_context_stack = &context;
-        check_rights(statement);
-        check_columns(&destination, destination.prepared->resultDesc);
-        taken = take_rows(destination, rows);
-        error_context_stack = context.previous;
-    }
+    if (rows.kept != nullptr)
+        do_for_statement(to.query().sql, [&] {
+            check_rights(statement);
+            to.check_columns(to.prepared().resultDesc);
+            taken = take_rows(to, rows);
+        });
     ReleaseCachedPlan(planned, nullptr);
     return taken;
 }
 
 /// Keeps the rows of the scan that has run, if later statements may take them.
-void keep_rows(const Destination& destination, KeptRows& rows) {
+void keep_rows(InnerRows& from, KeptRows& rows) {
     if (!rows.scan.known() || !note_state(rows)) return;
     KeptScan& now = *rows.now;
-    destination.rows->copy_rows(kept_scans_memory(), now.rows);
+    from.receiver().copy_rows(kept_scans_memory(), now.rows);
     if (now.rows == nullptr) return;
     now.scan = rows.scan;
-    now.id_type = destination.query->id_type;
-    now.nulls = destination.nulls;
+    now.id_type = from.query().id_type;
+    now.nulls = from.nulls;
     watch_tables();
     attempt_or_raise([&] { keep_scan(rows.now, kept_scans_memory()); });
 }
@@ -352,8 +333,8 @@ void keep_rows(const Destination& destination, KeptRows& rows) {
 
 /// Has the receiver read the tables of a query that gives all of their rows, if it can: after the
 /// checks of rights and columns that come first when the query runs.
-bool scan_tables(SPIPlanPtr plan, Destination& destination) {
-    RowReceiver& receiver = *destination.rows;
+bool scan_tables(SPIPlanPtr plan, InnerRows& to) {
+    RowReceiver& receiver = to.receiver();
     if (!receiver.scans_tables() || receiver.query().ordered || IsolationIsSerializable() ||
         IsParallelWorker())
         return false;
@@ -362,15 +343,12 @@ bool scan_tables(SPIPlanPtr plan, Destination& destination) {
     const auto* const statement = static_cast<const PlannedStmt*>(linitial(planned->stmt_list));
     auto* const scans = static_cast<TableScans*>(palloc0(sizeof(TableScans)));
     bool scanned = false;
-    if (find_table_scans(statement, *scans)) {
-        const char* const sql = destination.query->sql;
-        ErrorContextCallback context{error_context_stack, name_statement, const_cast<char*>(sql)};
-        error_context_stack = &context;
-        check_rights(statement);
-        check_columns(&destination, destination.prepared->resultDesc);
-        scanned = receiver.scan(*scans);
-        error_context_stack = context.previous;
-    }
+    if (find_table_scans(statement, *scans))
+        do_for_statement(to.query().sql, [&] {
+            check_rights(statement);
+            to.check_columns(to.prepared().resultDesc);
+            scanned = receiver.scan(*scans);
+        });
     pfree(scans);
     ReleaseCachedPlan(planned, nullptr);
     return scanned;
@@ -378,17 +356,17 @@ bool scan_tables(SPIPlanPtr plan, Destination& destination) {
 
 /// A plan that lets workers bundle the rows; not known where the receiver takes them in the order
 /// of their coming, or reads tables while the query changes them.
-BundlePlan bundle_rows(SPIPlanPtr plan, const Destination& destination) {
-    const RowReceiver& rows = *destination.rows;
-    if (!rows.takes_any_order() || rows.query().ordered || !rows.query().parallel_safe ||
-        !has_order(destination.query->id_type))
+BundlePlan bundle_rows(SPIPlanPtr plan, InnerRows& to) {
+    const RowReceiver& receiver = to.receiver();
+    if (!receiver.takes_any_order() || receiver.query().ordered ||
+        !receiver.query().parallel_safe || !has_order(to.query().id_type))
         return {};
     CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
     if (planned == nullptr) return {};
     BundledRows bundled;
-    if (destination.table.known() && has_row_columns(*destination.prepared))
-        bundled = {destination.table, versioned_column(rows, plan)};
-    const CachedPlanSource& prepared = *destination.prepared;
+    const CachedPlanSource& prepared = to.prepared();
+    if (to.table().known() && has_row_columns(prepared))
+        bundled = {to.table(), versioned_column(receiver, plan)};
     const PlannedQuery query{static_cast<const Query*>(linitial(prepared.query_list)),
                              prepared.query_string, CURSOR_OPT_PARALLEL_OK, nullptr};
     const BundlePlan bundles =
@@ -398,66 +376,48 @@ BundlePlan bundle_rows(SPIPlanPtr plan, const Destination& destination) {
 }
 
 /// Lets the executor run it to its end, as SPI runs a statement that only reads.
-void run_bundles(const BundlePlan& bundles, Destination& destination) {
-    const char* const sql = destination.query->sql;
-    ErrorContextCallback context{error_context_stack, name_statement, const_cast<char*>(sql)};
-    error_context_stack = &context;
-    BundleReader reader(bundles.columns, bundles.value);
-    destination.bundles = &bundles;
-    destination.bundle = &reader;
-    destination.receiver.receiveSlot = receive_bundle;
-    QueryDesc* const statement =
-        CreateQueryDesc(bundles.statement, sql, GetActiveSnapshot(), InvalidSnapshot,
-                        &destination.receiver, nullptr, nullptr, 0);
-    ExecutorStart(statement, 0);
-    run_to_end(statement);
-    const auto* const gather = reinterpret_cast<const GatherState*>(statement->planstate);
-    ereport(DEBUG1, (errmsg("bundled rows in %d of %d parallel workers", gather->nworkers_launched,
-                            reinterpret_cast<const Gather*>(gather->ps.plan)->num_workers)));
-    ExecutorFinish(statement);
-    ExecutorEnd(statement);
-    FreeQueryDesc(statement);
-    error_context_stack = context.previous;
+void run_bundles(const BundlePlan& bundles, InnerRows& to) {
+    const char* const sql = to.query().sql;
+    to.executed().open_bundles(bundles.columns, bundles.value);
+    do_for_statement(sql, [&] {
+        QueryDesc* const statement =
+            CreateQueryDesc(bundles.statement, sql, GetActiveSnapshot(), InvalidSnapshot,
+                            to.executed().destination(), nullptr, nullptr, 0);
+        ExecutorStart(statement, 0);
+        run_to_end(statement);
+        const auto* const gather = reinterpret_cast<const GatherState*>(statement->planstate);
+        ereport(DEBUG1,
+                (errmsg("bundled rows in %d of %d parallel workers", gather->nworkers_launched,
+                        reinterpret_cast<const Gather*>(gather->ps.plan)->num_workers)));
+        ExecutorFinish(statement);
+        ExecutorEnd(statement);
+        FreeQueryDesc(statement);
+    });
 }
 
 /// Lets the executor run it to its end.
-void run_rows(SPIPlanPtr plan, Destination& destination) {
+void run_rows(SPIPlanPtr plan, InnerRows& to) {
     SPIExecuteOptions options{};
     options.read_only = true;
     options.must_return_tuples = true;
-    options.dest = &destination.receiver;
+    options.dest = to.executed().destination();
     const int result = SPI_execute_plan_extended(plan, &options);
-    if (result < 0) raise_spi_error(result, destination.query->sql);
+    if (result < 0) raise_spi_error(result, to.query().sql);
 }
 
-void run_plan(SPIPlanPtr plan, Destination& destination) {
-    const BundlePlan bundles = bundle_rows(plan, destination);
+void run_plan(SPIPlanPtr plan, InnerRows& to) {
+    const BundlePlan bundles = bundle_rows(plan, to);
     if (bundles.known())
-        run_bundles(bundles, destination);
+        run_bundles(bundles, to);
     else
-        run_rows(plan, destination);
-    if (destination.system_columns >= 0 && !has_row_versions(destination.table))
-        destination.rows->forget_row_versions();
+        run_rows(plan, to);
+    if (to.had_origins() && !has_row_versions(to.table())) to.receiver().forget_row_versions();
 }
 
 }  // namespace
 
-Oid base_type_of_column(TupleDesc columns, int column) {
-    return getBaseType(TupleDescAttr(columns, column)->atttypid);
-}
-
 void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
-    Destination destination{};
-    destination.receiver.receiveSlot = receive;
-    destination.receiver.rStartup = start;
-    destination.receiver.rShutdown = shut_down;
-    destination.receiver.rDestroy = shut_down;
-    destination.receiver.mydest = DestNone;
-    destination.query = &query;
-    destination.rows = &receiver;
-    destination.row_context =
-        AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES);
-
+    InnerRows rows(query, receiver);
     const MemoryContext context_of_query = CurrentMemoryContext;
 
     instr_time begin, end;
@@ -466,30 +426,25 @@ void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
     const SPIPlanPtr plan = prepare(query.sql, receiver);
     check_statement(plan, query.sql);
     receiver.set_query(traits_of(plan));
-    destination.system_columns = -1;
-    destination.prepared = prepared_statement(plan);
-    if (const int column = versioned_column(receiver, plan); column >= 0)
-        destination.table = add_row_columns(*prepared_statement(plan), column);
-    destination.places = RowPlaces(destination.table);
+    CachedPlanSource& prepared = *prepared_statement(plan);
+    const int column = versioned_column(receiver, plan);
+    rows.set_prepared(prepared, column >= 0 ? add_row_columns(prepared, column) : VersionedTable());
 
     KeptRows& kept = *make_owned<KeptRows>(context_of_query);
-    const bool taken = take_kept_rows(plan, destination, kept);
-    if (!taken && !scan_tables(plan, destination)) run_plan(plan, destination);
+    const bool taken = take_kept_rows(plan, rows, kept);
+    if (!taken && !scan_tables(plan, rows)) run_plan(plan, rows);
     SPI_finish();
-    MemoryContextDelete(destination.row_context);
+    rows.executed().end();
     INSTR_TIME_SET_CURRENT(end);
     INSTR_TIME_SUBTRACT(end, begin);
     ereport(DEBUG2, (errmsg("ran the inner query in %.1f ms", INSTR_TIME_GET_MILLISEC(end))));
 
-    if (!taken) {
-        ErrorContextCallback context{error_context_stack, name_statement,
-                                     const_cast<char*>(query.sql)};
-        error_context_stack = &context;
-        receiver.end_rows();
-        keep_rows(destination, kept);
-        error_context_stack = context.previous;
-    }
-    if (destination.nulls > 0) receiver.report_nulls(destination.nulls, query.among);
+    if (!taken)
+        do_for_statement(query.sql, [&] {
+            receiver.end_rows();
+            keep_rows(rows, kept);
+        });
+    if (rows.nulls > 0) receiver.report_nulls(rows.nulls, query.among);
 }
 
 }  // namespace gputext

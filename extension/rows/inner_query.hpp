@@ -116,7 +116,4 @@ private:
 /// itself raise.
 void run_inner_query(const InnerQuery& query, RowReceiver& receiver);
 
-/// The type of a column, without the domains over it.
-Oid base_type_of_column(TupleDesc columns, int column);
-
 }  // namespace gputext

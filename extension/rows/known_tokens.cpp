@@ -7,7 +7,7 @@ extern "C" {
 }
 
 #include "extension/base/failure.hpp"
-#include "extension/rows/inner_query.hpp"
+#include "extension/rows/id_column.hpp"
 #include "extension/rows/text_arguments.hpp"
 
 namespace gputext {

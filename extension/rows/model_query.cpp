@@ -13,6 +13,7 @@ extern "C" {
 #include <optional>
 
 #include "extension/base/failure.hpp"
+#include "extension/rows/id_column.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/text_arguments.hpp"
 #include "extension/rows/vector_type.hpp"

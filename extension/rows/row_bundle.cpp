@@ -43,8 +43,7 @@ bool can_be_bundled(TupleDesc columns) {
 BundleWriter::BundleWriter(TupleDesc columns, const BundledRows& rows)
     : columns_(columns),
       rows_(rows),
-      places_(rows.table),
-      system_columns_(columns->natts - rows.table.columns),
+      origins_(rows.table, columns->natts - rows.table.columns),
       bundle_(static_cast<char*>(palloc0(2 * kFull))),
       capacity_(2 * kFull) {}
 
@@ -78,15 +77,11 @@ void BundleWriter::append_column(Datum value, int column) {
 
 /// Of the value that may be read within its row: true where it will be.
 bool BundleWriter::append_size_of(const TupleTableSlot* row) {
-    if (!rows_.table.has_places() || row->tts_isnull[system_columns_]) return false;
+    if (!rows_.table.has_places()) return false;
     const Datum value = row->tts_values[rows_.value];
     const auto* const bytes = reinterpret_cast<const varlena*>(DatumGetPointer(value));
     if (VARATT_IS_EXTERNAL(bytes) || VARSIZE_ANY(bytes) < kWorthFinding) return false;
-    const Datum* const system = row->tts_values + system_columns_;
-    const Oid relation =
-        rows_.table.with_children ? DatumGetObjectId(system[2]) : rows_.table.relation;
-    if (!places_.at(relation, reinterpret_cast<ItemPointer>(DatumGetPointer(system[1]))).known())
-        return false;
+    if (!origins_.of(row->tts_values, row->tts_isnull, true).place.known()) return false;
     append_bytes(bytes, kBytesOfSize);
     return true;
 }

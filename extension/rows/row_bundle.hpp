@@ -27,8 +27,8 @@ namespace gputext {
 
 /// What both sides know of the rows.
 struct BundledRows {
-    VersionedTable
-        table;       // whose system columns the rows have behind all others, where it is known
+    /// Whose system columns the rows have behind all others, where it is known.
+    VersionedTable table;
     int value = -1;  // the column that may be read within its row; -1 for none
 
     /// A bundle has rows of so many columns at most.
@@ -63,8 +63,7 @@ private:
 
     TupleDesc columns_;
     BundledRows rows_;
-    RowPlaces places_;
-    int system_columns_;
+    RowOrigins origins_;
     char* bundle_;
     std::size_t capacity_, size_ = kHeader;
     std::uint32_t count_ = 0;  // rows

@@ -278,7 +278,18 @@ bool has_row_versions(const VersionedTable& table) {
     return all;
 }
 
-RowPlace RowPlaces::at(Oid relation, ItemPointer row) {
+RowOrigin RowOrigins::of(const Datum* values, const bool* nulls, bool value_in_row) {
+    if (!known() || nulls[first_]) return {};
+    const Datum* const system = values + first_;
+    RowPlace found;
+    if (table_.has_places())
+        found = place(table_.with_children ? DatumGetObjectId(system[2]) : table_.relation,
+                      reinterpret_cast<ItemPointer>(DatumGetPointer(system[1])));
+    return {DatumGetTransactionId(system[0]), found, value_in_row};
+}
+
+/// Not known for a relation that has no places. `relation` is the table or one of its children.
+RowPlace RowOrigins::place(Oid relation, ItemPointer row) {
     if (relation != last_) {
         last_ = relation;
         last_attribute_ = table_.attribute;

@@ -130,17 +130,25 @@ bool has_row_columns(const CachedPlanSource& prepared);
 /// query, for children that came meanwhile.
 bool has_row_versions(const VersionedTable& table);
 
-/// Finds the places of values from the system columns of their rows.
-class RowPlaces {
+/// Reads from the system columns of rows where values come from. Functions raise errors.
+class RowOrigins {
 public:
-    RowPlaces() = default;
-    explicit RowPlaces(const VersionedTable& table) : table_(table) {}
+    /// Of rows that have no such columns: nothing is known of them.
+    RowOrigins() = default;
+    /// `first`: the first system column, counted from 0.
+    RowOrigins(const VersionedTable& table, int first) : table_(table), first_(first) {}
 
-    /// `relation` is the table or one of its children. Not known for a relation that has no places.
-    RowPlace at(Oid relation, ItemPointer row);
+    bool known() const { return table_.known(); }
+    /// The origin of a row; `value_in_row` as in RowOrigin. Nothing is known where the system
+    /// columns are null, as on the side of an outer join that has no row. Of a relation without
+    /// places there is only the version.
+    RowOrigin of(const Datum* values, const bool* nulls, bool value_in_row);
 
 private:
+    RowPlace place(Oid relation, ItemPointer row);
+
     VersionedTable table_;
+    int first_ = 0;
     Oid last_ = InvalidOid;
     AttrNumber last_attribute_ = InvalidAttrNumber;  // in that relation; 0 where it has no places
 };

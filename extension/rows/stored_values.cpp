@@ -36,13 +36,6 @@ std::size_t unpacked_size_of(const varlena* value) {
                                        : VARSIZE_ANY_EXHDR(value) + VARHDRSZ;
 }
 
-/// Costs no more than a store where there is room.
-template <class Value>
-void append_to(GrowingArray<Value>& values, const Value& value) {
-    if (values.full()) attempt_or_raise([&] { values.reserve(values.size() + 1); });
-    values.append(value);
-}
-
 template <class Value>
 Status put_in_order(GrowingArray<Value>& values, const std::vector<std::uint32_t>& order,
                     Execution& execution) {
@@ -79,7 +72,7 @@ const varlena* StoredValues::whole(const varlena* value, bool fetch) {
 void StoredValues::append_version(TransactionId version) {
     if (versions_.size() + 1 < values_.size())
         attempt_or_raise([&] { versions_.resize(values_.size() - 1); });
-    append_to(versions_, version);
+    append_or_raise(versions_, version);
 }
 
 StoredValue StoredValues::copy(const varlena* value) {
@@ -120,7 +113,7 @@ void StoredValues::append(Datum datum, bool fetch, const RowOrigin& row) {
         unpacked_bytes_ += unpacked_size_of(value);
         if (VARATT_IS_COMPRESSED(value)) packed_bytes_ += unpacked_size_of(value);
     }
-    append_to(values_, stored);
+    append_or_raise(values_, stored);
     if (TransactionIdIsValid(row.version)) append_version(row.version);
 }
 

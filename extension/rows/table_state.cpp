@@ -23,12 +23,6 @@ namespace {
 constexpr std::size_t kMostNewPages = 1024;
 
 template <class Value>
-void append_to(GrowingArray<Value>& values, const Value& value) {
-    if (values.full()) attempt_or_raise([&] { values.reserve(values.size() + 1); });
-    values.append(value);
-}
-
-template <class Value>
 bool equal(const GrowingArray<Value>& a, const GrowingArray<Value>& b) {
     return std::equal(a.data(), a.data() + a.size(), b.data(), b.data() + b.size());
 }
@@ -93,14 +87,14 @@ bool TableState::note(Relation table) {
             map.release();
             CHECK_FOR_INTERRUPTS();
             has_map = map.go_to(table, page);
-            if (has_map) append_to(maps_, map.lsn());
+            if (has_map) append_or_raise(maps_, map.lsn());
         }
         if (has_map && map.is_set(table, page)) continue;
         if (new_pages_.size() == kMostNewPages) {
             map.release();
             return false;
         }
-        append_to(new_pages_, page);
+        append_or_raise(new_pages_, page);
     }
     map.release();
     for (std::size_t i = 0; i < new_pages_.size(); ++i)

@@ -75,26 +75,15 @@ void TermReader::end_counted_row() {
     put_row(counts_.terms(), counts_.counts().data());
 }
 
-std::uint32_t TermReader::number_of(std::uint32_t lexeme) {
-    if (lexeme >= TextParser::kLasting) return vocabulary_.add(parser_.text(lexeme));
-    std::uint32_t& number = numbers_[lexeme];
-    if (number == Vocabulary::kNone) number = vocabulary_.add(parser_.text(lexeme));
-    return number;
-}
-
-bool TermReader::count_piece() {
-    numbers_.resize(parser_.lasting(), Vocabulary::kNone);
-    for (const Lexeme& lexeme : parser_.lexemes())
-        if (!counts_.add(number_of(lexeme.number))) return false;
-    return true;
-}
-
 TermFault TermReader::read_text(const varlena* text) {
     const std::string_view bytes = view_of(text);
     for (std::size_t begin = 0; begin < bytes.size();) {
         begin = parser_.parse(bytes, begin);
         bool fits = true;
-        attempt_or_raise([&] { fits = count_piece(); });
+        attempt_or_raise([&] {
+            fits = for_each_lexeme(
+                [this](std::uint32_t term, const Lexeme&) { return counts_.add(term); });
+        });
         if (!fits) return TermFault::too_often;
     }
     end_counted_row();

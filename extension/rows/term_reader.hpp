@@ -15,7 +15,6 @@ extern "C" {
 
 #include "cpp/terms/counts.hpp"
 #include "extension/rows/stretch_reader.hpp"
-#include "extension/rows/text_parser.hpp"
 #include "extension/rows/vector_type.hpp"
 
 namespace gputext {
@@ -45,12 +44,11 @@ class TermReader final : public StretchReader {
 public:
     /// `config` is the text search configuration of texts.
     TermReader(TermSource source, Oid config, std::size_t memory_limit)
-        : StretchReader(memory_limit), source_(source), parser_(config) {}
+        : StretchReader(config, memory_limit), source_(source) {}
 
     /// The values are those of the columns behind the id.
     TermFault read(const Datum* values);
     bool read_row(const Datum* values) override { return read(values) == TermFault::none; }
-    const Vocabulary& vocabulary() const override { return vocabulary_; }
 
 private:
     /// Counts every occurrence, as to_tsvector() finds them but without its limits. A text above
@@ -62,15 +60,10 @@ private:
     /// once, and what they weigh. Those that weigh nothing are left out.
     TermFault read_weights(Datum terms, Datum weights);
 
-    std::uint32_t number_of(std::uint32_t lexeme);
-    bool count_piece();
     void end_counted_row();
     void put_row(std::span<const std::uint32_t> terms, const void* values);
 
     TermSource source_;
-    TextParser parser_;
-    std::vector<std::uint32_t> numbers_;  // in the vocabulary, of lexemes that last
-    Vocabulary vocabulary_;
     TermCounts counts_;                                      // of a text
     std::vector<std::pair<std::int32_t, float>> given_;      // by a user
     std::vector<std::pair<std::uint32_t, float>> numbered_;  // the same

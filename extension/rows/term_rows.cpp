@@ -12,6 +12,7 @@ extern "C" {
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/rows/column_texts.hpp"
+#include "extension/rows/id_column.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/server/session_job.hpp"
 

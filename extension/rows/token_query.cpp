@@ -11,6 +11,7 @@ extern "C" {
 
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/rows/id_column.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/row_ids.hpp"
 #include "extension/rows/row_order.hpp"

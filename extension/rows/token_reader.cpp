@@ -24,22 +24,15 @@ void check_positions(std::uint64_t positions) {
                         errmsg("the texts have more than %u words", PG_UINT32_MAX)));
 }
 
-std::uint32_t TokenReader::number_of(std::uint32_t lexeme) {
-    if (lexeme >= TextParser::kLasting) return vocabulary_.add(parser_.text(lexeme));
-    std::uint32_t& number = numbers_[lexeme];
-    if (number == Vocabulary::kNone) number = vocabulary_.add(parser_.text(lexeme));
-    return number;
-}
-
 void TokenReader::add_piece() {
     const std::uint64_t before = positions_;  // those of the piece are counted from 1
     positions_ += parser_.positions();
     check_positions(positions_);
     attempt_or_raise([&] {
-        numbers_.resize(parser_.lasting(), Vocabulary::kNone);
-        for (const Lexeme& lexeme : parser_.lexemes())
-            words_.push_back(
-                {number_of(lexeme.number), static_cast<std::uint32_t>(before + lexeme.position)});
+        for_each_lexeme([&](std::uint32_t word, const Lexeme& lexeme) {
+            words_.push_back({word, static_cast<std::uint32_t>(before + lexeme.position)});
+            return true;
+        });
     });
 }
 

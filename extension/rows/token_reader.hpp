@@ -11,7 +11,6 @@ extern "C" {
 #include <vector>
 
 #include "extension/rows/stretch_reader.hpp"
-#include "extension/rows/text_parser.hpp"
 
 namespace gputext {
 
@@ -23,23 +22,18 @@ class TokenReader final : public StretchReader {
 public:
     /// `kind` is one of words; `config` is the text search configuration of texts.
     TokenReader(TextKind kind, Oid config, std::size_t memory_limit)
-        : StretchReader(memory_limit), kind_(kind), parser_(config) {}
+        : StretchReader(config, memory_limit), kind_(kind) {}
 
     bool read_row(const Datum* values) override;
-    const Vocabulary& vocabulary() const override { return vocabulary_; }
 
 private:
     void read_text(const varlena* text);
     /// Reads words of a text[]; nulls keep their places.
     void read_array(const ArrayType* words);
     void add_piece();
-    std::uint32_t number_of(std::uint32_t lexeme);
     void put_row();
 
     TextKind kind_;
-    TextParser parser_;
-    std::vector<std::uint32_t> numbers_;  // in the vocabulary, of lexemes that last
-    Vocabulary vocabulary_;
     std::vector<PlacedWord> words_;  // of a row
     std::uint64_t positions_ = 0;    // that it takes so far
 };

@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cmath>
+#include <random>
 
 #include "tests/support/plain_knn.hpp"
 #include "tests/support/vector_rows.hpp"
@@ -61,6 +62,40 @@ TEST(DistanceOfTwoRows, IsThatOfDenseRowsForSparseOnes) {
         for (const Metric metric : kAllMetrics)
             expect_plain_distance(metric, {a, ElementType::float32, 50, true},
                                   {b, ElementType::float32, 50, true});
+    }
+}
+
+/// Rows of which half of the elements are zeros, and the others from 2^-60 to 2^60.
+testing::DoubleRows rows_of_many_magnitudes(std::size_t rows, std::size_t dimensions,
+                                            std::mt19937_64& random) {
+    testing::DoubleRows made(rows, DoubleRow(dimensions));
+    for (DoubleRow& row : made)
+        for (double& element : row)
+            if (random() % 2 == 0)
+                element = std::ldexp(static_cast<double>(random() % 2001) / 1000 - 1,
+                                     static_cast<int>(random() % 121) - 60);
+    return made;
+}
+
+/// A sum in another order than the distance's must leave out no item that is as far as the limit.
+TEST(Distances, NoItemIsBeyondItsOwnDistance) {
+    std::mt19937_64 random(1);
+    for (int round = 0; round < 200; ++round) {
+        const std::size_t dimensions = 2 + random() % 60;
+        const TypedRows queries(rows_of_many_magnitudes(4, dimensions, random),
+                                ElementType::float32, dimensions, true);
+        const TypedRows items(rows_of_many_magnitudes(8, dimensions, random),
+                              ElementType::float32, dimensions, true);
+        for (const Metric metric : {Metric::euclidean, Metric::manhattan}) {
+            Distances distances(metric, queries.vectors(), items.vectors(), best_simd());
+            for (std::size_t query = 0; query < 4; ++query) {
+                distances.set_query(query);
+                for (std::size_t item = 0; item < 8; ++item) {
+                    const double own = distances(item);
+                    ASSERT_EQ(distances.unless_beyond(own, item), own);
+                }
+            }
+        }
     }
 }
 

@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "cpp/terms/detail/filter.hpp"
 #include "tests/support/random_strings.hpp"
 
 namespace gputext {
@@ -264,6 +265,27 @@ TEST(InvertedIndex, IsBuiltAgainForOtherRows) {
         ASSERT_TRUE(index.build(texts.vectors(), weights, rows, false, 1 << 20, execution).ok());
         expect_all_postings(index, weights, rows);
     }
+}
+
+/// The bound of cpp/terms/detail/filter.hpp, with more digits than a double has: a score that is
+/// rounded up leaves out an item that is as near as the limit.
+TEST(ScoreBound, IsNeverAboveWhatIsProven) {
+    std::mt19937_64 generator(seed());
+    std::uniform_real_distribution<double> uniform(0, 2);
+    for (const std::size_t terms : {1, 7, 300, 100000})
+        for (const bool negative : {false, true}) {
+            const ScoreBound bound(terms, 0, negative);
+            const long double u = (static_cast<long double>(terms) + 8) * 0x1p-24L;
+            const long double relative = u / (1 - u), absolute = terms * 0x1p-38L;
+            for (int i = 0; i < 1000; ++i) {
+                const double distance = uniform(generator);
+                const long double cosine = 1 - static_cast<long double>(distance);
+                const long double score = negative ? cosine - relative - absolute
+                                                   : cosine * (1 - relative) - absolute;
+                if (!negative && score <= 0) continue;  // which all items reach that share a term
+                ASSERT_LE(static_cast<long double>(bound.least_within(distance)), score);
+            }
+        }
 }
 
 }  // namespace

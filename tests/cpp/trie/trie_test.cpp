@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <set>
 #include <unordered_map>
 
+#include "cpp/trie/detail/front_coded_layout.hpp"
 #include "cpp/trie/detail/xbw_steps.hpp"
 #include "tests/fuzz/trie_seeds.hpp"
 #include "tests/fuzz/trie_target.hpp"
@@ -379,6 +381,20 @@ TEST_P(TrieTest, RefusesWhatIsNoImage) {
     image[12] = 9;
     EXPECT_EQ(open_trie(testing::with_checksum(image)).status().message(),
               "its structure has the unknown number 9");
+}
+
+/// A byte that nothing reads, with a size and a checksum that fit.
+TEST(FrontCodedTrie, RefusesBytesThatNoWordHas) {
+    std::vector<std::uint8_t> image =
+        Dictionary(TrieStructure::front, {"ant", "anthem", "bee", "beetle", "cat"}).image;
+    constexpr std::size_t end_of_bucket = sizeof(TrieHeader) + kSeparatorBytes + 4;
+    std::uint32_t end;
+    std::memcpy(&end, &image[end_of_bucket], sizeof end);
+    ++end;
+    std::memcpy(&image[end_of_bucket], &end, sizeof end);
+    image.push_back(0);
+    EXPECT_EQ(validate_trie(testing::with_checksum(image)).message(),
+              "a bucket has bytes to spare");
 }
 
 TEST_P(TrieTest, ValidationEndsWhenStopped) {

@@ -112,7 +112,7 @@ def runs(store, name):
     seen = {}
     for run in store.files[name].runs.values():
         if run["command"]:
-            commands = seen.setdefault((run["date"] or "", run["hardware"] or ""), [])
+            commands = seen.setdefault((run["date"] or "day not recorded", run["hardware"] or "machine not recorded"), [])
             commands += [command for command in run["command"].split("; ") if command not in commands]
     for (date, hardware), commands in sorted(seen.items()):
         lines.append(f"| {date} | {hardware} | {', '.join(f'`{command}`' for command in commands)} |")

@@ -50,7 +50,7 @@ def report(files, root=ROOT):
     old = 0
     for file, name, run, tables, count, change in stale_runs(files, root):
         old += count
-        measured = run["date"] or "on an unknown day"
+        measured = run["date"] or "on a day that was not recorded"
         print(f"{file.path.stem}, {name}: {count} figures, measured {measured}{' at ' + run['commit'] if run['commit'] else ''}, "
               f"code changed {change[0]} ({change[1]}); again: {run['command']}")
     print(f"{old} of {sum(1 for file in files for _ in file.figures())} figures are older than the code that they measure.")

@@ -24,7 +24,7 @@
 #include "bench/gpu_bench.hpp"
 #include "bench/phase_times.hpp"
 #include "bench/text_documents.hpp"
-#include "cpp/daemon/near_duplicates_on_device.hpp"
+#include "cpp/daemon/on_device.hpp"
 #include "cpp/documents/near_duplicates.hpp"
 #include "cpp/link/mapped_file.hpp"
 #include "cpp/link/memory_file.hpp"

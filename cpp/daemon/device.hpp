@@ -1,7 +1,7 @@
 // cpp/daemon/device.hpp - interface of a device that gputextd runs jobs on
 //
-// A device knows no operator. An operator that devices may have kernels for is a struct in a header
-// of its own, <operator>_on_device.hpp:
+// A device knows no operator. An operator that devices may have kernels for is a struct of
+// on_device.hpp:
 //
 //     struct KnnOnDevice {
 //         using Function = Result<Neighbours>(const KnnParameters& parameters, ...,

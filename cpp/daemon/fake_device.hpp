@@ -3,6 +3,9 @@
 
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "cpp/daemon/device.hpp"
 
 namespace gputext {
@@ -13,10 +16,14 @@ class FakeDevice : public Device {
 public:
     explicit FakeDevice(unsigned number) : number_(number) {}
 
-    DeviceInfo info() const override;
-    std::uint64_t free_memory() override;
+    DeviceInfo info() const override {
+        return {"fake device " + std::to_string(number_), kMemory, "none"};
+    }
+    std::uint64_t free_memory() override { return kMemory; }
 
 private:
+    static constexpr std::uint64_t kMemory = std::uint64_t{1} << 30;
+
     unsigned number_;
 };
 

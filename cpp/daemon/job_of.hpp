@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "cpp/base/status.hpp"
 #include "cpp/daemon/operator_job.hpp"
@@ -37,7 +38,7 @@ protected:
 
 /// Moves what a device has computed to a job's answer.
 template <class Answer>
-Status keep(Result<Answer> found, Answer& answer) {
+Status take_answer(Result<Answer> found, Answer& answer) {
     if (!found.ok()) return found.status();
     answer = std::move(*found);
     return {};
@@ -49,6 +50,24 @@ Parameters within(Parameters parameters, std::uint64_t memory) {
     parameters.memory_limit = std::min<std::uint64_t>(parameters.memory_limit, memory);
     return parameters;
 }
+
+/// A job whose answer is a number for each row.
+template <class Submit>
+class ScoresJob : public JobOf<Submit> {
+public:
+    using JobOf<Submit>::JobOf;
+
+    Status write(MemoryFile& file, Execution& execution) override {
+        execution.begin_phase("returning rows", 0);
+        return append_all(file, scores_, execution.stop());
+    }
+    Message reply(const JobReport& report) const override {
+        return ScoresReply{report, static_cast<std::uint32_t>(scores_.size())};
+    }
+
+protected:
+    std::vector<double> scores_;
+};
 
 template <class Submit>
 class Job;

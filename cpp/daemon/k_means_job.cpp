@@ -1,6 +1,6 @@
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
-#include "cpp/daemon/k_means_on_device.hpp"
+#include "cpp/daemon/on_device.hpp"
 
 namespace gputext {
 
@@ -18,9 +18,9 @@ public:
         return items_.map(request_.items, files, execution.stop());
     }
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
-        return keep(device.compute<KMeansOnDevice>(request_.parameters, items_.vectors(), memory,
-                                                   execution),
-                    answer_);
+        return take_answer(device.compute<KMeansOnDevice>(request_.parameters, items_.vectors(),
+                                                          memory, execution),
+                           answer_);
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning rows", 0);

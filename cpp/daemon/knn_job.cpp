@@ -1,7 +1,6 @@
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
-#include "cpp/daemon/knn_on_device.hpp"
-#include "cpp/daemon/shared_keyed_knn.hpp"
+#include "cpp/daemon/on_device.hpp"
 #include "cpp/daemon/shared_knn.hpp"
 
 namespace gputext {

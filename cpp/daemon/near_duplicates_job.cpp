@@ -6,7 +6,7 @@
 
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
-#include "cpp/daemon/near_duplicates_on_device.hpp"
+#include "cpp/daemon/on_device.hpp"
 #include "cpp/documents/near_duplicate_cost.hpp"
 
 namespace gputext {
@@ -167,23 +167,24 @@ void Job<SubmitNearDuplicates>::share_out_missing(std::size_t parts) {
 Status Job<SubmitNearDuplicates>::run(std::size_t part, Device& device, std::uint64_t memory,
                                       Execution& execution) {
     if (round_ == Round::whole)
-        return keep(device.compute<NearDuplicatesOnDevice>(request_.parameters, documents_,
-                                                           signatures_, memory, execution),
-                    answer_);
+        return take_answer(device.compute<NearDuplicatesOnDevice>(request_.parameters, documents_,
+                                                                  signatures_, memory, execution),
+                           answer_);
     if (round_ == Round::signatures) {
         const std::size_t begin = missing_begins_[part];
         const Documents own{
             documents_.bytes,
             std::span(missing_extents_).subspan(begin, missing_begins_[part + 1] - begin),
             documents_.characters};
-        return keep(device.compute<SignaturesOnDevice>(own, parameters_.signature_length, memory,
-                                                       execution),
-                    computed_[part]);
+        return take_answer(device.compute<SignaturesOnDevice>(own, parameters_.signature_length,
+                                                              memory, execution),
+                           computed_[part]);
     }
     const PairPart own{static_cast<std::uint32_t>(part), static_cast<std::uint32_t>(found_.size()),
                        source_};
-    return keep(device.compute<NearPairsOnDevice>(parameters_, distinct_, own, memory, execution),
-                found_[part]);
+    return take_answer(
+        device.compute<NearPairsOnDevice>(parameters_, distinct_, own, memory, execution),
+        found_[part]);
 }
 
 Result<std::size_t> Job<SubmitNearDuplicates>::next_round(Execution& execution) {
@@ -218,7 +219,7 @@ Status Job<SubmitNearDuplicates>::merge(Execution& execution) {
         pairs.insert(pairs.end(), part.pairs.begin(), part.pairs.end());
         part = {};
     }
-    return keep(copies_.answer(std::move(pairs), execution), answer_);
+    return take_answer(copies_.answer(std::move(pairs), execution), answer_);
 }
 
 Status Job<SubmitNearDuplicates>::write(MemoryFile& file, Execution& execution) {

@@ -53,9 +53,6 @@ public:
     virtual Message reply(const JobReport& report) const = 0;
 };
 
-/// The job that a message submits, or null.
-std::unique_ptr<OperatorJob> operator_job(const Message& message);
-
 /// The job of one operator; cpp/daemon/job_of.hpp has what a new one needs.
 template <class Submit>
 std::unique_ptr<OperatorJob> new_job(const Submit& request);

@@ -10,10 +10,10 @@ namespace gputext {
 
 /// Devices find the neighbours; before and after that the host computes.
 template <>
-class Job<SubmitOutlierFactor> : public JobOf<SubmitOutlierFactor> {
+class Job<SubmitOutlierFactor> : public ScoresJob<SubmitOutlierFactor> {
 public:
     explicit Job(const SubmitOutlierFactor& request)
-        : JobOf(request), parameters_(request.parameters) {
+        : ScoresJob(request), parameters_(request.parameters) {
         parameters_.answer_limit = request.parameters.memory_limit;
     }
 
@@ -34,14 +34,8 @@ public:
         Neighbours joined;
         const auto answers = shared_.answers();
         if (answers.size() > 1) GPUTEXT_TRY(join_neighbours(answers, execution, joined));
-        return keep(search_.factors(answers.size() > 1 ? joined : answers[0], execution), factors_);
-    }
-    Status write(MemoryFile& file, Execution& execution) override {
-        execution.begin_phase("returning rows", 0);
-        return append_all(file, factors_, execution.stop());
-    }
-    Message reply(const JobReport& report) const override {
-        return ScoresReply{report, static_cast<std::uint32_t>(factors_.size())};
+        return take_answer(search_.factors(answers.size() > 1 ? joined : answers[0], execution),
+                           scores_);
     }
 
 private:
@@ -49,7 +43,6 @@ private:
     MappedMatrix items_;
     OutlierSearch search_;
     SharedKnn shared_;
-    std::vector<double> factors_;
 };
 
 template std::unique_ptr<OperatorJob> new_job(const SubmitOutlierFactor& request);

@@ -16,7 +16,7 @@
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
 #include "cpp/knn/neighbours.hpp"
-#include "cpp/link/neighbours_answer.hpp"
+#include "cpp/link/answers.hpp"
 
 namespace gputext {
 

@@ -3,7 +3,7 @@
 
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
-#include "cpp/daemon/sequence_probability_on_device.hpp"
+#include "cpp/daemon/on_device.hpp"
 #include "cpp/embeddings/sequence_probability.hpp"
 
 namespace gputext {
@@ -65,9 +65,9 @@ public:
     Status run(std::size_t part, Device& device, std::uint64_t memory,
                Execution& execution) override {
         const NextWordModel model{vectors_.words(), outputs_.words()};
-        return keep(device.compute<SequenceProbabilityOnDevice>(model, parts_[part].sequences(),
-                                                                memory, execution),
-                    answers_[part]);
+        return take_answer(device.compute<SequenceProbabilityOnDevice>(
+                               model, parts_[part].sequences(), memory, execution),
+                           answers_[part]);
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning rows", 0);

@@ -13,11 +13,14 @@
 #include <mutex>
 #include <set>
 #include <system_error>
+#include <type_traits>
+#include <variant>
 
 #include "cpp/daemon/background_release.hpp"
 #include "cpp/daemon/device_workers.hpp"
 #include "cpp/daemon/fault.hpp"
 #include "cpp/daemon/listening_socket.hpp"
+#include "cpp/daemon/operator_job.hpp"
 #include "cpp/daemon/value_worker.hpp"
 #include "cpp/link/message_socket.hpp"
 
@@ -34,6 +37,18 @@ constexpr std::size_t kMostUnreleased = 8;  // jobs that have ended, and whose f
 constexpr std::size_t kMostUnread = 16;     // packets that a client has asked for and does not read
 
 const char* const kWaitingPhase = "waiting for a device";
+
+/// The job that a message submits, or null.
+std::unique_ptr<OperatorJob> operator_job(const Message& message) {
+    return std::visit(
+        [](const auto& submit) -> std::unique_ptr<OperatorJob> {
+            if constexpr (SubmitsJob<std::remove_cvref_t<decltype(submit)>>)
+                return new_job(submit);
+            else
+                return nullptr;
+        },
+        message);
+}
 
 /// A client, from its connection to the end of the last reply.
 struct Connection {

@@ -5,10 +5,10 @@
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
 #include "cpp/daemon/keyed_parts.hpp"
-#include "cpp/daemon/keyed_term_knn_on_device.hpp"
+#include "cpp/daemon/on_device.hpp"
 #include "cpp/daemon/search_parts.hpp"
-#include "cpp/daemon/term_knn_on_device.hpp"
 #include "cpp/knn/group_numbers.hpp"
+#include "cpp/terms/keyed_knn.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/terms/tfidf.hpp"
 
@@ -32,6 +32,17 @@ std::vector<std::size_t> parts_by_elements(const Vectors& items, std::size_t par
     return found;
 }
 
+/// There are no kernels for it: gputextd searches on its threads.
+Result<Neighbours> search_within_keys(const TermKnnParameters& parameters,
+                                      std::span<const double> factors, const Vectors& queries,
+                                      const Vectors& items, const KeyGroups& groups,
+                                      const RowKeys& excluded, Execution& execution) {
+    GroupNumbers numbers;
+    GPUTEXT_TRY(numbers.set(groups, queries.rows, items.rows, execution));
+    return keyed_term_knn(parameters, factors, queries, items, numbers.matches(), excluded,
+                          execution);
+}
+
 }  // namespace
 
 Result<Neighbours> TermKnnOnDevice::on_host(const TermKnnParameters& parameters,
@@ -39,17 +50,6 @@ Result<Neighbours> TermKnnOnDevice::on_host(const TermKnnParameters& parameters,
                                             const Vectors& items, const RowKeys& keys,
                                             std::uint64_t memory, Execution& execution) {
     return term_knn(within(parameters, memory), factors, queries, items, keys, execution);
-}
-
-Result<Neighbours> KeyedTermKnnOnDevice::on_host(const TermKnnParameters& parameters,
-                                                 std::span<const double> factors,
-                                                 const Vectors& queries, const Vectors& items,
-                                                 const KeyGroups& groups, const RowKeys& excluded,
-                                                 std::uint64_t memory, Execution& execution) {
-    GroupNumbers numbers;
-    GPUTEXT_TRY(numbers.set(groups, queries.rows, items.rows, execution));
-    return keyed_term_knn(within(parameters, memory), factors, queries, items, numbers.matches(),
-                          excluded, execution);
 }
 
 template <>
@@ -89,14 +89,15 @@ public:
     Status run(std::size_t part, Device& device, std::uint64_t memory,
                Execution& execution) override {
         if (keyed())
-            return keep(device.compute<KeyedTermKnnOnDevice>(
-                            parameters_, factors_, search_.queries(), search_.items(),
-                            keyed_parts_.groups(part), search_.keys(), memory, execution),
-                        keyed_parts_.answer(part));
-        return keep(device.compute<TermKnnOnDevice>(parameters_, factors_, parts_.queries(part),
-                                                    parts_.items(part), parts_.keys(part), memory,
-                                                    execution),
-                    parts_.answer(part));
+            return take_answer(
+                search_within_keys(within(parameters_, memory), factors_, search_.queries(),
+                                   search_.items(), keyed_parts_.groups(part), search_.keys(),
+                                   execution),
+                keyed_parts_.answer(part));
+        return take_answer(device.compute<TermKnnOnDevice>(parameters_, factors_,
+                                                           parts_.queries(part), parts_.items(part),
+                                                           parts_.keys(part), memory, execution),
+                           parts_.answer(part));
     }
     Status merge(Execution& execution) override {
         return keyed() ? keyed_parts_.merge(limit(), execution) : parts_.merge(limit(), execution);

@@ -2,7 +2,7 @@
 
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
-#include "cpp/daemon/trie_build_on_device.hpp"
+#include "cpp/daemon/on_device.hpp"
 
 namespace gputext {
 
@@ -21,9 +21,9 @@ public:
         return words_.map(request_.words, files, execution.stop());
     }
     Status run(std::size_t, Device& device, std::uint64_t memory, Execution& execution) override {
-        return keep(device.compute<TrieBuildOnDevice>(request_.structure, words_.words(), memory,
-                                                      execution),
-                    image_);
+        return take_answer(device.compute<TrieBuildOnDevice>(request_.structure, words_.words(),
+                                                             memory, execution),
+                           image_);
     }
     Status write(MemoryFile& file, Execution& execution) override {
         execution.begin_phase("returning the dictionary", 0);

@@ -5,8 +5,7 @@
 
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
-#include "cpp/daemon/knn_on_device.hpp"
-#include "cpp/daemon/word2vec_on_device.hpp"
+#include "cpp/daemon/on_device.hpp"
 #include "cpp/embeddings/training_run.hpp"
 
 namespace gputext {
@@ -53,9 +52,10 @@ public:
                                 const Vectors& items, Execution& on, Neighbours& answer) {
             parameters.memory_limit = request_.host_memory_limit;
             parameters.answer_limit = request_.host_memory_limit;
-            return keep(device.compute<KnnOnDevice>(parameters, queries, items, RowKeys(),
-                                                    std::min(memory, device.free_memory()), on),
-                        answer);
+            return take_answer(
+                device.compute<KnnOnDevice>(parameters, queries, items, RowKeys(),
+                                            std::min(memory, device.free_memory()), on),
+                answer);
         };
         return run_->take_part(trainer, search, execution);
     }

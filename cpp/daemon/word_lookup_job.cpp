@@ -4,7 +4,7 @@
 #include "cpp/base/words.hpp"
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
-#include "cpp/daemon/word_lookup_on_device.hpp"
+#include "cpp/daemon/on_device.hpp"
 #include "cpp/trie/trie.hpp"
 
 namespace gputext {

@@ -3,7 +3,7 @@
 
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
-#include "cpp/daemon/word_movers_on_device.hpp"
+#include "cpp/daemon/on_device.hpp"
 #include "cpp/embeddings/word_movers.hpp"
 
 namespace gputext {
@@ -24,9 +24,9 @@ Status WordMoversOnDevice::on_host(const MoversParameters& parameters, const Wor
 }
 
 template <>
-class Job<SubmitWordMovers> : public JobOf<SubmitWordMovers> {
+class Job<SubmitWordMovers> : public ScoresJob<SubmitWordMovers> {
 public:
-    using JobOf::JobOf;
+    using ScoresJob::ScoresJob;
 
     Status read(JobFiles files, Execution& execution) override {
         const std::uint64_t pairs = request_.pairs;
@@ -38,7 +38,7 @@ public:
         return check_text_pairs(pairs_, request_.vectors.rows, execution.stop());
     }
     Result<std::size_t> prepare(std::size_t devices, Execution&) override {
-        distances_.resize(pairs_.size());
+        scores_.resize(pairs_.size());
         return parts_ = std::clamp<std::size_t>(pairs_.size() / kLeastPart, 1, devices);
     }
     Status run(std::size_t part, Device& device, std::uint64_t memory,
@@ -47,16 +47,9 @@ public:
         const std::size_t end = pairs_.size() * (part + 1) / parts_;
         const TextPairs own{pairs_.begins.subspan(2 * begin, 2 * (end - begin) + 1), pairs_.masses,
                             pairs_.totals.subspan(begin, end - begin)};
-        return device.compute<WordMoversOnDevice>(
-            request_.parameters, vectors_.words(), own, memory, execution,
-            std::span(distances_).subspan(begin, end - begin));
-    }
-    Status write(MemoryFile& file, Execution& execution) override {
-        execution.begin_phase("returning rows", 0);
-        return append_all(file, distances_, execution.stop());
-    }
-    Message reply(const JobReport& report) const override {
-        return ScoresReply{report, request_.pairs};
+        return device.compute<WordMoversOnDevice>(request_.parameters, vectors_.words(), own,
+                                                  memory, execution,
+                                                  std::span(scores_).subspan(begin, end - begin));
     }
 
 private:
@@ -64,7 +57,6 @@ private:
     MappedFile begins_, totals_, masses_;
     TextPairs pairs_;
     std::size_t parts_ = 1;
-    std::vector<double> distances_;
 };
 
 template std::unique_ptr<OperatorJob> new_job(const SubmitWordMovers& request);

@@ -3,7 +3,7 @@
 
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
-#include "cpp/daemon/word_similarity_on_device.hpp"
+#include "cpp/daemon/on_device.hpp"
 #include "cpp/thesaurus/cooccurrence_table.hpp"
 #include "cpp/thesaurus/word_similarity.hpp"
 
@@ -55,12 +55,12 @@ public:
         own.first = static_cast<std::uint32_t>(words * part / parts_.size());
         own.end = static_cast<std::uint32_t>(words * (part + 1) / parts_.size());
         if (request_.counted)
-            return keep(device.compute<CountedSimilarityOnDevice>(own, request_.weighting, counts_,
-                                                                  memory, execution),
-                        parts_[part]);
-        return keep(device.compute<WordSimilarityOnDevice>(own, request_.weighting, request_.shape,
-                                                           tokens_, memory, execution),
-                    parts_[part]);
+            return take_answer(device.compute<CountedSimilarityOnDevice>(
+                                   own, request_.weighting, counts_, memory, execution),
+                               parts_[part]);
+        return take_answer(device.compute<WordSimilarityOnDevice>(
+                               own, request_.weighting, request_.shape, tokens_, memory, execution),
+                           parts_[part]);
     }
     /// Each part has lists of its own words alone, one part behind the other.
     Status merge(Execution& execution) override {

@@ -8,8 +8,8 @@
 
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
+#include "cpp/link/answers.hpp"
 #include "cpp/link/input_files.hpp"
-#include "cpp/link/scores_answer.hpp"
 #include "cpp/link/wire.hpp"
 
 namespace gputext {
@@ -36,7 +36,12 @@ struct CosineSimilarityRequest {
     VectorFiles items;
     JobLimits limits = {};
 
-    Status pack(Packed& packed, Stop stop) const;
+    Status pack(Packed& packed, Stop stop) const {
+        GPUTEXT_TRY(packed.files.add(query, packed.message.query, stop));
+        GPUTEXT_TRY(packed.files.add(items, packed.message.items, stop));
+        packed.expected.rows = packed.message.items.rows;
+        return {};
+    }
 };
 
 }  // namespace gputext

@@ -6,6 +6,8 @@
 
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -15,7 +17,10 @@ namespace gputext {
 inline constexpr std::size_t kMostParts = 32;
 
 /// Bytes of a page of memory, of which the length of a part is a multiple.
-std::uint64_t page_size();
+inline std::uint64_t page_size() {
+    static const auto size = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
+    return size;
+}
 
 /// How many files hold an input, as a message says it.
 struct PartsShape {
@@ -24,7 +29,11 @@ struct PartsShape {
 
     static void fields(auto& archive, auto& self) { archive(self.parts, self.part_bytes); }
     /// Whether so many bytes lie in such files.
-    bool hold(std::uint64_t size) const;
+    bool hold(std::uint64_t size) const {
+        if (parts == 1) return part_bytes == 0;
+        return parts >= 2 && parts <= kMostParts && part_bytes > 0 &&
+               part_bytes % page_size() == 0 && size > 0 && (size - 1) / part_bytes == parts - 1;
+    }
     /// Bytes of a part. Requires hold(size).
     std::uint64_t size_of(std::size_t part, std::uint64_t size) const {
         return part + 1 < parts ? part_bytes : size - part * part_bytes;

@@ -8,8 +8,8 @@
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
 #include "cpp/knn/knn.hpp"
+#include "cpp/link/answers.hpp"
 #include "cpp/link/input_files.hpp"
-#include "cpp/link/neighbours_answer.hpp"
 #include "cpp/link/wire.hpp"
 
 namespace gputext {
@@ -50,7 +50,14 @@ struct KnnRequest {
     MatchKeys matches;  // none, or those of keyed_knn()
     JobLimits limits = {};
 
-    Status pack(Packed& packed, Stop stop) const;
+    Status pack(Packed& packed, Stop stop) const {
+        SubmitKnn& message = packed.message;
+        message.parameters = parameters;
+        GPUTEXT_TRY(packed.files.add(queries, items, keys, matches, message.search, stop));
+        packed.expected.queries = message.search.queries.rows;
+        packed.expected.items = message.search.items.rows;
+        return {};
+    }
 };
 
 }  // namespace gputext

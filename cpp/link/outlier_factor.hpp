@@ -8,9 +8,9 @@
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
 #include "cpp/knn/outlier_factor.hpp"
+#include "cpp/link/answers.hpp"
 #include "cpp/link/input_files.hpp"
 #include "cpp/link/knn.hpp"
-#include "cpp/link/scores_answer.hpp"
 #include "cpp/link/wire.hpp"
 
 namespace gputext {
@@ -47,7 +47,12 @@ struct OutlierFactorRequest {
     VectorFiles items;
     JobLimits limits = {};
 
-    Status pack(Packed& packed, Stop stop) const;
+    Status pack(Packed& packed, Stop stop) const {
+        packed.message.parameters = parameters;
+        GPUTEXT_TRY(packed.files.add(items, packed.message.items, stop));
+        packed.expected.rows = packed.message.items.rows;
+        return {};
+    }
 };
 
 }  // namespace gputext

@@ -8,8 +8,8 @@
 
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
+#include "cpp/link/answers.hpp"
 #include "cpp/link/input_files.hpp"
-#include "cpp/link/neighbours_answer.hpp"
 #include "cpp/link/wire.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/terms/tfidf.hpp"
@@ -65,7 +65,17 @@ struct TermKnnRequest {
     std::span<const double> factors = {};
     JobLimits limits = {};
 
-    Status pack(Packed& packed, Stop stop) const;
+    Status pack(Packed& packed, Stop stop) const {
+        SubmitTermKnn& message = packed.message;
+        message.terms = terms;
+        message.parameters = parameters;
+        message.has_factors = !factors.empty();
+        GPUTEXT_TRY(packed.files.add(queries, items, keys, matches, message.search, stop));
+        if (message.has_factors) GPUTEXT_TRY(packed.files.add_copy(factors, stop));
+        packed.expected.queries = message.search.queries.rows;
+        packed.expected.items = message.search.items.rows;
+        return {};
+    }
 };
 
 }  // namespace gputext

@@ -217,10 +217,14 @@ inline constexpr const char* kSeeLog =
     "The server's log says why. It is started again for the next job.";
 
 /// A reply or its file is not what it has to be.
-Status broken_reply(const std::string& what);
+inline Status broken_reply(const std::string& what) {
+    return {ErrorCode::unavailable, "gputextd sent a reply that makes no sense: " + what, kSeeLog};
+}
 inline constexpr const char* kOtherRows = "an answer of another number of rows";
 inline constexpr const char* kImpossibleSize = "an answer of impossible size";
 /// That, of an answer which a file's check calls an invalid argument; other errors as they are.
-Status broken_reply(const Status& status);
+inline Status broken_reply(const Status& status) {
+    return status.code() == ErrorCode::invalid_argument ? broken_reply(status.message()) : status;
+}
 
 }  // namespace gputext

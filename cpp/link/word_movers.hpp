@@ -8,8 +8,8 @@
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
 #include "cpp/embeddings/word_movers.hpp"
+#include "cpp/link/answers.hpp"
 #include "cpp/link/input_files.hpp"
-#include "cpp/link/scores_answer.hpp"
 #include "cpp/link/wire.hpp"
 
 namespace gputext {
@@ -55,7 +55,19 @@ struct WordMoversRequest {
     int masses = -1;    // pairs.masses and nothing else, as elements
     JobLimits limits = {};
 
-    Status pack(Packed& packed, Stop stop) const;
+    Status pack(Packed& packed, Stop stop) const {
+        if (pairs.size() >= UINT32_MAX) return too_many("pairs");
+        SubmitWordMovers& message = packed.message;
+        message.pairs = static_cast<std::uint32_t>(pairs.size());
+        message.masses = pairs.masses.size();
+        message.parameters = parameters;
+        packed.expected.rows = message.pairs;
+        GPUTEXT_TRY(packed.files.add(model_files(vectors, elements), message.vectors, stop));
+        GPUTEXT_TRY(packed.files.add_copy(pairs.begins, stop));
+        GPUTEXT_TRY(packed.files.add_copy(pairs.totals, stop));
+        packed.files.add(masses);
+        return {};
+    }
 };
 
 }  // namespace gputext

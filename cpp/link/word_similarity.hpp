@@ -9,8 +9,8 @@
 
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
+#include "cpp/link/answers.hpp"
 #include "cpp/link/input_files.hpp"
-#include "cpp/link/neighbours_answer.hpp"
 #include "cpp/link/wire.hpp"
 #include "cpp/thesaurus/cooccurrence_table.hpp"
 #include "cpp/thesaurus/cooccurrences.hpp"
@@ -79,7 +79,19 @@ struct WordSimilarityRequest {
     SimilarityParameters parameters;  // of all words; simd is the server's own choice
     JobLimits limits = {};
 
-    Status pack(Packed& packed, Stop stop) const;
+    Status pack(Packed& packed, Stop stop) const {
+        SubmitWordSimilarity& message = packed.message;
+        message.shape = shape;
+        message.counted = counted;
+        message.count = rows;
+        message.weighting = weighting;
+        message.parameters = parameters;
+        packed.expected.queries = packed.expected.items = shape.words;
+        packed.files.add(first);
+        if (counted) return packed.files.add_copy(order, stop);
+        packed.files.add(second);
+        return {};
+    }
 };
 
 }  // namespace gputext

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "cpp/link/operators.hpp"
 #include "kernels/base/cuda_status.hpp"
-#include "kernels/base/uploaded_bytes.hpp"
+#include "kernels/base/device_buffer.hpp"
 
 namespace gputext {
 namespace {
@@ -16,11 +15,6 @@ constexpr std::uint64_t kFreePartKept = 32;
 
 /// Divisor of the free memory: a job that was given all of it finds so much more or less later.
 constexpr std::uint64_t kFreePartUnsure = 16;
-
-template <class... Messages>
-void provide_each(TypeList<Messages...>, CudaDevice& device) {
-    (provide_kernels<Messages>(device), ...);
-}
 
 }  // namespace
 
@@ -33,7 +27,7 @@ CudaDevice::CudaDevice(int number, DeviceInfo info, std::size_t ring_buffers,
       limit_(limit),
       copies_(std::make_unique<gpu::ResidentCopies>(ranges, static_cast<std::uint32_t>(number),
                                                     limit)) {
-    provide_each(Submits(), *this);
+    provide_kernels(*this);
 }
 
 CudaDevice::~CudaDevice() {

@@ -119,9 +119,7 @@ auto CudaDevice::run_once(std::uint64_t memory, gpu::ResidentCopies::New copies,
     return found;
 }
 
-/// Provides the device with the functions of one operator; kernels/daemon/kernels_of.hpp has what a
-/// new one needs.
-template <class Submit>
+/// Provides the device with the functions of all operators: kernels/daemon/operators.cpp.
 void provide_kernels(CudaDevice& device);
 
 }  // namespace gputext

@@ -14,9 +14,7 @@
 #include <regex>
 #include <thread>
 
-#include "cpp/daemon/knn_on_device.hpp"
-#include "cpp/daemon/near_duplicates_on_device.hpp"
-#include "cpp/daemon/word_similarity_on_device.hpp"
+#include "cpp/daemon/on_device.hpp"
 #include "tests/support/device.hpp"
 #include "tests/support/packed.hpp"
 #include "tests/support/random_strings.hpp"

@@ -9,9 +9,7 @@
 #include <tuple>
 #include <vector>
 
-#include "cpp/daemon/cosine_similarity_on_device.hpp"
-#include "cpp/daemon/knn_on_device.hpp"
-#include "cpp/daemon/near_duplicates_on_device.hpp"
+#include "cpp/daemon/on_device.hpp"
 #include "kernels/daemon/cuda_device.hpp"
 #include "kernels/daemon/cuda_devices.hpp"
 #include "tests/support/device.hpp"

@@ -9,8 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "cpp/daemon/trie_build_on_device.hpp"
-#include "cpp/daemon/word_lookup_on_device.hpp"
+#include "cpp/daemon/on_device.hpp"
 #include "cpp/trie/trie.hpp"
 #include "kernels/daemon/cuda_devices.hpp"
 #include "kernels/trie/trie_build.hpp"

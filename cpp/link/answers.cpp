@@ -1,4 +1,4 @@
-#include "cpp/link/neighbours_answer.hpp"
+#include "cpp/link/answers.hpp"
 
 #include <cstring>
 
@@ -55,6 +55,19 @@ Result<Neighbours> unpack_neighbours(std::span<const std::uint8_t> file, std::ui
         if (answer.items[i] >= items) return broken("a neighbour that is no item");
     }
     return answer;
+}
+
+Result<std::uint64_t> ScoresAnswer::file_size() const {
+    if (summary.rows != rows) return broken_reply(kOtherRows);
+    return std::uint64_t{rows} * sizeof(double);
+}
+
+Result<std::vector<double>> ScoresAnswer::read(Stop stop) const noexcept {
+    return status_or_exception([&]() -> Result<std::vector<double>> {
+        std::vector<double> scores;
+        if (!copy_array(file, 0, rows, scores, stop)) return Status::cancelled();
+        return scores;
+    });
 }
 
 }  // namespace gputext

@@ -1,13 +1,13 @@
-// cpp/link/neighbours_answer.hpp - the answer of every operator that finds neighbours
+// cpp/link/answers.hpp - the answers that several operators have
 //
-// The reply comes with one file, a sealed memfd: u64 begins[queries + 1], double
-// distances[neighbours], u32 items[neighbours].
+// The reply comes with one file, a sealed memfd.
 
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
@@ -17,6 +17,8 @@
 
 namespace gputext {
 
+/// Neighbours, in a file: u64 begins[queries + 1], double distances[neighbours], u32
+/// items[neighbours].
 struct KnnReply {
     static constexpr std::uint16_t type = 14;
     JobReport report;
@@ -55,5 +57,24 @@ std::optional<NeighboursLayout> neighbours_layout(std::uint32_t queries, std::ui
 /// many queries and items; cancelled. O(queries + neighbours).
 Result<Neighbours> unpack_neighbours(std::span<const std::uint8_t> file, std::uint32_t queries,
                                      std::uint32_t items, std::uint64_t neighbours, Stop stop = {});
+
+/// A number for each row, in a file: double[rows].
+struct ScoresReply {
+    static constexpr std::uint16_t type = 17;
+    JobReport report;
+    std::uint32_t rows = 0;
+
+    static void fields(auto& archive, auto& self) { archive(self.report, self.rows); }
+};
+
+struct ScoresAnswer {
+    std::uint32_t rows = 0;  // of the request
+    ScoresReply summary;
+    MappedFile file;
+
+    // As in KnnAnswer.
+    Result<std::uint64_t> file_size() const;
+    Result<std::vector<double>> read(Stop stop = {}) const noexcept;
+};
 
 }  // namespace gputext

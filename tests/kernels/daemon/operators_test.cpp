@@ -1,23 +1,11 @@
 // The functions that a CUDA device has of its own. Needs no GPU: only a job of theirs calls CUDA.
 
-#include "kernels/daemon/kernels_of.hpp"
-
 #include <gtest/gtest.h>
 
 #include <vector>
 
-#include "cpp/daemon/cosine_similarity_on_device.hpp"
-#include "cpp/daemon/k_means_on_device.hpp"
-#include "cpp/daemon/keyed_knn_on_device.hpp"
-#include "cpp/daemon/knn_on_device.hpp"
-#include "cpp/daemon/near_duplicates_on_device.hpp"
-#include "cpp/daemon/sequence_probability_on_device.hpp"
-#include "cpp/daemon/term_knn_on_device.hpp"
-#include "cpp/daemon/trie_build_on_device.hpp"
-#include "cpp/daemon/word2vec_on_device.hpp"
-#include "cpp/daemon/word_lookup_on_device.hpp"
-#include "cpp/daemon/word_movers_on_device.hpp"
-#include "cpp/daemon/word_similarity_on_device.hpp"
+#include "cpp/daemon/on_device.hpp"
+#include "kernels/daemon/cuda_device.hpp"
 
 namespace gputext {
 namespace {

@@ -1,0 +1,242 @@
+// The kernels of all operators that a GPU has any for. Each one is given to a device as the
+// function that cpp/daemon/on_device.hpp describes.
+
+#include <memory>
+#include <vector>
+
+#include "cpp/daemon/on_device.hpp"
+#include "cpp/knn/merged_search.hpp"
+#include "kernels/daemon/cuda_device.hpp"
+#include "kernels/documents/near_duplicates.hpp"
+#include "kernels/embeddings/sequence_probability.hpp"
+#include "kernels/embeddings/trainer.hpp"
+#include "kernels/embeddings/word_movers.hpp"
+#include "kernels/knn/cosine_similarity.hpp"
+#include "kernels/knn/k_means.hpp"
+#include "kernels/knn/keyed_knn.hpp"
+#include "kernels/knn/knn.hpp"
+#include "kernels/terms/knn.hpp"
+#include "kernels/thesaurus/word_similarity.hpp"
+#include "kernels/trie/resident_trie.hpp"
+#include "kernels/trie/trie_build.hpp"
+#include "kernels/trie/word_lookup.hpp"
+
+namespace gputext {
+namespace {
+
+Status first_job(CudaDevice& device, NearDuplicateMode mode) {
+    const std::uint8_t bytes[] = "one document, one documents";
+    const Extent extents[] = {{0, 12}, {14, 13}};
+    Execution execution(1);
+    return device
+        .compute<NearDuplicatesOnDevice>(NearDuplicateParameters{0.3, mode},
+                                         Documents{bytes, extents}, GivenSignatures(),
+                                         std::uint64_t{1} << 29, execution)
+        .status();
+}
+
+void provide_near_duplicates(CudaDevice& device) {
+    device.provide<NearDuplicatesOnDevice>(
+        [&device](const NearDuplicateParameters& parameters, const Documents& documents,
+                  GivenSignatures signatures, std::uint64_t memory,
+                  Execution& execution) -> Result<NearDuplicates> {
+            return device.run(memory, [&](const gpu::DeviceWork& work) {
+                return gpu::near_duplicates(parameters, documents, signatures, work, device.ring(),
+                                            execution);
+            });
+        });
+    device.provide<NearPairsOnDevice>([&device](const NearDuplicateParameters& parameters,
+                                                const DistinctDocuments& documents,
+                                                const PairPart& part, std::uint64_t memory,
+                                                Execution& execution) -> Result<PartPairs> {
+        return device.run(memory, [&](const gpu::DeviceWork& work) {
+            return gpu::near_pairs(parameters, documents, part, work, device.ring(), execution);
+        });
+    });
+    device.provide<SignaturesOnDevice>(
+        [&device](const Documents& documents, std::size_t longest, std::uint64_t memory,
+                  Execution& execution) -> Result<std::vector<Ctph>> {
+            return device.run(memory, [&](const gpu::DeviceWork& work) {
+                return gpu::ctph_signatures(documents, longest, work, device.ring(), execution);
+            });
+        });
+    for (const auto mode : {NearDuplicateMode::ctph, NearDuplicateMode::exact})
+        device.warm_up([&device, mode] { return first_job(device, mode); });
+}
+
+/// Divisor of the device's memory: the part that rows in half precision of kept items may take.
+constexpr std::uint64_t kPartForItems = 8;
+
+// Sparse vectors that are not texts are computed on the host's threads.
+void provide_knn(CudaDevice& device) {
+    const auto kept = std::make_shared<gpu::KeptItems>(device.info().memory / kPartForItems);
+    device.keep({[kept] { return kept->bytes(); }, [kept] { kept->clear(); }});
+    device.provide<KnnOnDevice>([&device, kept](const KnnParameters& parameters,
+                                                const Vectors& queries, const Vectors& items,
+                                                const RowKeys& keys, std::uint64_t memory,
+                                                Execution& execution) -> Result<Neighbours> {
+        if (queries.sparse() || items.sparse())
+            return KnnOnDevice::on_host(parameters, queries, items, keys, memory, execution);
+        kept->drop_gone(device.ranges());
+        return device.run(memory, [&](const gpu::DeviceWork& work) {
+            const auto search = [&](const KnnParameters& wanted, const Vectors& of,
+                                    const Vectors& among, const RowKeys& own) {
+                return gpu::knn(wanted, of, among, own, work, device.ring(), execution, nullptr,
+                                kept.get());
+            };
+            return search_merging_copies(parameters, queries, items, keys, search, execution);
+        });
+    });
+    device.provide<KeyedKnnOnDevice>(
+        [&device, kept](const KnnParameters& parameters, const Vectors& queries,
+                        const Vectors& items, const KeyGroups& groups, const RowKeys& excluded,
+                        std::uint64_t memory, Execution& execution) -> Result<Neighbours> {
+            if (queries.sparse() || items.sparse())
+                return KeyedKnnOnDevice::on_host(parameters, queries, items, groups, excluded,
+                                                 memory, execution);
+            kept->drop_gone(device.ranges());
+            return device.run(memory, [&](const gpu::DeviceWork& work) {
+                return gpu::keyed_knn(parameters, queries, items, groups, excluded, work,
+                                      device.ring(), execution, nullptr, kept.get());
+            });
+        });
+}
+
+void provide_term_knn(CudaDevice& device) {
+    device.provide<TermKnnOnDevice>(
+        [&device](const TermKnnParameters& parameters, std::span<const double> factors,
+                  const Vectors& queries, const Vectors& items, const RowKeys& keys,
+                  std::uint64_t memory, Execution& execution) -> Result<Neighbours> {
+            return device.run(memory, [&](const gpu::DeviceWork& work) {
+                return gpu::term_knn(parameters, factors, queries, items, keys, work, device.ring(),
+                                     execution);
+            });
+        });
+}
+
+void provide_cosine_similarity(CudaDevice& device) {
+    device.provide<CosineSimilarityOnDevice>(
+        [&device](const Vectors& query, const Vectors& items, std::uint64_t memory,
+                  Execution& execution) -> Result<std::vector<double>> {
+            if (query.sparse() || items.sparse())
+                return CosineSimilarityOnDevice::on_host(query, items, memory, execution);
+            return device.run(memory, [&](const gpu::DeviceWork& work) {
+                return gpu::cosine_similarities(query, items, work, device.ring(), execution);
+            });
+        });
+}
+
+void provide_k_means(CudaDevice& device) {
+    device.provide<KMeansOnDevice>([&device](const KMeansParameters& parameters,
+                                             const Vectors& items, std::uint64_t memory,
+                                             Execution& execution) -> Result<KMeans> {
+        return device.run(memory, [&](const gpu::DeviceWork& work) {
+            return gpu::k_means(parameters, items, work, device.ring(), execution);
+        });
+    });
+}
+
+/// Divisor of the device's memory: the part that resident dictionaries may take.
+constexpr std::uint64_t kPartForTries = 8;
+
+void provide_word_lookup(CudaDevice& device) {
+    const auto tries = std::make_shared<gpu::ResidentTries>(device.info().memory / kPartForTries);
+    device.keep({[tries] { return tries->bytes(); }, [tries] { tries->clear(); }});
+    device.provide<WordLookupOnDevice>([&device, tries](std::span<const std::uint8_t> dictionary,
+                                                        const Words& words, std::uint64_t memory,
+                                                        Execution& execution,
+                                                        std::span<std::uint32_t> codes) -> Status {
+        if (!gpu::has_kernels_for(dictionary))
+            return WordLookupOnDevice::on_host(dictionary, words, memory, execution, codes);
+        return device.run(memory, [&](const gpu::DeviceWork& work) {
+            return gpu::lookup_words(dictionary, words, *tries, work, device.ring(), execution,
+                                     codes);
+        });
+    });
+}
+
+void provide_trie_build(CudaDevice& device) {
+    device.provide<TrieBuildOnDevice>(
+        [&device](TrieStructure structure, const Words& words, std::uint64_t memory,
+                  Execution& execution) -> Result<std::vector<std::uint8_t>> {
+            return device.run(memory, [&](const gpu::DeviceWork& work) {
+                return gpu::build_trie(structure, words, work, device.ring(), execution);
+            });
+        });
+}
+
+void provide_word_similarity(CudaDevice& device) {
+    device.provide<WordSimilarityOnDevice>(
+        [&device](const SimilarityParameters& parameters, const WeightParameters& weights,
+                  const CooccurrenceShape& shape, const TokenStream& tokens, std::uint64_t memory,
+                  Execution& execution) -> Result<Thesaurus> {
+            return device.run(memory, [&](const gpu::DeviceWork& work) {
+                return gpu::word_similarities(parameters, weights, shape, tokens, work,
+                                              device.ring(), execution);
+            });
+        });
+    device.provide<CountedSimilarityOnDevice>(
+        [&device](const SimilarityParameters& parameters, const WeightParameters& weights,
+                  const Cooccurrences& counts, std::uint64_t memory,
+                  Execution& execution) -> Result<Thesaurus> {
+            return device.run(memory, [&](const gpu::DeviceWork& work) {
+                return gpu::word_similarities(parameters, weights, counts, work, device.ring(),
+                                              execution);
+            });
+        });
+}
+
+void provide_word2vec(CudaDevice& device) {
+    device.provide<Word2VecOnDevice>(
+        [&device](const TrainerParameters& parameters, const WordSampling& sampling,
+                  const TokenStream& tokens, std::uint64_t memory,
+                  Execution& execution) -> Result<std::unique_ptr<WordTrainer>> {
+            return device.run(memory, [&](const gpu::DeviceWork& work) {
+                return gpu::word_trainer(parameters, sampling, tokens, work, device.ring(),
+                                         execution);
+            });
+        });
+}
+
+void provide_word_movers(CudaDevice& device) {
+    device.provide<WordMoversOnDevice>([&device](const MoversParameters& parameters,
+                                                 const WordVectors& vectors, const TextPairs& pairs,
+                                                 std::uint64_t memory, Execution& execution,
+                                                 std::span<double> distances) {
+        return device.run(memory, [&](const gpu::DeviceWork& work) {
+            return gpu::word_movers_distances(parameters, vectors, pairs, work, device.ring(),
+                                              execution, distances);
+        });
+    });
+}
+
+void provide_sequence_probability(CudaDevice& device) {
+    device.provide<SequenceProbabilityOnDevice>(
+        [&device](const NextWordModel& model, const TokenSequences& sequences, std::uint64_t memory,
+                  Execution& execution) -> Result<SequenceProbabilities> {
+            if (model.vectors.dimensions > gpu::kMostNextWordDimensions)
+                return SequenceProbabilityOnDevice::on_host(model, sequences, memory, execution);
+            return device.run(memory, [&](const gpu::DeviceWork& work) {
+                return gpu::sequence_probabilities(model, sequences, work, device.ring(),
+                                                   execution);
+            });
+        });
+}
+
+}  // namespace
+
+void provide_kernels(CudaDevice& device) {
+    provide_near_duplicates(device);
+    provide_knn(device);
+    provide_term_knn(device);
+    provide_cosine_similarity(device);
+    provide_k_means(device);
+    provide_word_lookup(device);
+    provide_trie_build(device);
+    provide_word_similarity(device);
+    provide_word2vec(device);
+    provide_word_movers(device);
+    provide_sequence_probability(device);
+}
+
+}  // namespace gputext

@@ -27,7 +27,7 @@
 #include "kernels/base/cuda_status.hpp"
 #include "kernels/base/device_buffer.hpp"
 #include "kernels/base/resident_copies.hpp"
-#include "kernels/base/stream_timer.hpp"
+#include "kernels/base/stream_event.hpp"
 #include "kernels/knn/cosine_similarity.hpp"
 #include "kernels/knn/knn.hpp"
 

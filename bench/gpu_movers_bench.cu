@@ -21,7 +21,7 @@
 #include "bench/movers_corpus.hpp"
 #include "cpp/embeddings/sequence_probability.hpp"
 #include "cpp/embeddings/word_movers.hpp"
-#include "kernels/base/stream_timer.hpp"
+#include "kernels/base/stream_event.hpp"
 #include "kernels/embeddings/sequence_probability.hpp"
 #include "kernels/embeddings/word_movers.hpp"
 

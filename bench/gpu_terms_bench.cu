@@ -21,7 +21,7 @@
 #include "cpp/base/memory_budget.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/terms/tfidf.hpp"
-#include "kernels/knn/list_download.hpp"
+#include "kernels/knn/neighbour_lists.hpp"
 #include "kernels/terms/detail/search.hpp"
 #include "kernels/terms/knn.hpp"
 

@@ -29,7 +29,7 @@
 #include "bench/gpu_trie_peers.cuh"
 #include "bench/markov_words.hpp"
 #include "bench/word_bench.hpp"
-#include "kernels/base/stream_timer.hpp"
+#include "kernels/base/stream_event.hpp"
 #include "kernels/trie/detail/trie_lookup.hpp"
 #include "kernels/trie/resident_trie.hpp"
 #include "kernels/trie/trie_build.hpp"

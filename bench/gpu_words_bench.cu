@@ -34,7 +34,7 @@
 #include "bench/word_corpus.hpp"
 #include "cpp/thesaurus/word_similarity.hpp"
 #include "kernels/base/launch.hpp"
-#include "kernels/base/stream_timer.hpp"
+#include "kernels/base/stream_event.hpp"
 #include "kernels/thesaurus/detail/cooccurrences.hpp"
 #include "kernels/thesaurus/detail/feature_weights.hpp"
 #include "kernels/thesaurus/word_similarity.hpp"

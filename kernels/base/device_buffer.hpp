@@ -5,13 +5,22 @@
 #include <cuda_runtime_api.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <utility>
 
 #include "kernels/base/cuda_status.hpp"
-#include "kernels/base/uploaded_bytes.hpp"
 
 namespace gputext {
+
+// A device is used by one thread (cpp/daemon/device.hpp), which begins all uploads to it. So a
+// count of the thread is a count of its device, and buffers need not know whose they are.
+
+/// Bytes that DeviceBuffer::upload() has had from the host on this thread, in all.
+inline std::uint64_t& uploaded_to_buffers() {
+    thread_local std::uint64_t bytes = 0;
+    return bytes;
+}
 
 /// An array of T on the device, of any trivially copyable type. Allocated and freed on a stream, so
 /// that neither waits for the device.

@@ -7,8 +7,7 @@
 #include <string>
 
 #include "cpp/base/natural_exp.hpp"
-#include "kernels/base/job_status.hpp"
-#include "kernels/base/lane_sums.cuh"
+#include "kernels/base/device_work.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
 #include "kernels/base/warp.cuh"

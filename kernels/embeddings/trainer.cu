@@ -1,24 +1,281 @@
 #include "kernels/embeddings/trainer.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstdint>
+#include <cub/block/block_reduce.cuh>
+#include <cub/block/block_scan.cuh>
+#include <cub/device/device_scan.cuh>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
 #include "cpp/base/counter_random.hpp"
+#include "cpp/base/execution.hpp"
 #include "cpp/base/machine.hpp"
 #include "cpp/embeddings/detail/training_entries.hpp"
 #include "cpp/embeddings/detail/training_windows.hpp"
-#include "kernels/base/job_status.hpp"
+#include "cpp/embeddings/trainer.hpp"
+#include "kernels/base/device_buffer.hpp"
+#include "kernels/base/device_work.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
-#include "kernels/base/stream_timer.hpp"
-#include "kernels/embeddings/detail/training_entries.hpp"
+#include "kernels/base/upload_ring.hpp"
 #include "kernels/embeddings/detail/training_steps.hpp"
 
 namespace gputext::gpu {
+
+// The tokens that an epoch trains on: the entries of cpp/embeddings/trainer.hpp: a replica's tokens
+// that stay, with a break before each text. Each block of tokens counts its entries, the counts are
+// added up, and each writes its own.
+
+/// The entries of one replica in one epoch, and the tokens that they are made of: on the device,
+/// or, where memory is short, copied there some at a time whenever entries are made.
+class WordEntries {
+public:
+    /// A word's number and a bit that says whether a text begins with it.
+    static constexpr std::uint32_t kBegins = std::uint32_t{1} << 31;
+
+    WordEntries(const TrainerParameters& parameters, const TokenStream& tokens, UploadRing& ring,
+                cudaStream_t stream)
+        : parameters_(parameters), tokens_(tokens), ring_(ring), stream_(stream) {}
+
+    /// Looks at all tokens. Errors: invalid_argument for a word that is not below `words`,
+    /// cancelled. O(tokens) on the execution's threads.
+    Status measure(std::uint32_t words, Execution& execution);
+    /// Device memory, after measure().
+    std::uint64_t bytes(bool resident) const;
+    /// Copies the tokens to the device if they are to be resident. Errors: cancelled,
+    /// out_of_memory, a device's.
+    Status open(bool resident, Execution& execution);
+
+    /// Makes the entries, unless they are there; `keep` is on the device, of each word. Waits for
+    /// the stream. Errors as before.
+    Status make(const std::uint32_t* keep, std::uint32_t epoch, std::uint32_t replica,
+                Execution& execution);
+
+    const std::uint32_t* data() const { return entries_.data(); }
+    std::uint64_t size() const { return size_; }
+
+private:
+    /// Tokens that are taken at once.
+    std::uint64_t chunk() const;
+    Status copy_tokens(std::uint64_t begin, std::uint64_t end, std::uint32_t* to,
+                       Execution& execution);
+    Status copy_packed(std::uint64_t begin, std::uint64_t end, std::uint32_t* to,
+                       Execution& copying);
+
+    const TrainerParameters parameters_;
+    const TokenStream tokens_;
+    UploadRing& ring_;
+    const cudaStream_t stream_;
+    std::uint64_t texts_ = 0;
+    bool resident_ = false;
+    std::vector<std::uint32_t> packed_;      // on the host, on their way
+    DeviceBuffer<std::uint32_t> on_device_;  // with kBegins
+    DeviceBuffer<std::uint32_t> begins_;     // of each block's entries
+    DeviceBuffer<std::uint8_t> scratch_;
+    DeviceBuffer<std::uint32_t> entries_;
+    std::uint64_t size_ = 0;
+    bool made_ = false;
+    std::uint32_t epoch_ = 0, replica_ = 0;  // that they are of
+};
+
+/// Device memory of the entries of so many tokens and texts.
+std::uint64_t entry_bytes(const TrainerParameters& parameters, std::uint64_t tokens,
+                          std::uint64_t texts, bool resident);
+
+namespace {
+
+constexpr unsigned kThreads = 256;
+constexpr unsigned kTokensOfThread = 8;
+constexpr unsigned kTokensOfBlock = kThreads * kTokensOfThread;
+
+/// At once, of those that are on the device: so that their entries can be counted in 32 bits.
+constexpr std::uint64_t kMostChunk = std::uint64_t{1} << 30;
+/// At once, of those that come from the host.
+constexpr std::uint64_t kCopied = std::uint64_t{1} << 22;
+/// That one thread of the host looks at in one go.
+constexpr std::size_t kPiece = std::size_t{1} << 16;
+/// Scratch memory of adding up.
+constexpr std::uint64_t kScratch = std::uint64_t{1} << 20;
+
+struct EntryJob {
+    const std::uint32_t* tokens;
+    std::uint64_t first;  // the number of the first of them in all
+    std::uint64_t size;
+    std::uint64_t replica_first;  // no break before this one
+    std::uint64_t key;
+    const std::uint32_t* keep;
+};
+
+/// Calls put() with each entry of a thread's tokens.
+template <class Put>
+__device__ void each_entry(const EntryJob& job, Put put) {
+    const std::uint64_t begin =
+        std::uint64_t{blockIdx.x} * kTokensOfBlock + threadIdx.x * kTokensOfThread;
+    for (unsigned i = 0; i < kTokensOfThread; ++i) {
+        const std::uint64_t at = begin + i;
+        if (at >= job.size) return;
+        const std::uint32_t token = job.tokens[at], word = token & ~WordEntries::kBegins;
+        if (token != word && job.first + at != job.replica_first) put(TrainerParameters::kBreak);
+        const std::uint64_t bits = random_bits(job.key, job.first + at);
+        if (static_cast<std::uint32_t>(bits >> 32) <= job.keep[word]) put(word);
+    }
+}
+
+__global__ __launch_bounds__(kThreads) void count_entries(EntryJob job, std::uint32_t* counts) {
+    using Reduce = cub::BlockReduce<std::uint32_t, kThreads>;
+    __shared__ typename Reduce::TempStorage storage;
+    std::uint32_t count = 0;
+    each_entry(job, [&](std::uint32_t) { ++count; });
+    count = Reduce(storage).Sum(count);
+    if (threadIdx.x == 0) counts[blockIdx.x] = count;
+}
+
+__global__ __launch_bounds__(kThreads) void write_entries(EntryJob job, const std::uint32_t* begins,
+                                                          std::uint32_t* entries) {
+    using Scan = cub::BlockScan<std::uint32_t, kThreads>;
+    __shared__ typename Scan::TempStorage storage;
+    std::uint32_t count = 0, before = 0;
+    each_entry(job, [&](std::uint32_t) { ++count; });
+    Scan(storage).ExclusiveSum(count, before);
+    std::uint32_t* out = entries + begins[blockIdx.x] + before;
+    each_entry(job, [&](std::uint32_t entry) { *out++ = entry; });
+}
+
+}  // namespace
+
+Status WordEntries::measure(std::uint32_t words, Execution& execution) {
+    const std::size_t size = tokens_.words.size();
+    std::atomic<std::uint64_t> texts{0};
+    std::atomic<bool> wrong{false};
+    Execution looking(execution.threads(), execution);  // whose steps nobody sees
+    GPUTEXT_TRY(looking.parallel_for(
+        (size + kPiece - 1) / kPiece, [&](std::size_t piece, unsigned) -> Status {
+            std::uint64_t begins = 0;
+            bool above = false;
+            for (std::size_t i = piece * kPiece; i < std::min(size, (piece + 1) * kPiece); ++i) {
+                begins += i > 0 && tokens_.positions[i] - tokens_.positions[i - 1] >
+                                       CooccurrenceShape::kMostWindow;
+                above |= tokens_.words[i] >= words;
+            }
+            texts += begins;
+            if (above) wrong = true;
+            return {};
+        }));
+    if (wrong) return {ErrorCode::invalid_argument, "a token is not in the vocabulary"};
+    texts_ = texts;
+    return {};
+}
+
+std::uint64_t WordEntries::chunk() const {
+    const std::uint64_t replica = tokens_.words.size() / parameters_.replicas + 1;
+    return std::min(replica, resident_ ? kMostChunk : kCopied);
+}
+
+std::uint64_t WordEntries::bytes(bool resident) const {
+    return entry_bytes(parameters_, tokens_.words.size(), texts_, resident);
+}
+
+/// Packs and copies some tokens at a time, by threads; later work on the stream finds them on the
+/// device.
+Status WordEntries::copy_tokens(std::uint64_t begin, std::uint64_t end, std::uint32_t* to,
+                                Execution& execution) {
+    Execution copying(execution.threads(), execution);  // whose steps nobody sees
+    StreamEvent event;
+    GPUTEXT_TRY(event.create());
+    GPUTEXT_TRY(event.hold(ring_.stream(), stream_));
+    const Status copied = copy_packed(begin, end, to, copying);
+    // After an error, too: the memory is not freed before the last copy has come.
+    GPUTEXT_TRY(event.hold(stream_, ring_.stream()));
+    return copied;
+}
+
+Status WordEntries::copy_packed(std::uint64_t begin, std::uint64_t end, std::uint32_t* to,
+                                Execution& copying) {
+    for (std::uint64_t first = begin; first < end; first += kCopied) {
+        const std::size_t some = std::min(kCopied, end - first);
+        packed_.resize(some);
+        GPUTEXT_TRY(copying.parallel_for(
+            (some + kPiece - 1) / kPiece, [&](std::size_t piece, unsigned) -> Status {
+                for (std::size_t i = piece * kPiece; i < std::min(some, (piece + 1) * kPiece);
+                     ++i) {
+                    const std::size_t at = first + i;
+                    const bool begins =
+                        at > 0 && tokens_.positions[at] - tokens_.positions[at - 1] >
+                                      CooccurrenceShape::kMostWindow;
+                    packed_[i] = tokens_.words[at] | (begins ? kBegins : 0);
+                }
+                return {};
+            }));
+        GPUTEXT_TRY(ring_.copy(reinterpret_cast<std::uint8_t*>(to + (first - begin)),
+                               {reinterpret_cast<const std::uint8_t*>(packed_.data()), some * 4},
+                               copying));
+    }
+    return {};
+}
+
+Status WordEntries::open(bool resident, Execution& execution) {
+    resident_ = resident;
+    const std::uint64_t tokens = tokens_.words.size(), replica = tokens / parameters_.replicas + 1;
+    GPUTEXT_TRY(on_device_.allocate(resident ? tokens : chunk(), stream_));
+    GPUTEXT_TRY(begins_.allocate(chunk() / kTokensOfBlock + 2, stream_));
+    GPUTEXT_TRY(entries_.allocate(replica + std::min(replica, texts_), stream_));
+    if (!resident || tokens == 0) return {};
+    GPUTEXT_TRY(copy_tokens(0, tokens, on_device_.data(), execution));
+    packed_ = {};
+    return {};
+}
+
+Status WordEntries::make(const std::uint32_t* keep, std::uint32_t epoch, std::uint32_t replica,
+                         Execution& execution) {
+    if (made_ && epoch_ == epoch && replica_ == replica) return {};
+    made_ = false;
+    size_ = 0;
+    const ReplicaRange range = replica_range(parameters_, tokens_.words.size(), replica);
+    EntryJob job{};
+    job.replica_first = range.first;
+    job.key = random_key(parameters_.seed, TrainerParameters::kKeepUse, epoch);
+    job.keep = keep;
+    for (job.first = range.first; job.first < range.end; job.first += job.size) {
+        job.size = std::min<std::uint64_t>(chunk(), range.end - job.first);
+        job.tokens = on_device_.data() + (resident_ ? job.first : 0);
+        if (!resident_)
+            GPUTEXT_TRY(copy_tokens(job.first, job.first + job.size, on_device_.data(), execution));
+        const unsigned blocks = blocks_for(job.size, kTokensOfBlock);
+        count_entries<<<blocks, kThreads, 0, stream_>>>(job, begins_.data());
+        GPUTEXT_TRY(launched("counting words to train on"));
+        // The sum of all lands behind the last one, whose own value does not count.
+        GPUTEXT_TRY(with_scratch(scratch_, stream_, [&](void* space, std::size_t& bytes) {
+            return cub::DeviceScan::ExclusiveSum(space, bytes, begins_.data(), begins_.data(),
+                                                 blocks + 1, stream_);
+        }));
+        write_entries<<<blocks, kThreads, 0, stream_>>>(job, begins_.data(),
+                                                        entries_.data() + size_);
+        GPUTEXT_TRY(launched("listing words to train on"));
+        std::uint32_t some = 0;
+        GPUTEXT_TRY(
+            download_value(begins_.data() + blocks, some, stream_, "listing words to train on"));
+        size_ += some;
+        GPUTEXT_TRY(execution.checkpoint(0));
+    }
+    made_ = true;
+    epoch_ = epoch;
+    replica_ = replica;
+    return {};
+}
+
+std::uint64_t entry_bytes(const TrainerParameters& parameters, std::uint64_t tokens,
+                          std::uint64_t texts, bool resident) {
+    const std::uint64_t replica = tokens / parameters.replicas + 1;
+    const std::uint64_t kept = resident ? tokens : std::min(replica, kCopied);
+    const std::uint64_t blocks = std::min(replica, kMostChunk) / kTokensOfBlock + 2;
+    return 4 * (kept + blocks + replica + std::min(replica, texts)) + kScratch;
+}
+
 namespace {
 
 constexpr std::uint64_t kMostWords = WordEntries::kBegins - 1;
@@ -28,14 +285,14 @@ constexpr std::uint64_t kFirstSteps = 64;
 /// How often it is looked at, and at the stop request.
 constexpr std::chrono::microseconds kLook{200};
 /// Elements of the model that are copied at once.
-constexpr std::uint64_t kCopied = std::uint64_t{1} << 24;
+constexpr std::uint64_t kCopiedElements = std::uint64_t{1} << 24;
 /// Rounding of the allocations, and small ones.
 constexpr std::uint64_t kSmallBuffers = std::uint64_t{1} << 20;
 
 /// Bytes of everything whose size does not depend on the tokens.
 std::uint64_t model_bytes(const TrainerParameters& parameters, std::uint64_t words) {
     const std::uint64_t row = row_stride(parameters.dimensions) + sum_stride(parameters.dimensions);
-    const std::uint64_t copied = std::min(kCopied, words * parameters.dimensions);
+    const std::uint64_t copied = std::min(kCopiedElements, words * parameters.dimensions);
     return 4 * (2 * words * (row + 2) + 3 * words + copied) + kSmallBuffers;
 }
 
@@ -183,7 +440,7 @@ private:
         RowCopy job{rows_.data(), nullptr, 0, 0, dimensions, row_stride(dimensions), 0};
         while (place_in_row(32 * job.quad, dimensions) == job.quad) ++job.quad;
         DeviceBuffer<float> plain;
-        const std::uint64_t most = std::max<std::uint64_t>(1, kCopied / dimensions);
+        const std::uint64_t most = std::max<std::uint64_t>(1, kCopiedElements / dimensions);
         GPUTEXT_TRY(
             plain.allocate(std::min<std::uint64_t>(most, job_.words) * dimensions, work_.stream));
         job.plain = plain.data();

@@ -1,7 +1,6 @@
 // kernels/embeddings/trainer.hpp - cpp/embeddings/trainer.hpp on a device
 //
-// Gives the CPU's bits. Entries of an epoch are made on the device
-// (kernels/embeddings/detail/training_entries.hpp), and steps run many in a launch
+// Gives the CPU's bits. Entries of an epoch are made on the device, and steps run many in a launch
 // (kernels/embeddings/detail/training_steps.hpp), each launch of some 10 ms, between which the stop
 // request is looked at.
 //

@@ -4,8 +4,8 @@
 // the distance to an item's own centroid becomes a limit, a filter with a proven bound
 // (kernels/knn/detail/fp16_filter.hpp) finds the few centroids that may be within it, exact
 // distances decide between these, and items that changed their clusters are taken from the sums of
-// one and added to the other's, as integers (kernels/knn/detail/clustered_rows.hpp). The host
-// chooses first centroids and computes means (cpp/knn/detail/cluster_assignment.hpp).
+// one and added to the other's, as integers. The host chooses first centroids and computes means
+// (cpp/knn/detail/cluster_assignment.hpp).
 
 #pragma once
 

@@ -12,10 +12,9 @@
 #include "cpp/knn/group_numbers.hpp"
 #include "cpp/knn/merged_search.hpp"
 #include "cpp/knn/scattered_neighbours.hpp"
-#include "kernels/base/job_status.hpp"
+#include "kernels/base/device_work.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
-#include "kernels/base/stream_timer.hpp"
 #include "kernels/knn/detail/keyed_lists.hpp"
 #include "kernels/knn/knn.hpp"
 

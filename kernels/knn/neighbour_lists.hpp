@@ -12,13 +12,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
+#include "cpp/base/execution.hpp"
 #include "cpp/base/memory_budget.hpp"
 #include "cpp/knn/distance.hpp"
+#include "cpp/knn/knn.hpp"
 #include "kernels/base/device_buffer.hpp"
 #include "kernels/base/pinned_buffer.hpp"
 #include "kernels/knn/detail/device_rows.hpp"
+#include "kernels/knn/neighbour_lists.hpp"
 
 namespace gputext::gpu {
 
@@ -238,6 +242,58 @@ private:
     DeviceBuffer<float> scores_;
     DeviceBuffer<std::uint8_t> scratch_;
     PinnedBuffer pinned_;
+};
+
+/// Calls search(selection, begin, end), which adds what it finds of items [begin, end) to lists and
+/// keeps the nearest. For queries whose list overflowed each half of the items is searched alone.
+/// `taken` is called whenever open lists hold items that the caller must take away. Errors: those
+/// of both functions, out_of_memory, device_error.
+template <class Search>
+Status fill_lists(NeighbourLists& lists, const QuerySelection& selection, std::uint32_t begin,
+                  std::uint32_t end, const std::function<Status()>& taken, cudaStream_t stream,
+                  const Search& search) {
+    GPUTEXT_TRY(search(selection, begin, end));
+    DeviceBuffer<std::uint32_t> failed;
+    std::uint32_t count = 0;
+    // As many as there is room for never overflow.
+    if (end - begin > lists.shape().room()) {
+        GPUTEXT_TRY(failed.allocate(selection.count, stream));
+        GPUTEXT_TRY(lists.take_failed(selection, nullptr, nullptr, failed.data(), count));
+    }
+    if (lists.shape().open) GPUTEXT_TRY(taken());
+    if (count == 0) return {};
+    const QuerySelection again{failed.data(), count};
+    const std::uint32_t middle = begin + (end - begin) / 2;
+    GPUTEXT_TRY(fill_lists(lists, again, begin, middle, taken, stream, search));
+    return fill_lists(lists, again, middle, end, taken, stream, search);
+}
+
+/// What the lists of a tile of queries keep, behind the answer for earlier queries. Takes
+/// kBytesOfNeighbour each from the budget. Waits for the stream.
+Status append_kept(NeighbourLists& lists, std::uint32_t queries, MemoryBudget& budget,
+                   Neighbours& answer);
+
+/// What open lists of a tile of queries held at several times, on the host.
+class DownloadedLists {
+public:
+    /// Takes what they hold, and kBytesOfNeighbour each from the budget; empties them. Waits for
+    /// the stream.
+    Status take(NeighbourLists& lists, std::uint32_t queries, MemoryBudget& budget);
+
+    /// All that was taken, in order, behind the answer for earlier queries; nothing is left. Takes
+    /// 16 bytes for each neighbour from the budget while they are sorted.
+    Status append_to(Neighbours& answer, std::size_t queries, MemoryBudget& budget,
+                     Execution& execution);
+
+private:
+    /// As Neighbours are packed.
+    struct Piece {
+        std::vector<std::uint64_t> begins;
+        std::vector<std::uint32_t> items;
+        std::vector<double> distances;
+    };
+
+    std::vector<Piece> pieces_;
 };
 
 }  // namespace gputext::gpu

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "kernels/base/job_status.hpp"
+#include "kernels/base/device_work.hpp"
 #include "kernels/base/launch.hpp"
-#include "kernels/knn/list_download.hpp"
+#include "kernels/knn/neighbour_lists.hpp"
 #include "kernels/terms/detail/search.hpp"
 
 namespace gputext::gpu {

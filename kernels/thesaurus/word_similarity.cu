@@ -4,9 +4,9 @@
 #include <bit>
 #include <vector>
 
-#include "kernels/base/job_status.hpp"
+#include "kernels/base/device_work.hpp"
 #include "kernels/base/launch.hpp"
-#include "kernels/base/stream_timer.hpp"
+#include "kernels/base/stream_event.hpp"
 #include "kernels/thesaurus/detail/byte_product.hpp"
 #include "kernels/thesaurus/detail/feature_weights.hpp"
 #include "kernels/thesaurus/detail/scores.hpp"

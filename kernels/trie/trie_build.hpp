@@ -1,9 +1,8 @@
 // kernels/trie/trie_build.hpp - build_trie() of cpp/trie/trie.hpp on a device
 //
 // Gives the CPU's image, byte for byte: words are sorted (kernels/trie/detail/word_sort.hpp) and
-// packed (kernels/trie/detail/front_coded_packing.hpp) on the device; the host chooses symbols and
-// sums up the checksum. What does not fit the memory, or has a word above kLongestPacked, is built
-// by the host's threads.
+// packed on the device; the host chooses symbols and sums up the checksum. What does not fit the
+// memory, or has a word above kLongestPacked, is built by the host's threads.
 
 #pragma once
 

@@ -5,7 +5,7 @@
 
 #include "cpp/trie/detail/front_coded.hpp"
 #include "cpp/trie/detail/xbw.hpp"
-#include "kernels/base/job_status.hpp"
+#include "kernels/base/device_work.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
 #include "kernels/trie/detail/device_words.cuh"

@@ -7,10 +7,15 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
+#include <vector>
 
+#include "cpp/base/execution.hpp"
 #include "kernels/base/cuda_status.hpp"
 #include "kernels/documents/detail/band_columns.cuh"
+#include "kernels/documents/detail/band_distances.cuh"
 
 namespace gputext::gpu {
 
@@ -86,5 +91,26 @@ __device__ inline unsigned class_for(std::uint32_t limit, const PairTask& pair, 
 Status launch_band_distances(unsigned which, bool wide, const PairTask* tasks, TaskLists lists,
                              std::uint32_t* distances, std::uint64_t nanoseconds,
                              cudaStream_t stream);
+
+// Distances of pairs of any length and limit, in tiles (strip_distances.cu). The matrix is cut into
+// strips of kTile rows and tiles of kTile columns. Tiles on an antidiagonal need only those of the
+// antidiagonals before, so each is one launch, and what it leaves (a column of each strip, a row of
+// steps under each tile) waits in memory for the next one.
+
+inline constexpr std::uint32_t kTile = 64 * kWarp;
+
+/// Bytes of device memory for one pair of that many rows.
+std::size_t strip_bytes(std::size_t rows);
+
+/// A pair as the host knows it.
+struct StripPair {
+    std::uint32_t task;
+    PairTask pair;
+};
+
+/// Writes the distances of the pairs, or kAbove. Waits for the stream. At least one pair is worked
+/// on at a time, whatever `memory_limit` says. Errors: cancelled, out_of_memory, device_error.
+Status strip_distances(std::span<const StripPair> pairs, bool wide, std::uint32_t* distances,
+                       std::size_t memory_limit, const Execution& execution, cudaStream_t stream);
 
 }  // namespace gputext::gpu

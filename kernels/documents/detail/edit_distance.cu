@@ -7,7 +7,6 @@
 #include "kernels/base/device_buffer.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/documents/detail/band_distances.cuh"
-#include "kernels/documents/detail/strip_distances.cuh"
 #include "kernels/documents/detail/wide_characters.cuh"
 
 namespace gputext {

@@ -1,20 +1,203 @@
+#include "kernels/documents/detail/signature_join.hpp"
+
+#include <cuda_runtime_api.h>
+
 #include <algorithm>
+#include <cstdint>
+#include <cub/device/device_radix_sort.cuh>
+#include <cub/device/device_select.cuh>
 #include <new>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "cpp/base/execution.hpp"
+#include "cpp/base/radix_sort.hpp"
+#include "cpp/base/status.hpp"
+#include "cpp/documents/ctph.hpp"
 #include "cpp/documents/detail/document_sides.hpp"
+#include "cpp/documents/detail/index_pair.hpp"
 #include "cpp/documents/detail/letter_filter.hpp"
 #include "cpp/documents/detail/pair_stripes.hpp"
+#include "cpp/documents/edit_distance.hpp"
+#include "kernels/base/device_buffer.hpp"
 #include "kernels/base/launch.hpp"
-#include "kernels/documents/detail/edit_limits.hpp"
+#include "kernels/documents/detail/bit_planes.cuh"
 #include "kernels/documents/detail/letter_product.hpp"
-#include "kernels/documents/detail/pair_sink.hpp"
-#include "kernels/documents/detail/pair_verifier.hpp"
-#include "kernels/documents/detail/signature_join.hpp"
 #include "kernels/documents/detail/signature_parts.hpp"
 
 namespace gputext::gpu {
+
+/// most_edits_within for every sum of two lengths of signature parts: the same division as the
+/// CPU's test, so that no device has to divide.
+inline std::vector<std::uint16_t> most_edits_by_length(double rate) {
+    std::vector<std::uint16_t> most(2 * Ctph::max_length + 1);
+    for (std::size_t sum = 0; sum < most.size(); ++sum)
+        most[sum] = static_cast<std::uint16_t>(most_edits_within(rate, sum));
+    return most;
+}
+
+/// Pairs that kernels find, collected on the device: as first << 32 | second, in no order, some of
+/// them perhaps twice. When the device's room is full, what is there moves to the host.
+class PairSink {
+public:
+    /// 24 bytes a pair of `capacity`, of which sorting takes two thirds.
+    static constexpr std::size_t bytes_per_pair = 24;
+    Status allocate(std::size_t capacity, cudaStream_t stream);
+
+    std::size_t capacity() const { return pairs_.size(); }
+    std::uint64_t* pairs() const { return pairs_.data(); }
+    unsigned long long* count() const { return count_.data(); }
+
+    /// Makes room for `more` pairs, which are at most the capacity. Waits for the stream.
+    Status reserve(std::size_t more);
+    /// How many pairs there are, those counted twice that are there twice. Waits for the stream.
+    Status size(std::uint64_t& pairs) const;
+    /// All pairs, ascending, each once; the sink is empty then. Errors: as PairLists::take.
+    Status take(std::vector<IndexPair>& pairs, Stop stop);
+
+private:
+    Status flush();
+
+    cudaStream_t stream_ = nullptr;
+    DeviceBuffer<std::uint64_t> pairs_, sorted_;
+    DeviceBuffer<unsigned long long> count_;
+    DeviceBuffer<std::uint8_t> scratch_;
+    std::vector<std::vector<std::uint64_t>> flushed_;  // each ascending, without doubles
+};
+
+Status PairSink::allocate(std::size_t capacity, cudaStream_t stream) {
+    stream_ = stream;
+    flushed_.clear();
+    GPUTEXT_TRY(pairs_.allocate(capacity, stream));
+    GPUTEXT_TRY(sorted_.allocate(capacity, stream));
+    GPUTEXT_TRY(count_.allocate(1, stream));
+    return cuda_status(cudaMemsetAsync(count_.data(), 0, sizeof(unsigned long long), stream),
+                       "clearing a count");
+}
+
+Status PairSink::reserve(std::size_t more) {
+    unsigned long long count = 0;
+    GPUTEXT_TRY(download_value(count_.data(), count, stream_, "counting pairs"));
+    return count + more <= capacity() ? Status() : flush();
+}
+
+Status PairSink::flush() {
+    unsigned long long count = 0;
+    GPUTEXT_TRY(download_value(count_.data(), count, stream_, "counting pairs"));
+    if (count == 0) return {};
+    GPUTEXT_TRY(with_scratch(scratch_, stream_, [&](void* space, std::size_t& bytes) {
+        return cub::DeviceRadixSort::SortKeys(space, bytes, pairs_.data(), sorted_.data(), count, 0,
+                                              64, stream_);
+    }));
+    GPUTEXT_TRY(with_scratch(scratch_, stream_, [&](void* space, std::size_t& bytes) {
+        return cub::DeviceSelect::Unique(space, bytes, sorted_.data(), pairs_.data(), count_.data(),
+                                         count, stream_);
+    }));
+    GPUTEXT_TRY(download_value(count_.data(), count, stream_, "sorting pairs"));
+    try {
+        std::vector<std::uint64_t>& pairs = flushed_.emplace_back(count);
+        GPUTEXT_TRY(
+            cuda_status(cudaMemcpyAsync(pairs.data(), pairs_.data(), count * sizeof pairs[0],
+                                        cudaMemcpyDeviceToHost, stream_),
+                        "copying pairs from the device"));
+    } catch (const std::bad_alloc&) {
+        return Status::out_of_memory();
+    }
+    GPUTEXT_TRY(
+        cuda_status(cudaMemsetAsync(count_.data(), 0, sizeof count, stream_), "clearing a count"));
+    return cuda_status(cudaStreamSynchronize(stream_), "copying pairs from the device");
+}
+
+Status PairSink::size(std::uint64_t& pairs) const {
+    unsigned long long count = 0;
+    GPUTEXT_TRY(download_value(count_.data(), count, stream_, "counting pairs"));
+    pairs = count;
+    for (const std::vector<std::uint64_t>& some : flushed_) pairs += some.size();
+    return {};
+}
+
+Status PairSink::take(std::vector<IndexPair>& pairs, Stop stop) {
+    GPUTEXT_TRY(flush());
+    try {
+        std::vector<std::uint64_t> all;
+        for (std::vector<std::uint64_t>& some : flushed_) {
+            if (all.empty()) {
+                all = std::move(some);
+            } else {
+                all.insert(all.end(), some.begin(), some.end());
+            }
+            some = {};
+        }
+        if (flushed_.size() > 1) {
+            if (!radix_sort(all, stop)) return Status::cancelled();
+            all.erase(std::unique(all.begin(), all.end()), all.end());
+        }
+        flushed_.clear();
+        pairs.resize(all.size());
+        std::transform(all.begin(), all.end(), pairs.begin(), [](std::uint64_t pair) {
+            return IndexPair{static_cast<std::uint32_t>(pair >> 32),
+                             static_cast<std::uint32_t>(pair)};
+        });
+    } catch (const std::bad_alloc&) {
+        return Status::out_of_memory();
+    }
+    return {};
+}
+
+namespace {
+
+constexpr unsigned kThreads = 128;
+
+template <bool Long>
+__global__ __launch_bounds__(kThreads) void verify(PartsView parts, const std::uint16_t* most_edits,
+                                                   const Candidate* candidates, std::uint32_t count,
+                                                   std::uint64_t* pairs,
+                                                   unsigned long long* found) {
+    const std::uint32_t i = blockIdx.x * kThreads + threadIdx.x;
+    if (i >= count) return;
+    const Candidate candidate = candidates[i];
+    if (candidate.x >= candidate.y) return;
+    const unsigned rows = parts.lengths[candidate.x] & 0xffff;
+    const unsigned columns = parts.lengths[candidate.y] & 0xffff;
+    const unsigned most = most_edits[rows + columns];
+    const unsigned difference = columns > rows ? columns - rows : rows - columns;
+    if (difference > most) return;
+    const unsigned distance =
+        plane_distance<Long>(parts.planes + parts.blocks[candidate.x], rows,
+                             parts.planes + parts.blocks[candidate.y], columns);
+    if (distance > most) return;
+    const std::uint32_t a = parts.order[candidate.x] % parts.strings;
+    const std::uint32_t b = parts.order[candidate.y] % parts.strings;
+    pairs[atomicAdd(found, 1ull)] = std::uint64_t{min(a, b)} << 32 | max(a, b);
+}
+
+}  // namespace
+
+/// Adds those of the candidates, less those with row >= column, whose distance is at most
+/// most_edits[sum of lengths], as numbers of strings, to the sink, which grows by no more than
+/// `count`. Parts have at most `longest` letters.
+/// Looks at the execution between launches; waits for the stream.
+Status verify_pairs(const PartsView& parts, const std::uint16_t* most_edits,
+                    const Candidate* candidates, std::size_t count, std::size_t longest,
+                    Execution& execution, PairSink& sink, cudaStream_t stream) {
+    const bool is_long = longest > kPlaneLetters;
+    const std::size_t blocks = plane_blocks(static_cast<unsigned>(longest));
+    // Some milliseconds on a fast device, some tens on a slow one.
+    const std::size_t step = (std::size_t{1} << 22) / std::max<std::size_t>(blocks * blocks, 1);
+    for (std::size_t begin = 0; begin < count; begin += step) {
+        if (execution.stop_requested()) return Status::cancelled();
+        const std::size_t size = std::min(step, count - begin);
+        const auto kernel = is_long ? verify<true> : verify<false>;
+        kernel<<<blocks_for(size, kThreads), kThreads, 0, stream>>>(
+            parts, most_edits, candidates + begin, static_cast<std::uint32_t>(size), sink.pairs(),
+            sink.count());
+        GPUTEXT_TRY(launched("comparing signatures"));
+        GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "comparing signatures"));
+    }
+    return {};
+}
+
 namespace {
 
 constexpr std::size_t kMostTileRows = 512;

@@ -1,4 +1,4 @@
-#include "kernels/documents/detail/strip_distances.cuh"
+#include "kernels/documents/detail/band_distances.cuh"
 
 #include <algorithm>
 

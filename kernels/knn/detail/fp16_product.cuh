@@ -72,11 +72,6 @@ __device__ inline float start_of_item(const Fp16ItemBound& bound, float2 group) 
     return fmaf(group.x, bound.per_norm, fmaf(group.y, bound.per_residual, -bound.offset));
 }
 
-/// Whether a sum has reached its gate: its sign, which of NaN is positive.
-__device__ inline bool reaches(float sum) {
-    return __float_as_int(sum) >= 0;
-}
-
 /// What a warp found, until it is written to lists: these are reached through device memory, many
 /// at a time. Only the memory is shared; each lane knows how much is there.
 template <unsigned Capacity, unsigned Tiles>

@@ -1,5 +1,4 @@
 #include "kernels/base/launch.hpp"
-#include "kernels/terms/detail/ordered_sum.cuh"
 #include "kernels/terms/detail/rows.cuh"
 
 namespace gputext::gpu {

@@ -8,10 +8,9 @@
 
 #include "cpp/base/execution.hpp"
 #include "kernels/base/device_buffer.hpp"
-#include "kernels/base/stream_timer.hpp"
+#include "kernels/base/stream_event.hpp"
 #include "kernels/knn/neighbour_lists.hpp"
 #include "kernels/terms/detail/filter.hpp"
-#include "kernels/terms/detail/scores.hpp"
 
 namespace gputext::gpu {
 

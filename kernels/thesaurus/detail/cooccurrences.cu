@@ -12,10 +12,9 @@
 #include <vector>
 
 #include "kernels/base/binary_search.cuh"
-#include "kernels/base/job_status.hpp"
+#include "kernels/base/device_work.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
-#include "kernels/base/stream_timer.hpp"
 #include "kernels/thesaurus/detail/pair_keys.hpp"
 
 namespace gputext::gpu {

@@ -6,7 +6,7 @@
 
 #include "cpp/base/natural_log.hpp"
 #include "kernels/base/binary_search.cuh"
-#include "kernels/base/job_status.hpp"
+#include "kernels/base/device_work.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/warp.cuh"
 

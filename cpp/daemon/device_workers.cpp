@@ -12,9 +12,20 @@ namespace {
 constexpr unsigned kMostRetries = 4;  // down to a sixteenth of the memory
 constexpr std::chrono::seconds kIdleUntilRelease{10};
 
+/// Until so many devices have begun parts of the job.
+Status gather(const DaemonJob& job, unsigned devices, const Execution& execution) {
+    while (job.parts.gathered < devices) {
+        if (execution.stop_requested()) return Status::cancelled();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return {};
+}
+
 /// A fault that names no device is one of the device that the job shows.
 Status suffer_all(DaemonJob& job, FaultPoint point, std::int32_t device, Execution& execution) {
     for (Fault& fault : job.faults) {
+        if (fault.kind == FaultKind::gather && fault.point == point)
+            GPUTEXT_TRY(gather(job, fault.count, execution));
         if (device != (fault.device < 0 ? job.device.load() : fault.device)) continue;
         if (Status status = suffer(fault, point, execution); !status.ok()) return status;
     }
@@ -67,6 +78,7 @@ bool has_failed(const DaemonJob& job, std::int32_t device) {
 Status prepare(DaemonJob& job, std::int32_t number, std::size_t devices, std::size_t devices_left) {
     JobParts& parts = job.parts;
     parts.first = number;
+    parts.at_work.resize(devices);
     parts.devices.resize(devices);
     parts.failures.reserve(devices);
     GPUTEXT_TRY(suffer_all(job, FaultPoint::before_job, number, job.execution));
@@ -321,6 +333,8 @@ void DeviceWorkers::run_one_part(const SharedJob& job, Device& device, std::int3
     parts.open.pop_back();
     if (parts.open.empty()) std::erase(open_, job);
     ++parts.running;
+    if (!parts.at_work[number]) ++parts.gathered;
+    parts.at_work[number] = true;
     Execution& execution = execution_on(*job, number);
     if (job->device < 0) {
         job->shown = &execution;

@@ -35,8 +35,10 @@ struct JobParts {
     std::size_t count = 0;          // 0 until the job has been prepared, and after the last round
     std::vector<std::size_t> open;  // neither done nor worked on; the one to be done next is last
     std::size_t running = 0;        // worked on
-    std::int32_t first = -1;        // the device that began the job, and uses the job's execution
+    std::atomic<unsigned> gathered = 0;  // devices that have begun a part
+    std::int32_t first = -1;  // the device that began the job, and uses the job's execution
     std::vector<std::unique_ptr<Execution>> executions;  // by device, of the others
+    std::vector<bool> at_work;                           // devices that have begun parts
     std::vector<bool> devices;                           // that have done parts
     std::vector<DeviceFailure> failures;  // in the order in which they came; at most one a device
 

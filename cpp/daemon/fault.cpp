@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <charconv>
 #include <chrono>
 #include <cstdlib>
@@ -20,11 +21,12 @@ constexpr std::string_view kPoints[] = {"accept",      "before_job",  "in_job", 
                                         "find_values", "keep_values", "take_values", "fill_values"};
 static_assert(std::size(kPoints) == static_cast<std::size_t>(FaultPoint::fill_values) + 1);
 constexpr std::string_view kKinds[] = {
-    "none",        "crash",         "abort",        "hang",          "stuck",
-    "slow",        "out_of_memory", "device_error", "device_lost",   "no_reply",
-    "wrong_magic", "wrong_version", "wrong_length", "wrong_counts",  "wrong_answer",
-    "short_file",  "unsealed_file", "no_file",      "too_many_files"};
-static_assert(std::size(kKinds) == static_cast<std::size_t>(FaultKind::too_many_files) + 1);
+    "none",           "crash",        "abort",       "hang",          "stuck",
+    "slow",           "hold",         "gather",      "out_of_memory", "device_error",
+    "device_lost",    "no_reply",     "wrong_magic", "wrong_version", "wrong_length",
+    "wrong_counts",   "wrong_answer", "short_file",  "unsealed_file", "no_file",
+    "too_many_files", "lift"};
+static_assert(std::size(kKinds) == static_cast<std::size_t>(FaultKind::lift) + 1);
 
 template <class Enum>
 bool parse_name(std::string_view text, std::span<const std::string_view> names, Enum& value) {
@@ -72,6 +74,17 @@ Status sleep_in_steps(unsigned milliseconds, Execution& execution) {
     for (std::int64_t i = 0; i < steps; ++i) {
         std::this_thread::sleep_for(kStep);
         if (Status status = execution.checkpoint(); !status.ok()) return status;
+    }
+    return {};
+}
+
+std::atomic<std::uint64_t> lifts = 0;
+
+Status hold(const Fault& fault, Execution& execution) {
+    execution.begin_phase("being held", 0);
+    while (lifts < fault.lifts + fault.count) {
+        if (execution.stop_requested()) return Status::cancelled();
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     return {};
 }
@@ -126,6 +139,7 @@ void overwrite(std::vector<std::uint8_t>& bytes, std::size_t at, T value) {
 
 Result<Fault> parse_fault(std::string_view text) {
     Fault fault;
+    fault.lifts = lifts;
     const bool named = parse_name(take_word(text), kPoints, fault.point) &&
                        parse_name(take_word(text), kKinds, fault.kind);
     if (!named)
@@ -148,6 +162,10 @@ bool of_job(const Fault& fault) {
            fault.point == FaultPoint::before_reply;
 }
 
+void lift_faults() {
+    ++lifts;
+}
+
 Status suffer(Fault& fault, FaultPoint point, Execution& execution) {
     if (fault.point != point) return {};
     switch (fault.kind) {
@@ -157,6 +175,8 @@ Status suffer(Fault& fault, FaultPoint point, Execution& execution) {
             die_by(SIGABRT);
         case FaultKind::slow:
             return sleep_in_steps(fault.count, execution);
+        case FaultKind::hold:
+            return hold(fault, execution);
         case FaultKind::hang:
         case FaultKind::stuck:
             return hang(fault.kind == FaultKind::stuck, execution);

@@ -35,6 +35,9 @@ enum class FaultKind {
     stuck,  // for ever: only a kill ends it
     // At any but accept:
     slow,  // steps of 10 ms, for `count` milliseconds; the job's progress shows them
+    hold,  // until it has been lifted `count` times
+    // in_job, of all devices:
+    gather,  // each waits until `count` devices have begun to work on the job
     // before_job and in_job, `count` times:
     out_of_memory,
     device_error,
@@ -50,7 +53,9 @@ enum class FaultKind {
     short_file,    // truncated
     unsealed_file,
     no_file,
-    too_many_files
+    too_many_files,
+    // Of no job: counts for `hold` of all faults that were injected before, at any connection.
+    lift
 };
 
 /// What a job, a request or a connection suffers. Each point's faults are for the next job or
@@ -63,6 +68,7 @@ struct Fault {
     /// -1, the device suffers it that works with the job's own execution: at first the one that has
     /// taken the job.
     std::int32_t device = -1;
+    std::uint64_t lifts = 0;  // how many there were when it was parsed
 };
 
 /// Whether it is a job's, and neither a request's nor a connection's.
@@ -71,6 +77,9 @@ bool of_job(const Fault& fault);
 /// Parses "POINT:KIND", "POINT:KIND:COUNT" or "in_job:KIND:COUNT:DEVICE", with the names above.
 /// Error: invalid_argument.
 Result<Fault> parse_fault(std::string_view text);
+
+/// Lifts all faults that hold. For all threads.
+void lift_faults();
 
 /// Lets the fault happen if it is one of this point: returns late, never, or with the Status that
 /// the step returns instead of doing its work; counts down.

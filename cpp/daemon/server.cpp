@@ -546,7 +546,9 @@ private:
                                              "gputextd was not started to allow faults"}));
         const Result<Fault> fault = parse_fault(text);
         if (!fault.ok()) return send(number, error_reply(InjectFault::type, fault.status()));
-        if (fault->point == FaultPoint::accept)
+        if (fault->kind == FaultKind::lift)
+            lift_faults();
+        else if (fault->point == FaultPoint::accept)
             accept_fault_ = *fault;
         else
             connection.faults.push_back(*fault);

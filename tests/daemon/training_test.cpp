@@ -93,12 +93,6 @@ protected:
         EXPECT_EQ(summary_.hub_of, run.hub().of);
     }
 
-    std::vector<RunningJob> running_jobs(DaemonConnection& watcher) {
-        EXPECT_TRUE(watcher.ask_activity().ok());
-        const auto activity = next<ActivityList>(watcher);
-        return activity.ok() ? activity->jobs : std::vector<RunningJob>();
-    }
-
     Folder folder_;
     std::string socket_ = folder_ / "socket";
     DaemonProcess daemon_;
@@ -135,11 +129,11 @@ TEST_P(GputextdTraining, IsSharedByDevices) {
         parameters.replicas = replicas;
         parameters.epochs = kSanitized ? 4 : 20;
         parameters.average_every = 200;
-        // The first device is late, so that the others have begun.
-        ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
+        const auto devices = std::min<std::ptrdiff_t>(GetParam(), replicas);
+        gather_devices(*connection_, devices);
         Word2VecRequest request = request_of(parameters);
         ASSERT_NO_FATAL_FAILURE(expect_as_on_cpu(request));
-        EXPECT_EQ(devices_, std::min<std::ptrdiff_t>(GetParam(), replicas));
+        EXPECT_EQ(devices_, devices);
         request.limits.device = GetParam() - 1;
         ASSERT_NO_FATAL_FAILURE(expect_as_on_cpu(request));
         EXPECT_EQ(devices_, 1);
@@ -263,8 +257,7 @@ TEST_P(GputextdTraining, SaysHowFarItIsAndEndsWhenItIsCancelled) {
         EXPECT_GE(job.done, 2 * 5000u);
         EXPECT_TRUE(job.loss > 0.1 && job.loss < 1) << job.loss;
         connection_ = connect_to(socket_);
-        EXPECT_TRUE(
-            soon([&] { return running_jobs(*watcher).empty(); }, std::chrono::milliseconds(1000)));
+        EXPECT_TRUE(soon([&] { return running_jobs(*watcher).empty(); }));
         ASSERT_NO_FATAL_FAILURE(expect_as_on_cpu(request_of(little())));
     }
 }

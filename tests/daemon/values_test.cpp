@@ -73,6 +73,12 @@ protected:
         GPUTEXT_TRY(connection.await_values(resident));
         return next<AwaitedValues>(connection).status();
     }
+    /// Until the question has come; whoever lets the values come does so later.
+    static void begin_to_await(DaemonConnection& connection, std::uint64_t resident) {
+        ASSERT_TRUE(connection.await_values(resident).ok());
+        ASSERT_TRUE(connection.ask_counters().ok());
+        ASSERT_TRUE(next<CounterValues>(connection).ok());
+    }
     /// Has gputextd keep two chunks, and asks for their values in another order.
     static KeptValueList find_in_two(DaemonConnection& connection) {
         const auto first = some_values(3, 1, 900, kSize), second = some_values(3, 901, 100, kSize);
@@ -284,7 +290,7 @@ TEST_F(GputextdValues, AnswerAJobThatComesBeforeTheyAreThere) {
     start();
     const auto connection = connect(), other = connect();
     const KeptValueList values = find_in_two(*connection);
-    ASSERT_TRUE(connection->inject_fault("fill_values:slow:300").ok());
+    ASSERT_TRUE(connection->inject_fault("fill_values:hold").ok());
     const auto taken = take(*connection, true);
     ASSERT_TRUE(taken.ok()) << taken.status().message();
     EXPECT_FALSE(taken->reply.filled);
@@ -294,6 +300,7 @@ TEST_F(GputextdValues, AnswerAJobThatComesBeforeTheyAreThere) {
     const Descriptors files(*taken);
     const KnnRequest request = search_among(files, bytes, taken->reply.resident);
     ASSERT_TRUE(connection->submit(request).ok());
+    lift_faults(*other);
     const auto answer = next<KnnAnswer>(*connection);
     ASSERT_TRUE(answer.ok()) << answer.status().message();
     const auto neighbours = answer->read();
@@ -315,18 +322,20 @@ TEST_F(GputextdValues, AreAwaited) {
     start();
     const auto connection = connect(), waiting = connect();
     const KeptValueList values = find_in_two(*connection);
-    ASSERT_TRUE(connection->inject_fault("fill_values:slow:200").ok());
+    ASSERT_TRUE(connection->inject_fault("fill_values:hold").ok());
     const auto taken = take(*connection, true);
     ASSERT_TRUE(taken.ok());
     EXPECT_FALSE(taken->map().ok());
-    EXPECT_TRUE(await(*waiting, taken->reply.resident).ok());
+    begin_to_await(*waiting, taken->reply.resident);
+    lift_faults(*connection);
+    EXPECT_TRUE(next<AwaitedValues>(*waiting).ok());
     EXPECT_TRUE(taken->map().ok());
     EXPECT_TRUE(await(*waiting, 12345).ok()) << "there is nothing to wait for";
 
     // Without being asked for early they come when they are there.
     KeptValueList backwards(values.rbegin(), values.rend());
     ASSERT_TRUE(find(*connection, backwards)->empty());
-    ASSERT_TRUE(connection->inject_fault("fill_values:slow:200").ok());
+    ASSERT_TRUE(connection->inject_fault("fill_values:slow:20").ok());
     const auto filled = take(*connection);
     ASSERT_TRUE(filled.ok());
     EXPECT_TRUE(filled->reply.filled);
@@ -339,11 +348,13 @@ TEST_F(GputextdValues, AreReadAgainWhenTheyNeverCome) {
     const KeptValueList values = find_in_two(*connection);
     // A chunk whose filling has failed is given up as soon as gputextd is idle, and then there is
     // nothing to wait for: the filling fails after the question has come.
-    ASSERT_TRUE(connection->inject_fault("fill_values:slow:1000").ok());
+    ASSERT_TRUE(connection->inject_fault("fill_values:hold").ok());
     ASSERT_TRUE(connection->inject_fault("fill_values:out_of_memory").ok());
     const auto taken = take(*connection, true);
     ASSERT_TRUE(taken.ok());
-    EXPECT_EQ(await(*waiting, taken->reply.resident).code(), ErrorCode::unavailable);
+    begin_to_await(*waiting, taken->reply.resident);
+    lift_faults(*connection);
+    EXPECT_EQ(next<AwaitedValues>(*waiting).status().code(), ErrorCode::unavailable);
     const ByteList bytes = bytes_of_all(values);
     const Descriptors files(*taken);
     // While it is known there, and when it is not any more.
@@ -439,13 +450,14 @@ TEST_F(GputextdValues, SayWhatDoesNotFitTheRequest) {
 TEST_F(GputextdValues, AreAskedForOneAtATime) {
     start();
     const auto connection = connect();
-    ASSERT_TRUE(connection->inject_fault("find_values:slow:200").ok());
+    ASSERT_TRUE(connection->inject_fault("find_values:hold").ok());
     ASSERT_TRUE(ask(*connection, values_).ok());
     EXPECT_EQ(connection->take_values().code(), ErrorCode::invalid_argument);
     EXPECT_EQ(connection->submit(KnnRequest()).code(), ErrorCode::invalid_argument);
     // Questions are answered meanwhile.
     ASSERT_TRUE(connection->ask_counters().ok());
     EXPECT_TRUE(next<CounterValues>(*connection).ok());
+    lift_faults(*connection);
     EXPECT_TRUE(next<ValuesFound>(*connection).ok());
 
     // The server does not take two from a client that sends them.

@@ -255,19 +255,15 @@ TEST_F(GputextdWords, SaysWhatItRuns) {
     const PackedWords packed({"b", "c", "a"});
     const auto watcher = connect_to(socket_);
     for (const bool build : {false, true}) {
-        ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
+        ASSERT_TRUE(connection_->inject_fault("in_job:hold").ok());
         TrieBuildRequest request;
         request.words = packed.filed();
         ASSERT_TRUE((build ? connection_->submit(request)
                            : connection_->submit(lookup_of(image, packed.filed())))
                         .ok());
         std::vector<RunningJob> jobs;
-        ASSERT_TRUE(soon([&] {
-            EXPECT_TRUE(watcher->ask_activity().ok());
-            const auto activity = next<ActivityList>(*watcher);
-            if (activity.ok()) jobs = activity->jobs;
-            return !jobs.empty();
-        }));
+        ASSERT_TRUE(soon([&] { return !(jobs = running_jobs(*watcher)).empty(); }));
+        lift_faults(*watcher);
         EXPECT_EQ(jobs[0].operation, build ? "trie_build" : "word_lookup");
         EXPECT_EQ(jobs[0].rows, 3u);
         EXPECT_EQ(jobs[0].bytes, 3u + 3 * 8 + (build ? 0 : image.size()));
@@ -322,8 +318,7 @@ INSTANTIATE_TEST_SUITE_P(Fake, GputextdWordDevices,
 
 TEST_P(GputextdWordDevices, ShareOutManyWords) {
     const auto devices = static_cast<unsigned>(GetParam());
-    // The first device is late, so that the others have begun.
-    ASSERT_TRUE(connection_->inject_fault("in_job:slow:300").ok());
+    gather_devices(*connection_, devices);
     expect_codes(devices, lookup_of(image_, packed_.filed()));
     WordLookupRequest request = lookup_of(image_, packed_.filed());
     request.limits.device = GetParam() - 1;

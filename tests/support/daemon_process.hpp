@@ -32,7 +32,7 @@ using std::chrono::milliseconds;
 
 /// True as soon as the condition holds; false when it does not within this time.
 inline bool soon(const std::function<bool()>& condition,
-                 milliseconds patience = milliseconds(5000)) {
+                 milliseconds patience = milliseconds(60'000)) {
     for (const auto end = Clock::now() + patience; Clock::now() < end;) {
         if (condition()) return true;
         std::this_thread::sleep_for(milliseconds(1));
@@ -98,7 +98,7 @@ public:
     void send_signal(int number) const { kill(pid_, number); }
     void close_supervisor_pipe() { supervisor_.reset(); }
 
-    /// What waitpid says, or none when it does not end within five seconds.
+    /// What waitpid says, or none when it does not end within a minute.
     std::optional<int> wait() {
         int status = 0;
         if (!soon([&] { return waitpid(pid_, &status, WNOHANG) == pid_; })) return std::nullopt;
@@ -151,7 +151,7 @@ inline bool readable(const DaemonConnection& connection, milliseconds patience) 
 
 /// The next event that is no progress.
 inline Result<DaemonEvent> next_event(DaemonConnection& connection) {
-    for (const auto end = Clock::now() + std::chrono::seconds(15); Clock::now() < end;) {
+    for (const auto end = Clock::now() + std::chrono::seconds(60); Clock::now() < end;) {
         readable(connection, milliseconds(100));
         auto event = connection.receive();
         if (!event.ok()) return event.status();
@@ -171,6 +171,25 @@ Result<Event> next(DaemonConnection& connection) {
     return Status(ErrorCode::internal_error, "an event of another kind");
 }
 
+/// What gputextd runs, and what waits there; `watcher` has no job of its own.
+inline std::vector<RunningJob> running_jobs(DaemonConnection& watcher) {
+    EXPECT_TRUE(watcher.ask_activity().ok());
+    const auto activity = next<ActivityList>(watcher);
+    EXPECT_TRUE(activity.ok());
+    return activity.ok() ? activity->jobs : std::vector<RunningJob>();
+}
+
+/// Lets so many devices wait for each other in the next job of the connection, so that each does a
+/// part of it.
+inline void gather_devices(DaemonConnection& connection, std::ptrdiff_t devices) {
+    ASSERT_TRUE(connection.inject_fault("in_job:gather:" + std::to_string(devices)).ok());
+}
+
+/// Lets all jobs and requests go on that a fault holds.
+inline void lift_faults(DaemonConnection& connection) {
+    ASSERT_TRUE(connection.inject_fault("in_job:lift").ok());
+}
+
 /// Lets the first or the last of gputextd's devices fail in every way, each in the middle of a job
 /// that is shared out among all of them, and all of them in one. `job` compares its answer with the
 /// right one and returns the report. gputextd ends, since a device is lost.
@@ -180,13 +199,9 @@ inline void expect_others_to_stand_in(DaemonProcess& daemon, DaemonConnection& c
         const std::string fault = "in_job:" + failure + ":" + std::to_string(device);
         ASSERT_TRUE(connection.inject_fault(fault).ok());
     };
-    const auto inject_delay = [&] {
-        // The device that begins the job is late, so that the others have begun.
-        ASSERT_TRUE(connection.inject_fault("in_job:slow:300").ok());
-    };
     const auto expect_answer_without = [&](const std::string& failure, int device) {
         SCOPED_TRACE(failure + " of device " + std::to_string(device));
-        inject_delay();
+        gather_devices(connection, devices);
         inject(failure, device);
         const Result<JobReport> report = job();
         if (devices == 1) {
@@ -202,7 +217,7 @@ inline void expect_others_to_stand_in(DaemonProcess& daemon, DaemonConnection& c
     };
     ASSERT_NO_FATAL_FAILURE(expect_answer_without("device_error:1", 0));
     ASSERT_NO_FATAL_FAILURE(expect_answer_without("out_of_memory:5", devices - 1));
-    inject_delay();
+    gather_devices(connection, devices);
     for (int device = 0; device < devices; ++device) inject("device_error:1", device);
     EXPECT_EQ(job().status().code(), ErrorCode::device_error);
     ASSERT_NO_FATAL_FAILURE(expect_answer_without("device_lost:1", devices - 1));

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <thread>
+
 namespace gputext {
 namespace {
 
@@ -21,6 +23,20 @@ TEST(Fault, IsWrittenWithOrWithoutACountAndADevice) {
     expect_fault("fill_values:slow:300", FaultPoint::fill_values, FaultKind::slow, 300, -1);
     expect_fault("in_job:device_lost:1:0", FaultPoint::in_job, FaultKind::device_lost, 1, 0);
     expect_fault("in_job:out_of_memory:5:12", FaultPoint::in_job, FaultKind::out_of_memory, 5, 12);
+}
+
+TEST(Fault, HoldsUntilItHasBeenLifted) {
+    Fault once = *parse_fault("in_job:hold"), twice = *parse_fault("in_job:hold:2");
+    Execution execution(1);
+    lift_faults();
+    EXPECT_TRUE(suffer(once, FaultPoint::before_job, execution).ok());
+    EXPECT_TRUE(suffer(once, FaultPoint::in_job, execution).ok());
+    std::thread later(lift_faults);
+    EXPECT_TRUE(suffer(twice, FaultPoint::in_job, execution).ok());
+    later.join();
+    Fault cancelled = *parse_fault("in_job:hold");
+    execution.request_stop();
+    EXPECT_EQ(suffer(cancelled, FaultPoint::in_job, execution).code(), ErrorCode::cancelled);
 }
 
 TEST(Fault, IsNothingElse) {

@@ -12,7 +12,6 @@
 #include <random>
 #include <vector>
 
-#include "kernels/knn/list_download.hpp"
 #include "tests/support/device_fixture.hpp"
 #include "tests/support/neighbour_rows.hpp"
 #include "tests/support/random_strings.hpp"

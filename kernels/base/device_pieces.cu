@@ -12,7 +12,8 @@ constexpr unsigned kWarp = 32;
 constexpr unsigned kWarps = kThreads / kWarp;
 constexpr unsigned kWord = sizeof(std::uint32_t);
 
-/// Stores whole words; what is loaded for a word is the two words that its bytes lie in.
+/// Copies a piece by a warp, in whole words of the destination. The bytes of such a word lie in two
+/// words of the source, which are loaded and shifted.
 __device__ void copy_piece(const DevicePiece& piece, unsigned lane) {
     const auto to_begin = reinterpret_cast<std::uintptr_t>(piece.to);
     const std::uint64_t before = (kWord - to_begin % kWord) % kWord;

@@ -20,7 +20,8 @@ struct DeviceWork {
     std::size_t bytes = 0;  // of device memory, at most
 };
 
-/// The error of an operation, named with its verb, that needs more memory than it may take.
+/// The error out_of_memory, which says how many bytes an operation needs and may take.
+/// `operation_takes`: its name and verb, as in "cosine similarities take".
 inline Status too_little_memory(const char* operation_takes, std::uint64_t needed,
                                 std::uint64_t allowed) {
     return {ErrorCode::out_of_memory, std::string(operation_takes) + " " + std::to_string(needed) +
@@ -28,8 +29,8 @@ inline Status too_little_memory(const char* operation_takes, std::uint64_t neede
                                           std::to_string(allowed) + " may be taken"};
 }
 
-/// Waits until nothing of some work is on its stream any more, so that its memory can go. Gives the
-/// work's own error, or one of the stream.
+/// Waits for the stream, so that the memory of the work on it can be freed. Returns the work's own
+/// error, or else the stream's.
 inline Status finish_work(Status status, cudaStream_t stream, const char* operation) {
     const Status finished = cuda_status(cudaStreamSynchronize(stream), operation);
     return status.ok() ? finished : status;

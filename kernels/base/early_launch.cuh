@@ -15,16 +15,16 @@
 
 namespace gputext::gpu {
 
-/// In a kernel that one launched early may follow: that one's blocks may come as soon as all blocks
-/// of this one have been here or have ended, and there is room.
+/// Called by a kernel that a kernel launched early may follow. When all its blocks have called this
+/// or have ended, blocks of the next kernel may start where there is room.
 __device__ inline void let_next_begin() {
 #if __CUDA_ARCH__ >= 900
     cudaTriggerProgrammaticLaunchCompletion();
 #endif
 }
 
-/// In a kernel that is launched early, by all threads, before anything that others on the stream
-/// could have to do with: waits until all that comes before on the stream has been done.
+/// Called by all threads of a kernel that is launched early, before they touch memory that earlier
+/// work on the stream reads or writes. Waits for all of that work.
 __device__ inline void wait_for_previous() {
 #if __CUDA_ARCH__ >= 900
     cudaGridDependencySynchronize();

@@ -9,8 +9,8 @@
 namespace gputext::gpu {
 namespace {
 
-/// How long the host looks at the word itself. The runtime's own way to wait takes some
-/// microseconds more, which are nothing for longer work.
+/// How long the host polls the word before it waits through the runtime. That takes some
+/// microseconds more, which do not matter after so long.
 constexpr std::chrono::microseconds kLooking{1000};
 constexpr unsigned kLooksAtOnce = 256;
 
@@ -38,7 +38,7 @@ private:
     std::vector<void*> buffers_;
 };
 
-/// Stays when the process ends, as the driver may have gone before.
+/// Never destroyed: when the process ends, the driver may have gone before.
 Spare& spare() {
     static Spare* const made = new Spare;
     return *made;

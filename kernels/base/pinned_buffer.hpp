@@ -19,7 +19,7 @@ namespace gputext::gpu {
 /// thread and device.
 class PinnedBuffer {
 public:
-    /// Of each buffer, behind its word.
+    /// Bytes of a buffer that lie behind its word.
     static constexpr std::size_t bytes = (std::size_t{1} << 18) - 64;
 
     PinnedBuffer() = default;
@@ -32,7 +32,7 @@ public:
     /// device_error.
     Status prepare();
 
-    /// What a kernel writes at the end, with write_word(); not 0.
+    /// The word that a kernel writes at its end, by write_word(): any value but 0.
     std::uint64_t* word() const { return static_cast<std::uint64_t*>(memory_); }
     std::byte* data() const { return static_cast<std::byte*>(memory_) + 64; }
 
@@ -45,8 +45,8 @@ private:
 };
 
 #ifdef __CUDACC__
-/// By one thread. What else the host is to see with the word takes a fence for the whole system
-/// before.
+/// Writes the word, by one thread. What the host reads after the word has to be written before,
+/// with __threadfence_system() in between.
 __device__ inline void write_word(std::uint64_t* word, std::uint64_t value) {
     *static_cast<volatile std::uint64_t*>(word) = value;
 }

@@ -9,7 +9,7 @@
 
 namespace gputext::gpu {
 
-/// As instructions want it that take no generic address.
+/// The address within shared memory, for instructions that take no generic one.
 __device__ inline std::uint32_t shared_address(const void* at) {
     return static_cast<std::uint32_t>(__cvta_generic_to_shared(at));
 }

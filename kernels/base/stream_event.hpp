@@ -11,8 +11,8 @@
 
 namespace gputext::gpu {
 
-/// An event that one stream waits for until another has come so far. Used again, it leaves those
-/// that wait already as they are.
+/// Makes one stream wait for the work that is on another one. It may be used again while streams
+/// still wait for an earlier use.
 class StreamEvent {
 public:
     StreamEvent() = default;
@@ -26,7 +26,7 @@ public:
         return cuda_status(cudaEventCreateWithFlags(&event_, cudaEventDisableTiming),
                            "creating an event");
     }
-    /// What comes on `waiting` from now on begins after what is on `for_stream` by now.
+    /// Work put on `waiting` from now on begins after all work that is on `for_stream` now.
     Status hold(cudaStream_t waiting, cudaStream_t for_stream) {
         GPUTEXT_TRY(cuda_status(cudaEventRecord(event_, for_stream), "recording an event"));
         return cuda_status(cudaStreamWaitEvent(waiting, event_, 0), "waiting for an event");

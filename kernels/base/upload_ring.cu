@@ -11,8 +11,8 @@
 namespace gputext::gpu {
 namespace {
 
-// A copy of its own takes the device as long to begin as a warp takes for so many bytes; thousands
-// of such copies take longer than a list of their parts.
+// Pieces of fewer bytes are copied together, by a kernel that reads a list of them: a copy of its
+// own takes the device as long to begin as a warp takes for so many bytes.
 constexpr std::uint64_t kLeastOwnCopy = std::uint64_t{1} << 18;
 constexpr std::uint64_t kLeastOwnOfMany = std::uint64_t{1} << 26;
 constexpr std::uint64_t kPartBytes = std::uint64_t{1} << 14;  // of a piece, for one warp
@@ -36,7 +36,7 @@ Bytes hull_of(std::span<const Bytes> pieces) {
     return {begin, end};
 }
 
-/// A part of an operation, whose steps are not those of the whole.
+/// An execution for a part of an operation. Its steps do not count as progress of the whole.
 Execution without_steps(const Execution& execution) {
     return {execution.threads(), execution};
 }
@@ -89,7 +89,7 @@ void UploadRing::give_back(std::size_t buffer) {
     given_back_.notify_one();
 }
 
-/// `size` bytes of the pieces, less the first one's first `skipped`.
+/// Copies `size` bytes of the pieces, from byte `skipped` of the first one on.
 Status UploadRing::copy_slice(const Buffer& buffer, std::uint8_t* to, std::span<const Bytes> pieces,
                               std::size_t skipped, std::size_t size) {
     GPUTEXT_TRY(cuda_status(cudaSetDevice(device_), "choosing the device"));
@@ -226,7 +226,7 @@ Status UploadRing::copy_on_device(std::span<const DevicePiece> pieces, std::uint
     return copy_small(parts, execution);
 }
 
-/// By a list of them on the device.
+/// Copies the parts by a kernel that reads a list of them.
 Status UploadRing::copy_small(std::span<const DevicePiece> parts, const Execution& execution) {
     DeviceBuffer<DevicePiece> list;
     if (!parts.empty()) GPUTEXT_TRY(list.allocate(std::min(parts.size(), kPartsAtOnce), stream_));

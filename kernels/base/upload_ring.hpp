@@ -32,14 +32,15 @@ class UploadRing {
 public:
     static constexpr std::size_t slice = std::size_t{1} << 22;  // bytes of one buffer
 
-    /// Half as many buffers again as threads that copy keep all of them busy.
+    /// Three buffers for every two threads that copy keep all threads busy.
     static Result<std::unique_ptr<UploadRing>> create(std::size_t buffers);
     ~UploadRing();
     UploadRing(const UploadRing&) = delete;
     UploadRing& operator=(const UploadRing&) = delete;
 
-    /// From now on these copies, which live longer than the ring or until the next call, are copied
-    /// from instead of the resident memory that they are copies of. Null is none.
+    /// From now on bytes of resident memory that have a copy among these are copied from there,
+    /// within the device. `copies` lives longer than the ring, or until the next call; null for
+    /// none.
     void use(ResidentCopies* copies) { copies_ = copies; }
 
     /// Copies with the threads of `execution`, whose steps are slices; begins no phase. When it
@@ -54,14 +55,14 @@ public:
         std::uint64_t begin = 0;             // byte of it
         std::uint64_t copied = 0;            // bytes of the device's memory that were taken now
     };
-    /// Where the device has the bytes, for what comes behind stream() until the job ends; makes a
-    /// copy where that is due and takes at most `most` bytes. Errors as copy().
+    /// Where the device has the bytes. Valid until the job ends, for work that is ordered behind
+    /// stream(). Makes a copy where one is due and takes at most `most` bytes. Errors as copy().
     Result<Resident> resident(std::span<const std::uint8_t> bytes, std::uint64_t most,
                               Execution& execution);
     /// Copies pieces one behind the other.
     Status copy_pieces(std::uint8_t* to, std::span<const Bytes> pieces, Execution& execution);
-    /// The other way, behind what is on `stream`, by way of the same buffers. All has arrived when
-    /// it returns.
+    /// Copies from the device to the host through the same buffers, after the work that is on
+    /// `stream`. Returns when all bytes have arrived.
     Status copy_back(std::span<std::uint8_t> to, const std::uint8_t* from, cudaStream_t stream,
                      Execution& execution);
 

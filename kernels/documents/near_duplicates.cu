@@ -29,11 +29,12 @@ constexpr std::size_t kMostPairs = 1 << 22;  // that are verified by one call
 /// Up to so many candidates of signatures, and so many a document, are verified.
 constexpr std::uint64_t kFewCandidates = 1 << 16;
 constexpr std::uint64_t kCandidatesPerDocument = 8;
-/// How often only those candidates are verified that connect documents if all of them are near.
+/// So many times only candidates are verified that would connect documents if all of them were
+/// near; then the rest.
 constexpr std::size_t kForests = 4;
 constexpr std::uint64_t kPlenty = std::uint64_t{4} << 30;  // of memory to work with
-/// What operators take for each document beside what they say: where it lies, whether it is wide,
-/// its place among the decoded ones, and its part of the joins' tables.
+/// Bytes for each document that the operators' own plans leave out: where it lies, whether it is
+/// wide, its place among the decoded ones, and its part of the joins' tables.
 constexpr std::uint64_t kDocumentBytes = 48;
 constexpr std::uint64_t kSlack = 4096;  // for what sizes are rounded up to
 
@@ -63,7 +64,7 @@ struct Layout {
     bool at_once() const { return limits.bytes == UINT64_MAX; }
 };
 
-/// The two largest of some documents, their bytes, and those with what operators take for each.
+/// The two largest of some documents, the bytes of all, and these with kDocumentBytes for each.
 struct Sizes {
     Extent largest[2] = {};
     std::uint64_t bytes = 0;
@@ -162,7 +163,7 @@ private:
                most_edits_within(parameters_.threshold, std::size_t{longer} + shorter);
     }
 
-    /// The documents that another one's length allows to be near, by length.
+    /// The documents that some other document may be near to, by their lengths. In order of length.
     Status sort_comparable(std::vector<std::uint32_t>& order) const {
         std::vector<std::uint64_t> keys(documents_.size());
         for (std::size_t i = 0; i < keys.size(); ++i)
@@ -222,7 +223,7 @@ private:
         return {};
     }
 
-    /// Of the rows of the part those on the side that has rows, and the columns.
+    /// Leaves, of the rows of the part, those on the side of rows, and marks the columns.
     void select_sides() {
         const std::uint8_t side = row_side(documents_.sides);
         rows_.resize(documents_.size(), 1);
@@ -348,7 +349,7 @@ private:
         return {};
     }
 
-    /// Refuses what cannot be verified later.
+    /// Fails now where memory will not suffice to verify candidates later.
     Status check_verification() const {
         const Sizes all = sizes_of_all();
         if (layout_of(all, least_work(all)).needed == 0) return {};

@@ -264,7 +264,7 @@ struct SameRow {
     }
 };
 
-/// Replaces the lanes' own results of those of N pairs that some lane's `again` names; `of` is
+/// Computes results anew by `of`, for each of the N pairs for which its lane sets `again`. `of` is
 /// called by whole half warps.
 template <unsigned N, class Of>
 __device__ void replace_results(bool again, unsigned lanes, double& own, Of&& of) {

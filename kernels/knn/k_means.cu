@@ -113,7 +113,7 @@ struct RowDistances {
     }
 };
 
-/// A half warp for each row, as below.
+/// A half warp for each row.
 template <class T>
 __global__ __launch_bounds__(kThreads) void own_distances(Metric metric, ClusteredRows items,
                                                           ClusterCentroids centroids) {
@@ -160,8 +160,8 @@ __device__ void add_to(std::int64_t* sum, std::int64_t term) {
     atomicAdd(reinterpret_cast<unsigned long long*>(sum), static_cast<unsigned long long>(term));
 }
 
-/// What a row is divided by: the square root of its square, after it was multiplied by a power of
-/// two where the square needs it.
+/// The norm that a row is divided by. `exponent`: of the power of two that the row is multiplied by
+/// first, where its square would over- or underflow.
 template <class T>
 __device__ double norm_of_row(const T* row, std::uint32_t dimensions, int& exponent) {
     const unsigned lanes = half_warp_lanes();
@@ -460,7 +460,7 @@ private:
                              largest_.data(), stream_);
     }
 
-    /// Calls work() with each tile loaded in turn, first with the one that is.
+    /// Calls work() for each tile, after loading it; first for the tile that is loaded already.
     template <class Work>
     Status for_each_tile(Work&& work, Execution& execution) {
         const std::size_t tiles = steps(), loaded = loaded_ == no_tile ? 0 : loaded_;

@@ -21,8 +21,8 @@
 namespace gputext::gpu {
 namespace {
 
-// Groups of at least so many items, whose pairs have so many elements together, are sooner searched
-// with a filter: it takes a few milliseconds to begin.
+// Groups of at least so many items and so many elements in all their pairs are searched with a
+// filter, which takes a few milliseconds to begin.
 constexpr std::uint64_t kLeastLargeItems = 1024;
 constexpr double kLeastLargeElements = 2e9;
 /// More items would make the lists of a tile too long.
@@ -536,7 +536,7 @@ Status run(const KnnParameters& parameters, const Vectors& queries, const Vector
 KeyedKnnBytes keyed_knn_bytes(const KnnParameters& parameters, const Vectors& queries,
                               const Vectors& items, const KeyGroups& groups) {
     KeyedKnnBytes bytes = Plan(parameters, queries, items, groups).bytes();
-    // What a group takes that is searched as matrices.
+    // A group that is searched as matrices may need more.
     bytes.least = std::max(bytes.least, knn_bytes(parameters, queries, items).least);
     bytes.good = std::max(bytes.good, bytes.least);
     return bytes;

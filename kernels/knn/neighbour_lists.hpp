@@ -92,7 +92,8 @@ __device__ inline void add_found(const ListsView& lists, std::uint32_t query, st
     put_found(lists, query, atomicAdd(&lists.counts[query], 1u), item, score);
 }
 
-/// Takes a list back that overflowed or is not proven, and writes its query down.
+/// Undoes what was found for a list that overflowed or is not proven, and lists its query in
+/// `failed`.
 __device__ inline void take_if_failed(const ListsView& lists, std::uint32_t query,
                                       const FailedLists& failed) {
     const bool overflowed = lists.counts[query] > lists.capacity;
@@ -107,7 +108,7 @@ __device__ inline void take_if_failed(const ListsView& lists, std::uint32_t quer
     failed.queries[atomicAdd(&failed.counters[0], 1u)] = query;
 }
 
-/// By one thread of each of the grid's blocks, behind all that its block wrote down: the last one
+/// Called by one thread of each block of the grid, after all that its block wrote. The last block
 /// tells the host.
 __device__ inline void report_failed(const FailedLists& failed) {
     if (gridDim.x > 1) {
@@ -183,7 +184,7 @@ public:
     Status allocate(const Shape& shape, std::uint32_t queries, cudaStream_t stream);
     /// Makes lists empty. Their limits become the radius.
     Status reset(std::uint32_t queries, double radius);
-    /// As that, by a kernel that the caller launches next, with clear_list().
+    /// The same, but a kernel that the caller launches next empties the lists, by clear_list().
     void begin_reset(double radius) { radius_ = radius; }
     /// Their limits become the other lists', those of the same queries.
     Status reset(std::uint32_t queries, const NeighbourLists& other);

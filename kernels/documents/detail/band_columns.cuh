@@ -26,8 +26,8 @@ struct Symbols {
     }
 };
 
-/// A symbol as the 4-bit digits that index the match tables, a byte each. Two digits hold a byte,
-/// eight any character. A digit of kNoSymbol in the first place matches no row.
+/// A symbol as 4-bit digits, which index the match tables, each in a byte: two digits for a byte,
+/// eight for any character. The digit kNoSymbol in the first place matches no row.
 template <int kDigits>
 struct SymbolCode;
 

@@ -21,7 +21,7 @@ namespace gputext::gpu {
 
 inline constexpr std::uint32_t kAbove = UINT32_MAX;
 
-/// A pair of which no end is in common, rows.count <= columns.count.
+/// A pair without a common begin or end; rows.count <= columns.count.
 struct PairTask {
     Symbols rows;
     Symbols columns;
@@ -76,7 +76,7 @@ struct TaskLists {
     }
 };
 
-/// The class from `from` on in which a limit can be tried.
+/// The first class, from `from` on, whose shape holds the limit.
 __device__ inline unsigned class_for(std::uint32_t limit, const PairTask& pair, unsigned from,
                                      std::uint32_t usable) {
     if (pair.columns.count > kMostBandColumns) return kStripClass;

@@ -36,8 +36,8 @@ __device__ inline std::uint32_t letter_value(std::uint32_t letter) {
     return letter == '+' ? 62 : 63;
 }
 
-/// Adds with the carry kept between the words of one sum. The three must follow each other with no
-/// other carry arithmetic between them.
+/// Additions of the words of one sum, which pass a carry on. The three have to follow each other
+/// without other arithmetic that changes the carry.
 __device__ inline std::uint32_t add_first(std::uint32_t a, std::uint32_t b) {
     std::uint32_t sum;
     asm volatile("add.cc.u32 %0, %1, %2;" : "=r"(sum) : "r"(a), "r"(b));

@@ -77,7 +77,7 @@ __device__ void store_classes(const Histogram& histogram, bool excess, std::uint
     classes[threadIdx.x * stride] = static_cast<std::uint16_t>(excess ? most : min(sum, most));
 }
 
-/// By a block: counts stop at their types' largest values, with the rest kept aside.
+/// By a block. A count stops at the largest value of its type, and the rest counts as excess.
 __device__ void store_features(const Histogram& histogram, FeatureCounts& counts,
                                std::uint16_t* classes, std::size_t stride) {
     __shared__ std::uint32_t excess[2];

@@ -15,8 +15,8 @@
 
 namespace gputext::gpu {
 
-/// The features of one document, as in cpp/, but for characters, which are told apart below a count
-/// of `most_characters` in a bin; what is above is excess.
+/// The features of one document, as in cpp/. But a bin of characters counts up to
+/// `most_characters`, and what is beyond that counts as excess.
 struct alignas(16) FeatureCounts {
     static constexpr std::uint16_t most_characters = INT16_MAX;
 

@@ -14,14 +14,14 @@ constexpr int kParts = kRows / 32;
 constexpr int kChunk = 32;  // columns between two looks
 /// Longer texts are compared by grams alone.
 constexpr std::uint32_t kMostStripText = 1 << 14;
-/// Chunks of columns that a warp works through for a text, before it leaves what is still in
-/// question to verification: no block works longer than tens of milliseconds on an item.
+/// Chunks of columns that a warp works through for a text. Pairs that are still in question then
+/// are verified, so that no block works longer than tens of milliseconds on an item.
 constexpr int kMostChunks = 6144;
-/// Unrelated texts lack more than one gram in so many letters, and cost more than one edit in so
-/// many rows; then no strip excludes a pair soon.
+/// Unrelated texts lack at least one gram in so many letters, and need at least one edit in so many
+/// rows. Where it is fewer, strips exclude a pair late or never.
 constexpr int kLettersPerGram = 12;
 constexpr int kRowsPerEdit = 4;
-/// Rows after which this tells enough.
+/// After so many rows the number of edits tells whether texts are unrelated.
 constexpr int kTellingRows = 256;
 constexpr int kForetellingRows = 384;
 /// Verifying a pair costs about the square of its limit over so many chunks' work.
@@ -33,8 +33,8 @@ __device__ inline std::uint64_t now_nanoseconds() {
     return now;
 }
 
-/// Which rows of each lane hold a letter with this low half, and with this high half: the rows that
-/// hold the letter are the intersection.
+/// Of each lane, the rows whose letter has this low half, and those whose letter has this high
+/// half. Rows that hold a letter are in both.
 struct Tables {
     uint4 rows[2][16][kWarp];
 };
@@ -103,7 +103,7 @@ public:
     }
 
 private:
-    /// Every block that works on an item leaves room for the pairs of all of them.
+    /// Takes an item only where there is room for the pairs of the items of all blocks.
     __device__ std::uint32_t take_item(std::uint32_t items, std::uint64_t deadline) const {
         const std::uint32_t count = *static_cast<volatile std::uint32_t*>(output_.count);
         if (output_.room - count < gridDim.x * kItemPairs) return UINT32_MAX;

@@ -21,7 +21,7 @@ constexpr unsigned kThreads = 32 * kWarps;
 constexpr unsigned kItems = 256;    // of a tile
 constexpr unsigned kColumns = 128;  // that are multiplied at a time
 constexpr unsigned kAhead = 2;      // tiles that are being copied
-// One is multiplied, and one may still be by slower warp groups.
+// One more is being multiplied, and slower warp groups may still multiply the one before it.
 constexpr unsigned kStages = kAhead + 2;
 static_assert(16 * kWarps == kGroupQueries);
 
@@ -53,7 +53,7 @@ __device__ void arrive(std::uint64_t* barrier) {
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(shared_address(barrier))
                  : "memory");
 }
-/// Until all warps have arrived; `round` is odd every other time.
+/// Waits until all warps have arrived. `round`: odd at every second use of the barrier, else even.
 __device__ void wait_for(std::uint64_t* barrier, unsigned round) {
     std::uint32_t done = 0;
     while (done == 0)
@@ -75,8 +75,8 @@ struct Tile {
     std::uint32_t first;
 };
 
-/// A block's tiles: its share of units, which are so many items beside 256 queries. The last tile
-/// of them may reach beyond them.
+/// A block's share of the work, in units of so many items beside 256 queries. Its last tile may
+/// reach beyond the last unit.
 struct Share {
     Tile begin;
     std::uint32_t last_queries;
@@ -117,7 +117,7 @@ class Sink;
 template <>
 class Sink<true> {
 public:
-    /// Before the first tile beside other queries, where a unit begins.
+    /// Called before the first tile with other queries, where a unit begins.
     __device__ void begin(const Fp16FilterJob& job, std::uint32_t first_row, std::uint32_t first) {
         const std::uint32_t words = MarkedItems::words_of(job.end - job.begin);
         const std::uint32_t row = first_row + threadIdx.x % 32 / 4;
@@ -310,7 +310,7 @@ __global__ __launch_bounds__(kThreads, 1) void filter_narrow_hopper(const Fp16Fi
                 begin_product(sums, rows[step], items + 2 * step);
             end_of_products();
             wait_for_products<0>();
-            // Nothing is read of the sums before.
+            // The sums are not read before this.
 #pragma unroll
             for (auto& eight : sums)
 #pragma unroll

@@ -138,8 +138,8 @@ constexpr unsigned kPlaceBits = 8;
 constexpr unsigned kFew = 1 << kPlaceBits;  // found items, that are sorted sooner than others
 constexpr std::uint32_t kFewQueries = 768;  // for which warps would not fill a device
 
-/// Rows of each warp, before these a query's words, and after them what is sorted. Behind are
-/// numbers of items: 16 bits are enough.
+/// How a team uses its shared memory: a query's words, then rows of each warp, then what is sorted,
+/// then numbers of items, which fit in 16 bits.
 struct Layout {
     unsigned pitch;  // of a row, in vectors: an odd number has no two of eight rows in one bank
     unsigned warp_vectors;
@@ -171,8 +171,8 @@ struct Span {
         high = max(high, upper);
         ++count;
     }
-    /// A key as one of 2^23 integers in their order, and behind it its place; of no key the
-    /// largest.
+    /// A key as one of 2^23 steps, in the order of keys, and its place in the lowest bits. The
+    /// largest number for no key.
     __device__ unsigned step_of(std::uint64_t key, unsigned place) const {
         if (key == kNoDistance) return UINT32_MAX;
         const unsigned bits = 32 - __clz(static_cast<int>(high - low));

@@ -21,7 +21,7 @@ static_assert(kBlockRows == kGroupQueries);
 /// What becomes of scores: see Fp16FilterJob.
 enum class Output { lists, largest, marks };
 
-/// Rows of items 16 bytes apart from what would be the same banks.
+/// Rows of items. Each is 16 bytes longer than its elements, so that rows begin in different banks.
 template <unsigned Steps, Output To>
 struct Shared {
     static constexpr unsigned pitch = 16 * Steps + 8;

@@ -72,8 +72,8 @@ __device__ inline float start_of_item(const Fp16ItemBound& bound, float2 group) 
     return fmaf(group.x, bound.per_norm, fmaf(group.y, bound.per_residual, -bound.offset));
 }
 
-/// What a warp found, until it is written to lists: these are reached through device memory, many
-/// at a time. Only the memory is shared; each lane knows how much is there.
+/// What a warp has found and not yet written to the lists, which lie in device memory: they are
+/// written many items at a time. This lies in shared memory; each lane has the count.
 template <unsigned Capacity, unsigned Tiles>
 struct FoundMemory {
     struct Found {
@@ -108,7 +108,7 @@ public:
         unsigned passed = ~signs & ((1u << 4 * Tiles) - 1);
         if (!__any_sync(~0u, passed != 0)) return;
         if (count_ + most_at_once > Capacity) flush();
-            // Where a register can be chosen by a number.
+            // Unrolled, so that every register has a known number.
 #pragma unroll
         for (unsigned t = 0; t < Tiles; ++t)
             memory_.sums[t][lane] = {sums[t][0], sums[t][1], sums[t][2], sums[t][3]};

@@ -23,7 +23,8 @@ struct RowBounds {
     bool fits;
 };
 
-/// Converts a row by a half warp; `scale` is what metric cosine does not choose itself.
+/// Converts a row by a half warp. `scale` is for all metrics but cosine, which scales each row by
+/// its own norm.
 template <class T>
 __device__ RowBounds convert_row(const Fp16Space& space, const T* from, double scale, __half* to) {
     const unsigned lanes = half_warp_lanes();

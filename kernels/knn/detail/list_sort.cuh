@@ -43,7 +43,7 @@ __device__ inline void sort(const SharedList& list, unsigned size) {
     __syncthreads();
 }
 
-/// Sorts the first `total`, and makes the nearest of them what the query's list keeps.
+/// Sorts the first `total` entries. The query's list then keeps the nearest of them.
 __device__ inline void sort_and_keep(const SharedList& list, unsigned total, const ListsView& lists,
                                      std::uint32_t query, bool open) {
     __shared__ unsigned size;

@@ -14,7 +14,7 @@ constexpr unsigned kThreads = 256;
 constexpr unsigned kHalfWarps = kThreads / kHalfWarp;
 constexpr unsigned kBlocksPerQuery = 64;
 
-/// Blocks of one y take the found items of one query.
+/// Blocks with the same blockIdx.y take the found items of one query.
 template <class T>
 __global__ __launch_bounds__(kThreads) void score_found(ListsView lists, MergeInput input,
                                                         QuerySelection selection,

@@ -31,7 +31,7 @@ struct Product {
     std::int16_t* scores;
 };
 
-/// Blocks of one y take the same items beside different queries.
+/// Blocks with the same blockIdx.y multiply the same items with different queries.
 __global__ __launch_bounds__(kThreads, 2) void multiply(Product job) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     constexpr unsigned kWarpColumns = kColumns / 4;

@@ -14,7 +14,8 @@ namespace {
 constexpr unsigned kThreads = 256;
 constexpr unsigned kWarps = kThreads / 32;
 
-// What one H200 was seen to do in a second; others have about these ratios.
+// What one H200 was measured to do in a second. Only the ratios matter, which are similar on other
+// devices.
 constexpr double kPostings = 5e11;
 constexpr double kProducts = 3e14;  // operations
 constexpr double kScores = 1e12;    // written and read again, from the caches

@@ -91,7 +91,8 @@ __device__ unsigned list_at(const ListsInTile& lists, std::uint32_t place, unsig
     return partition_point(low + 1, high + 1, begun) - 1;
 }
 
-/// Parts [begin, end) of `of` equal ones of a tile's postings, those of each lay_lists() alone.
+/// A share of a tile's postings: parts [begin, end) of `of` equal parts, for each lay_lists() by
+/// itself.
 struct Share {
     std::uint32_t begin = 0, end = 1, of = 1;
 
@@ -166,7 +167,7 @@ __device__ void add_postings(const ListsInTile& lists, const std::uint32_t* post
     }
 }
 
-/// Sums of one query and one tile in `sums`, from those that are there. By the block.
+/// Adds the scores of one query and one tile to `sums`. By the block.
 template <unsigned Threads>
 __device__ void add_terms(const TermFilterJob& job, RowSpan span, std::uint32_t tile,
                           const std::int32_t* parts, unsigned most_lists, bool magnitudes,
@@ -192,7 +193,8 @@ __device__ void clear_sums(int* sums) {
     __syncthreads();
 }
 
-/// From scores of dense terms, times what brings them to the scale of the others.
+/// Begins the sums with the scores of dense terms, multiplied by `factor` to be in the scale of the
+/// others.
 __device__ void start_sums(const std::int16_t* scores, int factor, int* sums) {
     const auto* const from = reinterpret_cast<const uint4*>(scores);
     auto* const to = reinterpret_cast<int4*>(sums);
@@ -271,7 +273,7 @@ __device__ void add_light(const TermFilterJob& job, std::uint32_t query, std::ui
     }
 }
 
-/// Blocks of one y take one tile.
+/// Blocks with the same blockIdx.y take one tile.
 __global__ __launch_bounds__(kThreads, kBlocks) void filter_terms(TermFilterJob job,
                                                                   unsigned most_lists,
                                                                   std::uint32_t first_query,
@@ -304,7 +306,7 @@ __host__ __device__ std::uint32_t sampled_tile(std::uint32_t n, std::uint32_t sa
     return static_cast<std::uint32_t>((std::uint64_t{n} * tiles + tiles / 2) / sampled);
 }
 
-/// Blocks of one y take one sampled tile; a thread's items are a group.
+/// Blocks with the same blockIdx.y take one sampled tile. The items of a thread are a group.
 __global__ __launch_bounds__(kThreads, kBlocks) void sample(TermFilterJob job, unsigned most_lists,
                                                             std::uint32_t first_query,
                                                             std::uint32_t first_sampled,
@@ -334,7 +336,8 @@ __device__ int4 of_other_keys(const TermFilterJob& job, std::uint32_t query, std
             keep(scores.w, first + 3)};
 }
 
-/// Keeps the scores of a query and a tile; what a warp looks at is a group. By wide blocks.
+/// Writes the scores of a query and a tile to memory. The items of a warp are a group. By wide
+/// blocks.
 __device__ void keep_scores(const TermFilterJob& job, std::uint32_t query, std::uint32_t tile,
                             const int* from, int* scores, float* largest) {
     const std::size_t place = std::size_t{query} * job.index.tiles + tile;
@@ -352,7 +355,8 @@ __device__ void keep_scores(const TermFilterJob& job, std::uint32_t query, std::
         largest[place * kWideGroups + threadIdx.x / 32] = __int2float_rd(most);
 }
 
-/// Blocks of one y take one query, and each a tile. Also makes the queries' lists empty.
+/// Blocks with the same blockIdx.y take one query, each of them a tile. Also makes the queries'
+/// lists empty.
 __global__ __launch_bounds__(kWideThreads, kWideAtOnce) void score_all(TermFilterJob job,
                                                                        unsigned most_lists,
                                                                        double radius, int* scores,
@@ -368,7 +372,7 @@ __global__ __launch_bounds__(kWideThreads, kWideAtOnce) void score_all(TermFilte
     keep_scores(job, query, tile, sums, scores, largest);
 }
 
-/// Blocks of one y take one query: scores of 0, and empty lists.
+/// Blocks with the same blockIdx.y set the scores of one query to 0, and empty its list.
 __global__ __launch_bounds__(kWideThreads) void clear_scores(TermFilterJob job, double radius,
                                                              int* scores) {
     let_next_begin();
@@ -380,9 +384,9 @@ __global__ __launch_bounds__(kWideThreads) void clear_scores(TermFilterJob job, 
     for (unsigned i = threadIdx.x; i < kTermTile / 4; i += kWideThreads) to[i] = {0, 0, 0, 0};
 }
 
-/// Blocks of one y take one query, and each as large a part of all tiles' postings as the next one:
-/// of as many parts as there are blocks each has as many as there are tiles. Adds what it sums to
-/// scores that clear_scores() has cleared.
+/// Blocks with the same blockIdx.y take one query, each of them as many of its postings. With n
+/// blocks, the postings of each tile are divided into n parts, and a block has as many parts as
+/// there are tiles, one after the other. Adds to scores that clear_scores() has cleared.
 __global__ __launch_bounds__(kWideThreads, kWideAtOnce) void score_shares(TermFilterJob job,
                                                                           unsigned most_lists,
                                                                           int* scores) {
@@ -427,7 +431,7 @@ struct OwnScores {
     static constexpr unsigned vectors = kTermTile / 4 / kWideThreads;
     int4 four[vectors];
 
-    /// Of all scores of a query.
+    /// `scores`: all scores of a query.
     __device__ OwnScores(const int* scores, std::uint32_t tile) {
         const auto* const from =
             reinterpret_cast<const int4*>(scores + std::size_t{tile} * kTermTile);

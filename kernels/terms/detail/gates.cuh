@@ -9,7 +9,8 @@
 
 namespace gputext::gpu {
 
-/// The bound that queries.hpp begins with. Computing the lengths themselves takes the last factor.
+/// The bound that queries.hpp begins with. The last factor covers the rounding of the lengths
+/// themselves.
 __device__ inline double error_of(const TermGates& job, std::uint32_t query) {
     const TermError& error = job.error;
     const double items = sqrt(__longlong_as_double(static_cast<long long>(*error.items)));

@@ -37,8 +37,9 @@ public:
     static constexpr std::size_t bytes_per_element =
         TermRowsMemory::bytes_per_element + sizeof(double) + sizeof(std::int32_t);
 
-    /// A scale of parts such that no sum overflows where neither a query nor an item has more than
-    /// so many elements: what was rounded up by less than 1 each is longer by less than their root.
+    /// A scale of parts for which no sum overflows, where neither a query nor an item has more than
+    /// so many elements: rounding n parts up by less than 1 each makes a row longer by less than
+    /// the root of n.
     static double scale_for(std::size_t most_elements);
 
     /// Errors of all: out_of_memory, device_error, cancelled.

@@ -46,7 +46,7 @@ public:
         __syncwarp();
     }
 
-    /// A lane's term, if it has one; its column is above those of the lanes before it.
+    /// Adds a lane's term, if it `has` one. Columns ascend from lane to lane.
     __device__ void add(bool has, std::uint32_t column, double term) {
         const unsigned lanes = __ballot_sync(~0u, has);
         if (lanes == 0) return;

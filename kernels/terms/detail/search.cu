@@ -128,9 +128,9 @@ __device__ double distance_of(const TermScoreJob& job, const QueryTerms& own, do
     return __dsub_rn(1, cosine < -1 ? -1.0 : cosine > 1 ? 1.0 : cosine);
 }
 
-/// Blocks of one y take the found items of one query, a warp each. The queries themselves, and
-/// which ones are selected, were on the device before the launch before this one. `room`: for so
-/// many terms there is shared memory.
+/// Blocks with the same blockIdx.y take the found items of one query, a warp each. The queries and
+/// the selection were written before the previous launch, so that they may be read before
+/// wait_for_previous(). `room`: terms that shared memory has room for.
 template <class T>
 __global__ __launch_bounds__(kThreads) void score_found(TermScoreJob job, std::uint32_t first,
                                                         std::uint32_t room) {
@@ -292,7 +292,7 @@ Status TermSearch::counts(std::uint64_t& rescored, std::uint64_t& found) {
     return {};
 }
 
-/// By all terms' postings.
+/// A job that sums the postings of all terms.
 TermFilterJob TermSearch::job(const QuerySelection& selection, std::uint32_t begin,
                               std::uint32_t end) const {
     TermFilterJob job{};
@@ -308,7 +308,7 @@ TermFilterJob TermSearch::job(const QuerySelection& selection, std::uint32_t beg
     return job;
 }
 
-/// For all queries, by products of the dense terms if there are any.
+/// A job for all queries, with products for dense terms where there are any.
 TermFilterJob TermSearch::dense_job(std::uint32_t begin, std::uint32_t end) const {
     TermFilterJob job = this->job({nullptr, queries_.rows.rows}, begin, end);
     job.dense = dense_;
@@ -457,7 +457,7 @@ Status TermSearch::score(const TermGates& gates, bool any_k) {
     return {};
 }
 
-/// And keeps the nearest.
+/// As score(), and keeps the nearest.
 Status TermSearch::score_and_keep(const TermGates& gates, bool any_k) {
     GPUTEXT_TRY(score(gates, any_k));
     timers_->sort.begin();
@@ -466,8 +466,8 @@ Status TermSearch::score_and_keep(const TermGates& gates, bool any_k) {
     return execution_->checkpoint(0);
 }
 
-/// With gates that nothing is left out by: of few items at first, whose distances bound the
-/// others'.
+/// With gates that leave out nothing: few items at first, whose distances bound those of the
+/// others.
 Status TermSearch::search_directly(const QuerySelection& selection, std::uint32_t begin,
                                    std::uint32_t end, bool lists_are_empty) {
     std::uint32_t next = begin;

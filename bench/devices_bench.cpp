@@ -211,9 +211,9 @@ public:
              static_cast<std::uint32_t>(vectors.rows)},
             list.descriptor()));
         (void)daemon.next<ValuesFound>();
-        check(daemon.connection().keep_values(file_.bytes(), file_.descriptor()));
+        check(daemon.connection().add_values(file_.bytes(), file_.descriptor()));
         VectorFiles kept = files_;
-        kept.resident = daemon.next<KeptValues>().resident;
+        kept.resident = daemon.next<AddedValues>().resident;
         return kept;
     }
 

@@ -194,7 +194,7 @@ void measure_kept(std::size_t items_count, std::size_t dimensions) {
     ranges->add({1, reinterpret_cast<const std::uint8_t*>(items.elements.data()),
                  items.elements.size() * sizeof(float)});
     gpu::ResidentCopies copies(ranges, 0);
-    gpu::KeptItems kept(std::uint64_t{8} << 30);
+    gpu::ItemCache kept(std::uint64_t{8} << 30);
     ring().use(&copies);
     const double row_bytes = static_cast<double>(items_count * dimensions);
     for (const std::size_t k : {10, 100})

@@ -57,7 +57,7 @@ public:
     /// without memory of its own copies none.
     virtual std::uint64_t uploaded() const { return 0; }
 
-    /// Gives back what is kept between jobs: there has been none for a while.
+    /// Gives back what is cached between jobs: there has been none for a while.
     virtual void release_memory() {}
 
     /// Replaces the function that has been provided for the operator before, if there is one.

@@ -17,8 +17,8 @@
 namespace gputext {
 namespace {
 
-constexpr std::string_view kPoints[] = {"accept",      "before_job",  "in_job",      "before_reply",
-                                        "find_values", "keep_values", "take_values", "fill_values"};
+constexpr std::string_view kPoints[] = {"accept",      "before_job", "in_job",      "before_reply",
+                                        "find_values", "add_values", "take_values", "fill_values"};
 static_assert(std::size(kPoints) == static_cast<std::size_t>(FaultPoint::fill_values) + 1);
 constexpr std::string_view kKinds[] = {
     "none",           "crash",        "abort",       "hang",          "stuck",

@@ -16,10 +16,10 @@ enum class FaultPoint {
     before_job,    // a device has taken the job and read nothing of it
     in_job,        // on a device, each time that it tries the job or a part of it
     before_reply,  // the reply is ready
-    // The next request of this kind, about values or terms that are kept; the faults are those of
+    // The next request of this kind, about resident values or terms; the faults are those of
     // before_job and, but for the ones of an answer's numbers and rows, before_reply.
     find_values,
-    keep_values,
+    add_values,
     take_values,
     // The next copying of values into one, for a TakeValues of the connection, but for those of an
     // answer.

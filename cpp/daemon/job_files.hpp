@@ -46,14 +46,14 @@ private:
     const ResidentChunks* chunks_;
 };
 
-/// Bytes in files that may be the ones that gputextd keeps: it has mapped these already, and a
+/// Bytes in files that may be resident: gputextd has mapped these already, and a
 /// device may know them by their address.
 class InputBytes {
 public:
     std::span<const std::uint8_t> bytes() const {
         return chunk_ != nullptr ? chunk_->bytes() : own_.bytes();
     }
-    /// What is known of them; null where gputextd does not keep them.
+    /// What is known of them; null where they are not resident.
     KnownElements* known() const { return chunk_ != nullptr ? &chunk_->known() : nullptr; }
     /// Takes the next files, which have so many bytes in all. Errors as of MappedFile::map();
     /// cancelled, unavailable for files that gputextd has not filled.

@@ -29,7 +29,7 @@ KeyGroups groups_of_queries(const KeyGroups& groups, std::uint64_t begin, std::u
 std::vector<std::uint64_t> parts_by_pairs(const KeyGroups& groups, std::size_t parts);
 
 /// The parts of one search, and their answers, each for all queries. Different parts may be asked
-/// for, and kept, by different threads at once.
+/// for, and answered, by different threads at once.
 class KeyedParts {
 public:
     /// Groups rows by key, and shares the groups out on up to so many devices: one part where a

@@ -10,25 +10,26 @@
 namespace gputext {
 namespace {
 
-// What an H200 takes, and the 16 cores of its host, about, in seconds. Among 1 million kept items
-// of 768 dimensions, one device searches for 1 to 64 queries in 0.66 to 0.74 ms, and for 1,000 in
-// 3.2 to 3.4 ms. 0.2 ms of that do not depend on how the search is shared out: they are left out.
-constexpr double kPart = 100e-6;             // to begin a part on one more device
-constexpr double kLinkByte = 1 / 40e9;       // from the host to one device
-constexpr double kHostByte = 1 / 80e9;       // from the host to all devices
-constexpr double kDeviceByte = 1 / 3e12;     // from the device's own, to prepare the items
-constexpr double kKeptElement = 2 / 4.2e12;  // of items that are prepared already, to read it
-constexpr double kProduct = 1 / 360e12;      // of elements in half precision
-constexpr double kPair = 1 / 1.2e12;         // of a query and an item, beside their products
-constexpr double kExactElement = 1.5e-12;    // of a neighbour's exact distance
-constexpr double kMergedNeighbour = 30e-9;   // on one thread
+// What an H200 takes, and the 16 cores of its host, about, in seconds. Among 1 million resident
+// items of 768 dimensions, one device searches for 1 to 64 queries in 0.66 to 0.74 ms, and for
+// 1,000 in 3.2 to 3.4 ms. 0.2 ms of that do not depend on how the search is shared out: they are
+// left out.
+constexpr double kPart = 100e-6;                 // to begin a part on one more device
+constexpr double kLinkByte = 1 / 40e9;           // from the host to one device
+constexpr double kHostByte = 1 / 80e9;           // from the host to all devices
+constexpr double kDeviceByte = 1 / 3e12;         // from the device's own, to prepare the items
+constexpr double kPreparedElement = 2 / 4.2e12;  // of items that are prepared already, to read it
+constexpr double kProduct = 1 / 360e12;          // of elements in half precision
+constexpr double kPair = 1 / 1.2e12;             // of a query and an item, beside their products
+constexpr double kExactElement = 1.5e-12;        // of a neighbour's exact distance
+constexpr double kMergedNeighbour = 30e-9;       // on one thread
 
 /// What a search takes, shared out in either way.
 class SearchCost {
 public:
     SearchCost(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
-               bool kept, unsigned threads)
-        : kept_(kept), threads_(threads) {
+               bool on_device, unsigned threads)
+        : on_device_(on_device), threads_(threads) {
         const auto rows = static_cast<double>(items.rows);
         elements_ = rows * static_cast<double>(items.dimensions);
         bytes_ = elements_ * static_cast<double>(element_size(items.type));
@@ -53,18 +54,18 @@ public:
 
 private:
     double uploading(double all, double to_each) const {
-        return kept_ ? 0 : std::max(all * kHostByte, to_each * kLinkByte);
+        return on_device_ ? 0 : std::max(all * kHostByte, to_each * kLinkByte);
     }
     /// A device's part of the items for its part of the queries. Items that come from the host are
     /// prepared before they are compared; prepared ones are compared while more of them are read.
     double searching(double item_parts, double query_parts) const {
         const double comparing =
             (products_ * kProduct + pairs_ * kPair) / (item_parts * query_parts);
-        return kept_ ? std::max(elements_ * kKeptElement / item_parts, comparing)
-                     : bytes_ * kDeviceByte / item_parts + comparing;
+        return on_device_ ? std::max(elements_ * kPreparedElement / item_parts, comparing)
+                          : bytes_ * kDeviceByte / item_parts + comparing;
     }
 
-    bool kept_;
+    bool on_device_;
     double threads_;
     double elements_, bytes_, pairs_, products_, neighbours_, rescored_;
 };
@@ -72,8 +73,9 @@ private:
 }  // namespace
 
 SearchShares best_shares(const KnnParameters& parameters, const Vectors& queries,
-                         const Vectors& items, bool kept, std::size_t devices, unsigned threads) {
-    const SearchCost cost(parameters, queries, items, kept, threads);
+                         const Vectors& items, bool on_device, std::size_t devices,
+                         unsigned threads) {
+    const SearchCost cost(parameters, queries, items, on_device, threads);
     // Merging would cut off what is as far as the last of k.
     const std::size_t most_by_items =
         parameters.include_ties

@@ -28,9 +28,10 @@ struct SearchShares {
 
 /// How a search of dense vectors is soonest done on up to so many devices, by what an H200 takes
 /// and a host of so many threads: one part where a second device would take longer to begin than it
-/// saves. `kept`: whether devices may have the items already. O(devices).
+/// saves. `on_device`: whether devices may have the items already. O(devices).
 SearchShares best_shares(const KnnParameters& parameters, const Vectors& queries,
-                         const Vectors& items, bool kept, std::size_t devices, unsigned threads);
+                         const Vectors& items, bool on_device, std::size_t devices,
+                         unsigned threads);
 
 /// What answers may take: those of all parts and the whole one together, as long as there are both.
 struct AnswerLimit {
@@ -44,7 +45,7 @@ std::size_t most_item_parts(const AnswerLimit& limit, std::size_t queries, std::
 /// Where the parts begin that so many rows are shared out in, and the end: parts + 1 numbers.
 std::vector<std::size_t> even_parts(std::size_t rows, std::size_t parts);
 
-/// The parts of one search, and their answers. Different parts may be asked for, and kept, by
+/// The parts of one search, and their answers. Different parts may be asked for, and answered, by
 /// different threads at once.
 class SearchParts {
 public:

@@ -31,7 +31,7 @@ struct DaemonOptions {
     std::string why_no_devices;         // a sentence when there are none
     std::uint64_t memory_limit = 0;     // bytes of each device; 0 for all that is free
     unsigned host_threads = 1;          // that a job may use
-    std::uint64_t resident_memory = 0;  // bytes of values that are kept between jobs; 0: none
+    std::uint64_t resident_memory = 0;  // bytes of resident values; 0: none
     std::shared_ptr<ResidentRanges> resident_ranges;  // told to devices, which may be null
     bool allow_faults = false;
     /// Called on the event loop's thread.
@@ -58,8 +58,8 @@ public:
     /// clients have received an answer or an error, and the socket is closed.
     DaemonEnd run(std::span<const int> told_to_end);
 
-    /// Stops the devices' threads and the one of kept values; false when one of them has not ended
-    /// after this time: then the process can only end by _exit.
+    /// Stops the devices' threads and the one of resident values; false when one of them has not
+    /// ended after this time: then the process can only end by _exit.
     bool stop_devices(unsigned milliseconds);
 
 private:

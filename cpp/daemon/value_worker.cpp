@@ -40,10 +40,10 @@ public:
         }
         return reply(found);
     }
-    Status operator()(const KeepValues& message) const {
-        const auto kept = values_.keep(*task_.request, message, std::move(task_.files));
-        if (!kept.ok()) return kept.status();
-        return reply(KeptValues{*kept});
+    Status operator()(const AddValues& message) const {
+        const auto added = values_.add(*task_.request, message, std::move(task_.files));
+        if (!added.ok()) return added.status();
+        return reply(AddedValues{*added});
     }
     Status operator()(const TakeValues& message) const {
         const auto taken =
@@ -55,23 +55,23 @@ public:
         return reply(TakenValues{taken->chunk->bytes().size(), taken->chunk->shape(),
                                  taken->resident, taken->chunk->filling().filled()});
     }
-    Status operator()(const TakeKept& message) const {
-        const auto chunk = values_.take_kept(message.resident);
+    Status operator()(const TakeResident& message) const {
+        const auto chunk = values_.take_resident(message.resident);
         if (!chunk.ok()) return chunk.status();
-        if (*chunk == nullptr) return reply(TakenKept{});
+        if (*chunk == nullptr) return reply(TakenResident{});
         auto files = (*chunk)->duplicate_files();
         if (!files.ok()) return files.status();
         task_.reply.descriptors = std::move(*files);
-        return reply(TakenKept{true, (*chunk)->bytes().size(), (*chunk)->shape()});
+        return reply(TakenResident{true, (*chunk)->bytes().size(), (*chunk)->shape()});
     }
     Status operator()(const AwaitValues& message) const {
         GPUTEXT_TRY(values_.await(message.resident, task_.execution.stop()));
         return reply(AwaitedValues{});
     }
-    Status operator()(const KeepTerms& message) const {
-        const auto kept = values_.keep_terms(*task_.request, message, std::move(task_.files));
-        if (!kept.ok()) return kept.status();
-        return reply(KeptValues{*kept});
+    Status operator()(const AddTerms& message) const {
+        const auto added = values_.add_terms(*task_.request, message, std::move(task_.files));
+        if (!added.ok()) return added.status();
+        return reply(AddedValues{*added});
     }
     Status operator()(const TakeTerms&) const {
         auto terms = values_.take_terms(*task_.request);
@@ -136,12 +136,12 @@ bool suffers(const Message& message, const Fault& fault) {
     switch (fault.point) {
         case FaultPoint::find_values:
             return std::holds_alternative<FindValues>(message);
-        case FaultPoint::keep_values:
-            return std::holds_alternative<KeepValues>(message) ||
-                   std::holds_alternative<KeepTerms>(message);
+        case FaultPoint::add_values:
+            return std::holds_alternative<AddValues>(message) ||
+                   std::holds_alternative<AddTerms>(message);
         case FaultPoint::take_values:
             return std::holds_alternative<TakeValues>(message) ||
-                   std::holds_alternative<TakeKept>(message) ||
+                   std::holds_alternative<TakeResident>(message) ||
                    std::holds_alternative<TakeTerms>(message);
         case FaultPoint::fill_values:
             return std::holds_alternative<TakeValues>(message);

@@ -1,4 +1,4 @@
-// cpp/daemon/value_worker.hpp - thread of gputextd that answers requests about values that are kept
+// cpp/daemon/value_worker.hpp - thread of gputextd that answers requests about resident values
 
 #pragma once
 

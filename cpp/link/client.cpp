@@ -157,11 +157,11 @@ Status DaemonConnection::find_values(const FindValues& request, int pointers) no
     });
 }
 
-Status DaemonConnection::keep_values(std::uint64_t bytes, const FileParts& files) noexcept {
+Status DaemonConnection::add_values(std::uint64_t bytes, const FileParts& files) noexcept {
     return guarded<Status>([&]() -> Status {
-        const KeepValues message{bytes, files.shape()};
+        const AddValues message{bytes, files.shape()};
         if (!message.consistent()) return broken("files of another size than their values");
-        return ask_for_values(message, KeptValues::type, files.descriptors());
+        return ask_for_values(message, AddedValues::type, files.descriptors());
     });
 }
 
@@ -169,8 +169,9 @@ Status DaemonConnection::take_values(bool early) noexcept {
     return guarded<Status>([&] { return ask_for_values(TakeValues{early}, TakenValues::type); });
 }
 
-Status DaemonConnection::take_kept(std::uint64_t resident) noexcept {
-    return guarded<Status>([&] { return ask_for_values(TakeKept{resident}, TakenKept::type); });
+Status DaemonConnection::take_resident(std::uint64_t resident) noexcept {
+    return guarded<Status>(
+        [&] { return ask_for_values(TakeResident{resident}, TakenResident::type); });
 }
 
 Status DaemonConnection::await_values(std::uint64_t resident) noexcept {
@@ -178,11 +179,11 @@ Status DaemonConnection::await_values(std::uint64_t resident) noexcept {
         [&] { return ask_for_values(AwaitValues{resident}, AwaitedValues::type); });
 }
 
-Status DaemonConnection::keep_terms(const KeepTerms& terms, const TermFiles& files) noexcept {
+Status DaemonConnection::add_terms(const AddTerms& terms, const TermFiles& files) noexcept {
     return guarded<Status>([&]() -> Status {
         if (!terms.consistent()) return broken("files of another size than their words");
         const int descriptors[] = {files.bytes, files.ends, files.words};
-        return ask_for_values(terms, KeptValues::type, descriptors);
+        return ask_for_values(terms, AddedValues::type, descriptors);
     });
 }
 

@@ -15,7 +15,6 @@
 
 #include "cpp/base/exception_status.hpp"
 #include "cpp/link/file_descriptor.hpp"
-#include "cpp/link/kept_terms.hpp"
 #include "cpp/link/message_socket.hpp"
 #include "cpp/link/operators.hpp"
 #include "cpp/link/protocol.hpp"
@@ -30,10 +29,11 @@ struct Failed {
     bool of_job;  // the job has ended, and another one may be submitted
 };
 
-using DaemonEvent = VariantOf<Join<
-    TypeList<Progress, Failed, DeviceList, ActivityList, CounterValues, ValuesFound, KeptValues,
-             ValuesTaken, KeptTaken, TermsTaken, TablesKept, ForgottenValues, AwaitedValues>,
-    Answers>>;
+using DaemonEvent =
+    VariantOf<Join<TypeList<Progress, Failed, DeviceList, ActivityList, CounterValues, ValuesFound,
+                            AddedValues, ValuesTaken, ResidentTaken, TermsTaken, ResidentTableList,
+                            ForgottenValues, AwaitedValues>,
+                   Answers>>;
 
 /// What an event says of a job that has been answered; null for any other event.
 const JobReport* report_of(const DaemonEvent& event);
@@ -81,26 +81,26 @@ public:
     Status ask_activity() noexcept;
     Status ask_counters() noexcept;
 
-    // Values that gputextd keeps (resident_values.hpp): one request at a time, and none while a job
+    // Resident values (resident_values.hpp): one request at a time, and none while a job
     // runs. Each is answered by the event of its name, or Failed, which is not of a job. Error
     // besides: invalid_argument for one that must not come now, or files that cannot be right.
 
     /// `pointers` has request.values of ValuePointer, and stays the caller's: ValuesFound.
     Status find_values(const FindValues& request, int pointers) noexcept;
     /// The values that were missing, `bytes` in all, in sealed files, which stay the caller's:
-    /// KeptValues.
-    Status keep_values(std::uint64_t bytes, const FileParts& files) noexcept;
+    /// AddedValues.
+    Status add_values(std::uint64_t bytes, const FileParts& files) noexcept;
     /// ValuesTaken.
     Status take_values(bool early = false) noexcept;
-    /// The values that gputextd calls so: KeptTaken.
-    Status take_kept(std::uint64_t resident) noexcept;
+    /// The values that gputextd calls so: ResidentTaken.
+    Status take_resident(std::uint64_t resident) noexcept;
     /// AwaitedValues.
     Status await_values(std::uint64_t resident) noexcept;
-    /// The terms of texts that were missing; the files stay the caller's: KeptValues.
-    Status keep_terms(const KeepTerms& terms, const TermFiles& files) noexcept;
+    /// The terms of texts that were missing; the files stay the caller's: AddedValues.
+    Status add_terms(const AddTerms& terms, const TermFiles& files) noexcept;
     /// TermsTaken.
     Status take_terms() noexcept;
-    /// TablesKept.
+    /// ResidentTableList.
     Status ask_resident_tables() noexcept;
     /// `table` 0: of all tables of the database. ForgottenValues.
     Status forget_values(std::uint32_t database, std::uint32_t table) noexcept;
@@ -121,7 +121,7 @@ private:
 
     Status send(const Message& message, std::span<const int> descriptors = {});
     Status send_job(const Message& message, std::span<const int> descriptors, Expected expected);
-    /// A request about values that are kept, which the server answers by a message of `reply`.
+    /// A request about resident values, which the server answers by a message of `reply`.
     Status ask_for_values(const Message& message, std::uint16_t reply,
                           std::span<const int> descriptors = {});
     Result<std::optional<DaemonEvent>> receive_packet_or_none();

@@ -68,10 +68,10 @@ constexpr double kUnsharedPart = 0.03;
 // GB/s, and vectors of 3 GB 0.11 s, at 28 GB/s. Most hosts have slower links.
 constexpr double kDeviceSeconds = 0.005;
 constexpr double kDeviceSecondsPerByte = 1 / 1e10;
-// Of a job on vectors that gputextd keeps there is nothing to map, to check and to copy but the
+// Of a job on resident vectors there is nothing to map, to check and to copy but the
 // queries: a statement with one query among 1 million of 768 dimensions took 1.9 ms there, 0.7 ms
 // of them on the device. A session that computes on the CPU maps and checks them anew.
-constexpr double kKeptDeviceSeconds = 0.0015;
+constexpr double kResidentDeviceSeconds = 0.0015;
 
 double shared_by(double seconds, unsigned threads) {
     return seconds * (kUnsharedPart + (1 - kUnsharedPart) / std::max(1u, threads));
@@ -124,7 +124,7 @@ double keyed_cpu_seconds(double without_keys, double per_element, const Vectors&
 }  // namespace
 
 bool worth_a_device(const JobSize& size) {
-    const double beginning = size.resident_bytes > 0 ? kKeptDeviceSeconds : kDeviceSeconds;
+    const double beginning = size.resident_bytes > 0 ? kResidentDeviceSeconds : kDeviceSeconds;
     const double overhead =
         beginning + kDeviceSecondsPerByte * static_cast<double>(size.bytes - size.resident_bytes) +
         size.device_seconds;

@@ -23,7 +23,7 @@ struct JobSize {
     double cpu_seconds = 0;   // as the operator estimates it
     /// Seconds that a device takes, where they depend on more than the bytes.
     double device_seconds = 0;
-    /// Bytes of the input that gputextd keeps: devices copy them once, for all jobs.
+    /// Bytes of the input that are resident: devices copy them once, for all jobs.
     std::uint64_t resident_bytes = 0;
 };
 

@@ -191,7 +191,7 @@ using Message = VariantOf<Messages>;
 
 /// Whether messages of that type submit jobs.
 bool submits_job(std::uint16_t type);
-/// Whether messages of that type are requests about values that are kept.
+/// Whether messages of that type are requests about resident values.
 bool asks_for_values(std::uint16_t type);
 
 /// The packet of a message. Texts and lists that are too long are cut.

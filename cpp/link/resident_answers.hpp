@@ -1,12 +1,15 @@
-// cpp/link/resident_answers.hpp - what gputextd says of values that it keeps, with the files that
-// came with it
+// cpp/link/resident_answers.hpp - what gputextd says of resident values, with the files that came
+// with it
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "cpp/base/status.hpp"
+#include "cpp/base/words.hpp"
 #include "cpp/link/file_descriptor.hpp"
 #include "cpp/link/file_parts.hpp"
 #include "cpp/link/mapped_file.hpp"
@@ -34,14 +37,14 @@ struct ValuesTaken {
     Result<MappedFile> map() const noexcept;
 };
 
-/// Bytes that gputextd keeps, or no files where it does not.
-struct KeptTaken {
-    TakenKept reply;
+/// Bytes of a resident chunk, or no files where it is not resident any more.
+struct ResidentTaken {
+    TakenResident reply;
     std::vector<FileDescriptor> files;
 };
 
-/// What gputextd keeps.
-struct TablesKept {
+/// What is resident.
+struct ResidentTableList {
     ResidentTables reply;
     MappedFile file;  // of the reply, if it has one
 
@@ -54,10 +57,63 @@ struct TablesKept {
 /// out_of_memory.
 Result<ValuesFound> read_reply(const FoundValues& reply, std::vector<FileDescriptor> files);
 Result<ValuesTaken> read_reply(const TakenValues& reply, std::vector<FileDescriptor> files);
-Result<KeptTaken> read_reply(const TakenKept& reply, std::vector<FileDescriptor> files);
-Result<TablesKept> read_reply(const ResidentTables& reply, std::vector<FileDescriptor> files);
+Result<ResidentTaken> read_reply(const TakenResident& reply, std::vector<FileDescriptor> files);
+Result<ResidentTableList> read_reply(const ResidentTables& reply,
+                                     std::vector<FileDescriptor> files);
 
 /// Ok when the numbers ascend and are below `values`.
 Status check_missing(std::span<const std::uint32_t> missing, std::uint32_t values);
+
+/// Descriptors of the files of AddTerms, which stay their owner's.
+struct TermFiles {
+    int bytes = -1;
+    int ends = -1;
+    int words = -1;
+};
+
+/// The terms of all texts that were asked for, mapped for reading for as long as this object lives.
+class MappedTerms {
+public:
+    struct Chunk {
+        std::uint64_t id = 0;
+        std::span<const std::uint8_t> bytes;  // of values
+        Words words;                          // what values' words are numbers of
+    };
+
+    /// Where each row's terms lie, in the order of the rows: within their chunks, from a multiple
+    /// of 4 bytes on.
+    std::span<const TermPlace> places() const { return places_; }
+    std::span<const Chunk> chunks() const { return chunks_; }
+    /// The bytes of a value. What lies in them is only what a session has said: whoever reads them
+    /// checks it.
+    std::span<const std::uint8_t> value(const TermPlace& place) const {
+        return chunks_[place.chunk].bytes.subspan(place.offset, place.size);
+    }
+
+private:
+    friend struct TermsTaken;
+    Status add(const TermChunk& chunk, int bytes, int words);
+
+    MappedFile list_;
+    std::span<const TermPlace> places_;
+    std::vector<Chunk> chunks_;
+    std::vector<MappedFile> files_;
+};
+
+/// What gputextd has sent, before anything of it has been looked at.
+struct TermsTaken {
+    TakenTerms reply;
+    std::vector<FileDescriptor> files;
+
+    /// Maps the files, sealed ones of just the sizes that are said, and checks the places of values
+    /// and words. O(values + words). Errors: unavailable when something is not as it has to be;
+    /// out_of_memory.
+    Result<MappedTerms> map() const noexcept;
+};
+
+Result<TermsTaken> read_reply(const TakenTerms& reply, std::vector<FileDescriptor> files);
+
+/// Ok when each value lies within its chunk, and begins and ends at a multiple of 4 bytes.
+Status check_places(std::span<const TermPlace> places, std::span<const MappedTerms::Chunk> chunks);
 
 }  // namespace gputext

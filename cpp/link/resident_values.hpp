@@ -1,4 +1,5 @@
-// cpp/link/resident_values.hpp - columns that gputextd keeps, so that sessions read them once
+// cpp/link/resident_values.hpp - resident values: columns that gputextd keeps, so that
+// sessions read them once
 //
 // A value that is stored apart from its row is immutable, and its row has a pointer to it: the
 // table that the value is stored in, and a number. gputextd keeps such values, checked and packed,
@@ -6,8 +7,8 @@
 //
 //     session   FindValues, with the pointers
 //     gputextd  FoundValues: which ones are missing
-//     session   reads the missing ones; KeepValues, with their bytes
-//     gputextd  KeptValues
+//     session   reads the missing ones; AddValues, with their bytes
+//     gputextd  AddedValues
 //     session   TakeValues, unless it has read all of them by itself
 //     gputextd  TakenValues, with the bytes of all of them
 //     session   AwaitValues, where gputextd is still filling the files and it needs the bytes
@@ -19,8 +20,8 @@
 // Of texts and tsvectors, what a session has made of them is kept: their terms, as numbers of a
 // list of words. Their sizes are not known before they have been read, and come with them:
 //
-//     session   reads the missing ones; KeepTerms, with their terms and the list of words
-//     gputextd  KeptValues
+//     session   reads the missing ones; AddTerms, with their terms and the list of words
+//     gputextd  AddedValues
 //     session   TakeTerms
 //     gputextd  TakenTerms, with the chunks that the terms lie in, each with its words, and where
 //               in them the terms of each row are
@@ -28,8 +29,8 @@
 // A session that knows that its rows are those of an earlier statement, and what gputextd called
 // the bytes of their values then, need not say the pointers again:
 //
-//     session   TakeKept
-//     gputextd  TakenKept, with the bytes of all of them if it still keeps them
+//     session   TakeResident
+//     gputextd  TakenResident, with the bytes of all of them if it still keeps them
 //
 // Each of these may come at any time when no job of the connection runs, and FindValues begins
 // anew. What a session finds stays there for it until it has all of the bytes, by TakenValues or
@@ -37,7 +38,7 @@
 // long as gputextd keeps it for everybody, which is also how long TakeValues may come again. Terms
 // stay there until they are taken, once, even if every value was missing.
 //
-// When a value that is kept is the one that a row points to: a number may be given to another value
+// When a resident value is the one that a row points to: a number may be given to another value
 // when the first one is gone and the counter of numbers has gone round, the same number of such a
 // table when the table is gone, and that of a database, too. Each value is kept with the session's
 // horizon, the oldest transaction that was running when the session took the snapshot by which it
@@ -69,7 +70,7 @@ enum class ValueForm : std::uint8_t { vector, document, counted_terms, word_posi
 constexpr ValueForm last_of(ValueForm) {
     return ValueForm::word_positions;
 }
-/// Whether values are terms, which come by KeepTerms and TakeTerms; else by KeepValues and
+/// Whether values are terms, which come by AddTerms and TakeTerms; else by AddValues and
 /// TakeValues.
 constexpr bool has_words(ValueForm form) {
     return form == ValueForm::counted_terms || form == ValueForm::word_positions;
@@ -91,8 +92,8 @@ struct ValueKind {
 
 /// Where a session's row points to, in the file of FindValues.
 struct ValuePointer {
-    /// As `since`: a value that must be neither kept nor found, since nothing is known of its row
-    /// or the value has no pointer.
+    /// As `since`: a value that must be neither resident nor found, since nothing is known of its
+    /// row or the value has no pointer.
     static constexpr std::uint64_t never = UINT64_MAX;
 
     std::uint32_t table = 0;   // that the value is stored in
@@ -131,7 +132,7 @@ struct FoundValues {
 
 /// Files: the bytes of the values that were missing, one behind the other, in sealed memfds. The
 /// session must not change them any more.
-struct KeepValues {
+struct AddValues {
     static constexpr std::uint16_t type = 42;
     std::uint64_t bytes = 0;
     PartsShape parts = {};
@@ -143,7 +144,7 @@ struct KeepValues {
 
 /// `resident`: what MatrixShape calls these files from now on, or 0 where they are not kept as they
 /// are.
-struct KeptValues {
+struct AddedValues {
     static constexpr std::uint16_t type = 43;
     std::uint64_t resident = 0;
 
@@ -164,7 +165,7 @@ struct TakenValues {
     static constexpr std::uint16_t type = 45;
     std::uint64_t bytes = 0;
     PartsShape parts = {};
-    std::uint64_t resident = 0;  // as in KeptValues; 0: the files are this session's alone
+    std::uint64_t resident = 0;  // as in AddedValues; 0: the files are this session's alone
     bool filled = true;          // else they are resident
 
     static void fields(auto& archive, auto& self) {
@@ -177,23 +178,23 @@ struct TakenValues {
 };
 
 /// The bytes that gputextd keeps under that name, which it has told the session.
-struct TakeKept {
+struct TakeResident {
     static constexpr std::uint16_t type = 55;
     std::uint64_t resident = 0;  // as in TakenValues
 
     static void fields(auto& archive, auto& self) { archive(self.resident); }
 };
 
-/// Files, where `kept` says that it keeps them and they are filled: the bytes, sealed.
-struct TakenKept {
+/// Files, where they are `there`: resident still, and filled: the bytes, sealed.
+struct TakenResident {
     static constexpr std::uint16_t type = 56;
-    bool kept = false;
+    bool there = false;
     std::uint64_t bytes = 0;
     PartsShape parts = {};
 
-    static void fields(auto& archive, auto& self) { archive(self.kept, self.bytes, self.parts); }
+    static void fields(auto& archive, auto& self) { archive(self.there, self.bytes, self.parts); }
     bool consistent() const { return bytes <= kMostStored && parts.hold(bytes); }
-    std::size_t files() const { return kept ? parts.parts : 0; }
+    std::size_t files() const { return there ? parts.parts : 0; }
 };
 
 /// Whether a file of so many bytes may be a list of so many words.
@@ -202,12 +203,12 @@ constexpr bool holds_words(std::uint64_t words, std::uint64_t bytes) {
            bytes >= (words + 1) * sizeof(std::uint64_t);
 }
 
-/// In place of KeepValues, for terms; the reply is KeptValues. Files, all sealed:
+/// In place of AddValues, for terms; the reply is AddedValues. Files, all sealed:
 ///
 /// the values that were missing, one behind the other, of sizes that are multiples of 4
 /// u64 ends[missing]: where each value ends in these bytes; each has less than 4 GB
 /// u64 begins[words + 1], counted from the end of this array, and behind it the bytes of all words
-struct KeepTerms {
+struct AddTerms {
     static constexpr std::uint16_t type = 52;
     std::uint64_t bytes = 0;       // of the values
     std::uint64_t words = 0;       // below 2^32 - 1
@@ -223,7 +224,7 @@ struct KeepTerms {
 /// A chunk with the terms of texts, in the file of TakenTerms.
 struct TermChunk {
     std::uint64_t id = 0;     // no other chunk of any gputextd has it, as far as chance allows
-    std::uint64_t bytes = 0;  // as in KeepTerms
+    std::uint64_t bytes = 0;  // as in AddTerms
     std::uint64_t words = 0;
     std::uint64_t word_bytes = 0;
 };
@@ -260,16 +261,16 @@ struct TakenTerms {
     }
 };
 
-/// What is kept of one table of values, in the file of ResidentTables.
+/// What is resident of one table of values, in the file of ResidentTables.
 struct ResidentTable {
     std::uint32_t database = 0;
     std::uint32_t table = 0;
     std::uint64_t values = 0;
     std::uint64_t bytes = 0;
     std::uint64_t device_bytes = 0;  // on all devices
-    std::uint64_t hits = 0;          // values that were found since the table's first one was kept
-    std::uint64_t misses = 0;        // values that were asked for, could have been kept, and missed
-    double idle_seconds = 0;         // since one was asked for
+    std::uint64_t hits = 0;    // values that were found since the table's first one was resident
+    std::uint64_t misses = 0;  // values that were asked for, could have been resident, and missed
+    double idle_seconds = 0;   // since one was asked for
 };
 
 struct AskResidentTables {
@@ -288,7 +289,7 @@ struct ResidentTables {
     std::size_t files() const { return tables > 0 ? 1 : 0; }
 };
 
-/// Forgets what is kept of a table of values; of all tables of the database where `table` is 0.
+/// Forgets what is resident of a table of values; of all tables of the database where `table` is 0.
 struct ForgetValues {
     static constexpr std::uint16_t type = 48;
     std::uint32_t database = 0;
@@ -319,9 +320,9 @@ struct AwaitedValues {
 };
 
 /// The requests, and the replies to them.
-using ValueRequests = TypeList<FindValues, KeepValues, KeepTerms, TakeValues, TakeTerms, TakeKept,
+using ValueRequests = TypeList<FindValues, AddValues, AddTerms, TakeValues, TakeTerms, TakeResident,
                                AskResidentTables, ForgetValues, AwaitValues>;
-using ValueReplies = TypeList<FoundValues, KeptValues, TakenValues, TakenTerms, TakenKept,
+using ValueReplies = TypeList<FoundValues, AddedValues, TakenValues, TakenTerms, TakenResident,
                               ResidentTables, ForgottenValues, AwaitedValues>;
 
 }  // namespace gputext

@@ -1,12 +1,170 @@
 #include "cpp/resident/chunk_filler.hpp"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <span>
 #include <utility>
+#include <vector>
 
 #include "cpp/base/exception_status.hpp"
 #include "cpp/base/helper_threads.hpp"
-#include "cpp/resident/gathered_values.hpp"
 
 namespace gputext {
+
+namespace {
+
+constexpr std::uint64_t kWriteAtOnce = std::uint64_t{1} << 20;  // and look at the stop request
+constexpr std::uint64_t kShortPiece = std::uint64_t{64} << 10;  // shorter ones are put together
+constexpr std::uint64_t kLookedAtPart = 4;                      // divisor of all bytes
+
+/// A chunk's values as a matrix, as jobs have it.
+Vectors vectors_of(const ResidentChunk& chunk, const ValueKind& kind) {
+    const std::uint64_t row = kind.dimensions * element_size(kind.element);
+    const auto bytes = chunk.bytes();
+    return {kind.element,  row == 0 ? 0 : bytes.size() / row, kind.dimensions, bytes.data(), {}, {},
+            &chunk.known()};
+}
+
+/// Writes a file of the chunk from its begin to its end.
+class PartWriter {
+public:
+    PartWriter(ResidentChunk& chunk, const ValueKind& kind, std::uint64_t begin, Stop stop)
+        : chunk_(chunk), kind_(kind), written_(begin), stop_(stop) {}
+
+    Status append(Bytes bytes) {
+        if (bytes.size() < kShortPiece) {
+            if (buffer_.size() + bytes.size() > kWriteAtOnce) GPUTEXT_TRY(flush());
+            buffer_.insert(buffer_.end(), bytes.begin(), bytes.end());
+            return {};
+        }
+        GPUTEXT_TRY(flush());
+        while (!bytes.empty()) {
+            const auto now = bytes.first(std::min<std::size_t>(kWriteAtOnce, bytes.size()));
+            GPUTEXT_TRY(write(now));
+            bytes = bytes.subspan(now.size());
+        }
+        return {};
+    }
+
+    Status flush() {
+        GPUTEXT_TRY(write(buffer_));
+        buffer_.clear();
+        return {};
+    }
+
+    /// The largest magnitude of an element that was written; infinity where one is not finite.
+    double largest() const { return largest_; }
+
+private:
+    /// Files and pieces consist of whole elements.
+    Status write(Bytes bytes) {
+        if (stop_()) return Status::cancelled();
+        GPUTEXT_TRY(chunk_.write(written_, bytes));
+        written_ += bytes.size();
+        if (kind_.form != ValueForm::vector) return {};
+        const double largest = largest_element(
+            {kind_.element, 1, bytes.size() / element_size(kind_.element), bytes.data(), {}, {}},
+            0);
+        largest_ = std::isfinite(largest) ? std::max(largest_, largest)
+                                          : std::numeric_limits<double>::infinity();
+        return {};
+    }
+
+    ResidentChunk& chunk_;
+    const ValueKind& kind_;
+    std::uint64_t written_;
+    Stop stop_;
+    double largest_ = 0;
+    std::vector<std::uint8_t> buffer_;
+};
+
+/// Appends the bytes of the pieces from `begin` to `end` of all.
+Status append_pieces(const ResidentOrigin& origin, std::uint64_t begin, std::uint64_t end,
+                     PartWriter& writer) {
+    const auto& pieces = origin.pieces;
+    auto piece = std::upper_bound(
+        pieces.begin(), pieces.end(), begin,
+        [](std::uint64_t at, const ResidentOrigin::Piece& other) { return at < other.end(); });
+    for (; piece != pieces.end() && piece->begin < end; ++piece) {
+        const std::uint64_t first = std::max(begin, piece->begin) - piece->begin;
+        const std::uint64_t last = std::min(end, piece->end()) - piece->begin;
+        GPUTEXT_TRY(writer.append(origin.bytes_of(*piece).subspan(first, last - first)));
+    }
+    return writer.flush();
+}
+
+Status copy_all(ResidentChunk& chunk, const ValueKind& kind, const ResidentOrigin& origin,
+                Execution& execution) {
+    for (const ResidentOrigin::Source& source : origin.sources)
+        GPUTEXT_TRY(source.filling->wait(execution.stop()));
+    const std::uint64_t size = chunk.bytes().size();
+    const PartsShape shape = chunk.shape();
+    std::vector<double> largest(chunk.files());
+    GPUTEXT_TRY(execution.parallel_for(chunk.files(), [&](std::size_t i, unsigned) {
+        const std::uint64_t begin = i * shape.part_bytes;
+        PartWriter writer(chunk, kind, begin, execution.stop());
+        const Status status = append_pieces(origin, begin, begin + shape.size_of(i, size), writer);
+        largest[i] = writer.largest();
+        return status;
+    }));
+    const double most = *std::max_element(largest.begin(), largest.end());
+    if (kind.form == ValueForm::vector && std::isfinite(most))
+        chunk.known().set_largest(vectors_of(chunk, kind), most);
+    return {};
+}
+
+}  // namespace
+
+Result<ResidentOrigin> origin_of(const ValueRequest& request, Stop stop) {
+    ResidentOrigin origin;
+    for (const auto& chunk : request.chunks)
+        origin.sources.push_back({chunk->id(), chunk->bytes(), &chunk->filling(), chunk});
+    ResidentOrigin::Piece piece;
+    for (std::size_t value = 0; value < request.places.size(); ++value) {
+        if (value % 65536 == 0 && stop()) return Status::cancelled();
+        const ValuePlace& place = request.places[value];
+        const std::uint64_t size = request.pointers[value].size;
+        if (place.chunk == piece.source && place.offset == piece.offset + piece.size) {
+            piece.size += size;
+            continue;
+        }
+        if (piece.size > 0) origin.pieces.push_back(piece);
+        piece = {piece.end(), size, place.offset, place.chunk};
+    }
+    if (piece.size > 0) origin.pieces.push_back(piece);
+    return origin;
+}
+
+void fill(ResidentChunk& chunk, const ValueKind& kind, const ResidentOrigin& origin,
+          Execution& execution) noexcept {
+    chunk.end_filling(
+        status_or_exception([&] { return copy_all(chunk, kind, origin, execution); }));
+}
+
+Status bound_magnitude(const ResidentChunk& chunk, const ValueKind& kind,
+                       std::span<const std::shared_ptr<const ResidentChunk>> sources,
+                       Execution& execution) {
+    if (kind.form != ValueForm::vector) return {};
+    double bound = 0;
+    std::uint64_t looked_at = 0;
+    for (const auto& source : sources) {
+        const Vectors vectors = vectors_of(*source, kind);
+        std::optional<double> known = source->known().bound(vectors);
+        if (!known) {
+            looked_at += source->bytes().size();
+            if (looked_at > chunk.bytes().size() / kLookedAtPart) return {};
+            // What is wrong with an element is for the job to say.
+            const auto found = largest_magnitude(vectors, "item", execution);
+            if (!found.ok()) return execution.stop_requested() ? Status::cancelled() : Status();
+            known = *found;
+        }
+        bound = std::max(bound, *known);
+    }
+    chunk.known().set_bound(vectors_of(chunk, kind), bound);
+    return {};
+}
+
 namespace {
 
 using Clock = std::chrono::steady_clock;

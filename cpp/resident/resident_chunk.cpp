@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "cpp/link/memory_file.hpp"
-#include "cpp/link/parted_file.hpp"
 #include "cpp/link/wire.hpp"
 
 namespace gputext {

@@ -21,7 +21,7 @@ namespace gputext {
 
 class ResidentChunks;
 
-/// The list of words whose numbers lie in a chunk's values: a sealed memfd, as in KeepTerms. Nobody
+/// The list of words whose numbers lie in a chunk's values: a sealed memfd, as in AddTerms. Nobody
 /// in gputextd reads it.
 struct ChunkWords {
     FileDescriptor file;

@@ -6,7 +6,7 @@
 
 #include "cpp/base/exception_status.hpp"
 #include "cpp/link/wire.hpp"
-#include "cpp/resident/gathered_values.hpp"
+#include "cpp/resident/chunk_filler.hpp"
 #include "cpp/resident/term_chunks.hpp"
 
 namespace gputext {
@@ -31,11 +31,11 @@ bool helps_devices(const ResidentOrigin& origin, std::uint64_t bytes,
 }
 
 /// Whether so little of a chunk can still be found that its memory is worth more.
-bool only_remains(const KeptChunk& chunk) {
+bool only_remains(const IndexedChunk& chunk) {
     return chunk.live_values == 0 || chunk.live_bytes < chunk.chunk->bytes().size() / 4;
 }
 
-/// Whether enough of a chunk of so many bytes can be found that it is worth to be kept.
+/// Whether enough of a chunk of so many bytes can be found that it is worth its memory.
 bool worth_its_memory(std::uint64_t live_values, std::uint64_t live_bytes, std::uint64_t bytes) {
     return live_values > 0 && live_bytes >= bytes / 2;
 }
@@ -67,7 +67,7 @@ ResidentValues::ResidentValues(ResidentLimits limits, std::shared_ptr<ResidentRa
 template <class Work>
 void ResidentValues::for_each_chunk(const Work& work) {
     for (auto& [kind, index] : kinds_)
-        for (const std::unique_ptr<KeptChunk>& chunk : index.chunks())
+        for (const std::unique_ptr<IndexedChunk>& chunk : index.chunks())
             if (chunk != nullptr) work(kind, index, *chunk);
 }
 
@@ -84,12 +84,12 @@ Status ResidentValues::find(const FindValues& message, int pointers, ValueReques
         if (!read.ok()) return read.status();
         ValueRequest& begun = *read;
         begun.number = ++requests_;
-        std::vector<KeptChunk*> chunks;
+        std::vector<IndexedChunk*> chunks;
         if (const auto kind = kinds_.find(message.kind); kind != kinds_.end())
             chunks = kind->second.find(begun, requests_, stop);
         if (stop()) return Status::cancelled();
         if (has_words(message.kind.form)) leave_out_smallest(begun, chunks);
-        for (KeptChunk* const chunk : chunks) use(*chunk);
+        for (IndexedChunk* const chunk : chunks) use(*chunk);
         begun.found_bytes = begun.bytes - begun.missing_bytes;
         count_found(begun);
         request = std::move(begun);
@@ -105,8 +105,8 @@ std::vector<std::uint32_t> ResidentValues::missing(const ValueRequest& request) 
     return rows;
 }
 
-Result<std::uint64_t> ResidentValues::keep(ValueRequest& request, const KeepValues& message,
-                                           std::vector<FileDescriptor> files) {
+Result<std::uint64_t> ResidentValues::add(ValueRequest& request, const AddValues& message,
+                                          std::vector<FileDescriptor> files) {
     return status_or_exception([&]() -> Result<std::uint64_t> {
         settle();
         if (request.missing == 0) return broken("values that are not missing");
@@ -119,20 +119,20 @@ Result<std::uint64_t> ResidentValues::keep(ValueRequest& request, const KeepValu
         take_over(*chunk, request, rows);
         const std::uint64_t id = (*chunk)->id();
         if (rows.size() < request.places.size()) return add(*chunk, request, rows) ? id : 0;
-        const bool keeping = may_keep(request, **chunk, rows);
-        if (keeping) unsettled_.emplace(Unsettled{*chunk, std::move(request), std::move(rows)});
+        const bool adding = may_add(request, **chunk, rows);
+        if (adding) unsettled_.emplace(Unsettled{*chunk, std::move(request), std::move(rows)});
         end(request, id);
-        return keeping ? id : 0;
+        return adding ? id : 0;
     });
 }
 
-Result<std::uint64_t> ResidentValues::keep_terms(ValueRequest& request, const KeepTerms& message,
-                                                 std::vector<FileDescriptor> files) {
+Result<std::uint64_t> ResidentValues::add_terms(ValueRequest& request, const AddTerms& message,
+                                                std::vector<FileDescriptor> files) {
     return status_or_exception([&]() -> Result<std::uint64_t> {
         settle();
         if (request.missing == 0) return broken("terms that are not missing");
         if (!has_words(request.asked.kind.form)) return broken("terms in place of values");
-        if (files.size() != KeepTerms::files()) return broken("terms in another number of files");
+        if (files.size() != AddTerms::files()) return broken("terms in another number of files");
         const auto rows = missing(request);
         const auto ends = map_ends(files[1].get(), rows.size(), message.bytes);
         if (!ends.ok()) return ends.status();
@@ -170,7 +170,7 @@ Result<ResidentValues::Taken> ResidentValues::take(ValueRequest& request, bool e
         if (request.missing > 0) return broken("values that are still missing");
         if (taken.chunk == nullptr) taken.chunk = chunk_of_all(request);
         if (taken.chunk != nullptr) {
-            if (is_kept(taken.chunk->id())) taken.resident = taken.chunk->id();
+            if (is_resident(taken.chunk->id())) taken.resident = taken.chunk->id();
         } else {
             auto found = gathered(request, execution, std::move(begin));
             if (!found.ok()) return found;
@@ -202,13 +202,13 @@ Result<ResidentValues::Taken> ResidentValues::gathered(ValueRequest& request, Ex
     auto found = origin_of(request, execution.stop());
     if (!found.ok()) return found.status();
     const auto origin = std::make_shared<const ResidentOrigin>(std::move(*found));
-    const bool worth = worth_keeping(request);
+    const bool worth = worth_adding(request);
     const bool shown = worth && helps_devices(*origin, request.bytes, *chunks_);
     auto chunk = chunks_->reserve(request.bytes, shown ? origin : nullptr);
     if (!chunk.ok()) return chunk.status();
     std::vector<std::uint32_t> all(request.places.size());
     std::iota(all.begin(), all.end(), 0);
-    if (!worth || !may_keep(request, **chunk, all)) {
+    if (!worth || !may_add(request, **chunk, all)) {
         if (begin) GPUTEXT_TRY(begin(execution));
         fill(**chunk, kind, *origin, execution);
         if (execution.stop_requested()) return Status::cancelled();
@@ -223,17 +223,17 @@ Result<ResidentValues::Taken> ResidentValues::gathered(ValueRequest& request, Ex
     return Taken{*chunk, (*chunk)->id()};
 }
 
-Result<std::shared_ptr<const ResidentChunk>> ResidentValues::take_kept(std::uint64_t id) {
+Result<std::shared_ptr<const ResidentChunk>> ResidentValues::take_resident(std::uint64_t id) {
     return status_or_exception([&]() -> Result<std::shared_ptr<const ResidentChunk>> {
         settle();
         const ValueKind* kind = nullptr;
-        KeptChunk* const kept = find_kept(id, &kind);
-        if (kept == nullptr || !kept->chunk->filling().filled())
+        IndexedChunk* const found = find_resident(id, &kind);
+        if (found == nullptr || !found->chunk->filling().filled())
             return std::shared_ptr<const ResidentChunk>();
         ++requests_;
-        use(*kept);
-        count_found(*kind, *kept);
-        return kept->chunk;
+        use(*found);
+        count_found(*kind, *found);
+        return found->chunk;
     });
 }
 
@@ -242,7 +242,7 @@ Status ResidentValues::await(std::uint64_t id, Stop stop) const {
     return chunk == nullptr ? Status() : chunk->filling().wait(stop);
 }
 
-/// What there is no memory for is not kept.
+/// What there is no memory for is not resident.
 void ResidentValues::settle() {
     if (unsettled_) {
         const Unsettled last = std::move(*unsettled_);
@@ -256,7 +256,7 @@ void ResidentValues::settle() {
 }
 
 void ResidentValues::give_up_failed() {
-    for_each_chunk([&](const ValueKind&, ValueIndex& index, KeptChunk& chunk) {
+    for_each_chunk([&](const ValueKind&, ValueIndex& index, IndexedChunk& chunk) {
         if (chunk.chunk->filling().failed()) give_up(index, chunk);
     });
     drop_empty();
@@ -268,45 +268,45 @@ void ResidentValues::end(ValueRequest& request, std::uint64_t chunk) {
 }
 
 /// Whether a copy of all values may come in the place of the chunks that they lie in.
-bool ResidentValues::worth_keeping(const ValueRequest& request) const {
+bool ResidentValues::worth_adding(const ValueRequest& request) const {
     for (std::size_t value = 0; value < request.places.size(); ++value)
-        if (!request.may_keep(value)) return false;
+        if (!request.may_add(value)) return false;
     const auto kind = kinds_.find(request.asked.kind);
     if (kind == kinds_.end()) return false;
     std::uint64_t live_bytes = 0;
-    for (const auto& kept : kind->second.chunks())
-        if (kept != nullptr && std::find(request.chunks.begin(), request.chunks.end(),
-                                         kept->chunk) != request.chunks.end())
-            live_bytes += kept->live_bytes;
+    for (const auto& own : kind->second.chunks())
+        if (own != nullptr && std::find(request.chunks.begin(), request.chunks.end(), own->chunk) !=
+                                  request.chunks.end())
+            live_bytes += own->live_bytes;
     return request.bytes >= live_bytes / 2;
 }
 
-// ---- What is kept ----
+// ---- What is resident ----
 
-KeptChunk* ResidentValues::find_kept(std::uint64_t id, const ValueKind** kind) const {
+IndexedChunk* ResidentValues::find_resident(std::uint64_t id, const ValueKind** kind) const {
     for (const auto& [own_kind, index] : kinds_)
-        for (const auto& kept : index.chunks())
-            if (kept != nullptr && kept->chunk->id() == id) {
+        for (const auto& own : index.chunks())
+            if (own != nullptr && own->chunk->id() == id) {
                 if (kind != nullptr) *kind = &own_kind;
-                return kept.get();
+                return own.get();
             }
     return nullptr;
 }
 
-void ResidentValues::use(KeptChunk& chunk) {
+void ResidentValues::use(IndexedChunk& chunk) {
     chunk.last_used = requests_;
     chunk.found_again = true;
     chunk.offered = offered_;
 }
 
-bool ResidentValues::may_keep(const ValueRequest& request, const ResidentChunk& chunk,
-                              std::span<const std::uint32_t> values) const {
+bool ResidentValues::may_add(const ValueRequest& request, const ResidentChunk& chunk,
+                             std::span<const std::uint32_t> values) const {
     if (request.asked.run != run_ || chunk.files() > limits_.files ||
-        KeptChunk::cost_of(chunk, values.size()) > limits_.bytes)
+        IndexedChunk::cost_of(chunk, values.size()) > limits_.bytes)
         return false;
     std::uint64_t live_values = 0, live_bytes = 0;
     for (const std::uint32_t value : values)
-        if (request.may_keep(value)) {
+        if (request.may_add(value)) {
             ++live_values;
             live_bytes += request.size_of(value);
         }
@@ -316,30 +316,30 @@ bool ResidentValues::may_keep(const ValueRequest& request, const ResidentChunk& 
 bool ResidentValues::add(std::shared_ptr<const ResidentChunk> chunk, const ValueRequest& request,
                          std::span<const std::uint32_t> values) {
     const std::uint64_t id = chunk->id();
-    if (!may_keep(request, *chunk, values)) return false;
-    auto own = std::make_unique<KeptChunk>(std::move(chunk), request, values);
+    if (!may_add(request, *chunk, values)) return false;
+    auto own = std::make_unique<IndexedChunk>(std::move(chunk), request, values);
     const std::uint64_t cost = own->cost();
     const std::size_t files = own->chunk->files();
-    count_kept(request, *own);
+    count_added(request, *own);
     ValueIndex& index = kinds_[request.asked.kind];
     own->last_used = requests_;
     own->offered = offered_ + cost;
     own->found_again = request.found_bytes >= request.bytes / 2 && request.found_bytes > 0 &&
                        values.size() == request.places.size();
-    KeptChunk& kept = *own;
+    IndexedChunk& added = *own;
     index.add(std::move(own));
     offered_ += cost;
     bytes_ += cost;
     files_ += files;
-    if (!worth_its_memory(kept.live_values, kept.live_bytes, kept.chunk->bytes().size()))
-        give_up(index, kept);
+    if (!worth_its_memory(added.live_values, added.live_bytes, added.chunk->bytes().size()))
+        give_up(index, added);
     give_up_remains(index);
     give_up_to_limits();
     drop_empty();
-    return is_kept(id);
+    return is_resident(id);
 }
 
-void ResidentValues::give_up(ValueIndex& index, const KeptChunk& chunk) {
+void ResidentValues::give_up(ValueIndex& index, const IndexedChunk& chunk) {
     bytes_ -= chunk.cost();
     files_ -= chunk.chunk->files();
     given_up_.push_back(std::move(index.remove(chunk)->chunk));
@@ -347,11 +347,11 @@ void ResidentValues::give_up(ValueIndex& index, const KeptChunk& chunk) {
 
 /// Gives up the chunks of which other chunks have most of the values by now.
 void ResidentValues::give_up_remains(ValueIndex& index) {
-    for (const std::unique_ptr<KeptChunk>& chunk : index.chunks())
+    for (const std::unique_ptr<IndexedChunk>& chunk : index.chunks())
         if (chunk != nullptr && only_remains(*chunk)) give_up(index, *chunk);
 }
 
-bool ResidentValues::is_new(const KeptChunk& chunk) const {
+bool ResidentValues::is_new(const IndexedChunk& chunk) const {
     return !chunk.found_again || (offered_ - chunk.offered) / kForgottenAfter > limits_.bytes;
 }
 
@@ -359,11 +359,11 @@ void ResidentValues::give_up_to_limits() {
     while (bytes_ > limits_.bytes || files_ > limits_.files) {
         struct Oldest {
             ValueIndex* index = nullptr;
-            KeptChunk* chunk = nullptr;
+            IndexedChunk* chunk = nullptr;
         };
         Oldest of_new, of_used;
         std::uint64_t new_bytes = 0;
-        for_each_chunk([&](const ValueKind&, ValueIndex& index, KeptChunk& chunk) {
+        for_each_chunk([&](const ValueKind&, ValueIndex& index, IndexedChunk& chunk) {
             Oldest& oldest = is_new(chunk) ? of_new : of_used;
             if (&oldest == &of_new) new_bytes += chunk.cost();
             if (oldest.chunk == nullptr || chunk.last_used < oldest.chunk->last_used)
@@ -384,7 +384,7 @@ void ResidentValues::drop_empty() {
 
 void ResidentValues::forget_all() {
     for_each_chunk(
-        [&](const ValueKind&, ValueIndex& index, KeptChunk& chunk) { give_up(index, chunk); });
+        [&](const ValueKind&, ValueIndex& index, IndexedChunk& chunk) { give_up(index, chunk); });
     kinds_.clear();
     counts_.clear();
 }
@@ -392,7 +392,7 @@ void ResidentValues::forget_all() {
 std::uint64_t ResidentValues::forget(std::uint32_t database, std::uint32_t table) {
     settle();
     std::uint64_t forgotten = 0;
-    for_each_chunk([&](const ValueKind& kind, ValueIndex&, KeptChunk& chunk) {
+    for_each_chunk([&](const ValueKind& kind, ValueIndex&, IndexedChunk& chunk) {
         if (kind.database != database) return;
         const std::uint64_t before = chunk.live_values;
         for (std::size_t row = 0; row < chunk.row_count(); ++row)
@@ -432,7 +432,7 @@ void ResidentValues::count_found(const ValueRequest& request) {
         });
 }
 
-void ResidentValues::count_found(const ValueKind& kind, const KeptChunk& chunk) {
+void ResidentValues::count_found(const ValueKind& kind, const IndexedChunk& chunk) {
     const auto now = Clock::now();
     for (const auto& [table, values] : chunk.tables) {
         const auto counts = counts_.find({kind.database, table});
@@ -443,7 +443,7 @@ void ResidentValues::count_found(const ValueKind& kind, const KeptChunk& chunk) 
 }
 
 /// A table's first values have been missing, too.
-void ResidentValues::count_kept(const ValueRequest& request, const KeptChunk& chunk) {
+void ResidentValues::count_added(const ValueRequest& request, const IndexedChunk& chunk) {
     if (counts_.size() > most_counts_) drop_counts();
     const auto now = Clock::now();
     std::uint64_t values = 0;
@@ -468,7 +468,7 @@ std::vector<ResidentTable> ResidentValues::tables() {
 std::vector<ResidentTable> ResidentValues::list_tables() {
     const auto now = Clock::now();
     std::map<TableName, ResidentTable> tables;
-    for_each_chunk([&](const ValueKind& kind, ValueIndex&, KeptChunk& chunk) {
+    for_each_chunk([&](const ValueKind& kind, ValueIndex&, IndexedChunk& chunk) {
         const auto on_devices = static_cast<double>(chunks_->on_devices(chunk.chunk->id()));
         std::uint64_t values = 0, bytes = 0;
         by_table(
@@ -507,11 +507,11 @@ std::vector<ResidentTable> ResidentValues::list_tables() {
     return list;
 }
 
-/// Of tables that nothing is kept of any more.
+/// Of tables that nothing is resident of any more.
 void ResidentValues::drop_counts() {
-    const std::vector<ResidentTable> kept = list_tables();
+    const std::vector<ResidentTable> tables = list_tables();
     std::map<TableName, Counts> counts;
-    for (const ResidentTable& table : kept)
+    for (const ResidentTable& table : tables)
         if (const auto own = counts_.find({table.database, table.table}); own != counts_.end())
             counts.insert(*own);
     counts_ = std::move(counts);

@@ -1,4 +1,5 @@
-// cpp/resident/resident_values.hpp - the columns that gputextd keeps between statements
+// cpp/resident/resident_values.hpp - the columns that gputextd keeps between statements: resident
+// values
 //
 // Sessions' requests (cpp/link/resident_values.hpp) come here one at a time. What a session hands
 // over stays in its files, as a chunk; values that lie in several chunks are copied into one, when
@@ -65,36 +66,36 @@ public:
     /// The rows that are missing, ascending.
     static std::vector<std::uint32_t> missing(const ValueRequest& request);
 
-    /// Takes over what was missing, to keep it at the next settle() where it may: what the files
-    /// are called from now on, or 0. When all values of the request were missing it is at its end
-    /// then. Errors: invalid_argument when nothing is missing, or for files that are not sealed or
-    /// have another size than what is missing.
-    Result<std::uint64_t> keep(ValueRequest& request, const KeepValues& message,
-                               std::vector<FileDescriptor> files);
+    /// Takes over what was missing, which becomes resident at the next settle() where it may: what
+    /// the files are called from now on, or 0. When all values of the request were missing it is at
+    /// its end then. Errors: invalid_argument when nothing is missing, or for files that are not
+    /// sealed or have another size than what is missing.
+    Result<std::uint64_t> add(ValueRequest& request, const AddValues& message,
+                              std::vector<FileDescriptor> files);
 
     /// The same of terms, but the request stays as it is until they are taken. Errors besides:
     /// invalid_argument when the ends of the values do not ascend to that of their bytes.
-    Result<std::uint64_t> keep_terms(ValueRequest& request, const KeepTerms& message,
-                                     std::vector<FileDescriptor> files);
+    Result<std::uint64_t> add_terms(ValueRequest& request, const AddTerms& message,
+                                    std::vector<FileDescriptor> files);
 
     struct Taken {
         std::shared_ptr<const ResidentChunk> chunk;  // with all values and nothing else
-        std::uint64_t resident = 0;                  // its id where it is, or is to be, kept
+        std::uint64_t resident = 0;                  // its id where it is, or is to be, resident
     };
     /// How a chunk is filled: see FillingTask::begin.
     using BeginFilling = std::function<Status(Execution&)>;
 
     /// All values of the request in one chunk, which is at its end then: a chunk that has just
-    /// these, or a copy on the execution's threads. The copy is kept instead of the chunks that the
-    /// values come from when it has at least half of what they have, as after an update of some
-    /// rows. With `early` the chunk may be one that is still being filled. Errors: invalid_argument
-    /// when values are missing; cancelled; out_of_memory; io_error; unavailable when the chunk's
-    /// filling has failed.
+    /// these, or a copy on the execution's threads. The copy becomes resident instead of the chunks
+    /// that the values come from when it has at least half of what they have, as after an update of
+    /// some rows. With `early` the chunk may be one that is still being filled. Errors:
+    /// invalid_argument when values are missing; cancelled; out_of_memory; io_error; unavailable
+    /// when the chunk's filling has failed.
     Result<Taken> take(ValueRequest& request, bool early, Execution& execution,
                        BeginFilling begin = {});
-    /// The chunk of that id where it is kept and filled, null where it is not. Each of its values
-    /// counts as found. O(chunks kept). Error: out_of_memory.
-    Result<std::shared_ptr<const ResidentChunk>> take_kept(std::uint64_t id);
+    /// The chunk of that id where it is resident and filled, null where it is not. Each of its
+    /// values counts as found. O(resident chunks). Error: out_of_memory.
+    Result<std::shared_ptr<const ResidentChunk>> take_resident(std::uint64_t id);
     /// Waits until the chunk is filled, if there is one of that id. Errors: cancelled; unavailable.
     Status await(std::uint64_t id, Stop stop) const;
 
@@ -114,9 +115,9 @@ public:
     /// io_error.
     Result<TakenChunks> take_terms(ValueRequest& request);
 
-    /// What is kept, table by table in their order. O(values kept).
+    /// What is resident, table by table in their order. O(resident values).
     std::vector<ResidentTable> tables();
-    /// How many values have been forgotten; `table` 0 is all of the database. O(values kept).
+    /// How many values have been forgotten; `table` 0 is all of the database. O(resident values).
     std::uint64_t forget(std::uint32_t database, std::uint32_t table);
 
     std::uint64_t bytes() const { return bytes_; }
@@ -134,11 +135,11 @@ private:
         std::uint64_t hits = 0;
         std::uint64_t misses = 0;
         Clock::time_point asked;
-        std::uint64_t first_request = 0;  // that a value was kept of
+        std::uint64_t first_request = 0;  // that a resident value is of
     };
     using TableName = std::pair<std::uint32_t, std::uint32_t>;  // database and table
 
-    /// Values that are to be kept, and the request that read them, which holds their chunks.
+    /// Values that are to be resident, and the request that read them, which holds their chunks.
     struct Unsettled {
         std::shared_ptr<const ResidentChunk> chunk;
         ValueRequest request;
@@ -147,32 +148,32 @@ private:
 
     /// The request's values in one new chunk.
     Result<Taken> gathered(ValueRequest& request, Execution& execution, BeginFilling begin);
-    /// Whether add() has a chance to keep such a chunk.
-    bool may_keep(const ValueRequest& request, const ResidentChunk& chunk,
-                  std::span<const std::uint32_t> values) const;
+    /// Whether add() has a chance to add such a chunk.
+    bool may_add(const ValueRequest& request, const ResidentChunk& chunk,
+                 std::span<const std::uint32_t> values) const;
     void give_up_failed();
     void forget_all();
-    void use(KeptChunk& chunk);
+    void use(IndexedChunk& chunk);
     void count_found(const ValueRequest& request);
-    void count_found(const ValueKind& kind, const KeptChunk& chunk);
-    void count_kept(const ValueRequest& request, const KeptChunk& chunk);
-    /// Keeps those of the request's values that lie in the chunk, if that is allowed and worth it.
-    /// Returns whether the chunk is kept then.
+    void count_found(const ValueKind& kind, const IndexedChunk& chunk);
+    void count_added(const ValueRequest& request, const IndexedChunk& chunk);
+    /// Adds those of the request's values that lie in the chunk, if that is allowed and worth it.
+    /// Returns whether the chunk is resident then.
     bool add(std::shared_ptr<const ResidentChunk> chunk, const ValueRequest& request,
              std::span<const std::uint32_t> values);
     /// The chunk has the rows of the request that were missing.
     static void take_over(std::shared_ptr<const ResidentChunk> chunk, ValueRequest& request,
                           std::span<const std::uint32_t> rows);
-    bool is_kept(std::uint64_t id) const { return find_kept(id) != nullptr; }
-    /// Null where it is not kept. The kind is that of its values.
-    KeptChunk* find_kept(std::uint64_t id, const ValueKind** kind = nullptr) const;
+    bool is_resident(std::uint64_t id) const { return find_resident(id) != nullptr; }
+    /// Null where it is not resident. The kind is that of its values.
+    IndexedChunk* find_resident(std::uint64_t id, const ValueKind** kind = nullptr) const;
     /// The request holds nothing any more.
     static void end(ValueRequest& request, std::uint64_t chunk);
-    void give_up(ValueIndex& index, const KeptChunk& chunk);
+    void give_up(ValueIndex& index, const IndexedChunk& chunk);
     void give_up_remains(ValueIndex& index);
     void give_up_to_limits();
-    bool is_new(const KeptChunk& chunk) const;
-    bool worth_keeping(const ValueRequest& request) const;
+    bool is_new(const IndexedChunk& chunk) const;
+    bool worth_adding(const ValueRequest& request) const;
     void drop_empty();
     std::vector<ResidentTable> list_tables();
     void drop_counts();
@@ -182,11 +183,11 @@ private:
     const ResidentLimits limits_;
     const std::shared_ptr<ResidentChunks> chunks_;
     std::map<ValueKind, ValueIndex> kinds_;
-    std::map<TableName, Counts> counts_;  // of tables that values are or were kept of
+    std::map<TableName, Counts> counts_;  // of tables that values are or were resident of
     std::size_t most_counts_ = 1024;      // before those without values are dropped
     std::uint64_t run_ = 0;
     std::uint64_t requests_ = 0;  // that there have been: the number of the last one
-    std::uint64_t offered_ = 0;   // bytes that chunks had that were to be kept
+    std::uint64_t offered_ = 0;   // bytes of chunks that were to be resident
     std::uint64_t bytes_ = 0;     // that chunks cost
     std::size_t files_ = 0;       // that they have
     std::vector<std::shared_ptr<const ResidentChunk>> given_up_;

@@ -39,7 +39,7 @@ std::vector<std::uint32_t> largest_chunks(const ValueRequest& request, std::size
 
 }  // namespace
 
-void leave_out_smallest(ValueRequest& request, std::vector<KeptChunk*>& found) {
+void leave_out_smallest(ValueRequest& request, std::vector<IndexedChunk*>& found) {
     const std::size_t most = kMostTermChunks - (request.missing > 0 ? 1 : 0);
     if (found.size() <= most) return;
     // What is left out is missing, and comes in a chunk of its own.

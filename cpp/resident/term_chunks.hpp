@@ -17,13 +17,13 @@ namespace gputext {
 /// Makes the values of the smallest chunks missing, those with the fewest values of the request, so
 /// that with the chunk of what is missing there are at most kMostTermChunks. `found`: the chunks
 /// that the request holds, in the same order. O(values).
-void leave_out_smallest(ValueRequest& request, std::vector<KeptChunk*>& found);
+void leave_out_smallest(ValueRequest& request, std::vector<IndexedChunk*>& found);
 
 /// Ok when values end one after the other, at multiples of 4 bytes, the last one at `bytes`, and
 /// each has less than 4 GB.
 Status check_ends(std::span<const std::uint64_t> ends, std::uint64_t bytes);
 
-/// The file of KeepTerms with the ends of values. Errors: invalid_argument when it is not sealed or
+/// The file of AddTerms with the ends of values. Errors: invalid_argument when it is not sealed or
 /// of that size, or as of check_ends().
 Result<MappedFile> map_ends(int descriptor, std::size_t values, std::uint64_t bytes);
 

@@ -13,8 +13,8 @@ constexpr std::size_t kAhead = 16;            // rows between a prefetch and the
 
 }  // namespace
 
-KeptChunk::KeptChunk(std::shared_ptr<const ResidentChunk> memory, const ValueRequest& request,
-                     std::span<const std::uint32_t> values)
+IndexedChunk::IndexedChunk(std::shared_ptr<const ResidentChunk> memory, const ValueRequest& request,
+                           std::span<const std::uint32_t> values)
     : chunk(std::move(memory)) {
     rows.reserve(values.size() + 1);
     std::uint64_t offset = 0;
@@ -25,7 +25,7 @@ KeptChunk::KeptChunk(std::shared_ptr<const ResidentChunk> memory, const ValueReq
             table = tables.try_emplace(pointer.table, 0).first;
         ++table->second;
         const std::uint64_t size = request.size_of(value);
-        const bool findable = request.may_keep(value);
+        const bool findable = request.may_add(value);
         rows.push_back(
             {pointer.table, pointer.number, findable ? request.places[value].horizon : 0, offset});
         live_values += findable;
@@ -35,7 +35,7 @@ KeptChunk::KeptChunk(std::shared_ptr<const ResidentChunk> memory, const ValueReq
     rows.push_back({0, 0, 0, offset});
 }
 
-void KeptChunk::lose(std::size_t row) {
+void IndexedChunk::lose(std::size_t row) {
     if (rows[row].horizon == 0) return;
     rows[row].horizon = 0;
     --live_values;
@@ -53,7 +53,7 @@ public:
           number_(number),
           sizes_known_(!has_words(request.asked.kind.form)) {}
 
-    std::vector<KeptChunk*> all(Stop stop) {
+    std::vector<IndexedChunk*> all(Stop stop) {
         const std::size_t count = request_.pointers.size();
         std::size_t at_once = 1;
         for (std::size_t at = 0, looked = 0; at < count;) {
@@ -73,12 +73,12 @@ public:
     }
 
 private:
-    bool is(const KeptChunk::Row* row, const ValuePointer& pointer) const {
+    bool is(const IndexedChunk::Row* row, const ValuePointer& pointer) const {
         return row->table == pointer.table && row->number == pointer.number &&
                pointer.since < row->horizon &&
                (!sizes_known_ || row[1].offset - row->offset == pointer.size);
     }
-    static ValuePlace place_in(std::uint32_t chunk, const KeptChunk::Row* row) {
+    static ValuePlace place_in(std::uint32_t chunk, const IndexedChunk::Row* row) {
         return {chunk, static_cast<std::uint32_t>(row[1].offset - row->offset), row->offset,
                 row->horizon};
     }
@@ -88,7 +88,7 @@ private:
         if (next_.chunk == nullptr) return 0;
         const std::size_t rows = next_.chunk->row_count() - next_.row;
         const std::size_t most = std::min(end - at, rows);
-        const KeptChunk::Row* const row = next_.chunk->rows.data() + next_.row;
+        const IndexedChunk::Row* const row = next_.chunk->rows.data() + next_.row;
         const ValuePointer* const pointer = request_.pointers.data() + at;
         ValuePlace* const place = request_.places.data() + at;
         std::uint64_t bytes = 0;
@@ -113,7 +113,7 @@ private:
             __builtin_prefetch(places[i].get());
         }
         for (std::size_t i = 0; i < count; ++i) {
-            const KeptChunk::Row* const row = places[i].get();
+            const IndexedChunk::Row* const row = places[i].get();
             if (row == nullptr || !is(row, pointers[i])) continue;
             request_.places[at + i] = place_in(hold(*places[i].chunk), row);
             count_found(1, pointers[i].size);
@@ -128,7 +128,7 @@ private:
     }
 
     /// The chunk among those that the request holds.
-    std::uint32_t hold(KeptChunk& chunk) {
+    std::uint32_t hold(IndexedChunk& chunk) {
         if (chunk.held_by == number_) return chunk.held_as;
         request_.chunks.push_back(chunk.chunk);
         chunks_.push_back(&chunk);
@@ -141,10 +141,11 @@ private:
     const std::uint64_t number_;
     const bool sizes_known_;  // by the pointers
     Place next_;              // what the next value is expected to be; its chunk is held
-    std::vector<KeptChunk*> chunks_;
+    std::vector<IndexedChunk*> chunks_;
 };
 
-std::vector<KeptChunk*> ValueIndex::find(ValueRequest& request, std::uint64_t number, Stop stop) {
+std::vector<IndexedChunk*> ValueIndex::find(ValueRequest& request, std::uint64_t number,
+                                            Stop stop) {
     return Search(*this, request, number).all(stop);
 }
 
@@ -154,20 +155,20 @@ ValueIndex::ValueIndex() : slots_(kMostAtOnce) {}
 
 ValueIndex::Place ValueIndex::place_of(const Slot& slot) const {
     if (slot.chunk >= chunks_.size()) return {};
-    KeptChunk* const chunk = chunks_[slot.chunk].get();
+    IndexedChunk* const chunk = chunks_[slot.chunk].get();
     if (chunk == nullptr || slot.row >= chunk->row_count()) return {};
     return {chunk, slot.row};
 }
 
 ValueIndex::Place ValueIndex::live_place_of(const Slot& slot) const {
     const Place place = place_of(slot);
-    const KeptChunk::Row* const row = place.get();
+    const IndexedChunk::Row* const row = place.get();
     const bool live = row != nullptr && row->table == slot.table && row->number == slot.number &&
                       row->horizon > 0;
     return live ? place : Place();
 }
 
-void ValueIndex::add(std::unique_ptr<KeptChunk> chunk) {
+void ValueIndex::add(std::unique_ptr<IndexedChunk> chunk) {
     auto place = std::find(chunks_.begin(), chunks_.end(), nullptr);
     if (place == chunks_.end()) {
         chunks_.reserve(chunks_.size() + 1);
@@ -182,13 +183,13 @@ void ValueIndex::add(std::unique_ptr<KeptChunk> chunk) {
 
 /// Points slots to the rows of a chunk that can be found, for which there is room.
 void ValueIndex::put(std::uint32_t number) {
-    KeptChunk& chunk = *chunks_[number];
+    IndexedChunk& chunk = *chunks_[number];
     const std::size_t rows = chunk.row_count();
     for (std::size_t row = 0; row < rows; ++row) {
         if (row + kAhead < rows)
             slots_.prefetch(
                 hash_of(chunk.rows[row + kAhead].table, chunk.rows[row + kAhead].number));
-        const KeptChunk::Row& own = chunk.rows[row];
+        const IndexedChunk::Row& own = chunk.rows[row];
         if (own.horizon == 0) continue;
         Slot& slot = slot_in(slots_, own.table, own.number);
         taken_ += slot.free();
@@ -205,9 +206,9 @@ void ValueIndex::put(std::uint32_t number) {
     }
 }
 
-std::unique_ptr<KeptChunk> ValueIndex::remove(const KeptChunk& chunk) {
-    for (std::unique_ptr<KeptChunk>& kept : chunks_)
-        if (kept.get() == &chunk) return std::move(kept);
+std::unique_ptr<IndexedChunk> ValueIndex::remove(const IndexedChunk& chunk) {
+    for (std::unique_ptr<IndexedChunk>& own : chunks_)
+        if (own.get() == &chunk) return std::move(own);
     return nullptr;
 }
 

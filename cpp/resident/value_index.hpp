@@ -17,8 +17,8 @@
 
 namespace gputext {
 
-/// A chunk that the store keeps, with what lies in it.
-struct KeptChunk {
+/// A chunk of the store, with what lies in it.
+struct IndexedChunk {
     /// A value. The next row begins where it ends.
     struct Row {
         std::uint32_t table;
@@ -28,10 +28,10 @@ struct KeptChunk {
     };
 
     /// The values of a request that lie in the chunk, in their order there: those at `values`,
-    /// whose sizes add up to the chunk's. Values that may not be kept are rows that are never
+    /// whose sizes add up to the chunk's. Values that may not be resident are rows that are never
     /// found.
-    KeptChunk(std::shared_ptr<const ResidentChunk> memory, const ValueRequest& request,
-              std::span<const std::uint32_t> values);
+    IndexedChunk(std::shared_ptr<const ResidentChunk> memory, const ValueRequest& request,
+                 std::span<const std::uint32_t> values);
 
     std::size_t row_count() const { return rows.size() - 1; }
     std::uint64_t size_of(std::size_t row) const { return rows[row + 1].offset - rows[row].offset; }
@@ -51,7 +51,7 @@ struct KeptChunk {
 
     // For the order in which chunks are given up (resident_values.hpp).
     std::uint64_t last_used = 0;  // a number that grows with each request
-    bool found_again = false;     // by another request than the one that kept it
+    bool found_again = false;     // by another request than the one that added it
     std::uint64_t offered = 0;    // bytes that the store had been offered when it was last used
 
     // Where the request that looks for values now has it.
@@ -69,17 +69,17 @@ public:
     /// Looks for the values of the request that are missing, all of them, as none is found yet; it
     /// then holds the chunks that they lie in. Returns these, in the order of request.chunks; none
     /// when it was stopped. `number` is no other request's. O(values).
-    std::vector<KeptChunk*> find(ValueRequest& request, std::uint64_t number, Stop stop);
+    std::vector<IndexedChunk*> find(ValueRequest& request, std::uint64_t number, Stop stop);
 
     /// Adds a chunk. Of two values with one pointer, the one with the later horizon can be found
     /// from then on, of equals the chunk's; other chunks lose the one that cannot. O(rows). Throws
     /// std::bad_alloc, and has changed nothing then.
-    void add(std::unique_ptr<KeptChunk> chunk);
+    void add(std::unique_ptr<IndexedChunk> chunk);
     /// Gives up a chunk, and returns what held it. O(chunks)
-    std::unique_ptr<KeptChunk> remove(const KeptChunk& chunk);
+    std::unique_ptr<IndexedChunk> remove(const IndexedChunk& chunk);
 
     /// Null where one has been given up.
-    std::span<const std::unique_ptr<KeptChunk>> chunks() const { return chunks_; }
+    std::span<const std::unique_ptr<IndexedChunk>> chunks() const { return chunks_; }
     bool empty() const;
 
 private:
@@ -94,10 +94,12 @@ private:
     };
     /// A row of a chunk, or none.
     struct Place {
-        KeptChunk* chunk = nullptr;
+        IndexedChunk* chunk = nullptr;
         std::size_t row = 0;
 
-        const KeptChunk::Row* get() const { return chunk == nullptr ? nullptr : &chunk->rows[row]; }
+        const IndexedChunk::Row* get() const {
+            return chunk == nullptr ? nullptr : &chunk->rows[row];
+        }
     };
     class Search;
 
@@ -121,7 +123,7 @@ private:
 
     HashTable<Slot> slots_;
     std::size_t taken_ = 0;  // slots, those too that point to nothing any more
-    std::vector<std::unique_ptr<KeptChunk>> chunks_;
+    std::vector<std::unique_ptr<IndexedChunk>> chunks_;
 };
 
 }  // namespace gputext

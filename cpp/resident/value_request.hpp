@@ -49,9 +49,9 @@ struct ValueRequest {
         return has_words(asked.kind.form) ? places[value].size : pointers[value].size;
     }
 
-    /// Whether the store may keep this value for others: whoever finds it by its horizon, and by
+    /// Whether this value may be resident for others: whoever finds it by its horizon, and by
     /// this `since`, sees the same value.
-    bool may_keep(std::size_t value) const {
+    bool may_add(std::size_t value) const {
         const std::uint64_t since = pointers[value].since;
         return since != ValuePointer::never && since < places[value].horizon;
     }

@@ -253,7 +253,7 @@ void KnnReceiver::take_row(const Datum* values, const bool* nulls) {
     if (kind_ == RowKind::vectors)
         side_.keep(values[0], {values + 1, 1}, query(), row());
     else
-        keep_terms(source_, values, query(), row(), side_);
+        add_terms(source_, values, query(), row(), side_);
     show_all_rows();
 }
 

@@ -55,7 +55,7 @@ bool ColumnTexts::make_chunk() {
 bool ColumnTexts::keep(ResidentRequest& request, std::uint64_t source) {
     if (source_of_texts(kind_, config_) != source || !make_chunk()) return false;
     std::uint64_t resident = 0;
-    return request.store().keep_terms(chunk_->message(), chunk_->files(), resident);
+    return request.store().add_terms(chunk_->message(), chunk_->files(), resident);
 }
 
 /// Nothing of it is kept.
@@ -95,7 +95,7 @@ std::uint64_t ColumnTexts::parse_missing_and_take(ResidentRequest& request, std:
 bool ColumnTexts::list_taken() {
     bool aligned = true;
     attempt_or_raise([&] {
-        for (const KeptTerms::Chunk& chunk : taken_->chunks()) words_.push_back(chunk.words);
+        for (const MappedTerms::Chunk& chunk : taken_->chunks()) words_.push_back(chunk.words);
         texts_.reserve(taken_->places().size());
         for (const TermPlace& place : taken_->places()) {
             aligned = aligned && (place.size | place.offset) % sizeof(std::uint32_t) == 0;

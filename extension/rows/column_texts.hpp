@@ -15,7 +15,7 @@
 #include <span>
 #include <vector>
 
-#include "cpp/link/kept_terms.hpp"
+#include "cpp/link/resident_answers.hpp"
 #include "cpp/terms/chunked_texts.hpp"
 #include "extension/rows/resident_request.hpp"
 #include "extension/rows/stored_values.hpp"
@@ -58,7 +58,7 @@ private:
     // One of these has the texts:
     std::optional<ReadTexts> parsed_;
     std::optional<TextChunk> chunk_;  // what was parsed, in place of that
-    std::optional<KeptTerms> taken_;
+    std::optional<MappedTerms> taken_;
     // Of what was taken:
     std::vector<ChunkText> texts_;
     std::vector<Words> words_;

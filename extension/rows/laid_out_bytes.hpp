@@ -23,7 +23,7 @@ extern "C" {
 #include "cpp/link/file_descriptor.hpp"
 #include "cpp/link/file_parts.hpp"
 #include "cpp/link/mapped_file.hpp"
-#include "cpp/link/parted_file.hpp"
+#include "cpp/link/memory_file.hpp"
 #include "extension/rows/packed_rows.hpp"
 
 namespace gputext {

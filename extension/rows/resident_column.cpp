@@ -112,10 +112,10 @@ bool take_kept_column(std::uint64_t resident, std::uint64_t size, std::uint64_t 
                       LaidOutBytes& bytes) {
     if (!may_hold(unpacked, bytes) || !value_store_is_ready()) return false;
     ValueStore& store = *make_owned<ValueStore>(CurrentMemoryContext);
-    bool taken = store.connect() && store.take_kept(resident);
+    bool taken = store.connect() && store.take_resident(resident);
     store.close();
     if (!taken) return false;
-    KeptTaken& kept = store.taken_kept();
+    ResidentTaken& kept = store.taken_kept();
     bytes.receive(kept.files, kept.reply.bytes, kept.reply.parts.part_bytes, resident);
     taken = kept.reply.bytes == size && bytes.map_received();
     if (!taken) bytes.release();

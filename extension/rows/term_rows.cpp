@@ -99,8 +99,8 @@ void set_term_type(TermSource source, VectorRows& rows) {
                    source == TermSource::weights ? ElementType::float32 : ElementType::int32});
 }
 
-void keep_terms(TermSource source, const Datum* values, const InnerQueryTraits& query,
-                const RowOrigin& row, VectorRows& rows) {
+void add_terms(TermSource source, const Datum* values, const InnerQueryTraits& query,
+               const RowOrigin& row, VectorRows& rows) {
     rows.keep(values[0], {values + 1, columns_of(source)}, query, row);
 }
 
@@ -128,8 +128,9 @@ void report_null_terms(TermSource source, int64 rows, const char* among) {
                                        "skipped %lld rows whose terms or weights are null%s",
                                        plural, count, among)));
     else
-        ereport(NOTICE, (errmsg_plural("skipped %lld text that is null%s",
-                                       "skipped %lld texts that are null%s", plural, count, among)));
+        ereport(NOTICE,
+                (errmsg_plural("skipped %lld text that is null%s",
+                               "skipped %lld texts that are null%s", plural, count, among)));
 }
 
 }  // namespace gputext

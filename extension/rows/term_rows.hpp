@@ -34,8 +34,8 @@ struct TermNumbers {
 
 /// Keeps the columns of a row behind its id, to be read by read_terms(). `row`: as
 /// VectorRows::keep().
-void keep_terms(TermSource source, const Datum* values, const InnerQueryTraits& query,
-                const RowOrigin& row, VectorRows& rows);
+void add_terms(TermSource source, const Datum* values, const InnerQueryTraits& query,
+               const RowOrigin& row, VectorRows& rows);
 
 /// Reads the rows that were kept, after VectorRows::end_rows(): takes from gputextd the terms that
 /// it keeps, and parses the others in parallel workers; `config` is the text search configuration

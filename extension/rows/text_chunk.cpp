@@ -65,7 +65,7 @@ Status TextChunk::make(const ChunkedTexts& texts, std::size_t limit, Execution& 
     return {};
 }
 
-KeepTerms TextChunk::message() const {
+AddTerms TextChunk::message() const {
     return {records_.size(), words_.size(), words_file_.size()};
 }
 

@@ -9,15 +9,14 @@
 
 #include "cpp/base/execution.hpp"
 #include "cpp/base/status.hpp"
-#include "cpp/link/kept_terms.hpp"
 #include "cpp/link/memory_file.hpp"
-#include "cpp/link/parted_file.hpp"
+#include "cpp/link/resident_answers.hpp"
 #include "cpp/link/resident_values.hpp"
 #include "cpp/terms/chunked_texts.hpp"
 
 namespace gputext {
 
-/// A chunk with a list of words of its own, as KeepTerms wants it.
+/// A chunk with a list of words of its own, as AddTerms wants it.
 class TextChunk {
 public:
     /// Copies the texts into the chunk. Calls nothing of PostgreSQL. O(size of the texts), in
@@ -28,7 +27,7 @@ public:
     // After make(), and valid as long as this object:
 
     ChunkedTexts texts() const { return {form_, texts_, {&words_, 1}, size_}; }
-    KeepTerms message() const;
+    AddTerms message() const;
     TermFiles files() const;
 
 private:

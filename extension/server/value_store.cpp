@@ -96,17 +96,16 @@ bool ValueStore::missing(std::vector<std::uint32_t>& rows) const {
 }
 
 bool ValueStore::keep(std::uint64_t bytes, const FileParts& files, std::uint64_t& resident) {
-    KeptValues kept;
-    if (!succeeds([&] { return connection_->keep_values(bytes, files); }) || !wait_for(kept))
+    AddedValues kept;
+    if (!succeeds([&] { return connection_->add_values(bytes, files); }) || !wait_for(kept))
         return false;
     resident = kept.resident;
     return true;
 }
 
-bool ValueStore::keep_terms(const KeepTerms& terms, const TermFiles& files,
-                            std::uint64_t& resident) {
-    KeptValues kept;
-    if (!succeeds([&] { return connection_->keep_terms(terms, files); }) || !wait_for(kept))
+bool ValueStore::add_terms(const AddTerms& terms, const TermFiles& files, std::uint64_t& resident) {
+    AddedValues kept;
+    if (!succeeds([&] { return connection_->add_terms(terms, files); }) || !wait_for(kept))
         return false;
     resident = kept.resident;
     return true;
@@ -116,9 +115,9 @@ bool ValueStore::take(bool early) {
     return succeeds([&] { return connection_->take_values(early); }) && wait_for(taken_);
 }
 
-bool ValueStore::take_kept(std::uint64_t resident) {
-    return succeeds([&] { return connection_->take_kept(resident); }) && wait_for(taken_kept_) &&
-           taken_kept_.reply.kept;
+bool ValueStore::take_resident(std::uint64_t resident) {
+    return succeeds([&] { return connection_->take_resident(resident); }) &&
+           wait_for(taken_kept_) && taken_kept_.reply.there;
 }
 
 bool ValueStore::await(std::uint64_t resident) {

@@ -27,30 +27,30 @@ public:
     std::size_t missing() const { return found_.reply.missing; }
     /// After find(): the rows whose values are missing.
     bool missing(std::vector<std::uint32_t>& rows) const;
-    /// Gives the values that were missing. `resident`: as in KeptValues.
+    /// Gives the values that were missing. `resident`: as in AddedValues.
     bool keep(std::uint64_t bytes, const FileParts& files, std::uint64_t& resident);
     /// The same, of terms of texts.
-    bool keep_terms(const KeepTerms& terms, const TermFiles& files, std::uint64_t& resident);
+    bool add_terms(const AddTerms& terms, const TermFiles& files, std::uint64_t& resident);
     /// Takes all values; with `early` also in files that gputextd is still filling.
     bool take(bool early);
     /// After take(). The caller may move the files away.
     ValuesTaken& taken() { return taken_; }
     /// Takes the bytes that gputextd calls so; false also where it keeps them no more.
-    bool take_kept(std::uint64_t resident);
-    /// After take_kept(). The caller may move the files away.
-    KeptTaken& taken_kept() { return taken_kept_; }
+    bool take_resident(std::uint64_t resident);
+    /// After take_resident(). The caller may move the files away.
+    ResidentTaken& taken_kept() { return taken_kept_; }
     /// Waits until gputextd has filled the files that it calls so, or never will.
     bool await(std::uint64_t resident);
 
     /// Takes the terms of all texts.
     bool take_terms();
     /// After take_terms(). The caller may move it away.
-    KeptTerms& taken_terms() { return taken_terms_; }
+    MappedTerms& taken_terms() { return taken_terms_; }
 
     /// Asks what it keeps.
     bool list();
     /// After list().
-    const TablesKept& kept() const { return kept_; }
+    const ResidentTableList& kept() const { return kept_; }
     /// Forgets what it keeps of a TOAST table of a database, or of all for 0. `values`: how many
     /// there were.
     bool forget(Oid database, Oid table, std::uint64_t& values);
@@ -62,9 +62,9 @@ private:
     std::unique_ptr<DaemonConnection> connection_;
     ValuesFound found_;
     ValuesTaken taken_;
-    KeptTaken taken_kept_;
-    KeptTerms taken_terms_;
-    TablesKept kept_;
+    ResidentTaken taken_kept_;
+    MappedTerms taken_terms_;
+    ResidentTableList kept_;
 };
 
 }  // namespace gputext

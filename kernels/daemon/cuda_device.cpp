@@ -11,7 +11,7 @@ namespace {
 
 /// Divisor of the free memory: allocations are rounded up, and the driver takes a little now and
 /// then.
-constexpr std::uint64_t kFreePartKept = 32;
+constexpr std::uint64_t kFreePartReserved = 32;
 
 /// Divisor of the free memory: a job that was given all of it finds so much more or less later.
 constexpr std::uint64_t kFreePartUnsure = 16;
@@ -33,7 +33,7 @@ CudaDevice::CudaDevice(int number, DeviceInfo info, std::size_t ring_buffers,
 CudaDevice::~CudaDevice() {
     if (stream_ == nullptr) return;
     cudaSetDevice(number_);
-    clear_kept();
+    clear_caches();
     copies_->clear();
     ring_.reset();
     cudaStreamDestroy(stream_);
@@ -56,7 +56,7 @@ std::uint64_t CudaDevice::free_memory() {
         cudaMemPoolGetAttribute(pool_, cudaMemPoolAttrUsedMemCurrent, &used) != cudaSuccess)
         return 0;
     const std::uint64_t free = available + (reserved - used);
-    const std::uint64_t usable = free - free / kFreePartKept;
+    const std::uint64_t usable = free - free / kFreePartReserved;
     if (limit_ == 0) return usable;
     return std::min(usable, limit_ - std::min(limit_, copies_->bytes()));
 }
@@ -67,7 +67,7 @@ std::uint64_t CudaDevice::uploaded() const {
 
 void CudaDevice::release_memory() {
     if (stream_ == nullptr) return;
-    clear_kept();
+    clear_caches();
     copies_->drop_gone();
     cudaStreamSynchronize(stream_);
     if (ring_ != nullptr) cudaStreamSynchronize(ring_->stream());
@@ -78,18 +78,18 @@ void CudaDevice::warm_up(std::function<Status()> first_job) {
     first_jobs_.push_back(std::move(first_job));
 }
 
-void CudaDevice::keep(KeptMemory memory) {
-    kept_.push_back(std::move(memory));
+void CudaDevice::add_cache(Cache cache) {
+    caches_.push_back(std::move(cache));
 }
 
-std::uint64_t CudaDevice::kept_bytes() const {
+std::uint64_t CudaDevice::cached_bytes() const {
     std::uint64_t bytes = 0;
-    for (const KeptMemory& memory : kept_) bytes += memory.bytes();
+    for (const Cache& cache : caches_) bytes += cache.bytes();
     return bytes;
 }
 
-void CudaDevice::clear_kept() {
-    for (const KeptMemory& memory : kept_) memory.clear();
+void CudaDevice::clear_caches() {
+    for (const Cache& cache : caches_) cache.clear();
 }
 
 /// Whether a job that may take so much memory could have had it but for the copies.
@@ -101,8 +101,8 @@ bool CudaDevice::copies_in_the_way(std::uint64_t memory) {
 /// How many bytes the job can have more now.
 std::uint64_t CudaDevice::clear_for_job(std::uint64_t memory) {
     const bool with_copies = copies_in_the_way(memory);
-    std::uint64_t cleared = kept_bytes();
-    clear_kept();
+    std::uint64_t cleared = cached_bytes();
+    clear_caches();
     if (!with_copies) return cleared;
     cleared += copies_->bytes();
     copies_->clear();

@@ -21,7 +21,7 @@
 namespace gputext {
 
 /// Device memory that an operator keeps between jobs, as long as nothing else needs it.
-struct KeptMemory {
+struct Cache {
     std::function<std::uint64_t()> bytes;
     std::function<void()> clear;
 };
@@ -54,10 +54,10 @@ public:
     /// Makes prepare() run the job, on next to nothing, for the driver to load what it loads late.
     void warm_up(std::function<Status()> first_job);
     /// The device clears this memory when a job needs it, in release_memory(), and at the end.
-    void keep(KeptMemory memory);
+    void add_cache(Cache cache);
 
     /// Calls `work`, which takes a DeviceWork and returns a Status or a Result, on this device, and
-    /// returns the same. If the memory does not suffice, clears what is kept and calls `work` once
+    /// returns the same. If the memory does not suffice, clears the caches and calls `work` once
     /// more; copies of ranges are cleared only where they may be what the memory is short of, which
     /// they are not where the job is allowed little. Nothing that `work` began still runs when
     /// run() returns: what it broke is an error of this job. Errors besides those of `work`:
@@ -77,9 +77,9 @@ private:
     Status open();
     Status begin_job(std::uint64_t memory, gpu::ResidentCopies::New copies);
     Status end_job(const Status& found);
-    std::uint64_t kept_bytes() const;
+    std::uint64_t cached_bytes() const;
     bool copies_in_the_way(std::uint64_t memory);
-    void clear_kept();
+    void clear_caches();
     std::uint64_t clear_for_job(std::uint64_t memory);
 
     static const Status& status_of(const Status& status) { return status; }
@@ -98,7 +98,7 @@ private:
     std::unique_ptr<gpu::UploadRing> ring_;
     std::unique_ptr<gpu::ResidentCopies> copies_;  // in memory of the ring's stream
     std::vector<std::function<Status()>> first_jobs_;
-    std::vector<KeptMemory> kept_;
+    std::vector<Cache> caches_;
 };
 
 template <class Work>

@@ -64,40 +64,40 @@ void provide_near_duplicates(CudaDevice& device) {
         device.warm_up([&device, mode] { return first_job(device, mode); });
 }
 
-/// Divisor of the device's memory: the part that rows in half precision of kept items may take.
+/// Divisor of the device's memory: the part that rows in half precision of resident items may take.
 constexpr std::uint64_t kPartForItems = 8;
 
 // Sparse vectors that are not texts are computed on the host's threads.
 void provide_knn(CudaDevice& device) {
-    const auto kept = std::make_shared<gpu::KeptItems>(device.info().memory / kPartForItems);
-    device.keep({[kept] { return kept->bytes(); }, [kept] { kept->clear(); }});
-    device.provide<KnnOnDevice>([&device, kept](const KnnParameters& parameters,
-                                                const Vectors& queries, const Vectors& items,
-                                                const RowKeys& keys, std::uint64_t memory,
-                                                Execution& execution) -> Result<Neighbours> {
+    const auto cache = std::make_shared<gpu::ItemCache>(device.info().memory / kPartForItems);
+    device.add_cache({[cache] { return cache->bytes(); }, [cache] { cache->clear(); }});
+    device.provide<KnnOnDevice>([&device, cache](const KnnParameters& parameters,
+                                                 const Vectors& queries, const Vectors& items,
+                                                 const RowKeys& keys, std::uint64_t memory,
+                                                 Execution& execution) -> Result<Neighbours> {
         if (queries.sparse() || items.sparse())
             return KnnOnDevice::on_host(parameters, queries, items, keys, memory, execution);
-        kept->drop_gone(device.ranges());
+        cache->drop_gone(device.ranges());
         return device.run(memory, [&](const gpu::DeviceWork& work) {
             const auto search = [&](const KnnParameters& wanted, const Vectors& of,
                                     const Vectors& among, const RowKeys& own) {
                 return gpu::knn(wanted, of, among, own, work, device.ring(), execution, nullptr,
-                                kept.get());
+                                cache.get());
             };
             return search_merging_copies(parameters, queries, items, keys, search, execution);
         });
     });
     device.provide<KeyedKnnOnDevice>(
-        [&device, kept](const KnnParameters& parameters, const Vectors& queries,
-                        const Vectors& items, const KeyGroups& groups, const RowKeys& excluded,
-                        std::uint64_t memory, Execution& execution) -> Result<Neighbours> {
+        [&device, cache](const KnnParameters& parameters, const Vectors& queries,
+                         const Vectors& items, const KeyGroups& groups, const RowKeys& excluded,
+                         std::uint64_t memory, Execution& execution) -> Result<Neighbours> {
             if (queries.sparse() || items.sparse())
                 return KeyedKnnOnDevice::on_host(parameters, queries, items, groups, excluded,
                                                  memory, execution);
-            kept->drop_gone(device.ranges());
+            cache->drop_gone(device.ranges());
             return device.run(memory, [&](const gpu::DeviceWork& work) {
                 return gpu::keyed_knn(parameters, queries, items, groups, excluded, work,
-                                      device.ring(), execution, nullptr, kept.get());
+                                      device.ring(), execution, nullptr, cache.get());
             });
         });
 }
@@ -141,7 +141,7 @@ constexpr std::uint64_t kPartForTries = 8;
 
 void provide_word_lookup(CudaDevice& device) {
     const auto tries = std::make_shared<gpu::ResidentTries>(device.info().memory / kPartForTries);
-    device.keep({[tries] { return tries->bytes(); }, [tries] { tries->clear(); }});
+    device.add_cache({[tries] { return tries->bytes(); }, [tries] { tries->clear(); }});
     device.provide<WordLookupOnDevice>([&device, tries](std::span<const std::uint8_t> dictionary,
                                                         const Words& words, std::uint64_t memory,
                                                         Execution& execution,

@@ -154,7 +154,7 @@ class KeyedKnn {
 public:
     KeyedKnn(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
              const KeyGroups& groups, const RowKeys& excluded, const DeviceWork& work,
-             UploadRing& ring, Execution& execution, KeptItems* kept, bool measure)
+             UploadRing& ring, Execution& execution, ItemCache* cache, bool measure)
         : parameters_(parameters),
           queries_(queries),
           items_(items),
@@ -164,7 +164,7 @@ public:
           stream_(work.stream),
           ring_(ring),
           execution_(execution),
-          kept_(kept),
+          cache_(cache),
           plan_(parameters, queries, items, groups),
           budget_(parameters.answer_limit),
           timer_(measure, work.stream) {}
@@ -219,7 +219,7 @@ private:
         parameters.answer_limit = budget_.limit() - std::min(budget_.limit(), budget_.used());
         const auto search = [&](const KnnParameters& wanted, const Vectors& of,
                                 const Vectors& among, const RowKeys& own) {
-            return gpu::knn(wanted, of, among, own, work_, ring_, execution_, nullptr, kept_);
+            return gpu::knn(wanted, of, among, own, work_, ring_, execution_, nullptr, cache_);
         };
         auto found = search_merging_copies(parameters, gathered.vectors(), items,
                                            {query_keys, item_keys}, search, execution_);
@@ -477,7 +477,7 @@ private:
     cudaStream_t stream_;
     UploadRing& ring_;
     Execution& execution_;
-    KeptItems* const kept_;
+    ItemCache* const cache_;
     Plan plan_;
     MemoryBudget budget_;
     StreamTimer timer_;
@@ -510,7 +510,7 @@ private:
 
 Status run(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
            const KeyGroups& groups, const RowKeys& excluded, const DeviceWork& work,
-           UploadRing& ring, Execution& execution, KeptItems* kept, Neighbours& answer,
+           UploadRing& ring, Execution& execution, ItemCache* cache, Neighbours& answer,
            KeyedKnnCounts& counts, bool measure) {
     if (queries.sparse() || items.sparse())
         return {ErrorCode::invalid_argument, "sparse vectors are not compared on a GPU"};
@@ -522,7 +522,7 @@ Status run(const KnnParameters& parameters, const Vectors& queries, const Vector
     answer.begins.assign(queries.rows + 1, 0);
     if (groups.size() == 0) return {};
     try {
-        KeyedKnn search(parameters, queries, items, groups, excluded, work, ring, execution, kept,
+        KeyedKnn search(parameters, queries, items, groups, excluded, work, ring, execution, cache,
                         measure);
         // Its buffers outlive what is on the streams.
         return finish_work(search.run(answer, counts), work.stream, "finding neighbours");
@@ -545,11 +545,11 @@ KeyedKnnBytes keyed_knn_bytes(const KnnParameters& parameters, const Vectors& qu
 Result<Neighbours> keyed_knn(const KnnParameters& parameters, const Vectors& queries,
                              const Vectors& items, const KeyGroups& groups, const RowKeys& excluded,
                              const DeviceWork& work, UploadRing& ring, Execution& execution,
-                             KeyedKnnCounts* counts, KeptItems* kept) {
+                             KeyedKnnCounts* counts, ItemCache* cache) {
     Neighbours answer;
     KeyedKnnCounts uncounted;
     const Status status =
-        run(parameters, queries, items, groups, excluded, work, ring, execution, kept, answer,
+        run(parameters, queries, items, groups, excluded, work, ring, execution, cache, answer,
             counts != nullptr ? *counts : uncounted, counts != nullptr);
     GPUTEXT_TRY(finish_work(status, work.stream, "finding neighbours"));
     return answer;

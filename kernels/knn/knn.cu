@@ -187,8 +187,8 @@ NeighbourLists::Shape shape_of(const KnnParameters& parameters, std::size_t item
 /// Where the items are.
 struct ItemsPlace {
     const std::uint8_t* rows = nullptr;  // on the device already; or null
-    KeptItems::Key key;                  // of a range, where they are
-    const Fp16ItemSet* kept = nullptr;   // what was made of them
+    ItemCache::Key key;                  // of a range, where they are
+    const Fp16ItemSet* made = nullptr;   // what was made of them
 };
 
 /// How many bytes one query and one item take, and how many of them are worked on at a time.
@@ -212,7 +212,7 @@ struct Plan {
                     34 * sizeof(std::uint32_t)),  // failed queries, at every depth
           per_item(std::max<std::size_t>(
               1, (place.rows != nullptr ? 0 : items.dimensions * element_size(items.type)) +
-                     (place.kept != nullptr ? 0 : sizeof(double)))) {}
+                     (place.made != nullptr ? 0 : sizeof(double)))) {}
 
     static std::size_t least_queries(const Vectors& queries) {
         return std::clamp<std::size_t>(queries.rows, 1, kLeastQueries);
@@ -229,7 +229,7 @@ struct Plan {
     /// Where half precision can help: takes more memory for the same number of rows.
     void use_fp16(std::size_t memory, const Vectors& queries, const Vectors& items,
                   const ItemsPlace& place) {
-        const Fp16Search::Bytes more = Fp16Search::bytes(items, place.kept != nullptr);
+        const Fp16Search::Bytes more = Fp16Search::bytes(items, place.made != nullptr);
         Plan with = *this;
         with.fp16 = true;
         with.shape.scored = !shape.open;
@@ -267,7 +267,7 @@ constexpr std::uintptr_t kAlignment = 16;
 /// Finds the items on the device, and what was made of them there. A copy that is made now leaves
 /// the search the memory that it needs.
 Status find_items(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
-                  UploadRing& ring, KeptItems* kept, Execution& execution, ItemsPlace& place,
+                  UploadRing& ring, ItemCache* cache, Execution& execution, ItemsPlace& place,
                   std::size_t& memory) {
     const auto* data = reinterpret_cast<const std::uint8_t*>(items.row_bytes(0));
     const std::size_t least = Plan(parameters, queries, items).bytes(queries, items).least;
@@ -279,10 +279,10 @@ Status find_items(const KnnParameters& parameters, const Vectors& queries, const
     if (found->data == nullptr || reinterpret_cast<std::uintptr_t>(found->data) % kAlignment != 0)
         return {};
     place.rows = found->data;
-    if (kept == nullptr) return {};
+    if (cache == nullptr) return {};
     place.key = {found->range,     found->begin, items.rows,
                  items.dimensions, items.type,   parameters.metric};
-    place.kept = kept->find(place.key);
+    place.made = cache->find(place.key);
     return {};
 }
 
@@ -327,7 +327,7 @@ public:
 
     /// What was made of all items, for other searches; none of their rows where that was not all.
     Fp16ItemSet take_items() {
-        if (place_.kept != nullptr || !plan_.fp16 || plan_.item_batch < items_.rows) return {};
+        if (place_.made != nullptr || !plan_.fp16 || plan_.item_batch < items_.rows) return {};
         Fp16ItemSet items = fp16_.take_items();
         items.squares = std::move(item_squares_);
         return items;
@@ -347,13 +347,13 @@ private:
         if (place_.rows == nullptr)
             GPUTEXT_TRY(item_elements_.allocate(
                 plan_.item_batch * items_.dimensions * element_size(items_.type), stream_));
-        if (place_.kept == nullptr) GPUTEXT_TRY(item_squares_.allocate(plan_.item_batch, stream_));
+        if (place_.made == nullptr) GPUTEXT_TRY(item_squares_.allocate(plan_.item_batch, stream_));
         if (!keys_.items.empty()) {
             GPUTEXT_TRY(query_keys_.allocate(tile, stream_));
             GPUTEXT_TRY(item_keys_.upload(keys_.items, stream_));
         }
         if (plan_.fp16) {
-            GPUTEXT_TRY(fp16_.prepare(parameters_.metric, items_, device_, place_.kept, stream_));
+            GPUTEXT_TRY(fp16_.prepare(parameters_.metric, items_, device_, place_.made, stream_));
             GPUTEXT_TRY(fp16_.allocate(plan_.query_tile, plan_.item_batch));
         }
         GPUTEXT_TRY(rescored_.allocate(1, stream_));
@@ -408,7 +408,7 @@ private:
             batch_ = rows_of(items_, place_.rows + skipped, rows);
         }
         prepare_timer_.begin();
-        if (place_.kept == nullptr) GPUTEXT_TRY(row_squares(batch_, item_squares_.data(), stream_));
+        if (place_.made == nullptr) GPUTEXT_TRY(row_squares(batch_, item_squares_.data(), stream_));
         if (plan_.fp16) GPUTEXT_TRY(fp16_.load_items(batch_, static_cast<std::uint32_t>(begin)));
         prepare_timer_.end();
         return {};
@@ -435,8 +435,8 @@ private:
             GPUTEXT_TRY(load_items(begin, rows));
             const auto first = static_cast<std::uint32_t>(begin);
             const DirectFilterInput input{parameters_.metric, tile_, batch_, first,
-                                          place_.kept != nullptr
-                                              ? place_.kept->squares.data() + begin
+                                          place_.made != nullptr
+                                              ? place_.made->squares.data() + begin
                                               : item_squares_.data()};
             const auto end = first + static_cast<std::uint32_t>(rows);
             GPUTEXT_TRY(search_batch(search, input, end, begin == 0, lists.shape().open));
@@ -513,7 +513,7 @@ bool fp16_helps(const KnnParameters& parameters, const Vectors& queries, const V
 }
 
 Status run(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
-           const RowKeys& keys, const DeviceWork& work, UploadRing& ring, KeptItems* kept,
+           const RowKeys& keys, const DeviceWork& work, UploadRing& ring, ItemCache* cache,
            Execution& execution, Neighbours& answer, KnnCounts& counts, bool measure) {
     GPUTEXT_TRY(check(parameters, queries, items, keys));
     const auto largest_query = largest_magnitude(queries, "query", execution);
@@ -529,7 +529,7 @@ Status run(const KnnParameters& parameters, const Vectors& queries, const Vector
 
     std::size_t memory = work.bytes;
     ItemsPlace place;
-    GPUTEXT_TRY(find_items(parameters, queries, items, ring, kept, execution, place, memory));
+    GPUTEXT_TRY(find_items(parameters, queries, items, ring, cache, execution, place, memory));
     Fp16FilterDevice device;
     GPUTEXT_TRY(device.look());
     const auto planned = [&]() -> Result<Plan> {
@@ -543,9 +543,9 @@ Status run(const KnnParameters& parameters, const Vectors& queries, const Vector
     };
     auto plan = planned();
     if (!plan.ok()) return plan.status();
-    if (place.kept != nullptr && (!plan->fp16 || plan->item_batch < items.rows)) {
-        // What is kept is of all items together.
-        place.kept = nullptr;
+    if (place.made != nullptr && (!plan->fp16 || plan->item_batch < items.rows)) {
+        // What was made is of all items together.
+        place.made = nullptr;
         auto other = planned();
         if (!other.ok()) return other.status();
         *plan = *other;
@@ -554,7 +554,7 @@ Status run(const KnnParameters& parameters, const Vectors& queries, const Vector
     GPUTEXT_TRY(knn.run(answer, counts));
     if (place.key.range != 0) {
         Fp16ItemSet made = knn.take_items();
-        if (made.rows.size() > 0) kept->keep(place.key, std::move(made));
+        if (made.rows.size() > 0) cache->add(place.key, std::move(made));
     }
     return {};
 }
@@ -567,11 +567,12 @@ KnnBytes knn_bytes(const KnnParameters& parameters, const Vectors& queries, cons
 
 Result<Neighbours> knn(const KnnParameters& parameters, const Vectors& queries,
                        const Vectors& items, const RowKeys& keys, const DeviceWork& work,
-                       UploadRing& ring, Execution& execution, KnnCounts* counts, KeptItems* kept) {
+                       UploadRing& ring, Execution& execution, KnnCounts* counts,
+                       ItemCache* cache) {
     Neighbours answer;
     KnnCounts uncounted;
-    const Status status = run(parameters, queries, items, keys, work, ring, kept, execution, answer,
-                              counts != nullptr ? *counts : uncounted, counts != nullptr);
+    const Status status = run(parameters, queries, items, keys, work, ring, cache, execution,
+                              answer, counts != nullptr ? *counts : uncounted, counts != nullptr);
     GPUTEXT_TRY(finish_work(status, work.stream, "finding neighbours"));
     return answer;
 }

@@ -19,7 +19,7 @@
 #include "cpp/knn/knn.hpp"
 #include "kernels/base/device_work.hpp"
 #include "kernels/base/upload_ring.hpp"
-#include "kernels/knn/kept_items.hpp"
+#include "kernels/knn/item_cache.hpp"
 
 namespace gputext::gpu {
 
@@ -42,12 +42,12 @@ KnnBytes knn_bytes(const KnnParameters& parameters, const Vectors& queries, cons
 /// As gputext::knn, on the current device, in `work.bytes` of its memory; of the
 /// parameters, memory_limit and simd are the CPU's and mean nothing here. Dense vectors only. The
 /// ring serves nothing else meanwhile. Items of resident memory that the device has a copy of are
-/// searched where they are; what is made of them goes to `kept`, unless null.
+/// searched where they are; what is made of them goes to `cache`, unless null.
 /// Errors: the operator's; invalid_argument for sparse vectors; out_of_memory, which says how much
 /// is needed; device_error, device_lost.
 Result<Neighbours> knn(const KnnParameters& parameters, const Vectors& queries,
                        const Vectors& items, const RowKeys& keys, const DeviceWork& work,
                        UploadRing& ring, Execution& execution, KnnCounts* counts = nullptr,
-                       KeptItems* kept = nullptr);
+                       ItemCache* cache = nullptr);
 
 }  // namespace gputext::gpu

@@ -15,7 +15,6 @@
 #include "cpp/link/client.hpp"
 #include "cpp/link/memory_file.hpp"
 #include "cpp/link/message_socket.hpp"
-#include "cpp/link/parted_file.hpp"
 #include "tests/support/answer_rows.hpp"
 #include "tests/support/daemon_process.hpp"
 #include "tests/support/packed.hpp"

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "tests/support/daemon_process.hpp"
-#include "tests/support/kept_term_files.hpp"
+#include "tests/support/resident_term_files.hpp"
 
 namespace gputext {
 namespace {
@@ -25,7 +25,7 @@ protected:
 
     /// The rows that are missing.
     static Result<std::vector<std::uint32_t>> find(DaemonConnection& connection,
-                                                   const KeptValueList& values) {
+                                                   const ResidentValueList& values) {
         GPUTEXT_TRY(
             connection.find_values({1, 100, kTerms, static_cast<std::uint32_t>(values.size())},
                                    term_pointer_file(values).get()));
@@ -34,17 +34,17 @@ protected:
         return found->missing();
     }
 
-    static Result<std::uint64_t> keep(DaemonConnection& connection, const KeptValueList& values,
+    static Result<std::uint64_t> keep(DaemonConnection& connection, const ResidentValueList& values,
                                       std::span<const std::uint32_t> rows,
                                       const std::string& words = "word") {
         const FilesOfTerms terms(values, rows, some_words(words, 100));
-        GPUTEXT_TRY(connection.keep_terms(terms.message, terms.descriptors()));
-        const auto kept = next<KeptValues>(connection);
+        GPUTEXT_TRY(connection.add_terms(terms.message, terms.descriptors()));
+        const auto kept = next<AddedValues>(connection);
         if (!kept.ok()) return kept.status();
         return kept->resident;
     }
 
-    static Result<KeptTerms> take(DaemonConnection& connection) {
+    static Result<MappedTerms> take(DaemonConnection& connection) {
         GPUTEXT_TRY(connection.take_terms());
         const auto taken = next<TermsTaken>(connection);
         if (!taken.ok()) return taken.status();
@@ -52,8 +52,8 @@ protected:
     }
 
     /// Finds, keeps and takes, and checks the terms.
-    static Result<KeptTerms> read(DaemonConnection& connection, const KeptValueList& values,
-                                  const std::string& words = "word") {
+    static Result<MappedTerms> read(DaemonConnection& connection, const ResidentValueList& values,
+                                    const std::string& words = "word") {
         const auto missing = find(connection, values);
         if (!missing.ok()) return missing.status();
         if (!missing->empty()) {
@@ -67,7 +67,7 @@ protected:
 
     Folder folder_;
     std::string socket_ = folder_ / "socket";
-    const KeptValueList values_ = some_terms(3, 1, 1000);
+    const ResidentValueList values_ = some_terms(3, 1, 1000);
     std::optional<DaemonProcess> daemon_;
 };
 
@@ -102,7 +102,7 @@ TEST_F(GputextdTerms, OfOneSessionAreGivenToAnotherOne) {
 TEST_F(GputextdTerms, AreTakenFromManyChunks) {
     start();
     const auto connection = connect();
-    KeptValueList all;
+    ResidentValueList all;
     for (std::uint32_t i = 0; i < 35; ++i) {
         const auto values = some_terms(3, 1 + 100 * i, 20 + i);
         ASSERT_TRUE(read(*connection, values).ok());
@@ -169,13 +169,13 @@ TEST_F(GputextdTerms, SayWhatDoesNotFitTheRequest) {
     EXPECT_EQ(keep(*connection, values_, one).status().code(), ErrorCode::invalid_argument);
     FilesOfTerms terms(values_, one, {});
     terms.message.word_bytes = 7;
-    EXPECT_EQ(connection->keep_terms(terms.message, terms.descriptors()).code(),
+    EXPECT_EQ(connection->add_terms(terms.message, terms.descriptors()).code(),
               ErrorCode::invalid_argument);
     EXPECT_TRUE(read(*connection, values_).ok()) << "the connection is as good as before";
 }
 
 TEST_F(GputextdTerms, EndWithGputextd) {
-    for (const std::string point : {"find_values", "keep_values", "take_values"})
+    for (const std::string point : {"find_values", "add_values", "take_values"})
         for (const std::string kind : {"crash", "no_reply", "wrong_magic", "wrong_length"}) {
             SCOPED_TRACE(point + ":" + kind);
             start();
@@ -199,7 +199,7 @@ TEST_F(GputextdTerms, MustComeInTheirFiles) {
         EXPECT_EQ(read(*connection, values_).status().code(), ErrorCode::unavailable);
     }
     const auto connection = connect();
-    for (const std::string point : {"find_values", "keep_values", "take_values"}) {
+    for (const std::string point : {"find_values", "add_values", "take_values"}) {
         ASSERT_TRUE(connection->inject_fault(point + ":out_of_memory").ok());
         EXPECT_EQ(read(*connection, some_terms(4, 1, 10)).status().code(),
                   ErrorCode::out_of_memory);
@@ -209,7 +209,7 @@ TEST_F(GputextdTerms, MustComeInTheirFiles) {
 
 TEST_F(GputextdTerms, AreForgottenWhenTheSessionCloses) {
     start();
-    for (const std::string point : {"keep_values", "take_values"}) {
+    for (const std::string point : {"add_values", "take_values"}) {
         SCOPED_TRACE(point);
         auto connection = connect();
         const auto values = some_terms(50, 1, 200);
@@ -217,8 +217,8 @@ TEST_F(GputextdTerms, AreForgottenWhenTheSessionCloses) {
         ASSERT_TRUE(missing.ok());
         const FilesOfTerms terms(values, *missing, {});
         ASSERT_TRUE(connection->inject_fault(point + ":hang").ok());
-        if (point == "keep_values") {
-            ASSERT_TRUE(connection->keep_terms(terms.message, terms.descriptors()).ok());
+        if (point == "add_values") {
+            ASSERT_TRUE(connection->add_terms(terms.message, terms.descriptors()).ok());
         } else {
             ASSERT_TRUE(connection->take_terms().ok());
         }

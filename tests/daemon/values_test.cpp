@@ -12,8 +12,8 @@
 #include "cpp/link/client.hpp"
 #include "tests/support/answer_rows.hpp"
 #include "tests/support/daemon_process.hpp"
-#include "tests/support/kept_values.hpp"
 #include "tests/support/packed.hpp"
+#include "tests/support/resident_value_files.hpp"
 
 namespace gputext {
 namespace {
@@ -33,7 +33,7 @@ protected:
     }
     std::unique_ptr<DaemonConnection> connect() { return connect_to(socket_); }
 
-    static Status ask(DaemonConnection& connection, const KeptValueList& values,
+    static Status ask(DaemonConnection& connection, const ResidentValueList& values,
                       const ValueKind& kind = kVectors, std::uint64_t run = 1) {
         return connection.find_values({run, 100, kind, static_cast<std::uint32_t>(values.size())},
                                       pointer_file(values).get());
@@ -41,7 +41,7 @@ protected:
 
     /// The rows that are missing.
     static Result<std::vector<std::uint32_t>> find(DaemonConnection& connection,
-                                                   const KeptValueList& values,
+                                                   const ResidentValueList& values,
                                                    const ValueKind& kind = kVectors) {
         GPUTEXT_TRY(ask(connection, values, kind));
         const auto found = next<ValuesFound>(connection);
@@ -50,13 +50,13 @@ protected:
         return found->missing();
     }
 
-    static Result<std::uint64_t> keep(DaemonConnection& connection, const KeptValueList& values,
+    static Result<std::uint64_t> keep(DaemonConnection& connection, const ResidentValueList& values,
                                       std::span<const std::uint32_t> rows,
                                       std::uint64_t pages = 0) {
         const auto bytes = bytes_of_rows(values, rows);
         const ValueFiles files(bytes, pages);
-        GPUTEXT_TRY(connection.keep_values(bytes.size(), files.parts()));
-        const auto kept = next<KeptValues>(connection);
+        GPUTEXT_TRY(connection.add_values(bytes.size(), files.parts()));
+        const auto kept = next<AddedValues>(connection);
         if (!kept.ok()) return kept.status();
         return kept->resident;
     }
@@ -65,9 +65,10 @@ protected:
         GPUTEXT_TRY(connection.take_values(early));
         return next<ValuesTaken>(connection);
     }
-    static Result<KeptTaken> take_kept(DaemonConnection& connection, std::uint64_t resident) {
-        GPUTEXT_TRY(connection.take_kept(resident));
-        return next<KeptTaken>(connection);
+    static Result<ResidentTaken> take_resident(DaemonConnection& connection,
+                                               std::uint64_t resident) {
+        GPUTEXT_TRY(connection.take_resident(resident));
+        return next<ResidentTaken>(connection);
     }
     static Status await(DaemonConnection& connection, std::uint64_t resident) {
         GPUTEXT_TRY(connection.await_values(resident));
@@ -80,10 +81,10 @@ protected:
         ASSERT_TRUE(next<CounterValues>(connection).ok());
     }
     /// Has gputextd keep two chunks, and asks for their values in another order.
-    static KeptValueList find_in_two(DaemonConnection& connection) {
+    static ResidentValueList find_in_two(DaemonConnection& connection) {
         const auto first = some_values(3, 1, 900, kSize), second = some_values(3, 901, 100, kSize);
         EXPECT_TRUE(read(connection, first).ok() && read(connection, second).ok());
-        KeptValueList both = second;
+        ResidentValueList both = second;
         both.insert(both.end(), first.begin(), first.end());
         const auto missing = find(connection, both);
         EXPECT_TRUE(missing.ok() && missing->empty());
@@ -91,7 +92,7 @@ protected:
     }
 
     /// Finds, keeps and takes, and checks the bytes.
-    static Result<ValuesTaken> read(DaemonConnection& connection, const KeptValueList& values,
+    static Result<ValuesTaken> read(DaemonConnection& connection, const ResidentValueList& values,
                                     const ValueKind& kind = kVectors) {
         const auto missing = find(connection, values, kind);
         if (!missing.ok()) return missing.status();
@@ -110,7 +111,7 @@ protected:
 
     static std::vector<ResidentTable> tables(DaemonConnection& connection) {
         EXPECT_TRUE(connection.ask_resident_tables().ok());
-        const auto kept = next<TablesKept>(connection);
+        const auto kept = next<ResidentTableList>(connection);
         EXPECT_TRUE(kept.ok()) << kept.status().message();
         if (!kept.ok()) return {};
         EXPECT_EQ(kept->reply.limit, 10000000u);
@@ -128,7 +129,7 @@ protected:
 
     Folder folder_;
     std::string socket_ = folder_ / "socket";
-    const KeptValueList values_ = some_values(3, 1, 1000, kSize);
+    const ResidentValueList values_ = some_values(3, 1, 1000, kSize);
     std::optional<DaemonProcess> daemon_;
 };
 
@@ -165,7 +166,7 @@ TEST_F(GputextdValues, GivesOneSessionWhatAnotherOneHasRead) {
     EXPECT_EQ(taken->files.size(), (1000 * kSize - 1) / (2 * page_size()) + 1);
 
     // Some are missing in the middle.
-    KeptValueList more(values_.begin(), values_.begin() + 900);
+    ResidentValueList more(values_.begin(), values_.begin() + 900);
     more.insert(more.begin() + 500, {3, 5000, 20, 5000, kSize});
     const auto one_missing = find(*second, more);
     ASSERT_TRUE(one_missing.ok());
@@ -289,7 +290,7 @@ KnnRequest search_among(const Descriptors& files, const ByteList& bytes, std::ui
 TEST_F(GputextdValues, AnswerAJobThatComesBeforeTheyAreThere) {
     start();
     const auto connection = connect(), other = connect();
-    const KeptValueList values = find_in_two(*connection);
+    const ResidentValueList values = find_in_two(*connection);
     ASSERT_TRUE(connection->inject_fault("fill_values:hold").ok());
     const auto taken = take(*connection, true);
     ASSERT_TRUE(taken.ok()) << taken.status().message();
@@ -321,7 +322,7 @@ TEST_F(GputextdValues, AnswerAJobThatComesBeforeTheyAreThere) {
 TEST_F(GputextdValues, AreAwaited) {
     start();
     const auto connection = connect(), waiting = connect();
-    const KeptValueList values = find_in_two(*connection);
+    const ResidentValueList values = find_in_two(*connection);
     ASSERT_TRUE(connection->inject_fault("fill_values:hold").ok());
     const auto taken = take(*connection, true);
     ASSERT_TRUE(taken.ok());
@@ -333,7 +334,7 @@ TEST_F(GputextdValues, AreAwaited) {
     EXPECT_TRUE(await(*waiting, 12345).ok()) << "there is nothing to wait for";
 
     // Without being asked for early they come when they are there.
-    KeptValueList backwards(values.rbegin(), values.rend());
+    ResidentValueList backwards(values.rbegin(), values.rend());
     ASSERT_TRUE(find(*connection, backwards)->empty());
     ASSERT_TRUE(connection->inject_fault("fill_values:slow:20").ok());
     const auto filled = take(*connection);
@@ -345,7 +346,7 @@ TEST_F(GputextdValues, AreAwaited) {
 TEST_F(GputextdValues, AreReadAgainWhenTheyNeverCome) {
     start();
     const auto connection = connect(), waiting = connect();
-    const KeptValueList values = find_in_two(*connection);
+    const ResidentValueList values = find_in_two(*connection);
     // A chunk whose filling has failed is given up as soon as gputextd is idle, and then there is
     // nothing to wait for: the filling fails after the question has come.
     ASSERT_TRUE(connection->inject_fault("fill_values:hold").ok());
@@ -370,7 +371,7 @@ TEST_F(GputextdValues, AreReadAgainWhenTheyNeverCome) {
 TEST_F(GputextdValues, AreWaitedForUntilTheSessionCloses) {
     start();
     auto connection = connect();
-    const KeptValueList values = find_in_two(*connection);
+    const ResidentValueList values = find_in_two(*connection);
     ASSERT_TRUE(connection->inject_fault("fill_values:hang").ok());
     const auto taken = take(*connection, true);
     ASSERT_TRUE(taken.ok());
@@ -487,9 +488,9 @@ TEST_F(GputextdValues, ComeByTheirNameToo) {
     ASSERT_TRUE(read_first.ok());
     const std::uint64_t resident = read_first->reply.resident;
     ASSERT_NE(resident, 0u);
-    const auto taken = take_kept(*second, resident);
+    const auto taken = take_resident(*second, resident);
     ASSERT_TRUE(taken.ok()) << taken.status().message();
-    EXPECT_TRUE(taken->reply.kept);
+    EXPECT_TRUE(taken->reply.there);
     std::vector<int> descriptors;
     for (const FileDescriptor& file : taken->files) descriptors.push_back(file.get());
     const auto mapped = MappedFile::map({descriptors, taken->reply.parts.part_bytes},
@@ -498,24 +499,24 @@ TEST_F(GputextdValues, ComeByTheirNameToo) {
     EXPECT_EQ(ByteList(mapped->bytes().begin(), mapped->bytes().end()), bytes_of_all(values_));
 
     // What it does not keep it does not give, and goes on.
-    const auto other = take_kept(*second, resident + 1);
+    const auto other = take_resident(*second, resident + 1);
     ASSERT_TRUE(other.ok()) << other.status().message();
-    EXPECT_FALSE(other->reply.kept);
+    EXPECT_FALSE(other->reply.there);
     EXPECT_TRUE(other->files.empty());
     ASSERT_TRUE(first->forget_values(7, 0).ok());
     ASSERT_TRUE(next<ForgottenValues>(*first).ok());
-    const auto forgotten = take_kept(*second, resident);
+    const auto forgotten = take_resident(*second, resident);
     ASSERT_TRUE(forgotten.ok());
-    EXPECT_FALSE(forgotten->reply.kept);
+    EXPECT_FALSE(forgotten->reply.there);
     // A fault that strikes whoever takes values strikes here.
     ASSERT_TRUE(second->inject_fault("take_values:out_of_memory").ok());
-    EXPECT_FALSE(take_kept(*second, resident).ok());
+    EXPECT_FALSE(take_resident(*second, resident).ok());
     expect_answers();
 }
 
 TEST_F(GputextdValues, AreForgottenWhenTheSessionCloses) {
     start();
-    for (const std::string point : {"find_values", "keep_values", "take_values"}) {
+    for (const std::string point : {"find_values", "add_values", "take_values"}) {
         SCOPED_TRACE(point);
         auto connection = connect();
         const auto values = some_values(50, 1, 2000, kSize);
@@ -526,8 +527,8 @@ TEST_F(GputextdValues, AreForgottenWhenTheSessionCloses) {
         const ValueFiles files(bytes, 1);
         if (point == "find_values") {
             ASSERT_TRUE(ask(*connection, values).ok());
-        } else if (point == "keep_values") {
-            ASSERT_TRUE(connection->keep_values(bytes.size(), files.parts()).ok());
+        } else if (point == "add_values") {
+            ASSERT_TRUE(connection->add_values(bytes.size(), files.parts()).ok());
         } else {
             ASSERT_TRUE(connection->take_values().ok());
         }
@@ -557,7 +558,7 @@ TEST_F(GputextdValues, AreForgottenWhenTheSessionCloses) {
 }
 
 TEST_F(GputextdValues, EndWithGputextd) {
-    for (const std::string point : {"find_values", "keep_values", "take_values"})
+    for (const std::string point : {"find_values", "add_values", "take_values"})
         for (const std::string kind : {"crash", "no_reply", "wrong_magic", "wrong_length"}) {
             SCOPED_TRACE(point + ":" + kind);
             start();
@@ -629,7 +630,7 @@ TEST_F(GputextdValues, MustAnswerWhatWasAsked) {
     EXPECT_FALSE(refused(FoundValues{3, 3}, true));
     EXPECT_TRUE(refused(FoundValues{3, 3}, false));
     EXPECT_TRUE(refused(FoundValues{4, 4}, true));
-    EXPECT_TRUE(refused(KeptValues{5}, true));
+    EXPECT_TRUE(refused(AddedValues{5}, true));
     EXPECT_TRUE(refused(ForgottenValues{5}, true));
     EXPECT_TRUE(refused(ResidentTables{0, 0, 0}, true));
     EXPECT_TRUE(refused(AskResidentTables(), true));

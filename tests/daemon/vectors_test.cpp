@@ -12,7 +12,6 @@
 #include "cpp/knn/keyed_knn.hpp"
 #include "cpp/link/client.hpp"
 #include "cpp/link/memory_file.hpp"
-#include "cpp/link/parted_file.hpp"
 #include "cpp/terms/keyed_knn.hpp"
 #include "tests/support/daemon_process.hpp"
 #include "tests/support/random_keys.hpp"

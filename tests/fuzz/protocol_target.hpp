@@ -8,7 +8,6 @@
 #include "cpp/daemon/fault.hpp"
 #include "cpp/embeddings/sequence_probability.hpp"
 #include "cpp/embeddings/word_movers.hpp"
-#include "cpp/link/kept_terms.hpp"
 #include "cpp/link/protocol.hpp"
 #include "cpp/link/resident_answers.hpp"
 #include "cpp/resident/term_chunks.hpp"
@@ -178,8 +177,8 @@ inline void read_missing(std::span<const std::uint8_t> bytes, std::uint32_t valu
 /// a quarter of them.
 inline void read_places(std::span<const std::uint8_t> bytes, std::size_t chunk_bytes) {
     const std::vector<std::uint8_t> chunk(chunk_bytes);
-    const KeptTerms::Chunk chunks[] = {{1, chunk, {}},
-                                       {2, std::span(chunk).first(chunk_bytes / 4), {}}};
+    const MappedTerms::Chunk chunks[] = {{1, chunk, {}},
+                                         {2, std::span(chunk).first(chunk_bytes / 4), {}}};
     const auto places = array_of<TermPlace>(bytes);
     if (!check_places(places, chunks).ok()) return;
     for (const TermPlace& place : places) {

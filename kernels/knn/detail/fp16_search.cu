@@ -44,24 +44,24 @@ std::uint32_t items_of_group(std::uint32_t items) {
 
 }  // namespace
 
-Fp16Search::Bytes Fp16Search::bytes(const Vectors& items, bool kept) {
+Fp16Search::Bytes Fp16Search::bytes(const Vectors& items, bool made) {
     const std::size_t row = Fp16Space::padded_of(items.dimensions) * sizeof(__half);
     const std::size_t samples = samples_of(items.rows);
     const std::size_t marks =
         marks_words(items) * sizeof(std::uint32_t) + kMostGroups * sizeof(float);
     return {row + sizeof(Fp16QueryBound) + sizeof(float2) + 3 * sizeof(float) + marks,
-            (kept ? 0 : row + sizeof(Fp16ItemBound)) + copied_vectors(items) * sizeof(uint4),
+            (made ? 0 : row + sizeof(Fp16ItemBound)) + copied_vectors(items) * sizeof(uint4),
             samples * (row + sizeof(Fp16ItemBound)) + items.dimensions * sizeof(double)};
 }
 
 Status Fp16Search::prepare(Metric metric, const Vectors& items, const Fp16FilterDevice& device,
-                           const Fp16ItemSet* kept, cudaStream_t stream) {
-    items_ = kept != nullptr ? kept : &own_items_;
+                           const Fp16ItemSet* made, cudaStream_t stream) {
+    items_ = made != nullptr ? made : &own_items_;
     device_ = device;
     stream_ = stream;
     marks_words_ = marks_words(items);
     copied_vectors_ = copied_vectors(items);
-    return kept != nullptr ? Status() : own_items_.choice.choose(metric, items, stream);
+    return made != nullptr ? Status() : own_items_.choice.choose(metric, items, stream);
 }
 
 Status Fp16Search::allocate(std::size_t queries, std::size_t items) {

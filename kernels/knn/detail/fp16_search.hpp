@@ -11,7 +11,7 @@
 #include "kernels/base/device_buffer.hpp"
 #include "kernels/knn/detail/fp16_filter.hpp"
 #include "kernels/knn/detail/fp16_rows.hpp"
-#include "kernels/knn/kept_items.hpp"
+#include "kernels/knn/item_cache.hpp"
 #include "kernels/knn/neighbour_lists.hpp"
 
 namespace gputext::gpu {
@@ -27,16 +27,16 @@ public:
         std::size_t per_item;
         std::size_t samples;
     };
-    /// `kept`: the items' rows are kept, and are not made again.
-    static Bytes bytes(const Vectors& items, bool kept = false);
+    /// `made`: the items' rows are made already.
+    static Bytes bytes(const Vectors& items, bool made = false);
     /// Items below which no sample is taken: a search in double precision is as fast.
     static constexpr std::uint32_t kLeastItems = 8192;
 
-    /// `kept`: what an earlier search has made of all the items, by the same metric, or null; it
+    /// `made`: what an earlier search has made of all the items, by the same metric, or null; it
     /// stays as long as this search. Errors of all functions: out_of_memory, device_error,
     /// cancelled.
     Status prepare(Metric metric, const Vectors& items, const Fp16FilterDevice& device,
-                   const Fp16ItemSet* kept, cudaStream_t stream);
+                   const Fp16ItemSet* made, cudaStream_t stream);
     Status allocate(std::size_t queries, std::size_t items);
     Status load_queries(const DeviceQueries& queries);
     /// The items that the filter is about from now on: numbers from `first_item` on.

@@ -120,9 +120,9 @@ __global__ __launch_bounds__(kThreads) void weigh_all(Weighing job, std::uint16_
 }
 
 /// A block for each row: how many of its weights are above 0.
-__global__ __launch_bounds__(kThreads) void count_kept(CountRows counts,
-                                                       const std::uint16_t* weights,
-                                                       std::uint64_t* kept) {
+__global__ __launch_bounds__(kThreads) void count_added(CountRows counts,
+                                                        const std::uint16_t* weights,
+                                                        std::uint64_t* kept) {
     const std::uint64_t begin = counts.begins[blockIdx.x], end = counts.begins[blockIdx.x + 1];
     unsigned sum = 0;
     for (std::uint64_t base = begin; base < end; base += kThreads) {
@@ -193,8 +193,8 @@ Status weigh_features(const WeightParameters& parameters, const CountRows& count
                      ? UINT64_MAX
                      : parameters.features / relations + (parameters.features % relations != 0)};
     weigh_all<<<blocks_for(counts.stored, kThreads), kThreads, 0, stream>>>(job, weights.data());
-    count_kept<<<counts.shape.words, kThreads, 0, stream>>>(counts, weights.data(),
-                                                            features.begins.data());
+    count_added<<<counts.shape.words, kThreads, 0, stream>>>(counts, weights.data(),
+                                                             features.begins.data());
     GPUTEXT_TRY(launched("weighing features"));
     GPUTEXT_TRY(with_scratch(scratch, stream, [&](void* space, std::size_t& bytes) {
         return cub::DeviceScan::ExclusiveSum(space, bytes, features.begins.data(),

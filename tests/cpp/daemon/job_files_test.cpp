@@ -5,7 +5,7 @@
 #include <chrono>
 #include <thread>
 
-#include "tests/support/kept_values.hpp"
+#include "tests/support/resident_value_files.hpp"
 
 namespace gputext {
 namespace {

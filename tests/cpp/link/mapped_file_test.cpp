@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "cpp/link/memory_file.hpp"
-#include "cpp/link/parted_file.hpp"
 #include "tests/support/random_strings.hpp"
 
 namespace {

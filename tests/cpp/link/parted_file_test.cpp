@@ -1,4 +1,4 @@
-#include "cpp/link/parted_file.hpp"
+#include "cpp/link/memory_file.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -246,13 +246,13 @@ TEST(Protocol, TermsComeInTheirFiles) {
     const auto arrives = [](const Message& message) {
         return decode(encode(message), std::min(descriptors_of(message), kMaxDescriptors)).ok();
     };
-    EXPECT_TRUE(arrives(KeepTerms{0, 0, 8}));
-    EXPECT_TRUE(arrives(KeepTerms{100, 9, 80}));
-    EXPECT_FALSE(arrives(KeepTerms{100, 9, 79}));
-    EXPECT_FALSE(arrives(KeepTerms{100, UINT32_MAX, kMostStored}));
-    EXPECT_FALSE(arrives(KeepTerms{100, UINT64_MAX, 0})) << "there are no begins of 2^64 words";
-    EXPECT_FALSE(arrives(KeepTerms{kMostStored + 1, 9, 80}));
-    EXPECT_FALSE(arrives(KeepTerms{100, 9, kMostStored + 1}));
+    EXPECT_TRUE(arrives(AddTerms{0, 0, 8}));
+    EXPECT_TRUE(arrives(AddTerms{100, 9, 80}));
+    EXPECT_FALSE(arrives(AddTerms{100, 9, 79}));
+    EXPECT_FALSE(arrives(AddTerms{100, UINT32_MAX, kMostStored}));
+    EXPECT_FALSE(arrives(AddTerms{100, UINT64_MAX, 0})) << "there are no begins of 2^64 words";
+    EXPECT_FALSE(arrives(AddTerms{kMostStored + 1, 9, 80}));
+    EXPECT_FALSE(arrives(AddTerms{100, 9, kMostStored + 1}));
     EXPECT_TRUE(arrives(TakenTerms{kMostTermChunks, 1000}));
     EXPECT_FALSE(arrives(TakenTerms{kMostTermChunks + 1, 1000}));
     EXPECT_FALSE(arrives(TakenTerms{1, std::uint64_t{1} << 32}));

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/support/kept_values.hpp"
+#include "tests/support/resident_value_files.hpp"
 
 namespace gputext {
 namespace {

@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/support/kept_values.hpp"
+#include "tests/support/resident_value_files.hpp"
 
 namespace gputext {
 namespace {
@@ -38,8 +38,9 @@ public:
     explicit Session(ResidentValues& store) : store_(store) {}
 
     /// Returns the rows that are missing.
-    std::vector<std::uint32_t> find(const KeptValueList& values, const ValueKind& kind = kVectors,
-                                    std::uint64_t horizon = 100, std::uint64_t run = 1) {
+    std::vector<std::uint32_t> find(const ResidentValueList& values,
+                                    const ValueKind& kind = kVectors, std::uint64_t horizon = 100,
+                                    std::uint64_t run = 1) {
         values_ = values;
         const FindValues message{run, horizon, kind, static_cast<std::uint32_t>(values.size())};
         const auto pointers = pointer_file(values);
@@ -52,7 +53,7 @@ public:
     Result<std::uint64_t> keep(std::uint64_t pages = 0) {
         const auto bytes = bytes_of_rows(values_, ResidentValues::missing(request_));
         ValueFiles files(bytes, pages);
-        auto kept = store_.keep(request_, {bytes.size(), files.shape}, std::move(files.files));
+        auto kept = store_.add(request_, {bytes.size(), files.shape}, std::move(files.files));
         if (!kept.ok() || *kept == 0 || request_.number != 0) return kept;
         Execution execution(1);
         const auto again = store_.take(request_, false, execution);
@@ -80,7 +81,7 @@ public:
     const std::shared_ptr<const ResidentChunk>& taken() const { return taken_; }
 
     /// Finds, keeps what is missing, and takes all. Returns what it is called.
-    std::uint64_t read(const KeptValueList& values, const ValueKind& kind = kVectors,
+    std::uint64_t read(const ResidentValueList& values, const ValueKind& kind = kVectors,
                        std::uint64_t horizon = 100) {
         const auto missing = find(values, kind, horizon);
         if (!missing.empty()) {
@@ -106,7 +107,7 @@ private:
 
     ResidentValues& store_;
     ValueRequest request_;
-    KeptValueList values_;
+    ResidentValueList values_;
     std::shared_ptr<const ResidentChunk> taken_;
 };
 
@@ -118,11 +119,11 @@ protected:
         store_->settle();
         return *store_;
     }
-    std::size_t missing(const KeptValueList& values, const ValueKind& kind = kVectors,
+    std::size_t missing(const ResidentValueList& values, const ValueKind& kind = kVectors,
                         std::uint64_t horizon = 100, std::uint64_t run = 1) {
         return Session(store()).find(values, kind, horizon, run).size();
     }
-    std::uint64_t read(const KeptValueList& values, const ValueKind& kind = kVectors) {
+    std::uint64_t read(const ResidentValueList& values, const ValueKind& kind = kVectors) {
         return Session(store()).read(values, kind);
     }
 
@@ -135,12 +136,12 @@ std::uint64_t cost(std::size_t values) {
     return values * (kSize + 64);
 }
 
-KeptValueList slice(const KeptValueList& values, std::size_t begin, std::size_t end) {
+ResidentValueList slice(const ResidentValueList& values, std::size_t begin, std::size_t end) {
     return {values.begin() + static_cast<std::ptrdiff_t>(begin),
             values.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-KeptValueList joined(KeptValueList first, const KeptValueList& second) {
+ResidentValueList joined(ResidentValueList first, const ResidentValueList& second) {
     first.insert(first.end(), second.begin(), second.end());
     return first;
 }
@@ -253,10 +254,10 @@ TEST_F(ResidentValuesTest, KeepsUpWithUpdatesOfSomeRows) {
     std::uint64_t horizon = 100;
     for (std::uint32_t update = 1; update <= 20; ++update) {
         // The rows' new versions come last.
-        KeptValueList updated;
+        ResidentValueList updated;
         for (std::size_t i = 0; i < 20; ++i) {
             const auto at = values.begin() + static_cast<std::ptrdiff_t>(random() % values.size());
-            KeptValue value = *at;
+            ResidentValue value = *at;
             value.number = 10000 * update + static_cast<std::uint32_t>(i);
             value.since = horizon;
             value.content = value.number;
@@ -328,7 +329,7 @@ TEST_F(ResidentValuesTest, KeepsDocumentsOfAllSizes) {
     const auto id = read(values, kDocuments);
     EXPECT_NE(id, 0u);
     EXPECT_EQ(read(values, kDocuments), id);
-    const KeptValueList backwards(values.rbegin(), values.rend());
+    const ResidentValueList backwards(values.rbegin(), values.rend());
     EXPECT_NE(read(backwards, kDocuments), 0u);
     EXPECT_EQ(read(slice(backwards, 0, 10), kDocuments), 0u);
 
@@ -484,7 +485,7 @@ TEST_F(ResidentValuesTest, GivesKeptValuesByTheirName) {
     const auto both = joined(a, b);
     const auto id = read(both);
     for (int times = 1; times < 3; ++times) {
-        const auto taken = store().take_kept(id);
+        const auto taken = store().take_resident(id);
         ASSERT_TRUE(taken.ok() && *taken != nullptr);
         const auto bytes = (*taken)->bytes();
         EXPECT_EQ(ByteList(bytes.begin(), bytes.end()), bytes_of_all(both));
@@ -494,13 +495,13 @@ TEST_F(ResidentValuesTest, GivesKeptValuesByTheirName) {
         EXPECT_EQ(tables[1].hits, 300u * times);
         EXPECT_EQ(tables[0].misses, 100u);
     }
-    EXPECT_EQ(*store().take_kept(id + 1), nullptr);
-    EXPECT_EQ(*store().take_kept(0), nullptr);
+    EXPECT_EQ(*store().take_resident(id + 1), nullptr);
+    EXPECT_EQ(*store().take_resident(0), nullptr);
     // A chunk that somebody holds is not a chunk that is kept.
-    const auto held = store().take_kept(id);
+    const auto held = store().take_resident(id);
     ASSERT_TRUE(held.ok());
     EXPECT_EQ(store().forget(7, 0), 400u);
-    EXPECT_EQ(*store().take_kept(id), nullptr);
+    EXPECT_EQ(*store().take_resident(id), nullptr);
 }
 
 TEST_F(ResidentValuesTest, GivesUpWhatWasTakenByItsNameLongestAgo) {
@@ -509,10 +510,10 @@ TEST_F(ResidentValuesTest, GivesUpWhatWasTakenByItsNameLongestAgo) {
     const auto id_a = read(a), id_b = read(b);
     EXPECT_EQ(missing(a), 0u);
     EXPECT_EQ(missing(b), 0u);
-    EXPECT_NE(*store().take_kept(id_a), nullptr);
+    EXPECT_NE(*store().take_resident(id_a), nullptr);
     read(some_values(3, 1, 150, kSize));
-    EXPECT_NE(*store().take_kept(id_a), nullptr);
-    EXPECT_EQ(*store().take_kept(id_b), nullptr);
+    EXPECT_NE(*store().take_resident(id_a), nullptr);
+    EXPECT_EQ(*store().take_resident(id_b), nullptr);
 }
 
 TEST_F(ResidentValuesTest, StopsWhenAsked) {
@@ -582,11 +583,11 @@ protected:
         return condition();
     }
     /// Values of two chunks, in turn; the sessions read them before.
-    KeptValueList values_of_two_chunks(const ValueKind& kind = kVectors) {
+    ResidentValueList values_of_two_chunks(const ValueKind& kind = kVectors) {
         const auto first = some_values(3, 1, 900, kSize), second = some_values(3, 901, 100, kSize);
         first_ = read(first, kind);
         second_ = read(second, kind);
-        KeptValueList values;
+        ResidentValueList values;
         for (std::size_t i = 0; i < 100; ++i) {
             values.push_back(second[i]);
             for (std::size_t j = 0; j < 9; ++j) values.push_back(first[9 * i + j]);
@@ -616,11 +617,11 @@ TEST_F(FilledBehind, IsNamedBeforeItIsThere) {
     Session other(store());
     EXPECT_TRUE(other.find(values).empty());
     EXPECT_EQ(other.take_early(), id);
-    EXPECT_EQ(*store().take_kept(id), nullptr) << "not before it is filled";
+    EXPECT_EQ(*store().take_resident(id), nullptr) << "not before it is filled";
     held_up_.go_on();
     EXPECT_TRUE(await(id).ok());
     session.expect_bytes();
-    EXPECT_NE(*store().take_kept(id), nullptr);
+    EXPECT_NE(*store().take_resident(id), nullptr);
     const auto mapped = MappedFile::map(parts, 1000 * kSize, Trust::sealed);
     ASSERT_TRUE(mapped.ok());
     EXPECT_EQ(ByteList(mapped->bytes().begin(), mapped->bytes().end()), bytes_of_all(values));
@@ -850,7 +851,7 @@ TEST_F(ResidentValuesTest, RefusesWhatDoesNotAddUp) {
     EXPECT_EQ(find({1, 100, {7, ValueForm::vector, ElementType::float64, too_many}, 0},
                    pointer_file({}).get()),
               ErrorCode::invalid_argument);
-    const KeptValueList huge(3, {1, 1, 10, 1, std::uint64_t{1} << 63});
+    const ResidentValueList huge(3, {1, 1, 10, 1, std::uint64_t{1} << 63});
     EXPECT_EQ(find({1, 100, kDocuments, 3}, pointer_file(huge).get()), ErrorCode::invalid_argument);
     MemoryFile unsealed;
     ASSERT_TRUE(unsealed.append(ByteList(10 * sizeof(ValuePointer) + (1 << 20))).ok());
@@ -859,7 +860,7 @@ TEST_F(ResidentValuesTest, RefusesWhatDoesNotAddUp) {
     // Nothing has been asked for now.
     const auto keep = [&](std::uint64_t bytes, const PartsShape& parts,
                           std::vector<FileDescriptor> files) {
-        return store().keep(request, {bytes, parts}, std::move(files)).status().code();
+        return store().add(request, {bytes, parts}, std::move(files)).status().code();
     };
     Execution execution(1);
     const ByteList bytes = bytes_of_all(values);
@@ -925,7 +926,7 @@ private:
     struct Reader {
         explicit Reader(ResidentValues& store) : session(store) {}
         Session session;
-        KeptValueList values;
+        ResidentValueList values;
         bool asked = false;
         std::size_t missing = 0;
     };
@@ -982,7 +983,7 @@ private:
     }
 
     /// Somebody has kept it with a horizon that allows to use it.
-    void check_found(const KeptValue& value) {
+    void check_found(const ResidentValue& value) {
         const auto& kept = kept_[{value.table, value.number}];
         EXPECT_TRUE(std::any_of(kept.begin(), kept.end(), [&](const Kept& one) {
             return one.content == value.content && value.since < one.horizon;
@@ -993,7 +994,7 @@ private:
         const bool all = reader.missing == reader.values.size();
         const std::uint64_t horizon = reader.session.request().asked.horizon;
         for (const std::uint32_t row : ResidentValues::missing(reader.session.request())) {
-            const KeptValue& value = reader.values[row];
+            const ResidentValue& value = reader.values[row];
             if (value.since < horizon)
                 kept_[{value.table, value.number}].push_back({horizon, value.content});
         }
@@ -1036,7 +1037,7 @@ private:
     const std::uint64_t limit_;
     std::uint64_t now_ = 1000;
     std::uint64_t contents_ = 0;
-    std::map<std::pair<std::uint32_t, std::uint32_t>, KeptValue> rows_;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, ResidentValue> rows_;
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<Kept>> kept_;
     std::vector<Reader> sessions_;
     std::uint64_t found_ = 0, asked_ = 0, resident_ = 0, side_by_side_ = 0;

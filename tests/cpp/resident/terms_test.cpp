@@ -11,7 +11,7 @@
 
 #include "cpp/resident/resident_values.hpp"
 #include "cpp/resident/term_chunks.hpp"
-#include "tests/support/kept_term_files.hpp"
+#include "tests/support/resident_term_files.hpp"
 
 namespace gputext {
 namespace {
@@ -31,7 +31,7 @@ public:
     explicit Session(ResidentValues& store) : store_(store) {}
 
     /// Returns the rows that are missing.
-    std::vector<std::uint32_t> find(const KeptValueList& values, const ValueKind& kind = kTerms,
+    std::vector<std::uint32_t> find(const ResidentValueList& values, const ValueKind& kind = kTerms,
                                     std::uint64_t horizon = 100, std::uint64_t run = 1) {
         values_ = values;
         const FindValues message{run, horizon, kind, static_cast<std::uint32_t>(values.size())};
@@ -43,11 +43,11 @@ public:
 
     Result<std::uint64_t> keep(const std::string& words = "word") {
         FilesOfTerms terms(values_, ResidentValues::missing(request_), some_words(words, kWords));
-        return store_.keep_terms(request_, terms.message, std::move(terms.files));
+        return store_.add_terms(request_, terms.message, std::move(terms.files));
     }
 
     /// The terms of all rows, which have to be what the rows point to.
-    KeptTerms take() {
+    MappedTerms take() {
         auto given = store_.take_terms(request_);
         EXPECT_TRUE(given.ok()) << given.status().message();
         if (!given.ok()) return {};
@@ -68,8 +68,8 @@ public:
     }
 
     /// Finds, keeps what is missing, and takes all.
-    KeptTerms read(const KeptValueList& values, const std::string& words = "word",
-                   const ValueKind& kind = kTerms, std::uint64_t horizon = 100) {
+    MappedTerms read(const ResidentValueList& values, const std::string& words = "word",
+                     const ValueKind& kind = kTerms, std::uint64_t horizon = 100) {
         if (!find(values, kind, horizon).empty()) {
             const auto kept = keep(words);
             EXPECT_TRUE(kept.ok()) << kept.status().message();
@@ -82,19 +82,19 @@ public:
 private:
     ResidentValues& store_;
     ValueRequest request_;
-    KeptValueList values_;
+    ResidentValueList values_;
 };
 
 class ResidentTerms : public ::testing::Test {
 protected:
     void set_limits(ResidentLimits limits) { store_.emplace(limits); }
     ResidentValues& store() { return *store_; }
-    std::size_t missing(const KeptValueList& values, const ValueKind& kind = kTerms,
+    std::size_t missing(const ResidentValueList& values, const ValueKind& kind = kTerms,
                         std::uint64_t horizon = 100) {
         return Session(store()).find(values, kind, horizon).size();
     }
-    KeptTerms read(const KeptValueList& values, const std::string& words = "word",
-                   const ValueKind& kind = kTerms) {
+    MappedTerms read(const ResidentValueList& values, const std::string& words = "word",
+                     const ValueKind& kind = kTerms) {
         return Session(store()).read(values, words, kind);
     }
 
@@ -102,17 +102,17 @@ protected:
 };
 
 /// What a chunk of these counts for.
-std::uint64_t cost(const KeptValueList& values, const std::string& words = "word") {
+std::uint64_t cost(const ResidentValueList& values, const std::string& words = "word") {
     return bytes_of_all(values).size() + word_file(some_words(words, kWords)).size() +
            64 * values.size();
 }
 
-KeptValueList slice(const KeptValueList& values, std::size_t begin, std::size_t end) {
+ResidentValueList slice(const ResidentValueList& values, std::size_t begin, std::size_t end) {
     return {values.begin() + static_cast<std::ptrdiff_t>(begin),
             values.begin() + static_cast<std::ptrdiff_t>(end)};
 }
 
-KeptValueList joined(KeptValueList first, const KeptValueList& second) {
+ResidentValueList joined(ResidentValueList first, const ResidentValueList& second) {
     first.insert(first.end(), second.begin(), second.end());
     return first;
 }
@@ -125,13 +125,13 @@ TEST_F(ResidentTerms, AreFoundWithTheirWords) {
     ASSERT_TRUE(id.ok()) << id.status().message();
     ASSERT_NE(*id, 0u);
     // Whoever has read all of them can take them, too.
-    const KeptTerms own = first.take();
+    const MappedTerms own = first.take();
     ASSERT_EQ(own.chunks().size(), 1u);
     EXPECT_EQ(own.chunks()[0].id, *id);
 
     Session second(store());
     EXPECT_TRUE(second.find(values).empty());
-    const KeptTerms terms = second.take();
+    const MappedTerms terms = second.take();
     ASSERT_EQ(terms.chunks().size(), 1u);
     EXPECT_EQ(terms.chunks()[0].id, *id);
     EXPECT_EQ(words_of(terms.chunks()[0]), some_words("own", kWords));
@@ -159,7 +159,7 @@ TEST_F(ResidentTerms, TellSourcesFormsAndTablesApart) {
     ++other.source;
     EXPECT_EQ(missing(values, other), 10u);
     auto parsed_otherwise = values;
-    for (KeptValue& value : parsed_otherwise) ++value.content;
+    for (ResidentValue& value : parsed_otherwise) ++value.content;
     read(parsed_otherwise, "word", other);
     read(parsed_otherwise, "word", other);
     read(values);
@@ -177,7 +177,7 @@ TEST_F(ResidentTerms, LieInSeveralChunks) {
     EXPECT_EQ(session.find(all).size(), 200u);
     const auto id = session.keep("third");
     ASSERT_TRUE(id.ok());
-    const KeptTerms terms = session.take();
+    const MappedTerms terms = session.take();
     ASSERT_EQ(terms.chunks().size(), 3u);
     const std::map<std::uint64_t, std::string> names{
         {first, "first"}, {second, "second"}, {*id, "third"}};
@@ -238,8 +238,8 @@ TEST_F(ResidentTerms, OfTextsWithoutWordsAreKept) {
 // ---- Many chunks ----
 
 /// Tables of unlike sizes, each in a chunk of its own: so many rows of each.
-KeptValueList in_chunks(ResidentValues& store, const std::vector<std::size_t>& rows) {
-    KeptValueList all;
+ResidentValueList in_chunks(ResidentValues& store, const std::vector<std::size_t>& rows) {
+    ResidentValueList all;
     for (std::uint32_t i = 0; i < rows.size(); ++i) {
         const auto values = some_terms(i + 1, 1, rows[i]);
         Session(store).read(values);
@@ -377,35 +377,35 @@ TEST_F(ResidentTerms, AreOneSortOfValues) {
     EXPECT_EQ(find(wrong, vectors.get()), ErrorCode::invalid_argument);
 
     Execution execution(1);
-    const auto keep_terms = [&] {
+    const auto add_terms = [&] {
         FilesOfTerms terms(values, ResidentValues::missing(request), {});
-        return store().keep_terms(request, terms.message, std::move(terms.files)).status().code();
+        return store().add_terms(request, terms.message, std::move(terms.files)).status().code();
     };
-    const auto keep_values = [&](std::uint64_t size) {
+    const auto add_values = [&](std::uint64_t size) {
         ValueFiles files(ByteList(static_cast<std::size_t>(size), 1));
-        return store().keep(request, {size, {}}, std::move(files.files)).status().code();
+        return store().add(request, {size, {}}, std::move(files.files)).status().code();
     };
     const auto take_terms = [&] { return store().take_terms(request).status().code(); };
     const auto take_values = [&] {
         return store().take(request, false, execution).status().code();
     };
-    EXPECT_EQ(keep_terms(), ErrorCode::invalid_argument) << "without a request";
+    EXPECT_EQ(add_terms(), ErrorCode::invalid_argument) << "without a request";
     EXPECT_EQ(take_terms(), ErrorCode::invalid_argument);
 
     ASSERT_EQ(find(kVectors, vectors.get()), ErrorCode::ok);
-    EXPECT_EQ(keep_terms(), ErrorCode::invalid_argument);
-    ASSERT_EQ(keep_values(400), ErrorCode::ok);
+    EXPECT_EQ(add_terms(), ErrorCode::invalid_argument);
+    ASSERT_EQ(add_values(400), ErrorCode::ok);
     EXPECT_EQ(take_terms(), ErrorCode::invalid_argument);
     ASSERT_EQ(find(kVectors, vectors.get()), ErrorCode::ok);
     EXPECT_EQ(take_terms(), ErrorCode::invalid_argument);
     EXPECT_EQ(take_values(), ErrorCode::ok);
 
     ASSERT_EQ(find(kTerms, pointers.get()), ErrorCode::ok);
-    EXPECT_EQ(keep_values(0), ErrorCode::invalid_argument);
+    EXPECT_EQ(add_values(0), ErrorCode::invalid_argument);
     EXPECT_EQ(take_values(), ErrorCode::invalid_argument);
     EXPECT_EQ(take_terms(), ErrorCode::invalid_argument) << "they are missing";
-    ASSERT_EQ(keep_terms(), ErrorCode::ok);
-    EXPECT_EQ(keep_terms(), ErrorCode::invalid_argument) << "they are not missing any more";
+    ASSERT_EQ(add_terms(), ErrorCode::ok);
+    EXPECT_EQ(add_terms(), ErrorCode::invalid_argument) << "they are not missing any more";
     EXPECT_EQ(take_values(), ErrorCode::invalid_argument);
     EXPECT_EQ(take_terms(), ErrorCode::ok);
     EXPECT_EQ(take_terms(), ErrorCode::invalid_argument) << "once";
@@ -420,7 +420,7 @@ TEST_F(ResidentTerms, AreRefusedWhereFilesDoNotAddUp) {
         FilesOfTerms terms(values, rows, {"a", "b"});
         spoil(terms);
         return store()
-            .keep_terms(session.request(), terms.message, std::move(terms.files))
+            .add_terms(session.request(), terms.message, std::move(terms.files))
             .status()
             .code();
     };
@@ -485,7 +485,7 @@ TEST_F(ResidentTerms, AreAlwaysThoseOfTheRow) {
         std::mt19937 random(seed);
         const auto below = [&](std::uint64_t end) { return random() % end; };
         set_limits({seed % 2 == 0 ? kMuch : 30000, seed % 3 == 0 ? 40u : 1000u});
-        std::map<std::uint32_t, KeptValue> rows;
+        std::map<std::uint32_t, ResidentValue> rows;
         Session sessions[] = {Session(store()), Session(store()), Session(store()),
                               Session(store())};
         std::vector<bool> asked(4);
@@ -499,7 +499,7 @@ TEST_F(ResidentTerms, AreAlwaysThoseOfTheRow) {
             }
             const std::size_t at = below(4);
             if (!asked[at]) {
-                KeptValueList values;
+                ResidentValueList values;
                 for (const auto& [number, value] : rows) values.push_back(value);
                 if (below(2) == 0) std::shuffle(values.begin(), values.end(), random);
                 values.resize(values.size() / (1 + below(3)));

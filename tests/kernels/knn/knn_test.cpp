@@ -444,7 +444,7 @@ protected:
 
     std::shared_ptr<ResidentRanges> ranges_ = std::make_shared<ResidentRanges>();
     std::unique_ptr<gpu::ResidentCopies> copies_;
-    gpu::KeptItems kept_{std::uint64_t{1} << 30};
+    gpu::ItemCache kept_{std::uint64_t{1} << 30};
     std::uint64_t range_ = 0;
 };
 

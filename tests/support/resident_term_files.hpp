@@ -1,5 +1,5 @@
-// tests/support/kept_term_files.hpp - made-up terms of texts, and the files in which sessions hand
-// them over
+// tests/support/resident_term_files.hpp - made-up terms of texts, and the files in which sessions
+// hand them over
 
 #pragma once
 
@@ -7,8 +7,8 @@
 
 #include <string>
 
-#include "cpp/link/kept_terms.hpp"
-#include "tests/support/kept_values.hpp"
+#include "cpp/link/resident_answers.hpp"
+#include "tests/support/resident_value_files.hpp"
 
 namespace gputext::testing {
 
@@ -19,15 +19,15 @@ FileDescriptor sealed_array(const std::vector<T>& array) {
 }
 
 /// Terms of unlike sizes, which values of a table point to as those of some_values() do.
-inline KeptValueList some_terms(std::uint32_t table, std::uint32_t first, std::size_t count) {
-    KeptValueList values = some_values(table, first, count, 0);
-    for (KeptValue& value : values) value.size = 4 * (value.number * 7 % 50);
+inline ResidentValueList some_terms(std::uint32_t table, std::uint32_t first, std::size_t count) {
+    ResidentValueList values = some_values(table, first, count, 0);
+    for (ResidentValue& value : values) value.size = 4 * (value.number * 7 % 50);
     return values;
 }
 
 /// Pointers say no sizes of terms.
-inline FileDescriptor term_pointer_file(KeptValueList values) {
-    for (KeptValue& value : values) value.size = 0;
+inline FileDescriptor term_pointer_file(ResidentValueList values) {
+    for (ResidentValue& value : values) value.size = 0;
     return pointer_file(values);
 }
 
@@ -51,9 +51,9 @@ inline ByteList word_file(const std::vector<std::string>& words) {
     return file;
 }
 
-/// What comes with KeepTerms.
+/// What comes with AddTerms.
 struct FilesOfTerms {
-    FilesOfTerms(const KeptValueList& values, std::span<const std::uint32_t> rows,
+    FilesOfTerms(const ResidentValueList& values, std::span<const std::uint32_t> rows,
                  const std::vector<std::string>& words) {
         const ByteList bytes = bytes_of_rows(values, rows), list = word_file(words);
         std::vector<std::uint64_t> ends;
@@ -67,12 +67,12 @@ struct FilesOfTerms {
 
     TermFiles descriptors() const { return {files[0].get(), files[1].get(), files[2].get()}; }
 
-    KeepTerms message;
+    AddTerms message;
     std::vector<FileDescriptor> files;
 };
 
 /// Every row has the terms that it points to.
-inline void expect_terms(const KeptTerms& terms, const KeptValueList& values) {
+inline void expect_terms(const MappedTerms& terms, const ResidentValueList& values) {
     ASSERT_EQ(terms.places().size(), values.size());
     for (std::size_t row = 0; row < values.size(); ++row) {
         const auto bytes = terms.value(terms.places()[row]);
@@ -80,7 +80,7 @@ inline void expect_terms(const KeptTerms& terms, const KeptValueList& values) {
     }
 }
 
-inline std::vector<std::string> words_of(const KeptTerms::Chunk& chunk) {
+inline std::vector<std::string> words_of(const MappedTerms::Chunk& chunk) {
     std::vector<std::string> words;
     for (std::size_t i = 0; i < chunk.words.size(); ++i) words.emplace_back(chunk.words[i]);
     return words;

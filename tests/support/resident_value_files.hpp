@@ -1,5 +1,5 @@
-// tests/support/kept_values.hpp - values of a made-up table, and the files in which sessions hand
-// them over
+// tests/support/resident_value_files.hpp - values of a made-up table, and the files in which
+// sessions hand them over
 
 #pragma once
 
@@ -11,13 +11,12 @@
 #include <vector>
 
 #include "cpp/link/memory_file.hpp"
-#include "cpp/link/parted_file.hpp"
 #include "cpp/link/resident_values.hpp"
 
 namespace gputext::testing {
 
 /// A row's pointer, and what the value is that it points to.
-struct KeptValue {
+struct ResidentValue {
     std::uint32_t table = 0;
     std::uint32_t number = 0;
     std::uint64_t since = 0;
@@ -25,19 +24,19 @@ struct KeptValue {
     std::uint64_t size = 0;
 };
 
-using KeptValueList = std::vector<KeptValue>;
+using ResidentValueList = std::vector<ResidentValue>;
 using ByteList = std::vector<std::uint8_t>;
 
 /// Numbers from `first` on, of vectors of so many bytes, made by transaction 10.
-inline KeptValueList some_values(std::uint32_t table, std::uint32_t first, std::size_t count,
-                                 std::uint64_t size) {
-    KeptValueList values;
+inline ResidentValueList some_values(std::uint32_t table, std::uint32_t first, std::size_t count,
+                                     std::uint64_t size) {
+    ResidentValueList values;
     for (std::uint32_t i = 0; i < count; ++i)
         values.push_back({table, first + i, 10, std::uint64_t{table} << 32 | (first + i), size});
     return values;
 }
 
-inline void append_bytes(const KeptValue& value, ByteList& bytes) {
+inline void append_bytes(const ResidentValue& value, ByteList& bytes) {
     std::uint64_t state = value.content * 0x9e3779b97f4a7c15 + 1;
     for (std::uint64_t i = 0; i < value.size; ++i) {
         state = state * 6364136223846793005 + 1442695040888963407;
@@ -45,13 +44,14 @@ inline void append_bytes(const KeptValue& value, ByteList& bytes) {
     }
 }
 
-inline ByteList bytes_of_all(const KeptValueList& values) {
+inline ByteList bytes_of_all(const ResidentValueList& values) {
     ByteList bytes;
-    for (const KeptValue& value : values) append_bytes(value, bytes);
+    for (const ResidentValue& value : values) append_bytes(value, bytes);
     return bytes;
 }
 
-inline ByteList bytes_of_rows(const KeptValueList& values, std::span<const std::uint32_t> rows) {
+inline ByteList bytes_of_rows(const ResidentValueList& values,
+                              std::span<const std::uint32_t> rows) {
     ByteList bytes;
     for (const std::uint32_t row : rows) append_bytes(values[row], bytes);
     return bytes;
@@ -64,9 +64,9 @@ inline FileDescriptor sealed_file(std::span<const std::uint8_t> bytes) {
     return file.release_descriptor();
 }
 
-inline FileDescriptor pointer_file(const KeptValueList& values) {
+inline FileDescriptor pointer_file(const ResidentValueList& values) {
     std::vector<ValuePointer> pointers;
-    for (const KeptValue& value : values)
+    for (const ResidentValue& value : values)
         pointers.push_back({value.table, value.number, value.since, value.size});
     return sealed_file({reinterpret_cast<const std::uint8_t*>(pointers.data()),
                         pointers.size() * sizeof(ValuePointer)});

@@ -1,12 +1,12 @@
 // What a session takes as the terms of texts, and what it refuses.
 
-#include "cpp/link/kept_terms.hpp"
+#include "cpp/link/resident_answers.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "tests/support/kept_term_files.hpp"
+#include "tests/support/resident_term_files.hpp"
 
 namespace gputext {
 namespace {
@@ -40,10 +40,10 @@ struct Reply {
     std::vector<TermPlace> places{{0, 60, 40}, {1, 40, 0}, {1, 0, 40}};
 };
 
-TEST(KeptTerms, AreMapped) {
+TEST(MappedTerms, AreMapped) {
     auto mapped = Reply().taken().map();
     ASSERT_TRUE(mapped.ok()) << mapped.status().message();
-    const KeptTerms terms = std::move(*mapped);
+    const MappedTerms terms = std::move(*mapped);
     ASSERT_EQ(terms.chunks().size(), 2u);
     EXPECT_EQ(terms.chunks()[0].id, 11u);
     EXPECT_EQ(words_of(terms.chunks()[0]), (std::vector<std::string>{"one", "", "two"}));
@@ -56,7 +56,7 @@ TEST(KeptTerms, AreMapped) {
     EXPECT_TRUE(terms.value(terms.places()[2]).empty());
 }
 
-TEST(KeptTerms, OfNoTextsAreNone) {
+TEST(MappedTerms, OfNoTextsAreNone) {
     TermsTaken taken{{0, 0}, {}};
     taken.files.push_back(sealed_file({}));
     const auto terms = taken.map();
@@ -64,7 +64,7 @@ TEST(KeptTerms, OfNoTextsAreNone) {
     EXPECT_TRUE(terms->places().empty() && terms->chunks().empty());
 }
 
-TEST(KeptTerms, AreRefusedOutsideTheirChunks) {
+TEST(MappedTerms, AreRefusedOutsideTheirChunks) {
     const TermPlace wrong[] = {
         {2, 0, 0},   {UINT32_MAX, 0, 0},     {0, 61 + 3, 40},        {0, 4, 100},
         {0, 0, 104}, {0, 4, UINT64_MAX - 3}, {1, UINT32_MAX - 3, 0}, {0, 3, 0},
@@ -76,7 +76,7 @@ TEST(KeptTerms, AreRefusedOutsideTheirChunks) {
     }
 }
 
-TEST(KeptTerms, AreRefusedWithoutAllOfTheirWords) {
+TEST(MappedTerms, AreRefusedWithoutAllOfTheirWords) {
     const auto refused = [](std::size_t word, std::uint64_t begin) {
         Reply reply;
         reply.begin(0, word) = begin;
@@ -96,7 +96,7 @@ TEST(KeptTerms, AreRefusedWithoutAllOfTheirWords) {
     }
 }
 
-TEST(KeptTerms, AreRefusedInOtherFiles) {
+TEST(MappedTerms, AreRefusedInOtherFiles) {
     Reply reply;
     ++reply.chunks[0].bytes;
     EXPECT_TRUE(reply.refused());

@@ -1,17 +1,20 @@
-// kernels/knn/kept_items.hpp - what searches have made of items that stay on the device
+// kernels/knn/item_cache.hpp - what searches have made of items that stay on the device
 //
 // Items of resident memory (kernels/base/resident_copies.hpp) are the same in each job. What a
 // search makes of them, rows in half precision with their bounds and squares, takes as long as
 // reading them a few times, and a search for few queries takes no longer than reading what was
-// made. So it is kept beside the copy of the items: about half of its size again for binary32.
+// made. So it is cached beside the copy of the items: about half of its size again for binary32.
 
 #pragma once
 
 #include <cuda_fp16.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <list>
+#include <utility>
 
 #include "cpp/base/resident_ranges.hpp"
 #include "cpp/base/vectors.hpp"
@@ -51,7 +54,7 @@ struct Fp16ItemSet {
 };
 
 /// On one device, used by one thread. Functions take O(sets), of which there are few.
-class KeptItems {
+class ItemCache {
 public:
     /// Items by their place in a resident range, and how they are compared.
     struct Key {
@@ -66,13 +69,13 @@ public:
     };
 
     /// May take so many bytes of the device's memory.
-    explicit KeptItems(std::uint64_t limit) : limit_(limit) {}
+    explicit ItemCache(std::uint64_t limit) : limit_(limit) {}
 
-    /// What is kept, or null; until the next keep() or clear().
+    /// The items, or null; until the next add() or clear().
     const Fp16ItemSet* find(const Key& key);
-    /// Keeps it in place of the sets that were used longest ago, where there is no room for all;
+    /// Adds it in place of the sets that were used longest ago, where there is no room for all;
     /// drops it where there is none for it alone.
-    void keep(const Key& key, Fp16ItemSet items);
+    void add(const Key& key, Fp16ItemSet items);
     /// Drops sets of ranges that are gone.
     void drop_gone(const ResidentRanges& ranges);
 
@@ -80,16 +83,50 @@ public:
     void clear();
 
 private:
-    struct Kept {
+    struct Entry {
         Key key;
         Fp16ItemSet items;
     };
 
-    void drop(std::list<Kept>::iterator kept);
+    void drop(std::list<Entry>::iterator entry);
 
     std::uint64_t limit_;
     std::uint64_t bytes_ = 0;
-    std::list<Kept> kept_;  // the last used first
+    std::list<Entry> entries_;  // the last used first
 };
+
+inline const Fp16ItemSet* ItemCache::find(const Key& key) {
+    const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                    [&](const Entry& entry) { return entry.key == key; });
+    if (key.range == 0 || found == entries_.end()) return nullptr;
+    entries_.splice(entries_.begin(), entries_, found);
+    return &entries_.front().items;
+}
+
+inline void ItemCache::add(const Key& key, Fp16ItemSet items) {
+    const std::uint64_t bytes = items.bytes();
+    if (key.range == 0 || bytes > limit_) return;
+    while (!entries_.empty() && bytes_ > limit_ - bytes) drop(std::prev(entries_.end()));
+    bytes_ += bytes;
+    entries_.push_front({key, std::move(items)});
+}
+
+inline void ItemCache::drop_gone(const ResidentRanges& ranges) {
+    for (auto entry = entries_.begin(); entry != entries_.end();) {
+        const auto next = std::next(entry);
+        if (!ranges.has(entry->key.range)) drop(entry);
+        entry = next;
+    }
+}
+
+inline void ItemCache::drop(std::list<Entry>::iterator entry) {
+    bytes_ -= entry->items.bytes();
+    entries_.erase(entry);
+}
+
+inline void ItemCache::clear() {
+    entries_.clear();
+    bytes_ = 0;
+}
 
 }  // namespace gputext::gpu

@@ -20,7 +20,7 @@ std::span<const std::uint8_t> raw_bytes(const std::vector<T>& array) {
     return {reinterpret_cast<const std::uint8_t*>(array.data()), array.size() * sizeof(T)};
 }
 
-/// One message of each type, its fields filled.
+/// Messages with their fields filled.
 inline std::vector<Message> sample_messages() {
     SubmitNearDuplicates submit;
     submit.documents = 7;
@@ -179,9 +179,17 @@ inline std::vector<Message> sample_messages() {
             ForgottenValues{70}};
 }
 
+/// One message of each type, its fields as they are by default.
+template <class... Types>
+std::vector<Message> first_messages(TypeList<Types...>) {
+    return {Types()...};
+}
+
 inline std::vector<Input> seed_inputs() {
+    std::vector<Message> messages = sample_messages();
+    for (Message& message : first_messages(Messages())) messages.push_back(std::move(message));
     std::vector<Input> inputs;
-    for (const Message& message : sample_messages())
+    for (const Message& message : messages)
         inputs.push_back(
             seed_input(0, static_cast<std::uint8_t>(descriptors_of(message)), encode(message)));
     const std::vector<Extent> extents{{0, 10}, {10, 0}, {12, 500}};

@@ -117,7 +117,7 @@ __global__ __launch_bounds__(kThreads, 2) void dots_of_contexts(
     const std::size_t first_word = std::size_t{blockIdx.x} * kTile,
                       first_context = std::size_t{blockIdx.y} * kTile;
     const unsigned y = threadIdx.x / 16, x = threadIdx.x % 16;
-    // Sums of 2, 4 and 8 groups, each waiting for as many more.
+    // Sums of 2, 4 and 8 groups. Each waits for the sum of as many groups more.
     Own two, four, all;
 #pragma unroll
     for (unsigned group = 0; group < kGroups; ++group) {
@@ -465,7 +465,7 @@ Status ResidentNextWords::sum(std::span<const std::uint32_t> contexts, std::uint
         GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "summing over words"));
         GPUTEXT_TRY(execution.checkpoint(own.size()));
     }
-    // For the tokens' turn.
+    // Leaves the memory to the tokens.
     dots_.reset();
     ordered_contexts_.reset();
     contexts_.reset();

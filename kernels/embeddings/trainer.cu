@@ -27,7 +27,7 @@
 
 namespace gputext::gpu {
 
-// The tokens that an epoch trains on: the entries of cpp/embeddings/trainer.hpp: a replica's tokens
+// What an epoch trains on: the entries of cpp/embeddings/trainer.hpp, which are a replica's tokens
 // that stay, with a break before each text. Each block of tokens counts its entries, the counts are
 // added up, and each writes its own.
 
@@ -93,11 +93,11 @@ constexpr unsigned kThreads = 256;
 constexpr unsigned kTokensOfThread = 8;
 constexpr unsigned kTokensOfBlock = kThreads * kTokensOfThread;
 
-/// At once, of those that are on the device: so that their entries can be counted in 32 bits.
+/// Tokens on the device that are taken at once: their entries can be counted in 32 bits.
 constexpr std::uint64_t kMostChunk = std::uint64_t{1} << 30;
-/// At once, of those that come from the host.
+/// Tokens that are copied from the host at once.
 constexpr std::uint64_t kCopied = std::uint64_t{1} << 22;
-/// That one thread of the host looks at in one go.
+/// Tokens that one thread of the host looks at in one step.
 constexpr std::size_t kPiece = std::size_t{1} << 16;
 /// Scratch memory of adding up.
 constexpr std::uint64_t kScratch = std::uint64_t{1} << 20;
@@ -279,10 +279,10 @@ std::uint64_t entry_bytes(const TrainerParameters& parameters, std::uint64_t tok
 namespace {
 
 constexpr std::uint64_t kMostWords = WordEntries::kBegins - 1;
-/// What a launch is to take.
+/// Seconds that a launch is to take.
 constexpr double kLaunchSeconds = 0.010;
 constexpr std::uint64_t kFirstSteps = 64;
-/// How often it is looked at, and at the stop request.
+/// How often the host looks at a launch, and at the stop request.
 constexpr std::chrono::microseconds kLook{200};
 /// Elements of the model that are copied at once.
 constexpr std::uint64_t kCopiedElements = std::uint64_t{1} << 24;
@@ -385,10 +385,10 @@ public:
 
     Status train(const TrainingPart& part, Execution& execution, TrainingCount& count) override {
         const Status status = train_part(part, execution, count);
-        // Nothing of it is under way when another part, or an error, is told of.
+        // Waits, so that nothing of this part runs when the caller hears of its end or of an error.
         const Status finished =
             cuda_status(cudaStreamSynchronize(work_.stream), "training vectors");
-        // What tells the device to stop has come, too, before there is another part to be stopped.
+        // The stop request has arrived, too, so that it cannot stop the next part.
         cudaStreamSynchronize(ring_.stream());
         return status.ok() ? finished : status;
     }
@@ -432,7 +432,8 @@ private:
         return {};
     }
 
-    /// Rows from the one number `first`, of which the host has those of all words.
+    /// Copies the rows of all words between the host's array and the device's rows from number
+    /// `first` on.
     template <bool Back>
     Status copy(float* on_host, std::uint64_t first) {
         Execution copying(usable_processors());

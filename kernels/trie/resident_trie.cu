@@ -11,7 +11,7 @@
 namespace gputext::gpu {
 namespace {
 
-/// Without looking at anything else. Of what is no image, one that no dictionary has.
+/// Reads the header alone. Of bytes that are no image, it is a header that no dictionary has.
 TrieHeader header_of(std::span<const std::uint8_t> image) {
     TrieHeader header{};
     if (image.size() >= sizeof header) std::memcpy(&header, image.data(), sizeof header);

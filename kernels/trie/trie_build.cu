@@ -438,7 +438,7 @@ private:
         return download_value(found.data(), longest, stream_, "looking at words");
     }
 
-    /// By the host, of the same words as cpp/trie/detail/front_coded_build.cpp takes.
+    /// Chooses symbols on the host, from the same words as cpp/trie/detail/front_coded_build.cpp.
     Status choose_symbols() {
         execution_.begin_phase("choosing symbols", 0);
         const std::size_t buckets = (order_.count + kBucketWords - 1) / kBucketWords;

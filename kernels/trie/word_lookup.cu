@@ -97,7 +97,7 @@ public:
         // The places' memory may be in use by earlier work until the stream comes here.
         GPUTEXT_TRY(ready_.hold(ring_.stream(), stream_));
         const Status status = look_up_all(chunks_of(words_, size));
-        // Nor may another have it before the last copy has come.
+        // And nobody else may have this memory before the last copy has arrived.
         GPUTEXT_TRY(ready_.hold(stream_, ring_.stream()));
         return status;
     }

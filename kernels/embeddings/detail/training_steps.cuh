@@ -65,8 +65,8 @@ public:
     }
 
 private:
-    /// How many entries on one side are of the window, of `most` or of as many as `there` are; they
-    /// are written to to[0], to[Way] and so on.
+    /// Writes the entries of the window on one side to to[0], to[Way] and so on: at most `most`,
+    /// and as many as `there` are. Returns how many.
     template <int Way>
     __device__ static unsigned find_side(const StepJob& job, std::uint64_t entry, unsigned most,
                                          std::uint64_t there, std::uint32_t* to) {
@@ -166,8 +166,8 @@ __device__ inline void add_where(bool wanted, std::int32_t* to, std::int32_t by)
         "r"(by), "r"(static_cast<int>(wanted)));
 }
 
-/// Where a row's steps are counted: those of the most frequent words, which nearly every window
-/// has, far from one another.
+/// Where a row's steps are counted. The counts of the most frequent words, which nearly every
+/// window has, lie in different lines of the cache.
 __device__ inline std::uint32_t count_place(const StepJob& job, std::uint32_t row) {
     return row % kCountSpread * (2 * job.words / kCountSpread + 1) + row / kCountSpread;
 }
@@ -198,7 +198,7 @@ struct WarpState {
     unsigned windows = 0, pairs = 0;
 };
 
-/// The first of the next `size` of something, for a warp; `next` is the block's.
+/// Takes the next `size` numbers for a warp from the block's counter `next`. Returns the first one.
 __device__ inline unsigned take_next(unsigned& next, unsigned size, unsigned lane) {
     unsigned first = 0;
     if (lane == 0) first = atomicAdd(&next, size);
@@ -292,8 +292,8 @@ private:
         add(row, integers, has);
     }
 
-    // Behind the window's last row that one is read again, which costs less than not to; its steps
-    // are 0.
+    // Beyond the window's last row, that row is read again, with steps of 0: a branch would cost
+    // more.
 
     __device__ void load_outputs(unsigned first, float (&y)[kOutputs][Elements]) const {
 #pragma unroll
@@ -467,8 +467,8 @@ private:
     const unsigned contexts_, outputs_;
 };
 
-/// Some rows take their sums, and those are cleared: the rows first, first + 1 ... of `size`, which
-/// row_of() names.
+/// Adds the sums to some rows, and clears the sums: rows first, first + 1 ... of `size`, as
+/// row_of() names them.
 template <unsigned Elements, unsigned Rows, class RowOf>
 __device__ void take_sums(const StepJob& job, const WarpState& state, unsigned first, unsigned size,
                           RowOf row_of) {
@@ -513,8 +513,8 @@ __device__ void take_sums(const StepJob& job, const WarpState& state, unsigned f
     }
 }
 
-/// A barrier of all blocks: what was written before arrive() is seen after wait(). arrive() is also
-/// one of the block's threads.
+/// A barrier of all blocks: what was written before arrive() is seen after wait(). arrive() is a
+/// barrier of the block's threads, too.
 __device__ inline void arrive(const StepJob& job) {
     __syncthreads();
     if (threadIdx.x != 0) return;
@@ -529,12 +529,12 @@ __device__ inline void wait_for(const StepJob& job, std::uint32_t arrivals) {
                      : "memory");
     } while (seen < arrivals);
 }
-/// All warps together. `number` is how many barriers there have been.
+/// Waits, all warps of the block together. `number`: how many barriers there have been.
 __device__ inline void wait(const StepJob& job, std::uint32_t number) {
     if (threadIdx.x == 0) wait_for(job, number * gridDim.x);
     __syncthreads();
 }
-/// Each warp by itself: those with more to do than others come later.
+/// Waits, each warp by itself, so that warps with more to do than others may come later.
 __device__ inline void wait_alone(const StepJob& job, BlockState& block, std::uint32_t number) {
     const std::uint32_t wanted = number * gridDim.x;
     if (threadIdx.x == 0) {

@@ -34,7 +34,8 @@ GPUTEXT_HOST_DEVICE inline std::size_t place_in_blocks(std::uint32_t row, std::u
     return block * kBlockBytes + in_row * 128 + ((vector ^ in_row % 8) * 16) + column % 16;
 }
 
-/// The sum over segments of left * right^T, that of the first ones times 256.
+/// Computes the sum over segments of left * right^T, of which those of the first `upper` segments
+/// count 256 times.
 struct WordProductJob {
     struct Segment {
         const std::uint8_t* left;  // their first blocks

@@ -18,7 +18,7 @@ namespace {
 
 constexpr unsigned kThreads = 256;
 constexpr std::uint32_t kKeyBytes = 7;
-/// Behind the order, so that whole buckets of it can be read.
+/// Elements behind the order, so that its last bucket can be read as a whole.
 constexpr std::size_t kOrderSlack = 32;
 
 /// What a place in the order has to do with the one before it.
@@ -56,7 +56,8 @@ __global__ void relate_first(const std::uint64_t* keys, std::uint32_t count, Rel
     relations[i] = i == 0 ? other : relation_of(keys[i - 1], keys[i]);
 }
 
-/// flags[j]: whether the place is in a group of words that are alike. Without `places`, of all.
+/// flags[j]: whether place number j, of `places` or of all where that is null, is in a group of
+/// words that are alike.
 __global__ void flag_alike(const Relation* relations, const std::uint32_t* places,
                            std::uint32_t count, std::uint32_t all, std::uint8_t* flags) {
     const std::uint32_t j = blockIdx.x * kThreads + threadIdx.x;
@@ -248,7 +249,8 @@ private:
         return find_alike(nullptr, count_);
     }
 
-    /// Among these places, all if there are none, those of groups that are alike, and their groups.
+    /// Finds, among these places or all where `places` is null, those in groups of words that are
+    /// alike, and their groups.
     Status find_alike(const std::uint32_t* places, std::uint32_t count) {
         flag_alike<<<blocks(count), kThreads, 0, stream_>>>(relations_.data(), places, count,
                                                             count_, flags_.data());

@@ -10,6 +10,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -244,6 +245,15 @@ private:
     DeviceBuffer<std::uint8_t> scratch_;
     PinnedBuffer pinned_;
 };
+
+/// How many of `groups` groups of samples must reach a gate, so that the k nearest of all items
+/// reach it except in about one case in a hundred thousand: how many of them are sampled follows
+/// Poisson's law.
+inline std::uint32_t rank_of_gate(double k, double samples, double items, double groups) {
+    const double mean = k * samples / items;
+    const double rank = mean + 4 * std::sqrt(mean) + 3;
+    return static_cast<std::uint32_t>(std::ceil(groups * (1 - std::pow(1 - 1 / groups, rank))));
+}
 
 /// Calls search(selection, begin, end), which adds what it finds of items [begin, end) to lists and
 /// keeps the nearest. For queries whose list overflowed each half of the items is searched alone.

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "kernels/base/launch.hpp"
 #include "kernels/knn/detail/fp16_search.hpp"
@@ -11,15 +10,6 @@ constexpr double kWorkOfLaunch = 8e12;  // pairs times dimensions: about 30 ms
 
 std::uint32_t samples_of(std::size_t items) {
     return items <= 1 << 17 ? 16 * kSampleGroups : 64 * kSampleGroups;
-}
-
-/// How many groups of samples must reach a gate, so that the k nearest of all items reach it except
-/// in about one case in a hundred thousand: how many of them are sampled follows Poisson's law.
-std::uint32_t rank_of_gate(double k, double samples, double items) {
-    constexpr double groups = kSampleGroups;
-    const double mean = k * samples / items;
-    const double rank = mean + 4 * std::sqrt(mean) + 3;
-    return static_cast<std::uint32_t>(std::ceil(groups * (1 - std::pow(1 - 1 / groups, rank))));
 }
 
 /// Among few items, a large part is found: looking at all scores twice then costs less than lists
@@ -149,7 +139,7 @@ Status Fp16Search::sample(const ListsView& lists, std::uint32_t begin, std::uint
         samples = &own_items_.samples;
         if (!samples->are_of(begin, end)) GPUTEXT_TRY(take_samples(begin, end));
     }
-    const std::uint32_t rank = rank_of_gate(lists.k + 1, samples_, end - begin);
+    const std::uint32_t rank = rank_of_gate(lists.k + 1, samples_, end - begin, kSampleGroups);
     Fp16FilterJob sampled = job(0, samples_);
     sampled.items = {samples->rows.data(), samples->bounds.data(), nullptr};
     sampled.first_item = 0;

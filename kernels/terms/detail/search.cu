@@ -214,14 +214,6 @@ std::uint32_t sampled_tiles(std::size_t items) {
     return std::clamp(tiles_of(items) / kTilesForSample, 1u, kMostSampled);
 }
 
-/// How many groups of samples must reach a gate, so that the k nearest of all items reach it except
-/// in about one case in a hundred thousand: how many of them are sampled follows Poisson's law.
-std::uint32_t rank_of_gate(double k, double samples, double items, double groups) {
-    const double mean = k * samples / items;
-    const double rank = mean + 4 * std::sqrt(mean) + 3;
-    return static_cast<std::uint32_t>(std::ceil(groups * (1 - std::pow(1 - 1 / groups, rank))));
-}
-
 }  // namespace
 
 NeighbourLists::Shape TermSearch::shape_of(std::size_t k, double radius, std::size_t items) {

@@ -91,7 +91,11 @@ SELECT count(*) FROM knn_merge('SELECT i % 3, i, i::float8 FROM generate_series(
 SELECT count(*), sum(item_id) FROM knn_merge('SELECT i % 3, i, -i::float8 FROM generate_series(1, 200000) AS i', 100);
 RESET gputext.host_memory_limit;
 
--- Tables that are large enough are read in parallel workers: whole ones, partitions, and several tables. The answer is that of the executor's rows.
+-- Rows that are many enough are reduced in parallel workers: those of whole tables, partitions, several tables, joins and expressions. The answer is that of
+-- rows which all come to the session.
+SET min_parallel_table_scan_size = 0;
+SET seq_page_cost = 50;
+SET cpu_tuple_cost = 0.5;
 CREATE TABLE many (shard integer, query_id integer, item_id bigint, unused text, distance float8) PARTITION BY LIST (shard);
 CREATE TABLE many_0 (distance float8, unused text, item_id bigint, query_id integer, shard integer);
 ALTER TABLE many ATTACH PARTITION many_0 FOR VALUES IN (0);
@@ -110,8 +114,17 @@ FROM (VALUES ('knn_merge(''SELECT query_id, item_id, distance FROM many'', 20)')
              ('knn_merge(''SELECT query_id, item_id, distance FROM many'', NULL)'),
              ('knn_merge(''SELECT query_id, item_id, shard, distance FROM many_1 UNION ALL SELECT query_id, item, shard, distance FROM many'', 50)'),
              ('knn_merge(''SELECT query_id, item_id, distance FROM many WHERE distance > 3'', 20)'),
+             ('knn_merge(''SELECT query_id / 2, item_id / 3, -distance FROM many'', 20)'),
+             ('knn_merge(''SELECT a.query_id::smallint, b.item_id, a.distance FROM many AS a JOIN many AS b USING (item_id)'', 7)'),
+             ('knn_merge(''SELECT query_id, item_id, min(distance) FROM many GROUP BY 1, 2'', 7)'),
+             ('knn_merge(''SELECT query_id, item_id, distance FROM many UNION SELECT query_id, item, distance FROM many'', 7)'),
              ('knn_merge(''SELECT query_id, item_id, distance FROM many LIMIT 0'', 20)')) AS s(statement),
     LATERAL digest(statement, 3) AS w, LATERAL digest(statement, 0) AS e;
+-- Where the workers' memory does not suffice, all rows come to the session.
+SET gputext.host_memory_limit = '1MB';
+SELECT w.rows, w = e AS same FROM digest('knn_merge(''SELECT query_id, item_id, distance FROM many'', 25)', 3) AS w, digest('knn_merge(''SELECT query_id, item_id, distance FROM many'', 25)', 0) AS e;
+SELECT count(*) FROM knn_merge('SELECT query_id, item_id, distance FROM many', NULL);
+RESET gputext.host_memory_limit;
 -- Rows of a transaction that has not ended
 BEGIN;
 DELETE FROM many WHERE query_id <> 7;
@@ -143,6 +156,9 @@ SELECT * FROM knn_merge('SELECT query_id, item_id, distance FROM many', 1);
 UPDATE many SET query_id = NULL WHERE distance IS NULL;
 SELECT * FROM knn_merge('SELECT query_id, item_id, distance FROM many_1 WHERE query_id IS NULL', 1);
 
+RESET min_parallel_table_scan_size;
+RESET seq_page_cost;
+RESET cpu_tuple_cost;
 DROP TABLE many;
 DROP ROLE regress_gputext_merger;
 DROP FUNCTION digest(text, integer);

@@ -68,7 +68,7 @@ void set_query(Datum array, VectorRows& query) {
     const VectorFault fault = read_array(array, type, vector);
     if (fault != VectorFault::none) raise_vector_fault(fault, "the query");
     query.set_type(type);
-    query.keep(Int64GetDatum(0), {}, {});
+    query.collect(Int64GetDatum(0), {}, {});
     query.append_row(vector);
     query.finish();
 }

@@ -8,16 +8,18 @@ extern "C" {
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "cpp/knn/partial_answers.hpp"
 #include "extension/base/owned.hpp"
-#include "extension/operators/merge_scan.hpp"
 #include "extension/rows/arguments.hpp"
 #include "extension/rows/id_column.hpp"
 #include "extension/rows/inner_query.hpp"
 #include "extension/rows/key_column.hpp"
+#include "extension/rows/reduced_rows.hpp"
 #include "extension/rows/row_ids.hpp"
 #include "extension/rows/row_order.hpp"
 #include "extension/rows/set_call.hpp"
@@ -35,6 +37,96 @@ const char* const kWanted =
 
 /// The item of most neighbours whose number is not its id.
 constexpr std::uint64_t kMostNumberedItems = UINT32_MAX - 1;
+
+/// Bigint as a number of the same order, and back.
+std::uint64_t unsigned_id(std::int64_t id) {
+    return static_cast<std::uint64_t>(id) ^ std::uint64_t{1} << 63;
+}
+std::int64_t signed_id(std::uint64_t id) {
+    return static_cast<std::int64_t>(id ^ std::uint64_t{1} << 63);
+}
+
+// ---- Rows that are reduced where they are read ----
+
+/// Where the columns of an answer are, and what of it is wanted.
+struct MergeRequest {
+    Oid narrow_query, narrow_item;  // types that ids are widened from
+    int distance;                   // the column
+    std::size_t k;
+    std::size_t memory_limit;  // of all processes
+};
+
+/// Precedes a query's neighbours in what a process leaves.
+struct LeftQuery {
+    std::int64_t id;
+    std::uint64_t count;
+};
+
+/// The nearest items, among those that one process reads, of queries whose ids are integers.
+class MergeReducer final : public RowReducer {
+public:
+    MergeReducer(const MergeRequest& request, MemoryContext context, std::size_t memory_limit)
+        : request_(request),
+          numbers_(context, memory_limit),
+          answers_(request.k, FoundTies::by_item, memory_limit) {}
+
+    /// Before the first row.
+    void begin() { numbers_.set_type(INT8OID, InvalidOid); }
+    /// An error is to come of a null, or of a distance that is NaN: the session raises it.
+    bool take(const Datum* values, const bool* nulls) override {
+        if (nulls[0] || nulls[1] || nulls[request_.distance]) return false;
+        const double distance = DatumGetFloat8(values[request_.distance]);
+        if (std::isnan(distance)) return false;
+        return add(id_in(values[0], request_.narrow_query),
+                   {distance, unsigned_id(id_in(values[1], request_.narrow_item))});
+    }
+    void leave(PackedBytes& output) override;
+
+private:
+    static std::int64_t id_in(Datum value, Oid narrow_type) {
+        return DatumGetInt64(OidIsValid(narrow_type) ? widened_id(value, narrow_type) : value);
+    }
+    bool add(std::int64_t query, FoundItem found);
+
+    const MergeRequest request_;
+    KeyNumbers numbers_;  // of the queries
+    std::vector<std::int64_t> queries_;
+    PartialAnswers answers_;
+};
+
+/// False where memory does not suffice.
+bool MergeReducer::add(std::int64_t query, FoundItem found) {
+    const std::uint32_t number = numbers_.number_of(Int64GetDatum(query));
+    if (number < queries_.size() && !answers_.wants(number, found.distance)) return true;
+    Failure failure;
+    return attempt(failure, [&] {
+        if (number == queries_.size()) queries_.push_back(query);
+        return answers_.add(number, found);
+    });
+}
+
+void MergeReducer::leave(PackedBytes& output) {
+    for (std::uint32_t query = 0; query < queries_.size(); ++query) {
+        const std::span<const FoundItem> found = answers_.of(query);
+        const LeftQuery left{queries_[query], found.size()};
+        output.append(&left, sizeof left);
+        output.append(found.data(), found.size_bytes());
+    }
+    numbers_.release();
+}
+
+/// Calls visit(query, found) for the queries of which a process has left neighbours.
+template <class Visit>
+void for_each_query(std::span<const std::uint8_t> output, const Visit& visit) {
+    const std::uint8_t* at = output.data();
+    const std::uint8_t* const end = at + output.size();
+    while (at < end) {
+        const auto* const left = reinterpret_cast<const LeftQuery*>(at);
+        const auto* const found = reinterpret_cast<const FoundItem*>(left + 1);
+        visit(left->id, std::span(found, left->count));
+        at = reinterpret_cast<const std::uint8_t*>(found + left->count);
+    }
+}
 
 // ---- The rows ----
 
@@ -56,8 +148,7 @@ struct AnswerRows {
     const std::size_t k;
     const std::size_t memory_limit;
     std::optional<PartialAnswers> answers;
-    MergeScan scan;
-    std::vector<FoundPiece> pieces;  // of the scan
+    std::vector<FoundPiece> pieces;  // that processes have left
     std::uint64_t count = 0;
 
     /// Before the first row.
@@ -69,7 +160,7 @@ struct AnswerRows {
     std::uint64_t bytes() const { return answers->bytes() + query_ids.bytes() + item_ids.bytes(); }
 };
 
-class AnswerReceiver final : public RowReceiver {
+class AnswerReceiver final : public ReducingReceiver {
 public:
     explicit AnswerReceiver(AnswerRows& rows) : rows_(rows) {}
 
@@ -83,8 +174,9 @@ public:
         rows_.item_ids.finish();
     }
     void report_nulls(int64, const char*) override {}
-    bool scans_tables() const override { return rows_.item_ids.type().oid == INT8OID; }
-    bool scan(TableScans& scans) override;
+    bool may_reduce() const override { return rows_.item_ids.type().oid == INT8OID; }
+    RowReduction reduction() override;
+    void take_reduced(const ReducedRows& rows) override;
 
 private:
     [[noreturn]] void raise_null(const char* what) const;
@@ -93,9 +185,10 @@ private:
     std::uint64_t number_of_item(Datum item);
 
     AnswerRows& rows_;
-    Oid narrow_query_ = InvalidOid;  // that the scan widens queries from
+    Oid narrow_query_ = InvalidOid;  // that reducers widen queries from
     Oid narrow_type_ = InvalidOid;   // that items are widened from
     int distance_ = 0;               // the column
+    MergeRequest request_{};
 };
 
 void AnswerReceiver::check_columns(TupleDesc columns) {
@@ -161,21 +254,23 @@ void AnswerReceiver::take_row(const Datum* values, const bool* nulls) {
     show_rows(rows_.count, rows_.bytes());
 }
 
-bool AnswerReceiver::scan(TableScans& scans) {
-    MergeScan& scan = rows_.scan;
-    if (!scan.read(scans, {narrow_query_, narrow_type_, distance_, rows_.k}, rows_.memory_limit))
-        return false;
-    rows_.count = scan.rows();
-    scan.for_each([this](std::int64_t query, std::span<const FoundItem> found) {
-        const std::uint32_t number = number_of(Int64GetDatum(query));
-        attempt_or_raise([&] { rows_.pieces.push_back({number, found}); });
-    });
+RowReduction AnswerReceiver::reduction() {
+    request_ = {narrow_query_, narrow_type_, distance_, rows_.k, rows_.memory_limit};
+    return {"gputext_knn_merge_reducer", &request_, sizeof request_};
+}
+
+void AnswerReceiver::take_reduced(const ReducedRows& rows) {
+    rows_.count = rows.rows();
+    for (std::size_t process = 0; process < rows.processes(); ++process)
+        for_each_query(rows.output(process),
+                       [this](std::int64_t query, std::span<const FoundItem> found) {
+                           const std::uint32_t number = number_of(Int64GetDatum(query));
+                           attempt_or_raise([&] { rows_.pieces.push_back({number, found}); });
+                       });
     run_threaded(
         [this](Execution& execution) { return rows_.answers->add(rows_.pieces, execution); });
     attempt_or_raise([this] { rows_.pieces = {}; });
-    scan.release();
     show_rows(rows_.count, rows_.bytes());
-    return true;
 }
 
 // ---- The computation ----
@@ -297,5 +392,14 @@ PGDLLEXPORT Datum gputext_knn_merge(PG_FUNCTION_ARGS) {
 
 PGDLLEXPORT Datum gputext_knn_merge_typed(PG_FUNCTION_ARGS) {
     return answer(fcinfo);
+}
+
+PGDLLEXPORT RowReducer* gputext_knn_merge_reducer(const void* given, unsigned processes) {
+    MergeRequest request;
+    std::memcpy(&request, given, sizeof request);
+    auto* const reducer = make_owned<MergeReducer>(
+        CurrentMemoryContext, request, CurrentMemoryContext, request.memory_limit / processes);
+    reducer->begin();
+    return reducer;
 }
 }

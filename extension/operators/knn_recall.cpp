@@ -78,7 +78,7 @@ public:
         // What a conversion has made lives for this row only: it is copied at once.
         InnerQueryTraits traits = query();
         traits.parallel_safe = false;
-        rows_.keep(values[0], {&vector, 1}, traits);
+        rows_.collect(values[0], {&vector, 1}, traits);
         show_rows(rows_.size(), rows_.bytes());
     }
     void end_rows() override {

@@ -38,7 +38,7 @@ const char* name_of(RowKind kind) {
     pg_unreachable();
 }
 
-class KnnReceiver final : public RowReceiver {
+class KnnReceiver final : public RepeatReceiver {
 public:
     /// Appends to `side`, which is one of the `rows`.
     KnnReceiver(const KnnInput& input, KnnRows& rows, VectorRows& side)
@@ -56,13 +56,13 @@ public:
     void take_row(const Datum* values, const bool* nulls) override;
     void end_rows() override;
     bool takes_any_order() const override { return true; }
-    bool takes_kept_rows() const override { return true; }
-    bool take_kept_rows(const std::shared_ptr<const KeptVectors>& kept) override {
-        if (kind_ != RowKind::vectors || !side_.take(kept)) return false;
+    bool take_remembered(const std::shared_ptr<const RememberedVectors>& rows) override {
+        if (kind_ != RowKind::vectors || !side_.take(rows)) return false;
         show_all_rows();
         return true;
     }
-    void copy_rows(std::size_t most, std::shared_ptr<const KeptVectors>& copied) const override {
+    void copy_rows(std::size_t most,
+                   std::shared_ptr<const RememberedVectors>& copied) const override {
         if (kind_ == RowKind::vectors) side_.copy(most, copied);
     }
     void report_nulls(int64 rows, const char* among) override {
@@ -251,9 +251,9 @@ void KnnReceiver::take_row(const Datum* values, const bool* nulls) {
     take_key(values, nulls, match_column_, rows_.match, kNoKey);
     take_key(values, nulls, exclude_column_, rows_.exclude, for_items() ? kItemAlone : kQueryAlone);
     if (kind_ == RowKind::vectors)
-        side_.keep(values[0], {values + 1, 1}, query(), row());
+        side_.collect(values[0], {values + 1, 1}, query(), row());
     else
-        add_terms(source_, values, query(), row(), side_);
+        collect_terms(source_, values, query(), row(), side_);
     show_all_rows();
 }
 

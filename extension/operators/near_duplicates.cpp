@@ -132,7 +132,7 @@ void NearDuplicatesComputation::estimate() {
 }
 
 JobSize NearDuplicatesComputation::size() const {
-    return {rows.extents.size(), rows.kept.unpacked_bytes() - VARHDRSZ * rows.extents.size(),
+    return {rows.extents.size(), rows.values.unpacked_bytes() - VARHDRSZ * rows.extents.size(),
             near_duplicates_cpu_seconds(arguments_.parameters.mode, seconds_, cpu_threads()),
             seconds_.device, rows.laid_out.resident() == 0 ? 0 : rows.laid_out.size()};
 }

@@ -53,7 +53,7 @@ public:
     void forget_row_versions() override { items_.rows.forget_row_versions(); }
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool*) override {
-        add_terms(source_, values, query(), row(), items_.rows);
+        collect_terms(source_, values, query(), row(), items_.rows);
         show_rows(items_.rows.size(), items_.rows.bytes());
     }
     void report_nulls(int64 rows, const char* among) override {

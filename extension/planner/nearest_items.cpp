@@ -55,13 +55,13 @@ void NearestItems::keep_columns(const ExecutedRow& row) {
 void NearestItems::take(const ExecutedRow& row, const NearestPlan& plan) {
     const bool null = row.nulls[plan.columns];
     const int first_key = plan.columns + 1;
-    if (keyed_) keys.keep_item(row.values + first_key, row.nulls + first_key, !null);
+    if (keyed_) keys.add_item(row.values + first_key, row.nulls + first_key, !null);
     if (null) {
         ++nulls_;
         return;
     }
     if (plan.columns > 0) keep_columns(row);
-    vectors.keep(Int64GetDatum(static_cast<int64>(vectors.size())), {row.values + plan.columns, 1},
+    vectors.collect(Int64GetDatum(static_cast<int64>(vectors.size())), {row.values + plan.columns, 1},
                  traits_of(plan), row.origin);
     show_rows(vectors.size(), vectors.bytes() + rows_.size());
 }

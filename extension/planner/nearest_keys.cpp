@@ -39,7 +39,7 @@ std::uint32_t NearestKeys::number_of(const Datum* values, const bool* nulls) {
     return number;
 }
 
-void NearestKeys::keep_item(const Datum* values, const bool* nulls, bool has_vector) {
+void NearestKeys::add_item(const Datum* values, const bool* nulls, bool has_vector) {
     const std::uint32_t number = number_of(values, nulls);
     attempt_or_raise([&] {
         if (number != kNoKey) {

@@ -30,7 +30,7 @@ public:
     /// collation that is not deterministic are none (nearest_shape.hpp).
     void set_types(const std::vector<Oid>& types);
     /// Counts the row, and keeps its number if it is an item.
-    void keep_item(const Datum* values, const bool* nulls, bool has_vector);
+    void add_item(const Datum* values, const bool* nulls, bool has_vector);
     /// Behind the last item.
     void end_items();
     /// kNoKey for a key that no row of the items has.

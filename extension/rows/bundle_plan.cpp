@@ -4,18 +4,26 @@ extern "C" {
 #include "access/parallel.h"
 #include "catalog/pg_type_d.h"
 #include "executor/executor.h"
+#include "miscadmin.h"
 #include "nodes/extensible.h"
 #include "nodes/makefuncs.h"
 #include "nodes/parsenodes.h"
 #include "optimizer/cost.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/planner.h"
+#include "port/atomics.h"
+#include "utils/snapmgr.h"
 }
 
+#include <fcntl.h>
+
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "extension/base/local_setting.hpp"
+#include "extension/base/owned.hpp"
+#include "extension/base/server_versions.hpp"
 #include "extension/server/parallel_work.hpp"
 #include "extension/server/settings.hpp"
 
@@ -31,14 +39,19 @@ constexpr double kMoreForRows = 10;
 /// Next to the numbers that the planner gives to nodes.
 constexpr int kNumberOfNode = PG_INT32_MAX;
 
+/// Rows that a reducer takes between two looks at what other processes say.
+constexpr std::uint64_t kRowsAtOnce = 1024;
+
 constexpr const char* kName = "GputextBundle";
 
 // ---- The node ----
 
 struct BundleState {
     CustomScanState node;
-    BundleWriter* writer;
-    bool ended;  // no plan is to be asked again behind its last row
+    BundleWriter* writer;  // null where rows are reduced
+    pg_atomic_uint32*
+        refused;  // of all processes: a reducer has refused a row; null without workers
+    bool ended;   // no plan is to be asked again behind its last row
 };
 
 BundleState& state_of(CustomScanState* node) {
@@ -66,13 +79,117 @@ void begin_bundles(CustomScanState* node, EState* estate, int flags) {
     const auto* const plan = reinterpret_cast<const CustomScan*>(node->ss.ps.plan);
     outerPlanState(node) = ExecInitNode(outerPlan(&plan->scan.plan), estate, flags);
     const MemoryContext before = MemoryContextSwitchTo(estate->es_query_cxt);
-    void* const writer = palloc(sizeof(BundleWriter));
-    state_of(node).writer = new (writer)
-        BundleWriter(ExecGetResultType(outerPlanState(node)), rows_of(plan->custom_private));
+    if (const List* const given = plan->custom_private; list_length(given) == 1) {
+        void* const writer = palloc(sizeof(BundleWriter));
+        state_of(node).writer =
+            new (writer) BundleWriter(ExecGetResultType(outerPlanState(node)),
+                                      rows_of(static_cast<const List*>(linitial(given))));
+    }
     MemoryContextSwitchTo(before);
 }
 
+// ---- Reducing ----
+
+/// What the node is given for it, behind what it would be given for bundles.
+List* list_of(const RowReduction& reduction, std::span<const int> files) {
+    auto* const request = static_cast<bytea*>(palloc(VARHDRSZ + reduction.size));
+    SET_VARSIZE(request, VARHDRSZ + reduction.size);
+    std::memcpy(VARDATA(request), reduction.request, reduction.size);
+    List* numbers = list_make1_int(MyProcPid);
+    for (const int file : files) numbers = lappend_int(numbers, file);
+    return list_make3(
+        makeString(pstrdup(reduction.entry)),
+        makeConst(BYTEAOID, -1, InvalidOid, -1, PointerGetDatum(request), false, false), numbers);
+}
+
+/// The same as it is read in one process.
+struct ReductionHere {
+    unsigned process;
+    RowReducer* reducer;
+    int file;  // -1 where the system does not let this process have it
+};
+
+ReductionHere reduction_here(const CustomScanState* node) {
+    const List* const given = reinterpret_cast<const CustomScan*>(node->ss.ps.plan)->custom_private;
+    const auto* const request = static_cast<const Const*>(list_nth(given, 2));
+    const auto* const numbers = static_cast<const List*>(list_nth(given, 3));
+    const auto make = reinterpret_cast<NewRowReducer>(
+        load_external_function(library_path(), strVal(list_nth(given, 1)), true, nullptr));
+    const int process = IsParallelWorker() ? ParallelWorkerNumber + 1 : 0;
+    return {
+        static_cast<unsigned>(process),
+        make(VARDATA_ANY(DatumGetPointer(request->constvalue)),
+             static_cast<unsigned>(list_length(numbers) - 1)),
+        open_file_of_session(linitial_int(numbers), list_nth_int(numbers, process + 1), O_RDWR)};
+}
+
+bool is_refused(const BundleState& state) {
+    return state.refused != nullptr && pg_atomic_read_u32(state.refused) != 0;
+}
+
+/// Takes in all rows that this process gets. False where not all rows are to be reduced.
+bool take_rows(CustomScanState* node, RowReducer& reducer, std::uint64_t& rows) {
+    const BundleState& state = state_of(node);
+    ExprContext* const expressions = node->ss.ps.ps_ExprContext;
+    for (;;) {
+        CHECK_FOR_INTERRUPTS();
+        TupleTableSlot* const row = ExecProcNode(outerPlanState(node));
+        if (TupIsNull(row)) return !is_refused(state);
+        slot_getallattrs(row);
+        const MemoryContext before = MemoryContextSwitchTo(expressions->ecxt_per_tuple_memory);
+        const bool took = reducer.take(row->tts_values, row->tts_isnull);
+        MemoryContextSwitchTo(before);
+        if (!took) return false;
+        if (++rows % kRowsAtOnce != 0) continue;
+        ResetExprContext(expressions);
+        if (is_refused(state)) return false;
+    }
+}
+
+/// The report of this process.
+TupleTableSlot* reduce_rows(CustomScanState* node) {
+    BundleState& state = state_of(node);
+    TupleTableSlot* const answer = node->ss.ss_ScanTupleSlot;
+    ExecClearTuple(answer);
+    if (std::exchange(state.ended, true)) return answer;
+    const MemoryContext before = MemoryContextSwitchTo(node->ss.ps.state->es_query_cxt);
+    const ReductionHere here = reduction_here(node);
+    auto* const output = make_owned<PackedBytes>(CurrentMemoryContext, SIZE_MAX);
+    ReducerReport report{here.process, 0, 0, 0};
+    if (output->borrow(here.file) && take_rows(node, *here.reducer, report.rows)) {
+        here.reducer->leave(*output);
+        output->finish();
+        report.bytes = output->size();
+        report.reduced = 1;
+    } else if (state.refused != nullptr) {
+        pg_atomic_write_u32(state.refused, 1);
+    }
+    auto* const value = static_cast<bytea*>(palloc(VARHDRSZ + sizeof report));
+    SET_VARSIZE(value, VARHDRSZ + sizeof report);
+    std::memcpy(VARDATA(value), &report, sizeof report);
+    MemoryContextSwitchTo(before);
+    answer->tts_values[0] = PointerGetDatum(value);
+    answer->tts_isnull[0] = false;
+    return ExecStoreVirtualTuple(answer);
+}
+
+Size size_for_workers(CustomScanState*, ParallelContext*) {
+    return sizeof(pg_atomic_uint32);
+}
+
+void begin_for_workers(CustomScanState* node, ParallelContext*, void* shared) {
+    state_of(node).refused = static_cast<pg_atomic_uint32*>(shared);
+    pg_atomic_init_u32(state_of(node).refused, 0);
+}
+
+void begin_in_worker(CustomScanState* node, shm_toc*, void* shared) {
+    state_of(node).refused = static_cast<pg_atomic_uint32*>(shared);
+}
+
+// ---- Bundles ----
+
 TupleTableSlot* next_bundle(CustomScanState* node) {
+    if (state_of(node).writer == nullptr) return reduce_rows(node);
     BundleWriter& writer = *state_of(node).writer;
     TupleTableSlot* const bundle = node->ss.ss_ScanTupleSlot;
     ExecClearTuple(bundle);
@@ -113,6 +230,9 @@ constexpr CustomExecMethods executor_methods() {
     methods.ExecCustomScan = next_bundle;
     methods.EndCustomScan = end_bundles;
     methods.ReScanCustomScan = read_again;
+    methods.EstimateDSMCustomScan = size_for_workers;
+    methods.InitializeDSMCustomScan = begin_for_workers;
+    methods.InitializeWorkerCustomScan = begin_in_worker;
     return methods;
 }
 
@@ -141,7 +261,7 @@ Expr* bundle_of(int node) {
 Plan* bundled(Plan* plan, const BundledRows& rows) {
     CustomScan* const node = makeNode(CustomScan);
     node->methods = &kMethods;
-    node->custom_private = list_of(rows);
+    node->custom_private = list_make1(list_of(rows));
     node->custom_scan_tlist =
         list_make1(bundle_column(reinterpret_cast<Expr*>(makeNullConst(BYTEAOID, -1, InvalidOid))));
     Plan& made = node->scan.plan;
@@ -201,12 +321,16 @@ void register_bundle_node() {
     RegisterCustomScanMethods(&kMethods);
 }
 
-BundlePlan bundle_plan(const PlannedQuery& query, const PlannedStmt& plain,
-                       const BundledRows& rows) {
+int BundlePlan::workers() const {
+    return reinterpret_cast<const Gather*>(statement->planTree)->num_workers;
+}
+
+BundlePlan bundle_plan(const PlannedQuery& query, const PlannedStmt& plain, const BundledRows& rows,
+                       unsigned fewest_workers) {
     const Plan* const usual = plain.planTree;
     // Who turns parallel plans off gets none.
     if (usual->plan_rows < kFewestRows || IsParallelWorker() ||
-        max_parallel_workers_per_gather == 0 || workers_for(usual->total_cost) == 0)
+        max_parallel_workers_per_gather == 0 || workers_for(usual->total_cost) < fewest_workers)
         return {};
     PlannedStmt* const planned = plan_for_workers(query);
     if (!IsA(planned->planTree, Gather)) return {};
@@ -219,6 +343,29 @@ BundlePlan bundle_plan(const PlannedQuery& query, const PlannedStmt& plain,
     outerPlan(&gather.plan) = bundled(outerPlan(&gather.plan), rows);
     gather.plan.targetlist = list_make1(bundle_column(bundle_of(OUTER_VAR)));
     return {planned, columns, rows.value};
+}
+
+void reduce_rows_of(const BundlePlan& plan, const RowReduction& reduction,
+                    std::span<const int> files) {
+    auto* const node = reinterpret_cast<CustomScan*>(outerPlan(plan.statement->planTree));
+    node->custom_private = list_concat(node->custom_private, list_of(reduction, files));
+    // The processes share whether one of them has refused a row.
+    node->scan.plan.parallel_aware = true;
+}
+
+void run_with_workers(const BundlePlan& plan, const char* sql, const char* done,
+                      ExecutedRows& rows) {
+    QueryDesc* const statement =
+        CreateQueryDesc(plan.statement, sql, GetActiveSnapshot(), InvalidSnapshot,
+                        rows.destination(), nullptr, nullptr, 0);
+    ExecutorStart(statement, 0);
+    run_to_end(statement);
+    const auto* const gather = reinterpret_cast<const GatherState*>(statement->planstate);
+    ereport(DEBUG1, (errmsg("%s rows in %d of %d parallel workers", done, gather->nworkers_launched,
+                            plan.workers())));
+    ExecutorFinish(statement);
+    ExecutorEnd(statement);
+    FreeQueryDesc(statement);
 }
 
 }  // namespace gputext

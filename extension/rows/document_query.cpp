@@ -104,21 +104,21 @@ public:
         : queries_(queries),
           rows_(queries.rows),
           ids_(queries.done == 0 ? rows_.ids : rows_.second_ids),
-          begin_(rows_.kept.size()) {}
+          begin_(rows_.values.size()) {}
 
     WantedColumns wanted_columns() const override { return {2, 3, kWanted}; }
     void check_columns(TupleDesc columns) override;
     int versioned_column() const override { return 1; }
     bool takes_any_order() const override { return true; }
-    void forget_row_versions() override { rows_.kept.forget_row_versions(); }
+    void forget_row_versions() override { rows_.values.forget_row_versions(); }
     bool left_out(const bool* nulls) const override { return nulls[1]; }
     void take_row(const Datum* values, const bool* nulls) override;
     void end_rows() override;
     void report_nulls(int64 rows, const char* among) override {
-        ereport(NOTICE,
-                (errmsg_plural("skipped %lld document that is null%s",
-                               "skipped %lld documents that are null%s",
-                               static_cast<unsigned long>(rows), static_cast<long long>(rows), among)));
+        ereport(NOTICE, (errmsg_plural("skipped %lld document that is null%s",
+                                       "skipped %lld documents that are null%s",
+                                       static_cast<unsigned long>(rows),
+                                       static_cast<long long>(rows), among)));
     }
 
 private:
@@ -150,19 +150,19 @@ void DocumentReceiver::check_columns(TupleDesc columns) {
     rows_.binary = binary;
     has_signatures_ = columns->natts == 3;
     // What this query calls may do away with values that an earlier one has left in their tables.
-    if (queries_.done > 0 && !query().parallel_safe) rows_.kept.fetch_all();
+    if (queries_.done > 0 && !query().parallel_safe) rows_.values.fetch_all();
 }
 
 void DocumentReceiver::take_row(const Datum* values, const bool* nulls) {
     ids_.append(values[0]);
-    rows_.kept.append(values[1], !query().parallel_safe, row());
+    rows_.values.append(values[1], !query().parallel_safe, row());
     const StoredCtph* signature = has_signatures_ && !nulls[2] ? ctph_argument(values[2]) : nullptr;
     if (has_signatures_)
         attempt_or_raise([&] {
-            rows_.signatures.resize(rows_.kept.size());
+            rows_.signatures.resize(rows_.values.size());
             if (signature != nullptr) rows_.signatures.back() = read_ctph(*signature);
         });
-    show_rows(rows_.kept.size(), rows_.kept.unpacked_bytes());
+    show_rows(rows_.values.size(), rows_.values.unpacked_bytes());
 }
 
 /// Appends numbers up to `end` where rows are in order.
@@ -172,8 +172,7 @@ void append_in_order(std::vector<std::uint32_t>& order, std::size_t end) {
 
 void DocumentReceiver::order() {
     auto* const order = make_owned<std::vector<std::uint32_t>>(CurrentMemoryContext);
-    if (!query().ordered) order_by_id(ids_, *order);
-    ids_.reorder(*order);
+    put_in_order(ids_, query().ordered, *order);
     if (order->empty()) return;
     attempt_or_raise([&] {
         append_in_order(queries_.order, begin_);
@@ -184,11 +183,11 @@ void DocumentReceiver::order() {
 
 void DocumentReceiver::finish_order() {
     attempt_or_raise([&] {
-        if (!queries_.order.empty()) append_in_order(queries_.order, rows_.kept.size());
+        if (!queries_.order.empty()) append_in_order(queries_.order, rows_.values.size());
         // Documents of a query that gives no signatures.
-        if (!rows_.signatures.empty()) rows_.signatures.resize(rows_.kept.size());
+        if (!rows_.signatures.empty()) rows_.signatures.resize(rows_.values.size());
     });
-    rows_.kept.finish(queries_.order);
+    rows_.values.finish(queries_.order);
     if (queries_.order.empty() || rows_.signatures.empty()) return;
     attempt_or_raise([&] {
         std::vector<std::optional<Ctph>> ordered;
@@ -200,23 +199,22 @@ void DocumentReceiver::finish_order() {
 }
 
 void DocumentReceiver::end_rows() {
-    ids_.finish();
     order();
     if (++queries_.done == queries_.count) finish();
 }
 
 void DocumentReceiver::finish() {
     finish_order();
-    if (!rows_.kept.plain()) {
-        lay_out_documents(rows_.kept, {}, rows_.extents);
-        read_column(rows_.kept, Documents(rows_.kept, rows_.extents), rows_.laid_out);
-        rows_.kept.release();
+    if (!rows_.values.plain()) {
+        lay_out_documents(rows_.values, {}, rows_.extents);
+        read_column(rows_.values, Documents(rows_.values, rows_.extents), rows_.laid_out);
+        rows_.values.release();
         return;
     }
     attempt_or_raise([&] {
-        rows_.extents.reserve(rows_.kept.size());
-        for (std::size_t row = 0; row < rows_.kept.size(); ++row)
-            rows_.extents.push_back(rows_.kept.plain_extent(row));
+        rows_.extents.reserve(rows_.values.size());
+        for (std::size_t row = 0; row < rows_.values.size(); ++row)
+            rows_.extents.push_back(rows_.values.plain_extent(row));
     });
 }
 

@@ -21,14 +21,14 @@ struct DocumentRows {
     DocumentRows(const IdType& id_type, std::size_t memory_limit)
         : ids(id_type, memory_limit),
           second_ids(id_type, memory_limit),
-          kept(memory_limit),
+          values(memory_limit),
           laid_out(memory_limit) {}
 
     RowIds ids, second_ids;  // the documents of the second query follow those of the first
-    /// The documents' bytes: as they were kept where all of them are there, or laid out.
-    StoredValues kept;
+    /// The documents' bytes: as they were collected where all of them are there, or laid out.
+    StoredValues values;
     LaidOutBytes laid_out;
-    FileDescriptor kept_file;                     // once shared
+    FileDescriptor values_file;                   // once shared
     bool binary = false;                          // bytea, which has no characters but bytes
     std::vector<Extent> extents;                  // of each row's document
     std::vector<std::optional<Ctph>> signatures;  // empty, or one a row
@@ -38,22 +38,24 @@ struct DocumentRows {
         return document < ids.size() ? ids.at(document) : second_ids.at(document - ids.size());
     }
     const std::uint8_t* bytes() const {
-        return kept.plain() ? kept.plain_bytes().data() : laid_out.data();
+        return values.plain() ? values.plain_bytes().data() : laid_out.data();
     }
     /// With what may lie between documents.
     std::uint64_t byte_count() const {
-        return kept.plain() ? kept.plain_bytes().size() : laid_out.size();
+        return values.plain() ? values.plain_bytes().size() : laid_out.size();
     }
     /// Makes the bytes readable for another process.
     void share() {
-        if (kept.plain()) kept_file = kept.plain_bytes().share();
+        if (values.plain()) values_file = values.plain_bytes().share();
     }
-    FileParts files() const { return kept.plain() ? FileParts(kept_file.get()) : laid_out.share(); }
+    FileParts files() const {
+        return values.plain() ? FileParts(values_file.get()) : laid_out.share();
+    }
 
     /// As PackedBytes::release().
     void release_bytes() {
-        kept.release();
-        kept_file.reset();
+        values.release();
+        values_file.reset();
         laid_out.release();
     }
     void release() {

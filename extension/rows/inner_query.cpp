@@ -26,7 +26,8 @@ extern "C" {
 #include "extension/rows/bundle_plan.hpp"
 #include "extension/rows/executed_rows.hpp"
 #include "extension/rows/id_column.hpp"
-#include "extension/rows/kept_scans.hpp"
+#include "extension/rows/reduced_rows.hpp"
+#include "extension/rows/remembered_scans.hpp"
 #include "extension/rows/row_order.hpp"
 #include "extension/rows/row_versions.hpp"
 #include "extension/server/settings.hpp"
@@ -110,9 +111,9 @@ void InnerRows::begin(TupleDesc all_columns) {
 bool InnerRows::take(const ExecutedRow& row) {
     ++seen_;
     if (OidIsValid(query_.id_type) && row.nulls[0])
-        ereport(ERROR,
-                (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED), errmsg("an id of the inner query is null"),
-                 errdetail("Row %lld has a null id.", static_cast<long long>(seen_))));
+        ereport(ERROR, (errcode(ERRCODE_NULL_VALUE_NOT_ALLOWED),
+                        errmsg("an id of the inner query is null"),
+                        errdetail("Row %lld has a null id.", static_cast<long long>(seen_))));
     if (receiver_.left_out(row.nulls)) {
         ++nulls;
         return true;
@@ -162,7 +163,8 @@ void check_statement(SPIPlanPtr plan, const char* sql) {
 }
 
 bool is_name(const char* text) {
-    return std::strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.\"") ==
+    return std::strspn(text,
+                       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.\"") ==
            std::strlen(text);
 }
 
@@ -180,9 +182,9 @@ const char* advice(const ErrorData& error, const char* sql) {
         return psprintf("The inner query is the text of a query, as in 'SELECT ... FROM %s'.",
                         is_name(sql) ? sql : "docs");
     // The functions of PostgreSQL that raise errors of names that the query does not know.
-    const bool unknown_name = error.funcname != nullptr &&
-                              (std::strcmp(error.funcname, "errorMissingRTE") == 0 ||
-                               std::strcmp(error.funcname, "errorMissingColumn") == 0);
+    const bool unknown_name =
+        error.funcname != nullptr && (std::strcmp(error.funcname, "errorMissingRTE") == 0 ||
+                                      std::strcmp(error.funcname, "errorMissingColumn") == 0);
     if (error.sqlerrcode == ERRCODE_UNDEFINED_PARAMETER || unknown_name)
         return "The inner query sees no parameters, variables or columns of the statement around "
                "it. Write values into its text, as in format('SELECT ... WHERE id = %L', value).";
@@ -247,17 +249,18 @@ InnerQueryTraits traits_of(SPIPlanPtr plan) {
 
 // ---- Rows of an earlier scan ----
 
-/// A query that gives all rows of a table, and what is kept of such.
-struct KeptRows {
-    WholeScan scan;                        // not known for any other query
-    std::shared_ptr<const KeptScan> kept;  // null for nothing
-    std::shared_ptr<KeptScan> now;         // with the state of the table alone
+/// Rows of a query that gives all rows of a table, for a receiver that may take remembered ones.
+struct Repeat {
+    RepeatReceiver* receiver;                       // null for any other receiver
+    WholeScan scan;                                 // not known for any other query
+    std::shared_ptr<const RememberedScan> earlier;  // null for none
+    std::shared_ptr<RememberedScan> now;            // with the state of the table alone
 };
 
 /// Whether the query gives all rows of a table whose state may be noted. Other modules that check
 /// rights may look at more than what is checked here.
-bool may_keep(const CachedPlanSource& prepared, const RowReceiver& receiver,
-              const WholeScan& scan) {
+bool may_remember(const CachedPlanSource& prepared, const RowReceiver& receiver,
+                  const WholeScan& scan) {
     if (!scan.known() || receiver.query().ordered || prepared.resultDesc->natts != 2 ||
         IsolationIsSerializable() || IsParallelWorker() || ExecutorCheckPerms_hook != nullptr)
         return false;
@@ -268,95 +271,72 @@ bool may_keep(const CachedPlanSource& prepared, const RowReceiver& receiver,
 }
 
 /// Whether the active snapshot sees all rows that the table has; their state is noted then.
-bool note_state(KeptRows& rows) {
-    attempt_or_raise([&] { rows.now = std::make_shared<KeptScan>(); });
-    const Relation table = table_open(rows.scan.relation, NoLock);
-    const bool noted = rows.now->state.note(table);
+bool note_state(Repeat& repeat) {
+    attempt_or_raise([&] { repeat.now = std::make_shared<RememberedScan>(); });
+    const Relation table = table_open(repeat.scan.relation, NoLock);
+    const bool noted = repeat.now->state.note(table);
     table_close(table, NoLock);
     return noted;
 }
 
-/// Whether the rows that are kept are those that the query would give, and have been taken.
-bool take_rows(InnerRows& to, KeptRows& rows) {
+/// Whether the rows of the earlier scan are those that the query would give, and have been taken.
+bool take_rows(InnerRows& to, Repeat& repeat) {
     instr_time begin, end;
     INSTR_TIME_SET_CURRENT(begin);
-    if (!note_state(rows) || !rows.now->state.same_as(rows.kept->state)) {
-        forget_scan(*rows.kept);
+    if (!note_state(repeat) || !repeat.now->state.same_as(repeat.earlier->state)) {
+        forget_scan(*repeat.earlier);
         return false;
     }
     INSTR_TIME_SET_CURRENT(end);
     INSTR_TIME_SUBTRACT(end, begin);
-    if (!to.receiver().take_kept_rows(rows.kept->rows)) return false;
-    to.nulls = rows.kept->nulls;
+    if (!repeat.receiver->take_remembered(repeat.earlier->rows)) return false;
+    to.nulls = repeat.earlier->nulls;
     ereport(DEBUG1, (errmsg("took the rows of an earlier scan: none of %u pages has changed, as "
                             "was found in %.2f ms",
-                            rows.now->state.pages(), INSTR_TIME_GET_MILLISEC(end))));
+                            repeat.now->state.pages(), INSTR_TIME_GET_MILLISEC(end))));
     return true;
 }
 
 /// Takes the rows from an earlier scan of the table in place of running the query, if that can be:
 /// after the checks of rights and columns that come first when it runs.
-bool take_kept_rows(SPIPlanPtr plan, InnerRows& to, KeptRows& rows) {
+bool take_remembered(SPIPlanPtr plan, InnerRows& to, Repeat& repeat) {
     forget_scans_beyond(kept_scans_memory());
-    if (kept_scans_memory() == 0 || !to.receiver().takes_kept_rows()) return false;
+    if (kept_scans_memory() == 0 || repeat.receiver == nullptr) return false;
     CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
     if (planned == nullptr) return false;
     const auto* const statement = static_cast<const PlannedStmt*>(linitial(planned->stmt_list));
-    rows.scan = whole_scan_of(statement);
-    if (!may_keep(to.prepared(), to.receiver(), rows.scan)) rows.scan = {};
-    if (rows.scan.known()) rows.kept = kept_scan(rows.scan, to.query().id_type);
+    repeat.scan = whole_scan_of(statement);
+    if (!may_remember(to.prepared(), to.receiver(), repeat.scan)) repeat.scan = {};
+    if (repeat.scan.known()) repeat.earlier = remembered_scan(repeat.scan, to.query().id_type);
     bool taken = false;
-    if (rows.kept != nullptr)
+    if (repeat.earlier != nullptr)
         do_for_statement(to.query().sql, [&] {
             check_rights(statement);
             to.check_columns(to.prepared().resultDesc);
-            taken = take_rows(to, rows);
+            taken = take_rows(to, repeat);
         });
     ReleaseCachedPlan(planned, nullptr);
     return taken;
 }
 
-/// Keeps the rows of the scan that has run, if later statements may take them.
-void keep_rows(InnerRows& from, KeptRows& rows) {
-    if (!rows.scan.known() || !note_state(rows)) return;
-    KeptScan& now = *rows.now;
-    from.receiver().copy_rows(kept_scans_memory(), now.rows);
+/// Remembers the rows of the scan that has run, if later statements may take them.
+void remember_rows(const InnerRows& from, Repeat& repeat) {
+    if (!repeat.scan.known() || !note_state(repeat)) return;
+    RememberedScan& now = *repeat.now;
+    repeat.receiver->copy_rows(kept_scans_memory(), now.rows);
     if (now.rows == nullptr) return;
-    now.scan = rows.scan;
+    now.scan = repeat.scan;
     now.id_type = from.query().id_type;
     now.nulls = from.nulls;
     watch_tables();
-    attempt_or_raise([&] { keep_scan(rows.now, kept_scans_memory()); });
+    attempt_or_raise([&] { remember_scan(repeat.now, kept_scans_memory()); });
 }
 
-// ---- Tables that the receiver reads by itself ----
+// ---- Rows that workers bundle or reduce ----
 
-/// Has the receiver read the tables of a query that gives all of their rows, if it can: after the
-/// checks of rights and columns that come first when the query runs.
-bool scan_tables(SPIPlanPtr plan, InnerRows& to) {
-    RowReceiver& receiver = to.receiver();
-    if (!receiver.scans_tables() || receiver.query().ordered || IsolationIsSerializable() ||
-        IsParallelWorker())
-        return false;
-    CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
-    if (planned == nullptr) return false;
-    const auto* const statement = static_cast<const PlannedStmt*>(linitial(planned->stmt_list));
-    auto* const scans = static_cast<TableScans*>(palloc0(sizeof(TableScans)));
-    bool scanned = false;
-    if (find_table_scans(statement, *scans))
-        do_for_statement(to.query().sql, [&] {
-            check_rights(statement);
-            to.check_columns(to.prepared().resultDesc);
-            scanned = receiver.scan(*scans);
-        });
-    pfree(scans);
-    ReleaseCachedPlan(planned, nullptr);
-    return scanned;
-}
-
-/// A plan that lets workers bundle the rows; not known where the receiver takes them in the order
-/// of their coming, or reads tables while the query changes them.
-BundlePlan bundle_rows(SPIPlanPtr plan, InnerRows& to) {
+/// A plan for workers, at least so many. Not known where the receiver takes rows in the order of
+/// their coming, or reads tables while the query changes them.
+BundlePlan plan_of_workers(SPIPlanPtr plan, InnerRows& to, unsigned fewest_workers) {
     const RowReceiver& receiver = to.receiver();
     if (!receiver.takes_any_order() || receiver.query().ordered ||
         !receiver.query().parallel_safe || !has_order(to.query().id_type))
@@ -369,31 +349,32 @@ BundlePlan bundle_rows(SPIPlanPtr plan, InnerRows& to) {
         bundled = {to.table(), versioned_column(receiver, plan)};
     const PlannedQuery query{static_cast<const Query*>(linitial(prepared.query_list)),
                              prepared.query_string, CURSOR_OPT_PARALLEL_OK, nullptr};
-    const BundlePlan bundles =
-        bundle_plan(query, *static_cast<const PlannedStmt*>(linitial(planned->stmt_list)), bundled);
+    const BundlePlan made =
+        bundle_plan(query, *static_cast<const PlannedStmt*>(linitial(planned->stmt_list)), bundled,
+                    fewest_workers);
     ReleaseCachedPlan(planned, nullptr);
-    return bundles;
+    return made;
 }
 
-/// Lets the executor run it to its end, as SPI runs a statement that only reads.
-void run_bundles(const BundlePlan& bundles, InnerRows& to) {
-    const char* const sql = to.query().sql;
-    to.executed().open_bundles(bundles.columns, bundles.value);
-    do_for_statement(sql, [&] {
-        QueryDesc* const statement =
-            CreateQueryDesc(bundles.statement, sql, GetActiveSnapshot(), InvalidSnapshot,
-                            to.executed().destination(), nullptr, nullptr, 0);
-        ExecutorStart(statement, 0);
-        run_to_end(statement);
-        const auto* const gather = reinterpret_cast<const GatherState*>(statement->planstate);
-        ereport(DEBUG1,
-                (errmsg("bundled rows in %d of %d parallel workers", gather->nworkers_launched,
-                        reinterpret_cast<const Gather*>(gather->ps.plan)->num_workers)));
-        ExecutorFinish(statement);
-        ExecutorEnd(statement);
-        FreeQueryDesc(statement);
+/// Has the query's processes reduce its rows, if they can: after the checks of rights and columns
+/// that come first when the query runs. The reducers are asked for what depends on the columns.
+bool take_reduced(SPIPlanPtr plan, InnerRows& to, ReducingReceiver& receiver) {
+    if (!receiver.may_reduce()) return false;
+    const BundlePlan made = plan_of_workers(plan, to, 1);
+    if (!made.known()) return false;
+    auto& reduced = *make_owned<ReducedRows>(CurrentMemoryContext);
+    bool all = false;
+    do_for_statement(to.query().sql, [&] {
+        check_rights(made.statement);
+        to.check_columns(to.prepared().resultDesc);
+        all = reduced.run(made, to.query().sql, receiver.reduction());
+        if (all) receiver.take_reduced(reduced);
     });
+    if (all) reduced.release();
+    return all;
 }
+
+// ---- Running ----
 
 /// Lets the executor run it to its end.
 void run_rows(SPIPlanPtr plan, InnerRows& to) {
@@ -406,19 +387,24 @@ void run_rows(SPIPlanPtr plan, InnerRows& to) {
 }
 
 void run_plan(SPIPlanPtr plan, InnerRows& to) {
-    const BundlePlan bundles = bundle_rows(plan, to);
-    if (bundles.known())
-        run_bundles(bundles, to);
-    else
+    const BundlePlan bundles = plan_of_workers(plan, to, kFewestBundlers);
+    if (bundles.known()) {
+        to.executed().open_bundles(bundles.columns, bundles.value);
+        do_for_statement(to.query().sql, [&] {
+            run_with_workers(bundles, to.query().sql, "bundled", to.executed());
+        });
+    } else {
         run_rows(plan, to);
+    }
     if (to.had_origins() && !has_row_versions(to.table())) to.receiver().forget_row_versions();
 }
 
-}  // namespace
-
-void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
+/// `repeat` and `reducing` are the receiver as one of that kind, or null.
+void run(const InnerQuery& query, RowReceiver& receiver, RepeatReceiver* repeat,
+         ReducingReceiver* reducing) {
     InnerRows rows(query, receiver);
-    const MemoryContext context_of_query = CurrentMemoryContext;
+    Repeat& repeated = *make_owned<Repeat>(CurrentMemoryContext);
+    repeated.receiver = repeat;
 
     instr_time begin, end;
     INSTR_TIME_SET_CURRENT(begin);
@@ -430,9 +416,9 @@ void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
     const int column = versioned_column(receiver, plan);
     rows.set_prepared(prepared, column >= 0 ? add_row_columns(prepared, column) : VersionedTable());
 
-    KeptRows& kept = *make_owned<KeptRows>(context_of_query);
-    const bool taken = take_kept_rows(plan, rows, kept);
-    if (!taken && !scan_tables(plan, rows)) run_plan(plan, rows);
+    const bool taken = take_remembered(plan, rows, repeated);
+    if (!taken && !(reducing != nullptr && take_reduced(plan, rows, *reducing)))
+        run_plan(plan, rows);
     SPI_finish();
     rows.executed().end();
     INSTR_TIME_SET_CURRENT(end);
@@ -442,9 +428,23 @@ void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
     if (!taken)
         do_for_statement(query.sql, [&] {
             receiver.end_rows();
-            keep_rows(rows, kept);
+            remember_rows(rows, repeated);
         });
     if (rows.nulls > 0) receiver.report_nulls(rows.nulls, query.among);
+}
+
+}  // namespace
+
+void run_inner_query(const InnerQuery& query, RowReceiver& receiver) {
+    run(query, receiver, nullptr, nullptr);
+}
+
+void run_inner_query(const InnerQuery& query, RepeatReceiver& receiver) {
+    run(query, receiver, &receiver, nullptr);
+}
+
+void run_inner_query(const InnerQuery& query, ReducingReceiver& receiver) {
+    run(query, receiver, nullptr, &receiver);
 }
 
 }  // namespace gputext

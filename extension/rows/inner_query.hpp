@@ -18,11 +18,12 @@ extern "C" {
 
 #include "extension/rows/id_column.hpp"
 #include "extension/rows/row_places.hpp"
-#include "extension/rows/table_scans.hpp"
+#include "extension/rows/row_reducer.hpp"
 
 namespace gputext {
 
-struct KeptVectors;
+struct RememberedVectors;
+class ReducedRows;
 
 struct InnerQuery {
     const char* sql;
@@ -80,21 +81,6 @@ public:
     /// of their ids. Values whose rows are known by place may then lack their bytes
     /// (RowOrigin::value_in_row). To be answered before the columns are known.
     virtual bool takes_any_order() const { return false; }
-    /// Whether rows of two columns may come from an earlier scan. A receiver that says so leaves
-    /// out the rows whose second column is null. To be answered before the columns are known.
-    virtual bool takes_kept_rows() const { return false; }
-    /// After check_columns(), in place of all from take_row() to end_rows(): as VectorRows::take().
-    /// False, and nothing is taken, where that cannot be.
-    virtual bool take_kept_rows(const std::shared_ptr<const KeptVectors>&) { return false; }
-    /// After end_rows(): as VectorRows::copy().
-    virtual void copy_rows(std::size_t, std::shared_ptr<const KeptVectors>&) const {}
-
-    /// Whether the receiver may read tables by itself, in place of taking rows from the executor.
-    virtual bool scans_tables() const { return false; }
-    /// After check_columns(), in place of all take_row(): reads the tables. False, and nothing is
-    /// taken, where it does not, or cannot.
-    virtual bool scan(TableScans&) { return false; }
-
     /// After the last row. An error is raised as one of the query.
     virtual void end_rows() {}
     /// How many rows were left out, at least one.
@@ -111,9 +97,44 @@ private:
     RowOrigin row_;
 };
 
+/// Takes rows of two columns, an id and a vector, also from an earlier scan of a whole table.
+/// Leaves out the rows whose second column is null.
+class RepeatReceiver : public RowReceiver {
+public:
+    /// After check_columns(), in place of all from take_row() to end_rows(): as VectorRows::take().
+    /// False, and nothing is taken, where that cannot be.
+    virtual bool take_remembered(const std::shared_ptr<const RememberedVectors>& rows) = 0;
+    /// After end_rows(): as VectorRows::copy().
+    virtual void copy_rows(std::size_t most,
+                           std::shared_ptr<const RememberedVectors>& copied) const = 0;
+
+protected:
+    ~RepeatReceiver() = default;
+};
+
+/// Can do with what the processes of the query make of its rows.
+class ReducingReceiver : public RowReceiver {
+public:
+    /// Whether reduction() may be asked for. To be answered before the columns are known.
+    virtual bool may_reduce() const = 0;
+    /// After check_columns(): what is to be made of the rows. The request lasts until the next call
+    /// of another function.
+    virtual RowReduction reduction() = 0;
+    /// In place of all take_row().
+    virtual void take_reduced(const ReducedRows& rows) = 0;
+
+protected:
+    ~ReducingReceiver() = default;
+};
+
 /// Runs the query to its end. Raises an error for a null id, an id of another type, too few or too
 /// many columns, a query that writes or gives no rows, and whatever the receiver and the query
 /// itself raise.
 void run_inner_query(const InnerQuery& query, RowReceiver& receiver);
+/// The same, but that a whole table which has not changed since an earlier statement is not read:
+/// its rows may be remembered (remembered_scans.hpp).
+void run_inner_query(const InnerQuery& query, RepeatReceiver& receiver);
+/// The same, but that workers may reduce the rows (reduced_rows.hpp).
+void run_inner_query(const InnerQuery& query, ReducingReceiver& receiver);
 
 }  // namespace gputext

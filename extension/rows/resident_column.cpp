@@ -108,7 +108,7 @@ std::uint64_t read_column(StoredValues& values, const ColumnReader& reader, Laid
     return fault;
 }
 
-bool take_kept_column(std::uint64_t resident, std::uint64_t size, std::uint64_t unpacked,
+bool take_resident_column(std::uint64_t resident, std::uint64_t size, std::uint64_t unpacked,
                       LaidOutBytes& bytes) {
     if (!may_hold(unpacked, bytes) || !value_store_is_ready()) return false;
     ValueStore& store = *make_owned<ValueStore>(CurrentMemoryContext);

@@ -38,7 +38,7 @@ std::uint64_t read_column(StoredValues& values, const ColumnReader& reader, Laid
 /// values; `unpacked` is what StoredValues::unpacked_bytes() was. False, and `bytes` as it was,
 /// where gputextd keeps them no more, or the session must not hold so much in memory. Raises
 /// errors.
-bool take_kept_column(std::uint64_t resident, std::uint64_t size, std::uint64_t unpacked,
+bool take_resident_column(std::uint64_t resident, std::uint64_t size, std::uint64_t unpacked,
                       LaidOutBytes& bytes);
 
 /// Waits for bytes that have not arrived, or reads the values where they never will. Returns what

@@ -1,7 +1,6 @@
 #include "extension/rows/row_fill.hpp"
 
 extern "C" {
-#include "port/atomics.h"
 #include "utils/memutils.h"
 }
 
@@ -13,9 +12,9 @@ extern "C" {
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/rows/shared_array.hpp"
+#include "extension/rows/shared_rows.hpp"
 #include "extension/rows/text_arguments.hpp"
 #include "extension/rows/toast_stretch.hpp"
-#include "extension/server/activity.hpp"
 #include "extension/server/parallel_work.hpp"
 
 namespace gputext {
@@ -23,29 +22,20 @@ namespace {
 
 /// Bytes that a process writes at once.
 constexpr std::size_t kPiece = std::size_t{1} << 20;
-/// Ranges of rows, in each of which processes take stretches: as many as processes at most.
-constexpr unsigned kMostRanges = kMostReaders;
-
 using SharedExtents = SharedArray<Extent>;
 
 /// What all processes know and change.
 struct RowFill {
     StoredValueFiles values;
     LaidOutFiles target;
-    std::uint64_t rows;          // to be read
-    SharedNumbers chosen;        // their numbers; none for all rows
-    std::uint64_t stretch_rows;  // that a process takes at once
-    unsigned ranges;
+    SharedRows rows;       // to be read
+    SharedNumbers chosen;  // their numbers; none for all rows
 
     bool documents;
     // Of vectors:
     VectorType type;
     std::uint64_t dimensions, row_bytes;
     SharedExtents extents;  // of documents
-
-    pg_atomic_uint64 taken[kMostRanges];  // rows of each range
-    pg_atomic_uint64 done;                // rows
-    pg_atomic_uint64 first_fault;         // the first row that is wrong; `rows` for none
 };
 
 /// Collects what lies side by side, and writes it in pieces.
@@ -88,8 +78,7 @@ struct Filler {
     std::uint64_t stretch_begin;
 
     bool open();
-    void fill_range(unsigned range);
-    void fill_stretch(std::uint64_t begin, std::uint64_t end);
+    std::uint64_t fill_stretch(std::uint64_t begin, std::uint64_t end);
     Datum value(std::uint64_t i) const { return stretch.at(i - stretch_begin); }
     bool fill_row(std::uint64_t i);
     bool fill_vector(std::uint64_t i);
@@ -135,29 +124,14 @@ bool Filler::fill_row(std::uint64_t i) {
     return good;
 }
 
-void Filler::fill_stretch(std::uint64_t begin, std::uint64_t end) {
+/// Returns the first row that is wrong, or `end`.
+std::uint64_t Filler::fill_stretch(std::uint64_t begin, std::uint64_t end) {
     stretch_begin = begin;
     stretch.fetch(values, chosen != nullptr ? chosen + begin : nullptr, begin, end - begin);
     for (std::uint64_t i = begin; i < end; ++i)
-        if (!fill_row(i)) return note_fault(fill.first_fault, i);
+        if (!fill_row(i)) return i;
     target.flush();
-    const std::uint64_t before =
-        pg_atomic_fetch_add_u64(&fill.done, static_cast<int64>(end - begin));
-    if (process == 0) show_step({"reading rows", before + end - begin, fill.rows, kNowhereYet});
-}
-
-void Filler::fill_range(unsigned range) {
-    const std::uint64_t first = fill.rows * range / fill.ranges;
-    const std::uint64_t count = fill.rows * (range + 1) / fill.ranges - first;
-    for (;;) {
-        const std::uint64_t begin =
-            pg_atomic_fetch_add_u64(&fill.taken[range], static_cast<int64>(fill.stretch_rows));
-        if (begin >= count) return;
-        // What follows a row that is wrong does not matter any more. A row that precedes it may be
-        // wrong, too, and then the error is about that one.
-        if (first + begin > pg_atomic_read_u64(&fill.first_fault)) return;
-        fill_stretch(first + begin, first + std::min(count, begin + fill.stretch_rows));
-    }
+    return end;
 }
 
 void fill_in_process(void* shared, unsigned process) {
@@ -168,7 +142,11 @@ void fill_in_process(void* shared, unsigned process) {
     Filler filler{fill, process, {}, {}, nullptr, nullptr, nullptr, {}, 0};
     filler.row_context = AllocSetContextCreate(context, "gputext row", ALLOCSET_DEFAULT_SIZES);
     if (filler.open())
-        for (unsigned i = 0; i < fill.ranges; ++i) filler.fill_range((process + i) % fill.ranges);
+        fill.rows.read(
+            process, [] { return true; },
+            [&](std::uint64_t begin, std::uint64_t end) {
+                return filler.fill_stretch(begin, end);
+            });
     filler.stretch.close();
     filler.values.close();
     MemoryContextSwitchTo(before);
@@ -190,22 +168,19 @@ std::uint64_t run(RowFill& fill, StoredValues& values, ChosenRows rows,
         make_owned<SharedArrays>(CurrentMemoryContext, target.memory_limit());
     fill.values = values.files();
     fill.target = target.files();
-    fill.rows = rows.empty() ? values.size() : rows.size();
+    const std::uint64_t count = rows.empty() ? values.size() : rows.size();
     fill.chosen = arrays->share(rows);
     fill.extents = arrays->share(extents);
-    const std::uint64_t row_bytes = target.size() / std::max<std::uint64_t>(1, fill.rows);
-    fill.stretch_rows = std::clamp<std::uint64_t>(kPiece / std::max<std::uint64_t>(1, row_bytes), 1,
-                                                  ToastStretch::kMost);
-    fill.ranges = std::min(workers + 1, kMostRanges);
-    for (pg_atomic_uint64& taken : fill.taken) pg_atomic_init_u64(&taken, 0);
-    pg_atomic_init_u64(&fill.done, 0);
-    pg_atomic_init_u64(&fill.first_fault, fill.rows);
+    const std::uint64_t row_bytes = target.size() / std::max<std::uint64_t>(1, count);
+    fill.rows.begin(count,
+                    std::clamp<std::uint64_t>(kPiece / std::max<std::uint64_t>(1, row_bytes), 1,
+                                              ToastStretch::kMost),
+                    workers + 1);
     run_parallel_work({fill_in_process, "gputext_fill_rows_worker", &fill, sizeof fill}, workers);
-    const std::uint64_t fault = pg_atomic_read_u64(&fill.first_fault);
-    if (fault == fill.rows) check_all_read(pg_atomic_read_u64(&fill.done), fill.rows);
+    const std::uint64_t fault = fill.rows.end();
     target.finish();
     arrays->release();
-    if (fault == fill.rows) return values.size();
+    if (fault == count) return values.size();
     return rows.empty() ? fault : rows[fault];
 }
 

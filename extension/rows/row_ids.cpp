@@ -62,25 +62,25 @@ void RowIds::reorder(const std::vector<std::uint32_t>& order) {
     places_ = begins_.data();
 }
 
-KeptIds RowIds::copy() const {
-    KeptIds ids{type_, size_, stride_, bytes(), {}, begins_};
+RememberedIds RowIds::copy() const {
+    RememberedIds ids{type_, size_, stride_, bytes(), {}, begins_};
     ids.packed.resize((bytes() + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t));
     std::memcpy(ids.packed.data(), packed_, bytes());
     return ids;
 }
 
-void RowIds::take(std::shared_ptr<const KeptIds> ids) {
-    kept_ = std::move(ids);
-    size_ = kept_->size;
-    stride_ = kept_->stride;
-    packed_ = reinterpret_cast<const std::uint8_t*>(kept_->packed.data());
-    places_ = kept_->begins.data();
+void RowIds::take(std::shared_ptr<const RememberedIds> ids) {
+    remembered_ = std::move(ids);
+    size_ = remembered_->size;
+    stride_ = remembered_->stride;
+    packed_ = reinterpret_cast<const std::uint8_t*>(remembered_->packed.data());
+    places_ = remembered_->begins.data();
 }
 
 void RowIds::release() {
     bytes_.release();
     ordered_ = {};
-    kept_.reset();
+    remembered_.reset();
 }
 
 const char* RowIds::name_of(const char* word, Datum id) const {

@@ -13,7 +13,7 @@
 namespace gputext {
 
 /// Ids that stay when their statement has ended, in the order of its rows.
-struct KeptIds {
+struct RememberedIds {
     IdType type;
     std::size_t size;
     std::size_t stride;                 // as in RowIds
@@ -32,7 +32,7 @@ public:
     void append(Datum id);
     const IdType& type() const { return type_; }
     std::size_t size() const { return size_; }
-    std::uint64_t bytes() const { return kept_ ? kept_->bytes : bytes_.size(); }
+    std::uint64_t bytes() const { return remembered_ ? remembered_->bytes : bytes_.size(); }
 
     /// Ends the appending; what follows is for then.
     void finish() {
@@ -50,10 +50,10 @@ public:
     /// no order: the processor fetches one id while it still waits for another.
     void at(std::span<const std::uint32_t> rows, Datum* ids) const;
 
-    /// After finish() and reorder(): a copy to be kept. Raises no errors; throws std::bad_alloc.
-    KeptIds copy() const;
+    /// After finish() and reorder(): a copy to be remembered. Raises no errors; throws std::bad_alloc.
+    RememberedIds copy() const;
     /// Takes ids of this type in the place of appending them.
-    void take(std::shared_ptr<const KeptIds> ids);
+    void take(std::shared_ptr<const RememberedIds> ids);
 
     /// "pair 17" for the row with the id 17, where `word` is "pair". Allocates. During the
     /// appending, too.
@@ -73,7 +73,7 @@ private:
     PackedBytes bytes_;
     std::vector<std::uint64_t> begins_;      // of ids of several lengths
     std::vector<Datum> ordered_;             // the ids, where they are values in another order
-    std::shared_ptr<const KeptIds> kept_;    // in place of all of these
+    std::shared_ptr<const RememberedIds> remembered_;    // in place of all of these
     const std::uint8_t* packed_ = nullptr;   // of the bytes or the ordered ids, once finished
     const std::uint64_t* places_ = nullptr;  // of the ids of several lengths, the same
 };

@@ -164,6 +164,12 @@ bool have_one_order(const RowIds& ids) {
            all_differ({&ids, functions, functions->typcollation, 0});
 }
 
+void put_in_order(RowIds& ids, bool ordered, std::vector<std::uint32_t>& order) {
+    ids.finish();
+    if (!ordered) order_by_id(ids, order);
+    ids.reorder(order);
+}
+
 void order_by_id(const RowIds& ids, std::vector<std::uint32_t>& order) {
     order_by_id(ids, get_typcollation(ids.type().oid), order);
 }

@@ -24,6 +24,10 @@ void order_by_id(const RowIds& ids, std::vector<std::uint32_t>& order);
 /// The same in the order of a collation, by which ids may be equal that have other bytes.
 void order_by_id(const RowIds& ids, Oid collation, std::vector<std::uint32_t>& order);
 
+/// Ends the appending of the ids, and puts them into their order, which `order` gets as from
+/// order_by_id(), unless rows are `ordered`. Raises errors.
+void put_in_order(RowIds& ids, bool ordered, std::vector<std::uint32_t>& order);
+
 /// Whether the type has a default order. False for InvalidOid.
 bool has_order(Oid type);
 

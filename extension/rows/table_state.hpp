@@ -36,7 +36,7 @@
 //   5. All commands that give the table other files (VACUUM FULL, CLUSTER, TRUNCATE, SET TABLESPACE
 //      and those that rewrite it) and all that change its definition (columns, types, defaults,
 //      which rows of old may lack) send the table's invalidation message, by which the session
-//      forgets what it keeps (kept_scans.hpp), before they release the lock for which the statement
+//      forgets its scans (remembered_scans.hpp), before they release the lock for which the statement
 //      waits when its query is analysed. The files are compared as well.
 //   6. A crash ends all sessions. A standby has snapshots that do not trust the bits: nothing is
 //      noted or compared by them. Temporary and unlogged tables are left out, since changes to them

@@ -75,7 +75,7 @@ void append_terms(TermTexts& read, TermNumbers& terms, VectorRows& rows) {
         make_owned<TermReader>(CurrentMemoryContext, source, config, SIZE_MAX);
     Datum values[2] = {};
     for (std::size_t column = 0; column < columns_of(source); ++column)
-        values[column] = rows.kept(column).detoasted(row);
+        values[column] = rows.values(column).detoasted(row);
     raise_term_fault(reader->read(values), rows.name_of(rows.id(row)));
 }
 
@@ -99,9 +99,9 @@ void set_term_type(TermSource source, VectorRows& rows) {
                    source == TermSource::weights ? ElementType::float32 : ElementType::int32});
 }
 
-void add_terms(TermSource source, const Datum* values, const InnerQueryTraits& query,
-               const RowOrigin& row, VectorRows& rows) {
-    rows.keep(values[0], {values + 1, columns_of(source)}, query, row);
+void collect_terms(TermSource source, const Datum* values, const InnerQueryTraits& query,
+                   const RowOrigin& row, VectorRows& rows) {
+    rows.collect(values[0], {values + 1, columns_of(source)}, query, row);
 }
 
 void read_terms(TermSource source, Oid config, TermNumbers& terms, VectorRows& rows) {
@@ -110,10 +110,10 @@ void read_terms(TermSource source, Oid config, TermNumbers& terms, VectorRows& r
             make_owned<TermTexts>(CurrentMemoryContext, source, config, rows.memory_limit());
         StoredValues* columns[2] = {};
         for (std::size_t column = 0; column < columns_of(source); ++column)
-            columns[column] = &rows.kept(column);
+            columns[column] = &rows.values(column);
         const std::uint64_t fault = read->texts.read({columns, columns_of(source)});
         if (fault < rows.size()) raise_fault(source, config, fault, rows);
-        rows.forget_kept();
+        rows.release_values();
         append_terms(*read, terms, rows);
         read->texts.release();
     }

@@ -32,12 +32,12 @@ struct TermNumbers {
     bool closed = false;  // terms that are new are left out
 };
 
-/// Keeps the columns of a row behind its id, to be read by read_terms(). `row`: as
-/// VectorRows::keep().
-void add_terms(TermSource source, const Datum* values, const InnerQueryTraits& query,
-               const RowOrigin& row, VectorRows& rows);
+/// Collects the columns of a row behind its id, to be read by read_terms(). `row`: as
+/// VectorRows::collect().
+void collect_terms(TermSource source, const Datum* values, const InnerQueryTraits& query,
+                   const RowOrigin& row, VectorRows& rows);
 
-/// Reads the rows that were kept, after VectorRows::end_rows(): takes from gputextd the terms that
+/// Reads the rows that were collected, after VectorRows::end_rows(): takes from gputextd the terms that
 /// it keeps, and parses the others in parallel workers; `config` is the text search configuration
 /// of texts. Raises an error that names the first wrong row. Terms are numbered in the order in
 /// which rows have them; new ones of a row in the order of their bytes. Not before

@@ -11,9 +11,9 @@ extern "C" {
 
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/rows/shared_rows.hpp"
 #include "extension/rows/term_reader.hpp"
 #include "extension/rows/token_reader.hpp"
-#include "extension/server/activity.hpp"
 #include "extension/server/parallel_work.hpp"
 #include "extension/server/session_job.hpp"
 
@@ -70,9 +70,8 @@ struct TextWork {
     unsigned column_count;
     TextKind kind;
     Oid config;
-    std::uint64_t rows;    // to be read
-    SharedNumbers chosen;  // their numbers; none for all rows
-    std::uint64_t stretch_rows;
+    SharedRows rows;             // to be read
+    SharedNumbers chosen;        // their numbers; none for all rows
     std::uint64_t output_limit;  // of all workers together
     pid_t session;
     int outputs[kMostReaders];  // of the workers; open in the session
@@ -80,10 +79,7 @@ struct TextWork {
     StretchReader* session_reader;
     std::vector<TextStretch>* session_stretches;
 
-    pg_atomic_uint64 taken;        // stretches
-    pg_atomic_uint64 done;         // rows
-    pg_atomic_uint64 first_fault;  // the first row that is wrong; `rows` for none
-    pg_atomic_uint64 output;       // bytes of all workers
+    pg_atomic_uint64 output;  // bytes of all workers
     LeftBehind left[kMostReaders];
 };
 
@@ -108,8 +104,7 @@ struct Reading {
             if (!columns[column].open(work.columns[column], process)) return false;
         return true;
     }
-    void read_stretches();
-    bool read_rows(std::uint64_t begin, std::uint64_t end);
+    std::uint64_t read_stretch(std::uint64_t begin, std::uint64_t end);
     bool read_row(std::uint64_t i);
 };
 
@@ -126,37 +121,20 @@ bool Reading::read_row(std::uint64_t i) {
     return good;
 }
 
-bool Reading::read_rows(std::uint64_t begin, std::uint64_t end) {
-    for (std::uint64_t row = begin; row < end; ++row) {
-        if (read_row(row)) continue;
-        note_fault(work.first_fault, row);
-        return false;
-    }
-    return true;
-}
-
-void Reading::read_stretches() {
-    for (;;) {
-        const std::uint64_t number = pg_atomic_fetch_add_u64(&work.taken, 1);
-        const std::uint64_t begin = number * work.stretch_rows;
-        if (begin >= work.rows || begin > pg_atomic_read_u64(&work.first_fault) ||
-            too_much_output(work))
-            return;
-        const std::uint64_t end = std::min(work.rows, begin + work.stretch_rows);
-        TextStretch stretch{};
-        stretch.number = static_cast<std::uint32_t>(number);
-        stretch.process = process;
-        stretch.rows = static_cast<std::uint32_t>(end - begin);
-        stretch.begin = reader.output().size();
-        if (!read_rows(begin, end)) return;
-        stretch.end = reader.output().size();
-        attempt_or_raise([&] { stretches.push_back(stretch); });
-        if (process > 0)
-            pg_atomic_fetch_add_u64(&work.output, static_cast<int64>(stretch.end - stretch.begin));
-        const std::uint64_t done =
-            pg_atomic_fetch_add_u64(&work.done, static_cast<int64>(end - begin)) + end - begin;
-        if (process == 0) show_step({"reading rows", done, work.rows, kNowhereYet});
-    }
+/// Returns the first row that is wrong, or `end`.
+std::uint64_t Reading::read_stretch(std::uint64_t begin, std::uint64_t end) {
+    TextStretch stretch{};
+    stretch.number = static_cast<std::uint32_t>(begin / work.rows.stretch_rows());
+    stretch.process = process;
+    stretch.rows = static_cast<std::uint32_t>(end - begin);
+    stretch.begin = reader.output().size();
+    for (std::uint64_t row = begin; row < end; ++row)
+        if (!read_row(row)) return row;
+    stretch.end = reader.output().size();
+    attempt_or_raise([&] { stretches.push_back(stretch); });
+    if (process > 0)
+        pg_atomic_fetch_add_u64(&work.output, static_cast<int64>(stretch.end - stretch.begin));
+    return end;
 }
 
 void read_in_process(TextWork& work, unsigned process, StretchReader& reader,
@@ -165,7 +143,9 @@ void read_in_process(TextWork& work, unsigned process, StretchReader& reader,
     if (!reading.open()) return;
     reading.row_context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES);
-    reading.read_stretches();
+    work.rows.read(
+        process, [&] { return !too_much_output(work); },
+        [&](std::uint64_t begin, std::uint64_t end) { return reading.read_stretch(begin, end); });
     for (unsigned column = 0; column < work.column_count; ++column) reading.columns[column].close();
     MemoryContextDelete(reading.row_context);
 }
@@ -226,10 +206,11 @@ void* ReadTexts::new_work(std::span<StoredValues* const> columns, ChosenRows row
     }
     work->kind = kind_;
     work->config = config_;
-    work->rows = rows.empty() ? columns[0]->size() : rows.size();
+    work->rows.begin(rows.empty() ? columns[0]->size() : rows.size(),
+                     std::max<std::uint64_t>(
+                         1, kStretch * columns[0]->size() / std::max<std::uint64_t>(1, bytes)),
+                     1);
     work->chosen = chosen_.share(rows);
-    work->stretch_rows = std::max<std::uint64_t>(
-        1, kStretch * columns[0]->size() / std::max<std::uint64_t>(1, bytes));
     work->output_limit = memory_limit_;
     work->session = MyProcPid;
     room_.reserve(workers);
@@ -237,9 +218,6 @@ void* ReadTexts::new_work(std::span<StoredValues* const> columns, ChosenRows row
         work->outputs[worker + 1] = files_[worker]->lend();
     work->session_reader = session_reader_.get();
     work->session_stretches = &session_stretches_;
-    pg_atomic_init_u64(&work->taken, 0);
-    pg_atomic_init_u64(&work->done, 0);
-    pg_atomic_init_u64(&work->first_fault, work->rows);
     pg_atomic_init_u64(&work->output, 0);
     return work;
 }
@@ -298,11 +276,10 @@ bool ReadTexts::try_read(std::span<StoredValues* const> columns, ChosenRows rows
     });
     auto* const work = static_cast<TextWork*>(new_work(columns, rows, workers));
     run_parallel_work({read_texts, "gputext_read_texts_worker", work, sizeof *work}, workers);
-    first_fault = pg_atomic_read_u64(&work->first_fault);
+    first_fault = work->rows.first_fault();
     // Stretches that nobody has read, since there was no room, may have a fault before that one.
     if (workers > 0 && too_much_output(*work)) return false;
-    if (first_fault < work->rows) return true;
-    check_all_read(pg_atomic_read_u64(&work->done), work->rows);
+    if (work->rows.end() < work->rows.rows()) return true;
     for (unsigned worker = 0; worker < workers; ++worker)
         files_[worker]->take_back(work->left[worker + 1].size);
     session_reader_->output().finish();

@@ -6,15 +6,13 @@ extern "C" {
 #include "utils/builtins.h"
 }
 
-#include <optional>
-#include <vector>
+#include <cstdint>
 
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/rows/collected_rows.hpp"
 #include "extension/rows/id_column.hpp"
 #include "extension/rows/inner_query.hpp"
-#include "extension/rows/row_ids.hpp"
-#include "extension/rows/row_order.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/settings.hpp"
 
@@ -24,23 +22,14 @@ namespace {
 const char* const kWanted =
     "The inner query must give a text or an array of words, alone or after an id.";
 
-/// The rows of a query until they are read; dies with its memory context.
-struct KeptTexts {
-    explicit KeptTexts(std::size_t memory_limit) : texts(memory_limit) {}
-
-    StoredValues texts;
-    std::optional<RowIds> ids;
-    std::vector<std::uint32_t> order;
-};
-
 class TextReceiver final : public RowReceiver {
 public:
-    TextReceiver(TextWords& words, KeptTexts& kept) : words_(words), kept_(kept) {}
+    TextReceiver(TextWords& words, CollectedRows& rows) : words_(words), rows_(rows) {}
 
     WantedColumns wanted_columns() const override { return {1, 2, kWanted}; }
     int versioned_column() const override { return kLastColumn; }
     void check_columns(TupleDesc columns) override;
-    void forget_row_versions() override { kept_.texts.forget_row_versions(); }
+    void forget_row_versions() override { rows_.forget_row_versions(); }
     bool left_out(const bool* nulls) const override { return nulls[column_]; }
     void take_row(const Datum* values, const bool* nulls) override;
     void end_rows() override;
@@ -52,7 +41,8 @@ public:
 
 private:
     TextWords& words_;
-    KeptTexts& kept_;
+    CollectedRows& rows_;
+    std::uint64_t count_ = 0;  // of rows
     int column_ = 0;
     bool array_ = false;
     bool null_id_ = false;
@@ -68,34 +58,32 @@ void TextReceiver::check_columns(TupleDesc columns) {
                                format_type_be(TupleDescAttr(columns, column_)->atttypid)),
                         errdetail("%s", kWanted),
                         errhint("Other types can be cast in the inner query, as in body::text.")));
+    rows_.set_columns(1);
     if (column_ == 1 && !query().ordered)
         attempt_or_raise([&, id_type = id_type_of(base_type_of_column(columns, 0))] {
-            kept_.ids.emplace(id_type, words_.memory_limit());
+            rows_.set_id_type(id_type);
         });
 }
 
 void TextReceiver::take_row(const Datum* values, const bool* nulls) {
-    kept_.texts.append(values[column_], !query().parallel_safe, row());
+    rows_.append_values({values + column_, 1}, query(), row());
     null_id_ = null_id_ || nulls[0];
-    if (kept_.ids && !null_id_) kept_.ids->append(values[0]);
-    show_rows(kept_.texts.size(), kept_.texts.unpacked_bytes());
+    if (rows_.has_ids() && !null_id_) rows_.append_id(values[0]);
+    show_rows(++count_, rows_.unpacked_bytes());
 }
 
+/// Rows of which one has no id stay in the order of their coming.
 void TextReceiver::end_rows() {
-    if (kept_.ids) {
-        kept_.ids->finish();
-        if (!null_id_) order_by_id(*kept_.ids, kept_.order);
-        kept_.ids->release();
-    }
-    kept_.texts.finish(kept_.order);
-    words_.read(kept_.texts, array_);
+    rows_.end(query().ordered || null_id_);
+    if (rows_.has_ids()) rows_.ids().release();
+    words_.read(rows_.values(0), array_);
 }
 
 }  // namespace
 
 void read_tokens(const char* sql, TextWords& words) {
-    auto* const kept = make_owned<KeptTexts>(CurrentMemoryContext, words.memory_limit());
-    TextReceiver receiver(words, *kept);
+    auto* const rows = make_owned<CollectedRows>(CurrentMemoryContext, words.memory_limit());
+    TextReceiver receiver(words, *rows);
     run_inner_query({sql, InvalidOid}, receiver);
 }
 

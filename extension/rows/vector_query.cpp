@@ -58,7 +58,7 @@ private:
     std::size_t dimensions_;
 };
 
-class VectorReceiver final : public RowReceiver {
+class VectorReceiver final : public RepeatReceiver {
 public:
     explicit VectorReceiver(VectorRows& rows) : rows_(rows) {}
 
@@ -73,18 +73,16 @@ public:
         rows_.read_vectors();
     }
     bool takes_any_order() const override { return true; }
-    bool takes_kept_rows() const override { return true; }
-    bool take_kept_rows(const std::shared_ptr<const KeptVectors>& kept) override {
-        if (!rows_.take(kept)) return false;
+    bool take_remembered(const std::shared_ptr<const RememberedVectors>& rows) override {
+        if (!rows_.take(rows)) return false;
         show_rows(rows_.size(), rows_.bytes());
         return true;
     }
-    void copy_rows(std::size_t most, std::shared_ptr<const KeptVectors>& copied) const override {
+    void copy_rows(std::size_t most,
+                   std::shared_ptr<const RememberedVectors>& copied) const override {
         rows_.copy(most, copied);
     }
-    void report_nulls(int64 rows, const char* among) override {
-        report_null_vectors(rows, among);
-    }
+    void report_nulls(int64 rows, const char* among) override { report_null_vectors(rows, among); }
 
 private:
     VectorRows& rows_;
@@ -105,7 +103,7 @@ void VectorReceiver::check_columns(TupleDesc columns) {
 }
 
 void VectorReceiver::take_row(const Datum* values, const bool*) {
-    rows_.keep(values[0], {values + 1, 1}, query(), row());
+    rows_.collect(values[0], {values + 1, 1}, query(), row());
     show_rows(rows_.size(), rows_.bytes());
 }
 
@@ -121,52 +119,28 @@ void VectorRows::set_type(const VectorType& type) {
         raise_failure(failure);
 }
 
-void VectorRows::keep(Datum id, std::span<const Datum> values, const InnerQueryTraits& query,
-                      const RowOrigin& row) {
-    ids_.append(id);
-    for (std::size_t column = 0; column < values.size(); ++column) {
-        if (!kept_[column])
-            attempt_or_raise([&] { kept_[column].emplace(memory_limit_ / values.size()); });
-        kept_[column]->append(values[column], !query.parallel_safe,
-                              column == 0 ? row : RowOrigin());
-    }
+void VectorRows::collect(Datum id, std::span<const Datum> values, const InnerQueryTraits& query,
+                         const RowOrigin& row) {
+    rows_.append_id(id);
+    rows_.append_values(values, query, row);
 }
 
-void VectorRows::end_rows(const InnerQueryTraits& query, std::span<KeyColumn* const> keys) {
-    ids_.finish();
-    auto* const order = make_owned<std::vector<std::uint32_t>>(CurrentMemoryContext);
-    if (!query.ordered) order_by_id(ids_, *order);
-    ids_.reorder(*order);
-    for (std::optional<StoredValues>& column : kept_)
-        if (column) column->finish(*order);
-    for (KeyColumn* const column : keys) column->reorder(*order);
-    order->clear();
-    order->shrink_to_fit();
-}
-
-void VectorRows::forget_kept() {
-    for (std::optional<StoredValues>& column : kept_) {
-        if (column) column->release();
-        column.reset();
-    }
-}
-
-void VectorRows::read_kept(std::size_t row, VectorValue& vector) {
-    const VectorFault fault = read_vector(type_, kept_[0]->detoasted(row), vector);
+void VectorRows::read_collected(std::size_t row, VectorValue& vector) {
+    const VectorFault fault = read_vector(type_, rows_.values(0).detoasted(row), vector);
     if (fault != VectorFault::none) raise_vector_fault(fault, name_of(id(row)));
     if (row > 0 && vector.dimensions != dimensions_)
         raise_different_dimensions(first_name(), dimensions_, name_of(id(row)), vector.dimensions);
 }
 
 /// Sparse vectors, each of which has as many elements as it has.
-void VectorRows::append_kept() {
+void VectorRows::append_collected() {
     MemoryContext context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext row", ALLOCSET_DEFAULT_SIZES);
     MemoryContext before = MemoryContextSwitchTo(context);
     for (std::size_t row = 0; row < size(); ++row) {
         CHECK_FOR_INTERRUPTS();
         VectorValue vector;
-        read_kept(row, vector);
+        read_collected(row, vector);
         append_row(vector);
         MemoryContextReset(context);
         show_step({"reading rows", row, size(), kNowhereYet});
@@ -179,66 +153,67 @@ void VectorRows::append_kept() {
 void VectorRows::check_read(std::uint64_t fault) {
     if (fault == size()) return;
     VectorValue wrong;
-    read_kept(fault, wrong);
+    read_collected(fault, wrong);
     elog(ERROR, "the vector of %s was wrong and is right", name_of(id(fault)));
 }
 
 void VectorRows::read_vectors(Arrival arrival) {
     if (size() > 0) {
         VectorValue first;
-        read_kept(0, first);
+        read_collected(0, first);
         dimensions_ = first.dimensions;
         if (sparse()) {
-            append_kept();
+            append_collected();
         } else {
-            const DenseVectors vectors(*kept_[0], type_, dimensions_);
-            unpacked_ = kept_[0]->unpacked_bytes();
-            check_read(read_column(*kept_[0], vectors, laid_out_, arrival));
+            const DenseVectors vectors(rows_.values(0), type_, dimensions_);
+            unpacked_ = rows_.values(0).unpacked_bytes();
+            check_read(read_column(rows_.values(0), vectors, laid_out_, arrival));
         }
     }
-    if (laid_out_.arrived()) forget_kept();
+    if (laid_out_.arrived()) rows_.release_values();
     finish();
 }
 
 bool VectorRows::read_vectors_if_alike() {
     if (size() > 0) {
         VectorValue first;
-        if (read_vector(type_, kept_[0]->detoasted(0), first) != VectorFault::none) return false;
+        if (read_vector(type_, rows_.values(0).detoasted(0), first) != VectorFault::none)
+            return false;
         dimensions_ = first.dimensions;
-        const DenseVectors vectors(*kept_[0], type_, dimensions_);
-        unpacked_ = kept_[0]->unpacked_bytes();
-        if (read_column(*kept_[0], vectors, laid_out_) != size()) return false;
+        const DenseVectors vectors(rows_.values(0), type_, dimensions_);
+        unpacked_ = rows_.values(0).unpacked_bytes();
+        if (read_column(rows_.values(0), vectors, laid_out_) != size()) return false;
     }
-    forget_kept();
+    rows_.release_values();
     finish();
     return true;
 }
 
 void VectorRows::await_vectors() {
     if (laid_out_.arrived()) return;
-    const DenseVectors vectors(*kept_[0], type_, dimensions_);
-    check_read(await_column(*kept_[0], vectors, laid_out_));
-    forget_kept();
+    const DenseVectors vectors(rows_.values(0), type_, dimensions_);
+    check_read(await_column(rows_.values(0), vectors, laid_out_));
+    rows_.release_values();
 }
 
-void VectorRows::copy(std::size_t most, std::shared_ptr<const KeptVectors>& copied) const {
+void VectorRows::copy(std::size_t most, std::shared_ptr<const RememberedVectors>& copied) const {
     copied.reset();
-    if (resident_bytes() == 0 || ids_.bytes() > most || !have_one_order(ids_)) return;
+    if (resident_bytes() == 0 || rows_.ids().bytes() > most || !have_one_order(rows_.ids())) return;
     attempt_or_raise([&] {
-        copied = std::make_shared<const KeptVectors>(
-            KeptVectors{type_, dimensions_, laid_out_.resident(), unpacked_, ids_.copy()});
+        copied = std::make_shared<const RememberedVectors>(RememberedVectors{
+            type_, dimensions_, laid_out_.resident(), unpacked_, rows_.ids().copy()});
         if (copied->memory() > most) copied.reset();
     });
 }
 
-bool VectorRows::take(const std::shared_ptr<const KeptVectors>& rows) {
+bool VectorRows::take(const std::shared_ptr<const RememberedVectors>& rows) {
     if (rows->type.form != type_.form || rows->type.element != type_.element ||
         rows->ids.type.oid != id_type().oid || rows->ids.bytes > memory_limit_ ||
-        !take_kept_column(rows->resident, rows->bytes(), rows->unpacked, laid_out_))
+        !take_resident_column(rows->resident, rows->bytes(), rows->unpacked, laid_out_))
         return false;
     dimensions_ = rows->dimensions;
     unpacked_ = rows->unpacked;
-    ids_.take({rows, &rows->ids});
+    rows_.ids().take({rows, &rows->ids});
     finish();
     return true;
 }
@@ -258,10 +233,8 @@ void VectorRows::finish() {
 
 std::uint64_t VectorRows::bytes() const {
     std::uint64_t bytes = laid_out_.size() + laid_out_columns_.size() + elements_.size() +
-                          columns_.size() + ids_.bytes();
-    if (laid_out_.size() + elements_.size() == 0)
-        for (const std::optional<StoredValues>& column : kept_)
-            if (column) bytes += column->unpacked_bytes();
+                          columns_.size() + rows_.ids().bytes();
+    if (laid_out_.size() + elements_.size() == 0) bytes += rows_.unpacked_bytes();
     return bytes;
 }
 
@@ -313,7 +286,7 @@ void VectorRows::take_terms(const NumberedTexts& texts, bool leaves_out) {
 }
 
 void VectorRows::release_vectors() {
-    forget_kept();
+    rows_.release_values();
     laid_out_.release();
     laid_out_columns_.release();
     elements_.release();
@@ -324,14 +297,14 @@ void VectorRows::release_vectors() {
 
 void VectorRows::release() {
     release_vectors();
-    ids_.release();
+    rows_.ids().release();
 }
 
 void report_null_vectors(int64 rows, const char* among) {
-    ereport(NOTICE,
-            (errmsg_plural("skipped %lld vector that is null%s",
-                           "skipped %lld vectors that are null%s", static_cast<unsigned long>(rows),
-                           static_cast<long long>(rows), among)));
+    ereport(
+        NOTICE,
+        (errmsg_plural("skipped %lld vector that is null%s", "skipped %lld vectors that are null%s",
+                       static_cast<unsigned long>(rows), static_cast<long long>(rows), among)));
 }
 
 void run_vector_query(const InnerQuery& query, VectorRows& rows) {

@@ -5,26 +5,26 @@
 #include "extension/base/postgres.hpp"
 
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "cpp/base/filling.hpp"
 #include "cpp/base/vectors.hpp"
 #include "cpp/link/client.hpp"
 #include "cpp/terms/numbered_rows.hpp"
+#include "extension/rows/collected_rows.hpp"
 #include "extension/rows/inner_query.hpp"
-#include "extension/rows/kept_vectors.hpp"
 #include "extension/rows/key_column.hpp"
 #include "extension/rows/laid_out_bytes.hpp"
 #include "extension/rows/packed_rows.hpp"
+#include "extension/rows/remembered_vectors.hpp"
 #include "extension/rows/row_ids.hpp"
 #include "extension/rows/stored_values.hpp"
 #include "extension/rows/vector_type.hpp"
 
 namespace gputext {
 
-/// The vectors of an inner query, with their ids. They are kept as the executor gives them, and
-/// read when the last row is known: dense ones in parallel workers.
+/// The vectors of an inner query, with their ids. They are collected as the executor gives them,
+/// and read when the last row is known: dense ones in parallel workers.
 class VectorRows {
 public:
     /// `word` names one of the rows: "item".
@@ -35,28 +35,26 @@ public:
           laid_out_columns_(memory_limit),
           elements_(memory_limit),
           columns_(memory_limit),
-          ids_(id_type, memory_limit) {}
+          rows_(id_type, memory_limit) {}
 
     /// Sets the type of all vectors. To be called before all other functions.
     void set_type(const VectorType& type);
 
-    /// Keeps a row's value, or two of them that are not null, to be read later. They are fetched or
-    /// copied at once if the query is not safe in parallel workers. `row` is that of the
-    /// first value, as RowReceiver::row().
-    void keep(Datum id, std::span<const Datum> values, const InnerQueryTraits& query,
-              const RowOrigin& row = {});
+    /// Collects a row, as CollectedRows does: its id, and a value or two, to be read later.
+    void collect(Datum id, std::span<const Datum> values, const InnerQueryTraits& query,
+                 const RowOrigin& row = {});
     /// As RowReceiver::forget_row_versions().
-    void forget_row_versions() {
-        if (kept_[0]) kept_[0]->forget_row_versions();
-    }
+    void forget_row_versions() { rows_.forget_row_versions(); }
     /// After the last row: puts the rows into the order of their ids, where the query has no order
     /// of its own. From here on ids may be asked for.
     /// `keys` have a number for each row, and are put into the same order.
-    void end_rows(const InnerQueryTraits& query, std::span<KeyColumn* const> keys = {});
-    /// Reads the vectors that were kept, after end_rows(). Raises an error that names the first row
-    /// whose vector has anything but finite numbers in one dimension, or another length than the
-    /// first one. With Arrival::later, await_vectors() has to be called before the session reads an
-    /// element; files() may be called without it.
+    void end_rows(const InnerQueryTraits& query, std::span<KeyColumn* const> keys = {}) {
+        rows_.end(query.ordered, keys);
+    }
+    /// Reads the vectors that were collected, after end_rows(). Raises an error that names the
+    /// first row whose vector has anything but finite numbers in one dimension, or another length
+    /// than the first one. With Arrival::later, await_vectors() has to be called before the session
+    /// reads an element; files() may be called without it.
     void read_vectors(Arrival arrival = Arrival::awaited);
     /// The same of dense vectors, awaited. False in place of those errors: the rows are then of no
     /// use but to be released.
@@ -66,28 +64,28 @@ public:
     /// After read_vectors(): copies the rows for statements to come. Null where gputextd does not
     /// keep the vectors, where the order of the rows is not that of their ids alone, or where the
     /// copy would have more than so many bytes. Raises errors: `copied` must not lie on the stack.
-    void copy(std::size_t most, std::shared_ptr<const KeptVectors>& copied) const;
-    /// Takes such a copy, and the vectors from gputextd, in place of all from keep() to
+    void copy(std::size_t most, std::shared_ptr<const RememberedVectors>& copied) const;
+    /// Takes such a copy, and the vectors from gputextd, in place of all from collect() to
     /// read_vectors(). False, and nothing is taken, where gputextd keeps the vectors no more, or
     /// rows are of another type, or the session must not hold so much in memory.
-    bool take(const std::shared_ptr<const KeptVectors>& rows);
+    bool take(const std::shared_ptr<const RememberedVectors>& rows);
 
-    /// The values that were kept in that column, for another reader of them; see append_row().
-    StoredValues& kept(std::size_t column) { return *kept_[column]; }
-    void forget_kept();
+    /// The values that were collected in that column, for another reader of them; see append_row().
+    StoredValues& values(std::size_t column) { return rows_.values(column); }
+    void release_values() { rows_.release_values(); }
 
     /// Takes the terms of all rows, which another reader has read: on the session's threads. With
     /// `leaves_out` some terms have no number.
     void take_terms(const NumberedTexts& texts, bool leaves_out);
-    /// Appends the next row: a sparse vector, or a single dense one whose id was kept without
-    /// values.
+    /// Appends the next row: a sparse vector, or a single dense one whose id was collected
+    /// without values.
     void append_row(const VectorValue& vector);
     /// Ends the appending, as PackedBytes::finish() does; what follows is for then.
     void finish();
     /// For sparse vectors of which nobody knew the length before: they were appended with 0.
     void set_dimensions(std::size_t dimensions) { dimensions_ = dimensions; }
 
-    std::size_t size() const { return ids_.size(); }
+    std::size_t size() const { return rows_.ids().size(); }
     std::size_t memory_limit() const { return memory_limit_; }
     std::uint64_t bytes() const;
     /// As JobSize::resident_bytes; not with vectors that were not read yet.
@@ -99,12 +97,12 @@ public:
     /// Valid until release_vectors().
     Vectors view() const;
 
-    const IdType& id_type() const { return ids_.type(); }
-    Datum id(std::size_t row) const { return ids_.at(row); }
+    const IdType& id_type() const { return rows_.ids().type(); }
+    Datum id(std::size_t row) const { return rows_.ids().at(row); }
     /// As RowIds::at() of many rows.
-    void ids(std::span<const std::uint32_t> rows, Datum* ids) const { ids_.at(rows, ids); }
+    void ids(std::span<const std::uint32_t> rows, Datum* ids) const { rows_.ids().at(rows, ids); }
     /// "item 17" for the row with the id 17. Allocates.
-    const char* name_of(Datum id) const { return ids_.name_of(word_, id); }
+    const char* name_of(Datum id) const { return rows_.ids().name_of(word_, id); }
     /// Name of the first row, when there is one, for error messages.
     const char* first_name() const { return name_of(id(0)); }
 
@@ -118,16 +116,15 @@ public:
     void release();
 
 private:
-    /// Reads the vector of a row that was kept; raises an error that names it.
-    void read_kept(std::size_t row, VectorValue& vector);
+    /// Reads the vector of a row that was collected; raises an error that names it.
+    void read_collected(std::size_t row, VectorValue& vector);
     void check_read(std::uint64_t fault);
-    void append_kept();
+    void append_collected();
 
     const char* word_;
     std::size_t memory_limit_;
     VectorType type_{};
     std::size_t dimensions_ = 0;  // of all vectors; 0 before the first one
-    std::optional<StoredValues> kept_[2];
     std::uint64_t unpacked_ = 0;  // of the vectors that were read: StoredValues::unpacked_bytes()
     // Of vectors that were laid out:
     LaidOutBytes laid_out_, laid_out_columns_;
@@ -135,7 +132,7 @@ private:
     PackedBytes elements_;
     PackedBytes columns_;                    // of sparse vectors' elements
     std::vector<std::uint64_t> row_begins_;  // the same, as in Vectors
-    RowIds ids_;
+    CollectedRows rows_;
     FileDescriptor elements_file_, columns_file_;
 };
 

@@ -4,10 +4,23 @@ extern "C" {
 #include "parser/parsetree.h"
 }
 
-#include "extension/rows/plan_columns.hpp"
-
 namespace gputext {
 namespace {
+
+/// Whether a node hands on all rows that it gets.
+bool gives_all(const Plan* plan) {
+    return plan->qual == NIL && plan->initPlan == NIL;
+}
+
+/// The column of the node with that number, from 1, which is a plain one of what is below it; null
+/// for any other.
+const Var* plain_column(const Plan* plan, AttrNumber number) {
+    if (number < 1 || number > list_length(plan->targetlist)) return nullptr;
+    const auto* const entry =
+        static_cast<const TargetEntry*>(list_nth(plan->targetlist, number - 1));
+    if (entry->resno != number || entry->resjunk || !IsA(entry->expr, Var)) return nullptr;
+    return reinterpret_cast<const Var*>(entry->expr);
+}
 
 /// The number in its table of a column of `top`, which is the scan or what gathers its rows;
 /// InvalidAttrNumber for one that is no plain column of the table.

@@ -508,6 +508,22 @@ TEST_F(Bundled, AreRead) {
     EXPECT_FALSE(reader().says("bundled rows in "));
 }
 
+TEST_F(Bundled, AreReducedForAMerge) {
+    for (const char* rows :
+         {"SELECT key, id, (id % 977)::float8 FROM many",
+          "SELECT m.key, n.id, m.v[1]::float8 FROM many AS m JOIN many AS n USING (id)"}) {
+        const std::string call = "knn_merge('" + std::string(rows) + "', k => 3)";
+        reader().run("SET gputext.read_workers = 0");
+        const std::string answer = reader().watched(digest_of(call));
+        EXPECT_FALSE(reader().says("reduced rows in ")) << call;
+        reader().run("SET gputext.read_workers = 2");
+        EXPECT_EQ(reader().watched(digest_of(call)), answer) << call;
+        EXPECT_TRUE(reader().says("reduced rows in 1 of") || reader().says("reduced rows in 2 of"))
+            << call;
+        expect_nothing_left_of(reader(), call.c_str());
+    }
+}
+
 TEST_F(Bundled, WhereverAStatementRuns) {
     const std::string answer = expected(kOfMany);
     reader().run("BEGIN ISOLATION LEVEL SERIALIZABLE");

@@ -1,4 +1,5 @@
-// extension/rows/kept_vectors.hpp - rows with vectors that stay when their statement has ended
+// extension/rows/remembered_vectors.hpp - rows with vectors that stay when their statement has
+// ended
 
 #pragma once
 
@@ -14,12 +15,12 @@
 namespace gputext {
 
 /// Their ids, and what gputextd calls the bytes of their vectors.
-struct KeptVectors {
+struct RememberedVectors {
     VectorType type;
     std::size_t dimensions;
     std::uint64_t resident;
-    std::uint64_t unpacked;  // as in take_kept_column()
-    KeptIds ids;
+    std::uint64_t unpacked;  // as in take_resident_column()
+    RememberedIds ids;
 
     std::uint64_t bytes() const { return ids.size * dimensions * element_size(type.element); }
     std::size_t memory() const { return sizeof *this + ids.memory(); }

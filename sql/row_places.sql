@@ -1,4 +1,4 @@
--- Values that lie within their rows are read there (extension/rows/row_places.hpp)
+-- Values that lie within their rows are read there (extension/values/row_places.hpp)
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 SET gputext.device = 'cpu';

@@ -1,4 +1,4 @@
--- What is known of the transactions that made the rows of an inner query (extension/rows/row_versions.hpp)
+-- What is known of the transactions that made the rows of an inner query (extension/values/row_versions.hpp)
 \set SHOW_CONTEXT never
 SET client_min_messages = warning;
 SET gputext.device = 'cpu';

@@ -44,8 +44,8 @@
 // horizon, the oldest transaction that was running when the session took the snapshot by which it
 // read the value, and each pointer is asked for with the latest transaction that can have made the
 // row, that table or its database (`since`). A value is only used where `since` precedes the
-// horizon. extension/rows/row_versions.hpp has the proof that the row then points to this value and
-// to no other one.
+// horizon. extension/values/row_versions.hpp has the proof that the row then points to this value
+// and to no other one.
 
 #pragma once
 

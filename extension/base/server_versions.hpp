@@ -120,7 +120,7 @@ inline void name_kind_of_locks([[maybe_unused]] int kind, [[maybe_unused]] const
 #endif
 }
 
-/// Whether extension/rows/plain_text.hpp has been compared with the release's default parser.
+/// Whether extension/texts/plain_text.hpp has been compared with the release's default parser.
 inline constexpr bool kKnowsDefaultParser = PG_VERSION_NUM < 200000;
 
 /// Whether the character of the server's encoding is a letter or a digit.

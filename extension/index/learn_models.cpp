@@ -15,8 +15,8 @@ extern "C" {
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/index/open_index.hpp"
-#include "extension/rows/text_arguments.hpp"
 #include "extension/server/session_job.hpp"
+#include "extension/types/text_arguments.hpp"
 
 namespace gputext::index {
 namespace {

@@ -10,7 +10,7 @@ extern "C" {
 #include <cstring>
 #include <new>
 
-#include "extension/rows/text_arguments.hpp"
+#include "extension/types/text_arguments.hpp"
 
 namespace gputext::index {
 

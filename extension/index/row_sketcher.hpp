@@ -8,7 +8,7 @@
 
 #include "extension/base/failure.hpp"
 #include "extension/index/open_index.hpp"
-#include "extension/rows/text_arguments.hpp"
+#include "extension/types/text_arguments.hpp"
 
 namespace gputext::index {
 

@@ -33,8 +33,8 @@ extern "C" {
 #include "extension/index/options.hpp"
 #include "extension/index/pages_ahead.hpp"
 #include "extension/index/query_value.hpp"
-#include "extension/rows/text_arguments.hpp"
 #include "extension/server/settings.hpp"
+#include "extension/types/text_arguments.hpp"
 
 namespace gputext::index {
 namespace {

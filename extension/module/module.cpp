@@ -4,7 +4,7 @@
 #include "extension/index/options.hpp"
 #include "extension/planner/nearest_path.hpp"
 #include "extension/planner/nearest_statement.hpp"
-#include "extension/rows/bundle_plan.hpp"
+#include "extension/queries/bundle_plan.hpp"
 #include "extension/server/daemon.hpp"
 #include "extension/server/release.hpp"
 #include "extension/server/settings.hpp"

@@ -12,7 +12,7 @@ extern "C" {
 #include "cpp/code/code_tokens.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
-#include "extension/rows/text_arguments.hpp"
+#include "extension/types/text_arguments.hpp"
 
 namespace gputext {
 namespace {

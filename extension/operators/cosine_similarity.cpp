@@ -10,14 +10,14 @@ extern "C" {
 
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/inputs/arguments.hpp"
+#include "extension/inputs/set_call.hpp"
+#include "extension/inputs/vector_arguments.hpp"
+#include "extension/inputs/vector_query.hpp"
 #include "extension/operators/scored_items.hpp"
-#include "extension/rows/arguments.hpp"
-#include "extension/rows/set_call.hpp"
-#include "extension/rows/vector_arguments.hpp"
-#include "extension/rows/vector_query.hpp"
-#include "extension/rows/vector_type.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
+#include "extension/types/vector_type.hpp"
 
 namespace gputext {
 namespace {

@@ -1,4 +1,4 @@
-#include "extension/rows/ctph_value.hpp"
+#include "extension/types/ctph_value.hpp"
 
 extern "C" {
 #include "common/hashfn.h"
@@ -8,7 +8,7 @@ extern "C" {
 #include <cstring>
 
 #include "extension/base/failure.hpp"
-#include "extension/rows/text_arguments.hpp"
+#include "extension/types/text_arguments.hpp"
 
 using namespace gputext;
 

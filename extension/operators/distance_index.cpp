@@ -33,7 +33,7 @@ extern "C" {
 #include "extension/base/local_setting.hpp"
 #include "extension/base/server_versions.hpp"
 #include "extension/base/table_rights.hpp"
-#include "extension/rows/distance_names.hpp"
+#include "extension/types/distance_names.hpp"
 
 namespace gputext {
 namespace {

@@ -16,7 +16,7 @@ extern "C" {
 }
 
 #include "cpp/knn/distance.hpp"
-#include "extension/rows/vector_type.hpp"
+#include "extension/types/vector_type.hpp"
 
 namespace gputext {
 

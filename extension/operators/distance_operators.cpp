@@ -2,7 +2,7 @@
 
 #include "cpp/knn/distance.hpp"
 #include "extension/base/failure.hpp"
-#include "extension/rows/vector_arguments.hpp"
+#include "extension/inputs/vector_arguments.hpp"
 
 namespace gputext {
 namespace {

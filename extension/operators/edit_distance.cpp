@@ -4,7 +4,7 @@
 
 #include "cpp/documents/edit_distance.hpp"
 #include "extension/base/failure.hpp"
-#include "extension/rows/text_arguments.hpp"
+#include "extension/types/text_arguments.hpp"
 
 using namespace gputext;
 

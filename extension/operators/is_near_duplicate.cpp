@@ -22,8 +22,8 @@ extern "C" {
 #include "extension/base/owned.hpp"
 #include "extension/index/access_method.hpp"
 #include "extension/index/query_value.hpp"
-#include "extension/rows/text_arguments.hpp"
 #include "extension/server/settings.hpp"
+#include "extension/types/text_arguments.hpp"
 
 namespace gputext::index {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
-#include "extension/rows/set_call.hpp"
-#include "extension/rows/vector_arguments.hpp"
-#include "extension/rows/vector_query.hpp"
+#include "extension/inputs/set_call.hpp"
+#include "extension/inputs/vector_arguments.hpp"
+#include "extension/inputs/vector_query.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
 

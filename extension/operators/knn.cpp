@@ -7,11 +7,11 @@
 #include <span>
 
 #include "extension/base/owned.hpp"
+#include "extension/inputs/set_call.hpp"
+#include "extension/inputs/term_arguments.hpp"
+#include "extension/inputs/vector_arguments.hpp"
 #include "extension/operators/knn_rows.hpp"
 #include "extension/operators/knn_search.hpp"
-#include "extension/rows/set_call.hpp"
-#include "extension/rows/term_arguments.hpp"
-#include "extension/rows/vector_arguments.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
 

@@ -15,18 +15,18 @@ extern "C" {
 
 #include "cpp/knn/partial_answers.hpp"
 #include "extension/base/owned.hpp"
-#include "extension/rows/arguments.hpp"
-#include "extension/rows/id_column.hpp"
-#include "extension/rows/inner_query.hpp"
-#include "extension/rows/key_column.hpp"
-#include "extension/rows/reduced_rows.hpp"
-#include "extension/rows/row_ids.hpp"
-#include "extension/rows/row_order.hpp"
-#include "extension/rows/set_call.hpp"
+#include "extension/inputs/arguments.hpp"
+#include "extension/inputs/set_call.hpp"
+#include "extension/order/key_column.hpp"
+#include "extension/order/row_ids.hpp"
+#include "extension/order/row_order.hpp"
+#include "extension/queries/inner_query.hpp"
+#include "extension/queries/reduced_rows.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/session_job.hpp"
 #include "extension/server/settings.hpp"
+#include "extension/types/column_types.hpp"
 
 namespace gputext {
 namespace {

@@ -22,15 +22,15 @@ extern "C" {
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/base/table_rights.hpp"
+#include "extension/inputs/arguments.hpp"
+#include "extension/inputs/set_call.hpp"
 #include "extension/operators/distance_index.hpp"
 #include "extension/operators/knn_rows.hpp"
 #include "extension/operators/knn_search.hpp"
-#include "extension/rows/arguments.hpp"
-#include "extension/rows/id_column.hpp"
-#include "extension/rows/set_call.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
+#include "extension/types/column_types.hpp"
 
 namespace gputext {
 namespace {

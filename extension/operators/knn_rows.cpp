@@ -10,11 +10,11 @@ extern "C" {
 
 #include "cpp/base/stoppable.hpp"
 #include "extension/base/failure.hpp"
-#include "extension/rows/id_column.hpp"
-#include "extension/rows/term_rows.hpp"
-#include "extension/rows/vector_type.hpp"
+#include "extension/inputs/term_rows.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/settings.hpp"
+#include "extension/types/column_types.hpp"
+#include "extension/types/vector_type.hpp"
 
 namespace gputext {
 namespace {

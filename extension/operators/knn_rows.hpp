@@ -11,12 +11,12 @@
 #include "cpp/knn/distance.hpp"
 #include "cpp/knn/key_groups.hpp"
 #include "cpp/knn/neighbours.hpp"
-#include "extension/rows/frequency_query.hpp"
-#include "extension/rows/inner_query.hpp"
-#include "extension/rows/key_column.hpp"
-#include "extension/rows/row_keys.hpp"
-#include "extension/rows/term_rows.hpp"
-#include "extension/rows/vector_query.hpp"
+#include "extension/inputs/frequency_query.hpp"
+#include "extension/inputs/row_keys.hpp"
+#include "extension/inputs/term_rows.hpp"
+#include "extension/inputs/vector_query.hpp"
+#include "extension/order/key_column.hpp"
+#include "extension/queries/inner_query.hpp"
 
 namespace gputext {
 

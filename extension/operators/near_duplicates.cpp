@@ -6,13 +6,13 @@
 #include "cpp/documents/near_duplicate_cost.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/index/query_value.hpp"
-#include "extension/rows/arguments.hpp"
-#include "extension/rows/ctph_value.hpp"
-#include "extension/rows/document_query.hpp"
-#include "extension/rows/set_call.hpp"
-#include "extension/rows/text_arguments.hpp"
+#include "extension/inputs/arguments.hpp"
+#include "extension/inputs/document_query.hpp"
+#include "extension/inputs/set_call.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
+#include "extension/types/ctph_value.hpp"
+#include "extension/types/text_arguments.hpp"
 
 namespace gputext {
 namespace {

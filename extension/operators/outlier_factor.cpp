@@ -5,10 +5,10 @@
 #include <cstring>
 
 #include "extension/base/owned.hpp"
+#include "extension/inputs/set_call.hpp"
+#include "extension/inputs/vector_arguments.hpp"
+#include "extension/inputs/vector_query.hpp"
 #include "extension/operators/scored_items.hpp"
-#include "extension/rows/set_call.hpp"
-#include "extension/rows/vector_arguments.hpp"
-#include "extension/rows/vector_query.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
 

@@ -23,11 +23,11 @@ extern "C" {
 #include <iterator>
 
 #include "extension/base/local_setting.hpp"
-#include "extension/rows/arguments.hpp"
-#include "extension/rows/id_column.hpp"
-#include "extension/rows/inner_query.hpp"
-#include "extension/rows/set_call.hpp"
+#include "extension/inputs/arguments.hpp"
+#include "extension/inputs/set_call.hpp"
+#include "extension/queries/inner_query.hpp"
 #include "extension/server/activity.hpp"
+#include "extension/types/column_types.hpp"
 
 namespace gputext {
 namespace {

@@ -7,8 +7,8 @@
 
 #include <vector>
 
-#include "extension/rows/set_call.hpp"
-#include "extension/rows/vector_query.hpp"
+#include "extension/inputs/set_call.hpp"
+#include "extension/inputs/vector_query.hpp"
 #include "extension/server/computation.hpp"
 
 namespace gputext {

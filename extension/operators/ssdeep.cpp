@@ -8,7 +8,7 @@ extern "C" {
 
 #include "cpp/documents/ssdeep.hpp"
 #include "extension/base/failure.hpp"
-#include "extension/rows/text_arguments.hpp"
+#include "extension/types/text_arguments.hpp"
 
 using namespace gputext;
 

@@ -17,8 +17,8 @@ extern "C" {
 #include "cpp/trie/image.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
-#include "extension/rows/text_arguments.hpp"
-#include "extension/rows/trie_value.hpp"
+#include "extension/types/text_arguments.hpp"
+#include "extension/types/trie_value.hpp"
 
 namespace gputext {
 namespace {
@@ -168,9 +168,8 @@ varlena* image_in_base64(std::string_view digits) {
     }
     if (!ok) {
         if (failure.code != ErrorCode::invalid_argument) raise_failure(failure);
-        ereport(ERROR,
-                (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("%s", kWrongForm),
-                 errdetail("In the text after \"%s\", %s.", kForm.data(), failure.message)));
+        ereport(ERROR, (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("%s", kWrongForm),
+                        errdetail("In the text after \"%s\", %s.", kForm.data(), failure.message)));
     }
     return value;
 }

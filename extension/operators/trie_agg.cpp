@@ -16,12 +16,12 @@ extern "C" {
 #include "cpp/trie/trie.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
-#include "extension/rows/text_arguments.hpp"
-#include "extension/rows/trie_value.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
 #include "extension/server/time_split.hpp"
+#include "extension/types/text_arguments.hpp"
+#include "extension/types/trie_value.hpp"
 
 namespace gputext {
 namespace {

@@ -15,15 +15,15 @@ extern "C" {
 #include "cpp/embeddings/word2vec.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
-#include "extension/rows/packed_rows.hpp"
-#include "extension/rows/set_call.hpp"
-#include "extension/rows/term_arguments.hpp"
-#include "extension/rows/token_query.hpp"
-#include "extension/rows/training_vocabulary.hpp"
-#include "extension/rows/vector_type.hpp"
-#include "extension/rows/word_arguments.hpp"
+#include "extension/inputs/set_call.hpp"
+#include "extension/inputs/term_arguments.hpp"
+#include "extension/inputs/token_query.hpp"
+#include "extension/inputs/training_vocabulary.hpp"
+#include "extension/inputs/word_arguments.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
+#include "extension/types/vector_type.hpp"
+#include "extension/values/packed_rows.hpp"
 
 namespace gputext {
 namespace {

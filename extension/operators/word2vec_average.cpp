@@ -13,13 +13,13 @@ extern "C" {
 #include "cpp/base/stoppable_sort.hpp"
 #include "cpp/embeddings/average.hpp"
 #include "extension/base/owned.hpp"
-#include "extension/rows/arguments.hpp"
-#include "extension/rows/model_query.hpp"
-#include "extension/rows/reused_text.hpp"
-#include "extension/rows/set_call.hpp"
-#include "extension/rows/vector_type.hpp"
+#include "extension/inputs/arguments.hpp"
+#include "extension/inputs/model_query.hpp"
+#include "extension/inputs/reused_text.hpp"
+#include "extension/inputs/set_call.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
+#include "extension/types/vector_type.hpp"
 
 namespace gputext {
 namespace {

@@ -1,13 +1,13 @@
 #include "extension/base/postgres.hpp"
 
 #include "extension/base/owned.hpp"
-#include "extension/rows/arguments.hpp"
-#include "extension/rows/reused_text.hpp"
-#include "extension/rows/set_call.hpp"
-#include "extension/rows/term_arguments.hpp"
-#include "extension/rows/text_words.hpp"
-#include "extension/rows/token_query.hpp"
+#include "extension/inputs/arguments.hpp"
+#include "extension/inputs/reused_text.hpp"
+#include "extension/inputs/set_call.hpp"
+#include "extension/inputs/term_arguments.hpp"
+#include "extension/inputs/token_query.hpp"
 #include "extension/server/settings.hpp"
+#include "extension/texts/text_words.hpp"
 
 namespace gputext {
 namespace {

@@ -12,12 +12,12 @@ extern "C" {
 #include <vector>
 
 #include "extension/base/owned.hpp"
-#include "extension/rows/arguments.hpp"
-#include "extension/rows/inner_query.hpp"
-#include "extension/rows/known_tokens.hpp"
-#include "extension/rows/model_query.hpp"
-#include "extension/rows/row_ids.hpp"
-#include "extension/rows/set_call.hpp"
+#include "extension/inputs/arguments.hpp"
+#include "extension/inputs/known_tokens.hpp"
+#include "extension/inputs/model_query.hpp"
+#include "extension/inputs/set_call.hpp"
+#include "extension/order/row_ids.hpp"
+#include "extension/queries/inner_query.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"

@@ -10,7 +10,7 @@ extern "C" {
 #include "utils/syscache.h"
 }
 
-#include "extension/rows/distance_names.hpp"
+#include "extension/types/distance_names.hpp"
 
 namespace gputext {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "cpp/knn/distance.hpp"
-#include "extension/rows/vector_type.hpp"
+#include "extension/types/vector_type.hpp"
 
 namespace gputext {
 

@@ -15,12 +15,12 @@ extern "C" {
 
 #include "cpp/knn/float_bound.hpp"
 #include "extension/base/growing_array.hpp"
+#include "extension/inputs/vector_query.hpp"
 #include "extension/planner/item_statement.hpp"
 #include "extension/planner/nearest_keys.hpp"
 #include "extension/planner/nearest_plan.hpp"
-#include "extension/rows/executed_rows.hpp"
-#include "extension/rows/packed_rows.hpp"
-#include "extension/rows/vector_query.hpp"
+#include "extension/queries/executed_rows.hpp"
+#include "extension/values/packed_rows.hpp"
 
 namespace gputext {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "cpp/knn/key_groups.hpp"
-#include "extension/rows/key_column.hpp"
+#include "extension/order/key_column.hpp"
 
 namespace gputext {
 

@@ -14,8 +14,8 @@
 #include "extension/planner/nearest_plan.hpp"
 #include "extension/planner/nearest_search.hpp"
 #include "extension/planner/query_vector.hpp"
-#include "extension/rows/executed_rows.hpp"
-#include "extension/rows/vector_type.hpp"
+#include "extension/queries/executed_rows.hpp"
+#include "extension/types/vector_type.hpp"
 
 namespace gputext {
 

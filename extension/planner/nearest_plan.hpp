@@ -11,7 +11,7 @@ extern "C" {
 }
 
 #include "extension/planner/distance_operators.hpp"
-#include "extension/rows/row_versions.hpp"
+#include "extension/values/row_versions.hpp"
 
 namespace gputext {
 

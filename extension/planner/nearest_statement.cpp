@@ -14,7 +14,7 @@ extern "C" {
 #include "extension/planner/nearest_plan.hpp"
 #include "extension/planner/nearest_shape.hpp"
 #include "extension/planner/planner_run.hpp"
-#include "extension/rows/bundle_plan.hpp"
+#include "extension/queries/bundle_plan.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {

@@ -18,7 +18,7 @@ extern "C" {
 #include "nodes/plannodes.h"
 }
 
-#include "extension/rows/row_bundle.hpp"
+#include "extension/queries/row_bundle.hpp"
 
 namespace gputext {
 

@@ -10,7 +10,7 @@ extern "C" {
 
 #include <optional>
 
-#include "extension/rows/vector_type.hpp"
+#include "extension/types/vector_type.hpp"
 
 namespace gputext {
 

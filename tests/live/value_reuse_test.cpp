@@ -1,5 +1,5 @@
 // A number of a value that is stored out of line comes again for another value. Whoever keeps
-// values by their numbers must see that (extension/rows/row_versions.hpp).
+// values by their numbers must see that (extension/values/row_versions.hpp).
 
 #include <climits>
 

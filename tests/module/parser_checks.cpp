@@ -17,8 +17,8 @@ extern "C" {
 #include <string_view>
 
 #include "extension/base/owned.hpp"
-#include "extension/rows/text_arguments.hpp"
-#include "extension/rows/text_parser.hpp"
+#include "extension/texts/text_parser.hpp"
+#include "extension/types/text_arguments.hpp"
 
 namespace gputext {
 namespace {

@@ -15,12 +15,12 @@ extern "C" {
 
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
-#include "extension/rows/inner_query.hpp"
-#include "extension/rows/row_versions.hpp"
-#include "extension/rows/set_call.hpp"
-#include "extension/rows/stored_values.hpp"
+#include "extension/inputs/set_call.hpp"
+#include "extension/queries/inner_query.hpp"
 #include "extension/server/settings.hpp"
 #include "extension/server/shared_state.hpp"
+#include "extension/values/row_versions.hpp"
+#include "extension/values/stored_values.hpp"
 
 namespace gputext {
 namespace {

@@ -1,0 +1,31 @@
+// extension/inputs/thesaurus_rows.hpp - returns words and their neighbours as rows
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+#include <cstdint>
+#include <vector>
+
+#include "cpp/base/vocabulary.hpp"
+#include "cpp/thesaurus/cooccurrences.hpp"
+#include "cpp/thesaurus/word_similarity.hpp"
+#include "extension/inputs/set_call.hpp"
+
+namespace gputext {
+
+/// The words as values of type text, by the order in which `numbers` names them, in memory of the
+/// current context.
+Datum* word_values(const Vocabulary& vocabulary, const std::vector<std::uint32_t>& numbers);
+
+/// A row a word: the word, its neighbours, the similarities.
+void put_neighbour_arrays(const Datum* words, const Thesaurus& thesaurus, SetCall& set);
+
+/// A row a neighbour: word, neighbour, rank, similarity.
+void put_neighbour_pairs(const Datum* words, const Thesaurus& thesaurus, SetCall& set);
+
+/// A row a count: word, position, neighbour, count, weight. Weights are in units of `unit`.
+void put_cooccurrences(const Datum* words, const Cooccurrences& counts,
+                       const std::vector<std::uint16_t>& weights, double unit, SetCall& set);
+
+}  // namespace gputext

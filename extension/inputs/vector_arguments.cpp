@@ -1,0 +1,52 @@
+#include "extension/inputs/vector_arguments.hpp"
+
+#include <cstring>
+
+#include "extension/types/vector_type.hpp"
+
+namespace gputext {
+namespace {
+
+struct NamedMetric {
+    const char* name;
+    Metric metric;
+};
+
+constexpr NamedMetric kMetrics[] = {{"euclidean", Metric::euclidean},
+                                    {"cosine", Metric::cosine},
+                                    {"inner_product", Metric::inner_product},
+                                    {"manhattan", Metric::manhattan}};
+
+/// An argument that is an array of numbers, as a matrix of one row.
+Vectors vector_argument(FunctionCallInfo fcinfo, int argument, const char* name) {
+    VectorType type;
+    VectorValue vector;
+    const VectorFault fault = read_array(PG_GETARG_DATUM(argument), type, vector);
+    if (fault != VectorFault::none) raise_vector_fault(fault, name);
+    return {type.element, 1, vector.dimensions, vector.elements, {}, {}};
+}
+
+}  // namespace
+
+Metric metric_argument(const Arguments& arguments) {
+    const char* const name = arguments.text("metric");
+    for (const NamedMetric& known : kMetrics)
+        if (std::strcmp(name, known.name) == 0) return known.metric;
+    ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                    errmsg("metric must be 'euclidean', 'cosine', 'inner_product' or 'manhattan', "
+                           "not \"%s\"",
+                           name)));
+    pg_unreachable();
+}
+
+VectorPair vector_pair(FunctionCallInfo fcinfo) {
+    const VectorPair pair{vector_argument(fcinfo, 0, "argument a"),
+                          vector_argument(fcinfo, 1, "argument b")};
+    if (pair.a.dimensions != pair.b.dimensions)
+        ereport(ERROR, (errcode(ERRCODE_DATA_EXCEPTION),
+                        errmsg("the vectors have different numbers of elements: %zu and %zu",
+                               pair.a.dimensions, pair.b.dimensions)));
+    return pair;
+}
+
+}  // namespace gputext

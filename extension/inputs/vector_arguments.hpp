@@ -1,0 +1,25 @@
+// extension/inputs/vector_arguments.hpp - arguments shared by the functions of vectors
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+#include "cpp/base/vectors.hpp"
+#include "cpp/knn/distance.hpp"
+#include "extension/inputs/arguments.hpp"
+
+namespace gputext {
+
+/// The parameter metric; raises an error when it names none.
+Metric metric_argument(const Arguments& arguments);
+
+/// Two vectors of equal dimensions, each a matrix of one row in the memory of its array.
+struct VectorPair {
+    Vectors a, b;
+};
+
+/// The first two arguments of a strict function of two arrays of numbers. Raises an error for
+/// arrays that read_array() finds fault with, and for different numbers of elements.
+VectorPair vector_pair(FunctionCallInfo fcinfo);
+
+}  // namespace gputext

@@ -1,0 +1,198 @@
+#include "extension/order/key_column.hpp"
+
+extern "C" {
+#include "catalog/pg_type.h"
+#include "utils/builtins.h"
+#include "utils/datum.h"
+#include "utils/fmgroids.h"
+#include "utils/lsyscache.h"
+#include "utils/memutils.h"
+#include "utils/typcache.h"
+}
+
+#include "cpp/base/gather.hpp"
+#include "extension/base/failure.hpp"
+#include "extension/values/row_threads.hpp"
+
+namespace gputext {
+namespace {
+
+/// Types passed by value whose values are equal if all bits are: not so are float4 and float8, of
+/// which 0 equals -0.
+bool compares_bitwise(Oid type) {
+    switch (type) {
+        case BOOLOID:
+        case CHAROID:
+        case INT2OID:
+        case INT4OID:
+        case INT8OID:
+        case OIDOID:
+        case DATEOID:
+        case TIMESTAMPOID:
+        case TIMESTAMPTZOID:
+            return true;
+        default:
+            return get_typtype(type) == TYPTYPE_ENUM;
+    }
+}
+
+[[noreturn]] void raise_not_comparable(Oid type) {
+    ereport(ERROR, (errcode(ERRCODE_UNDEFINED_FUNCTION),
+                    errmsg("keys of type %s cannot be compared", format_type_be(type)),
+                    errdetail("The type has no default equality that can be hashed."),
+                    errhint("Keys can be cast in the inner queries, as in key::text.")));
+    pg_unreachable();
+}
+
+[[noreturn]] void raise_too_many_keys(std::size_t count, const char* of, std::size_t memory_limit) {
+    ereport(ERROR,
+            (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+             errmsg("the keys do not fit into gputext.host_memory_limit"),
+             errdetail("%zu %s take more than %zu kB.", count, of, memory_limit / 1024),
+             errhint("Increase gputext.host_memory_limit, or cast keys to a shorter type.")));
+    pg_unreachable();
+}
+
+}  // namespace
+
+void KeyNumbers::set_type(Oid type, Oid collation) {
+    type_ = type;
+    collation_ = collation;
+    bool by_value;
+    get_typlenbyval(type, &length_, &by_value);
+    by_value_ = by_value;
+    bitwise_ = by_value_ && compares_bitwise(type);
+    context_ = AllocSetContextCreate(parent_, "gputext keys", ALLOCSET_DEFAULT_SIZES);
+    Oid hash, equal;
+    if (type == RECORDOID) {
+        // The cache does not say that anonymous rows can be hashed; that depends on their columns.
+        hash = F_HASH_RECORD;
+        equal = F_RECORD_EQ;
+    } else {
+        const TypeCacheEntry* const entry =
+            lookup_type_cache(type, TYPECACHE_EQ_OPR_FINFO | TYPECACHE_HASH_PROC_FINFO);
+        hash = entry->hash_proc_finfo.fn_oid;
+        equal = entry->eq_opr_finfo.fn_oid;
+    }
+    if (!OidIsValid(hash) || !OidIsValid(equal)) raise_not_comparable(type);
+    fmgr_info_cxt(hash, &hash_, context_);
+    fmgr_info_cxt(equal, &equal_, context_);
+    attempt_or_raise([&] { table_ = HashTable<NumberSlot>(512); });
+}
+
+std::uint32_t KeyNumbers::hash_of(Datum key) {
+    if (!bitwise_) return DatumGetUInt32(FunctionCall1Coll(&hash_, collation_, key));
+    // The upper half of a product depends on all bits of the key.
+    const std::uint64_t mixed = (key ^ key >> 32) * 0x9e3779b97f4a7c15u;
+    return static_cast<std::uint32_t>(mixed >> 32);
+}
+
+bool KeyNumbers::equal(Datum a, Datum b) {
+    return bitwise_ ? a == b : DatumGetBool(FunctionCall2Coll(&equal_, collation_, a, b));
+}
+
+void KeyNumbers::append(Datum key, std::uint32_t hash) {
+    Datum kept = key;
+    if (!by_value_) {
+        const MemoryContext before = MemoryContextSwitchTo(context_);
+        kept = datumCopy(key, false, length_);
+        MemoryContextSwitchTo(before);
+        key_bytes_ += datumGetSize(kept, false, length_);
+    }
+    const std::size_t bytes = key_bytes_ + table_.bytes() + (keys_.size() + 1) * 12;
+    if (bytes > memory_limit_) raise_too_many_keys(keys_.size(), "different keys", memory_limit_);
+    if (keys_.size() >= kNone - 2)
+        ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
+                        errmsg("there are more than 4294967292 different keys")));
+    attempt_or_raise([&] {
+        keys_.push_back(kept);
+        hashes_.push_back(hash);
+    });
+}
+
+std::uint32_t KeyNumbers::number_of(Datum key) {
+    if (length_ == -1) key = PointerGetDatum(PG_DETOAST_DATUM(key));
+    const std::uint32_t hash = hash_of(key);
+    const auto is = [&](NumberSlot slot) {
+        return hashes_[slot.number] == hash && equal(keys_[slot.number], key);
+    };
+    const NumberSlot found = table_.find(hash, is);
+    if (!found.free()) return found.number;
+    if (closed_) return kNone;
+    append(key, hash);
+    const auto number = static_cast<std::uint32_t>(keys_.size() - 1);
+    attempt_or_raise([&] {
+        table_.grow(keys_.size() + 1, [this](NumberSlot slot) { return hashes_[slot.number]; });
+    });
+    table_.find(hash, [](NumberSlot) { return false; }).number = number;
+    return number;
+}
+
+void KeyNumbers::release() {
+    if (context_ != nullptr) MemoryContextDelete(context_);
+    context_ = nullptr;
+    keys_ = {};
+    hashes_ = {};
+    table_ = {};
+}
+
+void KeyColumn::append(KeyNumbers& numbers, Datum key, bool is_null, std::uint32_t null,
+                       std::uint32_t unknown) {
+    std::uint32_t number = null;
+    if (!is_null) {
+        number = numbers.number_of(key);
+        if (number == KeyNumbers::kNone) number = unknown;
+    }
+    if (numbers_.size() == numbers_.capacity())
+        attempt_or_raise([&] { numbers_.reserve(2 * numbers_.size() + 1024); });
+    numbers_.push_back(number);
+}
+
+void KeyColumn::append(const KeyNumbers& numbers, Datum key, bool is_null) {
+    if (values_.full()) {
+        if (2 * values_.size() * sizeof(Datum) > numbers.memory_limit())
+            raise_too_many_keys(values_.size(), "keys", numbers.memory_limit());
+        attempt_or_raise([&] { values_.reserve(values_.size() + 1); });
+    }
+    if (is_null)
+        attempt_or_raise([&] { nulls_.push_back(static_cast<std::uint32_t>(values_.size())); });
+    values_.append(is_null ? 0 : key);
+}
+
+/// A null has got the number of a zero.
+void KeyColumn::end_values(std::uint32_t null) {
+    for (const std::uint32_t row : nulls_) numbers_[row] = null;
+    values_.clear();
+    nulls_ = {};
+}
+
+void KeyColumn::number_by(KeyTable& table, const KeyNumbers& numbers, std::uint32_t null) {
+    attempt_or_raise([&] { numbers_.resize(values_.size()); });
+    run_threaded([&](Execution& execution) {
+        return table.number({values_.data(), values_.size()}, numbers_, execution);
+    });
+    if (table.bytes() > numbers.memory_limit())
+        raise_too_many_keys(table.size(), "different keys", numbers.memory_limit());
+    end_values(null);
+}
+
+void KeyColumn::look_up_in(const KeyTable& table, std::uint32_t null, std::uint32_t unknown) {
+    attempt_or_raise([&] { numbers_.resize(values_.size()); });
+    run_threaded([&](Execution& execution) {
+        return table.look_up({values_.data(), values_.size()}, numbers_, unknown, execution);
+    });
+    end_values(null);
+}
+
+void KeyColumn::reorder(const std::vector<std::uint32_t>& order) {
+    if (order.empty()) return;
+    run_on_rows(order.size(), [&](Execution& execution) -> Status {
+        std::vector<std::uint32_t> ordered(order.size());
+        GPUTEXT_TRY(gather(
+            order, ordered.data(), [this](std::uint32_t row) { return numbers_[row]; }, execution));
+        numbers_.swap(ordered);
+        return {};
+    });
+}
+
+}  // namespace gputext

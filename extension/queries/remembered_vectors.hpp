@@ -1,0 +1,29 @@
+// extension/queries/remembered_vectors.hpp - rows with vectors that stay when their statement has
+// ended
+
+#pragma once
+
+#include "extension/base/postgres.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+#include "cpp/base/vectors.hpp"
+#include "extension/order/row_ids.hpp"
+#include "extension/types/vector_type.hpp"
+
+namespace gputext {
+
+/// Their ids, and what gputextd calls the bytes of their vectors.
+struct RememberedVectors {
+    VectorType type;
+    std::size_t dimensions;
+    std::uint64_t resident;
+    std::uint64_t unpacked;  // as in take_resident_column()
+    RememberedIds ids;
+
+    std::uint64_t bytes() const { return ids.size * dimensions * element_size(type.element); }
+    std::size_t memory() const { return sizeof *this + ids.memory(); }
+};
+
+}  // namespace gputext

@@ -96,7 +96,8 @@ TEST_F(PartedFileTest, TakesNoMemoryForWhatNobodyHasWritten) {
     const std::uint8_t byte = 7;
     ASSERT_TRUE(file_.write((std::uint64_t{20} << 30) + 5, {&byte, 1}).ok());
     std::uint64_t blocks = 0;
-    for (const int part : file_.parts().descriptors()) {
+    const FileParts parts = file_.parts();
+    for (const int part : parts.descriptors()) {
         struct stat found {};
         ASSERT_EQ(fstat(part, &found), 0);
         blocks += static_cast<std::uint64_t>(found.st_blocks);
@@ -193,7 +194,8 @@ TEST_F(PartedFileTest, ChangesNoMoreOnceItIsSealed) {
     ASSERT_TRUE(file_.seal().ok());
     const std::uint8_t byte = 1;
     EXPECT_EQ(file_.write(kPart, {&byte, 1}).code(), ErrorCode::io_error);
-    for (const int part : file_.parts().descriptors()) EXPECT_NE(ftruncate(part, 0), 0);
+    const FileParts parts = file_.parts();
+    for (const int part : parts.descriptors()) EXPECT_NE(ftruncate(part, 0), 0);
     expect_bytes(std::vector<std::uint8_t>(2 * kPart));
 }
 

@@ -67,7 +67,7 @@ class MergeReducer final : public RowReducer {
 public:
     MergeReducer(const MergeRequest& request, MemoryContext context, std::size_t memory_limit)
         : request_(request),
-          numbers_(context, memory_limit),
+          numbers_(context, request.memory_limit),
           answers_(request.k, FoundTies::by_item, memory_limit) {}
 
     /// Before the first row.
@@ -89,7 +89,9 @@ private:
     bool add(std::int64_t query, FoundItem found);
 
     const MergeRequest request_;
-    KeyNumbers numbers_;  // of the queries
+    /// Of the queries. The limit of the answers, which ends the reducing, comes before theirs, which
+    /// would be an error.
+    KeyNumbers numbers_;
     std::vector<std::int64_t> queries_;
     PartialAnswers answers_;
 };

@@ -48,7 +48,7 @@ bool worth_asking(const StoredValues& values, const LaidOutBytes& bytes) {
            ResidentRequest::worth_asking(values, values.seconds());
 }
 
-/// Nothing of it is kept.
+/// Nothing of it is resident.
 std::uint64_t read_all_and_keep(const StoredValues& values, const ColumnReader& reader,
                                 Reading& reading, LaidOutBytes& bytes) {
     const std::uint64_t fault = reader.read({}, bytes);
@@ -78,7 +78,7 @@ bool read_missing(const ColumnReader& reader, Reading& reading, std::uint64_t ro
     return fault < rows || keep(reading, reading.part, resident);
 }
 
-/// Some of it is kept, or all.
+/// Some of it is resident, or all.
 std::uint64_t read_missing_and_take(const StoredValues& values, const ColumnReader& reader,
                                     Reading& reading, LaidOutBytes& bytes, Arrival arrival) {
     std::uint64_t fault = values.size();

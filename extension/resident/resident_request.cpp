@@ -23,7 +23,7 @@ bool ResidentRequest::worth_asking(const StoredValues& values, double seconds) {
            value_store_is_ready();
 }
 
-/// Packs where all rows point to. Returns how many bytes of values have pointers that may be kept.
+/// Packs where all rows point to. Returns how many bytes of values have pointers that may be resident.
 std::uint64_t ResidentRequest::pack_pointers(const StoredValues& values, const PackedColumn& column,
                                              std::uint64_t horizon) {
     RowVersions versions;

@@ -58,7 +58,7 @@ bool ColumnTexts::keep(ResidentRequest& request, std::uint64_t source) {
     return request.store().add_terms(chunk_->message(), chunk_->files(), resident);
 }
 
-/// Nothing of it is kept.
+/// Nothing of it is resident.
 std::uint64_t ColumnTexts::parse_and_keep(ResidentRequest& request, std::uint64_t source,
                                           StoredValues& values) {
     StoredValues* const columns[] = {&values};
@@ -72,7 +72,7 @@ std::uint64_t ColumnTexts::parse_and_keep(ResidentRequest& request, std::uint64_
     return fault;
 }
 
-/// Some of it is kept, or all.
+/// Some of it is resident, or all.
 std::uint64_t ColumnTexts::parse_missing_and_take(ResidentRequest& request, std::uint64_t source,
                                                   StoredValues& values) {
     StoredValues* const columns[] = {&values};

@@ -1,7 +1,7 @@
 // extension/texts/column_texts.hpp - the texts of a column: from gputextd what it keeps, and parsed
 // what it does not
 //
-// What is kept are records of texts (cpp/terms/chunked_texts.hpp), and of a chunk the words that
+// Resident are records of texts (cpp/terms/chunked_texts.hpp), and of a chunk the words that
 // they number. The session uses chunks as they lie: it numbers terms by walks over its own rows, so
 // that numbers, and with them sums, are those that it would find if it parsed all texts.
 

@@ -1,7 +1,7 @@
 // extension/values/row_fill.hpp - reads the values of a column into their places, in parallel
 // workers
 //
-// The session has kept the values (stored_values.hpp) and knows how long each of them will be.
+// The session has stored the values (stored_values.hpp) and knows how long each of them will be.
 // Processes take stretches of rows, fetch, unpack and check their values, and write them in large
 // pieces.
 

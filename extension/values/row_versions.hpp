@@ -2,7 +2,7 @@
 //
 // gputextd keeps values that are stored out of line by their pointers
 // (cpp/link/resident_values.hpp): database, TOAST table and value id. Each of these numbers may be
-// given again. This is the rule by which a value that is kept is known to be the one that a row
+// given again. This is the rule by which a resident value is known to be the one that a row
 // points to.
 //
 // A session keeps a value V with its horizon H: the xmin of the snapshot S by which it found the
@@ -63,7 +63,7 @@
 //      be given out is the true one or a later one, and later is safe. The xmin of a snapshot is
 //      less than 2^31 below the next id, so its full id is exact.
 //   5. After a crash, transactions whose records had not reached the disk are undone, and their ids
-//      come again; so do OIDs. Whatever was kept before is given up: each run of the server's
+//      come again; so do OIDs. Whatever was resident before is given up: each run of the server's
 //      shared memory has a number of its own (server_run()). That covers pg_upgrade, pg_resetwal,
 //      pg_rewind, recovery to another point, and unlogged tables. A standby that is promoted goes
 //      on with ids above all that it has seen, and loses only transactions that were running. Its
@@ -157,7 +157,7 @@ private:
 /// kUnknownTransaction for an id of no transaction.
 std::uint64_t latest_it_can_be(TransactionId id, std::uint64_t next);
 
-/// H for what is read by the active snapshot; 0 where it must not be kept.
+/// H for what is read by the active snapshot; 0 where it must not be resident.
 std::uint64_t horizon();
 
 /// Finds `since` for rows of an inner query that has ended, while its locks are held.

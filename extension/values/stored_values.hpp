@@ -1,8 +1,8 @@
-// extension/values/stored_values.hpp - keeps values as the executor gives them, to be read later
+// extension/values/stored_values.hpp - stores values as the executor gives them, to be read later
 //
 // A value that is stored out of line takes 16 bytes here, whatever its size: its TOAST pointer. The
 // same goes for a value that lies within a row of a heap whose place is known, unless it is short.
-// The bytes of any other value are copied as they are, compressed or not. So the session keeps a
+// The bytes of any other value are copied as they are, compressed or not. So the session stores a
 // million rows in the time in which it scans their heap, and parallel workers fetch, unpack and
 // parse the values (parallel_work.hpp).
 //
@@ -79,7 +79,7 @@ struct StoredValueFiles {
     const std::uint8_t* session_bytes;
 };
 
-/// Reads values that the session keeps, in any process of its parallel work.
+/// Reads values that the session stores, in any process of its parallel work.
 class StoredValueReader {
 public:
     StoredValueReader() = default;

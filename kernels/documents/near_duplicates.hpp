@@ -20,7 +20,8 @@
 namespace gputext::gpu {
 
 /// As gputext::near_pairs and gputext::ctph_signatures, on the current device, in `work.bytes` of
-/// its memory. The ring serves nothing else meanwhile. Errors: theirs, and as below.
+/// its memory. Signatures take O(bytes). The ring serves nothing else meanwhile. Errors: theirs,
+/// and as below.
 Result<PartPairs> near_pairs(const NearDuplicateParameters& parameters,
                              const DistinctDocuments& documents, const PairPart& part,
                              const DeviceWork& work, UploadRing& ring, Execution& execution);
@@ -29,9 +30,10 @@ Result<std::vector<Ctph>> ctph_signatures(const Documents& documents, std::size_
                                           Execution& execution);
 
 /// As gputext::near_duplicates, on the current device, in `work.bytes` of its memory; the host's
-/// share is that of the execution's threads. The ring serves nothing else meanwhile.
-/// Errors: the operator's; out_of_memory, with the bytes needed when it is sure before it begins
-/// that `work.bytes` do not suffice; device_error, device_lost.
+/// share is that of the execution's threads. Time grows as cpp/documents/near_duplicates.hpp says.
+/// The ring serves nothing else meanwhile. Errors: the operator's; out_of_memory, with the bytes
+/// needed when it is sure before it begins that `work.bytes` do not suffice; device_error,
+/// device_lost.
 Result<NearDuplicates> near_duplicates(const NearDuplicateParameters& parameters,
                                        const Documents& documents, GivenSignatures signatures,
                                        const DeviceWork& work, UploadRing& ring,

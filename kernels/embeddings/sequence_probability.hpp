@@ -64,7 +64,8 @@ private:
 };
 
 /// As gputext::sequence_probabilities, on the current device, in `work.bytes` of its memory, where
-/// the model has to fit twice and the longest sequence. The ring serves nothing else meanwhile.
+/// the model has to fit twice and the longest sequence. O(contexts * words * dimensions), where
+/// a context is a word that another one follows. The ring serves nothing else meanwhile.
 /// Errors: the operator's; out_of_memory; device_error.
 Result<SequenceProbabilities> sequence_probabilities(const NextWordModel& model,
                                                      const TokenSequences& sequences,

@@ -40,8 +40,9 @@ Status run_word_movers(MoversMethod method, const DevicePairs& all, unsigned wor
                        cudaStream_t stream);
 
 /// As gputext::word_movers_distances, on the current device, in `work.bytes` of its memory, where
-/// the model has to fit: 4 bytes an element. The ring serves nothing else meanwhile. Errors: the
-/// operator's; out_of_memory; device_error.
+/// the model has to fit, 4 bytes an element, beside the masses of some pairs. `distances`: one for
+/// each pair. Time grows as cpp/embeddings/word_movers.hpp says. The ring serves nothing else
+/// meanwhile. Errors: the operator's; out_of_memory; device_error.
 Status word_movers_distances(const MoversParameters& parameters, const WordVectors& vectors,
                              const TextPairs& pairs, const DeviceWork& work, UploadRing& ring,
                              Execution& execution, std::span<double> distances);

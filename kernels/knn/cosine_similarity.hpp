@@ -22,8 +22,10 @@ struct SimilarityBytes {
 };
 SimilarityBytes cosine_similarities_bytes(const Vectors& query, const Vectors& items);
 
-/// As gputext::cosine_similarities, on the current device, in `work.bytes` of its memory. Dense
-/// vectors only. The ring serves nothing else meanwhile.
+/// As gputext::cosine_similarities, on the current device, in `work.bytes` of its memory. `query`:
+/// one row; `items`: any number, both dense and of the same dimensions. One similarity for each
+/// item. O(elements), at the speed of the link, or of the device's memory where resident. The ring
+/// serves nothing else meanwhile.
 /// Errors: the operator's; invalid_argument for sparse vectors; out_of_memory; device_error.
 Result<std::vector<double>> cosine_similarities(const Vectors& query, const Vectors& items,
                                                 const DeviceWork& work, UploadRing& ring,

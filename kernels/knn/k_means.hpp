@@ -24,8 +24,9 @@ struct KMeansBytes {
 KMeansBytes k_means_bytes(const KMeansParameters& parameters, const Vectors& items);
 
 /// As gputext::k_means, to the bit, on the current device, in `work.bytes` of its memory; of the
-/// parameters, memory_limit and simd are the CPU's and mean nothing here. Dense vectors only. The
-/// ring serves nothing else meanwhile.
+/// parameters, memory_limit and simd are the CPU's and mean nothing here. `items`: dense. Each
+/// iteration is O(items * k * dimensions) in half precision, and exact for what the filter finds.
+/// The ring serves nothing else meanwhile.
 /// Errors: the operator's; out_of_memory, which says how much is needed; device_error, device_lost.
 Result<KMeans> k_means(const KMeansParameters& parameters, const Vectors& items,
                        const DeviceWork& work, UploadRing& ring, Execution& execution);

@@ -2,11 +2,14 @@
 //
 // Gives the CPU's answer, to the bit, at every size of memory. Items are indexed on the device
 // (kernels/terms/detail/index.hpp), in as many parts as that needs, and queries are worked on a
-// tile at a time. A filter sums integers of low precision with a proven bound
-// (kernels/terms/detail/queries.hpp, kernels/terms/detail/filter.hpp) and finds the few items that
-// a query's k nearest must be among, beside a threshold that a sample of the items suggests and the
-// answer itself then proves; what it finds is scored exactly (kernels/terms/detail/scores.hpp) and
-// sorted.
+// tile at a time. For each tile
+//
+//   - a filter that sums integers of low precision, with a proven bound
+//     (kernels/terms/detail/queries.hpp, kernels/terms/detail/filter.hpp), finds the few items that
+//     may be among a query's k nearest: those beyond a threshold that a sample of the items
+//     suggests;
+//   - their distances are computed exactly (kernels/terms/detail/search.hpp), and sorted. These
+//     prove the threshold.
 //
 // Terms of very many items are summed by the tensor cores where queries are many and texts are long
 // (kernels/terms/detail/dense_terms.hpp), or left to a bound where they weigh little
@@ -49,9 +52,10 @@ struct TermKnnBytes {
 TermKnnBytes term_knn_bytes(const TermKnnParameters& parameters, const Vectors& queries,
                             const Vectors& items);
 
-/// As gputext::term_knn, on the current device, in `work.bytes` of its memory; of the
-/// parameters, memory_limit and simd are the CPU's and mean nothing here. The ring serves nothing
-/// else meanwhile.
+/// As gputext::term_knn, on the current device, in `work.bytes` of its memory; of the parameters,
+/// memory_limit and simd are the CPU's and mean nothing here. `queries` and `items`: sparse, a
+/// column a term; `factors`: one for each column. O(elements of the items), and for each query
+/// O(items that its terms are in). The ring serves nothing else meanwhile.
 /// Errors: the operator's; out_of_memory, which says how much is needed; device_error, device_lost.
 Result<Neighbours> term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
                             const Vectors& queries, const Vectors& items, const RowKeys& keys,

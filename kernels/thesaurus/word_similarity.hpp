@@ -56,7 +56,9 @@ Status word_similarities(const SimilarityParameters& parameters, const FeatureRo
                          const DeviceWork& work, Execution& execution, Thesaurus* answer,
                          WordTimes* times = nullptr, const WordChoices& choices = {});
 
-/// Thesaurus from texts, and from counts. Everything within `work.bytes`.
+/// Thesaurus from texts, and from counts. Everything within `work.bytes`. Counting is O(tokens *
+/// window); comparing grows with how often words share features. Errors as above, and
+/// those of counting; the ring serves nothing else meanwhile.
 Result<Thesaurus> word_similarities(const SimilarityParameters& parameters,
                                     const WeightParameters& weights, const CooccurrenceShape& shape,
                                     const TokenStream& tokens, const DeviceWork& work,

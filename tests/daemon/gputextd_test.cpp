@@ -411,7 +411,7 @@ TEST_F(Gputextd, StopsTheOperatorItselfToo) {
     for (const auto& [phase, count] : phases) std::cout << ", " << count << " in " << phase;
     std::cout << '\n';
     // A busy machine may stall now and then.
-    EXPECT_LT(kOnGpu ? latencies[197] : latencies[0], 200);
+    EXPECT_LT(kOnGpu ? latencies[197] : latencies[0], kOnGpu ? 200 : 1000);
     expect_good_answer();
 }
 

@@ -21,8 +21,8 @@
 #include "bench/stopwatch.hpp"
 #include "bench/text_documents.hpp"
 #include "cpp/documents/document_sketch.hpp"
-#include "cpp/documents/length_class.hpp"
 #include "cpp/documents/near_duplicate_check.hpp"
+#include "cpp/documents/sketch_model.hpp"
 #include "cpp/documents/sketch_model_learner.hpp"
 
 using namespace gputext;

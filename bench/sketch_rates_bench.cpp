@@ -1,5 +1,5 @@
 // bench/sketch_rates_bench.cpp - how often characters and bigrams occur in documents, for
-// cpp/documents/detail/general_rates.cpp
+// cpp/documents/sketch_model.cpp
 //
 // Argument: a file of documents with a zero byte behind each. Writes the tables in C++.
 

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "cpp/base/hash_table.hpp"
-#include "cpp/documents/detail/document_sides.hpp"
 
 namespace gputext {
 namespace {

@@ -12,20 +12,45 @@
 #include "cpp/base/status.hpp"
 #include "cpp/documents/ctph.hpp"
 #include "cpp/documents/documents.hpp"
-#include "cpp/documents/near_duplicate_answer.hpp"
 #include "cpp/documents/near_duplicates.hpp"
 
 namespace gputext {
+
+// ---- The sides of a search between two sets of documents ----
+//
+// A distinct document is on one side, or on both if both sets have it. Only pairs across are
+// wanted. A search joins rows with columns: the rows are the documents of the side that has more of
+// them, the columns those of the other side, and a document on both sides is a row and a column. So
+// the time follows the product of the two numbers, and tables are made of the smaller side.
+
+/// Bits of a document's sides.
+inline constexpr std::uint8_t kFirstSide = 1, kSecondSide = 2;
+inline constexpr std::uint8_t kBothSides = kFirstSide | kSecondSide;
+
+/// The side whose documents are rows.
+inline std::uint8_t row_side(std::span<const std::uint8_t> sides) {
+    std::int64_t more_first = 0;
+    for (const std::uint8_t side : sides)
+        more_first += (side & kFirstSide) - (side & kSecondSide) / kSecondSide;
+    return more_first > 0 ? kFirstSide : kSecondSide;
+}
+
+/// Whether a row and a column are a pair: two documents, and of two that are on both sides, which
+/// meet twice, once only.
+inline bool are_pair(std::span<const std::uint8_t> sides, std::uint32_t row, std::uint32_t column) {
+    if (sides.empty()) return true;
+    return row < column || (row > column && (sides[row] & sides[column]) != kBothSides);
+}
 
 /// Documents of which no two have the same bytes.
 struct DistinctDocuments {
     Documents documents;
     std::span<const std::uint32_t> lengths;   // of each, in characters
     std::span<const Ctph* const> signatures;  // of each that the caller has, else null; or empty
-    /// Of each, in a search between two sides (cpp/documents/detail/document_sides.hpp); or empty.
+    /// Of each, in a search between two sides (cpp/documents/distinct_documents.hpp); or empty.
     std::span<const std::uint8_t> sides = {};
     /// Of each the first document of its set, in a search for near pairs that connect sets
-    /// (cpp/documents/detail/wanted_pairs.hpp); or empty.
+    /// (cpp/documents/detail/candidate_pairs.hpp); or empty.
     std::span<const std::uint32_t> sets = {};
 
     std::size_t size() const { return documents.size(); }

@@ -7,7 +7,7 @@
 
 #include "cpp/documents/detail/shared_counts.hpp"
 #include "cpp/documents/detail/sketch_counts.hpp"
-#include "cpp/documents/length_class.hpp"
+#include "cpp/documents/sketch_model.hpp"
 
 namespace gputext {
 namespace {

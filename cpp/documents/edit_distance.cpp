@@ -11,7 +11,7 @@
 #include "cpp/base/hash_table.hpp"
 #include "cpp/base/stoppable.hpp"
 #include "cpp/documents/detail/bit_parallel.hpp"
-#include "cpp/documents/detail/folded_character.hpp"
+#include "cpp/documents/detail/folded_text.hpp"
 #include "cpp/documents/detail/rest_edits.hpp"
 
 namespace gputext {

@@ -5,9 +5,9 @@
 #include <bit>
 #include <cstddef>
 
-#include "cpp/documents/detail/document_sides.hpp"
 #include "cpp/documents/detail/exact_search.hpp"
 #include "cpp/documents/detail/near_duplicate_search.hpp"
+#include "cpp/documents/distinct_documents.hpp"
 
 namespace gputext {
 namespace {

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <utility>
 
+#include "cpp/base/radix_sort.hpp"
 #include "cpp/base/stoppable.hpp"
-#include "cpp/documents/detail/connecting_search.hpp"
+#include "cpp/documents/detail/candidate_pairs.hpp"
 #include "cpp/documents/detail/exact_search.hpp"
 #include "cpp/documents/detail/near_duplicate_search.hpp"
 #include "cpp/documents/detail/signature_join.hpp"
-#include "cpp/documents/detail/wanted_pairs.hpp"
 #include "cpp/documents/edit_distance.hpp"
 #include "cpp/documents/near_duplicate_cost.hpp"
 
@@ -203,6 +203,31 @@ Result<std::vector<Ctph>> ctph_signatures(const Documents& documents, std::size_
         return Status();
     }));
     return signatures;
+}
+
+namespace {
+
+constexpr std::size_t kRowBlock = 64;  // of a device's tiles
+constexpr std::size_t kStripesOfPart = 32;
+/// Devices that hold a part of the documents at a time cut these into other row blocks, so that
+/// they look at some row blocks of other parts, too, at the ends of each stripe.
+constexpr std::size_t kMostStripe = 1024;
+
+}  // namespace
+
+bool rows_of_part(std::span<const std::uint32_t> lengths, const PairPart& part, Stop stop,
+                  std::vector<std::uint8_t>& rows) {
+    rows.clear();
+    if (part.count == 1) return true;
+    std::vector<std::uint64_t> keys(lengths.size());
+    for (std::size_t i = 0; i < keys.size(); ++i) keys[i] = std::uint64_t{lengths[i]} << 32 | i;
+    if (!radix_sort(keys, stop)) return false;
+    const std::size_t blocks = keys.size() / (kStripesOfPart * part.count) / kRowBlock;
+    const std::size_t stripe = std::clamp(blocks * kRowBlock, kRowBlock, kMostStripe);
+    rows.resize(keys.size());
+    for (std::size_t place = 0; place < keys.size(); ++place)
+        rows[static_cast<std::uint32_t>(keys[place])] = has_stripe(part, place / stripe) ? 1 : 0;
+    return true;
 }
 
 }  // namespace gputext

@@ -7,8 +7,7 @@
 #include "cpp/documents/detail/document_kinds.hpp"
 #include "cpp/documents/detail/sketch_counts.hpp"
 #include "cpp/documents/detail/sketch_levels.hpp"
-#include "cpp/documents/detail/sketch_parts.hpp"
-#include "cpp/documents/length_class.hpp"
+#include "cpp/documents/sketch_model.hpp"
 
 namespace gputext {
 namespace {

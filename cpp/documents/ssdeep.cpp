@@ -7,8 +7,8 @@
 #include <charconv>
 #include <optional>
 
+#include "cpp/documents/ctph.hpp"
 #include "cpp/documents/detail/hash_batches.hpp"
-#include "cpp/documents/detail/signature_alphabet.hpp"
 
 namespace gputext {
 namespace {

@@ -14,7 +14,7 @@
 
 namespace gputext {
 
-// A document is cut where its rolling hash (cpp/documents/detail/rolling_hash.hpp), taken modulo a
+// A document is cut where its rolling hash (cpp/documents/detail/hash_batches.hpp), taken modulo a
 // block size, is the block size less one; each piece becomes one letter, the low six bits of a hash
 // of its bytes. A signature holds the letters for one block size 3 * 2^n and for its double, so
 // that documents whose lengths differ somewhat still have a block size in common.

@@ -39,7 +39,7 @@ extern "C" {
 #include <span>
 
 #include "cpp/documents/document_sketch.hpp"
-#include "cpp/documents/length_class.hpp"
+#include "cpp/documents/sketch_model.hpp"
 
 namespace gputext::index {
 

@@ -12,7 +12,7 @@
 
 #include "cpp/documents/document_sketch.hpp"
 #include "cpp/documents/edit_distance.hpp"
-#include "cpp/documents/length_class.hpp"
+#include "cpp/documents/sketch_model.hpp"
 
 namespace gputext::testing {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "cpp/documents/detail/signature_alphabet.hpp"
+#include "cpp/documents/ctph.hpp"
 #include "tests/support/random_strings.hpp"
 
 namespace gputext::testing {

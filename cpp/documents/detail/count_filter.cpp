@@ -5,7 +5,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "cpp/documents/detail/folded_character.hpp"
+#include "cpp/documents/detail/folded_text.hpp"
 
 #ifdef GPUTEXT_X86
 #include <immintrin.h>

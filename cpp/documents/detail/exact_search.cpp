@@ -5,7 +5,7 @@
 
 #include "cpp/base/radix_sort.hpp"
 #include "cpp/documents/detail/exact_search_methods.hpp"
-#include "cpp/documents/detail/pair_stripes.hpp"
+#include "cpp/documents/near_duplicates_parts.hpp"
 
 namespace gputext {
 

@@ -2,7 +2,7 @@
 //
 // A search puts the documents in the order of length, and compares each of them, a row, with those
 // behind it, its columns. Between two sides the rows are the documents of one side and the columns
-// those of the other one (cpp/documents/detail/document_sides.hpp), each in the order of length;
+// those of the other one (cpp/documents/distinct_documents.hpp), each in the order of length;
 // then a column may be shorter than its row. For each range of lengths the fastest method is
 // estimated (exact_search_choice.cpp): counts, for long columns (exact_search_by_counts.cpp), an
 // index (exact_search_by_index.cpp), or tiles (exact_search_by_tiles.cpp). All candidates are
@@ -20,7 +20,7 @@
 
 #include "cpp/base/memory_budget.hpp"
 #include "cpp/documents/detail/count_filter.hpp"
-#include "cpp/documents/detail/document_sides.hpp"
+#include "cpp/documents/distinct_documents.hpp"
 #include "cpp/documents/detail/exact_search.hpp"
 #include "cpp/documents/detail/gram_filter.hpp"
 #include "cpp/documents/detail/gram_index.hpp"

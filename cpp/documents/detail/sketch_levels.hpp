@@ -50,4 +50,22 @@ struct GramLevels {
     void pack(std::span<std::uint8_t> units, std::uint8_t* sketch) const;
 };
 
+// ---- How the parts of a model are made of rates ----
+
+/// The rates between which documents lie, of a bin.
+struct RateRange {
+    double least, most;
+};
+
+/// The bin of each cell, so that bins have about the same weight: the heaviest cell that is left
+/// goes to the lightest bin (Graham 1969).
+std::vector<std::uint16_t> balanced_bins(std::span<const double> weights, std::size_t bins);
+
+/// Add the numbers of a part to those of a model. Bins of bigrams may get other numbers, so that
+/// those whose ranges are about as wide come into a group.
+void append_letters(std::span<const std::uint16_t> bins_of_cells, std::span<const RateRange> ranges,
+                    std::vector<std::uint16_t>& numbers);
+void append_grams(std::span<const std::uint16_t> bins_of_cells, std::span<const RateRange> ranges,
+                  std::vector<std::uint16_t>& numbers);
+
 }  // namespace gputext

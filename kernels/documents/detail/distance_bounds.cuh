@@ -27,7 +27,7 @@
 #include "kernels/documents/detail/band_columns.cuh"
 #include "kernels/documents/detail/folded_documents.cuh"
 
-#include "cpp/documents/detail/index_pair.hpp"
+#include "cpp/documents/detail/candidate_pairs.hpp"
 
 namespace gputext::gpu {
 

@@ -13,7 +13,7 @@
 #include <span>
 
 #include "cpp/base/execution.hpp"
-#include "cpp/documents/detail/index_pair.hpp"
+#include "cpp/documents/detail/candidate_pairs.hpp"
 #include "kernels/base/cuda_status.hpp"
 #include "kernels/documents/detail/device_documents.hpp"
 

@@ -170,7 +170,7 @@ __device__ uint2 window_at(const std::uint8_t* bytes, std::uint64_t begin, std::
     return window;
 }
 
-/// The three sums of the rolling hash (cpp/documents/detail/rolling_hash.hpp), carried from byte to
+/// The three sums of the rolling hash (cpp/documents/detail/hash_batches.hpp), carried from byte to
 /// byte.
 struct RollingHash {
     std::uint32_t sum, weighted, shifted;

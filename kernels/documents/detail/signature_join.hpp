@@ -3,8 +3,8 @@
 //
 // Gives the CPU's pairs, bit for bit. Parts are sorted by block size and length; tiles of rows by
 // columns that the lengths allow are filtered by the letters in common
-// (cpp/documents/detail/letter_filter.hpp), whose unary counts of depth 4 are just one 1-bit matrix
-// product of K = 256, deeper ones 2 to 8 of them; what passes is compared by a bit-parallel
+// (cpp/documents/detail/signature_join.hpp), whose unary counts of depth 4 are just one 1-bit
+// matrix product of K = 256, deeper ones 2 to 8 of them; what passes is compared by a bit-parallel
 // distance, one pair a thread (kernels/documents/detail/bit_planes.cuh).
 //
 // Devices below compute capability 8.0 lack the AND product and count ones word by word.
@@ -23,7 +23,7 @@
 #include "cpp/base/execution.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/documents/ctph.hpp"
-#include "cpp/documents/detail/index_pair.hpp"
+#include "cpp/documents/detail/candidate_pairs.hpp"
 #include "cpp/documents/near_duplicates_parts.hpp"
 #include "kernels/base/device_work.hpp"
 

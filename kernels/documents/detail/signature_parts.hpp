@@ -5,7 +5,7 @@
 // only parts of one group are comparable. On the device they are sorted by group, then by length,
 // then by their place in the input, and stand as bit planes
 // (kernels/documents/detail/bit_planes.cuh) and as letter counts in unary
-// (cpp/documents/detail/letter_filter.hpp), both in that order.
+// (cpp/documents/detail/signature_join.hpp), both in that order.
 
 #pragma once
 

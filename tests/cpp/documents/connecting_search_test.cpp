@@ -1,4 +1,4 @@
-#include "cpp/documents/detail/connecting_search.hpp"
+#include "cpp/documents/detail/near_duplicate_search.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,8 +7,8 @@
 #include <numeric>
 #include <utility>
 
+#include "cpp/documents/detail/candidate_pairs.hpp"
 #include "cpp/documents/detail/exact_search.hpp"
-#include "cpp/documents/detail/wanted_pairs.hpp"
 #include "cpp/documents/near_duplicates_parts.hpp"
 #include "tests/support/packed.hpp"
 #include "tests/support/random_strings.hpp"

@@ -4,7 +4,6 @@
 
 #include <bit>
 
-#include "cpp/documents/detail/signature_distance.hpp"
 #include "tests/support/random_strings.hpp"
 
 namespace gputext {

@@ -8,10 +8,10 @@
 #include <memory>
 #include <utility>
 
-#include "cpp/documents/detail/letter_roots.hpp"
+#include "cpp/documents/detail/document_kinds.hpp"
 #include "cpp/documents/detail/sketch_counts.hpp"
 #include "cpp/documents/edit_distance.hpp"
-#include "cpp/documents/length_class.hpp"
+#include "cpp/documents/sketch_model.hpp"
 #include "cpp/documents/sketch_model_learner.hpp"
 #include "tests/fuzz/sketch_seeds.hpp"
 #include "tests/fuzz/sketch_target.hpp"

@@ -5,10 +5,10 @@
 #include <cstring>
 #include <tuple>
 
-#include "cpp/documents/detail/document_sides.hpp"
 #include "cpp/documents/detail/gram_filter.hpp"
 #include "cpp/documents/detail/gram_index.hpp"
 #include "cpp/documents/detail/lane_distance.hpp"
+#include "cpp/documents/distinct_documents.hpp"
 #include "cpp/documents/edit_distance.hpp"
 #include "tests/support/on_each_simd.hpp"
 #include "tests/support/packed.hpp"

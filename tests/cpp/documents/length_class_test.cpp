@@ -1,4 +1,4 @@
-#include "cpp/documents/length_class.hpp"
+#include "cpp/documents/sketch_model.hpp"
 
 #include <gtest/gtest.h>
 

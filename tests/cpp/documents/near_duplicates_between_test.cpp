@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <tuple>
 
-#include "cpp/documents/detail/document_sides.hpp"
 #include "cpp/documents/detail/exact_search.hpp"
 #include "cpp/documents/detail/signature_join.hpp"
+#include "cpp/documents/distinct_documents.hpp"
 #include "cpp/documents/edit_distance.hpp"
 #include "cpp/documents/near_duplicates.hpp"
 #include "cpp/documents/near_duplicates_parts.hpp"

@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "cpp/documents/detail/exact_search.hpp"
-#include "cpp/documents/detail/pair_stripes.hpp"
 #include "cpp/documents/detail/signature_join.hpp"
 #include "cpp/documents/edit_distance.hpp"
 #include "tests/support/answer_rows.hpp"

@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "cpp/documents/detail/letter_filter.hpp"
 #include "cpp/documents/edit_distance.hpp"
 #include "tests/support/on_each_simd.hpp"
 #include "tests/support/random_strings.hpp"

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "cpp/documents/detail/shared_counts.hpp"
-#include "cpp/documents/length_class.hpp"
+#include "cpp/documents/sketch_model.hpp"
 #include "tests/support/random_strings.hpp"
 
 namespace gputext {

@@ -8,7 +8,7 @@
 #include "cpp/documents/detail/sketch_counts.hpp"
 #include "cpp/documents/detail/sketch_levels.hpp"
 #include "cpp/documents/document_sketch.hpp"
-#include "cpp/documents/length_class.hpp"
+#include "cpp/documents/sketch_model.hpp"
 #include "tests/support/learned_models.hpp"
 #include "tests/support/random_strings.hpp"
 

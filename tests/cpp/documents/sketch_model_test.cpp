@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string>
 
-#include "cpp/documents/detail/letter_roots.hpp"
+#include "cpp/documents/detail/document_kinds.hpp"
 #include "cpp/documents/detail/sketch_counts.hpp"
 #include "tests/support/random_strings.hpp"
 

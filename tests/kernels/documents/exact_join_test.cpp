@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "cpp/documents/detail/exact_search.hpp"
-#include "cpp/documents/detail/pair_stripes.hpp"
+#include "cpp/documents/near_duplicates_parts.hpp"
 #include "tests/support/device_fixture.hpp"
 #include "tests/support/random_strings.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "cpp/documents/detail/signature_distance.hpp"
+#include "cpp/documents/ctph.hpp"
 #include "cpp/documents/detail/signature_join.hpp"
 #include "cpp/documents/edit_distance.hpp"
 #include "tests/support/device.hpp"

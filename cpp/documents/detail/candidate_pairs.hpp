@@ -1,25 +1,74 @@
-// cpp/documents/detail/wanted_pairs.hpp - the near pairs that a search wants, which may become
-// fewer while it runs
-//
-// Of documents with sets (DistinctDocuments::sets) only pairs that connect sets are wanted. Each
-// near pair that is taken makes one set of two, and pairs within a set are neither verified nor
-// kept: fewer pairs than documents are taken. Which ones depends on threads, but not what they
-// connect, as long as no wanted pair is left out.
+// cpp/documents/detail/candidate_pairs.hpp - pairs of documents while a search runs
 
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "cpp/base/disjoint_sets.hpp"
+#include "cpp/base/status.hpp"
+#include "cpp/base/stop.hpp"
 #include "cpp/documents/ctph.hpp"
-#include "cpp/documents/detail/index_pair.hpp"
 #include "cpp/documents/distinct_documents.hpp"
 
 namespace gputext {
+
+// ---- Pairs of positions in an input, collected by several threads ----
+
+/// Two positions of an input, first < second.
+struct IndexPair {
+    std::uint32_t first;
+    std::uint32_t second;
+
+    auto operator<=>(const IndexPair&) const = default;
+};
+
+/// Pairs found by several threads, each into a list of its own. Kept as first << 32 | second.
+class PairLists {
+public:
+    /// More than `most` pairs are not wanted.
+    explicit PairLists(unsigned threads, std::uint64_t most = UINT64_MAX)
+        : lists_(threads), most_(most) {}
+
+    /// Adds the pair of two different positions, in any order.
+    void add(unsigned worker, std::uint32_t a, std::uint32_t b) {
+        const auto [first, second] = std::minmax(a, b);
+        lists_[worker].pairs.push_back(std::uint64_t{first} << 32 | second);
+    }
+
+    /// Whether there are more than are wanted. Cheap enough to be asked every few hundred pairs.
+    bool too_many(unsigned worker) {
+        List& list = lists_[worker];
+        const std::size_t added = list.pairs.size() - list.counted;
+        if (added > 0) count_.fetch_add(added, std::memory_order_relaxed);
+        list.counted = list.pairs.size();
+        return count_.load(std::memory_order_relaxed) > most_;
+    }
+
+    /// All of them, ascending, each once; the lists are empty then. Error: cancelled.
+    Status take(std::vector<IndexPair>& pairs, Stop stop);
+
+private:
+    struct List {
+        std::vector<std::uint64_t> pairs;
+        std::size_t counted = 0;
+    };
+    std::vector<List> lists_;
+    const std::uint64_t most_;
+    std::atomic<std::uint64_t> count_{0};
+};
+
+// ---- The near pairs that a search wants, which may become fewer while it runs ----
+//
+// Of documents with sets (DistinctDocuments::sets) only pairs that connect sets are wanted. Each
+// near pair that is taken makes one set of two, and pairs within a set are neither verified nor
+// kept: fewer pairs than documents are taken. Which ones depends on threads, but not what they
+// connect, as long as no wanted pair is left out.
 
 /// Several threads may ask and take pairs at a time. Pairs are those of positions.
 class WantedPairs {
@@ -35,7 +84,7 @@ public:
 
     bool connect_sets() const { return connect_sets_; }
 
-    /// Of sides (cpp/documents/detail/document_sides.hpp) the search knows itself.
+    /// Of sides (cpp/documents/distinct_documents.hpp) the search knows itself.
     bool wants(std::uint32_t first, std::uint32_t second) {
         return !connect_sets_ || sets_.first(first) != sets_.first(second);
     }

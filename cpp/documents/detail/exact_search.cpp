@@ -1,140 +1,112 @@
 #include "cpp/documents/detail/exact_search.hpp"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <utility>
 
-#include "cpp/base/radix_sort.hpp"
 #include "cpp/documents/detail/exact_search_methods.hpp"
-#include "cpp/documents/near_duplicates_parts.hpp"
+#include "cpp/documents/detail/exact_search_space.hpp"
 
 namespace gputext {
+namespace {
 
-Status ExactSearch::run(std::vector<NearPair>& pairs, ExactSearchCounts* counts) {
-    GPUTEXT_TRY(folded_.fold(documents_.documents, documents_.lengths, execution_));
-    if (!rows_of_part(documents_.lengths, part_, execution_.stop(), part_rows_) ||
-        !sort_by_length())
-        return Status::cancelled();
-    Ranges ranges;
-    GPUTEXT_TRY(choose({0, columns_.size()}, begin_of_counted(), ranges));
-    for (const Range& columns : std::exchange(ranges.counted, {})) {
-        bool too_many = false;
-        GPUTEXT_TRY(join_by_counts(columns, too_many));
-        if (too_many) GPUTEXT_TRY(choose(columns, columns.end, ranges));
+constexpr double kNever = std::numeric_limits<double>::infinity();
+/// Rows and columns: what a method takes of fewer is not worth an estimate, which looks at pairs.
+constexpr std::size_t kLeastEstimated = 4096;
+
+/// Chooses a method for each range of lengths, and runs them.
+class ExactSearch {
+public:
+    ExactSearch(SearchSpace& space, ExactMethod method)
+        : space_(space),
+          method_(method),
+          counts_(space),
+          index_(space, method == ExactMethod::index),
+          tiles_(space) {}
+
+    Status run(std::vector<NearPair>& pairs, ExactSearchCounts* counts) {
+        GPUTEXT_TRY(space_.prepare());
+        GPUTEXT_TRY(choose({0, space_.columns().size()}, begin_of_counted()));
+        for (const PlaceRange& columns : std::exchange(counted_, {})) {
+            const double limit = method_ == ExactMethod::counts ? kNever : tiles_.seconds(columns);
+            bool joined = false;
+            GPUTEXT_TRY(counts_.join(columns, limit, joined));
+            if (!joined) GPUTEXT_TRY(choose(columns, columns.end));
+        }
+        GPUTEXT_TRY(tiles_.join(tiled_));
+        space_.take(pairs);
+        if (counts == nullptr) return {};
+        counts_.add_to(*counts);
+        index_.add_to(*counts);
+        tiles_.add_to(*counts);
+        counts->verified += space_.verified();
+        return {};
     }
-    GPUTEXT_TRY(count_long_documents(ranges.tiled));
-    const std::vector<Task> tasks = make_tasks(ranges.tiled);
-    execution_.begin_phase("comparing documents", tasks.size());
-    GPUTEXT_TRY(execution_.parallel_for(tasks.size(), [&](std::size_t i, unsigned worker) {
-        return run_task(tasks[i], workers_[worker]);
-    }));
-    pairs.clear();
-    for (Worker& worker : workers_) {
-        pairs.insert(pairs.end(), worker.found.begin(), worker.found.end());
-        worker.found = {};
-        if (counts == nullptr) continue;
-        counts->comparable += worker.counts.comparable;
-        counts->by_grams += worker.counts.by_grams;
-        counts->hits += worker.probe.hits();
-        counts->counted += worker.counts.counted;
-        counts->confirmed += worker.counts.confirmed;
-        counts->verified += worker.counts.verified;
+
+private:
+    /// The first column that is long enough for counts, if these are wanted; else behind all.
+    std::size_t begin_of_counted() const {
+        const bool wanted = method_ == ExactMethod::counts ||
+                            (method_ == ExactMethod::estimated &&
+                             space_.parameters.threshold <= kMostCountedThreshold);
+        return wanted && counts_.has_room() ? space_.first_column_of(kLeastCounted)
+                                            : space_.columns().size();
     }
-    return {};
-}
 
-bool ExactSearch::sort_by_length() {
-    if (!between_sides()) {
-        if (!sort_side(kBothSides, columns_)) return false;
-        rows_ = columns_;
-        return true;
+    /// Joins ranges of the columns by an index where this is faster, and adds the other ones to
+    /// those for counts, from `counted` on, and to those for tiles.
+    Status choose(PlaceRange all, std::size_t counted) {
+        for (std::size_t begin = all.begin; begin < all.end;) {
+            const std::size_t last = begin < counted ? std::min(all.end, counted) : all.end;
+            const PlaceRange columns{begin, index_.end_of_range(begin, last)};
+            begin = columns.end;
+            double counts = kNever, tiles = std::numeric_limits<double>::max();
+            GPUTEXT_TRY(estimate(columns, columns.begin >= counted, counts, tiles));
+            bool joined = false;
+            if (method_ != ExactMethod::tiles)
+                GPUTEXT_TRY(index_.join(columns, std::min(counts, tiles), joined));
+            if (!joined) add(columns, counts <= tiles ? counted_ : tiled_);
+        }
+        return {};
     }
-    const std::uint8_t side = row_side(documents_.sides);
-    if (!sort_side(side, other_rows_) || !sort_side(kBothSides ^ side, columns_)) return false;
-    rows_ = other_rows_;
-    return true;
-}
 
-bool ExactSearch::sort_side(std::uint8_t side, std::vector<Place>& places) const {
-    std::vector<std::uint64_t> keys;
-    keys.reserve(documents_.size());
-    for (std::size_t i = 0; i < documents_.size(); ++i)
-        if (!between_sides() || (documents_.sides[i] & side) != 0)
-            keys.push_back(std::uint64_t{documents_.lengths[i]} << 32 | i);
-    if (!radix_sort(keys, execution_.stop())) return false;
-    places.reserve(keys.size());
-    for (const std::uint64_t key : keys) {
-        const auto document = static_cast<std::uint32_t>(key);
-        const Bytes folded = folded_[document];
-        places.push_back({folded.data(), static_cast<std::uint32_t>(folded.size()), document});
+    /// Leaves the seconds as they are where a method is not to be taken, or none is estimated.
+    Status estimate(PlaceRange columns, bool countable, double& counts, double& tiles) {
+        if (countable) counts = 0;
+        if (countable && method_ == ExactMethod::counts) return {};
+        if (space_.rows_beside(columns).size() + columns.size() < kLeastEstimated) return {};
+        tiles = tiles_.seconds(columns);
+        return countable ? counts_.seconds(columns, counts) : Status();
     }
-    return true;
-}
 
-ExactSearch::Range ExactSearch::rows_beside(Range columns) const {
-    const auto place_of = [&](auto&& below) {
-        return static_cast<std::size_t>(std::ranges::partition_point(rows_, below) - rows_.begin());
-    };
-    const std::size_t shortest = length(columns.begin), longest = length(columns.end - 1);
-    const std::size_t begin =
-        place_of([&](const Place& row) { return too_long(shortest, row.size); });
-    if (!between_sides()) return {std::min(begin, columns.begin), columns.end};
-    return {begin, place_of([&](const Place& row) { return !too_long(row.size, longest); })};
-}
-
-ExactSearch::Range ExactSearch::columns_beside(std::size_t row, Range columns) const {
-    const std::span<const Place> all = std::span(columns_).subspan(columns.begin, columns.size());
-    const auto place_of = [&](auto&& below) {
-        return columns.begin +
-               static_cast<std::size_t>(std::ranges::partition_point(all, below) - all.begin());
-    };
-    const std::size_t own = row_length(row);
-    const std::size_t end =
-        place_of([&](const Place& column) { return !too_long(column.size, own); });
-    const std::size_t begin =
-        between_sides() ? place_of([&](const Place& column) { return too_long(own, column.size); })
-                        : std::max(row + 1, columns.begin);
-    return {std::min(begin, end), end};
-}
-
-Status ExactSearch::add(std::size_t row, std::size_t column, std::size_t distance,
-                        Worker& worker) const {
-    const auto [first, second] = std::minmax(rows_[row].document, columns_[column].document);
-    if (!wanted_.take(first, second)) return {};
-    if (worker.found.size() == worker.room) {
-        GPUTEXT_TRY(budget_.take(kPairsAtOnce * kPairBytes, "the pairs"));
-        worker.room += kPairsAtOnce;
+    /// Neighbouring ranges become one.
+    static void add(PlaceRange columns, std::vector<PlaceRange>& ranges) {
+        if (!ranges.empty() && ranges.back().end == columns.begin)
+            ranges.back().end = columns.end;
+        else
+            ranges.push_back(columns);
     }
-    worker.found.push_back({first, second, edit_rate(distance, row_length(row) + length(column))});
-    return {};
-}
 
-Status ExactSearch::verify(std::size_t row, std::size_t column, Worker& worker) const {
-    if (!are_pair(row, column)) return {};
-    const std::size_t most = most_edits(row, column);
-    const auto [first, second] = std::minmax(rows_[row].document, columns_[column].document);
-    if (!wanted_.are_signatures_near(first, second)) return {};
-    ++worker.counts.verified;
-    const std::uint64_t steps = worker.edit_distance.band_steps();
-    const Result<std::size_t> distance =
-        worker.edit_distance.of_texts(documents_.documents[first], documents_.documents[second],
-                                      documents_.documents.characters, most, execution_.stop());
-    if (!distance.ok()) return distance.status();
-    if (*distance <= most) return add(row, column, *distance, worker);
-    worker.far_characters += row_length(row) + length(column);
-    worker.far_steps += worker.edit_distance.band_steps() - steps;
-    return {};
-}
+    SearchSpace& space_;
+    const ExactMethod method_;
+    CountsMethod counts_;
+    IndexMethod index_;
+    TilesMethod tiles_;
+    std::vector<PlaceRange> counted_, tiled_;  // by the method that joins them
+};
+
+}  // namespace
 
 Status find_exact_pairs(const NearDuplicateParameters& parameters,
                         const DistinctDocuments& documents, Execution& execution,
                         std::vector<NearPair>& pairs, ExactSearchCounts* counts, ExactMethod method,
                         const PairPart& part, WantedPairs* wanted) {
     if (documents.size() == 0) return {};
-    if (wanted == nullptr) {
-        WantedPairs own(documents);
-        return ExactSearch(parameters, documents, part, execution, method, own).run(pairs, counts);
-    }
-    return ExactSearch(parameters, documents, part, execution, method, *wanted).run(pairs, counts);
+    std::optional<WantedPairs> own;
+    if (wanted == nullptr) wanted = &own.emplace(documents);
+    SearchSpace space({parameters, documents, part, execution, *wanted});
+    return ExactSearch(space, method).run(pairs, counts);
 }
 
 }  // namespace gputext

@@ -9,8 +9,8 @@
 #include "cpp/base/execution.hpp"
 #include "cpp/base/simd.hpp"
 #include "cpp/base/status.hpp"
+#include "cpp/documents/detail/candidate_pairs.hpp"
 #include "cpp/documents/detail/near_duplicate_search.hpp"
-#include "cpp/documents/detail/wanted_pairs.hpp"
 #include "cpp/documents/near_duplicates.hpp"
 #include "cpp/documents/near_duplicates_parts.hpp"
 
@@ -21,7 +21,7 @@ struct ExactSearchCounts {
     std::uint64_t comparable = 0;  // pairs whose lengths allow the rate, compared by tiles
     std::uint64_t by_grams = 0;    // that their grams do not exclude (gram_filter.hpp)
     std::uint64_t hits = 0;        // grams in common that the index found (gram_index.hpp)
-    std::uint64_t counted = 0;     // candidates of counts (cpp/documents/detail/count_join.hpp)
+    std::uint64_t counted = 0;     // candidates of counts
     std::uint64_t confirmed = 0;   // pairs that the index made candidates
     std::uint64_t verified = 0;    // whose distance was computed
 };
@@ -46,15 +46,11 @@ enum class ExactMethod {
 
 /// Every pair of the part with an edit rate of at most the threshold, in no particular order, into
 /// `pairs`.
-/// Documents are compared in order of length; nothing is kept of pairs that are not found. Time by
-/// counts: cpp/documents/detail/count_join.hpp. Time by tiles of 512 documents: about 3 operations
-/// of 512 bits for each character of a document and each tile of comparable length, fewer where all
-/// are told apart soon. Time by an index: linear in the characters, and the number of rare grams
-/// that two documents have in common at about the same place. Then what the verification takes.
-/// Counts take at most a fourth of the memory limit, and their candidates as much; an index takes
-/// at most a fourth, and what is looked up in it at once an eighth. Of documents with sets, only
+/// Documents are compared in order of length; nothing is kept of pairs that are not found. Time and
+/// memory: those of the methods (cpp/documents/detail/exact_search_methods.hpp), and of verifying
+/// their candidates. Of documents with sets, only
 /// pairs that connect these, as `wanted` knows, which begins with the documents' sets if there is
-/// none. Errors: cancelled, out_of_memory.
+/// none. Errors: cancelled, memory_limit, out_of_memory.
 Status find_exact_pairs(const NearDuplicateParameters& parameters,
                         const DistinctDocuments& documents, Execution& execution,
                         std::vector<NearPair>& pairs, ExactSearchCounts* counts = nullptr,

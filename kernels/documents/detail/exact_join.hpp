@@ -1,7 +1,7 @@
 // kernels/documents/detail/exact_join.hpp - candidates for all pairs of documents below an edit
 // rate, on a device
 //
-// The filters of cpp/documents/detail/count_join.hpp, lengths, characters in common by classes, by
+// The filters of cpp/documents/detail/count_filter.hpp, lengths, characters in common by classes, by
 // themselves and trigrams in common, as far as they pay, and then those of
 // kernels/documents/detail/distance_bounds.cuh.
 

@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "cpp/documents/detail/count_filter.hpp"
-#include "cpp/documents/detail/count_join.hpp"
 #include "cpp/documents/edit_distance.hpp"
 #include "tests/support/answer_rows.hpp"
 #include "tests/support/on_each_simd.hpp"

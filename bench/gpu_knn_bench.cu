@@ -21,8 +21,8 @@
 
 #include "bench/gpu_resources.hpp"
 #include "cpp/knn/cosine_similarity.hpp"
+#include "cpp/knn/distinct_search.hpp"
 #include "cpp/knn/knn.hpp"
-#include "cpp/knn/merged_search.hpp"
 #include "cpp/knn/outlier_factor.hpp"
 #include "kernels/base/cuda_status.hpp"
 #include "kernels/base/device_buffer.hpp"
@@ -151,8 +151,8 @@ void measure_knn(const char* what, const Rows& items, const Rows& queries, std::
             return gpu::knn(wanted, of, among, keys, device_work(), ring(), every_core(), &counts);
         };
         const Clock clock;
-        auto found = merging ? search_merging_copies(parameters, queries.vectors, items.vectors, {},
-                                                     search, every_core())
+        auto found = merging ? search_distinct_if_it_pays(parameters, queries.vectors,
+                                                          items.vectors, {}, search, every_core())
                              : search(parameters, queries.vectors, items.vectors, {});
         whole = std::min(whole, clock.seconds());
         check(found.status());

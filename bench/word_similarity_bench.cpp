@@ -193,12 +193,10 @@ int main(int count, char** arguments) {
     });
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    std::printf(
-        "  %zu neighbours; at most %ld MiB, of counting %.0f and of comparing %.0f stated\n",
-        answer.neighbours.size(), usage.ru_maxrss / 1024,
-        static_cast<double>(counting_bytes(shape, corpus.stream().words.size())) / 1048576,
-        static_cast<double>(similarity_bytes(parameters, shape, features.columns.size())) /
-            1048576);
+    std::printf("  %zu neighbours; at most %ld MiB, of comparing %.0f stated\n",
+                answer.neighbours.size(), usage.ru_maxrss / 1024,
+                static_cast<double>(similarity_bytes(parameters, shape, features.columns.size())) /
+                    1048576);
     if (options.whole<int>("peer", 0) != 0) {
         const Thesaurus plain = best_of(1, threads, "plain index", [&](Execution& execution) {
             return plain_index(parameters.top_k, parameters.measure, features, execution);

@@ -131,14 +131,4 @@ LaneSum lane_squared_distance_by(Simd simd) {
     return lane_sum_by<Term::square>(simd);
 }
 
-float lane_dot(const float* a, const float* b, std::size_t dimensions) {
-    static const LaneSum sum = lane_dot_by(best_simd());
-    return sum(a, b, dimensions);
-}
-
-float lane_squared_distance(const float* a, const float* b, std::size_t dimensions) {
-    static const LaneSum sum = lane_squared_distance_by(best_simd());
-    return sum(a, b, dimensions);
-}
-
 }  // namespace gputext

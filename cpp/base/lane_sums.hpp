@@ -19,15 +19,11 @@
 
 namespace gputext {
 
-/// The sum of a[i] * b[i], i < dimensions. O(dimensions).
-float lane_dot(const float* a, const float* b, std::size_t dimensions);
-
-/// The sum of (a[i] - b[i])^2, i < dimensions. O(dimensions).
-float lane_squared_distance(const float* a, const float* b, std::size_t dimensions);
-
-/// These functions for one instruction set, for loops that call them often and for tests.
+/// A sum over two vectors, by one instruction set. O(dimensions).
 using LaneSum = float (*)(const float* a, const float* b, std::size_t dimensions);
+/// lane_dot, the sum of a[i] * b[i].
 LaneSum lane_dot_by(Simd simd);
+/// lane_squared_distance, the sum of (a[i] - b[i])^2.
 LaneSum lane_squared_distance_by(Simd simd);
 
 }  // namespace gputext

@@ -14,11 +14,41 @@
 #include <mutex>
 #include <optional>
 #include <utility>
+#include <vector>
 
+#include "cpp/base/characters.hpp"
 #include "cpp/base/filling.hpp"
-#include "cpp/base/resident_origin.hpp"
 
 namespace gputext {
+
+// ---- Which bytes of older resident memory a range was put together from ----
+
+class Filling;
+
+/// Values that lie side by side in a source, and do so in the range, are one piece.
+struct ResidentOrigin {
+    struct Source {
+        std::uint64_t id = 0;  // of its range
+        Bytes bytes;
+        const Filling* filling = nullptr;
+        std::shared_ptr<const void> held;  // its memory
+    };
+    struct Piece {
+        std::uint64_t begin = 0;   // in the range, where the piece before ends
+        std::uint64_t size = 0;    // not 0
+        std::uint64_t offset = 0;  // in the source
+        std::uint32_t source = 0;
+
+        std::uint64_t end() const { return begin + size; }
+    };
+
+    Bytes bytes_of(const Piece& piece) const {
+        return sources[piece.source].bytes.subspan(piece.offset, piece.size);
+    }
+
+    std::vector<Source> sources;
+    std::vector<Piece> pieces;
+};
 
 /// The ranges of such memory. For all threads. Functions take O(log ranges).
 class ResidentRanges {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "cpp/base/memory_budget.hpp"
-#include "cpp/knn/merge_neighbours.hpp"
+#include "cpp/knn/neighbours.hpp"
 
 namespace gputext {
 namespace {

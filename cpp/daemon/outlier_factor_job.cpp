@@ -3,7 +3,7 @@
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
 #include "cpp/daemon/shared_knn.hpp"
-#include "cpp/knn/merge_neighbours.hpp"
+#include "cpp/knn/neighbours.hpp"
 #include "cpp/knn/outlier_factor.hpp"
 
 namespace gputext {

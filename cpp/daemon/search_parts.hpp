@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "cpp/base/execution.hpp"
-#include "cpp/base/row_range.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
 #include "cpp/knn/neighbours.hpp"

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "cpp/base/lane_sums.hpp"
-#include "cpp/base/natural_exp.hpp"
+#include "cpp/base/natural_functions.hpp"
 #include "cpp/base/stoppable.hpp"
 
 namespace gputext {

@@ -10,7 +10,7 @@
 // divided by M. To have the same bits wherever it is computed:
 //
 //   x[b] = lane_dot(v[a], w[b]) of cpp/base/lane_sums.hpp, m = the largest x[b]
-//   e[b] = 2^40 * natural_exp(x[b] - m) of cpp/base/natural_exp.hpp
+//   e[b] = 2^40 * natural_exp(x[b] - m) of cpp/base/natural_functions.hpp
 //   Z    = sum of e[b], each rounded to the nearest integer, ties to even: of whole numbers, so in
 //          any order
 //   p(b | a) = double(e[b]) / double(Z)

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <numeric>
 #include <random>
+#include <span>
+#include <utility>
 
 #include "cpp/base/hash_table.hpp"
 #include "cpp/base/stoppable.hpp"
@@ -198,6 +200,171 @@ void DistinctRows::set_apart(std::size_t rows) {
     class_ = members_ = firsts_;
     begins_ = firsts_;
     begins_.push_back(static_cast<std::uint32_t>(rows));
+}
+
+Status GatheredRows::set(const Vectors& vectors, std::span<const std::uint32_t> rows,
+                         Execution& execution) {
+    vectors_ = vectors;
+    if (rows.size() == vectors.rows) return {};
+    vectors_.rows = rows.size();
+    vectors_.known = nullptr;
+    return vectors.sparse() ? copy_sparse(vectors, rows, execution.stop())
+                            : copy_dense(vectors, rows, execution);
+}
+
+Status GatheredRows::copy_dense(const Vectors& from, std::span<const std::uint32_t> rows,
+                                Execution& execution) {
+    const std::size_t bytes = from.dimensions * element_size(from.type);
+    // Its pages are first touched by the threads that fill them.
+    dense_ = std::make_unique_for_overwrite<std::byte[]>(rows.size() * bytes);
+    vectors_.elements = dense_.get();
+    const std::size_t step = std::max<std::size_t>(1, kLookEvery / (bytes + 1));
+    const std::size_t tasks = (rows.size() + step - 1) / step;
+    execution.begin_phase("copying vectors", tasks);
+    return execution.parallel_for(tasks, [&](std::size_t task, unsigned) {
+        const std::size_t end = std::min(rows.size(), (task + 1) * step);
+        for (std::size_t row = task * step; row < end && bytes > 0; ++row)
+            std::memcpy(dense_.get() + row * bytes, from.row_bytes(rows[row]), bytes);
+        return Status();
+    });
+}
+
+Status GatheredRows::copy_sparse(const Vectors& from, std::span<const std::uint32_t> rows,
+                                 Stop stop) {
+    elements_.clear();
+    columns_.clear();
+    row_begins_.assign(1, 0);
+    const std::size_t look_every = 1 + kLookEvery / (from.dimensions + 1);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        if (i % look_every == 0 && stop()) return Status::cancelled();
+        const std::size_t row = rows[i], count = from.stored(row);
+        const std::byte* bytes = from.row_bytes(row);
+        elements_.insert(elements_.end(), bytes, bytes + count * element_size(from.type));
+        const auto columns = from.columns.subspan(from.begin(row), count);
+        columns_.insert(columns_.end(), columns.begin(), columns.end());
+        row_begins_.push_back(columns_.size());
+    }
+    vectors_.elements = elements_.data();
+    vectors_.row_begins = row_begins_;
+    vectors_.columns = columns_;
+    return {};
+}
+
+namespace {
+
+/// The neighbours of one query.
+class Expansion {
+public:
+    Expansion(const KnnParameters& parameters, const RowKeys& keys, const DistinctRows& distinct)
+        : k_(parameters.k), ties_(parameters.include_ties), keys_(keys), distinct_(distinct) {}
+
+    /// As many neighbours as append() will append, or more.
+    std::size_t most_neighbours(std::span<const Candidate> classes) const {
+        std::size_t members = 0;
+        for (std::size_t i = 0; i < classes.size() && (ties_ || members < k_); ++i)
+            members += distinct_.members(classes[i].item_class).size();
+        return ties_ ? members : std::min(members, k_);
+    }
+
+    /// Appends the nearest items, in order, given the nearest classes in theirs. False if stopped.
+    bool append(std::size_t query, std::span<const Candidate> classes, Stop stop,
+                std::vector<std::uint32_t>& items, std::vector<double>& distances) {
+        const std::size_t begin = items.size();
+        for (std::size_t i = 0; i < classes.size() && items.size() - begin < k_;) {
+            // All classes at one distance: their items mix.
+            std::size_t end = i;
+            group_.clear();
+            while (end < classes.size() && classes[end].distance == classes[i].distance)
+                if (!append_members(query, classes[end++].item_class, stop)) return false;
+            if (end - i > 1) std::sort(group_.begin(), group_.end());
+            const std::size_t room = k_ - (items.size() - begin);
+            if (!ties_ && group_.size() > room) group_.resize(room);
+            items.insert(items.end(), group_.begin(), group_.end());
+            distances.resize(items.size(), classes[i].distance);
+            i = end;
+        }
+        return true;
+    }
+
+private:
+    bool append_members(std::size_t query, std::size_t item_class, Stop stop) {
+        std::size_t most = ties_ ? SIZE_MAX : k_;
+        const auto members = distinct_.members(item_class);
+        for (std::size_t i = 0; i < members.size() && most > 0; ++i) {
+            if (i % kLookEvery == kLookEvery - 1 && stop()) return false;
+            if (!keys_.differ(query, members[i])) continue;
+            group_.push_back(members[i]);
+            --most;
+        }
+        return true;
+    }
+
+    std::size_t k_;
+    bool ties_;
+    const RowKeys& keys_;
+    const DistinctRows& distinct_;
+    std::vector<std::uint32_t> group_;
+};
+
+/// A query's part of the answer, until all are put together.
+struct Part {
+    std::vector<std::uint32_t> items;
+    std::vector<double> distances;
+
+    /// Room for neighbours here and in the answer.
+    Status reserve(std::size_t neighbours, MemoryBudget& budget) {
+        GPUTEXT_TRY(budget.take(neighbours * kBytesOfNeighbour, "the neighbours"));
+        items.reserve(neighbours);
+        distances.reserve(neighbours);
+        return {};
+    }
+};
+
+}  // namespace
+
+Status expand_classes(const KnnParameters& parameters, std::size_t queries, const RowKeys& keys,
+                      const DistinctRows* distinct, const NearestClasses& classes_of,
+                      MemoryBudget& budget, Execution& execution, Neighbours& answer) {
+    const Stop stop = execution.stop();
+    std::vector<Part> parts(queries);
+    execution.begin_phase("ordering neighbours", queries);
+    Status status = execution.parallel_for(queries, [&](std::size_t query, unsigned) {
+        std::vector<Candidate> nearest;
+        Status found = classes_of(query, nearest);
+        if (!found.ok()) return found;
+        Part& part = parts[query];
+        if (distinct == nullptr) {
+            found = part.reserve(nearest.size(), budget);
+            if (!found.ok()) return found;
+            for (const Candidate& candidate : nearest) {
+                part.items.push_back(candidate.item);
+                part.distances.push_back(candidate.distance);
+            }
+            return Status();
+        }
+        Expansion expansion(parameters, keys, *distinct);
+        found = part.reserve(expansion.most_neighbours(nearest), budget);
+        if (!found.ok()) return found;
+        if (!expansion.append(query, nearest, stop, part.items, part.distances))
+            return Status::cancelled();
+        return Status();
+    });
+    if (!status.ok()) return status;
+
+    answer.begins.assign(queries + 1, 0);
+    for (std::size_t query = 0; query < queries; ++query)
+        answer.begins[query + 1] = answer.begins[query] + parts[query].items.size();
+    if (!stoppable_assign(answer.items, answer.begins.back(), {}, stop) ||
+        !stoppable_assign(answer.distances, answer.begins.back(), {}, stop))
+        return Status::cancelled();
+    execution.begin_phase("collecting neighbours", queries);
+    return execution.parallel_for(queries, [&](std::size_t query, unsigned) {
+        const auto at = static_cast<std::ptrdiff_t>(answer.begins[query]);
+        Part part = std::move(parts[query]);
+        std::copy(part.items.begin(), part.items.end(), answer.items.begin() + at);
+        std::copy(part.distances.begin(), part.distances.end(), answer.distances.begin() + at);
+        return Status();
+    });
 }
 
 }  // namespace gputext

@@ -7,12 +7,17 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "cpp/base/execution.hpp"
+#include "cpp/base/memory_budget.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
+#include "cpp/knn/nearest_lists.hpp"
+#include "cpp/knn/neighbours.hpp"
 
 namespace gputext {
 
@@ -47,5 +52,45 @@ private:
 
     std::vector<std::uint32_t> class_, firsts_, members_, begins_;
 };
+
+// ---- Copies some rows of a matrix into a matrix of their own ----
+
+/// Rows of a matrix, dense or sparse, as a matrix: row i is the i-th row that was named.
+class GatheredRows {
+public:
+    /// Copies the rows, whose numbers ascend strictly; keeps a view of `vectors` where they are all
+    /// of its rows. O(elements of the rows) time and memory. Error: cancelled.
+    Status set(const Vectors& vectors, std::span<const std::uint32_t> rows, Execution& execution);
+    const Vectors& vectors() const { return vectors_; }
+
+private:
+    Status copy_dense(const Vectors& from, std::span<const std::uint32_t> rows,
+                      Execution& execution);
+    Status copy_sparse(const Vectors& from, std::span<const std::uint32_t> rows, Stop stop);
+
+    Vectors vectors_;
+    std::unique_ptr<std::byte[]> dense_;
+    std::vector<std::byte> elements_;
+    std::vector<std::uint64_t> row_begins_;
+    std::vector<std::uint32_t> columns_;
+};
+
+// ---- Expands nearest classes of equal items into nearest items ----
+//
+// A search looks at each class once; which of its members are neighbours, in which order, and where
+// the k-th is reached, is found here, for the CPU's search and for those of devices.
+
+/// Appends a query's nearest classes, by distance; those at one distance in any order. Called once
+/// a query, on any thread.
+using NearestClasses = std::function<Status(std::size_t query, std::vector<Candidate>& nearest)>;
+
+/// Fills in the neighbours of all queries: of parameters k and include_ties count, and the keys.
+/// The classes given for a query must hold those neighbours. Without `distinct` each item is a
+/// class of its own, given in order. O(neighbours), and sorting where several classes are at one
+/// distance. Takes kBytesOfNeighbour for each neighbour from the budget. Errors: cancelled,
+/// memory_limit, and those of `classes_of`.
+Status expand_classes(const KnnParameters& parameters, std::size_t queries, const RowKeys& keys,
+                      const DistinctRows* distinct, const NearestClasses& classes_of,
+                      MemoryBudget& budget, Execution& execution, Neighbours& answer);
 
 }  // namespace gputext

@@ -8,7 +8,7 @@
 #include "cpp/base/large_pages.hpp"
 #include "cpp/base/memory_budget.hpp"
 #include "cpp/base/stoppable.hpp"
-#include "cpp/knn/gathered_rows.hpp"
+#include "cpp/knn/distinct_rows.hpp"
 #include "cpp/knn/nearest_lists.hpp"
 
 namespace gputext {

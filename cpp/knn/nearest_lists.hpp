@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cpp/base/memory_budget.hpp"
+#include "cpp/base/simd.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
 
@@ -62,5 +63,17 @@ private:
     std::vector<double> limits_;
     mutable std::array<std::mutex, 64> mutexes_;  // one for many queries
 };
+
+// ---- Sorts a query's neighbours without a branch on a distance ----
+//
+// A processor predicts every other comparison of a sort wrongly, which takes longer than to compare
+// each of a few distances with all of them in vectors.
+
+/// The most that are sorted so: it takes the square of their number.
+inline constexpr std::size_t kFewCandidates = 256;
+
+/// Sorts as std::sort would; no distance may be NaN. False, and nothing done, where there are more
+/// than kFewCandidates, or the vectors are not wide enough to pay.
+bool sort_few(std::vector<Candidate>& list, Simd simd);
 
 }  // namespace gputext

@@ -8,7 +8,9 @@
 #include <span>
 #include <vector>
 
+#include "cpp/base/execution.hpp"
 #include "cpp/base/simd.hpp"
+#include "cpp/base/status.hpp"
 #include "cpp/knn/distance.hpp"
 
 namespace gputext {
@@ -54,6 +56,43 @@ struct Neighbours {
     /// How the answer was found: it does not depend on these, and they depend on the device.
     std::uint64_t rescored = 0;   // pairs whose distance was computed in double precision
     std::uint64_t escalated = 0;  // queries for which the first filter's bound was too wide
+};
+
+// ---- Makes one answer of the neighbours found in parts of a search ----
+
+/// Merges the neighbours that each part found for the same queries. first_items: the number of a
+/// part's first item, ascending. Keeps the k nearest by distance and then by number, as does a
+/// search in the whole collection where each part has its own k nearest; its counts are the parts'
+/// sums. O(neighbours * parts) time, on the execution's threads. Error: cancelled.
+Status merge_neighbours(std::span<const Neighbours> parts,
+                        std::span<const std::uint32_t> first_items, std::size_t k,
+                        Execution& execution, Neighbours& answer);
+
+/// Puts the neighbours that each part found for its own queries one behind the other; its counts
+/// are the parts' sums. O(neighbours) time, on the execution's threads. Error: cancelled.
+Status join_neighbours(std::span<const Neighbours> parts, Execution& execution, Neighbours& answer);
+
+// ---- One answer from neighbours that were found for some queries at a time ----
+
+/// Answers for lists of queries. A query is in one list at most; one that is in none has no
+/// neighbours. Used by one thread.
+class ScatteredNeighbours {
+public:
+    /// Neighbours n of `found` are those of query queries[n].
+    void add(std::vector<std::uint32_t> queries, Neighbours found);
+
+    /// Makes the answer for all queries, and gives up the lists. The counts are the lists' sums.
+    /// O(queries + neighbours) time, on the execution's threads; twice the neighbours' memory until
+    /// it returns. Error: cancelled.
+    Status put_together(std::size_t queries, Execution& execution, Neighbours& answer);
+
+private:
+    struct Piece {
+        std::vector<std::uint32_t> queries;
+        Neighbours found;
+    };
+
+    std::vector<Piece> pieces_;
 };
 
 }  // namespace gputext

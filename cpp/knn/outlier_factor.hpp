@@ -23,7 +23,6 @@
 #include "cpp/base/vectors.hpp"
 #include "cpp/knn/distance.hpp"
 #include "cpp/knn/distinct_rows.hpp"
-#include "cpp/knn/gathered_rows.hpp"
 #include "cpp/knn/knn.hpp"
 
 namespace gputext {

@@ -1,4 +1,4 @@
-// cpp/link/word2vec.hpp - a training (cpp/embeddings/training_run.hpp) at gputextd
+// cpp/link/word2vec.hpp - a training (cpp/embeddings/word2vec.hpp) at gputextd
 
 #pragma once
 

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "cpp/terms/detail/column_counts.hpp"
+#include "cpp/terms/detail/matrix.hpp"
 
 namespace gputext {
 

@@ -351,15 +351,4 @@ Result<Cooccurrences> count_cooccurrences(const CooccurrenceShape& shape, const 
     return Status::out_of_memory();
 }
 
-std::uint64_t counting_bytes(const CooccurrenceShape& shape, std::size_t tokens) {
-    // All occurrences, and for each word where they begin and how many there are.
-    const std::uint64_t occurrences =
-        4 * std::uint64_t{tokens} + 28 * (std::uint64_t{shape.words} + 1);
-    const std::uint64_t counters =
-        kBytesOfCounter * std::min(std::max(kMostCounters, kLeastCounters), shape.columns());
-    const std::uint64_t pairs = 2 * std::uint64_t{shape.window} * tokens;
-    const std::uint64_t cells = std::uint64_t{shape.words} * shape.columns();
-    return occurrences + counters + 8 * std::min(pairs, cells);
-}
-
 }  // namespace gputext

@@ -76,17 +76,13 @@ struct Cooccurrences {
 
 /// Errors: invalid_argument for a bad shape, and for a stream whose words or positions are not as
 /// they have to be (checked), or of 2^32 words or more; cancelled; out_of_memory; invalid_argument
-/// when a count does not fit into 32 bits. O(tokens * window) time on the execution's threads. Of
-/// what counting_bytes() says, all but the answer and 28 bytes a word is kept within the limit:
-/// with less memory the occurrences of fewer words, or fewer columns, are counted at a time. Each
-/// thread takes at least 320 KiB. Error: also memory_limit, for counts that with weights of their
-/// own, kBytesOfTriple each, would take more than the answer limit.
+/// when a count does not fit into 32 bits; memory_limit, for counts that with weights of their own,
+/// kBytesOfTriple each, would take more than the answer limit. O(tokens * window) time on the
+/// execution's threads. Memory: 28 bytes a word, 8 bytes a count of the answer, and within the
+/// limit 4 bytes a token and up to 20 MiB a thread. With less the occurrences of fewer words, or
+/// fewer columns, are counted at a time; each thread takes at least 320 KiB.
 Result<Cooccurrences> count_cooccurrences(const CooccurrenceShape& shape, const TokenStream& tokens,
                                           std::size_t memory_limit, Execution& execution,
                                           std::size_t answer_limit = SIZE_MAX);
-
-/// Bytes that counting takes at most on one thread, the answer included, where no words have
-/// variants; other threads take up to 20 MiB each.
-std::uint64_t counting_bytes(const CooccurrenceShape& shape, std::size_t tokens);
 
 }  // namespace gputext

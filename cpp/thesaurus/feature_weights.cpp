@@ -4,7 +4,7 @@
 #include <new>
 #include <string>
 
-#include "cpp/base/natural_log.hpp"
+#include "cpp/base/natural_functions.hpp"
 #include "cpp/base/stoppable.hpp"
 
 namespace gputext {

@@ -17,8 +17,8 @@
 // integers do not depend on the order, so that whoever computes gets the same bits.
 //
 // Doubles in between: c - discount, then times n(..), each rounded; the product of the two
-// marginals, rounded; the quotient, rounded; natural_log() of it (cpp/base/natural_log.hpp), which
-// is defined by its operations; times 2048, plus 0.5, and cut off.
+// marginals, rounded; the quotient, rounded; natural_log() of it (cpp/base/natural_functions.hpp),
+// which is defined by its operations; times 2048, plus 0.5, and cut off.
 
 #pragma once
 

@@ -27,7 +27,7 @@ extern "C" {
 #include <functional>
 #include <vector>
 
-#include "cpp/base/stoppable_sort.hpp"
+#include "cpp/base/stoppable.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
 #include "extension/base/table_rights.hpp"

@@ -7,7 +7,7 @@ extern "C" {
 #include <algorithm>
 #include <numeric>
 
-#include "cpp/base/stoppable_sort.hpp"
+#include "cpp/base/stoppable.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/order/row_ids.hpp"

@@ -8,7 +8,7 @@ extern "C" {
 #include <vector>
 
 #include "cpp/base/numbered_words.hpp"
-#include "cpp/terms/numbered_rows.hpp"
+#include "cpp/terms/chunked_texts.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/queries/inner_query.hpp"

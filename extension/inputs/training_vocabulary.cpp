@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "cpp/base/stoppable_sort.hpp"
+#include "cpp/base/stoppable.hpp"
 #include "extension/base/failure.hpp"
 
 namespace gputext {

@@ -16,7 +16,7 @@
 
 namespace gputext {
 
-/// Numbers words as cpp/embeddings/training_run.hpp wants them: those that are known first, then
+/// Numbers words as cpp/embeddings/word2vec.hpp wants them: those that are known first, then
 /// new ones, either by how often they occur in all, and among equals by their bytes. The numbers
 /// depend on no order of rows. Functions raise errors.
 class TrainingVocabulary {

@@ -7,7 +7,7 @@ extern "C" {
 #include <algorithm>
 #include <vector>
 
-#include "cpp/base/stoppable_sort.hpp"
+#include "cpp/base/stoppable.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/queries/inner_query.hpp"

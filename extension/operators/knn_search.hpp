@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "cpp/base/row_range.hpp"
+#include "cpp/base/vectors.hpp"
 #include "cpp/knn/knn.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/terms/tfidf.hpp"

@@ -11,7 +11,6 @@ extern "C" {
 #include <optional>
 #include <vector>
 
-#include "cpp/embeddings/training_run.hpp"
 #include "cpp/embeddings/word2vec.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"

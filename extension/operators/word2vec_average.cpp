@@ -10,7 +10,7 @@ extern "C" {
 #include <numeric>
 #include <vector>
 
-#include "cpp/base/stoppable_sort.hpp"
+#include "cpp/base/stoppable.hpp"
 #include "cpp/embeddings/average.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/inputs/arguments.hpp"

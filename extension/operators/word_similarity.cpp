@@ -11,7 +11,7 @@ extern "C" {
 #include <span>
 #include <vector>
 
-#include "cpp/base/stoppable_sort.hpp"
+#include "cpp/base/stoppable.hpp"
 #include "cpp/thesaurus/cooccurrence_table.hpp"
 #include "cpp/thesaurus/cooccurrences.hpp"
 #include "cpp/thesaurus/feature_weights.hpp"

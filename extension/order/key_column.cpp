@@ -10,7 +10,7 @@ extern "C" {
 #include "utils/typcache.h"
 }
 
-#include "cpp/base/gather.hpp"
+#include "cpp/base/row_buckets.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/values/row_threads.hpp"
 

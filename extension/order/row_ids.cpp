@@ -9,7 +9,7 @@ extern "C" {
 #include <cstring>
 #include <utility>
 
-#include "cpp/base/gather.hpp"
+#include "cpp/base/row_buckets.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/values/row_threads.hpp"
 

@@ -10,7 +10,7 @@ extern "C" {
 #include <numeric>
 
 #include "cpp/base/row_buckets.hpp"
-#include "cpp/base/stoppable_sort.hpp"
+#include "cpp/base/stoppable.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/values/row_threads.hpp"
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "cpp/base/numbered_words.hpp"
-#include "cpp/base/stoppable_sort.hpp"
+#include "cpp/base/stoppable.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/server/session_job.hpp"

@@ -11,7 +11,7 @@ extern "C" {
 #include <algorithm>
 #include <cstring>
 
-#include "cpp/base/gather.hpp"
+#include "cpp/base/row_buckets.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/server/parallel_work.hpp"
 #include "extension/values/row_threads.hpp"

@@ -22,7 +22,6 @@
 
 #include "cpp/base/characters.hpp"
 #include "cpp/base/kept_copies.hpp"
-#include "cpp/base/resident_origin.hpp"
 #include "cpp/base/resident_ranges.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"

@@ -15,7 +15,6 @@
 #include "cpp/base/counter_random.hpp"
 #include "cpp/base/execution.hpp"
 #include "cpp/base/machine.hpp"
-#include "cpp/embeddings/detail/training_entries.hpp"
 #include "cpp/embeddings/detail/training_windows.hpp"
 #include "cpp/embeddings/trainer.hpp"
 #include "kernels/base/device_buffer.hpp"

@@ -221,8 +221,8 @@ private:
                                 const Vectors& among, const RowKeys& own) {
             return gpu::knn(wanted, of, among, own, work_, ring_, execution_, nullptr, cache_);
         };
-        auto found = search_merging_copies(parameters, gathered.vectors(), items,
-                                           {query_keys, item_keys}, search, execution_);
+        auto found = search_distinct_if_it_pays(parameters, gathered.vectors(), items,
+                                                {query_keys, item_keys}, search, execution_);
         if (!found.ok()) return found.status();
         GPUTEXT_TRY(budget_.take(found->items.size() * kBytesOfNeighbour, "the neighbours"));
         for (std::uint32_t& item : (*found).items) item = rows[item];

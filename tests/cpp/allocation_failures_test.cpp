@@ -14,10 +14,10 @@
 #include <vector>
 
 #include "cpp/base/exception_status.hpp"
+#include "cpp/base/helper_threads.hpp"
 #include "cpp/base/job.hpp"
-#include "cpp/base/team.hpp"
 #include "cpp/documents/near_duplicates.hpp"
-#include "cpp/embeddings/training_run.hpp"
+#include "cpp/embeddings/word2vec.hpp"
 #include "cpp/knn/k_means.hpp"
 #include "tests/support/packed.hpp"
 #include "tests/support/random_strings.hpp"

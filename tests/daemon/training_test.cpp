@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "cpp/embeddings/training_run.hpp"
+#include "cpp/embeddings/word2vec.hpp"
 #include "cpp/link/client.hpp"
 #include "tests/support/daemon_process.hpp"
 #include "tests/support/filed_numbers.hpp"

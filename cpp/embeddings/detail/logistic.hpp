@@ -11,7 +11,7 @@
 #include <cmath>
 #include <cstdint>
 
-#include "cpp/base/natural_exp.hpp"
+#include "cpp/base/natural_functions.hpp"
 #include "cpp/base/rounded.hpp"
 
 namespace gputext {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "cpp/knn/detail/cluster_means.hpp"
+#include "cpp/knn/detail/cluster_assignment.hpp"
 
 namespace gputext {
 namespace {

@@ -1,5 +1,4 @@
-// cpp/knn/detail/searches.hpp - interface of the two searches of cpp/knn/knn.cpp: filtered and
-// plain
+// cpp/knn/detail/searches.hpp - what the searches of cpp/knn/knn.cpp share
 
 #pragma once
 
@@ -48,9 +47,6 @@ struct KnnProblem {
         if (distance <= limit) candidates.push_back({distance, item, item_class});
     }
 };
-
-/// Computes every distance. Adds to search.nearest. Error: cancelled.
-Status search_plainly(KnnProblem& search);
 
 /// Filters in the lowest precision that there is a filter of, and in the next ones those queries
 /// for which that leaves too many items; returns how many these were. Adds to search.nearest.

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "cpp/base/stoppable.hpp"
-#include "cpp/terms/detail/column_counts.hpp"
+#include "cpp/terms/detail/matrix.hpp"
 
 namespace gputext {
 namespace {

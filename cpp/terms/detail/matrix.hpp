@@ -9,6 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "cpp/base/execution.hpp"
+#include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
 
 namespace gputext {
@@ -116,5 +118,14 @@ private:
     std::size_t mask_ = 0;
     unsigned shift_ = 0;
 };
+
+// ---- Counts, for each column of a sparse matrix, the rows that have it ----
+
+/// For each column in how many of these rows, of type float32 or int32, it is not zero. Advances
+/// the execution by a step a row. O(stored elements + columns * threads) time, 4 bytes a column and
+/// thread; fewer threads where these were more than 256 MiB. Error: cancelled.
+Result<std::vector<std::uint32_t>> column_counts(const Vectors& vectors,
+                                                 std::span<const std::uint32_t> rows,
+                                                 Execution& execution);
 
 }  // namespace gputext

@@ -1,5 +1,4 @@
-// cpp/terms/detail/searches.hpp - interface of the two searches of cpp/terms/knn.cpp: indexed and
-// plain
+// cpp/terms/detail/searches.hpp - what the searches of cpp/terms/knn.cpp share
 
 #pragma once
 
@@ -28,11 +27,6 @@ struct TermKnnProblem {
     Execution& execution;
     std::atomic<std::uint64_t> rescored{0};
 };
-
-/// Computes every distance, reading the items once: for so few queries that an index would not pay.
-/// Adds items, each of its own class, to search.nearest. O(stored elements of the items * queries).
-/// Error: cancelled.
-Status search_texts_plainly(TermKnnProblem& search);
 
 /// Filters with an inverted index of the classes' first items, in as many parts as the memory limit
 /// needs. Adds classes to search.nearest. Error: cancelled.

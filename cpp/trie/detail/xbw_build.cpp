@@ -4,8 +4,8 @@
 #include <bit>
 
 #include "cpp/trie/detail/xbw.hpp"
+#include "cpp/trie/detail/xbw_layout.hpp"
 #include "cpp/trie/detail/xbw_nodes.hpp"
-#include "cpp/trie/detail/xbw_parts.hpp"
 
 namespace gputext {
 namespace {

@@ -4,7 +4,7 @@
 #include <cub/device/device_scan.cuh>
 #include <cub/device/device_select.cuh>
 
-#include "cpp/base/natural_log.hpp"
+#include "cpp/base/natural_functions.hpp"
 #include "kernels/base/binary_search.cuh"
 #include "kernels/base/device_work.hpp"
 #include "kernels/base/launch.hpp"

@@ -6,7 +6,7 @@
 #include <atomic>
 #include <thread>
 
-#include "cpp/base/team.hpp"
+#include "cpp/base/helper_threads.hpp"
 #include "tests/support/random_strings.hpp"
 
 namespace gputext {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "cpp/base/gather.hpp"
 #include "tests/support/random_strings.hpp"
 
 namespace gputext {

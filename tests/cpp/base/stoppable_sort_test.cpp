@@ -1,4 +1,4 @@
-#include "cpp/base/stoppable_sort.hpp"
+#include "cpp/base/stoppable.hpp"
 
 #include <gtest/gtest.h>
 

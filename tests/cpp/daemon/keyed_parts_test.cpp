@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "cpp/knn/group_numbers.hpp"
+#include "cpp/knn/key_groups.hpp"
 #include "cpp/knn/keyed_knn.hpp"
 #include "tests/support/neighbour_rows.hpp"
 #include "tests/support/random_keys.hpp"

@@ -6,7 +6,7 @@
 
 #include "cpp/daemon/fake_device.hpp"
 #include "cpp/daemon/shared_knn.hpp"
-#include "cpp/knn/merge_neighbours.hpp"
+#include "cpp/knn/neighbours.hpp"
 #include "tests/support/vector_rows.hpp"
 
 namespace gputext {

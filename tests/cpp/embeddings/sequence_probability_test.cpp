@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "cpp/base/lane_sums.hpp"
-#include "cpp/base/natural_exp.hpp"
+#include "cpp/base/natural_functions.hpp"
 #include "tests/support/text_pairs.hpp"
 #include "tests/support/token_sequences.hpp"
 
@@ -109,21 +109,21 @@ TEST(SequenceProbability, HasTheBitsOfItsDefinition) {
     Execution execution(1);
     const auto found = sequence_probabilities(model, sequences.view(), best_simd(), execution);
     ASSERT_TRUE(found.ok());
+    const LaneSum dot = lane_dot_by(best_simd());
     double sum = 0;
     for (std::size_t i = 1; i < 4; ++i) {
         const float* const v = vectors.view().of(sequences.view().tokens[i - 1]);
         float largest = -INFINITY;
         for (std::uint32_t x = 0; x < 33; ++x)
-            largest = std::max(largest, lane_dot(v, outputs.view().of(x), 7));
+            largest = std::max(largest, dot(v, outputs.view().of(x), 7));
         std::uint64_t all = 0;
         for (std::uint32_t x = 0; x < 33; ++x)
             all += static_cast<std::uint64_t>(std::nearbyint(
-                0x1p40 * double{natural_exp(lane_dot(v, outputs.view().of(x), 7) - largest)}));
-        const double p =
-            0x1p40 *
-            double{natural_exp(lane_dot(v, outputs.view().of(sequences.view().tokens[i]), 7) -
-                               largest)} /
-            static_cast<double>(all);
+                0x1p40 * double{natural_exp(dot(v, outputs.view().of(x), 7) - largest)}));
+        const double p = 0x1p40 *
+                         double{natural_exp(
+                             dot(v, outputs.view().of(sequences.view().tokens[i]), 7) - largest)} /
+                         static_cast<double>(all);
         EXPECT_EQ(bits(found->tokens[i]), bits(static_cast<float>(p)));
         sum += p;
     }

@@ -1,4 +1,4 @@
-#include "cpp/embeddings/training_run.hpp"
+#include "cpp/embeddings/word2vec.hpp"
 
 #include <gtest/gtest.h>
 

@@ -208,7 +208,7 @@ double plain_distance(const WordVectors& vectors, const std::vector<std::uint32_
     for (const auto& [word, mass] : b) demands.push_back(mass);
     for (const auto& from : a)
         for (const auto& to : b) {
-            const float distance = std::sqrt(lane_squared_distance(
+            const float distance = std::sqrt(lane_squared_distance_by(best_simd())(
                 vectors.of(from.first), vectors.of(to.first), vectors.dimensions));
             costs.push_back(
                 static_cast<std::uint32_t>(std::nearbyint(std::ldexp(double{distance}, scale))));

@@ -1,4 +1,4 @@
-#include "cpp/groups/detail/key_ranks.hpp"
+#include "cpp/groups/detail/id_numbers.hpp"
 
 #include <algorithm>
 #include <random>

@@ -6,7 +6,6 @@
 #include <map>
 #include <vector>
 
-#include "cpp/knn/gathered_rows.hpp"
 #include "tests/support/vector_rows.hpp"
 
 namespace gputext {

@@ -1,4 +1,4 @@
-#include "cpp/knn/scattered_neighbours.hpp"
+#include "cpp/knn/neighbours.hpp"
 
 #include <gtest/gtest.h>
 

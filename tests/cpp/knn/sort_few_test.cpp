@@ -1,4 +1,4 @@
-#include "cpp/knn/detail/sort_few.hpp"
+#include "cpp/knn/nearest_lists.hpp"
 
 #include <gtest/gtest.h>
 

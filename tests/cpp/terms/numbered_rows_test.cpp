@@ -1,4 +1,4 @@
-#include "cpp/terms/numbered_rows.hpp"
+#include "cpp/terms/chunked_texts.hpp"
 
 #include <gtest/gtest.h>
 

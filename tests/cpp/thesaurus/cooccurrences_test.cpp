@@ -8,7 +8,7 @@
 #include <string_view>
 #include <thread>
 
-#include "cpp/base/natural_log.hpp"
+#include "cpp/base/natural_functions.hpp"
 #include "cpp/thesaurus/feature_weights.hpp"
 #include "tests/support/plain_cooccurrences.hpp"
 
@@ -89,17 +89,6 @@ TEST(Cooccurrences, EqualAPlainCountAtAnyMemoryAndThreads) {
                 ASSERT_EQ(plain_counts(counts), wanted);
             }
     }
-}
-
-TEST(Cooccurrences, TakeNoMoreThanIsSaid) {
-    const CooccurrenceShape shape{.words = 1000, .window = 2};
-    PlainStream stream;
-    for (std::uint32_t word = 0; word < shape.words; ++word)
-        stream.add_word(word), ++stream.next_position;
-    const Cooccurrences counts = count(shape, stream);
-    EXPECT_LE(8 * counts.stored(), counting_bytes(shape, stream.words.size()));
-    EXPECT_LT(counting_bytes(shape, stream.words.size()), 200000u);
-    EXPECT_GT(counting_bytes(shape, 1u << 30), 2ull << 30);
 }
 
 /// More columns than are counted at a time.

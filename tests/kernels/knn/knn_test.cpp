@@ -6,10 +6,10 @@
 #include <limits>
 #include <numeric>
 
-#include "cpp/base/row_range.hpp"
+#include "cpp/base/vectors.hpp"
 #include "cpp/knn/cosine_similarity.hpp"
+#include "cpp/knn/distinct_search.hpp"
 #include "cpp/knn/knn.hpp"
-#include "cpp/knn/merged_search.hpp"
 #include "cpp/knn/outlier_factor.hpp"
 #include "kernels/base/resident_copies.hpp"
 #include "kernels/knn/cosine_similarity.hpp"
@@ -512,7 +512,7 @@ TEST_F(KnnOnDevice, EqualRowsMayBeSearchedOnce) {
             const auto compare = [&](const KnnParameters& parameters, const RowKeys& keys) {
                 if (left_out()) return;
                 Execution execution(4);
-                const auto found = merged_search(
+                const auto found = search_distinct_rows(
                     parameters, items.vectors(), items.vectors(), keys,
                     [&](const KnnParameters& wanted, const Vectors& of, const Vectors& among,
                         const RowKeys& given) {

@@ -1,4 +1,4 @@
-#include "cpp/knn/detail/cluster_means.hpp"
+#include "cpp/knn/detail/cluster_assignment.hpp"
 
 #include <algorithm>
 #include <bit>

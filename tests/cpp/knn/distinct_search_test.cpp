@@ -1,4 +1,4 @@
-#include "cpp/knn/merged_search.hpp"
+#include "cpp/knn/distinct_search.hpp"
 
 #include <gtest/gtest.h>
 
@@ -45,8 +45,8 @@ protected:
     Result<Neighbours> run(const KnnParameters& parameters, const TypedRows& queries,
                            const TypedRows& items, const RowKeys& keys = {}) {
         asked = {};
-        return merged_search(parameters, queries.vectors(), items.vectors(), keys, search(),
-                             execution);
+        return search_distinct_rows(parameters, queries.vectors(), items.vectors(), keys, search(),
+                                    execution);
     }
 
     void expect_same(const KnnParameters& parameters, const TypedRows& queries,
@@ -200,7 +200,7 @@ TEST_F(MergedSearch, NamesRowsAsGiven) {
 
 TEST_F(MergedSearch, SearchesAllRowsWhereMemoryIsShort) {
     const TypedRows items(DoubleRows(500, {1, 2}), ElementType::float32, 2);
-    const auto found = merged_search(
+    const auto found = search_distinct_rows(
         {.k = 3}, items.vectors(), items.vectors(), {},
         [&](const KnnParameters& parameters, const Vectors& queries, const Vectors& rows,
             const RowKeys& keys) -> Result<Neighbours> {
@@ -228,14 +228,14 @@ TEST_F(MergedSearch, PaysWhereManyQueriesMeetManyCopies) {
             elements[row] = static_cast<std::int32_t>(row % (items / copies));
         const Vectors of{ElementType::int32, queries, 1, elements.data(), {}, {}};
         const Vectors among{ElementType::int32, items, 1, elements.data(), {}, {}};
-        return merging_pays(of, among, execution);
+        return distinct_rows_pay(of, among, execution);
     };
     EXPECT_TRUE(pays(60000, 60000, 60000));
     EXPECT_TRUE(pays(5000, 20000, 1000));
     EXPECT_FALSE(pays(60000, 60000, 1));
     EXPECT_FALSE(pays(10, 60000, 60000));
     EXPECT_FALSE(pays(0, 10, 10));
-    EXPECT_FALSE(merging_pays({}, {}, execution));
+    EXPECT_FALSE(distinct_rows_pay({}, {}, execution));
 }
 
 TEST_F(MergedSearch, CanBeStopped) {
@@ -243,10 +243,11 @@ TEST_F(MergedSearch, CanBeStopped) {
     const TypedRows rows(random.rows(Shape::copies, 3000, 20), ElementType::float32, 20);
     execution.request_stop();
     EXPECT_EQ(run({}, rows, rows).status().code(), ErrorCode::cancelled);
-    EXPECT_EQ(search_merging_copies({}, rows.vectors(), rows.vectors(), {}, search(), execution)
-                  .status()
-                  .code(),
-              ErrorCode::cancelled);
+    EXPECT_EQ(
+        search_distinct_if_it_pays({}, rows.vectors(), rows.vectors(), {}, search(), execution)
+            .status()
+            .code(),
+        ErrorCode::cancelled);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "cpp/embeddings/detail/training_entries.hpp"
+#include "cpp/embeddings/detail/training_windows.hpp"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "cpp/knn/merged_search.hpp"
+#include "cpp/knn/distinct_search.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -6,9 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "cpp/knn/class_expansion.hpp"
 #include "cpp/knn/distinct_rows.hpp"
-#include "cpp/knn/gathered_rows.hpp"
 
 namespace gputext {
 namespace {
@@ -77,9 +75,9 @@ private:
 
 }  // namespace
 
-Result<Neighbours> merged_search(const KnnParameters& parameters, const Vectors& queries,
-                                 const Vectors& items, const RowKeys& keys,
-                                 const KnnFunction& search, Execution& execution) {
+Result<Neighbours> search_distinct_rows(const KnnParameters& parameters, const Vectors& queries,
+                                        const Vectors& items, const RowKeys& keys,
+                                        const KnnFunction& search, Execution& execution) {
     GPUTEXT_TRY(check_search(parameters, queries, items, keys));
     const auto search_all = [&] { return search(parameters, queries, items, keys); };
     if (items.sparse() || items.rows == 0 || queries.rows == 0) return search_all();
@@ -119,7 +117,7 @@ Result<Neighbours> merged_search(const KnnParameters& parameters, const Vectors&
     return answer;
 }
 
-bool merging_pays(const Vectors& queries, const Vectors& items, Execution& execution) {
+bool distinct_rows_pay(const Vectors& queries, const Vectors& items, Execution& execution) {
     if (items.sparse() || items.rows == 0) return false;
     const auto rows = static_cast<double>(items.rows);
     const double bytes = rows * static_cast<double>(items.dimensions * element_size(items.type));
@@ -130,12 +128,14 @@ bool merging_pays(const Vectors& queries, const Vectors& items, Execution& execu
     return mean_class.ok() && time_saved(queries, items, *mean_class) >= time;
 }
 
-Result<Neighbours> search_merging_copies(const KnnParameters& parameters, const Vectors& queries,
-                                         const Vectors& items, const RowKeys& keys,
-                                         const KnnFunction& search, Execution& execution) {
+Result<Neighbours> search_distinct_if_it_pays(const KnnParameters& parameters,
+                                              const Vectors& queries, const Vectors& items,
+                                              const RowKeys& keys, const KnnFunction& search,
+                                              Execution& execution) {
     GPUTEXT_TRY(check_search(parameters, queries, items, keys));
-    if (!merging_pays(queries, items, execution)) return search(parameters, queries, items, keys);
-    return merged_search(parameters, queries, items, keys, search, execution);
+    if (!distinct_rows_pay(queries, items, execution))
+        return search(parameters, queries, items, keys);
+    return search_distinct_rows(parameters, queries, items, keys, search, execution);
 }
 
 }  // namespace gputext

@@ -1,4 +1,4 @@
-// cpp/knn/merged_search.hpp - kNN adaptor: searches distinct rows, then expands duplicates
+// cpp/knn/distinct_search.hpp - kNN adaptor: searches distinct rows, then expands duplicates
 //
 // A search that knows nothing of copies, as a device's, finds each of them as near as the others,
 // and has to sort out which are the first. Here it is given the distinct rows alone, and its answer
@@ -34,17 +34,18 @@ using KnnFunction =
 /// Time, besides: O(elements), O(neighbours). Memory: the distinct rows once more if not all are
 /// distinct, about 60 bytes a row, 40 bytes a neighbour.
 /// Errors: those of the search, which names rows as given.
-Result<Neighbours> merged_search(const KnnParameters& parameters, const Vectors& queries,
-                                 const Vectors& items, const RowKeys& keys,
-                                 const KnnFunction& search, Execution& execution);
+Result<Neighbours> search_distinct_rows(const KnnParameters& parameters, const Vectors& queries,
+                                        const Vectors& items, const RowKeys& keys,
+                                        const KnnFunction& search, Execution& execution);
 
-/// Whether merged_search() is sooner done than the search alone on a GPU, by what a sample of the
-/// items shows and by how many queries there are. O(1) rows are looked at. False if stopped.
-bool merging_pays(const Vectors& queries, const Vectors& items, Execution& execution);
+/// Whether search_distinct_rows() is sooner done than the search alone on a GPU, by what a sample
+/// of the items shows and by how many queries there are. O(1) rows are looked at. False if stopped.
+bool distinct_rows_pay(const Vectors& queries, const Vectors& items, Execution& execution);
 
-/// merged_search() where merging_pays(), else the search alone.
-Result<Neighbours> search_merging_copies(const KnnParameters& parameters, const Vectors& queries,
-                                         const Vectors& items, const RowKeys& keys,
-                                         const KnnFunction& search, Execution& execution);
+/// search_distinct_rows() where distinct_rows_pay(), else the search alone.
+Result<Neighbours> search_distinct_if_it_pays(const KnnParameters& parameters,
+                                              const Vectors& queries, const Vectors& items,
+                                              const RowKeys& keys, const KnnFunction& search,
+                                              Execution& execution);
 
 }  // namespace gputext

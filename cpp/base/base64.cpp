@@ -10,7 +10,7 @@ constexpr char kPadding = '=';
 constexpr std::string_view kDigits =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// In place of a digit's value; it has bits that no value has.
+/// Marks a byte that is no digit, by bits that no value has.
 constexpr std::uint8_t kNoDigit = 0xff;
 
 constexpr std::array<std::uint8_t, 256> kValues = [] {

@@ -82,7 +82,7 @@ void ResidentRanges::origin_used(std::uint32_t device, std::uint64_t id) {
     drop_origin(id);
 }
 
-/// What goes with it may be ranges, which remove themselves.
+/// Destroying it may destroy other ranges, which then remove themselves.
 void ResidentRanges::drop_origin(std::uint64_t id) {
     Origin dropped;
     const std::lock_guard lock(mutex_);

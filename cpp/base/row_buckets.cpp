@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kBlock = std::size_t{1} << 18;
 /// Rows that a bucket of keys has on average: they stay in a core's second cache.
 constexpr std::size_t kRowsOfBucket = std::size_t{1} << 15;
-/// More would be written to at once than a processor keeps the pages of.
+/// More buckets than a processor's TLB has entries for would be written to at once.
 constexpr unsigned kMostBucketBits = 11;
 
 }  // namespace

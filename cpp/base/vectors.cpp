@@ -126,7 +126,7 @@ Status bad_row(const char* row_name, std::size_t row, const char* what) {
     return {ErrorCode::invalid_argument, std::string(row_name) + " " + std::to_string(row) + what};
 }
 
-/// What must hold before a row may be looked at.
+/// Checks what must hold before any row is read.
 Status check_shape(const Vectors& vectors, const char* row_name) {
     if (vectors.rows > kMostRows)
         return {ErrorCode::invalid_argument, "too many rows, at most 4294967294 can be compared"};

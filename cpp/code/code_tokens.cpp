@@ -46,7 +46,7 @@ public:
 private:
     void put(std::uint32_t number) { code_.tokens[size_++] = number; }
 
-    /// Whether the token behind that place is this bracket, and if it has to, one around types.
+    /// Whether the token behind the place is this bracket, and if `flagged` one around types.
     bool is_next(std::size_t at, std::uint32_t bracket, bool flagged) const {
         if (at + 1 == code_.tokens.size()) return false;
         const std::uint32_t next = code_.tokens[at + 1];
@@ -54,7 +54,7 @@ private:
                (!flagged || (next & LexedCode::kBracket) != 0);
     }
 
-    /// Puts what the token at a place becomes; gives the place behind it.
+    /// Appends the new form of the token at a place; returns the place behind it.
     std::size_t rename(std::size_t at) {
         const std::uint32_t token = code_.tokens[at];
         const std::uint32_t number = token & LexedCode::kNumber;
@@ -81,7 +81,7 @@ private:
         return at + 1;
     }
 
-    /// With the types in brackets behind it.
+    /// Includes the types in brackets behind it.
     std::size_t rename_class(std::size_t at) {
         const std::uint32_t number = code_.tokens[at] & LexedCode::kNumber;
         if (!is_next(at, fixed_word("<"), true)) {

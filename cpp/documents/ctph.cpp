@@ -97,7 +97,8 @@ private:
     void drop_below_floor() {
         std::size_t kept = 0;
         for (const Trigger& trigger : kept_) {
-            // Half of them go, in no order: a branch would often be mispredicted.
+            // About half of the hashes are dropped, at random: a branch would often be
+            // mispredicted.
             kept_[kept] = trigger;
             kept += trigger.level >= floor_;
         }
@@ -111,8 +112,8 @@ private:
     std::vector<Trigger> kept_;
 };
 
-/// The hash of the document's first bytes, so many as were asked for last. Bytes count from 1, so
-/// that a piece's leading zeros change its hash. Of no use once `stop` has said so.
+/// The hash of the document's first bytes, up to the place that was asked for last. Bytes count
+/// from 1, so that a piece's leading zeros change its hash. Of no use once `stop` has said so.
 class PrefixHash {
 public:
     PrefixHash(Bytes document, Stop stop) : document_(document), stop_(stop) {}

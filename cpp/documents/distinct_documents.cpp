@@ -9,7 +9,7 @@
 namespace gputext {
 namespace {
 
-// What the next two return is of no use once `stop` has said so.
+// After a stop request the results of the next two functions are meaningless.
 
 /// Any hash does: documents with equal hashes are compared.
 std::uint64_t hash_bytes(Bytes document, Stop stop) {
@@ -118,8 +118,8 @@ bool FirstCopies::find_equal_hashes(const Execution& execution) {
     return true;
 }
 
-/// Finds the first copies of documents that differ from the first one with their hash. There
-/// are none but in a text that was made so. False if stopped.
+/// Finds the first copies of documents that differ from the first one with their hash. This happens
+/// only to texts that were constructed for it. False if stopped.
 bool FirstCopies::separate(const std::vector<std::uint8_t>& differs, const Execution& execution) {
     std::vector<std::uint32_t> firsts;
     for (std::uint32_t i = 0; i < differs.size(); ++i) {
@@ -150,7 +150,7 @@ Status FirstCopies::select(GivenSignatures signatures, const Execution& executio
     return execution.stop_requested() ? Status::cancelled() : Status();
 }
 
-/// Those of all copies.
+/// A distinct document has the sides of all its copies.
 void FirstCopies::find_sides() {
     std::vector<std::uint8_t> sides(first_copies_.size(), 0);
     for (std::uint32_t i = 0; i < first_copies_.size(); ++i)

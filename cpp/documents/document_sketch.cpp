@@ -98,7 +98,7 @@ struct SketchQuery::Bounds {
         std::array<std::uint32_t, SketchShape::letter_bins> letters;
         std::vector<std::uint32_t> grams;
     };
-    /// These as they are compared with documents of a length class.
+    /// The query's counts, prepared for documents of one length class.
     struct ForClass {
         ForClass(const ForModel& of, std::uint8_t length_class, std::uint64_t letters_allowed)
             : halves(of.kept.model.shape().halves),
@@ -110,7 +110,8 @@ struct SketchQuery::Bounds {
         QueryGrams grams;
     };
 
-    /// At least most_edits_within(threshold, sum), which is seldom less, and takes divisions.
+    /// An upper bound of most_edits_within(threshold, sum), nearly always equal to it, without its
+    /// divisions.
     std::uint64_t edits(std::uint64_t sum_of_lengths) const {
         return static_cast<std::uint64_t>(reach * static_cast<double>(sum_of_lengths));
     }
@@ -119,8 +120,8 @@ struct SketchQuery::Bounds {
     }
     void find_lengths();
 
-    /// More of the query's characters than a near document of this length can lack. The most if
-    /// both are as long.
+    /// An upper bound of the query's characters that a near document of this length lacks. Largest
+    /// where both lengths are equal.
     std::uint64_t letters_allowed(std::uint32_t other) const {
         const std::uint64_t edited = edits(std::uint64_t{other} + length);
         return edited + length - std::min<std::uint64_t>(edited + length, std::max(other, length));
@@ -129,7 +130,7 @@ struct SketchQuery::Bounds {
     /// exclude, may be near.
     bool may_be_near(const SketchColumns& columns, std::size_t place, const ForClass& mine) const;
 
-    /// Of a class of a model in `classes`; their number if it is none that there is.
+    /// The index in `classes` of a model's length class; classes.size() if there is no such class.
     std::size_t place_of(std::uint8_t length_class, std::uint8_t model) const {
         const std::size_t of_class = length_class - std::size_t{first_class};
         return length_class < first_class || of_class >= class_count || model >= models.size()

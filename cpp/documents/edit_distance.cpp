@@ -37,7 +37,7 @@ std::size_t common_prefix(const Symbol* a, const Symbol* b, std::size_t most) {
     return at;
 }
 
-/// As above, for strings that may be huge. Too short when `stop` ended it early.
+/// As above, for strings that may be huge. Stops early, with a shorter prefix, when `stop` says so.
 template <class Symbol>
 std::size_t common_prefix(const Symbol* a, const Symbol* b, std::size_t most, Stop stop) {
     std::size_t at = 0;
@@ -50,7 +50,7 @@ std::size_t common_prefix(const Symbol* a, const Symbol* b, std::size_t most, St
     return at + common_prefix(a + at, b + at, most - at);
 }
 
-/// Cuts what a and b share at both ends; not all of it when stopped.
+/// Cuts the common prefix and suffix of a and b, or a part of them when stopped.
 template <class Symbol>
 void trim_common_ends(std::span<const Symbol>& a, std::span<const Symbol>& b, Stop stop) {
     const std::size_t front = common_prefix(a.data(), b.data(), std::min(a.size(), b.size()), stop);
@@ -96,7 +96,8 @@ public:
         std::size_t compared = 0;  // symbols, since the last look at the stop request
         for (int edits = 1; edits <= most; ++edits) {
             if (stop()) return {true, {}, 0};
-            // A diagonal further from the end's than the edits left can not matter any more.
+            // A diagonal does not matter if it is further from the last cell's diagonal than edits
+            // are left.
             low = std::max({-edits, target - (most - edits), -rows});
             high = std::min({edits, target + (most - edits), columns});
             advance_rows(previous, current, low, high, rows, columns);
@@ -128,7 +129,7 @@ public:
     }
 
 private:
-    /// One edit more on each diagonal, before any symbols match. Vectorised.
+    /// Advances each diagonal by one edit; matching symbols are followed later. Vectorised.
     [[gnu::optimize("O3")]] static void advance_rows(const int* __restrict previous,
                                                      int* __restrict current, int low, int high,
                                                      int rows, int columns) {
@@ -184,7 +185,8 @@ public:
         for (std::size_t j = 1; j <= columns_; j += kAbreast) {
             const std::size_t end = std::min(columns_ + 1, j + kAbreast);
             const std::size_t lowest = std::min(blocks - 1, (end + slack - 2) / kWord);
-            // Until the columns' end the value may fall by one a column, and the way to the end.
+            // Over the next kAbreast columns the value may fall by one in each, and so may the way
+            // to the end.
             while (last_ < lowest && !hopeless(score_ - 2 * static_cast<std::ptrdiff_t>(kAbreast),
                                                last_row(last_), j - 1)) {
                 if (last_ % 4096 == 4095 && stop()) return {true, 0};
@@ -212,8 +214,8 @@ private:
 
     const std::uint64_t* matches_of(std::size_t id) const { return matches_.data() + id * slots_; }
 
-    // Above the band everything is taken one dearer than its left neighbour: too dear at worst, and
-    // no path within the limit goes there.
+    // A cell above the band counts as its left neighbour's value plus one. This is never too low,
+    // and no path within the limit goes through such a cell.
 
     /// Returns by how much the last active row's value rises.
     std::ptrdiff_t advance_column(const std::uint64_t* matches) {

@@ -30,7 +30,7 @@ public:
 
     /// A number for each character.
     std::span<const std::uint32_t> symbols(const CharacterLengths& lengths, Stop stop) {
-        // Fewer than all if an earlier call was stopped.
+        // There are fewer numbers than characters if an earlier call was stopped.
         if (symbols_.size() < length_) decode_characters(bytes_, lengths, symbols_, stop);
         return symbols_;
     }

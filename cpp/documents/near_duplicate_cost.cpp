@@ -114,17 +114,18 @@ private:
     std::array<Bin, kBins> bins_{};
 };
 
-/// Of a GPU, for a pair of short documents.
+/// Seconds that a GPU takes for a pair of short documents.
 double short_pair_seconds(double threshold) {
     const RateAt* from = kShortPairRates;
     if (threshold <= from->threshold) return from->seconds;
-    // The last two rates serve above them, too.
+    // Above the last threshold the last two rates are extrapolated.
     if (threshold > from[1].threshold) ++from;
     const double slope = (from[1].seconds - from->seconds) / (from[1].threshold - from->threshold);
     return from->seconds + slope * (threshold - from->threshold);
 }
 
-/// Of a document with so many comparable ones, for which a table has been made.
+/// Seconds for a document that is compared with `comparable` others, of which a table has been
+/// made.
 double row_seconds(double size, double comparable, double threshold) {
     if (size >= kLeastCounted && threshold <= kMostCountedThreshold)
         return kCountSecondsPerByte * size + kCountSecondsPerPair * comparable;
@@ -134,7 +135,7 @@ double row_seconds(double size, double comparable, double threshold) {
     return per_byte * size;
 }
 
-/// Of a document with so many comparable ones, which is part of a table, too.
+/// Seconds for a document with `comparable` others that is also entered into a table.
 double exact_seconds(double size, double comparable, double threshold) {
     if (size >= kLeastCounted && threshold <= kMostCountedThreshold)
         return kCountSecondsPerByte * size + kCountSecondsPerPair * comparable;
@@ -150,11 +151,11 @@ public:
     Costs(double threshold, bool signatures_given)
         : threshold_(threshold), signatures_given_(signatures_given) {}
 
-    /// Documents, each of them with so many comparable ones.
+    /// Adds documents, each with `comparable` others.
     void add(const Sizes::Bin& bin, double comparable) {
         add(bin, comparable, exact_seconds(bin.size(), comparable, threshold_));
     }
-    /// The same of documents of which no table is made.
+    /// Adds documents that no table is made of.
     void add_rows(const Sizes::Bin& bin, double comparable) {
         add(bin, comparable, row_seconds(bin.size(), comparable, threshold_));
     }

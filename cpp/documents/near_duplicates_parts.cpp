@@ -15,7 +15,7 @@
 namespace gputext {
 namespace {
 
-/// Signatures of unrelated documents are often nearer than that.
+/// Signatures of unrelated documents often have an edit rate below this.
 constexpr double kTellingRate = 0.5;
 /// Up to so many candidates of signatures, and so many a document, are verified one by one.
 constexpr std::uint64_t kFewCandidates = 1 << 16;
@@ -100,7 +100,7 @@ private:
         return {};
     }
 
-    /// Of the wanted documents.
+    /// Computes the signatures of the wanted documents.
     Status compute_signatures(const std::vector<std::uint8_t>& wanted) {
         signatures_.resize(documents_.size());
         execution_.begin_phase("computing signatures", documents_.size());

@@ -37,7 +37,7 @@ Octave octave(unsigned number) {
 // Source: "bench/run sketch_rates" on 24,000 documents: abstracts of Medline, programs in five
 // languages, documentation and headers of Debian packages, novels, texts in six other languages.
 
-/// Of documents' rates (in kRateUnit characters).
+/// Mean and standard deviation of a cell's count in kRateUnit characters, over documents.
 struct CellRate {
     std::uint16_t mean, deviation;
 };
@@ -258,7 +258,7 @@ std::uint32_t least_length_of(std::uint8_t length_class) {
                                 : kFirstLong + ((length_class - kBeforeLong) >> kCoarseBits);
     const Octave of = octave(number);
     const std::uint64_t steps = (std::uint64_t{1} << of.bits) + length_class - of.before;
-    // Of short documents the first length that is not below: a step of theirs is below 1.
+    // Rounded up, as a step of short lengths is below 1.
     const std::uint64_t above =
         ((steps << of.number) + (std::uint64_t{1} << of.bits) - 1) >> of.bits;
     return static_cast<std::uint32_t>(above - 1);

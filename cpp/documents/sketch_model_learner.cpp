@@ -22,7 +22,8 @@ constexpr double kThreshold = 0.06;
 constexpr std::size_t kMostQueries = 100;     // that are compared with all documents of a kind
 constexpr std::size_t kLeastDocuments = 100;  // of a kind that is split
 
-/// Of the bins of all sketches. The rest is the room of pages that are not full.
+/// The part of all bins that is divided among several kinds; the rest makes up for pages that are
+/// not full.
 constexpr double kBinsShared = 15.0 / 16;
 
 using Documents = std::span<const LearnedDocument>;
@@ -230,7 +231,7 @@ struct Choice {
 
 Choice choice_of(Documents documents, const DocumentKind& kind, SketchShape shape) {
     OwnedSketchModel model = learn_model(documents, kind.documents, kind.typical, shape);
-    // Kinds that are much alike are asked for by each other's documents.
+    // Documents of one kind are also queries for the kinds that are much like it.
     Judge judge(model.view());
     const double left =
         judge.left(documents, kind.documents, kind.documents) +

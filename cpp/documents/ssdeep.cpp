@@ -206,7 +206,7 @@ struct Division {
 
 void divide(const Cuts& found, int level, std::size_t limit, std::size_t size, Division& out) {
     for (std::size_t i = 0; i < found.first_size && out.size < limit - 1; ++i) {
-        // Half of the cuts count, in no order: a branch would often be mispredicted.
+        // About half of the cuts count, at random: a branch would often be mispredicted.
         out.ends[out.size] = found.first[i].end;
         out.size += found.first[i].level >= level;
     }

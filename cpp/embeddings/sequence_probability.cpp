@@ -58,7 +58,7 @@ SumOfPowers sum_of_powers_by(Simd simd) {
 
 // ---- All ----
 
-/// What divides the powers of a context.
+/// The sum that a context's powers are divided by.
 struct Softmax {
     float largest = 0;
     std::uint64_t sum = 0;

@@ -307,7 +307,7 @@ struct Model {
     Rows vectors, outputs;
 };
 
-/// What one thread does of the windows.
+/// One thread's share of the windows.
 class WindowSteps {
 public:
     WindowSteps(const TrainerParameters& parameters, std::size_t words, std::size_t size,
@@ -322,7 +322,7 @@ public:
           row_sum_(size) {}
 
     StepSums& sums() { return sums_; }
-    /// For take_sums().
+    /// Scratch of take_sums().
     std::vector<std::int32_t>& row_sum() { return row_sum_; }
     TrainingCount count() {
         count_.loss = loss_.total();

@@ -25,7 +25,7 @@ Status refused(std::string message, std::string hint = {}) {
     return {ErrorCode::invalid_argument, std::move(message), std::move(hint)};
 }
 
-/// Below 2^53 with so many bits, so exact in double.
+/// Exact in double, as the numerator has 24 bits.
 float start_value(std::uint64_t bits, std::uint32_t dimensions) {
     const double within = static_cast<double>(bits >> 40) * 0x1p-24 - 0.5;
     return static_cast<float>(within / dimensions);
@@ -37,7 +37,7 @@ std::uint32_t parts_of_epoch(const TrainingParameters& parameters, std::uint64_t
     return static_cast<std::uint32_t>(replica / parameters.average_every + 1);
 }
 
-/// In how many lists the word is that is in the most of them.
+/// The largest number of lists that one word is in.
 std::uint64_t lists_of_hub(std::span<const std::uint32_t> farthest, std::uint64_t words) {
     std::vector<std::uint32_t> lists(words);
     for (const std::uint32_t word : farthest) ++lists[word];
@@ -188,7 +188,7 @@ Status Training::search_farthest(std::unique_lock<std::mutex>& lock, const Farth
     lock.unlock();
     std::vector<std::uint32_t> found;
     std::uint64_t lists = 0;
-    // Other threads may wait for this one, whatever happens to it.
+    // Wakes threads that wait for this one, also after an error.
     const Status status = status_or_exception([&] {
         Status searched = search(model_, execution, found);
         if (searched.ok()) lists = lists_of_hub(found, words_);

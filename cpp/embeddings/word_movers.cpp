@@ -14,7 +14,8 @@
 namespace gputext {
 namespace {
 
-/// Costs are below it, nearly: twice the longest vector is.
+/// Costs are scaled to at most about 2^kCostBits, which stands for twice the longest vector's
+/// length.
 constexpr int kCostBits = 29;
 static_assert(kTransportCostEnd >= std::uint32_t{2} << kCostBits);
 
@@ -29,7 +30,7 @@ public:
     Counted(std::span<const std::uint32_t> sorted, std::uint32_t unit)
         : sorted_(sorted), unit_(unit) {}
 
-    /// None are left.
+    /// Whether no word is left.
     bool end() const { return at_ == sorted_.size(); }
     std::uint32_t word() const { return sorted_[at_]; }
     /// The mass of word(), which it passes.
@@ -164,7 +165,7 @@ public:
         distances_.resize(pairs_.size());
         GPUTEXT_TRY(measure_usual());
         for (const std::size_t pair : large_) {
-            // One at a time, each in memory that the last one no longer has.
+            // Large pairs are computed one at a time, so that only one takes memory.
             movers_.clear();
             movers_.resize(1);
             GPUTEXT_TRY(measure(pair, 0));

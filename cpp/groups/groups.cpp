@@ -19,7 +19,7 @@ constexpr std::uint64_t kBitsInWord = 64;
 
 // ---- Ends of pairs, as nodes ----
 
-/// Numbers, each of which an end has.
+/// Ends that are numbers from 0 on, each of which occurs.
 class NumberedEnds {
 public:
     static constexpr bool kAllNodes = true;
@@ -161,7 +161,7 @@ Status Grouping<Ends>::name_by_node() {
     return {};
 }
 
-/// Takes the marks away from the nodes that it has met.
+/// Clears the marks of the nodes that it has met.
 template <class Ends>
 Status Grouping<Ends>::name_by_occurrence() {
     execution_.begin_phase("ordering groups", ends_.size() + nodes_);

@@ -235,7 +235,7 @@ Distances::Sums Distances::dense_sums(std::size_t item) const {
     return dense_sums_(query_.data(), items_.row_bytes(item), items_.dimensions, readable_behind);
 }
 
-/// Products and the item's square; the terms that it leaves out are zero.
+/// Sums products and the item's square over the item's stored columns; all other terms are zero.
 Distances::Sums Distances::sparse_sums(std::size_t item) const {
     const std::size_t begin = items_.begin(item), count = items_.stored(item);
     const auto* elements = static_cast<const float*>(items_.elements) + begin;

@@ -69,16 +69,16 @@ bool equal_rows(const Vectors& vectors, std::size_t a, std::size_t b) {
     return equal(of_a.elements, of_b.elements) && equal(of_a.columns, of_b.columns);
 }
 
-/// Rows whose hashes tell about all.
+/// Sampled rows, from whose hashes the mean class size is estimated.
 constexpr std::size_t kSample = 2048;
 constexpr std::size_t kFewPairs = 8;
 
-/// How often each of a few numbers came.
+/// Counts a few distinct numbers.
 class Tally {
 public:
     explicit Tally(std::size_t most) : numbers_(most) {}
 
-    /// How often it came before.
+    /// Adds a number; returns how often it was added before.
     std::size_t add(std::uint64_t number) {
         Slot& slot = numbers_.find(number * 0x9e3779b97f4a7c15u >> 32,
                                    [number](const Slot& other) { return other.number == number; });
@@ -172,7 +172,7 @@ Status DistinctRows::set(const Vectors& vectors, Execution& execution) {
     }));
 
     // Rows are compared by all threads at once, for which equal hashes are first taken to mean
-    // equal rows. They hardly ever do not.
+    // equal rows. Exceptions are extremely rare.
     GPUTEXT_TRY(number(hashes, nullptr, execution));
     std::atomic<bool> other{false};
     execution.begin_phase("comparing vectors", tasks);

@@ -11,8 +11,9 @@
 namespace gputext {
 namespace {
 
-// Nanoseconds, about: what a GPU takes for a query and an item that is as near as many others, for
-// any other, and what a core of its host takes to find the class of a row, and for each byte of it.
+// Approximate nanoseconds: a GPU's for a query and an item as near as many others (kTie), or any
+// other item (kPair); a host core's to find a row's class, for the row (kRow) and each of its bytes
+// (kByte).
 constexpr double kTie = 0.5;
 constexpr double kPair = 1.0 / 300;
 constexpr double kRow = 40;
@@ -95,7 +96,8 @@ Result<Neighbours> search_distinct_rows(const KnnParameters& parameters, const V
 
     const auto found = search(for_classes, asked.vectors(), merged.matrix.vectors(), {});
     if (!found.ok()) {
-        // Rows are named as they were given; and more neighbours may have needed more memory.
+        // The whole search names rows as they were given, and may need less memory with a smaller
+        // k.
         const ErrorCode code = found.status().code();
         const bool again = code == ErrorCode::invalid_argument ||
                            code == ErrorCode::out_of_memory || code == ErrorCode::memory_limit;
@@ -122,7 +124,7 @@ bool distinct_rows_pay(const Vectors& queries, const Vectors& items, Execution& 
     const auto rows = static_cast<double>(items.rows);
     const double bytes = rows * static_cast<double>(items.dimensions * element_size(items.type));
     const double time = rows * kRow + bytes * kByte / execution.threads();
-    // With few queries not even if all items were equal.
+    // With few queries it would not pay even if all items were equal.
     if (time_saved(queries, items, rows) < time) return false;
     const auto mean_class = mean_class_size(items, execution);
     return mean_class.ok() && time_saved(queries, items, *mean_class) >= time;

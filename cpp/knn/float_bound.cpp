@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kUnit = 0x1p-24;
 constexpr std::size_t kMostDimensions = std::size_t{1} << 14;
-/// Elements of a task.
+/// Elements that a task reads.
 constexpr std::size_t kElementsAtOnce = std::size_t{1} << 18;
 
 /// g(n) of the proof.

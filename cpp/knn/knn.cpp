@@ -60,7 +60,8 @@ private:
 Status search_plainly(KnnProblem& search) {
     const std::size_t classes = search.distinct.size(), queries = search.queries.rows;
     if (classes == 0 || queries == 0) return {};
-    // Parts only where the queries alone are too few for all threads, and of a millisecond or more.
+    // The items are divided only if there are fewer queries than threads need, into parts of at
+    // least about a millisecond.
     const std::size_t threads = search.execution.threads();
     const std::size_t least = std::max<std::size_t>(1, kLookEvery / (search.items.dimensions + 16));
     const std::size_t parts = std::clamp<std::size_t>(

@@ -50,7 +50,7 @@ Status NearestLists::cut(std::vector<Candidate>& list, Stop stop) const {
     return {};
 }
 
-/// A list that has no room grows by a half at least.
+/// A full list grows by at least a half.
 Status NearestLists::make_room(std::vector<Candidate>& list, std::size_t more) {
     const std::size_t wanted = list.size() + more, before = list.capacity();
     if (wanted <= before) return {};

@@ -26,7 +26,7 @@ Status merge_query(std::span<const Neighbours> parts, std::span<const std::uint3
                    Neighbours& answer) {
     for (std::size_t part = 0; part < parts.size(); ++part) next[part] = parts[part].begins[query];
     for (std::uint64_t at = answer.begins[query]; at < answer.begins[query + 1]; ++at) {
-        // The first of those that are equally far has the least number.
+        // Among equal distances the part that comes first has the least number.
         std::size_t nearest = parts.size();
         for (std::size_t part = 0; part < parts.size(); ++part)
             if (next[part] < parts[part].begins[query + 1] &&
@@ -41,7 +41,7 @@ Status merge_query(std::span<const Neighbours> parts, std::span<const std::uint3
     return {};
 }
 
-/// Without neighbours, with the parts' counts.
+/// Makes an answer without neighbours that has the sums of the parts' counters.
 Neighbours empty_answer(std::span<const Neighbours> parts) {
     Neighbours answer;
     answer.begins.assign(1, 0);

@@ -67,7 +67,7 @@ public:
     }
 
 private:
-    /// What was collected for a class.
+    /// The neighbours that were collected for a class.
     std::span<const NearClass> near(std::size_t c) const {
         return {near_.get() + found_.begins[c] + c, near_sizes_[c]};
     }
@@ -93,7 +93,7 @@ private:
                 ++group_end;
             const auto group = std::span(found_.items).subspan(i, group_end - i);
             const std::size_t most = all_ties_ ? SIZE_MAX : k_ - count;
-            // Nearly all groups are of one, for which no memory need be taken.
+            // Nearly all groups have one member, and then no memory is needed.
             if (group.size() == 1) {
                 add(group[0], std::min(distinct_.members(group[0]).size(), most),
                     found_.distances[i]);

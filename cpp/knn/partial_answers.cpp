@@ -10,7 +10,7 @@ const char kWhat[] = "the merged answers";
 /// Queries of a step of parallel work.
 constexpr std::size_t kQueriesOfStep = 64;
 
-/// Of a query that has its first neighbour.
+/// Neighbours that a query has room for once it has its first one.
 constexpr std::size_t kLeastRoom = 4;
 
 /// Neighbours at which the farthest are dropped, where at least so many stay.
@@ -46,7 +46,7 @@ void PartialAnswers::drop_farthest(Query& query) const {
     found.erase(kept, found.end());
 }
 
-/// For one neighbour more.
+/// Makes room for one more neighbour.
 Status PartialAnswers::make_room(Query& query) {
     std::vector<FoundItem>& found = query.found;
     if (query.most == 0) query.most = std::max(kLeastRoom, twice(k_));

@@ -23,7 +23,7 @@ ReturnedItems RecallJudge::judge(std::size_t query, std::span<std::uint32_t> ite
         const double distance = (*distances_)(*item);
         ++returned.count;
         if (distance <= limit) ++returned.within;
-        // The greater one, or the one that is a number.
+        // The greater one; if one is NaN, the other.
         returned.farthest = std::fmax(returned.farthest, distance);
     }
     return returned;

@@ -239,7 +239,7 @@ std::uint64_t kept_terms(const ChunkText& text, const std::vector<std::uint32_t>
            static_cast<std::uint64_t>(std::count_if(terms, terms + *text.record, left_out));
 }
 
-/// Puts rows together.
+/// Assembles the rows of the matrix.
 class RowsAtWork {
 public:
     void clear() {

@@ -21,7 +21,7 @@ Status search_texts_plainly(TermKnnProblem& search) {
     std::vector<QueryTerms> terms(queries);
     for (std::size_t query = 0; query < queries; ++query)
         terms[query].set(search.query_weights, query);
-    // About a millisecond's, as long as no single row takes longer.
+    // A task takes about a millisecond, unless a single row takes longer.
     const std::size_t step =
         std::max<std::size_t>(1, (kLookEvery / 4) / (search.items.average_stored() + 8));
     const std::size_t tasks = (items + step - 1) / step;

@@ -149,7 +149,7 @@ private:
         return {};
     }
 
-    /// What of the memory is for occurrences and what for counters.
+    /// Divides the memory between occurrences and counters.
     void plan() {
         const std::uint64_t counters = memory_limit_ / 2 / kBytesOfCounter / execution_.threads();
         counters_ = std::clamp(counters, kLeastCounters, std::max(kLeastCounters, kMostCounters));
@@ -295,7 +295,7 @@ private:
         return {};
     }
 
-    /// One behind the other, each given back when it is copied.
+    /// Concatenates the parts, and frees each once it is copied.
     Status gather(Cooccurrences& answer) {
         for (std::size_t word = 0; word < shape_.words; ++word)
             answer.begins[word + 1] += answer.begins[word];

@@ -136,7 +136,7 @@ private:
 constexpr std::size_t kRowsOfTask = 128;
 constexpr std::size_t kTasksOfThread = 4;
 
-/// The least of a tile and of lists, of however little memory there is.
+/// The smallest tile and lists, even if the memory limit is below them.
 constexpr std::uint32_t kLeastWords = 256, kLeastLists = 64;
 
 /// Words whose sums are looked at at once.
@@ -276,7 +276,7 @@ private:
                 second = std::min(sum, largest);
                 largest = std::max(sum, largest);
             }
-        // No two words share more.
+        // Two words share at most this much.
         sums_fit_32_bits_ = (largest + second) >> 32 == 0;
         return {};
     }
@@ -297,7 +297,7 @@ private:
         lists_ = std::make_unique<SimilarLists>(rows_end_ - rows_begin_, k_, kOpen);
         const unsigned threads = execution_.threads();
         std::vector<std::unique_ptr<Scratch<Adding>>> scratch(threads);
-        // What lists leave: half for the scratch of threads, half for a tile.
+        // Half of the memory that lists leave is for the threads' scratch, half for a tile.
         const std::size_t memory = parameters_.memory_limit / 8;
         const std::size_t fitting =
             memory / threads / (kRowsOfTask * (sizeof(typename Adding::Sum) + 4));
@@ -357,7 +357,7 @@ private:
                    std::uint32_t to, Scratch<Adding>& scratch) {
         const std::size_t words = (tile_.size() + kBlockWords - 1) / kBlockWords * kBlockWords;
         const bool among_rows = tile_.begin() >= rows_begin_ && tile_.begin() < rows_end_;
-        // Only words before a row's.
+        // A row is compared only with words before it.
         const auto words_of = [&](std::uint32_t row) {
             return among_rows ? std::min(tile_.size(), row - tile_.begin()) : tile_.size();
         };

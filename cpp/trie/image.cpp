@@ -9,7 +9,7 @@
 namespace gputext {
 namespace {
 
-/// Steps of it can be undone, so that different states never become equal by equal input.
+/// Each step is invertible, so equal input never makes different states equal.
 class Checksum {
 public:
     /// `size` is a multiple of 32 but for the last call.

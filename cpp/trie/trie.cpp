@@ -18,7 +18,7 @@ std::size_t common_length(std::string_view a, std::string_view b) {
                                     a.begin());
 }
 
-/// The other structure that an image which has been read may be of is front.
+/// An image that has been checked is of one of two structures; the other one is front coding.
 bool is_xbw(const TrieHeader& header) {
     return header.structure == static_cast<std::uint32_t>(TrieStructure::xbw);
 }

@@ -45,7 +45,7 @@ bool count_all(std::size_t size, Next&& next, Stop stop, DocumentFeatures& featu
     return true;
 }
 
-/// What lies beyond the counts is shared at most as far as both have any.
+/// Two documents share at most the smaller of their excesses.
 std::uint64_t shared_excess_trigrams(const DocumentFeatures& a, const DocumentFeatures& b) {
     return std::min(a.trigram_excess, b.trigram_excess);
 }
@@ -202,7 +202,7 @@ bool DocumentFeatures::set(Bytes document, const CharacterLengths& lengths, Stop
 }
 
 void CharacterClasses::resize(std::size_t columns) {
-    // A whole vector may be read from any column on.
+    // Padded, as a whole vector may be read from any column on.
     stride_ = columns + vector;
     counts_.assign(classes * stride_, 0);
 }

@@ -25,7 +25,7 @@ LetterRoots mean_of(std::span<const LetterRoots> documents, const DocumentNumber
     return mean;
 }
 
-/// A document that is chosen with a probability in proportion to its squared distance.
+/// Chooses a document with a probability in proportion to its squared distance.
 std::size_t far_document(std::span<const LetterRoots> documents, const DocumentNumbers& numbers,
                          const LetterRoots& from, std::mt19937& random) {
     double sum = 0;

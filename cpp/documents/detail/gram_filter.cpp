@@ -163,7 +163,7 @@ bool GramTile::build(std::span<const Bytes> columns, unsigned gram, std::size_t 
     // A block about as wide as the reach to either side.
     block_bits_ = std::max(5u, width_of(std::max(most_edits, 2 * longest / most_blocks))) - 1;
     const auto count_blocks = [&] { return (2 * longest >> block_bits_) + 1; };
-    // Few of the bins are to be set by the grams within reach.
+    // So many bins that the grams within reach set few of them.
     const std::size_t window = most_edits + (std::size_t{1} << block_bits_) / 2;
     bin_bits_ = std::clamp(width_of(12 * window), 10u, 13u);
     while (bin_bits_ > 8 && (count_blocks() << bin_bits_) * row_bytes > memory) --bin_bits_;
@@ -173,7 +173,7 @@ bool GramTile::build(std::span<const Bytes> columns, unsigned gram, std::size_t 
     if (!stoppable_assign(table_words_, (rows + 1) * row_words_ + kMaskWords, std::uint64_t{0},
                           stop))
         return false;
-    // A row is not to lie in two lines of the cache.
+    // Aligned, so that a row does not lie in two cache lines.
     const std::size_t beyond =
         reinterpret_cast<std::uintptr_t>(table_words_.data()) / sizeof(std::uint64_t) % kMaskWords;
     table_ = table_words_.data() + (kMaskWords - beyond) % kMaskWords;
@@ -317,7 +317,7 @@ struct GramTile::Walker {
                         for (unsigned j = Q - 2; j > 0; --j) before[j] = before[j - 1];
                     }
                     before[0] = chosen;
-                    // Of as many places as a gram is long at most one is chosen.
+                    // At most one gram is chosen in each gram length of places.
                     group |= chosen;
                 }
             }
@@ -357,7 +357,7 @@ struct GramTile::Walker {
         return marks + 1;
     }
 
-    /// All columns; those that are not wanted are among the dead.
+    /// All columns are walked; unwanted ones count as excluded from the beginning.
     template <std::size_t W, unsigned Q>
     [[gnu::always_inline]] static inline std::size_t walk_all(const Walk& job) {
         std::size_t marks = 0;
@@ -411,7 +411,7 @@ GramTile::Mask GramTile::may_be_within(Bytes row, std::size_t edits, const Mask&
     if (row_places_.size() < padding + row_grams_ &&
         !stoppable_assign(row_places_, padding + row_grams_, std::uint32_t{0}, stop))
         return {};
-    // Where a step reaches beyond the row's begin all columns have what is looked for.
+    // Before the row's begin every gram counts as present in all columns.
     std::fill_n(row_places_.begin(), padding, static_cast<std::uint32_t>(blocks_ << bin_bits_));
     std::size_t places_begin = row_grams_;
     planes_ = std::max(4u, width_of(edits));

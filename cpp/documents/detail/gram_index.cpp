@@ -76,7 +76,7 @@ public:
     /// Symbols of a that the edits until now reach.
     std::size_t furthest() const { return static_cast<std::size_t>(furthest_); }
 
-    /// One more edit, at most kRing - 1 of them.
+    /// Allows one more edit; at most kRing - 1 calls.
     void allow_edit() {
         ++edits_;
         const std::array<std::ptrdiff_t, kDiagonals> before = points_;
@@ -149,7 +149,8 @@ std::size_t GramIndex::gram_length(std::span<const PlacedDocument> places, Place
                           static_cast<double>(count_chunks(last, threshold, rows.may_be_longer)));
     }
     if (shortest < shortest_gram) return 0;
-    // Measured on texts: what is left of the chunks is for the choice of rare grams.
+    // The ratio is measured on texts: the longer chunks are than grams, the rarer the grams that
+    // can be chosen.
     return std::clamp(static_cast<std::size_t>(shortest * 7 / 8), shortest_gram, longest_gram);
 }
 
@@ -302,7 +303,7 @@ bool GramIndex::fill_part(std::uint32_t part, std::span<const std::uint32_t> key
     return true;
 }
 
-/// By bucket, with the filter in front.
+/// Sorts the entries by bucket, after filling the filter.
 Status GramIndex::sort_entries(std::span<const std::uint32_t> keys, Execution& execution) {
     const Stop stop = execution.stop();
     const unsigned bits = std::max(4u, static_cast<unsigned>(std::bit_width(keys.size())));
@@ -364,7 +365,7 @@ Status GramIndex::build(std::span<const PlacedDocument> places, PlaceRange colum
     return sort_entries(keys, execution);
 }
 
-/// Ascending, each once.
+/// Sorts the candidates and removes repeated ones.
 void GramIndex::Probe::sort_candidates() {
     std::sort(candidates_.begin(), candidates_.end());
     candidates_.erase(std::unique(candidates_.begin(), candidates_.end()), candidates_.end());
@@ -379,7 +380,7 @@ void GramIndex::load_queries(std::span<const Query> queries, Probe& probe) const
         size += rows_.places[query.row].size + kPadding;
     }
     provide(probe.symbols_, size);
-    // Up to two for each symbol.
+    // Each symbol has up to two keys.
     provide(probe.keys_, 2 * (size - queries.size() * kPadding));
     for (std::size_t i = 0; i < queries.size(); ++i) {
         const PlacedDocument& row = rows_.places[queries[i].row];
@@ -408,7 +409,7 @@ void GramIndex::add_keys(const Query& query, std::uint16_t number, Probe& probe)
     probe.key_count_ = static_cast<std::size_t>(to - probe.keys_.data());
 }
 
-/// By parts of the filter, which a processor's cache holds.
+/// Sorts keys by parts of the filter, each of which fits a processor's cache.
 void GramIndex::sort_keys(Probe& probe) const {
     const std::size_t parts = std::size_t{1} << probe_bits_;
     const auto part_of = [this](const Probe::Key& key) {
@@ -434,7 +435,7 @@ bool GramIndex::make_keys(std::span<const Query> queries, Probe& probe, Stop sto
     return !stop();
 }
 
-/// Those that the index may have. They are moved to the front, and their buckets are on the way.
+/// The keys that the index may have, moved to the front. Their buckets are prefetched.
 std::span<const GramIndex::Probe::Key> GramIndex::keys_that_exist(
     std::span<Probe::Key> keys) const {
     std::size_t kept = 0;
@@ -483,7 +484,7 @@ bool GramIndex::confirm(Bytes row, std::size_t row_at, std::uint32_t slot) const
     return true;
 }
 
-/// False if the candidates are too many. What is read next is fetched one loop before.
+/// False if there are too many candidates. Each loop prefetches what the next one reads.
 bool GramIndex::confirm_hits(std::span<const Query> queries, Probe& probe) const {
     std::size_t kept = 0;
     for (const Probe::Hit hit : probe.hits_) {

@@ -77,7 +77,7 @@ AbsentGrams absent_grams([[maybe_unused]] Simd simd) {
 }  // namespace
 
 bool GramSet::assign(Bytes document, Stop stop) {
-    // Thirty-two bits a character: two or three of a hundred absent grams seem to occur.
+    // With 32 bits a character, 2 to 3 % of the absent grams collide with a present one.
     constexpr std::size_t least_bits = std::size_t{1} << 16, most_bits = std::size_t{1} << 25;
     const std::size_t wanted = std::bit_ceil(std::min(most_bits, 32 * document.size() + 1));
     const std::size_t bits = std::clamp(wanted, least_bits, most_bits);

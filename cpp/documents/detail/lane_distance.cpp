@@ -184,7 +184,7 @@ struct BandOfLanes {
         }
     }
 
-    /// One column on. `matches` points for each lane to the words of its symbol.
+    /// Advances by one column. `matches` points for each lane to the words of its symbol.
     [[gnu::always_inline]] void advance(const std::uint64_t* const (&matches)[W]) {
         V in_up = V{} + 1;
         V in_down{};

@@ -19,15 +19,15 @@ namespace {
 using Numbers = std::vector<std::uint32_t>;
 
 constexpr std::uint32_t kNone = UINT32_MAX;
-/// Fewer documents are searched at once: pairs within sets are left out there, too.
+/// Fewer documents than this take one search, which also leaves out pairs within sets.
 constexpr std::size_t kLeastDivided = 4096;
-/// A sample has so many documents, or one in so many.
+/// A sample has kSampled documents, or one in kSampledPart if these are more.
 constexpr std::size_t kSampled = 1024, kSampledPart = 64;
 /// Members in a sample that show a large set: about 1,000 documents, or one in 64.
 constexpr std::size_t kLeastMembers = 16;
 /// Documents that represent the large sets of a sample: a tile (gram_filter.hpp).
 constexpr std::size_t kRepresentatives = 512;
-/// Further ones are of the documents that those before have left.
+/// Each sample is drawn from the documents that the earlier ones have not assigned to a large set.
 constexpr std::size_t kMostSamples = 16;
 /// Sets of fewer documents are searched together: their own pairs cost less than the division.
 constexpr std::size_t kLeastBlock = 1024;
@@ -51,7 +51,8 @@ public:
         return blocks_.empty() ? Status() : search_blocks(blocks_);
     }
 
-    /// Those of the large clusters that a sample shows.
+    /// Chooses documents that represent the large clusters of a sample; none if it shows no such
+    /// cluster.
     Status representatives(std::span<const std::uint32_t> documents, std::uint64_t sample_number,
                            Numbers& chosen) {
         chosen.clear();
@@ -100,7 +101,7 @@ private:
         return {};
     }
 
-    /// One of each of as many stretches of the documents.
+    /// Draws one document from each of equally long stretches.
     static Numbers sample_of(std::span<const std::uint32_t> documents, std::uint64_t number) {
         const std::uint64_t key = random_key(0, 0, number);
         Numbers sample(std::max(kSampled, documents.size() / kSampledPart));
@@ -142,7 +143,7 @@ private:
 
     // ---- The search that leaves nothing out ----
 
-    /// The largest block comes first.
+    /// Orders the documents by blocks, the largest first.
     void divide() {
         std::vector<std::uint32_t> sizes(documents_.size(), 0);  // by a set's first document
         for (std::uint32_t i = 0; i < documents_.size(); ++i) ++sizes[sets_.first(i)];
@@ -225,7 +226,7 @@ private:
         }
     }
 
-    /// Of each document the first one of its set, by its place in the part.
+    /// For each document of the part the place of the first one of its set.
     Status find_sets(Part& part) {
         std::vector<std::uint32_t> places(documents_.size(), kNone);
         for (std::uint32_t i = 0; i < part.numbers.size(); ++i) {

@@ -197,7 +197,7 @@ Status OptimalTransport::solve(std::span<const std::uint32_t> supplies,
             change_potentials(row, end);
             augment(row, end);
         }
-    // As costs are those of the potentials wherever something is carried.
+    // Costs equal the sum of the potentials wherever mass is carried.
     std::int64_t sum = 0;
     for (std::size_t row = 0; row < rows_; ++row) sum += std::int64_t{supplies[row]} * u_[row];
     for (std::size_t column = 0; column < columns_; ++column)
@@ -257,7 +257,7 @@ OptimalTransport::Columns OptimalTransport::searched() {
     return {distances_.data(), from_.data(), closed_.data(), v_.data(), demands_.data(), stride_};
 }
 
-/// Less than nothing, by the rules of unsigned numbers, is taken back.
+/// A negative amount, in unsigned arithmetic, takes mass back.
 void OptimalTransport::add_carried(std::size_t row, std::size_t column, std::uint32_t mass) {
     std::uint32_t& there = carried_[column * rows_ + row];
     there += mass;

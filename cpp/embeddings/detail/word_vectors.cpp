@@ -24,7 +24,7 @@ Result<float> longest_vector(const WordVectors& vectors, Execution& execution) {
         for (std::size_t word = begin; word < end; ++word) {
             const float* const v = vectors.elements + word * vectors.dimensions;
             const float square = dot(v, v, vectors.dimensions);
-            // NaN is not below it either.
+            // False for NaN as well.
             if (!(square <= kLongestVector * kLongestVector))
                 return Status(ErrorCode::invalid_argument,
                               "a vector of the model is longer than 2^40, or has an element that "

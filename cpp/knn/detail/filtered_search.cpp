@@ -60,12 +60,12 @@ public:
     const PanelNumber<T>* panel(std::size_t panel) const {
         return elements_.data() + panel * panel_size_;
     }
-    /// By position; NaN behind the last row.
+    /// Offsets by position; NaN behind the last row.
     const ScoreOf<T>* offsets() const { return offsets_.data(); }
     std::uint32_t entry(std::size_t position) const { return entries_[position]; }
     const FilterRow& bounds(std::size_t position) const { return bounds_[position]; }
     std::span<const Tile> tiles() const { return tiles_; }
-    /// But for the last one, which may have fewer.
+    /// Rows of a tile; the last tile may have fewer.
     std::size_t tile_rows() const { return tile_rows_; }
     std::size_t tile_of(std::size_t position) const { return position / tile_rows_; }
 
@@ -102,7 +102,8 @@ private:
 /// A tile stays in a core's second cache while panels of queries pass by.
 constexpr std::size_t kTileBytes = std::size_t{256} << 10;
 
-/// An odd number and its inverse modulo 2^32: multiplying scrambles numbers, and back.
+/// An odd number and its inverse modulo 2^32: multiplying by one scrambles numbers, by the other
+/// one restores them.
 constexpr std::uint32_t kScramble = 0x9e3779b1;
 constexpr std::uint32_t inverse_of(std::uint32_t odd) {
     std::uint32_t inverse = odd;
@@ -111,7 +112,7 @@ constexpr std::uint32_t inverse_of(std::uint32_t odd) {
 }
 static_assert(kScramble * inverse_of(kScramble) == 1);
 
-/// One thread's memory for a row on its way.
+/// A thread's scratch for the row that it converts.
 template <class T>
 struct Scratch {
     std::vector<double> row;
@@ -354,7 +355,7 @@ public:
         if (items_.size() == 0) return {};
         GPUTEXT_TRY(run_blocks());
         if (unproven_.empty()) return {};
-        // Few: their limits were guessed too low.
+        // These are few: their limits were guessed too low.
         std::sort(unproven_.begin(), unproven_.end());
         left_queries_ = std::exchange(unproven_, {});
         sample_plan_ = {};
@@ -407,7 +408,7 @@ private:
         const std::size_t sampled = sample_plan_.items;
         if (sampled == 0) return {};
         items_of_sampled_ = static_cast<double>(n) / static_cast<double>(sampled);
-        // Not at even steps: rows that are alike may be.
+        // Not at equal distances, as similar rows may lie at equal distances.
         std::vector<std::uint32_t> sample(sampled);
         for (std::size_t i = 0; i < sampled; ++i)
             sample[i] = rows[i * n / sampled + (i * 0x9e3779b1u >> 8) % (n / sampled)];
@@ -614,7 +615,7 @@ private:
         return space_.template bound<T>(query, items);
     }
 
-    /// Scores above it cannot be an answer's.
+    /// The largest score that an answer can have.
     S gate(const QueryState<S>& state, const FilterSpace::Bound& bound) const {
         if (state.escalated) return -std::numeric_limits<S>::infinity();
         const double most = (state.most + bound.absolute) / (1 - bound.relative);
@@ -631,7 +632,7 @@ private:
             passed.capacity[q] = SIZE_MAX;
             if (q >= states.size() || states[q].escalated) continue;
             const FilterSpace::Bound of_tile = bound(states[q].bounds, tile.bounds);
-            // By the norms alone the tile may be too far.
+            // The norms alone may show that the tile is too far.
             if (space_.least_of(states[q].bounds, tile.bounds) - of_tile.absolute > states[q].most)
                 continue;
             any = true;

@@ -159,7 +159,7 @@ double NearestCentroid::most_apart(double distance) const {
     return std::sqrt(2 * (distance + kAbsolute)) * (1 + kRelative);
 }
 
-/// A distance up to which any that is so far apart is.
+/// An upper bound of the exact distance of what the filter finds this far apart.
 double NearestCentroid::distance_within(double apart) const {
     if (metric_ == Metric::euclidean) return apart * (1 + kRelative);
     return apart * apart / 2 * (1 + kRelative) + kAbsolute;
@@ -201,7 +201,7 @@ Status NearestCentroid::move(unsigned number, Block& block, float* lower, const 
         query.most = space_->most_of(worker.bounds[q], distance);
         const double within = distance_within(most_apart(distance) + reach);
         query.reach = std::max(query.most, space_->most_of(worker.bounds[q], within));
-        // What does not pass is farther than that, whatever passes.
+        // Everything that does not pass is farther than this bound.
         lower[query.item - block.begin] = round_down(least_apart(within));
     }
     return search(worker, block, count, lower, stop);

@@ -120,7 +120,7 @@ TermFilter::None none_for(Simd simd) {
 ScoreBound::ScoreBound(std::size_t terms, double dense_weights, bool negative)
     : negative_(negative) {
     const double u = (static_cast<double>(terms) + 8) * 0x1p-24;
-    // So many terms that a sum of floats says nothing.
+    // With so many terms a sum of floats has no bound.
     relative_ = u < 0.5 ? u / (1 - u) : std::numeric_limits<double>::infinity();
     absolute_ = static_cast<double>(terms + 1) * 0x1p-38 +
                 dense_weights * (1 + 0x1p-20) * InvertedIndex::dense_unit;
@@ -133,7 +133,7 @@ double ScoreBound::cosine_at_least(double score) const {
 float ScoreBound::score_of(double cosine) const {
     const double score =
         negative_ ? cosine - relative_ - absolute_ : cosine * (1 - relative_) - absolute_;
-    // NaN, too: an infinite bound leaves nothing out.
+    // True for NaN as well: an infinite bound excludes nothing.
     if (!(score > -2)) return -kInfinity;
     return negative_ ? round_down(score) : std::max(round_down(score), 0.0f);
 }

@@ -12,7 +12,7 @@
 namespace gputext {
 namespace {
 
-/// What a tile's part of the index should take.
+/// Bytes that a tile's part of the index should take.
 constexpr std::size_t kTileBytes = std::size_t{1} << 21;
 constexpr std::size_t kLeastTileRows = 1024;
 

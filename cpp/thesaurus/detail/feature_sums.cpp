@@ -179,7 +179,7 @@ template <bool product, class Sum>
 }
 
 GPUTEXT_TARGET_AVX2 inline __m256 eight(const std::uint32_t* sums) {
-    // There is no conversion of unsigned numbers: by halves, rounded once.
+    // AVX2 cannot convert unsigned numbers: halves are converted, and the sum is rounded once.
     const __m256i all = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums));
     const __m256 high = _mm256_cvtepi32_ps(_mm256_srli_epi32(all, 16));
     const __m256 low = _mm256_cvtepi32_ps(_mm256_and_si256(all, _mm256_set1_epi32(0xffff)));
@@ -388,7 +388,7 @@ Status WordTile::fill_lists(const WordFeatures& features, const Choice& choice,
                 std::max(dense_[dense_of_[column] - 1].columns,
                          (weight + kMostPairWeight - 1) / kMostPairWeight);
     });
-    // Each has become the next one's begin.
+    // Each end has become the begin of the next list.
     auto before = static_cast<std::uint32_t>(range.postings);
     for (std::uint64_t column = range.begin; column < range.end; ++column)
         std::swap(before, list_begins_[column]);

@@ -177,7 +177,7 @@ bool FrontCodedTrie::step_back(std::uint32_t& bucket, std::string_view word,
         return order_of_first(layout_.bucket(number), word) != Order::behind;
     };
     if (fits(bucket)) return true;
-    // Mostly it is the one before.
+    // Usually it is the bucket before.
     std::uint32_t end = bucket;  // does not fit
     std::uint32_t step = 1;
     while (end >= step && !fits(end - step)) {
@@ -392,7 +392,7 @@ private:
     std::bitset<256> alphabet_;
 };
 
-/// A number above what the head has room for, which has to fit 32 bits with it.
+/// Reads the part of a number that its head has no room for; together they must fit 32 bits.
 bool Checker::read_excess(std::uint64_t& number) {
     std::uint64_t excess = 0;
     for (unsigned shift = 0; shift < 35; shift += 7) {

@@ -61,7 +61,7 @@ private:
             excess_.push_back(static_cast<char>((number & 127) | 128));
         excess_.push_back(static_cast<char>(number));
     }
-    /// What of the number goes into the head.
+    /// The part of the number that goes into the head.
     unsigned head_of(std::size_t number) {
         if (number >= kMostInHead) put_excess(number - kMostInHead);
         return static_cast<unsigned>(std::min<std::size_t>(number, kMostInHead));
@@ -86,7 +86,7 @@ bool BucketWriter::append(Words words, std::string& out, Stop stop) {
         heads_.push_back(static_cast<char>(upper << 4 | head_of(codes_.size() - before - 1)));
     }
     const std::string_view rest = first.substr(std::min(first.size(), kSeparatorBytes));
-    // So that it does not grow step by step, copying all each time.
+    // Reserved, so that it is not copied each time that it grows.
     if (rest.size() + codes_.size() > kLookEvery)
         out.reserve(out.size() + heads_.size() + rest.size() + codes_.size() + excess_.size() + 1);
     out.push_back(static_cast<char>(std::min<std::size_t>(first.size(), kMostFirst)));

@@ -166,7 +166,7 @@ std::uint32_t XbwTrie::lower_bound(std::string_view word) const {
                 continue;
             }
         } else {
-            // The least one that occurs and is greater
+            // The least symbol that occurs and is greater.
             symbol = static_cast<std::uint32_t>(
                 std::upper_bound(bytes_.begin(), bytes_.begin() + image_.layout.symbols, byte) -
                 bytes_.begin());
@@ -228,7 +228,7 @@ void XbwCursor::begin() {
             steps_.child(image_, path_.back(), image_.symbol_of(static_cast<std::uint8_t>(byte))));
 }
 
-/// To the next word, which there is.
+/// Moves to the next word; there must be one.
 void XbwCursor::step() {
     std::uint32_t from = 0;
     do {
@@ -369,7 +369,7 @@ Status Checker::check_samples(std::uint32_t group) const {
     return {};
 }
 
-/// Goes on to a whole byte.
+/// Skips to the next whole byte.
 bool Checker::end_part() {
     if (payload_ % 8 != 0) {
         if (image_.bytes[layout_.payload + payload_ / 8] >> payload_ % 8 != 0) return false;

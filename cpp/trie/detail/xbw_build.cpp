@@ -114,7 +114,7 @@ Part PartMaker::make(std::uint32_t begin, std::uint32_t end) {
     return part;
 }
 
-/// What is written in the end.
+/// The parts of the image.
 struct Parts {
     std::vector<Part> parts;
     std::vector<std::uint32_t> samples;

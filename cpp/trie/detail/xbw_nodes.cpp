@@ -30,7 +30,7 @@ std::size_t tasks_of(std::size_t size) {
     return (size + kTask - 1) / kTask;
 }
 
-/// Of no use once `stop` has said so.
+/// Meaningless after a stop request.
 std::uint32_t shared_length(std::string_view a, std::string_view b, Stop stop) {
     const std::size_t size = std::min(a.size(), b.size());
     std::size_t at = 0;
@@ -305,7 +305,7 @@ Result<XbwNodes> Numbering::run() {
     GPUTEXT_TRY(sort_keys());
     GPUTEXT_TRY(refine());
     while (!ties_.empty()) {
-        // All keys before any number changes.
+        // Keys are made of old numbers, so all are computed before any number changes.
         GPUTEXT_TRY(for_all("comparing nodes", ties_.size(), [&](std::size_t tie) {
             for (std::size_t i = ties_[tie].begin; i < ties_[tie].end; ++i) {
                 if (i % kTask == 0 && execution_.stop_requested()) return;

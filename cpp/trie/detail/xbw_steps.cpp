@@ -177,7 +177,7 @@ GPUTEXT_INLINE std::uint32_t rank_of(const XbwImage& image, std::uint64_t lines,
     return rank + count_bits(own & below(bit % 32));
 }
 
-/// A word on its way.
+/// The state of a word's lookup.
 struct Lane {
     const char* at;
     const char* end;

@@ -49,7 +49,7 @@ Result<const std::uint8_t*> ResidentCopies::find(Bytes bytes, std::uint64_t aske
 Result<const std::uint8_t*> ResidentCopies::make(const ResidentRanges::Range& range,
                                                  cudaStream_t stream, Filler& filler) {
     const std::uint8_t* nowhere = nullptr;
-    const Result<KeptCopies::Room> now = room();
+    const Result<DeviceCopies::Room> now = room();
     if (!now.ok()) return now.status();
     const auto going = kept_.make_room(range, *now);
     if (!going) return nowhere;
@@ -108,13 +108,13 @@ Result<bool> ResidentCopies::gather(const ResidentOrigin& origin, std::uint64_t 
     return true;
 }
 
-Result<KeptCopies::Room> ResidentCopies::room() const {
+Result<DeviceCopies::Room> ResidentCopies::room() const {
     const Result<Memory> now = memory();
     if (!now.ok()) return now.status();
     const std::uint64_t all = limit_ == 0 ? now->all : std::min(now->all, limit_);
     // Less is used than before where copies have gone since.
     const std::uint64_t may = job_memory_ + used_before_;
-    return KeptCopies::Room{all / 2, may > now->used ? may - now->used : 0};
+    return DeviceCopies::Room{all / 2, may > now->used ? may - now->used : 0};
 }
 
 Result<ResidentCopies::Memory> ResidentCopies::memory() const {

@@ -1,9 +1,9 @@
 // kernels/base/resident_copies.hpp - a device's copies of memory that stays as it is
 //
 // What lies in resident memory (cpp/base/resident_ranges.hpp) is uploaded once, and then copied
-// within the device, where a job would have it uploaded. cpp/base/kept_copies.hpp says which ranges
-// are copied, and which copies go. Where a range has been put together from older ones that there
-// are copies of, its copy is made of those, even before its bytes are there on the host.
+// within the device, where a job would have it uploaded. cpp/base/device_copies.hpp says which
+// ranges are copied, and which copies go. Where a range has been put together from older ones that
+// there are copies of, its copy is made of those, even before its bytes are there on the host.
 //
 // Copies outlive the jobs that have them made, also times without jobs. A job takes no more memory
 // than it may: what it has made copies in counts as taken, and they leave at least as much again. A
@@ -21,7 +21,7 @@
 #include <span>
 
 #include "cpp/base/characters.hpp"
-#include "cpp/base/kept_copies.hpp"
+#include "cpp/base/device_copies.hpp"
 #include "cpp/base/resident_ranges.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
@@ -92,14 +92,14 @@ private:
                 Filler& filler);
     Result<bool> gather(const ResidentOrigin& origin, std::uint64_t size, std::uint8_t* to,
                         cudaStream_t stream, Filler& filler);
-    Result<KeptCopies::Room> room() const;
+    Result<DeviceCopies::Room> room() const;
     Result<Memory> memory() const;
     void drop(std::uint64_t id);
 
     std::shared_ptr<ResidentRanges> ranges_;
     std::uint32_t device_;
     std::uint64_t limit_;
-    KeptCopies kept_;
+    DeviceCopies kept_;
     std::map<std::uint64_t, DeviceBuffer<std::uint8_t>> copies_;  // by id
     std::uint64_t job_memory_ = 0;
     std::uint64_t used_before_ = 0;

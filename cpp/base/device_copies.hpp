@@ -1,4 +1,4 @@
-// cpp/base/kept_copies.hpp - which resident ranges a device keeps copies of
+// cpp/base/device_copies.hpp - which resident ranges a device has copies of
 //
 // A job asks for pieces of ranges, and nobody knows what it will ask for next: a search asks for a
 // whole range at once, another operator for one batch after another, a third one for a single row.
@@ -25,7 +25,7 @@ namespace gputext {
 
 /// The choice alone; the memory is the device's matter. Used by one thread. Functions take
 /// O(log ranges) except where they say more.
-class KeptCopies {
+class DeviceCopies {
 public:
     using Range = ResidentRanges::Range;
 

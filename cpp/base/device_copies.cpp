@@ -1,4 +1,4 @@
-#include "cpp/base/kept_copies.hpp"
+#include "cpp/base/device_copies.hpp"
 
 #include <algorithm>
 
@@ -9,7 +9,7 @@ constexpr std::uint64_t kPartAsked = 4;  // divisor of a range's size
 
 }  // namespace
 
-bool KeptCopies::ask(const Range& range, std::uint64_t bytes) {
+bool DeviceCopies::ask(const Range& range, std::uint64_t bytes) {
     const auto [at, first] = asked_.try_emplace(range.id);
     if (first) at->second.first_job = job_;
     at->second.last_job = job_;
@@ -17,14 +17,14 @@ bool KeptCopies::ask(const Range& range, std::uint64_t bytes) {
     return at->second.copied != 0;
 }
 
-bool KeptCopies::wanted(const Range& range) const {
+bool DeviceCopies::wanted(const Range& range) const {
     const auto found = asked_.find(range.id);
     return found != asked_.end() && found->second.copied == 0 && range.size > 0 &&
            found->second.refused_job != job_ && found->second.bytes >= range.size / kPartAsked;
 }
 
-std::optional<std::vector<std::uint64_t>> KeptCopies::make_room(const Range& range,
-                                                                const Room& room) const {
+std::optional<std::vector<std::uint64_t>> DeviceCopies::make_room(const Range& range,
+                                                                  const Room& room) const {
     const std::uint64_t size = range.size;
     if (size > room.most) return std::nullopt;
     std::vector<std::pair<std::uint64_t, std::uint64_t>> unused;  // last job and id
@@ -45,17 +45,17 @@ std::optional<std::vector<std::uint64_t>> KeptCopies::make_room(const Range& ran
     return going;
 }
 
-void KeptCopies::refuse(const Range& range) {
+void DeviceCopies::refuse(const Range& range) {
     asked_[range.id].refused_job = job_;
 }
 
-void KeptCopies::add(const Range& range) {
+void DeviceCopies::add(const Range& range) {
     Asked& asked = asked_[range.id];
     bytes_ += range.size - asked.copied;
     asked.copied = range.size;
 }
 
-void KeptCopies::remove(std::uint64_t id) {
+void DeviceCopies::remove(std::uint64_t id) {
     const auto found = asked_.find(id);
     if (found == asked_.end()) return;
     bytes_ -= found->second.copied;
@@ -63,7 +63,7 @@ void KeptCopies::remove(std::uint64_t id) {
     found->second.bytes = 0;
 }
 
-std::vector<std::uint64_t> KeptCopies::gone(const ResidentRanges& ranges) {
+std::vector<std::uint64_t> DeviceCopies::gone(const ResidentRanges& ranges) {
     std::vector<std::uint64_t> ids;
     for (auto at = asked_.begin(); at != asked_.end();) {
         const bool gone = !ranges.has(at->first);

@@ -1,6 +1,6 @@
 // Which resident ranges a device copies, and which copies go.
 
-#include "cpp/base/kept_copies.hpp"
+#include "cpp/base/device_copies.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using Ids = std::vector<std::uint64_t>;
 using Range = ResidentRanges::Range;
-using Room = KeptCopies::Room;
+using Room = DeviceCopies::Room;
 
 constexpr std::uint64_t kPlenty = std::uint64_t{1} << 40;
 
@@ -28,7 +28,7 @@ Range range(std::uint64_t id, std::size_t size = 1000) {
 }
 
 /// A job that asks for all of a range, and copies it where it may.
-bool ask_all(KeptCopies& copies, const Range& wanted, const Room& room) {
+bool ask_all(DeviceCopies& copies, const Range& wanted, const Room& room) {
     copies.begin_job();
     if (copies.ask(wanted, wanted.size)) return true;
     if (!copies.wanted(wanted)) return false;
@@ -53,8 +53,8 @@ TEST(ResidentRanges, FindTheRangeThatHoldsAllBytes) {
     EXPECT_FALSE(ranges.containing(address(100), 50));
 }
 
-TEST(KeptCopies, AreDueAtAQuarterOfTheRange) {
-    KeptCopies copies;
+TEST(DeviceCopies, AreDueAtAQuarterOfTheRange) {
+    DeviceCopies copies;
     copies.begin_job();
     EXPECT_FALSE(copies.wanted(range(1)));
     EXPECT_FALSE(copies.ask(range(1), 249));
@@ -71,8 +71,8 @@ TEST(KeptCopies, AreDueAtAQuarterOfTheRange) {
     EXPECT_EQ(copies.bytes(), 1000u);
 }
 
-TEST(KeptCopies, StartAnewAfterACopyHasGone) {
-    KeptCopies copies;
+TEST(DeviceCopies, StartAnewAfterACopyHasGone) {
+    DeviceCopies copies;
     EXPECT_TRUE(ask_all(copies, range(1), {kPlenty, kPlenty}));
     copies.remove(1);
     copies.remove(1);
@@ -81,8 +81,8 @@ TEST(KeptCopies, StartAnewAfterACopyHasGone) {
     EXPECT_FALSE(copies.wanted(range(1)));
 }
 
-TEST(KeptCopies, AreNotTriedAgainByAJobThatWasRefused) {
-    KeptCopies copies;
+TEST(DeviceCopies, AreNotTriedAgainByAJobThatWasRefused) {
+    DeviceCopies copies;
     copies.begin_job();
     copies.ask(range(1), 1000);
     ASSERT_TRUE(copies.wanted(range(1)));
@@ -92,8 +92,8 @@ TEST(KeptCopies, AreNotTriedAgainByAJobThatWasRefused) {
     EXPECT_TRUE(copies.wanted(range(1)));
 }
 
-TEST(KeptCopies, LeaveTheJobAsMuchAgain) {
-    KeptCopies copies;
+TEST(DeviceCopies, LeaveTheJobAsMuchAgain) {
+    DeviceCopies copies;
     copies.begin_job();
     copies.ask(range(1), 1000);
     EXPECT_EQ(copies.make_room(range(1), {1000, 2000}), Ids());
@@ -101,9 +101,9 @@ TEST(KeptCopies, LeaveTheJobAsMuchAgain) {
     EXPECT_FALSE(copies.make_room(range(1), {999, kPlenty}));
 }
 
-TEST(KeptCopies, GoOnlyForASecondJobAndTheLeastRecentFirst) {
+TEST(DeviceCopies, GoOnlyForASecondJobAndTheLeastRecentFirst) {
     const Room room{3000, kPlenty};
-    KeptCopies copies;
+    DeviceCopies copies;
     for (const std::uint64_t id : {1, 2, 3}) ASSERT_TRUE(ask_all(copies, range(id), room));
     ASSERT_TRUE(ask_all(copies, range(1), room));
     EXPECT_FALSE(ask_all(copies, range(4), room));  // read for the first time
@@ -117,9 +117,9 @@ TEST(KeptCopies, GoOnlyForASecondJobAndTheLeastRecentFirst) {
     EXPECT_EQ(copies.make_room(range(4), {1000, kPlenty}), (Ids{2, 3, 1}));
 }
 
-TEST(KeptCopies, StayWhileTheirJobRuns) {
+TEST(DeviceCopies, StayWhileTheirJobRuns) {
     const Room room{3000, kPlenty};
-    KeptCopies copies;
+    DeviceCopies copies;
     for (const std::uint64_t id : {1, 2, 3}) ASSERT_TRUE(ask_all(copies, range(id), room));
     EXPECT_FALSE(ask_all(copies, range(4), room));
     copies.begin_job();
@@ -130,9 +130,9 @@ TEST(KeptCopies, StayWhileTheirJobRuns) {
     EXPECT_FALSE(copies.make_room(range(4), room));
 }
 
-TEST(KeptCopies, KnowWhichRangesAreGone) {
+TEST(DeviceCopies, KnowWhichRangesAreGone) {
     ResidentRanges ranges;
-    KeptCopies copies;
+    DeviceCopies copies;
     for (const std::uint64_t id : {1, 2, 3}) ranges.add(range(id));
     ASSERT_TRUE(ask_all(copies, range(1), {kPlenty, kPlenty}));
     ASSERT_TRUE(ask_all(copies, range(2), {kPlenty, kPlenty}));
@@ -147,10 +147,10 @@ TEST(KeptCopies, KnowWhichRangesAreGone) {
     EXPECT_EQ(copies.gone(ranges), Ids());
 }
 
-TEST(KeptCopies, NeverTakeMoreThanTheirPart) {
+TEST(DeviceCopies, NeverTakeMoreThanTheirPart) {
     std::mt19937 random(1);
     const Room room{10000, kPlenty};
-    KeptCopies copies;
+    DeviceCopies copies;
     std::map<std::uint64_t, std::size_t> sizes;
     for (int job = 0; job < 20000; ++job) {
         const std::uint64_t id = 1 + random() % 40;

@@ -23,7 +23,7 @@ GPUTEXT_HOST_DEVICE constexpr std::uint64_t mix_bits(std::uint64_t x) {
     return x ^ x >> 31;
 }
 
-/// What numbers are drawn for: one key for each use.
+/// A key for a sequence of numbers; each use of random numbers has a key of its own.
 GPUTEXT_HOST_DEVICE constexpr std::uint64_t random_key(std::uint64_t seed, std::uint64_t use,
                                                        std::uint64_t of) {
     return mix_bits(mix_bits(mix_bits(seed + kGolden) + use + kGolden) + of + kGolden);

@@ -44,9 +44,9 @@ public:
 
     /// Names what runs now and how many steps it has; `name` must live as long as the program.
     void begin_phase(const char* name, std::uint64_t steps);
-    /// For loops of the caller's own: counts steps as done; cancelled after a stop request.
+    /// Counts steps that are not parallel_for()'s. Cancelled after a stop request.
     Status checkpoint(std::uint64_t steps = 1);
-    /// For steps that are not parallel_for's.
+    /// The same, without a look at stop requests.
     void advance(std::uint64_t steps) { done_.fetch_add(steps, std::memory_order_relaxed); }
     const char* phase() const { return phase_.load(std::memory_order_relaxed); }
     std::uint64_t done() const { return done_.load(std::memory_order_relaxed); }

@@ -29,7 +29,7 @@ void prefer_large_pages(T* elements, std::size_t size) {
     if (first < end) (void)madvise(reinterpret_cast<void*>(first), end - first, MADV_HUGEPAGE);
 }
 
-/// As stoppable_assign, into large pages.
+/// stoppable_assign(), into large pages.
 template <class T>
 bool assign_pages(std::vector<T>& elements, std::size_t size, const T& value, Stop stop) {
     elements = {};

@@ -38,7 +38,7 @@ inline constexpr std::uint32_t kKeyOfNoBucket = UINT32_MAX;
 /// Ranges of keys, in order, such that the rows of each stay in the second cache of a core.
 class BucketRanges {
 public:
-    /// Of keys up to `largest`, of so many rows in all.
+    /// Ranges of keys up to `largest` in buckets for this number of rows.
     BucketRanges(std::uint32_t largest, std::size_t rows);
 
     std::size_t count() const { return count_; }
@@ -59,7 +59,7 @@ public:
     /// A key above its row.
     using Entry = std::uint64_t;
 
-    /// What set() and largest_key() count as steps.
+    /// The number of steps that set() and largest_key() count.
     static std::size_t steps(std::span<const std::uint32_t> keys);
 
     /// Fills the buckets, each with its rows in ascending order. O(rows) time, 8 bytes a row.

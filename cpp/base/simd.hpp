@@ -12,7 +12,7 @@ enum class Simd { portable, avx2, avx512, amx };
 bool simd_available(Simd simd);
 /// The widest vectors that this processor has: at most avx512.
 Simd best_simd();
-/// The same for functions that multiply tiles, too: amx where it is available.
+/// The best instruction set for functions that can multiply tiles: amx where it is available.
 Simd best_simd_with_tiles();
 const char* simd_name(Simd simd);
 

@@ -72,7 +72,7 @@ public:
     std::optional<double> largest(const Vectors& vectors) const;
     void set_largest(const Vectors& vectors, double largest);
 
-    /// At least as much, for elements that may not be there so far; all of them are finite.
+    /// An upper bound, for elements that may not have been copied yet; all of them are finite.
     std::optional<double> bound(const Vectors& vectors) const;
     void set_bound(const Vectors& vectors, double bound);
 

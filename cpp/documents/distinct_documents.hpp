@@ -47,7 +47,7 @@ struct DistinctDocuments {
     Documents documents;
     std::span<const std::uint32_t> lengths;   // of each, in characters
     std::span<const Ctph* const> signatures;  // of each that the caller has, else null; or empty
-    /// Of each, in a search between two sides (cpp/documents/distinct_documents.hpp); or empty.
+    /// Each document's sides, in a search between two sides; else empty.
     std::span<const std::uint8_t> sides = {};
     /// Of each the first document of its set, in a search for near pairs that connect sets
     /// (cpp/documents/detail/candidate_pairs.hpp); or empty.

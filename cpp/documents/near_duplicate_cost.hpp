@@ -30,7 +30,7 @@ struct NearDuplicateSeconds {
 NearDuplicateSeconds estimate_near_duplicates(std::span<const Extent> documents, double threshold,
                                               bool signatures_given, std::uint32_t split = 0);
 
-/// The same for documents without copies, with their sides, if they have any.
+/// The estimate for documents without copies, with their sides, if they have any.
 NearDuplicateSeconds estimate_near_duplicates(const DistinctDocuments& documents, double threshold);
 
 }  // namespace gputext

@@ -42,7 +42,7 @@ struct NearPair {
 /// (NearDuplicateParameters), the pairs are those of a document before it and one behind it.
 class NearDuplicates {
 public:
-    /// Of no documents.
+    /// The answer for no documents.
     NearDuplicates() = default;
 
     /// Documents after `document` in input order that are a pair with it, ascending.
@@ -83,12 +83,12 @@ private:
     NearDuplicates(std::vector<std::uint32_t> first_copies, std::uint32_t split);
 
     std::span<const std::uint32_t> copies(std::uint32_t first_copy) const;
-    /// Those of them that are not before the split.
+    /// The number of copies that are not before the split.
     std::size_t copies_behind_split(std::uint32_t first_copy) const;
     /// The neighbours of a document get the order of the pairs. Error: cancelled.
     Status collect_pairs(std::span<const NearPair> pairs, Stop stop);
     Status sort_neighbours(Execution& execution);
-    /// Of sorted neighbours. Error: cancelled.
+    /// Removes repeated neighbours, which must be sorted. Error: cancelled.
     Status drop_repeated(Stop stop);
 
     std::uint32_t split_ = 0;

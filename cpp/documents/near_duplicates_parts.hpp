@@ -40,8 +40,8 @@ struct PairPart {
     PairSource source = PairSource::fastest;
 };
 
-/// What parts are computed from at first. Signatures of unrelated documents are often near at high
-/// thresholds, and there may be too many of them at any.
+/// The source that all parts are computed from first. Signatures of unrelated documents are often
+/// near at high thresholds, and there may be too many of them at any.
 PairSource first_source(const NearDuplicateParameters& parameters);
 
 struct PartPairs {

@@ -118,11 +118,11 @@ struct OwnedSketchModel {
 /// How many models an index has at most.
 inline constexpr std::size_t kMostSketchModels = 16;
 
-/// For documents that nothing is known of: texts in English, and programs. Not by halves.
+/// For unknown documents: made of English texts and programs. Does not count by halves.
 OwnedSketchModel general_sketch_model(std::size_t bins);
 
-/// Of at least one model, the number of the one whose typical document has the distance that is
-/// least from a document with these counts of letter cells. O(models).
+/// The number of the model whose typical document is nearest to a document with these counts of
+/// letter cells; at least one model is required. O(models).
 std::size_t nearest_model(std::span<const SketchModel> models,
                           std::span<const std::uint32_t> letters, std::uint32_t length);
 

@@ -40,7 +40,7 @@ public:
     /// says so it ends early, with nothing learned.
     void add(Bytes document, const CharacterLengths& lengths, Stop stop = {});
 
-    /// Of documents that say something.
+    /// The number of added documents that were long enough.
     std::size_t documents() const { return documents_.size(); }
 
     /// So many models at most, whose sketches of the documents have so many bins at most on

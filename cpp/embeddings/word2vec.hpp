@@ -151,7 +151,7 @@ public:
     /// once, and again after an error. Ok at once when nothing is left to do.
     Status take_part(const MakeTrainer& make_trainer, const NearestSearch& nearest,
                      Execution& execution);
-    /// All of it on the CPU, on the execution's threads.
+    /// Runs the whole training on the CPU, on the execution's threads.
     Status run_on_cpu(Execution& execution);
 
     /// After take_part() was ok on all threads.
@@ -165,7 +165,7 @@ private:
     std::atomic<bool> finished_{false};
 };
 
-/// What is usual for a model.
+/// The default learning rate of a model.
 float usual_learning_rate(WordModel model);
 
 /// How many windows a step of a training on so many tokens should have: few enough that each

@@ -22,7 +22,7 @@ enum class GroupOrder {
 
 /// The groups of nodes 0..n-1.
 struct Groups {
-    /// In place of a node, for one that is in no pair.
+    /// The name of a node that is in no pair.
     static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
     std::vector<std::uint32_t> order;  // nodes that are in pairs, in their order; empty: ascending

@@ -59,7 +59,7 @@ public:
     /// NaN where there is none. Metric cosine only.
     double similarity(std::size_t item) const;
 
-    /// What the definition has two sums for, of a query and an item.
+    /// The two sums that a metric's definition takes over a query and an item.
     struct Sums {
         double terms;   // the metric's terms; cosine: the products
         double square;  // cosine: the item's square

@@ -36,9 +36,9 @@ public:
     void set_apart(std::size_t rows);
 
     std::size_t size() const { return firsts_.size(); }
-    /// By class, the first member.
+    /// The first member of each class.
     std::span<const std::uint32_t> firsts() const { return firsts_; }
-    /// By row, its class.
+    /// The class of each row.
     std::span<const std::uint32_t> classes() const { return class_; }
     /// The members of a class, ascending.
     std::span<const std::uint32_t> members(std::size_t of) const {

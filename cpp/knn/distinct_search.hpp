@@ -23,7 +23,7 @@
 
 namespace gputext {
 
-/// As knn(), the keys being none or given.
+/// A search as knn() is; its keys may be empty.
 using KnnFunction =
     std::function<Result<Neighbours>(const KnnParameters& parameters, const Vectors& queries,
                                      const Vectors& items, const RowKeys& keys)>;

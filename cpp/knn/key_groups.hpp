@@ -64,7 +64,7 @@ Status number_groups(std::span<const std::uint32_t> rows, std::span<const std::u
 /// Keys of rows that group_by_key() makes the same groups of again.
 class GroupNumbers {
 public:
-    /// As number_groups().
+    /// Numbers the rows by their groups, as number_groups() does.
     Status set(const KeyGroups& groups, std::size_t queries, std::size_t items,
                Execution& execution);
     MatchKeys matches() const { return {queries_, items_}; }

@@ -20,7 +20,7 @@ namespace gputext {
 Status check_options(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
                      const RowKeys& keys);
 
-/// What knn() refuses, but for elements that are not finite.
+/// The errors of knn(), except those for elements that are not finite.
 Status check_search(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
                     const RowKeys& keys);
 

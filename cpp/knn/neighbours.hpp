@@ -16,12 +16,12 @@
 namespace gputext {
 
 struct KnnParameters {
-    /// At least 1; every item where there are fewer.
+    /// Neighbours of a query, at least 1; all items where there are fewer.
     std::size_t k = 10;
     Metric metric = Metric::cosine;
     /// Only items at most this far; finite or infinity. With k = all_items: every one of them.
     double radius = std::numeric_limits<double>::infinity();
-    /// Also the items that are just as far as the k-th, however many.
+    /// Whether all items as far as the k-th are neighbours as well.
     bool include_ties = false;
     /// Bytes that the packed items may take; they are searched in as many parts as that needs.
     std::size_t memory_limit = std::size_t{1} << 30;
@@ -37,7 +37,7 @@ inline constexpr std::size_t kBytesOfNeighbour = 2 * (sizeof(std::uint32_t) + si
 
 /// A number for each query and each item. A query and an item with equal numbers are never
 /// neighbours: so a row is kept from being its own neighbour, by its id and not by its distance.
-/// None at all where every pair counts.
+/// Empty where every pair counts.
 struct RowKeys {
     std::span<const std::uint32_t> queries, items;
 

@@ -17,7 +17,7 @@
 
 namespace gputext {
 
-/// Of the items that were returned for one query.
+/// What is known of the items that were returned for one query.
 struct ReturnedItems {
     std::uint32_t count = 0;   // different ones
     std::uint32_t within = 0;  // of these, those whose distance is at most the limit

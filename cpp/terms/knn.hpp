@@ -25,7 +25,7 @@
 namespace gputext {
 
 struct TermKnnParameters {
-    /// At least 1; KnnParameters::all_items for every one.
+    /// Neighbours of a query, at least 1; KnnParameters::all_items for all.
     std::size_t k = 10;
     /// Only items at most this far; finite or infinity.
     double radius = std::numeric_limits<double>::infinity();
@@ -36,7 +36,7 @@ struct TermKnnParameters {
     std::size_t answer_limit = SIZE_MAX;  // as in KnnParameters
 };
 
-/// What term_knn() refuses, but for what largest_magnitude() finds.
+/// The errors of term_knn(), except those of largest_magnitude().
 Status check_term_search(const TermKnnParameters& parameters, std::span<const double> factors,
                          const Vectors& queries, const Vectors& items, const RowKeys& keys);
 

@@ -50,7 +50,7 @@ public:
         return count_.load(std::memory_order_relaxed) > most_;
     }
 
-    /// All of them, ascending, each once; the lists are empty then. Error: cancelled.
+    /// Moves all pairs into `pairs`, ascending, each once. Error: cancelled.
     Status take(std::vector<IndexPair>& pairs, Stop stop);
 
 private:
@@ -75,8 +75,8 @@ class WantedPairs {
 public:
     explicit WantedPairs(const DistinctDocuments& documents);
 
-    /// From here on no pair is taken but of signatures within the rate. For documents with sets,
-    /// where a pair that is taken must be one of the answer.
+    /// From here on only pairs whose signatures are within the rate are taken. For documents with
+    /// sets, where a pair that is taken must be one of the answer.
     void require_near_signatures(std::span<const Ctph> signatures, double rate) {
         signatures_ = signatures;
         rate_ = rate;
@@ -84,7 +84,7 @@ public:
 
     bool connect_sets() const { return connect_sets_; }
 
-    /// Of sides (cpp/documents/distinct_documents.hpp) the search knows itself.
+    /// Whether a pair is across the sides is left to the search.
     bool wants(std::uint32_t first, std::uint32_t second) {
         return !connect_sets_ || sets_.first(first) != sets_.first(second);
     }

@@ -18,11 +18,11 @@ namespace gputext {
 
 // ---- What tells kinds of documents apart: square roots of the rates of their characters ----
 
-/// By letter cell, in parts of kRootUnit. Whole numbers, so that every machine finds the same
-/// model.
+/// The square root of each letter cell's rate, in units of 1 / kRootUnit. Integers, so that every
+/// machine finds the same model.
 using LetterRoots = std::array<std::int16_t, kLetterCells>;
 
-/// Of a document with these counts. Vectorised, as is what follows.
+/// The roots of a document with these counts. Vectorised, like the next function.
 template <class Count>
 [[gnu::optimize("O3")]] void find_roots(std::span<const Count> letters, std::uint32_t length,
                                         LetterRoots& roots) {

@@ -108,7 +108,7 @@ public:
         Entry(std::uint32_t key, std::size_t column, std::size_t at)
             : column_(first_word(key, column)), at_(static_cast<std::uint32_t>(at)) {}
 
-        /// From the index's first one on.
+        /// The column's number, counted from the index's first one.
         std::size_t column() const { return column_ & ((1u << column_bits) - 1); }
         /// Half symbols from the left of the longest document.
         std::uint32_t at() const { return at_ & ((1u << place_bits) - 1); }

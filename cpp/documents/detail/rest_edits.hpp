@@ -32,14 +32,15 @@ public:
     /// that the limit is exceeded. False if stopped.
     bool assign(Bytes a, Bytes b, std::size_t limit, Stop stop);
 
-    /// None at all.
+    /// Forgets all bounds: every one is 0.
     void clear() { rest_.clear(); }
 
     /// Edits of the whole string: at least so many, if the distance is within the limit at all.
     /// limit + 1 if it certainly is not.
     std::size_t whole() const { return rest_.empty() ? 0 : rest_.front(); }
 
-    /// Of any way of at most `limit` edits so many come behind the first `row` characters of a.
+    /// A lower bound of the edits behind the first `row` characters of a, on any way of at most
+    /// `limit` edits.
     std::size_t behind(std::size_t row) const {
         const std::size_t next = (row + block - 1) / block;
         return next < rest_.size() ? rest_[next] : 0;

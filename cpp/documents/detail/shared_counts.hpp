@@ -25,9 +25,11 @@ public:
                  std::uint64_t allowed);
 
     using Table = std::array<std::uint8_t, 16>;
-    /// By bin: what lacks by code, in units, rounded down.
+    /// For each bin and code the characters of the query that such a document lacks, in units,
+    /// rounded down.
     const std::array<Table, SketchShape::letter_bins>& tables() const { return tables_; }
-    /// As many units, of all bins, exclude a document: at most 255, and sums may end there.
+    /// A document is excluded if its units over all bins come to this number, at most 255, where
+    /// sums saturate.
     std::uint8_t excluding() const { return excluding_; }
     std::uint64_t unit() const { return unit_; }  // characters
 
@@ -40,8 +42,7 @@ private:
 /// The bigrams of a query, to be compared with those of sketches of one length class.
 class QueryGrams {
 public:
-    /// What the query and a document share can be no more than at_least(), and what SharedCounts
-    /// finds.
+    /// The query and a document share at most the sum of at_least() and of what SharedCounts finds.
     QueryGrams(const GramLevels& levels, std::span<const std::uint32_t> counts);
 
     std::size_t bytes() const { return bytes_; }  // of a sketch
@@ -49,8 +50,8 @@ public:
 
     static constexpr std::size_t most_bytes = SketchShape::most_bins / 2;
 
-    /// Of the lower halves of a sketch's bytes, or of the upper ones; with zeros up to a multiple
-    /// of `vector`, and nothing of use behind these.
+    /// The query's part for the lower halves of a sketch's bytes, or for the upper ones; zeros up
+    /// to a multiple of `vector`, undefined behind these.
     struct Half {
         std::array<std::uint8_t, most_bytes> units;        // of the query, by byte of a sketch
         std::array<std::uint8_t, most_bytes> levels;       // 16 for each 16 bytes of a sketch
@@ -69,9 +70,9 @@ private:
 };
 
 struct SharedCounts {
-    /// Of kLetterBatch documents, whose byte i of letters is sketches[i * stride + document]: the
-    /// sums of units, which end at 255; and a bit each that is set if these do not exclude the
-    /// document.
+    /// For kLetterBatch documents, whose byte i of letters is sketches[i * stride + document],
+    /// writes the sums of units, saturated at 255, and returns a bit each that is set if the sum
+    /// does not exclude the document.
     std::uint64_t (*letters)(const QueryLetters& query, const std::uint8_t* sketches,
                              std::size_t stride, std::uint8_t* sums);
 

@@ -29,7 +29,7 @@ public:
 
     std::uint32_t length() const { return length_; }  // in characters
     std::uint32_t hash() const { return hash_; }      // of the document's bytes
-    /// Of each letter cell.
+    /// The count of each letter cell.
     std::span<const std::uint32_t> letters() const { return letters_; }
     /// Of each bigram cell in the first half of the document, and then of each in the second half,
     /// to which a bigram belongs that does not begin before the middle.
@@ -57,8 +57,8 @@ private:
     std::vector<std::uint8_t> folded_;
 };
 
-/// What the bins of a part of a sketch have of the counts of cells. Grams of both halves are added
-/// up where the part does not tell them apart.
+/// Adds up the counts of cells by the bins of a part of a sketch. Grams of both halves are added up
+/// where the part does not tell them apart.
 void add_in_bins(std::span<const std::uint32_t> cells, const SketchPart& part,
                  std::span<std::uint32_t> bins);
 

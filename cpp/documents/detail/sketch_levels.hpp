@@ -40,7 +40,7 @@ struct GramLevels {
                                                                        // kMostUnits: no limit
     std::vector<std::uint8_t> shifts;                                  // by group
 
-    /// What a count has above the least, in the units of the levels, rounded up; at most
+    /// Writes each count's excess over the least, in the units of the levels, rounded up; at most
     /// kMostUnits.
     void units_of(std::span<const std::uint32_t> counts, std::uint8_t* units) const;
 

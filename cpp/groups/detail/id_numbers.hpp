@@ -78,13 +78,13 @@ struct IdNumbers {
 struct IdRange {
     std::int64_t least, greatest;
 
-    /// From the least to the greatest.
+    /// The difference of the greatest and the least id.
     std::uint64_t distance() const {
         return static_cast<std::uint64_t>(greatest) - static_cast<std::uint64_t>(least);
     }
 };
 
-/// Of at least one id. Error: cancelled.
+/// Finds the range of at least one id. Error: cancelled.
 Result<IdRange> range_of_ids(std::span<const std::int64_t> ids, Execution& execution);
 
 /// Bytes that number_ids() takes at most for each id, and what is left of them for each id that

@@ -44,7 +44,7 @@ private:
     int exponent_;
 };
 
-/// Of every item the cluster, and the distance to its centroid. In the beginning no item has a
+/// The cluster of every item, and its distance to the centroid. In the beginning no item has a
 /// cluster, and all distances are infinite.
 struct ItemClusters {
     static constexpr std::uint32_t none = UINT32_MAX;

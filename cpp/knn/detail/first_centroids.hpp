@@ -30,7 +30,7 @@ private:
     std::uint64_t key_, next_ = 0;
 };
 
-/// What weights are, from the largest distance on.
+/// Weights of distances as integers, once the largest distance is known.
 class DistanceWeight {
 public:
     DistanceWeight(Metric metric, double largest_distance, std::size_t items);
@@ -61,7 +61,7 @@ public:
         std::uint64_t above;  // the draw minus the sum of the weights before the item
     };
     Hit hit(std::uint64_t draw) const;
-    /// What the weight of an item at this distance is by now.
+    /// The current weight of an item at this distance.
     std::uint64_t weight(double distance) const { return (*weight_)(distance); }
 
 private:

@@ -55,7 +55,7 @@ public:
 
     /// About the rank-th least upper bound.
     double most(double rank) const {
-        // So many groups are met by so many scores.
+        // The expected number of groups that `rank` random scores fall into.
         const double met = groups * -std::expm1(-rank / groups);
         S most[groups];
         std::copy_n(most_, groups, most);
@@ -87,7 +87,7 @@ inline SamplePlan plan_sample(std::size_t items, std::size_t k, std::size_t dime
                                           static_cast<std::size_t>(most_expected * n / wanted)});
     if (sampled < fewest) return {};
     const double share = static_cast<double>(sampled) / n, expected = wanted * share;
-    // Of the k nearest, a sample has more than so many once in a thousand times or less.
+    // At most one sample in a thousand has more than `rank` of the k nearest items.
     const double rank = expected + 3 * std::sqrt(expected) + 2;
     if (rank > most_rank || rank / share > static_cast<double>(most_passed)) return {};
     return {sampled, rank};

@@ -41,7 +41,7 @@ public:
     std::span<const double> factors() const { return factors_; }
     std::size_t stored(std::size_t row) const { return vectors_.stored(row); }
 
-    /// By position, as in Vectors.
+    /// The stored element at a position, as in Vectors.
     double element(std::size_t i) const {
         return vectors_.type == ElementType::int32
                    ? static_cast<double>(static_cast<const std::int32_t*>(vectors_.elements)[i])
@@ -80,7 +80,7 @@ public:
     /// O(stored elements).
     void set(const TermMatrix& queries, std::size_t row);
 
-    /// As set() found it.
+    /// The query's square.
     double square() const { return square_; }
     /// 0 for a term that the query does not have.
     double weight(std::uint32_t term) const {

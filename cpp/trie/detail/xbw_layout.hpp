@@ -228,7 +228,7 @@ inline bool has_bit(const std::vector<XbwLine>& lines, std::uint32_t i) {
 
 /// Once all bits are set: counts them. Returns how many there are.
 std::uint32_t count_lines(std::vector<XbwLine>& lines);
-/// In lines that have been counted.
+/// The number of set bits below bit i, in lines that count_lines() has counted.
 std::uint32_t rank_in(const std::vector<XbwLine>& lines, std::uint32_t i);
 
 /// Writes number i of `bits` bits to zeros.

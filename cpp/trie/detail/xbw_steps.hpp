@@ -23,12 +23,12 @@ struct XbwSteps {
     /// steps together, so that they wait for memory together.
     void (*walk)(const XbwImage& image, std::span<const std::string_view> words,
                  std::uint32_t* nodes);
-    /// By one symbol. Three reads.
+    /// The child by one symbol. Three reads.
     std::uint32_t (*child)(const XbwImage& image, std::uint32_t node, std::uint32_t symbol);
-    /// By the least symbol that is not below `from`. O(symbols of the node's superblock), which lie
-    /// beside each other.
+    /// The child by the least symbol that is not below `from`. O(symbols of the node's superblock),
+    /// which lie beside each other.
     XbwChild (*next_child)(const XbwImage& image, std::uint32_t node, std::uint32_t from);
-    /// By the greatest symbol below `end`.
+    /// The child by the greatest symbol below `end`.
     XbwChild (*last_child)(const XbwImage& image, std::uint32_t node, std::uint32_t end);
     /// Parent of a node to which this symbol leads. O(log(nodes)) reads.
     std::uint32_t (*parent)(const XbwImage& image, std::uint32_t node, std::uint32_t symbol);
@@ -38,7 +38,7 @@ struct XbwSteps {
 
 const XbwSteps& xbw_steps();
 
-/// By which symbol a node other than the root is reached. O(log(symbols)).
+/// The symbol by which a node other than the root is reached. O(log(symbols)).
 std::uint32_t xbw_symbol_of(const XbwImage& image, std::uint32_t node);
 
 }  // namespace gputext

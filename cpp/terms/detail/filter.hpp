@@ -1,4 +1,5 @@
 // cpp/terms/detail/filter.hpp - filter scores of a query and all items of a tile, in float
+//
 // Scores decide which items are left out. A score is the cosine but for an error that is proven
 // below; who scores less than the k-th best by more than two such errors is no neighbour.
 //

@@ -2,7 +2,7 @@
 
 #include "cpp/daemon/job_of.hpp"
 #include "cpp/daemon/on_device.hpp"
-#include "cpp/knn/group_numbers.hpp"
+#include "cpp/knn/key_groups.hpp"
 
 namespace gputext {
 

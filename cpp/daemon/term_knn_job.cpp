@@ -7,7 +7,7 @@
 #include "cpp/daemon/keyed_parts.hpp"
 #include "cpp/daemon/on_device.hpp"
 #include "cpp/daemon/search_parts.hpp"
-#include "cpp/knn/group_numbers.hpp"
+#include "cpp/knn/key_groups.hpp"
 #include "cpp/terms/keyed_knn.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/terms/tfidf.hpp"

@@ -6,7 +6,7 @@
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
 #include "cpp/daemon/on_device.hpp"
-#include "cpp/embeddings/training_run.hpp"
+#include "cpp/embeddings/word2vec.hpp"
 
 namespace gputext {
 

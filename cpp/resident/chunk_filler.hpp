@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "cpp/base/execution.hpp"
-#include "cpp/base/resident_origin.hpp"
 #include "cpp/base/resident_ranges.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/link/resident_values.hpp"

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "cpp/daemon/on_device.hpp"
-#include "cpp/knn/merged_search.hpp"
+#include "cpp/knn/distinct_search.hpp"
 #include "kernels/daemon/cuda_device.hpp"
 #include "kernels/documents/near_duplicates.hpp"
 #include "kernels/embeddings/sequence_probability.hpp"
@@ -84,7 +84,7 @@ void provide_knn(CudaDevice& device) {
                 return gpu::knn(wanted, of, among, own, work, device.ring(), execution, nullptr,
                                 cache.get());
             };
-            return search_merging_copies(parameters, queries, items, keys, search, execution);
+            return search_distinct_if_it_pays(parameters, queries, items, keys, search, execution);
         });
     });
     device.provide<KeyedKnnOnDevice>(

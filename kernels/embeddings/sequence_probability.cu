@@ -6,7 +6,7 @@
 #include <new>
 #include <string>
 
-#include "cpp/base/natural_exp.hpp"
+#include "cpp/base/natural_functions.hpp"
 #include "kernels/base/device_work.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "cpp/base/memory_budget.hpp"
-#include "cpp/knn/gathered_rows.hpp"
-#include "cpp/knn/group_numbers.hpp"
-#include "cpp/knn/merged_search.hpp"
-#include "cpp/knn/scattered_neighbours.hpp"
+#include "cpp/knn/distinct_rows.hpp"
+#include "cpp/knn/distinct_search.hpp"
+#include "cpp/knn/key_groups.hpp"
+#include "cpp/knn/neighbours.hpp"
 #include "kernels/base/device_work.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"

@@ -10,7 +10,7 @@
 #include "cpp/base/filling.hpp"
 #include "cpp/base/vectors.hpp"
 #include "cpp/link/client.hpp"
-#include "cpp/terms/numbered_rows.hpp"
+#include "cpp/terms/chunked_texts.hpp"
 #include "extension/order/key_column.hpp"
 #include "extension/order/row_ids.hpp"
 #include "extension/queries/collected_rows.hpp"

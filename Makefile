@@ -1,8 +1,8 @@
 # make, make install, make installcheck, make uninstall, make clean   the extension, through PGXS
 # make demo, or scripts/demo where make is missing                    see it work on this machine's files
 # make gallery                                                        draw the pictures of docs/gallery.md from them
-# make check, or scripts/check                                        every test
-# make check-all                                                      the same with PostgreSQL 15 to 18, in chroots
+# make check, or scripts/check                                        the tests of every day, in 20 minutes on two cores
+# make check-all                                                      all tests, with PostgreSQL 15 to 18, in hours
 # make dependencies                                                   the Debian packages of all that
 # make packages                                                       gputext's own Debian packages
 # make dist                                                           the archive of the sources for PGXN

@@ -1,5 +1,6 @@
 -- The index access method gputext: what an index is created with, and that searches through it give what a sequential
 -- scan gives
+SET gputext.device = 'cpu';
 
 -- 3000 documents of about 50 to 600 characters, each near three others, some of them equal
 CREATE TABLE docs (id integer PRIMARY KEY, owner text, body text);

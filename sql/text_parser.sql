@@ -2,6 +2,7 @@
 -- are of the module of the tests (tests/module/), which servers of scripts/cluster have; expected/text_parser_1.out is for others.
 CREATE SCHEMA text_parser;
 SET search_path = text_parser, public;
+SET gputext.device = 'cpu';
 DO $$ BEGIN
     CREATE FUNCTION parsed_lexemes(regconfig, text) RETURNS text[] STRICT LANGUAGE c AS 'gputext', 'gputext_parsed_lexemes';
     CREATE FUNCTION parses_alike(regconfig, text) RETURNS boolean STRICT LANGUAGE c AS 'gputext', 'gputext_parses_alike';

@@ -58,13 +58,8 @@ private:
     double last_ = thread_milliseconds();
 };
 
-#if defined(__SANITIZE_ADDRESS__)
-constexpr double kMost = 1000;  // milliseconds
-constexpr std::size_t kSize = 20'000'000;
-#else
-constexpr double kMost = 50;
-constexpr std::size_t kSize = 200'000'000;
-#endif
+constexpr double kMost = testing::kSanitized ? 1000 : 50;  // milliseconds
+constexpr std::size_t kSize = testing::kSanitized ? 20'000'000 : 200'000'000;
 
 /// The longest gap of a run: of the first of three that is as short as it has to be, as a busy
 /// machine can lengthen any single one, else the smallest.

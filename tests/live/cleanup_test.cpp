@@ -1,7 +1,7 @@
 // What a statement took is given back, however it ends: temporary files, descriptors, threads and
 // memory. Rows that spill into a temporary file give the same answers.
 
-#include "tests/live/server.hpp"
+#include "tests/live/live_test.hpp"
 
 namespace gputext::live {
 namespace {

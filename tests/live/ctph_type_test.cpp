@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "tests/live/server.hpp"
+#include "tests/live/live_test.hpp"
 
 namespace gputext::live {
 namespace {

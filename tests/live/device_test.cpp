@@ -1,5 +1,4 @@
-// Statements on devices: the same answers as on the CPU, and what a user sees of them. The server
-// has devices, with or without a GPU, and gputext.allow_faults is on.
+// Statements on devices: the same answers as on the CPU, and what a user sees of them.
 
 #include <libpq-fe.h>
 

@@ -10,6 +10,7 @@
 
 namespace gputext::live {
 
+/// `name` of the environment, else `otherwise`.
 inline std::uint64_t number_from(const char* name, std::uint64_t otherwise) {
     const char* const value = std::getenv(name);
     return value == nullptr || *value == '\0' ? otherwise : std::stoull(value);

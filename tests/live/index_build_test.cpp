@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/live/index_use.hpp"
+#include "tests/live/live_test.hpp"
 #include "tests/live/plain_session.hpp"
 
 namespace gputext::live {

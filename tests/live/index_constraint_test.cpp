@@ -6,6 +6,7 @@
 #include <map>
 
 #include "tests/live/index_use.hpp"
+#include "tests/live/live_test.hpp"
 #include "tests/live/plain_session.hpp"
 
 namespace gputext::live {
@@ -67,7 +68,12 @@ protected:
             Clock::now() + std::chrono::seconds(number_from("GPUTEXT_INDEX_SECONDS", 3));
         std::vector<std::map<std::string, std::size_t>> outcomes(kSessions);
         std::vector<std::thread> threads;
-        std::atomic<std::size_t> running{kSessions};
+        std::atomic<std::size_t> running{kSessions}, inserted{0}, refused{0};
+        // On a slow machine longer, until there is something to compare
+        const auto goes_on = [&] {
+            return Clock::now() < end ||
+                   ((inserted < 200 || refused < 20) && Clock::now() < end + 60s);
+        };
         for (std::size_t number = 0; number < kSessions; ++number)
             threads.emplace_back([&, number] {
                 try {
@@ -76,13 +82,15 @@ protected:
                     own.run("SET deadlock_timeout = '5ms'");
                     own.run("SET default_transaction_isolation = '" + level + "'");
                     Dice dice(testing::seed() + number);
-                    while (Clock::now() < end) {
+                    while (goes_on()) {
                         const bool is_block = dice.percent(40);
                         if (is_block) own.run("BEGIN");
                         for (std::size_t i = is_block ? 1 + dice.below(3) : 1; i > 0; --i) {
                             const std::string sql = statement(dice);
                             const std::string state = own.sqlstate(sql);
                             ++outcomes[number][state];
+                            inserted += state == "ok";
+                            refused += state == "23P01";
                             if (state == "gone") throw std::runtime_error("ended by " + sql);
                             if (state != "ok") break;
                         }

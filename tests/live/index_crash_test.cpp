@@ -135,7 +135,7 @@ protected:
 
     void expect_recovers(bool whole_server) {
         Dice dice(testing::seed());
-        const std::size_t most = number_from("GPUTEXT_INDEX_CRASHES", 3);
+        const std::size_t most = number_from("GPUTEXT_INDEX_CRASHES", testing::rounds(2, 3));
         for (std::size_t i = 0; i < most && !HasFailure(); ++i) {
             crash(dice, whole_server);
             expect_recovered(dice);

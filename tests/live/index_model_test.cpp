@@ -5,6 +5,7 @@
 // GPUTEXT_TEST_SEED repeats a run.
 
 #include "tests/live/index_use.hpp"
+#include "tests/live/live_test.hpp"
 
 namespace gputext::live {
 namespace {
@@ -12,7 +13,7 @@ namespace {
 constexpr std::size_t kPool = 600, kRows = 1200, kTests = 8;
 
 std::size_t operations_of_a_test() {
-    return number_from("GPUTEXT_INDEX_OPERATIONS", 104000) / kTests;
+    return number_from("GPUTEXT_INDEX_OPERATIONS", testing::rounds(26000, 104000)) / kTests;
 }
 
 /// A table docs and its index.

@@ -2,7 +2,7 @@
 
 #include <cstdio>
 
-#include "tests/live/server.hpp"
+#include "tests/live/live_test.hpp"
 
 namespace gputext::live {
 namespace {

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "tests/live/daemon_test.hpp"
+#include "tests/live/live_test.hpp"
 
 namespace gputext::live {
 namespace {

@@ -15,6 +15,7 @@
 #include "tests/live/dice.hpp"
 #include "tests/live/plain_session.hpp"
 #include "tests/live/private_server.hpp"
+#include "tests/support/test_size.hpp"
 
 namespace gputext::live {
 namespace {
@@ -608,8 +609,8 @@ protected:
 
 TEST_F(RandomCalls, EndInRowsOrInProperErrors) {
     const std::uint64_t seed = number_from("GPUTEXT_FUZZ_SEED", std::random_device{}());
-    const std::uint64_t most = number_from("GPUTEXT_FUZZ_CALLS", 6000);
-    const auto end = Clock::now() + std::chrono::seconds(number_from("GPUTEXT_FUZZ_SECONDS", 45));
+    const std::uint64_t most = number_from("GPUTEXT_FUZZ_CALLS", testing::rounds(1000, 6000));
+    const auto end = Clock::now() + std::chrono::seconds(number_from("GPUTEXT_FUZZ_SECONDS", testing::rounds(10, 45)));
     const bool shows = std::getenv("GPUTEXT_FUZZ_LOG") != nullptr;
     std::printf("GPUTEXT_FUZZ_SEED=%llu\n", static_cast<unsigned long long>(seed));
     std::fflush(stdout);

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <sstream>
 
-#include "tests/live/private_server.hpp"
+#include "tests/live/live_test.hpp"
 
 namespace gputext::live {
 namespace {

@@ -1,7 +1,7 @@
 // tests/live/server.hpp - sessions of a running server, seen as a client and through /proc
 //
-// The environment leads to the server as scripts/check says it. Whoever runs the tests must be able
-// to read /proc/PID/fd of its processes: be root or the server's user.
+// The environment leads to the server (live_test.hpp). Whoever runs the tests must be able to read
+// /proc/PID/fd of its processes: be root or the server's user.
 
 #pragma once
 
@@ -223,69 +223,5 @@ inline void expect_nothing_left(int pid, const std::string& after) {
     EXPECT_EQ(foreign_descriptors(pid), std::vector<std::string>()) << "after " << after;
     EXPECT_EQ(temporary_files(pid), std::vector<std::string>()) << "after " << after;
 }
-
-// ---- The fixture ----
-
-/// Nearly all pairs of such documents differ by a little more than the threshold allows, so that
-/// their distances have to be computed: runs for minutes.
-inline const std::string kFarDocuments =
-    "near_duplicates($$SELECT i::bigint, string_agg(md5(i || '.' || j), '') "
-    "FROM generate_series(1, 10000) i, generate_series(1, 40) j GROUP BY i$$, "
-    "threshold => 0.3, mode => 'exact')";
-
-/// Each test has two sessions and a schema of its own, first in their search paths.
-class LiveTest : public ::testing::Test {
-protected:
-    void SetUp() override {
-        ASSERT_FALSE(data_directory().empty())
-            << "GPUTEXT_DATA_DIRECTORY is not set: scripts/check sets it, and so does "
-               "eval \"$(scripts/cluster env)\"";
-        try {
-            session_ = std::make_unique<Session>();
-            other_ = std::make_unique<Session>();
-            schema_ = "live_" + std::to_string(session_->pid());
-            path_ = "SET search_path = " + schema_ + ", public";
-            session().rows("DROP SCHEMA IF EXISTS " + schema_ + " CASCADE");
-            session().rows("CREATE SCHEMA " + schema_);
-            session().rows(path_);
-            other().rows(path_);
-            ASSERT_EQ(
-                session().value("SELECT count(*) FROM pg_extension WHERE extname = 'gputext'"), "1")
-                << "the database PGDATABASE has no extension gputext";
-            foreign_descriptors(session().pid());
-        } catch (const std::exception& error) {
-            FAIL() << "no server to test: " << error.what();
-        }
-    }
-
-    void TearDown() override {
-        if (schema_.empty() || other_ == nullptr) return;
-        session_.reset();
-        other().rows("DROP SCHEMA IF EXISTS " + schema_ + " CASCADE");
-        for (const std::string& role : roles_) {
-            other().rows("DROP OWNED BY " + role);
-            other().rows("DROP ROLE " + role);
-        }
-    }
-
-    Session& session() { return *session_; }
-    Session& other() { return *other_; }
-    const std::string& schema() const { return schema_; }
-
-    /// A role that may log in and use the schema; dropped after the test.
-    std::string new_role(const std::string& name) {
-        const std::string role = schema_ + "_" + name;
-        session().rows("CREATE ROLE " + role + " LOGIN");
-        roles_.push_back(role);
-        session().rows("GRANT USAGE ON SCHEMA " + schema_ + " TO " + role);
-        session().rows("ALTER ROLE " + role + " SET search_path = " + schema_ + ", public");
-        return role;
-    }
-
-private:
-    std::unique_ptr<Session> session_, other_;
-    std::string schema_, path_;
-    std::vector<std::string> roles_;
-};
 
 }  // namespace gputext::live

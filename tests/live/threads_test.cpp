@@ -5,7 +5,7 @@
 
 #include <numeric>
 
-#include "tests/live/server.hpp"
+#include "tests/live/live_test.hpp"
 
 namespace gputext::live {
 namespace {

@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #include "kernels/base/device_work.hpp"
+#include "tests/support/test_size.hpp"
 
 namespace gputext::testing {
 
@@ -25,10 +26,5 @@ protected:
 
     gpu::DeviceWork work{nullptr, std::size_t{4} << 30};
 };
-
-/// Rounds of a random test: fewer under a checker that makes the device slow.
-inline int rounds(int wanted) {
-    return std::getenv("GPUTEXT_TEST_SMALL") != nullptr ? (wanted + 9) / 10 : wanted;
-}
 
 }  // namespace gputext::testing

@@ -37,7 +37,7 @@ protected:
     cudaStream_t stream() const { return stream_; }
 
     /// Whether the run should be short, since a sanitizer slows it down.
-    static bool small() { return std::getenv("GPUTEXT_TEST_SMALL") != nullptr; }
+    static bool small() { return tests_are_small(); }
 
 private:
     cudaStream_t stream_ = nullptr;

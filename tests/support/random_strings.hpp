@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tests/support/test_size.hpp"
+
 namespace gputext::testing {
 
 /// Seed of this run: GPUTEXT_TEST_SEED when set, else fixed. Printed with every failure.
@@ -20,13 +22,6 @@ inline std::uint64_t seed() {
     const char* text = std::getenv("GPUTEXT_TEST_SEED");
     return text == nullptr ? 20261121 : std::strtoull(text, nullptr, 10);
 }
-
-/// Sanitizers make everything several times as slow: tests of much input take less of it then.
-#ifdef __SANITIZE_ADDRESS__
-inline constexpr bool kSanitized = true;
-#else
-inline constexpr bool kSanitized = false;
-#endif
 
 class RandomStrings {
 public:

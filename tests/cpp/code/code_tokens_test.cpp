@@ -294,9 +294,9 @@ TEST(CodeTokens, ReadChangedSeeds) {
     RandomStrings random;
     const std::string letters = "ab <>(){}[];:,.*&=\"'@#\\/\n1\xe9?";
     for (const std::string& seed : code_seeds())
-        for (int round = 0; round < (kSanitized ? 100 : 1000); ++round)
+        for (int round = 0; round < testing::rounds(kSanitized ? 100 : 1000); ++round)
             testing::read_code(random.edited(seed, 1 + random.below(30), letters));
-    for (int round = 0; round < (kSanitized ? 100 : 1000); ++round)
+    for (int round = 0; round < testing::rounds(kSanitized ? 100 : 1000); ++round)
         testing::read_code(random.string(random.below(3000), letters));
 }
 

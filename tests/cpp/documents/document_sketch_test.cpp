@@ -402,7 +402,7 @@ TEST(DocumentSketch, NeverExcludesANearLongDocument) {
     ManyModels many(random);
     const auto utf8 = CharacterLengths::utf8();
     const std::u32string_view alphabets[] = {U"a", U"ab", U"etaoinshrdlu ,.\n", U"漢字 "};
-    for (int round = 0; round < (kSanitized ? 40 : 400); ++round) {
+    for (int round = 0; round < testing::rounds(kSanitized ? 40 : 400); ++round) {
         const auto letters = alphabets[random.below(std::size(alphabets))];
         const auto text = random.string<std::u32string>(
             random.below(round % 10 == 0 ? 300'000 : 30'000), letters);
@@ -773,7 +773,7 @@ TEST(SketchTarget, TakesChangedSeeds) {
     RandomStrings random;
     for (const std::string& seed : testing::sketch_seeds()) {
         testing::read_sketches(bytes_of(seed));
-        for (int round = 0; round < (kSanitized ? 20 : 300); ++round) {
+        for (int round = 0; round < testing::rounds(kSanitized ? 20 : 300); ++round) {
             std::string changed = seed.substr(0, random.below(seed.size() + 1));
             for (std::size_t i = random.below(4); i > 0 && !changed.empty(); --i)
                 changed[random.below(changed.size())] = static_cast<char>(random.below(256));

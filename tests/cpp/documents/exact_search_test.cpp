@@ -20,6 +20,7 @@ namespace {
 
 using testing::bytes_of;
 using testing::kEachSimd;
+using testing::kFewer;
 using testing::kSanitized;
 using testing::name_of_simd;
 using testing::OnEachSimd;
@@ -85,7 +86,7 @@ std::vector<std::string> related_texts(RandomStrings& random, std::size_t count,
 
 TEST_P(ExactSearchOnEach, GramsNeverExcludeANearPair) {
     RandomStrings random;
-    for (int round = 0; round < (kSanitized ? 4 : 16); ++round) {
+    for (int round = 0; round < (kFewer ? 4 : 16); ++round) {
         const std::size_t longest = 20 + random.below(round % 4 == 0 ? 400 : 120);
         const auto texts = related_texts(random, round % 2 == 0 ? 30 : 90, longest);
         const double threshold = 0.005 * static_cast<double>(random.below(99));
@@ -141,7 +142,7 @@ TEST_P(ExactSearchOnEach, LanesGiveTheDistance) {
     LaneDistance lanes(GetParam());
     EditDistance plain;
     std::size_t found = 0;
-    for (int round = 0; round < (kSanitized ? 40 : 250); ++round) {
+    for (int round = 0; round < (kSanitized ? 40 : kFewer ? 80 : 250); ++round) {
         const std::size_t longest = std::array{5, 70, 300, 900}[random.below(4)];
         auto texts = related_texts(random, LaneDistance::lanes, longest);
         const std::string pattern =
@@ -221,13 +222,13 @@ TEST_P(ExactSearchOnEach, FindsEveryPair) {
     for (int corpus = 0; corpus < 3; ++corpus) {
         std::vector<std::string> texts;
         if (corpus == 0) {
-            texts = related_texts(random, kSanitized ? 60 : 150, 400);
+            texts = related_texts(random, kFewer ? 60 : 150, 400);
         } else if (corpus == 1) {
             // More than a tile of short texts, of few lengths.
-            texts = related_texts(random, kSanitized ? 200 : 900, 12);
+            texts = related_texts(random, kFewer ? 300 : 900, 12);
         } else {
             const std::u32string_view letters = U"aé€ß漢字かな한글🙂🙃z etnoi";
-            while (texts.size() < (kSanitized ? 40u : 120u)) {
+            while (texts.size() < (kFewer ? 40u : 120u)) {
                 auto text = random.string<std::u32string>(random.below(300), letters);
                 for (int version = 0; version < 3; ++version) {
                     texts.push_back(utf8_of(text));
@@ -395,7 +396,7 @@ TEST(ExactSearch, FindsByCountsWhatTilesFind) {
     RandomStrings random;
     for (const bool wide : {false, true}) {
         std::vector<std::string> texts;
-        while (texts.size() < (kSanitized ? 40 : 120)) {
+        while (texts.size() < (kFewer ? 40 : 120)) {
             // Around the least length whose counts are compared, and beyond what a bin holds.
             std::string text = random.string(700 + random.below(1500), "etaoinshrdlu ");
             if (random.below(8) == 0) text.append(random.below(40000), 'x');

@@ -41,7 +41,7 @@ TEST(NearDuplicateCheck, EqualsTheEditRate) {
     const std::u32string_view alphabets[] = {U"etaoinshrdlu ,.\n", U"ab", U"aäоб漢字🙂 ",
                                              U"0123456789ABCDEFabcdef"};
     NearDuplicateCheck check;
-    for (int round = 0; round < (kSanitized ? 300 : 4000); ++round) {
+    for (int round = 0; round < testing::rounds(kSanitized ? 300 : 4000); ++round) {
         const auto letters = alphabets[random.below(std::size(alphabets))];
         const auto text =
             random.string<std::u32string>(random.below(round % 20 == 0 ? 700 : 60), letters);
@@ -146,7 +146,7 @@ INSTANTIATE_TEST_SUITE_P(Simd, GramSetOn, testing::kEachSimd, testing::name_of_s
 
 TEST_P(GramSetOn, IsALowerBoundOfTheDistance) {
     RandomStrings random;
-    for (int round = 0; round < (kSanitized ? 500 : 8000); ++round) {
+    for (int round = 0; round < testing::rounds(kSanitized ? 500 : 8000); ++round) {
         const std::string_view letters = round % 2 == 0 ? "abc" : "etaoinshrdlu ,.\n";
         const auto text = random.string(random.below(120), letters);
         const auto other = random.edited(text, random.below(text.size() / 2 + 2), letters);

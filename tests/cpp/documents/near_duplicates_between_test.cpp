@@ -23,6 +23,7 @@ namespace {
 using testing::bytes_of;
 using testing::corpus;
 using testing::kEachSimd;
+using testing::kFewer;
 using testing::kSanitized;
 using testing::name_of_simd;
 using testing::OnEachSimd;
@@ -84,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Simd, NearDuplicatesBetweenOnEach, kEachSimd, name_of_s
 TEST_P(NearDuplicatesBetweenOnEach, ExactModeFindsEveryPairAcross) {
     RandomStrings random;
     for (const std::size_t longest : {40, 700}) {
-        const auto texts = shuffled(random, corpus(random, kSanitized ? 60 : 160, longest));
+        const auto texts = shuffled(random, corpus(random, kFewer ? 60 : 160, longest));
         const Packed packed(texts);
         const auto all = static_cast<std::uint32_t>(packed.documents().size());
         // Either side is the larger one; one has no document, or one.
@@ -105,7 +106,7 @@ TEST_P(NearDuplicatesBetweenOnEach, ExactModeFindsEveryPairAcross) {
 
 TEST_P(NearDuplicatesBetweenOnEach, CtphModeFindsThePairsAcrossOfAllDocuments) {
     RandomStrings random;
-    const auto texts = shuffled(random, corpus(random, kSanitized ? 60 : 300, 1500));
+    const auto texts = shuffled(random, corpus(random, kFewer ? 60 : 300, 1500));
     const Packed packed(texts);
     std::vector<std::optional<Ctph>> signatures;
     for (const std::string& text : texts)
@@ -129,7 +130,7 @@ TEST_P(NearDuplicatesBetweenOnEach, CtphModeFindsThePairsAcrossOfAllDocuments) {
 TEST_P(NearDuplicatesBetweenOnEach, SignaturesAreThePairsAcrossOfAll) {
     RandomStrings random;
     std::vector<Ctph> signatures;
-    for (const std::string& text : versions(random, kSanitized ? 300 : 2000, 60, 900))
+    for (const std::string& text : versions(random, kFewer ? 300 : 2000, 60, 900))
         signatures.push_back(*ctph_signature(bytes_of(text), 100));
     std::vector<std::uint8_t> sides;
     for (std::size_t i = 0; i < signatures.size(); ++i)
@@ -187,7 +188,7 @@ std::vector<std::uint8_t> random_sides(RandomStrings& random, std::size_t count,
 
 TEST(NearDuplicatesBetween, EachMethodFindsThePairsAcrossOfAllDocuments) {
     RandomStrings random;
-    const std::size_t few = kSanitized ? 60 : 120;
+    const std::size_t few = kFewer ? 60 : 120;
     std::vector<std::vector<std::string>> inputs{versions(random, few, 20, 300),
                                                  versions(random, few, 700, 2500),
                                                  versions(random, 24, 3000, 9000)};
@@ -206,7 +207,7 @@ TEST(NearDuplicatesBetween, EachMethodFindsThePairsAcrossOfAllDocuments) {
                 for (const auto method : {ExactMethod::estimated, ExactMethod::counts,
                                           ExactMethod::tiles, ExactMethod::index})
                     for (const std::size_t memory : {std::size_t{1} << 30, std::size_t{24} << 20}) {
-                        if (kSanitized && searches++ % 3 != 0) continue;
+                        if (kFewer && searches++ % 3 != 0) continue;
                         auto own = parameters;
                         own.memory_limit = memory;
                         ASSERT_EQ(exact_pairs(packed, sides, own, method), expected)
@@ -241,8 +242,8 @@ TEST(NearDuplicatesBetween, AnIndexFindsLongerRows) {
 
 TEST(NearDuplicatesBetween, PartsHaveEachPairOnce) {
     RandomStrings random;
-    for (const auto& texts : {versions(random, kSanitized ? 150 : 500, 10, 60),
-                              versions(random, kSanitized ? 100 : 300, 900, 1600)}) {
+    for (const auto& texts : {versions(random, kFewer ? 150 : 500, 10, 60),
+                              versions(random, kFewer ? 100 : 300, 900, 1600)}) {
         const Packed packed(texts);
         const NearDuplicateParameters parameters{0.06, NearDuplicateMode::exact};
         for (const std::string_view which : {"12", "2222221", "1112333"}) {

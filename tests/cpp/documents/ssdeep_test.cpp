@@ -27,17 +27,12 @@
 #include <vector>
 
 #include "cpp/documents/detail/hash_batches.hpp"
+#include "tests/support/test_size.hpp"
 
 namespace gputext {
 namespace {
 
 using Bytes = std::vector<std::uint8_t>;
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool sanitized = true;
-#else
-constexpr bool sanitized = false;
-#endif
 
 constexpr std::string_view alphabet =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -486,7 +481,7 @@ TEST(RollingHash, AgreesWithDefinition) {
 
 TEST(SsdeepHash, AgreesWithDefinitionAtEverySize) {
     Random random(property_seed());
-    constexpr std::size_t sizes = sanitized ? 800 : 1700;
+    const std::size_t sizes = testing::kFewer ? 800 : 1700;
     for (std::size_t size = 0; size < sizes; ++size) {
         for (int repeat = 0; repeat < 4; ++repeat) {
             const Bytes document = any_document(random, size);
@@ -509,7 +504,7 @@ TEST(SsdeepHash, ParsesAndScoresHundredWithItself) {
 
 TEST(SsdeepCompare, AgreesWithDefinitionAndIsSymmetric) {
     Random random(property_seed());
-    constexpr int families = sanitized ? 100 : 1000;
+    const int families = testing::rounds(testing::kSanitized ? 100 : 300, testing::kSanitized ? 100 : 1000);
     int positive = 0;
     for (int family = 0; family < families; ++family) {
         const std::vector<std::string> signatures = signature_family(random, 12);
@@ -647,7 +642,7 @@ TEST(SsdeepCompare, RefusesMalformedSignatures) {
 TEST(SsdeepCompare, SurvivesAnyText) {
     Random random(property_seed());
     constexpr std::string_view characters = "3369:::,,ABCDEFG+/ \"\n\\";
-    for (int repeat = 0; repeat < 200000; ++repeat) {
+    for (int repeat = 0; repeat < testing::rounds(200000); ++repeat) {
         std::string text(random.below(40), ' ');
         for (char& c : text) c = characters[random.below(characters.size())];
         const Result<int> score = ssdeep_compare(text, text);
@@ -676,7 +671,7 @@ private:
     std::filesystem::path path_;
 };
 
-class SsdeepProgram : public testing::Test {
+class SsdeepProgram : public ::testing::Test {
 protected:
     void SetUp() override {
         ASSERT_EQ(std::system("command -v ssdeep >/dev/null 2>&1"), 0)
@@ -749,7 +744,7 @@ std::size_t skewed_size(Random& random) {
 TEST_F(SsdeepProgram, PrintsTheSameHashes) {
     const std::uint64_t seed = property_seed();
     Random random(seed);
-    constexpr std::size_t documents = sanitized ? 20000 : 100000;
+    const auto documents = testing::rounds<std::size_t>(20000, testing::kSanitized ? 20000 : 100000);
     std::vector<std::string> expected;
     Bytes document;
     for (std::size_t i = 0; i < documents; ++i) {
@@ -779,7 +774,7 @@ TEST_F(SsdeepProgram, PrintsTheSameHashes) {
 TEST_F(SsdeepProgram, PrintsTheSameScores) {
     const std::uint64_t seed = property_seed();
     Random random(seed);
-    constexpr std::size_t families = sanitized ? 10 : 54;
+    const std::size_t families = testing::kFewer ? 10 : 54;
     std::vector<std::string> known;
     std::vector<std::string> input;
     for (std::size_t family = 0; family < families; ++family) {

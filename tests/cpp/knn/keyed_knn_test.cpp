@@ -78,7 +78,7 @@ KnnParameters any_parameters(RandomRows& random, std::size_t items) {
 
 /// All shapes of rows and keys, dense and sparse, of few items and of many.
 TEST_P(KeyedKnnOnEach, EqualsAPlainSearchOnRandomCalls) {
-    const std::size_t calls = kSanitized ? 60 : 400;
+    const std::size_t calls = testing::rounds<std::size_t>(kSanitized ? 60 : 400);
     for (std::size_t call = 0; call < calls; ++call) {
         const Shape shape = kAllShapes[random_.below(std::size(kAllShapes))];
         const KeyShape key_shape = kAllKeyShapes[random_.below(std::size(kAllKeyShapes))];

@@ -20,6 +20,7 @@ namespace {
 
 using testing::DoubleRows;
 using testing::kAllShapes;
+using testing::kFewer;
 using testing::kSanitized;
 using testing::name_of_simd;
 using testing::NeighbourRow;
@@ -73,7 +74,7 @@ std::string name_of(Shape shape, Metric metric, std::size_t d, std::size_t k) {
 
 TEST_P(KnnOnEach, EqualsAPlainSearchOnAllShapes) {
     RandomRows random;
-    const std::size_t n = kSanitized ? 200 : 500;
+    const auto n = testing::rounds<std::size_t>(200, kSanitized ? 200 : 500);
     for (const Shape shape : kAllShapes)
         for (const std::size_t d : {1, 3, 41, 130})
             for (const ElementType type : {ElementType::float32, ElementType::float64}) {
@@ -99,7 +100,7 @@ TEST_P(KnnOnEach, EqualsAPlainSearchOnAllShapes) {
 /// As many queries as GPUTEXT_TEST_QUERIES says, of all shapes, types, metrics and small sizes.
 TEST_P(KnnOnEach, EqualsAPlainSearchOnManyQueries) {
     const char* wanted = std::getenv("GPUTEXT_TEST_QUERIES");
-    const std::uint64_t most = wanted == nullptr ? 3000 : std::strtoull(wanted, nullptr, 10);
+    const std::uint64_t most = wanted == nullptr ? testing::rounds(1000, 3000) : std::strtoull(wanted, nullptr, 10);
     RandomRows random;
     constexpr ElementType types[] = {ElementType::float16, ElementType::float32,
                                      ElementType::float64, ElementType::int32};
@@ -184,7 +185,7 @@ TEST_P(KnnOnEach, FewQueriesAndFewItemsAreSearchedAlike) {
 /// none, many and few. Half of the items are as far as each other from the first query.
 TEST_P(KnnOnEach, CopiesAndTiesForFewQueries) {
     RandomRows random;
-    const std::size_t n = kSanitized ? 4000 : 20000, d = 32;
+    const std::size_t n = kFewer ? 4000 : 20000, d = 32;
     for (const std::size_t copies : {std::size_t{0}, n / 2, n / 500}) {
         DoubleRows rows = random.rows(Shape::gaussian, n, d);
         for (std::size_t i = 0; i < n; i += 2) {
@@ -232,7 +233,7 @@ TEST_P(KnnOnEach, ARadiusFindsAllWithinIt) {
 /// So many queries and items that limits are guessed by a sample.
 TEST_P(KnnOnEach, GuessesOfLimitsLoseNothing) {
     RandomRows random;
-    constexpr std::size_t n = 3000, q = 260, step = kSanitized ? 100 : 13;
+    const std::size_t n = 3000, q = 260, step = kFewer ? 100 : 13;
     unsigned cases = 0;
     for (const Shape shape : {Shape::gaussian, Shape::grid, Shape::copies, Shape::near_identical,
                               Shape::scales, Shape::clusters, Shape::outliers})
@@ -241,7 +242,7 @@ TEST_P(KnnOnEach, GuessesOfLimitsLoseNothing) {
             const TypedRows queries(random.rows(shape, q, d), ElementType::float32, d);
             for (const Metric metric : kAllMetrics) {
                 // Another metric of each shape and number of dimensions.
-                if (kSanitized && cases++ % 5 != 0) continue;
+                if (kFewer && cases++ % 5 != 0) continue;
                 SCOPED_TRACE(name_of(shape, metric, d, 30));
                 expect_plain_answer({.k = 30, .metric = metric, .include_ties = d == 3}, queries,
                                     items, {}, step);
@@ -252,7 +253,7 @@ TEST_P(KnnOnEach, GuessesOfLimitsLoseNothing) {
 /// The sample does not know of keys: here they exclude all that is near, and each guess is wrong.
 TEST_P(KnnOnEach, WrongGuessesAreFoundOut) {
     RandomRows random;
-    constexpr std::size_t n = 3000, q = 300, d = 20, step = kSanitized ? 60 : 9;
+    const std::size_t n = 3000, q = 300, d = 20, step = kFewer ? 60 : 9;
     DoubleRows rows = random.rows(Shape::gaussian, n, d);
     std::vector<std::uint32_t> keys(n);
     for (std::size_t i = 0; i < n; ++i) {
@@ -265,7 +266,7 @@ TEST_P(KnnOnEach, WrongGuessesAreFoundOut) {
     const RowKeys of_rows{std::span(keys).first(q), keys};
     for (const Metric metric : {Metric::euclidean, Metric::manhattan})
         for (const double radius : {std::numeric_limits<double>::infinity(), 1e4}) {
-            if (kSanitized && (radius == 1e4) != (metric == Metric::manhattan)) continue;
+            if (kFewer && (radius == 1e4) != (metric == Metric::manhattan)) continue;
             expect_plain_answer({.k = 10, .metric = metric, .radius = radius}, queries, items,
                                 of_rows, step);
         }
@@ -273,7 +274,7 @@ TEST_P(KnnOnEach, WrongGuessesAreFoundOut) {
 
 TEST_P(KnnOnEach, KeysKeepARowFromItself) {
     RandomRows random;
-    constexpr std::size_t step = kSanitized ? 7 : 1;
+    const std::size_t step = kFewer ? 7 : 1;
     for (const Shape shape : {Shape::gaussian, Shape::grid, Shape::copies})
         for (const std::size_t n : {1, 3, 500}) {
             const TypedRows rows(random.rows(shape, n, 6), ElementType::float32, 6);
@@ -499,7 +500,7 @@ TEST(Knn, StopsSoonAtAnyTime) {
         for (const int after : {5, 20, 60, 150, 400}) {
             // A busy machine can lengthen any single run.
             double least = 1e9;
-            for (int run = 0; run < 3; ++run)
+            for (int run = 0; run < 3 && least >= (kSanitized ? 1000 : 50); ++run)
                 least = std::min(least, milliseconds_to_stop(parameters, queries, items,
                                                              std::chrono::milliseconds(after)));
             EXPECT_LT(least, kSanitized ? 1000 : 50) << "k " << parameters.k << ", " << after;

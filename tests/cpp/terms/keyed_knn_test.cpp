@@ -41,7 +41,7 @@ INSTANTIATE_TEST_SUITE_P(Simd, KeyedTermKnnOnEach, kEachSimd, name_of_simd);
 TEST_P(KeyedTermKnnOnEach, EqualsAPlainSearchOnRandomCalls) {
     RandomTexts random;
     RandomKeys random_keys;
-    const std::size_t calls = kSanitized ? 60 : 400;
+    const std::size_t calls = testing::rounds<std::size_t>(kSanitized ? 60 : 400);
     for (std::size_t call = 0; call < calls; ++call) {
         const TextShape shape = kAllTextShapes[random.below(std::size(kAllTextShapes))];
         const KeyShape key_shape = kAllKeyShapes[random.below(std::size(kAllKeyShapes))];

@@ -73,7 +73,7 @@ TEST(Cooccurrences, AreTheThesissTriples) {
 
 TEST(Cooccurrences, EqualAPlainCountAtAnyMemoryAndThreads) {
     RandomStrings random;
-    for (int round = 0; round < (kSanitized ? 40 : 300); ++round) {
+    for (int round = 0; round < testing::rounds(kSanitized ? 40 : 300); ++round) {
         CooccurrenceShape shape;
         shape.words = static_cast<std::uint32_t>(1 + random.below(random.below(2) == 0 ? 5 : 200));
         const std::uint32_t windows[] = {1, 2, 3, 10, 100};
@@ -197,7 +197,7 @@ TEST(Cooccurrences, StopSoonAtAnyTime) {
     for (const int after : {0, 5, 20, 50, 100, 200}) {
         // A busy machine can lengthen any single run.
         double least = 1e9;
-        for (int run = 0; run < 3; ++run) {
+        for (int run = 0; run < 3 && least >= (kSanitized ? 1000 : 50); ++run) {
             Execution execution(2);
             Clock::time_point requested;
             std::thread stopper([&] {
@@ -228,7 +228,7 @@ TEST(Cooccurrences, StopSoonWithinARow) {
     stream.positions.resize(stream.words.size());
     std::iota(stream.positions.begin(), stream.positions.end(), 0u);
     double least = 1e9;
-    for (int run = 0; run < 3; ++run) {
+    for (int run = 0; run < 3 && least >= (kSanitized ? 1000 : 50); ++run) {
         Execution execution(2);
         Clock::time_point requested;
         std::thread stopper([&] {
@@ -250,7 +250,7 @@ TEST(Cooccurrences, StopSoonWithinARow) {
 
 TEST(WordWeights, AreTheThesissWithinHalfAUnit) {
     RandomStrings random;
-    for (int round = 0; round < (kSanitized ? 40 : 300); ++round) {
+    for (int round = 0; round < testing::rounds(kSanitized ? 40 : 300); ++round) {
         CooccurrenceShape shape;
         shape.words = static_cast<std::uint32_t>(1 + random.below(random.below(2) == 0 ? 5 : 200));
         shape.window = static_cast<std::uint32_t>(1 + random.below(4));

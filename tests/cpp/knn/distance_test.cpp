@@ -77,14 +77,28 @@ testing::DoubleRows rows_of_many_magnitudes(std::size_t rows, std::size_t dimens
     return made;
 }
 
-/// A sum in another order than the distance's must leave out no item that is as far as the limit.
+/// Copies of the rows, in turn, of which some elements are a little larger.
+testing::DoubleRows rows_near(const testing::DoubleRows& rows, std::size_t count,
+                              std::mt19937_64& random) {
+    testing::DoubleRows made;
+    for (std::size_t i = 0; i < count; ++i) {
+        made.push_back(rows[i % rows.size()]);
+        for (double& element : made.back())
+            if (random() % 4 == 0) element *= 1 + 0x1p-20;
+    }
+    return made;
+}
+
+/// A sum in another order than the distance's must leave out no item that is as far as the limit,
+/// not even where the distance is small beside the elements.
 TEST(Distances, NoItemIsBeyondItsOwnDistance) {
     std::mt19937_64 random(1);
     for (int round = 0; round < 200; ++round) {
         const std::size_t dimensions = 2 + random() % 60;
-        const TypedRows queries(rows_of_many_magnitudes(4, dimensions, random),
-                                ElementType::float32, dimensions, true);
-        const TypedRows items(rows_of_many_magnitudes(8, dimensions, random),
+        const auto rows = rows_of_many_magnitudes(4, dimensions, random);
+        const TypedRows queries(rows, ElementType::float32, dimensions, true);
+        const TypedRows items(round % 2 == 0 ? rows_of_many_magnitudes(8, dimensions, random)
+                                             : rows_near(rows, 8, random),
                               ElementType::float32, dimensions, true);
         for (const Metric metric : {Metric::euclidean, Metric::manhattan}) {
             Distances distances(metric, queries.vectors(), items.vectors(), best_simd());

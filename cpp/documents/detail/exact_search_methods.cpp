@@ -21,7 +21,7 @@ constexpr double kTileTime = 3.5e-9, kProbeTime = 15e-9, kFeatureTime = 3e-9, kB
 
 /// With less memory, computing features again and again takes longer than tiles of grams do.
 constexpr std::size_t kLeastTile = 1024;  // documents
-/// Up to so many candidates, and so many a document, are verified one by one.
+/// With more candidates than this, plus this many a document, the range is left to another method.
 constexpr std::uint64_t kFewCandidates = 1 << 16, kCandidatesPerDocument = 8;
 /// What a candidate takes while candidates are sorted.
 constexpr std::size_t kCandidateBytes = 32;
@@ -44,8 +44,9 @@ constexpr std::size_t kSamples = 12;  // of a tile's columns, and of its rows
 constexpr std::size_t kTileCharacters = std::size_t{1} << 23;
 /// Fewer candidates are faster compared one by one.
 constexpr std::size_t kLeastInLanes = 3;
-/// Documents so long share so many grams that counts are worth a look before them, up to this
-/// threshold.
+/// Documents from this length on, in characters, share so many grams that counts are compared before
+/// them, up to this threshold: 5,655 source files of 4 to 60 KB took 4.2 processor seconds at 0.08,
+/// and 6.7 without (2026-11-26, one thread of an AMD EPYC with AVX-512).
 constexpr std::size_t kLeastFiltered = 4096;
 constexpr double kMostFilteredThreshold = 0.12;
 

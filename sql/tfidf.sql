@@ -69,4 +69,17 @@ SELECT * FROM tfidf('SELECT id, body FROM articles', min_document_frequency => -
 SELECT * FROM tfidf('SELECT id, body FROM articles', 'english');
 SELECT count(*) FROM tfidf('SELECT id, body FROM articles', 'english'::regconfig);
 
+-- Rows of one id stay in the order of the query: of ids that are near each other, far apart, or of another type.
+CREATE TABLE orders (ids text, items text);
+INSERT INTO orders VALUES ('near', 'SELECT i * 7919 % 3, ''w'' || i FROM generate_series(1, 200) AS i'),
+    ('far apart', 'SELECT (i * 7919 % 3) * 10000000000000, ''w'' || i FROM generate_series(1, 200) AS i');
+SELECT ids, count(*), count(*) FILTER (WHERE n < before) AS out_of_order
+FROM orders, LATERAL (SELECT substr(term, 2)::int AS n, lag(substr(term, 2)::int) OVER (PARTITION BY item_id ORDER BY place) AS before
+                      FROM tfidf(items, min_document_frequency => 1) WITH ORDINALITY AS t (item_id, term, weight, place)) AS rows
+GROUP BY ids ORDER BY ids;
+SELECT count(*), count(*) FILTER (WHERE n < before) AS out_of_order
+FROM (SELECT substr(term, 2)::int AS n, lag(substr(term, 2)::int) OVER (PARTITION BY item_id ORDER BY place) AS before
+      FROM tfidf('SELECT (i * 7919 % 3)::text, ''w'' || i FROM generate_series(1, 200) AS i', NULL::text, min_document_frequency => 1) WITH ORDINALITY AS t (item_id, term, weight, place)) AS rows;
+DROP TABLE orders;
+
 DROP TABLE articles;

@@ -175,7 +175,7 @@ inline void run_to_end(QueryDesc* statement) {
 #endif
 }
 
-/// The same of one that is a part of another, past what modules do at each statement.
+/// Runs a statement within another one to its end: the hooks of other modules are not called.
 inline void run_part_to_end(QueryDesc* statement) {
 #if PG_VERSION_NUM >= 180000
     standard_ExecutorRun(statement, ForwardScanDirection, 0);

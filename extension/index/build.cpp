@@ -133,8 +133,8 @@ struct Reader {
         }
     }
 
-    /// By some pages, as processes wait for each other here: in proportion to what this one has
-    /// written, so that few are left over. Inserts take those.
+    /// Extends the relation by several pages at once, as processes wait for each other here: a part
+    /// of what this one has written, so that few are left over. Inserts take those.
     void extend() {
         const std::uint32_t pages = std::clamp<std::uint32_t>(written / 32, 1, 32);
         LockRelationForExtension(index, ExclusiveLock);
@@ -161,14 +161,14 @@ double read_table(Relation table, IndexInfo* info, Reader& reader, TableScanDesc
 
 // ---- Several processes ----
 
-/// In memory that all of them share; the scan of the table lies behind it.
+/// Lies in memory that all processes share, with the scan of the table after it.
 struct SharedBuild {
     Oid table;
     Oid index;
     bool concurrent;
     ConditionVariable one_is_done;
     slock_t mutex;
-    // Of the workers that are done:
+    // Sums over the workers that are done:
     int done;
     double rows;
     double sketches;

@@ -30,6 +30,7 @@ extern "C" {
 #include "cpp/base/stoppable.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/base/table_rights.hpp"
 #include "extension/index/row_sketcher.hpp"
 
@@ -245,9 +246,7 @@ int64 check_index(Relation table, Relation index, bool rows_too) {
 using namespace gputext::index;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_index_check);
-
-PGDLLEXPORT Datum gputext_index_check(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_index_check) {
     const Oid id = PG_GETARG_OID(0);
     const bool rows_too = PG_GETARG_BOOL(1);
     check_owner(id);

@@ -13,9 +13,8 @@
 // one model; a directory page says the class and the model of each of its sketch pages. So a search
 // reads the directory, and only sketch pages of the lengths that a near-duplicate may have. A
 // sketch never moves to another page, and VACUUM removes sketches of a page while it holds the
-// page's lock: a search that reads each page once, under its lock, sees each row once, and nothing
-// of it is ever wrong but out of date, which the executor's look at the table mends, as it rechecks
-// each row.
+// page's lock. So a search that reads each page once, under its lock, sees each row once. What it
+// sees may be out of date: the executor rechecks each row in the table.
 //
 // A sketch page holds columns: lengths, hashes, row addresses, each byte of the letters, and
 // bigrams, each for `capacity` sketches of which `count` are in use.
@@ -100,7 +99,7 @@ constexpr std::uint32_t group_of(BlockNumber block) {
 constexpr bool is_directory(BlockNumber block) {
     return block > kMetaBlock && (block - 1) % kGroupBlocks == 0;
 }
-/// Of a sketch page: its entry's number in the directory.
+/// The number of a sketch page's entry in its directory.
 constexpr std::uint32_t entry_of(BlockNumber block) {
     return (block - 1) % kGroupBlocks - 1;
 }
@@ -142,7 +141,7 @@ public:
     /// Requires room. The sketch has the letters, and the grams behind them.
     void append(Page page, ItemPointerData row, SketchedDocument document,
                 const std::uint8_t* sketch) const;
-    /// As it was given to append().
+    /// Copies the bytes of a sketch, as append() took them.
     void copy(Page page, std::uint16_t place, std::uint8_t* sketch) const;
     /// Overwrites one sketch by another one of the page.
     void move(Page page, std::uint16_t from, std::uint16_t to) const;
@@ -172,14 +171,14 @@ void initialize_model_page(Page page, std::uint8_t number, const SketchModel& mo
 /// Raises an error that names the block if the page is no directory of an index of this version. A
 /// page that was never written passes.
 void check_directory(Relation index, BlockNumber block, Page page);
-/// The same for sketches by one of these models. A page that is not in use passes, too.
+/// Checks a page of sketches by one of these models. A page that is not in use passes, too.
 void check_sketches(Relation index, BlockNumber block, Page page, std::span<const SketchModel>);
-/// The same for the meta page: the number of models.
+/// Checks the meta page; returns the number of models.
 std::size_t check_meta_page(Relation index, Page page);
-/// The same for the page of the model of this number: a view of the page.
+/// Checks the page of the model of this number; returns a view of the page.
 SketchModel check_model_page(Relation index, std::uint8_t number, Page page);
 
-/// Of a sketch page that has passed the check.
+/// Whether a page that check_sketches() has passed has sketches.
 inline bool is_in_use(Page page) {
     return !PageIsNew(page) && trailer(page)->kind == PageKind::sketches;
 }

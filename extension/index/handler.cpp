@@ -23,6 +23,7 @@ extern "C" {
 
 #include <algorithm>
 
+#include "extension/base/sql_function.hpp"
 #include "extension/index/options.hpp"
 
 namespace gputext::index {
@@ -61,17 +62,17 @@ bool validate_class(Oid opclass) {
 
 // ---- Costs ----
 
-/// Of a document whose lengths are not known: the part of the pages whose lengths allow the rate
-/// (measured 0.10 to 0.15 of abstracts and of program files at a threshold of 0.05; documents of
-/// one length are all read).
+/// The part of the pages that is read, where the document's length is not known: those whose
+/// lengths allow the rate (measured 0.10 to 0.15 of abstracts and of program files at a threshold
+/// of 0.05; documents of one length are all read).
 constexpr double kPagesRead = 0.15;
 
 /// The part of the rows whose sketches do not exclude them: these are fetched and rechecked. Less
 /// of abstracts and programs, more of texts in few letters (docs/near-duplicate-index.md).
 constexpr double kRowsLeft = 1e-4;
 
-/// In units of cpu_operator_cost (about 50 ns): to prepare a search, and to look at a sketch, of
-/// which letters leave few for the bigrams.
+/// What it costs to prepare a search, and to look at a sketch, in units of cpu_operator_cost (about
+/// 50 ns). The bigrams of few sketches are looked at.
 constexpr double kPrepareOperators = 100, kSketchOperators = 0.05;
 
 /// amcostestimate.
@@ -135,9 +136,7 @@ IndexAmRoutine* make_routine() {
 }  // namespace gputext::index
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_index_handler);
-
-PGDLLEXPORT Datum gputext_index_handler(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_index_handler) {
     PG_RETURN_POINTER(gputext::index::make_routine());
 }
 }

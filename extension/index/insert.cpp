@@ -18,7 +18,7 @@ extern "C" {
 namespace gputext::index {
 namespace {
 
-/// A row's sketch that looks for a page.
+/// Puts one row's sketch on a page.
 class Insertion {
 public:
     Insertion(Relation index, ItemPointerData row, SketchedDocument document,
@@ -194,7 +194,7 @@ private:
     const SketchKind kind_;
 };
 
-/// Of a statement that inserts rows.
+/// The sketcher of a statement that inserts rows.
 RowSketcher& sketcher_of(Relation index, IndexInfo* info) {
     if (info->ii_AmCache == nullptr)
         info->ii_AmCache = make_owned<RowSketcher>(info->ii_Context, open_index(index));

@@ -14,6 +14,7 @@ extern "C" {
 
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/index/open_index.hpp"
 #include "extension/server/session_job.hpp"
 #include "extension/types/text_arguments.hpp"
@@ -95,10 +96,8 @@ std::span<const SketchModel> learn_models(Relation table, Relation index, IndexI
         attempt_or_raise([&] { learned->push_back(general_sketch_model(bins)); });
     } else {
         const SketchModelLearner* const learner = sample.learner;
-        run_threaded([=](Execution& execution) -> Status {
-            auto models = learner->learn(bins, most_models, execution);
-            if (models.ok()) *learned = std::move(*models);
-            return models.status();
+        run_threaded([=](Execution& execution) {
+            return take_value(learner->learn(bins, most_models, execution), *learned);
         });
     }
     MemoryContextSwitchTo(outside);

@@ -44,7 +44,7 @@ SketchModel read_model(Relation index, std::uint8_t number) {
     return {model.shape(), numbers};
 }
 
-/// In one piece of memory, as the relation cache frees it.
+/// Allocates all parts in one piece, since the relation cache frees one piece.
 OpenIndex* assemble(MemoryContext context, std::span<const SketchModel> models,
                     BlockNumber recent) {
     const std::size_t targets = models.size() * kLengthClasses;

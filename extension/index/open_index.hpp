@@ -20,7 +20,7 @@ struct OpenIndex {
     std::size_t model_count;
     const SketchModel* model_list;  // behind this struct, as is what follows
     BlockNumber* targets;
-    // By block: the buffer where this session last found it, InvalidBuffer for nowhere.
+    // For each block, the buffer where this session last found it, or InvalidBuffer.
     BlockNumber recent_count;
     Buffer* recent;
 

@@ -105,7 +105,7 @@ namespace {
 
 object_access_hook_type hook_before = nullptr;
 
-/// Of a row of pg_class.
+/// The threshold in a row of pg_class.
 double threshold_of(HeapTuple tuple) {
     bool null = false;
     const Datum options = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions, &null);
@@ -114,14 +114,14 @@ double threshold_of(HeapTuple tuple) {
 }
 
 void check_same_threshold(Oid index, HeapTuple before, HeapTuple after) {
-    const double kept = threshold_of(before), wanted = threshold_of(after);
-    if (kept == wanted) return;
+    const double old = threshold_of(before), wanted = threshold_of(after);
+    if (old == wanted) return;
     if (!OidIsValid(get_index_constraint(index))) raise_no_constraint();
     ereport(
         ERROR,
         (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
          errmsg("cannot change the threshold of index \"%s\" from %g to %g",
-                NameStr(reinterpret_cast<Form_pg_class>(GETSTRUCT(before))->relname), kept, wanted),
+                NameStr(reinterpret_cast<Form_pg_class>(GETSTRUCT(before))->relname), old, wanted),
          errdetail("The rows of its table were compared at the threshold that it has."),
          errhint("Drop the constraint, and add it with the new threshold, which compares the "
                  "rows anew.")));

@@ -1,9 +1,9 @@
 // extension/index/pages_ahead.hpp - pages that are in the processor's cache when they are read
 //
-// Of a page that excludes all of its sketches a search reads a sixth, once. Time goes into waiting
-// for memory: for the server's table of buffers, for the buffer's header, and for the page. So a
-// session remembers in which buffer it last found a page, asks for the memory of pages that come
-// soon, and pins some of them early.
+// A search reads a sixth of a page whose sketches are all excluded, and reads it once. It mostly
+// waits for memory: the server's table of buffers, a buffer's header, the page. So a session
+// remembers in which buffer it last found a page, prefetches the pages that come next, and pins
+// some of them early.
 
 #pragma once
 

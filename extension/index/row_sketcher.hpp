@@ -21,8 +21,8 @@ public:
     explicit RowSketcher(const OpenIndex& opened)
         : sketcher_(opened.models()), characters_(opened.characters()) {}
 
-    /// Of a document that is not null; detoasts it in the current memory context. Raises an error
-    /// if the statement is cancelled.
+    /// Sketches a document that is not null; detoasts it in the current memory context. Raises an
+    /// error if the statement is cancelled.
     SketchedDocument sketch(Datum document) {
         const varlena* const value = PG_DETOAST_DATUM_PACKED(document);
         SketchedDocument sketched{};
@@ -33,7 +33,7 @@ public:
         return sketched;
     }
 
-    /// The last one: letters, and the grams behind them.
+    /// The last sketch: letters, and the grams after them.
     const std::uint8_t* bytes() const { return bytes_.data(); }
 
 private:

@@ -29,6 +29,7 @@ extern "C" {
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/index/open_index.hpp"
 #include "extension/index/options.hpp"
 #include "extension/index/pages_ahead.hpp"
@@ -41,10 +42,10 @@ namespace {
 
 // ---- Exclusion constraints ----
 
-/// Of a search for a constraint the executor would recheck rows by the operator, which knows
-/// nothing of the index and its threshold. So the access method rechecks them by itself: it fetches
-/// the row, forms its document as the index has it, and compares it at the index's threshold.
-/// Owns memory: made by make_owned(), in the memory context that its rows are fetched in.
+/// Rechecks the rows that a search for a constraint finds. The executor would do so by the
+/// operator, which does not know the index's threshold. This fetches a row, forms its document as
+/// the index has it, and compares it at the index's threshold. Owns memory: made by make_owned(),
+/// in the memory context that its rows are fetched in.
 class ConstraintCheck {
 public:
     /// The document lives as long as this.
@@ -104,11 +105,8 @@ bool ConstraintCheck::is_near(ItemPointerData row) {
     if (!nulls[0]) {
         const MemoryContext outside = MemoryContextSwitchTo(GetPerTupleMemoryContext(executor_));
         const Bytes other = bytes_of(PG_DETOAST_DATUM_PACKED(values[0]));
-        attempt_or_raise([&]() -> Status {
-            const Result<bool> found = check_.is_near(other, stop_on_interrupt());
-            if (found.ok()) near = *found;
-            return found.status();
-        });
+        attempt_or_raise(
+            [&] { return take_value(check_.is_near(other, stop_on_interrupt()), near); });
         MemoryContextSwitchTo(outside);
     }
     ResetPerTupleExprContext(executor_);
@@ -125,11 +123,11 @@ void ConstraintCheck::release() {
 
 // ---- Searches ----
 
-/// Of pages, each of which is read once: what is near all of the documents.
+/// A search. It reads each page once, and gives the rows that may be near all of its documents.
 struct Search {
     MemoryContext context;  // of all that the search has, but for itself
     bool begun;
-    bool hopeless;  // a document is null
+    bool is_empty;  // a document is null, so that no row is found
     int query_count;
     SketchQuery** queries;
     ConstraintCheck* constraint;  // null for a query's search
@@ -148,15 +146,14 @@ Search& search_of(IndexScanDesc scan) {
 }
 
 void prepare_query(IndexScanDesc scan, Search& search, Bytes document, double threshold) {
-    // Only now, as values that are read from other tables let the server forget it.
+    // Opened late: reading values from other tables may have the server forget an open index.
     const OpenIndex& opened = open_index(scan->indexRelation);
-    // An object for each condition, beside the others: few statements have more than one.
     search.queries[search.query_count++] =
         make_owned<SketchQuery>(search.context, document, opened.characters(), threshold,
                                 opened.models(), best_simd(), stop_on_interrupt());
 }
 
-/// Of the operator ~=, whose threshold its operands do not say.
+/// Prepares a condition with ~=. Its threshold is a setting, or the index's in a constraint.
 void prepare_near(IndexScanDesc scan, Search& search, Bytes document) {
     double threshold = near_duplicate_threshold();
     if (is_for_constraint(scan)) {
@@ -173,7 +170,7 @@ void prepare_queries(IndexScanDesc scan, Search& search) {
     for (int key = 0; key < scan->numberOfKeys; ++key) {
         const ScanKeyData& condition = scan->keyData[key];
         if ((condition.sk_flags & SK_ISNULL) != 0) {
-            search.hopeless = true;
+            search.is_empty = true;
             return;
         }
         if (condition.sk_strategy == kNearStrategy) {
@@ -247,7 +244,7 @@ void begin_search(IndexScanDesc scan) {
         least = std::max(least, search.queries[i]->least_length());
         most = std::min(most, search.queries[i]->most_length());
     }
-    if (search.query_count > 0 && !search.hopeless && least <= most) {
+    if (search.query_count > 0 && !search.is_empty && least <= most) {
         search.block_room = 64;
         search.blocks = static_cast<BlockNumber*>(palloc(sizeof(BlockNumber) * search.block_room));
         const std::uint32_t groups = groups_in(RelationGetNumberOfBlocks(scan->indexRelation));
@@ -260,7 +257,7 @@ void begin_search(IndexScanDesc scan) {
     MemoryContextSwitchTo(outside);
 }
 
-/// Of a page that is in use: the rows that all queries leave.
+/// Sets the rows of a page whose sketches no query excludes.
 void take_candidates(Page page, const SketchPages& pages, Search& search) {
     std::uint16_t places[std::size(search.rows)];
     std::uint16_t count = trailer(page)->count;
@@ -280,8 +277,8 @@ void take_candidates(Page page, const SketchPages& pages, Search& search) {
     search.row_count = static_cast<std::uint16_t>(left);
 }
 
-/// Whether a table can have a row there. Others must not come to a table or a bitmap: the number of
-/// no block is what makes a table longer.
+/// Whether a table can have a row there. Other addresses must not be looked up: a read of the block
+/// InvalidBlockNumber would extend the table.
 bool is_possible(const ItemPointerData& row) {
     return ItemPointerIsValid(&row) &&
            ItemPointerGetBlockNumberNoCheck(&row) != InvalidBlockNumber &&
@@ -314,7 +311,7 @@ bool is_conflict(Search& search, const ItemPointerData& row) {
     return near;
 }
 
-/// What it holds of tables.
+/// Releases pins of buffers, and what a constraint's check holds of its table.
 void release(Search& search) {
     search.pages.release();
     if (search.constraint != nullptr) search.constraint->release();

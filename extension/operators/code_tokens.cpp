@@ -12,6 +12,7 @@ extern "C" {
 #include "cpp/code/code_tokens.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/types/text_arguments.hpp"
 
 namespace gputext {
@@ -76,7 +77,7 @@ char* put_element(char* at, const Elements& elements, std::size_t begin, std::si
     return at + INTALIGN(size);
 }
 
-/// In place of construct_array, which would want each element twice in memory.
+/// Builds the array in place: construct_array() would need each element twice in memory.
 Datum text_array(const Elements& elements) {
     const std::size_t count = elements.count();
     if (count == 0) return PointerGetDatum(construct_empty_array(TEXTOID));
@@ -112,12 +113,8 @@ Datum answer(FunctionCallInfo fcinfo, Unit unit) {
     MemoryContext context =
         AllocSetContextCreate(CurrentMemoryContext, "gputext code", ALLOCSET_SMALL_SIZES);
     CodeTokens* const code = make_owned<CodeTokens>(context);
-    attempt_or_raise([&]() -> Status {
-        Result<CodeTokens> tokens = code_tokens(view_of(source), stop_on_interrupt());
-        if (!tokens.ok()) return tokens.status();
-        *code = std::move(*tokens);
-        return {};
-    });
+    attempt_or_raise(
+        [&] { return take_value(code_tokens(view_of(source), stop_on_interrupt()), *code); });
     const Datum array = text_array(Elements(*code, unit));
     MemoryContextDelete(context);
     PG_FREE_IF_COPY(const_cast<varlena*>(source), 0);
@@ -130,14 +127,11 @@ Datum answer(FunctionCallInfo fcinfo, Unit unit) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_code_tokens);
-PG_FUNCTION_INFO_V1(gputext_code_lines);
-
-PGDLLEXPORT Datum gputext_code_tokens(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_code_tokens) {
     return answer(fcinfo, Unit::token);
 }
 
-PGDLLEXPORT Datum gputext_code_lines(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_code_lines) {
     return answer(fcinfo, Unit::line);
 }
 }

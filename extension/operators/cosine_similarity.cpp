@@ -10,6 +10,7 @@ extern "C" {
 
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/inputs/arguments.hpp"
 #include "extension/inputs/set_call.hpp"
 #include "extension/inputs/vector_arguments.hpp"
@@ -50,7 +51,8 @@ public:
                 0, items.resident_bytes()};
     }
     Status compute(Execution& execution) override {
-        return keep(cosine_similarities(query.view(), items.view(), best_simd(), execution));
+        return take_value(cosine_similarities(query.view(), items.view(), best_simd(), execution),
+                          scores);
     }
     void prepare_for_device() override {
         query.share();
@@ -90,22 +92,15 @@ Datum answer(FunctionCallInfo fcinfo) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_cosine_similarity);
-PG_FUNCTION_INFO_V1(gputext_cosine_similarities);
-PG_FUNCTION_INFO_V1(gputext_cosine_similarities_typed);
-
-PGDLLEXPORT Datum gputext_cosine_similarity(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_cosine_similarity) {
     const VectorPair pair = vector_pair(fcinfo);
     const std::optional<double> similarity = similarity_of(pair.a, pair.b);
     if (!similarity) PG_RETURN_NULL();
     PG_RETURN_FLOAT8(*similarity);
 }
 
-PGDLLEXPORT Datum gputext_cosine_similarities(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_cosine_similarities) {
     return answer(fcinfo);
 }
-
-PGDLLEXPORT Datum gputext_cosine_similarities_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo);
-}
+SQL_ALIAS(gputext_cosine_similarities_typed, gputext_cosine_similarities);
 }

@@ -8,6 +8,7 @@ extern "C" {
 #include <cstring>
 
 #include "extension/base/failure.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/types/text_arguments.hpp"
 
 using namespace gputext;
@@ -35,22 +36,7 @@ Bytes payload(const StoredCtph* stored) {
 }  // namespace
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_ctph_out);
-PG_FUNCTION_INFO_V1(gputext_ctph_recv);
-PG_FUNCTION_INFO_V1(gputext_ctph_send);
-PG_FUNCTION_INFO_V1(gputext_ctph_eq);
-PG_FUNCTION_INFO_V1(gputext_ctph_ne);
-PG_FUNCTION_INFO_V1(gputext_ctph_lt);
-PG_FUNCTION_INFO_V1(gputext_ctph_le);
-PG_FUNCTION_INFO_V1(gputext_ctph_gt);
-PG_FUNCTION_INFO_V1(gputext_ctph_ge);
-PG_FUNCTION_INFO_V1(gputext_ctph_cmp);
-PG_FUNCTION_INFO_V1(gputext_ctph_hash);
-PG_FUNCTION_INFO_V1(gputext_ctph_hash_extended);
-PG_FUNCTION_INFO_V1(gputext_ctph_signature);
-PG_FUNCTION_INFO_V1(gputext_edit_rate_ctph);
-
-PGDLLEXPORT Datum gputext_ctph_out(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_ctph_out) {
     const StoredCtph* stored = ctph_argument(PG_GETARG_DATUM(0));
     auto* text = static_cast<char*>(palloc(kMostText + 1));
     attempt_or_raise([&] {
@@ -61,7 +47,7 @@ PGDLLEXPORT Datum gputext_ctph_out(PG_FUNCTION_ARGS) {
 }
 
 /// Binary form: level (int8), length of the first part (int16), then the letters of both.
-PGDLLEXPORT Datum gputext_ctph_recv(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_ctph_recv) {
     auto* message = reinterpret_cast<StringInfo>(PG_GETARG_POINTER(0));
     PlainCtph plain;
     // pq_getmsgint() would take this for a defect of the protocol and not of the value.
@@ -90,7 +76,7 @@ PGDLLEXPORT Datum gputext_ctph_recv(PG_FUNCTION_ARGS) {
     PG_RETURN_POINTER(make_ctph(plain));
 }
 
-PGDLLEXPORT Datum gputext_ctph_send(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_ctph_send) {
     const StoredCtph* stored = ctph_argument(PG_GETARG_DATUM(0));
     StringInfoData message;
     pq_begintypsend(&message);
@@ -100,46 +86,46 @@ PGDLLEXPORT Datum gputext_ctph_send(PG_FUNCTION_ARGS) {
     PG_RETURN_BYTEA_P(pq_endtypsend(&message));
 }
 
-PGDLLEXPORT Datum gputext_ctph_eq(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_ctph_eq) {
     PG_RETURN_BOOL(compare_arguments(fcinfo) == 0);
 }
 
-PGDLLEXPORT Datum gputext_ctph_ne(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_ctph_ne) {
     PG_RETURN_BOOL(compare_arguments(fcinfo) != 0);
 }
 
-PGDLLEXPORT Datum gputext_ctph_lt(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_ctph_lt) {
     PG_RETURN_BOOL(compare_arguments(fcinfo) < 0);
 }
 
-PGDLLEXPORT Datum gputext_ctph_le(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_ctph_le) {
     PG_RETURN_BOOL(compare_arguments(fcinfo) <= 0);
 }
 
-PGDLLEXPORT Datum gputext_ctph_gt(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_ctph_gt) {
     PG_RETURN_BOOL(compare_arguments(fcinfo) > 0);
 }
 
-PGDLLEXPORT Datum gputext_ctph_ge(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_ctph_ge) {
     PG_RETURN_BOOL(compare_arguments(fcinfo) >= 0);
 }
 
-PGDLLEXPORT Datum gputext_ctph_cmp(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_ctph_cmp) {
     PG_RETURN_INT32(compare_arguments(fcinfo));
 }
 
-PGDLLEXPORT Datum gputext_ctph_hash(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_ctph_hash) {
     const Bytes bytes = payload(ctph_argument(PG_GETARG_DATUM(0)));
     return hash_any(bytes.data(), static_cast<int>(bytes.size()));
 }
 
-PGDLLEXPORT Datum gputext_ctph_hash_extended(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_ctph_hash_extended) {
     const Bytes bytes = payload(ctph_argument(PG_GETARG_DATUM(0)));
     return hash_any_extended(bytes.data(), static_cast<int>(bytes.size()), PG_GETARG_INT64(1));
 }
 
 /// Takes a text or a bytea: both are hashed byte by byte.
-PGDLLEXPORT Datum gputext_ctph_signature(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_ctph_signature) {
     const varlena* document = PG_GETARG_VARLENA_PP(0);
     const std::size_t longest = signature_length(PG_GETARG_INT32(1));
     PlainCtph plain;
@@ -153,7 +139,7 @@ PGDLLEXPORT Datum gputext_ctph_signature(PG_FUNCTION_ARGS) {
     PG_RETURN_POINTER(make_ctph(plain));
 }
 
-PGDLLEXPORT Datum gputext_edit_rate_ctph(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_edit_rate_ctph) {
     const StoredCtph* a = ctph_argument(PG_GETARG_DATUM(0));
     const StoredCtph* b = ctph_argument(PG_GETARG_DATUM(1));
     double rate = 0;

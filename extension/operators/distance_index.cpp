@@ -240,7 +240,7 @@ void show_only(const OnlyIndex& index, MemoryContext context) {
     auto* const before = static_cast<Before*>(MemoryContextAllocZero(context, sizeof(Before)));
     before->index = only_index;
     before->callback.arg = before;
-    before->callback.func = [](void* kept) { only_index = static_cast<Before*>(kept)->index; };
+    before->callback.func = [](void* saved) { only_index = static_cast<Before*>(saved)->index; };
     MemoryContextRegisterResetCallback(context, &before->callback);
     add_hook();
     only_index = index;

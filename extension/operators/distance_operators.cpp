@@ -2,6 +2,7 @@
 
 #include "cpp/knn/distance.hpp"
 #include "extension/base/failure.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/inputs/vector_arguments.hpp"
 
 namespace gputext {
@@ -20,24 +21,19 @@ Datum distance_by(Metric metric, FunctionCallInfo fcinfo) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_euclidean_distance);
-PG_FUNCTION_INFO_V1(gputext_cosine_distance);
-PG_FUNCTION_INFO_V1(gputext_negative_inner_product);
-PG_FUNCTION_INFO_V1(gputext_manhattan_distance);
-
-PGDLLEXPORT Datum gputext_euclidean_distance(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_euclidean_distance) {
     return distance_by(Metric::euclidean, fcinfo);
 }
 
-PGDLLEXPORT Datum gputext_cosine_distance(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_cosine_distance) {
     return distance_by(Metric::cosine, fcinfo);
 }
 
-PGDLLEXPORT Datum gputext_negative_inner_product(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_negative_inner_product) {
     return distance_by(Metric::inner_product, fcinfo);
 }
 
-PGDLLEXPORT Datum gputext_manhattan_distance(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_manhattan_distance) {
     return distance_by(Metric::manhattan, fcinfo);
 }
 }

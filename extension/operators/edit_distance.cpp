@@ -4,6 +4,7 @@
 
 #include "cpp/documents/edit_distance.hpp"
 #include "extension/base/failure.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/types/text_arguments.hpp"
 
 using namespace gputext;
@@ -50,40 +51,33 @@ Datum rate_datum(const Comparison& comparison) {
 }  // namespace
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_edit_distance_text);
-PG_FUNCTION_INFO_V1(gputext_edit_distance_text_max);
-PG_FUNCTION_INFO_V1(gputext_edit_distance_bytea);
-PG_FUNCTION_INFO_V1(gputext_edit_distance_bytea_max);
-PG_FUNCTION_INFO_V1(gputext_edit_rate_text);
-PG_FUNCTION_INFO_V1(gputext_edit_rate_bytea);
-
-PGDLLEXPORT Datum gputext_edit_distance_text(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_edit_distance_text) {
     return distance_datum(compare(PG_GETARG_TEXT_PP(0), PG_GETARG_TEXT_PP(1), database_characters(),
                                   EditDistance::no_limit));
 }
 
-PGDLLEXPORT Datum gputext_edit_distance_text_max(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_edit_distance_text_max) {
     return distance_datum(compare(PG_GETARG_TEXT_PP(0), PG_GETARG_TEXT_PP(1), database_characters(),
                                   limit_argument(PG_GETARG_INT32(2))));
 }
 
-PGDLLEXPORT Datum gputext_edit_distance_bytea(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_edit_distance_bytea) {
     return distance_datum(compare(PG_GETARG_BYTEA_PP(0), PG_GETARG_BYTEA_PP(1),
                                   CharacterLengths::single_byte(), EditDistance::no_limit));
 }
 
-PGDLLEXPORT Datum gputext_edit_distance_bytea_max(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_edit_distance_bytea_max) {
     return distance_datum(compare(PG_GETARG_BYTEA_PP(0), PG_GETARG_BYTEA_PP(1),
                                   CharacterLengths::single_byte(),
                                   limit_argument(PG_GETARG_INT32(2))));
 }
 
-PGDLLEXPORT Datum gputext_edit_rate_text(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_edit_rate_text) {
     return rate_datum(compare(PG_GETARG_TEXT_PP(0), PG_GETARG_TEXT_PP(1), database_characters(),
                               EditDistance::no_limit));
 }
 
-PGDLLEXPORT Datum gputext_edit_rate_bytea(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_edit_rate_bytea) {
     return rate_datum(compare(PG_GETARG_BYTEA_PP(0), PG_GETARG_BYTEA_PP(1),
                               CharacterLengths::single_byte(), EditDistance::no_limit));
 }

@@ -10,6 +10,7 @@ extern "C" {
 
 #include "cpp/groups/groups.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/inputs/arguments.hpp"
 #include "extension/inputs/set_call.hpp"
 #include "extension/order/row_ids.hpp"
@@ -42,10 +43,10 @@ public:
     /// Ends the appending.
     void number();
 
-    /// Of the ids in their order.
+    /// The numbers of the ids, in the order of the rows.
     std::span<const std::uint32_t> numbers() const { return numbers_; }
     std::uint32_t count() const { return static_cast<std::uint32_t>(places_.size()); }
-    /// Of equal ids the one that came first.
+    /// The id of that number; of equal ids the one that came first.
     Datum id(std::uint32_t number) const { return ids_.at(places_[number]); }
 
     void release_numbers() { numbers_ = {}; }
@@ -175,7 +176,7 @@ void PairReceiver::take_row(const Datum* values, const bool*) {
 // ---- The computation ----
 
 /// What a call needs until its last row; dies with the call's memory context.
-class GroupsComputation final : public Computation {
+class GroupsComputation final : public HostComputation {
 public:
     GroupsComputation(const IdType& type, std::size_t memory_limit)
         : rows(type, memory_limit), memory_limit_(memory_limit) {}
@@ -189,11 +190,6 @@ public:
 
     JobSize size() const override { return {rows.count, rows.bytes(), 0}; }
     Status compute(Execution& execution) override;
-    // Reading the pairs takes longer than grouping them.
-    bool has_device_job() const override { return false; }
-    void prepare_for_device() override {}
-    Status submit(DaemonConnection&, Stop) override { return {}; }
-    Status take(const DaemonEvent&, Stop) override { return {}; }
 
 private:
     std::size_t memory_limit_;
@@ -201,17 +197,13 @@ private:
 
 Status GroupsComputation::compute(Execution& execution) {
     const GroupOrder order = rows.ordered ? GroupOrder::by_occurrence : GroupOrder::by_node;
-    if (rows.is_typed) {
-        Result<Groups> groups = groups_of_nodes(rows.typed_ends.numbers(), rows.typed_ends.count(),
-                                                order, memory_limit_, execution);
-        if (groups.ok()) answer.groups = std::move(*groups);
-        return groups.status();
-    }
+    if (rows.is_typed)
+        return take_value(groups_of_nodes(rows.typed_ends.numbers(), rows.typed_ends.count(), order,
+                                          memory_limit_, execution),
+                          answer.groups);
     const auto* const ends = reinterpret_cast<const std::int64_t*>(rows.ends.data());
-    Result<IdGroups> groups =
-        groups_of_ids({ends, 2 * rows.count}, order, memory_limit_, execution);
-    if (groups.ok()) answer = std::move(*groups);
-    return groups.status();
+    return take_value(groups_of_ids({ends, 2 * rows.count}, order, memory_limit_, execution),
+                      answer);
 }
 
 // ---- The call ----
@@ -265,14 +257,8 @@ Datum answer(FunctionCallInfo fcinfo) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_groups_of);
-PG_FUNCTION_INFO_V1(gputext_groups_of_typed);
-
-PGDLLEXPORT Datum gputext_groups_of(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_groups_of) {
     return answer(fcinfo);
 }
-
-PGDLLEXPORT Datum gputext_groups_of_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo);
-}
+SQL_ALIAS(gputext_groups_of_typed, gputext_groups_of);
 }

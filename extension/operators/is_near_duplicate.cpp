@@ -20,6 +20,7 @@ extern "C" {
 
 #include "cpp/documents/near_duplicate_check.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/index/access_method.hpp"
 #include "extension/index/query_value.hpp"
 #include "extension/server/settings.hpp"
@@ -41,7 +42,7 @@ bool equal(Bytes a, Bytes b) {
 
 /// A document that many are compared with is prepared once. A call has it as either argument, and
 /// always as the same one.
-struct KeptCheck {
+struct PreparedCheck {
     NearDuplicateCheck check;
     bool prepared = false;
     bool second = true;  // which argument was prepared
@@ -60,22 +61,18 @@ struct KeptCheck {
 };
 
 /// The check that a call goes on with.
-KeptCheck* kept_check(FmgrInfo* function) {
+PreparedCheck* prepared_check(FmgrInfo* function) {
     if (function->fn_extra == nullptr)
-        function->fn_extra = make_owned<KeptCheck>(function->fn_mcxt);
-    return static_cast<KeptCheck*>(function->fn_extra);
+        function->fn_extra = make_owned<PreparedCheck>(function->fn_mcxt);
+    return static_cast<PreparedCheck*>(function->fn_extra);
 }
 
 bool is_near(FunctionCallInfo call, Bytes a, Bytes b, bool binary, double threshold) {
     check_threshold(threshold);
-    KeptCheck* const kept = kept_check(call->flinfo);
+    PreparedCheck* const check = prepared_check(call->flinfo);
     bool near = false;
-    attempt_or_raise([&]() -> Status {
-        const Result<bool> found = kept->is_near(a, b, characters_of(binary), threshold);
-        if (!found.ok()) return found.status();
-        near = *found;
-        return {};
-    });
+    attempt_or_raise(
+        [&] { return take_value(check->is_near(a, b, characters_of(binary), threshold), near); });
     return near;
 }
 
@@ -96,7 +93,7 @@ Datum compare_with_query(FunctionCallInfo fcinfo, bool binary) {
 }
 
 /// The last document that was compressed or out of line, as it was given and as it is.
-struct KeptDocument {
+struct LastDocument {
     varlena* given;
     varlena* document;
 };
@@ -108,24 +105,24 @@ const varlena* read_document(FunctionCallInfo fcinfo) {
     if (!VARATT_IS_COMPRESSED(given) && !VARATT_IS_EXTERNAL_ONDISK(given))
         return PG_GETARG_VARLENA_PP(0);
     const MemoryContext context = fcinfo->flinfo->fn_mcxt;
-    auto* kept = static_cast<KeptDocument*>(fcinfo->flinfo->fn_extra);
-    if (kept == nullptr)
-        fcinfo->flinfo->fn_extra = kept =
-            static_cast<KeptDocument*>(MemoryContextAllocZero(context, sizeof(KeptDocument)));
+    auto* last = static_cast<LastDocument*>(fcinfo->flinfo->fn_extra);
+    if (last == nullptr)
+        fcinfo->flinfo->fn_extra = last =
+            static_cast<LastDocument*>(MemoryContextAllocZero(context, sizeof(LastDocument)));
     const Size size = VARSIZE_ANY(given);
-    if (kept->document != nullptr && VARSIZE_ANY(kept->given) == size &&
-        std::memcmp(kept->given, given, size) == 0)
-        return kept->document;
-    if (kept->document != nullptr) {
-        pfree(std::exchange(kept->document, nullptr));
-        pfree(std::exchange(kept->given, nullptr));
+    if (last->document != nullptr && VARSIZE_ANY(last->given) == size &&
+        std::memcmp(last->given, given, size) == 0)
+        return last->document;
+    if (last->document != nullptr) {
+        pfree(std::exchange(last->document, nullptr));
+        pfree(std::exchange(last->given, nullptr));
     }
     const MemoryContext outside = MemoryContextSwitchTo(context);
     varlena* const document = PG_DETOAST_DATUM(PointerGetDatum(given));
-    kept->given = static_cast<varlena*>(palloc(size));
-    std::memcpy(kept->given, given, size);
+    last->given = static_cast<varlena*>(palloc(size));
+    std::memcpy(last->given, given, size);
     MemoryContextSwitchTo(outside);
-    return kept->document = document;
+    return last->document = document;
 }
 
 Datum make_query(FunctionCallInfo fcinfo, bool binary) {
@@ -179,53 +176,40 @@ using namespace gputext;
 using namespace gputext::index;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_is_near_duplicate_text);
-PG_FUNCTION_INFO_V1(gputext_is_near_duplicate_bytea);
-PG_FUNCTION_INFO_V1(gputext_near_text);
-PG_FUNCTION_INFO_V1(gputext_near_bytea);
-PG_FUNCTION_INFO_V1(gputext_near_query_of_text);
-PG_FUNCTION_INFO_V1(gputext_near_query_of_bytea);
-PG_FUNCTION_INFO_V1(gputext_near_duplicate_query_text);
-PG_FUNCTION_INFO_V1(gputext_near_duplicate_query_bytea);
-PG_FUNCTION_INFO_V1(gputext_near_duplicate_query_in);
-PG_FUNCTION_INFO_V1(gputext_near_duplicate_query_out);
-PG_FUNCTION_INFO_V1(gputext_near_support);
-PG_FUNCTION_INFO_V1(gputext_near_selectivity);
-
-PGDLLEXPORT Datum gputext_is_near_duplicate_text(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_is_near_duplicate_text) {
     return compare(fcinfo, false, PG_GETARG_FLOAT8(2));
 }
 
-PGDLLEXPORT Datum gputext_is_near_duplicate_bytea(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_is_near_duplicate_bytea) {
     return compare(fcinfo, true, PG_GETARG_FLOAT8(2));
 }
 
-PGDLLEXPORT Datum gputext_near_text(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_near_text) {
     return compare(fcinfo, false, near_duplicate_threshold());
 }
 
-PGDLLEXPORT Datum gputext_near_bytea(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_near_bytea) {
     return compare(fcinfo, true, near_duplicate_threshold());
 }
 
-PGDLLEXPORT Datum gputext_near_query_of_text(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_near_query_of_text) {
     return compare_with_query(fcinfo, false);
 }
 
-PGDLLEXPORT Datum gputext_near_query_of_bytea(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_near_query_of_bytea) {
     return compare_with_query(fcinfo, true);
 }
 
-PGDLLEXPORT Datum gputext_near_duplicate_query_text(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_near_duplicate_query_text) {
     return make_query(fcinfo, false);
 }
 
-PGDLLEXPORT Datum gputext_near_duplicate_query_bytea(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_near_duplicate_query_bytea) {
     return make_query(fcinfo, true);
 }
 
 /// "text,0.05,the document", or "bytea,0.05,\x00ff"
-PGDLLEXPORT Datum gputext_near_duplicate_query_in(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_near_duplicate_query_in) {
     char* const written = pstrdup(PG_GETARG_CSTRING(0));
     char* const threshold_text = std::strchr(written, ',');
     char* const document =
@@ -247,7 +231,7 @@ PGDLLEXPORT Datum gputext_near_duplicate_query_in(PG_FUNCTION_ARGS) {
         bytes_of(reinterpret_cast<const varlena*>(DatumGetPointer(value))), binary, threshold));
 }
 
-PGDLLEXPORT Datum gputext_near_duplicate_query_out(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_near_duplicate_query_out) {
     const QueryValue* const query = query_value(PG_GETARG_DATUM(0));
     const Bytes document = query->document();
     const Datum value = PointerGetDatum(cstring_to_text_with_len(
@@ -260,7 +244,7 @@ PGDLLEXPORT Datum gputext_near_duplicate_query_out(PG_FUNCTION_ARGS) {
                                    : TextDatumGetCString(value)));
 }
 
-PGDLLEXPORT Datum gputext_near_support(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_near_support) {
     Node* const request = reinterpret_cast<Node*>(PG_GETARG_POINTER(0));
     Node* answer = nullptr;
     if (IsA(request, SupportRequestSelectivity)) {
@@ -274,8 +258,8 @@ PGDLLEXPORT Datum gputext_near_support(PG_FUNCTION_ARGS) {
     PG_RETURN_POINTER(answer);
 }
 
-/// Of an operator, as restriction and as join condition.
-PGDLLEXPORT Datum gputext_near_selectivity(PG_FUNCTION_ARGS) {
+/// Selectivity of an operator, as restriction and as join condition.
+SQL_FUNCTION(gputext_near_selectivity) {
     PG_RETURN_FLOAT8(kNearSelectivity);
 }
 }

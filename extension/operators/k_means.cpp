@@ -6,6 +6,7 @@
 
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/inputs/set_call.hpp"
 #include "extension/inputs/vector_arguments.hpp"
 #include "extension/inputs/vector_query.hpp"
@@ -53,7 +54,7 @@ public:
                 items.resident_bytes()};
     }
     Status compute(Execution& execution) override {
-        return keep(k_means(parameters_, items.view(), execution));
+        return take_value(k_means(parameters_, items.view(), execution), answer);
     }
     void prepare_for_device() override { items.share(); }
     Status submit(DaemonConnection& connection, Stop stop) override {
@@ -61,16 +62,10 @@ public:
             KMeansRequest{parameters_, items.files(), {gpu_memory_limit(), -1}}, stop);
     }
     Status take(const DaemonEvent& event, Stop stop) override {
-        return keep(std::get<KMeansAnswer>(event).read(stop));
+        return take_value(std::get<KMeansAnswer>(event).read(stop), answer);
     }
 
 private:
-    Status keep(Result<KMeans> found) {
-        if (!found.ok()) return found.status();
-        answer = std::move(*found);
-        return {};
-    }
-
     KMeansParameters parameters_;
 };
 
@@ -151,24 +146,13 @@ Datum answer(FunctionCallInfo fcinfo, const char* operation,
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_k_means);
-PG_FUNCTION_INFO_V1(gputext_k_means_typed);
-PG_FUNCTION_INFO_V1(gputext_k_means_centroids);
-PG_FUNCTION_INFO_V1(gputext_k_means_centroids_typed);
-
-PGDLLEXPORT Datum gputext_k_means(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_k_means) {
     return answer(fcinfo, "k_means", put_items);
 }
+SQL_ALIAS(gputext_k_means_typed, gputext_k_means);
 
-PGDLLEXPORT Datum gputext_k_means_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, "k_means", put_items);
-}
-
-PGDLLEXPORT Datum gputext_k_means_centroids(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_k_means_centroids) {
     return answer(fcinfo, "k_means_centroids", put_centroids);
 }
-
-PGDLLEXPORT Datum gputext_k_means_centroids_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, "k_means_centroids", put_centroids);
-}
+SQL_ALIAS(gputext_k_means_centroids_typed, gputext_k_means_centroids);
 }

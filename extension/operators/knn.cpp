@@ -7,6 +7,7 @@
 #include <span>
 
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/inputs/set_call.hpp"
 #include "extension/inputs/term_arguments.hpp"
 #include "extension/inputs/vector_arguments.hpp"
@@ -135,7 +136,7 @@ Datum answer(FunctionCallInfo fcinfo, bool within) {
         do run_computation(*search, set.times(), set.context());
         while (search->block_was_too_large());
         if (search->is_last_block()) {
-            // As long as gputextd has them, too, it is the one that frees their pages.
+            // Released here, so that gputextd, which may still have them, frees their pages.
             rows->queries.release_vectors();
             rows->items.release_vectors();
         }
@@ -153,24 +154,13 @@ Datum answer(FunctionCallInfo fcinfo, bool within) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_knn);
-PG_FUNCTION_INFO_V1(gputext_knn_typed);
-PG_FUNCTION_INFO_V1(gputext_knn_within);
-PG_FUNCTION_INFO_V1(gputext_knn_within_typed);
-
-PGDLLEXPORT Datum gputext_knn(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_knn) {
     return answer(fcinfo, false);
 }
+SQL_ALIAS(gputext_knn_typed, gputext_knn);
 
-PGDLLEXPORT Datum gputext_knn_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, false);
-}
-
-PGDLLEXPORT Datum gputext_knn_within(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_knn_within) {
     return answer(fcinfo, true);
 }
-
-PGDLLEXPORT Datum gputext_knn_within_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, true);
-}
+SQL_ALIAS(gputext_knn_within_typed, gputext_knn_within);
 }

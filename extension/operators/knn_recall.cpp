@@ -21,6 +21,7 @@ extern "C" {
 #include "cpp/knn/recall.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/base/table_rights.hpp"
 #include "extension/inputs/arguments.hpp"
 #include "extension/inputs/set_call.hpp"
@@ -141,7 +142,7 @@ struct Recalls {
 
     std::vector<QueryRecall> of;
     RecallJudge judge;
-    // Of the rows that the index returned for one query:
+    // The rows that the index returned for one query:
     std::vector<std::uint32_t> numbers;
     std::vector<ItemPointerData> places;
 };
@@ -285,14 +286,8 @@ Datum answer(FunctionCallInfo fcinfo) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_knn_recall);
-PG_FUNCTION_INFO_V1(gputext_knn_recall_typed);
-
-PGDLLEXPORT Datum gputext_knn_recall(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_knn_recall) {
     return answer(fcinfo);
 }
-
-PGDLLEXPORT Datum gputext_knn_recall_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo);
-}
+SQL_ALIAS(gputext_knn_recall_typed, gputext_knn_recall);
 }

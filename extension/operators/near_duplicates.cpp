@@ -5,6 +5,7 @@
 
 #include "cpp/documents/near_duplicate_cost.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/index/query_value.hpp"
 #include "extension/inputs/arguments.hpp"
 #include "extension/inputs/document_query.hpp"
@@ -233,34 +234,18 @@ Datum answer(FunctionCallInfo fcinfo, NearDuplicateForm form) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_near_duplicates);
-PG_FUNCTION_INFO_V1(gputext_near_duplicates_typed);
-PG_FUNCTION_INFO_V1(gputext_near_duplicates_between);
-PG_FUNCTION_INFO_V1(gputext_near_duplicates_between_typed);
-PG_FUNCTION_INFO_V1(gputext_near_duplicate_groups);
-PG_FUNCTION_INFO_V1(gputext_near_duplicate_groups_typed);
-
-PGDLLEXPORT Datum gputext_near_duplicates(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_near_duplicates) {
     return answer(fcinfo, NearDuplicateForm::pairs);
 }
+SQL_ALIAS(gputext_near_duplicates_typed, gputext_near_duplicates);
 
-PGDLLEXPORT Datum gputext_near_duplicates_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, NearDuplicateForm::pairs);
-}
-
-PGDLLEXPORT Datum gputext_near_duplicates_between(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_near_duplicates_between) {
     return answer(fcinfo, NearDuplicateForm::between);
 }
+SQL_ALIAS(gputext_near_duplicates_between_typed, gputext_near_duplicates_between);
 
-PGDLLEXPORT Datum gputext_near_duplicates_between_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, NearDuplicateForm::between);
-}
-
-PGDLLEXPORT Datum gputext_near_duplicate_groups(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_near_duplicate_groups) {
     return answer(fcinfo, NearDuplicateForm::groups);
 }
-
-PGDLLEXPORT Datum gputext_near_duplicate_groups_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, NearDuplicateForm::groups);
-}
+SQL_ALIAS(gputext_near_duplicate_groups_typed, gputext_near_duplicate_groups);
 }

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/inputs/set_call.hpp"
 #include "extension/inputs/vector_arguments.hpp"
 #include "extension/inputs/vector_query.hpp"
@@ -34,7 +35,7 @@ public:
                 items.resident_bytes()};
     }
     Status compute(Execution& execution) override {
-        return keep(local_outlier_factors(parameters_, items.view(), execution));
+        return take_value(local_outlier_factors(parameters_, items.view(), execution), scores);
     }
     void prepare_for_device() override { items.share(); }
     Status submit(DaemonConnection& connection, Stop stop) override {
@@ -90,14 +91,8 @@ Datum answer(FunctionCallInfo fcinfo) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_local_outlier_factor);
-PG_FUNCTION_INFO_V1(gputext_local_outlier_factor_typed);
-
-PGDLLEXPORT Datum gputext_local_outlier_factor(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_local_outlier_factor) {
     return answer(fcinfo);
 }
-
-PGDLLEXPORT Datum gputext_local_outlier_factor_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo);
-}
+SQL_ALIAS(gputext_local_outlier_factor_typed, gputext_local_outlier_factor);
 }

@@ -23,6 +23,7 @@ extern "C" {
 #include <iterator>
 
 #include "extension/base/local_setting.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/inputs/arguments.hpp"
 #include "extension/inputs/set_call.hpp"
 #include "extension/queries/inner_query.hpp"
@@ -62,7 +63,7 @@ unsigned value_of(char digit) {
     return 16;
 }
 
-/// Of a text behind its x. Raises an error where it is no such text.
+/// The array of the digits after the x. Raises an error where they are none.
 ArrayType* array_of(const char* digits, std::size_t size) {
     const std::size_t count = size / 8;
     const std::size_t bytes = ARR_OVERHEAD_NONULLS(1) + count * sizeof(float4);
@@ -187,13 +188,7 @@ void TextReceiver::take_row(const Datum* values, const bool* nulls) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_rows_as_text);
-PG_FUNCTION_INFO_V1(gputext_reals);
-PG_FUNCTION_INFO_V1(gputext_type_text);
-PG_FUNCTION_INFO_V1(gputext_equality);
-PG_FUNCTION_INFO_V1(gputext_bigint_ids);
-
-PGDLLEXPORT Datum gputext_rows_as_text(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_rows_as_text) {
     const Arguments given(fcinfo);
     const Oid id_type = id_type_argument(given);
     const int columns = given.integer("columns");
@@ -208,7 +203,7 @@ PGDLLEXPORT Datum gputext_rows_as_text(PG_FUNCTION_ARGS) {
     PG_RETURN_NULL();
 }
 
-PGDLLEXPORT Datum gputext_reals(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_reals) {
     const text* const value = PG_GETARG_TEXT_PP(0);
     const char* const from = VARDATA_ANY(value);
     const std::size_t size = VARSIZE_ANY_EXHDR(value);
@@ -218,13 +213,13 @@ PGDLLEXPORT Datum gputext_reals(PG_FUNCTION_ARGS) {
     PG_RETURN_DATUM(OidInputFunctionCall(input, text_to_cstring(value), element, -1));
 }
 
-PGDLLEXPORT Datum gputext_type_text(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_type_text) {
     const Oid type = PG_GETARG_OID(0);
     lookup_type_cache(type, 0);  // raises the error for a type that does not exist
     PG_RETURN_TEXT_P(type_name(type));
 }
 
-PGDLLEXPORT Datum gputext_equality(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_equality) {
     const Oid type = PG_GETARG_OID(0);
     const Oid equality = lookup_type_cache(type, TYPECACHE_EQ_OPR)->eq_opr;
     if (!OidIsValid(equality))
@@ -241,7 +236,7 @@ PGDLLEXPORT Datum gputext_equality(PG_FUNCTION_ARGS) {
     PG_RETURN_TEXT_P(cstring_to_text(name));
 }
 
-PGDLLEXPORT Datum gputext_bigint_ids(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_bigint_ids) {
     id_type_argument(Arguments(fcinfo));
     PG_RETURN_NULL();
 }

@@ -5,12 +5,6 @@
 
 namespace gputext {
 
-Status ScoredItems::keep(Result<std::vector<double>> found) {
-    if (!found.ok()) return found.status();
-    scores = std::move(*found);
-    return {};
-}
-
 Datum answer_with_scores(const InnerQuery& query, ScoredItems& work, SetCall& set) {
     run_vector_query(query, work.items);
     work.check();

@@ -7,6 +7,8 @@
 
 #include <vector>
 
+#include "extension/base/failure.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/inputs/set_call.hpp"
 #include "extension/inputs/vector_query.hpp"
 #include "extension/server/computation.hpp"
@@ -23,14 +25,11 @@ public:
     std::vector<double> scores;
 
     Status take(const DaemonEvent& event, Stop stop) override {
-        return keep(std::get<ScoresAnswer>(event).read(stop));
+        return take_value(std::get<ScoresAnswer>(event).read(stop), scores);
     }
 
     /// After the items have been read: raises an error when there is something wrong with them.
     virtual void check() const {}
-
-protected:
-    Status keep(Result<std::vector<double>> found);
 };
 
 /// Reads the items, computes, and returns a row (id, score) for each of them, in their order; a

@@ -12,6 +12,7 @@ extern "C" {
 #include <vector>
 
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/inputs/arguments.hpp"
 #include "extension/inputs/known_tokens.hpp"
 #include "extension/inputs/model_query.hpp"
@@ -149,7 +150,8 @@ public:
                                      cpu_threads())};
     }
     Status compute(Execution& execution) override {
-        return keep(sequence_probabilities(vectors(), sequences.view(), best_simd(), execution));
+        return take_value(
+            sequence_probabilities(vectors(), sequences.view(), best_simd(), execution), answer);
     }
     void prepare_for_device() override {
         elements_ = model.share_vectors();
@@ -167,18 +169,13 @@ public:
         return connection.submit(request, stop);
     }
     Status take(const DaemonEvent& event, Stop stop) override {
-        return keep(std::get<SequenceProbabilityAnswer>(event).read(stop));
+        return take_value(std::get<SequenceProbabilityAnswer>(event).read(stop), answer);
     }
 
 private:
     NextWordModel vectors() const {
         return {{model.vectors().data(), model.words(), model.dimensions()},
                 {model.output_vectors().data(), model.words(), model.dimensions()}};
-    }
-    Status keep(Result<SequenceProbabilities> found) {
-        if (!found.ok()) return found.status();
-        answer = std::move(*found);
-        return {};
     }
 
     FileDescriptor elements_, outputs_, tokens_;
@@ -252,14 +249,8 @@ Datum answer(FunctionCallInfo fcinfo) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_sequence_probability);
-PG_FUNCTION_INFO_V1(gputext_sequence_probability_typed);
-
-PGDLLEXPORT Datum gputext_sequence_probability(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_sequence_probability) {
     return answer(fcinfo);
 }
-
-PGDLLEXPORT Datum gputext_sequence_probability_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo);
-}
+SQL_ALIAS(gputext_sequence_probability_typed, gputext_sequence_probability);
 }

@@ -8,16 +8,14 @@ extern "C" {
 
 #include "cpp/documents/ssdeep.hpp"
 #include "extension/base/failure.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/types/text_arguments.hpp"
 
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_ssdeep_hash);
-PG_FUNCTION_INFO_V1(gputext_ssdeep_compare);
-
 /// Takes a text or a bytea: both are hashed byte by byte.
-PGDLLEXPORT Datum gputext_ssdeep_hash(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_ssdeep_hash) {
     const varlena* document = PG_GETARG_VARLENA_PP(0);
     char signature[160];  // 10 digits, 64 and 32 letters, 2 colons
     attempt_or_raise([&]() -> Status {
@@ -29,17 +27,13 @@ PGDLLEXPORT Datum gputext_ssdeep_hash(PG_FUNCTION_ARGS) {
     PG_RETURN_TEXT_P(cstring_to_text(signature));
 }
 
-PGDLLEXPORT Datum gputext_ssdeep_compare(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_ssdeep_compare) {
     const varlena* a = PG_GETARG_VARLENA_PP(0);
     const varlena* b = PG_GETARG_VARLENA_PP(1);
     int32 score = 0;
     Failure failure;
-    if (!attempt(failure, [&]() -> Status {
-            const Result<int> result = ssdeep_compare(view_of(a), view_of(b));
-            if (!result.ok()) return result.status();
-            score = *result;
-            return {};
-        }))
+    if (!attempt(failure,
+                 [&] { return take_value(ssdeep_compare(view_of(a), view_of(b)), score); }))
         ereport(ERROR,
                 (errcode(ERRCODE_INVALID_TEXT_REPRESENTATION), errmsg("%s", failure.message)));
     PG_RETURN_INT32(score);

@@ -12,6 +12,7 @@ extern "C" {
 
 #include "cpp/terms/tfidf.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/inputs/arguments.hpp"
 #include "extension/inputs/frequency_query.hpp"
 #include "extension/inputs/reused_text.hpp"
@@ -104,7 +105,7 @@ struct WeightedTerm {
 };
 
 /// What a call needs until its last row; dies with the call's memory context.
-class TfidfComputation final : public Computation {
+class TfidfComputation final : public HostComputation {
 public:
     TfidfComputation(const TermParameters& parameters, const IdType& id_type,
                      std::size_t memory_limit)
@@ -117,11 +118,6 @@ public:
 
     JobSize size() const override { return {items.rows.size(), items.rows.bytes(), 0}; }
     Status compute(Execution& execution) override;
-    // Counting takes less than sending.
-    bool has_device_job() const override { return false; }
-    void prepare_for_device() override {}
-    Status submit(DaemonConnection&, Stop) override { return {}; }
-    Status take(const DaemonEvent&, Stop) override { return {}; }
 
     /// Fills `terms` with those of a row that weigh something, the heaviest first, and of one
     /// weight in the order of their bytes.
@@ -208,7 +204,7 @@ Datum answer_weights(FunctionCallInfo fcinfo) {
 // ---- Frequencies of terms ----
 
 /// What a call needs until its last row; dies with the call's memory context.
-class FrequencyComputation final : public Computation {
+class FrequencyComputation final : public HostComputation {
 public:
     FrequencyComputation(const IdType& id_type, std::size_t memory_limit)
         : items(id_type, memory_limit) {}
@@ -219,18 +215,11 @@ public:
 
     JobSize size() const override { return {items.rows.size(), items.rows.bytes(), 0}; }
     Status compute(Execution& execution) override;
-    // Counting takes less than sending.
-    bool has_device_job() const override { return false; }
-    void prepare_for_device() override {}
-    Status submit(DaemonConnection&, Stop) override { return {}; }
-    Status take(const DaemonEvent&, Stop) override { return {}; }
 };
 
 Status FrequencyComputation::compute(Execution& execution) {
     const Vectors vectors = items.rows.view();
-    auto counted = document_frequencies(vectors, execution);
-    if (!counted.ok()) return counted.status();
-    documents = std::move(*counted);
+    GPUTEXT_TRY(take_value(document_frequencies(vectors, execution), documents));
     // Terms are numbered in the order in which rows have them.
     first_rows.reserve(documents.size());
     execution.begin_phase("finding first texts", vectors.rows);
@@ -286,34 +275,18 @@ Datum answer_frequencies(FunctionCallInfo fcinfo) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_tfidf);
-PG_FUNCTION_INFO_V1(gputext_tfidf_typed);
-PG_FUNCTION_INFO_V1(gputext_tfidf_from);
-PG_FUNCTION_INFO_V1(gputext_tfidf_from_typed);
-PG_FUNCTION_INFO_V1(gputext_tfidf_frequencies);
-PG_FUNCTION_INFO_V1(gputext_tfidf_frequencies_typed);
-
-PGDLLEXPORT Datum gputext_tfidf(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_tfidf) {
     return answer_weights(fcinfo);
 }
+SQL_ALIAS(gputext_tfidf_typed, gputext_tfidf);
 
-PGDLLEXPORT Datum gputext_tfidf_typed(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_tfidf_from) {
     return answer_weights(fcinfo);
 }
+SQL_ALIAS(gputext_tfidf_from_typed, gputext_tfidf_from);
 
-PGDLLEXPORT Datum gputext_tfidf_from(PG_FUNCTION_ARGS) {
-    return answer_weights(fcinfo);
-}
-
-PGDLLEXPORT Datum gputext_tfidf_from_typed(PG_FUNCTION_ARGS) {
-    return answer_weights(fcinfo);
-}
-
-PGDLLEXPORT Datum gputext_tfidf_frequencies(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_tfidf_frequencies) {
     return answer_frequencies(fcinfo);
 }
-
-PGDLLEXPORT Datum gputext_tfidf_frequencies_typed(PG_FUNCTION_ARGS) {
-    return answer_frequencies(fcinfo);
-}
+SQL_ALIAS(gputext_tfidf_frequencies_typed, gputext_tfidf_frequencies);
 }

@@ -17,6 +17,7 @@ extern "C" {
 #include "cpp/trie/image.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/types/text_arguments.hpp"
 #include "extension/types/trie_value.hpp"
 
@@ -78,12 +79,7 @@ void check_encoding(std::span<const std::uint8_t> image, const char* refused) {
         std::unique_ptr<Trie> trie;
     };
     Owner* owner = make_owned<Owner>(context);
-    attempt_or_raise([&]() -> Status {
-        Result<std::unique_ptr<Trie>> opened = open_trie(image);
-        if (!opened.ok()) return opened.status();
-        owner->trie = std::move(*opened);
-        return {};
-    });
+    attempt_or_raise([&] { return take_value(open_trie(image), owner->trie); });
     TrieCursor* const cursor = cursor_of(*owner->trie, {0, owner->trie->stats().words});
     while (step(cursor)) {
         if (cursor->code() % 1024 == 0) CHECK_FOR_INTERRUPTS();
@@ -156,11 +152,7 @@ varlena* image_in_base64(std::string_view digits) {
     Failure failure;
     std::size_t size = 0;
     varlena* value = nullptr;
-    bool ok = attempt(failure, [&]() -> Status {
-        const Result<std::size_t> bytes = base64_bytes(digits);
-        if (bytes.ok()) size = *bytes;
-        return bytes.status();
-    });
+    bool ok = attempt(failure, [&] { return take_value(base64_bytes(digits), size); });
     if (ok) {
         value = new_trie_value(size);
         auto* const bytes = reinterpret_cast<std::uint8_t*>(VARDATA(value));
@@ -231,22 +223,7 @@ TrieStats stats_argument(FunctionCallInfo fcinfo) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_trie_in);
-PG_FUNCTION_INFO_V1(gputext_trie_out);
-PG_FUNCTION_INFO_V1(gputext_trie_recv);
-PG_FUNCTION_INFO_V1(gputext_trie_send);
-PG_FUNCTION_INFO_V1(gputext_trie_from_bytea);
-PG_FUNCTION_INFO_V1(gputext_trie_stats);
-PG_FUNCTION_INFO_V1(gputext_trie_summary);
-PG_FUNCTION_INFO_V1(gputext_trie_lookup);
-PG_FUNCTION_INFO_V1(gputext_trie_decode);
-PG_FUNCTION_INFO_V1(gputext_trie_node);
-PG_FUNCTION_INFO_V1(gputext_trie_prefix_range);
-PG_FUNCTION_INFO_V1(gputext_trie_prefix);
-PG_FUNCTION_INFO_V1(gputext_trie_prefixes_of);
-PG_FUNCTION_INFO_V1(gputext_trie_words);
-
-PGDLLEXPORT Datum gputext_trie_in(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_in) {
     const std::string_view form(PG_GETARG_CSTRING(0));
     varlena* value = nullptr;
     if (form.starts_with(kForm))
@@ -259,27 +236,27 @@ PGDLLEXPORT Datum gputext_trie_in(PG_FUNCTION_ARGS) {
     PG_RETURN_POINTER(value);
 }
 
-PGDLLEXPORT Datum gputext_trie_out(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_out) {
     PG_RETURN_CSTRING(form_of(PG_GETARG_VARLENA_PP(0)));
 }
 
 /// Binary form: the image.
-PGDLLEXPORT Datum gputext_trie_recv(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_recv) {
     auto* message = reinterpret_cast<StringInfo>(PG_GETARG_POINTER(0));
     const int size = message->len - message->cursor;
     return checked_value(pq_getmsgbytes(message, size), static_cast<std::size_t>(size));
 }
 
-PGDLLEXPORT Datum gputext_trie_send(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_send) {
     PG_RETURN_BYTEA_P(PG_DETOAST_DATUM_COPY(PG_GETARG_DATUM(0)));
 }
 
-PGDLLEXPORT Datum gputext_trie_from_bytea(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_from_bytea) {
     const varlena* const bytes = PG_GETARG_VARLENA_PP(0);
     return checked_value(VARDATA_ANY(bytes), VARSIZE_ANY_EXHDR(bytes));
 }
 
-PGDLLEXPORT Datum gputext_trie_stats(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_stats) {
     TupleDesc columns;
     if (get_call_result_type(fcinfo, nullptr, &columns) != TYPEFUNC_COMPOSITE)
         elog(ERROR, "trie_stats does not return a row");
@@ -296,21 +273,21 @@ PGDLLEXPORT Datum gputext_trie_stats(PG_FUNCTION_ARGS) {
     PG_RETURN_DATUM(HeapTupleGetDatum(heap_form_tuple(BlessTupleDesc(columns), values, nulls)));
 }
 
-PGDLLEXPORT Datum gputext_trie_summary(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_summary) {
     const TrieStats stats = stats_argument(fcinfo);
     const char* const summary = psprintf("%s, %u words, " UINT64_FORMAT " bytes",
                                          name_of(stats.structure), stats.words, stats.bytes);
     PG_RETURN_TEXT_P(cstring_to_text(summary));
 }
 
-PGDLLEXPORT Datum gputext_trie_lookup(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_lookup) {
     const Trie& trie = trie_argument(fcinfo, 0);
     const std::uint32_t code = trie.lookup(view_of(PG_GETARG_VARLENA_PP(1)));
     if (code == Trie::kNone) PG_RETURN_NULL();
     PG_RETURN_INT64(code);
 }
 
-PGDLLEXPORT Datum gputext_trie_node(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_node) {
     const Trie& trie = trie_argument(fcinfo, 0);
     if (!trie.has_nodes())
         ereport(ERROR, (errcode(ERRCODE_FEATURE_NOT_SUPPORTED),
@@ -322,7 +299,7 @@ PGDLLEXPORT Datum gputext_trie_node(PG_FUNCTION_ARGS) {
     PG_RETURN_INT64(node);
 }
 
-PGDLLEXPORT Datum gputext_trie_decode(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_decode) {
     const Trie& trie = trie_argument(fcinfo, 0);
     const int64 code = PG_GETARG_INT64(1);
     const TrieStats& stats = trie.stats();
@@ -337,7 +314,7 @@ PGDLLEXPORT Datum gputext_trie_decode(PG_FUNCTION_ARGS) {
     PG_RETURN_TEXT_P(word);
 }
 
-PGDLLEXPORT Datum gputext_trie_prefix_range(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_prefix_range) {
     TupleDesc columns;
     if (get_call_result_type(fcinfo, nullptr, &columns) != TYPEFUNC_COMPOSITE)
         elog(ERROR, "trie_prefix_range does not return a row");
@@ -351,7 +328,7 @@ PGDLLEXPORT Datum gputext_trie_prefix_range(PG_FUNCTION_ARGS) {
 }
 
 /// Not strict, as max may be null.
-PGDLLEXPORT Datum gputext_trie_prefix(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_prefix) {
     InitMaterializedSRF(fcinfo, 0);
     if (PG_ARGISNULL(0) || PG_ARGISNULL(1)) PG_RETURN_NULL();
     const int64 most = PG_ARGISNULL(2) ? int64{UINT32_MAX} : int64{PG_GETARG_INT32(2)};
@@ -368,7 +345,7 @@ PGDLLEXPORT Datum gputext_trie_prefix(PG_FUNCTION_ARGS) {
     PG_RETURN_NULL();
 }
 
-PGDLLEXPORT Datum gputext_trie_prefixes_of(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_prefixes_of) {
     InitMaterializedSRF(fcinfo, 0);
     const Trie& trie = trie_argument(fcinfo, 0);
     const std::string_view document = view_of(PG_GETARG_VARLENA_PP(1));
@@ -380,7 +357,7 @@ PGDLLEXPORT Datum gputext_trie_prefixes_of(PG_FUNCTION_ARGS) {
     PG_RETURN_NULL();
 }
 
-PGDLLEXPORT Datum gputext_trie_words(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_words) {
     InitMaterializedSRF(fcinfo, 0);
     const Trie& trie = trie_argument(fcinfo, 0);
     put_range(fcinfo, trie, {0, trie.stats().words});

@@ -16,6 +16,7 @@ extern "C" {
 #include "cpp/trie/trie.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/server/activity.hpp"
 #include "extension/server/computation.hpp"
 #include "extension/server/settings.hpp"
@@ -122,10 +123,7 @@ JobSize TrieBuildComputation::size() const {
 }
 
 Status TrieBuildComputation::compute(Execution& execution) {
-    auto built = build_trie(structure_, words_.words(), execution);
-    if (!built.ok()) return built.status();
-    image = std::move(*built);
-    return {};
+    return take_value(build_trie(structure_, words_.words(), execution), image);
 }
 
 Status TrieBuildComputation::submit(DaemonConnection& connection, Stop stop) {
@@ -137,10 +135,7 @@ Status TrieBuildComputation::submit(DaemonConnection& connection, Stop stop) {
 }
 
 Status TrieBuildComputation::take(const DaemonEvent& answer, Stop stop) {
-    auto read = std::get<TrieBuildAnswer>(answer).read(stop);
-    if (!read.ok()) return read.status();
-    image = std::move(*read);
-    return {};
+    return take_value(std::get<TrieBuildAnswer>(answer).read(stop), image);
 }
 
 }  // namespace
@@ -149,10 +144,7 @@ Status TrieBuildComputation::take(const DaemonEvent& answer, Stop stop) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_trie_agg_transition);
-PG_FUNCTION_INFO_V1(gputext_trie_agg_final);
-
-PGDLLEXPORT Datum gputext_trie_agg_transition(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_agg_transition) {
     MemoryContext context = aggregate_context(fcinfo);
     auto* gathered = PG_ARGISNULL(0) ? nullptr : reinterpret_cast<Gathered*>(PG_GETARG_POINTER(0));
     if (PG_ARGISNULL(1)) {
@@ -166,7 +158,7 @@ PGDLLEXPORT Datum gputext_trie_agg_transition(PG_FUNCTION_ARGS) {
     PG_RETURN_POINTER(gathered);
 }
 
-PGDLLEXPORT Datum gputext_trie_agg_final(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_agg_final) {
     MemoryContext context = aggregate_context(fcinfo);
     if (PG_ARGISNULL(0)) PG_RETURN_NULL();
     const auto& gathered = *reinterpret_cast<const Gathered*>(PG_GETARG_POINTER(0));

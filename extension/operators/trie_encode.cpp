@@ -13,6 +13,7 @@ extern "C" {
 
 #include "cpp/trie/trie.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/inputs/arguments.hpp"
 #include "extension/inputs/set_call.hpp"
 #include "extension/inputs/term_arguments.hpp"
@@ -246,10 +247,7 @@ Status WordLookupComputation::submit(DaemonConnection& connection, Stop stop) {
 }
 
 Status WordLookupComputation::take(const DaemonEvent& answer, Stop stop) {
-    auto read = std::get<WordLookupAnswer>(answer).read(stop);
-    if (!read.ok()) return read.status();
-    codes = std::move(*read);
-    return {};
+    return take_value(std::get<WordLookupAnswer>(answer).read(stop), codes);
 }
 
 // ---- The call ----
@@ -334,24 +332,13 @@ Datum answer(FunctionCallInfo fcinfo, Rows kind) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_trie_encode);
-PG_FUNCTION_INFO_V1(gputext_trie_encode_typed);
-PG_FUNCTION_INFO_V1(gputext_trie_encode_documents);
-PG_FUNCTION_INFO_V1(gputext_trie_encode_documents_typed);
-
-PGDLLEXPORT Datum gputext_trie_encode(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_encode) {
     return answer(fcinfo, Rows::words);
 }
+SQL_ALIAS(gputext_trie_encode_typed, gputext_trie_encode);
 
-PGDLLEXPORT Datum gputext_trie_encode_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, Rows::words);
-}
-
-PGDLLEXPORT Datum gputext_trie_encode_documents(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_trie_encode_documents) {
     return answer(fcinfo, Rows::documents);
 }
-
-PGDLLEXPORT Datum gputext_trie_encode_documents_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo, Rows::documents);
-}
+SQL_ALIAS(gputext_trie_encode_documents_typed, gputext_trie_encode_documents);
 }

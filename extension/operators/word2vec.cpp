@@ -14,6 +14,7 @@ extern "C" {
 #include "cpp/embeddings/word2vec.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/inputs/set_call.hpp"
 #include "extension/inputs/term_arguments.hpp"
 #include "extension/inputs/token_query.hpp"
@@ -66,13 +67,13 @@ double sample_argument(const Arguments& given) {
     return sample;
 }
 
-/// By the model where it is null.
+/// The model's usual rate where the argument is null.
 float learning_rate_argument(const Arguments& given, WordModel model) {
     return given.is_null("learning_rate") ? usual_learning_rate(model)
                                           : static_cast<float>(given.number("learning_rate"));
 }
 
-/// From 0; the second half where it is null.
+/// The first epoch with farthest words, counted from 0: half of the epochs where it is null.
 std::uint32_t farthest_from_argument(const Arguments& given, std::uint32_t epochs) {
     if (given.is_null("farthest_from_epoch")) return epochs / 2;
     const std::uint32_t epoch = given.count("farthest_from_epoch");
@@ -210,9 +211,7 @@ Status Word2VecComputation::submit(DaemonConnection& connection, Stop stop) {
 
 Status Word2VecComputation::take(const DaemonEvent& event, Stop stop) {
     const auto& answer = std::get<Word2VecAnswer>(event);
-    auto read = answer.read(stop);
-    if (!read.ok()) return read.status();
-    model = std::move(*read);
+    GPUTEXT_TRY(take_value(answer.read(stop), model));
     hub = {answer.summary.hub_lists, answer.summary.hub_of};
     return {};
 }
@@ -292,9 +291,7 @@ Datum answer(FunctionCallInfo fcinfo) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_word2vec);
-
-PGDLLEXPORT Datum gputext_word2vec(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_word2vec) {
     return answer(fcinfo);
 }
 }

@@ -13,6 +13,7 @@ extern "C" {
 #include "cpp/base/stoppable.hpp"
 #include "cpp/embeddings/average.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/inputs/arguments.hpp"
 #include "extension/inputs/model_query.hpp"
 #include "extension/inputs/reused_text.hpp"
@@ -31,7 +32,7 @@ std::uint64_t capped_sum(std::uint64_t a, std::uint64_t b) {
 }
 
 /// What a call needs until its last row; dies with the call's memory context.
-class AverageComputation final : public Computation {
+class AverageComputation final : public HostComputation {
 public:
     explicit AverageComputation(std::size_t memory_limit)
         : models(memory_limit), initial(memory_limit), memory_limit_(memory_limit) {}
@@ -44,11 +45,6 @@ public:
 
     JobSize size() const override { return {models.words(), models.bytes(), 0}; }
     Status compute(Execution& execution) override;
-    // Reading the vectors takes longer than averaging them.
-    bool has_device_job() const override { return false; }
-    void prepare_for_device() override {}
-    Status submit(DaemonConnection&, Stop) override { return {}; }
-    Status take(const DaemonEvent&, Stop) override { return {}; }
 
     /// Sets counts, order, and with `by_count` the weights.
     void count(bool by_count);
@@ -59,7 +55,7 @@ private:
     std::size_t memory_limit_;
 };
 
-/// Of a word of the models.
+/// How often `initial` counts a word of the models.
 std::uint64_t AverageComputation::initial_count(std::uint32_t word) const {
     const std::uint32_t number = initial.vocabulary().find(models.vocabulary().term(word));
     return number == Vocabulary::kNone ? 0 : initial.counts()[number];
@@ -158,9 +154,7 @@ Datum answer(FunctionCallInfo fcinfo) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_word2vec_average);
-
-PGDLLEXPORT Datum gputext_word2vec_average(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_word2vec_average) {
     return answer(fcinfo);
 }
 }

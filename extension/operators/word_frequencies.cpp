@@ -1,6 +1,7 @@
 #include "extension/base/postgres.hpp"
 
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/inputs/arguments.hpp"
 #include "extension/inputs/reused_text.hpp"
 #include "extension/inputs/set_call.hpp"
@@ -49,9 +50,7 @@ Datum answer(FunctionCallInfo fcinfo) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_word_frequencies);
-
-PGDLLEXPORT Datum gputext_word_frequencies(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_word_frequencies) {
     return answer(fcinfo);
 }
 }

@@ -12,6 +12,7 @@ extern "C" {
 #include <vector>
 
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/inputs/arguments.hpp"
 #include "extension/inputs/known_tokens.hpp"
 #include "extension/inputs/model_query.hpp"
@@ -169,7 +170,8 @@ public:
                                         cpu_threads())};
     }
     Status compute(Execution& execution) override {
-        return keep(word_movers_distances(parameters_, vectors(), pairs.view(), execution));
+        return take_value(word_movers_distances(parameters_, vectors(), pairs.view(), execution),
+                          distances);
     }
     void prepare_for_device() override {
         elements_ = model.share_vectors();
@@ -186,17 +188,12 @@ public:
         return connection.submit(request, stop);
     }
     Status take(const DaemonEvent& event, Stop stop) override {
-        return keep(std::get<ScoresAnswer>(event).read(stop));
+        return take_value(std::get<ScoresAnswer>(event).read(stop), distances);
     }
 
 private:
     WordVectors vectors() const {
         return {model.vectors().data(), model.words(), model.dimensions()};
-    }
-    Status keep(Result<std::vector<double>> found) {
-        if (!found.ok()) return found.status();
-        distances = std::move(*found);
-        return {};
     }
 
     MoversParameters parameters_;
@@ -247,14 +244,8 @@ Datum answer(FunctionCallInfo fcinfo) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_word_movers_distance);
-PG_FUNCTION_INFO_V1(gputext_word_movers_distance_typed);
-
-PGDLLEXPORT Datum gputext_word_movers_distance(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_word_movers_distance) {
     return answer(fcinfo);
 }
-
-PGDLLEXPORT Datum gputext_word_movers_distance_typed(PG_FUNCTION_ARGS) {
-    return answer(fcinfo);
-}
+SQL_ALIAS(gputext_word_movers_distance_typed, gputext_word_movers_distance);
 }

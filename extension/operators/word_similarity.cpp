@@ -17,6 +17,7 @@ extern "C" {
 #include "cpp/thesaurus/feature_weights.hpp"
 #include "cpp/thesaurus/word_similarity.hpp"
 #include "extension/base/owned.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/inputs/set_call.hpp"
 #include "extension/inputs/term_arguments.hpp"
 #include "extension/inputs/thesaurus_rows.hpp"
@@ -39,7 +40,7 @@ namespace {
 // ---- The searches ----
 
 /// How often words stand near one another in texts, and what that weighs.
-class WordCooccurrencesComputation final : public Computation {
+class WordCooccurrencesComputation final : public HostComputation {
 public:
     WordCooccurrencesComputation(TokenRows& tokens, const CooccurrenceShape& shape,
                                  const WeightParameters& weighting)
@@ -50,11 +51,6 @@ public:
 
     JobSize size() const override { return {tokens_.size(), tokens_.bytes(), 0}; }
     Status compute(Execution& execution) override;
-    // To send the counts back takes longer than to find them.
-    bool has_device_job() const override { return false; }
-    void prepare_for_device() override {}
-    Status submit(DaemonConnection&, Stop) override { return {}; }
-    Status take(const DaemonEvent&, Stop) override { return {}; }
 
 private:
     TokenRows& tokens_;
@@ -113,12 +109,6 @@ private:
     FileDescriptor file_;
 };
 
-Status keep_thesaurus(Result<Thesaurus> found, Thesaurus& answer) {
-    if (!found.ok()) return found.status();
-    answer = std::move(*found);
-    return {};
-}
-
 Status take_thesaurus(const DaemonEvent& event, Stop stop, Thesaurus& answer) {
     auto read = std::get<KnnAnswer>(event).read(stop);
     if (!read.ok()) return read.status();
@@ -130,18 +120,14 @@ Status compare(const WeightParameters& weighting, const SimilarityParameters& pa
                const Cooccurrences& counts, Execution& execution, Thesaurus& answer) {
     const auto features = weigh_features(weighting, counts, execution);
     if (!features.ok()) return features.status();
-    return keep_thesaurus(word_similarities(parameters, *features, execution), answer);
+    return take_value(word_similarities(parameters, *features, execution), answer);
 }
 
 Status WordCooccurrencesComputation::compute(Execution& execution) {
-    auto found = count_cooccurrences(shape_, tokens_.view(), host_memory_limit(), execution,
-                                     host_memory_limit());
-    if (!found.ok()) return found.status();
-    counts = std::move(*found);
-    auto weighed = weigh_counts(weighting_, counts, execution);
-    if (!weighed.ok()) return weighed.status();
-    weights = std::move(*weighed);
-    return {};
+    GPUTEXT_TRY(take_value(count_cooccurrences(shape_, tokens_.view(), host_memory_limit(),
+                                               execution, host_memory_limit()),
+                           counts));
+    return take_value(weigh_counts(weighting_, counts, execution), weights);
 }
 
 JobSize WordSimilarityComputation::size() const {
@@ -483,29 +469,23 @@ Datum answer_from_counts(FunctionCallInfo fcinfo) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_word_similarity);
-PG_FUNCTION_INFO_V1(gputext_word_similarity_pairs);
-PG_FUNCTION_INFO_V1(gputext_word_cooccurrences);
-PG_FUNCTION_INFO_V1(gputext_word_similarity_from);
-PG_FUNCTION_INFO_V1(gputext_word_similarity_from_words);
-
-PGDLLEXPORT Datum gputext_word_similarity(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_word_similarity) {
     return answer_thesaurus(fcinfo, "word_similarity", put_neighbour_arrays);
 }
 
-PGDLLEXPORT Datum gputext_word_similarity_pairs(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_word_similarity_pairs) {
     return answer_thesaurus(fcinfo, "word_similarity_pairs", put_neighbour_pairs);
 }
 
-PGDLLEXPORT Datum gputext_word_cooccurrences(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_word_cooccurrences) {
     return answer_cooccurrences(fcinfo);
 }
 
-PGDLLEXPORT Datum gputext_word_similarity_from(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_word_similarity_from) {
     return answer_from_counts(fcinfo);
 }
 
-PGDLLEXPORT Datum gputext_word_similarity_from_words(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_word_similarity_from_words) {
     return answer_from_counts(fcinfo);
 }
 }

@@ -38,6 +38,7 @@ extern "C" {
 #include "extension/base/failure.hpp"
 #include "extension/base/local_setting.hpp"
 #include "extension/base/server_versions.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/remote/server_options.hpp"
 #include "extension/server/settings.hpp"
 
@@ -324,7 +325,7 @@ void start_connecting(RemoteConnection& connection) {
     if (connection.libpq == nullptr) raise_unconnected(connection, "Out of memory.");
     if (PQstatus(connection.libpq) == CONNECTION_BAD)
         raise_unconnected(connection, words(PQerrorMessage(connection.libpq)));
-    // By default the server's log would have what others' servers say.
+    // By default notices of other servers would go to the server's log.
     PQsetNoticeProcessor(
         connection.libpq, [](void*, const char*) {}, nullptr);
     if (options.connect_timeout > 0)
@@ -473,7 +474,7 @@ void send_statements(RemoteCall& call, const char* const* statements) {
     begin_use(call);
     for (int i = 0; i < call.count; ++i) {
         PGconn* const libpq = call.connections[i].libpq;
-        // As the only statement of its message, whatever its text has in it.
+        // The extended protocol takes one statement only, whatever its text has in it.
         if (PQsendQueryParams(libpq, statements[i], 0, nullptr, nullptr, nullptr, nullptr, 0) ==
                 0 ||
             PQsetSingleRowMode(libpq) == 0)
@@ -520,7 +521,7 @@ struct Strings {
     int count;
 };
 
-/// Of an array of text or of name.
+/// The elements of an array of text or of name.
 Strings strings_of(ArrayType* array) {
     const bool is_name = ARR_ELEMTYPE(array) == NAMEOID;
     Datum* values;
@@ -545,18 +546,13 @@ Strings strings_of(ArrayType* array) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_connect);
-PG_FUNCTION_INFO_V1(gputext_send);
-PG_FUNCTION_INFO_V1(gputext_answers);
-PG_FUNCTION_INFO_V1(gputext_disconnect);
-
-PGDLLEXPORT Datum gputext_connect(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_connect) {
     const Strings servers = strings_of(PG_GETARG_ARRAYTYPE_P(1));
     PG_RETURN_INT32(
         begin_remote_call(text_to_cstring(PG_GETARG_TEXT_PP(0)), servers.texts, servers.count));
 }
 
-PGDLLEXPORT Datum gputext_send(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_send) {
     RemoteCall& call = find_remote_call(PG_GETARG_INT32(0));
     const Strings statements = strings_of(PG_GETARG_ARRAYTYPE_P(1));
     if (statements.count != call.count)
@@ -567,14 +563,14 @@ PGDLLEXPORT Datum gputext_send(PG_FUNCTION_ARGS) {
     PG_RETURN_VOID();
 }
 
-PGDLLEXPORT Datum gputext_answers(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_answers) {
     InitMaterializedSRF(fcinfo, MAT_SRF_USE_EXPECTED_DESC);
     const auto* const result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
     read_answers(find_remote_call(PG_GETARG_INT32(0)), result->setDesc, result->setResult);
     PG_RETURN_NULL();
 }
 
-PGDLLEXPORT Datum gputext_disconnect(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_disconnect) {
     end_call(&find_remote_call(PG_GETARG_INT32(0)));
     PG_RETURN_VOID();
 }

@@ -26,7 +26,8 @@ const PQconninfoOption* option_of(const char* name) {
     return nullptr;
 }
 
-/// Whose secrets and name belong into a user mapping, and all else elsewhere. Encodings are ours.
+/// Whether libpq takes the option, and from there: names and secrets of users from a user mapping,
+/// all others from elsewhere. The encoding is set by this code.
 bool is_of_connection(const char* name, bool in_mapping) {
     const PQconninfoOption* const option = option_of(name);
     if (option == nullptr || std::strchr(option->dispchar, 'D') != nullptr ||

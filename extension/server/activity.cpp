@@ -8,13 +8,13 @@ extern "C" {
 #include <time.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <iterator>
 
 #include "extension/base/failure.hpp"
 #include "extension/base/server_versions.hpp"
+#include "extension/server/progress_text.hpp"
 #include "extension/server/settings.hpp"
 
 namespace gputext {
@@ -104,48 +104,12 @@ void prepare_for_exit() {
 
 // ---- Lines for the client ----
 
-/// "12 s", "7 min" or "3 h".
-void format_duration(char (&text)[32], double seconds) {
-    if (seconds < 100)
-        snprintf(text, sizeof text, "%.0f s", std::max(1.0, seconds));
-    else if (seconds < 100 * 60)
-        snprintf(text, sizeof text, "%.0f min", seconds / 60);
-    else
-        snprintf(text, sizeof text, "%.0f h", seconds / 3600);
-}
-
-/// How far it is, and how long it takes if it goes on like that.
-void format_progress(char (&text)[96], const SharedActivity& activity, double elapsed) {
-    text[0] = '\0';
-    if (activity.total == 0) {
-        if (activity.done > 0)
-            snprintf(text, sizeof text, ", %llu so far",
-                     static_cast<unsigned long long>(activity.done));
-        return;
-    }
-    const double part =
-        std::min(1.0, static_cast<double>(activity.done) / static_cast<double>(activity.total));
-    const int written = snprintf(text, sizeof text, ", %.0f %%", 100 * part);
-    if (part == 0 || elapsed <= 0) return;
-    char left[32];
-    format_duration(left, elapsed * (1 - part) / part);
-    snprintf(text + written, sizeof text - written, ", about %s left", left);
-}
-
-/// Nothing for what is not trained.
-void format_training(char (&text)[64], const SharedActivity& activity) {
-    if (activity.epoch == 0) return;
-    const int written = snprintf(text, sizeof text, ", epoch %u", activity.epoch);
-    if (!std::isnan(activity.loss))
-        snprintf(text + written, sizeof text - written, ", loss %.3f", activity.loss);
-}
-
 void tell_client(const SharedActivity& activity, double elapsed) {
     char progress[96];
-    char training[64] = "";
+    char training[64];
     char place[32] = "";
-    format_progress(progress, activity, elapsed);
-    format_training(training, activity);
+    format_progress(progress, activity.done, activity.total, elapsed);
+    format_training(training, activity.epoch, activity.loss);
     if (activity.device >= 0) snprintf(place, sizeof place, " (device %d)", activity.device);
     if (activity.device == kOnCpu) copy_text(place, " (CPU)");
     ereport(INFO,

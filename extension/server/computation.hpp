@@ -42,6 +42,15 @@ public:
     virtual bool copes_with([[maybe_unused]] ErrorCode failure) { return false; }
 };
 
+/// A computation that takes less time than to send its input to a device.
+class HostComputation : public Computation {
+public:
+    bool has_device_job() const final { return false; }
+    void prepare_for_device() final {}
+    Status submit(DaemonConnection&, Stop) final { return {}; }
+    Status take(const DaemonEvent&, Stop) final { return {}; }
+};
+
 /// Computes it where gputext.device says, and returns when that is done. Raises an error when it
 /// cannot be done there. The context is to end before the computation does.
 void run_computation(Computation& computation, TimeSplit& times, MemoryContext context);

@@ -78,8 +78,8 @@ void close_if_open(int& descriptor) {
 
 // ---- In the child: nothing that is not safe in a signal handler ----
 
-/// By the kernel's own call: glibc keeps two signals to itself and would leave those, which the
-/// server may have been started to ignore. All zeros is the default action.
+/// Sets all signals to the default action (all zeros), by the kernel's own call: glibc keeps two
+/// signals to itself, which the server may have been started to ignore.
 void reset_signals() {
     constexpr std::uint64_t by_default[8] = {};
     for (int number = 1; number < NSIG; ++number)

@@ -32,7 +32,7 @@ const char* module_release();
 /// The version alone, as the control file has it.
 const char* module_version();
 
-/// To be called when the library is loaded: remembers which file that is.
+/// Remembers which file the library was loaded from. Called once, when it is loaded.
 void remember_module_file();
 
 /// Whether another file has come into its place since: the session goes on with the old one.

@@ -23,6 +23,7 @@ extern "C" {
 
 #include "extension/base/owned.hpp"
 #include "extension/base/server_versions.hpp"
+#include "extension/base/sql_function.hpp"
 #include "extension/base/table_rights.hpp"
 #include "extension/server/daemon.hpp"
 #include "extension/server/value_store.hpp"
@@ -58,8 +59,8 @@ const ResidentTable* find_table(std::span<const ResidentTable> tables, Oid numbe
     return found == tables.end() ? nullptr : &*found;
 }
 
-/// Of relations that the user may read whole, as the numbers are of all rows and columns. pg_class
-/// has no index by TOAST tables.
+/// Puts a row for each relation that the user may read whole, as the numbers are of all rows and
+/// columns. Reads all of pg_class, which has no index by TOAST tables.
 void put_rows(ReturnSetInfo* result, std::span<const ResidentTable> tables) {
     const Relation classes = table_open(RelationRelationId, AccessShareLock);
     const SysScanDesc scan = systable_beginscan(classes, InvalidOid, false, nullptr, 0, nullptr);
@@ -68,7 +69,8 @@ void put_rows(ReturnSetInfo* result, std::span<const ResidentTable> tables) {
         const auto* const relation = reinterpret_cast<Form_pg_class>(GETSTRUCT(tuple));
         if (!OidIsValid(relation->reltoastrelid)) continue;
         const ResidentTable* const table = find_table(tables, relation->reltoastrelid);
-        if (table != nullptr && may_read_whole(relation->oid)) put_row(result, relation->oid, *table);
+        if (table != nullptr && may_read_whole(relation->oid))
+            put_row(result, relation->oid, *table);
     }
     systable_endscan(scan);
     table_close(classes, AccessShareLock);
@@ -111,11 +113,7 @@ std::uint64_t forget(ValueStore& store, Oid toast_table) {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_resident);
-PG_FUNCTION_INFO_V1(gputext_forget);
-PG_FUNCTION_INFO_V1(gputext_forget_all);
-
-PGDLLEXPORT Datum gputext_resident(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_resident) {
     InitMaterializedSRF(fcinfo, 0);
     ValueStore* const store = running_store();
     if (store != nullptr && store->list())
@@ -123,7 +121,7 @@ PGDLLEXPORT Datum gputext_resident(PG_FUNCTION_ARGS) {
     PG_RETURN_NULL();
 }
 
-PGDLLEXPORT Datum gputext_forget(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_forget) {
     const Oid relation = PG_GETARG_OID(0);
     check_owns(relation);
     ValueStore* const store = running_store();
@@ -136,7 +134,7 @@ PGDLLEXPORT Datum gputext_forget(PG_FUNCTION_ARGS) {
     PG_RETURN_INT64(static_cast<int64>(values));
 }
 
-PGDLLEXPORT Datum gputext_forget_all(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_forget_all) {
     if (!owns_database(MyDatabaseId))
         aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_DATABASE, get_database_name(MyDatabaseId));
     ValueStore* const store = running_store();

@@ -109,10 +109,10 @@ bool check_near_duplicate_threshold(double* threshold, void**, GucSource) {
 
 // ---- What a connection's options may not set ----
 
-/// Of superusers, and of those who were granted SET.
+/// Settings of superusers, and of those who were granted SET.
 const char* const kLimits[] = {"gputext.max_cpu_threads", "gputext.max_host_memory",
                                "gputext.inject_fault"};
-/// Of the server's configuration alone.
+/// Settings of the server's configuration alone.
 const char* const kServerSettings[] = {"gputext.max_helper_threads", "gputext.resident_memory",
                                        "gputext.fake_devices", "gputext.allow_faults"};
 
@@ -190,9 +190,8 @@ void define_settings() {
         "gputext.resident_memory",
         "Sets the memory in which gputextd keeps values that have been read, so that later "
         "statements need not read them.",
-        "-1 is an eighth of that memory, at most 8GB. 0 keeps nothing.",
-        &resident_memory_kb, -1, -1, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB, nullptr, nullptr,
-        nullptr);
+        "-1 is an eighth of that memory, at most 8GB. 0 keeps nothing.", &resident_memory_kb, -1,
+        -1, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB, nullptr, nullptr, nullptr);
     DefineCustomIntVariable(
         "gputext.kept_scans",
         "Sets the memory in which a session keeps what scans of whole tables have given, so that a "

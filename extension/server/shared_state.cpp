@@ -57,7 +57,7 @@ void name_state(char (&name)[64]) {
              offsetof(SharedState, activity), sizeof(SharedActivity));
 }
 
-/// To be called under AddinShmemInitLock.
+/// Requires AddinShmemInitLock.
 SharedState* make_or_attach(Anchor* anchor) {
     if (anchor->segment != DSM_HANDLE_INVALID) {
         dsm_segment* segment = dsm_attach(anchor->segment);

@@ -114,7 +114,7 @@ struct SharedActivity {
     TimestampTz start;
 };
 
-/// To be raised with every change of what is shared and of what it means.
+/// Raise it with every change of what is shared or of its meaning.
 inline constexpr int kSharedStateVersion = 4;
 
 struct SharedState {

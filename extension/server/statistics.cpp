@@ -18,6 +18,7 @@ extern "C" {
 #include <cmath>
 #include <iterator>
 
+#include "extension/base/sql_function.hpp"
 #include "extension/server/daemon.hpp"
 #include "extension/server/shared_state.hpp"
 
@@ -69,7 +70,7 @@ SharedActivity read_activity(const SharedActivity& shared) {
     }
 }
 
-/// As PostgreSQL's own views of activity.
+/// Whether the user may see it: as in PostgreSQL's own views of activity.
 bool may_see(const SharedActivity& activity) {
     return has_privs_of_role(GetUserId(), activity.role) ||
            has_privs_of_role(GetUserId(), ROLE_PG_READ_ALL_STATS);
@@ -186,11 +187,7 @@ Datum fallback_reasons() {
 using namespace gputext;
 
 extern "C" {
-PG_FUNCTION_INFO_V1(gputext_devices);
-PG_FUNCTION_INFO_V1(gputext_activity);
-PG_FUNCTION_INFO_V1(gputext_stat);
-
-PGDLLEXPORT Datum gputext_devices(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_devices) {
     InitMaterializedSRF(fcinfo, 0);
     auto* result = reinterpret_cast<ReturnSetInfo*>(fcinfo->resultinfo);
     const DaemonAccess access = reach_daemon(Want::device);
@@ -203,7 +200,7 @@ PGDLLEXPORT Datum gputext_devices(PG_FUNCTION_ARGS) {
     PG_RETURN_NULL();
 }
 
-PGDLLEXPORT Datum gputext_activity(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_activity) {
     InitMaterializedSRF(fcinfo, 0);
     const SharedState* state = shared_state();
     for (int i = 0; i < state->activities; ++i) {
@@ -214,7 +211,7 @@ PGDLLEXPORT Datum gputext_activity(PG_FUNCTION_ARGS) {
     PG_RETURN_NULL();
 }
 
-PGDLLEXPORT Datum gputext_stat(PG_FUNCTION_ARGS) {
+SQL_FUNCTION(gputext_stat) {
     constexpr int counters = static_cast<int>(Counter::count);
     TupleDesc columns;
     if (get_call_result_type(fcinfo, nullptr, &columns) != TYPEFUNC_COMPOSITE)

@@ -18,6 +18,7 @@ extern "C" {
 
 #include "extension/server/daemon_probe.hpp"
 #include "extension/server/daemon_process.hpp"
+#include "extension/server/restarts.hpp"
 #include "extension/server/settings.hpp"
 #include "extension/server/shared_state.hpp"
 
@@ -28,13 +29,8 @@ constexpr int kProbeEvery = 10;               // milliseconds, until it answers
 constexpr TimestampTz kTimeToAnswer = 60000;  // milliseconds: a host with many GPUs takes seconds
 constexpr TimestampTz kTimeToAnswerAgain = 5000;  // milliseconds, when it has been ready
 constexpr TimestampTz kTimeToEnd = 3000;          // milliseconds, before it is killed
-constexpr TimestampTz kTimeToDie = 5000;   // milliseconds, when killed; drivers can hold it up
-constexpr TimestampTz kForgiving = 60000;  // milliseconds that it runs until its past is forgotten
-constexpr int kForgiven = 5;               // ends before it has to wait
-constexpr TimestampTz kLongestWait = 60000;    // milliseconds
-constexpr int kLooksAtOnce = 3;                // for devices, in vain, before sessions have to wait
-constexpr TimestampTz kLongestPause = 300000;  // milliseconds between two such looks
-constexpr long kLookForIdleness = 1000;        // milliseconds, when its program was replaced
+constexpr TimestampTz kTimeToDie = 5000;  // milliseconds, when killed; drivers can hold it up
+constexpr long kLookForIdleness = 1000;   // milliseconds, when its program was replaced
 
 // All of the supervisor's life is one function's in one process.
 DaemonProcess process;
@@ -44,18 +40,12 @@ char last_end[512];  // of gputextd by itself: why
 
 // ---- What the sessions see ----
 
-/// How long sessions have to do with what is known, after so many looks that found no device.
-TimestampTz pause_after(int looks) {
-    if (looks < kLooksAtOnce) return 0;
-    return std::min(kLongestPause, TimestampTz{1000} << std::min(looks - kLooksAtOnce, 9));
-}
-
 /// Under the lock.
 void count_look(SharedDaemon& daemon) {
     if (daemon.phase == DaemonPhase::ready) daemon.looks_in_vain = 0;
     if (daemon.phase != DaemonPhase::no_devices && daemon.phase != DaemonPhase::failed) return;
     daemon.look_again_at =
-        TimestampTzPlusMilliseconds(daemon.changed_at, pause_after(++daemon.looks_in_vain));
+        TimestampTzPlusMilliseconds(daemon.changed_at, pause_after_looks(++daemon.looks_in_vain));
 }
 
 void set_phase(DaemonPhase phase, const char* why = "", bool replaced = false) {
@@ -347,22 +337,6 @@ Next run_daemon(bool& ended_by_itself) {
     }
 }
 
-/// How long it has to wait after it ended by itself: not at all a few times, then ever longer.
-class Backoff {
-public:
-    void start() { started_ = GetCurrentTimestamp(); }
-
-    TimestampTz after_an_end() {
-        if (milliseconds_since(started_) > kForgiving) ends_ = 0;
-        if (++ends_ <= kForgiven) return 0;
-        return std::min(kLongestWait, TimestampTz{1000} << std::min(ends_ - kForgiven - 1, 6));
-    }
-
-private:
-    TimestampTz started_ = 0;
-    int ends_ = 0;
-};
-
 /// Other settings may help: they end the wait. False when it is told to end meanwhile.
 bool wait_to_start_again(TimestampTz milliseconds) {
     if (milliseconds == 0) return !told_to_end();
@@ -381,12 +355,12 @@ void supervise() {
     Backoff backoff;
     for (;;) {
         bool ended_by_itself = false;
-        backoff.start();
+        const TimestampTz begin = GetCurrentTimestamp();
         if (run_daemon(ended_by_itself) == Next::leave) return;
         if (!ended_by_itself) continue;
         set_phase(DaemonPhase::starting);
         add_to_counter(Counter::restarts);
-        if (!wait_to_start_again(backoff.after_an_end())) return;
+        if (!wait_to_start_again(backoff.after_an_end(milliseconds_since(begin)))) return;
     }
 }
 

@@ -29,7 +29,7 @@ public:
     bool missing(std::vector<std::uint32_t>& rows) const;
     /// Gives the values that were missing. `resident`: as in AddedValues.
     bool keep(std::uint64_t bytes, const FileParts& files, std::uint64_t& resident);
-    /// The same, of terms of texts.
+    /// Gives terms of texts that were missing. `resident`: as in AddedValues.
     bool add_terms(const AddTerms& terms, const TermFiles& files, std::uint64_t& resident);
     /// Takes all values; with `early` also in files that gputextd is still filling.
     bool take(bool early);

@@ -9,8 +9,10 @@ extern "C" {
 #include <algorithm>
 #include <cstring>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "cpp/base/memory_budget.hpp"
 #include "cpp/embeddings/word2vec.hpp"
 #include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
@@ -216,7 +218,7 @@ Status Word2VecComputation::take(const DaemonEvent& event, Stop stop) {
     return {};
 }
 
-/// Raises an error that says how many bytes the training would take on the CPU, when
+/// Raises an error that says how much memory the training would take on the CPU, when
 /// gputext.host_memory_limit is less.
 void check_training_memory(const TrainingParameters& parameters, std::uint64_t words,
                            std::uint64_t tokens) {
@@ -224,15 +226,16 @@ void check_training_memory(const TrainingParameters& parameters, std::uint64_t w
     ereport(DEBUG1, (errmsg_internal("training " UINT64_FORMAT " words in %u dimensions takes "
                                      "" UINT64_FORMAT " bytes",
                                      words, parameters.dimensions, needed)));
-    if (needed <= host_memory_limit()) return;
-    ereport(ERROR,
-            (errcode(ERRCODE_OUT_OF_MEMORY),
-             errmsg("training " UINT64_FORMAT " words in %u dimensions would take " UINT64_FORMAT
-                    " bytes of memory",
-                    words, parameters.dimensions, needed),
-             errdetail("gputext.host_memory_limit is %zu bytes.", host_memory_limit()),
-             errhint("Fewer dimensions, a larger min_count or fewer replicas take less, or raise "
-                     "gputext.host_memory_limit.")));
+    const std::uint64_t limit = host_memory_limit();
+    if (needed <= limit) return;
+    attempt_or_raise([&]() -> Status {
+        const std::string what = "training " + std::to_string(words) + " words in " +
+                                 std::to_string(parameters.dimensions) + " dimensions";
+        const Status over = over_memory_limit(what.c_str(), needed, limit);
+        return {over.code(), over.message(),
+                "Fewer dimensions, a larger min_count or fewer replicas take less, or raise "
+                "gputext.host_memory_limit."};
+    });
 }
 
 // ---- Rows ----

@@ -9,13 +9,16 @@ extern "C" {
 #include <algorithm>
 #include <numeric>
 #include <span>
+#include <string>
 #include <vector>
 
+#include "cpp/base/memory_budget.hpp"
 #include "cpp/base/stoppable.hpp"
 #include "cpp/thesaurus/cooccurrence_table.hpp"
 #include "cpp/thesaurus/cooccurrences.hpp"
 #include "cpp/thesaurus/feature_weights.hpp"
 #include "cpp/thesaurus/word_similarity.hpp"
+#include "extension/base/failure.hpp"
 #include "extension/base/owned.hpp"
 #include "extension/base/sql_function.hpp"
 #include "extension/inputs/set_call.hpp"
@@ -211,14 +214,15 @@ void check_thesaurus_memory(const SimilarityParameters& parameters,
     ereport(DEBUG1,
             (errmsg_internal("comparing %u words takes " UINT64_FORMAT " bytes beside their counts",
                              words, needed)));
-    if (needed <= host_memory_limit()) return;
-    ereport(
-        ERROR,
-        (errcode(ERRCODE_OUT_OF_MEMORY),
-         errmsg("the %u nearest of %u words would take " UINT64_FORMAT " bytes of memory",
-                within.top_k, words, needed),
-         errdetail("gputext.host_memory_limit is %zu bytes.", host_memory_limit()),
-         errhint("A smaller vocabulary or top_k takes less, or raise gputext.host_memory_limit.")));
+    const std::uint64_t limit = host_memory_limit();
+    if (needed <= limit) return;
+    attempt_or_raise([&]() -> Status {
+        const std::string what = "the " + std::to_string(within.top_k) + " nearest of " +
+                                 std::to_string(words) + " words";
+        const Status over = over_memory_limit(what.c_str(), needed, limit);
+        return {over.code(), over.message(),
+                "A smaller vocabulary or top_k takes less, or raise gputext.host_memory_limit."};
+    });
 }
 
 // ---- Of texts ----

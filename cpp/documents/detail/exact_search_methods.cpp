@@ -44,9 +44,9 @@ constexpr std::size_t kSamples = 12;  // of a tile's columns, and of its rows
 constexpr std::size_t kTileCharacters = std::size_t{1} << 23;
 /// Fewer candidates are faster compared one by one.
 constexpr std::size_t kLeastInLanes = 3;
-/// Documents from this length on, in characters, share so many grams that counts are compared before
-/// them, up to this threshold: 5,655 source files of 4 to 60 KB took 4.2 processor seconds at 0.08,
-/// and 6.7 without (2026-11-26, one thread of an AMD EPYC with AVX-512).
+/// Documents from this length on, in characters, share so many grams that counts are compared
+/// before them, up to this threshold: 5,655 source files of 4 to 60 KB took 4.2 processor seconds
+/// at 0.08, and 6.7 without (2026-11-26, one thread of an AMD EPYC with AVX-512).
 constexpr std::size_t kLeastFiltered = 4096;
 constexpr double kMostFilteredThreshold = 0.12;
 

@@ -352,7 +352,7 @@ void measure_thesaurus(const Setting& setting) {
     const auto words = static_cast<std::uint32_t>(setting.scaled(1e5));
     std::mt19937_64 random(1);
     std::vector<CountedTriple> triples;
-    // Neighbours at six offsets: 600,000 columns.
+    // Neighbors at six offsets: 600,000 columns.
     for (std::uint32_t word = 0; word < words; ++word)
         for (int i = 0; i < 200; ++i) {
             const double share = static_cast<double>(random() >> 11) * 0x1p-53;

@@ -1,4 +1,4 @@
-// bench/gpu_keyed_knn_bench.cu - nearest neighbours within equal keys on one GPU: pairs a second,
+// bench/gpu_keyed_knn_bench.cu - nearest neighbors within equal keys on one GPU: pairs a second,
 // and what reading each pair's item once takes
 //
 // Arguments: QUERIES ITEMS DIMENSIONS, or 8,000,000 2,000,000 64. Keys are uniform, or as Zipf's
@@ -70,7 +70,7 @@ std::vector<std::uint32_t> keys_of(std::size_t rows, std::size_t keys, bool zipf
 /// How many of some queries have another answer than the CPU's.
 std::size_t differing(const KnnParameters& parameters, const Rows& queries, const Rows& items,
                       std::vector<std::uint32_t> query_keys,
-                      const std::vector<std::uint32_t>& item_keys, const Neighbours& found) {
+                      const std::vector<std::uint32_t>& item_keys, const Neighbors& found) {
     const std::size_t step = std::max<std::size_t>(1, query_keys.size() / 10007);
     for (std::size_t q = 0; q < query_keys.size(); ++q)
         if (q % step != 0) query_keys[q] = kNoKey;
@@ -104,7 +104,7 @@ void measure(const Rows& queries, const Rows& items, std::size_t keys, bool zipf
     const KnnParameters parameters{.k = k, .metric = Metric::euclidean};
     gpu::KeyedKnnCounts best;
     double whole = 1e9;
-    Neighbours answer;
+    Neighbors answer;
     for (int pass = 0; pass < 3; ++pass) {
         gpu::KeyedKnnCounts counts;
         const Clock clock;

@@ -1,4 +1,4 @@
-// bench/gpu_knn_bench.cu - nearest neighbours on one GPU: measured figure, floor and their ratio
+// bench/gpu_knn_bench.cu - nearest neighbors on one GPU: measured figure, floor and their ratio
 //
 // Arguments: what to measure (small, few, large, copies, cosine, lof; all when none is named), and
 // a folder if its name has a slash: it has the tables for "real", which bench/csv_vectors makes,
@@ -117,7 +117,7 @@ bool merging = true;
 
 /// How many of the first queries have another answer than the CPU's.
 std::size_t differing(const KnnParameters& parameters, const Rows& queries, const Rows& items,
-                      const Neighbours& found, std::size_t checked) {
+                      const Neighbors& found, std::size_t checked) {
     Vectors some = queries.vectors;
     some.rows = std::min(checked, some.rows);
     const auto wanted = knn(parameters, some, items.vectors, {}, every_core());
@@ -143,7 +143,7 @@ void measure_knn(const char* what, const Rows& items, const Rows& queries, std::
     gpu::KnnCounts best;
     best.search_ms = best.prepare_ms = 1e9;
     double whole = 1e9;
-    Neighbours answer;
+    Neighbors answer;
     for (int pass = 0; pass < passes; ++pass) {
         gpu::KnnCounts counts;
         const auto search = [&](const KnnParameters& wanted, const Vectors& of,
@@ -203,7 +203,7 @@ void measure_kept(std::size_t items_count, std::size_t dimensions) {
             queries.rows = count;
             const KnnParameters parameters{.k = k, .metric = Metric::cosine};
             double first = 0, best = 1e9, whole = 1e9;
-            Neighbours answer;
+            Neighbors answer;
             for (int pass = 0; pass < 12; ++pass) {
                 check(cuda_status(cudaStreamSynchronize(ring().stream()), "the benchmark"));
                 const gpu::DeviceWork work = device_work();
@@ -330,10 +330,10 @@ void measure_outliers(std::size_t rows, std::size_t dimensions, std::size_t k,
         const Clock clock;
         OutlierSearch search;
         check(search.set(parameters, items.vectors, every_core()));
-        const auto neighbours = gpu::knn(search.parameters(), search.rows(), search.rows(),
+        const auto neighbors = gpu::knn(search.parameters(), search.rows(), search.rows(),
                                          search.keys(), device_work(), ring(), every_core());
-        check(neighbours.status());
-        auto factors = search.factors(*neighbours, every_core());
+        check(neighbors.status());
+        auto factors = search.factors(*neighbors, every_core());
         best = std::min(best, clock.seconds());
         check(factors.status());
         found = std::move(*factors);

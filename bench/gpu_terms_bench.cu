@@ -21,7 +21,7 @@
 #include "cpp/base/memory_budget.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/terms/tfidf.hpp"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 #include "kernels/terms/detail/search.hpp"
 #include "kernels/terms/knn.hpp"
 
@@ -129,10 +129,10 @@ struct Session {
 /// Some of the questions, and what the CPU answers.
 struct Truth {
     std::vector<std::size_t> questions;
-    Neighbours answers;
+    Neighbors answers;
 
     /// Number of queries that were answered otherwise, or with other bits.
-    std::size_t differing(const Neighbours& found, std::size_t k) const {
+    std::size_t differing(const Neighbors& found, std::size_t k) const {
         std::size_t count = 0;
         for (std::size_t i = 0; i < questions.size(); ++i) {
             const std::uint64_t a = found.begins[questions[i]], b = answers.begins[i];
@@ -169,7 +169,7 @@ void measure_batch(Resident& corpus, const Vectors& questions, std::size_t k, do
     std::uint64_t rescored = 0, found = 0;
     check(session.search.counts(rescored, found));
     const double per_query = static_cast<double>(found) / n;
-    Neighbours answer;
+    Neighbors answer;
     MemoryBudget budget(kUnlimited);
     check(session.search.lists().download(static_cast<std::uint32_t>(questions.rows), budget,
                                           answer.begins, answer.items, answer.distances));
@@ -194,7 +194,7 @@ Truth answers_of_batch(Resident& corpus, const Vectors& questions, std::size_t k
     Session session(corpus, questions, k, false);
     session.run();
     MemoryBudget budget(kUnlimited);
-    Neighbours& answers = truth.answers;
+    Neighbors& answers = truth.answers;
     check(session.search.lists().download(static_cast<std::uint32_t>(questions.rows), budget,
                                           answers.begins, answers.items, answers.distances));
     return truth;
@@ -204,7 +204,7 @@ void measure_single(Resident& corpus, const Vectors& all, std::size_t k) {
     constexpr std::size_t kTries = 40;
     std::vector<double> device, elapsed;
     std::vector<std::uint32_t> rows;
-    Neighbours found;
+    Neighbors found;
     found.begins.push_back(0);
     std::uint64_t escalated = 0;
     for (std::size_t i = 0; i < kTries; ++i) {
@@ -243,7 +243,7 @@ void measure_single(Resident& corpus, const Vectors& all, std::size_t k) {
 void measure_whole(const std::vector<double>& factors, const Vectors& items,
                    const Vectors& questions, std::size_t k, const Truth& truth) {
     double best = 1e300;
-    Neighbours answer;
+    Neighbors answer;
     gpu::TermKnnCounts counts;
     for (int pass = 0; pass < 3; ++pass) {
         const Clock clock;

@@ -85,7 +85,7 @@ Measured train(const TrainingParameters& parameters, const bench::WordCorpus& co
     const FarthestSearch search = farthest_search(
         parameters,
         [](const KnnParameters& wanted, const Vectors& queries, const Vectors& items,
-           Execution& execution, Neighbours& answer) -> Status {
+           Execution& execution, Neighbors& answer) -> Status {
             auto found = gpu::knn(wanted, queries, items, {}, work(), bench::ring(), execution);
             if (found.ok()) answer = std::move(*found);
             return found.status();

@@ -159,14 +159,14 @@ double measure_search(const char* what, const SimilarityParameters& parameters,
     return best;
 }
 
-/// Words whose neighbours differ, or their similarities in any bit.
+/// Words whose neighbors differ, or their similarities in any bit.
 std::size_t differing(const Thesaurus& a, const Thesaurus& b) {
     std::size_t count = 0;
     for (std::size_t word = 0; word + 1 < a.begins.size(); ++word) {
         const std::uint64_t x = a.begins[word], y = b.begins[word], size = a.begins[word + 1] - x;
         const bool same =
             size == b.begins[word + 1] - y &&
-            std::equal(&a.neighbours[x], &a.neighbours[x] + size, &b.neighbours[y]) &&
+            std::equal(&a.neighbors[x], &a.neighbors[x] + size, &b.neighbors[y]) &&
             std::memcmp(&a.similarities[x], &b.similarities[y], size * sizeof(double)) == 0;
         count += !same;
     }
@@ -238,7 +238,7 @@ void measure_corpus(const char* name, bool cpu, const char* directory) {
         best = std::min(best, clock.seconds());
         found = std::move(*answer);
     }
-    std::printf("whole call, texts to neighbours, discount 0: %.1f ms\n", best * 1e3);
+    std::printf("whole call, texts to neighbors, discount 0: %.1f ms\n", best * 1e3);
     std::fflush(stdout);
     if (!cpu) return;
     const auto rows = testing::download_features(features.view, stream());
@@ -247,7 +247,7 @@ void measure_corpus(const char* name, bool cpu, const char* directory) {
     const auto wanted = word_similarities({.top_k = kTop, .memory_limit = std::size_t{32} << 30},
                                           *rows, every_core());
     check(wanted.status());
-    std::printf("the CPU, %u threads: %.2f s; %zu of %u words' neighbours differ\n",
+    std::printf("the CPU, %u threads: %.2f s; %zu of %u words' neighbors differ\n",
                 every_core().threads(), clock.seconds(), differing(found, *wanted), shape.words);
 }
 

@@ -1,4 +1,4 @@
-// bench/keyed_knn_bench.cpp - exact nearest neighbours within equal keys on the CPU
+// bench/keyed_knn_bench.cpp - exact nearest neighbors within equal keys on the CPU
 //
 // Arguments: items, queries, keys, skew, dimensions, k, metric (euclidean, cosine, inner_product,
 // manhattan), threads. A row's key is keys * u^skew for a uniform u: skew 1 is uniform, 2 gives the
@@ -57,7 +57,7 @@ int main(int count, char** arguments) {
     parameters.metric = metric_named(arguments[7]);
 
     double best = 1e9, processor = 1e9;
-    std::size_t neighbours = 0;
+    std::size_t neighbors = 0;
     std::uint64_t rescored = 0;
     std::vector<PhaseTime> phases;
     for (int run = 0; run < 3; ++run) {
@@ -70,7 +70,7 @@ int main(int count, char** arguments) {
             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         processor = std::min(processor, stopwatch.seconds());
         if (!found.ok()) return std::fprintf(stderr, "%s\n", found.status().message().c_str()), 1;
-        neighbours = found->items.size();
+        neighbors = found->items.size();
         rescored = found->rescored;
         if (seconds >= best) continue;
         best = seconds;
@@ -81,10 +81,10 @@ int main(int count, char** arguments) {
     if (!groups.ok()) return 1;
     std::printf(
         "gputext %s: %zu items, %zu queries, %zu keys on both sides, %llu pairs, d = %zu, k = %zu, "
-        "%zu threads: %.4f s, %.4f s of processors (best of 3), %zu neighbours, %llu exact "
+        "%zu threads: %.4f s, %.4f s of processors (best of 3), %zu neighbors, %llu exact "
         "distances\n",
         arguments[7], n, q, groups->size(), static_cast<unsigned long long>(groups->pairs()), d, k,
-        number(8), best, processor, neighbours, static_cast<unsigned long long>(rescored));
+        number(8), best, processor, neighbors, static_cast<unsigned long long>(rescored));
     for (const auto& [phase, seconds] : phases)
         std::printf("  %-22s %7.3f s\n", phase.c_str(), seconds);
 }

@@ -1,4 +1,4 @@
-// bench/knn_bench.cpp - exact nearest neighbours on the CPU
+// bench/knn_bench.cpp - exact nearest neighbors on the CPU
 //
 // Arguments: items, queries, dimensions, k, metric (euclidean, cosine, inner_product, manhattan),
 // threads, and optionally files of items and queries (float32, row by row) in place of random ones,
@@ -53,7 +53,7 @@ int main(int count, char** arguments) {
         .k = k, .metric = metric_named(arguments[5]), .simd = simd_from_environment()};
 
     double best = 1e9, processor = 1e9;
-    Neighbours answer;
+    Neighbors answer;
     std::vector<PhaseTime> phases;
     for (int run = 0; run < 5; ++run) {
         Execution execution(static_cast<unsigned>(number(6)));

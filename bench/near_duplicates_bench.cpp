@@ -66,10 +66,10 @@ int main(int count, char** arguments) {
     if (count < 6 || std::strcmp(arguments[5], "-") == 0) return 0;
     std::ofstream file(arguments[5]);
     file.precision(17);
-    std::vector<NearDuplicate> neighbours;
+    std::vector<NearDuplicate> neighbors;
     for (std::uint32_t i = 0; i < answer->documents(); ++i) {
-        answer->later_neighbours(i, neighbours);
-        for (const NearDuplicate& neighbour : neighbours)
-            file << i + 1 << '\t' << neighbour.document + 1 << '\t' << neighbour.edit_rate << '\n';
+        answer->later_neighbors(i, neighbors);
+        for (const NearDuplicate& neighbor : neighbors)
+            file << i + 1 << '\t' << neighbor.document + 1 << '\t' << neighbor.edit_rate << '\n';
     }
 }

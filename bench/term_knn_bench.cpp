@@ -61,7 +61,7 @@ int main(int count, char** arguments) {
     parameters.k = static_cast<std::size_t>(std::atoll(arguments[4]));
 
     double best = 1e9, processor = 1e9, weighing = 1e9;
-    Neighbours answer;
+    Neighbors answer;
     std::vector<double> factors;
     std::vector<PhaseTime> phases;
     for (int run = 0; run < 3; ++run) {

@@ -8,7 +8,7 @@
 //     measure (lin, cosine, jaccard), top (100), memory (1024 MiB), simd (the best)
 //     gold    a file of pairs of words and their similarity by people's judgement, between tabs:
 //             Spearman's correlation with it, and no thesaurus unless a run is asked for
-//     out     a file to write the thesaurus to: word, neighbours and similarities between tabs
+//     out     a file to write the thesaurus to: word, neighbors and similarities between tabs
 //     peer    1: the same by a plain inverted index with sums in float, a row after the other
 
 #include <algorithm>
@@ -94,7 +94,7 @@ Thesaurus plain_index(std::uint32_t top_k, WordMeasure measure, const WordFeatur
     };
     std::vector<Scratch> scratch(execution.threads());
     Thesaurus answer;
-    answer.neighbours.resize(std::size_t{words} * top_k);
+    answer.neighbors.resize(std::size_t{words} * top_k);
     answer.similarities.resize(std::size_t{words} * top_k);
     (void)execution.parallel_for(words, [&](std::size_t word, unsigned worker) {
         auto& [shared, all] = scratch[worker];
@@ -118,7 +118,7 @@ Thesaurus plain_index(std::uint32_t top_k, WordMeasure measure, const WordFeatur
         const std::size_t kept = std::min<std::size_t>(top_k, all.size());
         std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(kept), all.end());
         for (std::size_t i = 0; i < kept; ++i) {
-            answer.neighbours[word * top_k + i] = all[i].second;
+            answer.neighbors[word * top_k + i] = all[i].second;
             answer.similarities[word * top_k + i] = -all[i].first;
         }
         return Status();
@@ -193,8 +193,8 @@ int main(int count, char** arguments) {
     });
     rusage usage{};
     getrusage(RUSAGE_SELF, &usage);
-    std::printf("  %zu neighbours; at most %ld MiB, of comparing %.0f stated\n",
-                answer.neighbours.size(), usage.ru_maxrss / 1024,
+    std::printf("  %zu neighbors; at most %ld MiB, of comparing %.0f stated\n",
+                answer.neighbors.size(), usage.ru_maxrss / 1024,
                 static_cast<double>(similarity_bytes(parameters, shape, features.columns.size())) /
                     1048576);
     if (options.whole<int>("peer", 0) != 0) {
@@ -205,17 +205,17 @@ int main(int count, char** arguments) {
         for (std::uint32_t word = 0; word < shape.words; ++word)
             for (auto i = answer.begins[word]; i < answer.begins[word + 1]; ++i)
                 different +=
-                    answer.neighbours[i] !=
+                    answer.neighbors[i] !=
                     plain
-                        .neighbours[std::size_t{word} * parameters.top_k + i - answer.begins[word]];
-        std::printf("  %zu of its neighbours are others, as floats round\n", different);
+                        .neighbors[std::size_t{word} * parameters.top_k + i - answer.begins[word]];
+        std::printf("  %zu of its neighbors are others, as floats round\n", different);
     }
     if (options.text("out").empty()) return 0;
     std::ofstream out(options.text("out"));
     for (std::uint32_t word = 0; word < shape.words; ++word) {
         out << corpus.names[word];
         for (auto i = answer.begins[word]; i < answer.begins[word + 1]; ++i)
-            out << '\t' << corpus.names[answer.neighbours[i]] << ' ' << answer.similarities[i];
+            out << '\t' << corpus.names[answer.neighbors[i]] << ' ' << answer.similarities[i];
         out << '\n';
     }
 }

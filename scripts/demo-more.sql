@@ -18,11 +18,11 @@ FROM (SELECT id, name, lower(body) AS lower_body FROM documents WHERE body <> ''
 
 \set ECHO none
 \echo
-\echo 'The nearest neighbours of every file by its letters; here are those of the first three files:'
+\echo 'The nearest neighbors of every file by its letters; here are those of the first three files:'
 \echo
 \timing on
 \set ECHO queries
-CREATE TABLE neighbours AS
+CREATE TABLE neighbors AS
 SELECT * FROM gpu_knn('SELECT id, frequencies FROM letters ORDER BY id',
                       'SELECT id, frequencies FROM letters ORDER BY id', k => 3, exclude_self => true);
 
@@ -30,8 +30,8 @@ SELECT * FROM gpu_knn('SELECT id, frequencies FROM letters ORDER BY id',
 \timing off
 \echo
 \set ECHO queries
-SELECT q.name AS document, n.rank, i.name AS neighbour, round(n.distance::numeric, 4) AS distance
-FROM neighbours n
+SELECT q.name AS document, n.rank, i.name AS neighbor, round(n.distance::numeric, 4) AS distance
+FROM neighbors n
 JOIN letters q ON q.id = n.query_id
 JOIN letters i ON i.id = n.item_id
 WHERE q.id IN (SELECT id FROM letters ORDER BY id LIMIT 3)
@@ -39,7 +39,7 @@ ORDER BY q.id, n.rank;
 
 \set ECHO none
 \echo
-\echo 'The nearest neighbours of the same three files by their words (tf-idf); copies are left out:'
+\echo 'The nearest neighbors of the same three files by their words (tf-idf); copies are left out:'
 \echo
 \timing on
 \set ECHO queries
@@ -52,7 +52,7 @@ SELECT * FROM gpu_knn('SELECT id, body FROM documents ORDER BY id LIMIT 3',
 \timing off
 \echo
 \set ECHO queries
-SELECT q.name AS document, n.rank, i.name AS neighbour, round(n.distance::numeric, 4) AS distance
+SELECT q.name AS document, n.rank, i.name AS neighbor, round(n.distance::numeric, 4) AS distance
 FROM alike n
 JOIN documents q ON q.id = n.query_id
 JOIN documents i ON i.id = n.item_id
@@ -108,7 +108,7 @@ SELECT * FROM word_similarity('SELECT body FROM documents WHERE id IN (SELECT gr
 \timing off
 \echo
 \set ECHO queries
-SELECT word, array_to_string(neighbours, ', ') AS neighbours
+SELECT word, array_to_string(neighbors, ', ') AS neighbors
 FROM thesaurus
 WHERE word IN ('int', 'may', 'modify', 'program', 'warranty');
 
@@ -126,7 +126,7 @@ SELECT * FROM word2vec('SELECT body FROM documents WHERE id IN (SELECT group_id 
 \timing off
 \echo
 \set ECHO queries
-SELECT query_id AS word, string_agg(item_id, ', ' ORDER BY rank) AS neighbours
+SELECT query_id AS word, string_agg(item_id, ', ' ORDER BY rank) AS neighbors
 FROM gpu_knn('SELECT word, vector FROM model WHERE word IN (''int'', ''may'', ''modify'', ''program'', ''warranty'')',
              'SELECT word, vector FROM model', NULL::text, k => 5, exclude_self => true)
 GROUP BY query_id ORDER BY query_id;

@@ -105,7 +105,7 @@ SELECT cpu_jobs > :before_cpu_jobs AS on_cpu FROM gputext_stat;
 -- An inner query that looks at its own statement
 \d gputext_activity
 CREATE FUNCTION here() RETURNS text LANGUAGE sql VOLATILE AS
-$$ SELECT concat_ws(' ', operator, phase, coalesce(device, 'nowhere yet'), total, rows, bytes, seconds < 60, started <= clock_timestamp())
+$$ SELECT concat_ws(' ', function_name, phase, coalesce(device, 'nowhere yet'), total, rows, bytes, seconds < 60, started <= clock_timestamp())
    FROM gputext_activity WHERE pid = pg_backend_pid() $$;
 SELECT id FROM near_duplicate_groups('SELECT here(), ''x''', NULL::text);
 SELECT here();
@@ -127,7 +127,7 @@ END $$;
 -- Others see that a session computes, and not what.
 CREATE ROLE regress_gputext_other;
 CREATE FUNCTION seen_by_other() RETURNS text LANGUAGE sql VOLATILE SECURITY DEFINER AS
-$$ SELECT count(pid) || ' ' || count(operator) || ' ' || count(phase) || ' ' || count(rows) || ' ' || count(started)
+$$ SELECT count(pid) || ' ' || count(function_name) || ' ' || count(phase) || ' ' || count(rows) || ' ' || count(started)
    FROM gputext_activity WHERE pid = pg_backend_pid() $$;
 ALTER FUNCTION seen_by_other() OWNER TO regress_gputext_other;
 SELECT id FROM near_duplicate_groups('SELECT seen_by_other(), ''x''', NULL::text);

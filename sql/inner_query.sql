@@ -26,7 +26,7 @@ INSERT INTO calls VALUES
     ('word_similarity', 'word_similarity(%L)'),
     ('word_similarity_pairs', 'word_similarity_pairs(%L)'),
     ('word_cooccurrences', 'word_cooccurrences(%L)'),
-    ('word_similarity_from', 'word_similarity_from(%L)'),
+    ('word_similarity_from_counts', 'word_similarity_from_counts(%L)'),
     ('word2vec', 'word2vec(%L)'),
     ('word2vec initial', 'word2vec(''SELECT body FROM texts'', initial => %L)'),
     ('word_movers_distance model', 'word_movers_distance(%L, ''SELECT id, words, words FROM texts'')'),
@@ -47,7 +47,7 @@ SELECT count(*) AS calls, count(*) FILTER (WHERE outcome(call, query) LIKE '4280
 FROM calls, (VALUES ('SELECT FROM texts'), ('SELECT FROM texts WHERE false'), ('SELECT FROM (VALUES (''a'')) AS v(x)'), ('SELECT UNION ALL SELECT')) AS queries(query),
      generate_series(1, 5);
 SELECT * FROM word_cooccurrences('SELECT');
-SELECT * FROM word_similarity_from('SELECT');
+SELECT * FROM word_similarity_from_counts('SELECT');
 SELECT * FROM word2vec('SELECT body FROM texts', initial => 'SELECT');
 -- As many columns as a query may have are no harm either.
 SELECT string_agg('1', ', ') AS ones FROM generate_series(1, 1600) \gset

@@ -8,12 +8,12 @@ SET search_path = kept_scans, public;
 -- A session knows the setting once it has used something of gputext.
 SELECT edit_distance('a', 'b');
 \set VERBOSITY sqlstate
-SET gputext.kept_scans = -1;
+SET gputext.scan_memory = -1;
 \set VERBOSITY default
-SET gputext.kept_scans = '1GB';
-SHOW gputext.kept_scans;
-RESET gputext.kept_scans;
-SHOW gputext.kept_scans;
+SET gputext.scan_memory = '1GB';
+SHOW gputext.scan_memory;
+RESET gputext.scan_memory;
+SHOW gputext.scan_memory;
 
 CREATE TABLE places (id bigint, kind int, place real[]);
 ALTER TABLE places ALTER place SET STORAGE EXTERNAL;
@@ -27,7 +27,7 @@ CREATE FUNCTION same(inner_query text, id anyelement) RETURNS text LANGUAGE plpg
 $$ DECLARE memory text; digest text; place text; digests text[];
    BEGIN
        FOREACH memory IN ARRAY ARRAY['64MB', '64MB', '64MB', '0', '64MB'] LOOP
-           PERFORM set_config('gputext.kept_scans', memory, false);
+           PERFORM set_config('gputext.scan_memory', memory, false);
            BEGIN
                SELECT count(*) || ' rows ' || md5(string_agg(s::text, chr(10))) INTO digest
                FROM cosine_similarities(array_fill(0.5, ARRAY[600]), inner_query, id_type => id) AS s;

@@ -71,7 +71,7 @@ FROM (VALUES ('euclidean'), ('manhattan'), ('inner_product')) AS m(metric),
              (120, 'integer[]', 'integer[]', false), (1000, 'real[]', 'real[]', false),
              (2147483647, 'double precision[]', 'double precision[]', true)) AS c(k, type1, type2, self)
 ORDER BY metric, k;
--- Cosine: rows of zeros are nobody's neighbours and have none. Its last bit may be another one in SQL.
+-- Cosine: rows of zeros are nobody's neighbors and have none. Its last bit may be another one in SQL.
 SELECT count(*) AS rows, count(DISTINCT query_id) AS queries, count(DISTINCT item_id) AS items,
        count(*) FILTER (WHERE abs(distance - plain_distance(q.vector, i.vector, 'cosine')) > 1e-15) AS wrong,
        bool_and(distance >= 0 AND distance <= 2) AS in_range
@@ -104,7 +104,7 @@ SELECT * FROM gpu_knn('SELECT 1::bigint, NULL::real[]', 'SELECT id, nullif(place
 SELECT item_id FROM gpu_knn('SELECT 1::bigint, ''{0,0}''::real[]',
                             'SELECT id, CASE WHEN id > 2 THEN place END FROM points ORDER BY id', 2, 'euclidean');
 
--- A row is not its own neighbour when ids are equal, whatever the distance; an equal row is.
+-- A row is not its own neighbor when ids are equal, whatever the distance; an equal row is.
 INSERT INTO points VALUES (100, 'west', '{0,0}');
 SELECT query_id, item_id, distance
 FROM gpu_knn('SELECT id, place FROM points WHERE place = ''{0,0}'' ORDER BY id', 'SELECT id, place FROM points ORDER BY id', 1, 'euclidean', true);

@@ -1,4 +1,4 @@
--- Neighbours within equal keys, and never of an equal key
+-- Neighbors within equal keys, and never of an equal key
 SET gputext.device = cpu;
 CREATE TABLE places (id bigint, embedding real[], zip integer, author text);
 INSERT INTO places SELECT i, ARRAY[(i * 37 % 101)::real, (i * 53 % 97)::real, (i * 11 % 89)::real], i % 7, 'author ' || i % 5
@@ -62,7 +62,7 @@ JOIN places q ON q.id = n.query_id JOIN places i ON i.id = n.item_id WHERE q.aut
 SELECT * FROM gpu_knn('SELECT id::text, embedding, zip, author FROM places WHERE id <= 2', 'SELECT id::text, embedding, zip, author FROM places', NULL::text, k => 1, metric => 'euclidean', exclude_key => true) ORDER BY 1;
 SELECT count(*) FROM gpu_knn_within('SELECT id::text, embedding, author FROM places', 'SELECT id::text, embedding, author FROM places', NULL::text, 20, metric => 'euclidean', exclude_key => true);
 
--- Neighbours beyond the limit of memory: in blocks of queries
+-- Neighbors beyond the limit of memory: in blocks of queries
 SET gputext.host_memory_limit = '1MB';
 SELECT count(*) FROM gpu_knn('SELECT i, ARRAY[i % 100, i % 7]::real[], i % 3, i % 5 FROM generate_series(1, 2000) i', 'SELECT i, ARRAY[i % 100, i % 7]::real[], i % 3, i % 5 FROM generate_series(1, 2000) i', 100, metric => 'euclidean', exclude_key => true);
 SELECT count(*) FROM gpu_knn('SELECT i, ARRAY[1]::real[], i::text FROM generate_series(1, 20000) i', 'SELECT i, ARRAY[1]::real[], i::text FROM generate_series(1, 20000) i', 1);

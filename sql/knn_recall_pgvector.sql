@@ -71,7 +71,7 @@ SELECT avg(recall) < 1 AS misses FROM knn_recall('items_index', 'SELECT id, plai
 SHOW enable_seqscan;
 DROP INDEX items_index, other_index;
 
--- A partial index, one of an expression, and more neighbours than rows
+-- A partial index, one of an expression, and more neighbors than rows
 CREATE INDEX items_index ON items USING ivfflat (embedding vector_l2_ops) WITH (lists = 5) WHERE kind = 3;
 SET ivfflat.probes = 5;
 SELECT * FROM compare('items_index', '<->', 10, 'kind = 3');
@@ -80,7 +80,7 @@ DROP INDEX items_index;
 CREATE INDEX items_index ON items USING ivfflat ((plain::vector(8)) vector_cosine_ops) WITH (lists = 5);
 SELECT avg(recall) AS recall, min(expected) AS expected FROM knn_recall('items_index', 'SELECT id, plain FROM queries', 10);
 
--- Queries of each type that becomes a vector, ids of any type; a query of zeros has no neighbours by cosine.
+-- Queries of each type that becomes a vector, ids of any type; a query of zeros has no neighbors by cosine.
 SELECT query_id, recall, found, expected, kth_distance IS NULL AS no_distance FROM knn_recall('items_index', 'SELECT 1, ''{0,0,0,0,0,0,0,0}''::integer[] UNION ALL
     SELECT 2, ''{1,2,3,4,5,6,7,8}''', 5);
 SELECT query_id, recall FROM knn_recall('items_index', 'SELECT ''a'', ''{1,2,3,4,5,6,7,8}''::double precision[]', NULL::text, 5);

@@ -157,7 +157,7 @@ SELECT count(*) AS documents, count(DISTINCT e.group_id) AS groups, max(e.group_
 FROM expected e
 FULL JOIN near_duplicate_groups('SELECT id, body FROM versions ORDER BY id', 0.03, 'exact') g USING (id);
 
--- A chain: neighbours are near, ends are not, all are one group.
+-- A chain: neighbors are near, ends are not, all are one group.
 CREATE TABLE chain AS
 SELECT i::bigint AS id, repeat('x', i) || repeat('abcdefgh', 5) || repeat('y', 10 - i) AS body
 FROM generate_series(0, 10) AS i;

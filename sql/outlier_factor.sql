@@ -59,7 +59,7 @@ JOIN local_outlier_factor('SELECT id, place::double precision[] FROM places', 5)
 -- In the order of the items; vectors that are null are left out. Rows with the same id are several rows.
 SELECT id FROM local_outlier_factor('SELECT id, nullif(place, ''{2,3,1}'') FROM places WHERE id > 58 ORDER BY id DESC', 2);
 SELECT id, lof FROM local_outlier_factor('VALUES (1::bigint, ''{1}''::real[]), (1, ''{1}''), (1, ''{1}'')', 2, ties => 'breunig');
--- Without neighbours there is no factor: no rows, one row, rows of zeros under cosine.
+-- Without neighbors there is no factor: no rows, one row, rows of zeros under cosine.
 SELECT * FROM local_outlier_factor('SELECT id, place FROM places WHERE false', 3);
 SELECT * FROM local_outlier_factor('SELECT id, place FROM places WHERE id = 7', 3);
 SELECT id, round(lof::numeric, 6) AS lof

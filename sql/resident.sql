@@ -5,8 +5,8 @@ SELECT attname AS column, format_type(atttypid, atttypmod) AS type FROM pg_attri
 WHERE attrelid = 'gputext_resident'::regclass AND attnum > 0 ORDER BY attnum;
 SELECT obj_description('gputext_resident'::regclass, 'pg_class') <> '' AS view_commented,
        obj_description('gputext_resident()'::regprocedure, 'pg_proc') <> '' AS function_commented,
-       obj_description('gputext_forget(regclass)'::regprocedure, 'pg_proc') <> '' AND
-       obj_description('gputext_forget()'::regprocedure, 'pg_proc') <> '' AS forget_commented;
+       obj_description('gputext_evict(regclass)'::regprocedure, 'pg_proc') <> '' AND
+       obj_description('gputext_evict()'::regprocedure, 'pg_proc') <> '' AS forget_commented;
 
 -- The memory is one for the whole server, so a session cannot choose it. A session knows the setting once it has used
 -- something of gputext.
@@ -27,34 +27,34 @@ CREATE INDEX small_index ON small (id);
 CREATE SEQUENCE ids;
 CREATE VIEW shown AS SELECT * FROM small;
 CREATE TABLE parted (id bigint, place real[]) PARTITION BY RANGE (id);
-SELECT gputext_forget('numbers'), gputext_forget('small'), gputext_forget('small_index'), gputext_forget('ids'),
-       gputext_forget('shown'), gputext_forget('parted');
+SELECT gputext_evict('numbers'), gputext_evict('small'), gputext_evict('small_index'), gputext_evict('ids'),
+       gputext_evict('shown'), gputext_evict('parted');
 -- Nothing was read by more than one statement, or of a size that is worth it.
 SELECT count(*) FROM gputext_resident WHERE relation IN ('numbers'::regclass, 'small', 'shown', 'parted');
 
-SELECT gputext_forget('missing');
-SELECT gputext_forget(1);
-SELECT gputext_forget(0);
+SELECT gputext_evict('missing');
+SELECT gputext_evict(1);
+SELECT gputext_evict(0);
 
 -- Whoever does not own a relation cannot make gputextd forget it, even if he may read and write it.
 CREATE ROLE regress_gputext_reader;
 GRANT ALL ON small TO regress_gputext_reader;
 SET ROLE regress_gputext_reader;
-SELECT gputext_forget('small');
-SELECT gputext_forget('small_index');
-SELECT gputext_forget('shown');
-SELECT gputext_forget('pg_class');
+SELECT gputext_evict('small');
+SELECT gputext_evict('small_index');
+SELECT gputext_evict('shown');
+SELECT gputext_evict('pg_class');
 -- All of a database is its owner's.
-SELECT gputext_forget() = 0 AS forgotten;
-SELECT gputext_forget(NULL) IS NULL AS nothing;
+SELECT gputext_evict() = 0 AS forgotten;
+SELECT gputext_evict(NULL) IS NULL AS nothing;
 -- Everybody may ask for what he may read.
 SELECT count(*) FROM gputext_resident;
 RESET ROLE;
 ALTER TABLE small OWNER TO regress_gputext_reader;
 SET ROLE regress_gputext_reader;
-SELECT gputext_forget('small');
+SELECT gputext_evict('small');
 RESET ROLE;
-SELECT gputext_forget() >= 0 AS forgotten, gputext_forget(to_regclass('missing')) IS NULL AS nothing;
+SELECT gputext_evict() >= 0 AS forgotten, gputext_evict(to_regclass('missing')) IS NULL AS nothing;
 SELECT count(*) FROM gputext_resident;
 
 DROP VIEW shown;

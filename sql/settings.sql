@@ -62,7 +62,7 @@ SELECT count(*) FROM local_outlier_factor('SELECT id::bigint, place FROM points'
 RESET gputext.host_memory_limit;
 DROP TABLE points;
 
--- Neighbours beyond the limit are searched for in parts, with the same answer.
+-- Neighbors beyond the limit are searched for in parts, with the same answer.
 CREATE TABLE places AS
 SELECT i::bigint AS id, ARRAY[i % 97, i % 89, i % 7]::real[] AS place FROM generate_series(1, 500) AS i;
 CREATE TABLE at_once AS

@@ -47,7 +47,7 @@ FROM gpu_knn('SELECT id, body FROM questions WHERE lang = ''ja''', 'SELECT id, b
 
 CREATE FUNCTION counts_of(body text, config regconfig) RETURNS TABLE (term text, count bigint)
 LANGUAGE sql STABLE AS 'SELECT lexeme, cardinality(positions) FROM unnest(to_tsvector(config, body))';
-CREATE FUNCTION plain_neighbours(config regconfig, min_df bigint)
+CREATE FUNCTION plain_neighbors(config regconfig, min_df bigint)
 RETURNS TABLE (query_id bigint, item_id bigint, distance double precision)
 LANGUAGE sql STABLE AS $$
     WITH item_counts AS (SELECT id, term, count FROM articles, counts_of(body, config)),
@@ -63,12 +63,12 @@ LANGUAGE sql STABLE AS $$
     FROM queries q JOIN items i USING (term) JOIN query_norms qn ON qn.id = q.id JOIN item_norms n ON n.id = i.id
     GROUP BY q.id, i.id
 $$;
-SELECT config, min_df, k, (SELECT sum(least(k, n)) FROM (SELECT count(*) AS n FROM plain_neighbours(config, min_df) GROUP BY query_id) AS p) AS expected,
+SELECT config, min_df, k, (SELECT sum(least(k, n)) FROM (SELECT count(*) AS n FROM plain_neighbors(config, min_df) GROUP BY query_id) AS p) AS expected,
        count(*) AS found, count(*) FILTER (WHERE abs(f.distance - p.distance) < 1e-14) AS equal
 FROM (VALUES ('english'::regconfig, 1, 3), ('english', 2, 10), ('simple', 1, 10), ('simple', 2, 1), ('german', 1, 10),
              ('portuguese', 1, 10)) AS v(config, min_df, k),
      LATERAL gpu_knn('SELECT id, body FROM questions', 'SELECT id, body FROM articles', k, 'cosine', false, config, min_df) f
-     LEFT JOIN LATERAL plain_neighbours(config, min_df) p USING (query_id, item_id)
+     LEFT JOIN LATERAL plain_neighbors(config, min_df) p USING (query_id, item_id)
 GROUP BY config, min_df, k ORDER BY config::text, min_df, k;
 -- On a larger table, with words of very different frequencies
 CREATE TABLE stories AS
@@ -151,7 +151,7 @@ ORDER BY term;
 -- A word that is too long is left out, as to_tsvector does, and says so.
 SELECT term, weight FROM tfidf($$SELECT 1::bigint, repeat('x', 3000) || ' egg' UNION ALL SELECT 2, ''$$);
 
--- Texts without terms: empty, of stop words, of words that every item has; none is a neighbour.
+-- Texts without terms: empty, of stop words, of words that every item has; none is a neighbor.
 SELECT query_id, item_id, rank, round(distance::numeric, 6) AS distance
 FROM gpu_knn($$VALUES (1::bigint, ''), (2, 'the of and'), (3, 'egg'), (4, ' ! '), (5, 'unheard'), (6, 'boiling')$$,
              $$VALUES (1::bigint, 'boil the egg'), (2, ''), (3, 'boil'), (4, 'the'), (5, 'water')$$, 5);
@@ -177,7 +177,7 @@ ORDER BY min_df, query_id, rank;
 SELECT item_id, rank FROM gpu_knn('SELECT 1::bigint, ''egg''', $$SELECT i, CASE WHEN i % 3 = 0 THEN 'tyre' ELSE 'egg' END FROM generate_series(1::bigint, 7) i$$, 3);
 SELECT item_id, rank FROM gpu_knn('SELECT 1::bigint, ''egg''', $$SELECT i, CASE WHEN i % 3 = 0 THEN 'tyre' ELSE 'egg' END FROM generate_series(7::bigint, 1, -1) i$$, 9);
 SELECT item_id, rank FROM gpu_knn('SELECT 1::bigint, ''egg''', $$SELECT i, CASE WHEN i % 3 = 0 THEN 'tyre' ELSE 'egg' END FROM generate_series(1::bigint, 7) i ORDER BY i DESC$$, 9);
--- Not its own neighbour; ids of any type; an id that occurs twice
+-- Not its own neighbor; ids of any type; an id that occurs twice
 SELECT query_id, item_id, round(distance::numeric, 6) AS distance
 FROM gpu_knn('SELECT id, body FROM articles WHERE lang = ''en'' ORDER BY id', 'SELECT id, body FROM articles WHERE lang = ''en'' ORDER BY id', 1, exclude_self => true);
 SELECT * FROM gpu_knn($$SELECT 'first', 'egg'$$, $$VALUES ('first', 'egg'), ('second', 'egg'), ('first', 'egg'), ('third', 'tyre')$$, NULL::text, 5, exclude_self => true);
@@ -290,7 +290,7 @@ SELECT kind, sqlstate_of(call) AS sqlstate FROM kinds ORDER BY id;
 
 DROP VIEW dense_bags;
 DROP TABLE articles, questions, stories, documents, by_text, long_texts, bags, one_thread, three_threads, kinds;
-DROP FUNCTION plain_neighbours, counts_of, sqlstate_of;
+DROP FUNCTION plain_neighbors, counts_of, sqlstate_of;
 DROP DOMAIN title, terms;
 DROP TEXT SEARCH CONFIGURATION plain_words;
 DROP TEXT SEARCH CONFIGURATION compounds;

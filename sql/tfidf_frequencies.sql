@@ -1,4 +1,4 @@
--- tfidf_frequencies, tfidf_from
+-- tfidf_frequencies, tfidf_from_frequencies
 \set SHOW_CONTEXT never
 
 SET default_text_search_config = 'pg_catalog.english';
@@ -24,11 +24,11 @@ SELECT term, sum(documents) AS documents, min(first_id) AS first_id FROM (
 SELECT * FROM frequencies ORDER BY first_id NULLS FIRST, term COLLATE "C";
 SELECT count(*) AS terms, count(*) FILTER (WHERE (o.documents, o.first_id) IS DISTINCT FROM (f.documents, f.first_id)) AS differing
 FROM frequencies AS f FULL JOIN tfidf_frequencies('SELECT id, body FROM articles') AS o ON coalesce(o.term, '') = coalesce(f.term, '');
-SELECT id, term, round(weight::numeric, 6) AS weight FROM tfidf_from('SELECT id, body FROM articles WHERE shard = 1', 'TABLE frequencies');
+SELECT id, term, round(weight::numeric, 6) AS weight FROM tfidf_from_frequencies('SELECT id, body FROM articles WHERE shard = 1', 'TABLE frequencies');
 -- Terms without a frequency are left out, as are those that fewer documents have than are wanted.
-SELECT * FROM tfidf_from($$VALUES (1, 'egg bicycle water')$$, $$VALUES (NULL, 10), ('egg', 5)$$);
-SELECT * FROM tfidf_from($$VALUES (1, 'egg bicycle water')$$, $$VALUES (NULL, 10), ('egg', 5), ('bicycl', 1), ('water', 0)$$, min_document_frequency => 2);
-SELECT * FROM tfidf_from($$VALUES ('a', 'egg')$$, $$VALUES (NULL, 10::numeric), ('egg', 5)$$, NULL::text);
+SELECT * FROM tfidf_from_frequencies($$VALUES (1, 'egg bicycle water')$$, $$VALUES (NULL, 10), ('egg', 5)$$);
+SELECT * FROM tfidf_from_frequencies($$VALUES (1, 'egg bicycle water')$$, $$VALUES (NULL, 10), ('egg', 5), ('bicycl', 1), ('water', 0)$$, min_document_frequency => 2);
+SELECT * FROM tfidf_from_frequencies($$VALUES ('a', 'egg')$$, $$VALUES (NULL, 10::numeric), ('egg', 5)$$, NULL::text);
 
 -- Random texts on five servers against one, every weight to the last bit
 CREATE TABLE texts AS
@@ -43,7 +43,7 @@ CREATE TABLE text_sums AS
 SELECT term, sum(documents)::bigint AS documents, min(first_id) AS first_id
 FROM generate_series(0, 4) AS shard, LATERAL tfidf_frequencies('SELECT code::text, body FROM texts WHERE shard = ' || shard, NULL::text) GROUP BY term;
 CREATE FUNCTION of_shards(fewest integer) RETURNS TABLE (id bigint, term text, weight float8) LANGUAGE sql AS $$
-    SELECT s.* FROM generate_series(0, 4) AS shard, LATERAL tfidf_from('SELECT id, body FROM texts WHERE shard = ' || shard, 'TABLE sums', min_document_frequency => fewest) AS s
+    SELECT s.* FROM generate_series(0, 4) AS shard, LATERAL tfidf_from_frequencies('SELECT id, body FROM texts WHERE shard = ' || shard, 'TABLE sums', min_document_frequency => fewest) AS s
 $$;
 CREATE FUNCTION compared(fewest integer) RETURNS TABLE (weights bigint, differing bigint) LANGUAGE sql AS $$
     SELECT count(*), count(*) FILTER (WHERE o.weight IS DISTINCT FROM s.weight)
@@ -52,21 +52,21 @@ $$;
 SELECT fewest, c.* FROM (VALUES (1), (3), (40)) AS l(fewest), LATERAL compared(fewest) AS c ORDER BY fewest;
 SELECT count(*), count(*) FILTER (WHERE o.weight IS DISTINCT FROM s.weight) AS differing
 FROM tfidf('SELECT code::text, body FROM texts', NULL::text) AS o FULL JOIN (
-    SELECT s.* FROM generate_series(0, 4) AS shard, LATERAL tfidf_from('SELECT code::text, body FROM texts WHERE shard = ' || shard, 'TABLE text_sums', NULL::text) AS s) AS s USING (id, term);
+    SELECT s.* FROM generate_series(0, 4) AS shard, LATERAL tfidf_from_frequencies('SELECT code::text, body FROM texts WHERE shard = ' || shard, 'TABLE text_sums', NULL::text) AS s) AS s USING (id, term);
 
 
--- Neighbours of texts on five servers, merged, against one: rows, ranks and distances to the last bit
-CREATE FUNCTION neighbours(search text, condition text, rest text) RETURNS SETOF record LANGUAGE plpgsql AS $$
+-- Neighbors of texts on five servers, merged, against one: rows, ranks and distances to the last bit
+CREATE FUNCTION neighbors(search text, condition text, rest text) RETURNS SETOF record LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY EXECUTE format('SELECT * FROM %s(%L, %L, %s)', search, 'SELECT id, body FROM texts WHERE id % 7 = 0', 'SELECT id, body FROM texts WHERE ' || condition, rest);
 END $$;
 CREATE FUNCTION compared(search text, bound text, options text, k integer) RETURNS TABLE (rows bigint, differing bigint) LANGUAGE plpgsql AS $$
 BEGIN
     RETURN QUERY EXECUTE format('SELECT count(*), count(*) FILTER (WHERE o IS DISTINCT FROM m)
-        FROM (SELECT row_number() OVER () AS n, * FROM neighbours(%L, ''true'', %L) AS (query_id bigint, item_id bigint, rank integer, distance float8)) AS o
+        FROM (SELECT row_number() OVER () AS n, * FROM neighbors(%L, ''true'', %L) AS (query_id bigint, item_id bigint, rank integer, distance float8)) AS o
         FULL JOIN (SELECT row_number() OVER () AS n, * FROM knn_merge(%L, %L)) AS m USING (n)',
         search, bound || options,
-        (SELECT string_agg(format('SELECT * FROM neighbours(%L, %L, %L) AS (query_id bigint, item_id bigint, rank integer, distance float8)',
+        (SELECT string_agg(format('SELECT * FROM neighbors(%L, %L, %L) AS (query_id bigint, item_id bigint, rank integer, distance float8)',
             search, 'shard = ' || shard, bound || ', exclude_key => false, frequencies => ''TABLE sums''' || options), ' UNION ALL ') FROM generate_series(0, 4) AS shard), k);
 END $$;
 SELECT k, options, c.* FROM (VALUES (1), (10), (1000)) AS ks(k), (VALUES (''), (', min_document_frequency => 5'), (', exclude_self => true')) AS o(options),
@@ -85,23 +85,23 @@ FULL JOIN gpu_knn('SELECT id, body FROM texts', 'SELECT id, body FROM texts', 10
 SELECT * FROM tfidf_frequencies(NULL);
 SELECT * FROM tfidf_frequencies('SELECT id FROM articles');
 SELECT * FROM tfidf_frequencies('SELECT id, id FROM articles');
-SELECT * FROM tfidf_from('SELECT id, body FROM articles', NULL);
-SELECT * FROM tfidf_from('SELECT id, body FROM articles', 'SELECT 1');
-SELECT * FROM tfidf_from('SELECT id, body FROM articles', 'SELECT 1, 2');
-SELECT * FROM tfidf_from('SELECT id, body FROM articles', $$VALUES ('egg', 'egg')$$);
-SELECT * FROM tfidf_from('SELECT id, body FROM articles', $$VALUES ('egg', 1)$$);
-SELECT * FROM tfidf_from('SELECT id, body FROM articles', $$VALUES (NULL, 1), (NULL, 2)$$);
-SELECT * FROM tfidf_from('SELECT id, body FROM articles', $$VALUES (NULL, 1), ('egg', 1), ('egg', 1)$$);
-SELECT * FROM tfidf_from('SELECT id, body FROM articles', $$VALUES (NULL, 1), ('egg', 2)$$);
-SELECT * FROM tfidf_from('SELECT id, body FROM articles', $$VALUES (NULL, 1), ('egg', NULL)$$);
-SELECT * FROM tfidf_from('SELECT id, body FROM articles', $$VALUES (NULL, 1), ('egg', -1)$$);
-SELECT * FROM tfidf_from('SELECT id, body FROM articles', $$VALUES (NULL, 4294967296), ('egg', 1)$$);
-SELECT * FROM tfidf_from('SELECT id, body FROM articles', $$VALUES (NULL, 1, 1), ('egg', 1, NULL)$$);
-SELECT * FROM tfidf_from('SELECT id, body FROM articles', $$VALUES (NULL, 1, '{}'::json)$$);
-SELECT * FROM tfidf_from('SELECT id::text, body FROM articles', $$VALUES (NULL, 1)$$);
+SELECT * FROM tfidf_from_frequencies('SELECT id, body FROM articles', NULL);
+SELECT * FROM tfidf_from_frequencies('SELECT id, body FROM articles', 'SELECT 1');
+SELECT * FROM tfidf_from_frequencies('SELECT id, body FROM articles', 'SELECT 1, 2');
+SELECT * FROM tfidf_from_frequencies('SELECT id, body FROM articles', $$VALUES ('egg', 'egg')$$);
+SELECT * FROM tfidf_from_frequencies('SELECT id, body FROM articles', $$VALUES ('egg', 1)$$);
+SELECT * FROM tfidf_from_frequencies('SELECT id, body FROM articles', $$VALUES (NULL, 1), (NULL, 2)$$);
+SELECT * FROM tfidf_from_frequencies('SELECT id, body FROM articles', $$VALUES (NULL, 1), ('egg', 1), ('egg', 1)$$);
+SELECT * FROM tfidf_from_frequencies('SELECT id, body FROM articles', $$VALUES (NULL, 1), ('egg', 2)$$);
+SELECT * FROM tfidf_from_frequencies('SELECT id, body FROM articles', $$VALUES (NULL, 1), ('egg', NULL)$$);
+SELECT * FROM tfidf_from_frequencies('SELECT id, body FROM articles', $$VALUES (NULL, 1), ('egg', -1)$$);
+SELECT * FROM tfidf_from_frequencies('SELECT id, body FROM articles', $$VALUES (NULL, 4294967296), ('egg', 1)$$);
+SELECT * FROM tfidf_from_frequencies('SELECT id, body FROM articles', $$VALUES (NULL, 1, 1), ('egg', 1, NULL)$$);
+SELECT * FROM tfidf_from_frequencies('SELECT id, body FROM articles', $$VALUES (NULL, 1, '{}'::json)$$);
+SELECT * FROM tfidf_from_frequencies('SELECT id::text, body FROM articles', $$VALUES (NULL, 1)$$);
 SELECT * FROM gpu_knn('SELECT 1, ARRAY[1.0::real]', 'SELECT 1, ARRAY[1.0::real]', 1, false, frequencies => 'TABLE sums');
 SELECT * FROM gpu_knn('SELECT 1, ARRAY[1], ARRAY[1.0::real]', 'SELECT 1, ARRAY[1], ARRAY[1.0::real]', 1, false, frequencies => 'TABLE sums');
 SELECT * FROM gpu_knn('SELECT id, body FROM texts', 'SELECT id, body FROM texts', 1, false, frequencies => 'SELECT 1');
 
 DROP TABLE articles, frequencies, texts, sums, text_sums;
-DROP FUNCTION of_shards(integer), compared(integer), compared(text, text, text, integer), neighbours(text, text, text);
+DROP FUNCTION of_shards(integer), compared(integer), compared(text, text, text, integer), neighbors(text, text, text);

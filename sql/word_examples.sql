@@ -7,22 +7,22 @@ INSERT INTO stories VALUES
     (4, 'The child drinks water and eats fish.'),
     (5, 'The child drinks milk and eats meat.');
 
-SELECT word, neighbours, similarities
+SELECT word, neighbors, similarities
 FROM word_similarity('SELECT id, body FROM stories', 2, min_count => 2, preset => 'thesis')
 WHERE word IN ('cat', 'drinks', 'milk');
 
-SELECT position, neighbour, count, weight
+SELECT position, neighbor, count, weight
 FROM word_cooccurrences('SELECT id, body FROM stories', min_count => 2, preset => 'thesis')
-WHERE word = 'drinks' ORDER BY weight DESC, neighbour LIMIT 3;
+WHERE word = 'drinks' ORDER BY weight DESC, neighbor LIMIT 3;
 
 CREATE TABLE counts AS
-SELECT word, position, neighbour, count
+SELECT word, position, neighbor, count
 FROM word_cooccurrences('SELECT body FROM stories WHERE id <= 3', min_count => 1, preset => 'thesis');
 
 INSERT INTO counts
-SELECT word, position, neighbour, count
+SELECT word, position, neighbor, count
 FROM word_cooccurrences('SELECT body FROM stories WHERE id > 3', min_count => 1, preset => 'thesis');
 
-SELECT neighbours FROM word_similarity_from('TABLE counts', 3, preset => 'thesis') WHERE word = 'milk';
+SELECT neighbors FROM word_similarity_from_counts('TABLE counts', 3, preset => 'thesis') WHERE word = 'milk';
 
 DROP TABLE stories, counts;

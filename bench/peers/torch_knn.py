@@ -1,10 +1,10 @@
-"""Nearest neighbours as PyTorch, CuPy and scikit-learn users compute them, on one GPU.
+"""Nearest neighbors as PyTorch, CuPy and scikit-learn users compute them, on one GPU.
 
 usage: torch_knn.py [small] [few] [large] [cosine] [lof]
 
 Rows are independent normal numbers in float32, as in bench/gpu_knn_bench.cu. Times are between CUDA
 events, vectors resident, the least of several passes, at the best of a few sizes of a chunk. TF32's
-answers are held against float64's for some queries: the number of rows whose set of neighbours is
+answers are held against float64's for some queries: the number of rows whose set of neighbors is
 another one.
 """
 

@@ -188,9 +188,9 @@ def apart(places, sizes, ways=(0, 1)):
 
 def thesaurus(rows, theme):
     """Each connected part of the graph by itself, one below the other in two columns; places are in characters and lines of text."""
-    words = sorted({row["word"] for row in rows} | {row["neighbour"] for row in rows})
+    words = sorted({row["word"] for row in rows} | {row["neighbor"] for row in rows})
     index = {word: place for place, word in enumerate(words)}
-    edges = sorted({tuple(sorted((index[row["word"]], index[row["neighbour"]]))) for row in rows})
+    edges = sorted({tuple(sorted((index[row["word"]], index[row["neighbor"]]))) for row in rows})
     asked = {row["word"] for row in rows}
     figure, axis = pyplot.subplots(figsize=(WIDTH, 6.6), constrained_layout=True)
     bottoms, width = [0.0, 0.0], 37.0

@@ -4,7 +4,7 @@
 // on_device.hpp:
 //
 //     struct KnnOnDevice {
-//         using Function = Result<Neighbours>(const KnnParameters& parameters, ...,
+//         using Function = Result<Neighbors>(const KnnParameters& parameters, ...,
 //                                             std::uint64_t memory, Execution& execution);
 //         static Function on_host;  // computes on the host's threads
 //     };

@@ -87,16 +87,16 @@ Status MappedWords::map(const WordsShape& shape, JobFiles& files, Stop stop) {
     return check_word_begins(begins, shape.bytes, stop);
 }
 
-Status append_neighbours(MemoryFile& file, std::span<const Neighbours> answers, Stop stop) {
+Status append_neighbors(MemoryFile& file, std::span<const Neighbors> answers, Stop stop) {
     std::vector<std::uint64_t> begins(1, 0);
-    for (const Neighbours& answer : answers) {
+    for (const Neighbors& answer : answers) {
         const std::uint64_t first = begins.back();
         for (std::size_t i = 1; i < answer.begins.size(); ++i)
             begins.push_back(first + answer.begins[i]);
     }
     GPUTEXT_TRY(append_all(file, begins, stop));
-    for (const Neighbours& answer : answers) GPUTEXT_TRY(append_all(file, answer.distances, stop));
-    for (const Neighbours& answer : answers) GPUTEXT_TRY(append_all(file, answer.items, stop));
+    for (const Neighbors& answer : answers) GPUTEXT_TRY(append_all(file, answer.distances, stop));
+    for (const Neighbors& answer : answers) GPUTEXT_TRY(append_all(file, answer.items, stop));
     return {};
 }
 

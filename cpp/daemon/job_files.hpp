@@ -145,7 +145,7 @@ Status append_all(MemoryFile& file, const std::vector<T>& values, Stop stop) {
     return append_all(file, std::span<const T>(values), stop);
 }
 
-/// What unpack_neighbours() reads, of answers for consecutive queries. Error: cancelled.
-Status append_neighbours(MemoryFile& file, std::span<const Neighbours> answers, Stop stop);
+/// What unpack_neighbors() reads, of answers for consecutive queries. Error: cancelled.
+Status append_neighbors(MemoryFile& file, std::span<const Neighbors> answers, Stop stop);
 
 }  // namespace gputext

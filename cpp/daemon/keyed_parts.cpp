@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "cpp/base/memory_budget.hpp"
-#include "cpp/knn/neighbours.hpp"
+#include "cpp/knn/neighbors.hpp"
 
 namespace gputext {
 namespace {
@@ -85,7 +85,7 @@ Result<std::size_t> KeyedParts::prepare(const MatchKeys& matches, const Vectors&
     const double seconds = seconds_of(*groups, queries, items);
     const double worth = std::min(seconds / kLeastPart, static_cast<double>(devices));
     const std::size_t parts = worth < 2 ? 1 : static_cast<std::size_t>(worth);
-    answers_ = std::vector<Neighbours>(parts);
+    answers_ = std::vector<Neighbors>(parts);
     groups_.clear();
     if (parts == 1) {
         groups_.push_back(std::move(*groups));
@@ -102,15 +102,15 @@ Result<std::size_t> KeyedParts::prepare(const MatchKeys& matches, const Vectors&
 /// While answers are merged there are those of the parts, and the whole one.
 Status KeyedParts::merge(const AnswerLimit& limit, Execution& execution) {
     std::uint64_t found = 0;
-    for (const Neighbours& part : answers_) found += part.items.size();
-    const std::uint64_t bytes = kBytesOfNeighbour * found;
-    if (bytes > limit.bytes) return over_memory_limit("the neighbours", bytes, limit.bytes);
+    for (const Neighbors& part : answers_) found += part.items.size();
+    const std::uint64_t bytes = kBytesOfNeighbor * found;
+    if (bytes > limit.bytes) return over_memory_limit("the neighbors", bytes, limit.bytes);
     if (answers_.size() <= 1) return {};
     const std::vector<std::uint32_t> first_items(answers_.size());
-    std::vector<Neighbours> whole(1);
-    // Each query has its neighbours from one part: nothing is cut off.
+    std::vector<Neighbors> whole(1);
+    // Each query has its neighbors from one part: nothing is cut off.
     GPUTEXT_TRY(
-        merge_neighbours(answers_, first_items, KnnParameters::all_items, execution, whole[0]));
+        merge_neighbors(answers_, first_items, KnnParameters::all_items, execution, whole[0]));
     answers_ = std::move(whole);
     return {};
 }

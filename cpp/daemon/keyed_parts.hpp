@@ -16,7 +16,7 @@
 #include "cpp/base/vectors.hpp"
 #include "cpp/daemon/search_parts.hpp"
 #include "cpp/knn/key_groups.hpp"
-#include "cpp/knn/neighbours.hpp"
+#include "cpp/knn/neighbors.hpp"
 
 namespace gputext {
 
@@ -39,15 +39,15 @@ public:
                                 const Vectors& items, std::size_t devices, Execution& execution);
 
     const KeyGroups& groups(std::size_t part) const { return groups_[part]; }
-    Neighbours& answer(std::size_t part) { return answers_[part]; }
+    Neighbors& answer(std::size_t part) { return answers_[part]; }
     /// Makes one answer of all parts'. Errors: cancelled; memory_limit.
     Status merge(const AnswerLimit& limit, Execution& execution);
     /// After merge().
-    std::span<const Neighbours> answers() const { return answers_; }
+    std::span<const Neighbors> answers() const { return answers_; }
 
 private:
     std::vector<KeyGroups> groups_;  // of each part
-    std::vector<Neighbours> answers_;
+    std::vector<Neighbors> answers_;
 };
 
 }  // namespace gputext

@@ -5,7 +5,7 @@
 
 namespace gputext {
 
-Result<Neighbours> KnnOnDevice::on_host(const KnnParameters& parameters, const Vectors& queries,
+Result<Neighbors> KnnOnDevice::on_host(const KnnParameters& parameters, const Vectors& queries,
                                         const Vectors& items, const RowKeys& keys,
                                         std::uint64_t memory, Execution& execution) {
     GPUTEXT_TRY(await_elements(items, execution.stop()));
@@ -39,8 +39,8 @@ public:
         return keyed() ? shared_keyed_.merge(execution) : shared_.merge(execution);
     }
     Status write(MemoryFile& file, Execution& execution) override {
-        execution.begin_phase("returning neighbours", 0);
-        return append_neighbours(file, answers(), execution.stop());
+        execution.begin_phase("returning neighbors", 0);
+        return append_neighbors(file, answers(), execution.stop());
     }
     Message reply(const JobReport& report) const override {
         return knn_reply(report, request_.search.queries.rows, answers());
@@ -48,7 +48,7 @@ public:
 
 private:
     bool keyed() const { return request_.search.has_matches; }
-    std::span<const Neighbours> answers() const {
+    std::span<const Neighbors> answers() const {
         return keyed() ? shared_keyed_.answers() : shared_.answers();
     }
 

@@ -62,17 +62,17 @@ struct SignaturesOnDevice {
 /// knn() of cpp/knn/knn.hpp.
 /// The items may be vectors that have to be awaited before the host reads them: await_elements().
 struct KnnOnDevice {
-    using Function = Result<Neighbours>(const KnnParameters& parameters, const Vectors& queries,
+    using Function = Result<Neighbors>(const KnnParameters& parameters, const Vectors& queries,
                                         const Vectors& items, const RowKeys& keys,
                                         std::uint64_t memory, Execution& execution);
     static Function on_host;
 };
 
 /// keyed_knn() of cpp/knn/keyed_knn.hpp.
-/// The neighbours of queries within groups that were made of rows by group_by_key(), or of some of
+/// The neighbors of queries within groups that were made of rows by group_by_key(), or of some of
 /// the queries of these. The answer has all queries, and none for those that are in no group.
 struct KeyedKnnOnDevice {
-    using Function = Result<Neighbours>(const KnnParameters& parameters, const Vectors& queries,
+    using Function = Result<Neighbors>(const KnnParameters& parameters, const Vectors& queries,
                                         const Vectors& items, const KeyGroups& groups,
                                         const RowKeys& excluded, std::uint64_t memory,
                                         Execution& execution);
@@ -81,7 +81,7 @@ struct KeyedKnnOnDevice {
 
 /// term_knn() of cpp/terms/knn.hpp.
 struct TermKnnOnDevice {
-    using Function = Result<Neighbours>(const TermKnnParameters& parameters,
+    using Function = Result<Neighbors>(const TermKnnParameters& parameters,
                                         std::span<const double> factors, const Vectors& queries,
                                         const Vectors& items, const RowKeys& keys,
                                         std::uint64_t memory, Execution& execution);

@@ -3,12 +3,12 @@
 #include "cpp/daemon/job_files.hpp"
 #include "cpp/daemon/job_of.hpp"
 #include "cpp/daemon/shared_knn.hpp"
-#include "cpp/knn/neighbours.hpp"
+#include "cpp/knn/neighbors.hpp"
 #include "cpp/knn/outlier_factor.hpp"
 
 namespace gputext {
 
-/// Devices find the neighbours; before and after that the host computes.
+/// Devices find the neighbors; before and after that the host computes.
 template <>
 class Job<SubmitOutlierFactor> : public ScoresJob<SubmitOutlierFactor> {
 public:
@@ -31,9 +31,9 @@ public:
     }
     Status merge(Execution& execution) override {
         GPUTEXT_TRY(shared_.merge(execution));
-        Neighbours joined;
+        Neighbors joined;
         const auto answers = shared_.answers();
-        if (answers.size() > 1) GPUTEXT_TRY(join_neighbours(answers, execution, joined));
+        if (answers.size() > 1) GPUTEXT_TRY(join_neighbors(answers, execution, joined));
         return take_answer(search_.factors(answers.size() > 1 ? joined : answers[0], execution),
                            scores_);
     }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "cpp/base/memory_budget.hpp"
-#include "cpp/knn/neighbours.hpp"
+#include "cpp/knn/neighbors.hpp"
 
 namespace gputext {
 namespace {
@@ -21,8 +21,8 @@ constexpr double kDeviceByte = 1 / 3e12;         // from the device's own, to pr
 constexpr double kPreparedElement = 2 / 4.2e12;  // of items that are prepared already, to read it
 constexpr double kProduct = 1 / 360e12;          // of elements in half precision
 constexpr double kPair = 1 / 1.2e12;             // of a query and an item, beside their products
-constexpr double kExactElement = 1.5e-12;        // of a neighbour's exact distance
-constexpr double kMergedNeighbour = 30e-9;       // on one thread
+constexpr double kExactElement = 1.5e-12;        // of a neighbor's exact distance
+constexpr double kMergedNeighbor = 30e-9;       // on one thread
 
 /// What a search takes, shared out in either way.
 class SearchCost {
@@ -35,19 +35,19 @@ public:
         bytes_ = elements_ * static_cast<double>(element_size(items.type));
         pairs_ = rows * static_cast<double>(queries.rows);
         products_ = pairs_ * static_cast<double>(items.dimensions);
-        neighbours_ = static_cast<double>(queries.rows) *
+        neighbors_ = static_cast<double>(queries.rows) *
                       static_cast<double>(std::min(parameters.k, items.rows));
-        rescored_ = neighbours_ * static_cast<double>(items.dimensions);
+        rescored_ = neighbors_ * static_cast<double>(items.dimensions);
     }
 
-    /// Each device gets all items, and finds the neighbours of its queries.
+    /// Each device gets all items, and finds the neighbors of its queries.
     double by_queries(double parts) const {
         return parts * kPart + uploading(parts * bytes_, bytes_) + searching(1, parts) +
                rescored_ * kExactElement / parts;
     }
-    /// Each device gets its items, and finds as many neighbours as a whole search does.
+    /// Each device gets its items, and finds as many neighbors as a whole search does.
     double by_items(double parts) const {
-        const double merged = parts > 1 ? parts * neighbours_ * kMergedNeighbour / threads_ : 0;
+        const double merged = parts > 1 ? parts * neighbors_ * kMergedNeighbor / threads_ : 0;
         return parts * kPart + uploading(bytes_, bytes_ / parts) + searching(parts, 1) +
                rescored_ * kExactElement + merged;
     }
@@ -67,7 +67,7 @@ private:
 
     bool on_device_;
     double threads_;
-    double elements_, bytes_, pairs_, products_, neighbours_, rescored_;
+    double elements_, bytes_, pairs_, products_, neighbors_, rescored_;
 };
 
 }  // namespace
@@ -102,7 +102,7 @@ SearchShares best_shares(const KnnParameters& parameters, const Vectors& queries
 std::size_t most_item_parts(const AnswerLimit& limit, std::size_t queries, std::size_t items) {
     const double merged = static_cast<double>(std::max<std::size_t>(std::min(items, limit.k), 1)) *
                           static_cast<double>(std::max<std::size_t>(queries, 1)) *
-                          kBytesOfNeighbour;
+                          kBytesOfNeighbor;
     const double parts = 2 * (static_cast<double>(limit.bytes) - merged) / merged;
     return parts < 1 ? 1 : static_cast<std::size_t>(std::min(parts, 1e6));
 }
@@ -137,15 +137,15 @@ RowKeys SearchParts::keys(std::size_t part) const {
 /// returned, there are they and their copy.
 Status SearchParts::check_memory(const AnswerLimit& limit) const {
     std::uint64_t found = 0;
-    for (const Neighbours& part : answers_) found += part.items.size();
-    std::uint64_t bytes = kBytesOfNeighbour * found;
+    for (const Neighbors& part : answers_) found += part.items.size();
+    std::uint64_t bytes = kBytesOfNeighbor * found;
     if (by_ == SearchShares::By::items) {
         const std::uint64_t rows = std::max<std::uint64_t>(whole_.rows, 1);
         const std::uint64_t merged = limit.k < found / rows ? rows * limit.k : found;
-        bytes = kBytesOfNeighbour / 2 * found + kBytesOfNeighbour * merged;
+        bytes = kBytesOfNeighbor / 2 * found + kBytesOfNeighbor * merged;
     }
     if (bytes <= limit.bytes) return {};
-    return over_memory_limit("the neighbours", bytes, limit.bytes);
+    return over_memory_limit("the neighbors", bytes, limit.bytes);
 }
 
 Status SearchParts::merge(const AnswerLimit& limit, Execution& execution) {
@@ -153,17 +153,17 @@ Status SearchParts::merge(const AnswerLimit& limit, Execution& execution) {
     GPUTEXT_TRY(check_memory(limit));
     if (by_ == SearchShares::By::queries) return {};
     const std::vector<std::uint32_t> first_items(begins_.begin(), begins_.end() - 1);
-    std::vector<Neighbours> whole(1);
-    GPUTEXT_TRY(merge_neighbours(answers_, first_items, limit.k, execution, whole[0]));
+    std::vector<Neighbors> whole(1);
+    GPUTEXT_TRY(merge_neighbors(answers_, first_items, limit.k, execution, whole[0]));
     answers_ = std::move(whole);
     return {};
 }
 
 KnnReply knn_reply(const JobReport& report, std::uint32_t queries,
-                   std::span<const Neighbours> answers) {
+                   std::span<const Neighbors> answers) {
     KnnReply reply{report, queries, 0, 0, 0};
-    for (const Neighbours& answer : answers) {
-        reply.neighbours += answer.items.size();
+    for (const Neighbors& answer : answers) {
+        reply.neighbors += answer.items.size();
         reply.rescored += answer.rescored;
         reply.escalated += answer.escalated;
     }

@@ -1,4 +1,4 @@
-// cpp/daemon/search_parts.hpp - a search for nearest neighbours in parts, for several devices
+// cpp/daemon/search_parts.hpp - a search for nearest neighbors in parts, for several devices
 //
 // A search is shared out by its queries or by its items. By queries, each part searches all items,
 // and the answers lie one behind the other. By items, each device needs only its own items, and the
@@ -14,7 +14,7 @@
 #include "cpp/base/execution.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
-#include "cpp/knn/neighbours.hpp"
+#include "cpp/knn/neighbors.hpp"
 #include "cpp/link/answers.hpp"
 
 namespace gputext {
@@ -64,12 +64,12 @@ public:
     }
     RowKeys keys(std::size_t part) const;
 
-    Neighbours& answer(std::size_t part) { return answers_[part]; }
+    Neighbors& answer(std::size_t part) { return answers_[part]; }
     /// Makes the whole answer of all parts': one, or several for consecutive queries. Errors:
     /// cancelled; memory_limit.
     Status merge(const AnswerLimit& limit, Execution& execution);
     /// After merge().
-    std::span<const Neighbours> answers() const { return answers_; }
+    std::span<const Neighbors> answers() const { return answers_; }
 
 private:
     Status check_memory(const AnswerLimit& limit) const;
@@ -79,11 +79,11 @@ private:
     RowKeys keys_;
     std::vector<std::size_t> begins_;
     std::vector<RowRange> rows_;  // of each part
-    std::vector<Neighbours> answers_;
+    std::vector<Neighbors> answers_;
 };
 
 /// The reply to a search whose answers these are, for consecutive queries.
 KnnReply knn_reply(const JobReport& report, std::uint32_t queries,
-                   std::span<const Neighbours> answers);
+                   std::span<const Neighbors> answers);
 
 }  // namespace gputext

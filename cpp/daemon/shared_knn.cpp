@@ -48,7 +48,7 @@ Status SharedKnn::merge(Execution& execution) {
     return parts_.merge(limit(), execution);
 }
 
-Result<Neighbours> KeyedKnnOnDevice::on_host(const KnnParameters& parameters,
+Result<Neighbors> KeyedKnnOnDevice::on_host(const KnnParameters& parameters,
                                              const Vectors& queries, const Vectors& items,
                                              const KeyGroups& groups, const RowKeys& excluded,
                                              std::uint64_t memory, Execution& execution) {

@@ -1,4 +1,4 @@
-// cpp/daemon/shared_knn.hpp - searches for neighbours on as many devices as are worth it
+// cpp/daemon/shared_knn.hpp - searches for neighbors on as many devices as are worth it
 
 #pragma once
 
@@ -29,8 +29,8 @@ public:
     Status run(std::size_t part, Device& device, std::uint64_t memory, Execution& execution);
     /// Error: also memory_limit.
     Status merge(Execution& execution);
-    /// The neighbours of all queries: one answer, or several for consecutive queries.
-    std::span<const Neighbours> answers() const { return parts_.answers(); }
+    /// The neighbors of all queries: one answer, or several for consecutive queries.
+    std::span<const Neighbors> answers() const { return parts_.answers(); }
 
 private:
     AnswerLimit limit() const { return {parameters_.k, parameters_.answer_limit}; }
@@ -51,7 +51,7 @@ public:
                                 const RowKeys& excluded, std::size_t devices, Execution& execution);
     Status run(std::size_t part, Device& device, std::uint64_t memory, Execution& execution);
     Status merge(Execution& execution);
-    std::span<const Neighbours> answers() const { return parts_.answers(); }
+    std::span<const Neighbors> answers() const { return parts_.answers(); }
 
 private:
     KnnParameters parameters_;

@@ -33,7 +33,7 @@ std::vector<std::size_t> parts_by_elements(const Vectors& items, std::size_t par
 }
 
 /// There are no kernels for it: gputextd searches on its threads.
-Result<Neighbours> search_within_keys(const TermKnnParameters& parameters,
+Result<Neighbors> search_within_keys(const TermKnnParameters& parameters,
                                       std::span<const double> factors, const Vectors& queries,
                                       const Vectors& items, const KeyGroups& groups,
                                       const RowKeys& excluded, Execution& execution) {
@@ -45,7 +45,7 @@ Result<Neighbours> search_within_keys(const TermKnnParameters& parameters,
 
 }  // namespace
 
-Result<Neighbours> TermKnnOnDevice::on_host(const TermKnnParameters& parameters,
+Result<Neighbors> TermKnnOnDevice::on_host(const TermKnnParameters& parameters,
                                             std::span<const double> factors, const Vectors& queries,
                                             const Vectors& items, const RowKeys& keys,
                                             std::uint64_t memory, Execution& execution) {
@@ -103,8 +103,8 @@ public:
         return keyed() ? keyed_parts_.merge(limit(), execution) : parts_.merge(limit(), execution);
     }
     Status write(MemoryFile& file, Execution& execution) override {
-        execution.begin_phase("returning neighbours", 0);
-        return append_neighbours(file, answers(), execution.stop());
+        execution.begin_phase("returning neighbors", 0);
+        return append_neighbors(file, answers(), execution.stop());
     }
     Message reply(const JobReport& report) const override {
         return knn_reply(report, request_.search.queries.rows, answers());
@@ -112,7 +112,7 @@ public:
 
 private:
     bool keyed() const { return request_.search.has_matches; }
-    std::span<const Neighbours> answers() const {
+    std::span<const Neighbors> answers() const {
         return keyed() ? keyed_parts_.answers() : parts_.answers();
     }
     Status weigh_terms(Execution& execution) {

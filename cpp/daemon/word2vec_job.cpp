@@ -49,7 +49,7 @@ public:
         };
         // The trainer has taken some of the memory meanwhile.
         const auto search = [&](KnnParameters parameters, const Vectors& queries,
-                                const Vectors& items, Execution& on, Neighbours& answer) {
+                                const Vectors& items, Execution& on, Neighbors& answer) {
             parameters.memory_limit = request_.host_memory_limit;
             parameters.answer_limit = request_.host_memory_limit;
             return take_answer(

@@ -70,21 +70,21 @@ public:
             const Thesaurus& next = parts_[part];
             for (std::size_t word = 0; word < next.begins.size(); ++word)
                 answer_.begins[word] += next.begins[word];
-            answer_.neighbours.insert(answer_.neighbours.end(), next.neighbours.begin(),
-                                      next.neighbours.end());
+            answer_.neighbors.insert(answer_.neighbors.end(), next.neighbors.begin(),
+                                      next.neighbors.end());
             answer_.similarities.insert(answer_.similarities.end(), next.similarities.begin(),
                                         next.similarities.end());
         }
         return {};
     }
     Status write(MemoryFile& file, Execution& execution) override {
-        execution.begin_phase("returning neighbours", 0);
+        execution.begin_phase("returning neighbors", 0);
         GPUTEXT_TRY(append_all(file, answer_.begins, execution.stop()));
         GPUTEXT_TRY(append_all(file, answer_.similarities, execution.stop()));
-        return append_all(file, answer_.neighbours, execution.stop());
+        return append_all(file, answer_.neighbors, execution.stop());
     }
     Message reply(const JobReport& report) const override {
-        return KnnReply{report, request_.shape.words, answer_.neighbours.size(), 0, 0};
+        return KnnReply{report, request_.shape.words, answer_.neighbors.size(), 0, 0};
     }
 
 private:

@@ -47,7 +47,7 @@ inline std::uint8_t signature_letter_value(char letter) {
     return kSignatureLetterValues[static_cast<std::uint8_t>(letter)];
 }
 
-/// The signature of one document at two neighbouring block sizes. At block size B = 2^level a
+/// The signature of one document at two neighboring block sizes. At block size B = 2^level a
 /// piece ends where the rolling hash is B - 1 modulo B, and at the document's end; each piece is
 /// one letter.
 struct Ctph {

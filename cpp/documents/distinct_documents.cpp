@@ -39,7 +39,7 @@ bool equal_bytes(Bytes a, Bytes b, Stop stop) {
     return true;
 }
 
-/// Neighbouring documents that are one thread's step: some hundred kilobytes, or a large one.
+/// Neighboring documents that are one thread's step: some hundred kilobytes, or a large one.
 std::vector<std::uint32_t> step_begins(std::span<const Extent> extents) {
     constexpr std::uint64_t most_bytes = 1 << 18;
     constexpr std::uint32_t most_documents = 1 << 12;

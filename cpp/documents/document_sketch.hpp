@@ -2,7 +2,7 @@
 // are not near it
 //
 // An edit changes one character of a document, and so at most one character and two pairs of
-// neighbouring characters (bigrams) of it. Documents within distance k therefore share
+// neighboring characters (bigrams) of it. Documents within distance k therefore share
 // max(|a|, |b|) - k characters and max(|a|, |b|) - 1 - 2k bigrams, counted as multisets (Ukkonen
 // 1992; Gravano et al. 2001). A sketch holds counts of characters and of bigrams in bins, rounded
 // up to 16 levels, as a model says (sketch_model.hpp). Bins, and counts that are rounded up, can

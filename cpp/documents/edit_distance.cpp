@@ -214,7 +214,7 @@ private:
 
     const std::uint64_t* matches_of(std::size_t id) const { return matches_.data() + id * slots_; }
 
-    // A cell above the band counts as its left neighbour's value plus one. This is never too low,
+    // A cell above the band counts as its left neighbor's value plus one. This is never too low,
     // and no path within the limit goes through such a cell.
 
     /// Returns by how much the last active row's value rises.
@@ -281,7 +281,7 @@ private:
     }
 
     /// As above, for all cells of a block whose last row has the value `last`. Values of
-    /// neighbouring rows differ by at most 1, as do their edits_to_end, which grow from the row on
+    /// neighboring rows differ by at most 1, as do their edits_to_end, which grow from the row on
     /// the last cell's diagonal both ways: the row nearest to that one has the smallest sum.
     bool hopeless_block(std::size_t block, std::ptrdiff_t last, std::size_t j) const {
         // A path may also come along the row above the first.

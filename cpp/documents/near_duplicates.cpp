@@ -35,7 +35,7 @@ Result<NearDuplicates> near_duplicates(const NearDuplicateParameters& parameters
 
 namespace {
 
-/// Documents whose neighbours one thread sorts before it takes further ones.
+/// Documents whose neighbors one thread sorts before it takes further ones.
 constexpr std::size_t kSortedTogether = std::size_t{1} << 10;
 
 std::pair<std::uint32_t, std::uint32_t> place_of(const NearPair& pair) {
@@ -125,12 +125,12 @@ Result<NearDuplicates> NearDuplicates::from_search(std::vector<std::uint32_t> fi
         ascending = place_of(pairs[i - 1]) < place_of(pairs[i]);
     }
     if (ascending) return answer;
-    GPUTEXT_TRY(answer.sort_neighbours(execution));
+    GPUTEXT_TRY(answer.sort_neighbors(execution));
     GPUTEXT_TRY(answer.drop_repeated(execution.stop()));
     return answer;
 }
 
-Status NearDuplicates::sort_neighbours(Execution& execution) {
+Status NearDuplicates::sort_neighbors(Execution& execution) {
     const std::size_t steps = (documents() + kSortedTogether - 1) / kSortedTogether;
     execution.begin_phase("sorting pairs", steps);
     return execution.parallel_for(steps, [&](std::size_t step, unsigned) {
@@ -164,9 +164,9 @@ std::span<const std::uint32_t> NearDuplicates::copies(std::uint32_t first_copy) 
                                        members_begin_[first_copy + 1] - members_begin_[first_copy]);
 }
 
-void NearDuplicates::later_neighbours(std::uint32_t document,
-                                      std::vector<NearDuplicate>& neighbours) const {
-    neighbours.clear();
+void NearDuplicates::later_neighbors(std::uint32_t document,
+                                      std::vector<NearDuplicate>& neighbors) const {
+    neighbors.clear();
     if (split_ > 0 && document >= split_) return;
     const std::uint32_t first = first_copy_[document];
     const std::uint32_t begin = std::max(document + 1, split_);
@@ -174,12 +174,12 @@ void NearDuplicates::later_neighbours(std::uint32_t document,
         const auto members = copies(other);
         for (auto it = std::lower_bound(members.begin(), members.end(), begin); it != members.end();
              ++it)
-            neighbours.push_back({*it, rate});
+            neighbors.push_back({*it, rate});
     };
     add_later(first, 0);
     for (std::uint64_t i = near_begin_[first]; i < near_begin_[first + 1]; ++i)
         add_later(near_[i].document, near_[i].edit_rate);
-    std::ranges::sort(neighbours, {}, &NearDuplicate::document);
+    std::ranges::sort(neighbors, {}, &NearDuplicate::document);
 }
 
 std::uint64_t NearDuplicates::pairs() const {

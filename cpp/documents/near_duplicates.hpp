@@ -2,7 +2,7 @@
 // threshold
 //
 // Source: the 2015 thesis, chapter 4. Mode ctph is its method, with signatures also compared at
-// neighbouring block sizes; mode exact finds every pair and needs no signature. The pairs are those
+// neighboring block sizes; mode exact finds every pair and needs no signature. The pairs are those
 // of all documents, or those of one of the first documents and one of the others.
 
 #pragma once
@@ -46,9 +46,9 @@ public:
     NearDuplicates() = default;
 
     /// Documents after `document` in input order that are a pair with it, ascending.
-    void later_neighbours(std::uint32_t document, std::vector<NearDuplicate>& neighbours) const;
+    void later_neighbors(std::uint32_t document, std::vector<NearDuplicate>& neighbors) const;
 
-    /// Number of pairs that later_neighbours gives over all documents.
+    /// Number of pairs that later_neighbors gives over all documents.
     std::uint64_t pairs() const;
 
     /// Connected components, of a search without a split: for each document the first one of its
@@ -85,10 +85,10 @@ private:
     std::span<const std::uint32_t> copies(std::uint32_t first_copy) const;
     /// The number of copies that are not before the split.
     std::size_t copies_behind_split(std::uint32_t first_copy) const;
-    /// The neighbours of a document get the order of the pairs. Error: cancelled.
+    /// The neighbors of a document get the order of the pairs. Error: cancelled.
     Status collect_pairs(std::span<const NearPair> pairs, Stop stop);
-    Status sort_neighbours(Execution& execution);
-    /// Removes repeated neighbours, which must be sorted. Error: cancelled.
+    Status sort_neighbors(Execution& execution);
+    /// Removes repeated neighbors, which must be sorted. Error: cancelled.
     Status drop_repeated(Stop stop);
 
     std::uint32_t split_ = 0;
@@ -96,7 +96,7 @@ private:
     // Members of the classes, ascending, and where those of a first copy begin.
     std::vector<std::uint32_t> members_;
     std::vector<std::uint64_t> members_begin_;
-    // Neighbours of first copies, both ways, ascending.
+    // Neighbors of first copies, both ways, ascending.
     std::vector<NearDuplicate> near_;
     std::vector<std::uint64_t> near_begin_;
 };

@@ -73,7 +73,7 @@ Result<std::vector<Ctph>> ctph_signatures(const Documents& documents, std::size_
 
 // ---- Which part of a search the pairs of a row belong to ----
 //
-// Rows in the order of a join are cut into stripes of neighbours, and the stripes are dealt out to
+// Rows in the order of a join are cut into stripes of neighbors, and the stripes are dealt out to
 // the parts, back and forth, since the first rows of a triangle have more pairs than the last ones.
 
 /// Rows of a stripe in a join of signatures: whole tiles of a device

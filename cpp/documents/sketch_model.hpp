@@ -1,6 +1,6 @@
 // cpp/documents/sketch_model.hpp - which counts a sketch of a document holds, and how finely
 //
-// Sketches (document_sketch.hpp) hold counts of characters and of pairs of neighbouring characters
+// Sketches (document_sketch.hpp) hold counts of characters and of pairs of neighboring characters
 // (bigrams), in bins. What a sketch tells depends on the bins: those of texts in one language are
 // few and large if bigrams are hashed into them, so that most counts are alike. A model shares
 // bigrams out to bins so that all bins have about as many of them, and says for each bin which

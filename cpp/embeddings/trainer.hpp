@@ -16,7 +16,7 @@
 //              CooccurrenceShape::kMostWindow apart.
 //   streams    `batch` of them, S: with L = ceil(entries / S), stream s has the entries s L ..
 //              s L + L - 1, and step t of the epoch has the windows around the entries s L + t of
-//              all streams; there are L steps. Neighbouring windows are so never in one step, and
+//              all streams; there are L steps. Neighboring windows are so never in one step, and
 //              a step has a sample of all the texts.
 //   window     of entry j, a word w: base = random_bits(random_key(seed, kWindowUse + replica,
 //              epoch), j); b = 1 + random_below(base >> 32, window_size); the context is the words

@@ -116,7 +116,7 @@ FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSear
         queries.elements = negated.data();
         KnnParameters search;
         search.k = k;
-        Neighbours found;
+        Neighbors found;
         GPUTEXT_TRY(nearest(search, queries, items, execution, found));
         farthest.resize(items.rows * k);
         for (std::size_t word = 0; word < items.rows; ++word) {
@@ -131,7 +131,7 @@ FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSear
 }
 
 Status nearest_on_cpu(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
-                      Execution& execution, Neighbours& answer) {
+                      Execution& execution, Neighbors& answer) {
     auto found = knn(parameters, queries, items, {}, execution);
     if (found.ok()) answer = std::move(*found);
     return found.status();
@@ -296,7 +296,7 @@ std::uint64_t training_bytes(const TrainingParameters& parameters, std::uint64_t
     const std::uint64_t met = std::min<std::uint64_t>(2 * words, windows * rows_of_window);
     const std::uint64_t thread = 2 * words * 8 + 2 * met * (size + 2) * sizeof(std::int32_t);
     return model * (2 + parameters.replicas) + 8 * tokens / parameters.replicas + used * thread +
-           words * parameters.far_count * (2 * sizeof(std::uint32_t) + kBytesOfNeighbour);
+           words * parameters.far_count * (2 * sizeof(std::uint32_t) + kBytesOfNeighbor);
 }
 
 namespace {

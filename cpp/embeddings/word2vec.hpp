@@ -51,14 +51,14 @@ using FarthestSearch = std::function<Status(const TrainingModel& model, Executio
 /// knn() of cpp/knn/knn.hpp, wherever it is computed.
 using NearestSearch =
     std::function<Status(const KnnParameters& parameters, const Vectors& queries,
-                         const Vectors& items, Execution& execution, Neighbours& answer)>;
+                         const Vectors& items, Execution& execution, Neighbors& answer)>;
 
 /// The words with the smallest cosine of their vectors, ties by number: those that an exact search
 /// finds nearest to the negated vector. A word without so many stands in for those that lack.
 FarthestSearch farthest_search(const TrainingParameters& parameters, NearestSearch nearest);
 /// A NearestSearch.
 Status nearest_on_cpu(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
-                      Execution& execution, Neighbours& answer);
+                      Execution& execution, Neighbors& answer);
 
 /// A training that several threads may take part in, each with a trainer of its own.
 class Training {

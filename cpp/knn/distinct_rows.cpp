@@ -252,14 +252,14 @@ Status GatheredRows::copy_sparse(const Vectors& from, std::span<const std::uint3
 
 namespace {
 
-/// The neighbours of one query.
+/// The neighbors of one query.
 class Expansion {
 public:
     Expansion(const KnnParameters& parameters, const RowKeys& keys, const DistinctRows& distinct)
         : k_(parameters.k), ties_(parameters.include_ties), keys_(keys), distinct_(distinct) {}
 
-    /// As many neighbours as append() will append, or more.
-    std::size_t most_neighbours(std::span<const Candidate> classes) const {
+    /// As many neighbors as append() will append, or more.
+    std::size_t most_neighbors(std::span<const Candidate> classes) const {
         std::size_t members = 0;
         for (std::size_t i = 0; i < classes.size() && (ties_ || members < k_); ++i)
             members += distinct_.members(classes[i].item_class).size();
@@ -311,11 +311,11 @@ struct Part {
     std::vector<std::uint32_t> items;
     std::vector<double> distances;
 
-    /// Room for neighbours here and in the answer.
-    Status reserve(std::size_t neighbours, MemoryBudget& budget) {
-        GPUTEXT_TRY(budget.take(neighbours * kBytesOfNeighbour, "the neighbours"));
-        items.reserve(neighbours);
-        distances.reserve(neighbours);
+    /// Room for neighbors here and in the answer.
+    Status reserve(std::size_t neighbors, MemoryBudget& budget) {
+        GPUTEXT_TRY(budget.take(neighbors * kBytesOfNeighbor, "the neighbors"));
+        items.reserve(neighbors);
+        distances.reserve(neighbors);
         return {};
     }
 };
@@ -324,10 +324,10 @@ struct Part {
 
 Status expand_classes(const KnnParameters& parameters, std::size_t queries, const RowKeys& keys,
                       const DistinctRows* distinct, const NearestClasses& classes_of,
-                      MemoryBudget& budget, Execution& execution, Neighbours& answer) {
+                      MemoryBudget& budget, Execution& execution, Neighbors& answer) {
     const Stop stop = execution.stop();
     std::vector<Part> parts(queries);
-    execution.begin_phase("ordering neighbours", queries);
+    execution.begin_phase("ordering neighbors", queries);
     Status status = execution.parallel_for(queries, [&](std::size_t query, unsigned) {
         std::vector<Candidate> nearest;
         Status found = classes_of(query, nearest);
@@ -343,7 +343,7 @@ Status expand_classes(const KnnParameters& parameters, std::size_t queries, cons
             return Status();
         }
         Expansion expansion(parameters, keys, *distinct);
-        found = part.reserve(expansion.most_neighbours(nearest), budget);
+        found = part.reserve(expansion.most_neighbors(nearest), budget);
         if (!found.ok()) return found;
         if (!expansion.append(query, nearest, stop, part.items, part.distances))
             return Status::cancelled();
@@ -357,7 +357,7 @@ Status expand_classes(const KnnParameters& parameters, std::size_t queries, cons
     if (!stoppable_assign(answer.items, answer.begins.back(), {}, stop) ||
         !stoppable_assign(answer.distances, answer.begins.back(), {}, stop))
         return Status::cancelled();
-    execution.begin_phase("collecting neighbours", queries);
+    execution.begin_phase("collecting neighbors", queries);
     return execution.parallel_for(queries, [&](std::size_t query, unsigned) {
         const auto at = static_cast<std::ptrdiff_t>(answer.begins[query]);
         Part part = std::move(parts[query]);

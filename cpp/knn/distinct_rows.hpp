@@ -17,7 +17,7 @@
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
 #include "cpp/knn/nearest_lists.hpp"
-#include "cpp/knn/neighbours.hpp"
+#include "cpp/knn/neighbors.hpp"
 
 namespace gputext {
 
@@ -77,20 +77,20 @@ private:
 
 // ---- Expands nearest classes of equal items into nearest items ----
 //
-// A search looks at each class once; which of its members are neighbours, in which order, and where
+// A search looks at each class once; which of its members are neighbors, in which order, and where
 // the k-th is reached, is found here, for the CPU's search and for those of devices.
 
 /// Appends a query's nearest classes, by distance; those at one distance in any order. Called once
 /// a query, on any thread.
 using NearestClasses = std::function<Status(std::size_t query, std::vector<Candidate>& nearest)>;
 
-/// Fills in the neighbours of all queries: of parameters k and include_ties count, and the keys.
-/// The classes given for a query must hold those neighbours. Without `distinct` each item is a
-/// class of its own, given in order. O(neighbours), and sorting where several classes are at one
-/// distance. Takes kBytesOfNeighbour for each neighbour from the budget. Errors: cancelled,
+/// Fills in the neighbors of all queries: of parameters k and include_ties count, and the keys.
+/// The classes given for a query must hold those neighbors. Without `distinct` each item is a
+/// class of its own, given in order. O(neighbors), and sorting where several classes are at one
+/// distance. Takes kBytesOfNeighbor for each neighbor from the budget. Errors: cancelled,
 /// memory_limit, and those of `classes_of`.
 Status expand_classes(const KnnParameters& parameters, std::size_t queries, const RowKeys& keys,
                       const DistinctRows* distinct, const NearestClasses& classes_of,
-                      MemoryBudget& budget, Execution& execution, Neighbours& answer);
+                      MemoryBudget& budget, Execution& execution, Neighbors& answer);
 
 }  // namespace gputext

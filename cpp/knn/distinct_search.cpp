@@ -19,8 +19,8 @@ constexpr double kPair = 1.0 / 300;
 constexpr double kRow = 40;
 constexpr double kByte = 0.3;
 
-/// More neighbours than this, and twice as many as wanted, would cost more than copies do.
-constexpr std::size_t kFewNeighbours = 128;
+/// More neighbors than this, and twice as many as wanted, would cost more than copies do.
+constexpr std::size_t kFewNeighbors = 128;
 
 /// Queries are merged where about half of them need not be searched.
 constexpr double kRepeatedQueries = 2;
@@ -76,7 +76,7 @@ private:
 
 }  // namespace
 
-Result<Neighbours> search_distinct_rows(const KnnParameters& parameters, const Vectors& queries,
+Result<Neighbors> search_distinct_rows(const KnnParameters& parameters, const Vectors& queries,
                                         const Vectors& items, const RowKeys& keys,
                                         const KnnFunction& search, Execution& execution) {
     GPUTEXT_TRY(check_search(parameters, queries, items, keys));
@@ -90,7 +90,7 @@ Result<Neighbours> search_distinct_rows(const KnnParameters& parameters, const V
     const std::size_t more = most_of_one_key(keys.items);
     if (parameters.k < for_classes.k && more < for_classes.k - parameters.k)
         for_classes.k = parameters.k + more;
-    if (for_classes.k > kFewNeighbours && for_classes.k / 2 > parameters.k) return search_all();
+    if (for_classes.k > kFewNeighbors && for_classes.k / 2 > parameters.k) return search_all();
     MergedQueries asked;
     GPUTEXT_TRY(asked.set(queries, execution));
 
@@ -111,7 +111,7 @@ Result<Neighbours> search_distinct_rows(const KnnParameters& parameters, const V
         return Status();
     };
     MemoryBudget budget(parameters.answer_limit);
-    Neighbours answer;
+    Neighbors answer;
     answer.rescored = found->rescored;
     answer.escalated = found->escalated;
     GPUTEXT_TRY(expand_classes(parameters, queries.rows, keys, &distinct, classes_of, budget,
@@ -130,7 +130,7 @@ bool distinct_rows_pay(const Vectors& queries, const Vectors& items, Execution& 
     return mean_class.ok() && time_saved(queries, items, *mean_class) >= time;
 }
 
-Result<Neighbours> search_distinct_if_it_pays(const KnnParameters& parameters,
+Result<Neighbors> search_distinct_if_it_pays(const KnnParameters& parameters,
                                               const Vectors& queries, const Vectors& items,
                                               const RowKeys& keys, const KnnFunction& search,
                                               Execution& execution) {

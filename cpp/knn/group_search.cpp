@@ -63,7 +63,7 @@ public:
           budget_(search.parameters.answer_limit),
           workers_(execution.threads()) {}
 
-    Result<Neighbours> run() {
+    Result<Neighbors> run() {
         if (!assign_pages(answer_.begins, search_.queries.rows + 1, {}, execution_.stop()))
             return Status::cancelled();
         plan();
@@ -129,7 +129,7 @@ private:
     std::vector<Worker> workers_;
     std::vector<Task> direct_, each_, alone_;
     double direct_cost_ = 0;  // of the last direct task
-    Neighbours answer_;       // begins: counts at first, each behind its query's place
+    Neighbors answer_;       // begins: counts at first, each behind its query's place
     std::atomic<std::uint64_t> rescored_{0}, escalated_{0};
 };
 
@@ -230,7 +230,7 @@ Status Groups::search_queries(Task& task, std::span<const std::uint32_t> queries
     GPUTEXT_TRY(gathered_queries.set(search_.queries, queries, execution));
     std::vector<std::uint32_t> query_keys, item_keys;
     gather_keys(search_.excluded.queries, queries, query_keys);
-    std::vector<Neighbours> parts;
+    std::vector<Neighbors> parts;
     for (std::size_t begin = 0; begin < items.size(); begin += item_rows) {
         const auto part = items.subspan(begin, std::min(item_rows, items.size() - begin));
         GatheredRows gathered_items;
@@ -238,12 +238,12 @@ Status Groups::search_queries(Task& task, std::span<const std::uint32_t> queries
         gather_keys(search_.excluded.items, part, item_keys);
         KnnParameters of_part = parameters;
         of_part.answer_limit = budget_.limit() - std::min(budget_.limit(), budget_.used());
-        Result<Neighbours> found =
+        Result<Neighbors> found =
             search_.search(of_part, gathered_queries.vectors(), gathered_items.vectors(),
                            {query_keys, item_keys}, execution);
         if (!found.ok()) return found.status();
-        Neighbours& neighbours = *found;
-        for (std::uint32_t& item : neighbours.items) item = part[item];
+        Neighbors& neighbors = *found;
+        for (std::uint32_t& item : neighbors.items) item = part[item];
         rescored_ += found->rescored;
         escalated_ += found->escalated;
         parts.push_back(std::move(*found));
@@ -254,7 +254,7 @@ Status Groups::search_queries(Task& task, std::span<const std::uint32_t> queries
     for (std::size_t q = 0; q < queries.size(); ++q) {
         if (q % look_every == 0 && execution.stop_requested()) return Status::cancelled();
         nearest.clear();
-        for (const Neighbours& part : parts)
+        for (const Neighbors& part : parts)
             for (std::uint64_t i = part.begins[q]; i < part.begins[q + 1]; ++i)
                 nearest.push_back({part.distances[i], part.items[i], 0});
         if (parts.size() > 1) keep_nearest(parameters_, nearest);
@@ -318,7 +318,7 @@ Status Groups::search_query(std::uint32_t query, std::span<const std::uint32_t> 
     return append(task, query, worker.candidates);
 }
 
-/// Leaves the query's neighbours as the worker's candidates.
+/// Leaves the query's neighbors as the worker's candidates.
 Status Groups::find_nearest(std::uint32_t query, std::span<const std::uint32_t> items,
                             Worker& worker) {
     std::vector<Candidate>& candidates = worker.candidates;
@@ -361,7 +361,7 @@ Status Groups::make_room(Task& task, std::size_t more) {
     const std::size_t wanted = task.items.size() + more, before = task.items.capacity();
     if (wanted <= before) return {};
     const std::size_t room = std::max(wanted, before + before / 2);
-    GPUTEXT_TRY(budget_.take((room - before) * kBytesOfNeighbour, "the neighbours"));
+    GPUTEXT_TRY(budget_.take((room - before) * kBytesOfNeighbor, "the neighbors"));
     task.items.reserve(room);
     task.distances.reserve(room);
     return {};
@@ -408,14 +408,14 @@ Status Groups::collect() {
     std::vector<Task*> tasks;
     for (std::vector<Task>* some : {&alone_, &each_, &direct_})
         for (Task& task : *some) tasks.push_back(&task);
-    execution_.begin_phase("collecting neighbours", tasks.size());
+    execution_.begin_phase("collecting neighbors", tasks.size());
     return execution_.parallel_for(tasks.size(),
                                    [&](std::size_t i, unsigned) { return copy_found(*tasks[i]); });
 }
 
 }  // namespace
 
-Result<Neighbours> search_groups(const GroupSearch& search, const KeyGroups& groups,
+Result<Neighbors> search_groups(const GroupSearch& search, const KeyGroups& groups,
                                  Execution& execution) {
     return Groups(search, groups, execution).run();
 }

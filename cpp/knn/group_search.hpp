@@ -1,4 +1,4 @@
-// cpp/knn/group_search.hpp - nearest neighbours within groups of queries and items, however they
+// cpp/knn/group_search.hpp - nearest neighbors within groups of queries and items, however they
 // are compared
 //
 // A group of few pairs takes an exact distance for each, and next to nothing besides: there may be
@@ -17,7 +17,7 @@
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
 #include "cpp/knn/key_groups.hpp"
-#include "cpp/knn/neighbours.hpp"
+#include "cpp/knn/neighbors.hpp"
 
 namespace gputext {
 
@@ -46,17 +46,17 @@ struct GroupSearch {
     const RowKeys& excluded;
     std::function<std::unique_ptr<RowDistances>()> distances;
     /// Searches all pairs of two matrices of such rows, by these parameters.
-    std::function<Result<Neighbours>(const KnnParameters& parameters, const Vectors& queries,
+    std::function<Result<Neighbors>(const KnnParameters& parameters, const Vectors& queries,
                                      const Vectors& items, const RowKeys& excluded,
                                      Execution& execution)>
         search;
 };
 
-/// The neighbours of all queries within their groups. Rows were checked by largest_magnitude().
+/// The neighbors of all queries within their groups. Rows were checked by largest_magnitude().
 /// Time: O(elements of the pairs). Memory: within memory_limit copies of rows, and what searches
-/// take; within answer_limit the neighbours; 8 bytes a query. Errors: cancelled; memory_limit;
+/// take; within answer_limit the neighbors; 8 bytes a query. Errors: cancelled; memory_limit;
 /// those of `search`.
-Result<Neighbours> search_groups(const GroupSearch& search, const KeyGroups& groups,
+Result<Neighbors> search_groups(const GroupSearch& search, const KeyGroups& groups,
                                  Execution& execution);
 
 }  // namespace gputext

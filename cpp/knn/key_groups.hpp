@@ -12,11 +12,11 @@
 
 namespace gputext {
 
-/// The key of a row that is nobody's neighbour.
+/// The key of a row that is nobody's neighbor.
 inline constexpr std::uint32_t kNoKey = UINT32_MAX;
 
 /// A number for each query and each item. Only a query and an item of equal numbers may be
-/// neighbours, and none of kNoKey. No numbers at all where every pair counts.
+/// neighbors, and none of kNoKey. No numbers at all where every pair counts.
 struct MatchKeys {
     std::span<const std::uint32_t> queries, items;
 

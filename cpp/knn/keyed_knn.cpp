@@ -43,7 +43,7 @@ private:
     Distances distances_;
 };
 
-Result<Neighbours> search_keys(const KnnParameters& parameters, const Vectors& queries,
+Result<Neighbors> search_keys(const KnnParameters& parameters, const Vectors& queries,
                                const Vectors& items, const MatchKeys& match,
                                const RowKeys& excluded, Execution& execution) {
     FewerColumns fewer;
@@ -64,7 +64,7 @@ Result<Neighbours> search_keys(const KnnParameters& parameters, const Vectors& q
 
 }  // namespace
 
-Result<Neighbours> keyed_knn(const KnnParameters& parameters, const Vectors& queries,
+Result<Neighbors> keyed_knn(const KnnParameters& parameters, const Vectors& queries,
                              const Vectors& items, const MatchKeys& match, const RowKeys& excluded,
                              Execution& execution) {
     GPUTEXT_TRY(check_match_keys(match, queries.rows, items.rows));
@@ -76,7 +76,7 @@ Result<Neighbours> keyed_knn(const KnnParameters& parameters, const Vectors& que
         return largest.status();
     if (queries.rows > 0 && items.rows > 0)
         return search_keys(parameters, queries, items, match, excluded, execution);
-    Neighbours answer;
+    Neighbors answer;
     answer.begins.assign(queries.rows + 1, 0);
     return answer;
 }

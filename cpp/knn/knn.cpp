@@ -96,7 +96,7 @@ Status find_classes(const Vectors& queries, const Vectors& items, Execution& exe
 
 Status run(const KnnParameters& parameters, const Vectors& given_queries,
            const Vectors& given_items, const RowKeys& keys, Execution& execution,
-           Neighbours& answer) {
+           Neighbors& answer) {
     answer.begins.assign(given_queries.rows + 1, 0);
     const auto largest_query = largest_magnitude(given_queries, "query", execution);
     if (!largest_query.ok()) return largest_query.status();
@@ -153,10 +153,10 @@ Status check_search(const KnnParameters& parameters, const Vectors& queries, con
     return queries.rows > 0 && items.rows > 0 ? check_comparable(queries, items) : Status();
 }
 
-Result<Neighbours> knn(const KnnParameters& parameters, const Vectors& queries,
+Result<Neighbors> knn(const KnnParameters& parameters, const Vectors& queries,
                        const Vectors& items, const RowKeys& keys, Execution& execution) {
     GPUTEXT_TRY(check_search(parameters, queries, items, keys));
-    Neighbours answer;
+    Neighbors answer;
     GPUTEXT_TRY(run(parameters, queries, items, keys, execution, answer));
     return answer;
 }

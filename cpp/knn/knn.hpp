@@ -1,6 +1,6 @@
-// cpp/knn/knn.hpp - exact k nearest neighbours of many queries
+// cpp/knn/knn.hpp - exact k nearest neighbors of many queries
 //
-// Source: Tian, Hua, Lu, 2015, K-nearest neighbours on a GPU (distances in tiles, filtered by a
+// Source: Tian, Hua, Lu, 2015, K-nearest neighbors on a GPU (distances in tiles, filtered by a
 // threshold, few of them sorted). The answer is that of a plain search in double precision, to the
 // bit: a pass of low precision leaves out only what a proven bound excludes
 // (cpp/knn/detail/filter_space.hpp), and what is left is scored again as cpp/knn/distance.hpp
@@ -11,7 +11,7 @@
 #include "cpp/base/execution.hpp"
 #include "cpp/base/status.hpp"
 #include "cpp/base/vectors.hpp"
-#include "cpp/knn/neighbours.hpp"
+#include "cpp/knn/neighbors.hpp"
 
 namespace gputext {
 
@@ -24,16 +24,16 @@ Status check_options(const KnnParameters& parameters, const Vectors& queries, co
 Status check_search(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
                     const RowKeys& keys);
 
-/// The neighbours of all queries. Cosine: rows of zeros have none and are none.
+/// The neighbors of all queries. Cosine: rows of zeros have none and are none.
 /// Time: queries * distinct items * dimensions operations of the filter, and about k + 10 exact
 /// distances for each query; fewer than four queries and sparse rows are not filtered. Memory: the
 /// items once more as floats, or as three Bfloat16 an element, up to memory_limit, the queries once
-/// more, 16 MB a thread; and within answer_limit the neighbours, and the candidates for them.
+/// more, 16 MB a thread; and within answer_limit the neighbors, and the candidates for them.
 /// Errors: invalid_argument for k = 0, a radius that is NaN or -infinity, rows that are not finite
 /// (see largest_magnitude(); rows are named "query 3", "item 17"), different dimensions, keys that
 /// are not as many as the rows, dense beside sparse rows; cancelled; out_of_memory;
 /// memory_limit where answer_limit does not suffice.
-Result<Neighbours> knn(const KnnParameters& parameters, const Vectors& queries,
+Result<Neighbors> knn(const KnnParameters& parameters, const Vectors& queries,
                        const Vectors& items, const RowKeys& keys, Execution& execution);
 
 }  // namespace gputext

@@ -55,7 +55,7 @@ Status NearestLists::make_room(std::vector<Candidate>& list, std::size_t more) {
     const std::size_t wanted = list.size() + more, before = list.capacity();
     if (wanted <= before) return {};
     const std::size_t room = std::max(wanted, before + before / 2);
-    GPUTEXT_TRY(budget_.take((room - before) * sizeof(Candidate), "the neighbours"));
+    GPUTEXT_TRY(budget_.take((room - before) * sizeof(Candidate), "the neighbors"));
     list.reserve(room);
     return {};
 }

@@ -64,7 +64,7 @@ private:
     mutable std::array<std::mutex, 64> mutexes_;  // one for many queries
 };
 
-// ---- Sorts a query's neighbours without a branch on a distance ----
+// ---- Sorts a query's neighbors without a branch on a distance ----
 //
 // A processor predicts every other comparison of a sort wrongly, which takes longer than to compare
 // each of a few distances with all of them in vectors.

@@ -33,12 +33,12 @@ Status for_each_class(std::size_t classes, const char* phase, Execution& executi
     });
 }
 
-/// All members of a class have the same neighbours but for themselves, and so the same factor:
+/// All members of a class have the same neighbors but for themselves, and so the same factor:
 /// everything is computed by class.
 class Factors {
 public:
     Factors(const OutlierParameters& parameters, const Vectors& items, const DistinctRows& distinct,
-            const Neighbours& of_distinct)
+            const Neighbors& of_distinct)
         : k_(parameters.k),
           all_ties_(parameters.ties == TieRule::breunig),
           zero_rows_left_out_(parameters.metric == Metric::cosine),
@@ -53,7 +53,7 @@ public:
 
     Status run(Execution& execution, std::vector<double>& factors) {
         const std::size_t classes = distinct_.size();
-        GPUTEXT_TRY(for_each_class(classes, "counting neighbours", execution,
+        GPUTEXT_TRY(for_each_class(classes, "counting neighbors", execution,
                                    [this](std::size_t c) { collect(c); }));
         GPUTEXT_TRY(for_each_class(classes, "computing densities", execution,
                                    [this](std::size_t c) { density_[c] = density(c); }));
@@ -67,7 +67,7 @@ public:
     }
 
 private:
-    /// The neighbours that were collected for a class.
+    /// The neighbors that were collected for a class.
     std::span<const NearClass> near(std::size_t c) const {
         return {near_.get() + found_.begins[c] + c, near_sizes_[c]};
     }
@@ -155,17 +155,17 @@ private:
     bool zero_rows_left_out_;
     const Vectors& items_;
     const DistinctRows& distinct_;
-    const Neighbours& found_;
+    const Neighbors& found_;
     std::unique_ptr<NearClass[]> near_;  // of a class no more than were found for it, and itself
     std::vector<std::uint32_t> near_sizes_;
     std::vector<double> k_distance_, density_;
 };
 
-/// An error where so many neighbours, beside what is collected of them, would take too much.
-Status check_memory(const OutlierParameters& parameters, std::uint64_t neighbours) {
-    constexpr std::uint64_t each = kBytesOfNeighbour / 2 + sizeof(NearClass);
-    if (neighbours <= parameters.answer_limit / each) return {};
-    return over_memory_limit("the neighbours", neighbours * each, parameters.answer_limit);
+/// An error where so many neighbors, beside what is collected of them, would take too much.
+Status check_memory(const OutlierParameters& parameters, std::uint64_t neighbors) {
+    constexpr std::uint64_t each = kBytesOfNeighbor / 2 + sizeof(NearClass);
+    if (neighbors <= parameters.answer_limit / each) return {};
+    return over_memory_limit("the neighbors", neighbors * each, parameters.answer_limit);
 }
 
 }  // namespace
@@ -182,7 +182,7 @@ Status OutlierSearch::set(const OutlierParameters& parameters, const Vectors& it
     GPUTEXT_TRY(distinct_.set(items, execution));
     GPUTEXT_TRY(rows_.set(items, distinct_.firsts(), execution));
 
-    // All but a row of zeros, of which there is one at most, have as many neighbours as are wanted.
+    // All but a row of zeros, of which there is one at most, have as many neighbors as are wanted.
     const std::uint64_t rows = distinct_.size() - std::min<std::size_t>(distinct_.size(), 1);
     const std::uint64_t of_each =
         std::min<std::uint64_t>(parameters.k, rows - std::min<std::uint64_t>(rows, 1));
@@ -203,7 +203,7 @@ KnnParameters OutlierSearch::parameters() const {
     return knn;
 }
 
-Result<std::vector<double>> OutlierSearch::factors(const Neighbours& of_rows,
+Result<std::vector<double>> OutlierSearch::factors(const Neighbors& of_rows,
                                                    Execution& execution) const {
     GPUTEXT_TRY(check_memory(parameters_, of_rows.items.size()));
     std::vector<double> factors;
@@ -215,10 +215,10 @@ Result<std::vector<double>> local_outlier_factors(const OutlierParameters& param
                                                   const Vectors& items, Execution& execution) {
     OutlierSearch search;
     GPUTEXT_TRY(search.set(parameters, items, execution));
-    const auto neighbours =
+    const auto neighbors =
         knn(search.parameters(), search.rows(), search.rows(), search.keys(), execution);
-    if (!neighbours.ok()) return neighbours.status();
-    return search.factors(*neighbours, execution);
+    if (!neighbors.ok()) return neighbors.status();
+    return search.factors(*neighbors, execution);
 }
 
 }  // namespace gputext

@@ -10,10 +10,10 @@ const char kWhat[] = "the merged answers";
 /// Queries of a step of parallel work.
 constexpr std::size_t kQueriesOfStep = 64;
 
-/// Neighbours that a query has room for once it has its first one.
+/// Neighbors that a query has room for once it has its first one.
 constexpr std::size_t kLeastRoom = 4;
 
-/// Neighbours at which the farthest are dropped, where at least so many stay.
+/// Neighbors at which the farthest are dropped, where at least so many stay.
 std::size_t twice(std::size_t kept) {
     return kept > PartialAnswers::kAll / 2 ? PartialAnswers::kAll : 2 * kept;
 }
@@ -46,7 +46,7 @@ void PartialAnswers::drop_farthest(Query& query) const {
     found.erase(kept, found.end());
 }
 
-/// Makes room for one more neighbour.
+/// Makes room for one more neighbor.
 Status PartialAnswers::make_room(Query& query) {
     std::vector<FoundItem>& found = query.found;
     if (query.most == 0) query.most = std::max(kLeastRoom, twice(k_));

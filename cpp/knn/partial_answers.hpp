@@ -1,7 +1,7 @@
-// cpp/knn/partial_answers.hpp - merges the neighbours that were found in parts of the items
+// cpp/knn/partial_answers.hpp - merges the neighbors that were found in parts of the items
 //
 // Each part, such as a server with some of the items, answers for the same queries. The answers
-// come neighbour by neighbour, in any order. Only those that may still be among a query's k nearest
+// come neighbor by neighbor, in any order. Only those that may still be among a query's k nearest
 // are kept, so that the memory does not depend on the number of parts.
 
 #pragma once
@@ -29,7 +29,7 @@ struct FoundItem {
     }
 };
 
-/// Neighbours of a query that were found side by side.
+/// Neighbors of a query that were found side by side.
 struct FoundPiece {
     std::uint32_t query;
     std::span<const FoundItem> found;
@@ -45,7 +45,7 @@ class PartialAnswers {
 public:
     static constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
 
-    /// k: at least 1; kAll keeps all neighbours.
+    /// k: at least 1; kAll keeps all neighbors.
     PartialAnswers(std::size_t k, FoundTies ties, std::size_t memory_limit)
         : k_(k), ties_(ties), budget_(memory_limit) {}
 
@@ -53,30 +53,30 @@ public:
     bool wants(std::uint32_t query, double distance) const {
         return query >= queries_.size() || distance <= queries_[query].limit;
     }
-    /// Takes in a neighbour. Queries are numbered from 0 on, and their memory is that of the
+    /// Takes in a neighbor. Queries are numbered from 0 on, and their memory is that of the
     /// largest number. Amortised O(1). Error: memory_limit. Throws std::bad_alloc.
     Status add(std::uint32_t query, FoundItem found);
 
-    /// Takes in many neighbours. O(neighbours), on the execution's threads. `pieces` are put into
+    /// Takes in many neighbors. O(neighbors), on the execution's threads. `pieces` are put into
     /// the order of their queries. Errors: cancelled; memory_limit.
     Status add(std::span<FoundPiece> pieces, Execution& execution);
 
-    /// Replaces each item by its number in an order: the item i by ranks[i]. O(neighbours), on the
+    /// Replaces each item by its number in an order: the item i by ranks[i]. O(neighbors), on the
     /// execution's threads. Error: cancelled.
     Status renumber(std::span<const std::uint32_t> ranks, Execution& execution);
-    /// After the last neighbour: keeps the k nearest of each query, the nearest first. O(n log k)
-    /// for n neighbours, on the execution's threads. Error: cancelled.
+    /// After the last neighbor: keeps the k nearest of each query, the nearest first. O(n log k)
+    /// for n neighbors, on the execution's threads. Error: cancelled.
     Status finish(Execution& execution);
 
     std::size_t queries() const { return queries_.size(); }
     std::span<const FoundItem> of(std::uint32_t query) const { return queries_[query].found; }
-    /// Bytes that the neighbours take.
+    /// Bytes that the neighbors take.
     std::size_t bytes() const { return budget_.used(); }
 
 private:
     struct Query {
         std::vector<FoundItem> found;
-        std::size_t most = 0;  // neighbours at which the farthest ones are dropped
+        std::size_t most = 0;  // neighbors at which the farthest ones are dropped
         double limit = std::numeric_limits<double>::infinity();  // what is farther is dropped
     };
 

@@ -10,15 +10,15 @@ namespace gputext {
 
 Result<std::uint64_t> KnnAnswer::file_size() const {
     if (summary.queries != queries) return broken_reply(kOtherRows);
-    const auto layout = neighbours_layout(summary.queries, summary.neighbours);
+    const auto layout = neighbors_layout(summary.queries, summary.neighbors);
     if (!layout) return broken_reply(kImpossibleSize);
     return layout->size;
 }
 
-Result<Neighbours> KnnAnswer::read(Stop stop) const noexcept {
-    return status_or_exception([&]() -> Result<Neighbours> {
+Result<Neighbors> KnnAnswer::read(Stop stop) const noexcept {
+    return status_or_exception([&]() -> Result<Neighbors> {
         auto answer =
-            unpack_neighbours(file.bytes(), summary.queries, items, summary.neighbours, stop);
+            unpack_neighbors(file.bytes(), summary.queries, items, summary.neighbors, stop);
         if (!answer.ok()) return broken_reply(answer.status());
         (*answer).rescored = summary.rescored;
         (*answer).escalated = summary.escalated;
@@ -26,33 +26,33 @@ Result<Neighbours> KnnAnswer::read(Stop stop) const noexcept {
     });
 }
 
-std::optional<NeighboursLayout> neighbours_layout(std::uint32_t queries, std::uint64_t neighbours) {
-    if (neighbours > kMostStored) return std::nullopt;
-    NeighboursLayout layout{};
+std::optional<NeighborsLayout> neighbors_layout(std::uint32_t queries, std::uint64_t neighbors) {
+    if (neighbors > kMostStored) return std::nullopt;
+    NeighborsLayout layout{};
     layout.distances_begin = (std::uint64_t{queries} + 1) * sizeof(std::uint64_t);
-    layout.items_begin = layout.distances_begin + neighbours * sizeof(double);
-    layout.size = layout.items_begin + neighbours * sizeof(std::uint32_t);
+    layout.items_begin = layout.distances_begin + neighbors * sizeof(double);
+    layout.size = layout.items_begin + neighbors * sizeof(std::uint32_t);
     return layout;
 }
 
-Result<Neighbours> unpack_neighbours(std::span<const std::uint8_t> file, std::uint32_t queries,
-                                     std::uint32_t items, std::uint64_t neighbours, Stop stop) {
-    const auto layout = neighbours_layout(queries, neighbours);
-    if (!layout || layout->size != file.size()) return broken("neighbours in a wrong size");
-    Neighbours answer;
+Result<Neighbors> unpack_neighbors(std::span<const std::uint8_t> file, std::uint32_t queries,
+                                     std::uint32_t items, std::uint64_t neighbors, Stop stop) {
+    const auto layout = neighbors_layout(queries, neighbors);
+    if (!layout || layout->size != file.size()) return broken("neighbors in a wrong size");
+    Neighbors answer;
     const auto copy = [&](auto& to, std::uint64_t begin, std::uint64_t count) {
         if (!stoppable_assign(to, count, {}, stop)) return false;
         if (count > 0) std::memcpy(to.data(), file.data() + begin, count * sizeof to[0]);
         return true;
     };
     if (!copy(answer.begins, 0, queries + std::uint64_t{1}) ||
-        !copy(answer.distances, layout->distances_begin, neighbours) ||
-        !copy(answer.items, layout->items_begin, neighbours))
+        !copy(answer.distances, layout->distances_begin, neighbors) ||
+        !copy(answer.items, layout->items_begin, neighbors))
         return Status::cancelled();
-    GPUTEXT_TRY(check_row_begins(answer.begins, neighbours, stop));
-    for (std::uint64_t i = 0; i < neighbours; ++i) {
+    GPUTEXT_TRY(check_row_begins(answer.begins, neighbors, stop));
+    for (std::uint64_t i = 0; i < neighbors; ++i) {
         if (i % kLookEvery == 0 && stop()) return Status::cancelled();
-        if (answer.items[i] >= items) return broken("a neighbour that is no item");
+        if (answer.items[i] >= items) return broken("a neighbor that is no item");
     }
     return answer;
 }

@@ -11,24 +11,24 @@
 
 #include "cpp/base/status.hpp"
 #include "cpp/base/stop.hpp"
-#include "cpp/knn/neighbours.hpp"
+#include "cpp/knn/neighbors.hpp"
 #include "cpp/link/mapped_file.hpp"
 #include "cpp/link/wire.hpp"
 
 namespace gputext {
 
-/// Neighbours, in a file: u64 begins[queries + 1], double distances[neighbours], u32
-/// items[neighbours].
+/// Neighbors, in a file: u64 begins[queries + 1], double distances[neighbors], u32
+/// items[neighbors].
 struct KnnReply {
     static constexpr std::uint16_t type = 14;
     JobReport report;
     std::uint32_t queries = 0;
-    std::uint64_t neighbours = 0;
-    std::uint64_t rescored = 0;  // as in Neighbours
+    std::uint64_t neighbors = 0;
+    std::uint64_t rescored = 0;  // as in Neighbors
     std::uint64_t escalated = 0;
 
     static void fields(auto& archive, auto& self) {
-        archive(self.report, self.queries, self.neighbours, self.rescored, self.escalated);
+        archive(self.report, self.queries, self.neighbors, self.rescored, self.escalated);
     }
 };
 
@@ -40,23 +40,23 @@ struct KnnAnswer {
 
     /// Bytes of the file that belongs to the summary, or why that does not answer the request.
     Result<std::uint64_t> file_size() const;
-    /// Checks and copies it, O(queries + neighbours). Errors: unavailable for an answer that is
+    /// Checks and copies it, O(queries + neighbors). Errors: unavailable for an answer that is
     /// none; cancelled; out_of_memory.
-    Result<Neighbours> read(Stop stop = {}) const noexcept;
+    Result<Neighbors> read(Stop stop = {}) const noexcept;
 };
 
 /// Layout of a reply's file. Null when no machine could hold it.
-struct NeighboursLayout {
+struct NeighborsLayout {
     std::uint64_t distances_begin;
     std::uint64_t items_begin;
     std::uint64_t size;
 };
-std::optional<NeighboursLayout> neighbours_layout(std::uint32_t queries, std::uint64_t neighbours);
+std::optional<NeighborsLayout> neighbors_layout(std::uint32_t queries, std::uint64_t neighbors);
 
-/// The neighbours in a file of that layout, aligned; invalid_argument for any that are not of so
-/// many queries and items; cancelled. O(queries + neighbours).
-Result<Neighbours> unpack_neighbours(std::span<const std::uint8_t> file, std::uint32_t queries,
-                                     std::uint32_t items, std::uint64_t neighbours, Stop stop = {});
+/// The neighbors in a file of that layout, aligned; invalid_argument for any that are not of so
+/// many queries and items; cancelled. O(queries + neighbors).
+Result<Neighbors> unpack_neighbors(std::span<const std::uint8_t> file, std::uint32_t queries,
+                                     std::uint32_t items, std::uint64_t neighbors, Stop stop = {});
 
 /// A number for each row, in a file: double[rows].
 struct ScoresReply {

@@ -34,7 +34,7 @@ double near_duplicates_cpu_seconds(NearDuplicateMode mode, const NearDuplicateSe
                                    unsigned threads);
 
 /// About what knn() takes on so many threads, from rates on random vectors. A search
-/// for many neighbours, or whose filter leaves little out, takes more.
+/// for many neighbors, or whose filter leaves little out, takes more.
 double knn_cpu_seconds(const Vectors& queries, const Vectors& items, unsigned threads);
 
 /// About what keyed_knn() takes where so many pairs have equal keys, and what keyed_term_knn()

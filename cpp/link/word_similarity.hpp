@@ -39,7 +39,7 @@ void fields(auto& archive, Like<SimilarityParameters> auto& parameters) {
     archive(parameters.measure, parameters.top_k, parameters.memory_limit);
 }
 
-/// The neighbours of words by what stands beside them in texts, or by counts of that; in the
+/// The neighbors of words by what stands beside them in texts, or by counts of that; in the
 /// answer, distances are similarities. Files: u32 words[rows] and u32 positions[rows] of a stream
 /// of tokens (cpp/thesaurus/cooccurrences.hpp), each in a sealed memfd or a plain file; when
 /// counted, CountedTriple[rows] (cpp/thesaurus/cooccurrence_table.hpp), in such a file, and u32

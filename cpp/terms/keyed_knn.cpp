@@ -52,7 +52,7 @@ private:
     QueryTerms terms_;
 };
 
-Result<Neighbours> search_keys(const TermKnnParameters& parameters, std::span<const double> factors,
+Result<Neighbors> search_keys(const TermKnnParameters& parameters, std::span<const double> factors,
                                const Vectors& queries, const Vectors& items, const MatchKeys& match,
                                const RowKeys& excluded, Execution& execution) {
     const auto groups = group_by_key(match, execution);
@@ -94,7 +94,7 @@ Result<Neighbours> search_keys(const TermKnnParameters& parameters, std::span<co
 
 }  // namespace
 
-Result<Neighbours> keyed_term_knn(const TermKnnParameters& parameters,
+Result<Neighbors> keyed_term_knn(const TermKnnParameters& parameters,
                                   std::span<const double> factors, const Vectors& queries,
                                   const Vectors& items, const MatchKeys& match,
                                   const RowKeys& excluded, Execution& execution) {
@@ -107,7 +107,7 @@ Result<Neighbours> keyed_term_knn(const TermKnnParameters& parameters,
         return largest.status();
     if (queries.rows > 0 && items.rows > 0)
         return search_keys(parameters, factors, queries, items, match, excluded, execution);
-    Neighbours answer;
+    Neighbors answer;
     answer.begins.assign(queries.rows + 1, 0);
     return answer;
 }

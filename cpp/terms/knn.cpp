@@ -72,7 +72,7 @@ constexpr std::size_t kFewQueries = 8;
 
 Status search(const TermKnnParameters& parameters, std::span<const double> factors,
               const Vectors& queries, const Vectors& items, const RowKeys& keys,
-              Execution& execution, Neighbours& answer) {
+              Execution& execution, Neighbors& answer) {
     const TermMatrix query_weights(queries, factors), item_weights(items, factors);
     DistinctRows distinct;
     const bool plain = queries.rows < kFewQueries;
@@ -115,7 +115,7 @@ Status check_term_search(const TermKnnParameters& parameters, std::span<const do
     return {};
 }
 
-Result<Neighbours> term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
+Result<Neighbors> term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
                             const Vectors& queries, const Vectors& items, const RowKeys& keys,
                             Execution& execution) {
     GPUTEXT_TRY(check_term_search(parameters, factors, queries, items, keys));
@@ -123,7 +123,7 @@ Result<Neighbours> term_knn(const TermKnnParameters& parameters, std::span<const
         return largest.status();
     if (auto largest = largest_magnitude(items, "item", execution); !largest.ok())
         return largest.status();
-    Neighbours answer;
+    Neighbors answer;
     answer.begins.assign(queries.rows + 1, 0);
     if (queries.rows == 0 || items.rows == 0) return answer;
     GPUTEXT_TRY(search(parameters, factors, queries, items, keys, execution, answer));

@@ -1,7 +1,7 @@
 // cpp/terms/knn.hpp - exact k nearest texts of many texts, by tf-idf
 //
 // A row's weight of a term is its element times the term's factor (cpp/terms/tfidf.hpp). Terms of
-// weight 0 count as none. A query and an item are neighbours only when they share a term, and their
+// weight 0 count as none. A query and an item are neighbors only when they share a term, and their
 // distance is the cosine distance of cpp/knn/distance.hpp of the rows of weights, to the bit. (The
 // weights are far from what needs that page's powers of two when elements are float or int.)
 //
@@ -25,7 +25,7 @@
 namespace gputext {
 
 struct TermKnnParameters {
-    /// Neighbours of a query, at least 1; KnnParameters::all_items for all.
+    /// Neighbors of a query, at least 1; KnnParameters::all_items for all.
     std::size_t k = 10;
     /// Only items at most this far; finite or infinity.
     double radius = std::numeric_limits<double>::infinity();
@@ -40,12 +40,12 @@ struct TermKnnParameters {
 Status check_term_search(const TermKnnParameters& parameters, std::span<const double> factors,
                          const Vectors& queries, const Vectors& items, const RowKeys& keys);
 
-/// The neighbours of all queries. Both matrices are sparse, of type float32 or int32, and have as
+/// The neighbors of all queries. Both matrices are sparse, of type float32 or int32, and have as
 /// many dimensions as there are factors. Items may be some of a larger collection's: the factors
 /// are then the collection's, and the answers of its parts, merged by distance and order, are its
 /// own. Errors: invalid_argument as knn(), for dense rows, other types, and another
 /// number of factors; cancelled; out_of_memory; memory_limit.
-Result<Neighbours> term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
+Result<Neighbors> term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
                             const Vectors& queries, const Vectors& items, const RowKeys& keys,
                             Execution& execution);
 

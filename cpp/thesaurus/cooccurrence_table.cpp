@@ -54,7 +54,7 @@ Status Collector::number(std::span<const std::uint32_t> order) {
     }
     for (std::size_t i = 0; i < triples_.size(); ++i) {
         if (i % kTask == 0 && execution_.stop_requested()) return Status::cancelled();
-        if (triples_[i].word >= shape_.words || triples_[i].neighbour >= shape_.words)
+        if (triples_[i].word >= shape_.words || triples_[i].neighbor >= shape_.words)
             return {ErrorCode::invalid_argument, "a count is of a word that there is not"};
     }
     return {};
@@ -75,7 +75,7 @@ Status Collector::group() {
         const std::uint64_t relation = shape_.relation_of(triple.offset);
         entries_[next[numbers_[triple.word]]++] = {
             triple.count,
-            static_cast<std::uint32_t>(relation * shape_.words + numbers_[triple.neighbour])};
+            static_cast<std::uint32_t>(relation * shape_.words + numbers_[triple.neighbor])};
     }
     return {};
 }

@@ -13,11 +13,11 @@
 
 namespace gputext {
 
-/// How often a neighbour stands `offset` places behind a word; 0 for all places together.
+/// How often a neighbor stands `offset` places behind a word; 0 for all places together.
 struct CountedTriple {
     std::uint64_t count = 0;
     std::uint32_t word = 0;
-    std::uint32_t neighbour = 0;
+    std::uint32_t neighbor = 0;
     std::int32_t offset = 0;
     std::uint32_t unused = 0;
 };

@@ -219,7 +219,7 @@ private:
             rows.end = word;
             rows_.push_back(std::move(rows));
         }
-        execution_.begin_phase("counting neighbours", rows_.size() - first);
+        execution_.begin_phase("counting neighbors", rows_.size() - first);
         return execution_.parallel_for(
             rows_.size() - first, [&](std::size_t task, unsigned worker) {
                 if (!scratch_[worker]) {
@@ -256,7 +256,7 @@ private:
         return {};
     }
 
-    /// Counts the neighbours of all occurrences whose columns are counters_ from `first` on.
+    /// Counts the neighbors of all occurrences whose columns are counters_ from `first` on.
     Status count_occurrences(std::span<const std::uint32_t> occurrences, std::uint64_t first,
                              Counters& counters) const {
         const std::uint32_t* const words = tokens_.words.data();

@@ -1,6 +1,6 @@
 // cpp/thesaurus/cooccurrences.hpp - counts co-occurrences of words by relative position
 //
-// A triple <word, offset, neighbour> says that the neighbour stands `offset` places behind the word
+// A triple <word, offset, neighbor> says that the neighbor stands `offset` places behind the word
 // (before it, when negative), within a window and in the same text. Source: the 2015 thesis,
 // section 3.3, after DISCO: relative positions in place of grammatical relations.
 //
@@ -20,7 +20,7 @@ namespace gputext {
 
 /// The words of texts in their order, a view. Words outside the vocabulary are left out but keep
 /// their places: positions say where each word stands, ascending, and equal for the variants of one
-/// word, which are no neighbours of each other. The last position of a text and the first one of
+/// word, which are no neighbors of each other. The last position of a text and the first one of
 /// the next are more than any window apart.
 struct TokenStream {
     std::span<const std::uint32_t> words;      // below CooccurrenceShape::words
@@ -32,7 +32,7 @@ struct CooccurrenceShape {
 
     std::uint32_t words = 0;   // of the vocabulary
     std::uint32_t window = 3;  // places before and behind a word, 1 .. kMostWindow
-    /// Whether a neighbour is another feature in each place. If not, there is one relation for all.
+    /// Whether a neighbor is another feature in each place. If not, there is one relation for all.
     bool positions = true;
 
     bool operator==(const CooccurrenceShape&) const = default;
@@ -50,8 +50,8 @@ struct CooccurrenceShape {
             static_cast<std::int32_t>(relation) - static_cast<std::int32_t>(window);
         return !positions ? 0 : shifted < 0 ? shifted : shifted + 1;
     }
-    /// Features, of which a word has some: a neighbour in a relation is relation * words +
-    /// neighbour. Below 2^32, or check_shape() fails.
+    /// Features, of which a word has some: a neighbor in a relation is relation * words +
+    /// neighbor. Below 2^32, or check_shape() fails.
     std::uint64_t columns() const { return std::uint64_t{relations()} * words; }
 };
 
@@ -62,7 +62,7 @@ inline constexpr std::size_t kBytesOfTriple = 16;
 Status check_shape(const CooccurrenceShape& shape);
 
 /// A row for each word: the features that it has, ascending, and how often. Symmetric: the count of
-/// a feature (relation, neighbour) is the neighbour's of the opposite relation and the word. With
+/// a feature (relation, neighbor) is the neighbor's of the opposite relation and the word. With
 /// one relation for all, a pair at one place counts once in each of its words' rows, a word beside
 /// itself twice in its own.
 struct Cooccurrences {

@@ -102,7 +102,7 @@ public:
         : parameters_(parameters), counts_(counts), marginals_(counts) {
         const std::uint64_t relations = counts.shape.relations();
         if (parameters.features != 0)
-            neighbours_ = std::min(neighbours_, parameters.features / relations +
+            neighbors_ = std::min(neighbors_, parameters.features / relations +
                                                     (parameters.features % relations != 0));
     }
 
@@ -127,7 +127,7 @@ public:
                                      ? all
                                      : static_cast<double>(marginals_.of_relation(relation));
             for (; i < next; ++i)
-                weights[i - begin] = counts_.columns[i] - first < neighbours_
+                weights[i - begin] = counts_.columns[i] - first < neighbors_
                                          ? weight(i, of_word, total)
                                          : std::uint16_t{0};
         }
@@ -155,7 +155,7 @@ private:
     const WeightParameters parameters_;
     const Cooccurrences& counts_;
     Marginals marginals_;
-    std::uint64_t neighbours_ = UINT64_MAX;  // of which there are features
+    std::uint64_t neighbors_ = UINT64_MAX;  // of which there are features
 };
 
 }  // namespace

@@ -1,14 +1,14 @@
 // cpp/thesaurus/feature_weights.hpp - weights of the features of words, defined to the bit
 //
-// With c the count of <word, relation, neighbour>, and * for the sum over all that are stored
+// With c the count of <word, relation, neighbor>, and * for the sum over all that are stored
 // (which need not be symmetric):
 //
 //   lin     ln((c - discount) * n(*, relation, *) / (n(word, relation, *) * n(*, relation,
-//           neighbour))): the mutual information of the 2015 thesis's equation 3.7, where discount
+//           neighbor))): the mutual information of the 2015 thesis's equation 3.7, where discount
 //           is 0. A discount of 0.95 takes from rare triples what chance gives them.
 //   ppmi    the same with the word's and all counts summed over all relations: the relation is a
 //           part of the feature. ln((c - discount) * n(*, *, *) / (n(word, *, *) * n(*, relation,
-//           neighbour))).
+//           neighbor))).
 //   count   c - discount
 //
 // A weight is stored as an integer of 16 bits: for lin and ppmi in units of 2^-11, the nearest, a
@@ -40,8 +40,8 @@ struct WeightParameters {
     WordWeight weight = WordWeight::lin;
     double discount = 0.95;  // from 0 to kMostDiscount
     /// Number of columns that are kept as features, in all relations (rounded up to whole words):
-    /// those of the most frequent words, numbers 0 and up, as neighbours; 0 for all. Sums over all
-    /// neighbours do not depend on it.
+    /// those of the most frequent words, numbers 0 and up, as neighbors; 0 for all. Sums over all
+    /// neighbors do not depend on it.
     std::uint64_t features = 0;
 };
 

@@ -486,17 +486,17 @@ private:
             }
             return Status();
         }));
-        std::size_t size = answer.neighbours.size();
+        std::size_t size = answer.neighbors.size();
         for (std::size_t row = 0; row < rows; ++row) size += lists_->size(row);
-        if (answer.neighbours.capacity() < size) {
-            answer.neighbours.reserve(std::max(size, 2 * answer.neighbours.size()));
+        if (answer.neighbors.capacity() < size) {
+            answer.neighbors.reserve(std::max(size, 2 * answer.neighbors.size()));
             answer.similarities.reserve(std::max(size, 2 * answer.similarities.size()));
         }
         for (std::size_t row = 0; row < rows; ++row) {
             if (row % step == 0 && execution_.stop_requested()) return Status::cancelled();
             const SimilarWord* const list = lists_->list(row);
             for (std::size_t i = 0; i < lists_->size(row); ++i) {
-                answer.neighbours.push_back(list[i].word);
+                answer.neighbors.push_back(list[i].word);
                 answer.similarities.push_back(list[i].similarity);
             }
             answer.begins[rows_begin_ + row + 1] = lists_->size(row);

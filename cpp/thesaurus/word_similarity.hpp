@@ -9,7 +9,7 @@
 //   jaccard  shared features / (features of a + features of b - shared features)
 //
 // Sums are exact integers below 2^53 (or the operator refuses), made doubles; a product of two
-// sums, a root and a quotient are rounded once each. A word's neighbours are the other words with a
+// sums, a root and a quotient are rounded once each. A word's neighbors are the other words with a
 // similarity above 0, ordered by (similarity descending, number ascending): the same bits on the
 // CPU and on any number of devices.
 
@@ -31,7 +31,7 @@ enum class WordMeasure : std::uint8_t { lin, cosine, jaccard };
 struct SimilarityParameters {
     WordMeasure measure = WordMeasure::lin;
     std::uint32_t top_k = 20;  // at least 1
-    /// Words whose neighbours are wanted, first .. end - 1: the lists of other words are empty.
+    /// Words whose neighbors are wanted, first .. end - 1: the lists of other words are empty.
     std::uint32_t first = 0, end = UINT32_MAX;
     /// Bytes that the CPU's search may take beside the features, the answer and
     /// similarity_bytes()'s few a word and a column. With less, lists of fewer words are made at a
@@ -43,7 +43,7 @@ struct SimilarityParameters {
 /// For each word its nearest ones, the best first.
 struct Thesaurus {
     std::vector<std::uint64_t> begins;  // of each word's; words + 1
-    std::vector<std::uint32_t> neighbours;
+    std::vector<std::uint32_t> neighbors;
     std::vector<double> similarities;
 };
 

@@ -50,12 +50,12 @@ Datum* word_values(const Vocabulary& vocabulary, const std::vector<std::uint32_t
     return words;
 }
 
-void put_neighbour_arrays(const Datum* words, const Thesaurus& thesaurus, SetCall& set) {
+void put_neighbor_arrays(const Datum* words, const Thesaurus& thesaurus, SetCall& set) {
     const std::uint64_t longest = longest_list(thesaurus);
     if (longest > PG_INT32_MAX)
         ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                        errmsg("a word has more neighbours than an array can hold")));
-    Datum* const neighbours = new_values(longest);
+                        errmsg("a word has more neighbors than an array can hold")));
+    Datum* const neighbors = new_values(longest);
     Datum* const similarities = new_values(longest);
     bool nulls[3] = {};
     for (std::size_t word = 0; word + 1 < thesaurus.begins.size(); ++word) {
@@ -63,11 +63,11 @@ void put_neighbour_arrays(const Datum* words, const Thesaurus& thesaurus, SetCal
         const std::uint64_t begin = thesaurus.begins[word];
         const std::uint64_t count = thesaurus.begins[word + 1] - begin;
         for (std::uint64_t i = 0; i < count; ++i) {
-            neighbours[i] = words[thesaurus.neighbours[begin + i]];
+            neighbors[i] = words[thesaurus.neighbors[begin + i]];
             similarities[i] =
                 Float4GetDatum(static_cast<float4>(thesaurus.similarities[begin + i]));
         }
-        Datum values[3] = {words[word], text_array(neighbours, count),
+        Datum values[3] = {words[word], text_array(neighbors, count),
                            real_array(similarities, count)};
         set.put(values, nulls);
         pfree(DatumGetPointer(values[1]));
@@ -75,14 +75,14 @@ void put_neighbour_arrays(const Datum* words, const Thesaurus& thesaurus, SetCal
     }
 }
 
-void put_neighbour_pairs(const Datum* words, const Thesaurus& thesaurus, SetCall& set) {
+void put_neighbor_pairs(const Datum* words, const Thesaurus& thesaurus, SetCall& set) {
     bool nulls[4] = {};
     for (std::size_t word = 0; word + 1 < thesaurus.begins.size(); ++word) {
         CHECK_FOR_INTERRUPTS();
         const std::uint64_t begin = thesaurus.begins[word];
         for (std::uint64_t i = begin; i < thesaurus.begins[word + 1]; ++i) {
             if ((i - begin) % kLookRows == kLookRows - 1) CHECK_FOR_INTERRUPTS();
-            Datum values[4] = {words[word], words[thesaurus.neighbours[i]],
+            Datum values[4] = {words[word], words[thesaurus.neighbors[i]],
                                Int32GetDatum(static_cast<int32>(i - begin + 1)),
                                Float4GetDatum(static_cast<float4>(thesaurus.similarities[i]))};
             set.put(values, nulls);

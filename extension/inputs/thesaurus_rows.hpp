@@ -1,4 +1,4 @@
-// extension/inputs/thesaurus_rows.hpp - returns words and their neighbours as rows
+// extension/inputs/thesaurus_rows.hpp - returns words and their neighbors as rows
 
 #pragma once
 
@@ -18,13 +18,13 @@ namespace gputext {
 /// current context.
 Datum* word_values(const Vocabulary& vocabulary, const std::vector<std::uint32_t>& numbers);
 
-/// A row a word: the word, its neighbours, the similarities.
-void put_neighbour_arrays(const Datum* words, const Thesaurus& thesaurus, SetCall& set);
+/// A row a word: the word, its neighbors, the similarities.
+void put_neighbor_arrays(const Datum* words, const Thesaurus& thesaurus, SetCall& set);
 
-/// A row a neighbour: word, neighbour, rank, similarity.
-void put_neighbour_pairs(const Datum* words, const Thesaurus& thesaurus, SetCall& set);
+/// A row a neighbor: word, neighbor, rank, similarity.
+void put_neighbor_pairs(const Datum* words, const Thesaurus& thesaurus, SetCall& set);
 
-/// A row a count: word, position, neighbour, count, weight. Weights are in units of `unit`.
+/// A row a count: word, position, neighbor, count, weight. Weights are in units of `unit`.
 void put_cooccurrences(const Datum* words, const Cooccurrences& counts,
                        const std::vector<std::uint16_t>& weights, double unit, SetCall& set);
 

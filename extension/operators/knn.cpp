@@ -92,13 +92,13 @@ void check_ranks(const KnnRows& rows, const KnnComputation& search) {
         if (begins[number + 1] - begins[number] > PG_INT32_MAX)
             ereport(ERROR,
                     (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                     errmsg("%s has more than %d neighbours",
+                     errmsg("%s has more than %d neighbors",
                             rows.queries.name_of(rows.queries.id(search.first_query() + number)),
                             PG_INT32_MAX)));
 }
 
-void put_neighbours(const KnnRows& rows, const KnnComputation& search, SetCall& set) {
-    const Neighbours& answer = search.answer;
+void put_neighbors(const KnnRows& rows, const KnnComputation& search, SetCall& set) {
+    const Neighbors& answer = search.answer;
     check_ranks(rows, search);
     bool nulls[4] = {};
     Datum items[kRowsAtOnce];
@@ -140,7 +140,7 @@ Datum answer(FunctionCallInfo fcinfo, bool within) {
             rows->queries.release_vectors();
             rows->items.release_vectors();
         }
-        put_neighbours(*rows, *search, set);
+        put_neighbors(*rows, *search, set);
     }
     rows->queries.release();
     rows->items.release();

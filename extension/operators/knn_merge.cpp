@@ -35,7 +35,7 @@ const char* const kWanted =
     "The inner query must give the columns (query_id, item_id, distance), or those of gpu_knn: "
     "(query_id, item_id, rank, distance).";
 
-/// The item of most neighbours whose number is not its id.
+/// The item of most neighbors whose number is not its id.
 constexpr std::uint64_t kMostNumberedItems = UINT32_MAX - 1;
 
 /// Bigint as a number of the same order, and back.
@@ -56,7 +56,7 @@ struct MergeRequest {
     std::size_t memory_limit;  // of all processes
 };
 
-/// Precedes a query's neighbours in what a process leaves.
+/// Precedes a query's neighbors in what a process leaves.
 struct LeftQuery {
     std::int64_t id;
     std::uint64_t count;
@@ -117,7 +117,7 @@ void MergeReducer::leave(PackedBytes& output) {
     numbers_.release();
 }
 
-/// Calls visit(query, found) for the queries of which a process has left neighbours.
+/// Calls visit(query, found) for the queries of which a process has left neighbors.
 template <class Visit>
 void for_each_query(std::span<const std::uint8_t> output, const Visit& visit) {
     const std::uint8_t* at = output.data();
@@ -235,7 +235,7 @@ std::uint64_t AnswerReceiver::number_of_item(Datum item) {
     if (rows_.items_are_ids) return unsigned_id(DatumGetInt64(item));
     if (rows_.item_ids.size() == kMostNumberedItems)
         ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                        errmsg("the answers have more than %llu neighbours to be kept",
+                        errmsg("the answers have more than %llu neighbors to be kept",
                                static_cast<unsigned long long>(kMostNumberedItems)),
                         errhint("Merge the answers for some of the queries at a time.")));
     rows_.item_ids.append(item);
@@ -317,7 +317,7 @@ void order_rows(MergeComputation& work) {
     attempt_or_raise([&] { *order = {}; });
 }
 
-void put_neighbours(const MergeComputation& work, SetCall& set) {
+void put_neighbors(const MergeComputation& work, SetCall& set) {
     const AnswerRows& rows = work.rows;
     bool nulls[4] = {};
     for (std::size_t i = 0; i < rows.answers->queries(); ++i) {
@@ -327,7 +327,7 @@ void put_neighbours(const MergeComputation& work, SetCall& set) {
         const std::span<const FoundItem> found = rows.answers->of(number);
         if (found.size() > PG_INT32_MAX)
             ereport(ERROR, (errcode(ERRCODE_PROGRAM_LIMIT_EXCEEDED),
-                            errmsg("%s has more than %d neighbours",
+                            errmsg("%s has more than %d neighbors",
                                    rows.query_ids.name_of("query", query_id), PG_INT32_MAX)));
         for (std::size_t rank = 0; rank < found.size(); ++rank) {
             if (rank % 512 == 0) CHECK_FOR_INTERRUPTS();
@@ -372,7 +372,7 @@ Datum answer(FunctionCallInfo fcinfo) {
     order_rows(*work);
     set.times().lap("reading rows");
     run_computation(*work, set.times(), set.context());
-    put_neighbours(*work, set);
+    put_neighbors(*work, set);
     work->rows.query_ids.release();
     work->rows.item_ids.release();
     set.end();

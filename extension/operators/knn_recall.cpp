@@ -153,7 +153,7 @@ void search_exactly(KnnRows& rows, const KnnParameters& parameters, Recalls& rec
     while (search->next_block()) {
         do run_computation(*search, set.times(), set.context());
         while (search->block_was_too_large());
-        const Neighbours& answer = search->answer;
+        const Neighbors& answer = search->answer;
         for (std::size_t i = 0; i + 1 < answer.begins.size(); ++i) {
             QueryRecall& recall = recalls.of[search->first_query() + i];
             recall.expected = static_cast<std::uint32_t>(answer.begins[i + 1] - answer.begins[i]);

@@ -24,7 +24,7 @@ const char* const kWanted =
     "or pgvector's vector, halfvec or sparsevec; or an id and a text or tsvector; or an id, terms "
     "of type "
     "integer[] and their weights of type real[]; in this order, and after them a key of rows that "
-    "may be neighbours, if wanted, and with exclude_key one of rows that may not.";
+    "may be neighbors, if wanted, and with exclude_key one of rows that may not.";
 
 const char* name_of(RowKind kind) {
     switch (kind) {
@@ -160,7 +160,7 @@ void KnnReceiver::set_keys(TupleDesc columns) {
             ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
                             errmsg("the inner query has no column with the key that excludes"),
                             errdetail("With exclude_key the last column is a key: rows of equal "
-                                      "keys are no neighbours."),
+                                      "keys are no neighbors."),
                             errhint("Add the key after the other columns, as in SELECT id, "
                                     "embedding, author FROM ...")));
         exclude_column_ = last;
@@ -190,7 +190,7 @@ void KnnReceiver::set_key(TupleDesc columns, int column, KnnKeys& keys) const {
         ereport(ERROR,
                 (errcode(ERRCODE_DATATYPE_MISMATCH),
                  errmsg("only the inner query of the %s has a key", given ? "queries" : "items"),
-                 errdetail("Only a query and an item of equal keys can be neighbours."),
+                 errdetail("Only a query and an item of equal keys can be neighbors."),
                  errhint("Add the key to both inner queries, or to none.")));
     if (!given) return;
     const Oid type = base_type_of_column(columns, column);

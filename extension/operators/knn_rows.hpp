@@ -10,7 +10,7 @@
 
 #include "cpp/knn/distance.hpp"
 #include "cpp/knn/key_groups.hpp"
-#include "cpp/knn/neighbours.hpp"
+#include "cpp/knn/neighbors.hpp"
 #include "extension/inputs/frequency_query.hpp"
 #include "extension/inputs/row_keys.hpp"
 #include "extension/inputs/term_rows.hpp"
@@ -76,8 +76,8 @@ struct KnnRows {
     Oid item_collation = InvalidOid;   // of the ids
     Oid query_collation = InvalidOid;  // the same
     NumberedIds numbers;               // with exclude_self
-    KnnKeys match;                     // only rows of equal keys are neighbours
-    KnnKeys exclude;                   // rows of equal keys are no neighbours
+    KnnKeys match;                     // only rows of equal keys are neighbors
+    KnnKeys exclude;                   // rows of equal keys are no neighbors
     double matching_pairs = 0;         // pairs of equal keys, where there are such keys
     std::uint32_t most_of_one_id = 0;  // items of one id, where both ids and keys exclude
 

@@ -14,21 +14,21 @@ namespace {
 
 /// A block that was too large becomes so many times smaller: what was found of it is lost.
 constexpr std::size_t kShrinking = 8;
-/// While neighbours are found there may be lists twice as long.
-constexpr std::size_t kMostOfNeighbour = 2 * kBytesOfNeighbour;
+/// While neighbors are found there may be lists twice as long.
+constexpr std::size_t kMostOfNeighbor = 2 * kBytesOfNeighbor;
 
-/// Queries whose neighbours surely fit into the limit, at least one; all of them where only the
+/// Queries whose neighbors surely fit into the limit, at least one; all of them where only the
 /// search can tell.
 std::size_t queries_at_once(const KnnRows& rows, std::size_t k, std::size_t memory_limit) {
     const std::size_t queries = rows.queries.size();
-    const std::size_t neighbours = std::min(k, rows.items.size());
+    const std::size_t neighbors = std::min(k, rows.items.size());
     // Keys can leave far fewer, which only the search can tell.
-    if (k == KnnParameters::all_items || rows.match.given || neighbours == 0 ||
-        queries <= memory_limit / kMostOfNeighbour / neighbours)
+    if (k == KnnParameters::all_items || rows.match.given || neighbors == 0 ||
+        queries <= memory_limit / kMostOfNeighbor / neighbors)
         return queries;
     // The block's queries are copied for a device.
     const std::size_t each =
-        std::max<std::size_t>(kMostOfNeighbour * neighbours, rows.queries.bytes() / queries);
+        std::max<std::size_t>(kMostOfNeighbor * neighbors, rows.queries.bytes() / queries);
     return std::max<std::size_t>(1, memory_limit / each);
 }
 
@@ -86,7 +86,7 @@ MatchKeys KnnComputation::matches() const {
 }
 
 /// Pairs of equal ids are left out of what was found, where the search left out equal keys: it has
-/// found as many more neighbours as can be such.
+/// found as many more neighbors as can be such.
 void KnnComputation::leave_out() {
     const RowKeys pairs = of_block(rows_.left_out());
     if (pairs.queries.empty()) return;
@@ -105,7 +105,7 @@ void KnnComputation::leave_out() {
     answer.distances.resize(kept);
 }
 
-Status KnnComputation::keep(Result<Neighbours> found) {
+Status KnnComputation::keep(Result<Neighbors> found) {
     if (!found.ok() && copes_with(found.status().code())) return {};
     if (!found.ok()) return found.status();
     answer = std::move(*found);

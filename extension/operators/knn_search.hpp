@@ -15,15 +15,15 @@
 
 namespace gputext {
 
-/// What all of them have in common. Queries are searched in blocks whose neighbours fit into the
+/// What all of them have in common. Queries are searched in blocks whose neighbors fit into the
 /// memory limit; a block of one query that does not is an error.
 class KnnComputation : public Computation {
 public:
-    Neighbours answer;  // of the block's queries
+    Neighbors answer;  // of the block's queries
 
     /// Begins the first block, or the next one. False where there are no more queries.
     bool next_block();
-    /// After run_computation(): whether the block has been made smaller, since its neighbours do
+    /// After run_computation(): whether the block has been made smaller, since its neighbors do
     /// not fit into the limit, and is to be computed again.
     bool block_was_too_large();
     /// Whether no block comes after this one.
@@ -45,7 +45,7 @@ public:
 protected:
     KnnComputation(KnnRows& rows, std::size_t k, std::size_t memory_limit);
 
-    Status keep(Result<Neighbours> found);
+    Status keep(Result<Neighbors> found);
     JobSize size_at(double cpu_seconds) const;
     double pairs_of_block() const;
 
@@ -53,7 +53,7 @@ protected:
     VectorFiles query_files() const;
     RowKeys keys() const;
     MatchKeys matches() const;
-    /// How many neighbours the search has to find so that k are left.
+    /// How many neighbors the search has to find so that k are left.
     std::size_t k_of_search() const;
 
     KnnRows& rows_;

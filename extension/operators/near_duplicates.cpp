@@ -38,7 +38,7 @@ public:
 
     DocumentRows rows;
     NearDuplicates answer;
-    std::vector<NearDuplicate> neighbours;
+    std::vector<NearDuplicate> neighbors;
     std::vector<std::uint32_t> components;
     std::vector<std::int64_t> component_sizes;
 
@@ -190,13 +190,13 @@ void put_pairs(NearDuplicatesComputation* work, SetCall& set) {
     const std::size_t count = work->answer.documents();
     bool nulls[3] = {};
     for (std::uint32_t document = 0; document < count; ++document) {
-        attempt_or_raise([&] { work->answer.later_neighbours(document, work->neighbours); });
+        attempt_or_raise([&] { work->answer.later_neighbors(document, work->neighbors); });
         CHECK_FOR_INTERRUPTS();
-        for (std::size_t i = 0; i < work->neighbours.size(); ++i) {
-            const NearDuplicate& neighbour = work->neighbours[i];
+        for (std::size_t i = 0; i < work->neighbors.size(); ++i) {
+            const NearDuplicate& neighbor = work->neighbors[i];
             if (i % 1024 == 1023) CHECK_FOR_INTERRUPTS();
-            Datum values[3] = {work->rows.id(document), work->rows.id(neighbour.document),
-                               Float8GetDatum(neighbour.edit_rate)};
+            Datum values[3] = {work->rows.id(document), work->rows.id(neighbor.document),
+                               Float8GetDatum(neighbor.edit_rate)};
             set.put(values, nulls);
         }
     }

@@ -185,7 +185,7 @@ void put_row(TfidfComputation& work, std::size_t row, ReusedText& name, SetCall&
 
 Datum answer_weights(FunctionCallInfo fcinfo) {
     const TfidfArguments arguments = read_arguments(Arguments(fcinfo));
-    SetCall set(fcinfo, arguments.frequencies == nullptr ? "tfidf" : "tfidf_from");
+    SetCall set(fcinfo, arguments.frequencies == nullptr ? "tfidf" : "tfidf_from_frequencies");
     TfidfComputation* work =
         make_owned<TfidfComputation>(set.context(), arguments.parameters,
                                      id_type_of(arguments.items.id_type), host_memory_limit());
@@ -280,10 +280,10 @@ SQL_FUNCTION(gputext_tfidf) {
 }
 SQL_ALIAS(gputext_tfidf_typed, gputext_tfidf);
 
-SQL_FUNCTION(gputext_tfidf_from) {
+SQL_FUNCTION(gputext_tfidf_from_frequencies) {
     return answer_weights(fcinfo);
 }
-SQL_ALIAS(gputext_tfidf_from_typed, gputext_tfidf_from);
+SQL_ALIAS(gputext_tfidf_from_frequencies_typed, gputext_tfidf_from_frequencies);
 
 SQL_FUNCTION(gputext_tfidf_frequencies) {
     return answer_frequencies(fcinfo);

@@ -328,7 +328,7 @@ Datum answer_cooccurrences(FunctionCallInfo fcinfo) {
 constexpr int kColumns = 4;
 
 const char* const kWanted =
-    "The inner query must give a word, a position (integer), a neighbour and a count (bigint), as "
+    "The inner query must give a word, a position (integer), a neighbor and a count (bigint), as "
     "word_cooccurrences gives them; further columns are ignored.";
 
 /// The counts of a call; dies with the call's memory context.
@@ -407,7 +407,7 @@ std::uint32_t CountReceiver::number_of(const varlena* word) {
 
 void CountReceiver::take_row(const Datum* values, const bool*) {
     const varlena* const word = PG_DETOAST_DATUM_PACKED(values[0]);
-    const varlena* const neighbour = PG_DETOAST_DATUM_PACKED(values[2]);
+    const varlena* const neighbor = PG_DETOAST_DATUM_PACKED(values[2]);
     const int64 count = count_of(count_type_, values[3]);
     if (count < 0)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -418,12 +418,12 @@ void CountReceiver::take_row(const Datum* values, const bool*) {
     triple.offset = DatumGetInt32(values[1]);
     attempt_or_raise([&] {
         triple.word = number_of(word);
-        triple.neighbour = number_of(neighbour);
+        triple.neighbor = number_of(neighbor);
         if (counts_.closed) return;
         std::uint64_t& total = counts_.totals[triple.word];
         if (__builtin_add_overflow(total, triple.count, &total)) total = UINT64_MAX;
     });
-    if (triple.word == Vocabulary::kNone || triple.neighbour == Vocabulary::kNone) return;
+    if (triple.word == Vocabulary::kNone || triple.neighbor == Vocabulary::kNone) return;
     counts_.triples.append(&triple, sizeof triple);
     show_rows(++rows_, counts_.triples.size());
 }
@@ -445,7 +445,7 @@ Datum answer_from_counts(FunctionCallInfo fcinfo) {
     const std::uint32_t most = words == nullptr ? 0 : given.count("vocabulary");
     const std::uint32_t min_count = words == nullptr ? 0 : given.count("min_count");
 
-    SetCall set(fcinfo, "word_similarity_from");
+    SetCall set(fcinfo, "word_similarity_from_counts");
     Counts* counts = make_owned<Counts>(set.context(), host_memory_limit());
     if (words != nullptr) {
         read_word_counts(words, min_count, most, counts->vocabulary);
@@ -461,7 +461,7 @@ Datum answer_from_counts(FunctionCallInfo fcinfo) {
     WordSimilarityFromComputation* computation = make_owned<WordSimilarityFromComputation>(
         set.context(), counts->triples, counts->order, weighting, parameters);
     run_computation(*computation, set.times(), set.context());
-    put_neighbour_arrays(word_values(counts->vocabulary, counts->order), computation->answer, set);
+    put_neighbor_arrays(word_values(counts->vocabulary, counts->order), computation->answer, set);
     counts->triples.release();
     set.end();
     PG_RETURN_NULL();
@@ -474,18 +474,25 @@ using namespace gputext;
 
 extern "C" {
 SQL_FUNCTION(gputext_word_similarity) {
-    return answer_thesaurus(fcinfo, "word_similarity", put_neighbour_arrays);
+    return answer_thesaurus(fcinfo, "word_similarity", put_neighbor_arrays);
 }
 
 SQL_FUNCTION(gputext_word_similarity_pairs) {
-    return answer_thesaurus(fcinfo, "word_similarity_pairs", put_neighbour_pairs);
+    return answer_thesaurus(fcinfo, "word_similarity_pairs", put_neighbor_pairs);
 }
 
 SQL_FUNCTION(gputext_word_cooccurrences) {
     return answer_cooccurrences(fcinfo);
 }
 
+/// The name in 0.1.0.
 SQL_FUNCTION(gputext_word_similarity_from) {
+    ereport(NOTICE, (errmsg("word_similarity_from is deprecated"),
+                     errhint("Use word_similarity_from_counts, whose column is named neighbors.")));
+    return answer_from_counts(fcinfo);
+}
+
+SQL_FUNCTION(gputext_word_similarity_from_counts) {
     return answer_from_counts(fcinfo);
 }
 

@@ -1,7 +1,7 @@
 // extension/order/row_order.hpp - puts the rows of an inner query into the order of their ids
 //
 // Rows that come from parallel workers, or from a scan that began in the middle of its table, come
-// in no order, but which of two equal neighbours is the nearer one, and by which document a group
+// in no order, but which of two equal neighbors is the nearer one, and by which document a group
 // is called, follows the order of rows. So rows of a query without an ORDER BY of its own are taken
 // by their ids, where the type of the ids has a default order: that of ORDER BY. Rows with equal
 // ids stay as they came.

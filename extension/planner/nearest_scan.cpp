@@ -210,7 +210,7 @@ std::size_t NearestScan::most_rows() const {
     const std::size_t query =
         items_->vectors.dimensions() * element_size(plan_.distance.type.element);
     const std::size_t found = std::min(searched_for(plan_, k_), items_->vectors.size()) *
-                              (2 * kBytesOfNeighbour + sizeof(NearestItem));
+                              (2 * kBytesOfNeighbor + sizeof(NearestItem));
     return std::clamp<std::size_t>(
         std::min(limit / kPartOfQueries / (query + 1), limit / kPartOfFound / (found + 1)), 1,
         kMostRows);

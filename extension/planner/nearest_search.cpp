@@ -32,7 +32,7 @@ public:
           matches_(matches),
           pairs_(pairs) {}
 
-    Neighbours answer;
+    Neighbors answer;
 
     JobSize size() const override {
         const Vectors items = items_.view();
@@ -63,7 +63,7 @@ public:
     bool on_device = false;
 
 private:
-    Status keep(Result<Neighbours> found) {
+    Status keep(Result<Neighbors> found) {
         if (!found.ok()) return found.status();
         answer = std::move(*found);
         return {};
@@ -236,7 +236,7 @@ Rank rank(Search& search, DistanceCall& call, const Vectors& queries, std::size_
 }
 
 /// Answers what one search has found. The queries that need a wider one stay pending.
-void take_answers(Search& search, const Vectors& queries, const Neighbours& found,
+void take_answers(Search& search, const Vectors& queries, const Neighbors& found,
                   std::size_t wanted) {
     const Vectors items = search.items.vectors.view();
     std::optional<DistanceCall> call;

@@ -26,7 +26,7 @@ extern "C" {
 namespace gputext {
 
 /// One worker saves no time: beside it the session spends on taking rows out of the queue what it
-/// saves by reading fewer. For a million short rows the session took 1.03 s of a processor with one
+/// saves by reading fewer. For a million short rows the session took 1.04 s of a processor with one
 /// worker and 1.04 s without (means of 5 pairs), and the query ended later with it in 9 of 10 pairs
 /// (two cores that other work kept busy, 2026-11-26).
 inline constexpr unsigned kFewestBundlers = 2;

@@ -300,8 +300,8 @@ bool take_rows(InnerRows& to, Repeat& repeat) {
 /// Takes the rows from an earlier scan of the table in place of running the query, if that can be:
 /// after the checks of rights and columns that come first when it runs.
 bool take_remembered(SPIPlanPtr plan, InnerRows& to, Repeat& repeat) {
-    forget_scans_beyond(kept_scans_memory());
-    if (kept_scans_memory() == 0 || repeat.receiver == nullptr) return false;
+    forget_scans_beyond(scan_memory());
+    if (scan_memory() == 0 || repeat.receiver == nullptr) return false;
     CachedPlan* const planned = SPI_plan_get_cached_plan(plan);
     if (planned == nullptr) return false;
     const auto* const statement = static_cast<const PlannedStmt*>(linitial(planned->stmt_list));
@@ -323,13 +323,13 @@ bool take_remembered(SPIPlanPtr plan, InnerRows& to, Repeat& repeat) {
 void remember_rows(const InnerRows& from, Repeat& repeat) {
     if (!repeat.scan.known() || !note_state(repeat)) return;
     RememberedScan& now = *repeat.now;
-    repeat.receiver->copy_rows(kept_scans_memory(), now.rows);
+    repeat.receiver->copy_rows(scan_memory(), now.rows);
     if (now.rows == nullptr) return;
     now.scan = repeat.scan;
     now.id_type = from.query().id_type;
     now.nulls = from.nulls;
     watch_tables();
-    attempt_or_raise([&] { remember_scan(repeat.now, kept_scans_memory()); });
+    attempt_or_raise([&] { remember_scan(repeat.now, scan_memory()); });
 }
 
 // ---- Rows that workers bundle or reduce ----

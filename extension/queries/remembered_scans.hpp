@@ -6,7 +6,7 @@
 // table that has not changed since (table_state.hpp) does not run: its rows are these, if the bytes
 // are still resident.
 //
-// Remembered scans belong to one session, and take up to gputext.kept_scans of its memory; the one
+// Remembered scans belong to one session, and take up to gputext.scan_memory of its memory; the one
 // that was used longest ago is forgotten first. A scan is also forgotten at a message that the
 // table's definition or files have changed, whoever sends it, and whether or not its transaction
 // commits.

@@ -121,7 +121,7 @@ SQL_FUNCTION(gputext_resident) {
     PG_RETURN_NULL();
 }
 
-SQL_FUNCTION(gputext_forget) {
+SQL_FUNCTION(gputext_evict) {
     const Oid relation = PG_GETARG_OID(0);
     check_owns(relation);
     ValueStore* const store = running_store();
@@ -134,7 +134,7 @@ SQL_FUNCTION(gputext_forget) {
     PG_RETURN_INT64(static_cast<int64>(values));
 }
 
-SQL_FUNCTION(gputext_forget_all) {
+SQL_FUNCTION(gputext_evict_all) {
     if (!owns_database(MyDatabaseId))
         aclcheck_error(ACLCHECK_NOT_OWNER, OBJECT_DATABASE, get_database_name(MyDatabaseId));
     ValueStore* const store = running_store();

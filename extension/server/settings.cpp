@@ -30,7 +30,7 @@ int max_cpu_threads_setting = 0;
 int max_helper_threads_setting = -1;
 int read_workers_setting = -1;
 int resident_memory_kb = -1;
-int kept_scans_kb = 64 * 1024;
+int scan_memory_kb = 64 * 1024;
 int host_memory_limit_kb = 4 * 1024 * 1024;
 int max_host_memory_kb = 0;
 int device = static_cast<int>(DeviceSetting::automatic);
@@ -193,10 +193,10 @@ void define_settings() {
         "-1 is an eighth of that memory, at most 8GB. 0 keeps nothing.", &resident_memory_kb, -1,
         -1, MAX_KILOBYTES, PGC_SIGHUP, GUC_UNIT_KB, nullptr, nullptr, nullptr);
     DefineCustomIntVariable(
-        "gputext.kept_scans",
+        "gputext.scan_memory",
         "Sets the memory in which a session keeps what scans of whole tables have given, so that a "
         "table that has not changed is not scanned again.",
-        "0 keeps nothing, so that each statement scans its tables.", &kept_scans_kb, 64 * 1024, 0,
+        "0 keeps nothing, so that each statement scans its tables.", &scan_memory_kb, 64 * 1024, 0,
         MAX_KILOBYTES, PGC_USERSET, GUC_UNIT_KB, nullptr, nullptr, nullptr);
     DefineCustomEnumVariable(
         "gputext.device", "Sets where a statement of gputext computes.",
@@ -280,8 +280,8 @@ std::uint64_t resident_memory() {
     return static_cast<std::uint64_t>(kb) * 1024;
 }
 
-std::size_t kept_scans_memory() {
-    return static_cast<std::size_t>(kept_scans_kb) * 1024;
+std::size_t scan_memory() {
+    return static_cast<std::size_t>(scan_memory_kb) * 1024;
 }
 
 DeviceSetting device_setting() {

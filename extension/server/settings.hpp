@@ -30,8 +30,8 @@ unsigned read_workers();
 /// gputext.host_memory_limit in bytes, at most gputext.max_host_memory.
 std::size_t host_memory_limit();
 
-/// gputext.kept_scans in bytes, 0 for none: what a session may keep of its scans.
-std::size_t kept_scans_memory();
+/// gputext.scan_memory in bytes, 0 for none: what a session may keep of its scans.
+std::size_t scan_memory();
 
 /// gputext.device: where a statement computes.
 enum class DeviceSetting {

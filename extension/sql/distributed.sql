@@ -229,7 +229,7 @@ END
 $$;
 COMMENT ON FUNCTION @extschema@.gputext_citus_answers(regclass, text, integer, text) IS 'the rows that a statement gives on each shard of a Citus table, columns as arrays';
 
--- ---- Nearest neighbours ----
+-- ---- Nearest neighbors ----
 
 CREATE FUNCTION @extschema@.gputext_unnested(strings text[]) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE SET search_path = pg_catalog, pg_temp

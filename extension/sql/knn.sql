@@ -1,9 +1,9 @@
--- Nearest neighbours
+-- Nearest neighbors
 --
 -- As for near-duplicates, each function comes with ids of type bigint, and with ids of the type of
 -- id_type, which follows the inner queries. What the inner queries give decides what is compared:
 -- vectors, texts or weights of terms, and behind them a key, if wanted: only rows of equal keys are
--- neighbours. config is for texts, min_document_frequency for texts and weights.
+-- neighbors. config is for texts, min_document_frequency for texts and weights.
 
 CREATE FUNCTION @extschema@.gpu_knn(
     queries text,

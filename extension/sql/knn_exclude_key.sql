@@ -1,5 +1,5 @@
 -- The same with a key that excludes, the last column of both inner queries: rows of equal keys are no
--- neighbours. Functions of their own, so that an update leaves those above to what depends on them.
+-- neighbors. Functions of their own, so that an update leaves those above to what depends on them.
 
 CREATE FUNCTION @extschema@.gpu_knn(
     queries text,

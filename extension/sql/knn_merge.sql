@@ -1,4 +1,4 @@
--- The answers of several searches for nearest neighbours, merged
+-- The answers of several searches for nearest neighbors, merged
 
 CREATE FUNCTION @extschema@.knn_merge(
     partial_answers text,

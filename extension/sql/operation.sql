@@ -8,7 +8,7 @@ COMMENT ON FUNCTION @extschema@.gputext_devices() IS
     'the GPUs that gputext can use, or one row that says why there are none; memory in bytes';
 
 CREATE FUNCTION @extschema@.gputext_activity(
-    OUT pid integer, OUT operator text, OUT device text, OUT device_name text, OUT phase text,
+    OUT pid integer, OUT function_name text, OUT device text, OUT device_name text, OUT phase text,
     OUT done bigint, OUT total bigint, OUT rate double precision, OUT epoch integer,
     OUT loss double precision, OUT rows bigint, OUT bytes bigint,
     OUT seconds double precision, OUT started timestamp with time zone

@@ -12,12 +12,12 @@ COMMENT ON VIEW @extschema@.gputext_resident IS
     'relations of this database of which gputextd keeps values, so that statements need not read them again; those that the user may read whole';
 GRANT SELECT ON @extschema@.gputext_resident TO PUBLIC;
 
-CREATE FUNCTION @extschema@.gputext_forget(relation regclass) RETURNS bigint
-    AS 'MODULE_PATHNAME', 'gputext_forget' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
-COMMENT ON FUNCTION @extschema@.gputext_forget(regclass) IS
+CREATE FUNCTION @extschema@.gputext_evict(relation regclass) RETURNS bigint
+    AS 'MODULE_PATHNAME', 'gputext_evict' LANGUAGE C VOLATILE STRICT PARALLEL RESTRICTED;
+COMMENT ON FUNCTION @extschema@.gputext_evict(regclass) IS
     'makes gputextd forget what it keeps of a relation and its partitions; returns how many values it kept';
 
-CREATE FUNCTION @extschema@.gputext_forget() RETURNS bigint
-    AS 'MODULE_PATHNAME', 'gputext_forget_all' LANGUAGE C VOLATILE PARALLEL RESTRICTED;
-COMMENT ON FUNCTION @extschema@.gputext_forget() IS
+CREATE FUNCTION @extschema@.gputext_evict() RETURNS bigint
+    AS 'MODULE_PATHNAME', 'gputext_evict_all' LANGUAGE C VOLATILE PARALLEL RESTRICTED;
+COMMENT ON FUNCTION @extschema@.gputext_evict() IS
     'makes gputextd forget what it keeps of this database; returns how many values it kept';

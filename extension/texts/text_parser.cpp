@@ -305,7 +305,7 @@ bool TextParser::take_known_stretch(std::string_view stretch) {
 }
 
 /// As parsetext() has them, which stops to count positions at 16383. From the lowest number it does
-/// not get there, and those of neighbouring tokens differ in the 16 bits that it keeps.
+/// not get there, and those of neighboring tokens differ in the 16 bits that it keeps.
 void TextParser::parse_phrases(std::string_view piece) {
     enter_context();
     ParsedText parsed{};

@@ -1,4 +1,4 @@
-// extension/texts/text_words.hpp - the words of texts in order, for functions of neighbouring words
+// extension/texts/text_words.hpp - the words of texts in order, for functions of neighboring words
 
 #pragma once
 

@@ -2,7 +2,7 @@
 //
 // Every function is called by all lanes of the warp, unless it takes a mask of those that call it.
 // Sums of floating-point numbers have the same bits on every device: lanes half a warp apart are
-// added first and neighbours last, each sum is rounded, and none is fused with a product.
+// added first and neighbors last, each sum is rounded, and none is fused with a product.
 
 #pragma once
 

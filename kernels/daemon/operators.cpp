@@ -74,7 +74,7 @@ void provide_knn(CudaDevice& device) {
     device.provide<KnnOnDevice>([&device, cache](const KnnParameters& parameters,
                                                  const Vectors& queries, const Vectors& items,
                                                  const RowKeys& keys, std::uint64_t memory,
-                                                 Execution& execution) -> Result<Neighbours> {
+                                                 Execution& execution) -> Result<Neighbors> {
         if (queries.sparse() || items.sparse())
             return KnnOnDevice::on_host(parameters, queries, items, keys, memory, execution);
         cache->drop_gone(device.ranges());
@@ -90,7 +90,7 @@ void provide_knn(CudaDevice& device) {
     device.provide<KeyedKnnOnDevice>(
         [&device, cache](const KnnParameters& parameters, const Vectors& queries,
                          const Vectors& items, const KeyGroups& groups, const RowKeys& excluded,
-                         std::uint64_t memory, Execution& execution) -> Result<Neighbours> {
+                         std::uint64_t memory, Execution& execution) -> Result<Neighbors> {
             if (queries.sparse() || items.sparse())
                 return KeyedKnnOnDevice::on_host(parameters, queries, items, groups, excluded,
                                                  memory, execution);
@@ -106,7 +106,7 @@ void provide_term_knn(CudaDevice& device) {
     device.provide<TermKnnOnDevice>(
         [&device](const TermKnnParameters& parameters, std::span<const double> factors,
                   const Vectors& queries, const Vectors& items, const RowKeys& keys,
-                  std::uint64_t memory, Execution& execution) -> Result<Neighbours> {
+                  std::uint64_t memory, Execution& execution) -> Result<Neighbors> {
             return device.run(memory, [&](const gpu::DeviceWork& work) {
                 return gpu::term_knn(parameters, factors, queries, items, keys, work, device.ring(),
                                      execution);

@@ -11,7 +11,7 @@
 #include "cpp/knn/distinct_rows.hpp"
 #include "cpp/knn/distinct_search.hpp"
 #include "cpp/knn/key_groups.hpp"
-#include "cpp/knn/neighbours.hpp"
+#include "cpp/knn/neighbors.hpp"
 #include "kernels/base/device_work.hpp"
 #include "kernels/base/launch.hpp"
 #include "kernels/base/stream_event.hpp"
@@ -169,10 +169,10 @@ public:
           budget_(parameters.answer_limit),
           timer_(measure, work.stream) {}
 
-    Status run(Neighbours& answer, KeyedKnnCounts& counts) {
+    Status run(Neighbors& answer, KeyedKnnCounts& counts) {
         const std::size_t least = plan_.bytes().least;
         if (work_.bytes < least)
-            return too_little_memory("finding neighbours within keys takes", least, work_.bytes);
+            return too_little_memory("finding neighbors within keys takes", least, work_.bytes);
         plan_.use(work_.bytes);
         GPUTEXT_TRY(search_large_groups());
         GPUTEXT_TRY(search_small_groups());
@@ -224,7 +224,7 @@ private:
         auto found = search_distinct_if_it_pays(parameters, gathered.vectors(), items,
                                                 {query_keys, item_keys}, search, execution_);
         if (!found.ok()) return found.status();
-        GPUTEXT_TRY(budget_.take(found->items.size() * kBytesOfNeighbour, "the neighbours"));
+        GPUTEXT_TRY(budget_.take(found->items.size() * kBytesOfNeighbor, "the neighbors"));
         for (std::uint32_t& item : (*found).items) item = rows[item];
         found_.add({queries.begin(), queries.end()}, std::move(*found));
         return execution_.checkpoint(0);
@@ -246,7 +246,7 @@ private:
             small_queries += groups_.queries_of(group).size();
         }
         if (small_queries == 0) return {};
-        execution_.begin_phase("finding neighbours", (small_queries * row_bytes(queries_) +
+        execution_.begin_phase("finding neighbors", (small_queries * row_bytes(queries_) +
                                                       small_items * row_bytes(items_)) /
                                                              UploadRing::slice +
                                                          1);
@@ -442,7 +442,7 @@ private:
 
     /// Copies the tile's lists to the host.
     Status take(const KeyedLists& lists, std::uint32_t count, std::uint32_t total) {
-        GPUTEXT_TRY(budget_.take(total * kBytesOfNeighbour, "the neighbours"));
+        GPUTEXT_TRY(budget_.take(total * kBytesOfNeighbor, "the neighbors"));
         if (packed_items_.size() < total) {
             GPUTEXT_TRY(packed_items_.allocate(total, stream_));
             GPUTEXT_TRY(packed_distances_.allocate(total, stream_));
@@ -450,7 +450,7 @@ private:
         GPUTEXT_TRY(packing_.pack(lists, count, ids_.data(), offsets_.data(), packed_items_.data(),
                                   packed_distances_.data(), stream_));
         std::vector<std::uint32_t> offsets(count + std::size_t{1});
-        Neighbours found;
+        Neighbors found;
         found.items.resize(total);
         found.distances.resize(total);
         const auto copy = [&](auto& to, const auto* from) {
@@ -481,7 +481,7 @@ private:
     Plan plan_;
     MemoryBudget budget_;
     StreamTimer timer_;
-    ScatteredNeighbours found_;
+    ScatteredNeighbors found_;
     KeyedKnnCounts counts_;
     std::uint64_t rescored_ = 0;
 
@@ -510,7 +510,7 @@ private:
 
 Status run(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
            const KeyGroups& groups, const RowKeys& excluded, const DeviceWork& work,
-           UploadRing& ring, Execution& execution, ItemCache* cache, Neighbours& answer,
+           UploadRing& ring, Execution& execution, ItemCache* cache, Neighbors& answer,
            KeyedKnnCounts& counts, bool measure) {
     if (queries.sparse() || items.sparse())
         return {ErrorCode::invalid_argument, "sparse vectors are not compared on a GPU"};
@@ -525,7 +525,7 @@ Status run(const KnnParameters& parameters, const Vectors& queries, const Vector
         KeyedKnn search(parameters, queries, items, groups, excluded, work, ring, execution, cache,
                         measure);
         // Its buffers outlive what is on the streams.
-        return finish_work(search.run(answer, counts), work.stream, "finding neighbours");
+        return finish_work(search.run(answer, counts), work.stream, "finding neighbors");
     } catch (const std::bad_alloc&) {
         return Status::out_of_memory();
     }
@@ -542,16 +542,16 @@ KeyedKnnBytes keyed_knn_bytes(const KnnParameters& parameters, const Vectors& qu
     return bytes;
 }
 
-Result<Neighbours> keyed_knn(const KnnParameters& parameters, const Vectors& queries,
+Result<Neighbors> keyed_knn(const KnnParameters& parameters, const Vectors& queries,
                              const Vectors& items, const KeyGroups& groups, const RowKeys& excluded,
                              const DeviceWork& work, UploadRing& ring, Execution& execution,
                              KeyedKnnCounts* counts, ItemCache* cache) {
-    Neighbours answer;
+    Neighbors answer;
     KeyedKnnCounts uncounted;
     const Status status =
         run(parameters, queries, items, groups, excluded, work, ring, execution, cache, answer,
             counts != nullptr ? *counts : uncounted, counts != nullptr);
-    GPUTEXT_TRY(finish_work(status, work.stream, "finding neighbours"));
+    GPUTEXT_TRY(finish_work(status, work.stream, "finding neighbors"));
     return answer;
 }
 

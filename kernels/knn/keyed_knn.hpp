@@ -42,15 +42,15 @@ struct KeyedKnnBytes {
 KeyedKnnBytes keyed_knn_bytes(const KnnParameters& parameters, const Vectors& queries,
                               const Vectors& items, const KeyGroups& groups);
 
-/// The neighbours of queries within these groups, of all queries: none for those that are in no
+/// The neighbors of queries within these groups, of all queries: none for those that are in no
 /// group. As gputext::keyed_knn, on the current device, in `work.bytes` of its memory; of the
 /// parameters, memory_limit and simd are the CPU's and mean nothing here. Dense vectors only, whose
 /// elements are there. The ring serves nothing else meanwhile. `cache` as of gpu::knn(), for a
-/// group of all items. Memory of the host, besides the neighbours: 4 bytes a query, and for groups
+/// group of all items. Memory of the host, besides the neighbors: 4 bytes a query, and for groups
 /// that are searched as matrices the items of one and up to 1 GB of its queries. Errors: the
 /// operator's; invalid_argument for sparse vectors; out_of_memory, which says how much is needed;
 /// device_error, device_lost.
-Result<Neighbours> keyed_knn(const KnnParameters& parameters, const Vectors& queries,
+Result<Neighbors> keyed_knn(const KnnParameters& parameters, const Vectors& queries,
                              const Vectors& items, const KeyGroups& groups, const RowKeys& excluded,
                              const DeviceWork& work, UploadRing& ring, Execution& execution,
                              KeyedKnnCounts* counts = nullptr, ItemCache* cache = nullptr);

@@ -12,16 +12,16 @@
 #include "kernels/base/stream_event.hpp"
 #include "kernels/knn/detail/direct_filter.hpp"
 #include "kernels/knn/detail/fp16_search.hpp"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 
 namespace gputext::gpu {
 
 /// Brings the lists of a tile of queries up to date with a batch of items, all on the device.
-class NeighbourSearch {
+class NeighborSearch {
 public:
     /// `item_keys` of all items, or null. `taken` is called whenever open lists hold items that
     /// the caller must take away.
-    NeighbourSearch(NeighbourLists& lists, const std::uint32_t* item_keys,
+    NeighborSearch(NeighborLists& lists, const std::uint32_t* item_keys,
                     unsigned long long* rescored, std::function<Status()> taken,
                     Execution& execution, cudaStream_t stream)
         : lists_(lists),
@@ -52,7 +52,7 @@ private:
     Status merge(const DirectFilterInput& input, const QuerySelection& selection,
                  const float* score_widths = nullptr, const MarkedItems& marked = {});
 
-    NeighbourLists& lists_;
+    NeighborLists& lists_;
     const std::uint32_t* item_keys_;
     unsigned long long* rescored_;
     std::function<Status()> taken_;
@@ -67,7 +67,7 @@ constexpr double kWorkOfLaunch = 1e11;
 
 }  // namespace
 
-Status NeighbourSearch::search(const DirectFilterInput& input, Fp16Search& fp16,
+Status NeighborSearch::search(const DirectFilterInput& input, Fp16Search& fp16,
                                std::uint32_t begin, std::uint32_t end, bool lists_are_empty,
                                StreamTimer& timer, std::uint64_t& escalated) {
     const QuerySelection all{nullptr, input.queries.rows};
@@ -91,14 +91,14 @@ Status NeighbourSearch::search(const DirectFilterInput& input, Fp16Search& fp16,
     return {};
 }
 
-Status NeighbourSearch::search_directly(const DirectFilterInput& input,
+Status NeighborSearch::search_directly(const DirectFilterInput& input,
                                         const QuerySelection& selection, std::uint32_t begin,
                                         std::uint32_t end, bool lists_are_empty) {
     if (begin == end || selection.count == 0) return {};
     std::uint32_t next = begin;
     std::uint32_t step = end - begin;
     if (lists_are_empty) {
-        // The first items are neighbours whatever their distances, which then bound the others'.
+        // The first items are neighbors whatever their distances, which then bound the others'.
         step = std::min(step, lists_.shape().capacity);
         next += step;
         GPUTEXT_TRY(add_all_items(selection, begin, next, lists_.view(), stream_));
@@ -114,7 +114,7 @@ Status NeighbourSearch::search_directly(const DirectFilterInput& input,
     return {};
 }
 
-Status NeighbourSearch::search_range(const DirectFilterInput& input,
+Status NeighborSearch::search_range(const DirectFilterInput& input,
                                      const QuerySelection& selection, std::uint32_t begin,
                                      std::uint32_t end) {
     const auto search = [&](const QuerySelection& some, std::uint32_t first, std::uint32_t last) {
@@ -124,7 +124,7 @@ Status NeighbourSearch::search_range(const DirectFilterInput& input,
     return fill_lists(lists_, selection, begin, end, taken_, stream_, search);
 }
 
-Status NeighbourSearch::filter(const DirectFilterInput& input, const QuerySelection& selection,
+Status NeighborSearch::filter(const DirectFilterInput& input, const QuerySelection& selection,
                                std::uint32_t begin, std::uint32_t end) {
     const double work_of_item =
         static_cast<double>(selection.count) * (input.queries.dimensions + 8.0);
@@ -136,13 +136,13 @@ Status NeighbourSearch::filter(const DirectFilterInput& input, const QuerySelect
         next = last;
         // A queue of long launches could not be stopped.
         if (next < end)
-            GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "filtering neighbours"));
+            GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "filtering neighbors"));
         GPUTEXT_TRY(execution_.checkpoint(0));
     }
     return {};
 }
 
-Status NeighbourSearch::merge(const DirectFilterInput& input, const QuerySelection& selection,
+Status NeighborSearch::merge(const DirectFilterInput& input, const QuerySelection& selection,
                               const float* score_widths, const MarkedItems& marked) {
     return lists_.merge({input.metric, input.queries, input.items, input.first_item, item_keys_,
                          score_widths, marked},
@@ -152,7 +152,7 @@ Status NeighbourSearch::merge(const DirectFilterInput& input, const QuerySelecti
 namespace {
 
 constexpr std::uint32_t kMostShortK = 1024;
-constexpr std::uint32_t kOpenCapacity = NeighbourLists::kShort;
+constexpr std::uint32_t kOpenCapacity = NeighborLists::kShort;
 constexpr std::size_t kLeastQueries = 64;  // of a tile, where there are as many
 constexpr std::size_t kLeastItems = 256;   // of a batch
 constexpr std::size_t kSmallBuffers = 1 << 16;
@@ -169,18 +169,18 @@ bool keeps_all(const KnnParameters& parameters, std::size_t items) {
     return parameters.k >= items && parameters.radius < std::numeric_limits<double>::infinity();
 }
 
-constexpr NeighbourLists::Shape kOpenShape = {kOpenCapacity, kOpenCapacity, false, true};
+constexpr NeighborLists::Shape kOpenShape = {kOpenCapacity, kOpenCapacity, false, true};
 
 /// Lists of the k nearest; open ones where every item within the radius is wanted.
-NeighbourLists::Shape shape_of(const KnnParameters& parameters, std::size_t items) {
+NeighborLists::Shape shape_of(const KnnParameters& parameters, std::size_t items) {
     if (keeps_all(parameters, items)) return kOpenShape;
     const std::size_t k = std::min(parameters.k, items);
     const auto short_k = static_cast<std::uint32_t>(k);
     if (k <= 128) return {short_k, items <= 1 << 17 ? 1024u : 2048u, false, false};
-    if (k <= kMostShortK) return {short_k, NeighbourLists::kShort, false, false};
+    if (k <= kMostShortK) return {short_k, NeighborLists::kShort, false, false};
     const std::size_t capacity = std::min(items, k + std::max<std::size_t>(k / 2, 4096));
     return {short_k,
-            static_cast<std::uint32_t>(std::max<std::size_t>(capacity, NeighbourLists::kShort + 1)),
+            static_cast<std::uint32_t>(std::max<std::size_t>(capacity, NeighborLists::kShort + 1)),
             false, false};
 }
 
@@ -193,7 +193,7 @@ struct ItemsPlace {
 
 /// How many bytes one query and one item take, and how many of them are worked on at a time.
 struct Plan {
-    NeighbourLists::Shape shape;
+    NeighborLists::Shape shape;
     std::size_t fixed;  // with the keys of all items
     std::size_t per_query;
     std::size_t per_item;
@@ -207,8 +207,8 @@ struct Plan {
           fixed(items.rows * sizeof(std::uint32_t) + kSmallBuffers),
           per_query(queries.dimensions * element_size(queries.type) +
                     DeviceQueries::bytes_per_row(queries.dimensions) +
-                    NeighbourLists::bytes_per_query(shape) +
-                    (parameters.include_ties ? NeighbourLists::bytes_per_query(kOpenShape) : 0) +
+                    NeighborLists::bytes_per_query(shape) +
+                    (parameters.include_ties ? NeighborLists::bytes_per_query(kOpenShape) : 0) +
                     34 * sizeof(std::uint32_t)),  // failed queries, at every depth
           per_item(std::max<std::size_t>(
               1, (place.rows != nullptr ? 0 : items.dimensions * element_size(items.type)) +
@@ -235,8 +235,8 @@ struct Plan {
         with.shape.scored = !shape.open;
         with.fixed += more.samples;
         with.per_item += more.per_item;
-        with.per_query += more.per_query + NeighbourLists::bytes_per_query(with.shape) -
-                          NeighbourLists::bytes_per_query(shape);
+        with.per_query += more.per_query + NeighborLists::bytes_per_query(with.shape) -
+                          NeighborLists::bytes_per_query(shape);
         const std::size_t least =
             with.fixed + std::min<std::size_t>(queries.rows, kGroupQueries) * with.per_query +
             Fp16Search::kLeastItems * with.per_item;
@@ -307,12 +307,12 @@ public:
           search_timer_(measure, work.stream),
           budget_(parameters.answer_limit) {}
 
-    Status run(Neighbours& answer, KnnCounts& counts) {
+    Status run(Neighbors& answer, KnnCounts& counts) {
         answer.begins.assign(1, 0);
         GPUTEXT_TRY(allocate());
         const std::size_t tiles = (queries_.rows + plan_.query_tile - 1) / plan_.query_tile;
         const std::size_t batches = (items_.rows + plan_.item_batch - 1) / plan_.item_batch;
-        execution_.begin_phase("finding neighbours", tiles * batches);
+        execution_.begin_phase("finding neighbors", tiles * batches);
         for (std::size_t begin = 0; begin < queries_.rows; begin += plan_.query_tile)
             GPUTEXT_TRY(
                 search_tile(begin, std::min(plan_.query_tile, queries_.rows - begin), answer));
@@ -414,7 +414,7 @@ private:
         return {};
     }
 
-    Status search_tile(std::size_t begin, std::size_t rows, Neighbours& answer) {
+    Status search_tile(std::size_t begin, std::size_t rows, Neighbors& answer) {
         const auto count = static_cast<std::uint32_t>(rows);
         GPUTEXT_TRY(load_queries(begin, rows));
         GPUTEXT_TRY(lists_.reset(count, parameters_.radius));
@@ -426,8 +426,8 @@ private:
         return pieces_.append_to(answer, rows, budget_, execution_);
     }
 
-    Status search_items(NeighbourLists& lists) {
-        NeighbourSearch search(
+    Status search_items(NeighborLists& lists) {
+        NeighborSearch search(
             lists, item_keys_.data(), rescored_.data(), [&] { return take(lists); }, execution_,
             stream_);
         for (std::size_t begin = 0; begin < items_.rows; begin += plan_.item_batch) {
@@ -445,7 +445,7 @@ private:
         return {};
     }
 
-    Status search_batch(NeighbourSearch& search, const DirectFilterInput& input, std::uint32_t end,
+    Status search_batch(NeighborSearch& search, const DirectFilterInput& input, std::uint32_t end,
                         bool is_first, bool open) {
         const bool small = is_first && end - input.first_item < Fp16Search::kLeastItems;
         if (!plan_.fp16 || (small && !open)) {
@@ -470,7 +470,7 @@ private:
     }
 
     /// Takes what open lists hold.
-    Status take(NeighbourLists& lists) { return pieces_.take(lists, tile_.rows, budget_); }
+    Status take(NeighborLists& lists) { return pieces_.take(lists, tile_.rows, budget_); }
 
     const KnnParameters& parameters_;
     const Vectors& queries_;
@@ -485,7 +485,7 @@ private:
     StreamTimer prepare_timer_, search_timer_;
 
     StreamEvent event_;
-    NeighbourLists lists_, tied_;
+    NeighborLists lists_, tied_;
     Fp16Search fp16_;
     DeviceBuffer<std::uint8_t> raw_queries_, item_elements_;
     DeviceBuffer<double> query_elements_, query_squares_, item_squares_;
@@ -514,7 +514,7 @@ bool fp16_helps(const KnnParameters& parameters, const Vectors& queries, const V
 
 Status run(const KnnParameters& parameters, const Vectors& queries, const Vectors& items,
            const RowKeys& keys, const DeviceWork& work, UploadRing& ring, ItemCache* cache,
-           Execution& execution, Neighbours& answer, KnnCounts& counts, bool measure) {
+           Execution& execution, Neighbors& answer, KnnCounts& counts, bool measure) {
     GPUTEXT_TRY(check(parameters, queries, items, keys));
     const auto largest_query = largest_magnitude(queries, "query", execution);
     if (!largest_query.ok()) return largest_query.status();
@@ -535,7 +535,7 @@ Status run(const KnnParameters& parameters, const Vectors& queries, const Vector
     const auto planned = [&]() -> Result<Plan> {
         Plan plan(parameters, queries, items, place);
         const std::size_t least = plan.bytes(queries, items).least;
-        if (memory < least) return too_little_memory("finding neighbours takes", least, memory);
+        if (memory < least) return too_little_memory("finding neighbors takes", least, memory);
         if (fp16_helps(parameters, queries, items, place, *largest_item, device, plan))
             plan.use_fp16(memory, queries, items, place);
         plan.use(memory, queries, items);
@@ -565,15 +565,15 @@ KnnBytes knn_bytes(const KnnParameters& parameters, const Vectors& queries, cons
     return Plan(parameters, queries, items).bytes(queries, items);
 }
 
-Result<Neighbours> knn(const KnnParameters& parameters, const Vectors& queries,
+Result<Neighbors> knn(const KnnParameters& parameters, const Vectors& queries,
                        const Vectors& items, const RowKeys& keys, const DeviceWork& work,
                        UploadRing& ring, Execution& execution, KnnCounts* counts,
                        ItemCache* cache) {
-    Neighbours answer;
+    Neighbors answer;
     KnnCounts uncounted;
     const Status status = run(parameters, queries, items, keys, work, ring, cache, execution,
                               answer, counts != nullptr ? *counts : uncounted, counts != nullptr);
-    GPUTEXT_TRY(finish_work(status, work.stream, "finding neighbours"));
+    GPUTEXT_TRY(finish_work(status, work.stream, "finding neighbors"));
     return answer;
 }
 

@@ -7,7 +7,7 @@
 //     few items that may be among a query's k nearest: those beyond a threshold, which a sample of
 //     the items suggests, or, of few items of few dimensions, the largest scores of groups of items
 //     (kernels/knn/detail/fp16_search.hpp);
-//   - their distances are computed exactly, and sorted (kernels/knn/neighbour_lists.hpp). These
+//   - their distances are computed exactly, and sorted (kernels/knn/neighbor_lists.hpp). These
 //     prove the threshold;
 //   - queries for which the bound is too wide, or which the sample misled, are filtered again by
 //     differences in double precision (kernels/knn/detail/direct_filter.hpp), a few items at a time
@@ -49,7 +49,7 @@ KnnBytes knn_bytes(const KnnParameters& parameters, const Vectors& queries, cons
 /// has a copy of are searched where they are; what is made of them goes to `cache`, unless null.
 /// Errors: the operator's; invalid_argument for sparse vectors; out_of_memory, which says how much
 /// is needed; device_error, device_lost.
-Result<Neighbours> knn(const KnnParameters& parameters, const Vectors& queries,
+Result<Neighbors> knn(const KnnParameters& parameters, const Vectors& queries,
                        const Vectors& items, const RowKeys& keys, const DeviceWork& work,
                        UploadRing& ring, Execution& execution, KnnCounts* counts = nullptr,
                        ItemCache* cache = nullptr);

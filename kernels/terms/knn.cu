@@ -4,7 +4,7 @@
 
 #include "kernels/base/device_work.hpp"
 #include "kernels/base/launch.hpp"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 #include "kernels/terms/detail/search.hpp"
 
 namespace gputext::gpu {
@@ -108,7 +108,7 @@ public:
         }
     }
 
-    NeighbourLists::Shape shape;
+    NeighborLists::Shape shape;
     bool keep_scores = false;
 
 private:
@@ -153,12 +153,12 @@ public:
           timers_(measure, work.stream),
           budget_(parameters.answer_limit) {}
 
-    Status run(Neighbours& answer, TermKnnCounts& counts) {
+    Status run(Neighbors& answer, TermKnnCounts& counts) {
         answer.begins.assign(1, 0);
         const Largest tiles(queries_, [&](std::size_t q) { return plan_.end_of_queries(q); });
         const Largest parts(items_, [&](std::size_t i) { return plan_.end_of_items(i); });
         GPUTEXT_TRY(allocate(tiles, parts));
-        execution_.begin_phase("finding neighbours", tiles.parts * parts.parts);
+        execution_.begin_phase("finding neighbors", tiles.parts * parts.parts);
         for (std::size_t begin = 0; begin < queries_.rows;) {
             const std::size_t end = plan_.end_of_queries(begin);
             GPUTEXT_TRY(search_tile(begin, end, answer));
@@ -220,7 +220,7 @@ private:
         return bounded_.build(index_.view(), stream_);
     }
 
-    Status search_tile(std::size_t begin, std::size_t end, Neighbours& answer) {
+    Status search_tile(std::size_t begin, std::size_t end, Neighbors& answer) {
         GPUTEXT_TRY(tile_.load(queries_, begin, end, keys_.queries, factors_on_device_.data(),
                                ring_, execution_));
         std::size_t most_terms = 0;
@@ -269,7 +269,7 @@ private:
 
 Status run(const TermKnnParameters& parameters, std::span<const double> factors,
            const Vectors& queries, const Vectors& items, const RowKeys& keys,
-           const DeviceWork& work, UploadRing& ring, Execution& execution, Neighbours& answer,
+           const DeviceWork& work, UploadRing& ring, Execution& execution, Neighbors& answer,
            TermKnnCounts& counts, bool measure) {
     GPUTEXT_TRY(check_term_search(parameters, factors, queries, items, keys));
     if (auto largest = largest_magnitude(queries, "query", execution); !largest.ok())
@@ -280,7 +280,7 @@ Status run(const TermKnnParameters& parameters, std::span<const double> factors,
     if (queries.rows == 0 || items.rows == 0) return {};
     Plan plan(parameters, queries, items);
     const std::size_t least = plan.bytes().least;
-    if (work.bytes < least) return too_little_memory("finding neighbours takes", least, work.bytes);
+    if (work.bytes < least) return too_little_memory("finding neighbors takes", least, work.bytes);
     plan.use(work.bytes);
     TermKnn knn(parameters, factors, queries, items, keys, plan, work, ring, execution, measure);
     return knn.run(answer, counts);
@@ -293,15 +293,15 @@ TermKnnBytes term_knn_bytes(const TermKnnParameters& parameters, const Vectors& 
     return Plan(parameters, queries, items).bytes();
 }
 
-Result<Neighbours> term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
+Result<Neighbors> term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
                             const Vectors& queries, const Vectors& items, const RowKeys& keys,
                             const DeviceWork& work, UploadRing& ring, Execution& execution,
                             TermKnnCounts* counts) {
-    Neighbours answer;
+    Neighbors answer;
     TermKnnCounts uncounted;
     const Status status = run(parameters, factors, queries, items, keys, work, ring, execution,
                               answer, counts != nullptr ? *counts : uncounted, counts != nullptr);
-    GPUTEXT_TRY(finish_work(status, work.stream, "finding neighbours"));
+    GPUTEXT_TRY(finish_work(status, work.stream, "finding neighbors"));
     return answer;
 }
 

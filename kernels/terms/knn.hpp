@@ -18,7 +18,7 @@
 //
 // Queries that the sample misled, or whose bound is too wide, are searched again without a guess, a
 // few items at a time if these are all equally near. So are all queries of which more than 1024
-// neighbours or all within a radius are wanted, and the items behind the first part.
+// neighbors or all within a radius are wanted, and the items behind the first part.
 
 #pragma once
 
@@ -57,7 +57,7 @@ TermKnnBytes term_knn_bytes(const TermKnnParameters& parameters, const Vectors& 
 /// column a term; `factors`: one for each column. O(elements of the items), and for each query
 /// O(items that its terms are in). The ring serves nothing else meanwhile.
 /// Errors: the operator's; out_of_memory, which says how much is needed; device_error, device_lost.
-Result<Neighbours> term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
+Result<Neighbors> term_knn(const TermKnnParameters& parameters, std::span<const double> factors,
                             const Vectors& queries, const Vectors& items, const RowKeys& keys,
                             const DeviceWork& work, UploadRing& ring, Execution& execution,
                             TermKnnCounts* counts = nullptr);

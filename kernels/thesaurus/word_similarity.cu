@@ -16,7 +16,7 @@ namespace gputext::gpu {
 namespace {
 
 constexpr std::uint32_t kLeastForProduct = 1024;  // words
-constexpr std::uint32_t kLeastPart = 32;          // words whose neighbours are kept at a time
+constexpr std::uint32_t kLeastPart = 32;          // words whose neighbors are kept at a time
 /// Work of a launch of some 20 ms.
 constexpr double kMostOperations = 2.5e13;  // of the tensor cores
 constexpr double kMostWork = 8e9;           // additions of postings
@@ -51,7 +51,7 @@ struct Plan {
     bool all = false;  // similarities are all kept, and sorted
     bool wide = false;
     WordIndexPlan index;
-    std::uint32_t part = 0;  // words whose neighbours are kept at a time
+    std::uint32_t part = 0;  // words whose neighbors are kept at a time
     std::uint64_t least = 0, good = 0;
 
     std::uint64_t bytes_of_row() const {
@@ -203,7 +203,7 @@ public:
         }
         if (answer != nullptr)
             for (std::uint32_t word = plan_.end; word < plan_.words; ++word)
-                answer->begins.push_back(answer->neighbours.size());
+                answer->begins.push_back(answer->neighbors.size());
         return {};
     }
 
@@ -381,15 +381,15 @@ private:
         const auto copy = [&](auto* to, const auto* from, std::size_t size) {
             return cuda_status(
                 cudaMemcpyAsync(to, from, size * sizeof *to, cudaMemcpyDeviceToHost, stream_),
-                "copying neighbours");
+                "copying neighbors");
         };
         GPUTEXT_TRY(copy(counts.data(), plan_.all ? all_.counts() : nearest_.view.counts, rows));
-        GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "copying neighbours"));
+        GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "copying neighbors"));
         const std::size_t stride = plan_.all ? plan_.words : plan_.top_k;
         const std::uint64_t* const similarities =
             plan_.all ? all_.sorted() : nearest_.view.similarities;
         const std::uint32_t* const words = plan_.all ? all_.words() : nearest_.view.words;
-        const std::size_t before = answer.neighbours.size();
+        const std::size_t before = answer.neighbors.size();
         std::size_t after = before;
         for (std::uint32_t row = 0; row < rows; ++row) {
             counts[row] = std::min(counts[row], plan_.top_k);
@@ -398,14 +398,14 @@ private:
         }
         // As they are, and then moved together where lists are not full.
         const std::size_t top_k = plan_.top_k, all = before + rows * top_k;
-        answer.neighbours.resize(all);
+        answer.neighbors.resize(all);
         answer.similarities.resize(all);
         const auto copy_rows = [&](auto* to, const auto* from, std::uint32_t some) {
             if (stride == top_k) return copy(to, from, some * top_k);
             return cuda_status(
                 cudaMemcpy2DAsync(to, top_k * sizeof *to, from, stride * sizeof *from,
                                   top_k * sizeof *to, some, cudaMemcpyDeviceToHost, stream_),
-                "copying neighbours");
+                "copying neighbors");
         };
         const auto step = static_cast<std::uint32_t>(
             std::clamp<std::size_t>((std::size_t{1} << 26) / top_k, 1, rows));
@@ -415,22 +415,22 @@ private:
             GPUTEXT_TRY(copy_rows(answer.similarities.data() + to,
                                   reinterpret_cast<const double*>(similarities) + row * stride,
                                   some));
-            GPUTEXT_TRY(copy_rows(answer.neighbours.data() + to, words + row * stride, some));
-            GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "copying neighbours"));
+            GPUTEXT_TRY(copy_rows(answer.neighbors.data() + to, words + row * stride, some));
+            GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "copying neighbors"));
             GPUTEXT_TRY(execution_.checkpoint(0));
         }
         if (after == all) return {};
         std::size_t to = before;
         for (std::uint32_t row = 0; row < rows; ++row) {
             const std::size_t from = before + row * top_k;
-            std::copy_n(answer.neighbours.begin() + from, counts[row],
-                        answer.neighbours.begin() + to);
+            std::copy_n(answer.neighbors.begin() + from, counts[row],
+                        answer.neighbors.begin() + to);
             std::copy_n(answer.similarities.begin() + from, counts[row],
                         answer.similarities.begin() + to);
             to += counts[row];
             if (row % 65536 == 65535) GPUTEXT_TRY(execution_.checkpoint(0));
         }
-        answer.neighbours.resize(after);
+        answer.neighbors.resize(after);
         answer.similarities.resize(after);
         return {};
     }

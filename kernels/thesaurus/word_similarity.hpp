@@ -5,7 +5,7 @@
 // by lists, and the nearest words of each are kept in lists that what is less similar never enters
 // (kernels/thesaurus/detail/feature_index.hpp, kernels/thesaurus/detail/byte_product.hpp,
 // kernels/thesaurus/detail/scores.hpp). With less memory fewer features are dense, or none; with
-// still less the words whose neighbours are wanted are divided.
+// still less the words whose neighbors are wanted are divided.
 //
 // Words whose sums do not fit into 32 bits, and cosines, have sums of 64: slower, and as exact.
 

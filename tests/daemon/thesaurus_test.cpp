@@ -1,4 +1,4 @@
-// gputextd as a process of its own, and jobs on words and their neighbours: every answer, and what
+// gputextd as a process of its own, and jobs on words and their neighbors: every answer, and what
 // it refuses.
 
 #include <algorithm>
@@ -41,7 +41,7 @@ protected:
         return made;
     }
 
-    Result<Neighbours> answer(const WordSimilarityRequest& request) {
+    Result<Neighbors> answer(const WordSimilarityRequest& request) {
         const Status sent = connection_->submit(request);
         EXPECT_TRUE(sent.ok()) << sent.message();
         const auto reply = next<KnnAnswer>(*connection_);
@@ -63,7 +63,7 @@ protected:
         const auto found = answer(request);
         ASSERT_TRUE(found.ok()) << found.status().message();
         EXPECT_TRUE(found->begins == wanted.begins);
-        EXPECT_TRUE(found->items == wanted.neighbours);
+        EXPECT_TRUE(found->items == wanted.neighbors);
         EXPECT_TRUE(found->distances == wanted.similarities);
     }
 
@@ -131,7 +131,7 @@ TEST_P(GputextdThesaurus, OfManyTextsIsSharedByDevicesAlsoWhenOneFails) {
         const auto found = answer(request);
         if (!found.ok()) return found.status();
         EXPECT_TRUE(found->begins == wanted.begins);
-        EXPECT_TRUE(found->items == wanted.neighbours);
+        EXPECT_TRUE(found->items == wanted.neighbors);
         EXPECT_TRUE(found->distances == wanted.similarities);
         return report_;
     });

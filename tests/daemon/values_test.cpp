@@ -266,10 +266,10 @@ TEST_F(GputextdValues, AnswerAJobAsTheFilesThatItComesWith) {
         ASSERT_TRUE(connection->submit(request).ok());
         const auto answer = next<KnnAnswer>(*connection);
         ASSERT_TRUE(answer.ok()) << answer.status().message();
-        const auto neighbours = answer->read();
-        ASSERT_TRUE(neighbours.ok());
-        EXPECT_EQ(neighbours->items, expected->items);
-        EXPECT_EQ(neighbours->distances, expected->distances);
+        const auto neighbors = answer->read();
+        ASSERT_TRUE(neighbors.ok());
+        EXPECT_EQ(neighbors->items, expected->items);
+        EXPECT_EQ(neighbors->distances, expected->distances);
     }
     // The mapping stays for the next one.
     EXPECT_EQ(read(*connection, values_)->reply.resident, taken->reply.resident);
@@ -304,15 +304,15 @@ TEST_F(GputextdValues, AnswerAJobThatComesBeforeTheyAreThere) {
     lift_faults(*other);
     const auto answer = next<KnnAnswer>(*connection);
     ASSERT_TRUE(answer.ok()) << answer.status().message();
-    const auto neighbours = answer->read();
-    ASSERT_TRUE(neighbours.ok());
+    const auto neighbors = answer->read();
+    ASSERT_TRUE(neighbors.ok());
     Vectors items = request.items.vectors;
     items.elements = bytes.data();
     Execution execution(2);
     const auto expected = knn(request.parameters, request.queries.vectors, items, {}, execution);
     ASSERT_TRUE(expected.ok());
-    EXPECT_EQ(neighbours->items, expected->items);
-    EXPECT_EQ(neighbours->distances, expected->distances);
+    EXPECT_EQ(neighbors->items, expected->items);
+    EXPECT_EQ(neighbors->distances, expected->distances);
     const auto mapped = taken->map();
     ASSERT_TRUE(mapped.ok()) << "they are there now";
     EXPECT_EQ(ByteList(mapped->bytes().begin(), mapped->bytes().end()), bytes);

@@ -86,7 +86,7 @@ void expect_same(const std::vector<double>& a, const std::vector<double>& b) {
         EXPECT_TRUE(a[i] == b[i] || (std::isnan(a[i]) && std::isnan(b[i]))) << i;
 }
 
-void expect_same(const Neighbours& a, const Neighbours& b) {
+void expect_same(const Neighbors& a, const Neighbors& b) {
     EXPECT_EQ(a.begins, b.begins);
     EXPECT_EQ(a.items, b.items);
     EXPECT_EQ(a.distances, b.distances);
@@ -107,7 +107,7 @@ protected:
         return reply.ok() ? reply->read() : Read(reply.status());
     }
 
-    void expect_neighbours(const KnnRequest& request) {
+    void expect_neighbors(const KnnRequest& request) {
         Execution execution(2);
         const auto expected =
             keyed_knn(request.parameters, request.queries.vectors, request.items.vectors,
@@ -117,7 +117,7 @@ protected:
         expect_same(*found, *expected);
     }
 
-    static Neighbours computed_here(const TermKnnRequest& request) {
+    static Neighbors computed_here(const TermKnnRequest& request) {
         Execution execution(2);
         const Vectors &queries = request.queries.vectors, &items = request.items.vectors;
         std::vector<double> factors(request.factors.begin(), request.factors.end());
@@ -130,7 +130,7 @@ protected:
         return std::move(*expected);
     }
 
-    void expect_neighbours(const TermKnnRequest& request) {
+    void expect_neighbors(const TermKnnRequest& request) {
         const auto found = answer<KnnAnswer>(request);
         ASSERT_TRUE(found.ok()) << found.status().message();
         expect_same(*found, computed_here(request));
@@ -179,23 +179,23 @@ TEST_F(GputextdVectors, AnswersAsTheOperatorsDo) {
             const TypedRows queries(random_.rows(shape, 30, d), kind.type, d, kind.sparse);
             const TypedRows items(random_.rows(shape, 200, d), kind.type, d, kind.sparse);
             const FiledVectors query_files(queries.vectors()), item_files(items.vectors());
-            KnnRequest neighbours;
-            neighbours.queries = query_files.files();
-            neighbours.items = item_files.files();
+            KnnRequest neighbors;
+            neighbors.queries = query_files.files();
+            neighbors.items = item_files.files();
             std::vector<std::uint32_t> query_keys(30), item_keys(200);
             for (auto& key : query_keys) key = static_cast<std::uint32_t>(random_.below(50));
             for (auto& key : item_keys) key = static_cast<std::uint32_t>(random_.below(50));
             for (const Metric metric :
                  {Metric::euclidean, Metric::cosine, Metric::inner_product, Metric::manhattan}) {
-                neighbours.parameters = {.k = 1 + random_.below(20), .metric = metric};
-                neighbours.keys = {};
-                expect_neighbours(neighbours);
-                neighbours.parameters.include_ties = true;
-                neighbours.keys = {query_keys, item_keys};
-                expect_neighbours(neighbours);
-                neighbours.parameters.k = KnnParameters::all_items;
-                neighbours.parameters.radius = 3;
-                expect_neighbours(neighbours);
+                neighbors.parameters = {.k = 1 + random_.below(20), .metric = metric};
+                neighbors.keys = {};
+                expect_neighbors(neighbors);
+                neighbors.parameters.include_ties = true;
+                neighbors.keys = {query_keys, item_keys};
+                expect_neighbors(neighbors);
+                neighbors.parameters.k = KnnParameters::all_items;
+                neighbors.parameters.radius = 3;
+                expect_neighbors(neighbors);
                 if (metric == Metric::inner_product) continue;
                 for (const TieRule ties : {TieRule::sklearn, TieRule::breunig})
                     expect_scores(OutlierFactorRequest{{.k = 5, .metric = metric, .ties = ties},
@@ -227,12 +227,12 @@ TEST_F(GputextdVectors, AnswersWithinKeysAsTheOperatorDoes) {
                  {Metric::euclidean, Metric::cosine, Metric::inner_product, Metric::manhattan}) {
                 request.parameters = {.k = 1 + random_.below(20), .metric = metric};
                 request.keys = {};
-                expect_neighbours(request);
+                expect_neighbors(request);
                 request.parameters.include_ties = true;
                 request.keys = {query_ids, item_ids};
-                expect_neighbours(request);
+                expect_neighbors(request);
                 request.parameters = {.k = KnnParameters::all_items, .metric = metric, .radius = 3};
-                expect_neighbours(request);
+                expect_neighbors(request);
             }
         }
 }
@@ -249,11 +249,11 @@ TEST_F(GputextdVectors, RefusesKeysThatAreNotAsManyAsTheRows) {
         EXPECT_EQ(answer<KnnAnswer>(request).status().code(), ErrorCode::invalid_argument);
     }
     request.matches = {keys, keys};
-    expect_neighbours(request);
+    expect_neighbors(request);
     request.parameters.k = 0;
     EXPECT_EQ(answer<KnnAnswer>(request).status().code(), ErrorCode::invalid_argument);
     request.parameters = {.k = KnnParameters::all_items};
-    request.parameters.memory_limit = 100 * kBytesOfNeighbour - 1;
+    request.parameters.memory_limit = 100 * kBytesOfNeighbor - 1;
     EXPECT_EQ(answer<KnnAnswer>(request).status().code(), ErrorCode::memory_limit);
 }
 
@@ -273,12 +273,12 @@ TEST_F(GputextdVectors, AnswersTextsWithinKeysAsTheOperatorDoes) {
             request.matches = {query_keys, item_keys};
             request.terms.weighting = TermWeighting::tf_idf;
             request.parameters = {.k = 1 + random.below(20)};
-            expect_neighbours(request);
+            expect_neighbors(request);
             const auto query_ids = random_keys_.keys(KeyShape::zipf, 40);
             const auto item_ids = random_keys_.keys(KeyShape::zipf, 300);
             request.keys = {query_ids, item_ids};
             request.parameters = {.k = KnnParameters::all_items, .radius = 0.9};
-            expect_neighbours(request);
+            expect_neighbors(request);
         }
 }
 
@@ -300,17 +300,17 @@ TEST_F(GputextdVectors, AnswersTextsAsTheOperatorDoes) {
                 request.terms.weighting = weighting;
                 request.parameters = {.k = 1 + random.below(20)};
                 request.keys = {};
-                expect_neighbours(request);
+                expect_neighbors(request);
                 request.terms.min_document_frequency = 2;
                 request.keys = {query_keys, item_keys};
-                expect_neighbours(request);
+                expect_neighbors(request);
                 request.parameters = {.k = KnnParameters::all_items, .radius = 0.5};
-                expect_neighbours(request);
+                expect_neighbors(request);
                 // Those of a collection of which the items are a part
                 std::vector<double> factors(200);
                 for (double& factor : factors) factor = static_cast<double>(random.below(9)) / 7;
                 request.factors = factors;
-                expect_neighbours(request);
+                expect_neighbors(request);
                 request.factors = {};
             }
         }
@@ -347,7 +347,7 @@ TEST_F(GputextdVectors, RefusesTextsThatAreWrong) {
     request = good;
     request.queries = beyond.files();
     EXPECT_EQ(answer<KnnAnswer>(request).status().code(), ErrorCode::invalid_argument);
-    expect_neighbours(good);
+    expect_neighbors(good);
     ASSERT_TRUE(connection_->inject_fault("in_job:out_of_memory:2").ok());
     ASSERT_TRUE(connection_->submit(good).ok());
     const auto reply = next<KnnAnswer>(*connection_);
@@ -384,7 +384,7 @@ protected:
     std::vector<std::uint32_t> numbers_ = std::vector<std::uint32_t>(kShape.documents);
     FiledVectors query_files_{questions_.vectors()}, item_files_{corpus_.vectors()};
     TermKnnRequest request_;
-    Neighbours expected_ = [&] {
+    Neighbors expected_ = [&] {
         TermKnnRequest request;
         request.parameters.k = 20;
         request.queries.vectors = questions_.vectors();
@@ -596,7 +596,7 @@ TEST_P(GputextdSharedVectors, EndTogetherWithinKeysWhenAllAreCancelled) {
     const FiledVectors few_files(few.vectors());
     KnnRequest small;
     small.queries = small.items = few_files.files();
-    expect_neighbours(small);
+    expect_neighbors(small);
 }
 
 TEST_F(GputextdVectors, AnswersForNoRows) {
@@ -607,9 +607,9 @@ TEST_F(GputextdVectors, AnswersForNoRows) {
         KnnRequest request;
         request.queries = none_files.files();
         request.items = some_files.files();
-        expect_neighbours(request);
+        expect_neighbors(request);
         std::swap(request.queries, request.items);
-        expect_neighbours(request);
+        expect_neighbors(request);
         expect_scores(OutlierFactorRequest{{}, none_files.files()});
     }
 }
@@ -622,7 +622,7 @@ TEST_F(GputextdVectors, KeepsToTheMemoryThatItIsGiven) {
     request.queries = query_files.files();
     request.items = item_files.files();
     request.limits.device_memory_limit = 5000 * 32 * 4 / 4;
-    expect_neighbours(request);
+    expect_neighbors(request);
     ASSERT_TRUE(connection_->inject_fault("in_job:out_of_memory:2").ok());
     ASSERT_TRUE(connection_->submit(request).ok());
     const auto reply = next<KnnAnswer>(*connection_);
@@ -643,12 +643,12 @@ TEST_F(GputextdVectors, KeepsAnswersToTheHostsMemoryThatItIsGiven) {
     KnnRequest request;
     request.queries = request.items = files.files();
     request.parameters = {.k = KnnParameters::all_items, .metric = Metric::euclidean};
-    request.parameters.memory_limit = 300 * 300 * kBytesOfNeighbour - 1;
+    request.parameters.memory_limit = 300 * 300 * kBytesOfNeighbor - 1;
     expect_refused(request);
     request.parameters.memory_limit *= 2;
-    expect_neighbours(request);
+    expect_neighbors(request);
     OutlierFactorRequest outliers{{.k = 299}, files.files()};
-    outliers.parameters.memory_limit = 300 * 300 * kBytesOfNeighbour;
+    outliers.parameters.memory_limit = 300 * 300 * kBytesOfNeighbor;
     expect_refused(outliers);
     outliers.parameters.memory_limit *= 2;
     expect_scores(outliers);
@@ -662,7 +662,7 @@ TEST_F(GputextdVectors, AnswersForVectorsWithoutFiles) {
         KnnRequest request;
         request.queries = {rows.vectors(), -1, -1};
         request.items = files.files();
-        expect_neighbours(request);
+        expect_neighbors(request);
     }
 }
 
@@ -758,7 +758,7 @@ TEST_F(GputextdVectors, SaysThatDescriptorsWereLost) {
     const PartedVectors parts(vectors.vectors(), 20);
     KnnRequest request;
     request.queries = request.items = whole.files();
-    expect_neighbours(request);
+    expect_neighbors(request);
     const std::size_t before = open_descriptors(daemon_.pid());
     rlimit limit{before + 10, before + 10};
     ASSERT_EQ(prlimit(daemon_.pid(), RLIMIT_NOFILE, &limit, nullptr), 0);
@@ -771,7 +771,7 @@ TEST_F(GputextdVectors, SaysThatDescriptorsWereLost) {
     // None of those that arrived is kept, and the next session has its answer.
     connection_ = connect_to(socket_);
     request.items = whole.files();
-    expect_neighbours(request);
+    expect_neighbors(request);
     EXPECT_TRUE(soon([&] { return open_descriptors(daemon_.pid()) == before; }));
 }
 
@@ -848,14 +848,14 @@ TEST_F(GputextdVectors, RefusesParametersAndFilesThatAreWrong) {
             .status()
             .code(),
         ErrorCode::invalid_argument);
-    expect_neighbours(good);
+    expect_neighbors(good);
 }
 
 TEST_F(GputextdVectors, BrokenRepliesAreErrorsOfTheirClients) {
     const TypedRows rows(random_.rows(Shape::gaussian, 10, 4), ElementType::float32, 4);
     const FiledVectors files(rows.vectors());
-    KnnRequest neighbours;
-    neighbours.queries = neighbours.items = files.files();
+    KnnRequest neighbors;
+    neighbors.queries = neighbors.items = files.files();
     const OutlierFactorRequest outliers{{}, files.files()};
     for (const char* fault : {"no_reply", "wrong_magic", "wrong_length", "wrong_counts",
                               "short_file", "unsealed_file", "no_file", "too_many_files"})
@@ -863,13 +863,13 @@ TEST_F(GputextdVectors, BrokenRepliesAreErrorsOfTheirClients) {
             connection_ = connect_to(socket_);
             ASSERT_TRUE(connection_->inject_fault(std::string("before_reply:") + fault).ok());
             const Status status = scores ? answer<ScoresAnswer>(outliers).status()
-                                         : answer<KnnAnswer>(neighbours).status();
+                                         : answer<KnnAnswer>(neighbors).status();
             EXPECT_EQ(status.code(), ErrorCode::unavailable) << fault;
         }
     connection_ = connect_to(socket_);
     ASSERT_TRUE(connection_->inject_fault("before_reply:wrong_answer").ok());
-    EXPECT_EQ(answer<KnnAnswer>(neighbours).status().code(), ErrorCode::unavailable);
-    expect_neighbours(neighbours);
+    EXPECT_EQ(answer<KnnAnswer>(neighbors).status().code(), ErrorCode::unavailable);
+    expect_neighbors(neighbors);
 }
 
 }  // namespace

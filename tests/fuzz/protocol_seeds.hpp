@@ -40,11 +40,11 @@ inline std::vector<Message> sample_messages() {
     in_parts.bytes_parts = {16, 1 << 16};
     const MatrixShape dense{ElementType::float64, 7, 30, false, 210};
     const MatrixShape sparse{ElementType::float32, 9, 1000, true, 50};
-    SubmitKnn neighbours;
-    neighbours.search.queries = dense;
-    neighbours.search.items = {ElementType::int32, 5, 30, false, 150};
-    neighbours.parameters.k = 10;
-    SubmitKnn of_parts = neighbours;
+    SubmitKnn neighbors;
+    neighbors.search.queries = dense;
+    neighbors.search.items = {ElementType::int32, 5, 30, false, 150};
+    neighbors.parameters.k = 10;
+    SubmitKnn of_parts = neighbors;
     of_parts.search.queries = {ElementType::float64, 700, 30, false, 21000, {3, 1 << 16}};
     SubmitKnn within;
     within.search.queries = within.search.items = sparse;
@@ -123,7 +123,7 @@ inline std::vector<Message> sample_messages() {
             Progress{"computing signatures", 5, 10, 0, 0, 0},
             Progress{"training", 5, 10, 0, 3, 2.5},
             NearDuplicatesReply{report, 7, 3},
-            neighbours,
+            neighbors,
             of_parts,
             within,
             texts,
@@ -209,10 +209,10 @@ inline std::vector<Input> seed_inputs() {
     inputs.push_back(seed_input(4, 3, raw_bytes(begins)));
     const std::vector<double> distances{0.5, 1, 0};
     const std::vector<std::uint32_t> items{4, 1, 0};
-    Input neighbours = seed_input(5, 3, raw_bytes(begins));
-    neighbours.insert(neighbours.end(), raw_bytes(distances).begin(), raw_bytes(distances).end());
-    neighbours.insert(neighbours.end(), raw_bytes(items).begin(), raw_bytes(items).end());
-    inputs.push_back(neighbours);
+    Input neighbors = seed_input(5, 3, raw_bytes(begins));
+    neighbors.insert(neighbors.end(), raw_bytes(distances).begin(), raw_bytes(distances).end());
+    neighbors.insert(neighbors.end(), raw_bytes(items).begin(), raw_bytes(items).end());
+    inputs.push_back(neighbors);
     const std::vector<std::uint64_t> word_begins{0, 5, 5, 9};
     inputs.push_back(seed_input(6, 9, raw_bytes(word_begins)));
     const std::vector<std::uint32_t> codes{4, Trie::kNone, 0};

@@ -64,10 +64,10 @@ inline void read_answer(std::span<const std::uint8_t> bytes, std::size_t documen
             NearDuplicates::from_parts(first_copies, pairs, static_cast<std::uint32_t>(split));
         if (!answer.ok()) return;
         std::uint64_t count = 0;
-        std::vector<NearDuplicate> neighbours;
+        std::vector<NearDuplicate> neighbors;
         for (std::uint32_t i = 0; i < documents; ++i) {
-            answer->later_neighbours(i, neighbours);
-            count += neighbours.size();
+            answer->later_neighbors(i, neighbors);
+            count += neighbors.size();
         }
         require(answer->pairs() == count);
         require(answer->near_pair_count() == pairs.size());
@@ -84,20 +84,20 @@ inline void read_row_begins(std::span<const std::uint8_t> bytes, std::uint64_t s
     require(sum == stored);
 }
 
-/// So many queries; how many neighbours there are follows from the size.
-inline void read_neighbours(std::span<const std::uint8_t> bytes, std::uint32_t queries) {
+/// So many queries; how many neighbors there are follows from the size.
+inline void read_neighbors(std::span<const std::uint8_t> bytes, std::uint32_t queries) {
     constexpr std::uint32_t items = 5;
     const std::size_t begins = (queries + std::size_t{1}) * sizeof(std::uint64_t);
     if (bytes.size() < begins) return;
-    const std::uint64_t neighbours = (bytes.size() - begins) / 12;
-    const auto answer = unpack_neighbours(bytes, queries, items, neighbours);
+    const std::uint64_t neighbors = (bytes.size() - begins) / 12;
+    const auto answer = unpack_neighbors(bytes, queries, items, neighbors);
     if (!answer.ok()) return;
     require(answer->begins.size() == queries + std::size_t{1});
     std::uint64_t count = 0;
     for (std::uint32_t query = 0; query < queries; ++query)
         for (auto i = answer->begins[query]; i < answer->begins[query + 1]; ++i, ++count)
             require(answer->items.at(i) < items && answer->distances.size() > i);
-    require(count == neighbours);
+    require(count == neighbors);
 }
 
 /// Words that are accepted are all of the bytes, once.
@@ -234,7 +234,7 @@ inline void read_anything(std::span<const std::uint8_t> bytes) {
         case 4:
             return read_row_begins(rest, number);
         case 5:
-            return read_neighbours(rest, number);
+            return read_neighbors(rest, number);
         case 6:
             return read_word_begins(rest, number);
         case 7:

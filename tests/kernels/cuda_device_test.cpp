@@ -427,7 +427,7 @@ Vectors vectors_of(const std::vector<float>& elements, std::size_t dimensions) {
         ElementType::float32, elements.size() / dimensions, dimensions, elements.data(), {}, {}};
 }
 
-TEST_F(CudaDeviceTest, NeighboursOfManyCopiesAreTheHosts) {
+TEST_F(CudaDeviceTest, NeighborsOfManyCopiesAreTheHosts) {
     RandomStrings random;
     const std::size_t count = rounds(20000);
     // All equal; nearly all; each of a thousand many times; none.
@@ -456,7 +456,7 @@ TEST_F(CudaDeviceTest, NeighboursOfManyCopiesAreTheHosts) {
     }
 }
 
-TEST_F(CudaDeviceTest, WordsHaveTheHostsNeighbours) {
+TEST_F(CudaDeviceTest, WordsHaveTheHostsNeighbors) {
     RandomStrings random;
     const CooccurrenceShape shape{200, 3, true};
     std::vector<std::uint32_t> words, positions;
@@ -480,7 +480,7 @@ TEST_F(CudaDeviceTest, WordsHaveTheHostsNeighbours) {
     for (const auto* found : {&of_texts, &of_counts}) {
         ASSERT_TRUE(found->ok()) << found->status().message();
         EXPECT_EQ((**found).begins, wanted->begins);
-        EXPECT_EQ((**found).neighbours, wanted->neighbours);
+        EXPECT_EQ((**found).neighbors, wanted->neighbors);
         EXPECT_EQ((**found).similarities, wanted->similarities);
     }
 }

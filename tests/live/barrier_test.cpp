@@ -183,9 +183,10 @@ std::vector<Heavy> heavy_calls() {
         {"gputext_tfidf", rows_of("tfidf($$" + texts(30000000) + "$$, 'simple'::regconfig)")},
         {"gputext_tfidf_frequencies",
          rows_of("tfidf_frequencies($$" + texts(30000000) + "$$, 'simple'::regconfig)")},
-        {"gputext_tfidf_from", rows_of("tfidf_from($$" + texts(30000000) +
-                                       "$$, $$SELECT * FROM tfidf_frequencies('SELECT 1::bigint, "
-                                       "''w1 w2''', 'simple'::regconfig)$$, 'simple'::regconfig)")},
+        {"gputext_tfidf_from_frequencies",
+         rows_of("tfidf_from_frequencies($$" + texts(30000000) +
+                 "$$, $$SELECT * FROM tfidf_frequencies('SELECT 1::bigint, "
+                 "''w1 w2''', 'simple'::regconfig)$$, 'simple'::regconfig)")},
         {"gputext_cosine_similarity", of_rows("cosine_similarity(" + vector + ", '{1,2,3}')")},
         {"gputext_euclidean_distance", of_rows("euclidean_distance(" + vector + ", '{1,2,3}')")},
         {"gputext_cosine_distance", of_rows("cosine_distance(" + vector + ", '{1,2,3}')")},
@@ -234,12 +235,14 @@ std::vector<Heavy> heavy_calls() {
         {"gputext_word_cooccurrences",
          rows_of(
              "word_cooccurrences($$SELECT repeat(repeat('w ', 100000), 400)$$, min_count => 1)")},
-        {"gputext_word_similarity_from",
-         rows_of("word_similarity_from($$SELECT 'w' || i % 20011, (i % 3 + 1)::integer, 'w' || i * "
+        {"gputext_word_similarity_from_counts",
+         rows_of("word_similarity_from_counts($$SELECT 'w' || i % 20011, (i % 3 + 1)::integer, 'w' "
+                 "|| i * "
                  "7919 % 3001, i % 5 + 1 FROM " +
                  numbers(30000000) + "$$)")},
         {"gputext_word_similarity_from_words",
-         rows_of("word_similarity_from($$SELECT 'w' || i % 20011, (i % 3 + 1)::integer, 'w' || i * "
+         rows_of("word_similarity_from_counts($$SELECT 'w' || i % 20011, (i % 3 + 1)::integer, 'w' "
+                 "|| i * "
                  "7919 % 3001, i % 5 + 1 FROM " +
                  numbers(30000000) + "$$, $$SELECT 'w' || i, i FROM " + numbers(30000) + "$$)")},
         {"gputext_word_frequencies", rows_of("word_frequencies($$" + texts(30000000, "") + "$$)")},
@@ -269,18 +272,26 @@ std::vector<Heavy> heavy_calls() {
         {"gputext_activity", of_rows("(SELECT count(*) + i FROM gputext_activity())")},
         {"gputext_stat", of_rows("(SELECT (gputext_stat()).gpu_jobs + i)")},
         {"gputext_resident", of_rows("(SELECT count(*) + i FROM gputext_resident())")},
-        {"gputext_forget", of_rows("gputext_forget('books') + i")},
-        {"gputext_forget_all", of_rows("gputext_forget() + i")},
+        {"gputext_evict", of_rows("gputext_evict('books') + i")},
+        {"gputext_evict_all", of_rows("gputext_evict() + i")},
     };
 }
 
 /// Functions in C that a statement cannot give arguments, that of pgvector's indexes, which
 /// searches as gpu_knn does, one that returns a null, and those that wait for other servers.
 const std::set<std::string> kNotCalled = {
-    "gputext_ctph_recv",    "gputext_trie_recv",  "gputext_id_type_support",
-    "gputext_near_support", "gputext_knn_recall", "gputext_near_selectivity",
-    "gputext_bigint_ids",   "gputext_connect",    "gputext_send",
-    "gputext_answers",      "gputext_disconnect"};
+    "gputext_ctph_recv",
+    "gputext_trie_recv",
+    "gputext_id_type_support",
+    "gputext_near_support",
+    "gputext_knn_recall",
+    "gputext_near_selectivity",
+    "gputext_bigint_ids",
+    "gputext_connect",
+    "gputext_send",
+    "gputext_answers",
+    "gputext_disconnect",
+    "gputext_word_similarity_from"};  // as gputext_word_similarity_from_counts
 
 class Barrier : public ::testing::Test {
 protected:

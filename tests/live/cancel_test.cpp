@@ -69,7 +69,7 @@ std::string vectors(int count) {
     return "SELECT i::bigint, ARRAY[" + elements + "]::real[] FROM " + numbers(count);
 }
 
-std::string neighbours_of(int queries, int items, const std::string& arguments) {
+std::string neighbors_of(int queries, int items, const std::string& arguments) {
     return "SELECT count(*) FROM gpu_knn($$" + vectors(queries) + "$$, $$" + vectors(items) +
            "$$, " + arguments + ")";
 }
@@ -210,16 +210,16 @@ std::vector<Stage> stages() {
          pairs_between("SELECT i::bigint, 'same' FROM generate_series(1, 4000) i",
                        "SELECT i::bigint, 'same' FROM generate_series(1, 4000) i"),
          at_once, 600, 3, 0.3},
-        {"scan_of_vectors", "", neighbours_of(10, 100000000, "k => 1"), at_once, 300, 4, 0.3},
+        {"scan_of_vectors", "", neighbors_of(10, 100000000, "k => 1"), at_once, 300, 4, 0.3},
         {"packing_vectors_into_a_file", "SET gputext.host_memory_limit = '1MB'",
-         neighbours_of(10, 100000000, "k => 1"), is_spilling, 300, 4},
-        {"numbering_ids", "", neighbours_of(10, 1500000, "k => 1, exclude_self => true"),
+         neighbors_of(10, 100000000, "k => 1"), is_spilling, 300, 4},
+        {"numbering_ids", "", neighbors_of(10, 1500000, "k => 1, exclude_self => true"),
          has_memory_file, 2000, 8, 0.3},
-        {"searching_neighbours", "", neighbours_of(100000, 200000, "k => 10"), is_computing, 2000,
+        {"searching_neighbors", "", neighbors_of(100000, 200000, "k => 10"), is_computing, 2000,
          8, 0.1},
-        {"searching_all_neighbours", "", neighbours_of(4000, 4000, "k => 4000"), is_computing, 2000,
+        {"searching_all_neighbors", "", neighbors_of(4000, 4000, "k => 4000"), is_computing, 2000,
          8, 0.5},
-        {"returning_neighbours", "", neighbours_of(2000, 2000, "k => 2000"), at_once, 1500, 12,
+        {"returning_neighbors", "", neighbors_of(2000, 2000, "k => 2000"), at_once, 1500, 12,
          0.2},
         {"outlier_factors", "",
          "SELECT count(*) FROM local_outlier_factor($$" + vectors(100000) +

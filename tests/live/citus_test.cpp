@@ -69,7 +69,7 @@ protected:
 bool CitusTables::is_there_ = false;
 std::unique_ptr<PrivateServer> CitusTables::servers_[kWorkers + 1];
 
-TEST_F(CitusTables, HaveTheNeighboursOfOneServer) {
+TEST_F(CitusTables, HaveTheNeighborsOfOneServer) {
     for (const std::string options :
          {"k => 3", "k => 7, metric => 'euclidean', exclude_self => true",
           "k => 2, metric => 'manhattan'"})

@@ -214,7 +214,7 @@ TEST_F(Statements, ActivityShowsWhereAJobIs) {
     Session stranger(new_role("stranger"));
     session().rows(slow(60000));
     Running job(session(), "SELECT * FROM " + kTwo);
-    const std::string place = "operator, device_name IS NOT NULL AND device ~ '^[0-9]+$', phase";
+    const std::string place = "function_name, device_name IS NOT NULL AND device ~ '^[0-9]+$', phase";
     EXPECT_TRUE(eventually([&] {
         return activity(session(), place) == "near_duplicates|t|being slow\n";
     })) << activity(session(), place);
@@ -223,7 +223,7 @@ TEST_F(Statements, ActivityShowsWhereAJobIs) {
                        "seconds BETWEEN 0 AND 60, started < clock_timestamp()"),
               "2|16|6000|t|t|t\n");
 
-    EXPECT_EQ(stranger.table("SELECT pid, operator, device, phase, rows, started "
+    EXPECT_EQ(stranger.table("SELECT pid, function_name, device, phase, rows, started "
                              "FROM gputext_activity WHERE pid = " +
                              std::to_string(session().pid())),
               std::to_string(session().pid()) + "|||||\n");

@@ -237,7 +237,7 @@ protected:
 };
 std::unique_ptr<PrivateServer> Distributed::here_, Distributed::there_[kServers];
 
-TEST_F(Distributed, NearestNeighboursAreThoseOfOneServer) {
+TEST_F(Distributed, NearestNeighborsAreThoseOfOneServer) {
     Dice dice(testing::seed());
     for (int round = 0; round < 60; ++round) {
         const std::string metric =

@@ -1,4 +1,4 @@
-// A session does not scan a table again that has not changed (gputext.kept_scans), and gives the
+// A session does not scan a table again that has not changed (gputext.scan_memory), and gives the
 // rows that it would give if it did, whatever it or others have done to the table meanwhile.
 
 #include <random>
@@ -378,13 +378,13 @@ TEST_F(KeptScans, ChecksRights) {
 
 TEST_F(KeptScans, KeepsToItsMemory) {
     keep();
-    set("gputext.kept_scans = 0");
+    set("gputext.scan_memory = 0");
     EXPECT_TRUE(is_scanned());
     EXPECT_TRUE(is_scanned());
-    set("gputext.kept_scans = '50kB'");
+    set("gputext.scan_memory = '50kB'");
     EXPECT_TRUE(is_scanned());
     EXPECT_TRUE(is_scanned());
-    set("gputext.kept_scans = '120kB'");
+    set("gputext.scan_memory = '120kB'");
     keep();
     // There is room for one table.
     session().rows("DROP TABLE IF EXISTS more");
@@ -393,7 +393,7 @@ TEST_F(KeptScans, KeepsToItsMemory) {
     keep("more", "more");
     EXPECT_TRUE(is_scanned());
     EXPECT_TRUE(is_scanned("more", "more"));
-    set("gputext.kept_scans = '300kB'");
+    set("gputext.scan_memory = '300kB'");
     keep("more", "more");
     keep();
     EXPECT_FALSE(is_scanned("more", "more"));
@@ -403,12 +403,12 @@ TEST_F(KeptScans, KeepsToItsMemory) {
     EXPECT_TRUE(is_scanned());
     set("gputext.host_memory_limit = '1GB'");
     keep();
-    set("gputext.kept_scans = '64MB'");
+    set("gputext.scan_memory = '64MB'");
 }
 
 TEST_F(KeptScans, NeedsWhatGputextdKeeps) {
     keep();
-    session().rows("SELECT gputext_forget('places')");
+    session().rows("SELECT gputext_evict('places')");
     EXPECT_TRUE(is_scanned());
     EXPECT_FALSE(is_scanned());
     set("gputext.device = cpu");

@@ -11,7 +11,7 @@ namespace {
 
 constexpr long kLimit = 16;  // MB
 /// Beside the limit: the rows, work_mem, two threads with 16 MB each, PostgreSQL's own memory and
-/// what the allocator keeps. All the neighbours of kPoints points would take 150 MB.
+/// what the allocator keeps. All the neighbors of kPoints points would take 150 MB.
 constexpr long kMost = kLimit + 64;
 constexpr int kPoints = 2500;
 
@@ -43,13 +43,13 @@ void make_points(Session& session) {
 }
 
 const std::string kPointsQuery = "'SELECT id, place FROM points'";
-const std::string kAllNeighbours = "SELECT count(*) FROM gpu_knn_within(" + kPointsQuery + ", " +
+const std::string kAllNeighbors = "SELECT count(*) FROM gpu_knn_within(" + kPointsQuery + ", " +
                                    kPointsQuery + ", radius => 'Infinity', metric => 'euclidean')";
-const std::string kManyNeighbours = "SELECT count(*) FROM gpu_knn(" + kPointsQuery + ", " +
+const std::string kManyNeighbors = "SELECT count(*) FROM gpu_knn(" + kPointsQuery + ", " +
                                     kPointsQuery + ", k => 2000, metric => 'euclidean')";
 const std::string kAllFactors = "SELECT count(*) FROM local_outlier_factor(" + kPointsQuery +
                                 ", k => " + std::to_string(kPoints - 1) + ")";
-const std::string kNeighboursOfOne =
+const std::string kNeighborsOfOne =
     "SELECT count(*) FROM gpu_knn_within('SELECT id, place FROM points LIMIT 1', "
     "'SELECT id + 10000 * i, place FROM points, generate_series(1, 20) i', "
     "radius => 'Infinity', metric => 'euclidean')";
@@ -94,12 +94,12 @@ private:
     std::unique_ptr<Session> user_;
 };
 
-TEST_F(MemoryLimit, NeighboursAreSearchedInParts) {
-    expect_within(kAllNeighbours, std::to_string(kPoints * kPoints));
-    expect_within(kManyNeighbours, std::to_string(kPoints * 2000));
+TEST_F(MemoryLimit, NeighborsAreSearchedInParts) {
+    expect_within(kAllNeighbors, std::to_string(kPoints * kPoints));
+    expect_within(kManyNeighbors, std::to_string(kPoints * 2000));
 }
 
-TEST_F(MemoryLimit, NeighboursOfTextsAreSearchedInParts) {
+TEST_F(MemoryLimit, NeighborsOfTextsAreSearchedInParts) {
     session().rows(
         "CREATE TABLE texts AS SELECT i::bigint AS id, 'word ' || i AS body FROM "
         "generate_series(1, 2500) i");
@@ -113,9 +113,9 @@ TEST_F(MemoryLimit, NeighboursOfTextsAreSearchedInParts) {
 }
 
 TEST_F(MemoryLimit, WhatCannotBeDoneInPartsIsRefused) {
-    expect_refused(kAllFactors, "the neighbours");
+    expect_refused(kAllFactors, "the neighbors");
     user().rows("SET gputext.host_memory_limit = '1MB'");
-    expect_refused(kNeighboursOfOne, "");
+    expect_refused(kNeighborsOfOne, "");
 }
 
 TEST_F(MemoryLimit, CountsOfWordsAreRefused) {
@@ -153,8 +153,8 @@ protected:
 
 TEST_F(MemoryLimitOnDevice, HoldsForGputextdToo) {
     const long jobs = counter("gpu_jobs");
-    for (const auto& [statement, wanted] : {std::pair(kAllNeighbours, kPoints * kPoints),
-                                            std::pair(kManyNeighbours, kPoints * 2000)}) {
+    for (const auto& [statement, wanted] : {std::pair(kAllNeighbors, kPoints * kPoints),
+                                            std::pair(kManyNeighbors, kPoints * 2000)}) {
         const Peak of_session(session().pid()), of_daemon(server().daemon());
         EXPECT_EQ(session().value(statement), std::to_string(wanted));
         EXPECT_LT(of_session.megabytes(), kMost);

@@ -144,7 +144,7 @@ TEST_F(ModelsOnDevice, ALargePairEndsWhenItIsCancelledOnTheCpu) {
         "array_agg(i::text) FILTER (WHERE i % 2 = 0), array_agg(i::text) FILTER (WHERE i % "
         "2 = 1) FROM generate_series(1, 6000) i')");
     ASSERT_TRUE(eventually([&] {
-        return activity(session(), "operator, phase") == "word_movers_distance|moving words\n";
+        return activity(session(), "function_name, phase") == "word_movers_distance|moving words\n";
     })) << activity(session(), "*");
     const auto begin = Clock::now();
     other().rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");

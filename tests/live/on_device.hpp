@@ -61,7 +61,7 @@ protected:
             const long cancelled = counter("cancelled");
             Running job(session(), call);
             ASSERT_TRUE(eventually([&] {
-                return activity(session(), "operator, device IS NOT NULL") == operation + "|t\n";
+                return activity(session(), "function_name, device IS NOT NULL") == operation + "|t\n";
             })) << activity(session(), "*");
             std::this_thread::sleep_for(std::chrono::milliseconds(30 * i));
             const auto begin = Clock::now();

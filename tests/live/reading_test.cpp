@@ -129,7 +129,7 @@ const std::string kTables = R"(
 const char* const kSimilarities =
     "cosine_similarities(array_fill(0.5, ARRAY[600]), 'TABLE places')";
 const char* const kTerms = "tfidf('TABLE texts')";
-const std::string kNeighbours =
+const std::string kNeighbors =
     "gpu_knn('SELECT id, place FROM places WHERE id < 3', 'TABLE places', k => 50)";
 
 class Reading : public LiveTest {
@@ -190,7 +190,7 @@ TEST_F(Reading, HasAsManyWorkersAsAreAskedFor) {
     const std::string calls[] = {
         kSimilarities,
         kTerms,
-        kNeighbours,
+        kNeighbors,
         "gpu_knn('SELECT id, body FROM texts WHERE id < 5', 'TABLE texts', k => 5)",
         "near_duplicate_groups('TABLE texts', mode => 'ctph')",
         "word_cooccurrences('TABLE texts')",
@@ -300,16 +300,16 @@ TEST_F(Reading, InASerializableTransaction) {
 }
 
 TEST_F(Reading, InACursor) {
-    const std::string answer = expected(kNeighbours);
+    const std::string answer = expected(kNeighbors);
     reader().run("BEGIN");
-    reader().run("DECLARE answer CURSOR FOR " + digest_of(kNeighbours));
+    reader().run("DECLARE answer CURSOR FOR " + digest_of(kNeighbors));
     EXPECT_EQ(reader().watched("FETCH answer"), answer);
     EXPECT_GE(reader().workers().came, 1);
-    reader().run("DECLARE held CURSOR WITH HOLD FOR SELECT count(*) FROM " + kNeighbours);
-    reader().run("DECLARE half CURSOR FOR SELECT * FROM " + kNeighbours);
+    reader().run("DECLARE held CURSOR WITH HOLD FOR SELECT count(*) FROM " + kNeighbors);
+    reader().run("DECLARE half CURSOR FOR SELECT * FROM " + kNeighbors);
     reader().run("FETCH 10 FROM half; SAVEPOINT one; CLOSE half; ROLLBACK TO one");
     reader().run("COMMIT");
-    EXPECT_EQ(reader().value("FETCH held"), other().value("SELECT count(*) FROM " + kNeighbours));
+    EXPECT_EQ(reader().value("FETCH held"), other().value("SELECT count(*) FROM " + kNeighbors));
     reader().run("CLOSE held");
     expect_nothing_left_of(reader(), "cursors");
 }

@@ -30,7 +30,7 @@ protected:
         DaemonTest::SetUp();
         if (HasFailure()) return;
         session().rows("DROP TABLE IF EXISTS papers, questions CASCADE");
-        session().rows("SELECT gputext_forget()");
+        session().rows("SELECT gputext_evict()");
         session().rows(
             "CREATE TABLE papers (id bigint, kind int, body text, terms tsvector, words text[])");
         for (const char* column : {"body", "terms", "words"})
@@ -60,7 +60,7 @@ protected:
         return digest_of("tfidf($$SELECT id, " + column + " FROM " + from + "$$, config => '" +
                          config + "')");
     }
-    static std::string neighbours(const std::string& column, const std::string& from) {
+    static std::string neighbors(const std::string& column, const std::string& from) {
         return digest_of("gpu_knn($$SELECT id, body FROM questions$$, $$SELECT id, " + column +
                          " FROM " + from + "$$, 7, config => 'english')");
     }
@@ -94,7 +94,7 @@ TEST_F(ResidentTerms, AreParsedOnceForAllFunctions) {
     const std::string texts = "($$SELECT id, ";
     const auto similar = with("word_similarity" + texts, "$$, vocabulary => 300)");
     const auto pairs = with("word_similarity_pairs" + texts, "$$, vocabulary => 300)");
-    const auto neighbours = with("word_cooccurrences" + texts, "$$, vocabulary => 300)");
+    const auto neighbors = with("word_cooccurrences" + texts, "$$, vocabulary => 300)");
     const auto trained = with("word2vec" + texts, "$$, dimensions => 8, epochs => 2)");
     const auto codes = with(
         "trie_encode_documents((SELECT trie_agg(DISTINCT word) FROM papers, "
@@ -106,23 +106,23 @@ TEST_F(ResidentTerms, AreParsedOnceForAllFunctions) {
     expect_use(session(), weights, kTerms, none);
     for (const auto& call : {knn, within, weights}) expect_use(session(), call, kTerms, all);
     expect_use(session(), similar, kBody, none);
-    for (const auto& call : {similar, pairs, neighbours, trained, codes})
+    for (const auto& call : {similar, pairs, neighbors, trained, codes})
         expect_use(session(), call, kBody, all);
     expect_use(session(), trained, kWords, none);
-    for (const auto& call : {similar, pairs, neighbours, trained})
+    for (const auto& call : {similar, pairs, neighbors, trained})
         expect_use(session(), call, kWords, all);
     expect_nothing_left_when_forgotten();
 }
 
 TEST_F(ResidentTerms, AreTheSameForAllSessionsAndSettings) {
     expect_tfidf("papers", {0, kRows});
-    const std::string right = session().value(neighbours("body || ''", "papers"));
+    const std::string right = session().value(neighbors("body || ''", "papers"));
     Session another(server().connection());
     for (const char* setting :
          {"gputext.device = cpu", "gputext.device = gpu", "gputext.cpu_threads = 1",
           "gputext.cpu_threads = 7", "gputext.read_workers = 0", "gputext.read_workers = 2"}) {
         another.rows(std::string("SET ") + setting);
-        EXPECT_EQ(another.value(neighbours("body", "papers")), right) << setting;
+        EXPECT_EQ(another.value(neighbors("body", "papers")), right) << setting;
     }
     EXPECT_EQ(use_of(another, "papers"), (Use{6 * kRows, kRows}));
     another.rows("SET gputext.host_memory_limit = '1MB'");
@@ -136,7 +136,7 @@ TEST_F(ResidentTerms, OfOtherRowsAndOrdersHaveTheNumbersOfParsing) {
                              "papers WHERE id > 400", "papers ORDER BY id DESC",
                              "(SELECT p.id, p.body FROM papers p, papers q WHERE q.id < 3) "
                              "AS twice ORDER BY md5(id::text)"}) {
-        for (const auto& call : {neighbours("body || ''", from), tfidf("body || ''", from)}) {
+        for (const auto& call : {neighbors("body || ''", from), tfidf("body || ''", from)}) {
             std::string kept = call;
             kept.replace(kept.find("body || ''"), 10, "body");
             EXPECT_EQ(session().value(kept), session().value(call)) << kept;
@@ -171,8 +171,8 @@ TEST_F(ResidentTerms, OfManyChunksComeTogether) {
     for (int i = 0; i < 40; ++i) {
         session().rows("UPDATE papers SET body = body || ' again' WHERE id % 40 = " +
                        std::to_string(i));
-        EXPECT_EQ(session().value(neighbours("body", "papers")),
-                  session().value(neighbours("body || ''", "papers")));
+        EXPECT_EQ(session().value(neighbors("body", "papers")),
+                  session().value(neighbors("body || ''", "papers")));
     }
     expect_tfidf("papers", {kRows, 0});
 }

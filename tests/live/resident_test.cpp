@@ -131,7 +131,7 @@ TEST_F(Resident, KeepsDocuments) {
     const std::string right = pairs("body || ''");
     for (const char* device : {"cpu", "gpu"}) {
         set(std::string("gputext.device = ") + device);
-        session().value("SELECT gputext_forget('pages')");
+        session().value("SELECT gputext_evict('pages')");
         for (int i = 0; i < 3; ++i) EXPECT_EQ(pairs("body"), right) << device << i;
         EXPECT_EQ(use_of(session(), "pages").hits, 2 * 2940) << device;
     }
@@ -163,8 +163,8 @@ TEST_F(Resident, KeepsNewAndOldDocuments) {
     EXPECT_EQ(right.substr(0, 4), "202 ");
     for (const char* device : {"cpu", "gpu"}) {
         set(std::string("gputext.device = ") + device);
-        session().value("SELECT gputext_forget('old_pages')");
-        session().value("SELECT gputext_forget('new_pages')");
+        session().value("SELECT gputext_evict('old_pages')");
+        session().value("SELECT gputext_evict('new_pages')");
         for (int i = 0; i < 3; ++i) EXPECT_EQ(pairs("body", "body"), right) << device << i;
         EXPECT_EQ(use_of(session(), "old_pages").hits, 2 * 3000) << device;
         EXPECT_EQ(use_of(session(), "new_pages").hits, 2 * 601) << device;
@@ -204,7 +204,7 @@ TEST_F(Resident, ServesViewsJoinsAndPartitions) {
         EXPECT_EQ(answer(session(), from), expected(session(), from)) << from;
         EXPECT_GE(hits() - before, kRows / 2) << from;
     }
-    EXPECT_GE(std::stol(session().value("SELECT gputext_forget('parts')")), kRows / 2);
+    EXPECT_GE(std::stol(session().value("SELECT gputext_evict('parts')")), kRows / 2);
     EXPECT_EQ(use_of(session(), "part1"), Use());
     session().rows("DROP TABLE parts, kinds CASCADE");
 }
@@ -234,7 +234,7 @@ protected:
     }
     /// All values are kept, and another hundredth of them is missing.
     void update() {
-        session().value("SELECT gputext_forget('places')");
+        session().value("SELECT gputext_evict('places')");
         inject("");
         keep_all();
         update_kept();
@@ -282,7 +282,7 @@ TEST_F(ResidentCopying, ReadsValuesItselfWhereItFails) {
             SCOPED_TRACE(std::string(device) + " " + fault);
             set(std::string("gputext.device = ") + device);
             ASSERT_TRUE(eventually([&] {
-                session().value("SELECT gputext_forget('places')");
+                session().value("SELECT gputext_evict('places')");
                 inject("");
                 answer(session(), "places");
                 return use_of(session(), "places").misses > 0;
@@ -436,10 +436,10 @@ TEST_F(Resident, ShowsAndForgetsOnlyWhatTheUserMay) {
     Session reader(server().connection());
     reader.rows("SET SESSION AUTHORIZATION reader");
     expect_use(reader, "places", {kRows / 3 * 2, 0});
-    EXPECT_EQ(reader.sqlstate("SELECT gputext_forget('places')"), "42501");
-    EXPECT_EQ(reader.sqlstate("SELECT gputext_forget()"), "42501");
-    EXPECT_EQ(session().value("SELECT gputext_forget('places')"), std::to_string(kRows));
-    EXPECT_EQ(session().value("SELECT gputext_forget('places')"), "0");
+    EXPECT_EQ(reader.sqlstate("SELECT gputext_evict('places')"), "42501");
+    EXPECT_EQ(reader.sqlstate("SELECT gputext_evict()"), "42501");
+    EXPECT_EQ(session().value("SELECT gputext_evict('places')"), std::to_string(kRows));
+    EXPECT_EQ(session().value("SELECT gputext_evict('places')"), "0");
     expect_use(reader, "places", {0, kRows / 3 * 2});
     session().rows("DROP OWNED BY reader");
     session().rows("DROP ROLE reader, stranger");

@@ -35,7 +35,7 @@ class ResidentTest : public DaemonTest {
 protected:
     /// Of what it has kept, too.
     void expect_nothing_left_when_forgotten() {
-        session().rows("SELECT gputext_forget()");
+        session().rows("SELECT gputext_evict()");
         expect_nothing_left();
     }
 };

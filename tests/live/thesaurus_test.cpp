@@ -57,7 +57,7 @@ protected:
                     std::to_string(1 + below(5)) + ")");
         expect_same("word_similarity_pairs('SELECT body FROM texts'" + many + how +
                     ", positions => false)");
-        expect_same("word_similarity_from('TABLE counts'" + many + how + ")");
+        expect_same("word_similarity_from_counts('TABLE counts'" + many + how + ")");
     }
 
     bool devices_changed_ = false;
@@ -72,7 +72,7 @@ TEST_F(ThesaurusOnDevice, AnswersAreThoseOfTheCpu) {
         expect_same_in_many_ways();
     }
     expect_same("word_similarity('SELECT body FROM texts WHERE false')");
-    expect_same("word_similarity_from('SELECT * FROM counts WHERE false')");
+    expect_same("word_similarity_from_counts('SELECT * FROM counts WHERE false')");
 }
 
 TEST_F(ThesaurusOnDevice, AnswersDoNotDependOnTheNumberOfDevices) {
@@ -94,7 +94,7 @@ TEST_F(ThesaurusOnDevice, AnswersAreThoseOfTheCpuFromTemporaryFiles) {
     make_texts(10'000, 30, 2000);
     session().rows("SET gputext.host_memory_limit = '2MB'");
     expect_same("word_similarity('SELECT body FROM texts', 5, vocabulary => 100)");
-    expect_same("word_similarity_from('TABLE counts', 5)");
+    expect_same("word_similarity_from_counts('TABLE counts', 5)");
     expect_nothing_left(session().pid(), "spilling");
 }
 

@@ -57,7 +57,7 @@ protected:
         session().rows("SET gputext.device = " + device);
         Running job(session(), kEndless);
         const std::string seen =
-            "operator, (device_name IS NULL) = (device = 'cpu'), device = 'cpu', phase, epoch > 2, "
+            "function_name, (device_name IS NULL) = (device = 'cpu'), device = 'cpu', phase, epoch > 2, "
             "loss BETWEEN 0.1 AND 0.7, rate > 1000, done BETWEEN 1000 AND total";
         const std::string on_cpu = device == "cpu" ? "t" : "f";
         EXPECT_TRUE(eventually([&] {

@@ -90,7 +90,7 @@ TEST_F(VectorsOnDevice, AnswersAreThoseOfTheCpu) {
 }
 
 TEST_F(VectorsOnDevice, AnswersAreThoseOfTheCpuFromATemporaryFileAndInLittleMemory) {
-    // 14 MB of vectors, more than both limits; the neighbours fit the first one.
+    // 14 MB of vectors, more than both limits; the neighbors fit the first one.
     make_vectors(7000, 512);
     session().rows("SET gputext.host_memory_limit = '3MB'");
     session().rows("SET gputext.gpu_memory_limit = '4200kB'");

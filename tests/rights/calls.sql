@@ -24,8 +24,8 @@ INSERT INTO checks.arguments (function, argument, value) VALUES
     ('groups_of', 'pairs', 'SELECT id, 1::pg_catalog.int8 FROM checks.vectors'),
     ('word_movers_distance', 'pairs', 'SELECT id, ''{first}''::pg_catalog.text[], ''{texts}''::pg_catalog.text[] FROM checks.vectors'),
     ('trie_encode', 'words', 'SELECT id, body FROM checks.documents'),
-    ('word_similarity_from', 'words', 'SELECT * FROM target.word_frequencies(''SELECT body FROM checks.documents'')'),
-    ('tfidf', 'items', 'SELECT id, body FROM checks.documents'), ('tfidf_from', 'items', 'SELECT id, body FROM checks.documents'),
+    ('word_similarity_from_counts', 'words', 'SELECT * FROM target.word_frequencies(''SELECT body FROM checks.documents'')'),
+    ('tfidf', 'items', 'SELECT id, body FROM checks.documents'), ('tfidf_from_frequencies', 'items', 'SELECT id, body FROM checks.documents'),
     ('tfidf_frequencies', 'items', 'SELECT id, body FROM checks.documents'), ('trie_decode', 'code', '0'),
     ('ssdeep_compare', NULL, '3:abc:abc'), ('trie', 'image', (SELECT target.trie_agg(word) FROM unnest('{a,the,text}'::text[]) AS word)::bytea::text),
     ('near_duplicates_distributed', 'docs', 'checks.documents'), ('near_duplicates_distributed', 'body', 'body');

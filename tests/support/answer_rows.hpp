@@ -17,11 +17,11 @@ using Row = std::tuple<std::uint32_t, std::uint32_t, double>;
 
 inline std::vector<Row> rows(const NearDuplicates& answer) {
     std::vector<Row> result;
-    std::vector<NearDuplicate> neighbours;
+    std::vector<NearDuplicate> neighbors;
     for (std::uint32_t i = 0; i < answer.documents(); ++i) {
-        answer.later_neighbours(i, neighbours);
-        for (const NearDuplicate& neighbour : neighbours)
-            result.emplace_back(i, neighbour.document, neighbour.edit_rate);
+        answer.later_neighbors(i, neighbors);
+        for (const NearDuplicate& neighbor : neighbors)
+            result.emplace_back(i, neighbor.document, neighbor.edit_rate);
     }
     EXPECT_EQ(answer.pairs(), result.size());
     return result;

@@ -65,7 +65,7 @@ inline PlainStream random_stream(RandomStrings& random, const CooccurrenceShape&
     return stream;
 }
 
-/// By <word, relation, neighbour>.
+/// By <word, relation, neighbor>.
 using PlainCounts =
     std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint64_t>;
 
@@ -95,23 +95,23 @@ inline PlainCounts plain_counts(const Cooccurrences& counts) {
 /// The thesis's equation 3.7 and its variants, in the order of the counts. Not cut off at 0.
 inline std::vector<long double> plain_weights(const WeightParameters& parameters,
                                               const PlainCounts& counts) {
-    std::map<std::pair<std::uint32_t, std::uint32_t>, long double> of_word, of_neighbour;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, long double> of_word, of_neighbor;
     std::map<std::uint32_t, long double> of_relation, of_word_alone;
     long double all = 0;
     for (const auto& [triple, count] : counts) {
-        const auto& [word, relation, neighbour] = triple;
+        const auto& [word, relation, neighbor] = triple;
         const auto c = static_cast<long double>(count);
         of_word[{word, relation}] += c;
         of_word_alone[word] += c;
-        of_neighbour[{relation, neighbour}] += c;
+        of_neighbor[{relation, neighbor}] += c;
         of_relation[relation] += c;
         all += c;
     }
     std::vector<long double> weights;
     for (const auto& [triple, count] : counts) {
-        const auto& [word, relation, neighbour] = triple;
+        const auto& [word, relation, neighbor] = triple;
         const long double joint = static_cast<long double>(count) - parameters.discount;
-        const long double chance = of_neighbour[{relation, neighbour}];
+        const long double chance = of_neighbor[{relation, neighbor}];
         if (parameters.weight == WordWeight::count)
             weights.push_back(joint);
         else if (joint <= 0)
@@ -125,11 +125,11 @@ inline std::vector<long double> plain_weights(const WeightParameters& parameters
     return weights;
 }
 
-/// A word's neighbours, best first.
+/// A word's neighbors, best first.
 using PlainList = std::vector<std::pair<std::uint32_t, double>>;
 
 /// All of a word, by the definition.
-inline PlainList plain_neighbours(WordMeasure measure, const WordFeatures& features,
+inline PlainList plain_neighbors(WordMeasure measure, const WordFeatures& features,
                                   std::uint32_t word, std::size_t top_k) {
     using Wide = unsigned __int128;
     std::map<std::uint32_t, std::uint64_t> mine;
@@ -173,7 +173,7 @@ inline PlainList plain_neighbours(WordMeasure measure, const WordFeatures& featu
 inline PlainList list_of(const Thesaurus& thesaurus, std::uint32_t word) {
     PlainList list;
     for (auto i = thesaurus.begins[word]; i < thesaurus.begins[word + 1]; ++i)
-        list.emplace_back(thesaurus.neighbours[i], thesaurus.similarities[i]);
+        list.emplace_back(thesaurus.neighbors[i], thesaurus.similarities[i]);
     return list;
 }
 

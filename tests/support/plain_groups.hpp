@@ -19,11 +19,11 @@ using GroupRow = std::tuple<std::int64_t, std::int64_t, std::uint64_t>;
 
 /// The rows in their order, by a breadth-first search from each id that no search has met.
 inline std::vector<GroupRow> plain_groups(const std::vector<std::int64_t>& ends, GroupOrder order) {
-    std::map<std::int64_t, std::set<std::int64_t>> neighbours;
+    std::map<std::int64_t, std::set<std::int64_t>> neighbors;
     std::vector<std::int64_t> ids;
     for (std::size_t i = 0; i < ends.size(); ++i) {
-        if (!neighbours.contains(ends[i])) ids.push_back(ends[i]);
-        neighbours[ends[i]].insert(ends[i ^ 1]);
+        if (!neighbors.contains(ends[i])) ids.push_back(ends[i]);
+        neighbors[ends[i]].insert(ends[i ^ 1]);
     }
     if (order == GroupOrder::by_node) std::sort(ids.begin(), ids.end());
     std::map<std::int64_t, GroupRow> rows;
@@ -31,7 +31,7 @@ inline std::vector<GroupRow> plain_groups(const std::vector<std::int64_t>& ends,
         if (rows.contains(first)) continue;
         std::set<std::int64_t> group{first};
         for (std::queue<std::int64_t> next({first}); !next.empty(); next.pop())
-            for (const std::int64_t id : neighbours[next.front()])
+            for (const std::int64_t id : neighbors[next.front()])
                 if (group.insert(id).second) next.push(id);
         for (const std::int64_t id : group) rows[id] = {id, first, group.size()};
     }

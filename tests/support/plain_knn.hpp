@@ -1,4 +1,4 @@
-// tests/support/plain_knn.hpp - reference implementation of distances and neighbours
+// tests/support/plain_knn.hpp - reference implementation of distances and neighbors
 
 #pragma once
 
@@ -96,12 +96,12 @@ inline std::optional<double> plain_distance(Metric metric, const DoubleRow& a, c
 }
 
 /// (item, distance) by (distance, item).
-using PlainNeighbours = std::vector<std::pair<std::uint32_t, double>>;
+using PlainNeighbors = std::vector<std::pair<std::uint32_t, double>>;
 
-inline PlainNeighbours plain_neighbours(const KnnParameters& parameters, const DoubleRow& query,
+inline PlainNeighbors plain_neighbors(const KnnParameters& parameters, const DoubleRow& query,
                                         const DoubleRows& items,
                                         const std::vector<bool>& excluded = {}) {
-    PlainNeighbours all;
+    PlainNeighbors all;
     for (std::uint32_t i = 0; i < items.size(); ++i) {
         if (!excluded.empty() && excluded[i]) continue;
         const auto distance = plain_distance(parameters.metric, query, items[i]);

@@ -87,10 +87,10 @@ struct PlainWeights {
     std::vector<double> squares;
 };
 
-inline PlainNeighbours plain_term_neighbours(const TermKnnParameters& parameters,
+inline PlainNeighbors plain_term_neighbors(const TermKnnParameters& parameters,
                                              const PlainWeights& queries, std::size_t query,
                                              const PlainWeights& items, const RowKeys& keys) {
-    PlainNeighbours all;
+    PlainNeighbors all;
     for (std::uint32_t item = 0; item < items.rows.size(); ++item) {
         if (!keys.differ(query, item)) continue;
         const auto distance = plain_term_distance(queries.rows[query], items.rows[item],

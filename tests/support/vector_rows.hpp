@@ -128,7 +128,7 @@ public:
     }
     double normal() { return std::normal_distribution<double>()(generator_); }
 
-    /// Equal shapes and numbers of dimensions give rows of one neighbourhood, as queries and
+    /// Equal shapes and numbers of dimensions give rows of one neighborhood, as queries and
     /// items should be.
     DoubleRows rows(Shape shape, std::size_t count, std::size_t d) {
         DoubleRows rows(count, DoubleRow(d));

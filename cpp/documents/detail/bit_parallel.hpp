@@ -13,13 +13,13 @@ namespace gputext {
 
 inline constexpr std::size_t kBlockRows = 64;
 
-/// Differences between neighbouring cells of one column in one block of 64 rows.
+/// Differences between neighboring cells of one column in one block of 64 rows.
 struct Block {
     std::uint64_t up = ~std::uint64_t{0};  // bit r: the cell of row r is one more than that above
     std::uint64_t down = 0;                // bit r: it is one less
 };
 
-/// The difference along a row between two neighbouring columns: +1, -1, or 0 when neither is set.
+/// The difference along a row between two neighboring columns: +1, -1, or 0 when neither is set.
 struct Carry {
     std::uint64_t up = 1;
     std::uint64_t down = 0;

@@ -80,7 +80,7 @@ private:
         return countable ? counts_.seconds(columns, counts) : Status();
     }
 
-    /// Neighbouring ranges become one.
+    /// Neighboring ranges become one.
     static void add(PlaceRange columns, std::vector<PlaceRange>& ranges) {
         if (!ranges.empty() && ranges.back().end == columns.begin)
             ranges.back().end = columns.end;

@@ -31,7 +31,7 @@ constexpr std::size_t kHashed = 16;  // grams hashed at once
     to = __builtin_convertvector(loaded, Vector<std::uint32_t, kHashed>);
 }
 
-/// Numbers of bins for the grams that begin at sixteen neighbouring places.
+/// Numbers of bins for the grams that begin at sixteen neighboring places.
 template <unsigned Q>
 [[gnu::always_inline]] inline void hash_grams(const std::uint8_t* symbols, unsigned bits,
                                               Vector<std::uint32_t, kHashed>& bins) {

@@ -61,7 +61,7 @@ template <std::size_t Count>
     for (std::size_t i = 0; i < Count; ++i) hashes[i] = (fours[i + 4] ^ fours[i] << 20) + sums[i];
 }
 
-/// Some hundred neighbouring positions with their rolling hashes; those of interest are marked.
+/// Some hundred neighboring positions with their rolling hashes; those of interest are marked.
 struct HashBatch {
     static constexpr std::size_t size = 512;  // a multiple of 64
 

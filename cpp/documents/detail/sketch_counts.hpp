@@ -49,7 +49,7 @@ private:
     std::array<std::uint32_t, kLetterCells> letters_;
     std::array<std::uint32_t, 2 * kGramCells> grams_;
 
-    // Neighbouring characters are counted in different tables: a counter that has just been written
+    // Neighboring characters are counted in different tables: a counter that has just been written
     // takes a while to be read again.
     static constexpr std::size_t tables = 2;
     std::array<std::array<std::uint32_t, kLetterCells>, tables> letter_counts_;

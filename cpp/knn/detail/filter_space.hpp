@@ -78,7 +78,7 @@ public:
     /// Doubles that convert() wants of a row: a multiple of sixteen, zeros behind the dimensions.
     std::size_t padded() const { return center_.size(); }
 
-    /// Whether rows whose norm is 0 have no neighbours.
+    /// Whether rows whose norm is 0 have no neighbors.
     bool zero_rows_left_out() const { return metric_ == Metric::cosine; }
 
     /// Writes padded() elements of T. `row` is scratch afterwards.

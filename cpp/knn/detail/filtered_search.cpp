@@ -47,7 +47,7 @@ public:
     }
 
     /// Packs the rows that `rows` names: positions of this class are in the order of norms, and
-    /// entry() gives the index into `rows` back. Rows without neighbours under cosine are left out.
+    /// entry() gives the index into `rows` back. Rows without neighbors under cosine are left out.
     /// O(elements) time. Error: cancelled.
     Status pack(const FilterSpace& space, FilterSpace::Side side, const Vectors& vectors,
                 std::span<const std::uint32_t> rows, const PanelShape& shape, Execution& execution);
@@ -457,7 +457,7 @@ private:
         const std::size_t used = std::min(filter_.queries.rows, queries_.size()) * query_bytes;
         Status status = take(std::min<std::size_t>(execution.threads(), blocks * parts) *
                              (std::max(used, kRoomOfThread) - kRoomOfThread));
-        execution.begin_phase("searching neighbours", blocks * parts);
+        execution.begin_phase("searching neighbors", blocks * parts);
         if (status.ok())
             status = execution.parallel_for(blocks * parts, [&](std::size_t task, unsigned worker) {
                 return run_block(task / parts, task % parts, parts, workers[worker]);
@@ -470,7 +470,7 @@ private:
 
     /// Counts bytes of candidates until all blocks are done.
     Status take(std::size_t bytes) {
-        GPUTEXT_TRY(search_.nearest.budget().take(bytes, "candidates for neighbours"));
+        GPUTEXT_TRY(search_.nearest.budget().take(bytes, "candidates for neighbors"));
         taken_ += bytes;
         return {};
     }

@@ -29,7 +29,7 @@ struct KnnProblem {
     std::atomic<std::uint64_t> rescored{0};
 
     static constexpr std::uint32_t no_item = UINT32_MAX;
-    /// The first item of a class that the query may have as a neighbour.
+    /// The first item of a class that the query may have as a neighbor.
     std::uint32_t first_item(std::size_t query, std::size_t item_class) const {
         for (const std::uint32_t item : distinct.members(item_class))
             if (keys.differ(query, item)) return item;

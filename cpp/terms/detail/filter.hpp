@@ -1,7 +1,7 @@
 // cpp/terms/detail/filter.hpp - filter scores of a query and all items of a tile, in float
 //
 // Scores decide which items are left out. A score is the cosine but for an error that is proven
-// below; who scores less than the k-th best by more than two such errors is no neighbour.
+// below; who scores less than the k-th best by more than two such errors is no neighbor.
 //
 // The bound. Let a and b be the weights of query and item, each divided by the root of its square,
 // so that the sum of |a b| over the terms that they share is at most 1, and u = 2^-24. A weight is

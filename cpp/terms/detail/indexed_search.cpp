@@ -48,7 +48,7 @@ struct QueryState {
     IndexedQuery query;
     std::vector<ScoredItem> kept;
     std::size_t capacity = 0;
-    float least = 0;  // no neighbour scores less
+    float least = 0;  // no neighbor scores less
 };
 
 /// What a thread needs for its tasks.
@@ -82,7 +82,7 @@ public:
             std::clamp<std::size_t>(std::min(queries / wanted, kKeptBytes / each), 1, kMostGrouped);
         const std::size_t groups = (queries + grouped - 1) / grouped;
         const std::size_t spans = std::clamp<std::size_t>((wanted + groups - 1) / groups, 1, tiles);
-        search_.execution.begin_phase("finding neighbours", groups * spans);
+        search_.execution.begin_phase("finding neighbors", groups * spans);
         return search_.execution.parallel_for(
             groups * spans, [&](std::size_t task, unsigned worker) {
                 if (!scratch_[worker])
@@ -166,7 +166,7 @@ private:
     }
 
     static constexpr std::uint32_t kNoItem = UINT32_MAX;
-    /// The first item of a class that the query may have as a neighbour.
+    /// The first item of a class that the query may have as a neighbor.
     std::uint32_t first_item(std::size_t query, std::uint32_t position) const {
         for (const std::uint32_t item : distinct_.members(part_.begin + position))
             if (search_.keys.differ(query, item)) return item;

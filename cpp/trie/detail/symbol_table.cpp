@@ -40,7 +40,7 @@ Piece piece_of(const SymbolTable& table, std::size_t unit) {
     return {__builtin_bswap64(table.bytes[unit]), 0, table.lengths[unit]};
 }
 
-/// How often the strings have each unit, and each pair of neighbours.
+/// How often the strings have each unit, and each pair of neighbors.
 struct Counts {
     std::vector<std::uint32_t> units, pairs;
 

@@ -49,7 +49,7 @@ Status stopped_or(const Work& work) {
     }
 }
 
-/// Sorts runs, then merges neighbours, which doubles the runs until one is left.
+/// Sorts runs, then merges neighbors, which doubles the runs until one is left.
 Status sort_entries(std::vector<Entry>& entries,
                     const std::function<bool(const Entry&, const Entry&)>& before,
                     Execution& execution) {

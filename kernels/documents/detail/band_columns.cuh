@@ -101,7 +101,7 @@ struct MatchTables {
     }
 };
 
-/// The difference along a row between two neighbouring columns, as a lane hands it down: the
+/// The difference along a row between two neighboring columns, as a lane hands it down: the
 /// highest bit for +1, the lowest for -1.
 using RowStep = std::uint32_t;
 inline constexpr RowStep kStepUp = 0x80000000u;
@@ -140,7 +140,7 @@ __device__ inline void add_words(const std::uint32_t (&a)[8], std::uint32_t (&su
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(a[4]), "r"(a[5]), "r"(a[6]), "r"(a[7]));
 }
 
-/// Differences between neighbouring rows of one column, for the rows of one lane.
+/// Differences between neighboring rows of one column, for the rows of one lane.
 template <int kWords>
 struct LaneRows {
     static constexpr int kParts = 2 * kWords;  // of 32 rows

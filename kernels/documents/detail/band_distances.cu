@@ -230,7 +230,7 @@ private:
     }
 
     /// False only if a path through the lane's rows certainly costs more than the limit. Values of
-    /// neighbouring rows differ by at most 1, as do the edits from there to the end, which are
+    /// neighboring rows differ by at most 1, as do the edits from there to the end, which are
     /// fewest at the row on the last cell's diagonal: the row nearest to that has the smallest sum.
     /// A path may step between two lanes' columns diagonally, past both: hence the 2.
     __device__ bool within_reach(int value) const {

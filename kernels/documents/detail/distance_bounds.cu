@@ -45,7 +45,7 @@ struct Chunk {
     std::uint16_t grams[kWarp];  // missing ones taken before this chunk
 };
 
-/// The lowest sum of two neighbouring values in a chunk, each 8 columns from the next.
+/// The lowest sum of two neighboring values in a chunk, each 8 columns from the next.
 struct ChunkValues {
     int end;
     int lowest;  // not above any value from the chunk's begin to its end

@@ -48,7 +48,7 @@ public:
     static std::size_t bytes_needed(std::span<const std::uint32_t> lengths);
 
     /// `order` has the documents by place, `lengths` their characters, which are best about alike
-    /// for neighbours; `wide` tells by document which are not narrow. Decodes as many of those at a
+    /// for neighbors; `wide` tells by document which are not narrow. Decodes as many of those at a
     /// time as `decode_limit` holds, or one. O(bytes). Waits for the stream. Errors: cancelled,
     /// out_of_memory, device_error.
     Status build(const DeviceDocuments& documents, std::span<const std::uint32_t> order,

@@ -118,7 +118,7 @@ __device__ void multiply_bits(int (&sums)[4], const std::uint32_t (&a)[4], uint2
 #endif
 
 /// Each warp multiplies 16 * Tiles rows, held in registers, with all columns of the task.
-/// Fragments as in the PTX manual, but that a lane's two words of K are neighbours: any order of K
+/// Fragments as in the PTX manual, but that a lane's two words of K are neighbors: any order of K
 /// will do, if it is that of rows and columns alike.
 template <unsigned Steps, unsigned Tiles>
 __global__ __launch_bounds__(kThreads) void filter_by_product(const FilterJob job,

@@ -1,7 +1,7 @@
 // kernels/documents/detail/letter_product.hpp - the filter of the join: which pairs share enough
 // letters
 //
-// A tile is some hundred neighbouring rows of one group beside all columns that their lengths
+// A tile is some hundred neighboring rows of one group beside all columns that their lengths
 // allow: those behind them, or those of the next group. A task is a tile beside one chunk of its
 // columns, and is one block's work.
 

@@ -53,7 +53,7 @@ Status pack_parts(std::span<const Ctph> signatures, Execution& execution, Packed
 /// Groups parts for a join of the first `split` strings with the others.
 void separate_parts(PackedParts& parts, std::size_t split);
 
-/// Neighbours in the sorted order that share group and length.
+/// Neighbors in the sorted order that share group and length.
 struct PartRun {
     std::uint32_t begin, end;
     std::uint16_t group, length;

@@ -290,7 +290,7 @@ private:
         const auto difference =
             static_cast<std::int32_t>(attempt.pair.columns.count - attempt.pair.rows.count);
         attempt.limit = static_cast<std::int32_t>(std::min<std::uint64_t>(limit, most(attempt)));
-        // One more than a path may need, so that neighbouring strips always share a tile's columns.
+        // One more than a path may need, so that neighboring strips always share a tile's columns.
         attempt.slack = (attempt.limit - difference) / 2 + 1;
         attempt.distance = attempt.limit + 1;
         attempt.state = kRunning;

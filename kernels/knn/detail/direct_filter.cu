@@ -222,7 +222,7 @@ Status run(const DirectFilterInput& input, const QuerySelection& selection, std:
             run_few(std::integral_constant<unsigned, 4>(), std::integral_constant<unsigned, 1>());
         else
             run_few(std::integral_constant<unsigned, 1>(), std::integral_constant<unsigned, 4>());
-        return launched("filtering neighbours");
+        return launched("filtering neighbors");
     }
     for (std::uint32_t first = 0; first < selection.count; first += kMostY * kTile) {
         const std::uint32_t queries = std::min(selection.count - first, kMostY * kTile);
@@ -232,7 +232,7 @@ Status run(const DirectFilterInput& input, const QuerySelection& selection, std:
                 <<<blocks, kThreads, 0, stream>>>(input, selection, first, begin, end, lists);
         });
     }
-    return launched("filtering neighbours");
+    return launched("filtering neighbors");
 }
 
 }  // namespace

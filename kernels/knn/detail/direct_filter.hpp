@@ -14,7 +14,7 @@
 #include <cstdint>
 
 #include "kernels/knn/detail/device_rows.hpp"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 
 namespace gputext::gpu {
 

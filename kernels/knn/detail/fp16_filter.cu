@@ -13,7 +13,7 @@ constexpr unsigned kThreads = 256;
 /// At most the score of items as far as the limit.
 __device__ float gate_of_limit(const Fp16Space& space, const Fp16QueryBound& query, double limit) {
     if (!isfinite(query.norm)) return -INFINITY;
-    if (space.metric == Metric::cosine && query.norm == 0) return INFINITY;  // it has no neighbours
+    if (space.metric == Metric::cosine && query.norm == 0) return INFINITY;  // it has no neighbors
     const double norm_square = query.norm * query.norm;
     double t = 0;
     switch (space.metric) {

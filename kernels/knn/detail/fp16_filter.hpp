@@ -16,7 +16,7 @@
 
 #include "cpp/base/status.hpp"
 #include "kernels/knn/detail/fp16_rows.hpp"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 
 namespace gputext::gpu {
 

@@ -178,7 +178,7 @@ Status run(const Fp16FilterDevice& device, const Fp16FilterJob& job, std::uint32
     const std::uint32_t tiles = blocks_for(job.end - job.begin, kColumns);
     const std::uint32_t of_block =
         tiles_of_block(tiles, query_tiles, static_cast<std::uint32_t>(device.processors));
-    return launch_early("filtering neighbours", kernel, query_tiles * blocks_for(tiles, of_block),
+    return launch_early("filtering neighbors", kernel, query_tiles * blocks_for(tiles, of_block),
                         kThreads, kSharedBytes, stream, job, padded, query_tiles,
                         of_block * kColumns);
 }

@@ -337,7 +337,7 @@ Status run(const Fp16FilterDevice& device, const Fp16FilterJob& job, cudaStream_
     const std::uint64_t all = std::uint64_t{units} * blocks_for(job.rows, kGroupQueries);
     const auto blocks = static_cast<unsigned>(
         std::min<std::uint64_t>(all, static_cast<unsigned>(device.processors)));
-    return launch_early("filtering neighbours", kernel, blocks, kThreads, kSharedBytes, stream, job,
+    return launch_early("filtering neighbors", kernel, blocks, kThreads, kSharedBytes, stream, job,
                         unit, units);
 }
 

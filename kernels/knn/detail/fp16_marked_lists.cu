@@ -17,7 +17,7 @@
 #include "kernels/knn/detail/fp16_product.cuh"
 #include "kernels/knn/detail/list_sort.cuh"
 #include "kernels/knn/exact_distance.cuh"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 
 namespace gputext::gpu {
 
@@ -581,7 +581,7 @@ Status run(const ListsView& lists, const MergeInput& input, const QuerySelection
         const auto kernel =
             keep_marked<Of, std::remove_const_t<std::remove_pointer_t<decltype(element)>>>;
         GPUTEXT_TRY(allow_shared_bytes(kernel, bytes));
-        return launch_early("merging neighbours", kernel, blocks_for(selection.count, per_block),
+        return launch_early("merging neighbors", kernel, blocks_for(selection.count, per_block),
                             kThreads, bytes, stream, lists, input, selection, layout, per_block,
                             open, rescored);
     });
@@ -593,7 +593,7 @@ std::size_t shared_bytes_for_marks(const MarkedItems& marked, std::uint32_t capa
     return Layout(marked, capacity).bytes(capacity) + sizeof(Shared);
 }
 
-Status NeighbourLists::merge_marked(const MergeInput& input, const QuerySelection& selection,
+Status NeighborLists::merge_marked(const MergeInput& input, const QuerySelection& selection,
                                     unsigned long long* rescored) {
     const auto of_metric = [&](auto kernels) {
         return kernels(view(), input, selection, shape_.open, rescored, stream_);

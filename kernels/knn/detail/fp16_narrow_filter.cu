@@ -261,7 +261,7 @@ Status run(const Fp16FilterDevice& device, const Fp16FilterJob& job, cudaStream_
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
         "asking for shared memory"));
     const std::uint32_t each = items_of_block(device, items, groups, items_at_a_time<To>(job));
-    return launch_early("filtering neighbours", kernel, dim3(blocks_for(items, each), groups),
+    return launch_early("filtering neighbors", kernel, dim3(blocks_for(items, each), groups),
                         kThreads, bytes, stream, job, each);
 }
 

@@ -155,7 +155,7 @@ Status Fp16Search::sample(const ListsView& lists, std::uint32_t begin, std::uint
 bool Fp16Search::marks(const ListsView& lists, std::uint32_t items) const {
     const MarkedItems marked{nullptr, MarkedItems::words_of(items), 0, nullptr, row_vectors_};
     return marked.per_query <= marks_words_ && lists.k < kMostGroups / 4 &&
-           lists.capacity <= NeighbourLists::kShort &&
+           lists.capacity <= NeighborLists::kShort &&
            shared_bytes_for_marks(marked, lists.capacity) <=
                static_cast<std::size_t>(device_.shared_bytes);
 }
@@ -179,7 +179,7 @@ Status Fp16Search::mark(const ListsView& lists, std::uint32_t begin, std::uint32
     return run_fp16_filter(device_, marked, padded, stream_);
 }
 
-Status Fp16Search::filter(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end,
+Status Fp16Search::filter(const NeighborLists& lists, std::uint32_t begin, std::uint32_t end,
                           bool guess, Execution& execution) {
     const ListsView view = lists.view();
     marked_ = {};
@@ -198,13 +198,13 @@ Status Fp16Search::filter(const NeighbourLists& lists, std::uint32_t begin, std:
         next = last;
         // A queue of long launches could not be stopped.
         if (next < end)
-            GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "filtering neighbours"));
+            GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream_), "filtering neighbors"));
         GPUTEXT_TRY(execution.checkpoint(0));
     }
     return {};
 }
 
-Status Fp16Search::prove(const NeighbourLists& lists) {
+Status Fp16Search::prove(const NeighborLists& lists) {
     return set_gates(gate_job(lists.view(), proven_.data(), nullptr), stream_);
 }
 

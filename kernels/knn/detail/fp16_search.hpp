@@ -12,7 +12,7 @@
 #include "kernels/knn/detail/fp16_filter.hpp"
 #include "kernels/knn/detail/fp16_rows.hpp"
 #include "kernels/knn/item_cache.hpp"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 
 namespace gputext::gpu {
 
@@ -45,10 +45,10 @@ public:
     /// Fills the lists with the items [begin, end) that may be near, or marks these. `guess`: the
     /// lists are empty, and gates come from a sample as well as from limits; then at least
     /// kLeastItems items.
-    Status filter(const NeighbourLists& lists, std::uint32_t begin, std::uint32_t end, bool guess,
+    Status filter(const NeighborLists& lists, std::uint32_t begin, std::uint32_t end, bool guess,
                   Execution& execution);
     /// Computes, after merging, which gates would have sufficed.
-    Status prove(const NeighbourLists& lists);
+    Status prove(const NeighborLists& lists);
     /// What load_items() has made, of all items if they were loaded at once, but for squares. After
     /// the last filter().
     Fp16ItemSet take_items() { return std::move(own_items_); }

@@ -21,7 +21,7 @@ struct Shared {
     FoundMemory<Found, kAddTiles> found[kThreads / 32];
 };
 
-/// Blocks of neighbouring numbers take different queries beside the same items, which the second
+/// Blocks of neighboring numbers take different queries beside the same items, which the second
 /// level cache then holds. Tiles of items follow each other without a pause: the first dimensions
 /// of the next one are copied while the last of this one are multiplied.
 template <unsigned Columns, unsigned Stages, unsigned Found, bool Sample>
@@ -147,7 +147,7 @@ Status run(const Fp16FilterJob& job, std::uint32_t padded, cudaStream_t stream) 
     const std::uint32_t query_tiles = blocks_for(job.rows, kRows);
     const unsigned blocks = query_tiles * blocks_for(job.end - job.begin, kItemsPerBlock);
     kernel<<<blocks, kThreads, bytes, stream>>>(job, padded, query_tiles);
-    return launched("filtering neighbours");
+    return launched("filtering neighbors");
 }
 
 /// With the largest tiles that the device's shared memory holds.

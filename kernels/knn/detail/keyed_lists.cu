@@ -6,7 +6,7 @@
 #include "kernels/base/launch.hpp"
 #include "kernels/base/warp.cuh"
 #include "kernels/knn/exact_distance.cuh"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 
 namespace gputext::gpu {
 namespace {
@@ -260,18 +260,18 @@ Status SortedLists::list_all(const KeyedWanted& wanted, const KeyedQueries& quer
     lists.keys = keys.Current();
     lists.places = places.Current();
     count_wanted<<<blocks_for(count, kThreads), kThreads, 0, stream_>>>(wanted, lists, count);
-    return launched("counting neighbours");
+    return launched("counting neighbors");
 }
 
 Status KeyedPacking::offsets(const KeyedLists& lists, std::uint32_t queries, std::uint32_t* offsets,
                              std::uint32_t& total, cudaStream_t stream) {
     GPUTEXT_TRY(
-        cuda_status(cudaMemsetAsync(offsets, 0, sizeof *offsets, stream), "counting neighbours"));
+        cuda_status(cudaMemsetAsync(offsets, 0, sizeof *offsets, stream), "counting neighbors"));
     GPUTEXT_TRY(with_scratch(scratch_, stream, [&](void* scratch, std::size_t& bytes) {
         return cub::DeviceScan::InclusiveSum(scratch, bytes, lists.counts, offsets + 1, queries,
                                              stream);
     }));
-    return download_value(offsets + queries, total, stream, "counting neighbours");
+    return download_value(offsets + queries, total, stream, "counting neighbors");
 }
 
 Status KeyedPacking::pack(const KeyedLists& lists, std::uint32_t queries, const std::uint32_t* ids,
@@ -280,7 +280,7 @@ Status KeyedPacking::pack(const KeyedLists& lists, std::uint32_t queries, const 
     if (queries == 0) return {};
     pack_lists<<<blocks_for(queries, kHalfWarps), kThreads, 0, stream>>>(lists, queries, ids,
                                                                          offsets, items, distances);
-    return launched("packing neighbours");
+    return launched("packing neighbors");
 }
 
 }  // namespace gputext::gpu

@@ -47,7 +47,7 @@ struct KeyedWanted {
     bool include_ties;
 };
 
-/// Neighbours that were found, list by list.
+/// Neighbors that were found, list by list.
 struct KeyedLists {
     /// Of each query and the end of the last list; null where each has `stride` places.
     const std::uint32_t* begins = nullptr;
@@ -61,10 +61,10 @@ struct KeyedLists {
     }
 };
 
-/// The most neighbours that list_nearest() keeps for a query.
+/// The most neighbors that list_nearest() keeps for a query.
 inline constexpr std::uint32_t kMostListed = 32;
 
-/// Lists of at most k neighbours, kMostListed or fewer, of stride k; ties at the last place are not
+/// Lists of at most k neighbors, kMostListed or fewer, of stride k; ties at the last place are not
 /// looked for. A half warp or a warp goes over all items of a query: groups should have a few
 /// thousand at most. O(pairs * dimensions).
 Status list_nearest(const KeyedWanted& wanted, const KeyedQueries& queries, const KeyedItems& items,

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "kernels/knn/detail/score_distance.cuh"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 
 namespace gputext::gpu {
 

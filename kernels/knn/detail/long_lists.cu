@@ -5,7 +5,7 @@
 #include "kernels/base/binary_search.cuh"
 #include "kernels/base/launch.hpp"
 #include "kernels/knn/detail/score_distance.cuh"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 
 namespace gputext::gpu {
 namespace {
@@ -75,7 +75,7 @@ __global__ void keep_nearest(ListsView lists, QuerySelection selection, bool ope
 
 }  // namespace
 
-Status NeighbourLists::merge_long(const MergeInput& input, const QuerySelection& selection,
+Status NeighborLists::merge_long(const MergeInput& input, const QuerySelection& selection,
                                   unsigned long long* rescored) {
     const ListsView lists = view();
     constexpr std::uint32_t most_y = 65535;
@@ -85,12 +85,12 @@ Status NeighbourLists::merge_long(const MergeInput& input, const QuerySelection&
             score_found<std::remove_const_t<std::remove_pointer_t<decltype(element)>>>
                 <<<blocks, kThreads, 0, stream_>>>(lists, input, selection, first, rescored);
         });
-        GPUTEXT_TRY(launched("scoring neighbours"));
+        GPUTEXT_TRY(launched("scoring neighbors"));
     }
     return keep_long(selection);
 }
 
-Status NeighbourLists::keep_long(const QuerySelection& selection) {
+Status NeighborLists::keep_long(const QuerySelection& selection) {
     const ListsView lists = view();
     // By item, and then by distance, which leaves equals as they are.
     const auto begins = list_bounds(lists, selection, false);
@@ -109,7 +109,7 @@ Status NeighbourLists::keep_long(const QuerySelection& selection) {
     }));
     keep_nearest<<<blocks_for(selection.count, kThreads), kThreads, 0, stream_>>>(lists, selection,
                                                                                   shape_.open);
-    return launched("keeping neighbours");
+    return launched("keeping neighbors");
 }
 
 }  // namespace gputext::gpu

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "kernels/knn/exact_distance.cuh"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 
 namespace gputext::gpu {
 

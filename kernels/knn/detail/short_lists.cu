@@ -6,7 +6,7 @@
 #include "kernels/knn/detail/list_sort.cuh"
 #include "kernels/knn/detail/score_distance.cuh"
 #include "kernels/knn/kth_score.cuh"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 
 namespace gputext::gpu {
 
@@ -306,14 +306,14 @@ std::size_t list_bytes(std::uint32_t capacity) {
 
 }  // namespace
 
-Status NeighbourLists::merge_short(const MergeInput& input, const QuerySelection& selection,
+Status NeighborLists::merge_short(const MergeInput& input, const QuerySelection& selection,
                                    unsigned long long* rescored) {
     const std::uint32_t parts = parts_of_list(selection.count);
     return with_element_type(input.items.type, [&](auto element) {
         using Element = std::remove_const_t<std::remove_pointer_t<decltype(element)>>;
         if (parts > 1) {
             GPUTEXT_TRY(launch_early(
-                "scoring neighbours", score_parts<Element>, dim3(parts, selection.count), kThreads,
+                "scoring neighbors", score_parts<Element>, dim3(parts, selection.count), kThreads,
                 shape_.capacity * sizeof(unsigned), stream_, view(), input, selection, rescored));
             return keep_short(selection, {});
         }
@@ -322,18 +322,18 @@ Status NeighbourLists::merge_short(const MergeInput& input, const QuerySelection
         GPUTEXT_TRY(allow_shared_bytes(kernel, bytes));
         kernel<<<selection.count, kThreads, bytes, stream_>>>(view(), input, selection, shape_.open,
                                                               rescored);
-        return launched("merging neighbours");
+        return launched("merging neighbors");
     });
 }
 
-Status NeighbourLists::keep_short(const QuerySelection& selection, const FailedLists& failed) {
+Status NeighborLists::keep_short(const QuerySelection& selection, const FailedLists& failed) {
     // Few blocks have all multiprocessors to themselves.
     const unsigned threads = selection.count > kFewQueries
                                  ? kThreads
                                  : std::clamp(shape_.capacity / 4, kThreads, kMostThreads);
     const std::size_t bytes = bucket_sort_bytes(shape_.capacity, threads);
     GPUTEXT_TRY(allow_shared_bytes(keep_scored, bytes));
-    return launch_early("keeping neighbours", keep_scored, selection.count, threads, bytes, stream_,
+    return launch_early("keeping neighbors", keep_scored, selection.count, threads, bytes, stream_,
                         view(), selection, shape_.open, failed);
 }
 

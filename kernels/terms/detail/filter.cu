@@ -571,14 +571,14 @@ Status run_term_filter(const TermFilterJob& job, double work, Stop stop, cudaStr
             blocks_queued += static_cast<double>(blocks.x) * blocks.y;
             if (blocks_queued > static_cast<double>(most_blocks) && blocks_queued > blocks.x) {
                 // A long queue of launches could not be stopped.
-                GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "filtering neighbours"));
+                GPUTEXT_TRY(cuda_status(cudaStreamSynchronize(stream), "filtering neighbors"));
                 if (stop()) return Status::cancelled();
                 blocks_queued = 0;
             }
             GPUTEXT_TRY(multiply(job, query, blocks.x, tile, stream));
             filter_terms<<<blocks, kThreads, shared_bytes(most_lists), stream>>>(job, most_lists,
                                                                                  query, tile);
-            GPUTEXT_TRY(launched("filtering neighbours"));
+            GPUTEXT_TRY(launched("filtering neighbors"));
         }
     return {};
 }
@@ -630,7 +630,7 @@ Status filter_scores(const TermFilterJob& job, const TermGates& gates, double li
     const std::size_t bytes = groups * sizeof(unsigned);
     GPUTEXT_TRY(allow_shared_bytes(filter_kept, bytes));
     const dim3 blocks(std::min(std::max(kWideBlocks / queries, 1u), job.index.tiles), queries);
-    return launch_early("filtering neighbours", filter_kept, blocks, kWideThreads, bytes, stream,
+    return launch_early("filtering neighbors", filter_kept, blocks, kWideThreads, bytes, stream,
                         job, gates, limit, scores, largest, groups, rank);
 }
 

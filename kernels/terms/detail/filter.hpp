@@ -15,7 +15,7 @@
 #include <cstdint>
 
 #include "cpp/base/stop.hpp"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 #include "kernels/terms/detail/bounded_terms.hpp"
 #include "kernels/terms/detail/dense_terms.hpp"
 #include "kernels/terms/detail/index.hpp"

@@ -16,7 +16,7 @@
 #include <cstdint>
 
 #include "kernels/base/device_buffer.hpp"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 #include "kernels/terms/detail/index.hpp"
 #include "kernels/terms/detail/rows.hpp"
 

@@ -10,7 +10,7 @@
 
 #include "kernels/base/early_launch.cuh"
 #include "kernels/base/launch.hpp"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 #include "kernels/terms/detail/bounded_terms.hpp"
 #include "kernels/terms/detail/queries.hpp"
 #include "kernels/terms/detail/rows.cuh"
@@ -180,7 +180,7 @@ __global__ __launch_bounds__(kThreads) void score_found(TermScoreJob job, std::u
 
 }  // namespace
 
-/// Writes the keys of found items, for NeighbourLists::keep(): those that share no term with the
+/// Writes the keys of found items, for NeighborLists::keep(): those that share no term with the
 /// query, or are beyond its limit, get kNoDistance.
 Status score_terms(const TermScoreJob& job, cudaStream_t stream) {
     const std::uint32_t room = std::min(job.most_terms, kMostStaged);
@@ -190,7 +190,7 @@ Status score_terms(const TermScoreJob& job, cudaStream_t stream) {
         const std::uint32_t most = std::max(1u, blocks_for(job.lists.capacity, kWarps));
         const dim3 blocks(std::clamp(kBlocks / queries, 1u, most), queries);
         GPUTEXT_TRY(with_term_type(job.items.type, [&](auto element) {
-            return launch_early("scoring neighbours", score_found<decltype(element)>, blocks,
+            return launch_early("scoring neighbors", score_found<decltype(element)>, blocks,
                                 kThreads, bytes, stream, job, first, room);
         }));
     }
@@ -216,8 +216,8 @@ std::uint32_t sampled_tiles(std::size_t items) {
 
 }  // namespace
 
-NeighbourLists::Shape TermSearch::shape_of(std::size_t k, double radius, std::size_t items) {
-    constexpr std::uint32_t kShort = NeighbourLists::kShort;
+NeighborLists::Shape TermSearch::shape_of(std::size_t k, double radius, std::size_t items) {
+    constexpr std::uint32_t kShort = NeighborLists::kShort;
     const bool open = k >= items && radius < std::numeric_limits<double>::infinity();
     if (open) return {kShort, kShort, false, true};
     const std::size_t kept = std::min(k, items);
@@ -229,13 +229,13 @@ NeighbourLists::Shape TermSearch::shape_of(std::size_t k, double radius, std::si
             false};
 }
 
-std::size_t TermSearch::bytes_per_query(const NeighbourLists::Shape& shape, std::size_t items) {
-    return NeighbourLists::bytes_per_query(shape) +
+std::size_t TermSearch::bytes_per_query(const NeighborLists::Shape& shape, std::size_t items) {
+    return NeighborLists::bytes_per_query(shape) +
            (3 + sampled_tiles(items) * kTermGroups) * sizeof(float) +
            34 * sizeof(std::uint32_t);  // failed queries, at every depth
 }
 
-std::size_t TermSearch::bytes_for_scores(const NeighbourLists::Shape& shape, std::size_t queries,
+std::size_t TermSearch::bytes_for_scores(const NeighborLists::Shape& shape, std::size_t queries,
                                          std::size_t items) {
     const std::size_t groups = std::size_t{tiles_of(items)} * kWideGroups;
     if (shape.open || !shape.is_short() || queries > kFewQueries || groups > kMostWideGroups ||
@@ -244,7 +244,7 @@ std::size_t TermSearch::bytes_for_scores(const NeighbourLists::Shape& shape, std
     return queries * (tiles_of(items) * kTermTile * sizeof(int) + groups * sizeof(float));
 }
 
-Status TermSearch::allocate(const NeighbourLists::Shape& shape, std::uint32_t queries,
+Status TermSearch::allocate(const NeighborLists::Shape& shape, std::uint32_t queries,
                             std::size_t items, bool keep_scores, std::function<Status()> taken,
                             Execution& execution, TermTimers& timers, cudaStream_t stream) {
     execution_ = &execution;
@@ -344,7 +344,7 @@ Status TermSearch::search(const TermIndex& index, const DenseTerms& dense,
     const QuerySelection all{nullptr, queries_.rows.rows};
     const std::uint32_t end = first_item + index.items.rows;
     if (all.count == 0 || index.items.rows == 0) return {};
-    const NeighbourLists::Shape& shape = lists_.shape();
+    const NeighborLists::Shape& shape = lists_.shape();
     const bool first = first_item == 0;
     if (first && scores_.size() > 0) return search_by_scores(first_item, end);
     if (first) GPUTEXT_TRY(lists_.reset(all.count, radius_));

@@ -9,7 +9,7 @@
 #include "cpp/base/execution.hpp"
 #include "kernels/base/device_buffer.hpp"
 #include "kernels/base/stream_event.hpp"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 #include "kernels/terms/detail/filter.hpp"
 
 namespace gputext::gpu {
@@ -31,17 +31,17 @@ struct TermTimers {
 class TermSearch {
 public:
     /// Lists for k of `items` items, or for all within a radius; as open ones these are taken away.
-    static NeighbourLists::Shape shape_of(std::size_t k, double radius, std::size_t items);
+    static NeighborLists::Shape shape_of(std::size_t k, double radius, std::size_t items);
     /// Device memory for one query, its list included.
-    static std::size_t bytes_per_query(const NeighbourLists::Shape& shape, std::size_t items);
+    static std::size_t bytes_per_query(const NeighborLists::Shape& shape, std::size_t items);
     /// And for all of them, if they are few and their scores are to be kept; else 0.
-    static std::size_t bytes_for_scores(const NeighbourLists::Shape& shape, std::size_t queries,
+    static std::size_t bytes_for_scores(const NeighborLists::Shape& shape, std::size_t queries,
                                         std::size_t items);
 
     /// `taken` is called whenever open lists hold items that the caller must take away. Scores are
     /// kept where that takes not 0 bytes, and `keep_scores`.
     /// Errors of all: out_of_memory, device_error, cancelled.
-    Status allocate(const NeighbourLists::Shape& shape, std::uint32_t queries, std::size_t items,
+    Status allocate(const NeighborLists::Shape& shape, std::uint32_t queries, std::size_t items,
                     bool keep_scores, std::function<Status()> taken, Execution& execution,
                     TermTimers& timers, cudaStream_t stream);
 
@@ -53,7 +53,7 @@ public:
     Status search(const TermIndex& index, const DenseTerms& dense, const BoundedTerms& bounded,
                   std::uint32_t first_item);
 
-    NeighbourLists& lists() { return lists_; }
+    NeighborLists& lists() { return lists_; }
     /// Queries for which a first filter did not do.
     std::uint64_t escalated() const { return escalated_; }
     /// Waits for the stream.
@@ -81,7 +81,7 @@ private:
     TermTimers* timers_ = nullptr;
     cudaStream_t stream_ = nullptr;
     std::function<Status()> taken_;
-    NeighbourLists lists_;
+    NeighborLists lists_;
     DeviceBuffer<float> gates_, proven_, least_, sampled_;
     DeviceBuffer<std::uint32_t> failed_;
     DeviceBuffer<int> scores_;  // where they are kept

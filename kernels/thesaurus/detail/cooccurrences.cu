@@ -134,7 +134,7 @@ struct Segment {
     __device__ std::uint32_t row(const WordKeys& words, Key key) const {
         return by_second ? words.second(key) : words.first(range, key);
     }
-    __device__ std::uint32_t neighbour(const WordKeys& words, Key key) const {
+    __device__ std::uint32_t neighbor(const WordKeys& words, Key key) const {
         return by_second ? words.first(range, key) : words.second(key);
     }
 };
@@ -168,7 +168,7 @@ __global__ void measure_rows(WordKeys words, const Segment<Key>* segments, std::
         const std::uint64_t begin = of_segment[0], end = of_segment[1];
         const Segment<Key> segment = segments[s];
         const bool itself = !positions && segment.by_second && end > begin &&
-                            segment.neighbour(words, segment.keys[end - 1]) == row;
+                            segment.neighbor(words, segment.keys[end - 1]) == row;
         if (begins != nullptr) lengths[std::uint64_t{s} * (words.words + 1) + row] = sum - begin;
         sum += end - begin - itself;
     }
@@ -182,15 +182,15 @@ __global__ void write_rows(WordKeys words, Segment<Key> segment, bool positions,
     const std::uint64_t at = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (at >= segment.size) return;
     const Key key = segment.keys[at];
-    const std::uint32_t row = segment.row(words, key), neighbour = segment.neighbour(words, key);
+    const std::uint32_t row = segment.row(words, key), neighbor = segment.neighbor(words, key);
     std::uint32_t count = segment.counts[at];
-    if (!positions && row == neighbour) {
+    if (!positions && row == neighbor) {
         if (segment.by_second) return;
         count = AddSaturating{}(count, count);
     }
     if (count == UINT32_MAX) atomicOr(&found->wrong, kCountTooLarge);
     const std::uint64_t to = offsets[row] + at;
-    columns[to] = segment.relation * words.words + neighbour;
+    columns[to] = segment.relation * words.words + neighbor;
     counts[to] = count;
 }
 
@@ -334,7 +334,7 @@ private:
 
     Status fits(std::uint64_t needed) const {
         if (needed <= work_.bytes) return {};
-        return too_little_memory("counting neighbours takes", needed, work_.bytes);
+        return too_little_memory("counting neighbors takes", needed, work_.bytes);
     }
 
     Status count_pass(std::size_t pass, const DeviceTokens& tokens, std::uint64_t begin,
@@ -347,10 +347,10 @@ private:
             {tokens.words, tokens.positions, begin, end, tokens.size, passes_[pass].wanted, keys_,
              passes_[pass].range, pass == 0, capacity_, found_.data()},
             keys_a_.data());
-        GPUTEXT_TRY(launched("finding neighbours of words"));
+        GPUTEXT_TRY(launched("finding neighbors of words"));
         timers_.emit.end();
         Found found{};
-        GPUTEXT_TRY(download_value(found_.data(), found, work_.stream, "finding neighbours"));
+        GPUTEXT_TRY(download_value(found_.data(), found, work_.stream, "finding neighbors"));
         GPUTEXT_TRY(right(found));
         if (found.keys > capacity_) {
             // Variants of words make more pairs than there are tokens.
@@ -381,7 +381,7 @@ private:
                                                       number_.data(), items, work_.stream);
         }));
         std::uint64_t different = 0;
-        GPUTEXT_TRY(download_value(number_.data(), different, work_.stream, "counting neighbours"));
+        GPUTEXT_TRY(download_value(number_.data(), different, work_.stream, "counting neighbors"));
         Status status = runs.size == 0 ? keep(runs, keys.Alternate(), different)
                                        : merge(runs, keys.Alternate(), different);
         timers_.runs.end();
@@ -538,7 +538,7 @@ Status plan_chunk(const CooccurrenceShape& shape, const WordKeys& keys, std::uin
     const std::uint64_t of_token = bytes_of_tokens(shape, keys.wide ? 8 : 4);
     const std::uint64_t fixed = fixed_bytes(shape, keys);
     const std::uint64_t least = fixed + 3 * kLeastChunk * of_token;
-    if (bytes < least) return too_little_memory("counting neighbours takes", least, bytes);
+    if (bytes < least) return too_little_memory("counting neighbors takes", least, bytes);
     chunk = std::min((bytes - fixed) / 3 / of_token, kMostKeys / keys_of_token(shape));
     chunk = std::max<std::uint64_t>(1, std::min(chunk, std::max<std::uint64_t>(1, tokens)));
     return {};
@@ -568,7 +568,7 @@ Status count_words(const CooccurrenceShape& shape, const DeviceTokens& tokens,
     const WordKeys keys = WordKeys::of(shape.words);
     std::uint64_t chunk = 0;
     GPUTEXT_TRY(plan_chunk(shape, keys, tokens.size, work.bytes, chunk));
-    execution.begin_phase("counting neighbours", (tokens.size + chunk - 1) / chunk);
+    execution.begin_phase("counting neighbors", (tokens.size + chunk - 1) / chunk);
     return with_key_type(keys, [&](auto key) -> Status {
         Counting<decltype(key)> counting(shape, keys, work, execution, times != nullptr);
         GPUTEXT_TRY(counting.begin(chunk));
@@ -593,7 +593,7 @@ Status count_words(const CooccurrenceShape& shape, const TokenStream& tokens,
     const WordKeys keys = WordKeys::of(shape.words);
     std::uint64_t chunk = 0;
     GPUTEXT_TRY(plan_chunk(shape, keys, size, work.bytes, chunk));
-    execution.begin_phase("counting neighbours", (size + chunk - 1) / chunk);
+    execution.begin_phase("counting neighbors", (size + chunk - 1) / chunk);
     StreamEvent event;
     GPUTEXT_TRY(event.create());
     return with_key_type(keys, [&](auto key) -> Status {

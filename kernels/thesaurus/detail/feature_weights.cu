@@ -18,7 +18,7 @@ constexpr std::uint64_t kSmallBuffers = std::uint64_t{1} << 20;
 
 struct Sums {
     unsigned long long* of_rows;     // by word and relation
-    unsigned long long* of_columns;  // by relation and neighbour
+    unsigned long long* of_columns;  // by relation and neighbor
     unsigned long long* of_relations;
 };
 
@@ -45,8 +45,8 @@ __global__ __launch_bounds__(kThreads) void add_rows(CountRows counts, std::uint
 __global__ void mirror_columns(std::uint32_t words, std::uint32_t relations, Sums sums) {
     const std::uint64_t column = std::uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
     if (column >= std::uint64_t{words} * relations) return;
-    const std::uint64_t relation = column / words, neighbour = column % words;
-    sums.of_columns[column] = sums.of_rows[neighbour * relations + (relations - 1 - relation)];
+    const std::uint64_t relation = column / words, neighbor = column % words;
+    sums.of_columns[column] = sums.of_rows[neighbor * relations + (relations - 1 - relation)];
 }
 
 /// A thread for each count, where counts were given.
@@ -77,7 +77,7 @@ struct Weighing {
     std::uint32_t relations;
     WordWeight weight;
     double discount;
-    std::uint64_t neighbours;  // of which there are features
+    std::uint64_t neighbors;  // of which there are features
 };
 
 __device__ std::uint16_t stored_weight(double units) {
@@ -90,7 +90,7 @@ __device__ std::uint16_t weigh(const Weighing& job, std::uint64_t at) {
     const std::uint32_t words = job.counts.shape.words;
     const std::uint32_t column = job.counts.columns[at];
     const std::uint32_t relation = column / words;
-    if (column - relation * words >= job.neighbours) return 0;
+    if (column - relation * words >= job.neighbors) return 0;
     const double joint = __dadd_rn(static_cast<double>(job.counts.counts[at]), -job.discount);
     if (job.weight == WordWeight::count) return stored_weight(joint);
     if (!(joint > 0)) return 0;

@@ -26,7 +26,7 @@ struct Shared {
 };
 constexpr int kSharedBytes = sizeof(Shared) + 1024;  // aligned to 1024
 
-/// The tiles of 256 x 256 of a job, in an order in which neighbours share rows. A product with
+/// The tiles of 256 x 256 of a job, in an order in which neighbors share rows. A product with
 /// itself has some below its diagonal, which are left out.
 struct Tiles {
     std::uint32_t left, right;
@@ -285,7 +285,7 @@ __global__ GPUTEXT_IN_CLUSTERS __launch_bounds__(kThreads, 1) void multiply_word
             store_tile<Wide>(job, sums, row * 256 + rank * 128 + warp * 16, column * 256);
         }
     }
-    // A block whose neighbour still copies for it, or still arrives at its barriers, stays.
+    // A block whose neighbor still copies for it, or still arrives at its barriers, stays.
     wait_for_cluster();
 #else
     __trap();  // never chosen

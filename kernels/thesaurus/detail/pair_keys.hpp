@@ -63,14 +63,14 @@ struct WordKeys {
     }
 };
 
-/// Which neighbours are looked for together: those of one place if places are told apart, else all,
+/// Which neighbors are looked for together: those of one place if places are told apart, else all,
 /// with the smaller word first.
 struct PairsWanted {
     std::uint32_t least = 1, most = 1;  // places apart
     bool ordered = false;               // smaller word first
 };
 
-/// Calls take(word, neighbour) for each pair whose first word is token `at`, of `size` tokens.
+/// Calls take(word, neighbor) for each pair whose first word is token `at`, of `size` tokens.
 template <class Take>
 GPUTEXT_HOST_DEVICE void pairs_of(const std::uint32_t* words, const std::uint32_t* positions,
                                   std::uint64_t at, std::uint64_t size, const PairsWanted& wanted,

@@ -96,7 +96,7 @@ __device__ void add_postings(const WordIndex& index, std::uint64_t begin, std::u
                              std::uint32_t tile, const Sums& sums) {
     const unsigned lane = threadIdx.x % 32;
     const uint2* const lists = index.lists + tile * index.columns;
-    // The features of a warp are far apart: neighbours are words of like frequency, whose lists are
+    // The features of a warp are far apart: neighbors are words of like frequency, whose lists are
     // of like length.
     for (std::uint64_t base = begin + threadIdx.x / 32; base < end; base += kThreads) {
         const std::uint64_t feature = base + kWarps * lane;
@@ -234,7 +234,7 @@ __global__ __launch_bounds__(kThreads, kBlocks) void score(const WordIndex index
     }
     __syncthreads();
     if (threadIdx.x == 0 && word - job.tile_first < job.tile_words)
-        sums.set(word - job.tile_first, 0);  // no neighbour of itself
+        sums.set(word - job.tile_first, 0);  // no neighbor of itself
     __syncthreads();
 
     if constexpr (All) {
@@ -430,9 +430,9 @@ Status NearestWordsMemory::allocate(std::uint32_t rows, std::uint32_t top_k, cud
 Status NearestWordsMemory::clear(std::uint32_t first, std::uint32_t count, cudaStream_t stream) {
     view.first = first;
     GPUTEXT_TRY(cuda_status(cudaMemsetAsync(counts.data(), 0, std::size_t{count} * 4, stream),
-                            "clearing neighbours"));
+                            "clearing neighbors"));
     return cuda_status(cudaMemsetAsync(gates.data(), 0, std::size_t{count} * 4, stream),
-                       "clearing neighbours");
+                       "clearing neighbors");
 }
 
 std::uint32_t most_tile_words(bool wide) {

@@ -25,7 +25,7 @@ namespace gputext::gpu {
 
 /// The nearest words so far, the best first: a row of `top_k` for each of some words.
 struct NearestWords {
-    /// Where more neighbours are wanted, all similarities are kept.
+    /// Where more neighbors are wanted, all similarities are kept.
     static constexpr std::uint32_t kMost = 1024;
 
     std::uint32_t first = 0;  // the word of row 0

@@ -8,7 +8,7 @@
 
 #include "cpp/knn/key_groups.hpp"
 #include "cpp/knn/keyed_knn.hpp"
-#include "tests/support/neighbour_rows.hpp"
+#include "tests/support/neighbor_rows.hpp"
 #include "tests/support/random_keys.hpp"
 #include "tests/support/vector_rows.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "cpp/daemon/fake_device.hpp"
 #include "cpp/daemon/shared_knn.hpp"
-#include "cpp/knn/neighbours.hpp"
+#include "cpp/knn/neighbors.hpp"
 #include "tests/support/vector_rows.hpp"
 
 namespace gputext {
@@ -15,13 +15,13 @@ namespace {
 using namespace testing;
 using By = SearchShares::By;
 
-Neighbours one_answer(const SearchParts& parts, Execution& execution) {
-    Neighbours joined;
-    EXPECT_TRUE(join_neighbours(parts.answers(), execution, joined).ok());
+Neighbors one_answer(const SearchParts& parts, Execution& execution) {
+    Neighbors joined;
+    EXPECT_TRUE(join_neighbors(parts.answers(), execution, joined).ok());
     return joined;
 }
 
-void expect_same(const Neighbours& a, const Neighbours& b) {
+void expect_same(const Neighbors& a, const Neighbors& b) {
     ASSERT_EQ(a.begins, b.begins);
     ASSERT_EQ(a.items, b.items);
     ASSERT_EQ(a.distances, b.distances);
@@ -64,7 +64,7 @@ TEST(SearchParts, AnswerAsTheWholeSearchDoes) {
             ASSERT_TRUE(parts.merge({parameters.k}, execution).ok());
             ASSERT_NO_FATAL_FAILURE(expect_same(one_answer(parts, execution), *whole));
             const KnnReply reply = knn_reply({}, static_cast<std::uint32_t>(q), parts.answers());
-            EXPECT_EQ(reply.neighbours, whole->items.size());
+            EXPECT_EQ(reply.neighbors, whole->items.size());
         }
     }
 }
@@ -81,8 +81,8 @@ TEST(SearchParts, KeepToTheMemoryOfAnswers) {
         if (stopped) execution.request_stop();
         return parts.merge({5, bytes}, execution).code();
     };
-    // 200 neighbours; by items each part has as many, and they are there beside the merged ones.
-    const std::uint64_t all = 200 * kBytesOfNeighbour;
+    // 200 neighbors; by items each part has as many, and they are there beside the merged ones.
+    const std::uint64_t all = 200 * kBytesOfNeighbor;
     EXPECT_EQ(merged(By::queries, all), ErrorCode::ok);
     EXPECT_EQ(merged(By::queries, all - 1), ErrorCode::memory_limit);
     EXPECT_EQ(merged(By::items, 2 * all), ErrorCode::ok);

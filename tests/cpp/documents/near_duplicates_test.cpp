@@ -138,9 +138,9 @@ TEST(NearDuplicates, CopiesTakeNoMemoryForTheirPairs) {
         near_duplicates({0.05, NearDuplicateMode::exact}, packed.documents(), {}, execution);
     ASSERT_TRUE(answer.ok());
     EXPECT_EQ(answer->pairs(), 20000ull * 19999 / 2);
-    std::vector<NearDuplicate> neighbours;
-    answer->later_neighbours(19990, neighbours);
-    EXPECT_EQ(neighbours.size(), 9u);
+    std::vector<NearDuplicate> neighbors;
+    answer->later_neighbors(19990, neighbors);
+    EXPECT_EQ(neighbors.size(), 9u);
 }
 
 /// Two words of eight bytes each, which all documents so made hash to the same number.

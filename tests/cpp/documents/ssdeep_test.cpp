@@ -290,7 +290,7 @@ std::string random_part(Random& random, std::size_t limit) {
     return part;
 }
 
-/// Members of one family mostly share a block size or have neighbouring ones, and share text: the
+/// Members of one family mostly share a block size or have neighboring ones, and share text: the
 /// first part of one may be the second part of another.
 std::vector<std::string> signature_family(Random& random, std::size_t members) {
     const std::size_t level = random.one_in(2) ? random.below(6) : random.below(30);

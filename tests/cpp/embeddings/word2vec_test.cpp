@@ -263,7 +263,7 @@ TEST(Word2vec, RefusesWhatIsOutOfRange) {
     EXPECT_TRUE(refused([](auto&) {}, 0));
 }
 
-TEST(Word2vec, NeighboursOfAWordAreWordsOfItsKind) {
+TEST(Word2vec, NeighborsOfAWordAreWordsOfItsKind) {
     // Words 0 .. 39 stand only beside one another, and so do 40 .. 79.
     std::vector<std::uint32_t> numbers, positions;
     std::uint32_t position = 0;

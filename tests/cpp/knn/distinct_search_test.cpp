@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "tests/support/neighbour_rows.hpp"
+#include "tests/support/neighbor_rows.hpp"
 #include "tests/support/plain_knn.hpp"
 #include "tests/support/vector_rows.hpp"
 
@@ -15,7 +15,7 @@ namespace {
 
 using testing::DoubleRows;
 using testing::plain_distance;
-using testing::plain_neighbours;
+using testing::plain_neighbors;
 using testing::RandomRows;
 using testing::rows_of;
 using testing::Shape;
@@ -42,7 +42,7 @@ protected:
         };
     }
 
-    Result<Neighbours> run(const KnnParameters& parameters, const TypedRows& queries,
+    Result<Neighbors> run(const KnnParameters& parameters, const TypedRows& queries,
                            const TypedRows& items, const RowKeys& keys = {}) {
         asked = {};
         return search_distinct_rows(parameters, queries.vectors(), items.vectors(), keys, search(),
@@ -67,9 +67,9 @@ protected:
         for (std::size_t q = 0; q < rows.size(); ++q) {
             std::vector<bool> excluded(items.rows().size());
             for (std::size_t i = 0; i < excluded.size(); ++i) excluded[i] = !keys.differ(q, i);
-            std::vector<testing::NeighbourRow> wanted;
+            std::vector<testing::NeighborRow> wanted;
             for (const auto& [item, distance] :
-                 plain_neighbours(parameters, queries.rows()[q], items.rows(), excluded))
+                 plain_neighbors(parameters, queries.rows()[q], items.rows(), excluded))
                 wanted.emplace_back(item, std::bit_cast<std::uint64_t>(distance));
             ASSERT_EQ(rows[q], wanted) << "query " << q;
         }
@@ -203,7 +203,7 @@ TEST_F(MergedSearch, SearchesAllRowsWhereMemoryIsShort) {
     const auto found = search_distinct_rows(
         {.k = 3}, items.vectors(), items.vectors(), {},
         [&](const KnnParameters& parameters, const Vectors& queries, const Vectors& rows,
-            const RowKeys& keys) -> Result<Neighbours> {
+            const RowKeys& keys) -> Result<Neighbors> {
             if (rows.rows < 500) return Status::out_of_memory();
             return knn(parameters, queries, rows, keys, execution);
         },

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "cpp/knn/knn.hpp"
-#include "tests/support/neighbour_rows.hpp"
+#include "tests/support/neighbor_rows.hpp"
 #include "tests/support/on_each_simd.hpp"
 #include "tests/support/plain_knn.hpp"
 #include "tests/support/random_keys.hpp"
@@ -22,7 +22,7 @@ using testing::KeyShape;
 using testing::kSanitized;
 using testing::name_of_simd;
 using testing::OnEachSimd;
-using testing::plain_neighbours;
+using testing::plain_neighbors;
 using testing::RandomKeys;
 using testing::RandomRows;
 using testing::rows_of;
@@ -50,7 +50,7 @@ protected:
             std::vector<bool> left_out(items.rows().size());
             for (std::size_t i = 0; i < left_out.size(); ++i)
                 left_out[i] = !match.match(q, i) || !excluded.differ(q, i);
-            ASSERT_EQ(found[q], rows_of(plain_neighbours(parameters, queries.rows()[q],
+            ASSERT_EQ(found[q], rows_of(plain_neighbors(parameters, queries.rows()[q],
                                                          items.rows(), left_out)))
                 << "query " << q;
         }

@@ -10,7 +10,7 @@
 #include <random>
 #include <thread>
 
-#include "tests/support/neighbour_rows.hpp"
+#include "tests/support/neighbor_rows.hpp"
 #include "tests/support/on_each_simd.hpp"
 #include "tests/support/plain_knn.hpp"
 #include "tests/support/vector_rows.hpp"
@@ -23,10 +23,10 @@ using testing::kAllShapes;
 using testing::kFewer;
 using testing::kSanitized;
 using testing::name_of_simd;
-using testing::NeighbourRow;
+using testing::NeighborRow;
 using testing::OnEachSimd;
-using testing::plain_neighbours;
-using testing::PlainNeighbours;
+using testing::plain_neighbors;
+using testing::PlainNeighbors;
 using testing::RandomRows;
 using testing::rows_of;
 using testing::Shape;
@@ -37,7 +37,7 @@ constexpr Metric kAllMetrics[] = {Metric::euclidean, Metric::cosine, Metric::inn
 
 class KnnOnEach : public OnEachSimd {
 protected:
-    Neighbours run(KnnParameters parameters, const TypedRows& queries, const TypedRows& items,
+    Neighbors run(KnnParameters parameters, const TypedRows& queries, const TypedRows& items,
                    const RowKeys& keys = {}, unsigned threads = 3) {
         parameters.simd = GetParam();
         Execution execution(threads);
@@ -56,7 +56,7 @@ protected:
             std::vector<bool> excluded(items.rows().size());
             for (std::size_t i = 0; i < excluded.size(); ++i) excluded[i] = !keys.differ(q, i);
             const auto wanted =
-                plain_neighbours(parameters, queries.rows()[q], items.rows(), excluded);
+                plain_neighbors(parameters, queries.rows()[q], items.rows(), excluded);
             ASSERT_EQ(found[q], rows_of(wanted)) << "query " << q;
         }
     }
@@ -84,10 +84,10 @@ TEST_P(KnnOnEach, EqualsAPlainSearchOnAllShapes) {
                 const TypedRows items(random.rows(shape, n, d), type, d);
                 const TypedRows queries(random.rows(shape, 21, d), type, d);
                 for (const Metric metric : kAllMetrics) {
-                    std::vector<std::vector<NeighbourRow>> wanted;
+                    std::vector<std::vector<NeighborRow>> wanted;
                     for (const auto& query : queries.rows())
                         wanted.push_back(rows_of(
-                            plain_neighbours({.k = n, .metric = metric}, query, items.rows())));
+                            plain_neighbors({.k = n, .metric = metric}, query, items.rows())));
                     for (const std::size_t k : {n, std::size_t{20}, std::size_t{1}}) {
                         SCOPED_TRACE(name_of(shape, metric, d, k));
                         for (auto& rows : wanted) rows.resize(std::min(rows.size(), k));
@@ -218,7 +218,7 @@ TEST_P(KnnOnEach, ARadiusFindsAllWithinIt) {
             const TypedRows items(random.rows(shape, 700, 12), ElementType::float32, 12);
             const TypedRows queries(random.rows(shape, 15, 12), ElementType::float32, 12);
             const auto some =
-                plain_neighbours({.k = 40, .metric = metric}, queries.rows()[0], items.rows());
+                plain_neighbors({.k = 40, .metric = metric}, queries.rows()[0], items.rows());
             // Just as far as an item, a bit less, everything, nothing.
             const double exactly = some.empty() ? 0.5 : some.back().second;
             for (const double radius : {exactly, std::nextafter(exactly, -1e300), 1e300, 0.0}) {
@@ -319,7 +319,7 @@ TEST_P(KnnOnEach, NeitherMemoryNorThreadsChangeTheAnswer) {
                 ASSERT_EQ(rows_of(again), rows_of(answer));
             }
             for (const std::size_t q : {0, 77}) {
-                const auto wanted = plain_neighbours(parameters, queries.rows()[q], items.rows());
+                const auto wanted = plain_neighbors(parameters, queries.rows()[q], items.rows());
                 ASSERT_EQ(rows_of(answer)[q], rows_of(wanted));
             }
         }
@@ -342,7 +342,7 @@ TEST_P(KnnOnEach, EscalatesWhereFloatsCannotTellItemsApart) {
     EXPECT_GE(answer.escalated, 25u);  // the center lies in one of the two
     EXPECT_LT(answer.rescored, 50 * n / 10);
     for (std::size_t q = 0; q < rows.size(); q += 7) {
-        const auto wanted = plain_neighbours({.k = 10, .metric = Metric::euclidean},
+        const auto wanted = plain_neighbors({.k = 10, .metric = Metric::euclidean},
                                              queries.rows()[q], items.rows());
         ASSERT_EQ(rows_of(answer)[q], rows_of(wanted));
     }
@@ -378,8 +378,8 @@ TEST(Knn, KeepsToItsAnswerLimit) {
         for (const std::size_t k : {KnnParameters::all_items, n / 2})
             for (const double radius : {1e300, std::numeric_limits<double>::infinity()}) {
                 KnnParameters parameters{.k = k, .metric = Metric::euclidean, .radius = radius};
-                const std::size_t neighbours = count * std::min(k, n);
-                SCOPED_TRACE(std::to_string(count) + " queries, " + std::to_string(neighbours));
+                const std::size_t neighbors = count * std::min(k, n);
+                SCOPED_TRACE(std::to_string(count) + " queries, " + std::to_string(neighbors));
                 Execution execution(2);
                 const auto search = [&](std::size_t limit) {
                     parameters.answer_limit = limit;
@@ -387,12 +387,12 @@ TEST(Knn, KeepsToItsAnswerLimit) {
                 };
                 const auto wanted = search(SIZE_MAX);
                 ASSERT_TRUE(wanted.ok());
-                ASSERT_EQ(wanted->items.size(), neighbours);
-                const auto within = search(2 * kBytesOfNeighbour * neighbours);
+                ASSERT_EQ(wanted->items.size(), neighbors);
+                const auto within = search(2 * kBytesOfNeighbor * neighbors);
                 ASSERT_TRUE(within.ok()) << within.status().message();
                 EXPECT_EQ(rows_of(*within), rows_of(*wanted));
                 for (const std::size_t limit :
-                     {kBytesOfNeighbour * neighbours - 1, std::size_t{1000}, std::size_t{0}}) {
+                     {kBytesOfNeighbor * neighbors - 1, std::size_t{1000}, std::size_t{0}}) {
                     const Status status = search(limit).status();
                     EXPECT_EQ(status.code(), ErrorCode::memory_limit) << status.message();
                     EXPECT_NE(status.message().find(" would take at least "), std::string::npos);
@@ -401,19 +401,19 @@ TEST(Knn, KeepsToItsAnswerLimit) {
     }
 }
 
-/// Lists are cut before they are kept: a search that looks at many items for few neighbours takes
+/// Lists are cut before they are kept: a search that looks at many items for few neighbors takes
 /// no more than these.
-TEST(Knn, TakesMemoryForItsNeighboursAlone) {
+TEST(Knn, TakesMemoryForItsNeighborsAlone) {
     RandomRows random;
     const TypedRows items(random.rows(Shape::gaussian, 5000, 4), ElementType::float32, 4, true);
     Execution execution(2);
     KnnParameters parameters{.k = 10, .metric = Metric::euclidean};
-    parameters.answer_limit = 5000 * 10 * 2 * kBytesOfNeighbour;
+    parameters.answer_limit = 5000 * 10 * 2 * kBytesOfNeighbor;
     const auto answer = knn(parameters, items.vectors(), items.vectors(), {}, execution);
     EXPECT_TRUE(answer.ok()) << answer.status().message();
 }
 
-TEST(Knn, EmptyTablesHaveNoNeighbours) {
+TEST(Knn, EmptyTablesHaveNoNeighbors) {
     const TypedRows none({}, ElementType::float32, 0), some({{1, 2}}, ElementType::float32, 2);
     Execution execution(2);
     const auto rows = [&](const TypedRows& queries, const TypedRows& items) {
@@ -421,7 +421,7 @@ TEST(Knn, EmptyTablesHaveNoNeighbours) {
     };
     EXPECT_EQ(rows(none, none).size(), 0u);
     EXPECT_EQ(rows(none, some).size(), 0u);
-    EXPECT_EQ(rows(some, none), (std::vector<std::vector<NeighbourRow>>{{}}));
+    EXPECT_EQ(rows(some, none), (std::vector<std::vector<NeighborRow>>{{}}));
 }
 
 TEST(Knn, RowsWithoutDimensionsAreAllAtZero) {

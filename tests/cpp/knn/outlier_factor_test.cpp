@@ -14,9 +14,9 @@ namespace gputext {
 namespace {
 
 using testing::DoubleRows;
-using testing::plain_neighbours;
+using testing::plain_neighbors;
 using testing::plain_similarity;
-using testing::PlainNeighbours;
+using testing::PlainNeighbors;
 using testing::RandomRows;
 using testing::Shape;
 using testing::TypedRows;
@@ -29,11 +29,11 @@ std::vector<double> plain_factors(const OutlierParameters& parameters, const Dou
     const KnnParameters knn{
         .k = parameters.k, .metric = parameters.metric, .include_ties = breunig};
     const std::size_t n = rows.size();
-    std::vector<PlainNeighbours> near(n);
+    std::vector<PlainNeighbors> near(n);
     for (std::size_t i = 0; i < n; ++i) {
         std::vector<bool> own(n);
         own[i] = true;
-        near[i] = plain_neighbours(knn, rows[i], rows, own);
+        near[i] = plain_neighbors(knn, rows[i], rows, own);
     }
     std::vector<double> density(n), factors(n);
     for (std::size_t i = 0; i < n; ++i) {
@@ -163,7 +163,7 @@ TEST(OutlierFactors, OfRowsWithoutFiniteDensity) {
     EXPECT_NEAR(sklearn[4], 1e10, 10);
 }
 
-TEST(OutlierFactors, OfRowsWithoutNeighboursAreNone) {
+TEST(OutlierFactors, OfRowsWithoutNeighborsAreNone) {
     EXPECT_TRUE(std::isnan(run({5}, TypedRows({{1, 2}}, ElementType::float32, 2))[0]));
     EXPECT_TRUE(run({5}, TypedRows({}, ElementType::float32, 2)).empty());
     const TypedRows zeros({{0, 0}, {0, 0}, {1, 0}, {1, 1}, {2, 3}}, ElementType::float32, 2);
@@ -172,7 +172,7 @@ TEST(OutlierFactors, OfRowsWithoutNeighboursAreNone) {
     EXPECT_TRUE(std::isfinite(factors[2]));
 }
 
-/// The neighbours' memory is known before they are searched, and is no more than that.
+/// The neighbors' memory is known before they are searched, and is no more than that.
 TEST(OutlierFactors, KeepToTheAnswerLimit) {
     RandomRows random;
     constexpr std::size_t n = 400;
@@ -189,7 +189,7 @@ TEST(OutlierFactors, KeepToTheAnswerLimit) {
     const Status status = OutlierSearch().set(parameters, rows.vectors(), execution);
     EXPECT_EQ(status.code(), ErrorCode::memory_limit) << "before the search";
     EXPECT_EQ(status.message(),
-              "the neighbours would take at least 4343 kB, more than the memory limit of 4343 kB");
+              "the neighbors would take at least 4343 kB, more than the memory limit of 4343 kB");
 }
 
 TEST(OutlierFactors, RefuseWhatHasNoDistance) {

@@ -437,16 +437,16 @@ TEST(Protocol, RefusesCodesThatAreNone) {
               ErrorCode::cancelled);
 }
 
-TEST(Protocol, RefusesNeighboursThatAreNone) {
+TEST(Protocol, RefusesNeighborsThatAreNone) {
     const std::vector<std::uint64_t> begins{0, 2, 3};
     const std::vector<double> distances{0.5, 1, 0};
     const auto unpack = [&](std::vector<std::uint32_t> items, std::uint32_t queries,
-                            std::uint64_t neighbours) {
+                            std::uint64_t neighbors) {
         std::vector<std::uint8_t> file;
         for (const auto bytes :
              {testing::raw_bytes(begins), testing::raw_bytes(distances), testing::raw_bytes(items)})
             file.insert(file.end(), bytes.begin(), bytes.end());
-        return unpack_neighbours(file, queries, 7, neighbours);
+        return unpack_neighbors(file, queries, 7, neighbors);
     };
     const auto good = unpack({6, 0, 6}, 2, 3);
     ASSERT_TRUE(good.ok());
@@ -458,7 +458,7 @@ TEST(Protocol, RefusesNeighboursThatAreNone) {
     EXPECT_FALSE(unpack({6, 0, 6}, 3, 3).ok());
     EXPECT_FALSE(unpack({6, 0, 6}, 2, 2).ok());
     EXPECT_FALSE(unpack({6, 0, 6}, UINT32_MAX, UINT64_MAX).ok());
-    EXPECT_FALSE(neighbours_layout(1, UINT64_MAX / 12).has_value());
+    EXPECT_FALSE(neighbors_layout(1, UINT64_MAX / 12).has_value());
 }
 
 /// A corpus' seeds, changed at random: the deterministic part of what the fuzzer does.

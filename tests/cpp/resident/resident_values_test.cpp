@@ -779,7 +779,7 @@ TEST_F(FilledBehind, SaysDevicesWhereItsBytesAre) {
     const auto id = session.take_early(held_up_.begin());
     auto origin = ranges_->origin(id);
     ASSERT_NE(origin, nullptr);
-    EXPECT_EQ(origin->pieces.size(), 200u) << "neighbours are one piece";
+    EXPECT_EQ(origin->pieces.size(), 200u) << "neighbors are one piece";
     ByteList bytes;
     for (const auto& piece : origin->pieces) {
         EXPECT_EQ(piece.begin, bytes.size());

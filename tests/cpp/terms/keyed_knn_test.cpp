@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "cpp/terms/tfidf.hpp"
-#include "tests/support/neighbour_rows.hpp"
+#include "tests/support/neighbor_rows.hpp"
 #include "tests/support/on_each_simd.hpp"
 #include "tests/support/plain_terms.hpp"
 #include "tests/support/random_keys.hpp"
@@ -23,7 +23,7 @@ using testing::name_of_simd;
 using testing::of_counts;
 using testing::OnEachSimd;
 using testing::plain_term_distance;
-using testing::PlainNeighbours;
+using testing::PlainNeighbors;
 using testing::PlainWeights;
 using testing::RandomKeys;
 using testing::RandomTexts;
@@ -82,7 +82,7 @@ TEST_P(KeyedTermKnnOnEach, EqualsAPlainSearchOnRandomCalls) {
         const PlainWeights of_queries(queries.texts(), factors), of_items(items.texts(), factors);
         ASSERT_EQ(found.size(), q);
         for (std::size_t query = 0; query < q; ++query) {
-            PlainNeighbours wanted;
+            PlainNeighbors wanted;
             for (std::uint32_t item = 0; item < n; ++item) {
                 if (!match.match(query, item) || !excluded.differ(query, item)) continue;
                 const auto distance =

@@ -25,8 +25,8 @@ using testing::name_of_simd;
 using testing::of_counts;
 using testing::OnEachSimd;
 using testing::plain_factors;
-using testing::plain_term_neighbours;
-using testing::PlainNeighbours;
+using testing::plain_term_neighbors;
+using testing::PlainNeighbors;
 using testing::PlainText;
 using testing::PlainTexts;
 using testing::PlainWeights;
@@ -36,22 +36,22 @@ using testing::TextShape;
 
 using Row = std::pair<std::uint32_t, std::uint64_t>;
 
-std::vector<Row> row_of(const Neighbours& neighbours, std::size_t query) {
+std::vector<Row> row_of(const Neighbors& neighbors, std::size_t query) {
     std::vector<Row> row;
-    for (auto i = neighbours.begins[query]; i < neighbours.begins[query + 1]; ++i)
-        row.emplace_back(neighbours.items[i],
-                         std::bit_cast<std::uint64_t>(neighbours.distances[i]));
+    for (auto i = neighbors.begins[query]; i < neighbors.begins[query + 1]; ++i)
+        row.emplace_back(neighbors.items[i],
+                         std::bit_cast<std::uint64_t>(neighbors.distances[i]));
     return row;
 }
 
-std::vector<Row> row_of(const PlainNeighbours& neighbours) {
+std::vector<Row> row_of(const PlainNeighbors& neighbors) {
     std::vector<Row> row;
-    for (const auto& [item, distance] : neighbours)
+    for (const auto& [item, distance] : neighbors)
         row.emplace_back(item, std::bit_cast<std::uint64_t>(distance));
     return row;
 }
 
-void expect_equal(const Neighbours& found, const Neighbours& wanted) {
+void expect_equal(const Neighbors& found, const Neighbors& wanted) {
     ASSERT_EQ(found.begins, wanted.begins);
     ASSERT_EQ(found.items, wanted.items);
     for (std::size_t i = 0; i < found.distances.size(); ++i)
@@ -65,14 +65,14 @@ ElementType type_of(TextShape shape) {
 
 class TermKnnOnEach : public OnEachSimd {
 protected:
-    Neighbours run(TermKnnParameters parameters, const std::vector<double>& factors,
+    Neighbors run(TermKnnParameters parameters, const std::vector<double>& factors,
                    const Vectors& queries, const Vectors& items, const RowKeys& keys = {},
                    unsigned threads = 3) {
         parameters.simd = GetParam();
         Execution execution(threads);
         auto answer = term_knn(parameters, factors, queries, items, keys, execution);
         EXPECT_TRUE(answer.ok()) << answer.status().message();
-        return answer.ok() ? std::move(*answer) : Neighbours{};
+        return answer.ok() ? std::move(*answer) : Neighbors{};
     }
 
     void expect_plain_answer(const TermKnnParameters& parameters, const TermParameters& terms,
@@ -85,13 +85,13 @@ protected:
         ASSERT_TRUE(frequencies.ok());
         const auto factors = term_factors(terms, *frequencies, items.texts().size());
         ASSERT_EQ(factors, wanted_factors);
-        const Neighbours found =
+        const Neighbors found =
             run(parameters, factors, queries.vectors(), items.vectors(), keys, threads);
         const PlainWeights query_rows(queries.texts(), factors), item_rows(items.texts(), factors);
         ASSERT_EQ(found.begins.size(), queries.texts().size() + 1);
         for (std::size_t q = 0; q < queries.texts().size(); ++q)
             ASSERT_EQ(row_of(found, q),
-                      row_of(plain_term_neighbours(parameters, query_rows, q, item_rows, keys)))
+                      row_of(plain_term_neighbors(parameters, query_rows, q, item_rows, keys)))
                 << "query " << q;
     }
 };
@@ -160,7 +160,7 @@ TEST_P(TermKnnOnEach, NearTiesAreOrderedInDoublePrecision) {
 }
 
 /// Scores that are exactly 0 belong to items that share a term, and to items that share none.
-TEST_P(TermKnnOnEach, ACosineOfZeroIsANeighbourOnlyWithASharedTerm) {
+TEST_P(TermKnnOnEach, ACosineOfZeroIsANeighborOnlyWithASharedTerm) {
     PlainTexts texts;
     for (int i = 0; i < 400; ++i) {
         if (i % 4 == 0) texts.push_back({{0, 1}, {1, 1}});
@@ -210,7 +210,7 @@ TEST_P(TermKnnOnEach, NeitherMemoryNorThreadsChangeTheAnswer) {
             }
         for (std::size_t q = 0; q < 200; q += 40)
             ASSERT_EQ(row_of(answer, q),
-                      row_of(plain_term_neighbours(parameters, query_rows, q, item_rows, keys)));
+                      row_of(plain_term_neighbors(parameters, query_rows, q, item_rows, keys)));
     }
 }
 
@@ -248,7 +248,7 @@ TEST(TermKnn, KeepsToItsAnswerLimit) {
             parameters.answer_limit = limit;
             return term_knn(parameters, factors, asked.vectors(), items.vectors(), {}, execution);
         };
-        const std::size_t bytes = queries * n * kBytesOfNeighbour;
+        const std::size_t bytes = queries * n * kBytesOfNeighbor;
         const auto within = search(2 * bytes);
         ASSERT_TRUE(within.ok()) << within.status().message();
         EXPECT_EQ(within->items.size(), queries * n);
@@ -259,7 +259,7 @@ TEST(TermKnn, KeepsToItsAnswerLimit) {
     }
 }
 
-TEST(TermKnn, EmptyTablesHaveNoNeighbours) {
+TEST(TermKnn, EmptyTablesHaveNoNeighbors) {
     const TextRows none({}, ElementType::int32, 0), some({{{0, 1.0}}}, ElementType::int32, 2),
         empty({{}, {}}, ElementType::int32, 2);
     Execution execution(2);

@@ -46,11 +46,11 @@ void expect_well_formed(const Cooccurrences& counts) {
         }
     const PlainCounts plain = plain_counts(counts);
     for (const auto& [triple, times] : plain) {
-        const auto& [word, relation, neighbour] = triple;
+        const auto& [word, relation, neighbor] = triple;
         const auto opposite = counts.shape.positions
                                   ? counts.shape.relation_of(-counts.shape.offset_of(relation))
                                   : 0;
-        ASSERT_EQ(plain.at({neighbour, opposite, word}), times);
+        ASSERT_EQ(plain.at({neighbor, opposite, word}), times);
     }
 }
 
@@ -61,8 +61,8 @@ TEST(Cooccurrences, AreTheThesissTriples) {
     const CooccurrenceShape shape{.words = 4, .window = 3};
     PlainStream stream;
     stream.add_text({0, 1, 9, 2, 3}, shape);
-    const auto triple = [&](std::uint32_t word, std::int32_t offset, std::uint32_t neighbour) {
-        return std::tuple{word, shape.relation_of(offset), neighbour};
+    const auto triple = [&](std::uint32_t word, std::int32_t offset, std::uint32_t neighbor) {
+        return std::tuple{word, shape.relation_of(offset), neighbor};
     };
     const PlainCounts wanted{{triple(0, 1, 1), 1},  {triple(1, 2, 2), 1},  {triple(1, 3, 3), 1},
                              {triple(1, -1, 0), 1}, {triple(2, -2, 1), 1}, {triple(3, -3, 1), 1},
@@ -101,7 +101,7 @@ TEST(Cooccurrences, OfManyColumnsAreCountedInParts) {
         ASSERT_EQ(plain_counts(count(shape, stream, 2, memory)), wanted);
 }
 
-TEST(Cooccurrences, VariantsOfAWordAreNotItsNeighbours) {
+TEST(Cooccurrences, VariantsOfAWordAreNotItsNeighbors) {
     const CooccurrenceShape shape{.words = 3, .window = 1};
     PlainStream stream;
     stream.words = {0, 1, 2};
@@ -232,7 +232,7 @@ TEST(Cooccurrences, StopSoonWithinARow) {
         Execution execution(2);
         Clock::time_point requested;
         std::thread stopper([&] {
-            while (std::string_view(execution.phase()) != "counting neighbours")
+            while (std::string_view(execution.phase()) != "counting neighbors")
                 std::this_thread::sleep_for(std::chrono::milliseconds(1));
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
             requested = Clock::now();
@@ -272,7 +272,7 @@ TEST(WordWeights, AreTheThesissWithinHalfAUnit) {
         ASSERT_EQ(weights->size(), counts.stored());
         const double unit = weight_unit(parameters.weight);
         const std::uint64_t relations = shape.relations();
-        const std::uint64_t neighbours = parameters.features == 0
+        const std::uint64_t neighbors = parameters.features == 0
                                              ? shape.words
                                              : (parameters.features + relations - 1) / relations;
         std::uint64_t kept = 0;
@@ -284,7 +284,7 @@ TEST(WordWeights, AreTheThesissWithinHalfAUnit) {
                     ASSERT_EQ(features->columns[kept], counts.columns[i]);
                     ASSERT_EQ(features->weights[kept++], weight);
                 }
-                if (counts.columns[i] % shape.words >= neighbours) {
+                if (counts.columns[i] % shape.words >= neighbors) {
                     ASSERT_EQ(weight, 0);
                     continue;
                 }

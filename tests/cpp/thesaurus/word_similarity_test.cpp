@@ -18,7 +18,7 @@ using testing::list_of;
 using testing::name_of_simd;
 using testing::OnEachSimd;
 using testing::plain_counts;
-using testing::plain_neighbours;
+using testing::plain_neighbors;
 using testing::plain_weights;
 using testing::PlainCounts;
 using testing::PlainList;
@@ -74,7 +74,7 @@ protected:
         ASSERT_EQ(found.begins.size(), features.shape.words + 1);
         for (std::uint32_t word = 0; word < features.shape.words; ++word) {
             const bool wanted = word >= parameters.first && word < parameters.end;
-            ASSERT_EQ(list_of(found, word), wanted ? plain_neighbours(parameters.measure, features,
+            ASSERT_EQ(list_of(found, word), wanted ? plain_neighbors(parameters.measure, features,
                                                                       word, parameters.top_k)
                                                    : PlainList{})
                 << "word " << word;
@@ -127,7 +127,7 @@ TEST_P(WordSimilarityOnEach, NeitherMemoryNorThreadsNorRangesChangeTheAnswer) {
         SimilarityParameters parameters{.measure = measure, .top_k = 30};
         const Thesaurus wanted = run(parameters, features);
         for (std::uint32_t word = 0; word < shape.words; word += shape.words / 12)
-            ASSERT_EQ(list_of(wanted, word), plain_neighbours(measure, features, word, 30));
+            ASSERT_EQ(list_of(wanted, word), plain_neighbors(measure, features, word, 30));
         const auto expect_equal = [&](const SimilarityParameters& changed, unsigned threads) {
             const Thesaurus found = run(changed, features, threads);
             for (std::uint32_t word = 0; word < shape.words; ++word)
@@ -159,10 +159,10 @@ TEST(WordSimilarity, IsTheThesissToTheFixedPoint) {
         std::vector<std::map<std::pair<std::uint32_t, std::uint32_t>, long double>> rows(40);
         std::size_t i = 0;
         for (const auto& [triple, count] : counts) {
-            const auto& [word, relation, neighbour] = triple;
+            const auto& [word, relation, neighbor] = triple;
             // What is less is no feature, and then the other word's weight does not count either.
             if (weights[i++] * 2 >= weight_unit(WordWeight::lin))
-                rows[word][{relation, neighbour}] = weights[i - 1];
+                rows[word][{relation, neighbor}] = weights[i - 1];
         }
         Execution execution(2);
         const auto found = word_similarities({.top_k = 40}, features, execution);
@@ -170,7 +170,7 @@ TEST(WordSimilarity, IsTheThesissToTheFixedPoint) {
         for (std::uint32_t a = 0; a < 40; ++a) {
             std::vector<double> similarities(40);
             for (std::uint64_t n = found->begins[a]; n < found->begins[a + 1]; ++n)
-                similarities[found->neighbours[n]] = found->similarities[n];
+                similarities[found->neighbors[n]] = found->similarities[n];
             for (std::uint32_t b = 0; b < 40; ++b) {
                 if (a == b) continue;
                 long double shared = 0, all = 0;
@@ -208,7 +208,7 @@ TEST_P(WordSimilarityOnEach, WideSumsAreExact) {
     for (const WordMeasure measure : {WordMeasure::lin, WordMeasure::cosine, WordMeasure::jaccard})
         for (const auto found = run({.measure = measure}, features);
              std::uint32_t word : {0, 1, 2, 3})
-            ASSERT_EQ(list_of(found, word), plain_neighbours(measure, features, word, 20));
+            ASSERT_EQ(list_of(found, word), plain_neighbors(measure, features, word, 20));
 }
 
 TEST(WordSimilarity, RefusesWhatCannotBeCompared) {

@@ -75,7 +75,7 @@ protected:
     RandomStrings random_;
 };
 
-TEST_F(ResidentRangesOnDevice, NeighboursAreTheSame) {
+TEST_F(ResidentRangesOnDevice, NeighborsAreTheSame) {
     const std::vector<float> items = random_elements(40000);
     const std::vector<float> queries = random_elements(200);
     const KnnParameters parameters{.k = 10, .metric = Metric::euclidean};
@@ -133,7 +133,7 @@ TEST_F(ResidentRangesOnDevice, AllUploadsAreCounted) {
 
 /// As after an update: most of the items are on the device, and the new order of all is only being
 /// copied on the host.
-TEST_F(ResidentRangesOnDevice, NeighboursAreFoundBeforeTheItemsAreThere) {
+TEST_F(ResidentRangesOnDevice, NeighborsAreFoundBeforeTheItemsAreThere) {
     constexpr std::size_t kOld = 30000, kNew = 3000, kRow = kDimensions * sizeof(float);
     const std::vector<float> old_items = random_elements(kOld), new_items = random_elements(kNew);
     const std::vector<float> queries = random_elements(50);  // too few to look for equal items

@@ -10,7 +10,7 @@
 #include "cpp/knn/knn.hpp"
 #include "kernels/base/resident_copies.hpp"
 #include "tests/support/device_fixture.hpp"
-#include "tests/support/neighbour_rows.hpp"
+#include "tests/support/neighbor_rows.hpp"
 #include "tests/support/random_keys.hpp"
 #include "tests/support/vector_rows.hpp"
 
@@ -36,7 +36,7 @@ constexpr ElementType kAllTypes[] = {ElementType::float16, ElementType::float32,
 /// The CPU's operator, which its own test holds against a plain search, gives what is expected.
 class KeyedKnnOnDevice : public testing::RingTest {
 protected:
-    Result<Neighbours> run(const KnnParameters& parameters, const Vectors& queries,
+    Result<Neighbors> run(const KnnParameters& parameters, const Vectors& queries,
                            const Vectors& items, const MatchKeys& matches,
                            const RowKeys& excluded = {}) {
         Execution execution(4);
@@ -216,7 +216,7 @@ TEST_F(KeyedKnnOnDevice, RefusesWhatTheCpuRefuses) {
     EXPECT_EQ(code({.k = 0}, rows), ErrorCode::invalid_argument);
     EXPECT_EQ(code({.k = 1}, sparse), ErrorCode::invalid_argument);
     KnnParameters limited{.k = KnnParameters::all_items, .metric = Metric::euclidean};
-    limited.answer_limit = 2500 * kBytesOfNeighbour - 1;
+    limited.answer_limit = 2500 * kBytesOfNeighbor - 1;
     EXPECT_EQ(code(limited, rows), ErrorCode::memory_limit);
     limited.answer_limit += 1;
     EXPECT_EQ(code(limited, rows), ErrorCode::ok);

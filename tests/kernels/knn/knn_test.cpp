@@ -15,7 +15,7 @@
 #include "kernels/knn/cosine_similarity.hpp"
 #include "kernels/knn/knn.hpp"
 #include "tests/support/device_fixture.hpp"
-#include "tests/support/neighbour_rows.hpp"
+#include "tests/support/neighbor_rows.hpp"
 #include "tests/support/plain_knn.hpp"
 #include "tests/support/vector_rows.hpp"
 
@@ -25,7 +25,7 @@ namespace {
 using testing::differing;
 using testing::DoubleRows;
 using testing::kAllShapes;
-using testing::plain_neighbours;
+using testing::plain_neighbors;
 using testing::RandomRows;
 using testing::Shape;
 using testing::TypedRows;
@@ -46,7 +46,7 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
 /// The CPU's operator, which its own test holds against a plain search, gives what is expected.
 class KnnOnDevice : public testing::RingTest {
 protected:
-    static Neighbours expected(const KnnParameters& parameters, const TypedRows& queries,
+    static Neighbors expected(const KnnParameters& parameters, const TypedRows& queries,
                                const TypedRows& items, const RowKeys& keys = {}) {
         Execution execution(8);
         auto answer = knn(parameters, queries.vectors(), items.vectors(), keys, execution);
@@ -54,7 +54,7 @@ protected:
         return std::move(*answer);
     }
 
-    Result<Neighbours> run(const KnnParameters& parameters, const TypedRows& queries,
+    Result<Neighbors> run(const KnnParameters& parameters, const TypedRows& queries,
                            const TypedRows& items, const RowKeys& keys = {}) {
         Execution execution(4);
         counts = {};
@@ -122,7 +122,7 @@ TEST_F(KnnOnDevice, EqualsAPlainSearch) {
             const auto found = run(parameters, queries, items);
             ASSERT_TRUE(found.ok());
             for (std::size_t q = 0; q < 20; ++q) {
-                const auto wanted = plain_neighbours(parameters, queries.rows()[q], items.rows());
+                const auto wanted = plain_neighbors(parameters, queries.rows()[q], items.rows());
                 ASSERT_EQ(found->begins[q + 1] - found->begins[q], wanted.size());
                 for (std::size_t i = 0; i < wanted.size(); ++i) {
                     ASSERT_EQ(found->items[found->begins[q] + i], wanted[i].first);
@@ -145,7 +145,7 @@ TEST_F(KnnOnDevice, RowsBelowTheNormalDoublesAreFoundBesideOthers) {
         ASSERT_NO_FATAL_FAILURE(expect_same({.k = 200, .metric = metric}, items, items));
 }
 
-TEST_F(KnnOnDevice, ManyNeighboursEqualTheCpus) {
+TEST_F(KnnOnDevice, ManyNeighborsEqualTheCpus) {
     RandomRows random;
     const auto n = static_cast<std::size_t>(testing::rounds(20000));
     for (const Shape shape : {Shape::gaussian, Shape::copies, Shape::sparse}) {
@@ -163,7 +163,7 @@ TEST_F(KnnOnDevice, ManyNeighboursEqualTheCpus) {
 /// What is found for few dimensions and not too many items is marked as bits.
 TEST_F(KnnOnDevice, MarkedItemsEqualTheCpus) {
     constexpr std::size_t kDimensions[] = {41, 1, 64, 7, 16, 57, 2};
-    constexpr std::size_t kNeighbours[] = {100, 20, 1, 127};
+    constexpr std::size_t kNeighbors[] = {100, 20, 1, 127};
     RandomRows random;
     std::size_t cases = 0;
     for (const Shape shape : kAllShapes)
@@ -171,7 +171,7 @@ TEST_F(KnnOnDevice, MarkedItemsEqualTheCpus) {
             for (const Metric metric : kAllMetrics) {
                 if (is_extreme(shape) && type != ElementType::float64) continue;
                 const std::size_t d = kDimensions[cases % std::size(kDimensions)];
-                const std::size_t k = kNeighbours[cases / 4 % std::size(kNeighbours)];
+                const std::size_t k = kNeighbors[cases / 4 % std::size(kNeighbors)];
                 const std::size_t n = 8192 + random.below(++cases % 9 == 0 ? 57000 : 3000);
                 SCOPED_TRACE(name_of(shape, type, metric, d, k));
                 const TypedRows items(random.rows(shape, n, d), type, d);
@@ -350,10 +350,10 @@ TEST_F(KnnOnDevice, OutlierFactorsEqualTheCpus) {
                 const auto wanted = local_outlier_factors(parameters, items.vectors(), execution);
                 OutlierSearch search;
                 ASSERT_TRUE(search.set(parameters, items.vectors(), execution).ok());
-                const auto neighbours = gpu::knn(search.parameters(), search.rows(), search.rows(),
+                const auto neighbors = gpu::knn(search.parameters(), search.rows(), search.rows(),
                                                  search.keys(), work, ring(), execution);
-                ASSERT_TRUE(neighbours.ok()) << neighbours.status().message();
-                const auto found = search.factors(*neighbours, execution);
+                ASSERT_TRUE(neighbors.ok()) << neighbors.status().message();
+                const auto found = search.factors(*neighbors, execution);
                 ASSERT_TRUE(same_bits(*found, *wanted));
             }
     }

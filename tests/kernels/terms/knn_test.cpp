@@ -12,7 +12,7 @@
 #include "kernels/terms/detail/search.hpp"
 #include "kernels/terms/knn.hpp"
 #include "tests/support/device_fixture.hpp"
-#include "tests/support/neighbour_rows.hpp"
+#include "tests/support/neighbor_rows.hpp"
 #include "tests/support/random_strings.hpp"
 
 namespace gputext {
@@ -138,7 +138,7 @@ protected:
         return term_factors({weighting, 1}, *frequencies, items.size());
     }
 
-    Result<Neighbours> run(const TermKnnParameters& parameters, const std::vector<double>& factors,
+    Result<Neighbors> run(const TermKnnParameters& parameters, const std::vector<double>& factors,
                            const Texts& queries, const Texts& items, const RowKeys& keys = {}) {
         Execution execution(4);
         counts = {};
@@ -235,7 +235,7 @@ TEST_F(TermKnnOnDevice, FewQueries) {
     }
 }
 
-TEST_F(TermKnnOnDevice, ManyNeighbours) {
+TEST_F(TermKnnOnDevice, ManyNeighbors) {
     RandomTexts random;
     const auto n = static_cast<std::size_t>(testing::rounds(20000));
     for (const Shape shape : {Shape::zipf, Shape::copies, Shape::lonely}) {
@@ -260,7 +260,7 @@ TEST_F(TermKnnOnDevice, ARadiusFindsAllWithinIt) {
     }
 }
 
-TEST_F(TermKnnOnDevice, RowsOfEqualKeysAreNoNeighbours) {
+TEST_F(TermKnnOnDevice, RowsOfEqualKeysAreNoNeighbors) {
     RandomTexts random;
     const auto n = static_cast<std::size_t>(testing::rounds(10000));
     for (const Shape shape : {Shape::zipf, Shape::copies}) {
@@ -373,7 +373,7 @@ TEST_F(TermKnnOnDevice, FrequentTermsGiveTheSameAnswer) {
                 for (const gpu::DenseTerms& products : {dense.view(), gpu::DenseTerms()}) {
                     search.begin(tile.view(), 100, INFINITY);
                     ASSERT_TRUE(search.search(index.view(), products, bounded.view(), 0).ok());
-                    Neighbours found;
+                    Neighbors found;
                     MemoryBudget budget(std::size_t{1} << 30);
                     ASSERT_TRUE(
                         search.lists()

@@ -102,7 +102,7 @@ WordFeatures features_of(const WeightParameters& weights, const Cooccurrences& c
     return std::move(*features);
 }
 
-/// Number of words whose neighbours, or the bits of their similarities, differ in two answers.
+/// Number of words whose neighbors, or the bits of their similarities, differ in two answers.
 std::size_t differing(const Thesaurus& a, const Thesaurus& b) {
     if (a.begins.size() != b.begins.size()) return SIZE_MAX;
     std::size_t count = 0;
@@ -111,7 +111,7 @@ std::size_t differing(const Thesaurus& a, const Thesaurus& b) {
         bool same = size == b.begins[word + 1] - b.begins[word];
         for (std::uint64_t i = 0; same && i < size; ++i) {
             const auto x = a.begins[word] + i, y = b.begins[word] + i;
-            same = a.neighbours[x] == b.neighbours[y] &&
+            same = a.neighbors[x] == b.neighbors[y] &&
                    std::bit_cast<std::uint64_t>(a.similarities[x]) ==
                        std::bit_cast<std::uint64_t>(b.similarities[y]);
         }
@@ -350,7 +350,7 @@ TEST_F(WordsOnDevice, WeighAsTheCpuDoes) {
     }
 }
 
-/// Texts to neighbours, by lists alone and with dense features.
+/// Texts to neighbors, by lists alone and with dense features.
 TEST_F(WordsOnDevice, CompareAsTheCpuDoes) {
     RandomTexts random;
     const auto size = static_cast<std::size_t>(testing::rounds(120000));

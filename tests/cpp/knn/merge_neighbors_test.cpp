@@ -1,4 +1,4 @@
-#include "cpp/knn/neighbours.hpp"
+#include "cpp/knn/neighbors.hpp"
 
 #include <gtest/gtest.h>
 
@@ -12,9 +12,9 @@ namespace {
 using testing::RandomStrings;
 
 /// The k nearest of items [begin, end) for each query, of few distances, so that many are equal.
-Neighbours nearest(const std::vector<std::vector<double>>& distances, std::size_t begin,
+Neighbors nearest(const std::vector<std::vector<double>>& distances, std::size_t begin,
                    std::size_t end, std::size_t k) {
-    Neighbours answer;
+    Neighbors answer;
     answer.begins.push_back(0);
     answer.rescored = end - begin;
     for (const auto& row : distances) {
@@ -34,7 +34,7 @@ Neighbours nearest(const std::vector<std::vector<double>>& distances, std::size_
     return answer;
 }
 
-TEST(MergeNeighbours, IsASearchInTheWhole) {
+TEST(MergeNeighbors, IsASearchInTheWhole) {
     RandomStrings random;
     Execution execution(1);
     for (int round = 0; round < 2000; ++round) {
@@ -48,13 +48,13 @@ TEST(MergeNeighbours, IsASearchInTheWhole) {
         for (std::size_t part = random.below(4); part > 0; --part)
             firsts.push_back(static_cast<std::uint32_t>(random.below(n + 1)));
         std::sort(firsts.begin(), firsts.end());
-        std::vector<Neighbours> parts;
+        std::vector<Neighbors> parts;
         for (std::size_t part = 0; part < firsts.size(); ++part)
             parts.push_back(nearest(distances, firsts[part],
                                     part + 1 < firsts.size() ? firsts[part + 1] : n, k));
-        Neighbours merged;
-        ASSERT_TRUE(merge_neighbours(parts, firsts, k, execution, merged).ok());
-        const Neighbours wanted = nearest(distances, 0, n, k);
+        Neighbors merged;
+        ASSERT_TRUE(merge_neighbors(parts, firsts, k, execution, merged).ok());
+        const Neighbors wanted = nearest(distances, 0, n, k);
         ASSERT_EQ(merged.begins, wanted.begins);
         ASSERT_EQ(merged.items, wanted.items);
         ASSERT_EQ(merged.distances, wanted.distances);
@@ -62,21 +62,21 @@ TEST(MergeNeighbours, IsASearchInTheWhole) {
     }
 }
 
-TEST(MergeNeighbours, CanBeStopped) {
-    const std::vector<Neighbours> parts(2, nearest({{1, 2, 3}}, 0, 3, 3));
+TEST(MergeNeighbors, CanBeStopped) {
+    const std::vector<Neighbors> parts(2, nearest({{1, 2, 3}}, 0, 3, 3));
     const std::vector<std::uint32_t> firsts{0, 3};
     Execution execution(1);
     execution.request_stop();
-    Neighbours merged;
-    EXPECT_EQ(merge_neighbours(parts, firsts, 3, execution, merged).code(), ErrorCode::cancelled);
+    Neighbors merged;
+    EXPECT_EQ(merge_neighbors(parts, firsts, 3, execution, merged).code(), ErrorCode::cancelled);
 }
 
-TEST(JoinNeighbours, ArePutOneBehindTheOther) {
+TEST(JoinNeighbors, ArePutOneBehindTheOther) {
     RandomStrings random;
     Execution execution(2);
     for (int round = 0; round < 200; ++round) {
-        std::vector<Neighbours> parts;
-        Neighbours wanted;
+        std::vector<Neighbors> parts;
+        Neighbors wanted;
         wanted.begins.push_back(0);
         for (std::size_t part = 1 + random.below(5); part > 0; --part) {
             // Some are of several steps.
@@ -85,7 +85,7 @@ TEST(JoinNeighbours, ArePutOneBehindTheOther) {
             for (auto& row : distances)
                 for (double& distance : row) distance = static_cast<double>(random.below(6));
             parts.push_back(nearest(distances, 0, n, n));
-            const Neighbours& own = parts.back();
+            const Neighbors& own = parts.back();
             const std::uint64_t first = wanted.begins.back();
             for (std::size_t i = 1; i < own.begins.size(); ++i)
                 wanted.begins.push_back(first + own.begins[i]);
@@ -94,8 +94,8 @@ TEST(JoinNeighbours, ArePutOneBehindTheOther) {
                                     own.distances.end());
             wanted.rescored += own.rescored;
         }
-        Neighbours joined;
-        ASSERT_TRUE(join_neighbours(parts, execution, joined).ok());
+        Neighbors joined;
+        ASSERT_TRUE(join_neighbors(parts, execution, joined).ok());
         ASSERT_EQ(joined.begins, wanted.begins);
         ASSERT_EQ(joined.items, wanted.items);
         ASSERT_EQ(joined.distances, wanted.distances);

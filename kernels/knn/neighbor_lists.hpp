@@ -1,4 +1,4 @@
-// kernels/knn/neighbour_lists.hpp - lists of each query's nearest items so far, and of the items
+// kernels/knn/neighbor_lists.hpp - lists of each query's nearest items so far, and of the items
 // just found
 //
 // A list holds the items kept so far, in order and with their distances, and behind them the items
@@ -23,7 +23,7 @@
 #include "kernels/base/device_buffer.hpp"
 #include "kernels/base/pinned_buffer.hpp"
 #include "kernels/knn/detail/device_rows.hpp"
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 
 namespace gputext::gpu {
 
@@ -164,7 +164,7 @@ struct MergeInput {
     MarkedItems marked = {};
 };
 
-class NeighbourLists {
+class NeighborLists {
 public:
     struct Shape {
         std::uint32_t k;         // kept at most
@@ -188,7 +188,7 @@ public:
     /// The same, but a kernel that the caller launches next empties the lists, by clear_list().
     void begin_reset(double radius) { radius_ = radius; }
     /// Their limits become the other lists', those of the same queries.
-    Status reset(std::uint32_t queries, const NeighbourLists& other);
+    Status reset(std::uint32_t queries, const NeighborLists& other);
     /// Makes lists empty whose contents were taken, and leaves their limits.
     Status forget_kept(std::uint32_t queries);
 
@@ -212,7 +212,7 @@ public:
                                 const float* proven, std::uint32_t* failed, std::uint32_t& count);
 
     /// Copies what is kept of all queries, query by query: `begins` has one element more than
-    /// there are queries. Takes kBytesOfNeighbour each from the budget. Waits for what is on the
+    /// there are queries. Takes kBytesOfNeighbor each from the budget. Waits for what is on the
     /// stream, once where the answer is small.
     Status download(std::uint32_t queries, MemoryBudget& budget, std::vector<std::uint64_t>& begins,
                     std::vector<std::uint32_t>& items, std::vector<double>& distances);
@@ -260,7 +260,7 @@ inline std::uint32_t rank_of_gate(double k, double samples, double items, double
 /// `taken` is called whenever open lists hold items that the caller must take away. Errors: those
 /// of both functions, out_of_memory, device_error.
 template <class Search>
-Status fill_lists(NeighbourLists& lists, const QuerySelection& selection, std::uint32_t begin,
+Status fill_lists(NeighborLists& lists, const QuerySelection& selection, std::uint32_t begin,
                   std::uint32_t end, const std::function<Status()>& taken, cudaStream_t stream,
                   const Search& search) {
     GPUTEXT_TRY(search(selection, begin, end));
@@ -280,24 +280,24 @@ Status fill_lists(NeighbourLists& lists, const QuerySelection& selection, std::u
 }
 
 /// What the lists of a tile of queries keep, behind the answer for earlier queries. Takes
-/// kBytesOfNeighbour each from the budget. Waits for the stream.
-Status append_kept(NeighbourLists& lists, std::uint32_t queries, MemoryBudget& budget,
-                   Neighbours& answer);
+/// kBytesOfNeighbor each from the budget. Waits for the stream.
+Status append_kept(NeighborLists& lists, std::uint32_t queries, MemoryBudget& budget,
+                   Neighbors& answer);
 
 /// What open lists of a tile of queries held at several times, on the host.
 class DownloadedLists {
 public:
-    /// Takes what they hold, and kBytesOfNeighbour each from the budget; empties them. Waits for
+    /// Takes what they hold, and kBytesOfNeighbor each from the budget; empties them. Waits for
     /// the stream.
-    Status take(NeighbourLists& lists, std::uint32_t queries, MemoryBudget& budget);
+    Status take(NeighborLists& lists, std::uint32_t queries, MemoryBudget& budget);
 
     /// All that was taken, in order, behind the answer for earlier queries; nothing is left. Takes
-    /// 16 bytes for each neighbour from the budget while they are sorted.
-    Status append_to(Neighbours& answer, std::size_t queries, MemoryBudget& budget,
+    /// 16 bytes for each neighbor from the budget while they are sorted.
+    Status append_to(Neighbors& answer, std::size_t queries, MemoryBudget& budget,
                      Execution& execution);
 
 private:
-    /// As Neighbours are packed.
+    /// As Neighbors are packed.
     struct Piece {
         std::vector<std::uint64_t> begins;
         std::vector<std::uint32_t> items;

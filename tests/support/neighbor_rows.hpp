@@ -1,4 +1,4 @@
-// tests/support/neighbour_rows.hpp - answers with neighbours as rows, to be compared to the bit
+// tests/support/neighbor_rows.hpp - answers with neighbors as rows, to be compared to the bit
 
 #pragma once
 
@@ -14,27 +14,27 @@
 namespace gputext::testing {
 
 /// An item and the bits of its distance, as 0.0 and -0.0 are equal numbers.
-using NeighbourRow = std::pair<std::uint32_t, std::uint64_t>;
+using NeighborRow = std::pair<std::uint32_t, std::uint64_t>;
 
-inline std::vector<std::vector<NeighbourRow>> rows_of(const Neighbours& neighbours) {
-    std::vector<std::vector<NeighbourRow>> rows(neighbours.begins.size() - 1);
+inline std::vector<std::vector<NeighborRow>> rows_of(const Neighbors& neighbors) {
+    std::vector<std::vector<NeighborRow>> rows(neighbors.begins.size() - 1);
     for (std::size_t q = 0; q < rows.size(); ++q)
-        for (auto i = neighbours.begins[q]; i < neighbours.begins[q + 1]; ++i)
-            rows[q].emplace_back(neighbours.items[i],
-                                 std::bit_cast<std::uint64_t>(neighbours.distances[i]));
+        for (auto i = neighbors.begins[q]; i < neighbors.begins[q + 1]; ++i)
+            rows[q].emplace_back(neighbors.items[i],
+                                 std::bit_cast<std::uint64_t>(neighbors.distances[i]));
     return rows;
 }
 
-/// Neighbours of one query.
-inline std::vector<NeighbourRow> rows_of(const PlainNeighbours& neighbours) {
-    std::vector<NeighbourRow> rows;
-    for (const auto& [item, distance] : neighbours)
+/// Neighbors of one query.
+inline std::vector<NeighborRow> rows_of(const PlainNeighbors& neighbors) {
+    std::vector<NeighborRow> rows;
+    for (const auto& [item, distance] : neighbors)
         rows.emplace_back(item, std::bit_cast<std::uint64_t>(distance));
     return rows;
 }
 
 /// Counts the queries whose answer differs in any bit.
-inline std::size_t differing(const Neighbours& found, const Neighbours& wanted) {
+inline std::size_t differing(const Neighbors& found, const Neighbors& wanted) {
     if (found.begins.size() != wanted.begins.size()) return SIZE_MAX;
     const auto found_rows = rows_of(found), wanted_rows = rows_of(wanted);
     std::size_t count = 0;

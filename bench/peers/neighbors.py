@@ -1,4 +1,4 @@
-"""Exact neighbours and local outlier factors by faiss-cpu and scikit-learn.
+"""Exact neighbors and local outlier factors by faiss-cpu and scikit-learn.
 
 Arguments: faiss ITEMS QUERIES DIMENSIONS K THREADS, or
 sklearn-lof ITEMS DIMENSIONS K THREADS [items.f32 [lof.f64]], where lof.f64 holds our factors.

@@ -1,4 +1,4 @@
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 
 #include <thrust/iterator/transform_iterator.h>
 #include <algorithm>
@@ -54,7 +54,7 @@ __global__ void gather_kept(ListsView lists, const std::uint64_t* begins, std::u
 }
 
 /// Where a small answer lies in a PinnedBuffer: `begins`, then room for the distances of `most`
-/// neighbours, then their items.
+/// neighbors, then their items.
 struct SmallAnswer {
     std::uint64_t* begins;
     double* distances;
@@ -109,14 +109,14 @@ void copy_bytes(std::vector<T>& to, const T* from) {
 
 }  // namespace
 
-std::size_t NeighbourLists::bytes_per_query(const Shape& shape) {
+std::size_t NeighborLists::bytes_per_query(const Shape& shape) {
     const std::size_t entry = sizeof(std::uint32_t) + sizeof(std::uint64_t);
     // Found, kept and gathered; CUB sorts into a second place and takes some space by list.
     const std::size_t entries = shape.capacity * (shape.is_short() ? 1 : 2) + shape.capacity;
     return entries * entry + (shape.scored ? shape.capacity * sizeof(float) : 0) + 64;
 }
 
-Status NeighbourLists::allocate(const Shape& shape, std::uint32_t queries, cudaStream_t stream) {
+Status NeighborLists::allocate(const Shape& shape, std::uint32_t queries, cudaStream_t stream) {
     shape_ = shape;
     stream_ = stream;
     const std::size_t entries = std::size_t{queries} * shape.capacity;
@@ -136,29 +136,29 @@ Status NeighbourLists::allocate(const Shape& shape, std::uint32_t queries, cudaS
         "clearing counts");
 }
 
-Status NeighbourLists::reset(std::uint32_t queries, double radius) {
+Status NeighborLists::reset(std::uint32_t queries, double radius) {
     radius_ = radius;
     clear_lists<<<blocks_for(queries, kThreads), kThreads, 0, stream_>>>(view(), queries, nullptr,
                                                                          radius);
-    return launched("clearing lists of neighbours");
+    return launched("clearing lists of neighbors");
 }
 
-Status NeighbourLists::reset(std::uint32_t queries, const NeighbourLists& other) {
+Status NeighborLists::reset(std::uint32_t queries, const NeighborLists& other) {
     clear_lists<<<blocks_for(queries, kThreads), kThreads, 0, stream_>>>(view(), queries,
                                                                          other.limits_.data(), 0);
-    return launched("clearing lists of neighbours");
+    return launched("clearing lists of neighbors");
 }
 
-Status NeighbourLists::forget_kept(std::uint32_t queries) {
+Status NeighborLists::forget_kept(std::uint32_t queries) {
     return reset(queries, *this);
 }
 
-ListsView NeighbourLists::view() const {
+ListsView NeighborLists::view() const {
     return {shape_.k,     shape_.capacity, items_.data(),  counts_.data(),
             kept_.data(), keys_.data(),    limits_.data(), scores_.data()};
 }
 
-Status NeighbourLists::merge(const MergeInput& input, const QuerySelection& selection,
+Status NeighborLists::merge(const MergeInput& input, const QuerySelection& selection,
                              unsigned long long* rescored) {
     if (selection.count == 0) return {};
     if (input.marked.words != nullptr) return merge_marked(input, selection, rescored);
@@ -166,12 +166,12 @@ Status NeighbourLists::merge(const MergeInput& input, const QuerySelection& sele
                              : merge_long(input, selection, rescored);
 }
 
-Status NeighbourLists::keep(const QuerySelection& selection) {
+Status NeighborLists::keep(const QuerySelection& selection) {
     if (selection.count == 0) return {};
     return shape_.is_short() ? keep_short(selection, {}) : keep_long(selection);
 }
 
-Status NeighbourLists::take_failed(const QuerySelection& selection, const float* wanted,
+Status NeighborLists::take_failed(const QuerySelection& selection, const float* wanted,
                                    const float* proven, std::uint32_t* failed,
                                    std::uint32_t& count) {
     count = 0;
@@ -184,7 +184,7 @@ Status NeighbourLists::take_failed(const QuerySelection& selection, const float*
     return wait_for_failed(count);
 }
 
-Status NeighbourLists::keep_and_take_failed(const QuerySelection& selection, const float* wanted,
+Status NeighborLists::keep_and_take_failed(const QuerySelection& selection, const float* wanted,
                                             const float* proven, std::uint32_t* failed,
                                             std::uint32_t& count) {
     count = 0;
@@ -195,21 +195,21 @@ Status NeighbourLists::keep_and_take_failed(const QuerySelection& selection, con
     return wait_for_failed(count);
 }
 
-Status NeighbourLists::prepare(FailedLists& failed) {
+Status NeighborLists::prepare(FailedLists& failed) {
     GPUTEXT_TRY(pinned_.prepare());
     failed.counters = counters_.data();
     failed.reported = pinned_.word();
     return {};
 }
 
-Status NeighbourLists::wait_for_failed(std::uint32_t& count) {
+Status NeighborLists::wait_for_failed(std::uint32_t& count) {
     std::uint64_t reported = 0;
-    GPUTEXT_TRY(pinned_.wait(stream_, "merging neighbours", reported));
+    GPUTEXT_TRY(pinned_.wait(stream_, "merging neighbors", reported));
     count = static_cast<std::uint32_t>(reported);
     return {};
 }
 
-Status NeighbourLists::download_small(std::uint32_t queries, MemoryBudget& budget,
+Status NeighborLists::download_small(std::uint32_t queries, MemoryBudget& budget,
                                       std::vector<std::uint64_t>& begins,
                                       std::vector<std::uint32_t>& items,
                                       std::vector<double>& distances) {
@@ -217,11 +217,11 @@ Status NeighbourLists::download_small(std::uint32_t queries, MemoryBudget& budge
     const SmallAnswer answer(pinned_.data(), queries, std::size_t{queries} * shape_.k);
     gather_small<<<queries, kGatherThreads, 0, stream_>>>(view(), answer, counters_.data() + 2,
                                                           pinned_.word());
-    GPUTEXT_TRY(launched("gathering neighbours"));
+    GPUTEXT_TRY(launched("gathering neighbors"));
     std::uint64_t done = 0;
-    GPUTEXT_TRY(pinned_.wait(stream_, "finding neighbours", done));
+    GPUTEXT_TRY(pinned_.wait(stream_, "finding neighbors", done));
     copy_bytes(begins, answer.begins);
-    GPUTEXT_TRY(budget.take(begins.back() * kBytesOfNeighbour, "the neighbours"));
+    GPUTEXT_TRY(budget.take(begins.back() * kBytesOfNeighbor, "the neighbors"));
     try {
         items.resize(begins.back());
         distances.resize(begins.back());
@@ -233,7 +233,7 @@ Status NeighbourLists::download_small(std::uint32_t queries, MemoryBudget& budge
     return {};
 }
 
-Status NeighbourLists::download(std::uint32_t queries, MemoryBudget& budget,
+Status NeighborLists::download(std::uint32_t queries, MemoryBudget& budget,
                                 std::vector<std::uint64_t>& begins,
                                 std::vector<std::uint32_t>& items, std::vector<double>& distances) {
     begins.assign(std::size_t{queries} + 1, 0);
@@ -254,9 +254,9 @@ Status NeighbourLists::download(std::uint32_t queries, MemoryBudget& budget,
                                              static_cast<int>(queries), stream_);
     }));
     GPUTEXT_TRY(gpu::download(device_begins.data(), begins.data(), begins.size(), stream_,
-                              "finding neighbours"));
+                              "finding neighbors"));
     const std::size_t total = begins.back();
-    GPUTEXT_TRY(budget.take(total * kBytesOfNeighbour, "the neighbours"));
+    GPUTEXT_TRY(budget.take(total * kBytesOfNeighbor, "the neighbors"));
     try {
         items.resize(total);
         distances.resize(total);
@@ -270,15 +270,15 @@ Status NeighbourLists::download(std::uint32_t queries, MemoryBudget& budget,
     GPUTEXT_TRY(device_distances.allocate(total, stream_));
     gather_kept<<<queries, 128, 0, stream_>>>(view(), device_begins.data(), device_items.data(),
                                               device_distances.data());
-    GPUTEXT_TRY(launched("gathering neighbours"));
+    GPUTEXT_TRY(launched("gathering neighbors"));
     GPUTEXT_TRY(gpu::download(device_items.data(), items.data(), total, stream_,
-                              "copying neighbours from the device"));
+                              "copying neighbors from the device"));
     return gpu::download(device_distances.data(), distances.data(), total, stream_,
-                         "copying neighbours from the device");
+                         "copying neighbors from the device");
 }
 
-Status append_kept(NeighbourLists& lists, std::uint32_t queries, MemoryBudget& budget,
-                   Neighbours& answer) {
+Status append_kept(NeighborLists& lists, std::uint32_t queries, MemoryBudget& budget,
+                   Neighbors& answer) {
     try {
         std::vector<std::uint64_t> begins;
         std::vector<std::uint32_t> items;
@@ -300,7 +300,7 @@ Status append_kept(NeighbourLists& lists, std::uint32_t queries, MemoryBudget& b
     return {};
 }
 
-Status DownloadedLists::take(NeighbourLists& lists, std::uint32_t queries, MemoryBudget& budget) {
+Status DownloadedLists::take(NeighborLists& lists, std::uint32_t queries, MemoryBudget& budget) {
     try {
         Piece& piece = pieces_.emplace_back();
         GPUTEXT_TRY(lists.download(queries, budget, piece.begins, piece.items, piece.distances));
@@ -311,14 +311,14 @@ Status DownloadedLists::take(NeighbourLists& lists, std::uint32_t queries, Memor
     return lists.forget_kept(queries);
 }
 
-Status DownloadedLists::append_to(Neighbours& answer, std::size_t queries, MemoryBudget& budget,
+Status DownloadedLists::append_to(Neighbors& answer, std::size_t queries, MemoryBudget& budget,
                                   Execution& execution) {
     try {
-        using Neighbour = std::pair<double, std::uint32_t>;
+        using Neighbor = std::pair<double, std::uint32_t>;
         std::size_t bytes = 0;
-        for (const Piece& piece : pieces_) bytes += piece.items.size() * sizeof(Neighbour);
-        GPUTEXT_TRY(budget.take(bytes, "the neighbours"));
-        std::vector<std::vector<Neighbour>> sorted(queries);
+        for (const Piece& piece : pieces_) bytes += piece.items.size() * sizeof(Neighbor);
+        GPUTEXT_TRY(budget.take(bytes, "the neighbors"));
+        std::vector<std::vector<Neighbor>> sorted(queries);
         GPUTEXT_TRY(execution.parallel_for(queries, [&](std::size_t q, unsigned) {
             for (const Piece& piece : pieces_)
                 for (auto i = piece.begins[q]; i < piece.begins[q + 1]; ++i)

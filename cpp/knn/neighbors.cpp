@@ -1,4 +1,4 @@
-#include "cpp/knn/neighbours.hpp"
+#include "cpp/knn/neighbors.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -11,19 +11,19 @@ namespace {
 
 constexpr std::size_t kQueriesOfStep = 256;
 
-/// Neighbours between two looks at the stop request.
+/// Neighbors between two looks at the stop request.
 constexpr std::uint64_t kMergedAtOnce = 1 << 16;
 
-std::uint64_t found_for(std::span<const Neighbours> parts, std::size_t query) {
+std::uint64_t found_for(std::span<const Neighbors> parts, std::size_t query) {
     std::uint64_t found = 0;
-    for (const Neighbours& part : parts) found += part.begins[query + 1] - part.begins[query];
+    for (const Neighbors& part : parts) found += part.begins[query + 1] - part.begins[query];
     return found;
 }
 
 /// Fills what the answer has room for. `next` is scratch, a number for each part.
-Status merge_query(std::span<const Neighbours> parts, std::span<const std::uint32_t> first_items,
+Status merge_query(std::span<const Neighbors> parts, std::span<const std::uint32_t> first_items,
                    std::size_t query, std::span<std::uint64_t> next, const Execution& execution,
-                   Neighbours& answer) {
+                   Neighbors& answer) {
     for (std::size_t part = 0; part < parts.size(); ++part) next[part] = parts[part].begins[query];
     for (std::uint64_t at = answer.begins[query]; at < answer.begins[query + 1]; ++at) {
         // Among equal distances the part that comes first has the least number.
@@ -41,11 +41,11 @@ Status merge_query(std::span<const Neighbours> parts, std::span<const std::uint3
     return {};
 }
 
-/// Makes an answer without neighbours that has the sums of the parts' counters.
-Neighbours empty_answer(std::span<const Neighbours> parts) {
-    Neighbours answer;
+/// Makes an answer without neighbors that has the sums of the parts' counters.
+Neighbors empty_answer(std::span<const Neighbors> parts) {
+    Neighbors answer;
     answer.begins.assign(1, 0);
-    for (const Neighbours& part : parts) {
+    for (const Neighbors& part : parts) {
         answer.rescored += part.rescored;
         answer.escalated += part.escalated;
     }
@@ -54,12 +54,12 @@ Neighbours empty_answer(std::span<const Neighbours> parts) {
 
 }  // namespace
 
-Status merge_neighbours(std::span<const Neighbours> parts,
+Status merge_neighbors(std::span<const Neighbors> parts,
                         std::span<const std::uint32_t> first_items, std::size_t k,
-                        Execution& execution, Neighbours& answer) {
+                        Execution& execution, Neighbors& answer) {
     const std::size_t queries = parts[0].begins.size() - 1;
     const std::size_t steps = (queries + kQueriesOfStep - 1) / kQueriesOfStep;
-    execution.begin_phase("merging neighbours", steps);
+    execution.begin_phase("merging neighbors", steps);
     answer = empty_answer(parts);
     answer.begins.reserve(queries + 1);
     for (std::size_t query = 0; query < queries; ++query)
@@ -77,11 +77,11 @@ Status merge_neighbours(std::span<const Neighbours> parts,
     });
 }
 
-Status join_neighbours(std::span<const Neighbours> parts, Execution& execution,
-                       Neighbours& answer) {
+Status join_neighbors(std::span<const Neighbors> parts, Execution& execution,
+                       Neighbors& answer) {
     answer = empty_answer(parts);
     std::vector<std::uint64_t> firsts;
-    for (const Neighbours& part : parts) {
+    for (const Neighbors& part : parts) {
         const std::uint64_t first = answer.begins.back();
         firsts.push_back(first);
         for (std::size_t i = 1; i < part.begins.size(); ++i)
@@ -91,12 +91,12 @@ Status join_neighbours(std::span<const Neighbours> parts, Execution& execution,
     answer.distances.resize(answer.begins.back());
     const std::uint64_t all = answer.begins.back();
     const std::size_t steps = (all + kMergedAtOnce - 1) / kMergedAtOnce;
-    execution.begin_phase("joining neighbours", steps);
+    execution.begin_phase("joining neighbors", steps);
     return execution.parallel_for(steps, [&](std::size_t step, unsigned) {
         const std::uint64_t end = std::min(all, (step + 1) * kMergedAtOnce);
         auto part = std::upper_bound(firsts.begin(), firsts.end(), step * kMergedAtOnce) - 1;
         for (std::uint64_t at = step * kMergedAtOnce; at < end; ++part) {
-            const Neighbours& from = parts[static_cast<std::size_t>(part - firsts.begin())];
+            const Neighbors& from = parts[static_cast<std::size_t>(part - firsts.begin())];
             const std::uint64_t begin = at - *part;
             const std::uint64_t count = std::min(end - at, from.items.size() - begin);
             std::copy_n(from.items.begin() + begin, count, answer.items.begin() + at);
@@ -113,12 +113,12 @@ constexpr std::size_t kQueriesOfJoin = std::size_t{1} << 14;
 
 }  // namespace
 
-void ScatteredNeighbours::add(std::vector<std::uint32_t> queries, Neighbours found) {
+void ScatteredNeighbors::add(std::vector<std::uint32_t> queries, Neighbors found) {
     pieces_.push_back({std::move(queries), std::move(found)});
 }
 
-Status ScatteredNeighbours::put_together(std::size_t queries, Execution& execution,
-                                         Neighbours& answer) {
+Status ScatteredNeighbors::put_together(std::size_t queries, Execution& execution,
+                                         Neighbors& answer) {
     struct Step {
         const Piece* piece;
         std::size_t begin, end;
@@ -132,7 +132,7 @@ Status ScatteredNeighbours::put_together(std::size_t queries, Execution& executi
             steps.push_back(
                 {&piece, begin, std::min(piece.queries.size(), begin + kQueriesOfJoin)});
     }
-    execution.begin_phase("joining neighbours", 2 * steps.size());
+    execution.begin_phase("joining neighbors", 2 * steps.size());
     if (!stoppable_assign(answer.begins, queries + 1, {}, execution.stop()))
         return Status::cancelled();
     GPUTEXT_TRY(execution.parallel_for(steps.size(), [&](std::size_t s, unsigned) {
@@ -152,7 +152,7 @@ Status ScatteredNeighbours::put_together(std::size_t queries, Execution& executi
         return Status::cancelled();
     GPUTEXT_TRY(execution.parallel_for(steps.size(), [&](std::size_t s, unsigned) -> Status {
         const auto& [piece, begin, end] = steps[s];
-        const Neighbours& found = piece->found;
+        const Neighbors& found = piece->found;
         std::uint64_t copied = 0;
         for (std::size_t n = begin; n < end; ++n) {
             const auto from = static_cast<std::ptrdiff_t>(found.begins[n]);

@@ -1,4 +1,4 @@
-// cpp/knn/neighbours.hpp - what a search of nearest neighbours is asked, and what it answers
+// cpp/knn/neighbors.hpp - what a search of nearest neighbors is asked, and what it answers
 
 #pragma once
 
@@ -16,27 +16,27 @@
 namespace gputext {
 
 struct KnnParameters {
-    /// Neighbours of a query, at least 1; all items where there are fewer.
+    /// Neighbors of a query, at least 1; all items where there are fewer.
     std::size_t k = 10;
     Metric metric = Metric::cosine;
     /// Only items at most this far; finite or infinity. With k = all_items: every one of them.
     double radius = std::numeric_limits<double>::infinity();
-    /// Whether all items as far as the k-th are neighbours as well.
+    /// Whether all items as far as the k-th are neighbors as well.
     bool include_ties = false;
     /// Bytes that the packed items may take; they are searched in as many parts as that needs.
     std::size_t memory_limit = std::size_t{1} << 30;
     Simd simd = best_simd_with_tiles();
-    /// Bytes that the neighbours may take until they are returned, kBytesOfNeighbour each.
+    /// Bytes that the neighbors may take until they are returned, kBytesOfNeighbor each.
     std::size_t answer_limit = SIZE_MAX;
 
     static constexpr std::size_t all_items = SIZE_MAX;
 };
 
-/// A neighbour's part of the answer, twice: while it is put together, there are its parts as well.
-inline constexpr std::size_t kBytesOfNeighbour = 2 * (sizeof(std::uint32_t) + sizeof(double));
+/// A neighbor's part of the answer, twice: while it is put together, there are its parts as well.
+inline constexpr std::size_t kBytesOfNeighbor = 2 * (sizeof(std::uint32_t) + sizeof(double));
 
 /// A number for each query and each item. A query and an item with equal numbers are never
-/// neighbours: so a row is kept from being its own neighbour, by its id and not by its distance.
+/// neighbors: so a row is kept from being its own neighbor, by its id and not by its distance.
 /// Empty where every pair counts.
 struct RowKeys {
     std::span<const std::uint32_t> queries, items;
@@ -46,9 +46,9 @@ struct RowKeys {
     }
 };
 
-/// Query q has neighbours begins[q] to begins[q + 1] - 1, by distance and then by the items' input
+/// Query q has neighbors begins[q] to begins[q + 1] - 1, by distance and then by the items' input
 /// order; the n-th of them has rank n.
-struct Neighbours {
+struct Neighbors {
     std::vector<std::uint64_t> begins;
     std::vector<std::uint32_t> items;
     std::vector<double> distances;
@@ -58,38 +58,38 @@ struct Neighbours {
     std::uint64_t escalated = 0;  // queries for which the first filter's bound was too wide
 };
 
-// ---- Makes one answer of the neighbours found in parts of a search ----
+// ---- Makes one answer of the neighbors found in parts of a search ----
 
-/// Merges the neighbours that each part found for the same queries. first_items: the number of a
+/// Merges the neighbors that each part found for the same queries. first_items: the number of a
 /// part's first item, ascending. Keeps the k nearest by distance and then by number, as does a
 /// search in the whole collection where each part has its own k nearest; its counts are the parts'
-/// sums. O(neighbours * parts) time, on the execution's threads. Error: cancelled.
-Status merge_neighbours(std::span<const Neighbours> parts,
+/// sums. O(neighbors * parts) time, on the execution's threads. Error: cancelled.
+Status merge_neighbors(std::span<const Neighbors> parts,
                         std::span<const std::uint32_t> first_items, std::size_t k,
-                        Execution& execution, Neighbours& answer);
+                        Execution& execution, Neighbors& answer);
 
-/// Puts the neighbours that each part found for its own queries one behind the other; its counts
-/// are the parts' sums. O(neighbours) time, on the execution's threads. Error: cancelled.
-Status join_neighbours(std::span<const Neighbours> parts, Execution& execution, Neighbours& answer);
+/// Puts the neighbors that each part found for its own queries one behind the other; its counts
+/// are the parts' sums. O(neighbors) time, on the execution's threads. Error: cancelled.
+Status join_neighbors(std::span<const Neighbors> parts, Execution& execution, Neighbors& answer);
 
-// ---- One answer from neighbours that were found for some queries at a time ----
+// ---- One answer from neighbors that were found for some queries at a time ----
 
 /// Answers for lists of queries. A query is in one list at most; one that is in none has no
-/// neighbours. Used by one thread.
-class ScatteredNeighbours {
+/// neighbors. Used by one thread.
+class ScatteredNeighbors {
 public:
-    /// Neighbours n of `found` are those of query queries[n].
-    void add(std::vector<std::uint32_t> queries, Neighbours found);
+    /// Neighbors n of `found` are those of query queries[n].
+    void add(std::vector<std::uint32_t> queries, Neighbors found);
 
     /// Makes the answer for all queries, and gives up the lists. The counts are the lists' sums.
-    /// O(queries + neighbours) time, on the execution's threads; twice the neighbours' memory until
+    /// O(queries + neighbors) time, on the execution's threads; twice the neighbors' memory until
     /// it returns. Error: cancelled.
-    Status put_together(std::size_t queries, Execution& execution, Neighbours& answer);
+    Status put_together(std::size_t queries, Execution& execution, Neighbors& answer);
 
 private:
     struct Piece {
         std::vector<std::uint32_t> queries;
-        Neighbours found;
+        Neighbors found;
     };
 
     std::vector<Piece> pieces_;

@@ -1,4 +1,4 @@
-#include "kernels/knn/neighbour_lists.hpp"
+#include "kernels/knn/neighbor_lists.hpp"
 
 #include <gtest/gtest.h>
 
@@ -13,13 +13,13 @@
 #include <vector>
 
 #include "tests/support/device_fixture.hpp"
-#include "tests/support/neighbour_rows.hpp"
+#include "tests/support/neighbor_rows.hpp"
 #include "tests/support/random_strings.hpp"
 
 namespace gputext {
 namespace {
 
-using gpu::NeighbourLists;
+using gpu::NeighborLists;
 using gpu::QuerySelection;
 using testing::differing;
 
@@ -33,14 +33,14 @@ std::uint64_t key_of(double distance) {
                                 : gpu::ordered_bits(std::bit_cast<std::uint64_t>(distance));
 }
 
-class NeighbourListsTest : public testing::DeviceTest {
+class NeighborListsTest : public testing::DeviceTest {
 protected:
     void TearDown() override {
         lists_.reset();  // its memory is the stream's
         DeviceTest::TearDown();
     }
 
-    Status allocate(const NeighbourLists::Shape& shape, std::uint32_t queries) {
+    Status allocate(const NeighborLists::Shape& shape, std::uint32_t queries) {
         queries_ = queries;
         GPUTEXT_TRY(lists_->allocate(shape, queries, stream()));
         return lists_->reset(queries, kInfinity);
@@ -70,8 +70,8 @@ protected:
         ASSERT_EQ(cudaStreamSynchronize(stream()), cudaSuccess);
     }
 
-    Neighbours answer() {
-        Neighbours found;
+    Neighbors answer() {
+        Neighbors found;
         MemoryBudget budget(std::size_t{1} << 32);
         EXPECT_TRUE(
             lists_->download(queries_, budget, found.begins, found.items, found.distances).ok());
@@ -79,8 +79,8 @@ protected:
     }
 
     /// The k nearest of each list.
-    static Neighbours nearest(const std::vector<Found>& found, std::size_t k) {
-        Neighbours answer;
+    static Neighbors nearest(const std::vector<Found>& found, std::size_t k) {
+        Neighbors answer;
         answer.begins.push_back(0);
         for (const Found& some : found) {
             std::vector<std::pair<std::uint64_t, std::uint32_t>> sorted;
@@ -97,7 +97,7 @@ protected:
         return answer;
     }
 
-    std::unique_ptr<NeighbourLists> lists_ = std::make_unique<NeighbourLists>();
+    std::unique_ptr<NeighborLists> lists_ = std::make_unique<NeighborLists>();
 
 private:
     std::uint32_t queries_ = 0;
@@ -143,7 +143,7 @@ const std::pair<const char*, std::function<double(double)>> kDistances[] = {
     {"signs of zero", [](double x) { return x < 0.5 ? -0.0 : 0.0; }},
 };
 
-TEST_F(NeighbourListsTest, KeepsTheNearest) {
+TEST_F(NeighborListsTest, KeepsTheNearest) {
     RandomFound random;
     // One list, or so many that blocks have fewer threads; short and long lists.
     for (const std::uint32_t queries : {1u, 200u})
@@ -156,7 +156,7 @@ TEST_F(NeighbourListsTest, KeepsTheNearest) {
                 ASSERT_TRUE(allocate({k, capacity, true, false}, queries).ok());
                 std::vector<Found> all(queries);
                 for (std::uint32_t round = 0; round < 2; ++round) {
-                    const Neighbours before = nearest(all, k);
+                    const Neighbors before = nearest(all, k);
                     for (std::uint32_t q = 0; q < queries; ++q) {
                         const auto kept =
                             static_cast<std::uint32_t>(before.begins[q + 1] - before.begins[q]);
@@ -174,7 +174,7 @@ TEST_F(NeighbourListsTest, KeepsTheNearest) {
             }
 }
 
-TEST_F(NeighbourListsTest, TheLastKeptDistanceIsTheLimit) {
+TEST_F(NeighborListsTest, TheLastKeptDistanceIsTheLimit) {
     RandomFound random;
     for (const bool equal : {false, true}) {
         ASSERT_TRUE(allocate({100, 1024, true, false}, 1).ok());
@@ -191,7 +191,7 @@ TEST_F(NeighbourListsTest, TheLastKeptDistanceIsTheLimit) {
 }
 
 /// Of lists that overflowed or are not proven nothing is kept, and they are named.
-TEST_F(NeighbourListsTest, FailedListsAreTakenBack) {
+TEST_F(NeighborListsTest, FailedListsAreTakenBack) {
     RandomFound random;
     constexpr std::uint32_t kQueries = 300;
     const auto even = [](double x) { return x; };
@@ -249,7 +249,7 @@ TEST_F(NeighbourListsTest, FailedListsAreTakenBack) {
 }
 
 /// Small answers come by way of pinned memory, others do not.
-TEST_F(NeighbourListsTest, AnswersOfAllSizes) {
+TEST_F(NeighborListsTest, AnswersOfAllSizes) {
     RandomFound random;
     const auto even = [](double x) { return x; };
     for (const std::uint32_t queries : {1u, 2u, 129u, 512u, 513u})
@@ -262,10 +262,10 @@ TEST_F(NeighbourListsTest, AnswersOfAllSizes) {
                 find(q, 0, all[q]);
             }
             ASSERT_TRUE(lists_->keep({nullptr, queries}).ok());
-            const Neighbours found = answer(), expected = nearest(all, k);
+            const Neighbors found = answer(), expected = nearest(all, k);
             EXPECT_EQ(found.begins, expected.begins);
             EXPECT_EQ(differing(found, expected), 0u);
-            Neighbours none;
+            Neighbors none;
             MemoryBudget little(1);
             const Status refused =
                 lists_->download(queries, little, none.begins, none.items, none.distances);

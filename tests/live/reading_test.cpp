@@ -228,41 +228,6 @@ TEST_F(Reading, OfLittleIsNotWorthAWorker) {
     EXPECT_TRUE(reader().says("tfidf: reading rows"));
 }
 
-/// knn_merge reads whole tables by itself.
-TEST_F(Reading, OfAnswersFromTables) {
-    session().rows(
-        "CREATE TABLE answers AS SELECT i % 100 AS query_id, i * 7919 % 400009 AS item_id, (i * 31 "
-        "% 10007)::float8 AS distance FROM generate_series(1, 400000::bigint) AS i");
-    const auto merged = [](const std::string& query) {
-        return digest_of("knn_merge($$" + query + "$$, 30)");
-    };
-    reader().run("SET gputext.read_workers = 0");
-    const std::string whole = reader().watched(merged("TABLE answers"));
-    EXPECT_EQ(reader().workers().wanted, 0);
-    reader().run("SET gputext.read_workers = 4; ANALYZE answers");
-    for (const char* query :
-         {"TABLE answers", "SELECT query_id, item_id, query_id, distance FROM answers"}) {
-        EXPECT_EQ(reader().watched(merged(query)), whole);
-        EXPECT_GE(reader().workers().came, 1) << query;
-    }
-    EXPECT_NE(reader().watched(merged("TABLE answers UNION ALL TABLE answers")), whole);
-    EXPECT_GE(reader().workers().came, 1);
-    // What is more than a scan, and what workers may not read, comes from the executor.
-    for (const char* query :
-         {"SELECT * FROM answers WHERE distance >= 0", "SELECT * FROM answers ORDER BY item_id",
-          "SELECT query_id, item_id + 0, distance FROM answers"}) {
-        EXPECT_EQ(reader().watched(merged(query)), whole);
-        EXPECT_EQ(reader().workers().wanted, 0) << query;
-    }
-    reader().run("CREATE TEMPORARY TABLE own AS TABLE answers");
-    EXPECT_EQ(reader().watched(merged("TABLE own")), whole);
-    EXPECT_EQ(reader().workers().wanted, 0);
-    reader().run("BEGIN ISOLATION LEVEL SERIALIZABLE");
-    EXPECT_EQ(reader().watched(merged("TABLE answers")), whole);
-    EXPECT_EQ(reader().workers().wanted, 0);
-    reader().run("COMMIT");
-}
-
 // ---- Where the statement runs ----
 
 TEST_F(Reading, InASubtransactionGoesOnAfterAnError) {
@@ -511,6 +476,9 @@ TEST_F(Bundled, AreRead) {
 TEST_F(Bundled, AreReducedForAMerge) {
     for (const char* rows :
          {"SELECT key, id, (id % 977)::float8 FROM many",
+          "SELECT key, id, (id % 977)::float8 FROM many WHERE id >= 10 ORDER BY id",
+          "SELECT key, id, 1::float8 FROM many UNION ALL SELECT key, id + 1000000, 2::float8 FROM "
+          "many",
           "SELECT m.key, n.id, m.v[1]::float8 FROM many AS m JOIN many AS n USING (id)"}) {
         const std::string call = "knn_merge('" + std::string(rows) + "', k => 3)";
         reader().run("SET gputext.read_workers = 0");

@@ -1,8 +1,9 @@
-#include "extension/base/growing_array.hpp"
-
+// Before PostgreSQL's headers, whose macros it does not bear.
 #include <gtest/gtest.h>
 
 #include <cstdint>
+
+#include "extension/base/growing_array.hpp"
 
 namespace gputext {
 namespace {

@@ -125,7 +125,7 @@ protected:
 
     testing::NamedRelation index_{"docs_body"};
     const OwnedSketchModel model_ = general_sketch_model(64);
-    const AlignedPage page_;
+    const AlignedPage page_{};
     const std::string damaged_ = "index \"docs_body\" has a damaged page at block 7: ";
 };
 

@@ -476,7 +476,7 @@ TEST_F(Bundled, AreRead) {
 TEST_F(Bundled, AreReducedForAMerge) {
     for (const char* rows :
          {"SELECT key, id, (id % 977)::float8 FROM many",
-          "SELECT key, id, (id % 977)::float8 FROM many WHERE id >= 10 ORDER BY id",
+          "SELECT key, id, (id % 977)::float8 FROM many WHERE id >= 10",
           "SELECT key, id, 1::float8 FROM many UNION ALL SELECT key, id + 1000000, 2::float8 FROM "
           "many",
           "SELECT m.key, n.id, m.v[1]::float8 FROM many AS m JOIN many AS n USING (id)"}) {

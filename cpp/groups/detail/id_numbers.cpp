@@ -97,8 +97,9 @@ Status sort_entries(std::span<Entry> entries, Stop stop) {
     if (entries.size() > kLookAfter && stop()) return Status::cancelled();
     std::uint64_t least = entries[0].key, greatest = least;
     for (const Entry& entry : entries) {
-        least = std::min<std::uint64_t>(least, entry.key);
-        greatest = std::max<std::uint64_t>(greatest, entry.key);
+        const std::uint64_t key = entry.key;  // no reference: it may lie at any address
+        least = std::min(least, key);
+        greatest = std::max(greatest, key);
     }
     if (least == greatest) return {};
     const KeyParts parts(greatest - least, entries.size(), kMostBits);

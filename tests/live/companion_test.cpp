@@ -8,21 +8,8 @@
 namespace gputext::live {
 namespace {
 
-/// The blocks of SQL of a page that follow this mark.
 std::string statements(const std::string& page_name, const std::string& mark) {
-    std::istringstream page(contents(fs::path(GPUTEXT_SOURCE) / "docs" / page_name));
-    std::string found;
-    bool marked = false, within = false;
-    for (std::string line; std::getline(page, line);) {
-        if (line == "<!-- " + mark + " -->")
-            marked = true;
-        else if (marked && line == "```sql")
-            within = true;
-        else if (within && line == "```")
-            marked = within = false;
-        else if (within)
-            found += line + '\n';
-    }
+    const std::string found = marked_sql(fs::path(GPUTEXT_SOURCE) / "docs" / page_name, mark);
     EXPECT_NE(found, "") << page_name << " has no block " << mark;
     return found;
 }

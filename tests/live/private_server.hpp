@@ -43,6 +43,24 @@ inline std::string contents(const fs::path& file) {
     return text.str();
 }
 
+/// The blocks of SQL of a page of the documentation that follow this mark, an HTML comment.
+inline std::string marked_sql(const fs::path& page, const std::string& mark) {
+    std::istringstream lines(contents(page));
+    std::string found;
+    bool marked = false, within = false;
+    for (std::string line; std::getline(lines, line);) {
+        if (line == "<!-- " + mark + " -->")
+            marked = true;
+        else if (marked && line == "```sql")
+            within = true;
+        else if (within && line == "```")
+            marked = within = false;
+        else if (within)
+            found += line + '\n';
+    }
+    return found;
+}
+
 // ---- Processes ----
 
 /// The state of a process as /proc has it: R runs, S sleeps, Z is a corpse; X when there is none.

@@ -2,30 +2,11 @@
 // right, a second run changes nothing, and one that is killed in the middle goes on where it was.
 
 #include <cstdio>
-#include <sstream>
 
 #include "tests/live/private_server.hpp"
 
 namespace gputext::live {
 namespace {
-
-/// The blocks of SQL of the page that follow a mark of their own.
-std::string job_of_page() {
-    std::istringstream page(contents(fs::path(GPUTEXT_SOURCE) / "docs/scheduled-jobs.md"));
-    std::string job;
-    bool marked = false, within = false;
-    for (std::string line; std::getline(page, line);) {
-        if (line == "<!-- job -->")
-            marked = true;
-        else if (marked && line == "```sql")
-            within = true;
-        else if (within && line == "```")
-            marked = within = false;
-        else if (within)
-            job += line + '\n';
-    }
-    return job;
-}
 
 /// 300 documents of about 90 characters, of which each has two near-duplicates or none, whose
 /// number is an old one's or a new one's.
@@ -68,7 +49,7 @@ protected:
         session_ = std::make_unique<Session>(server_->connection());
         session_->rows("CREATE EXTENSION pg_cron");
         session_->rows("CREATE EXTENSION gputext");
-        session_->rows(job_of_page());
+        session_->rows(marked_sql(fs::path(GPUTEXT_SOURCE) / "docs/scheduled-jobs.md", "job"));
     }
 
     std::string value(const std::string& sql) { return session_->value(sql); }

@@ -17,7 +17,10 @@
 namespace gputext::live {
 namespace {
 
-constexpr double kMost = 1000;  // milliseconds
+// Milliseconds. On a busy machine, and where the statement waits for a checkpoint, too, all is late:
+// the session is late only if it has computed all the while, or for a time that nothing explains.
+constexpr double kMost = 1000;
+constexpr double kMostOnBusyMachine = 8000;
 
 /// What takes seconds.
 struct Heavy {
@@ -334,21 +337,25 @@ protected:
         }));
     }
 
-    void expect_soon(double wait) {
+    /// That the other session's statement, begun after `ticks` of the session, ended soon.
+    void expect_soon(double wait, long ticks) {
         waits_.push_back(wait);
-        EXPECT_LT(wait, kMost);
+        const double computed = 10.0 * static_cast<double>(ticks_of(session().pid()) - ticks);
+        EXPECT_LT(std::min(wait, computed), kMost) << "waited " << wait << " ms";
+        EXPECT_LT(wait, kMostOnBusyMachine);
     }
 
     /// Has all processes absorb a barrier, by a statement that ends with the SQLSTATE, `count`
     /// times while the statement runs.
     void absorb_while(Running& statement, std::size_t count) {
         for (std::size_t i = 0; i < count; ++i) {
+            const long ticks = ticks_of(session().pid());
             const auto begin = Clock::now();
             ASSERT_EQ(other().sqlstate(kEmit), kEmitted);
             const double wait = Milliseconds(Clock::now() - begin).count();
             ASSERT_FALSE(statement.done())
                 << "the statement was too fast: " << statement.wait() << session().message();
-            expect_soon(wait);
+            expect_soon(wait, ticks);
             std::this_thread::sleep_for(10ms);
         }
     }
@@ -361,26 +368,19 @@ protected:
         Running emitter(other(), emit);
         const bool waits = eventually([&] { return waits_for_barrier(other().pid()); }, 5s);
         watcher_->rows("SELECT pg_cancel_backend(" + std::to_string(session().pid()) + ")");
+        const long ticks = ticks_of(session().pid());
         const auto begin = Clock::now();
         send_signal(session().pid(), SIGCONT);
         EXPECT_TRUE(waits);
         EXPECT_EQ(statement.wait(), "57014") << session().message();
         EXPECT_EQ(emitter.wait(), emitted) << other().message();
-        expect_soon(Milliseconds(emitter.end() - begin).count());
+        expect_soon(Milliseconds(emitter.end() - begin).count(), ticks);
         EXPECT_EQ(session().sqlstate("SELECT 1"), "ok");
     }
 
     /// The server sees only when all processes have closed their files that there is a table in it.
     static constexpr const char* kEmit = "DROP TABLESPACE used";
     static constexpr const char* kEmitted = "55000";
-
-private:
-    bool waits_for_barrier(int pid) {
-        return watcher_->value(
-                   "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'ProcSignalBarrier' "
-                   "AND pid = " +
-                   std::to_string(pid)) == "1";
-    }
 
     /// Processor time of the process, in hundredths of a second.
     static long ticks_of(pid_t pid) {
@@ -391,6 +391,14 @@ private:
         long user = 0, system = 0;
         fields >> user >> system;
         return user + system;
+    }
+
+private:
+    bool waits_for_barrier(int pid) {
+        return watcher_->value(
+                   "SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'ProcSignalBarrier' "
+                   "AND pid = " +
+                   std::to_string(pid)) == "1";
     }
 
     static inline std::unique_ptr<PrivateServer> server_;
@@ -429,9 +437,10 @@ TEST_F(Barrier, OfDropDatabaseIsNotForgottenByATimeout) {
     session().run("SET statement_timeout = '2s'");
     Running statement(session(), of_books("edit_distance(a, b)"));
     reach(statement);
+    const long ticks = ticks_of(session().pid());
     const auto begin = Clock::now();
     EXPECT_EQ(other().sqlstate("DROP DATABASE first"), "ok");
-    expect_soon(Milliseconds(Clock::now() - begin).count());
+    expect_soon(Milliseconds(Clock::now() - begin).count(), ticks);
     ASSERT_FALSE(statement.done());
     cancel_with_barrier(statement, "DROP DATABASE second", "ok");
 }

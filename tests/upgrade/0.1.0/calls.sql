@@ -1,5 +1,5 @@
--- Calls of every function of 0.1.0, on the tables of objects.sql, and an answer of each. Inner queries whose ids are not in
--- the order of their rows are sorted: 0.1.0 takes their rows as they come, and later versions in the order of the ids.
+-- Calls of every function of 0.1.0, on the tables of objects.sql. Inner queries whose ids are not in the order of their rows
+-- are sorted: 0.1.0 takes their rows as they come, and later versions in the order of the ids.
 
 CREATE TABLE calls (name text PRIMARY KEY, query text);
 INSERT INTO calls VALUES
@@ -79,29 +79,3 @@ INSERT INTO calls VALUES
 ('gputext_devices', $$SELECT count(*) > 0 FROM gputext_devices()$$),
 ('gputext_activity', $$SELECT count(*) >= 0 FROM gputext_activity() UNION ALL SELECT count(*) >= 0 FROM gputext_activity UNION ALL SELECT count(*) >= 0 FROM running$$),
 ('gputext_stat', $$SELECT cpu_jobs + gpu_jobs > 0 FROM gputext_stat() UNION ALL SELECT cpu_jobs + gpu_jobs > 0 FROM gputext_stat$$);
-
--- The rows of each answer, and a digest of them in the order of their texts; for an error its SQLSTATE and message.
-CREATE FUNCTION answers() RETURNS TABLE (name text, rows bigint, digest text) LANGUAGE plpgsql AS $function$
-DECLARE
-    call record;
-BEGIN
-    FOR call IN SELECT * FROM calls ORDER BY calls.name LOOP
-        name := call.name;
-        BEGIN
-            EXECUTE format($$SELECT count(*), md5(string_agg(r::text, E'\n' ORDER BY r::text COLLATE "C")) FROM (%s) AS r$$, call.query)
-            INTO rows, digest;
-        EXCEPTION WHEN OTHERS THEN
-            rows := NULL;
-            digest := SQLSTATE || ': ' || SQLERRM;
-        END;
-        RETURN NEXT;
-    END LOOP;
-END $function$;
-
--- Functions of the extension that none of the calls names, but for those that SQL cannot call
-CREATE VIEW uncalled AS
-SELECT p.oid::regprocedure AS function
-FROM pg_proc p JOIN pg_depend d ON d.objid = p.oid AND d.classid = 'pg_proc'::regclass AND d.deptype = 'e'
-JOIN pg_extension e ON e.oid = d.refobjid AND e.extname = 'gputext'
-WHERE NOT proargtypes::oid[] && ARRAY['internal'::regtype, 'cstring'::regtype]::oid[] AND prorettype <> 'cstring'::regtype
-  AND NOT EXISTS (SELECT FROM calls WHERE query ~ ('\m' || proname || '\M'));

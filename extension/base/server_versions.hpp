@@ -12,6 +12,7 @@ extern "C" {
 #include "access/htup_details.h"
 #include "access/relation.h"
 #include "access/relscan.h"
+#include "access/tableam.h"
 #include "access/toast_internals.h"
 #include "access/tupdesc.h"
 #include "catalog/pg_class.h"
@@ -23,7 +24,12 @@ extern "C" {
 #include "nodes/nodeFuncs.h"
 #include "nodes/pathnodes.h"
 #include "nodes/plannodes.h"
+#include "optimizer/cost.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/plancat.h"
+#include "optimizer/planner.h"
 #include "pgstat.h"
+#include "storage/bufmgr.h"
 #include "storage/latch.h"
 #include "storage/lwlock.h"
 #include "storage/proc.h"
@@ -31,6 +37,7 @@ extern "C" {
 #include "utils/acl.h"
 #include "utils/guc.h"
 #include "utils/guc_tables.h"
+#include "utils/inval.h"
 #include "utils/lsyscache.h"
 #include "utils/rel.h"
 #include "utils/resowner.h"
@@ -341,6 +348,110 @@ inline TupleDesc first_columns(TupleDesc columns, int count) {
     TupleDescFinalize(copy);
 #endif
     return copy;
+}
+
+/// Which messages this process writes to the log.
+inline int& log_level() {
+#if PG_VERSION_NUM >= 190000
+    return log_min_messages[MyBackendType];
+#else
+    return log_min_messages;
+#endif
+}
+
+/// The number of a catalogue's cache, as callbacks of invalidations are given it.
+#if PG_VERSION_NUM >= 190000
+using CatalogueCache = SysCacheIdentifier;
+#else
+using CatalogueCache = int;
+#endif
+
+/// How a buffer is locked.
+#if PG_VERSION_NUM >= 190000
+using BufferLock = BufferLockMode;
+#else
+using BufferLock = int;
+#endif
+
+/// This process' part of a scan of the table that parallel workers share.
+inline TableScanDesc begin_shared_scan(Relation table, ParallelTableScanDesc shared) {
+#if PG_VERSION_NUM >= 190000
+    return table_beginscan_parallel(table, shared, SO_NONE);
+#else
+    return table_beginscan_parallel(table, shared);
+#endif
+}
+
+/// Begins to read rows of the table by their places.
+inline IndexFetchTableData* begin_fetch(Relation table) {
+#if PG_VERSION_NUM >= 190000
+    return table_index_fetch_begin(table, SO_NONE);
+#else
+    return table_index_fetch_begin(table);
+#endif
+}
+
+/// A planner is called with this. EXPLAIN's state, which PostgreSQL 19 added, is handed on.
+struct PlannerCall {
+    Query* query;
+    const char* text;
+    int options;
+    ParamListInfo parameters;
+#if PG_VERSION_NUM >= 190000
+    ExplainState* explain = nullptr;
+#endif
+};
+
+inline PlannedStmt* call_planner(planner_hook_type plan, const PlannerCall& call) {
+#if PG_VERSION_NUM >= 190000
+    return plan(call.query, call.text, call.options, call.parameters, call.explain);
+#else
+    return plan(call.query, call.text, call.options, call.parameters);
+#endif
+}
+
+/// `plan` as a hook of the planner.
+#if PG_VERSION_NUM >= 190000
+template <PlannedStmt* (*plan)(const PlannerCall&)>
+PlannedStmt* as_planner_hook(Query* query, const char* text, int options, ParamListInfo parameters,
+                             ExplainState* explain) {
+    return plan({query, text, options, parameters, explain});
+}
+#else
+template <PlannedStmt* (*plan)(const PlannerCall&)>
+PlannedStmt* as_planner_hook(Query* query, const char* text, int options,
+                             ParamListInfo parameters) {
+    return plan({query, text, options, parameters});
+}
+#endif
+
+/// Has `watch` called for the tables of queries, once the planner has listed their indexes; to be
+/// called once in a process.
+template <void (*watch)(Oid table, RelOptInfo* relation)>
+void watch_listed_indexes() {
+#if PG_VERSION_NUM >= 190000
+    static build_simple_rel_hook_type before = build_simple_rel_hook;
+    build_simple_rel_hook = [](PlannerInfo* root, RelOptInfo* relation, RangeTblEntry* entry) {
+        if (before != nullptr) before(root, relation, entry);
+        watch(entry->relid, relation);
+    };
+#else
+    static get_relation_info_hook_type before = get_relation_info_hook;
+    get_relation_info_hook = [](PlannerInfo* root, Oid table, bool inherits, RelOptInfo* relation) {
+        if (before != nullptr) before(root, table, inherits, relation);
+        watch(table, relation);
+    };
+#endif
+}
+
+/// initial_cost_nestloop(), of a loop that reads the inner side anew for each outer row.
+inline void cost_nested_loop(PlannerInfo* root, JoinCostWorkspace* costs, JoinType type,
+                             Path* outer, Path* inner, JoinPathExtraData* extra) {
+#if PG_VERSION_NUM >= 190000
+    initial_cost_nestloop(root, costs, type, PGS_NESTLOOP_PLAIN, outer, inner, extra);
+#else
+    initial_cost_nestloop(root, costs, type, outer, inner, extra);
+#endif
 }
 
 }  // namespace gputext

@@ -33,6 +33,7 @@ extern "C" {
 #include <cstring>
 
 #include "extension/base/owned.hpp"
+#include "extension/base/server_versions.hpp"
 #include "extension/index/learn_models.hpp"
 #include "extension/index/options.hpp"
 #include "extension/index/row_sketcher.hpp"
@@ -240,7 +241,7 @@ double read_in_parallel(Relation table, IndexInfo* info, Reader& reader, int wor
     ereport(DEBUG1,
             (errmsg("building index \"%s\" with %d of %d parallel workers",
                     RelationGetRelationName(reader.index), context->nworkers_launched, workers)));
-    double rows = read_table(table, info, reader, table_beginscan_parallel(table, shared->scan()));
+    double rows = read_table(table, info, reader, begin_shared_scan(table, shared->scan()));
     WaitForParallelWorkersToAttach(context);
     wait_for_workers(*shared, context->nworkers_launched);
     rows += shared->rows;
@@ -399,8 +400,7 @@ PGDLLEXPORT void gputext_index_build_worker(dsm_segment*, shm_toc* toc) {
 
     InstrStartParallelQuery();
     Reader reader(opened, false);
-    const double rows =
-        read_table(table, info, reader, table_beginscan_parallel(table, shared->scan()));
+    const double rows = read_table(table, info, reader, begin_shared_scan(table, shared->scan()));
     report(*shared, rows, reader.sketches, info->ii_BrokenHotChain);
     InstrEndParallelQuery(
         static_cast<BufferUsage*>(shm_toc_lookup(toc, kBufferUsageKey, false)) +

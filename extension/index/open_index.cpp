@@ -91,7 +91,8 @@ OpenIndex* read_index(Relation index) {
     return opened;
 }
 
-Buffer read_locked(Relation index, BlockNumber block, int lock, BufferAccessStrategy strategy) {
+Buffer read_locked(Relation index, BlockNumber block, BufferLock lock,
+                   BufferAccessStrategy strategy) {
     const Buffer buffer = ReadBufferExtended(index, MAIN_FORKNUM, block, RBM_NORMAL, strategy);
     LockBuffer(buffer, lock);
     return buffer;
@@ -104,13 +105,14 @@ OpenIndex& open_index(Relation index) {
     return *static_cast<OpenIndex*>(index->rd_amcache);
 }
 
-Buffer read_directory(Relation index, BlockNumber block, int lock) {
+Buffer read_directory(Relation index, BlockNumber block, BufferLock lock) {
     const Buffer buffer = read_locked(index, block, lock, nullptr);
     check_directory(index, block, BufferGetPage(buffer));
     return buffer;
 }
 
-Buffer read_sketches(Relation index, BlockNumber block, int lock, BufferAccessStrategy strategy) {
+Buffer read_sketches(Relation index, BlockNumber block, BufferLock lock,
+                     BufferAccessStrategy strategy) {
     const std::span<const SketchModel> models = open_index(index).models();
     const Buffer buffer = read_locked(index, block, lock, strategy);
     check_sketches(index, block, BufferGetPage(buffer), models);

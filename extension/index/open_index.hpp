@@ -10,6 +10,7 @@ extern "C" {
 }
 
 #include "cpp/base/characters.hpp"
+#include "extension/base/server_versions.hpp"
 #include "extension/index/format.hpp"
 
 namespace gputext::index {
@@ -38,8 +39,8 @@ OpenIndex& open_index(Relation index);
 
 /// A pinned buffer, locked as `lock` says (BUFFER_LOCK_SHARE or BUFFER_LOCK_EXCLUSIVE), whose page
 /// passes check_directory() or check_sketches().
-Buffer read_directory(Relation index, BlockNumber block, int lock);
-Buffer read_sketches(Relation index, BlockNumber block, int lock,
+Buffer read_directory(Relation index, BlockNumber block, BufferLock lock);
+Buffer read_sketches(Relation index, BlockNumber block, BufferLock lock,
                      BufferAccessStrategy strategy = nullptr);
 
 /// Whether the block is the page of one of the models.

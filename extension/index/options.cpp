@@ -109,7 +109,7 @@ object_access_hook_type hook_before = nullptr;
 double threshold_of(HeapTuple tuple) {
     bool null = false;
     const Datum options = SysCacheGetAttr(RELOID, tuple, Anum_pg_class_reloptions, &null);
-    const bytea* const read = read_options(null ? PointerGetDatum(nullptr) : options, false);
+    const bytea* const read = read_options(null ? Datum{0} : options, false);
     return threshold_of(reinterpret_cast<const IndexOptions*>(read));
 }
 

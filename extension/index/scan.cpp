@@ -24,6 +24,7 @@ extern "C" {
 }
 
 #include <algorithm>
+#include <type_traits>
 
 #include "cpp/documents/near_duplicate_check.hpp"
 #include "extension/base/failure.hpp"
@@ -80,7 +81,7 @@ bool is_for_constraint(IndexScanDesc scan) {
 
 /// Only searches that leave a row for it need all of this.
 void ConstraintCheck::open() {
-    fetch_ = table_index_fetch_begin(scan_->heapRelation);
+    fetch_ = begin_fetch(scan_->heapRelation);
     slot_ = table_slot_create(scan_->heapRelation, nullptr);
     info_ = BuildIndexInfo(scan_->indexRelation);
     executor_ = CreateExecutorState();
@@ -259,14 +260,15 @@ void begin_search(IndexScanDesc scan) {
 
 /// Sets the rows of a page whose sketches no query excludes.
 void take_candidates(Page page, const SketchPages& pages, Search& search) {
-    std::uint16_t places[std::size(search.rows)];
+    constexpr std::size_t kRows = std::extent_v<decltype(Search::rows)>;
+    std::uint16_t places[kRows];
     std::uint16_t count = trailer(page)->count;
     const SketchKind kind = trailer(page)->sketches;
     const SketchColumns columns = pages.columns(page);
     std::size_t left =
         search.queries[0]->candidates(columns, kind.length_class, kind.model, count, places);
     for (int i = 1; i < search.query_count; ++i) {
-        std::uint16_t others[std::size(search.rows)], both[std::size(search.rows)];
+        std::uint16_t others[kRows], both[kRows];
         const std::size_t found =
             search.queries[i]->candidates(columns, kind.length_class, kind.model, count, others);
         left = static_cast<std::size_t>(

@@ -209,10 +209,8 @@ struct OnlyIndex {
 };
 
 OnlyIndex only_index;
-get_relation_info_hook_type hook_before = nullptr;
 
-void leave_only_index(PlannerInfo* root, Oid table, bool inherits, RelOptInfo* relation) {
-    if (hook_before != nullptr) hook_before(root, table, inherits, relation);
+void leave_only_index(Oid table, RelOptInfo* relation) {
     if (!OidIsValid(only_index.table) || table != only_index.table) return;
     List* left = NIL;
     ListCell* cell;
@@ -226,8 +224,7 @@ void leave_only_index(PlannerInfo* root, Oid table, bool inherits, RelOptInfo* r
 void add_hook() {
     static bool added = false;
     if (added) return;
-    hook_before = get_relation_info_hook;
-    get_relation_info_hook = leave_only_index;
+    watch_listed_indexes<leave_only_index>();
     added = true;
 }
 

@@ -533,7 +533,7 @@ void add_join_path(PlannerInfo* root, RelOptInfo* join, RelOptInfo* outer, RelOp
     PlannedShape* const planned = planned_shape(root, inner);
     if (planned->shape == nullptr || !gives_columns(rows, planned->shape->outer)) return;
     JoinCostWorkspace costs;
-    initial_cost_nestloop(root, &costs, type, rows, ordinary, extra);
+    cost_nested_loop(root, &costs, type, rows, ordinary, extra);
     NestPath* const loop =
         create_nestloop_path(root, join, type, &costs, extra, rows, ordinary, NIL, NIL, nullptr);
     add_nearest_path(join, ordinary, list_make1(loop),

@@ -26,9 +26,8 @@ constexpr int kOrdinarily = CURSOR_OPT_PARALLEL_OK | kAsItStands;
 
 planner_hook_type plan_before = nullptr;
 
-PlannedStmt* plan_as_before(Query* query, const char* text, int options, ParamListInfo parameters) {
-    return plan_with_nodes(plan_before != nullptr ? plan_before : standard_planner, query, text,
-                           options, parameters);
+PlannedStmt* plan_as_before(const PlannerCall& call) {
+    return plan_with_nodes(plan_before != nullptr ? plan_before : standard_planner, call);
 }
 
 /// The visible columns of the only relation, under the names that they have in the query.
@@ -84,25 +83,29 @@ bool is_nearest_node(const Plan* plan) {
                        kNearestName) == 0;
 }
 
-PlannedStmt* plan_statement(Query* query, const char* text, int options, ParamListInfo parameters) {
-    if (plan_nearest() != PlanNearest::off && (options & kAsItStands) == 0 &&
-        is_sorted_by_distance(query)) {
-        PlannedStmt* const planned =
-            plan_as_before(select_from(query), text, options_of_node(options), parameters);
+PlannedStmt* plan_statement(const PlannerCall& call) {
+    PlannerCall passed = call;
+    if (plan_nearest() != PlanNearest::off && (call.options & kAsItStands) == 0 &&
+        is_sorted_by_distance(call.query)) {
+        passed.query = select_from(call.query);
+        passed.options = options_of_node(call.options);
+        PlannedStmt* const planned = plan_as_before(passed);
         if (is_nearest_node(planned->planTree)) return planned;
     }
-    return plan_as_before(query, text, options & ~kAsItStands, parameters);
+    passed.query = call.query;
+    passed.options = call.options & ~kAsItStands;
+    return plan_as_before(passed);
 }
 
 }  // namespace
 
 void offer_nearest_statements() {
     plan_before = planner_hook;
-    planner_hook = plan_statement;
+    planner_hook = as_planner_hook<plan_statement>;
 }
 
 PlannedStmt* plan_ordinarily(Query* query, ParamListInfo parameters) {
-    return planner(query, "", kOrdinarily, parameters);
+    return call_planner(planner, {query, "", kOrdinarily, parameters});
 }
 
 PlannedStmt* plan_bundles(const Query* query, ParamListInfo parameters, const PlannedStmt& plain,

@@ -32,15 +32,14 @@ void depend_on(PlannedStmt* plan, const PlannedStmt* statement) {
 
 }  // namespace
 
-PlannedStmt* plan_with_nodes(planner_hook_type plan, Query* query, const char* text, int options,
-                             ParamListInfo parameters) {
+PlannedStmt* plan_with_nodes(planner_hook_type plan, const PlannerCall& call) {
     PlannerRun* const around = run_under_way;
     PlannerRun run{};
     PlannedStmt* planned = nullptr;
     PG_TRY();
     {
         run_under_way = &run;
-        planned = plan(query, text, options, parameters);
+        planned = call_planner(plan, call);
     }
     PG_FINALLY();
     { run_under_way = around; }

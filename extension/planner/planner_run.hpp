@@ -4,18 +4,14 @@
 #pragma once
 
 #include "extension/base/postgres.hpp"
-
-extern "C" {
-#include "optimizer/planner.h"
-}
+#include "extension/base/server_versions.hpp"
 
 namespace gputext {
 
 /// Calls `plan`. The plan that it makes depends on what the statements of its nodes depend on: a
 /// cached plan locks their tables, and is planned again when one of them, or another object, has
 /// changed.
-PlannedStmt* plan_with_nodes(planner_hook_type plan, Query* query, const char* text, int options,
-                             ParamListInfo parameters);
+PlannedStmt* plan_with_nodes(planner_hook_type plan, const PlannerCall& call);
 
 /// Whether a plan of plan_with_nodes() is being made: no other may have such nodes.
 bool may_have_nodes();

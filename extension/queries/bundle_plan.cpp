@@ -310,7 +310,8 @@ PlannedStmt* plan_for_workers(const PlannedQuery& query) {
     set_locally("cpu_tuple_cost", psprintf("%g", kMoreForRows * cpu_tuple_cost));
     set_locally("jit", "off");
     set_locally("max_parallel_workers_per_gather", psprintf("%u", read_workers()));
-    PlannedStmt* const planned = planner(copy, query.sql, query.cursor_options, query.parameters);
+    PlannedStmt* const planned =
+        call_planner(planner, {copy, query.sql, query.cursor_options, query.parameters});
     AtEOXact_GUC(true, level);
     return planned;
 }

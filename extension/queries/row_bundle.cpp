@@ -127,7 +127,7 @@ BundleReader::BundleReader(TupleDesc columns, int value) : count_(columns->natts
 }
 
 void BundleReader::open(Datum bundle) {
-    const char* begin = DatumGetPointer(bundle);
+    const char* begin = static_cast<const char*>(DatumGetPointer(bundle));
     if (reinterpret_cast<uintptr_t>(begin) % MAXIMUM_ALIGNOF != 0) {
         auto* const copy = static_cast<char*>(palloc(VARSIZE(begin)));
         std::memcpy(copy, begin, VARSIZE(begin));

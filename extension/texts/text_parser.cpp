@@ -44,16 +44,16 @@ int longest_token() {
     ParsedText parsed{};
     parsed.lenwords = 4;
     parsed.words = static_cast<ParsedWord*>(palloc(sizeof(ParsedWord) * parsed.lenwords));
-    const int client = client_min_messages, log = log_min_messages;
+    const int client = client_min_messages, log = log_level();
     PG_TRY();
     {
-        client_min_messages = log_min_messages = ERROR;
+        client_min_messages = log_level() = ERROR;
         parsetext(simple, &parsed, word, sizeof word);
     }
     PG_FINALLY();
     {
         client_min_messages = client;
-        log_min_messages = log;
+        log_level() = log;
     }
     PG_END_TRY();
     longest = parsed.curwords > 0 ? MAXSTRLEN : MAXSTRLEN - 1;

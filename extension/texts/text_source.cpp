@@ -31,6 +31,7 @@ extern "C" {
 #include <algorithm>
 #include <cstring>
 
+#include "extension/base/server_versions.hpp"
 #include "extension/server/shared_state.hpp"
 #include "extension/values/row_versions.hpp"
 
@@ -47,7 +48,7 @@ constexpr TimestampTz kClockDifference = USECS_PER_SEC;
 TimestampTz loaded_since = 0;
 
 /// PostgreSQL loads all dictionaries anew when it is told the same (ts_cache.c).
-void note_change(Datum, int, uint32) {
+void note_change(Datum, CatalogueCache, uint32) {
     loaded_since = GetCurrentTimestamp();
 }
 

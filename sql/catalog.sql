@@ -49,7 +49,9 @@ SELECT count(ctph_signature(body)) FROM docs WHERE edit_distance(body, 'x') > 30
 CREATE SCHEMA elsewhere;
 DROP EXTENSION gputext;
 CREATE EXTENSION gputext SCHEMA elsewhere;
+\set VERBOSITY terse
 SELECT near_duplicates('TABLE docs');
+\set VERBOSITY default
 SELECT count(*) FROM elsewhere.near_duplicates('SELECT id::bigint, body, elsewhere.ctph_signature(body) FROM docs WHERE id < 9');
 -- A table keeps it from being dropped.
 CREATE TABLE signatures (signature elsewhere.ctph);

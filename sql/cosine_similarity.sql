@@ -35,8 +35,10 @@ SELECT cosine_similarity('{1,NULL}'::real[], '{1,2}');
 SELECT cosine_similarity('{{1,2}}'::real[], '{1,2}');
 SELECT cosine_similarity('{1,2}'::real[], '{1,NaN}');
 SELECT cosine_similarity('{1,Infinity}'::double precision[], '{1,2}');
+\set VERBOSITY terse
 SELECT cosine_similarity('{1,2}', '{1,2}');
 SELECT cosine_similarity('{1,2}'::text[], '{1,2}');
+\set VERBOSITY default
 
 -- Of one vector and all items: a row for every item, in their order
 

@@ -71,7 +71,11 @@ SELECT '{{1,2}}'::float8[] <+> '{1,2}';
 SELECT '{1,2}'::real[] <-> '{1,NaN}';
 SELECT '{1,-Infinity}'::float8[] <=> '{1,2}';
 -- Literals alone, and arrays of other numbers on both sides, need a cast.
+\set VERBOSITY terse
 SELECT '{1,2}' <=> '{1,2}';
 SELECT ARRAY[1, 2] <-> ARRAY[3, 4];
+\set VERBOSITY default
 SELECT ARRAY[1, 2]::real[] <-> ARRAY[3, 4] AS distance;
+\set VERBOSITY terse
 SELECT '{a}'::text[] <-> '{b}';
+\set VERBOSITY default

@@ -72,8 +72,10 @@ SELECT edit_distance(NULL, 'a') IS NULL AS a, edit_distance('a', NULL) IS NULL A
 
 -- Literals without a type are texts, other types of strings too; numbers are not.
 SELECT edit_distance('a'::varchar, 'b'::char(3)), edit_distance('a'::name, 'b'), edit_rate('a', 'b');
+\set VERBOSITY terse
 SELECT edit_distance(1, 2);
 SELECT edit_distance('a'::text, 'a'::bytea);
+\set VERBOSITY default
 
 DROP TABLE words;
 DROP FUNCTION plain_distance;

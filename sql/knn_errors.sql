@@ -14,7 +14,9 @@ SELECT * FROM gpu_knn('TABLE nothing', 'TABLE nothing', 3, exclude_self => NULL)
 SELECT * FROM gpu_knn('TABLE nothing', 'TABLE nothing', NULL::integer);
 SELECT * FROM gpu_knn(NULL, 'TABLE nothing', 3);
 SELECT * FROM gpu_knn('TABLE nothing', NULL, 3);
+\set VERBOSITY terse
 SELECT * FROM gpu_knn('TABLE nothing', 'TABLE nothing');
+\set VERBOSITY default
 SELECT * FROM gpu_knn_within('TABLE nothing', 'TABLE nothing', 'NaN');
 SELECT * FROM gpu_knn_within('TABLE nothing', 'TABLE nothing', '-Infinity');
 SELECT * FROM gpu_knn_within('TABLE nothing', 'TABLE nothing', NULL);

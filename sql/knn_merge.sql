@@ -70,7 +70,9 @@ GROUP BY k ORDER BY k;
 SELECT * FROM knn_merge(NULL, 1);
 SELECT * FROM knn_merge('VALUES (1, 2, 0.5::float8)', 0);
 SELECT * FROM knn_merge('VALUES (1, 2, 0.5::float8)', -1);
+\set VERBOSITY terse
 SELECT * FROM knn_merge('SELECT 1, 2');
+\set VERBOSITY default
 SELECT * FROM knn_merge('SELECT 1, 2', 1);
 SELECT * FROM knn_merge('VALUES (1, 2, 1, 0.5::float8, 1)', 1);
 SELECT * FROM knn_merge('VALUES (1, 2, 0.5)', 1);

@@ -71,8 +71,10 @@ SELECT * FROM compare('SELECT id FROM columns WHERE name ~= (SELECT left(body, 6
 CREATE INDEX ON docs USING gputext (body, owner);
 CREATE UNIQUE INDEX ON docs USING gputext (body);
 CREATE INDEX ON docs USING gputext (body) INCLUDE (id);
+\set VERBOSITY sqlstate
 CREATE INDEX ON docs USING gputext (body DESC);
 CREATE INDEX ON docs USING gputext (body NULLS FIRST);
+\set VERBOSITY default
 CREATE INDEX ON docs USING gputext (body) WITH (bins = 24);
 CREATE INDEX ON docs USING gputext (body) WITH (bins = 100);
 CREATE INDEX ON docs USING gputext (body) WITH (bins = 4104);

@@ -221,7 +221,16 @@ SELECT id FROM base ORDER BY e <-> '{1,2}' LIMIT 3;
 SELECT id FROM odd ORDER BY e <-> '{1,2}' LIMIT 3;
 SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 3 OFFSET -1;
 
--- EXPLAIN
+-- EXPLAIN. PostgreSQL 19 also says what a Result stands for.
+CREATE FUNCTION plan_of(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || statement LOOP
+        CONTINUE WHEN line ~ '^ *Replaces: ';
+        RETURN NEXT line;
+    END LOOP;
+END $$;
 EXPLAIN (COSTS OFF) SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM base WHERE id > 5 ORDER BY e <-> u.e LIMIT 3) b;
 -- As JSON, without the properties that other releases add
 CREATE FUNCTION explained(statement text) RETURNS SETOF text LANGUAGE plpgsql AS $$
@@ -240,7 +249,7 @@ $$;
 SELECT explained('SELECT u.id, b.* FROM uploads u, LATERAL (SELECT id, e <-> u.e AS distance FROM base ORDER BY e <-> u.e LIMIT 3) b');
 DROP FUNCTION explained;
 EXPLAIN (COSTS OFF) SELECT u.id, b.* FROM keyed u, LATERAL (SELECT id, e <-> u.e AS distance FROM keyed k WHERE id > 5 AND k.word = u.word AND k.small = u.big ORDER BY e <-> u.e LIMIT 3) b;
-EXPLAIN (COSTS OFF) SELECT id, e <=> '{1,2,3}' AS distance FROM base WHERE id > 3 ORDER BY e <=> '{1,2,3}' LIMIT 10;
+SELECT * FROM plan_of($$SELECT id, e <=> '{1,2,3}' AS distance FROM base WHERE id > 3 ORDER BY e <=> '{1,2,3}' LIMIT 10$$) AS "QUERY PLAN";
 
 -- Prepared statements: parameters, plans that are kept, tables that change
 SET plan_cache_mode = force_generic_plan;
@@ -253,7 +262,7 @@ EXECUTE nearest(100, 2);
 DELETE FROM base WHERE id IN (1, 2, 3);
 EXECUTE nearest(5, 3);
 PREPARE nearest_of_one (real[], int, int) AS SELECT id, e <-> $1 AS distance FROM base WHERE id > $2 ORDER BY e <-> $1 LIMIT $3;
-EXPLAIN (COSTS OFF) EXECUTE nearest_of_one('{1,2,3}', 10, 2);
+SELECT * FROM plan_of($$EXECUTE nearest_of_one('{1,2,3}', 10, 2)$$) AS "QUERY PLAN";
 EXECUTE nearest_of_one('{1,2,3}', 10, 2);
 EXECUTE nearest_of_one('{3,2,1}', 200, 1);
 EXECUTE nearest_of_one('{3,2,1,0}', 200, 1);
@@ -300,7 +309,7 @@ SELECT id AS "Item", kind, kind || 1, id::numeric(7, 2) FROM base ORDER BY e <->
 CREATE TABLE made AS SELECT id AS "Item", kind::varchar(10) COLLATE "C" AS kind, id::numeric(7, 2) AS n FROM base ORDER BY e <-> '{1,2,3}' LIMIT 3;
 SELECT attname, format_type(atttypid, atttypmod), attcollation::regcollation FROM pg_attribute WHERE attrelid = 'made'::regclass AND attnum > 0;
 INSERT INTO made SELECT id, 'new', 1 FROM base ORDER BY e <-> '{3,2,1}' LIMIT 2;
-EXPLAIN (COSTS OFF) INSERT INTO made SELECT id, 'new', 1 FROM base ORDER BY e <-> '{3,2,1}' LIMIT 2;
+SELECT * FROM plan_of($$INSERT INTO made SELECT id, 'new', 1 FROM base ORDER BY e <-> '{3,2,1}' LIMIT 2$$) AS "QUERY PLAN";
 SELECT * FROM made;
 COPY (SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 2) TO STDOUT;
 DROP TABLE made;
@@ -368,9 +377,9 @@ DEALLOCATE nearest_parts;
 PREPARE nearest_count AS SELECT id FROM base ORDER BY e <-> '{1,2,3}' LIMIT 1000;
 CREATE TABLE counts AS EXECUTE nearest_count;
 SET ROLE gputext_reader;
-EXPLAIN (COSTS OFF) EXECUTE nearest_count;
+SELECT * FROM plan_of('EXECUTE nearest_count') AS "QUERY PLAN";
 RESET ROLE;
-EXPLAIN (COSTS OFF) EXECUTE nearest_count;
+SELECT * FROM plan_of('EXECUTE nearest_count') AS "QUERY PLAN";
 SELECT count(*) > 100 AS all_rows FROM counts;
 DROP TABLE counts;
 RESET plan_cache_mode;
@@ -420,4 +429,4 @@ SELECT count(*) FROM odd;
 RESET gputext.plan_nearest;
 DROP TABLE base, uploads, odd, keyed, parts CASCADE;
 DROP ROLE gputext_reader;
-DROP FUNCTION compare, compare_in_order, rows_of;
+DROP FUNCTION compare, compare_in_order, plan_of, rows_of;

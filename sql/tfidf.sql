@@ -66,7 +66,9 @@ SELECT * FROM tfidf('SELECT id, body FROM articles', config => 4::regconfig);
 SELECT * FROM tfidf('SELECT id, body FROM articles', min_document_frequency => NULL);
 SELECT * FROM tfidf('SELECT id, body FROM articles', min_document_frequency => -1);
 -- A configuration without its name may also be an id of some type.
+\set VERBOSITY terse
 SELECT * FROM tfidf('SELECT id, body FROM articles', 'english');
+\set VERBOSITY default
 SELECT count(*) FROM tfidf('SELECT id, body FROM articles', 'english'::regconfig);
 
 -- Rows of one id stay in the order of the query: of ids that are near each other, far apart, or of another type.

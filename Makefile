@@ -131,8 +131,8 @@ srcdir := $(ROOT)
 override VPATH :=
 MAKEOVERRIDES :=
 vpath %.control $(ROOT)
-ifeq (,$(filter 15 16 17 18,$(MAJORVERSION)))
-$(error gputext is for PostgreSQL 15 to 18, and "$(PG_CONFIG)" is of PostgreSQL $(MAJORVERSION): choose another by PG_CONFIG=/path/to/pg_config)
+ifeq (,$(filter 15 16 17 18 19,$(MAJORVERSION)))
+$(error gputext is for PostgreSQL 15 to 18, and for the release candidate of 19, and "$(PG_CONFIG)" is of PostgreSQL $(MAJORVERSION): choose another by PG_CONFIG=/path/to/pg_config)
 endif
 
 # ccache takes a precompiled header for an input only if told to, gcc by a flag of its own.

@@ -49,7 +49,7 @@ INSERT INTO places SELECT i * 7919 % 12007, place(i) FROM generate_series(402::b
 ALTER TABLE places ALTER place SET STORAGE PLAIN;
 INSERT INTO places SELECT i * 7919 % 12007, place(i) FROM generate_series(8002::bigint, 12000, 2) AS i;
 INSERT INTO places VALUES (20000, NULL), (-1, NULL);
-SELECT count(*), count(pg_column_compression(place)) AS compressed,
+SELECT count(*), count(pg_column_compression(place)) >= 6000 AS compressed,
        count(*) FILTER (WHERE pg_column_size(place) < 2000) AS small FROM places;
 
 -- Texts, too: short, inline, compressed, compressed in another way, out of line, compressed out of line

@@ -42,7 +42,9 @@
 
 #pragma once
 
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <vector>
 
 #include "cpp/base/simd.hpp"
@@ -90,6 +92,16 @@ public:
         double relative, absolute;
         double least(double score) const { return score * (1 - relative) - absolute; }
         double most(double score) const { return score * (1 + relative) + absolute; }
+        /// A score S that is not below any whose t may be this or less.
+        template <class S>
+        S largest_score(double t) const {
+            const double score = (t + absolute) / (1 - relative);
+            // For the roundings of the line above
+            const double above = score + std::fabs(score) * 0x1p-50;
+            const S rounded = static_cast<S>(above);
+            return rounded < above ? std::nextafter(rounded, std::numeric_limits<S>::infinity())
+                                   : rounded;
+        }
     };
     template <class T>
     Bound bound(const FilterRow& query, const FilterRow& items) const;

@@ -2,7 +2,6 @@
 #include <array>
 #include <atomic>
 #include <bit>
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
@@ -217,13 +216,6 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 /// Bytes of candidates that each thread may have before they count.
 constexpr std::size_t kRoomOfThread = std::size_t{16} << 20;
-
-/// The least T that is not below a number.
-template <class T>
-T round_up(double number) {
-    const T rounded = static_cast<T>(number);
-    return rounded < number ? std::nextafter(rounded, std::numeric_limits<T>::infinity()) : rounded;
-}
 
 /// The least and the greatest of some numbers. Several at a time, as each step waits for the one
 /// before.
@@ -618,8 +610,7 @@ private:
     /// The largest score that an answer can have.
     S gate(const QueryState<S>& state, const FilterSpace::Bound& bound) const {
         if (state.escalated) return -std::numeric_limits<S>::infinity();
-        const double most = (state.most + bound.absolute) / (1 - bound.relative);
-        return round_up<S>(most + std::fabs(most) * 0x1p-50);
+        return bound.largest_score<S>(state.most);
     }
 
     Status scan_tile(std::size_t panel, std::span<QueryState<S>> states,

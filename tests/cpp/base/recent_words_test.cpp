@@ -68,6 +68,14 @@ TEST(RecentWords, SeesWhenWordsBeginToComeAgain) {
     EXPECT_GT(known, 150'000);
 }
 
+TEST(RecentWords, KnowsWordsWithTheSameEndsApart) {
+    RecentWords recent;
+    for (std::uint32_t i = 0; i < 4000; ++i) {
+        const std::string digits = std::to_string(10'000'000 + i);
+        ASSERT_EQ(recent.number_of("the same" + digits + "the same", i), i);
+    }
+}
+
 TEST(RecentWords, KnowsShortWordsApart) {
     RecentWords recent;
     std::uint32_t next = 0;

@@ -37,7 +37,9 @@ public:
     Result<std::size_t> prepare(std::size_t devices, Execution&) override {
         return std::min(parts_, devices);
     }
-    Status run(std::size_t part, Device& device, std::uint64_t, Execution& execution) override {
+    Status run(std::size_t part, Device& device, std::uint64_t memory,
+               Execution& execution) override {
+        given_memory = memory;
         return run_(part, device, execution);
     }
     Result<std::size_t> next_round(Execution&) override {
@@ -51,7 +53,10 @@ public:
     Status write(MemoryFile&, Execution&) override { return {}; }
     Message reply(const JobReport& report) const override { return KnnReply{report, 0, 0, 0, 0}; }
 
+    void limit_memory(std::uint64_t bytes) { limits_.device_memory_limit = bytes; }
+
     bool merged = false;
+    std::atomic<std::uint64_t> given_memory = 0;  // to the part that began last
     std::size_t rounds = 0, wanted_rounds = 1;
 
 private:
@@ -66,12 +71,12 @@ protected:
 
     /// With so many devices, none of which is lost.
     template <class Kind = FakeDevice>
-    void start(unsigned devices) {
+    void start(unsigned devices, std::uint64_t memory_limit = 0) {
         workers_.reset();
         devices_.clear();
         here_ = 0;
         for (unsigned i = 0; i < devices; ++i) devices_.push_back(std::make_unique<Kind>(i));
-        workers_ = std::make_unique<DeviceWorkers>(devices_, 0, [this](auto job) {
+        workers_ = std::make_unique<DeviceWorkers>(devices_, memory_limit, [this](auto job) {
             const std::lock_guard lock(mutex_);
             ended_.insert(std::move(job));  // kept, so that no other has its address
             changed_.notify_all();
@@ -175,6 +180,26 @@ TEST_F(Workers, TryAgainWithLessMemoryOnAnyDevice) {
     wait_for(job);
     EXPECT_TRUE(job->status.ok()) << job->status.message();
     EXPECT_EQ(job->retries, 6u);
+}
+
+TEST_F(Workers, GiveTheLeastOfAllLimitsOfMemory) {
+    struct Limits {
+        std::uint64_t server, client, given;
+    };
+    const std::uint64_t all = FakeDevice(0).free_memory();
+    for (const auto& [server, client, given] :
+         {Limits{0, 0, all}, Limits{100, 0, 100}, Limits{0, 200, 200}, Limits{100, 200, 100},
+          Limits{300, 200, 200}, Limits{2 * all, 3 * all, all}}) {
+        start(1, server);
+        const auto job = std::make_shared<DaemonJob>(
+            3, std::make_unique<MeetingJob>(
+                   1, [](std::size_t, Device&, Execution&) { return Status(); }));
+        auto& work = static_cast<MeetingJob&>(*job->work);
+        work.limit_memory(client);
+        workers_->submit(job);
+        wait_for(job);
+        EXPECT_EQ(work.given_memory, given);
+    }
 }
 
 /// Says that it has been given bytes.

@@ -91,6 +91,7 @@ void expect_connected(GivenPairs& given) {
     ASSERT_TRUE(status.ok()) << status.message();
     EXPECT_EQ(components_of(given.documents().size(), edges_of(pairs)), given.components());
     EXPECT_LT(pairs.size(), given.documents().size());
+    for (const NearPair& pair : pairs) ASSERT_LT(pair.first, pair.second);
 }
 
 /// Clusters of which the documents come in any order, each of them connected by random pairs as

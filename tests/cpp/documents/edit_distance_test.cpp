@@ -68,6 +68,19 @@ TEST(EditDistance, EqualsTheDynamicProgramOnLongVersions) {
     }
 }
 
+/// In the EUC encodings each byte above 0x7f begins a character of two, the least of these bytes,
+/// too.
+TEST(EditDistance, CountsCharactersOfTheLeastHighByte) {
+    std::array<std::uint8_t, 256> lengths;
+    lengths.fill(1);
+    std::fill(lengths.begin() + 0x80, lengths.end(), std::uint8_t{2});
+    const CharacterLengths euc(lengths);
+    const std::string_view characters = "\x80\x80\x80\x80";
+    EXPECT_FALSE(is_narrow(bytes_of(characters), euc));
+    EXPECT_EQ(count_characters(bytes_of(characters), euc), 2u);
+    EXPECT_EQ(*EditDistance().of_texts(bytes_of(characters), bytes_of(""), euc), 2u);
+}
+
 TEST(EditDistance, CountsCharactersOfUtf8) {
     RandomStrings random;
     EditDistance edit_distance;

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <tuple>
 
+#include "cpp/documents/detail/count_filter.hpp"
 #include "cpp/documents/detail/gram_filter.hpp"
 #include "cpp/documents/detail/gram_index.hpp"
 #include "cpp/documents/detail/lane_distance.hpp"
@@ -134,6 +135,24 @@ TEST_P(ExactSearchOnEach, GramsExcludeWhatHasNoneInCommon) {
         ASSERT_TRUE(tile.build(columns, gram, 200, 20, std::size_t{1} << 20, {}));
         EXPECT_EQ(tile.may_be_within(bytes_of(row), 20, {7}, {}), (GramTile::Mask{5}));
         EXPECT_EQ(tile.may_be_within(bytes_of(row), 20, {3}, {}), (GramTile::Mask{1}));
+    }
+}
+
+/// Of edits that are apart from one another each takes a character and three trigrams.
+TEST_P(ExactSearchOnEach, CountsNeverExcludeANearPair) {
+    RandomStrings random;
+    std::string letters;
+    for (int letter = 1; letter < 128; ++letter) letters.push_back(static_cast<char>(letter));
+    const SharedFeatures shared = shared_features(GetParam());
+    const CharacterLengths lengths = CharacterLengths::single_byte();
+    for (int round = 0; round < 1000; ++round) {
+        const std::string text = random.string(40, letters);
+        std::string other = text;
+        const std::size_t edits = 1 + random.below(6);
+        for (std::size_t i = 0; i < edits; ++i) other[4 + 5 * i] = '\x80';
+        DocumentFeatures a, b;
+        ASSERT_TRUE(a.set(bytes_of(text), lengths) && b.set(bytes_of(other), lengths));
+        ASSERT_TRUE(may_be_within(shared, a, b, text.size(), edits)) << edits;
     }
 }
 

@@ -279,6 +279,19 @@ TEST(WordMovers, RelaxedAreNeverAbove) {
     EXPECT_GT(below, 100u);
 }
 
+TEST(WordMovers, RelaxedAreTheGreaterOfBothWays) {
+    const std::vector<float> elements = {0, 0, 0, 1, 0, 10};
+    const WordVectors model{elements.data(), 3, 2};
+    PackedPairs pairs;
+    pairs.append({0}, {1, 2});
+    pairs.append({1, 2}, {0});
+    MoversParameters parameters;
+    parameters.method = MoversMethod::relaxed;
+    // All of the one word moves to the nearer of two, or each of the two to the one.
+    for (const double distance : distances_of(parameters, model, pairs.view()))
+        EXPECT_EQ(distance, 5.5);
+}
+
 TEST(WordMovers, OfTheSameWordsInAnyOrderAreZero) {
     const RandomModel model(10, 8, 8);
     PackedPairs pairs;

@@ -291,6 +291,33 @@ TYPED_TEST(FilterSpaceOf, BoundsScoresOfQueriesAndItemsOfOtherMagnitudes) {
         }
 }
 
+/// Scores of which the bound says, in more precise numbers, that t may be the limit
+template <class S>
+void expect_all_below_largest() {
+    RandomRows random;
+    for (int round = 0; round < 20000; ++round) {
+        const long double t = random.normal(),
+                          relative = std::ldexp(1 + std::fabs(random.normal()), -5 - round % 50),
+                          absolute = std::ldexp(std::fabs(random.normal()), -(round % 40));
+        const FilterSpace::Bound bound{static_cast<double>(relative),
+                                       static_cast<double>(absolute)};
+        const auto largest = bound.largest_score<S>(static_cast<double>(t));
+        const auto below_limit = [&](S score) {
+            return static_cast<long double>(score) *
+                           (1 - static_cast<long double>(bound.relative)) -
+                       static_cast<long double>(bound.absolute) <=
+                   static_cast<long double>(static_cast<double>(t));
+        };
+        ASSERT_FALSE(below_limit(std::nextafter(largest, std::numeric_limits<S>::infinity())))
+            << "limit " << t << ", relative " << relative << ", absolute " << absolute;
+    }
+}
+
+TEST(FilterSpace, NoScoreAboveTheLargestMayBeWithinTheLimit) {
+    expect_all_below_largest<float>();
+    expect_all_below_largest<double>();
+}
+
 TEST(FilterSpace, HoldsForMagnitudesWhoseSquaresAreNormal) {
     EXPECT_TRUE(FilterSpace::holds(0x1p400, 0x1p-400, 1));
     EXPECT_TRUE(FilterSpace::holds(0, 0, 1 << 17));

@@ -76,6 +76,28 @@ TEST(FloatBound, HoldsForRandomVectors) {
     }
 }
 
+/// The cosine of opposite vectors is exactly -1, and in floats often a little above it.
+TEST(FloatBound, HoldsForOppositeVectors) {
+    std::mt19937 random(8);
+    std::normal_distribution<float> normal;
+    NormRange items;
+    for (int round = 0; round < 3000; ++round) {
+        const std::size_t dimensions = 1 + random() % 300;
+        std::vector<float> a(dimensions), b(dimensions);
+        for (std::size_t i = 0; i < dimensions; ++i) {
+            a[i] = normal(random);
+            b[i] = -3 * a[i];
+        }
+        items.add(norm_square(view(b), 0));
+        const auto least = least_in_single_precision(Metric::cosine, dimensions,
+                                                     exact_distance(Metric::cosine, a, b),
+                                                     norm_square(view(a), 0), items);
+        ASSERT_TRUE(least.has_value());
+        for (const bool fused : {false, true})
+            ASSERT_LE(*least, float_distance(Metric::cosine, a, b, fused));
+    }
+}
+
 TEST(FloatBound, IsNoneWhereFloatsMayOverflowOrVanish) {
     NormRange items;
     items.add(1);

@@ -22,14 +22,15 @@ struct Row {
 
 using Answers = std::map<std::uint32_t, std::vector<std::pair<double, std::uint64_t>>>;
 
-/// All rows of each query, sorted and cut.
-Answers plain_answers(std::vector<Row> rows, std::size_t k) {
-    std::sort(rows.begin(), rows.end(),
-              [](const Row& a, const Row& b) { return a.found < b.found; });
+/// All rows of each query, sorted and cut. Of two that are equally far the one with the smaller
+/// number is nearer.
+Answers plain_answers(const std::vector<Row>& rows, std::size_t k) {
     Answers answers;
-    for (const Row& row : rows)
-        if (answers[row.query].size() < k)
-            answers[row.query].emplace_back(row.found.distance, row.found.item);
+    for (const Row& row : rows) answers[row.query].emplace_back(row.found.distance, row.found.item);
+    for (auto& [query, found] : answers) {
+        std::ranges::sort(found);
+        found.resize(std::min(found.size(), k));
+    }
     return answers;
 }
 

@@ -313,6 +313,24 @@ TEST_F(ResidentValuesTest, DoesNotKeepWhatHardlyAnybodyCouldFind) {
     EXPECT_EQ(store().bytes(), cost(100));
 }
 
+TEST_F(ResidentValuesTest, GivesUpAChunkOfWhichLessThanAQuarterIsLeft) {
+    // Copies of some rows replace them; what is left of the first chunk can be found until it is
+    // too little.
+    for (const std::size_t left : {25, 24}) {
+        set_limits({kMuch, 1000});
+        auto values = some_values(3, 1, 100, kSize);
+        read(values);
+        for (std::size_t i = left; i < 100; ++i) {
+            values[i].since = 100;
+            values[i].content = static_cast<std::uint32_t>(1000 + i);
+        }
+        Session session(store());
+        EXPECT_EQ(session.find(slice(values, left, 100), kVectors, 200).size(), 100 - left);
+        ASSERT_TRUE(session.keep().ok());
+        EXPECT_EQ(missing(slice(values, 0, left), kVectors, 200), left == 25 ? 0u : left);
+    }
+}
+
 TEST_F(ResidentValuesTest, ServesRowsThatPointToTheSameValue) {
     auto values = some_values(3, 1, 50, kSize);
     for (std::size_t i = 0; i < 50; ++i) values.push_back(values[i / 2]);

@@ -116,6 +116,21 @@ TEST_P(WordSimilarityOnEach, EqualsAPlainSearch) {
     }
 }
 
+/// Features are those of whole words as neighbors, in all relations: their number is rounded up.
+TEST(WordSimilarity, KeepsFeaturesOfWholeWords) {
+    RandomStrings random;
+    const CooccurrenceShape shape{.words = 30, .window = 2};
+    const PlainStream stream = random_stream(random, shape, 3000);
+    ASSERT_EQ(shape.relations(), 4u);
+    for (const std::uint64_t features : {1, 4, 5, 8, 9}) {
+        const WordFeatures found = features_of({WordWeight::count, 0, features}, shape, stream);
+        std::uint32_t neighbors = 0;
+        for (const std::uint32_t column : found.columns)
+            neighbors = std::max(neighbors, column % shape.words + 1);
+        EXPECT_EQ(neighbors, (features + 3) / 4) << features;
+    }
+}
+
 /// More words than are compared at a time.
 TEST_P(WordSimilarityOnEach, NeitherMemoryNorThreadsNorRangesChangeTheAnswer) {
     RandomStrings random;

@@ -310,6 +310,22 @@ TEST_P(TrieTest, ImageDependsOnTheSetOfWordsAlone) {
     EXPECT_EQ(dictionary_of(words, 3).image, image);
 }
 
+/// Words that are sorted already are not sorted again.
+TEST_P(TrieTest, SortedWordsMayRepeat) {
+    EXPECT_EQ(image_of({"a", "a", "b", "c", "c"}), image_of({"a", "b", "c"}));
+}
+
+/// Images are stored in tables, and read by later releases: a change of the format needs another
+/// version.
+TEST_P(TrieTest, ImagesAreThoseOfTheVersion) {
+    Words words;
+    for (std::uint32_t i = 0, number = 1; i < 1000; ++i, number = number * 1664525u + 1013904223u)
+        words.push_back(std::to_string(number >> 12));
+    const auto header = load_at<TrieHeader>(image_of(words).data());
+    EXPECT_EQ(header.checksum,
+              GetParam() == TrieStructure::front ? 6176067684699414078u : 1327696673510886119u);
+}
+
 TEST_P(TrieTest, BuildingEndsWhenStopped) {
     Execution execution(2);
     execution.request_stop();
@@ -397,6 +413,27 @@ TEST(FrontCodedTrie, RefusesBytesThatNoWordHas) {
     image.push_back(0);
     EXPECT_EQ(validate_trie(testing::with_checksum(image)).message(),
               "a bucket has bytes to spare");
+}
+
+/// Words before the first one whose first sixteen bytes are its own
+TEST(FrontCodedTrie, FindsThePlaceBeforeAllWords) {
+    const std::string prefix(16, 'p');
+    const Words words = {prefix + "b", prefix + "d", prefix + "dd", "q"};
+    expect_dictionary(TrieStructure::front, words, {prefix, prefix + "a", prefix + "aa", "p"});
+}
+
+/// A count that only lines without words are before, with a checksum that fits
+TEST(XbwTrie, RefusesACountOfWordsThatIsTooSmall) {
+    const Dictionary dictionary(TrieStructure::xbw, {"a", std::string(1000, 'a')});
+    const auto layout = read_xbw_layout(dictionary.image);
+    ASSERT_TRUE(layout.ok());
+    std::vector<std::uint8_t> image = dictionary.image;
+    std::uint8_t* const line = &image[layout->ends + 2 * sizeof(XbwLine)];
+    ASSERT_EQ(load_at<XbwLine>(line).before, 1u);
+    const std::uint32_t none = 0;
+    std::memcpy(line, &none, sizeof none);
+    EXPECT_EQ(validate_trie(testing::with_checksum(image)).message(),
+              "the ends of its words are wrong");
 }
 
 TEST_P(TrieTest, ValidationEndsWhenStopped) {

@@ -100,6 +100,15 @@ inline bool may_use_server(Oid server) {
 #endif
 }
 
+/// Whether the current user may call the function.
+inline bool may_call(Oid function) {
+#if PG_VERSION_NUM >= 160000
+    return object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
+#else
+    return pg_proc_aclcheck(function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
+#endif
+}
+
 /// What WaitEventSetWait() waits for, at most so many events. The end of the transaction frees it
 /// where an error keeps FreeWaitEventSet() from being called.
 inline WaitEventSet* new_wait_event_set(int events) {

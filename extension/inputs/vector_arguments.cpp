@@ -28,14 +28,15 @@ Vectors vector_argument(FunctionCallInfo fcinfo, int argument, const char* name)
 
 }  // namespace
 
-Metric metric_argument(const Arguments& arguments) {
+Metric metric_argument(const Arguments& arguments, const char* detail) {
     const char* const name = arguments.text("metric");
     for (const NamedMetric& known : kMetrics)
         if (std::strcmp(name, known.name) == 0) return known.metric;
     ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                     errmsg("metric must be 'euclidean', 'cosine', 'inner_product' or 'manhattan', "
                            "not \"%s\"",
-                           name)));
+                           name),
+                    detail != nullptr ? errdetail("%s", detail) : 0));
     pg_unreachable();
 }
 

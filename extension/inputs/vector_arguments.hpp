@@ -10,8 +10,8 @@
 
 namespace gputext {
 
-/// The parameter metric; raises an error when it names none.
-Metric metric_argument(const Arguments& arguments);
+/// The parameter metric; raises an error when it names none, with the detail if there is one.
+Metric metric_argument(const Arguments& arguments, const char* detail = nullptr);
 
 /// Two vectors of equal dimensions, each a matrix of one row in the memory of its array.
 struct VectorPair {

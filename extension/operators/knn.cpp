@@ -47,7 +47,10 @@ KnnArguments read_arguments(const Arguments& given, bool within) {
     input.items.among = " among the items";
     arguments.k = within ? KnnParameters::all_items : given.count("k");
     arguments.radius = within ? radius_argument(given) : INFINITY;
-    input.metric = metric_argument(given);
+    input.string_metric = string_metric_of(given.text("metric"));
+    if (!input.string_metric)
+        input.metric = metric_argument(given, "For texts it is 'cosine', 'edit_rate', 'levenshtein', "
+                                              "'osa', 'jaro', 'jaro_winkler' or 'trigram'.");
     input.exclude_self = given.flag("exclude_self");
     // The functions of release 0.1.0 do not have it.
     input.exclude_key = given.has("exclude_key") && given.flag("exclude_key");
@@ -81,6 +84,29 @@ KnnComputation* new_term_search(const KnnArguments& arguments, KnnRows& rows,
         rows.kind == RowKind::texts ? TermWeighting::tf_idf : TermWeighting::given;
     weighting.min_document_frequency = arguments.input.min_document_frequency;
     return make_owned<TermKnnComputation>(context, rows, parameters, weighting);
+}
+
+KnnComputation* new_string_search(const KnnArguments& arguments, KnnRows& rows,
+                                  MemoryContext context) {
+    NearestStringsParameters parameters;
+    parameters.metric = *arguments.input.string_metric;
+    parameters.k = arguments.k;
+    parameters.radius = arguments.radius;
+    parameters.answer_limit = host_memory_limit();
+    return make_owned<StringKnnComputation>(context, rows, parameters);
+}
+
+KnnComputation* new_search(const KnnArguments& arguments, KnnRows& rows, MemoryContext context) {
+    switch (rows.kind) {
+        case RowKind::vectors:
+            return new_vector_search(arguments, rows, context);
+        case RowKind::strings:
+            return new_string_search(arguments, rows, context);
+        case RowKind::texts:
+        case RowKind::weights:
+            return new_term_search(arguments, rows, context);
+    }
+    pg_unreachable();
 }
 
 /// Rows between two looks for a cancel, whose ids are looked up at once.
@@ -129,9 +155,7 @@ Datum answer(FunctionCallInfo fcinfo, bool within) {
                             host_memory_limit());
     read_knn_rows(arguments.input, *rows);
     set.times().lap("reading rows");
-    KnnComputation* search = rows->kind == RowKind::vectors
-                                 ? new_vector_search(arguments, *rows, set.context())
-                                 : new_term_search(arguments, *rows, set.context());
+    KnnComputation* search = new_search(arguments, *rows, set.context());
     while (search->next_block()) {
         do run_computation(*search, set.times(), set.context());
         while (search->block_was_too_large());
@@ -139,6 +163,8 @@ Datum answer(FunctionCallInfo fcinfo, bool within) {
             // Released here, so that gputextd, which may still have them, frees their pages.
             rows->queries.release_vectors();
             rows->items.release_vectors();
+            rows->query_strings.release();
+            rows->item_strings.release();
         }
         put_neighbors(*rows, *search, set);
     }

@@ -34,6 +34,8 @@ const char* name_of(RowKind kind) {
             return "texts";
         case RowKind::weights:
             return "weights of terms";
+        case RowKind::strings:
+            return "strings";
     }
     pg_unreachable();
 }
@@ -51,7 +53,9 @@ public:
     void forget_row_versions() override { side_.forget_row_versions(); }
     void check_columns(TupleDesc columns) override;
     bool left_out(const bool* nulls) const override {
-        return kind_ == RowKind::vectors ? nulls[1] : terms_are_null(source_, nulls);
+        return kind_ == RowKind::vectors || kind_ == RowKind::strings
+                   ? nulls[1]
+                   : terms_are_null(source_, nulls);
     }
     void take_row(const Datum* values, const bool* nulls) override;
     void end_rows() override;
@@ -91,6 +95,7 @@ private:
     VectorRows& side_;
     RowKind kind_{};
     TermSource source_{};
+    StringForm form_{};
     int match_column_ = kNoColumn, exclude_column_ = kNoColumn;
 };
 
@@ -121,6 +126,13 @@ void check_weights(TupleDesc columns) {
 
 /// Sets `kind_` and the types of one inner query from its columns.
 void KnnReceiver::set_types(TupleDesc columns) {
+    if (input_.string_metric) {
+        kind_ = RowKind::strings;
+        source_ = TermSource::text;
+        form_ = string_form_of(columns, *input_.string_metric);
+        side_.set_type({VectorType::Form::dense, ElementType::int32});
+        return;
+    }
     check_weights(columns);
     const std::optional<TermSource> source = term_source_of(columns);
     const auto vector = source == TermSource::weights
@@ -139,12 +151,16 @@ void KnnReceiver::set_types(TupleDesc columns) {
 
 /// What of the call depends on what the rows are.
 void KnnReceiver::check_call() const {
-    if (kind_ != RowKind::vectors && input_.metric != Metric::cosine)
+    if (kind_ != RowKind::vectors && kind_ != RowKind::strings && input_.metric != Metric::cosine)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("metric must be 'cosine' for %s", name_of(kind_))));
-    if (kind_ == RowKind::vectors && input_.min_document_frequency != 1)
+                        kind_ == RowKind::texts
+                            ? errmsg("metric must be 'cosine' or one of strings, as 'edit_rate', "
+                                     "for texts")
+                            : errmsg("metric must be 'cosine' for %s", name_of(kind_))));
+    if ((kind_ == RowKind::vectors || kind_ == RowKind::strings) &&
+        input_.min_document_frequency != 1)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("min_document_frequency is not for vectors"),
+                        errmsg("min_document_frequency is not for %s", name_of(kind_)),
                         errdetail("It is for texts and for weights of terms.")));
     if (kind_ != RowKind::texts && input_.frequencies != nullptr)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
@@ -219,6 +235,14 @@ void KnnReceiver::check_columns(TupleDesc columns) {
                                            "inner query, as in '{0.1,0.2}'::real[].")
                                  : 0));
     }
+    if (kind_ == RowKind::strings) {
+        const bool bytes = form_ == StringForm::bytes;
+        if (!for_items() && bytes != rows_.bytes)
+            ereport(ERROR, (errcode(ERRCODE_DATATYPE_MISMATCH),
+                            errmsg("queries that are %s cannot be compared with items that are %s",
+                                   bytes ? "bytea" : "texts", rows_.bytes ? "bytea" : "texts")));
+        rows_.bytes = bytes;
+    }
     set_keys(columns);
     (for_items() ? rows_.item_collation : rows_.query_collation) =
         TupleDescAttr(columns, 0)->attcollation;
@@ -250,7 +274,7 @@ constexpr std::uint32_t kItemAlone = UINT32_MAX, kQueryAlone = UINT32_MAX - 1;
 void KnnReceiver::take_row(const Datum* values, const bool* nulls) {
     take_key(values, nulls, match_column_, rows_.match, kNoKey);
     take_key(values, nulls, exclude_column_, rows_.exclude, for_items() ? kItemAlone : kQueryAlone);
-    if (kind_ == RowKind::vectors)
+    if (kind_ == RowKind::vectors || kind_ == RowKind::strings)
         side_.collect(values[0], {values + 1, 1}, query(), row());
     else
         collect_terms(source_, values, query(), row(), side_);
@@ -269,6 +293,9 @@ void KnnReceiver::end_rows() {
     const bool later = for_items() && device_setting() != DeviceSetting::cpu;
     if (kind_ == RowKind::vectors)
         side_.read_vectors(later ? Arrival::later : Arrival::awaited);
+    else if (kind_ == RowKind::strings)
+        read_strings(form_, *input_.string_metric, side_,
+                     for_items() ? rows_.item_strings : rows_.query_strings);
     else
         read_terms(source_, input_.config, *rows_.terms, side_);
 }
@@ -323,7 +350,7 @@ void read_knn_rows(const KnnInput& input, KnnRows& rows) {
     run_query(input.queries, input, rows, rows.queries);
     if (rows.kind == RowKind::vectors) {
         check_same_dimensions(rows.queries, rows.items);
-    } else {
+    } else if (rows.kind != RowKind::strings) {
         rows.items.set_dimensions(rows.terms->vocabulary.size());
         rows.queries.set_dimensions(rows.terms->vocabulary.size());
     }

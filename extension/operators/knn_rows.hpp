@@ -1,5 +1,5 @@
-// extension/operators/knn_rows.hpp - reads the rows of gpu_knn's inner queries: vectors, texts or
-// weights of terms
+// extension/operators/knn_rows.hpp - reads the rows of gpu_knn's inner queries: vectors, texts,
+// weights of terms, or strings
 
 #pragma once
 
@@ -13,6 +13,7 @@
 #include "cpp/knn/neighbors.hpp"
 #include "extension/inputs/frequency_query.hpp"
 #include "extension/inputs/row_keys.hpp"
+#include "extension/inputs/string_rows.hpp"
 #include "extension/inputs/term_rows.hpp"
 #include "extension/inputs/vector_query.hpp"
 #include "extension/order/key_column.hpp"
@@ -20,14 +21,15 @@
 
 namespace gputext {
 
-/// What rows are, by the types of their columns. Those of both inner queries are of one kind.
-enum class RowKind { vectors, texts, weights };
+/// What rows are, by the types of their columns and the metric. Those of both inner queries are of one kind.
+enum class RowKind { vectors, texts, weights, strings };
 
 /// What a call says of its rows.
 struct KnnInput {
     InnerQuery queries;
     InnerQuery items;
     Metric metric;
+    std::optional<StringMetric> string_metric;  // in place of the other, for strings
     bool exclude_self;
     bool exclude_key;                      // the last column is a key that excludes
     Oid config;                            // the text search configuration, for texts
@@ -71,7 +73,9 @@ struct KnnRows {
 
     RowKind kind = RowKind::vectors;
     VectorRows queries, items;
-    std::optional<TermNumbers> terms;  // while rows are read
+    std::optional<TermNumbers> terms;            // while rows are read
+    StringRows query_strings, item_strings;      // in place of vectors
+    bool bytes = false;                          // these are bytea
     GivenFrequencies frequencies;      // of the terms of texts
     Oid item_collation = InvalidOid;   // of the ids
     Oid query_collation = InvalidOid;  // the same

@@ -191,4 +191,27 @@ Status TermKnnComputation::submit(DaemonConnection& connection, Stop stop) {
     return connection.submit(request, stop);
 }
 
+// ---- Strings ----
+
+/// The block's queries. Their symbols stay where they are.
+Strings StringKnnComputation::block() const {
+    const Strings all = rows_.query_strings.view();
+    return {all.begins.subspan(first_query(), end_query() - first_query() + 1), all.symbols};
+}
+
+JobSize StringKnnComputation::size() const {
+    const double queries = static_cast<double>(end_query() - first_query());
+    const double pairs = rows_.match.given ? pairs_of_block()
+                                           : queries * static_cast<double>(rows_.items.size());
+    const std::uint64_t symbols =
+        rows_.query_strings.symbols.size() + rows_.item_strings.symbols.size();
+    return size_at(
+        nearest_strings_cpu_seconds(parameters_.metric, pairs, symbols, cpu_threads()));
+}
+
+Status StringKnnComputation::compute(Execution& execution) {
+    return keep(nearest_strings(parameters_, block(), rows_.item_strings.view(), matches(), keys(),
+                                execution));
+}
+
 }  // namespace gputext

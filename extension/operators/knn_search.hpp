@@ -8,6 +8,7 @@
 
 #include "cpp/base/vectors.hpp"
 #include "cpp/knn/knn.hpp"
+#include "cpp/strings/nearest_strings.hpp"
 #include "cpp/terms/knn.hpp"
 #include "cpp/terms/tfidf.hpp"
 #include "extension/operators/knn_rows.hpp"
@@ -28,8 +29,9 @@ public:
     bool block_was_too_large();
     /// Whether no block comes after this one.
     bool is_last_block() const { return end_ == rows_.queries.size(); }
-    /// The first query of the block.
+    /// The first query of the block, and the one after its last.
     std::size_t first_query() const { return begin_; }
+    std::size_t end_query() const { return end_; }
 
     void prepare_for_cpu() override { rows_.items.await_vectors(); }
     bool copes_with(ErrorCode failure) override;
@@ -115,6 +117,25 @@ private:
     TermKnnParameters parameters_;
     TermParameters weighting_;
     std::vector<double> factors_;  // of given frequencies, or of those that the items have
+};
+
+/// Search among strings, which the session does itself.
+class StringKnnComputation final : public KnnComputation {
+public:
+    StringKnnComputation(KnnRows& rows, const NearestStringsParameters& parameters)
+        : KnnComputation(rows, parameters.k, parameters.answer_limit), parameters_(parameters) {
+        parameters_.k = k_of_search();
+    }
+
+    JobSize size() const override;
+    Status compute(Execution& execution) override;
+    bool has_device_job() const override { return false; }
+    Status submit(DaemonConnection&, Stop) override { return {}; }
+
+private:
+    Strings block() const;
+
+    NearestStringsParameters parameters_;
 };
 
 }  // namespace gputext

@@ -1,0 +1,540 @@
+#include "cpp/strings/nearest_strings.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cpp/base/memory_budget.hpp"
+#include "cpp/base/stoppable.hpp"
+#include "cpp/strings/detail/string_index.hpp"
+
+#ifdef GPUTEXT_X86
+#include <immintrin.h>
+#endif
+
+namespace gputext {
+namespace {
+
+// ---- The nearest items of a query so far ----
+
+struct Found {
+    double distance;
+    std::uint32_t item;
+
+    bool operator<(const Found& other) const {
+        return distance != other.distance ? distance < other.distance : item < other.item;
+    }
+};
+
+class NearestList {
+public:
+    NearestList(std::size_t k, double radius, MemoryBudget& budget)
+        : k_(k), radius_(radius), budget_(&budget) {}
+
+    /// What is farther is no neighbor.
+    double limit() const {
+        return found_.size() < k_ ? radius_ : std::min(radius_, found_.front().distance);
+    }
+    Status add(const Found& found) {
+        if (found_.size() < k_) {
+            GPUTEXT_TRY(make_room());
+            found_.push_back(found);
+            // Without a k-th nearest there is none to be found again and again.
+            if (k_ != KnnParameters::all_items) std::push_heap(found_.begin(), found_.end());
+        } else if (found < found_.front()) {
+            std::pop_heap(found_.begin(), found_.end());
+            found_.back() = found;
+            std::push_heap(found_.begin(), found_.end());
+        }
+        return {};
+    }
+
+    /// False when stopped.
+    bool sort(Stop stop) {
+        return stoppable_sort(found_.begin(), found_.end(), std::less<Found>(), stop);
+    }
+    const std::vector<Found>& found() const { return found_; }
+
+private:
+    static constexpr std::size_t kRoom = 16;
+
+    Status make_room() {
+        if (found_.size() < found_.capacity()) return {};
+        const std::size_t room = std::max(std::min(k_, kRoom), found_.size());
+        GPUTEXT_TRY(budget_->take(room * kBytesOfNeighbor));
+        found_.reserve(found_.size() + room);
+        return {};
+    }
+
+    std::size_t k_;
+    double radius_;
+    MemoryBudget* budget_;
+    std::vector<Found> found_;  // a heap, the farthest first, where there is a k
+};
+
+// ---- Counts that are at least so large ----
+
+template <class Count>
+Count largest(const Count* counts, std::size_t size) {
+    Count most = 0;
+    for (std::size_t i = 0; i < size; ++i) most = std::max(most, counts[i]);
+    return most;
+}
+
+/// Calls visit(place) for each place of counts from `least` to `most`.
+template <class Count, class Visit>
+void each_between(const Count* counts, std::size_t size, Count least, Count most, Visit&& visit) {
+    for (std::size_t i = 0; i < size; ++i)
+        if (counts[i] >= least && counts[i] <= most) visit(i);
+}
+
+#ifdef GPUTEXT_X86
+
+/// The same of bytes, sixteen at a time.
+std::uint8_t largest(const std::uint8_t* counts, std::size_t size) {
+    __m128i most = _mm_setzero_si128();
+    std::size_t i = 0;
+    for (; i + 16 <= size; i += 16)
+        most = _mm_max_epu8(most, _mm_loadu_si128(reinterpret_cast<const __m128i*>(counts + i)));
+    std::uint8_t lanes[16];
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(lanes), most);
+    std::uint8_t found = *std::max_element(lanes, lanes + 16);
+    for (; i < size; ++i) found = std::max(found, counts[i]);
+    return found;
+}
+
+template <class Visit>
+void each_between(const std::uint8_t* counts, std::size_t size, std::uint8_t least,
+                  std::uint8_t most, Visit&& visit) {
+    const __m128i low = _mm_set1_epi8(static_cast<char>(least));
+    const __m128i high = _mm_set1_epi8(static_cast<char>(most));
+    std::size_t i = 0;
+    for (; i + 16 <= size; i += 16) {
+        const __m128i loaded = _mm_loadu_si128(reinterpret_cast<const __m128i*>(counts + i));
+        const __m128i inside = _mm_and_si128(_mm_cmpeq_epi8(_mm_max_epu8(loaded, low), loaded),
+                                             _mm_cmpeq_epi8(_mm_min_epu8(loaded, high), loaded));
+        auto mask = static_cast<unsigned>(_mm_movemask_epi8(inside));
+        for (; mask != 0; mask &= mask - 1)
+            visit(i + static_cast<std::size_t>(std::countr_zero(mask)));
+    }
+    for (; i < size; ++i)
+        if (counts[i] >= least && counts[i] <= most) visit(i);
+}
+
+#endif
+
+// ---- A search ----
+
+struct Search {
+    const NearestStringsParameters& parameters;
+    const Strings& queries;
+    const Strings& items;
+    const RowKeys& excluded;
+    Execution& execution;
+    MemoryBudget& budget;
+    ScatteredNeighbors& answers;
+    std::mutex& answers_mutex;
+
+    NearestList new_list() const { return {parameters.k, parameters.radius, budget}; }
+
+    /// Adds the lists of these queries.
+    Status put(std::vector<std::uint32_t> of_queries, std::vector<NearestList>& lists) const {
+        const Stop stop = execution.stop();
+        Neighbors found;
+        found.begins.reserve(of_queries.size() + 1);
+        found.begins.push_back(0);
+        for (NearestList& list : lists) {
+            if (!list.sort(stop)) return Status::cancelled();
+            for (const Found& neighbor : list.found()) {
+                found.items.push_back(neighbor.item);
+                found.distances.push_back(neighbor.distance);
+            }
+            found.begins.push_back(found.items.size());
+        }
+        const std::lock_guard lock(answers_mutex);
+        answers.add(std::move(of_queries), std::move(found));
+        return {};
+    }
+};
+
+bool counts_edits(StringMetric metric) {
+    return metric == StringMetric::edit_rate || metric == StringMetric::levenshtein ||
+           metric == StringMetric::osa;
+}
+
+/// Items and what is known of them.
+struct StringIndex {
+    LengthOrder order;
+    LetterIndex letters;
+    PairIndex pairs;         // for edits
+    PrefixIndex prefixes;    // for jaro_winkler
+    TrigramIndex trigrams;
+
+    Status set(const Strings& strings, std::span<const std::uint32_t> items,
+               const NearestStringsParameters& parameters, Stop stop) {
+        GPUTEXT_TRY(order.set(strings, items, stop));
+        if (parameters.metric == StringMetric::trigram) return trigrams.set(strings, order, stop);
+        if (counts_edits(parameters.metric)) GPUTEXT_TRY(pairs.set(strings, order, stop));
+        if (parameters.metric == StringMetric::jaro_winkler)
+            GPUTEXT_TRY(prefixes.set(strings, order, stop));
+        return letters.set(strings, order, parameters.simd, stop);
+    }
+};
+
+/// What a thread needs; of one index and some queries that are searched together.
+class TileSearch {
+public:
+    TileSearch(const Search& search, const StringIndex& index)
+        : search_(search), index_(index), distance_(search.parameters.metric) {}
+
+    /// Searches the queries [begin, end) of `queries`, which are of similar length.
+    Status run(std::span<const std::uint32_t> queries);
+
+private:
+    StringMetric metric() const { return search_.parameters.metric; }
+    std::vector<std::size_t> block_order(std::size_t length) const;
+    double least_of_block(const IndexBlock& block, std::size_t length) const;
+    void set_query();
+    Status search_block(const IndexBlock& block, std::uint32_t query, NearestList& list);
+    template <class Count>
+    void count_trigrams(const IndexBlock& block, std::vector<Count>& counts);
+    template <class Count>
+    Status select(const IndexBlock& block, std::uint32_t query, const Count* counts,
+                  NearestList& list);
+    std::size_t most_common(std::size_t count, std::size_t excess) const;
+    double bound(const LengthGroup& group, std::size_t count, std::size_t excess) const;
+    double bound_at(const LengthGroup& group, std::size_t count, std::size_t place,
+                    double limit) const;
+    template <class Count>
+    Status compare(const LengthGroup& group, std::uint32_t query, const Count* counts, Count least,
+                   Count most, NearestList& list);
+
+    /// A group's items that have that many in common with the query.
+    struct Level {
+        double bound;
+        std::size_t group;
+        std::size_t count;
+
+        bool operator<(const Level& other) const { return bound > other.bound; }
+    };
+
+    const Search& search_;
+    const StringIndex& index_;
+    StringDistance distance_;
+    Symbols query_;
+    LetterIndex::Query letters_{};
+    PairIndex::Pairs pairs_{};
+    std::uint32_t prefix_ = 0;
+    std::vector<TrigramIndex::Places> places_;
+    std::vector<std::uint8_t> counts_;
+    std::vector<std::uint32_t> wide_counts_;
+    std::vector<Found> possible_;  // places, with their bounds
+    std::vector<Level> levels_;  // a heap, the least bound first
+};
+
+/// The block's least bound, of a string of so many symbols.
+double TileSearch::least_of_block(const IndexBlock& block, std::size_t length) const {
+    const auto groups = index_.order.groups();
+    const std::size_t nearest = std::clamp(length, groups[block.first_group].length,
+                                           groups[block.end_group - 1].length);
+    return least_distance(metric(), length, nearest, length);
+}
+
+/// The blocks, those of the most similar lengths first.
+std::vector<std::size_t> TileSearch::block_order(std::size_t length) const {
+    const auto blocks = index_.order.blocks();
+    std::vector<std::size_t> order(blocks.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::vector<double> bounds(blocks.size());
+    for (std::size_t block = 0; block < blocks.size(); ++block)
+        bounds[block] = least_of_block(blocks[block], length);
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return bounds[a] < bounds[b]; });
+    return order;
+}
+
+/// The most symbols in common with an item of that count and that excess.
+std::size_t TileSearch::most_common(std::size_t count, std::size_t excess) const {
+    return count + (count == LetterIndex::most) + std::min(letters_.excess(), excess);
+}
+
+/// The least distance of an item of the group with that count and that excess.
+double TileSearch::bound(const LengthGroup& group, std::size_t count, std::size_t excess) const {
+    if (metric() != StringMetric::trigram) count = most_common(count, excess);
+    return least_distance(metric(), query_.size(), group.length, count);
+}
+
+/// The least distance of an item with that count, by all that is known of it.
+double TileSearch::bound_at(const LengthGroup& group, std::size_t count, std::size_t place,
+                            double limit) const {
+    const std::size_t n = query_.size();
+    if (metric() == StringMetric::trigram) return bound(group, count, 0);
+    if (metric() == StringMetric::jaro_winkler) {
+        const std::size_t common = most_common(count, index_.letters.excess(place));
+        return least_distance(metric(), n, group.length, common,
+                              index_.prefixes.common(prefix_, place));
+    }
+    const double least = bound(group, count, index_.letters.excess(place));
+    if (least > limit || !counts_edits(metric())) return least;
+    return std::max(least, least_distance_of_pairs(metric(), n, group.length,
+                                                   index_.pairs.common(pairs_, place)));
+}
+
+/// Compares the items of the group with these counts, those of the least bounds first.
+template <class Count>
+Status TileSearch::compare(const LengthGroup& group, std::uint32_t query, const Count* counts,
+                           Count least, Count most, NearestList& list) {
+    const double limit = list.limit();
+    possible_.clear();
+    each_between(counts, group.end - group.begin, least, most, [&](std::size_t at) {
+        const double bound = bound_at(group, counts[at], group.begin + at, limit);
+        if (bound <= limit)
+            possible_.push_back({bound, static_cast<std::uint32_t>(group.begin + at)});
+    });
+    const Stop stop = search_.execution.stop();
+    if (!stoppable_sort(possible_.begin(), possible_.end(), std::less<Found>(), stop))
+        return Status::cancelled();
+    for (const Found& possible : possible_) {
+        if (possible.distance > list.limit()) break;
+        const std::uint32_t item = index_.order.item(possible.item);
+        if (!search_.excluded.differ(query, item)) continue;
+        double distance = possible.distance;
+        if (metric() != StringMetric::trigram)
+            GPUTEXT_TRY(distance_(search_.items[item], list.limit(), stop, distance));
+        if (!std::isinf(distance)) GPUTEXT_TRY(list.add({distance, item}));
+    }
+    return {};
+}
+
+/// Compares the items of the block that may be near, those of the least bounds first.
+template <class Count>
+Status TileSearch::select(const IndexBlock& block, std::uint32_t query, const Count* counts,
+                          NearestList& list) {
+    const std::size_t first = index_.order.groups()[block.first_group].begin;
+    levels_.clear();
+    for (std::size_t number = block.first_group; number < block.end_group; ++number) {
+        const LengthGroup& group = index_.order.groups()[number];
+        if (bound(group, query_.size(), group.excess) > list.limit()) continue;
+        const std::size_t count = largest(counts + (group.begin - first), group.end - group.begin);
+        const double least = bound(group, count, group.excess);
+        if (least <= list.limit()) levels_.push_back({least, number, count});
+    }
+    std::make_heap(levels_.begin(), levels_.end());
+    while (!levels_.empty() && levels_.front().bound <= list.limit()) {
+        std::pop_heap(levels_.begin(), levels_.end());
+        const Level level = levels_.back();
+        levels_.pop_back();
+        const LengthGroup& group = index_.order.groups()[level.group];
+        // All counts at once, where that compares none in vain: the limit does not fall.
+        std::size_t least = level.count;
+        const bool all = search_.parameters.k == KnnParameters::all_items;
+        while (all && least > 0 && bound(group, least - 1, group.excess) <= list.limit()) --least;
+        GPUTEXT_TRY(compare(group, query, counts + (group.begin - first),
+                            static_cast<Count>(least), static_cast<Count>(level.count), list));
+        if (least == 0) continue;
+        const double next = bound(group, least - 1, group.excess);
+        if (next > list.limit()) continue;
+        levels_.push_back({next, level.group, least - 1});
+        std::push_heap(levels_.begin(), levels_.end());
+    }
+    return {};
+}
+
+/// Counts of the block's places, from 0 on.
+template <class Count>
+void TileSearch::count_trigrams(const IndexBlock& block, std::vector<Count>& counts) {
+    const auto groups = index_.order.groups();
+    const std::size_t begin = groups[block.first_group].begin,
+                      end = groups[block.end_group - 1].end;
+    counts.assign(end - begin, 0);
+    for (const TrigramIndex::Places& places : places_) {
+        auto place = std::lower_bound(places.begin(), places.end(), begin);
+        const auto last = std::lower_bound(place, places.end(), end);
+        for (; place != last; ++place) ++counts[*place - begin];
+    }
+}
+
+Status TileSearch::search_block(const IndexBlock& block, std::uint32_t query, NearestList& list) {
+    if (metric() == StringMetric::trigram) {
+        // A count is at most as large as the smaller set.
+        if (index_.trigrams.wide() && query_.size() > UINT8_MAX) {
+            count_trigrams(block, wide_counts_);
+            return select(block, query, wide_counts_.data(), list);
+        }
+        count_trigrams(block, counts_);
+        return select(block, query, counts_.data(), list);
+    }
+    const auto groups = index_.order.groups();
+    const std::size_t begin = groups[block.first_group].begin,
+                      end = groups[block.end_group - 1].end;
+    counts_.resize(LengthOrder::block_places + 16);
+    index_.letters.count(letters_, begin, end, counts_.data());
+    return select(block, query, counts_.data(), list);
+}
+
+void TileSearch::set_query() {
+    if (metric() == StringMetric::trigram) {
+        index_.trigrams.find(query_, places_);
+        return;
+    }
+    distance_.set_query(query_);
+    letters_ = index_.letters.query(query_);
+    if (counts_edits(metric())) pairs_ = PairIndex::of(query_);
+    if (metric() == StringMetric::jaro_winkler) prefix_ = PrefixIndex::of(query_);
+}
+
+Status TileSearch::run(std::span<const std::uint32_t> queries) {
+    const auto blocks = index_.order.blocks();
+    std::vector<NearestList> lists(queries.size(), search_.new_list());
+    const std::size_t middle = search_.queries.length(queries[queries.size() / 2]);
+    const Stop stop = search_.execution.stop();
+    for (const std::size_t number : block_order(middle)) {
+        for (std::size_t i = 0; i < queries.size(); ++i) {
+            if (stop()) return Status::cancelled();
+            query_ = search_.queries[queries[i]];
+            if (least_of_block(blocks[number], query_.size()) > lists[i].limit()) continue;
+            set_query();
+            GPUTEXT_TRY(search_block(blocks[number], queries[i], lists[i]));
+        }
+    }
+    return search_.put({queries.begin(), queries.end()}, lists);
+}
+
+// ---- Groups of queries and items ----
+
+/// Queries that are searched together.
+constexpr std::size_t kTile = 64;
+/// Fewer pairs are compared one by one.
+constexpr std::size_t kFewPairs = 4096;
+
+/// Searches some queries among some items, on all threads.
+Status search_indexed(const Search& search, std::vector<std::uint32_t> queries,
+                      std::span<const std::uint32_t> items) {
+    const Stop stop = search.execution.stop();
+    StringIndex index;
+    search.execution.begin_phase("indexing strings", 1);
+    GPUTEXT_TRY(index.set(search.items, items, search.parameters, stop));
+    const auto shorter = [&](std::uint32_t a, std::uint32_t b) {
+        const std::size_t of_a = search.queries.length(a), of_b = search.queries.length(b);
+        return of_a != of_b ? of_a < of_b : a < b;
+    };
+    if (!stoppable_sort(queries.begin(), queries.end(), shorter, stop)) return Status::cancelled();
+    const std::size_t tiles = (queries.size() + kTile - 1) / kTile;
+    search.execution.begin_phase("comparing strings", tiles);
+    std::vector<std::optional<TileSearch>> workers(search.execution.threads());
+    return search.execution.parallel_for(tiles, [&](std::size_t tile, unsigned worker) {
+        if (!workers[worker]) workers[worker].emplace(search, index);
+        const std::size_t begin = tile * kTile, end = std::min(queries.size(), begin + kTile);
+        return workers[worker]->run(std::span(queries).subspan(begin, end - begin));
+    });
+}
+
+/// Compares each query with each item.
+Status search_plainly(const Search& search, StringDistance& distance,
+                      std::span<const std::uint32_t> queries,
+                      std::span<const std::uint32_t> items) {
+    const Stop stop = search.execution.stop();
+    std::vector<NearestList> lists(queries.size(), search.new_list());
+    for (std::size_t i = 0; i < queries.size(); ++i) {
+        if (stop()) return Status::cancelled();
+        const Symbols query = search.queries[queries[i]];
+        distance.set_query(query);
+        for (const std::uint32_t item : items) {
+            const Symbols string = search.items[item];
+            if (!search.excluded.differ(queries[i], item) ||
+                least_distance(search.parameters.metric, query.size(), string.size(),
+                               query.size()) > lists[i].limit())
+                continue;
+            double found = 0;
+            GPUTEXT_TRY(distance(string, lists[i].limit(), stop, found));
+            if (!std::isinf(found)) GPUTEXT_TRY(lists[i].add({found, item}));
+        }
+    }
+    return search.put({queries.begin(), queries.end()}, lists);
+}
+
+/// Small groups by one thread each, the others by all threads, one after the other.
+Status search_groups(const Search& search, const KeyGroups& groups) {
+    std::vector<std::size_t> small, large;
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+        const std::size_t pairs = groups.queries_of(group).size() * groups.items_of(group).size();
+        (pairs <= kFewPairs ? small : large).push_back(group);
+    }
+    constexpr std::size_t kGroupsAtOnce = 64;
+    const std::size_t tasks = (small.size() + kGroupsAtOnce - 1) / kGroupsAtOnce;
+    search.execution.begin_phase("comparing strings", tasks);
+    std::vector<std::optional<StringDistance>> distances(search.execution.threads());
+    const auto search_some = [&](std::size_t task, unsigned worker) {
+        if (!distances[worker]) distances[worker].emplace(search.parameters.metric);
+        const std::size_t end = std::min(small.size(), (task + 1) * kGroupsAtOnce);
+        for (std::size_t i = task * kGroupsAtOnce; i < end; ++i)
+            GPUTEXT_TRY(search_plainly(search, *distances[worker], groups.queries_of(small[i]),
+                                       groups.items_of(small[i])));
+        return Status();
+    };
+    GPUTEXT_TRY(search.execution.parallel_for(tasks, search_some));
+    for (const std::size_t group : large) {
+        const auto queries = groups.queries_of(group);
+        GPUTEXT_TRY(search_indexed(search, {queries.begin(), queries.end()},
+                                   groups.items_of(group)));
+    }
+    return {};
+}
+
+std::vector<std::uint32_t> all_of(std::size_t count) {
+    std::vector<std::uint32_t> numbers(count);
+    std::iota(numbers.begin(), numbers.end(), 0u);
+    return numbers;
+}
+
+Status check(const NearestStringsParameters& parameters, const Strings& queries,
+             const Strings& items, const MatchKeys& match, const RowKeys& excluded) {
+    const auto invalid = [](std::string message) {
+        return Status(ErrorCode::invalid_argument, std::move(message));
+    };
+    if (parameters.k == 0) return invalid("k must be at least 1");
+    if (std::isnan(parameters.radius)) return invalid("the radius must be a number");
+    if (!excluded.queries.empty() || !excluded.items.empty())
+        if (excluded.queries.size() != queries.size() || excluded.items.size() != items.size())
+            return invalid("there must be a key for each query and each item");
+    return check_match_keys(match, queries.size(), items.size());
+}
+
+}  // namespace
+
+Result<Neighbors> nearest_strings(const NearestStringsParameters& parameters,
+                                  const Strings& queries, const Strings& items,
+                                  const MatchKeys& match, const RowKeys& excluded,
+                                  Execution& execution) {
+    GPUTEXT_TRY(check(parameters, queries, items, match, excluded));
+    Neighbors answer;
+    answer.begins.assign(queries.size() + 1, 0);
+    if (queries.size() == 0 || items.size() == 0) return answer;
+    MemoryBudget budget(parameters.answer_limit);
+    ScatteredNeighbors answers;
+    std::mutex mutex;
+    const Search search{parameters, queries, items, excluded, execution, budget, answers, mutex};
+    if (match.none()) {
+        GPUTEXT_TRY(search_indexed(search, all_of(queries.size()), all_of(items.size())));
+    } else {
+        const auto groups = group_by_key(match, execution);
+        if (!groups.ok()) return groups.status();
+        GPUTEXT_TRY(search_groups(search, *groups));
+    }
+    GPUTEXT_TRY(answers.put_together(queries.size(), execution, answer));
+    return answer;
+}
+
+double nearest_strings_cpu_seconds(StringMetric metric, double pairs, std::uint64_t symbols,
+                                   unsigned threads) {
+    // As measured for names of 24 characters: a pair, and what each symbol takes besides.
+    const double pair = metric == StringMetric::trigram ? 1.5e-9 : 0.6e-9;
+    return (pairs * pair + static_cast<double>(symbols) * 2e-8) / threads;
+}
+
+}  // namespace gputext

@@ -1,0 +1,156 @@
+#include "cpp/strings/nearest_strings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tests/support/neighbor_rows.hpp"
+#include "tests/support/on_each_simd.hpp"
+#include "tests/support/plain_strings.hpp"
+#include "tests/support/random_keys.hpp"
+#include "tests/support/test_size.hpp"
+
+namespace gputext {
+namespace {
+
+using testing::kAllKeyShapes;
+using testing::kAllStringMetrics;
+using testing::kEachSimd;
+using testing::KeyShape;
+using testing::kSanitized;
+using testing::name_of;
+using testing::name_of_simd;
+using testing::OnEachSimd;
+using testing::plain_string_distance;
+using testing::PlainNeighbors;
+using testing::RandomKeys;
+using testing::RandomNames;
+using testing::rows_of;
+using testing::String;
+using testing::string_of;
+using testing::StringRows;
+
+using Keys = std::vector<std::uint32_t>;
+
+class NearestStringsOnEach : public OnEachSimd {};
+
+INSTANTIATE_TEST_SUITE_P(Simd, NearestStringsOnEach, kEachSimd, name_of_simd);
+
+PlainNeighbors plain_nearest(const NearestStringsParameters& parameters, const String& query,
+                             std::size_t number, const std::vector<String>& items,
+                             const MatchKeys& match, const RowKeys& excluded) {
+    PlainNeighbors all;
+    for (std::uint32_t item = 0; item < items.size(); ++item) {
+        if (!match.match(number, item) || !excluded.differ(number, item)) continue;
+        const double distance = plain_string_distance(parameters.metric, query, items[item]);
+        if (distance <= parameters.radius) all.emplace_back(item, distance);
+    }
+    std::stable_sort(all.begin(), all.end(),
+                     [](const auto& a, const auto& b) { return a.second < b.second; });
+    all.resize(std::min(parameters.k, all.size()));
+    return all;
+}
+
+TEST_P(NearestStringsOnEach, EqualPlainOnesOnRandomCalls) {
+    RandomNames random;
+    RandomKeys random_keys;
+    const std::size_t calls = testing::rounds<std::size_t>(kSanitized ? 60 : 240);
+    for (std::size_t call = 0; call < calls; ++call) {
+        NearestStringsParameters parameters;
+        parameters.metric = kAllStringMetrics[call % std::size(kAllStringMetrics)];
+        parameters.simd = GetParam();
+        const std::size_t n = random.below(random.below(8) == 0 ? 400 : 60);
+        const std::size_t q = random.below(40);
+        const std::size_t longest = random.below(6) == 0 ? 600 : 5 + random.below(80);
+        // Drawn at once, so that some of both are alike.
+        std::vector<String> all = random.strings(n + q, longest);
+        if (parameters.metric == StringMetric::trigram)
+            for (String& string : all) string = RandomNames::ascending(std::move(string));
+        const auto middle = all.begin() + static_cast<std::ptrdiff_t>(n);
+        const std::vector<String> items(all.begin(), middle), queries(middle, all.end());
+        parameters.k = random.below(5) == 0 ? KnnParameters::all_items : 1 + random.below(n + 5);
+        if (random.below(3) == 0)
+            parameters.radius = random.below(4) == 0 ? -1 : 0.1 * static_cast<double>(random.below(60));
+        Keys query_keys, item_keys, excluded_queries, excluded_items;
+        if (random.below(2) == 0) {
+            const KeyShape shape = kAllKeyShapes[random.below(std::size(kAllKeyShapes))];
+            query_keys = random_keys.keys(shape, q);
+            item_keys = random_keys.keys(shape, n);
+        }
+        if (random.below(2) == 0) {
+            excluded_queries = random_keys.keys(KeyShape::uniform, q);
+            excluded_items = random_keys.keys(KeyShape::uniform, n);
+        }
+        const MatchKeys match{query_keys, item_keys};
+        const RowKeys excluded{excluded_queries, excluded_items};
+        SCOPED_TRACE("call " + std::to_string(call) + ", " + name_of(parameters.metric) + ", k " +
+                     std::to_string(parameters.k) + ", radius " +
+                     std::to_string(parameters.radius));
+        Execution execution(3);
+        const StringRows query_rows(queries), item_rows(items);
+        const auto answer = nearest_strings(parameters, query_rows.view(), item_rows.view(), match,
+                                            excluded, execution);
+        ASSERT_TRUE(answer.ok()) << answer.status().message();
+        const auto found = rows_of(*answer);
+        ASSERT_EQ(found.size(), q);
+        for (std::size_t query = 0; query < q; ++query)
+            ASSERT_EQ(found[query], rows_of(plain_nearest(parameters, queries[query], query, items,
+                                                          match, excluded)))
+                << "query " << query;
+    }
+}
+
+/// More items than a block has, of a few lengths, so that groups are divided.
+TEST_P(NearestStringsOnEach, AreFoundInSeveralBlocks) {
+    RandomNames random;
+    std::vector<String> items;
+    while (items.size() < 70000)
+        for (const String& string : random.strings(500, 12)) items.push_back(string);
+    std::vector<String> queries = random.strings(kSanitized ? 3 : 12, 14);
+    for (const StringMetric metric : kAllStringMetrics) {
+        SCOPED_TRACE(name_of(metric));
+        if (metric == StringMetric::trigram)
+            for (auto* rows : {&items, &queries})
+                for (String& string : *rows) string = RandomNames::ascending(std::move(string));
+        NearestStringsParameters parameters;
+        parameters.metric = metric;
+        parameters.simd = GetParam();
+        parameters.k = 3;
+        Execution execution(2);
+        const StringRows query_rows(queries), item_rows(items);
+        const auto answer =
+            nearest_strings(parameters, query_rows.view(), item_rows.view(), {}, {}, execution);
+        ASSERT_TRUE(answer.ok()) << answer.status().message();
+        const auto found = rows_of(*answer);
+        for (std::size_t query = 0; query < queries.size(); ++query)
+            ASSERT_EQ(found[query],
+                      rows_of(plain_nearest(parameters, queries[query], query, items, {}, {})));
+    }
+}
+
+TEST(NearestStrings, RefuseWhatTheHeaderSays) {
+    const StringRows rows({string_of("a"), string_of("b")});
+    Execution execution(1);
+    const Keys keys(2), other(1);
+    const auto code = [&](const NearestStringsParameters& parameters, const MatchKeys& match,
+                          const RowKeys& excluded) {
+        return nearest_strings(parameters, rows.view(), rows.view(), match, excluded, execution)
+            .status()
+            .code();
+    };
+    NearestStringsParameters none, nowhere, small;
+    none.k = 0;
+    nowhere.radius = NAN;
+    small.answer_limit = 8;
+    EXPECT_EQ(code({}, {keys, keys}, {keys, keys}), ErrorCode::ok);
+    EXPECT_EQ(code(none, {}, {}), ErrorCode::invalid_argument);
+    EXPECT_EQ(code(nowhere, {}, {}), ErrorCode::invalid_argument);
+    EXPECT_EQ(code({}, {keys, other}, {}), ErrorCode::invalid_argument);
+    EXPECT_EQ(code({}, {}, {keys, other}), ErrorCode::invalid_argument);
+    EXPECT_EQ(code(small, {}, {}), ErrorCode::memory_limit);
+    execution.request_stop();
+    EXPECT_EQ(code({}, {}, {}), ErrorCode::cancelled);
+}
+
+}  // namespace
+}  // namespace gputext

@@ -179,7 +179,8 @@ struct StringIndex {
                const NearestStringsParameters& parameters, Stop stop) {
         GPUTEXT_TRY(order.set(strings, items, stop));
         if (parameters.metric == StringMetric::trigram) return trigrams.set(strings, order, stop);
-        if (counts_edits(parameters.metric)) GPUTEXT_TRY(pairs.set(strings, order, stop));
+        if (counts_edits(parameters.metric))
+            GPUTEXT_TRY(pairs.set(strings, order, parameters.simd, stop));
         if (parameters.metric == StringMetric::jaro_winkler)
             GPUTEXT_TRY(prefixes.set(strings, order, stop));
         return letters.set(strings, order, parameters.simd, stop);

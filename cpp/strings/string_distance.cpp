@@ -110,26 +110,28 @@ std::size_t edits_of_word(const SymbolPlaces& places, std::size_t n, Symbols ite
 
 /// Optimal string alignment, within the diagonals that the limit leaves. kTooMany above it.
 Status alignment(Symbols a, Symbols b, std::size_t limit, Stop stop,
-                 std::vector<std::size_t> (&rows)[3], std::size_t& edits) {
+                 std::vector<std::uint32_t> (&rows)[3], std::size_t& edits) {
     const std::size_t n = a.size(), m = b.size();
     limit = std::min(limit, std::max(n, m));
     edits = kTooMany;
     if ((n > m ? n - m : m - n) > limit) return {};
-    const std::size_t beyond = limit + 1;
-    for (auto& row : rows) row.assign(m + 1, beyond);
-    for (std::size_t j = 0; j <= std::min(m, limit); ++j) rows[0][j] = j;
+    const auto beyond = static_cast<std::uint32_t>(limit + 1);
+    for (auto& row : rows)
+        if (!stoppable_assign(row, m + 1, beyond, stop)) return Status::cancelled();
+    std::iota(rows[0].begin(),
+              rows[0].begin() + static_cast<std::ptrdiff_t>(std::min(m, limit) + 1), 0u);
     std::size_t work = 0, least_before = 0;  // cells since the last look
     for (std::size_t i = 1; i <= n; ++i) {
-        std::vector<std::size_t>& row = rows[i % 3];
-        const std::vector<std::size_t>&above = rows[(i + 2) % 3], &two_above = rows[(i + 1) % 3];
+        std::vector<std::uint32_t>& row = rows[i % 3];
+        const std::vector<std::uint32_t>&above = rows[(i + 2) % 3], &two_above = rows[(i + 1) % 3];
         const std::size_t first = i > limit ? i - limit : 1, end = std::min(m, i + limit);
-        row[first - 1] = first == 1 && i <= limit ? i : beyond;
-        std::size_t least = row[first - 1];
+        row[first - 1] = first == 1 && i <= limit ? static_cast<std::uint32_t>(i) : beyond;
+        std::uint32_t least = row[first - 1];
         for (std::size_t j = first; j <= end; ++j) {
             // The cell above the last one of a row lies outside of the band.
-            const std::size_t from_above = j < i + limit ? above[j] + 1 : beyond;
-            std::size_t cell = std::min({above[j - 1] + (a[i - 1] != b[j - 1]), from_above,
-                                         row[j - 1] + 1});
+            const std::uint32_t from_above = j < i + limit ? above[j] + 1 : beyond;
+            std::uint32_t cell = std::min({above[j - 1] + (a[i - 1] != b[j - 1]), from_above,
+                                           row[j - 1] + 1});
             if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
                 cell = std::min(cell, two_above[j - 2] + 1);
             row[j] = std::min(cell, beyond);
@@ -317,7 +319,7 @@ struct StringDistance::Scratch {
     Symbols query;
     SymbolPlaces places;
     EditDistance edit_distance;
-    std::vector<std::size_t> rows[3];
+    std::vector<std::uint32_t> rows[3];
     LongJaro long_jaro;
     bool long_jaro_set = false;
 
@@ -429,18 +431,19 @@ Result<std::size_t> osa_distance(Symbols a, Symbols b, Stop stop) {
 Result<std::size_t> damerau_levenshtein(Symbols a, Symbols b, Stop stop) {
     const std::size_t n = a.size(), m = b.size();
     if (n == 0 || m == 0) return n + m;
-    std::vector<std::size_t> rows[3];
-    for (auto& row : rows) row.resize(m + 1);
+    std::vector<std::uint32_t> rows[3];
     // Of each column: the last row above whose symbol is the column's, and the cell before both.
-    std::vector<std::size_t> row_of(m + 1, 0), before(m + 1, 0);
-    for (std::size_t j = 0; j <= m; ++j) rows[0][j] = j;
+    std::vector<std::uint32_t> row_of, before;
+    for (auto* cells : {&rows[0], &rows[1], &rows[2], &row_of, &before})
+        if (!stoppable_assign(*cells, m + 1, 0u, stop)) return Status::cancelled();
+    std::iota(rows[0].begin(), rows[0].end(), 0u);
     std::size_t work = 0;  // cells since the last look
-    for (std::size_t i = 1; i <= n; ++i) {
-        std::vector<std::size_t>& row = rows[i % 3];
-        const std::vector<std::size_t>&above = rows[(i + 2) % 3], &two_above = rows[(i + 1) % 3];
+    for (std::uint32_t i = 1; i <= n; ++i) {
+        std::vector<std::uint32_t>& row = rows[i % 3];
+        const std::vector<std::uint32_t>&above = rows[(i + 2) % 3], &two_above = rows[(i + 1) % 3];
         row[0] = i;
-        std::size_t column_of = 0;  // the last column before whose symbol is the row's
-        for (std::size_t j = 1; j <= m; ++j) {
+        std::uint32_t column_of = 0;  // the last column before whose symbol is the row's
+        for (std::uint32_t j = 1; j <= m; ++j) {
             if (++work == kLookEvery / 8) {
                 if (stop()) return Status::cancelled();
                 work = 0;
@@ -452,8 +455,8 @@ Result<std::size_t> damerau_levenshtein(Symbols a, Symbols b, Stop stop) {
                 column_of = j;
                 continue;
             }
-            std::size_t cell = 1 + std::min({above[j - 1], above[j], row[j - 1]});
-            const std::size_t k = row_of[j], l = column_of;
+            std::uint32_t cell = 1 + std::min({above[j - 1], above[j], row[j - 1]});
+            const std::uint32_t k = row_of[j], l = column_of;
             if (k > 0 && l > 0) {
                 if (l == j - 1)
                     cell = std::min(cell, before[j] + (i - k));

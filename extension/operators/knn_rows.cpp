@@ -161,7 +161,10 @@ void KnnReceiver::check_call() const {
         input_.min_document_frequency != 1)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("min_document_frequency is not for %s", name_of(kind_)),
-                        errdetail("It is for texts and for weights of terms.")));
+                        kind_ == RowKind::vectors
+                            ? errdetail("It is for texts and for weights of terms.")
+                            : errdetail("It is for texts by metric 'cosine', and for weights of "
+                                        "terms.")));
     if (kind_ != RowKind::texts && input_.frequencies != nullptr)
         ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                         errmsg("frequencies are not for %s", name_of(kind_)),

@@ -180,6 +180,10 @@ std::vector<Heavy> heavy_calls() {
          "SET gputext.device = gpu; SET gputext.inject_fault = 'in_job:slow:30000'"},
         {"gputext_knn_within",
          rows_of("gpu_knn_within($$" + vectors(50000) + "$$, $$" + vectors(100000) + "$$, 1e-6)")},
+        {"gputext_jaro_similarity", of_rows("jaro_similarity(a, b)")},
+        {"gputext_jaro_winkler_similarity", of_rows("jaro_winkler_similarity(a, b)")},
+        {"gputext_osa_distance", of_rows("osa_distance(a, b)")},
+        {"gputext_damerau_levenshtein", of_rows("damerau_levenshtein(a, b)")},
         {"gputext_knn_merge",
          rows_of("knn_merge($$SELECT i % 1000, i, (i * 7919 % 100003)::float8 FROM " +
                  numbers(30000000) + "$$, 10)")},

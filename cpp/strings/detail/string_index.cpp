@@ -189,21 +189,40 @@ PairIndex::Pairs PairIndex::of(Symbols string) {
     return pairs;
 }
 
-Status PairIndex::set(const Strings& strings, const LengthOrder& order, Stop stop) {
+namespace {
+
+[[gnu::always_inline]] inline std::size_t common_pairs(const PairIndex::Pairs& a,
+                                                       const PairIndex::Pairs& b) {
+    std::size_t ones = std::min(a.excess, b.excess);
+    for (std::size_t word = 0; word < std::size(a.words); ++word)
+        ones += static_cast<std::size_t>(std::popcount(a.words[word] & b.words[word]));
+    return ones;
+}
+
+std::size_t common_portable(const PairIndex::Pairs& a, const PairIndex::Pairs& b) {
+    return common_pairs(a, b);
+}
+
+#ifdef GPUTEXT_X86
+/// The same with the processor's own count of ones.
+GPUTEXT_TARGET_AVX2 std::size_t common_avx2(const PairIndex::Pairs& a, const PairIndex::Pairs& b) {
+    return common_pairs(a, b);
+}
+#endif
+
+}  // namespace
+
+Status PairIndex::set(const Strings& strings, const LengthOrder& order, Simd simd, Stop stop) {
+    common_ = common_portable;
+#ifdef GPUTEXT_X86
+    if (simd >= Simd::avx2) common_ = common_avx2;
+#endif
     pairs_.resize(order.size());
     for (std::size_t place = 0; place < order.size(); ++place) {
         if (place % 1024 == 0 && stop()) return Status::cancelled();
         pairs_[place] = of(strings[order.item(place)]);
     }
     return {};
-}
-
-std::size_t PairIndex::common(const Pairs& query, std::size_t place) const {
-    const Pairs& item = pairs_[place];
-    std::size_t ones = std::min(query.excess, item.excess);
-    for (std::size_t word = 0; word < std::size(item.words); ++word)
-        ones += static_cast<std::size_t>(std::popcount(query.words[word] & item.words[word]));
-    return ones;
 }
 
 std::uint32_t PrefixIndex::of(Symbols string) {

@@ -94,17 +94,20 @@ private:
 class PairIndex {
 public:
     /// O(symbols). Error: cancelled.
-    Status set(const Strings& strings, const LengthOrder& order, Stop stop);
+    Status set(const Strings& strings, const LengthOrder& order, Simd simd, Stop stop);
 
     struct Pairs {
         std::uint64_t words[4];
         std::size_t excess;
     };
     static Pairs of(Symbols string);
-    std::size_t common(const Pairs& query, std::size_t place) const;
+    std::size_t common(const Pairs& query, std::size_t place) const {
+        return common_(query, pairs_[place]);
+    }
 
 private:
     std::vector<Pairs> pairs_;  // by place
+    std::size_t (*common_)(const Pairs& a, const Pairs& b) = nullptr;
 };
 
 /// Upper bounds of the symbols that items and a query begin with alike: a byte of each symbol.

@@ -74,6 +74,12 @@ std::string neighbors_of(int queries, int items, const std::string& arguments) {
            "$$, " + arguments + ")";
 }
 
+std::string strings_of(const std::string& queries, const std::string& items,
+                       const std::string& metric) {
+    return "SELECT count(*) FROM gpu_knn($$" + queries + "$$, $$" + items +
+           "$$, k => 1, metric => '" + metric + "')";
+}
+
 std::string clusters_of(int items, const std::string& arguments) {
     return "SELECT count(*) FROM k_means($$" + vectors(items) + "$$, " + arguments + ")";
 }
@@ -221,6 +227,16 @@ std::vector<Stage> stages() {
          8, 0.5},
         {"returning_neighbors", "", neighbors_of(2000, 2000, "k => 2000"), at_once, 1500, 12,
          0.2},
+        {"reading_strings", "",
+         strings_of("SELECT 1, 'a'", "SELECT i, 'name ' || i FROM " + numbers(100000000), "jaro"),
+         at_once, 300, 3, 0.3},
+        {"comparing_strings", "",
+         strings_of("SELECT i, md5(i::text) FROM " + numbers(100000),
+                    "SELECT i, md5(i::text || 'x') FROM " + numbers(100000), "osa"),
+         is_computing, 1500, 4, 0.1},
+        {"comparing_huge_strings", "",
+         strings_of("SELECT id, body FROM long_pair", "SELECT 1, " + huge(6), "osa"), at_once, 500,
+         4, 0.2},
         {"outlier_factors", "",
          "SELECT count(*) FROM local_outlier_factor($$" + vectors(100000) +
              "$$, 20, ties => 'breunig')",

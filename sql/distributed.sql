@@ -18,6 +18,7 @@ SELECT * FROM gpu_knn_distributed('SELECT id, embedding FROM items', 'items', 'i
 SELECT * FROM gpu_knn_distributed('SELECT id, embedding, lang FROM items', 'items', 'id', 'embedding', 1, exclude_key => 'lang', metric => 'manhattan');
 SELECT * FROM gpu_knn_distributed('SELECT id, words, weights FROM items WHERE id = 1', 'items', 'id', 'words', 2, weights => 'weights', metric => 'cosine');
 SELECT query_id, item_id, rank FROM gpu_knn_distributed('SELECT lang, body FROM items WHERE id = 1', 'items', 'lang', 'body', NULL::text, 2, config => 'simple');
+SELECT * FROM gpu_knn_distributed('SELECT id, body FROM items', 'items', 'id', 'body', 1, metric => 'edit_rate', exclude_self => true);
 SELECT * FROM gpu_knn_within_distributed('SELECT 7, ARRAY[1, 0]::real[]', 'items', 'id', 'embedding', 0);
 SELECT * FROM near_duplicates_distributed('items', 'id', 'body', threshold => 0.1);
 SELECT * FROM near_duplicates_distributed('items', id => 'body', body => 'body', id_type => NULL::text, threshold => 0.1, condition => 'body IS NOT NULL');

@@ -323,8 +323,8 @@ BEGIN
     END IF;
 
     -- A term weighs by how many texts of all servers have it. The first text that has it decides in which order its weights
-    -- are added, and so the last bits of distances.
-    IF @extschema@.gputext_has_texts(items, value) THEN
+    -- are added, and so the last bits of distances. Other metrics of texts compare them as strings.
+    IF metric OPERATOR(pg_catalog.=) 'cosine' AND @extschema@.gputext_has_texts(items, value) THEN
         config_text := @extschema@.gputext_config_text(config);
         PERFORM @extschema@.gputext_send(call, ARRAY(
             SELECT pg_catalog.format('SELECT * FROM %s.tfidf_frequencies(%L, NULL::%s, config => %s)', schemas[i], rows_there[i], id_name, config_text)
